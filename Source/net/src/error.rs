@@ -1,0 +1,176 @@
+//! The one error type of this crate.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// What can go wrong between parties. Every message is one line and names the culprit and the cure.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum NetError {
+    /// A wait ran out.
+    #[error(
+        "party {peer} kept us waiting too long for {waiting_for}: check that it still runs and see its log, or raise the timeout"
+    )]
+    Timeout {
+        /// The party that we waited for.
+        peer: usize,
+        /// What did not come, with the time waited.
+        waiting_for: String,
+    },
+    /// The peer ended its side: it finished, stopped or was killed.
+    #[error(
+        "party {peer} closed the connection (it finished, stopped or was killed): see its log and run all parties again"
+    )]
+    PeerClosed {
+        /// The party that is gone.
+        peer: usize,
+    },
+    /// The peer gave up and said why.
+    #[error("party {peer} aborted: {reason}")]
+    PeerAborted {
+        /// The party that gave up.
+        peer: usize,
+        /// Its reason, in its own words (control characters removed).
+        reason: String,
+    },
+    /// The peer sent bytes that no correct party sends.
+    #[error(
+        "party {peer} sent a malformed frame: {detail}; check that all parties run the same version, program and arguments"
+    )]
+    MalformedFrame {
+        /// The sender.
+        peer: usize,
+        /// What is wrong with the frame.
+        detail: String,
+    },
+    /// The peer's certificate is not the one that the parties file lists.
+    #[error(
+        "party {peer} showed the certificate {got}, but the parties file lists {expected}: check the address, or exchange fingerprints again"
+    )]
+    WrongCertificate {
+        /// The party that we meant to reach.
+        peer: usize,
+        /// The listed SHA-256 fingerprint, hex.
+        expected: String,
+        /// The fingerprint seen, hex.
+        got: String,
+    },
+    /// The peer does not know our certificate.
+    #[error(
+        "party {peer} refused our certificate {ours}: its parties file lists another fingerprint for us; give it this one, or load the key that it lists"
+    )]
+    CertificateRefused {
+        /// The party that refused us.
+        peer: usize,
+        /// Our own SHA-256 fingerprint, hex.
+        ours: String,
+    },
+    /// The peers disagree on what they are about to run.
+    #[error(
+        "party {peer} has {field} {theirs:?} where we have {mine:?}: start all parties with the same {field}"
+    )]
+    HelloMismatch {
+        /// The party that differs from us.
+        peer: usize,
+        /// The field that differs: `version`, `committee`, `context`, `protocol`, `domain`, `party`, `parties`, `purpose`.
+        field: &'static str,
+        /// Our value.
+        mine: String,
+        /// The peer's value.
+        theirs: String,
+    },
+    /// No connection to the peer could be made in time.
+    #[error(
+        "cannot connect to party {peer} at {addr}: {source}; check that it is started and that the address in the parties file is right"
+    )]
+    Connect {
+        /// The party that we tried to reach.
+        peer: usize,
+        /// Its listed address.
+        addr: String,
+        /// The last failure.
+        source: Arc<io::Error>,
+    },
+    /// Our own port cannot be opened.
+    #[error(
+        "cannot listen on {addr}: {source}; choose a free port of this machine in the parties file"
+    )]
+    Listen {
+        /// The address to listen on.
+        addr: String,
+        /// The failure.
+        source: Arc<io::Error>,
+    },
+    /// The connection to the peer failed in another way.
+    #[error(
+        "connection to party {peer} failed: {source}; check the network between us and run all parties again"
+    )]
+    Io {
+        /// The party at the other end.
+        peer: usize,
+        /// The failure.
+        source: Arc<io::Error>,
+    },
+    /// A message is longer than the limit that all parties share.
+    #[error(
+        "message of {len} bytes to party {peer} exceeds the limit of {max}: send it in parts, or raise max_message at all parties"
+    )]
+    MessageTooLong {
+        /// The receiver.
+        peer: usize,
+        /// Bytes to send.
+        len: usize,
+        /// The limit in bytes.
+        max: usize,
+    },
+    /// The caller named a party that cannot be a peer.
+    #[error(
+        "party {index} is no peer of party {me} among {parties} parties: use another index in 0..{parties}"
+    )]
+    NoSuchPeer {
+        /// The index given.
+        index: usize,
+        /// Our own index.
+        me: usize,
+        /// Number of parties.
+        parties: usize,
+    },
+    /// This end was closed or aborted by its owner.
+    #[error("party {me} has already closed its side ({reason}): open a new session")]
+    Closed {
+        /// Our own index.
+        me: usize,
+        /// `closed`, or the reason of our abort.
+        reason: String,
+    },
+    /// A key file that others than its owner can read.
+    #[error("key file {} has mode {mode:04o}, so others can read it: run `chmod 600 {}`", path.display(), path.display())]
+    KeyFileMode {
+        /// The key file.
+        path: PathBuf,
+        /// Its permission bits.
+        mode: u32,
+    },
+    /// A key file that cannot be read, written or understood.
+    #[error("key file {}: {detail}; make a new key for this party if it is lost", path.display())]
+    KeyFile {
+        /// The key file.
+        path: PathBuf,
+        /// What is wrong.
+        detail: String,
+    },
+    /// A configuration that cannot work.
+    #[error("network configuration: {detail}")]
+    Config {
+        /// What is wrong and how to mend it.
+        detail: String,
+    },
+}
+
+/// Removes control characters and shortens, so that a peer's text stays on one line of ours.
+pub(crate) fn one_line(text: &str, max_chars: usize) -> String {
+    text.chars()
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .take(max_chars)
+        .collect()
+}

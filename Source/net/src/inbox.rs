@@ -1,0 +1,315 @@
+//! What has arrived at one party and was not asked for yet.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::NetError;
+
+/// Bookkeeping charged for each queued message, so that empty messages are bounded as well.
+const MESSAGE_OVERHEAD: usize = 64;
+
+/// The slowest link that a long message is waited for, in bytes a second: bounds the wait for a peer that drips.
+const SLOWEST_LINK: u64 = 64 * 1024;
+
+/// Default bound on the bytes queued from one peer.
+pub(crate) const DEFAULT_QUEUE_LIMIT: usize = 1 << 30;
+
+/// One message of a peer.
+pub(crate) struct Message {
+    pub(crate) payload: Vec<u8>,
+    /// Bytes that it took on the wire.
+    pub(crate) wire: usize,
+}
+
+/// Why a push was not taken.
+pub(crate) enum PushError {
+    /// The owner of the inbox has closed it.
+    OwnerClosed,
+    /// The session ended with this error.
+    Ended(NetError),
+    /// The queue stayed full.
+    Full,
+}
+
+#[derive(Default)]
+struct Queue {
+    messages: VecDeque<Message>,
+    bytes: usize,
+    /// Set when no more messages will come.
+    ended: Option<NetError>,
+}
+
+struct State {
+    queues: Vec<Queue>,
+    /// An abort or a protocol violation: ends everything at once.
+    fatal: Option<NetError>,
+    /// A peer that vanished without a word: ends every wait.
+    lost: Option<NetError>,
+    /// Our own end is closed: the reason.
+    owner_closed: Option<String>,
+}
+
+/// Queues of arrived messages, one per peer, each bounded in bytes (a queue that is empty takes a message of any size).
+pub(crate) struct Inbox {
+    me: usize,
+    limit: usize,
+    state: Mutex<State>,
+    /// A message arrived, or the session ended.
+    arrived: Condvar,
+    /// A message was taken, or the session ended.
+    space: Condvar,
+    /// Bytes seen per peer, so that a long message under way is not taken for silence.
+    progress: Vec<AtomicU64>,
+}
+
+impl Inbox {
+    pub(crate) fn new(me: usize, parties: usize, limit: usize) -> Self {
+        Self {
+            me,
+            limit,
+            state: Mutex::new(State {
+                queues: (0..parties).map(|_| Queue::default()).collect(),
+                fatal: None,
+                lost: None,
+                owner_closed: None,
+            }),
+            arrived: Condvar::new(),
+            space: Condvar::new(),
+            progress: (0..parties).map(|_| AtomicU64::new(0)).collect(),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // A panic elsewhere must not take the session's error reporting down with it: the state stays consistent
+        // because every critical section below is a few assignments.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn no_such_peer(&self, index: usize, parties: usize) -> NetError {
+        NetError::NoSuchPeer {
+            index,
+            me: self.me,
+            parties,
+        }
+    }
+
+    /// Fails if `index` is not one of our peers.
+    pub(crate) fn check_peer(&self, index: usize) -> Result<(), NetError> {
+        let parties = self.progress.len();
+        if index >= parties || index == self.me {
+            return Err(self.no_such_peer(index, parties));
+        }
+        Ok(())
+    }
+
+    /// Notes that `bytes` of a message under way have arrived.
+    pub(crate) fn note_progress(&self, from: usize, bytes: usize) {
+        if let Some(progress) = self.progress.get(from) {
+            progress.fetch_add(bytes as u64, Ordering::Relaxed);
+        }
+    }
+
+    /// Queues a message of `from`; waits up to `timeout` (`None`: until the session ends) while the queue is full.
+    pub(crate) fn push(
+        &self,
+        from: usize,
+        message: Message,
+        timeout: Option<Duration>,
+    ) -> Result<(), PushError> {
+        let cost = message.payload.len() + MESSAGE_OVERHEAD;
+        let deadline = timeout.map(|timeout| Instant::now() + timeout);
+        let mut state = self.lock();
+        loop {
+            if state.owner_closed.is_some() {
+                return Err(PushError::OwnerClosed);
+            }
+            if let Some(fatal) = &state.fatal {
+                return Err(PushError::Ended(fatal.clone()));
+            }
+            let parties = state.queues.len();
+            let Some(queue) = state.queues.get_mut(from) else {
+                return Err(PushError::Ended(self.no_such_peer(from, parties)));
+            };
+            if queue.messages.is_empty() || queue.bytes + cost <= self.limit {
+                queue.bytes += cost;
+                queue.messages.push_back(message);
+                drop(state);
+                self.note_progress(from, cost);
+                self.arrived.notify_all();
+                return Ok(());
+            }
+            state = match deadline {
+                None => self
+                    .space
+                    .wait(state)
+                    .unwrap_or_else(PoisonError::into_inner),
+                Some(deadline) => {
+                    let left = deadline.saturating_duration_since(Instant::now());
+                    if left.is_zero() {
+                        return Err(PushError::Full);
+                    }
+                    self.space
+                        .wait_timeout(state, left)
+                        .unwrap_or_else(PoisonError::into_inner)
+                        .0
+                }
+            };
+        }
+    }
+
+    /// Takes the next message of `from`. `expected` bytes set how long a message under way may take at most.
+    pub(crate) fn pop(
+        &self,
+        from: usize,
+        expected: usize,
+        timeout: Duration,
+        waiting_for: impl Fn() -> String,
+    ) -> Result<Message, NetError> {
+        self.check_peer(from)?;
+        let start = Instant::now();
+        let last = start + timeout + Duration::from_secs(expected as u64 / SLOWEST_LINK);
+        let mut deadline = start + timeout;
+        let mut seen = self.progress_of(from);
+        let mut state = self.lock();
+        loop {
+            if let Some(ended) = self.ended(&state) {
+                return Err(ended);
+            }
+            let parties = state.queues.len();
+            let Some(queue) = state.queues.get_mut(from) else {
+                return Err(self.no_such_peer(from, parties));
+            };
+            if let Some(message) = queue.messages.pop_front() {
+                queue.bytes = queue
+                    .bytes
+                    .saturating_sub(message.payload.len() + MESSAGE_OVERHEAD);
+                drop(state);
+                self.space.notify_all();
+                return Ok(message);
+            }
+            if let Some(ended) = &queue.ended {
+                return Err(ended.clone());
+            }
+            if let Some(lost) = &state.lost {
+                return Err(lost.clone());
+            }
+            let now = Instant::now();
+            if now >= deadline {
+                let moved = self.progress_of(from);
+                if moved == seen || now >= last {
+                    return Err(NetError::Timeout {
+                        peer: from,
+                        waiting_for: format!(
+                            "{} ({:.1} s)",
+                            waiting_for(),
+                            (now - start).as_secs_f64()
+                        ),
+                    });
+                }
+                seen = moved;
+                deadline = last.min(now + timeout);
+            }
+            state = self
+                .arrived
+                .wait_timeout(state, deadline.saturating_duration_since(now))
+                .unwrap_or_else(PoisonError::into_inner)
+                .0;
+        }
+    }
+
+    fn progress_of(&self, from: usize) -> u64 {
+        self.progress
+            .get(from)
+            .map_or(0, |progress| progress.load(Ordering::Relaxed))
+    }
+
+    fn ended(&self, state: &State) -> Option<NetError> {
+        if let Some(reason) = &state.owner_closed {
+            return Some(NetError::Closed {
+                me: self.me,
+                reason: reason.clone(),
+            });
+        }
+        state.fatal.clone()
+    }
+
+    /// Fails if nothing can be sent to `to` any more.
+    pub(crate) fn check_open(&self, to: usize) -> Result<(), NetError> {
+        self.check_peer(to)?;
+        let state = self.lock();
+        if let Some(ended) = self.ended(&state) {
+            return Err(ended);
+        }
+        match state.queues.get(to).and_then(|queue| queue.ended.clone()) {
+            Some(ended) => Err(ended),
+            None => Ok(()),
+        }
+    }
+
+    /// The peer ended in good order: what it sent before can still be taken.
+    pub(crate) fn peer_closed(&self, peer: usize) {
+        self.end_peer(peer, NetError::PeerClosed { peer });
+    }
+
+    /// The peer vanished: what it sent before can still be taken, but nobody waits any more.
+    pub(crate) fn peer_lost(&self, peer: usize, error: NetError) {
+        self.lock().lost.get_or_insert_with(|| error.clone());
+        self.end_peer(peer, error);
+    }
+
+    /// The peer aborted or broke the protocol: all stops.
+    pub(crate) fn peer_failed(&self, peer: usize, error: NetError) {
+        self.lock().fatal.get_or_insert_with(|| error.clone());
+        self.end_peer(peer, error);
+    }
+
+    fn end_peer(&self, peer: usize, error: NetError) {
+        if let Some(queue) = self.lock().queues.get_mut(peer) {
+            queue.ended.get_or_insert(error);
+        }
+        self.arrived.notify_all();
+        self.space.notify_all();
+    }
+
+    /// We ended: nobody can add or take anything any more. The queues are emptied.
+    pub(crate) fn close_owner(&self, reason: &str) {
+        let mut state = self.lock();
+        state.owner_closed.get_or_insert_with(|| reason.to_owned());
+        for queue in &mut state.queues {
+            queue.messages.clear();
+            queue.bytes = 0;
+        }
+        drop(state);
+        self.arrived.notify_all();
+        self.space.notify_all();
+    }
+
+    /// Whether our own end is closed.
+    pub(crate) fn owner_is_closed(&self) -> bool {
+        self.lock().owner_closed.is_some()
+    }
+}
+
+/// Checks the length of a message that the program expects.
+pub(crate) fn check_len(from: usize, got: usize, want: usize) -> Result<(), NetError> {
+    if got == want {
+        return Ok(());
+    }
+    Err(NetError::MalformedFrame {
+        peer: from,
+        detail: format!("a message of {got} bytes where {want} are due"),
+    })
+}
+
+/// Checks the length of a message whose length is the sender's choice.
+pub(crate) fn check_max(from: usize, got: usize, max: usize) -> Result<(), NetError> {
+    if got <= max {
+        return Ok(());
+    }
+    Err(NetError::MalformedFrame {
+        peer: from,
+        detail: format!("a message of {got} bytes where at most {max} are allowed"),
+    })
+}

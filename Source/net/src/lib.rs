@@ -1,0 +1,19 @@
+//! Party-to-party channels.
+//!
+//! A [`Transport`] carries whole messages between the parties of one session. Two of them exist:
+//! [`LocalTransport`] joins parties that live in one process, and `TlsTransport` joins processes over
+//! mutually authenticated TLS 1.3. Nothing here knows what a share is.
+//!
+//! Every wait has a timeout, every failure is a [`NetError`] that names the party at fault, and a party
+//! that gives up tells the others why ([`Transport::abort`]).
+
+mod counters;
+mod error;
+mod inbox;
+mod local;
+mod transport;
+
+pub use counters::{Counters, PeerCounters};
+pub use error::NetError;
+pub use local::{LocalTransport, local_mesh};
+pub use transport::Transport;

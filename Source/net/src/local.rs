@@ -1,0 +1,306 @@
+//! Parties in one process.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::error::one_line;
+use crate::inbox::{DEFAULT_QUEUE_LIMIT, Inbox, Message, PushError, check_len, check_max};
+use crate::{Counters, NetError, Transport};
+
+/// Longest abort reason that is carried to the peers, in characters.
+pub(crate) const MAX_REASON: usize = 500;
+
+/// One party of an in-process mesh: messages are moved through bounded queues in memory. Move each to its own thread.
+///
+/// Dropping it closes it; dropping it in a panic aborts the session.
+pub struct LocalTransport {
+    me: usize,
+    inboxes: Vec<Arc<Inbox>>,
+    own: Arc<Inbox>,
+    counters: Counters,
+    timeout: Duration,
+    closed: bool,
+}
+
+/// Makes `n` connected in-process parties, in order of index; every wait of theirs ends after `timeout`.
+#[must_use]
+pub fn local_mesh(n: usize, timeout: Duration) -> Vec<LocalTransport> {
+    local_mesh_with_limit(n, timeout, DEFAULT_QUEUE_LIMIT)
+}
+
+pub(crate) fn local_mesh_with_limit(
+    n: usize,
+    timeout: Duration,
+    limit: usize,
+) -> Vec<LocalTransport> {
+    let inboxes: Vec<Arc<Inbox>> = (0..n)
+        .map(|me| Arc::new(Inbox::new(me, n, limit)))
+        .collect();
+    inboxes
+        .iter()
+        .enumerate()
+        .map(|(me, own)| LocalTransport {
+            me,
+            inboxes: inboxes.clone(),
+            own: Arc::clone(own),
+            counters: Counters::new(n),
+            timeout,
+            closed: false,
+        })
+        .collect()
+}
+
+impl LocalTransport {
+    fn take(
+        &mut self,
+        from: usize,
+        expected: usize,
+        what: impl Fn() -> String,
+    ) -> Result<Vec<u8>, NetError> {
+        let message = self.own.pop(from, expected, self.timeout, what)?;
+        self.counters
+            .count_received(from, message.payload.len(), message.wire);
+        Ok(message.payload)
+    }
+
+    fn peers(&self) -> impl Iterator<Item = &Arc<Inbox>> {
+        let me = self.me;
+        self.inboxes
+            .iter()
+            .enumerate()
+            .filter(move |(index, _)| *index != me)
+            .map(|(_, inbox)| inbox)
+    }
+}
+
+impl Transport for LocalTransport {
+    fn party(&self) -> usize {
+        self.me
+    }
+
+    fn parties(&self) -> usize {
+        self.inboxes.len()
+    }
+
+    fn send(&mut self, to: usize, payload: &[u8]) -> Result<(), NetError> {
+        self.own.check_open(to)?;
+        let Some(inbox) = self.inboxes.get(to) else {
+            return Err(NetError::NoSuchPeer {
+                index: to,
+                me: self.me,
+                parties: self.inboxes.len(),
+            });
+        };
+        let message = Message {
+            payload: payload.to_vec(),
+            wire: payload.len(),
+        };
+        match inbox.push(self.me, message, Some(self.timeout)) {
+            Ok(()) => {
+                self.counters.count_sent(to, payload.len(), payload.len());
+                Ok(())
+            }
+            Err(PushError::OwnerClosed) => {
+                // The peer's abort or close reaches our inbox as well and says more.
+                self.own.check_open(to)?;
+                Err(NetError::PeerClosed { peer: to })
+            }
+            Err(PushError::Ended(error)) => {
+                self.own.check_open(to)?;
+                Err(error)
+            }
+            Err(PushError::Full) => Err(NetError::Timeout {
+                peer: to,
+                waiting_for: format!(
+                    "room for a message of {} bytes ({:.1} s)",
+                    payload.len(),
+                    self.timeout.as_secs_f64()
+                ),
+            }),
+        }
+    }
+
+    fn recv(&mut self, from: usize, len: usize) -> Result<Vec<u8>, NetError> {
+        let payload = self.take(from, len, || format!("a message of {len} bytes"))?;
+        check_len(from, payload.len(), len)?;
+        Ok(payload)
+    }
+
+    fn recv_any_len(&mut self, from: usize, max: usize) -> Result<Vec<u8>, NetError> {
+        let payload = self.take(from, max, || format!("a message of at most {max} bytes"))?;
+        check_max(from, payload.len(), max)?;
+        Ok(payload)
+    }
+
+    fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    fn close(&mut self) {
+        if self.closed {
+            return;
+        }
+        self.closed = true;
+        for inbox in self.peers() {
+            inbox.peer_closed(self.me);
+        }
+        self.own.close_owner("closed");
+    }
+
+    fn abort(&mut self, reason: &str) {
+        if self.closed {
+            return;
+        }
+        self.closed = true;
+        let reason = one_line(reason, MAX_REASON);
+        for inbox in self.peers() {
+            inbox.peer_failed(
+                self.me,
+                NetError::PeerAborted {
+                    peer: self.me,
+                    reason: reason.clone(),
+                },
+            );
+        }
+        self.own.close_owner(&format!("aborted: {reason}"));
+    }
+}
+
+impl Drop for LocalTransport {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.abort("its thread panicked");
+        }
+        self.close();
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)] // a failed test may panic
+mod tests {
+    use super::*;
+    use std::thread;
+    use std::time::Instant;
+
+    fn pair(timeout_ms: u64) -> (LocalTransport, LocalTransport) {
+        let mut mesh = local_mesh(2, Duration::from_millis(timeout_ms));
+        let one = mesh.pop().unwrap();
+        (mesh.pop().unwrap(), one)
+    }
+
+    #[test]
+    fn messages_arrive_in_order_and_are_counted() {
+        let (mut zero, mut one) = pair(1000);
+        zero.send(1, b"abc").unwrap();
+        zero.send(1, b"").unwrap();
+        assert_eq!(one.recv(0, 3).unwrap(), b"abc");
+        assert_eq!(one.recv_any_len(0, 10).unwrap(), b"");
+        assert_eq!(zero.counters().peer(1).payload_sent, 3);
+        assert_eq!(zero.counters().peer(1).messages_sent, 2);
+        assert_eq!(one.counters().total().payload_received, 3);
+        assert_eq!(one.counters().total().messages_received, 2);
+    }
+
+    #[test]
+    fn wrong_length_names_the_sender() {
+        let (mut zero, mut one) = pair(1000);
+        zero.send(1, b"abc").unwrap();
+        zero.send(1, b"abc").unwrap();
+        assert!(matches!(
+            one.recv(0, 4),
+            Err(NetError::MalformedFrame { peer: 0, .. })
+        ));
+        assert!(matches!(
+            one.recv_any_len(0, 2),
+            Err(NetError::MalformedFrame { peer: 0, .. })
+        ));
+    }
+
+    #[test]
+    fn waits_end() {
+        let (_zero, mut one) = pair(50);
+        let start = Instant::now();
+        assert!(matches!(
+            one.recv(0, 1),
+            Err(NetError::Timeout { peer: 0, .. })
+        ));
+        assert!(start.elapsed() < Duration::from_secs(1));
+    }
+
+    #[test]
+    fn full_queue_pushes_back_and_times_out() {
+        let mut mesh = local_mesh_with_limit(2, Duration::from_millis(50), 1000);
+        let mut one = mesh.pop().unwrap();
+        let mut zero = mesh.pop().unwrap();
+        zero.send(1, &[0; 5000]).unwrap();
+        assert!(matches!(
+            zero.send(1, &[0; 1]),
+            Err(NetError::Timeout { peer: 1, .. })
+        ));
+        one.recv(0, 5000).unwrap();
+        zero.send(1, &[0; 1]).unwrap();
+    }
+
+    #[test]
+    fn abort_stops_everybody_at_once() {
+        let mut mesh = local_mesh(3, Duration::from_secs(30));
+        let mut two = mesh.pop().unwrap();
+        let mut one = mesh.pop().unwrap();
+        let mut zero = mesh.pop().unwrap();
+        // One waits for zero, not for the party that aborts.
+        let waiting = thread::spawn(move || one.recv(0, 1));
+        thread::sleep(Duration::from_millis(20));
+        two.abort("bad\nshare");
+        let got = waiting.join().unwrap();
+        assert!(
+            matches!(&got, Err(NetError::PeerAborted { peer: 2, reason }) if reason == "bad share")
+        );
+        assert!(matches!(
+            zero.send(1, b"x"),
+            Err(NetError::PeerAborted { peer: 2, .. })
+        ));
+        assert!(matches!(
+            two.send(1, b"x"),
+            Err(NetError::Closed { me: 2, .. })
+        ));
+    }
+
+    #[test]
+    fn close_delivers_what_was_sent() {
+        let (mut zero, mut one) = pair(5000);
+        zero.send(1, b"last").unwrap();
+        drop(zero);
+        assert_eq!(one.recv(0, 4).unwrap(), b"last");
+        assert!(matches!(
+            one.recv(0, 1),
+            Err(NetError::PeerClosed { peer: 0 })
+        ));
+        assert!(matches!(
+            one.send(0, b"x"),
+            Err(NetError::PeerClosed { peer: 0 })
+        ));
+    }
+
+    #[test]
+    fn a_close_concerns_that_peer_alone() {
+        let mut mesh = local_mesh(3, Duration::from_secs(5));
+        drop(mesh.pop());
+        let mut one = mesh.pop().unwrap();
+        let mut zero = mesh.pop().unwrap();
+        zero.send(1, b"x").unwrap();
+        assert_eq!(one.recv(0, 1).unwrap(), b"x");
+    }
+
+    #[test]
+    fn own_index_is_refused() {
+        let (mut zero, _one) = pair(100);
+        assert!(matches!(
+            zero.send(0, b""),
+            Err(NetError::NoSuchPeer { index: 0, .. })
+        ));
+        assert!(matches!(
+            zero.recv(7, 1),
+            Err(NetError::NoSuchPeer { index: 7, .. })
+        ));
+    }
+}

@@ -1,0 +1,46 @@
+//! The trait that the engine talks to.
+
+use crate::{Counters, NetError};
+
+/// Channels from one party to each of the others: messages arrive whole, unaltered and in the order of sending.
+///
+/// `send` and `recv` never wait for ever. When any peer aborts, or sends garbage, every later call fails at once
+/// with that peer's error; when a peer is lost (killed, cut off), every call that would have to wait fails at once.
+/// An orderly close of a peer fails only the calls that concern that peer.
+pub trait Transport: Send {
+    /// Our own index, in `0..parties()`.
+    fn party(&self) -> usize;
+
+    /// Number of parties, ourselves included.
+    fn parties(&self) -> usize;
+
+    /// Sends one message to party `to` (not ourselves). Returns when the message is handed over to the network,
+    /// not when it is received.
+    ///
+    /// # Errors
+    /// [`NetError::Timeout`] if the peer takes nothing off our hands for the whole timeout, and every
+    /// error that ends the session.
+    fn send(&mut self, to: usize, payload: &[u8]) -> Result<(), NetError>;
+
+    /// Takes the next message of party `from`, which must be exactly `len` bytes long.
+    ///
+    /// # Errors
+    /// [`NetError::MalformedFrame`] for another length, [`NetError::Timeout`], and every error that ends the session.
+    fn recv(&mut self, from: usize, len: usize) -> Result<Vec<u8>, NetError>;
+
+    /// Takes the next message of party `from`, which must be at most `max` bytes long.
+    ///
+    /// # Errors
+    /// As [`Transport::recv`].
+    fn recv_any_len(&mut self, from: usize, max: usize) -> Result<Vec<u8>, NetError>;
+
+    /// Traffic so far.
+    fn counters(&self) -> &Counters;
+
+    /// Orderly end. What was sent before is still delivered; a peer that waits for more from us gets
+    /// [`NetError::PeerClosed`]. May be called twice.
+    fn close(&mut self);
+
+    /// Stops every party at once: each peer's pending and later calls fail with [`NetError::PeerAborted`] and `reason`.
+    fn abort(&mut self, reason: &str);
+}
