@@ -1,0 +1,105 @@
+//! Fixed-width little-endian encoding of vectors of words.
+
+use crate::domain::{DecodeError, DomainKind, Element};
+
+/// A word with a little-endian byte form, for the codec only.
+pub(crate) trait Word: Element {
+    /// Writes the low `out.len()` bytes.
+    fn write_le(self, out: &mut [u8]);
+    /// Reads a word of `bytes.len()` bytes.
+    fn read_le(bytes: &[u8]) -> Self;
+}
+
+macro_rules! impl_word {
+    ($($word:ty),*) => {$(
+        impl Word for $word {
+            #[inline(always)]
+            fn write_le(self, out: &mut [u8]) {
+                for (o, b) in out.iter_mut().zip(self.to_le_bytes()) {
+                    *o = b;
+                }
+            }
+
+            #[inline(always)]
+            fn read_le(bytes: &[u8]) -> Self {
+                let mut full = [0u8; size_of::<$word>()];
+                for (f, b) in full.iter_mut().zip(bytes) {
+                    *f = *b;
+                }
+                Self::from_le_bytes(full)
+            }
+        }
+    )*};
+}
+impl_word!(u64, u128);
+
+fn encode_width<T: Word, const W: usize>(v: &[T], out: &mut Vec<u8>) {
+    let start = out.len();
+    out.resize(start + v.len() * W, 0);
+    if let Some(tail) = out.get_mut(start..) {
+        for (chunk, &x) in tail.chunks_exact_mut(W).zip(v) {
+            x.write_le(chunk);
+        }
+    }
+}
+
+fn decode_width<T: Word, const W: usize>(bytes: &[u8], out: &mut [T]) {
+    for (o, chunk) in out.iter_mut().zip(bytes.chunks_exact(W)) {
+        *o = T::read_le(chunk);
+    }
+}
+
+macro_rules! by_width {
+    ($width:expr, $function:ident, $word:ty, ($($argument:expr),*)) => {
+        match $width {
+            1 => $function::<$word, 1>($($argument),*),
+            2 => $function::<$word, 2>($($argument),*),
+            3 => $function::<$word, 3>($($argument),*),
+            4 => $function::<$word, 4>($($argument),*),
+            5 => $function::<$word, 5>($($argument),*),
+            6 => $function::<$word, 6>($($argument),*),
+            7 => $function::<$word, 7>($($argument),*),
+            8 => $function::<$word, 8>($($argument),*),
+            9 => $function::<$word, 9>($($argument),*),
+            10 => $function::<$word, 10>($($argument),*),
+            11 => $function::<$word, 11>($($argument),*),
+            12 => $function::<$word, 12>($($argument),*),
+            13 => $function::<$word, 13>($($argument),*),
+            14 => $function::<$word, 14>($($argument),*),
+            15 => $function::<$word, 15>($($argument),*),
+            _ => $function::<$word, 16>($($argument),*),
+        }
+    };
+}
+
+/// Appends `width` bytes (1..=16) a word, little endian.
+pub(crate) fn encode<T: Word>(v: &[T], width: usize, out: &mut Vec<u8>) {
+    by_width!(width, encode_width, T, (v, out));
+}
+
+/// Reads `out.len()` words of `width` bytes (1..=16) and refuses those not at most `max`.
+pub(crate) fn decode<T: Word>(
+    domain: DomainKind,
+    width: usize,
+    max: T,
+    bytes: &[u8],
+    out: &mut [T],
+) -> Result<(), DecodeError> {
+    let expected = out.len() * width;
+    if bytes.len() != expected {
+        out.fill(T::default());
+        return Err(DecodeError::Length {
+            domain,
+            elements: out.len(),
+            expected,
+            got: bytes.len(),
+        });
+    }
+    by_width!(width, decode_width, T, (bytes, &mut *out));
+    if out.iter().fold(false, |bad, &x| bad | (x > max)) {
+        let index = out.iter().position(|&x| x > max).unwrap_or_default();
+        out.fill(T::default());
+        return Err(DecodeError::NotCanonical { domain, index });
+    }
+    Ok(())
+}

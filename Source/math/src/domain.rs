@@ -1,0 +1,249 @@
+//! The [`Domain`] trait, the names of domains and the errors they share.
+
+use std::fmt;
+use std::str::FromStr;
+
+use zeroize::Zeroize;
+
+use crate::prg::Prg;
+
+/// A machine word that holds one element of a domain.
+pub trait Element:
+    Copy + Default + Send + Sync + Eq + Ord + fmt::Debug + Zeroize + 'static
+{
+    /// Size of the word in memory, in bytes.
+    const BYTES: usize;
+    /// The word as an unsigned integer.
+    fn to_u128(self) -> u128;
+    /// The low bits of `v` that fit the word.
+    fn from_u128_wrapping(v: u128) -> Self;
+}
+
+impl Element for u64 {
+    const BYTES: usize = 8;
+
+    fn to_u128(self) -> u128 {
+        u128::from(self)
+    }
+
+    fn from_u128_wrapping(v: u128) -> Self {
+        v as u64
+    }
+}
+
+impl Element for u128 {
+    const BYTES: usize = 16;
+
+    fn to_u128(self) -> u128 {
+        self
+    }
+
+    fn from_u128_wrapping(v: u128) -> Self {
+        v
+    }
+}
+
+/// The name of a domain, as parties compare it and as share files record it.
+///
+/// Its text form is `bits`, `Z2^64` or `F_1152921504606584833`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+pub enum DomainKind {
+    /// Bits, 64 to a lane.
+    Bits,
+    /// Integers modulo 2^k.
+    Z2k(u32),
+    /// The prime field with that many elements.
+    Fq(u64),
+}
+
+impl fmt::Display for DomainKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Bits => f.write_str("bits"),
+            Self::Z2k(k) => write!(f, "Z2^{k}"),
+            Self::Fq(q) => write!(f, "F_{q}"),
+        }
+    }
+}
+
+/// A text that names no domain.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error(
+    "\"{0}\" is not a domain: write bits, Z2^k with k in 1..=128, or F_q with an odd prime q < 2^62"
+)]
+pub struct ParseDomainError(String);
+
+impl FromStr for DomainKind {
+    type Err = ParseDomainError;
+
+    /// Reads the text form. The range of `k` and `q` is checked, primality only by
+    /// [`Zq::new`](crate::Zq::new). Numbers have one spelling: no sign, no leading zero.
+    fn from_str(text: &str) -> Result<Self, ParseDomainError> {
+        let number = |digits: &str| -> Option<u64> {
+            let canonical = digits.bytes().all(|c| c.is_ascii_digit()) && !digits.starts_with('0');
+            canonical.then(|| digits.parse().ok()).flatten()
+        };
+        let kind = if text == "bits" {
+            Some(Self::Bits)
+        } else if let Some(digits) = text.strip_prefix("Z2^") {
+            number(digits)
+                .filter(|k| (1..=128).contains(k))
+                .map(|k| Self::Z2k(k as u32))
+        } else if let Some(digits) = text.strip_prefix("F_") {
+            number(digits)
+                .filter(|q| (3..1 << 62).contains(q) && q % 2 == 1)
+                .map(Self::Fq)
+        } else {
+            None
+        };
+        kind.ok_or_else(|| ParseDomainError(text.to_owned()))
+    }
+}
+
+/// Parameters that make no domain.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum DomainError {
+    /// The modulus is even, composite or too large.
+    #[error("{q} is no modulus of a prime field here: choose an odd prime below 2^62")]
+    NotAnOddPrime {
+        /// The refused modulus.
+        q: u64,
+    },
+    /// The exponent of a power-of-two ring is out of range for the type that should hold it.
+    #[error("Z2^{k} is out of range here: choose k in {low}..={high}")]
+    Width {
+        /// The refused exponent.
+        k: u32,
+        /// Smallest exponent of the type.
+        low: u32,
+        /// Largest exponent of the type.
+        high: u32,
+    },
+}
+
+/// Bytes that encode no vector of the expected length over the domain.
+///
+/// The value of a refused element is not reported: it may be a share.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum DecodeError {
+    /// The number of bytes is wrong.
+    #[error(
+        "{elements} elements of {domain} take {expected} bytes, got {got}: sender and receiver must agree on the length"
+    )]
+    Length {
+        /// Domain of the expected vector.
+        domain: DomainKind,
+        /// Expected number of elements.
+        elements: usize,
+        /// Bytes that many elements take.
+        expected: usize,
+        /// Bytes received.
+        got: usize,
+    },
+    /// An element is not the canonical representative of its class.
+    #[error(
+        "element {index} is not a canonical element of {domain}: the sender must reduce before encoding"
+    )]
+    NotCanonical {
+        /// Domain of the expected vector.
+        domain: DomainKind,
+        /// Position of the first such element.
+        index: usize,
+    },
+}
+
+/// A ring whose elements are machine words, with vectors in flat slices.
+///
+/// Elements that go in must be canonical (in `[0, q)`, in `[0, 2^k)`, or any 64 bits for
+/// [`BitLanes`](crate::BitLanes)); elements that come out are. Vector operations take slices of
+/// one length: this is checked in debug builds, and a release build works on the common prefix.
+#[allow(clippy::wrong_self_convention)] // the domain is the modulus, not the value converted
+pub trait Domain: Clone + Send + Sync + 'static {
+    /// The word that holds one element.
+    type E: Element;
+
+    /// Name of the domain.
+    fn kind(&self) -> DomainKind;
+
+    /// The neutral element of addition.
+    fn zero(&self) -> Self::E;
+
+    /// The neutral element of multiplication.
+    fn one(&self) -> Self::E;
+
+    /// `a + b`.
+    fn add(&self, a: Self::E, b: Self::E) -> Self::E;
+
+    /// `a - b`.
+    fn sub(&self, a: Self::E, b: Self::E) -> Self::E;
+
+    /// `-a`.
+    fn neg(&self, a: Self::E) -> Self::E;
+
+    /// `a * b`.
+    fn mul(&self, a: Self::E, b: Self::E) -> Self::E;
+
+    /// `a += b`, element by element.
+    fn add_assign(&self, a: &mut [Self::E], b: &[Self::E]);
+
+    /// `a -= b`, element by element.
+    fn sub_assign(&self, a: &mut [Self::E], b: &[Self::E]);
+
+    /// `a = b - a`, element by element.
+    fn rsub_assign(&self, a: &mut [Self::E], b: &[Self::E]);
+
+    /// `a = -a`, element by element.
+    fn neg_assign(&self, a: &mut [Self::E]);
+
+    /// `a *= b`, element by element.
+    fn mul_assign(&self, a: &mut [Self::E], b: &[Self::E]);
+
+    /// `a += s` for every element.
+    fn add_scalar_assign(&self, a: &mut [Self::E], s: Self::E);
+
+    /// `a *= s` for every element.
+    fn mul_scalar_assign(&self, a: &mut [Self::E], s: Self::E);
+
+    /// `acc += a * b`, element by element.
+    fn mul_acc(&self, acc: &mut [Self::E], a: &[Self::E], b: &[Self::E]);
+
+    /// Sum of all elements.
+    fn sum(&self, a: &[Self::E]) -> Self::E;
+
+    /// Inner product.
+    fn dot(&self, a: &[Self::E], b: &[Self::E]) -> Self::E;
+
+    /// The image of an integer.
+    fn from_i64(&self, v: i64) -> Self::E;
+
+    /// The image of an unsigned integer.
+    fn from_u128(&self, v: u128) -> Self::E;
+
+    /// The multiplicative inverse, `None` if there is none.
+    fn invert(&self, a: Self::E) -> Option<Self::E>;
+
+    /// Fills `out` with independent, exactly uniform elements.
+    ///
+    /// The result depends on the stream alone, not on how calls cut it: two vectors drawn one
+    /// after the other equal one vector of their joint length.
+    fn random(&self, prg: &mut Prg, out: &mut [Self::E]);
+
+    /// Bits of an element: 64 for lanes of bits, `k`, or the bit length of `q`.
+    fn bits(&self) -> u32;
+
+    /// Bytes of an encoded vector of `n` elements: `n * ceil(bits / 8)`.
+    fn wire_bytes(&self, n: usize) -> usize {
+        n * self.bits().div_ceil(8) as usize
+    }
+
+    /// Appends the encoding of `v` to `out`: `ceil(bits / 8)` bytes an element, little endian.
+    fn encode(&self, v: &[Self::E], out: &mut Vec<u8>);
+
+    /// Reads a vector of `out.len()` elements.
+    ///
+    /// # Errors
+    ///
+    /// [`DecodeError`] if the number of bytes is wrong or an element is not canonical; `out`
+    /// then holds zeros.
+    fn decode(&self, bytes: &[u8], out: &mut [Self::E]) -> Result<(), DecodeError>;
+}

@@ -1,0 +1,25 @@
+//! The arithmetic of KeyQuorum: domains, the negacyclic NTT, bit packing and the pseudorandom
+//! generator. No I/O, no protocols.
+//!
+//! A *domain* is the ring that shares live in: [`BitLanes`] (64 bits a lane), [`Z2k64`] and
+//! [`Z2k128`] (integers modulo a power of two) and [`Zq`] (a prime field). All of them implement
+//! [`Domain`], whose operations work on whole vectors of canonical elements.
+//!
+//! No operation on elements branches on their values or uses them as an index, except where its
+//! documentation says so.
+
+pub mod bits;
+mod codec;
+mod domain;
+mod lanes;
+pub mod ntt;
+mod prg;
+mod z2k;
+mod zq;
+
+pub use domain::{DecodeError, Domain, DomainError, DomainKind, Element, ParseDomainError};
+pub use lanes::BitLanes;
+pub use ntt::{NttError, NttTables, automorphism, automorphism_ntt};
+pub use prg::{EntropyError, Prg, os_random};
+pub use z2k::{Z2k64, Z2k128};
+pub use zq::{Zq, is_prime};

@@ -1,0 +1,336 @@
+//! The negacyclic number-theoretic transform, in the order of Microsoft SEAL.
+
+use zeroize::Zeroize;
+
+use crate::domain::{Domain, DomainError};
+use crate::zq::Zq;
+
+/// Parameters or arrays that the transform cannot work with.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum NttError {
+    /// The modulus is not a prime that the field arithmetic takes.
+    #[error(transparent)]
+    Modulus(#[from] DomainError),
+    /// The ring degree is not a power of two in range.
+    #[error("ring degree {n} is unusable: choose a power of two in 2..=32768")]
+    Degree {
+        /// The refused degree.
+        n: usize,
+    },
+    /// The field has no primitive 2n-th root of unity.
+    #[error(
+        "F_{q} has no transform of ring degree {n}: choose a prime that is 1 modulo {}", 2 * n
+    )]
+    NoRoot {
+        /// The modulus.
+        q: u64,
+        /// The ring degree.
+        n: usize,
+    },
+    /// The array is no sequence of polynomials of the ring degree.
+    #[error("{len} coefficients are no whole number of polynomials of ring degree {n}")]
+    Length {
+        /// Length of the refused array.
+        len: usize,
+        /// The ring degree.
+        n: usize,
+    },
+    /// The exponent of an automorphism is even.
+    #[error("X -> X^{g} is no automorphism: the Galois element must be odd")]
+    Galois {
+        /// The refused exponent.
+        g: u64,
+    },
+}
+
+/// Reverses the low `log_n` bits of `i`.
+fn bit_reverse(i: usize, log_n: u32) -> usize {
+    if log_n == 0 {
+        0
+    } else {
+        i.reverse_bits() >> (usize::BITS - log_n)
+    }
+}
+
+/// A constant factor with its quotient `floor(w * 2^64 / q)` (Shoup's method).
+#[derive(Clone, Copy, Debug, Default, Zeroize)]
+pub(crate) struct Shoup {
+    w: u64,
+    quotient: u64,
+}
+
+impl Shoup {
+    /// `w` must be below `q`.
+    pub(crate) fn new(w: u64, q: u64) -> Self {
+        let quotient = ((u128::from(w) << 64) / u128::from(q)) as u64;
+        Self { w, quotient }
+    }
+
+    /// `w * x mod q`, up to one `q` too much: in `[0, 2q)` for every `x < 2^64`.
+    #[inline(always)]
+    pub(crate) fn mul_lazy(self, x: u64, q: u64) -> u64 {
+        let estimate = ((u128::from(self.quotient) * u128::from(x)) >> 64) as u64;
+        self.w
+            .wrapping_mul(x)
+            .wrapping_sub(estimate.wrapping_mul(q))
+    }
+}
+
+/// Tables of the negacyclic transform modulo a prime `q` that is 1 modulo 2n.
+///
+/// With `psi` the numerically smallest primitive 2n-th root of unity, position `k` of the
+/// transform holds `a(psi^(2 bitrev(k) + 1))`. Multiplying transforms position by position
+/// multiplies polynomials modulo `X^n + 1`.
+#[derive(Clone, Debug)]
+pub struct NttTables {
+    q: u64,
+    n: usize,
+    psi: u64,
+    /// `psi^bitrev(i)` at `i`; position 0 is not used.
+    forward: Vec<Shoup>,
+    /// `psi^-bitrev(i)` at `i`; position 0 is not used.
+    inverse: Vec<Shoup>,
+    /// `1/n`.
+    scale: Shoup,
+}
+
+impl NttTables {
+    /// Tables for ring degree `n`, a power of two in `2..=32768`.
+    ///
+    /// # Errors
+    ///
+    /// [`NttError`] if `q` is no odd prime below 2^62 or not 1 modulo 2n, or `n` is out of range.
+    pub fn new(q: u64, n: usize) -> Result<Self, NttError> {
+        let field = Zq::new(q)?;
+        if !n.is_power_of_two() || !(2..=32768).contains(&n) {
+            return Err(NttError::Degree { n });
+        }
+        let psi = smallest_root(&field, n).ok_or(NttError::NoRoot { q, n })?;
+        let psi_inverse = field.pow(psi, q - 2);
+        let n_inverse = field.pow(field.from_u128(n as u128), q - 2);
+        Ok(Self {
+            q,
+            n,
+            psi,
+            forward: powers_bit_reversed(&field, psi, n),
+            inverse: powers_bit_reversed(&field, psi_inverse, n),
+            scale: Shoup::new(n_inverse, q),
+        })
+    }
+
+    /// The modulus.
+    pub fn modulus(&self) -> u64 {
+        self.q
+    }
+
+    /// The ring degree.
+    pub fn degree(&self) -> usize {
+        self.n
+    }
+
+    /// The smallest primitive 2n-th root of unity.
+    pub fn root(&self) -> u64 {
+        self.psi
+    }
+
+    /// Transforms one polynomial in place: canonical coefficients in, canonical values out.
+    ///
+    /// # Errors
+    ///
+    /// [`NttError::Length`] if `a.len()` is not the ring degree.
+    pub fn forward(&self, a: &mut [u64]) -> Result<(), NttError> {
+        self.check_one(a)?;
+        self.forward_unchecked(a);
+        Ok(())
+    }
+
+    /// Undoes [`forward`](Self::forward).
+    ///
+    /// # Errors
+    ///
+    /// [`NttError::Length`] if `a.len()` is not the ring degree.
+    pub fn inverse(&self, a: &mut [u64]) -> Result<(), NttError> {
+        self.check_one(a)?;
+        self.inverse_unchecked(a);
+        Ok(())
+    }
+
+    /// Transforms polynomials that lie one after another.
+    ///
+    /// # Errors
+    ///
+    /// [`NttError::Length`] if `a.len()` is no multiple of the ring degree.
+    pub fn forward_all(&self, a: &mut [u64]) -> Result<(), NttError> {
+        self.check_many(a)?;
+        a.chunks_exact_mut(self.n)
+            .for_each(|polynomial| self.forward_unchecked(polynomial));
+        Ok(())
+    }
+
+    /// Undoes [`forward_all`](Self::forward_all).
+    ///
+    /// # Errors
+    ///
+    /// [`NttError::Length`] if `a.len()` is no multiple of the ring degree.
+    pub fn inverse_all(&self, a: &mut [u64]) -> Result<(), NttError> {
+        self.check_many(a)?;
+        a.chunks_exact_mut(self.n)
+            .for_each(|polynomial| self.inverse_unchecked(polynomial));
+        Ok(())
+    }
+
+    fn check_one(&self, a: &[u64]) -> Result<(), NttError> {
+        if a.len() == self.n {
+            Ok(())
+        } else {
+            Err(NttError::Length {
+                len: a.len(),
+                n: self.n,
+            })
+        }
+    }
+
+    fn check_many(&self, a: &[u64]) -> Result<(), NttError> {
+        if a.len() % self.n == 0 {
+            Ok(())
+        } else {
+            Err(NttError::Length {
+                len: a.len(),
+                n: self.n,
+            })
+        }
+    }
+
+    /// Cooley-Tukey butterflies with values in `[0, 4q)` (Harvey, "Faster arithmetic for
+    /// number-theoretic transforms", 2014).
+    fn forward_unchecked(&self, a: &mut [u64]) {
+        let q = self.q;
+        let mut blocks = 1;
+        let mut half = self.n / 2;
+        while half > 0 {
+            let roots = self.forward.iter().skip(blocks);
+            for (block, &root) in a.chunks_exact_mut(2 * half).zip(roots) {
+                let (low, high) = block.split_at_mut(half);
+                for (x, y) in low.iter_mut().zip(high) {
+                    let u = reduce_once(*x, 2 * q);
+                    let v = root.mul_lazy(*y, q);
+                    *x = u + v;
+                    *y = u + 2 * q - v;
+                }
+            }
+            blocks *= 2;
+            half /= 2;
+        }
+        for x in a {
+            *x = reduce_once(reduce_once(*x, 2 * q), q);
+        }
+    }
+
+    /// Gentleman-Sande butterflies with values in `[0, 2q)`.
+    fn inverse_unchecked(&self, a: &mut [u64]) {
+        let q = self.q;
+        let mut blocks = self.n / 2;
+        let mut half = 1;
+        while blocks > 0 {
+            let roots = self.inverse.iter().skip(blocks);
+            for (block, &root) in a.chunks_exact_mut(2 * half).zip(roots) {
+                let (low, high) = block.split_at_mut(half);
+                for (x, y) in low.iter_mut().zip(high) {
+                    let (u, v) = (*x, *y);
+                    *x = reduce_once(u + v, 2 * q);
+                    *y = root.mul_lazy(u + 2 * q - v, q);
+                }
+            }
+            blocks /= 2;
+            half *= 2;
+        }
+        for x in a {
+            *x = reduce_once(self.scale.mul_lazy(*x, q), q);
+        }
+    }
+}
+
+/// `x mod m` for `x < 2m`, `m < 2^63`, without a branch.
+#[inline(always)]
+fn reduce_once(x: u64, m: u64) -> u64 {
+    x.min(x.wrapping_sub(m))
+}
+
+/// The smallest primitive 2n-th root of unity, `None` if `q` is not 1 modulo 2n.
+fn smallest_root(field: &Zq, n: usize) -> Option<u64> {
+    let q = field.modulus();
+    let order = 2 * n as u64;
+    if (q - 1) % order != 0 {
+        return None;
+    }
+    // x^((q-1)/2n) is primitive exactly if its n-th power is -1, that is for half of all x.
+    let mut root = (2..q)
+        .map(|x| field.pow(x, (q - 1) / order))
+        .find(|&r| field.pow(r, n as u64) == q - 1)?;
+    let square = field.mul(root, root);
+    let mut smallest = root;
+    for _ in 1..n {
+        root = field.mul(root, square);
+        smallest = smallest.min(root);
+    }
+    Some(smallest)
+}
+
+fn powers_bit_reversed(field: &Zq, root: u64, n: usize) -> Vec<Shoup> {
+    let mut powers = Vec::with_capacity(n);
+    let mut power = 1;
+    for _ in 0..n {
+        powers.push(power);
+        power = field.mul(power, root);
+    }
+    (0..n)
+        .filter_map(|i| powers.get(bit_reverse(i, n.ilog2())))
+        .map(|&w| Shoup::new(w, field.modulus()))
+        .collect()
+}
+
+/// `a(X^g)` modulo `X^n + 1`, for canonical coefficients modulo `q`.
+///
+/// # Errors
+///
+/// [`NttError::Degree`] if `a.len()` is no power of two, [`NttError::Galois`] if `g` is even.
+pub fn automorphism(a: &[u64], g: u64, q: u64) -> Result<Vec<u64>, NttError> {
+    let (n, step) = check_automorphism(a, g)?;
+    let mut out = vec![0; n];
+    let mut exponent = 0;
+    for &x in a {
+        let negated = q.wrapping_sub(x) & u64::from(x != 0).wrapping_neg();
+        if let Some(o) = out.get_mut(exponent % n) {
+            *o = if exponent < n { x } else { negated };
+        }
+        exponent = (exponent + step) % (2 * n);
+    }
+    Ok(out)
+}
+
+/// The transform of `a(X^g)` from the transform of `a`: a permutation of its positions.
+///
+/// # Errors
+///
+/// [`NttError::Degree`] if `a.len()` is no power of two, [`NttError::Galois`] if `g` is even.
+pub fn automorphism_ntt(a: &[u64], g: u64) -> Result<Vec<u64>, NttError> {
+    let (n, step) = check_automorphism(a, g)?;
+    let log_n = n.ilog2();
+    let source = |k| {
+        let exponent = (2 * bit_reverse(k, log_n) + 1) * step % (2 * n);
+        a.get(bit_reverse(exponent / 2, log_n)).copied()
+    };
+    Ok((0..n).filter_map(source).collect())
+}
+
+/// The ring degree, and `g` modulo twice that degree.
+fn check_automorphism(a: &[u64], g: u64) -> Result<(usize, usize), NttError> {
+    let n = a.len();
+    if !n.is_power_of_two() || n > 32768 {
+        return Err(NttError::Degree { n });
+    }
+    if g % 2 == 0 {
+        return Err(NttError::Galois { g });
+    }
+    Ok((n, (g % (2 * n as u64)) as usize))
+}

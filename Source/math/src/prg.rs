@@ -1,0 +1,115 @@
+//! The pseudorandom generator: AES-128 in counter mode.
+
+use std::fmt;
+
+use aes::Aes128;
+use cipher::{KeyIvInit, StreamCipher};
+use ctr::Ctr64BE;
+use zeroize::{Zeroize, Zeroizing};
+
+use crate::codec::Word;
+
+/// Words are drawn through a buffer of this many bytes: large enough for the parallel AES, small
+/// enough for the first-level cache.
+const BUFFER: usize = 4096;
+
+/// The operating system gave no randomness.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error(
+    "the operating system gave no randomness ({0}): check that getrandom(2) or /dev/urandom works here"
+)]
+pub struct EntropyError(getrandom::Error);
+
+/// Fills `out` from the operating system's generator.
+///
+/// # Errors
+///
+/// [`EntropyError`] if that generator fails.
+pub fn os_random(out: &mut [u8]) -> Result<(), EntropyError> {
+    getrandom::fill(out).map_err(EntropyError)
+}
+
+/// AES-128 in counter mode (NIST SP 800-38A) as a stream of pseudorandom bytes.
+///
+/// The initial counter block is `stream || 0`, both big endian and 64 bits long, so streams of one
+/// seed are disjoint. Words are little endian. The state is wiped on drop; it is neither
+/// cloned nor printed.
+pub struct Prg {
+    keystream: Ctr64BE<Aes128>,
+}
+
+impl Prg {
+    /// Stream number `stream` of `seed`.
+    pub fn new(seed: [u8; 16], stream: u64) -> Self {
+        let mut block = [0u8; 16];
+        for (b, s) in block.iter_mut().zip(stream.to_be_bytes()) {
+            *b = s;
+        }
+        Self::from_block(Zeroizing::new(seed), block)
+    }
+
+    /// A generator with a fresh seed of the operating system.
+    ///
+    /// # Errors
+    ///
+    /// [`EntropyError`] if the operating system gives no randomness.
+    pub fn from_os() -> Result<Self, EntropyError> {
+        let mut seed = Zeroizing::new([0u8; 16]);
+        os_random(seed.as_mut_slice())?;
+        Ok(Self::from_block(seed, [0; 16]))
+    }
+
+    fn from_block(seed: Zeroizing<[u8; 16]>, block: [u8; 16]) -> Self {
+        Self {
+            keystream: Ctr64BE::new((&*seed).into(), &block.into()),
+        }
+    }
+
+    /// The next `out.len()` bytes of the stream.
+    pub fn fill(&mut self, out: &mut [u8]) {
+        out.fill(0);
+        self.keystream.apply_keystream(out);
+    }
+
+    /// The next `out.len()` words of the stream.
+    pub fn fill_u64(&mut self, out: &mut [u64]) {
+        self.fill_words(out);
+    }
+
+    /// The next `out.len()` 128-bit words of the stream.
+    pub fn fill_u128(&mut self, out: &mut [u128]) {
+        self.fill_words(out);
+    }
+
+    /// The next word of the stream.
+    pub fn next_u64(&mut self) -> u64 {
+        let mut bytes = [0u8; 8];
+        self.fill(&mut bytes);
+        u64::from_le_bytes(bytes)
+    }
+
+    /// The next 16 bytes of the stream, as a seed.
+    pub fn next_seed(&mut self) -> [u8; 16] {
+        let mut seed = [0u8; 16];
+        self.fill(&mut seed);
+        seed
+    }
+
+    fn fill_words<T: Word>(&mut self, out: &mut [T]) {
+        let mut buffer = [0u8; BUFFER];
+        for part in out.chunks_mut(BUFFER / T::BYTES) {
+            let bytes = buffer.get_mut(..part.len() * T::BYTES).unwrap_or_default();
+            self.fill(bytes);
+            for (o, b) in part.iter_mut().zip(bytes.chunks_exact(T::BYTES)) {
+                *o = T::read_le(b);
+            }
+        }
+        buffer.zeroize();
+    }
+}
+
+impl fmt::Debug for Prg {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Prg(secret)")
+    }
+}

@@ -1,0 +1,194 @@
+//! Integers modulo a power of two.
+
+use crate::codec;
+use crate::domain::{DecodeError, Domain, DomainError, DomainKind};
+use crate::prg::Prg;
+
+macro_rules! power_of_two_ring {
+    ($(#[$doc:meta])* $name:ident, $word:ty, $low:literal, $high:literal, $fill:expr) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        pub struct $name {
+            k: u32,
+            mask: $word,
+        }
+
+        impl $name {
+            /// The ring of integers modulo 2^k.
+            ///
+            /// # Errors
+            ///
+            /// [`DomainError::Width`] if `k` is out of range.
+            pub fn new(k: u32) -> Result<Self, DomainError> {
+                if !($low..=$high).contains(&k) {
+                    return Err(DomainError::Width { k, low: $low, high: $high });
+                }
+                let mask = <$word>::MAX >> (<$word>::BITS - k);
+                Ok(Self { k, mask })
+            }
+
+            /// The exponent `k`.
+            pub fn k(&self) -> u32 {
+                self.k
+            }
+
+            /// `2^k - 1`.
+            pub fn mask(&self) -> $word {
+                self.mask
+            }
+        }
+
+        impl Domain for $name {
+            type E = $word;
+
+            fn kind(&self) -> DomainKind {
+                DomainKind::Z2k(self.k)
+            }
+
+            fn zero(&self) -> $word {
+                0
+            }
+
+            fn one(&self) -> $word {
+                1
+            }
+
+            #[inline]
+            fn add(&self, a: $word, b: $word) -> $word {
+                a.wrapping_add(b) & self.mask
+            }
+
+            #[inline]
+            fn sub(&self, a: $word, b: $word) -> $word {
+                a.wrapping_sub(b) & self.mask
+            }
+
+            #[inline]
+            fn neg(&self, a: $word) -> $word {
+                a.wrapping_neg() & self.mask
+            }
+
+            #[inline]
+            fn mul(&self, a: $word, b: $word) -> $word {
+                a.wrapping_mul(b) & self.mask
+            }
+
+            fn add_assign(&self, a: &mut [$word], b: &[$word]) {
+                debug_assert_eq!(a.len(), b.len());
+                for (x, &y) in a.iter_mut().zip(b) {
+                    *x = self.add(*x, y);
+                }
+            }
+
+            fn sub_assign(&self, a: &mut [$word], b: &[$word]) {
+                debug_assert_eq!(a.len(), b.len());
+                for (x, &y) in a.iter_mut().zip(b) {
+                    *x = self.sub(*x, y);
+                }
+            }
+
+            fn rsub_assign(&self, a: &mut [$word], b: &[$word]) {
+                debug_assert_eq!(a.len(), b.len());
+                for (x, &y) in a.iter_mut().zip(b) {
+                    *x = self.sub(y, *x);
+                }
+            }
+
+            fn neg_assign(&self, a: &mut [$word]) {
+                for x in a {
+                    *x = self.neg(*x);
+                }
+            }
+
+            fn mul_assign(&self, a: &mut [$word], b: &[$word]) {
+                debug_assert_eq!(a.len(), b.len());
+                for (x, &y) in a.iter_mut().zip(b) {
+                    *x = self.mul(*x, y);
+                }
+            }
+
+            fn add_scalar_assign(&self, a: &mut [$word], s: $word) {
+                for x in a {
+                    *x = self.add(*x, s);
+                }
+            }
+
+            fn mul_scalar_assign(&self, a: &mut [$word], s: $word) {
+                for x in a {
+                    *x = self.mul(*x, s);
+                }
+            }
+
+            fn mul_acc(&self, acc: &mut [$word], a: &[$word], b: &[$word]) {
+                debug_assert!(acc.len() == a.len() && a.len() == b.len());
+                for ((z, &x), &y) in acc.iter_mut().zip(a).zip(b) {
+                    *z = z.wrapping_add(x.wrapping_mul(y)) & self.mask;
+                }
+            }
+
+            fn sum(&self, a: &[$word]) -> $word {
+                a.iter().fold(0, |s: $word, &x| s.wrapping_add(x)) & self.mask
+            }
+
+            fn dot(&self, a: &[$word], b: &[$word]) -> $word {
+                debug_assert_eq!(a.len(), b.len());
+                let products = a.iter().zip(b).map(|(&x, &y)| x.wrapping_mul(y));
+                products.fold(0, |s: $word, p| s.wrapping_add(p)) & self.mask
+            }
+
+            fn from_i64(&self, v: i64) -> $word {
+                (v as $word) & self.mask
+            }
+
+            fn from_u128(&self, v: u128) -> $word {
+                (v as $word) & self.mask
+            }
+
+            /// Newton's iteration: each step doubles the number of correct low bits, and an odd
+            /// number is its own inverse modulo 8.
+            fn invert(&self, a: $word) -> Option<$word> {
+                if a & 1 == 0 {
+                    return None;
+                }
+                let mut x = a;
+                let mut correct = 3;
+                while correct < <$word>::BITS {
+                    let two: $word = 2;
+                    x = x.wrapping_mul(two.wrapping_sub(a.wrapping_mul(x)));
+                    correct *= 2;
+                }
+                Some(x & self.mask)
+            }
+
+            fn random(&self, prg: &mut Prg, out: &mut [$word]) {
+                let fill: fn(&mut Prg, &mut [$word]) = $fill;
+                fill(prg, out);
+                for x in out {
+                    *x &= self.mask;
+                }
+            }
+
+            fn bits(&self) -> u32 {
+                self.k
+            }
+
+            fn encode(&self, v: &[$word], out: &mut Vec<u8>) {
+                codec::encode(v, self.wire_bytes(1), out);
+            }
+
+            fn decode(&self, bytes: &[u8], out: &mut [$word]) -> Result<(), DecodeError> {
+                codec::decode(self.kind(), self.wire_bytes(1), self.mask, bytes, out)
+            }
+        }
+    };
+}
+
+power_of_two_ring!(
+    /// Integers modulo 2^k with 1 <= k <= 64, one to a `u64`.
+    Z2k64, u64, 1, 64, |prg, out| prg.fill_u64(out)
+);
+
+power_of_two_ring!(
+    /// Integers modulo 2^k with 65 <= k <= 128, one to a `u128`.
+    Z2k128, u128, 65, 128, |prg, out| prg.fill_u128(out)
+);
