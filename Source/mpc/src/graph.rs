@@ -1,0 +1,399 @@
+//! The lazy graph: local work runs as soon as its inputs are there, communication waits, and a flush sends everything of
+//! one depth in one round.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+use keyquorum_math::Element;
+use keyquorum_net::Transport;
+
+use crate::error::{EngineError, Result};
+use crate::round::{Inbox, Outbox};
+use crate::value::{Kind, Value};
+
+/// First half of a round of a task: queue what leaves, and say how to go on when the answers are there.
+pub type SendFn<P, V> = Box<dyn FnOnce(&mut P, &mut Outbox) -> Result<RecvFn<P, V>> + Send>;
+/// Second half of a round of a task.
+pub type RecvFn<P, V> = Box<dyn FnOnce(&mut P, &mut Inbox) -> Result<Step<P, V>> + Send>;
+
+/// What a task has after a round.
+pub enum Step<P, V> {
+    /// The result.
+    Done(V),
+    /// Another round.
+    Next(SendFn<P, V>),
+}
+
+/// Turns the result of a task into something else.
+pub fn then<P: 'static, V: 'static, W: 'static>(
+    task: SendFn<P, V>,
+    f: impl FnOnce(&mut P, V) -> Result<W> + Send + 'static,
+) -> SendFn<P, W> {
+    Box::new(move |p, out| {
+        let receive = task(p, out)?;
+        Ok(Box::new(move |p, inbox| {
+            Ok(match receive(p, inbox)? {
+                Step::Done(v) => Step::Done(f(p, v)?),
+                Step::Next(next) => Step::Next(then(next, f)),
+            })
+        }))
+    })
+}
+
+/// Goes on with another task after the result of the first.
+pub fn and_then<P: 'static, V: 'static, W: 'static>(
+    task: SendFn<P, V>,
+    f: impl FnOnce(&mut P, V) -> Result<SendFn<P, W>> + Send + 'static,
+) -> SendFn<P, W> {
+    Box::new(move |p, out| {
+        let receive = task(p, out)?;
+        Ok(Box::new(move |p, inbox| {
+            Ok(Step::Next(match receive(p, inbox)? {
+                Step::Done(v) => f(p, v)?,
+                Step::Next(next) => and_then(next, f),
+            }))
+        }))
+    })
+}
+
+/// Goes on with another step, or none, after the result of the first task.
+pub fn then_maybe<P: 'static, V: 'static, W: 'static>(
+    task: SendFn<P, V>,
+    f: impl FnOnce(&mut P, V) -> Result<Step<P, W>> + Send + 'static,
+) -> SendFn<P, W> {
+    Box::new(move |p, out| {
+        let receive = task(p, out)?;
+        Ok(Box::new(move |p, inbox| match receive(p, inbox)? {
+            Step::Done(v) => f(p, v),
+            Step::Next(next) => Ok(Step::Next(then_maybe(next, f))),
+        }))
+    })
+}
+
+/// Runs two tasks side by side.
+pub fn join<P: 'static, V: Send + 'static, W: Send + 'static>(
+    a: SendFn<P, V>,
+    b: SendFn<P, V>,
+    f: impl FnOnce(&mut P, V, V) -> Result<W> + Send + 'static,
+) -> SendFn<P, W> {
+    Box::new(move |p, out| {
+        let a = a(p, out)?;
+        let b = b(p, out)?;
+        Ok(Box::new(move |p, inbox| match (a(p, inbox)?, b(p, inbox)?) {
+            (Step::Done(x), Step::Done(y)) => Ok(Step::Done(f(p, x, y)?)),
+            (Step::Next(x), Step::Next(y)) => Ok(Step::Next(join(x, y, f))),
+            (Step::Next(x), Step::Done(y)) => Ok(Step::Next(then(x, move |p, x| f(p, x, y)))),
+            (Step::Done(x), Step::Next(y)) => Ok(Step::Next(then(y, move |p, y| f(p, x, y)))),
+        }))
+    })
+}
+
+/// A task that needs no communication: done at the end of the round in which it would have run.
+pub fn ready<P: 'static, V: Send + 'static>(value: V) -> SendFn<P, V> {
+    Box::new(move |_, _| Ok(Box::new(move |_, _| Ok(Step::Done(value)))))
+}
+
+pub(crate) type Inputs<E> = Vec<Arc<Value<E>>>;
+pub(crate) type LocalFn<P, E> = Box<dyn FnOnce(&mut P, Inputs<E>) -> Result<Value<E>> + Send>;
+pub(crate) type CommFn<P, E> = Box<dyn FnOnce(&mut P, Inputs<E>) -> Result<SendFn<P, Value<E>>> + Send>;
+
+pub(crate) enum Op<P, E: Element> {
+    Local(LocalFn<P, E>),
+    Comm(CommFn<P, E>),
+}
+
+struct Waiting<P, E: Element> {
+    op: Op<P, E>,
+    inputs: Vec<u64>,
+    missing: usize,
+}
+
+struct Node<P, E: Element> {
+    value: Option<Arc<Value<E>>>,
+    waiting: Option<Waiting<P, E>>,
+    consumers: Vec<u64>,
+    uses: usize,
+    held: bool,
+}
+
+impl<P, E: Element> Node<P, E> {
+    fn is_garbage(&self) -> bool {
+        !self.held && self.uses == 0 && self.value.is_some()
+    }
+}
+
+type Dropped = Arc<Mutex<Vec<u64>>>;
+
+/// A handle on a value of a computation. The value's memory is freed when the handle and all pending uses are gone.
+pub struct Handle {
+    pub(crate) id: u64,
+    kind: Kind,
+    size: usize,
+    dropped: Dropped,
+}
+
+impl Handle {
+    /// Kind of the value.
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// Number of elements or bits.
+    pub fn size(&self) -> usize {
+        self.size
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        if let Ok(mut dropped) = self.dropped.lock() {
+            dropped.push(self.id);
+        }
+    }
+}
+
+/// Elements that may wait for a round before one is run anyway: bounds memory.
+const PENDING_LIMIT: usize = 1 << 25;
+
+pub(crate) struct Graph<P, E: Element> {
+    nodes: HashMap<u64, Node<P, E>>,
+    next_id: u64,
+    queue: Vec<(u64, SendFn<P, Value<E>>)>,
+    pending_elements: usize,
+    dropped: Dropped,
+    schedule: u64,
+    pub rounds: u64,
+    pub sent: u64,
+    pub received: u64,
+}
+
+fn mix(state: u64, word: u64) -> u64 {
+    (state ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(29)
+}
+
+impl<P: 'static, E: Element> Graph<P, E> {
+    pub fn new() -> Self {
+        Self {
+            nodes: HashMap::new(),
+            next_id: 0,
+            queue: Vec::new(),
+            pending_elements: 0,
+            dropped: Dropped::default(),
+            schedule: 0,
+            rounds: 0,
+            sent: 0,
+            received: 0,
+        }
+    }
+
+    fn collect_dropped(&mut self) {
+        let ids = match self.dropped.lock() {
+            Ok(mut list) if !list.is_empty() => std::mem::take(&mut *list),
+            _ => return,
+        };
+        for id in ids {
+            self.release(id);
+        }
+    }
+
+    fn release(&mut self, id: u64) {
+        if let Some(node) = self.nodes.get_mut(&id) {
+            node.held = false;
+        }
+        self.remove_garbage(id);
+    }
+
+    fn remove_garbage(&mut self, id: u64) {
+        if self.nodes.get(&id).is_some_and(Node::is_garbage) {
+            self.nodes.remove(&id);
+        }
+    }
+
+    /// Adds an operation; `consumed` inputs are given up by the caller before a local operation runs.
+    pub fn add(
+        &mut self,
+        protocol: &mut P,
+        op: Op<P, E>,
+        inputs: &[u64],
+        consumed: Option<Handle>,
+        kind: Kind,
+        size: usize,
+    ) -> Result<Handle> {
+        self.collect_dropped();
+        let id = self.next_id;
+        self.next_id += 1;
+        let mut missing = 0;
+        for input in inputs {
+            let node = self
+                .nodes
+                .get_mut(input)
+                .ok_or_else(|| EngineError::usage("a value of another engine, or one that was given up, was used"))?;
+            if node.value.is_none() {
+                node.consumers.push(id);
+                missing += 1;
+            }
+        }
+        if missing > 0 {
+            for input in inputs {
+                if let Some(node) = self.nodes.get_mut(input) {
+                    node.uses += 1;
+                }
+            }
+        }
+        let handle = Handle { id, kind, size, dropped: Arc::clone(&self.dropped) };
+        self.nodes.insert(
+            id,
+            Node {
+                uses: 0,
+                value: None,
+                waiting: Some(Waiting { op, inputs: inputs.to_vec(), missing }),
+                consumers: Vec::new(),
+                held: true,
+            },
+        );
+        if missing == 0 {
+            let operands = self.operands(inputs);
+            if consumed.is_some() {
+                drop(consumed);
+                self.collect_dropped();
+            }
+            self.start(protocol, id, operands)?;
+        } else {
+            drop(consumed);
+        }
+        Ok(handle)
+    }
+
+    /// Puts in a value that is there already.
+    pub fn insert(&mut self, value: Value<E>, kind: Kind, size: usize) -> Handle {
+        self.collect_dropped();
+        let id = self.next_id;
+        self.next_id += 1;
+        self.nodes
+            .insert(id, Node { value: Some(Arc::new(value)), waiting: None, consumers: Vec::new(), uses: 0, held: true });
+        Handle { id, kind, size, dropped: Arc::clone(&self.dropped) }
+    }
+
+    fn operands(&self, inputs: &[u64]) -> Inputs<E> {
+        inputs.iter().filter_map(|i| self.nodes.get(i).and_then(|n| n.value.clone())).collect()
+    }
+
+    fn start(&mut self, protocol: &mut P, id: u64, operands: Inputs<E>) -> Result<()> {
+        let mut work = vec![(id, operands)];
+        while let Some((id, operands)) = work.pop() {
+            let Some(waiting) = self.nodes.get_mut(&id).and_then(|n| n.waiting.take()) else { continue };
+            match waiting.op {
+                Op::Local(f) => {
+                    let value = f(protocol, operands)?;
+                    work.extend(self.complete(id, value));
+                }
+                Op::Comm(f) => {
+                    self.pending_elements += operands.iter().map(|v| weight(v)).sum::<usize>();
+                    let task = f(protocol, operands)?;
+                    self.queue.push((id, task));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Stores a result; returns what can start now, in reverse order of creation.
+    fn complete(&mut self, id: u64, value: Value<E>) -> Vec<(u64, Inputs<E>)> {
+        let Some(node) = self.nodes.get_mut(&id) else { return Vec::new() };
+        node.value = Some(Arc::new(value));
+        let consumers = std::mem::take(&mut node.consumers);
+        let mut started = Vec::new();
+        for consumer in consumers {
+            let Some(waiting) = self.nodes.get_mut(&consumer).and_then(|n| n.waiting.as_mut()) else { continue };
+            waiting.missing = waiting.missing.saturating_sub(1);
+            if waiting.missing == 0 {
+                let inputs = waiting.inputs.clone();
+                started.push((consumer, self.operands(&inputs)));
+                for input in inputs {
+                    if let Some(node) = self.nodes.get_mut(&input) {
+                        node.uses = node.uses.saturating_sub(1);
+                    }
+                    if input != id {
+                        self.remove_garbage(input);
+                    }
+                }
+            }
+        }
+        self.remove_garbage(id);
+        started.reverse();
+        started
+    }
+
+    fn run_round(&mut self, protocol: &mut P, net: &mut dyn Transport) -> Result<()> {
+        let tasks = std::mem::take(&mut self.queue);
+        self.pending_elements = 0;
+        let mut outbox = Outbox::new(net.parties());
+        let mut receivers = Vec::with_capacity(tasks.len());
+        for (id, task) in tasks {
+            self.schedule = mix(self.schedule, id);
+            receivers.push((id, task(protocol, &mut outbox)?));
+        }
+        let tag = ((self.rounds & 0xFFFF_FFFF) << 32) | (self.schedule & 0xFFFF_FFFF);
+        let (mut inbox, sent, received) = outbox.exchange(net, tag)?;
+        if net.parties() > 1 {
+            self.rounds += 1;
+        }
+        self.sent += sent;
+        self.received += received;
+        let mut finished = Vec::new();
+        for (id, receive) in receivers {
+            match receive(protocol, &mut inbox)? {
+                Step::Done(value) => finished.push((id, value)),
+                Step::Next(next) => self.queue.push((id, next)),
+            }
+        }
+        for (id, value) in finished {
+            for (consumer, operands) in self.complete(id, value).into_iter().rev() {
+                self.start(protocol, consumer, operands)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs rounds until this value is there.
+    pub fn force(&mut self, protocol: &mut P, net: &mut dyn Transport, id: u64) -> Result<Arc<Value<E>>> {
+        self.collect_dropped();
+        loop {
+            let node = self
+                .nodes
+                .get(&id)
+                .ok_or_else(|| EngineError::usage("a value of another engine, or one that was given up, was read"))?;
+            if let Some(value) = &node.value {
+                return Ok(Arc::clone(value));
+            }
+            if self.queue.is_empty() {
+                return Err(EngineError::usage("a value depends on an operation that failed before"));
+            }
+            self.run_round(protocol, net)?;
+        }
+    }
+
+    /// Runs rounds until nothing is queued.
+    pub fn flush(&mut self, protocol: &mut P, net: &mut dyn Transport) -> Result<()> {
+        self.collect_dropped();
+        while !self.queue.is_empty() {
+            self.run_round(protocol, net)?;
+        }
+        Ok(())
+    }
+
+    /// True when so much waits that a round should run now.
+    pub fn crowded(&self) -> bool {
+        self.pending_elements > PENDING_LIMIT
+    }
+}
+
+fn weight<E: Element>(value: &Value<E>) -> usize {
+    match value {
+        Value::Secret(s) => s.len(),
+        Value::Clear(v) => v.len(),
+        Value::SecretBits(s) => s.len(),
+        Value::ClearBits(v) => v.len(),
+        Value::Personal(_, v) => v.as_ref().map_or(0, Vec::len),
+    }
+}

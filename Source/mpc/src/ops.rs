@@ -1,0 +1,1109 @@
+//! The operations of a computation, the same for every protocol and domain.
+
+use std::sync::Arc;
+
+use keyquorum_math::{Domain, DomainKind, Element};
+
+use crate::error::{EngineError, Result};
+use crate::graph::{Graph, Handle, Inputs, LocalFn, Op, then};
+use crate::protocol::{BITS, Protocol, lanes};
+use crate::session::Session;
+use crate::value::{Kind, Share, Value};
+
+/// Rounds and payload bytes of one engine, of this party.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EngineStats {
+    /// Communication rounds.
+    pub rounds: u64,
+    /// Payload bytes sent.
+    pub bytes_sent: u64,
+    /// Payload bytes received.
+    pub bytes_received: u64,
+}
+
+/// Operations on clear values, on canonical unsigned integers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClearOp {
+    /// Shift left, then reduce.
+    Shl,
+    /// Shift right.
+    Shr,
+    /// Remainder.
+    Mod,
+    /// Integer quotient.
+    Div,
+    /// Bitwise and.
+    And,
+    /// Bitwise or.
+    Or,
+    /// Bitwise exclusive or.
+    Xor,
+}
+
+/// One computation in one arithmetic domain under one protocol. Every operation returns at once; [`Engine::read`] and
+/// [`Engine::flush`] communicate. Sizes must be equal, or one of them 1 (broadcast).
+pub trait Engine: Send {
+    /// The domain.
+    fn domain(&self) -> DomainKind;
+    /// Our number and the number of parties.
+    fn party(&self) -> (usize, usize);
+    /// Corruptions tolerated.
+    fn threshold(&self) -> usize;
+    /// Whether there are packed secret bits.
+    fn has_binary(&self) -> bool;
+    /// Summands of [`Engine::summand_bits`]; 0 where they do not exist.
+    fn summands(&self) -> usize;
+    /// Component vectors of an exported share.
+    fn share_parts(&self) -> usize;
+    /// Bytes of one exported word.
+    fn element_bytes(&self) -> usize;
+    /// True if a test seed replaced the secret ones.
+    fn insecure(&self) -> bool;
+
+    /// A clear vector, reduced into the domain.
+    fn clear(&mut self, values: &[i64]) -> Handle;
+    /// A clear vector of integers given mod 2^128 (negative ones as two's complement).
+    fn clear_wide(&mut self, values: &[i128]) -> Handle;
+    /// A clear vector of canonical unsigned words.
+    fn clear_words(&mut self, values: &[u64]) -> Handle;
+    /// a + b.
+    fn add(&mut self, a: &Handle, b: &Handle) -> Result<Handle>;
+    /// a − b.
+    fn sub(&mut self, a: &Handle, b: &Handle) -> Result<Handle>;
+    /// a · b; one round if both are secret.
+    fn mul(&mut self, a: &Handle, b: &Handle) -> Result<Handle>;
+    /// −a.
+    fn neg(&mut self, a: &Handle) -> Result<Handle>;
+    /// Sums of products over consecutive groups of `length`; the traffic of one product a group.
+    fn dot(&mut self, a: &Handle, b: &Handle, length: usize) -> Result<Handle>;
+    /// Sums over consecutive groups of `length`.
+    fn sum(&mut self, a: &Handle, length: usize) -> Result<Handle>;
+    /// Elements (or bits) at these indices.
+    fn gather(&mut self, a: &Handle, indices: &[i64]) -> Result<Handle>;
+    /// `count` elements (or bits) from `start` on, `step` apart.
+    fn slice(&mut self, a: &Handle, start: i64, step: i64, count: usize) -> Result<Handle>;
+    /// One vector after another.
+    fn concat(&mut self, list: &[&Handle]) -> Result<Handle>;
+    /// A vector of size 1, `n` times.
+    fn repeat(&mut self, a: &Handle, n: usize) -> Result<Handle>;
+    /// `a` with `b` stored at `start`, `start + step`, …; gives `a` up, so that it can be changed in place.
+    fn assign(&mut self, a: Handle, start: i64, step: i64, b: &Handle) -> Result<Handle>;
+    /// `a` with `b` stored at these indices; gives `a` up.
+    fn scatter(&mut self, a: Handle, indices: &[i64], b: &Handle) -> Result<Handle>;
+    /// Opens to everybody. One round.
+    fn open(&mut self, a: &Handle) -> Result<Handle>;
+    /// Opens to one party. One round.
+    fn open_to(&mut self, a: &Handle, receiver: usize) -> Result<Handle>;
+    /// Shares `n` elements of `owner`. One round.
+    fn input(&mut self, owner: usize, n: usize, values: Option<&[i64]>) -> Result<Handle>;
+    /// Shares `n` bits of `owner`. One round.
+    fn input_bits(&mut self, owner: usize, n: usize, values: Option<&[u8]>) -> Result<Handle>;
+    /// `n` uniform secret elements.
+    fn random(&mut self, n: usize) -> Result<Handle>;
+    /// `n` uniform secret bits, as elements.
+    fn random_bit(&mut self, n: usize) -> Result<Handle>;
+    /// `n` uniform secret bits, packed.
+    fn random_bits(&mut self, n: usize) -> Result<Handle>;
+    /// Packed secret bits as elements.
+    fn bit_to_arith(&mut self, bits: &Handle) -> Result<Handle>;
+    /// Low `m` bits of each summand of a sharing mod 2^k, `[summand][bit]`; local.
+    fn summand_bits(&mut self, a: &Handle, m: usize) -> Result<Vec<Vec<Handle>>>;
+    /// Clear bits.
+    fn clear_bits(&mut self, bits: &[u8]) -> Handle;
+    /// Exclusive or of bits.
+    fn xor(&mut self, a: &Handle, b: &Handle) -> Result<Handle>;
+    /// And of bits; one round if both are secret.
+    fn and(&mut self, a: &Handle, b: &Handle) -> Result<Handle>;
+    /// Negation of bits.
+    fn not(&mut self, a: &Handle) -> Result<Handle>;
+    /// Integer operation on clear values.
+    fn clear_op(&mut self, op: ClearOp, a: &Handle, b: &Handle) -> Result<Handle>;
+    /// Inverses of clear values.
+    fn clear_inv(&mut self, a: &Handle) -> Result<Handle>;
+    /// Reads a clear or personal vector (words of at most 64 bits).
+    fn read(&mut self, a: &Handle) -> Result<Vec<u64>>;
+    /// Reads a clear or personal vector.
+    fn read_wide(&mut self, a: &Handle) -> Result<Vec<u128>>;
+    /// Reads clear bits.
+    fn read_bits(&mut self, a: &Handle) -> Result<Vec<u8>>;
+    /// Raw words of a share: part after part, little endian.
+    fn export(&mut self, a: &Handle) -> Result<Vec<u8>>;
+    /// A share from raw words; refuses another length or words out of range.
+    fn import(&mut self, data: &[u8], n: usize) -> Result<Handle>;
+    /// Runs all that is queued.
+    fn flush(&mut self) -> Result<()>;
+    /// Traffic so far.
+    fn stats(&self) -> EngineStats;
+}
+
+/// The implementation of [`Engine`] for one protocol and one domain.
+pub(crate) struct Computation<P: Protocol, D: Domain> {
+    session: Session,
+    protocol: P,
+    domain: D,
+    graph: Graph<P, D::E>,
+    threshold: usize,
+    insecure: bool,
+}
+
+fn wrong(what: &str, a: &Handle) -> EngineError {
+    EngineError::usage(format!("{what} does not work on a value of kind {:?}", a.kind()))
+}
+
+fn sizes(a: &Handle, b: &Handle) -> Result<usize> {
+    match (a.size(), b.size()) {
+        (x, y) if x == y => Ok(x),
+        (1, y) => Ok(y),
+        (x, 1) => Ok(x),
+        (x, y) => Err(EngineError::usage(format!("vectors of sizes {x} and {y} do not go together: sizes must be equal, or one of them 1"))),
+    }
+}
+
+/// Copies a vector, or repeats its only element.
+fn spread<E: Copy>(v: &[E], n: usize) -> Vec<E> {
+    match v {
+        [one] if n != 1 => vec![*one; n],
+        _ => v.to_vec(),
+    }
+}
+
+fn spread_share<E: Element>(share: &Share<E>, n: usize) -> Share<E> {
+    share.map(|part| spread(part, n))
+}
+
+fn spread_lanes(v: &[u64], size: usize, n: usize) -> Vec<u64> {
+    if size == 1 && n != 1 {
+        let bit = v.first().map_or(0, |w| w & 1);
+        vec![0u64.wrapping_sub(bit); lanes(n)]
+    } else {
+        v.to_vec()
+    }
+}
+
+fn bit_at(v: &[u64], i: usize) -> u64 {
+    v.get(i / 64).map_or(0, |w| (w >> (i % 64)) & 1)
+}
+
+/// Packed bits at the indices of an iterator.
+fn pick_bits(v: &[u64], indices: impl Iterator<Item = usize>, n: usize) -> Vec<u64> {
+    let mut out = vec![0u64; lanes(n)];
+    for (to, from) in indices.take(n).enumerate() {
+        if let Some(lane) = out.get_mut(to / 64) {
+            *lane |= bit_at(v, from) << (to % 64);
+        }
+    }
+    out
+}
+
+/// Packed bits `start..start + n`.
+fn bit_range(v: &[u64], start: usize, n: usize) -> Vec<u64> {
+    let shift = start % 64;
+    let mut out: Vec<u64> = (0..lanes(n))
+        .map(|i| {
+            let at = start / 64 + i;
+            let low = v.get(at).copied().unwrap_or(0) >> shift;
+            let high = if shift == 0 { 0 } else { v.get(at + 1).copied().unwrap_or(0) << (64 - shift) };
+            low | high
+        })
+        .collect();
+    mask_tail(&mut out, n);
+    out
+}
+
+/// Clears the bits past `n`.
+fn mask_tail(v: &mut [u64], n: usize) {
+    if !n.is_multiple_of(64)
+        && let Some(last) = v.get_mut(n / 64)
+    {
+        *last &= (1u64 << (n % 64)) - 1;
+    }
+}
+
+/// Appends `n` bits to a packed vector of `at` bits.
+fn append_bits(out: &mut Vec<u64>, at: usize, v: &[u64], n: usize) {
+    out.resize(lanes(at + n), 0);
+    let shift = at % 64;
+    let clean = bit_range(v, 0, n);
+    for (i, word) in clean.into_iter().enumerate() {
+        let to = at / 64 + i;
+        if let Some(slot) = out.get_mut(to) {
+            *slot |= word << shift;
+        }
+        if shift != 0
+            && let Some(slot) = out.get_mut(to + 1)
+        {
+            *slot |= word >> (64 - shift);
+        }
+    }
+}
+
+fn progression(start: i64, step: i64, count: usize, size: usize) -> Result<Vec<usize>> {
+    let last = start as i128 + step as i128 * (count.max(1) as i128 - 1);
+    let bad = |i: i128| i < 0 || i >= size as i128;
+    if count > 0 && (bad(start as i128) || bad(last)) {
+        return Err(EngineError::usage(format!("index range {start}..={last} by {step} leaves the vector of size {size}")));
+    }
+    Ok((0..count).map(|i| (start + step * i as i64) as usize).collect())
+}
+
+fn checked_indices(indices: &[i64], size: usize) -> Result<Vec<usize>> {
+    indices
+        .iter()
+        .map(|i| {
+            usize::try_from(*i)
+                .ok()
+                .filter(|i| *i < size)
+                .ok_or_else(|| EngineError::usage(format!("index {i} leaves the vector of size {size}")))
+        })
+        .collect()
+}
+
+fn mismatch<T>() -> Result<T> {
+    Err(EngineError::usage("operands of these kinds do not go together"))
+}
+
+/// Selection of elements, as one of the shapes that the vectors can do fast.
+#[derive(Clone)]
+enum Picker {
+    Range(usize, usize),
+    List(Arc<Vec<usize>>),
+}
+
+impl Picker {
+    fn elements<E: Copy>(&self, v: &[E]) -> Vec<E> {
+        match self {
+            Self::Range(start, n) => v.get(*start..start + n).map_or_else(Vec::new, <[E]>::to_vec),
+            Self::List(list) => list.iter().filter_map(|i| v.get(*i).copied()).collect(),
+        }
+    }
+
+    fn bits(&self, v: &[u64]) -> Vec<u64> {
+        match self {
+            Self::Range(start, n) => bit_range(v, *start, *n),
+            Self::List(list) => pick_bits(v, list.iter().copied(), list.len()),
+        }
+    }
+}
+
+impl<P: Protocol, D: Domain> Computation<P, D> {
+    pub fn new(session: Session, protocol: P, domain: D, threshold: usize, insecure: bool) -> Self {
+        Self { session, protocol, domain, graph: Graph::new(), threshold, insecure }
+    }
+
+    fn local(
+        &mut self,
+        inputs: &[&Handle],
+        kind: Kind,
+        size: usize,
+        f: impl FnOnce(&mut P, Inputs<D::E>) -> Result<Value<D::E>> + Send + 'static,
+    ) -> Result<Handle> {
+        let ids: Vec<u64> = inputs.iter().map(|h| h.id).collect();
+        let op: LocalFn<P, D::E> = Box::new(f);
+        self.graph.add(&mut self.protocol, Op::Local(op), &ids, None, kind, size)
+    }
+
+    fn communicate(
+        &mut self,
+        inputs: &[&Handle],
+        kind: Kind,
+        size: usize,
+        f: impl FnOnce(&mut P, Inputs<D::E>) -> Result<crate::graph::SendFn<P, Value<D::E>>> + Send + 'static,
+    ) -> Result<Handle> {
+        let ids: Vec<u64> = inputs.iter().map(|h| h.id).collect();
+        let handle = self.graph.add(&mut self.protocol, Op::Comm(Box::new(f)), &ids, None, kind, size)?;
+        if self.graph.crowded() {
+            self.flush()?;
+        }
+        Ok(handle)
+    }
+
+    fn need_binary(&self) -> Result<()> {
+        if self.protocol.has_binary() {
+            return Ok(());
+        }
+        Err(EngineError::usage(
+            "this protocol has no binary domain in this engine: use arithmetic bits (get_random_bit), or ring or rep-field",
+        ))
+    }
+
+    fn linear(&mut self, a: &Handle, b: &Handle, subtract: bool) -> Result<Handle> {
+        let n = sizes(a, b)?;
+        let kind = match (a.kind(), b.kind()) {
+            (Kind::Clear, Kind::Clear) => Kind::Clear,
+            (Kind::Secret | Kind::Clear, Kind::Secret | Kind::Clear) => Kind::Secret,
+            _ => return Err(wrong("arithmetic", if a.kind() == Kind::Secret || a.kind() == Kind::Clear { b } else { a })),
+        };
+        let d = self.domain.clone();
+        self.local(&[a, b], kind, n, move |p, mut inputs| {
+            let (Some(b), Some(a)) = (inputs.pop(), inputs.pop()) else { return mismatch() };
+            let combine = |x: &mut [D::E], y: &[D::E]| if subtract { d.sub_assign(x, y) } else { d.add_assign(x, y) };
+            Ok(match (&*a, &*b) {
+                (Value::Clear(x), Value::Clear(y)) => {
+                    let mut x = spread(x, n);
+                    combine(&mut x, &spread(y, n));
+                    Value::Clear(x)
+                }
+                (Value::Secret(x), Value::Secret(y)) => {
+                    let mut x = spread_share(x, n);
+                    if y.len() == n {
+                        for (x, y) in x.parts.iter_mut().zip(&y.parts) {
+                            combine(x, y);
+                        }
+                    } else {
+                        for (x, y) in x.parts.iter_mut().zip(&y.parts) {
+                            let y = y.first().copied().unwrap_or_default();
+                            d.add_scalar_assign(x, if subtract { d.neg(y) } else { y });
+                        }
+                    }
+                    Value::Secret(x)
+                }
+                (Value::Secret(x), Value::Clear(y)) => {
+                    let mut x = spread_share(x, n);
+                    let mut y = spread(y, n);
+                    if subtract {
+                        d.neg_assign(&mut y);
+                    }
+                    p.add_clear(&d, &mut x, &y);
+                    Value::Secret(x)
+                }
+                (Value::Clear(x), Value::Secret(y)) => {
+                    let mut y = spread_share(y, n);
+                    if subtract {
+                        for part in &mut y.parts {
+                            d.neg_assign(part);
+                        }
+                    }
+                    p.add_clear(&d, &mut y, &spread(x, n));
+                    Value::Secret(y)
+                }
+                _ => return mismatch(),
+            })
+        })
+    }
+
+    fn pick(&mut self, a: &Handle, picker: Picker, n: usize) -> Result<Handle> {
+        if a.kind() == Kind::Personal {
+            return Err(wrong("indexing", a));
+        }
+        self.local(&[a], a.kind(), n, move |_, inputs| {
+            Ok(match inputs.first().map(|v| &**v) {
+                Some(Value::Secret(x)) => Value::Secret(x.map(|part| picker.elements(part))),
+                Some(Value::Clear(x)) => Value::Clear(picker.elements(x)),
+                Some(Value::SecretBits(x)) => Value::SecretBits(x.map(|part| picker.bits(part))),
+                Some(Value::ClearBits(x)) => Value::ClearBits(picker.bits(x)),
+                _ => return mismatch(),
+            })
+        })
+    }
+
+    fn store(&mut self, a: Handle, indices: Vec<usize>, b: &Handle) -> Result<Handle> {
+        let n = indices.len();
+        if b.size() != n && b.size() != 1 {
+            return Err(EngineError::usage(format!("{} values do not fit {n} places", b.size())));
+        }
+        let kind = match (a.kind(), b.kind()) {
+            (x, y) if x == y && x != Kind::Personal => x,
+            (Kind::Secret, Kind::Clear) => Kind::Secret,
+            (Kind::SecretBits, Kind::ClearBits) => Kind::SecretBits,
+            _ => return Err(wrong("assignment", b)),
+        };
+        let size = a.size();
+        let ids = [a.id, b.id];
+        let d = self.domain.clone();
+        let single = b.size() == 1;
+        fn put<E: Copy>(to: &mut [E], indices: &[usize], from: &[E]) {
+            if let ([one], true) = (from, indices.len() != 1) {
+                for i in indices {
+                    if let Some(slot) = to.get_mut(*i) {
+                        *slot = *one;
+                    }
+                }
+            } else {
+                for (i, v) in indices.iter().zip(from) {
+                    if let Some(slot) = to.get_mut(*i) {
+                        *slot = *v;
+                    }
+                }
+            }
+        }
+        let put_bits = move |to: &mut [u64], indices: &[usize], from: &[u64]| {
+            for (k, i) in indices.iter().enumerate() {
+                let bit = bit_at(from, if single { 0 } else { k });
+                if let Some(lane) = to.get_mut(i / 64) {
+                    *lane = (*lane & !(1 << (i % 64))) | (bit << (i % 64));
+                }
+            }
+        };
+        let op: LocalFn<P, D::E> = Box::new(move |p, mut inputs| {
+            let (Some(b), Some(a)) = (inputs.pop(), inputs.pop()) else { return mismatch() };
+            let converted;
+            let converted_bits;
+            let b = match (&*a, &*b) {
+                (Value::Secret(_), Value::Clear(y)) => {
+                    converted = Value::Secret(p.constant(&d, y));
+                    &converted
+                }
+                (Value::SecretBits(_), Value::ClearBits(y)) => {
+                    converted_bits = Value::SecretBits(p.constant(&BITS, y));
+                    &converted_bits
+                }
+                (_, other) => other,
+            };
+            let a = match Arc::try_unwrap(a) {
+                Ok(owned) => owned,
+                Err(shared) => match &*shared {
+                    Value::Secret(x) => Value::Secret(x.duplicate()),
+                    Value::Clear(x) => Value::Clear(x.clone()),
+                    Value::SecretBits(x) => Value::SecretBits(x.duplicate()),
+                    Value::ClearBits(x) => Value::ClearBits(x.clone()),
+                    Value::Personal(..) => return mismatch(),
+                },
+            };
+            Ok(match (a, b) {
+                (Value::Secret(mut x), Value::Secret(y)) => {
+                    for (x, y) in x.parts.iter_mut().zip(&y.parts) {
+                        put(x, &indices, y);
+                    }
+                    Value::Secret(x)
+                }
+                (Value::Clear(mut x), Value::Clear(y)) => {
+                    put(&mut x, &indices, y);
+                    Value::Clear(x)
+                }
+                (Value::SecretBits(mut x), Value::SecretBits(y)) => {
+                    for (x, y) in x.parts.iter_mut().zip(&y.parts) {
+                        put_bits(x, &indices, y);
+                    }
+                    Value::SecretBits(x)
+                }
+                (Value::ClearBits(mut x), Value::ClearBits(y)) => {
+                    put_bits(&mut x, &indices, y);
+                    Value::ClearBits(x)
+                }
+                _ => return mismatch(),
+            })
+        });
+        self.graph.add(&mut self.protocol, Op::Local(op), &ids, Some(a), kind, size)
+    }
+
+    fn bitwise(&mut self, a: &Handle, b: &Handle, and: bool) -> Result<Handle> {
+        let n = sizes(a, b)?;
+        let (x_size, y_size) = (a.size(), b.size());
+        let kind = match (a.kind(), b.kind()) {
+            (Kind::ClearBits, Kind::ClearBits) => Kind::ClearBits,
+            (Kind::SecretBits | Kind::ClearBits, Kind::SecretBits | Kind::ClearBits) => Kind::SecretBits,
+            _ => return Err(wrong("a bit operation", if matches!(a.kind(), Kind::SecretBits | Kind::ClearBits) { b } else { a })),
+        };
+        if and && a.kind() == Kind::SecretBits && b.kind() == Kind::SecretBits {
+            return self.communicate(&[a, b], kind, n, move |p, inputs| {
+                let [a, b] = inputs.as_slice() else { return mismatch() };
+                let (Value::SecretBits(x), Value::SecretBits(y)) = (&**a, &**b) else { return mismatch() };
+                let task = if x_size == n && y_size == n {
+                    p.dot(&BITS, x, y, 1)?
+                } else {
+                    let x = x.map(|part| spread_lanes(part, x_size, n));
+                    let y = y.map(|part| spread_lanes(part, y_size, n));
+                    p.dot(&BITS, &x, &y, 1)?
+                };
+                Ok(then(task, |_, share| Ok(Value::SecretBits(share))))
+            });
+        }
+        self.local(&[a, b], kind, n, move |p, inputs| {
+            let [a, b] = inputs.as_slice() else { return mismatch() };
+            let combine = |x: &mut [u64], y: &[u64]| if and { BITS.mul_assign(x, y) } else { BITS.add_assign(x, y) };
+            Ok(match (&**a, &**b) {
+                (Value::ClearBits(x), Value::ClearBits(y)) => {
+                    let mut x = spread_lanes(x, x_size, n);
+                    combine(&mut x, &spread_lanes(y, y_size, n));
+                    Value::ClearBits(x)
+                }
+                (Value::SecretBits(x), Value::SecretBits(y)) => {
+                    let mut x = x.map(|part| spread_lanes(part, x_size, n));
+                    for (x, y) in x.parts.iter_mut().zip(&y.parts) {
+                        combine(x, &spread_lanes(y, y_size, n));
+                    }
+                    Value::SecretBits(x)
+                }
+                (Value::SecretBits(s), Value::ClearBits(c)) | (Value::ClearBits(c), Value::SecretBits(s)) => {
+                    let (s_size, c_size) = if matches!(**a, Value::SecretBits(_)) { (x_size, y_size) } else { (y_size, x_size) };
+                    let mut s = s.map(|part| spread_lanes(part, s_size, n));
+                    let c = spread_lanes(c, c_size, n);
+                    if and {
+                        for part in &mut s.parts {
+                            combine(part, &c);
+                        }
+                    } else {
+                        p.add_clear(&BITS, &mut s, &c);
+                    }
+                    Value::SecretBits(s)
+                }
+                _ => return mismatch(),
+            })
+        })
+    }
+
+    fn forced(&mut self, a: &Handle) -> Result<Arc<Value<D::E>>> {
+        let before = self.graph.rounds;
+        let mut inner = self.session.lock()?;
+        let result = self.graph.force(&mut self.protocol, inner.net.as_mut(), a.id);
+        inner.rounds += self.graph.rounds - before;
+        result
+    }
+
+    fn read_elements(&mut self, a: &Handle) -> Result<Vec<D::E>> {
+        match &*self.forced(a)? {
+            Value::Clear(v) => Ok(v.clone()),
+            Value::Personal(_, Some(v)) => Ok(v.clone()),
+            Value::Personal(owner, None) => {
+                Err(EngineError::usage(format!("this value was revealed to party {owner} only")))
+            }
+            _ => Err(EngineError::usage("a secret value cannot be read: reveal it first")),
+        }
+    }
+
+    fn open_masked(share: &Share<u64>, n: usize) -> Share<u64> {
+        let mut share = share.duplicate();
+        for part in &mut share.parts {
+            mask_tail(part, n);
+        }
+        share
+    }
+}
+
+impl<P: Protocol, D: Domain> Engine for Computation<P, D> {
+    fn domain(&self) -> DomainKind {
+        self.domain.kind()
+    }
+
+    fn party(&self) -> (usize, usize) {
+        self.protocol.party()
+    }
+
+    fn threshold(&self) -> usize {
+        self.threshold
+    }
+
+    fn has_binary(&self) -> bool {
+        self.protocol.has_binary()
+    }
+
+    fn summands(&self) -> usize {
+        if matches!(self.domain.kind(), DomainKind::Z2k(_)) { self.protocol.summands() } else { 0 }
+    }
+
+    fn share_parts(&self) -> usize {
+        self.protocol.parts()
+    }
+
+    fn element_bytes(&self) -> usize {
+        D::E::BYTES
+    }
+
+    fn insecure(&self) -> bool {
+        self.insecure
+    }
+
+    fn clear(&mut self, values: &[i64]) -> Handle {
+        let v: Vec<D::E> = values.iter().map(|v| self.domain.from_i64(*v)).collect();
+        let n = v.len();
+        self.graph.insert(Value::Clear(v), Kind::Clear, n)
+    }
+
+    fn clear_wide(&mut self, values: &[i128]) -> Handle {
+        let d = &self.domain;
+        let v: Vec<D::E> = values
+            .iter()
+            .map(|v| if *v < 0 { d.neg(d.from_u128(v.unsigned_abs())) } else { d.from_u128(*v as u128) })
+            .collect();
+        let n = v.len();
+        self.graph.insert(Value::Clear(v), Kind::Clear, n)
+    }
+
+    fn clear_words(&mut self, values: &[u64]) -> Handle {
+        let v: Vec<D::E> = values.iter().map(|v| self.domain.from_u128(u128::from(*v))).collect();
+        let n = v.len();
+        self.graph.insert(Value::Clear(v), Kind::Clear, n)
+    }
+
+    fn add(&mut self, a: &Handle, b: &Handle) -> Result<Handle> {
+        self.linear(a, b, false)
+    }
+
+    fn sub(&mut self, a: &Handle, b: &Handle) -> Result<Handle> {
+        self.linear(a, b, true)
+    }
+
+    fn mul(&mut self, a: &Handle, b: &Handle) -> Result<Handle> {
+        let n = sizes(a, b)?;
+        let d = self.domain.clone();
+        match (a.kind(), b.kind()) {
+            (Kind::Secret, Kind::Secret) => self.communicate(&[a, b], Kind::Secret, n, move |p, inputs| {
+                let [a, b] = inputs.as_slice() else { return mismatch() };
+                let (Value::Secret(x), Value::Secret(y)) = (&**a, &**b) else { return mismatch() };
+                let task = if x.len() == y.len() {
+                    p.dot(&d, x, y, 1)?
+                } else {
+                    p.dot(&d, &spread_share(x, n), &spread_share(y, n), 1)?
+                };
+                Ok(then(task, |_, share| Ok(Value::Secret(share))))
+            }),
+            (Kind::Secret | Kind::Clear, Kind::Secret | Kind::Clear) => {
+                let kind = if a.kind() == Kind::Clear && b.kind() == Kind::Clear { Kind::Clear } else { Kind::Secret };
+                self.local(&[a, b], kind, n, move |_, inputs| {
+                    let [a, b] = inputs.as_slice() else { return mismatch() };
+                    let times = |x: &[D::E], y: &[D::E]| {
+                        let mut x = spread(x, n);
+                        match y {
+                            [one] => d.mul_scalar_assign(&mut x, *one),
+                            _ => d.mul_assign(&mut x, y),
+                        }
+                        x
+                    };
+                    Ok(match (&**a, &**b) {
+                        (Value::Clear(x), Value::Clear(y)) => Value::Clear(times(x, y)),
+                        (Value::Secret(s), Value::Clear(c)) | (Value::Clear(c), Value::Secret(s)) => {
+                            Value::Secret(s.map(|part| times(part, c)))
+                        }
+                        _ => return mismatch(),
+                    })
+                })
+            }
+            (Kind::Secret | Kind::Clear, _) => Err(wrong("arithmetic", b)),
+            _ => Err(wrong("arithmetic", a)),
+        }
+    }
+
+    fn neg(&mut self, a: &Handle) -> Result<Handle> {
+        let d = self.domain.clone();
+        if !matches!(a.kind(), Kind::Secret | Kind::Clear) {
+            return Err(wrong("negation", a));
+        }
+        self.local(&[a], a.kind(), a.size(), move |_, inputs| {
+            let negated = |v: &[D::E]| {
+                let mut v = v.to_vec();
+                d.neg_assign(&mut v);
+                v
+            };
+            Ok(match inputs.first().map(|v| &**v) {
+                Some(Value::Secret(x)) => Value::Secret(x.map(negated)),
+                Some(Value::Clear(x)) => Value::Clear(negated(x)),
+                _ => return mismatch(),
+            })
+        })
+    }
+
+    fn dot(&mut self, a: &Handle, b: &Handle, length: usize) -> Result<Handle> {
+        if a.size() != b.size() || length == 0 || !a.size().is_multiple_of(length) {
+            return Err(EngineError::usage(format!(
+                "inner products of length {length} need vectors of one size, a multiple of it: got {} and {}",
+                a.size(),
+                b.size()
+            )));
+        }
+        if a.kind() != Kind::Secret || b.kind() != Kind::Secret {
+            let product = self.mul(a, b)?;
+            return self.sum(&product, length);
+        }
+        let d = self.domain.clone();
+        self.communicate(&[a, b], Kind::Secret, a.size() / length, move |p, inputs| {
+            let [a, b] = inputs.as_slice() else { return mismatch() };
+            let (Value::Secret(x), Value::Secret(y)) = (&**a, &**b) else { return mismatch() };
+            Ok(then(p.dot(&d, x, y, length)?, |_, share| Ok(Value::Secret(share))))
+        })
+    }
+
+    fn sum(&mut self, a: &Handle, length: usize) -> Result<Handle> {
+        if length == 0 || !a.size().is_multiple_of(length) {
+            return Err(EngineError::usage(format!("sums of length {length} need a vector whose size is a multiple of it, not {}", a.size())));
+        }
+        if !matches!(a.kind(), Kind::Secret | Kind::Clear) {
+            return Err(wrong("a sum", a));
+        }
+        let d = self.domain.clone();
+        self.local(&[a], a.kind(), a.size() / length, move |_, inputs| {
+            let sums = |v: &[D::E]| v.chunks_exact(length).map(|c| d.sum(c)).collect::<Vec<_>>();
+            Ok(match inputs.first().map(|v| &**v) {
+                Some(Value::Secret(x)) => Value::Secret(x.map(sums)),
+                Some(Value::Clear(x)) => Value::Clear(sums(x)),
+                _ => return mismatch(),
+            })
+        })
+    }
+
+    fn gather(&mut self, a: &Handle, indices: &[i64]) -> Result<Handle> {
+        let list = checked_indices(indices, a.size())?;
+        let n = list.len();
+        self.pick(a, Picker::List(Arc::new(list)), n)
+    }
+
+    fn slice(&mut self, a: &Handle, start: i64, step: i64, count: usize) -> Result<Handle> {
+        let list = if step == 1 {
+            progression(start, step, count.min(1), a.size())?;
+            if count > 0 && start as usize + count > a.size() {
+                return Err(EngineError::usage(format!("slice {start}..{} leaves the vector of size {}", start as usize + count, a.size())));
+            }
+            Picker::Range(start.max(0) as usize, count)
+        } else {
+            Picker::List(Arc::new(progression(start, step, count, a.size())?))
+        };
+        self.pick(a, list, count)
+    }
+
+    fn concat(&mut self, list: &[&Handle]) -> Result<Handle> {
+        let has = |kind: Kind| list.iter().any(|h| h.kind() == kind);
+        let kind = match (has(Kind::Secret), has(Kind::Clear), has(Kind::SecretBits), has(Kind::ClearBits), has(Kind::Personal)) {
+            (true, _, false, false, false) => Kind::Secret,
+            (false, true, false, false, false) => Kind::Clear,
+            (false, false, true, _, false) => Kind::SecretBits,
+            (false, false, false, true, false) => Kind::ClearBits,
+            _ => return mismatch(),
+        };
+        let lengths: Vec<usize> = list.iter().map(|h| h.size()).collect();
+        let total = lengths.iter().sum();
+        let d = self.domain.clone();
+        self.local(list, kind, total, move |p, inputs| {
+            let parts = p.parts();
+            let mut secret = Share { parts: vec![Vec::new(); parts] };
+            let mut bits = Share { parts: vec![Vec::new(); parts] };
+            let (mut clear, mut clear_bits, mut at) = (Vec::new(), Vec::new(), 0);
+            for (value, n) in inputs.iter().zip(lengths) {
+                match (&**value, kind) {
+                    (Value::Secret(x), _) => {
+                        for (out, part) in secret.parts.iter_mut().zip(&x.parts) {
+                            out.reserve(if out.is_empty() { total } else { 0 });
+                            out.extend_from_slice(part);
+                        }
+                    }
+                    (Value::Clear(x), Kind::Secret) => {
+                        for (out, part) in secret.parts.iter_mut().zip(&p.constant(&d, x).parts) {
+                            out.extend_from_slice(part);
+                        }
+                    }
+                    (Value::Clear(x), _) => clear.extend_from_slice(x),
+                    (Value::SecretBits(x), _) => {
+                        for (out, part) in bits.parts.iter_mut().zip(&x.parts) {
+                            append_bits(out, at, part, n);
+                        }
+                    }
+                    (Value::ClearBits(x), Kind::SecretBits) => {
+                        for (out, part) in bits.parts.iter_mut().zip(&p.constant(&BITS, x).parts) {
+                            append_bits(out, at, part, n);
+                        }
+                    }
+                    (Value::ClearBits(x), _) => append_bits(&mut clear_bits, at, x, n),
+                    (Value::Personal(..), _) => return mismatch(),
+                }
+                at += n;
+            }
+            Ok(match kind {
+                Kind::Secret => Value::Secret(secret),
+                Kind::Clear => Value::Clear(clear),
+                Kind::SecretBits => Value::SecretBits(bits),
+                _ => Value::ClearBits(clear_bits),
+            })
+        })
+    }
+
+    fn repeat(&mut self, a: &Handle, n: usize) -> Result<Handle> {
+        if a.size() != 1 {
+            return Err(EngineError::usage(format!("only a vector of size 1 can be repeated, not one of size {}", a.size())));
+        }
+        self.local(&[a], a.kind(), n, move |_, inputs| {
+            Ok(match inputs.first().map(|v| &**v) {
+                Some(Value::Secret(x)) => Value::Secret(x.map(|p| vec![p.first().copied().unwrap_or_default(); n])),
+                Some(Value::Clear(x)) => Value::Clear(vec![x.first().copied().unwrap_or_default(); n]),
+                Some(Value::SecretBits(x)) => Value::SecretBits(x.map(|p| spread_lanes(p, 1, n))),
+                Some(Value::ClearBits(x)) => Value::ClearBits(spread_lanes(x, 1, n)),
+                _ => return mismatch(),
+            })
+        })
+    }
+
+    fn assign(&mut self, a: Handle, start: i64, step: i64, b: &Handle) -> Result<Handle> {
+        let indices = progression(start, step, b.size(), a.size())?;
+        self.store(a, indices, b)
+    }
+
+    fn scatter(&mut self, a: Handle, indices: &[i64], b: &Handle) -> Result<Handle> {
+        let indices = checked_indices(indices, a.size())?;
+        self.store(a, indices, b)
+    }
+
+    fn open(&mut self, a: &Handle) -> Result<Handle> {
+        let d = self.domain.clone();
+        let n = a.size();
+        match a.kind() {
+            Kind::Secret => self.communicate(&[a], Kind::Clear, n, move |p, inputs| match inputs.first().map(|v| &**v) {
+                Some(Value::Secret(x)) => Ok(then(p.open(&d, x)?, |_, v| Ok(Value::Clear(v)))),
+                _ => mismatch(),
+            }),
+            Kind::SecretBits => self.communicate(&[a], Kind::ClearBits, n, move |p, inputs| match inputs.first().map(|v| &**v) {
+                Some(Value::SecretBits(x)) => {
+                    Ok(then(p.open(&BITS, &Self::open_masked(x, n))?, |_, v| Ok(Value::ClearBits(v))))
+                }
+                _ => mismatch(),
+            }),
+            _ => Err(wrong("reveal", a)),
+        }
+    }
+
+    fn open_to(&mut self, a: &Handle, receiver: usize) -> Result<Handle> {
+        let (_, parties) = self.protocol.party();
+        if receiver >= parties {
+            return Err(EngineError::usage(format!("there is no party {receiver} among {parties}")));
+        }
+        if a.kind() != Kind::Secret {
+            return Err(wrong("reveal_to", a));
+        }
+        let d = self.domain.clone();
+        self.communicate(&[a], Kind::Personal, a.size(), move |p, inputs| match inputs.first().map(|v| &**v) {
+            Some(Value::Secret(x)) => {
+                Ok(then(p.open_to(&d, x, receiver)?, move |_, v| Ok(Value::Personal(receiver, v))))
+            }
+            _ => mismatch(),
+        })
+    }
+
+    fn input(&mut self, owner: usize, n: usize, values: Option<&[i64]>) -> Result<Handle> {
+        self.check_input(owner, n, values.map(<[i64]>::len))?;
+        let d = self.domain.clone();
+        let values = values.map(|v| v.iter().map(|x| d.from_i64(*x)).collect::<Vec<_>>());
+        self.communicate(&[], Kind::Secret, n, move |p, _| {
+            Ok(then(p.input(&d, owner, n, values)?, |_, share| Ok(Value::Secret(share))))
+        })
+    }
+
+    fn input_bits(&mut self, owner: usize, n: usize, values: Option<&[u8]>) -> Result<Handle> {
+        self.need_binary()?;
+        self.check_input(owner, n, values.map(<[u8]>::len))?;
+        let values = values.map(keyquorum_math::bits::pack);
+        self.communicate(&[], Kind::SecretBits, n, move |p, _| {
+            Ok(then(p.input(&BITS, owner, lanes(n), values)?, |_, share| Ok(Value::SecretBits(share))))
+        })
+    }
+
+    fn random(&mut self, n: usize) -> Result<Handle> {
+        let d = self.domain.clone();
+        if self.protocol.random_is_local() {
+            let share = self.protocol.random_local(&d, n)?;
+            return Ok(self.graph.insert(Value::Secret(share), Kind::Secret, n));
+        }
+        self.communicate(&[], Kind::Secret, n, move |p, _| {
+            Ok(then(p.random(&d, n)?, |_, share| Ok(Value::Secret(share))))
+        })
+    }
+
+    fn random_bit(&mut self, n: usize) -> Result<Handle> {
+        let d = self.domain.clone();
+        self.communicate(&[], Kind::Secret, n, move |p, _| {
+            Ok(then(p.random_bit(&d, n)?, |_, share| Ok(Value::Secret(share))))
+        })
+    }
+
+    fn random_bits(&mut self, n: usize) -> Result<Handle> {
+        self.need_binary()?;
+        if self.protocol.random_is_local() {
+            let share = self.protocol.random_local(&BITS, lanes(n))?;
+            return Ok(self.graph.insert(Value::SecretBits(share), Kind::SecretBits, n));
+        }
+        self.communicate(&[], Kind::SecretBits, n, move |p, _| {
+            Ok(then(p.random(&BITS, lanes(n))?, |_, share| Ok(Value::SecretBits(share))))
+        })
+    }
+
+    fn bit_to_arith(&mut self, bits: &Handle) -> Result<Handle> {
+        self.need_binary()?;
+        if bits.kind() != Kind::SecretBits {
+            return Err(wrong("bit_to_arith", bits));
+        }
+        let d = self.domain.clone();
+        let n = bits.size();
+        self.communicate(&[bits], Kind::Secret, n, move |p, inputs| match inputs.first().map(|v| &**v) {
+            Some(Value::SecretBits(x)) => {
+                Ok(then(p.bit_to_arith(&d, x, n)?, |_, share| Ok(Value::Secret(share))))
+            }
+            _ => mismatch(),
+        })
+    }
+
+    fn summand_bits(&mut self, a: &Handle, m: usize) -> Result<Vec<Vec<Handle>>> {
+        self.need_binary()?;
+        if self.summands() == 0 {
+            return Err(EngineError::usage("split_to_n_summands works modulo 2^k on replicated or additive shares only"));
+        }
+        let n = a.size();
+        let value = self.forced(a)?;
+        let Value::Secret(share) = &*value else { return Err(wrong("split_to_n_summands", a)) };
+        let rows = self.protocol.summand_bits(&self.domain, share, m)?;
+        Ok(rows
+            .into_iter()
+            .map(|summand| {
+                summand
+                    .into_iter()
+                    .map(|bits| self.graph.insert(Value::SecretBits(bits), Kind::SecretBits, n))
+                    .collect()
+            })
+            .collect())
+    }
+
+    fn clear_bits(&mut self, bits: &[u8]) -> Handle {
+        self.graph.insert(Value::ClearBits(keyquorum_math::bits::pack(bits)), Kind::ClearBits, bits.len())
+    }
+
+    fn xor(&mut self, a: &Handle, b: &Handle) -> Result<Handle> {
+        self.bitwise(a, b, false)
+    }
+
+    fn and(&mut self, a: &Handle, b: &Handle) -> Result<Handle> {
+        self.bitwise(a, b, true)
+    }
+
+    fn not(&mut self, a: &Handle) -> Result<Handle> {
+        let ones = self.clear_bits(&[1]);
+        self.bitwise(a, &ones, false)
+    }
+
+    fn clear_op(&mut self, op: ClearOp, a: &Handle, b: &Handle) -> Result<Handle> {
+        if a.kind() != Kind::Clear || b.kind() != Kind::Clear {
+            return Err(wrong("an integer operation", if a.kind() == Kind::Clear { b } else { a }));
+        }
+        let n = sizes(a, b)?;
+        let d = self.domain.clone();
+        self.local(&[a, b], Kind::Clear, n, move |_, inputs| {
+            let [a, b] = inputs.as_slice() else { return mismatch() };
+            let (Value::Clear(x), Value::Clear(y)) = (&**a, &**b) else { return mismatch() };
+            let (x, y) = (spread(x, n), spread(y, n));
+            let bits = d.bits();
+            let out: Option<Vec<D::E>> = x
+                .iter()
+                .zip(&y)
+                .map(|(x, y)| {
+                    let (x, y) = (x.to_u128(), y.to_u128());
+                    let shift = u32::try_from(y).ok();
+                    Some(d.from_u128(match op {
+                        ClearOp::Shl => match shift {
+                            // Stays exact: a shift is a product with a power of two in the domain.
+                            Some(s) if s < 128 => {
+                                return Some(d.mul(d.from_u128(x), d.from_u128(1u128.checked_shl(s)?)));
+                            }
+                            _ => 0,
+                        },
+                        ClearOp::Shr => shift.and_then(|s| x.checked_shr(s)).unwrap_or(0),
+                        ClearOp::Mod => x.checked_rem(y)?,
+                        ClearOp::Div => x.checked_div(y)?,
+                        ClearOp::And => x & y,
+                        ClearOp::Or => x | y,
+                        ClearOp::Xor => x ^ y,
+                    }))
+                })
+                .collect();
+            let _ = bits;
+            out.map(Value::Clear).ok_or_else(|| EngineError::usage("division of a clear value by zero"))
+        })
+    }
+
+    fn clear_inv(&mut self, a: &Handle) -> Result<Handle> {
+        if a.kind() != Kind::Clear {
+            return Err(wrong("inversion", a));
+        }
+        let d = self.domain.clone();
+        self.local(&[a], Kind::Clear, a.size(), move |_, inputs| {
+            let Some(Value::Clear(x)) = inputs.first().map(|v| &**v) else { return mismatch() };
+            let out: Option<Vec<D::E>> = x.iter().map(|v| d.invert(*v)).collect();
+            out.map(Value::Clear)
+                .ok_or_else(|| EngineError::usage("inversion of a value that has no inverse: zero, or even modulo 2^k"))
+        })
+    }
+
+    fn read(&mut self, a: &Handle) -> Result<Vec<u64>> {
+        if D::E::BYTES > 8 {
+            return Err(EngineError::usage("words of more than 64 bits: use read_wide"));
+        }
+        Ok(self.read_elements(a)?.into_iter().map(|v| v.to_u128() as u64).collect())
+    }
+
+    fn read_wide(&mut self, a: &Handle) -> Result<Vec<u128>> {
+        Ok(self.read_elements(a)?.into_iter().map(Element::to_u128).collect())
+    }
+
+    fn read_bits(&mut self, a: &Handle) -> Result<Vec<u8>> {
+        match &*self.forced(a)? {
+            Value::ClearBits(v) => Ok(keyquorum_math::bits::unpack(v, a.size())),
+            _ => Err(EngineError::usage("a secret value cannot be read: reveal it first")),
+        }
+    }
+
+    fn export(&mut self, a: &Handle) -> Result<Vec<u8>> {
+        match &*self.forced(a)? {
+            Value::Secret(share) => {
+                let mut out = Vec::with_capacity(self.protocol.parts() * share.len() * D::E::BYTES);
+                for v in share.parts.iter().flatten() {
+                    if D::E::BYTES == 8 {
+                        out.extend_from_slice(&(v.to_u128() as u64).to_le_bytes());
+                    } else {
+                        out.extend_from_slice(&v.to_u128().to_le_bytes());
+                    }
+                }
+                Ok(out)
+            }
+            _ => Err(wrong("storing", a)),
+        }
+    }
+
+    fn import(&mut self, data: &[u8], n: usize) -> Result<Handle> {
+        let parts = self.protocol.parts();
+        if data.len() != parts * n * D::E::BYTES {
+            return Err(EngineError::Store(format!(
+                "stored shares have {} bytes, {n} elements of {} need {}",
+                data.len(),
+                self.domain.kind(),
+                parts * n * D::E::BYTES
+            )));
+        }
+        let mut share = Share { parts: Vec::with_capacity(parts) };
+        for bytes in data.chunks(n.max(1) * D::E::BYTES) {
+            let mut part = Vec::with_capacity(n);
+            for word in bytes.chunks_exact(D::E::BYTES) {
+                let value = word.iter().rev().fold(0u128, |v, b| (v << 8) | u128::from(*b));
+                let element = self.domain.from_u128(value);
+                if element.to_u128() != value {
+                    return Err(EngineError::Store(format!("a stored share is out of range for {}", self.domain.kind())));
+                }
+                part.push(element);
+            }
+            share.parts.push(part);
+        }
+        if n == 0 {
+            share = Share::zeros(parts, 0);
+        }
+        Ok(self.graph.insert(Value::Secret(share), Kind::Secret, n))
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        let before = self.graph.rounds;
+        let mut inner = self.session.lock()?;
+        let result = self.graph.flush(&mut self.protocol, inner.net.as_mut());
+        inner.rounds += self.graph.rounds - before;
+        result
+    }
+
+    fn stats(&self) -> EngineStats {
+        EngineStats { rounds: self.graph.rounds, bytes_sent: self.graph.sent, bytes_received: self.graph.received }
+    }
+}
+
+impl<P: Protocol, D: Domain> Computation<P, D> {
+    fn check_input(&self, owner: usize, n: usize, given: Option<usize>) -> Result<()> {
+        let (me, parties) = self.protocol.party();
+        if owner >= parties {
+            return Err(EngineError::usage(format!("there is no party {owner} among {parties}")));
+        }
+        match given {
+            None if me == owner => Err(EngineError::usage(format!("party {me} has no input values: it must share {n}"))),
+            Some(len) if me == owner && len != n => {
+                Err(EngineError::usage(format!("party {me} has {len} input values, {n} are wanted")))
+            }
+            _ => Ok(()),
+        }
+    }
+}

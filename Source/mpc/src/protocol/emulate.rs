@@ -1,0 +1,118 @@
+//! `emulate`: clear text, one party, no security. The reference that every protocol must agree with.
+
+use keyquorum_math::{Domain, Prg};
+
+use super::{ClearTask, Protocol, ShareTask, bit_rows, group_sums, lane_bits};
+use crate::error::Result;
+use crate::graph::{SendFn, ready};
+use crate::value::Share;
+
+/// Clear-text evaluation; tests only.
+pub struct Emulate {
+    prg: Prg,
+}
+
+impl Emulate {
+    /// An emulator with this source of randomness.
+    pub fn new(prg: Prg) -> Self {
+        Self { prg }
+    }
+}
+
+fn clear<E: keyquorum_math::Element>(values: Vec<E>) -> Share<E> {
+    Share { parts: vec![values] }
+}
+
+fn only<E: keyquorum_math::Element>(share: &Share<E>) -> &[E] {
+    share.parts.first().map_or(&[], Vec::as_slice)
+}
+
+impl Protocol for Emulate {
+    fn party(&self) -> (usize, usize) {
+        (0, 1)
+    }
+
+    fn parts(&self) -> usize {
+        1
+    }
+
+    fn has_binary(&self) -> bool {
+        true
+    }
+
+    fn summands(&self) -> usize {
+        1
+    }
+
+    fn constant<D: Domain>(&self, _: &D, values: &[D::E]) -> Share<D::E> {
+        clear(values.to_vec())
+    }
+
+    fn add_clear<D: Domain>(&self, domain: &D, share: &mut Share<D::E>, values: &[D::E]) {
+        for part in &mut share.parts {
+            domain.add_assign(part, values);
+        }
+    }
+
+    fn random<D: Domain>(&mut self, domain: &D, n: usize) -> Result<ShareTask<Self, D::E>> {
+        Ok(ready(self.random_local(domain, n)?))
+    }
+
+    fn random_is_local(&self) -> bool {
+        true
+    }
+
+    fn random_local<D: Domain>(&mut self, domain: &D, n: usize) -> Result<Share<D::E>> {
+        let mut out = vec![domain.zero(); n];
+        domain.random(&mut self.prg, &mut out);
+        Ok(clear(out))
+    }
+
+    fn dot<D: Domain>(
+        &mut self,
+        domain: &D,
+        a: &Share<D::E>,
+        b: &Share<D::E>,
+        length: usize,
+    ) -> Result<ShareTask<Self, D::E>> {
+        let mut product = only(a).to_vec();
+        domain.mul_assign(&mut product, only(b));
+        Ok(ready(clear(group_sums(domain, product, length))))
+    }
+
+    fn open<D: Domain>(&mut self, _: &D, a: &Share<D::E>) -> Result<ClearTask<Self, D::E>> {
+        Ok(ready(only(a).to_vec()))
+    }
+
+    fn open_to<D: Domain>(
+        &mut self,
+        _: &D,
+        a: &Share<D::E>,
+        _receiver: usize,
+    ) -> Result<SendFn<Self, Option<Vec<D::E>>>> {
+        Ok(ready(Some(only(a).to_vec())))
+    }
+
+    fn input<D: Domain>(
+        &mut self,
+        domain: &D,
+        _owner: usize,
+        n: usize,
+        values: Option<Vec<D::E>>,
+    ) -> Result<ShareTask<Self, D::E>> {
+        Ok(ready(clear(values.unwrap_or_else(|| vec![domain.zero(); n]))))
+    }
+
+    fn random_bit<D: Domain>(&mut self, domain: &D, n: usize) -> Result<ShareTask<Self, D::E>> {
+        let bits = self.random_local(&super::BITS, super::lanes(n))?;
+        self.bit_to_arith(domain, &bits, n)
+    }
+
+    fn bit_to_arith<D: Domain>(&mut self, domain: &D, bits: &Share<u64>, n: usize) -> Result<ShareTask<Self, D::E>> {
+        Ok(ready(clear(lane_bits(domain, only(bits), n))))
+    }
+
+    fn summand_bits<D: Domain>(&self, _: &D, a: &Share<D::E>, m: usize) -> Result<Vec<Vec<Share<u64>>>> {
+        Ok(vec![bit_rows(only(a), m).into_iter().map(clear).collect()])
+    }
+}

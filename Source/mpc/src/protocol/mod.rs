@@ -1,0 +1,189 @@
+//! Protocols behind one trait. A protocol is one file here; everything else is shared.
+
+mod emulate;
+mod replicated;
+mod shamir;
+
+use std::sync::Arc;
+
+use keyquorum_math::{BitLanes, Domain, Element};
+
+use crate::error::Result;
+use crate::graph::SendFn;
+use crate::value::Share;
+
+pub use emulate::Emulate;
+pub use replicated::Replicated;
+pub use shamir::{Shamir, SubsetStream, subsets, uses_prss};
+
+/// A task whose result is a share.
+pub type ShareTask<P, E> = SendFn<P, Share<E>>;
+/// A task whose result is clear.
+pub type ClearTask<P, E> = SendFn<P, Vec<E>>;
+
+/// A secret vector shared among several holders of this process.
+pub type Secret<E> = Arc<Share<E>>;
+
+/// One multi-party protocol, seen from one party. Methods that return a task communicate; the others are local.
+///
+/// All parties call the same methods in the same order with the same sizes: the pseudo-random streams that pairs of
+/// parties have in common rely on it.
+pub trait Protocol: Sized + Send + 'static {
+    /// Our number and the number of parties.
+    fn party(&self) -> (usize, usize);
+
+    /// Component vectors of a share.
+    fn parts(&self) -> usize;
+
+    /// Whether the protocol computes on packed bits.
+    fn has_binary(&self) -> bool;
+
+    /// Number of summands of [`Protocol::summand_bits`]; 0 where it does not exist.
+    fn summands(&self) -> usize;
+
+    /// The share of a public vector.
+    fn constant<D: Domain>(&self, domain: &D, values: &[D::E]) -> Share<D::E>;
+
+    /// Adds a public vector (of the same length) to a share.
+    fn add_clear<D: Domain>(&self, domain: &D, share: &mut Share<D::E>, values: &[D::E]);
+
+    /// `n` uniform secret elements.
+    fn random<D: Domain>(&mut self, domain: &D, n: usize) -> Result<ShareTask<Self, D::E>>;
+
+    /// Whether [`Protocol::random`] finishes without communication.
+    fn random_is_local(&self) -> bool;
+
+    /// Local version of [`Protocol::random`], where there is one.
+    fn random_local<D: Domain>(&mut self, domain: &D, n: usize) -> Result<Share<D::E>>;
+
+    /// Sums of element-wise products over consecutive groups of `length` (1: the products themselves). Operands have
+    /// equal sizes.
+    fn dot<D: Domain>(&mut self, domain: &D, a: &Share<D::E>, b: &Share<D::E>, length: usize)
+    -> Result<ShareTask<Self, D::E>>;
+
+    /// Opens a share to everybody.
+    fn open<D: Domain>(&mut self, domain: &D, a: &Share<D::E>) -> Result<ClearTask<Self, D::E>>;
+
+    /// Opens a share to one party, under a fresh zero sharing where the sharing itself could tell more than the value.
+    fn open_to<D: Domain>(
+        &mut self,
+        domain: &D,
+        a: &Share<D::E>,
+        receiver: usize,
+    ) -> Result<SendFn<Self, Option<Vec<D::E>>>>;
+
+    /// Shares `n` elements of `owner`; `values` is `Some` at the owner only.
+    fn input<D: Domain>(
+        &mut self,
+        domain: &D,
+        owner: usize,
+        n: usize,
+        values: Option<Vec<D::E>>,
+    ) -> Result<ShareTask<Self, D::E>>;
+
+    /// `n` uniform secret bits in the arithmetic domain.
+    fn random_bit<D: Domain>(&mut self, domain: &D, n: usize) -> Result<ShareTask<Self, D::E>>;
+
+    /// The first `n` bits of a packed share, as elements of the arithmetic domain.
+    fn bit_to_arith<D: Domain>(&mut self, domain: &D, bits: &Share<u64>, n: usize) -> Result<ShareTask<Self, D::E>>;
+
+    /// The low `m` bits of each of the summands of `a`, as packed shares `[summand][bit]`; local. Only mod 2^k.
+    fn summand_bits<D: Domain>(&self, domain: &D, a: &Share<D::E>, m: usize) -> Result<Vec<Vec<Share<u64>>>>;
+}
+
+/// The domain of packed bits.
+pub(crate) const BITS: BitLanes = BitLanes;
+
+/// Number of 64-bit lanes of `n` bits.
+pub(crate) fn lanes(n: usize) -> usize {
+    n.div_ceil(64)
+}
+
+/// Sums over consecutive groups.
+pub(crate) fn group_sums<D: Domain>(domain: &D, values: Vec<D::E>, length: usize) -> Vec<D::E> {
+    if length == 1 { values } else { values.chunks_exact(length).map(|c| domain.sum(c)).collect() }
+}
+
+/// Bits `0/1` of a packed vector as elements. Branch-free: the bits are secret.
+pub(crate) fn lane_bits<D: Domain>(domain: &D, bits: &[u64], n: usize) -> Vec<D::E> {
+    // In every domain zero is the word 0, so that selection is a mask.
+    let one = domain.one().to_u128();
+    let mut out = Vec::with_capacity(n);
+    for lane in bits {
+        let take = (n - out.len()).min(64);
+        out.extend((0..take).map(|i| {
+            let mask = 0u128.wrapping_sub(u128::from((lane >> i) & 1));
+            D::E::from_u128_wrapping(one & mask)
+        }));
+    }
+    out
+}
+
+/// The low `m` bits of each element, one packed vector a bit.
+pub(crate) fn bit_rows<E: Element>(values: &[E], m: usize) -> Vec<Vec<u64>> {
+    let mut rows = vec![vec![0u64; lanes(values.len())]; m];
+    for (lane, chunk) in values.chunks(64).enumerate() {
+        if m <= 64 {
+            let mut block = [0u64; 64];
+            for (slot, v) in block.iter_mut().zip(chunk) {
+                *slot = v.to_u128() as u64;
+            }
+            transpose64(&mut block);
+            for (row, word) in rows.iter_mut().zip(block) {
+                if let Some(slot) = row.get_mut(lane) {
+                    *slot = word;
+                }
+            }
+        } else {
+            for (j, row) in rows.iter_mut().enumerate() {
+                let word = chunk.iter().enumerate().fold(0u64, |w, (i, v)| w | ((((v.to_u128() >> j) & 1) as u64) << i));
+                if let Some(slot) = row.get_mut(lane) {
+                    *slot = word;
+                }
+            }
+        }
+    }
+    rows
+}
+
+/// Transposes a 64 × 64 bit matrix (row i, bit j ↦ row j, bit i).
+fn transpose64(a: &mut [u64; 64]) {
+    let mut width = 32;
+    let mut mask = 0x0000_0000_FFFF_FFFFu64;
+    while width != 0 {
+        let mut k = 0;
+        while k < 64 {
+            let (x, y) = (a[k], a[k + width]);
+            let t = ((x >> width) ^ y) & mask;
+            a[k] = x ^ (t << width);
+            a[k + width] = y ^ t;
+            k = (k + width + 1) & !width;
+        }
+        width >>= 1;
+        mask ^= mask << width;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn transpose_is_the_definition() {
+        let mut a = [0u64; 64];
+        let mut x = 88172645463325252u64;
+        for v in &mut a {
+            x ^= x << 13;
+            x ^= x >> 7;
+            x ^= x << 17;
+            *v = x;
+        }
+        let mut b = a;
+        transpose64(&mut b);
+        for i in 0..64 {
+            for j in 0..64 {
+                assert_eq!((a[i] >> j) & 1, (b[j] >> i) & 1);
+            }
+        }
+    }
+}

@@ -1,0 +1,284 @@
+//! Replicated secret sharing among three parties, one corruption, semi-honest (`ring`, `rep-field`).
+//!
+//! x = s₀ + s₁ + s₂; party i holds the parts (s_i, s_{i−1}). Each pair of parties has a common pseudo-random stream, so
+//! randomness, and one of the two summands of an input, cost no communication. Multiplication: Araki et al., CCS 2016,
+//! §2: one element a party, one round. Bits are the same protocol over packed lanes.
+
+use keyquorum_math::{Domain, DomainKind, Prg};
+
+use super::{BITS, ClearTask, Protocol, ShareTask, bit_rows, group_sums, lane_bits, lanes};
+use crate::error::{EngineError, Result};
+use crate::graph::{SendFn, Step, and_then, join};
+use crate::value::Share;
+
+/// One party of the replicated protocol.
+pub struct Replicated {
+    me: usize,
+    /// In common with party i+1: yields our first part.
+    next: Prg,
+    /// In common with party i−1: yields our second part.
+    previous: Prg,
+}
+
+impl Replicated {
+    /// Party `me` of three, with the streams in common with the next and the previous party.
+    pub fn new(me: usize, next: Prg, previous: Prg) -> Self {
+        Self { me, next, previous }
+    }
+
+    fn next_party(&self) -> usize {
+        (self.me + 1) % 3
+    }
+
+    fn previous_party(&self) -> usize {
+        (self.me + 2) % 3
+    }
+
+    fn draw<D: Domain>(prg: &mut Prg, domain: &D, n: usize) -> Vec<D::E> {
+        let mut out = vec![domain.zero(); n];
+        domain.random(prg, &mut out);
+        out
+    }
+
+    /// Turns an additive sharing (one summand a party, masked already) into a replicated one: one element a party.
+    fn pass_on<D: Domain>(&self, domain: &D, mine: Vec<D::E>) -> ShareTask<Self, D::E> {
+        let domain = domain.clone();
+        Box::new(move |p, out| {
+            let n = mine.len();
+            out.send(&domain, p.next_party(), &mine);
+            out.expect(&domain, p.previous_party(), n);
+            Ok(Box::new(move |p, inbox| {
+                let theirs = inbox.take(&domain, p.previous_party(), n)?;
+                Ok(Step::Done(Share { parts: vec![mine, theirs] }))
+            }))
+        })
+    }
+}
+
+fn parts<E: keyquorum_math::Element>(share: &Share<E>) -> (&[E], &[E]) {
+    match share.parts.as_slice() {
+        [first, second] => (first, second),
+        _ => (&[], &[]),
+    }
+}
+
+impl Protocol for Replicated {
+    fn party(&self) -> (usize, usize) {
+        (self.me, 3)
+    }
+
+    fn parts(&self) -> usize {
+        2
+    }
+
+    fn has_binary(&self) -> bool {
+        true
+    }
+
+    fn summands(&self) -> usize {
+        3
+    }
+
+    fn constant<D: Domain>(&self, domain: &D, values: &[D::E]) -> Share<D::E> {
+        let mut share = Share::zeros(2, values.len());
+        self.add_clear(domain, &mut share, values);
+        share
+    }
+
+    /// Public values go to the summand s₀.
+    fn add_clear<D: Domain>(&self, domain: &D, share: &mut Share<D::E>, values: &[D::E]) {
+        let index = match self.me {
+            0 => 0,
+            1 => 1,
+            _ => return,
+        };
+        if let Some(part) = share.parts.get_mut(index) {
+            domain.add_assign(part, values);
+        }
+    }
+
+    fn random<D: Domain>(&mut self, domain: &D, n: usize) -> Result<ShareTask<Self, D::E>> {
+        Ok(crate::graph::ready(self.random_local(domain, n)?))
+    }
+
+    fn random_is_local(&self) -> bool {
+        true
+    }
+
+    fn random_local<D: Domain>(&mut self, domain: &D, n: usize) -> Result<Share<D::E>> {
+        let first = Self::draw(&mut self.next, domain, n);
+        let second = Self::draw(&mut self.previous, domain, n);
+        Ok(Share { parts: vec![first, second] })
+    }
+
+    fn dot<D: Domain>(
+        &mut self,
+        domain: &D,
+        a: &Share<D::E>,
+        b: &Share<D::E>,
+        length: usize,
+    ) -> Result<ShareTask<Self, D::E>> {
+        let (a0, a1) = parts(a);
+        let (b0, b1) = parts(b);
+        // a0·(b0 + b1) + a1·b0
+        let mut z = b0.to_vec();
+        domain.add_assign(&mut z, b1);
+        domain.mul_assign(&mut z, a0);
+        domain.mul_acc(&mut z, a1, b0);
+        let mut z = group_sums(domain, z, length);
+        let n = z.len();
+        domain.add_assign(&mut z, &Self::draw(&mut self.next, domain, n));
+        domain.sub_assign(&mut z, &Self::draw(&mut self.previous, domain, n));
+        Ok(self.pass_on(domain, z))
+    }
+
+    fn open<D: Domain>(&mut self, domain: &D, a: &Share<D::E>) -> Result<ClearTask<Self, D::E>> {
+        let (first, second) = parts(a);
+        let missing_there = second.to_vec();
+        let mut sum = first.to_vec();
+        domain.add_assign(&mut sum, second);
+        let domain = domain.clone();
+        Ok(Box::new(move |p, out| {
+            let n = sum.len();
+            out.send(&domain, p.next_party(), &missing_there);
+            out.expect(&domain, p.previous_party(), n);
+            Ok(Box::new(move |p, inbox| {
+                let third = inbox.take(&domain, p.previous_party(), n)?;
+                domain.add_assign(&mut sum, &third);
+                Ok(Step::Done(sum))
+            }))
+        }))
+    }
+
+    /// The receiver gets the one summand it lacks; that summand is determined by the value and its own two, so no zero
+    /// sharing is needed.
+    fn open_to<D: Domain>(
+        &mut self,
+        domain: &D,
+        a: &Share<D::E>,
+        receiver: usize,
+    ) -> Result<SendFn<Self, Option<Vec<D::E>>>> {
+        let (first, second) = parts(a);
+        let missing_there = second.to_vec();
+        let mut sum = first.to_vec();
+        domain.add_assign(&mut sum, second);
+        let domain = domain.clone();
+        Ok(Box::new(move |p, out| {
+            let n = sum.len();
+            if p.next_party() == receiver {
+                out.send(&domain, receiver, &missing_there);
+            }
+            if p.me == receiver {
+                out.expect(&domain, p.previous_party(), n);
+            }
+            Ok(Box::new(move |p, inbox| {
+                if p.me != receiver {
+                    return Ok(Step::Done(None));
+                }
+                let third = inbox.take(&domain, p.previous_party(), n)?;
+                domain.add_assign(&mut sum, &third);
+                Ok(Step::Done(Some(sum)))
+            }))
+        }))
+    }
+
+    /// x = s_o + s_{o−1}, with s_o from the stream that the owner has in common with the next party: one element in all.
+    fn input<D: Domain>(
+        &mut self,
+        domain: &D,
+        owner: usize,
+        n: usize,
+        values: Option<Vec<D::E>>,
+    ) -> Result<ShareTask<Self, D::E>> {
+        let zeros = vec![domain.zero(); n];
+        let domain = domain.clone();
+        if self.me == owner {
+            let mut rest =
+                values.ok_or_else(|| EngineError::usage(format!("party {owner} has no input values to share")))?;
+            let first = Self::draw(&mut self.next, &domain, n);
+            domain.sub_assign(&mut rest, &first);
+            Ok(Box::new(move |p, out| {
+                out.send(&domain, p.previous_party(), &rest);
+                Ok(Box::new(move |_, _| Ok(Step::Done(Share { parts: vec![first, rest] }))))
+            }))
+        } else if self.previous_party() == owner {
+            let second = Self::draw(&mut self.previous, &domain, n);
+            Ok(crate::graph::ready(Share { parts: vec![zeros, second] }))
+        } else {
+            Ok(Box::new(move |_, out| {
+                out.expect(&domain, owner, n);
+                Ok(Box::new(move |_, inbox| {
+                    let first = inbox.take(&domain, owner, n)?;
+                    Ok(Step::Done(Share { parts: vec![first, zeros] }))
+                }))
+            }))
+        }
+    }
+
+    fn random_bit<D: Domain>(&mut self, domain: &D, n: usize) -> Result<ShareTask<Self, D::E>> {
+        let bits = self.random_local(&BITS, lanes(n))?;
+        self.bit_to_arith(domain, &bits, n)
+    }
+
+    /// Bit injection: b = b₀ ⊕ b₁ ⊕ b₂. Party 1 knows v = b₀ ⊕ b₁ and inputs it as v = v₀ + v₁ (v₀ with parties 0 and 1,
+    /// v₁ with parties 1 and 2). Then b = (1 − 2b₂)·v₀ + b₂ + (1 − 2b₂)·v₁, whose first half party 0 knows and whose
+    /// second half party 2 knows; each inputs its half. One element a party, two rounds.
+    fn bit_to_arith<D: Domain>(&mut self, domain: &D, bits: &Share<u64>, n: usize) -> Result<ShareTask<Self, D::E>> {
+        let (own, other) = parts(bits);
+        let known = match self.me {
+            0 => other.to_vec(),                                        // b₂
+            1 => own.iter().zip(other).map(|(x, y)| x ^ y).collect(),   // b₁ ⊕ b₀
+            _ => own.to_vec(),                                          // b₂
+        };
+        let known = lane_bits(domain, &known, n);
+        let me = self.me;
+        let first = self.input(domain, 1, n, (me == 1).then(|| known.clone()))?;
+        let domain = domain.clone();
+        Ok(and_then(first, move |p, v| {
+            let half = |part: usize, with_bit: bool| {
+                let two = domain.add(domain.one(), domain.one());
+                let mut factor = known.clone();
+                domain.mul_scalar_assign(&mut factor, domain.neg(two));
+                domain.add_scalar_assign(&mut factor, domain.one());
+                if let Some(summand) = v.parts.get(part) {
+                    domain.mul_assign(&mut factor, summand);
+                }
+                if with_bit {
+                    domain.add_assign(&mut factor, &known);
+                }
+                factor
+            };
+            // v₀ is the summand s₀ (first part of party 0), v₁ the summand s₁ (second part of party 2).
+            let zero_half = (me == 0).then(|| half(0, true));
+            let two_half = (me == 2).then(|| half(1, false));
+            let a = p.input(&domain, 0, n, zero_half)?;
+            let b = p.input(&domain, 2, n, two_half)?;
+            Ok(join(a, b, move |_, mut x: Share<D::E>, y: Share<D::E>| {
+                for (x, y) in x.parts.iter_mut().zip(&y.parts) {
+                    domain.add_assign(x, y);
+                }
+                Ok(x)
+            }))
+        }))
+    }
+
+    fn summand_bits<D: Domain>(&self, domain: &D, a: &Share<D::E>, m: usize) -> Result<Vec<Vec<Share<u64>>>> {
+        if !matches!(domain.kind(), DomainKind::Z2k(_)) {
+            return Err(EngineError::usage("split_to_n_summands works modulo 2^k only: use edaBits over a prime field"));
+        }
+        let n = lanes(a.len());
+        let mut summands: Vec<Vec<Share<u64>>> =
+            (0..3).map(|_| (0..m).map(|_| Share::zeros(2, n)).collect()).collect();
+        for (part, index) in [(0, self.me), (1, self.previous_party())] {
+            let rows = a.parts.get(part).map_or_else(Vec::new, |values| bit_rows(values, m));
+            if let Some(summand) = summands.get_mut(index) {
+                for (share, row) in summand.iter_mut().zip(rows) {
+                    if let Some(slot) = share.parts.get_mut(part) {
+                        *slot = row;
+                    }
+                }
+            }
+        }
+        Ok(summands)
+    }
+}

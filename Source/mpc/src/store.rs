@@ -1,0 +1,225 @@
+//! Share files: a versioned header, the raw shares, a checksum; written atomically with mode 0600.
+
+use std::fs::{self, File};
+use std::io::{Read, Write};
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use zeroize::Zeroizing;
+
+use crate::error::{EngineError, Result};
+
+const MAGIC: &[u8; 8] = b"KQSHARE\0";
+const VERSION: u32 = 1;
+/// A header is small text; more is refused before it is read.
+const MAX_HEADER: usize = 1 << 16;
+
+/// Whose shares a file holds, and of what.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ShareHeader {
+    /// Protocol name.
+    pub protocol: String,
+    /// Domain, in text form.
+    pub domain: String,
+    /// Number of parties.
+    pub parties: u32,
+    /// Corruptions tolerated.
+    pub threshold: u32,
+    /// The party whose shares these are.
+    pub party: u32,
+    /// The key or object that the shares belong to, in hexadecimal.
+    pub key_id: String,
+    /// Number of shared elements.
+    pub length: u64,
+}
+
+fn fail(path: &Path, what: impl std::fmt::Display) -> EngineError {
+    EngineError::Store(format!("share file {}: {what}", path.display()))
+}
+
+impl ShareHeader {
+    /// Compares with what is expected; names the first field that differs. `length` 0 in `expected` means any.
+    pub fn check(&self, expected: &Self, path: &Path) -> Result<()> {
+        let fields = [
+            ("protocol", self.protocol.clone(), expected.protocol.clone()),
+            ("domain", self.domain.clone(), expected.domain.clone()),
+            ("number of parties", self.parties.to_string(), expected.parties.to_string()),
+            ("threshold", self.threshold.to_string(), expected.threshold.to_string()),
+            ("party", self.party.to_string(), expected.party.to_string()),
+            ("key id", self.key_id.clone(), expected.key_id.clone()),
+            (
+                "length",
+                self.length.to_string(),
+                if expected.length == 0 { self.length } else { expected.length }.to_string(),
+            ),
+        ];
+        for (name, got, wanted) in fields {
+            if got != wanted {
+                return Err(fail(path, format!("foreign file, its {name} is {got}, not {wanted}: restore this party's own file")));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Writes a share file: temporary file beside it, synced, renamed.
+///
+/// # Errors
+/// [`EngineError::Store`] if the folder cannot be written.
+pub fn write(path: &Path, header: &ShareHeader, data: &[u8]) -> Result<()> {
+    let text = serde_json::to_vec(header).map_err(|e| fail(path, e))?;
+    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut file = tempfile::NamedTempFile::new_in(folder).map_err(|e| fail(path, e))?;
+    let mut hash = Sha256::new();
+    let mut put = |file: &mut tempfile::NamedTempFile, bytes: &[u8]| -> Result<()> {
+        hash.update(bytes);
+        file.write_all(bytes).map_err(|e| fail(path, e))
+    };
+    put(&mut file, MAGIC)?;
+    put(&mut file, &VERSION.to_le_bytes())?;
+    put(&mut file, &(text.len() as u32).to_le_bytes())?;
+    put(&mut file, &text)?;
+    put(&mut file, &(data.len() as u64).to_le_bytes())?;
+    put(&mut file, data)?;
+    let sum = hash.finalize();
+    file.write_all(&sum).map_err(|e| fail(path, e))?;
+    file.as_file().sync_all().map_err(|e| fail(path, e))?;
+    file.persist(path).map_err(|e| fail(path, e.error))?;
+    File::open(folder).and_then(|f| f.sync_all()).map_err(|e| fail(path, e))
+}
+
+/// Reads the header only (not the checksum): for listing.
+pub fn read_header(path: &Path) -> Result<ShareHeader> {
+    let mut file = File::open(path).map_err(|e| fail(path, e))?;
+    header_of(&mut file, path).map(|(header, _)| header)
+}
+
+fn header_of(file: &mut File, path: &Path) -> Result<(ShareHeader, Vec<u8>)> {
+    let mut start = [0u8; 16];
+    file.read_exact(&mut start).map_err(|_| fail(path, "truncated in its header: restore it from a backup"))?;
+    let (magic, rest) = start.split_at(8);
+    let (version, size) = rest.split_at(4);
+    if magic != MAGIC {
+        return Err(fail(path, "not a share file of KeyQuorum"));
+    }
+    let word = |bytes: &[u8]| bytes.first_chunk::<4>().map_or(0, |b| u32::from_le_bytes(*b));
+    if word(version) != VERSION {
+        return Err(fail(path, format!("format version {}, this release reads {VERSION}", word(version))));
+    }
+    let size = word(size) as usize;
+    if size > MAX_HEADER {
+        return Err(fail(path, "corrupted: its header is too long"));
+    }
+    let mut text = vec![0u8; size];
+    file.read_exact(&mut text).map_err(|_| fail(path, "truncated in its header: restore it from a backup"))?;
+    let header = serde_json::from_slice(&text).map_err(|_| fail(path, "corrupted: its header cannot be read"))?;
+    let mut raw = start.to_vec();
+    raw.extend_from_slice(&text);
+    Ok((header, raw))
+}
+
+/// Reads a share file and checks everything: permissions, header, length, checksum.
+///
+/// # Errors
+/// [`EngineError::Store`] with the reason: missing, readable by others, truncated, foreign, corrupted.
+pub fn read(path: &Path, expected: &ShareHeader) -> Result<Zeroizing<Vec<u8>>> {
+    let mut file = File::open(path).map_err(|e| fail(path, e))?;
+    let meta = file.metadata().map_err(|e| fail(path, e))?;
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        if meta.permissions().mode() & 0o077 != 0 {
+            return Err(fail(path, "readable by others: chmod 600 it"));
+        }
+    }
+    let (header, raw) = header_of(&mut file, path)?;
+    header.check(expected, path)?;
+    let mut size = [0u8; 8];
+    file.read_exact(&mut size).map_err(|_| fail(path, "truncated: restore it from a backup"))?;
+    let length = u64::from_le_bytes(size);
+    if meta.len() != raw.len() as u64 + 8 + length + 32 {
+        return Err(fail(path, "truncated or extended: restore it from a backup"));
+    }
+    let mut data = Zeroizing::new(vec![0u8; length as usize]);
+    file.read_exact(&mut data).map_err(|e| fail(path, e))?;
+    let mut sum = [0u8; 32];
+    file.read_exact(&mut sum).map_err(|e| fail(path, e))?;
+    let mut hash = Sha256::new();
+    hash.update(&raw);
+    hash.update(size);
+    hash.update(data.as_slice());
+    if hash.finalize().as_slice() != sum {
+        return Err(fail(path, "corrupted: its checksum is wrong, restore it from a backup"));
+    }
+    Ok(data)
+}
+
+/// Removes a share file if it is there.
+pub fn remove(path: &Path) -> Result<()> {
+    match fs::remove_file(path) {
+        Err(e) if e.kind() != std::io::ErrorKind::NotFound => Err(fail(path, e)),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn header() -> ShareHeader {
+        ShareHeader {
+            protocol: "shamir".into(),
+            domain: "F_97".into(),
+            parties: 3,
+            threshold: 1,
+            party: 2,
+            key_id: "ab".into(),
+            length: 5,
+        }
+    }
+
+    #[test]
+    fn every_flipped_bit_is_found() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s.share");
+        write(&path, &header(), &[1, 2, 3, 4, 5]).unwrap();
+        assert_eq!(read(&path, &header()).unwrap().as_slice(), &[1, 2, 3, 4, 5]);
+        let good = fs::read(&path).unwrap();
+        for i in 0..good.len() {
+            let mut bad = good.clone();
+            bad[i] ^= 1 << (i % 8);
+            fs::write(&path, &bad).unwrap();
+            assert!(read(&path, &header()).is_err(), "byte {i}");
+        }
+        for cut in 0..good.len() {
+            fs::write(&path, &good[..cut]).unwrap();
+            assert!(read(&path, &header()).is_err(), "cut at {cut}");
+        }
+    }
+
+    #[test]
+    fn a_foreign_file_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s.share");
+        write(&path, &header(), &[0; 40]).unwrap();
+        let mut other = header();
+        other.party = 1;
+        let text = read(&path, &other).unwrap_err().to_string();
+        assert!(text.contains("its party is 2, not 1"), "{text}");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn permissions_are_checked() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s.share");
+        write(&path, &header(), &[0; 40]).unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+        assert!(read(&path, &header()).unwrap_err().to_string().contains("chmod 600"));
+    }
+}

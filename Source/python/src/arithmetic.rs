@@ -1,0 +1,122 @@
+//! Vector arithmetic modulo primes, and the NTT in SEAL's order.
+
+use keyquorum_math::{Domain, NttTables, Zq, ntt};
+use numpy::{PyArray1, PyReadonlyArray1, ToPyArray};
+use pyo3::prelude::*;
+
+use crate::errors::usage;
+
+type Words<'py> = PyReadonlyArray1<'py, u64>;
+type Out<'py> = Bound<'py, PyArray1<u64>>;
+
+/// The negacyclic number-theoretic transform of one prime and ring degree, in SEAL's order.
+#[pyclass(module = "keyquorum._engine", frozen)]
+pub struct Ntt {
+    tables: NttTables,
+}
+
+fn contiguous<'a>(a: &'a Words<'_>) -> PyResult<&'a [u64]> {
+    a.as_slice().map_err(|_| usage("vectors must be contiguous: use numpy.ascontiguousarray"))
+}
+
+fn field(q: u64) -> PyResult<Zq> {
+    Zq::new(q).map_err(|e| usage(e.to_string()))
+}
+
+fn reduced(v: &[u64], q: u64) -> PyResult<()> {
+    if v.iter().any(|x| *x >= q) {
+        return Err(usage(format!("a vector modulo {q} has an element that is not below the modulus")));
+    }
+    Ok(())
+}
+
+#[pymethods]
+impl Ntt {
+    /// Tables for prime `q` ≡ 1 mod 2n.
+    #[new]
+    fn new(py: Python<'_>, q: u64, n: usize) -> PyResult<Self> {
+        let tables = py.detach(|| NttTables::new(q, n)).map_err(|e| usage(e.to_string()))?;
+        Ok(Self { tables })
+    }
+
+    /// Coefficients to NTT form, for each block of n words.
+    fn forward<'py>(&self, py: Python<'py>, a: Words<'py>) -> PyResult<Out<'py>> {
+        let mut v = contiguous(&a)?.to_vec();
+        reduced(&v, self.tables.modulus())?;
+        py.detach(|| self.tables.forward_all(&mut v)).map_err(|e| usage(e.to_string()))?;
+        Ok(PyArray1::from_vec(py, v))
+    }
+
+    /// NTT form to coefficients, for each block of n words.
+    fn inverse<'py>(&self, py: Python<'py>, a: Words<'py>) -> PyResult<Out<'py>> {
+        let mut v = contiguous(&a)?.to_vec();
+        reduced(&v, self.tables.modulus())?;
+        py.detach(|| self.tables.inverse_all(&mut v)).map_err(|e| usage(e.to_string()))?;
+        Ok(PyArray1::from_vec(py, v))
+    }
+}
+
+fn binary<'py>(
+    py: Python<'py>,
+    a: &Words<'py>,
+    b: &Words<'py>,
+    q: u64,
+    f: impl FnOnce(&Zq, &mut [u64], &[u64]) + Send,
+) -> PyResult<Out<'py>> {
+    let field = field(q)?;
+    let mut x = contiguous(a)?.to_vec();
+    let y = contiguous(b)?;
+    if x.len() != y.len() {
+        return Err(usage(format!("vectors of sizes {} and {} do not go together", x.len(), y.len())));
+    }
+    reduced(&x, q)?;
+    reduced(y, q)?;
+    py.detach(|| f(&field, &mut x, y));
+    Ok(PyArray1::from_vec(py, x))
+}
+
+/// a · b mod q, element-wise.
+#[pyfunction]
+fn mulmod<'py>(py: Python<'py>, a: Words<'py>, b: Words<'py>, q: u64) -> PyResult<Out<'py>> {
+    binary(py, &a, &b, q, |f, x, y| f.mul_assign(x, y))
+}
+
+/// a + b mod q, element-wise.
+#[pyfunction]
+fn addmod<'py>(py: Python<'py>, a: Words<'py>, b: Words<'py>, q: u64) -> PyResult<Out<'py>> {
+    binary(py, &a, &b, q, |f, x, y| f.add_assign(x, y))
+}
+
+/// a − b mod q, element-wise.
+#[pyfunction]
+fn submod<'py>(py: Python<'py>, a: Words<'py>, b: Words<'py>, q: u64) -> PyResult<Out<'py>> {
+    binary(py, &a, &b, q, |f, x, y| f.sub_assign(x, y))
+}
+
+/// a · s mod q.
+#[pyfunction]
+fn mulmod_scalar<'py>(py: Python<'py>, a: Words<'py>, s: u64, q: u64) -> PyResult<Out<'py>> {
+    let field = field(q)?;
+    let mut x = contiguous(&a)?.to_vec();
+    reduced(&x, q)?;
+    py.detach(|| field.mul_scalar_assign(&mut x, s % q));
+    Ok(PyArray1::from_vec(py, x))
+}
+
+/// a(X) ↦ a(X^g) modulo X^n + 1, on coefficients modulo q.
+#[pyfunction]
+fn automorphism<'py>(py: Python<'py>, a: Words<'py>, g: u64, q: u64) -> PyResult<Out<'py>> {
+    let v = contiguous(&a)?;
+    reduced(v, q)?;
+    let out = ntt::automorphism(v, g, q).map_err(|e| usage(e.to_string()))?;
+    Ok(out.to_pyarray(py))
+}
+
+pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add_class::<Ntt>()?;
+    m.add_function(wrap_pyfunction!(mulmod, m)?)?;
+    m.add_function(wrap_pyfunction!(addmod, m)?)?;
+    m.add_function(wrap_pyfunction!(submod, m)?)?;
+    m.add_function(wrap_pyfunction!(mulmod_scalar, m)?)?;
+    m.add_function(wrap_pyfunction!(automorphism, m)?)
+}

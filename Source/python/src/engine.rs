@@ -1,0 +1,445 @@
+//! Engines and handles.
+
+use std::sync::Mutex;
+
+use keyquorum_math::DomainKind;
+use keyquorum_mpc::{ClearOp, Engine as CoreEngine, EngineError, Handle};
+use numpy::{PyArray1, PyReadonlyArray1};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+
+use crate::errors::{engine_error, usage};
+
+/// A handle on a value of an engine.
+#[pyclass(module = "keyquorum._engine", frozen)]
+pub struct Value {
+    handle: Mutex<Option<Handle>>,
+    kind: &'static str,
+    size: usize,
+}
+
+impl Value {
+    fn wrap(handle: Handle) -> Self {
+        Self { kind: handle.kind().code(), size: handle.size(), handle: Mutex::new(Some(handle)) }
+    }
+
+    fn with<T>(&self, f: impl FnOnce(&Handle) -> PyResult<T>) -> PyResult<T> {
+        let guard = self.handle.lock().map_err(|_| usage("a value is in use in another thread"))?;
+        f(guard.as_ref().ok_or_else(|| usage("this value was given up by an assignment"))?)
+    }
+
+    fn take(&self) -> PyResult<Handle> {
+        let mut guard = self.handle.lock().map_err(|_| usage("a value is in use in another thread"))?;
+        guard.take().ok_or_else(|| usage("this value was given up by an assignment"))
+    }
+}
+
+#[pymethods]
+impl Value {
+    /// s, c, sb, cb or p.
+    #[getter]
+    fn kind(&self) -> &'static str {
+        self.kind
+    }
+
+    /// Elements or bits.
+    #[getter]
+    fn size(&self) -> usize {
+        self.size
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<Value {} of {}>", self.kind, self.size)
+    }
+}
+
+/// A computation in one arithmetic domain under one protocol.
+#[pyclass(module = "keyquorum._engine", frozen)]
+pub struct Engine {
+    core: Mutex<Box<dyn CoreEngine>>,
+    #[pyo3(get)]
+    protocol: String,
+    kind: DomainKind,
+    #[pyo3(get)]
+    party: usize,
+    #[pyo3(get)]
+    parties: usize,
+    #[pyo3(get)]
+    threshold: usize,
+    #[pyo3(get)]
+    has_binary: bool,
+    #[pyo3(get)]
+    summands: usize,
+    #[pyo3(get)]
+    share_parts: usize,
+    #[pyo3(get)]
+    element_bytes: usize,
+    #[pyo3(get)]
+    insecure: bool,
+}
+
+type Ints<'py> = PyReadonlyArray1<'py, i64>;
+type Bytes8<'py> = PyReadonlyArray1<'py, u8>;
+
+fn slice<'a, T: numpy::Element>(a: &'a PyReadonlyArray1<'_, T>) -> PyResult<&'a [T]> {
+    a.as_slice().map_err(|_| usage("vectors must be contiguous: use numpy.ascontiguousarray"))
+}
+
+impl Engine {
+    pub fn wrap(core: Box<dyn CoreEngine>, protocol: String, kind: DomainKind) -> Self {
+        let (party, parties) = core.party();
+        Self {
+            protocol,
+            kind,
+            party,
+            parties,
+            threshold: core.threshold(),
+            has_binary: core.has_binary(),
+            summands: core.summands(),
+            share_parts: core.share_parts(),
+            element_bytes: core.element_bytes(),
+            insecure: core.insecure(),
+            core: Mutex::new(core),
+        }
+    }
+
+    fn run<T: Send>(
+        &self,
+        py: Python<'_>,
+        f: impl FnOnce(&mut dyn CoreEngine) -> Result<T, EngineError> + Send,
+    ) -> PyResult<T> {
+        py.detach(|| {
+            let mut core = self.core.lock().map_err(|_| EngineError::Usage("the engine failed in another thread".into()))?;
+            f(core.as_mut())
+        })
+        .map_err(engine_error)
+    }
+
+    fn value(
+        &self,
+        py: Python<'_>,
+        f: impl FnOnce(&mut dyn CoreEngine) -> Result<Handle, EngineError> + Send,
+    ) -> PyResult<Value> {
+        self.run(py, f).map(Value::wrap)
+    }
+
+    fn unary(
+        &self,
+        py: Python<'_>,
+        a: &Value,
+        f: impl FnOnce(&mut dyn CoreEngine, &Handle) -> Result<Handle, EngineError> + Send,
+    ) -> PyResult<Value> {
+        a.with(|a| self.value(py, |e| f(e, a)))
+    }
+
+    fn binary(
+        &self,
+        py: Python<'_>,
+        a: &Value,
+        b: &Value,
+        f: impl FnOnce(&mut dyn CoreEngine, &Handle, &Handle) -> Result<Handle, EngineError> + Send,
+    ) -> PyResult<Value> {
+        if std::ptr::eq(a, b) {
+            return a.with(|a| self.value(py, |e| f(e, a, a)));
+        }
+        a.with(|a| b.with(|b| self.value(py, |e| f(e, a, b))))
+    }
+}
+
+#[pymethods]
+impl Engine {
+    /// `Z2^k` or `F_q`.
+    #[getter]
+    fn domain(&self) -> String {
+        self.kind.to_string()
+    }
+
+    /// k, or the bit length of q.
+    #[getter]
+    fn bits(&self) -> u32 {
+        match self.kind {
+            DomainKind::Bits => 1,
+            DomainKind::Z2k(k) => k,
+            DomainKind::Fq(q) => 64 - q.leading_zeros(),
+        }
+    }
+
+    /// The prime, or None.
+    #[getter]
+    fn modulus(&self) -> Option<u64> {
+        match self.kind {
+            DomainKind::Fq(q) => Some(q),
+            _ => None,
+        }
+    }
+
+    fn clear(&self, py: Python<'_>, v: Ints<'_>) -> PyResult<Value> {
+        let v = slice(&v)?;
+        self.value(py, |e| Ok(e.clear(v)))
+    }
+
+    fn clear_words(&self, py: Python<'_>, v: PyReadonlyArray1<'_, u64>) -> PyResult<Value> {
+        let v = slice(&v)?;
+        self.value(py, |e| Ok(e.clear_words(v)))
+    }
+
+    fn clear_wide(&self, py: Python<'_>, v: &[u8]) -> PyResult<Value> {
+        if !v.len().is_multiple_of(16) {
+            return Err(usage("clear_wide takes 16 bytes an element"));
+        }
+        let words: Vec<i128> = v.chunks_exact(16).filter_map(|c| c.first_chunk::<16>()).map(|c| i128::from_le_bytes(*c)).collect();
+        self.value(py, |e| Ok(e.clear_wide(&words)))
+    }
+
+    /// base + step·i for i < n; each value `repeat` times, starting again after `wrap` values (0: never).
+    #[pyo3(signature = (n, base, step, repeat=1, wrap=0))]
+    fn inc(&self, py: Python<'_>, n: usize, base: i64, step: i64, repeat: usize, wrap: usize) -> PyResult<Value> {
+        if repeat == 0 {
+            return Err(usage("inc needs repeat of at least 1"));
+        }
+        let v: Vec<i64> = (0..n)
+            .map(|i| {
+                let j = i / repeat;
+                base.wrapping_add(step.wrapping_mul(if wrap == 0 { j } else { j % wrap } as i64))
+            })
+            .collect();
+        self.value(py, |e| Ok(e.clear(&v)))
+    }
+
+    fn add(&self, py: Python<'_>, a: &Value, b: &Value) -> PyResult<Value> {
+        self.binary(py, a, b, |e, a, b| e.add(a, b))
+    }
+
+    fn sub(&self, py: Python<'_>, a: &Value, b: &Value) -> PyResult<Value> {
+        self.binary(py, a, b, |e, a, b| e.sub(a, b))
+    }
+
+    fn mul(&self, py: Python<'_>, a: &Value, b: &Value) -> PyResult<Value> {
+        self.binary(py, a, b, |e, a, b| e.mul(a, b))
+    }
+
+    fn neg(&self, py: Python<'_>, a: &Value) -> PyResult<Value> {
+        self.unary(py, a, |e, a| e.neg(a))
+    }
+
+    fn dot(&self, py: Python<'_>, a: &Value, b: &Value, length: usize) -> PyResult<Value> {
+        self.binary(py, a, b, |e, a, b| e.dot(a, b, length))
+    }
+
+    fn sum(&self, py: Python<'_>, a: &Value, length: usize) -> PyResult<Value> {
+        self.unary(py, a, |e, a| e.sum(a, length))
+    }
+
+    fn gather(&self, py: Python<'_>, a: &Value, idx: Ints<'_>) -> PyResult<Value> {
+        let idx = slice(&idx)?;
+        self.unary(py, a, |e, a| e.gather(a, idx))
+    }
+
+    fn bits_gather(&self, py: Python<'_>, a: &Value, idx: Ints<'_>) -> PyResult<Value> {
+        self.gather(py, a, idx)
+    }
+
+    fn slice(&self, py: Python<'_>, a: &Value, start: i64, step: i64, count: usize) -> PyResult<Value> {
+        self.unary(py, a, |e, a| e.slice(a, start, step, count))
+    }
+
+    fn concat(&self, py: Python<'_>, list: Vec<PyRef<'_, Value>>) -> PyResult<Value> {
+        // A value may stand in the list several times: each lock is taken once.
+        let mut unique: Vec<&Value> = Vec::new();
+        let mut places = Vec::with_capacity(list.len());
+        for v in &list {
+            let v: &Value = v;
+            let at = unique.iter().position(|u| std::ptr::eq(*u, v)).unwrap_or_else(|| {
+                unique.push(v);
+                unique.len() - 1
+            });
+            places.push(at);
+        }
+        let guards = unique
+            .iter()
+            .map(|v| v.handle.lock().map_err(|_| usage("a value is in use in another thread")))
+            .collect::<PyResult<Vec<_>>>()?;
+        let handles = places
+            .iter()
+            .map(|at| {
+                guards
+                    .get(*at)
+                    .and_then(|g| g.as_ref())
+                    .ok_or_else(|| usage("this value was given up by an assignment"))
+            })
+            .collect::<PyResult<Vec<&Handle>>>()?;
+        self.value(py, |e| e.concat(&handles))
+    }
+
+    fn repeat(&self, py: Python<'_>, a: &Value, n: usize) -> PyResult<Value> {
+        self.unary(py, a, |e, a| e.repeat(a, n))
+    }
+
+    fn assign(&self, py: Python<'_>, a: &Value, start: i64, step: i64, b: &Value) -> PyResult<Value> {
+        if std::ptr::eq(a, b) {
+            return Err(usage("a vector cannot be assigned to itself"));
+        }
+        b.with(|b| {
+            let a = a.take()?;
+            self.value(py, |e| e.assign(a, start, step, b))
+        })
+    }
+
+    fn scatter(&self, py: Python<'_>, a: &Value, idx: Ints<'_>, b: &Value) -> PyResult<Value> {
+        if std::ptr::eq(a, b) {
+            return Err(usage("a vector cannot be assigned to itself"));
+        }
+        let idx = slice(&idx)?;
+        b.with(|b| {
+            let a = a.take()?;
+            self.value(py, |e| e.scatter(a, idx, b))
+        })
+    }
+
+    fn open(&self, py: Python<'_>, a: &Value) -> PyResult<Value> {
+        self.unary(py, a, |e, a| e.open(a))
+    }
+
+    fn open_to(&self, py: Python<'_>, a: &Value, player: usize) -> PyResult<Value> {
+        self.unary(py, a, |e, a| e.open_to(a, player))
+    }
+
+    #[pyo3(signature = (player, n, data=None))]
+    fn input(&self, py: Python<'_>, player: usize, n: usize, data: Option<Ints<'_>>) -> PyResult<Value> {
+        let data = data.as_ref().map(slice).transpose()?;
+        self.value(py, |e| e.input(player, n, data))
+    }
+
+    #[pyo3(signature = (player, n, data=None))]
+    fn input_bits(&self, py: Python<'_>, player: usize, n: usize, data: Option<Bytes8<'_>>) -> PyResult<Value> {
+        let data = data.as_ref().map(slice).transpose()?;
+        self.value(py, |e| e.input_bits(player, n, data))
+    }
+
+    fn random(&self, py: Python<'_>, n: usize) -> PyResult<Value> {
+        self.value(py, |e| e.random(n))
+    }
+
+    fn random_bit(&self, py: Python<'_>, n: usize) -> PyResult<Value> {
+        self.value(py, |e| e.random_bit(n))
+    }
+
+    fn random_bits(&self, py: Python<'_>, n: usize) -> PyResult<Value> {
+        self.value(py, |e| e.random_bits(n))
+    }
+
+    /// A random m-bit integer and its bits: the sum over bits is right as an integer in the domain.
+    fn edabit(&self, py: Python<'_>, m: usize, n: usize) -> PyResult<(Value, Vec<Value>)> {
+        let (sum, bits) = self.run(py, |e| {
+            let mut bits = Vec::with_capacity(m);
+            let mut sum = e.clear(&vec![0; n]);
+            for i in 0..m {
+                let row = e.random_bits(n)?;
+                let bit = e.bit_to_arith(&row)?;
+                let weight = e.clear_wide(&[1i128.checked_shl(i as u32).unwrap_or(0)]);
+                let term = e.mul(&bit, &weight)?;
+                sum = e.add(&sum, &term)?;
+                bits.push(row);
+            }
+            Ok((sum, bits))
+        })?;
+        Ok((Value::wrap(sum), bits.into_iter().map(Value::wrap).collect()))
+    }
+
+    /// Random bits in both domains.
+    fn dabit(&self, py: Python<'_>, n: usize) -> PyResult<(Value, Value)> {
+        let (a, b) = self.run(py, |e| {
+            let bits = e.random_bits(n)?;
+            Ok((e.bit_to_arith(&bits)?, bits))
+        })?;
+        Ok((Value::wrap(a), Value::wrap(b)))
+    }
+
+    fn bit_to_arith(&self, py: Python<'_>, sb: &Value) -> PyResult<Value> {
+        self.unary(py, sb, |e, a| e.bit_to_arith(a))
+    }
+
+    fn summand_bits(&self, py: Python<'_>, s: &Value, m: usize) -> PyResult<Vec<Vec<Value>>> {
+        let rows = s.with(|s| self.run(py, |e| e.summand_bits(s, m)))?;
+        Ok(rows.into_iter().map(|summand| summand.into_iter().map(Value::wrap).collect()).collect())
+    }
+
+    fn clear_bits(&self, py: Python<'_>, bits: Bytes8<'_>) -> PyResult<Value> {
+        let bits = slice(&bits)?;
+        self.value(py, |e| Ok(e.clear_bits(bits)))
+    }
+
+    fn xor(&self, py: Python<'_>, a: &Value, b: &Value) -> PyResult<Value> {
+        self.binary(py, a, b, |e, a, b| e.xor(a, b))
+    }
+
+    fn and_(&self, py: Python<'_>, a: &Value, b: &Value) -> PyResult<Value> {
+        self.binary(py, a, b, |e, a, b| e.and(a, b))
+    }
+
+    fn not_(&self, py: Python<'_>, a: &Value) -> PyResult<Value> {
+        self.unary(py, a, |e, a| e.not(a))
+    }
+
+    fn clear_op(&self, py: Python<'_>, op: &str, a: &Value, b: &Value) -> PyResult<Value> {
+        let op = match op {
+            "<<" => ClearOp::Shl,
+            ">>" => ClearOp::Shr,
+            "%" => ClearOp::Mod,
+            "//" => ClearOp::Div,
+            "&" => ClearOp::And,
+            "|" => ClearOp::Or,
+            "^" => ClearOp::Xor,
+            _ => return Err(usage(format!("unknown operation {op:?} on clear values"))),
+        };
+        self.binary(py, a, b, |e, a, b| e.clear_op(op, a, b))
+    }
+
+    fn clear_inv(&self, py: Python<'_>, a: &Value) -> PyResult<Value> {
+        self.unary(py, a, |e, a| e.clear_inv(a))
+    }
+
+    fn read<'py>(&self, py: Python<'py>, v: &Value) -> PyResult<Bound<'py, PyArray1<u64>>> {
+        let words = v.with(|v| self.run(py, |e| e.read(v)))?;
+        Ok(PyArray1::from_vec(py, words))
+    }
+
+    fn read_wide<'py>(&self, py: Python<'py>, v: &Value) -> PyResult<Bound<'py, PyBytes>> {
+        let words = v.with(|v| self.run(py, |e| e.read_wide(v)))?;
+        let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    fn read_bits<'py>(&self, py: Python<'py>, v: &Value) -> PyResult<Bound<'py, PyArray1<u8>>> {
+        let bits = v.with(|v| self.run(py, |e| e.read_bits(v)))?;
+        Ok(PyArray1::from_vec(py, bits))
+    }
+
+    fn export<'py>(&self, py: Python<'py>, v: &Value) -> PyResult<Bound<'py, PyBytes>> {
+        let data = v.with(|v| self.run(py, |e| e.export(v)))?;
+        Ok(PyBytes::new(py, &data))
+    }
+
+    fn import_(&self, py: Python<'_>, data: &[u8], n: usize) -> PyResult<Value> {
+        self.value(py, |e| e.import(data, n))
+    }
+
+    fn flush(&self, py: Python<'_>) -> PyResult<()> {
+        self.run(py, |e| e.flush())
+    }
+
+    /// Rounds and payload bytes of this engine so far.
+    fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let stats = self.run(py, |e| Ok(e.stats()))?;
+        let dict = PyDict::new(py);
+        dict.set_item("rounds", stats.rounds)?;
+        dict.set_item("bytes_sent", stats.bytes_sent)?;
+        dict.set_item("bytes_received", stats.bytes_received)?;
+        Ok(dict)
+    }
+}
+
+pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add_class::<Engine>()?;
+    m.add_class::<Value>()
+}
