@@ -1,0 +1,1 @@
+"""Threshold FHE from generic MPC."""

@@ -1,0 +1,175 @@
+"""A committee: who the parties are, where they listen, and by which certificates they are known.
+
+On disk, in a folder::
+
+    committee.toml            public, the same for every party
+    party-<i>/identity.pem    party i's private key and certificate (0600); on party i's host only
+    party-<i>/keys/<name>/    party i's shares of the key <name>, and the public key files
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+from .errors import CommitteeError
+
+PROTOCOLS: dict[str, str] = {
+    "ring": "replicated, 3 parties, 1 corruption, semi-honest; the same committee as rep-field",
+    "rep-field": "replicated, 3 parties, 1 corruption, semi-honest",
+    "shamir": "Shamir, n >= 3 parties, t < n/2 corruptions, semi-honest",
+}
+"""Protocols of which a committee can be made, with what they promise."""
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+
+
+def check_name(name: str, what: str) -> str:
+    """Returns ``name`` if it can be the name of a file, or refuses it."""
+    if not _NAME.fullmatch(name):
+        raise CommitteeError(f"{what} {name!r}: use 1 to 64 letters, digits, dots, dashes or underscores")
+    return name
+
+
+@dataclass(frozen=True)
+class Party:
+    """One member: where it listens, and the SHA-256 fingerprint (64 hexadecimal digits) of its certificate."""
+
+    index: int
+    host: str
+    port: int
+    fingerprint: str
+
+
+@dataclass(frozen=True)
+class Committee:
+    """The parties of a committee, their protocol, and the folder."""
+
+    folder: Path
+    name: str
+    protocol: str
+    threshold: int
+    parties: tuple[Party, ...]
+
+    @property
+    def size(self) -> int:
+        """Number of parties."""
+        return len(self.parties)
+
+    @property
+    def digest(self) -> bytes:
+        """32 bytes that identify the committee: name, protocol, threshold and all certificates."""
+        text = json.dumps([self.name, self.protocol, self.threshold, [[p.index, p.fingerprint] for p in self.parties]])
+        return hashlib.sha256(b"keyquorum committee v1" + text.encode()).digest()
+
+    @property
+    def ring_protocol(self) -> str | None:
+        """The protocol for programs modulo 2^k, if the committee's sharing has one."""
+        return "ring" if self.protocol in ("ring", "rep-field") else None
+
+    @property
+    def field_protocol(self) -> str:
+        """The protocol for programs over prime fields."""
+        return "rep-field" if self.protocol == "ring" else self.protocol
+
+    def party_folder(self, index: int) -> Path:
+        """Folder of one party."""
+        return self.folder / f"party-{index}"
+
+    def identity_path(self, index: int) -> Path:
+        """Private key and certificate of one party."""
+        return self.party_folder(index) / "identity.pem"
+
+    def key_folder(self, index: int, key: str) -> Path:
+        """Folder of one party's part of a key."""
+        return self.party_folder(index) / "keys" / check_name(key, "key name")
+
+    def local_parties(self) -> list[int]:
+        """Parties whose identity lies on this host."""
+        return [p.index for p in self.parties if self.identity_path(p.index).exists()]
+
+    def save(self) -> None:
+        """Writes ``committee.toml``."""
+        lines = [
+            f"name = {json.dumps(self.name)}",
+            f"protocol = {json.dumps(self.protocol)}",
+            f"threshold = {self.threshold}",
+        ]
+        for p in self.parties:
+            lines += ["", "[[party]]", f"index = {p.index}", f"host = {json.dumps(p.host)}", f"port = {p.port}"]
+            lines.append(f"fingerprint = {json.dumps(p.fingerprint)}")
+        write_atomically(self.folder / "committee.toml", ("\n".join(lines) + "\n").encode())
+
+    @staticmethod
+    def load(folder: Path) -> Committee:
+        """Reads and checks a committee folder."""
+        path = folder / "committee.toml"
+        if not path.exists():
+            raise CommitteeError(f"{folder}: no committee here (no committee.toml): make one with keyquorum init {folder}")
+        try:
+            data = tomllib.loads(path.read_text())
+            parties = tuple(
+                Party(int(p["index"]), str(p["host"]), int(p["port"]), str(p["fingerprint"]))
+                for p in data.pop("party")
+            )
+            committee = Committee(
+                folder, str(data.pop("name")), str(data.pop("protocol")), int(data.pop("threshold")), parties
+            )
+        except (tomllib.TOMLDecodeError, KeyError, TypeError, ValueError, UnicodeDecodeError) as error:
+            raise CommitteeError(f"{path}: not a committee file ({error!r}): restore it, or run keyquorum init") from None
+        if data:
+            raise CommitteeError(f"{path}: unknown entry {next(iter(data))!r}: remove it")
+        committee.check()
+        return committee
+
+    def check(self) -> None:
+        """Refuses an impossible committee."""
+        path = self.folder / "committee.toml"
+        n = self.size
+        if self.protocol not in PROTOCOLS:
+            raise CommitteeError(f"{path}: unknown protocol {self.protocol!r}: choose one of {', '.join(PROTOCOLS)}")
+        if [p.index for p in self.parties] != list(range(n)):
+            raise CommitteeError(f"{path}: parties must be numbered 0 to {n - 1} in order")
+        if self.protocol in ("ring", "rep-field") and (n != 3 or self.threshold != 1):
+            raise CommitteeError(f"{path}: {self.protocol} is for 3 parties and threshold 1, not {n} and {self.threshold}")
+        if self.protocol == "shamir" and not (n >= 3 and 1 <= self.threshold and 2 * self.threshold < n):
+            raise CommitteeError(f"{path}: shamir needs n >= 3 parties and 1 <= t < n/2, not n={n}, t={self.threshold}")
+        for p in self.parties:
+            if not 1 <= p.port <= 65535:
+                raise CommitteeError(f"{path}: party {p.index} has port {p.port}: choose one from 1 to 65535")
+            if p.fingerprint and not re.fullmatch(r"[0-9a-f]{64}", p.fingerprint):
+                raise CommitteeError(f"{path}: party {p.index} has a malformed fingerprint: 64 hexadecimal digits")
+
+    def check_complete(self) -> None:
+        """Refuses a committee of which fingerprints are missing."""
+        missing = [p.index for p in self.parties if not p.fingerprint]
+        if missing:
+            raise CommitteeError(
+                f"{self.folder / 'committee.toml'}: fingerprint of party {missing[0]} is missing: ask for it over a "
+                f"channel that you trust, then: keyquorum trust {self.folder} {missing[0]} FINGERPRINT"
+            )
+
+
+def write_atomically(path: Path, data: bytes, mode: int = 0o644) -> None:
+    """Writes a file beside its place, syncs it, and renames it: readers see the old or the new one, never a part."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)

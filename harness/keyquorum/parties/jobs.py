@@ -1,0 +1,27 @@
+"""Jobs by name: what a party process can be asked to run. Plans register theirs, so that this floor knows none of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+from keyquorum.model.errors import KeyQuorumError
+
+from .context import PartyContext
+
+JOBS = {
+    "keygen": "keyquorum.plans.keygen:keygen_job",
+    "decrypt": "keyquorum.plans.decrypt:decrypt_job",
+    "program": "keyquorum.plans.program:program_job",
+}
+
+
+def run_job(context: PartyContext, job: dict[str, Any]) -> dict[str, Any]:
+    """Runs a job given as plain data, with the key ``kind``."""
+    name = job.get("kind")
+    if name not in JOBS:
+        raise KeyQuorumError(f"unknown job {name!r}: choose one of {', '.join(JOBS)}")
+    module, function = JOBS[name].split(":")
+    run: Callable[[PartyContext, dict[str, Any]], dict[str, Any]] = getattr(import_module(module), function)
+    return run(context, job)

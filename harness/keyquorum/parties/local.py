@@ -1,0 +1,48 @@
+"""All parties as threads of this process: for tests and notebooks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from keyquorum import _engine
+from keyquorum.model.committee import Committee
+from keyquorum.model.errors import PartyError
+
+from .context import PartyContext, Progress
+
+Job = Callable[[PartyContext], Any]
+
+
+def run_in_process(
+    committee: Committee, job: Job, timeout: float = 300.0, progress: Progress | None = None
+) -> list[Any]:
+    """Runs ``job(context)`` for every party in a thread of its own; returns the results in party order.
+
+    The first party that failed for a reason of its own is reported, the others were only told of it.
+    ``timeout`` is in seconds, for each wait.
+    """
+    sessions = _engine.local_sessions(committee.size, timeout)
+
+    def one(session: Any) -> Any:
+        context = PartyContext(session, committee, progress if session.party == 0 else None)
+        try:
+            return job(context)
+        except BaseException as error:
+            session.abort(f"{error}")
+            raise
+
+    with ThreadPoolExecutor(committee.size) as pool:
+        futures = [pool.submit(one, session) for session in sessions]
+        errors = [future.exception() for future in futures]
+    failed = [error for error in errors if error is not None]
+    if failed:
+        own = [error for error in failed if not isinstance(error, _engine.NetworkError)]
+        raise (own or failed)[0]
+    for session in sessions:
+        session.close()
+    return [future.result() for future in futures]
+
+
+__all__ = ["Job", "PartyError", "run_in_process"]

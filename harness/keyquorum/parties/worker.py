@@ -1,0 +1,107 @@
+"""One party of a committee in this process, over TLS; and the worker process that a local run starts for each party."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+from keyquorum import _engine
+from keyquorum.model.committee import Committee
+from keyquorum.model.errors import KeyQuorumError
+
+from .context import PartyContext, Progress
+from .jobs import run_job
+
+
+def job_digest(job: dict[str, Any]) -> str:
+    """Text that all parties of a job must have in common: its kind, and a hash of everything but the party's own paths."""
+    common = {k: v for k, v in job.items() if k != "local"}
+    digest = hashlib.sha256(json.dumps(common, sort_keys=True).encode()).hexdigest()[:32]
+    return f"{job['kind']} {digest}"
+
+
+def open_session(
+    committee: Committee, party: int, job: dict[str, Any], connect_timeout: float, io_timeout: float
+) -> _engine.Session:
+    """Connects to all other parties (mutual TLS 1.3, pinned certificates) and compares what each is about to run."""
+    committee.check_complete()
+    identity = committee.identity_path(party)
+    if not identity.exists():
+        raise KeyQuorumError(f"{identity}: the identity of party {party} is not on this host: run keyquorum init there")
+    return _engine.Session.tls(
+        party,
+        str(identity),
+        [(p.host, p.port, p.fingerprint) for p in committee.parties],
+        committee.digest,
+        job_digest(job),
+        None,
+        connect_timeout,
+        io_timeout,
+    )
+
+
+def run_party(
+    folder: Path,
+    party: int,
+    job: dict[str, Any],
+    progress: Progress | None = None,
+    connect_timeout: float = 30.0,
+    io_timeout: float = 120.0,
+) -> dict[str, Any]:
+    """Runs one party of ``job`` and returns its result, with the key ``report`` added. Tells the others if it fails."""
+    committee = Committee.load(folder)
+    if not 0 <= party < committee.size:
+        raise KeyQuorumError(f"there is no party {party} in {folder}: choose 0 to {committee.size - 1}")
+    session = open_session(committee, party, job, connect_timeout, io_timeout)
+    try:
+        context = PartyContext(session, committee, progress)
+        result = run_job(context, job)
+        result["report"] = context.report.to_json()
+    except BaseException as error:
+        session.abort(f"party {party} failed: {error}")
+        raise
+    session.close()
+    return result
+
+
+def _emit(event: dict[str, Any]) -> None:
+    sys.stdout.write(json.dumps(event) + "\n")
+    sys.stdout.flush()
+
+
+def _die_with_parent() -> None:
+    """Ends this process when the process that started it ends: its end of our standard input closes."""
+    sys.stdin.read()
+    os._exit(3)
+
+
+def main() -> int:
+    """Entry of the worker process: ``python -m keyquorum.parties.worker``; the task is one line of JSON on standard input.
+
+    Writes one JSON object a line: progress, then result or error. Exit code 0, or 1 after an error.
+    """
+    task = json.loads(sys.stdin.readline())
+    threading.Thread(target=_die_with_parent, daemon=True).start()
+
+    def progress(phase: str, done: int, total: int) -> None:
+        _emit({"event": "progress", "phase": phase, "done": done, "total": total})
+
+    try:
+        result = run_party(
+            Path(task["folder"]), task["party"], task["job"], progress, task["connect_timeout"], task["io_timeout"]
+        )
+    except (KeyQuorumError, _engine.EngineError, OSError) as error:
+        network = isinstance(error, _engine.NetworkError)
+        _emit({"event": "error", "type": type(error).__name__, "message": str(error), "secondary": network})
+        return 1
+    _emit({"event": "result", "result": result})
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
