@@ -1,0 +1,301 @@
+"""Parameter sets of SEAL: explicit primes, validated, loaded from TOML.
+
+A set fixes everything that the bytes of keys and ciphertexts depend on. Both sides must use the same list of primes
+in the same order, so files spell the primes out; nothing is generated when a set is loaded.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+import tomllib
+import warnings
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from importlib import resources
+from math import prod
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from keyquorum.model.errors import ParameterError
+
+from ._arith import is_prime
+from .errors import SecurityWarning, UnknownParameterSetError
+
+Scheme = Literal["ckks", "bfv", "bgv"]
+Security = Literal["tc128", "none"]
+
+SCHEME_NUMBERS: dict[str, int] = {"bfv": 1, "ckks": 2, "bgv": 3}
+"""SEAL's numbers of the schemes, as they enter the parms_id."""
+
+MAX_BITS_TC128 = {1024: 27, 2048: 54, 4096: 109, 8192: 218, 16384: 438, 32768: 881}
+"""SEAL's table for 128-bit classical security with ternary secrets: most bits of the product of ALL primes."""
+
+MODULUS_BITS_MAX = 60
+"""SEAL's limit on one prime."""
+PLAIN_BITS_MAX = 60
+"""SEAL's limit on the plain modulus."""
+PRIMES_MAX = 64
+"""SEAL's limit on the number of primes."""
+
+
+@dataclass(frozen=True)
+class ParameterSet:
+    """SEAL encryption parameters. Construction validates; every instance is usable.
+
+    ``coeff_modulus``: the primes q_0, ..., q_{L-1}, P in SEAL's order; the last is the special prime of key
+    switching, and no ciphertext has it. ``plain_modulus``: t of BFV and BGV, 0 for CKKS. ``scale_bits``: log2 of the
+    usual CKKS scale, 0 for BFV and BGV. ``security``: ``tc128``, checked against SEAL's table, or ``none``, which
+    must be spelt out and makes :func:`load` warn. ``source``: where the set comes from.
+
+    Raises ParameterError naming the set, the field and the cure.
+    """
+
+    name: str
+    scheme: Scheme
+    ring_degree: int
+    coeff_modulus: tuple[int, ...]
+    plain_modulus: int = 0
+    scale_bits: int = 0
+    security: Security = "tc128"
+    source: str = ""
+
+    def __post_init__(self) -> None:
+        self._check_types()
+        self._check_ring()
+        self._check_primes()
+        self._check_plain_modulus()
+        self._check_security()
+
+    # Derived
+
+    @property
+    def levels(self) -> int:
+        """L: number of primes of a fresh ciphertext, also the number of digits of a key-switching key."""
+        return len(self.coeff_modulus) - 1
+
+    @property
+    def special_prime(self) -> int:
+        """P, the last prime."""
+        return self.coeff_modulus[-1]
+
+    @property
+    def scale(self) -> float:
+        """The usual CKKS scale; 1.0 for BFV and BGV."""
+        return 2.0**self.scale_bits
+
+    @property
+    def slots(self) -> int:
+        """Values in one ciphertext: N/2 complex numbers for CKKS, N integers modulo t for BFV and BGV."""
+        return self.ring_degree // 2 if self.scheme == "ckks" else self.ring_degree
+
+    @property
+    def total_bits(self) -> int:
+        """Bits of the product of all primes."""
+        return prod(self.coeff_modulus).bit_length()
+
+    @property
+    def noise_factor(self) -> int:
+        """f of a key's noise f·e: t for BGV, else 1."""
+        return self.plain_modulus if self.scheme == "bgv" else 1
+
+    @property
+    def exact_decryption(self) -> bool:
+        """Whether the quorum can decrypt exactly: BFV always; BGV if q_0 = 1 mod t; never CKKS."""
+        return self.scheme == "bfv" or (self.scheme == "bgv" and self.coeff_modulus[0] % self.plain_modulus == 1)
+
+    def moduli(self, count: int) -> tuple[int, ...]:
+        """The first ``count`` primes: the level with ``count`` primes, the key level for all of them."""
+        if not 1 <= count <= len(self.coeff_modulus):
+            raise ParameterError(f"{self.name}: no level has {count} primes: choose 1 to {len(self.coeff_modulus)}")
+        return self.coeff_modulus[:count]
+
+    def parms_id(self, count: int) -> bytes:
+        """SEAL's 32-byte identifier of the level with ``count`` primes: BLAKE2b-256 of scheme, N, primes and t."""
+        primes = self.moduli(count)
+        words = (SCHEME_NUMBERS[self.scheme], self.ring_degree, *primes, self.plain_modulus)
+        return hashlib.blake2b(struct.pack(f"<{len(words)}Q", *words), digest_size=32).digest()
+
+    @property
+    def key_parms_id(self) -> bytes:
+        """Identifier of the key level."""
+        return self.parms_id(len(self.coeff_modulus))
+
+    @cached_property
+    def _level_by_id(self) -> dict[bytes, int]:
+        return {self.parms_id(count): count for count in range(1, len(self.coeff_modulus) + 1)}
+
+    def primes_of(self, parms_id: bytes) -> int | None:
+        """Number of primes of the level with this identifier; None if it is of other parameters."""
+        return self._level_by_id.get(parms_id)
+
+    def to_toml(self) -> str:
+        """The set as TOML, which :func:`load` reads."""
+        lines = []
+        for key, value in asdict(self).items():
+            if key == "coeff_modulus":
+                lines.append("coeff_modulus = [\n" + "".join(f"    {q},\n" for q in value) + "]")
+            elif isinstance(value, str):
+                escaped = value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+                lines.append(f'{key} = "{escaped}"')
+            else:
+                lines.append(f"{key} = {value}")
+        return "\n".join(lines) + "\n"
+
+    # Validation
+
+    def _refuse(self, what: str) -> ParameterError:
+        return ParameterError(f"parameter set {self.name!r}: {what}")
+
+    def _check_types(self) -> None:
+        kinds: dict[str, type] = {
+            "name": str,
+            "scheme": str,
+            "ring_degree": int,
+            "coeff_modulus": tuple,
+            "plain_modulus": int,
+            "scale_bits": int,
+            "security": str,
+            "source": str,
+        }
+        for field, kind in kinds.items():
+            value = getattr(self, field)
+            if not isinstance(value, kind) or isinstance(value, bool):
+                raise self._refuse(f"{field} is a {type(value).__name__}: give a {kind.__name__}")
+        if not self.name:
+            raise ParameterError("a parameter set has no name: give it one")
+        if not all(isinstance(q, int) and not isinstance(q, bool) for q in self.coeff_modulus):
+            raise self._refuse("coeff_modulus must be a list of integers: spell the primes out")
+        for field, known in (("scheme", get_args(Scheme)), ("security", get_args(Security))):
+            if getattr(self, field) not in known:
+                raise self._refuse(f"{field} {getattr(self, field)!r} is unknown: choose {' or '.join(known)}")
+
+    def _check_ring(self) -> None:
+        if self.ring_degree not in MAX_BITS_TC128:
+            choices = ", ".join(map(str, MAX_BITS_TC128))
+            raise self._refuse(f"ring_degree {self.ring_degree} is not supported: choose one of {choices}")
+
+    def _check_primes(self) -> None:
+        primes, n = self.coeff_modulus, self.ring_degree
+        if not 2 <= len(primes) <= PRIMES_MAX:
+            raise self._refuse(
+                f"coeff_modulus has {len(primes)} primes: give 2 to {PRIMES_MAX}, the special prime last"
+            )
+        for i, q in enumerate(primes):
+            if not 2 <= q < 1 << MODULUS_BITS_MAX:
+                raise self._refuse(
+                    f"coeff_modulus[{i}] = {q} does not fit SEAL's {MODULUS_BITS_MAX} bits: take a smaller prime"
+                )
+            if not is_prime(q):
+                raise self._refuse(
+                    f"coeff_modulus[{i}] = {q} is not prime: take one of seal.CoeffModulus.Create({n}, bits)"
+                )
+            if q % (2 * n) != 1:
+                raise self._refuse(
+                    f"coeff_modulus[{i}] = {q} is not 1 mod 2N = {2 * n}: the NTT needs that, take another"
+                )
+            if q in primes[:i]:
+                raise self._refuse(f"coeff_modulus[{i}] = {q} is there twice: all primes must differ")
+        widest = max(q.bit_length() for q in primes)
+        if primes[-1].bit_length() < widest:
+            raise self._refuse(
+                f"the special prime {primes[-1]} (last of coeff_modulus) has fewer bits than the widest prime "
+                f"({widest}): "
+                "put the widest last, or key switching adds too much noise"
+            )
+
+    def _check_plain_modulus(self) -> None:
+        t = self.plain_modulus
+        if self.scheme == "ckks":
+            if t != 0:
+                raise self._refuse(f"plain_modulus is {t}, but CKKS has none: leave it out")
+            room = prod(self.coeff_modulus[:-1]).bit_length() - 1
+            if not 1 <= self.scale_bits < room:
+                raise self._refuse(
+                    f"scale_bits {self.scale_bits} does not fit the ciphertext modulus: choose 1 to {room - 1}"
+                )
+            return
+        if self.scale_bits != 0:
+            raise self._refuse(f"scale_bits is {self.scale_bits}, but only CKKS has a scale: leave it out")
+        if not 2 <= t < 1 << PLAIN_BITS_MAX or not is_prime(t):
+            raise self._refuse(f"plain_modulus {t} is not a prime of at most {PLAIN_BITS_MAX} bits: take 65537, say")
+        if t % (2 * self.ring_degree) != 1:
+            raise self._refuse(
+                f"plain_modulus {t} is not 1 mod 2N = {2 * self.ring_degree}: batching needs that, take another"
+            )
+        smallest = min(self.coeff_modulus)
+        if t >= smallest:
+            raise self._refuse(
+                f"plain_modulus {t} is not below every prime of coeff_modulus (least {smallest}): take a smaller one"
+            )
+
+    def _check_security(self) -> None:
+        most = MAX_BITS_TC128[self.ring_degree]
+        if self.security == "tc128" and self.total_bits > most:
+            raise self._refuse(
+                f"coeff_modulus has {self.total_bits} bits, 128-bit security allows {most} at ring_degree "
+                f"{self.ring_degree}: "
+                'take smaller primes or a larger ring, or, for experiments only, say security = "none"'
+            )
+
+
+_FIELDS = frozenset(ParameterSet.__dataclass_fields__)
+
+
+def from_toml(text: str, origin: str) -> ParameterSet:
+    """Parses and validates one set; ``origin`` is named in errors."""
+    try:
+        data: dict[str, Any] = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ParameterError(f"{origin} is no valid TOML: {error}") from error
+    unknown = sorted(set(data) - _FIELDS)
+    if unknown:
+        raise ParameterError(f"{origin}: unknown field {unknown[0]!r}: the fields are {', '.join(sorted(_FIELDS))}")
+    missing = sorted({"name", "scheme", "ring_degree", "coeff_modulus", "security"} - set(data))
+    if missing:
+        raise ParameterError(f"{origin}: field {missing[0]!r} is missing: add it")
+    if isinstance(data["coeff_modulus"], list):
+        data["coeff_modulus"] = tuple(data["coeff_modulus"])
+    return ParameterSet(**data)
+
+
+def _shipped() -> Any:
+    """The folder of shipped sets inside the package: links to ``params/`` in a checkout, copies in a wheel."""
+    return resources.files(__package__) / "params"
+
+
+def list_parameter_sets() -> list[str]:
+    """Names of the shipped sets, sorted."""
+    return sorted(entry.name.removesuffix(".toml") for entry in _shipped().iterdir() if entry.name.endswith(".toml"))
+
+
+def load(name_or_path: str | Path) -> ParameterSet:
+    """A shipped set by name, or a set from a TOML file (a path, or any text that ends in ``.toml``).
+
+    Warns with SecurityWarning when the set has ``security = "none"``.
+    Raises UnknownParameterSetError, or ParameterError from validation.
+    """
+    text = str(name_or_path)
+    if isinstance(name_or_path, Path) or text.endswith(".toml") or "/" in text:
+        path = Path(name_or_path)
+        try:
+            content = path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise UnknownParameterSetError(f"parameter file {path} cannot be read: {error}") from error
+        parameters = from_toml(content, str(path))
+    else:
+        names = list_parameter_sets()
+        if text not in names:
+            raise UnknownParameterSetError(
+                f"there is no parameter set {text!r}: choose one of {', '.join(names)}, or a .toml file"
+            )
+        parameters = from_toml((_shipped() / f"{text}.toml").read_text(encoding="utf-8"), text)
+        if parameters.name != text:
+            raise ParameterError(f"parameter set {text!r} calls itself {parameters.name!r}: rename one of them")
+    if parameters.security == "none":
+        warnings.warn(
+            f'parameter set {parameters.name!r} has NO claimed security (security = "none"): for experiments only',
+            SecurityWarning,
+            stacklevel=2,
+        )
+    return parameters

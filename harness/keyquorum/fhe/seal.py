@@ -1,0 +1,267 @@
+"""Stock SEAL, through seal-python, on files of SEAL's bytes: encode, encrypt, a few operations, decode.
+
+For demos and the command line; applications call SEAL itself. Nothing here knows a secret key.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from .errors import SealMissingError, SealOperationError
+from .parameters import ParameterSet
+from .values import Numbers, fit_values, log2_bound
+
+OPERATIONS = (
+    "add", "subtract", "multiply", "square", "negate", "rotate", "swap", "rescale", "next-level", "last-level",
+)  # fmt: skip
+"""What :func:`evaluate` does. ``swap``: complex conjugation (CKKS) or exchange of the rows (BFV, BGV)."""
+
+
+def require_seal() -> ModuleType:
+    """The module of seal-python. Raises SealMissingError."""
+    try:
+        return import_module("seal")
+    except ImportError as error:
+        raise SealMissingError(f"seal-python is not installed ({error}): run `pip install seal-python`") from error
+
+
+def _call(what: str, function: Callable[..., Any], *args: Any) -> Any:
+    """Calls SEAL; its exceptions (ValueError, RuntimeError, ...) become SealOperationError."""
+    try:
+        return function(*args)
+    except (ValueError, RuntimeError, TypeError, IndexError, OverflowError) as error:
+        raise SealOperationError(
+            f"SEAL refuses {what}: {str(error).splitlines()[0] if str(error) else error!r}"
+        ) from error
+
+
+@lru_cache(maxsize=8)
+def context(parameters: ParameterSet) -> Any:
+    """SEAL's context of a parameter set (cached). Raises SealMissingError, SealOperationError."""
+    seal = require_seal()
+    chosen = seal.EncryptionParameters(getattr(seal.scheme_type, parameters.scheme))
+    chosen.set_poly_modulus_degree(parameters.ring_degree)
+    chosen.set_coeff_modulus([seal.Modulus(q) for q in parameters.coeff_modulus])
+    if parameters.scheme != "ckks":
+        chosen.set_plain_modulus(parameters.plain_modulus)
+    result = seal.SEALContext(chosen, True, getattr(seal.sec_level_type, parameters.security))
+    if not result.parameters_set():
+        raise SealOperationError(f"SEAL refuses parameter set {parameters.name}: {result.parameter_error_message()}")
+    return result
+
+
+def encode(parameters: ParameterSet, values: Any, scale: float | None = None) -> Any:
+    """A SEAL Plaintext. CKKS: at most N/2 reals or complex numbers, at ``scale`` (default: that of the set). BFV and
+    BGV: at most N integers modulo t.
+
+    Raises ValuesError, SealOperationError.
+    """
+    seal, ctx = require_seal(), context(parameters)
+    array = fit_values(parameters, values)
+    if parameters.scheme != "ckks":
+        return _call("these integers", seal.BatchEncoder(ctx).encode, array)
+    used = parameters.scale if scale is None else scale
+    encoder = seal.CKKSEncoder(ctx)
+    if array.dtype.kind == "c":
+        return _call("these values", encoder.encode_complex, array, used)
+    return _call(
+        f"these values (up to 2^{log2_bound(array):.1f}) at scale 2^{math.log2(used):.1f}", encoder.encode, array, used
+    )
+
+
+def decode(parameters: ParameterSet, plaintext: bytes, complex_values: bool = False) -> Numbers:
+    """The values of SEAL's plaintext bytes: float64 or complex128 [N/2] (CKKS), int64 [N] centred modulo t (BFV, BGV).
+
+    Raises SealOperationError.
+    """
+    seal, ctx = require_seal(), context(parameters)
+    plain = _call("this plaintext", ctx.from_plain_str, plaintext)
+    if parameters.scheme == "ckks":
+        encoder = seal.CKKSEncoder(ctx)
+        return np.asarray(_call("to decode", encoder.decode_complex if complex_values else encoder.decode, plain))
+    return np.asarray(_call("to decode", seal.BatchEncoder(ctx).decode, plain))
+
+
+def encrypt(parameters: ParameterSet, public_key: bytes, values: Any, scale: float | None = None) -> bytes:
+    """SEAL's bytes of a fresh encryption of values, see :func:`encode`. Raises ValuesError, SealOperationError."""
+    seal, ctx = require_seal(), context(parameters)
+    plain = encode(parameters, values, scale)
+    encryptor = seal.Encryptor(ctx, _call("this public key", ctx.from_public_str, public_key))
+    result: bytes = _call("to encrypt", encryptor.encrypt, plain).to_string()
+    return result
+
+
+class Evaluator:
+    """A few operations of stock SEAL on ciphertext bytes.
+
+    Products are relinearised, and rescaled for CKKS unless ``rescale`` is False. Operands at different levels are
+    brought to the lower one. Every method returns SEAL's bytes and raises SealOperationError with the operation's
+    name.
+    """
+
+    def __init__(
+        self, parameters: ParameterSet, relin_keys: bytes | None = None, galois_keys: bytes | None = None
+    ) -> None:
+        seal = require_seal()
+        self.parameters = parameters
+        self._context = context(parameters)
+        self._evaluator = seal.Evaluator(self._context)
+        self._relin = None
+        self._galois = None
+        if relin_keys is not None:
+            self._relin = _call("these relinearisation keys", self._context.from_relin_str, relin_keys)
+        if galois_keys is not None:
+            self._galois = _call("these Galois keys", self._context.from_galois_str, galois_keys)
+
+    # Helpers
+
+    def _load(self, data: bytes, what: str) -> Any:
+        return _call(what, self._context.from_cipher_str, data)
+
+    def _level(self, ciphertext: Any) -> int:
+        return int(self._context.get_context_data(ciphertext.parms_id()).chain_index())
+
+    def _pair(self, a: bytes, b: bytes, operation: str) -> tuple[Any, Any]:
+        x, y = self._load(a, f"operand 1 of {operation}"), self._load(b, f"operand 2 of {operation}")
+        if self._level(x) > self._level(y):
+            x = _call(operation, self._evaluator.mod_switch_to, x, y.parms_id())
+        elif self._level(y) > self._level(x):
+            y = _call(operation, self._evaluator.mod_switch_to, y, x.parms_id())
+        return x, y
+
+    def _sum(self, a: bytes, b: bytes, operation: str, function: Callable[..., Any]) -> bytes:
+        x, y = self._pair(a, b, operation)
+        if self.parameters.scheme == "ckks":
+            if not math.isclose(x.scale(), y.scale(), rel_tol=2.0**-16):
+                raise SealOperationError(
+                    f"{operation}: the operands have scales 2^{math.log2(x.scale()):.3f} and "
+                    f"2^{math.log2(y.scale()):.3f}: "
+                    "rescale or encode them alike"
+                )
+            y.scale(x.scale())
+        return self._save(_call(operation, function, x, y))
+
+    def _product(self, product: Any, operation: str, rescale: bool) -> bytes:
+        if self._relin is None:
+            raise SealOperationError(f"{operation} needs relinearisation keys: give the file relin.key of the key")
+        result = _call(operation, self._evaluator.relinearize, product, self._relin)
+        if self.parameters.scheme == "ckks" and rescale:
+            result = self._rescaled(result, operation)
+        return self._save(result)
+
+    def _rescaled(self, ciphertext: Any, operation: str) -> Any:
+        if self._level(ciphertext) == 0:
+            raise SealOperationError(
+                f"{operation}: the ciphertext is at the last level, nothing to rescale by: use a longer chain"
+            )
+        return _call(operation, self._evaluator.rescale_to_next, ciphertext)
+
+    def _rotation_keys(self, operation: str) -> Any:
+        if self._galois is None:
+            raise SealOperationError(f"{operation} needs Galois keys: give the file galois.key of the key")
+        return self._galois
+
+    @staticmethod
+    def _save(ciphertext: Any) -> bytes:
+        data: bytes = ciphertext.to_string()
+        return data
+
+    # Operations
+
+    def add(self, a: bytes, b: bytes) -> bytes:
+        """a + b."""
+        return self._sum(a, b, "add", self._evaluator.add)
+
+    def subtract(self, a: bytes, b: bytes) -> bytes:
+        """a - b."""
+        return self._sum(a, b, "subtract", self._evaluator.sub)
+
+    def negate(self, a: bytes) -> bytes:
+        """-a."""
+        return self._save(_call("negate", self._evaluator.negate, self._load(a, "operand of negate")))
+
+    def multiply(self, a: bytes, b: bytes, rescale: bool = True) -> bytes:
+        """a · b."""
+        x, y = self._pair(a, b, "multiply")
+        return self._product(_call("multiply", self._evaluator.multiply, x, y), "multiply", rescale)
+
+    def square(self, a: bytes, rescale: bool = True) -> bytes:
+        """a^2."""
+        x = self._load(a, "operand of square")
+        return self._product(_call("square", self._evaluator.square, x), "square", rescale)
+
+    def rescale(self, a: bytes) -> bytes:
+        """CKKS: divides the scale by the last prime and drops it."""
+        if self.parameters.scheme != "ckks":
+            raise SealOperationError(f"{self.parameters.scheme.upper()} has no rescaling: use next-level")
+        return self._save(self._rescaled(self._load(a, "operand of rescale"), "rescale"))
+
+    def rotate(self, a: bytes, step: int) -> bytes:
+        """To the left by ``step`` (rows, for BFV and BGV); the Galois keys must have this step."""
+        x, keys = self._load(a, "operand of rotate"), self._rotation_keys("rotate")
+        ckks = self.parameters.scheme == "ckks"
+        function = self._evaluator.rotate_vector if ckks else self._evaluator.rotate_rows
+        return self._save(_call(f"to rotate by {step}", function, x, step, keys))
+
+    def swap(self, a: bytes) -> bytes:
+        """Complex conjugation (CKKS) or exchange of the two rows (BFV, BGV)."""
+        x, keys = self._load(a, "operand of swap"), self._rotation_keys("swap")
+        ckks = self.parameters.scheme == "ckks"
+        function = self._evaluator.complex_conjugate if ckks else self._evaluator.rotate_columns
+        return self._save(_call("swap", function, x, keys))
+
+    def next_level(self, a: bytes) -> bytes:
+        """Drops one prime; the message stays."""
+        x = self._load(a, "operand of next-level")
+        if self._level(x) == 0:
+            raise SealOperationError("next-level: the ciphertext is at the last level already")
+        return self._save(_call("next-level", self._evaluator.mod_switch_to_next, x))
+
+    def last_level(self, a: bytes) -> bytes:
+        """Drops all primes but q_0: what exact joint decryption takes, and the cheapest to decrypt.
+
+        CKKS: refuses a scale that does not fit q_0.
+        """
+        x = self._load(a, "operand of last-level")
+        q = self.parameters.coeff_modulus[0]
+        if self.parameters.scheme == "ckks" and x.scale() >= q / 2:
+            raise SealOperationError(
+                f"last-level: scale 2^{math.log2(x.scale()):.1f} does not fit the last prime of {q.bit_length()} "
+                "bits: rescale first"
+            )
+        return self._save(_call("last-level", self._evaluator.mod_switch_to, x, self._context.last_parms_id()))
+
+
+def evaluate(
+    parameters: ParameterSet,
+    operation: str,
+    ciphertexts: Sequence[bytes],
+    relin_keys: bytes | None = None,
+    galois_keys: bytes | None = None,
+    step: int | None = None,
+    rescale: bool = True,
+) -> bytes:
+    """One of OPERATIONS by name, on SEAL's bytes. ``step``: for rotate. Raises SealOperationError."""
+    if operation not in OPERATIONS:
+        raise SealOperationError(f"unknown operation {operation!r}: choose one of {', '.join(OPERATIONS)}")
+    wanted = 2 if operation in ("add", "subtract", "multiply") else 1
+    if len(ciphertexts) != wanted:
+        raise SealOperationError(f"{operation} takes {wanted} ciphertext{'s' * (wanted > 1)}, {len(ciphertexts)} given")
+    evaluator = Evaluator(parameters, relin_keys, galois_keys)
+    if operation == "rotate":
+        if step is None:
+            raise SealOperationError("rotate needs a step: say how far to the left")
+        return evaluator.rotate(ciphertexts[0], step)
+    if operation == "multiply":
+        return evaluator.multiply(ciphertexts[0], ciphertexts[1], rescale)
+    if operation == "square":
+        return evaluator.square(ciphertexts[0], rescale)
+    method: Callable[..., bytes] = getattr(evaluator, operation.replace("-", "_"))
+    return method(*ciphertexts)
