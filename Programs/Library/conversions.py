@@ -1,0 +1,85 @@
+"""Shares modulo 2 or 3, one summand known to each of several parties, become shares in the domain of the program.
+
+Seed: GMPFHE, section 4.2.1 and figure 4: two summands at a time, in a binary tree.
+"""
+
+from math import comb
+
+from Compiler.types import sint
+
+from trees import tree
+
+
+def exclusive_or(a, b):
+    """a xor b for bits, as the polynomial a + b - 2ab: one product, any domain."""
+    return a + b - 2 * (a * b)
+
+
+def sum_mod_2(bits):
+    """XOR of secret bits: ceil(log2 n) rounds, n - 1 products per entry."""
+    return tree(exclusive_or, bits)
+
+
+class CubeRoot:
+    """The power w^a of a primitive cube root of unity w as u + v*w, so that adding trits is multiplying. Any domain.
+
+    a = 0, 1, 2 is (u, v) = (1, 0), (0, 1), (-1, -1): then a = 1 - u, and v is the trit in its balanced form 0, 1, -1.
+    """
+
+    def __init__(self, u, v):
+        self.u, self.v = u, v
+
+    def __mul__(self, other):
+        """One round, two elements (w^2 = -1 - w)."""
+        mine = [self.u, self.v]
+        return CubeRoot(sint.dot_product(mine, [other.u, -other.v]),
+                        sint.dot_product(mine, [other.v, other.u - other.v]))
+
+
+def trits_as_cube_roots(trits, balanced):
+    """Product of the cube roots of all parties' trits, each given in both forms: 2n - 3 elements where one form is used."""
+    return tree(CubeRoot.__mul__, [CubeRoot(1 - a, v) for a, v in zip(trits, balanced)])
+
+
+def powers(x, degree):
+    """x, x^2, .., x^degree of a secret vector from a tuple (r, r^2, ..) and one opening. Seed: GMPFHE, section 4.3."""
+    tuples = [1, sint.get_random(size=x.size)]
+    while len(tuples) <= degree:
+        half = len(tuples) // 2
+        tuples.append(tuples[half] * tuples[len(tuples) - half])
+    difference = (x - tuples[1]).reveal()
+    clear = [1, difference]
+    while len(clear) <= degree:
+        clear.append(clear[-1] * difference)
+    return [sum((comb(k, j) * clear[k - j] * tuples[j] for j in range(1, k + 1)), clear[k]) for k in range(1, degree + 1)]
+
+
+def interpolation(values, modulus):
+    """Coefficients, constant first, of the polynomial with the given values at 0, 1, .., modulo a prime."""
+    result = [0] * len(values)
+    for i, value in enumerate(values):
+        basis, scale = [1], value
+        for j in range(len(values)):
+            if j != i:
+                basis = [(low - j * high) % modulus for low, high in zip([0] + basis, basis + [0])]
+                scale = scale * pow(i - j, -1, modulus) % modulus
+        result = [(c + scale * b) % modulus for c, b in zip(result, basis)]
+    return result
+
+
+def polynomial_mod_3(x, values, modulus):
+    """The values at x = 0..4 of a polynomial of degree 4 over a prime field."""
+    coefficients = interpolation(values, modulus)
+    return sum((c * power for c, power in zip(coefficients[1:], powers(x, 4))), coefficients[0])
+
+
+def sum_mod_3(trits, modulus, last=(0, 1, 2, 0, 1)):
+    """Sum mod 3 of secret trits 0, 1, 2 over a prime field above 3: one opening per level, power tuples in advance.
+
+    last: the images of 0..4 at the root of the tree.
+    """
+    summands = list(trits)
+    while len(summands) > 2:
+        pairs = [polynomial_mod_3(a + b, (0, 1, 2, 0, 1), modulus) for a, b in zip(summands[::2], summands[1::2])]
+        summands = pairs + summands[len(pairs) * 2:]
+    return polynomial_mod_3(sum(summands[1:], summands[0]), last, modulus)

@@ -1,0 +1,152 @@
+"""Boolean circuits on vectors of secret bits, in the binary domain (sbits) or the arithmetic one (sint with values 0, 1).
+
+A row is one bit of every entry of a vector: `sbits.get_type(size)` or `sint` of that size. Lists of rows are least significant
+first. Costs are per entry: one AND is one bit of a product in the binary domain, one product in the arithmetic one.
+"""
+
+from Compiler.GC.types import sbitvec
+
+from trees import Prefix, tree
+
+
+class Binary:
+    """Rows of sbits: XOR and NOT are local."""
+
+    @staticmethod
+    def both(a, b):
+        return a & b
+
+    @staticmethod
+    def differ(a, b):
+        return a ^ b
+
+    either = differ     # of two events that exclude each other
+    without = differ    # of an event and one that implies it
+
+    @staticmethod
+    def negate(a):
+        return ~a
+
+
+class Arithmetic:
+    """Rows of sint with values 0 and 1: NOT and the disjunction of exclusive events are local, XOR is a product."""
+
+    @staticmethod
+    def both(a, b):
+        return a * b
+
+    @staticmethod
+    def differ(a, b):
+        return a + b - 2 * (a * b)
+
+    @staticmethod
+    def either(a, b):
+        return a + b
+
+    @staticmethod
+    def without(a, b):
+        return a - b
+
+    @staticmethod
+    def negate(a):
+        return 1 - a
+
+
+def adder(logic, a, b, first=0):
+    """Sum of two numbers of equally many rows, mod 2^m; rows below `first` are left out (and not computed).
+
+    b[i] may be None (zero). Depth 1 + ceil(log2 m).
+    """
+    m = len(a)
+    p = [x if y is None else logic.differ(x, y) for x, y in zip(a, b)]
+    g = [None if y is None else logic.both(x, y) for x, y in zip(a[:m - 1], b)]
+    prefix = Prefix(logic, g, p)
+    rows = []
+    for i in range(first, m):
+        carry = prefix.generate(0, i) if i else None
+        rows.append(p[i] if carry is None else logic.differ(p[i], carry))
+    return rows
+
+
+def below(logic, public, secret):
+    """[public < secret], for rows of public bits and rows of secret ones: m - 1 to 2m ANDs, depth ceil(log2 m)."""
+    g = [logic.both(y, logic.negate(x)) for x, y in zip(public, secret)]
+    p = [logic.negate(logic.differ(y, x)) for x, y in zip(public, secret)]
+    return Prefix(logic, g, p).generate(0, len(secret))
+
+
+def one_hot(logic, bits):
+    """The 2^b rows [bits = v]: 2^b - b - 1 ANDs, depth ceil(log2 b).
+
+    Rows of the two halves are multiplied; the last row and column of that product follow from the sums of the others.
+    """
+    if len(bits) == 1:
+        return [logic.negate(bits[0]), bits[0]]
+    half = len(bits) // 2
+    low, high = one_hot(logic, bits[:half]), one_hot(logic, bits[half:])
+
+    def with_last(rows, total):
+        for row in rows:
+            total = logic.without(total, row)
+        return rows + [total]
+
+    blocks = [with_last([logic.both(h, x) for x in low[:-1]], h) for h in high[:-1]]
+    last = [with_last(list(column), x)[-1] for column, x in zip(zip(*blocks), low)]
+    return sum(blocks, []) + last
+
+
+def popcount(rows):
+    """Number of ones among rows of sbits: m - (number of ones in m) ANDs, depth floor(log2 m), by columns of full adders.
+
+    A full adder has one AND, and its sum is local; so all of a column's carries come one level after its inputs.
+    """
+    result = []
+    while rows:
+        carries = []
+        column = rows[0]
+        rest = rows[1:]
+        while rest:
+            if len(rest) == 1:
+                carries.append(column & rest[0])
+                column, rest = column ^ rest[0], []
+            else:
+                x, y, rest = rest[0], rest[1], rest[2:]
+                carries.append(((column ^ y) & (x ^ y)) ^ y)
+                column = column ^ x ^ y
+        result.append(column)
+        rows = carries
+    return result
+
+
+def full_adder(x, y, z):
+    """Sum and carry of three rows of sbits, any of which may be None (zero): one AND."""
+    rows = [row for row in (x, y, z) if row is not None]
+    if len(rows) == 1:
+        return rows[0], None
+    if len(rows) == 2:
+        return rows[0] ^ rows[1], rows[0] & rows[1]
+    return x ^ y ^ z, ((x ^ z) & (y ^ z)) ^ z
+
+
+def ring_bits(x, m, summands, first=0):
+    """Rows first..m-1 of a secret vector over Z_2^k with entries below 2^m.
+
+    x: sint; summands: `program.use_split()`. Where a share splits into summands, their bits are added: full adders, then one
+    prefix adder of depth 1 + ceil(log2 m); elsewhere the conversion is that of the backend.
+    """
+    if not summands:
+        return sbitvec(x, m, m).v[first:]
+    columns = x.split_to_n_summands(m, summands)
+    numbers = [[column[i] for column in columns] for i in range(summands)]
+    while len(numbers) > 2:
+        added = [full_adder(*rows) for rows in zip(*numbers[:3])]
+        sums, carries = [list(rows) for rows in zip(*added)]
+        numbers = numbers[3:] + [sums, [None] + carries[:-1]]
+    return adder(Binary, numbers[0], numbers[1], first) if len(numbers) == 2 else numbers[0][first:]
+
+
+def parity(x, bound, summands):
+    """The row of lowest bits of a secret vector over Z_2^k with entries below `bound`; local where a share splits."""
+    if not summands:
+        return sbitvec(x, bound.bit_length(), bound.bit_length()).v[0]
+    return tree(Binary.differ, x.split_to_n_summands(1, summands)[0])

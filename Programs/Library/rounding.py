@@ -1,0 +1,70 @@
+"""Exact decryption: the noise of z = 2^l * m + e + 2^(l-1) mod t * 2^l is removed under a mask, and only m is opened.
+
+Dealers 0..d-1 give masks r_i uniform in [0, 2^l); R is their sum over the integers. R mod 2^l hides z mod 2^l, and the carry
+floor(R / 2^l) < d is corrected for. A bit goes from the binary domain to the arithmetic one, or from the ring to F_t, under a
+random bit known to both: the masked bit is opened.
+"""
+
+from Compiler.GC.types import sbits
+from Compiler.types import cint, sint
+
+from conversions import sum_mod_2
+from inputs import contributions
+from logic import parity, ring_bits
+
+
+def carry_length(dealers):
+    """Number of bits of the carry of the sum of `dealers` masks."""
+    return (dealers - 1).bit_length()
+
+
+def mask_sum(dealers, size):
+    """R as a secret vector. One round."""
+    return sum(contributions(dealers, size))
+
+
+def mask_rows(mask, dealers, l, summands, first=0):
+    """Rows first..l-1 of the bits of R, and the rows of its carry (ring)."""
+    rows = ring_bits(mask, l + carry_length(dealers), summands, first) if first < l + carry_length(dealers) else []
+    return rows[:l - first], rows[l - first:]
+
+
+def bits_in_both_rings(dealers, size, count, summands):
+    """`count` rows of XORs of bits that the dealers give; the low bit of a share splits locally (ring). One round."""
+    return [parity(sum(contributions(dealers, size)), dealers + 1, summands) for _ in range(count)]
+
+
+def bits_in_field(dealers, size, count):
+    """The same bits over F_t, from the same inputs. 1 + ceil(log2 d) rounds."""
+    return [sum_mod_2(contributions(dealers, size)) for _ in range(count)]
+
+
+def dabits(size, count):
+    """`count` vectors of random bits, as a list of sint and as a list of rows of the same bits."""
+    pairs = [sint.get_dabit(size=size) for _ in range(count)]
+    return [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+
+
+def open_row(row):
+    """Opens a row of sbits as a public vector of 0 and 1. One round."""
+    return cint(row.reveal().to_regint_by_bit())
+
+
+def unmask(bit, opened):
+    """bit xor opened, for a public vector of bits; local."""
+    return bit + opened - 2 * bit * opened
+
+
+def open_low(x, l, ring_length):
+    """Opens x mod 2^l and nothing above: a public vector in [0, 2^l). One round."""
+    return (x << (ring_length - l)).reveal() >> (ring_length - l)
+
+
+def public_rows(values, l):
+    """Rows of the bits of a public vector."""
+    return sbits.bit_decompose_clear(values, l)
+
+
+def weighted(rows):
+    """The number with these digits, as a secret vector (0 if there are none)."""
+    return sum(2 ** i * row for i, row in enumerate(rows))
