@@ -103,6 +103,30 @@ fn mulmod_scalar<'py>(py: Python<'py>, a: Words<'py>, s: u64, q: u64) -> PyResul
     Ok(PyArray1::from_vec(py, x))
 }
 
+/// Scales each summand u of a sharing mod q to ⌊t·2^l·u/q⌉ as an integer; returns it mod 2^64 and mod t.
+///
+/// Sums of the results over the summands equal t·2^l·(Σu mod q)/q mod t·2^l up to half a unit a summand.
+#[pyfunction]
+fn scale_round<'py>(py: Python<'py>, u: Words<'py>, t: u64, l: u32, q: u64) -> PyResult<(Out<'py>, Out<'py>)> {
+    let v = contiguous(&u)?;
+    reduced(v, q)?;
+    let bits = |x: u64| 64 - x.leading_zeros();
+    if t < 2 || bits(t) + l + bits(q) > 127 {
+        return Err(usage(format!("scaling by {t}·2^{l}/{q} does not fit 127 bits: take a smaller l")));
+    }
+    let (low, rest) = py.detach(|| {
+        let factor = u128::from(t) << l;
+        let (q, half, t) = (u128::from(q), u128::from(q / 2), u128::from(t));
+        v.iter()
+            .map(|x| {
+                let z = (u128::from(*x) * factor + half) / q;
+                (z as u64, (z % t) as u64)
+            })
+            .unzip::<u64, u64, Vec<u64>, Vec<u64>>()
+    });
+    Ok((PyArray1::from_vec(py, low), PyArray1::from_vec(py, rest)))
+}
+
 /// a(X) ↦ a(X^g) modulo X^n + 1, on coefficients modulo q.
 #[pyfunction]
 fn automorphism<'py>(py: Python<'py>, a: Words<'py>, g: u64, q: u64) -> PyResult<Out<'py>> {
@@ -118,5 +142,6 @@ pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(addmod, m)?)?;
     m.add_function(wrap_pyfunction!(submod, m)?)?;
     m.add_function(wrap_pyfunction!(mulmod_scalar, m)?)?;
+    m.add_function(wrap_pyfunction!(scale_round, m)?)?;
     m.add_function(wrap_pyfunction!(automorphism, m)?)
 }

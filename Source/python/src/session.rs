@@ -1,14 +1,16 @@
 //! Sessions.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use keyquorum_math::DomainKind;
 use keyquorum_mpc::{EngineOptions, Session as CoreSession};
+use keyquorum_net::{Hello, Identity, Peer, TlsConfig, TlsTransport, parse_fingerprint};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
 use crate::engine::Engine;
-use crate::errors::{engine_error, usage};
+use crate::errors::{engine_error, network_error, usage};
 
 /// One party's authenticated channels to all others.
 #[pyclass(module = "keyquorum._engine", frozen)]
@@ -29,7 +31,7 @@ fn local_sessions(py: Python<'_>, n: usize, timeout: f64) -> PyResult<Vec<Sessio
     if n == 0 || n > 64 {
         return Err(usage(format!("{n} parties in one process: take 1 to 64")));
     }
-    let timeout = Duration::try_from_secs_f64(timeout).map_err(|_| usage("the timeout must be a positive number of seconds"))?;
+    let timeout = positive(timeout, "timeout")?;
     py.detach(|| {
         let handles: Vec<_> = keyquorum_net::local_mesh(n, timeout)
             .into_iter()
@@ -45,8 +47,82 @@ fn local_sessions(py: Python<'_>, n: usize, timeout: f64) -> PyResult<Vec<Sessio
     })
 }
 
+/// Makes a private key and certificate for a party, stored at `path` (0600); returns its SHA-256 fingerprint.
+#[pyfunction]
+fn make_identity(path: PathBuf, name: &str) -> PyResult<String> {
+    let identity = Identity::generate(name).map_err(network_error)?;
+    identity.save(&path).map_err(network_error)?;
+    Ok(identity.fingerprint())
+}
+
+/// The SHA-256 fingerprint of a stored identity.
+#[pyfunction]
+fn identity_fingerprint(path: PathBuf) -> PyResult<String> {
+    Ok(Identity::load(&path).map_err(network_error)?.fingerprint())
+}
+
+fn positive(seconds: f64, what: &str) -> PyResult<Duration> {
+    Duration::try_from_secs_f64(seconds)
+        .ok()
+        .filter(|d| !d.is_zero())
+        .ok_or_else(|| usage(format!("the {what} must be a positive number of seconds")))
+}
+
+fn peer_list(peers: Vec<(String, u16, String)>) -> PyResult<Vec<Peer>> {
+    peers
+        .into_iter()
+        .enumerate()
+        .map(|(index, (host, port, fingerprint))| {
+            let fingerprint = parse_fingerprint(&fingerprint).map_err(network_error)?;
+            Ok(Peer { index, host, port, fingerprint })
+        })
+        .collect()
+}
+
+fn hello(committee: &[u8], context: String, party: usize, parties: usize) -> PyResult<Hello> {
+    Ok(Hello {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        committee: committee.try_into().map_err(|_| usage("a committee digest has 32 bytes"))?,
+        context,
+        protocol: String::new(),
+        domain: String::new(),
+        party: party as u32,
+        parties: parties as u32,
+    })
+}
+
 #[pymethods]
 impl Session {
+    /// Connects to all other parties over mutual TLS 1.3 with pinned certificates. `peers`: (host, port, fingerprint) of
+    /// every party, ours included; timeouts in seconds.
+    #[staticmethod]
+    #[pyo3(signature = (party, identity_path, peers, committee, context, listen=None, connect_timeout=30.0, io_timeout=120.0))]
+    #[allow(clippy::too_many_arguments)]
+    fn tls(
+        py: Python<'_>,
+        party: usize,
+        identity_path: PathBuf,
+        peers: Vec<(String, u16, String)>,
+        committee: &[u8],
+        context: String,
+        listen: Option<String>,
+        connect_timeout: f64,
+        io_timeout: f64,
+    ) -> PyResult<Self> {
+        let parties = peers.len();
+        let identity = Identity::load(&identity_path).map_err(network_error)?;
+        let mut config = TlsConfig::new(party, identity, peer_list(peers)?, hello(committee, context, party, parties)?);
+        config.listen = listen
+            .map(|text| text.parse().map_err(|_| usage(format!("{text:?} is no address to listen on: write IP:PORT"))))
+            .transpose()?;
+        config.connect_timeout = positive(connect_timeout, "connect timeout")?;
+        config.io_timeout = positive(io_timeout, "i/o timeout")?;
+        py.detach(|| {
+            let transport = TlsTransport::connect(config).map_err(network_error)?;
+            CoreSession::new(Box::new(transport)).map(Self::wrap).map_err(engine_error)
+        })
+    }
+
     /// Our number.
     #[getter]
     fn party(&self) -> usize {
@@ -128,5 +204,7 @@ impl Session {
 
 pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<Session>()?;
+    m.add_function(wrap_pyfunction!(make_identity, m)?)?;
+    m.add_function(wrap_pyfunction!(identity_fingerprint, m)?)?;
     m.add_function(wrap_pyfunction!(local_sessions, m)?)
 }

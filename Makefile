@@ -1,0 +1,59 @@
+# Everything needs only cargo (Rust 1.85 or newer), Python 3.11 or newer with venv, and the package registries.
+VENV := .venv
+PY := $(VENV)/bin/python
+MATURIN := $(VENV)/bin/maturin
+SOURCES := $(shell find Source -name '*.rs' -not -path '*/target/*') Source/Cargo.toml Source/Cargo.lock $(wildcard Source/*/Cargo.toml)
+
+.PHONY: demo test test-rust test-python lint docs bench-keygen build tools clean help
+
+help:
+	@echo "make demo          the main job: joint keys, SEAL, joint decryption (3 processes over TLS)"
+	@echo "make test          all linters and tests"
+	@echo "make bench-keygen  key generation at N=16384: time, bytes, rounds, memory"
+	@echo "make docs          API and DSL documentation, in docs/_build"
+	@echo "make clean         remove what was built"
+
+tools:
+	@command -v cargo >/dev/null || { echo "error: cargo is missing: install Rust 1.85 or newer (rustup, or your system's packages)" >&2; exit 1; }
+	@command -v python3 >/dev/null || { echo "error: python3 is missing: install Python 3.11 or newer" >&2; exit 1; }
+	@python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "error: python3 is older than 3.11: install a newer one and put it first in PATH" >&2; exit 1; }
+	@python3 -c 'import venv, ensurepip' 2>/dev/null || { echo "error: the Python module venv is missing: install it (Debian: apt-get install python3-venv)" >&2; exit 1; }
+	@command -v cc >/dev/null || { echo "error: a C compiler is missing: install one (Debian: apt-get install gcc)" >&2; exit 1; }
+
+$(VENV)/.tools: pyproject.toml | tools
+	python3 -m venv $(VENV)
+	$(PY) -m pip install -q --disable-pip-version-check "maturin>=1.7,<2"
+	touch $@
+
+$(VENV)/.built: $(VENV)/.tools $(SOURCES)
+	$(MATURIN) develop --release --locked --extras test -q
+	touch $@
+
+build: $(VENV)/.built
+
+demo: build
+	$(VENV)/bin/keyquorum demo
+
+lint: build
+	cd Source && cargo fmt --all --check
+	cd Source && cargo clippy --release --locked --workspace --all-targets -q -- -D warnings
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/mypy
+
+test-rust: tools
+	cd Source && cargo test --release --locked -q --workspace
+
+test-python: build
+	$(PY) -m pytest
+
+test: lint test-rust test-python
+
+bench-keygen: build
+	$(PY) -m keyquorum.bench.keygen
+
+docs: build
+	$(VENV)/bin/pip install -q --disable-pip-version-check "mkdocs>=1.6,<2" "mkdocstrings[python]>=0.26"
+	$(VENV)/bin/mkdocs build --strict -q
+
+clean:
+	rm -rf $(VENV) Source/target docs/_build .pytest_cache .mypy_cache .ruff_cache

@@ -1,0 +1,72 @@
+"""init, trust, doctor."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from keyquorum import api
+from keyquorum.model.committee import PROTOCOLS, Committee
+from keyquorum.model.errors import PartyError
+from keyquorum.parties.doctor import examine
+
+from .output import console
+
+Folder = Annotated[Path, typer.Argument(help="Committee folder.", show_default=False)]
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the commands."""
+    app.command("init")(init)
+    app.command("trust")(trust)
+    app.command("doctor")(doctor)
+
+
+def init(
+    folder: Folder,
+    parties: Annotated[int, typer.Option("--parties", "-N", help="Number of parties.")] = 3,
+    protocol: Annotated[str, typer.Option("--protocol", "-E", help=f"One of {', '.join(PROTOCOLS)}.")] = "rep-field",
+    threshold: Annotated[int | None, typer.Option("--threshold", "-T", help="Corruptions tolerated (shamir).")] = None,
+    host: Annotated[list[str] | None, typer.Option(help="HOST:PORT of each party in turn; default: all on this host.")] = None,
+    me: Annotated[list[int] | None, typer.Option(help="Parties of this host, when the others run elsewhere.")] = None,
+    name: Annotated[str | None, typer.Option(help="Name of the committee; the same at all parties.")] = None,
+) -> None:
+    """Make a committee: a folder with the parties file and an identity (key, certificate) for each party of this host.
+
+    On several hosts: run init on each with the same --host list, --name and its own --me, exchange the fingerprints that it
+    prints over a channel you trust, and enter them with keyquorum trust.
+    """
+    committee = api.init(folder, parties, protocol, threshold, host or (), me, name)
+    console.print(f"committee {committee.name}: {committee.size} parties, {committee.protocol} ({PROTOCOLS[protocol]})")
+    for party in committee.parties:
+        console.print(f"  party {party.index}  {party.host}:{party.port}  {party.fingerprint or '(fingerprint missing)'}")
+
+
+def trust(
+    folder: Folder,
+    party: Annotated[int, typer.Argument(help="The party.", show_default=False)],
+    fingerprint: Annotated[str, typer.Argument(help="Its fingerprint, 64 hexadecimal digits.", show_default=False)],
+) -> None:
+    """Enter the fingerprint of a party that runs on another host."""
+    api.trust(folder, party, fingerprint)
+    console.print(f"party {party} is known by {fingerprint}")
+
+
+def doctor(
+    folder: Folder,
+    party: Annotated[list[int] | None, typer.Option(help="Look from these parties (default: all of this host).")] = None,
+    seconds: Annotated[float, typer.Option(help="How long to listen and to try.")] = 10.0,
+) -> None:
+    """Look at a committee from each party: files, reachability, fingerprints, versions, clocks; say what to fix.
+
+    Run it at the same time on all hosts: each party listens while it tries the others.
+    """
+    committee = Committee.load(folder)
+    problems = 0
+    for line in examine(committee, party or committee.local_parties(), seconds):
+        console.print(f"{'ok ' if line.ok else 'FIX'}  {line.text}")
+        problems += not line.ok
+    if problems:
+        raise PartyError(f"{problems} thing(s) to fix in {folder}, see above")
+    console.print("everything is in order")

@@ -1,0 +1,116 @@
+"""encrypt, eval, decrypt, decode: SEAL on files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from keyquorum import api
+from keyquorum.fhe import seal
+from keyquorum.model.errors import ParameterError
+from keyquorum.plans.keys import KeyInfo, load_key
+
+from .output import console, print_reports, progress_bars
+
+Folder = Annotated[Path, typer.Argument(help="Committee folder.", show_default=False)]
+Key = Annotated[str, typer.Argument(help="Name of the key.", show_default=False)]
+Output = Annotated[Path, typer.Option("--output", "-o", help="File to write.", show_default=False)]
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the commands."""
+    app.command("encrypt")(encrypt)
+    app.command("eval")(evaluate)
+    app.command("decrypt")(decrypt)
+    app.command("decode")(decode)
+
+
+def _key(folder: Path, key: str) -> tuple[Path, KeyInfo]:
+    where = api.key_folder(folder, key)
+    return where, load_key(where)
+
+
+def encrypt(
+    folder: Folder,
+    key: Key,
+    values: Annotated[Path, typer.Argument(help="Numbers: a .json list, a .csv, or a .npy file.", show_default=False)],
+    output: Output,
+) -> None:
+    """Encrypt numbers with stock SEAL under a key's public key. Needs no party: anyone with public.key can do it."""
+    where, info = _key(folder, key)
+    public = api.load_public_file(where, info, "public.key")
+    data = seal.encrypt(info.parameters, public, seal.read_values(values))
+    output.write_bytes(data)
+    api.write_receipt(output, data, info)
+    console.print(f"{output}: {len(data)} bytes under key {info.key_id}")
+
+
+def evaluate(
+    folder: Folder,
+    key: Key,
+    operation: Annotated[str, typer.Argument(help=f"One of {', '.join(seal.OPERATIONS)}; rotate needs --step.", show_default=False)],
+    ciphertexts: Annotated[list[Path], typer.Argument(help="One or two SEAL ciphertexts.", show_default=False)],
+    output: Output,
+    step: Annotated[int, typer.Option(help="Rotation step (rotate).")] = 1,
+) -> None:
+    """Compute on ciphertexts with stock SEAL; multiply and square relinearise (and rescale, CKKS). For demonstrations."""
+    where, info = _key(folder, key)
+    inputs = []
+    for path in ciphertexts:
+        if not path.exists():
+            raise ParameterError(f"{path}: no such file")
+        data = path.read_bytes()
+        api.check_receipt(path, data, info)
+        inputs.append(data)
+
+    def file(name: str) -> bytes | None:
+        return api.load_public_file(where, info, name) if name in info.files else None
+
+    result = seal.evaluate(info.parameters, operation, inputs, file("relin.key"), file("galois.key"), step)
+    output.write_bytes(result)
+    api.write_receipt(output, result, info)
+    console.print(f"{output}: {len(result)} bytes")
+
+
+def decrypt(
+    folder: Folder,
+    key: Key,
+    ciphertexts: Annotated[list[Path], typer.Argument(help="SEAL ciphertexts; all are decrypted in the same rounds.", show_default=False)],
+    to: Annotated[int, typer.Option("--to", help="The party that learns the result.", show_default=False)],
+    rounding: Annotated[str, typer.Option(help="BFV, BGV: round_ltz_circuit (exact) or round_mask_open.")] = "round_ltz_circuit",
+    job: Annotated[Path | None, typer.Option(help="Write the job for keyquorum party instead of running it here.")] = None,
+) -> None:
+    """Decrypt jointly; party TO alone learns the result, and writes it as CIPHERTEXT.plain (SEAL's format, mode 0600).
+
+    BFV and BGV ciphertexts are switched to the last level first. CKKS decryptions are flooded and counted.
+    """
+    _, info = _key(folder, key)
+    lowered = [seal.prepare_for_decryption(info.parameters, path) for path in ciphertexts]
+    for original, path in zip(ciphertexts, lowered, strict=True):
+        api.check_receipt(original, original.read_bytes(), info)
+        if path != original:
+            api.write_receipt(path, path.read_bytes(), info)
+    outputs = [path.with_name(path.name + ".plain") for path in ciphertexts]
+    if job is not None:
+        api.write_job(job, api.decrypt_job(folder, key, lowered, to, outputs, rounding))
+        console.print(f"{job}: start keyquorum party FOLDER INDEX {job} on every host")
+        return
+    with progress_bars() as report:
+        result = api.decrypt(folder, key, lowered, to, outputs, rounding, report)
+    print_reports(result.reports)
+    for output in result.outputs:
+        console.print(f"party {to} wrote {output}")
+
+
+def decode(
+    folder: Folder,
+    key: Key,
+    plaintext: Annotated[Path, typer.Argument(help="A SEAL plaintext, as decrypt writes it.", show_default=False)],
+    count: Annotated[int, typer.Option("--count", "-n", help="Values to print; 0: all.")] = 10,
+) -> None:
+    """Print the numbers in a decrypted plaintext."""
+    _, info = _key(folder, key)
+    values = seal.decode(info.parameters, plaintext.read_bytes())
+    shown = values[:count] if count else values
+    console.print(" ".join(f"{v:.8g}" for v in shown) + (" ..." if len(shown) < len(values) else ""))

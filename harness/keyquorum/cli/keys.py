@@ -1,0 +1,66 @@
+"""keygen, inspect."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from keyquorum import api
+from keyquorum.fhe.parameters import list_parameter_sets
+from keyquorum.plans.inspect import describe
+
+from .output import console, print_reports, progress_bars
+
+Folder = Annotated[Path, typer.Argument(help="Committee folder.", show_default=False)]
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the commands."""
+    app.command("keygen")(keygen)
+    app.command("inspect")(inspect)
+    app.command("parameters")(parameters)
+
+
+def keygen(
+    folder: Folder,
+    key: Annotated[str, typer.Argument(help="Name of the new key.", show_default=False)],
+    params: Annotated[str, typer.Option("--params", "-p", help="Parameter set: a name (see keyquorum parameters) or a TOML file.")] = "ckks-8192-demo",
+    relin: Annotated[bool, typer.Option(help="Make a relinearisation key.")] = True,
+    step: Annotated[list[int] | None, typer.Option("--step", "-s", help="Rotation step to make a Galois key for; 0: conjugation or column swap. Repeat.")] = None,
+    error: Annotated[str, typer.Option(help="Error law: cbd (SEAL's own) or gaussian (sigma 3.2).")] = "cbd",
+    flood_bits: Annotated[int, typer.Option(help="CKKS: statistical security of the flooding, in bits.")] = 30,
+    decryptions: Annotated[int, typer.Option(help="CKKS: decryptions that the key may ever serve.")] = 16,
+    noise_bits: Annotated[int, typer.Option(help="CKKS: log2 of the bound on the noise of ciphertexts.")] = 11,
+    job: Annotated[Path | None, typer.Option(help="Write the job for keyquorum party instead of running it here.")] = None,
+) -> None:
+    """Make a key jointly: every party of this host is started as a process of its own, connected by TLS.
+
+    The secret key exists as shares only. The public files (public.key, relin.key, galois.key) are stock SEAL.
+    """
+    parameters = api.load_parameters(params)
+    policy = api.FloodPolicy(flood_bits, decryptions, noise_bits)
+    elements = api.galois_elements(parameters, step or ())
+    if job is not None:
+        api.write_job(job, api.keygen_job(key, parameters, relin, elements, error, policy))
+        console.print(f"{job}: start keyquorum party FOLDER INDEX {job} on every host")
+        return
+    with progress_bars() as report:
+        result = api.keygen(folder, key, parameters, relin, elements, error, policy, report)
+    print_reports(result.reports)
+    console.print(f"key {key} ({result.info.key_id}): public files in {result.folder}")
+
+
+def inspect(path: Annotated[Path, typer.Argument(help="A committee or key folder, or any file of SEAL or KeyQuorum.", show_default=False)]) -> None:
+    """Tell what a file or folder is: committee, key, share file, SEAL ciphertext, key or plaintext."""
+    for line in describe(path):
+        console.print(line, markup=False)
+
+
+def parameters() -> None:
+    """List the parameter sets that come with KeyQuorum."""
+    for name in list_parameter_sets():
+        p = api.load_parameters(name)
+        bits = ",".join(str(q.bit_length()) for q in p.coeff_modulus)
+        plain = f" t={p.plain_modulus}" if p.plain_modulus else f" scale=2^{p.scale_bits}"
+        console.print(f"{name:24} {p.scheme:4} N={p.ring_degree:<6} [{bits}]{plain} security={p.security}", markup=False)

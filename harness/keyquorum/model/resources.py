@@ -1,0 +1,30 @@
+"""Where the programs and parameter sets lie: beside the package in a checkout, inside it in an installed wheel."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from .errors import KeyQuorumError
+
+_PACKAGE = Path(__file__).resolve().parent.parent
+
+
+def resource_folder(name: str) -> Path:
+    """The folder ``Programs`` or ``params``."""
+    candidates = [_PACKAGE.parent.parent / name, _PACKAGE / "_share" / name]
+    for folder in candidates:
+        if folder.is_dir():
+            return folder
+    raise KeyQuorumError(f"the folder {name} is missing: reinstall keyquorum, or run it from a checkout")
+
+
+def program_path(name: str) -> Path:
+    """The file of a program, given by name (``sample_cbd``) or path."""
+    direct = Path(name)
+    if direct.suffix == ".mpc" and direct.exists():
+        return direct
+    path = resource_folder("Programs") / "Source" / f"{direct.name.removesuffix('.mpc')}.mpc"
+    if not path.exists():
+        known = ", ".join(sorted(p.stem for p in path.parent.glob("*.mpc")))
+        raise KeyQuorumError(f"no program {name!r}: choose one of {known}, or give the path of an .mpc file")
+    return path

@@ -1,0 +1,77 @@
+"""Examines a committee from each party of this host: files, reachability, fingerprints, versions, clocks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from keyquorum import _engine
+from keyquorum.model.committee import Committee
+
+MAX_CLOCK_SKEW = 5.0
+"""Seconds by which the clocks of two hosts may differ."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One line: what was looked at, and what to do if it is not in order."""
+
+    ok: bool
+    text: str
+
+
+def examine(committee: Committee, parties: Sequence[int], seconds: float) -> Iterator[Finding]:
+    """Looks from each of ``parties`` (all on this host, at once), for at most ``seconds``."""
+    missing = [p.index for p in committee.parties if not p.fingerprint]
+    for index in missing:
+        yield Finding(False, f"party {index}: no fingerprint in committee.toml: keyquorum trust {committee.folder} {index} ...")
+    usable = []
+    for index in parties:
+        findings = list(_files(committee, index))
+        yield from findings
+        if all(f.ok for f in findings) and not missing:
+            usable.append(index)
+    if not usable:
+        return
+
+    def look(index: int) -> list[tuple[int, dict[str, object]]]:
+        peers = [(p.host, p.port, p.fingerprint) for p in committee.parties]
+        path = str(committee.identity_path(index))
+        return list(_engine.probe_committee(index, path, peers, committee.digest, seconds))
+
+    with ThreadPoolExecutor(len(usable)) as pool:
+        for index, reports in zip(usable, pool.map(look, usable), strict=True):
+            for peer, report in reports:
+                yield _judge(committee, index, peer, report)
+
+
+def _files(committee: Committee, index: int) -> Iterator[Finding]:
+    path = committee.identity_path(index)
+    if not path.exists():
+        yield Finding(False, f"party {index}: {path} is missing: it runs on another host, or run keyquorum init again")
+        return
+    try:
+        fingerprint = _engine.identity_fingerprint(str(path))
+    except _engine.EngineError as error:
+        yield Finding(False, f"party {index}: {error}")
+        return
+    listed = committee.parties[index].fingerprint
+    if fingerprint != listed:
+        yield Finding(False, f"party {index}: committee.toml lists {listed or 'nothing'}, its identity has {fingerprint}")
+    elif path.parent.stat().st_mode & 0o077:
+        yield Finding(False, f"party {index}: {path.parent} is open to others: chmod 700 it")
+    else:
+        yield Finding(True, f"party {index}: identity and permissions")
+
+
+def _judge(committee: Committee, index: int, peer: int, report: dict[str, object]) -> Finding:
+    who = f"party {index} -> party {peer} ({committee.parties[peer].host}:{committee.parties[peer].port})"
+    if report["error"]:
+        return Finding(False, f"{who}: {report['error']}")
+    if report["version"] != _engine.__version__:
+        return Finding(False, f"{who}: version {report['version']} there, {_engine.__version__} here: install the same")
+    skew = float(str(report["clock_offset"]))
+    if abs(skew) > MAX_CLOCK_SKEW:
+        return Finding(False, f"{who}: clocks differ by {skew:.1f} s: set them (NTP)")
+    return Finding(True, f"{who}: reachable, certificate and version right, {float(str(report['round_trip'])) * 1e3:.1f} ms")

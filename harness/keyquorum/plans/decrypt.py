@@ -1,0 +1,280 @@
+"""Joint decryption: the result goes to one party, the secret key and the noise stay hidden.
+
+CKKS: the phase plus a flooding noise of every dealer, opened to the receiver (protocols: section 4); the policy stored with
+the key bounds the flooding and counts decryptions across restarts. BFV and BGV: exact rounding inside the MPC
+(`round_ltz_circuit`), nothing but the message is opened.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from keyquorum._engine import addmod, mulmod_scalar, scale_round
+from keyquorum.backends.embedded import run
+from keyquorum.dsl import Persistence
+from keyquorum.fhe.decode import ckks_plaintext, integer_plaintext
+from keyquorum.fhe.parameters import ParameterSet
+from keyquorum.fhe.seal_format import Ciphertext, read_ciphertext
+from keyquorum.model.committee import write_atomically
+from keyquorum.model.errors import CiphertextError, KeyFileError, KeyQuorumError, ParameterError
+from keyquorum.parties.context import PartyContext
+from numpy.typing import NDArray
+
+from .keys import KeyInfo, load_key, read_share
+from .policy import claim_decryptions
+from .randomness import rounded_gaussian, uniform_bits, wipe
+
+Ints = NDArray[np.int64]
+Words = NDArray[np.uint64]
+
+GUARD_BITS = 3
+"""Bits by which 2^l exceeds q/t: scaling errors of the summands stay below 2^-GUARD_BITS of the rounding interval."""
+ROUNDINGS = ("round_ltz_circuit", "round_mask_open")
+
+
+@dataclass(frozen=True)
+class Decrypted:
+    """What a receiver gets of one ciphertext: SEAL's plaintext bytes, and for BFV and BGV the coefficients mod t."""
+
+    plaintext: bytes
+    coefficients: Words | None
+
+
+def decrypt(
+    context: PartyContext,
+    info: KeyInfo,
+    shares: Sequence[Persistence],
+    ciphertexts: Sequence[Ciphertext],
+    receiver: int,
+    rounding: str = "round_ltz_circuit",
+    seed: bytes | None = None,
+) -> list[Decrypted] | None:
+    """Decrypts ciphertexts to ``receiver``; every party calls this. Returns None at the other parties.
+
+    All ciphertexts are processed in the same rounds: phase (local), then for CKKS 2 rounds, for BFV and BGV those of the
+    rounding program. CKKS callers must have claimed the decryptions (:func:`claim_decryptions`) before.
+    """
+    if not 0 <= receiver < context.parties:
+        raise ParameterError(f"there is no party {receiver}: choose a receiver from 0 to {context.parties - 1}")
+    if not ciphertexts:
+        return [] if context.party == receiver else None
+    for ciphertext in ciphertexts:
+        if ciphertext.size != 2:
+            raise CiphertextError(f"the ciphertext has {ciphertext.size} parts: relinearise it first")
+    decryption = _Decryption(context, info, list(shares), receiver, rounding, seed)
+    if info.parameters.scheme == "ckks":
+        return decryption.approximate(ciphertexts)
+    return decryption.exact(ciphertexts)
+
+
+class _Decryption:
+    """One joint decryption at one party."""
+
+    def __init__(
+        self, context: PartyContext, info: KeyInfo, shares: list[Persistence], receiver: int, rounding: str, seed: bytes | None
+    ) -> None:
+        self.context, self.info, self.shares = context, info, shares
+        self.receiver, self.rounding, self.seed = receiver, rounding, seed
+        self.parameters: ParameterSet = info.parameters
+        self.dealers = info.threshold + 1
+        self.deals = context.party < self.dealers
+        self.mine = context.party == receiver
+
+    def _run(self, protocol: str, domain: str, program: str, args: Sequence[object], **options: Any) -> Any:
+        return run(
+            self.context.session, protocol, domain, program, args, threshold=self.info.threshold, seed=self.seed, **options
+        )
+
+    def _field_run(self, q: int, program: str, args: Sequence[object], **options: Any) -> Any:
+        return self._run(self.context.committee.field_protocol, f"F_{q}", program, args, **options)
+
+    def _phase(self, index: int, ciphertext: Ciphertext, factor: int = 1) -> Persistence:
+        """Shares of factor (c0 + c1 s) modulo one prime, coefficients; appended to a copy of the key's share file."""
+        n, q = self.parameters.ring_degree, self.parameters.coeff_modulus[index]
+        working = self.shares[index].copy()
+        public = [mulmod_scalar(np.ascontiguousarray(ciphertext.data[i, index]), factor, q).astype(np.int64) for i in (0, 1)]
+        form = "ntt" if ciphertext.is_ntt else "coeff"
+        self._field_run(q, "rlwe_phase", [n, q, form, "coeff"], public=public, persistence=working)
+        return working
+
+    # CKKS
+
+    def approximate(self, ciphertexts: Sequence[Ciphertext]) -> list[Decrypted] | None:
+        """Flooded decryption, at the lowest level with room."""
+        n, policy = self.parameters.ring_degree, self.info.policy
+        policy.check()
+        results = []
+        with self.context.phase("decrypt", len(ciphertexts)) as step:
+            for ciphertext in ciphertexts:
+                levels = self._levels(ciphertext)
+                flooding = rounded_gaussian(n, policy.sigma) if self.deals else None
+                residues = []
+                for index in range(levels):
+                    q = self.parameters.coeff_modulus[index]
+                    working = self._phase(index, ciphertext)
+                    words = self._field_run(
+                        q, "flood", [self.dealers, n, self.receiver, n], private=flooding, persistence=working
+                    ).personal
+                    if self.mine:
+                        residues.append(np.where(words < 0, words + q, words).astype(np.uint64))
+                if flooding is not None:
+                    wipe(flooding)
+                if self.mine:
+                    self._check_plausible(residues)
+                    data = ckks_plaintext(self.parameters, np.stack(residues), ciphertext.scale)
+                    results.append(Decrypted(data, None))
+                step()
+        return results if self.mine else None
+
+    def _levels(self, ciphertext: Ciphertext) -> int:
+        """Fewest primes that hold message (|coefficients| up to 4 scales) and flooding; refuses where none do."""
+        policy = self.info.policy
+        need = 2 * (4 * ciphertext.scale + 8 * policy.sigma * self.dealers)
+        product = 1
+        for count, q in enumerate(self.parameters.coeff_modulus[: ciphertext.level_primes], start=1):
+            product *= q
+            if product > need:
+                return count
+        raise CiphertextError(
+            f"the ciphertext has no room for the flooding noise (2^{np.log2(policy.sigma):.0f}): "
+            "decrypt at a higher level, or make a key with a smaller policy"
+        )
+
+    def _check_plausible(self, residues: Sequence[Words]) -> None:
+        """A phase that fills the whole modulus is no message: the ciphertext is of another key, or overflowed."""
+        q = self.parameters.coeff_modulus[0]
+        if len(residues) == 1:
+            centred = np.minimum(residues[0], np.uint64(q) - residues[0])
+            if float(centred.max()) > 0.47 * q:
+                raise CiphertextError("the result is noise: the ciphertext is of another key, or its level has overflowed")
+
+    # BFV and BGV
+
+    def exact(self, ciphertexts: Sequence[Ciphertext]) -> list[Decrypted] | None:
+        """Exact decryption by rounding; ciphertexts must be at the last level (one prime)."""
+        committee, parameters = self.context.committee, self.parameters
+        if committee.ring_protocol is None:
+            raise ParameterError(
+                f"exact {parameters.scheme.upper()} decryption is not available with {committee.protocol} yet: "
+                "use a committee with rep-field, or CKKS"
+            )
+        if self.rounding not in ROUNDINGS:
+            raise ParameterError(f"unknown rounding {self.rounding!r}: choose one of {', '.join(ROUNDINGS)}")
+        q, t, n = parameters.coeff_modulus[0], parameters.plain_modulus, parameters.ring_degree
+        if t % 2 == 0:
+            raise ParameterError(f"plain modulus {t} is even: exact decryption in a plan needs an odd prime")
+        bgv = parameters.scheme == "bgv"
+        if bgv and q % t != 1:
+            raise ParameterError(f"{parameters.name}: BGV decryption needs the first prime = 1 mod t, {q} is not")
+        length = q.bit_length() - t.bit_length() + 1 + GUARD_BITS
+        factor = pow(t, -1, q) if bgv else 1
+        size = n * len(ciphertexts)
+        with self.context.phase("phase", len(ciphertexts)) as step:
+            summands = []
+            for ciphertext in ciphertexts:
+                if ciphertext.level_primes != 1:
+                    raise CiphertextError(
+                        f"the ciphertext is at a level of {ciphertext.level_primes} primes: switch it to the last level first"
+                    )
+                summands.append(self._phase(0, ciphertext, factor).words(n, n))
+                step()
+            u = np.ascontiguousarray(np.concatenate(summands, axis=1))
+        ring, field = self._rounding_shares(u, q, t, length)
+        with self.context.phase("rounding"):
+            words = self._round(ring, field, size, length, t)
+        if not self.mine:
+            return None
+        results = []
+        for i, ciphertext in enumerate(ciphertexts):
+            m = np.where(words[i * n : (i + 1) * n] < 0, words[i * n : (i + 1) * n] + t, words[i * n : (i + 1) * n])
+            coefficients = m.astype(np.uint64)
+            if bgv:
+                coefficients = mulmod_scalar(coefficients, pow(-ciphertext.correction_factor, -1, t), t)
+            results.append(Decrypted(integer_plaintext(parameters, coefficients), coefficients))
+        return results
+
+    def _rounding_shares(self, u: Words, q: int, t: int, length: int) -> tuple[Persistence, Persistence]:
+        """Replicated shares mod q to shares of t 2^l u/q + 2^(l-1) mod 2^l and mod t: each summand is known to two
+        parties, who scale and round it alike. ``u``: [2, size], our two summands."""
+        low, rest = [], []
+        for part in u:
+            z_low, z_t = scale_round(np.ascontiguousarray(part), t, length, q)
+            low.append(z_low)
+            rest.append(z_t)
+        offset_part = {0: 0, 1: 1}.get(self.context.party)
+        if offset_part is not None:
+            half = 1 << (length - 1)
+            low[offset_part] = low[offset_part] + np.uint64(half)
+            rest[offset_part] = addmod(rest[offset_part], np.full_like(rest[offset_part], half % t), t)
+        mask = np.uint64((1 << self._ring_bits(length)) - 1)
+        return Persistence.from_words(np.stack(low) & mask), Persistence.from_words(np.stack(rest))
+
+    def _ring_bits(self, length: int) -> int:
+        return length + max(1, (self.dealers - 1).bit_length())
+
+    def _round(self, ring: Persistence, field: Persistence, size: int, length: int, t: int) -> Ints:
+        committee, dealers = self.context.committee, self.dealers
+        rows = max(1, (dealers - 1).bit_length()) + (1 if self.rounding == "round_ltz_circuit" else 0)
+        private = None
+        if self.deals:
+            private = np.concatenate([uniform_bits(size, length), uniform_bits(size * rows, 1)])
+        ring_bits = self._ring_bits(length)
+        opened = self._run(
+            str(committee.ring_protocol), f"Z2^{ring_bits}", self.rounding,
+            ["ring", dealers, size, length, 0, ring_bits], private=private, persistence=ring,
+        ).public
+        opened[:size] %= 1 << length
+        opened[size:] &= 1
+        result: Ints = self._field_run(
+            t, self.rounding, ["field", dealers, size, length, t, self.receiver],
+            private=private, public=[opened], persistence=field,
+        ).personal
+        if private is not None:
+            wipe(private)
+        return result
+
+
+def load_shares(folder: Path, info: KeyInfo, party: int, count: int | None = None) -> list[Persistence]:
+    """This party's share files of a key, one a prime (the first ``count``)."""
+    primes = info.parameters.coeff_modulus[:count]
+    n = info.parameters.ring_degree
+    shares = []
+    for j, _ in enumerate(primes):
+        data = np.frombuffer(read_share(folder, info, party, j), dtype="<u8").reshape(-1, n)
+        shares.append(Persistence.from_words(data.copy()))
+    return shares
+
+
+def decrypt_job(context: PartyContext, job: dict[str, Any]) -> dict[str, Any]:
+    """The job ``decrypt``. Keys: ``key``, ``receiver``, ``rounding``, ``sha256`` (of each ciphertext), and under ``local``
+    the paths: ``ciphertexts``, ``outputs`` (written by the receiver, 0600)."""
+    committee, party = context.committee, context.party
+    folder = committee.key_folder(party, job["key"])
+    info = load_key(folder)
+    if (info.protocol, info.parties, info.threshold) != (committee.protocol, committee.size, committee.threshold):
+        raise KeyFileError(f"{folder}: this key was made by a committee with another protocol or size")
+    context.session.compare("key", bytes.fromhex(info.transcript))
+    ciphertexts = []
+    for path, digest in zip(job["local"]["ciphertexts"], job["sha256"], strict=True):
+        data = Path(path).read_bytes()
+        if hashlib.sha256(data).hexdigest() != digest:
+            raise CiphertextError(f"{path} is not the ciphertext that the committee was asked to decrypt")
+        ciphertexts.append(read_ciphertext(info.parameters, data))
+    needed = max(c.level_primes for c in ciphertexts)
+    with context.phase("load"):
+        shares = load_shares(folder, info, party, needed)
+        if info.parameters.scheme == "ckks":
+            claim_decryptions(context, folder, info, len(ciphertexts))
+    results = decrypt(context, info, shares, ciphertexts, job["receiver"], job["rounding"])
+    if results is not None:
+        for path, result in zip(job["local"]["outputs"], results, strict=True):
+            write_atomically(Path(path), result.plaintext, 0o600)
+    return {"key_id": info.key_id, "count": len(ciphertexts)}
+
+
+__all__ = ["Decrypted", "KeyQuorumError", "decrypt", "decrypt_job", "load_shares"]

@@ -1,0 +1,268 @@
+"""Joint generation of SEAL keys: the secret key exists as shares only.
+
+1. The parties toss a public seed; everything public (the `a` of every key, the key id) comes from it.
+2. `sample_ternary`, over every prime with the same trits: the secret, uniform ternary (protocols: section 1).
+3. `sample_cbd` or `sample_gaussian`, once, in one domain with room; `lift` brings the noise to every prime.
+4. `rlwe_public_key` and `rlwe_switch_key`, one prime after another, open b = -(a s + f e) (+ P w): the keys.
+5. All parties compare a hash of the transcript and of the key files before the key counts.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from keyquorum.backends.embedded import run
+from keyquorum.dsl import Persistence
+from keyquorum.fhe.keys import (
+    assemble_public_key,
+    assemble_switch_keys,
+    expand_a,
+    validate_public_key,
+    validate_switch_keys,
+)
+from keyquorum.fhe.parameters import ParameterSet
+from keyquorum.model.errors import KeyQuorumError, ParameterError
+from keyquorum.parties.context import PartyContext
+from numpy.typing import NDArray
+
+from .keys import ERROR_LAWS, FloodPolicy, KeyInfo, new_key_folder, parameters_from_json, write_key, write_share
+from .policy import start_count
+from .randomness import uniform_bits, uniform_trits, wipe
+
+Ints = NDArray[np.int64]
+Words = NDArray[np.uint64]
+
+LAMBDA = 40
+"""Statistical security of the lift, in bits."""
+NOISE_BITS = 5
+"""Both error laws stay below 2^5 in absolute value (CBD 21, Gaussian 23)."""
+MERSENNE = 2**61 - 1
+"""Auxiliary prime for the noise of protocols without a ring: square roots are cheap modulo it."""
+CHUNK = 1 << 18
+"""Noise coefficients sampled at a time: bounds memory."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to make."""
+
+    parameters: ParameterSet
+    relin: bool = True
+    galois_elements: tuple[int, ...] = ()
+    error_law: str = "cbd"
+    policy: FloodPolicy = FloodPolicy()
+
+    def check(self) -> None:
+        """Refuses what cannot be made."""
+        if self.error_law not in ERROR_LAWS:
+            raise ParameterError(f"unknown error law {self.error_law!r}: choose one of {', '.join(ERROR_LAWS)}")
+        n = self.parameters.ring_degree
+        for g in self.galois_elements:
+            if not (1 < g < 2 * n and g % 2 == 1):
+                raise ParameterError(f"Galois element {g}: choose an odd number from 3 to {2 * n - 1}")
+        if len(set(self.galois_elements)) != len(self.galois_elements):
+            raise ParameterError("a Galois element is asked for twice: name each once")
+        if len(self.parameters.coeff_modulus) < 2 and (self.relin or self.galois_elements):
+            raise ParameterError("relinearisation and Galois keys need at least two primes in coeff_modulus")
+        self.policy.check()
+
+    @property
+    def targets(self) -> list[str]:
+        """Key-switching targets in the order of the programs: relin first, then Galois elements."""
+        return (["relin"] if self.relin else []) + [str(g) for g in self.galois_elements]
+
+
+@dataclass
+class KeyMaterial:
+    """A key in memory: metadata, SEAL's bytes of the public files, and this party's shares, one share file a prime."""
+
+    info: KeyInfo
+    public: dict[str, bytes]
+    shares: list[Persistence]
+
+
+class _Transcript:
+    """Hash of everything public, in order."""
+
+    def __init__(self) -> None:
+        self._hash = hashlib.sha256(b"keyquorum keygen v1")
+
+    def add(self, label: str, data: bytes) -> None:
+        for part in (label.encode(), data):
+            self._hash.update(len(part).to_bytes(8, "little"))
+            self._hash.update(part)
+
+    def digest(self) -> bytes:
+        return self._hash.digest()
+
+
+def _signed(words: Words) -> Ints:
+    return words.astype(np.int64)
+
+
+def _residues(words: Ints, q: int) -> Words:
+    """Centred int64 to [0, q)."""
+    return np.where(words < 0, words + q, words).astype(np.uint64)
+
+
+def _seeds(master: bytes, count: int) -> list[bytes]:
+    return [hashlib.shake_256(b"keyquorum a" + master + i.to_bytes(8, "little")).digest(64) for i in range(count)]
+
+
+def generate(context: PartyContext, request: Request, seed: bytes | None = None) -> KeyMaterial:
+    """Makes a key jointly; every party calls this. ``seed`` is INSECURE and for tests only.
+
+    Rounds: about 2 for the secret and 1 for the keys a prime, plus those of the error sampler and one for the lift.
+    """
+    request.check()
+    parameters, committee = request.parameters, context.committee
+    n, primes = parameters.ring_degree, parameters.coeff_modulus
+    digits = len(primes) - 1
+    targets = request.targets
+    polynomials = 1 + digits * len(targets)
+    dealers = committee.threshold + 1
+    deals = context.party < dealers
+    field = committee.field_protocol
+    session, threshold = context.session, committee.threshold
+    transcript = _Transcript()
+
+    def field_run(q: int, program: str, *args: object, **options: Any) -> Ints:
+        return run(session, field, f"F_{q}", program, args, threshold=threshold, seed=seed, **options).public
+
+    with context.phase("set-up"):
+        described = json.dumps(
+            [parameters.name, parameters.scheme, n, list(primes), parameters.plain_modulus, targets, request.error_law,
+             committee.protocol, committee.size, threshold, seed is not None]
+        ).encode()
+        session.compare("key parameters", hashlib.sha256(described).digest())
+        master = session.toss(64)
+        transcript.add("parameters", described)
+        transcript.add("seed", master)
+        key_id = transcript.digest().hex()[:32]
+        seeds = _seeds(master, polynomials)
+        public_a = [expand_a(s, n, primes) for s in seeds]
+
+    shares = [Persistence() for _ in primes]
+    with context.phase("secret", len(primes)) as step:
+        trits = uniform_trits(n)
+        private = np.concatenate([trits, np.where(trits == 2, -1, trits)]) if deals else None
+        for q, persistence in zip(primes, shares, strict=True):
+            field_run(q, "sample_ternary", dealers, n, private=private, persistence=persistence)
+            step()
+        wipe(trits, *([] if private is None else [private]))
+
+    count = polynomials * n
+    with context.phase("noise"):
+        source = Persistence()
+        headroom = NOISE_BITS + LAMBDA + max(1, (dealers - 1).bit_length()) + 2
+        if committee.ring_protocol is not None:
+            protocol, domain, modulus, method = committee.ring_protocol, f"Z2^{headroom}", 1 << headroom, "bits"
+        else:
+            protocol, domain, modulus, method = field, f"F_{MERSENNE}", MERSENNE, "arith"
+        sampler = [count, method, CHUNK] if request.error_law == "cbd" else [count, method, 3200, 40, 23, CHUNK]
+        name = f"sample_{request.error_law}"
+        run(session, protocol, domain, name, sampler, threshold=threshold, persistence=source, seed=seed)
+
+    with context.phase("lift"):
+        masks = uniform_bits(count, NOISE_BITS + LAMBDA) if deals else None
+        opened = run(
+            session, protocol, domain, "lift", ["open", dealers, count, NOISE_BITS, LAMBDA, modulus],
+            threshold=threshold, private=masks, persistence=source, seed=seed,
+        ).public
+        opened %= modulus
+        transcript.add("lift", opened.tobytes())
+        del source
+
+    factor = parameters.plain_modulus if parameters.scheme == "bgv" else 1
+    b = np.empty((polynomials, len(primes), n), dtype=np.uint64)
+    with context.phase("keys", len(primes)) as step:
+        for j, (q, persistence) in enumerate(zip(primes, shares, strict=True)):
+            working = persistence.copy()
+            field_run(q, "lift", "close", dealers, count, NOISE_BITS, private=masks, public=[opened], persistence=working)
+            a = [_signed(p[j]) for p in public_a]
+            out = field_run(q, "rlwe_public_key", n, q, factor, 1, 0, n, public=[a[0]], persistence=working)
+            b[0, j] = _residues(out, q)
+            if targets:
+                out = field_run(
+                    q, "rlwe_switch_key", n, q, factor, digits, j, primes[-1] % q, 0, 2 * n, *targets,
+                    public=a[1:], persistence=working,
+                )
+                b[1:, j] = _residues(out, q).reshape(polynomials - 1, n)
+            step()
+        if masks is not None:
+            wipe(masks)
+
+    with context.phase("check"):
+        public = dict(_public_files(request, b, seeds))
+        for name, data in public.items():
+            transcript.add(name, data)
+        session.compare("transcript of the key", transcript.digest())
+        info = KeyInfo(
+            key_id=key_id, parameters=parameters, protocol=committee.protocol, parties=committee.size,
+            threshold=threshold, error_law=request.error_law, relin=request.relin,
+            galois_elements=request.galois_elements, policy=request.policy, transcript=transcript.digest().hex(),
+        )
+    return KeyMaterial(info, public, shares)
+
+
+def _public_files(request: Request, b: Words, seeds: list[bytes]) -> Iterator[tuple[str, bytes]]:
+    """SEAL's bytes of the keys, each validated."""
+    parameters = request.parameters
+    digits = len(parameters.coeff_modulus) - 1
+    at = 1
+    data = assemble_public_key(parameters, seeds[0], b[0])
+    validate_public_key(parameters, data)
+    yield "public.key", data
+
+    def take() -> list[tuple[bytes, Words]]:
+        nonlocal at
+        taken = [(seeds[at + i], b[at + i]) for i in range(digits)]
+        at += digits
+        return taken
+
+    if request.relin:
+        data = assemble_switch_keys(parameters, {0: take()})
+        validate_switch_keys(parameters, data, [0])
+        yield "relin.key", data
+    if request.galois_elements:
+        groups = {(g - 1) // 2: take() for g in request.galois_elements}
+        data = assemble_switch_keys(parameters, groups)
+        validate_switch_keys(parameters, data, sorted(groups))
+        yield "galois.key", data
+
+
+def keygen_job(context: PartyContext, job: dict[str, Any]) -> dict[str, Any]:
+    """The job ``keygen``: makes a key and stores it in this party's folder. Keys: ``key``, ``parameters``, ``relin``,
+    ``galois_elements``, ``error_law``, ``policy``."""
+    request = Request(
+        parameters_from_json(job["parameters"]),
+        bool(job["relin"]),
+        tuple(job["galois_elements"]),
+        job["error_law"],
+        FloodPolicy(**job["policy"]),
+    )
+    folder = new_key_folder(context.committee, context.party, job["key"])
+    material = generate(context, request)
+    with context.phase("store"):
+        info = store(context, material, folder)
+        context.session.compare("stored key", bytes.fromhex(info.transcript))
+    return {"key_id": info.key_id, "transcript": info.transcript, "folder": str(folder)}
+
+
+def store(context: PartyContext, material: KeyMaterial, folder: Any) -> KeyInfo:
+    """Writes this party's shares, then the public files."""
+    n = material.info.parameters.ring_degree
+    for j, persistence in enumerate(material.shares):
+        write_share(folder, material.info, context.party, j, persistence.export(0, n))
+    start_count(folder, material.info)
+    return write_key(folder, material.info, material.public)
+
+
+__all__ = ["KeyMaterial", "KeyQuorumError", "Request", "generate", "keygen_job", "store"]
+
+Job = Callable[[PartyContext, dict[str, Any]], dict[str, Any]]

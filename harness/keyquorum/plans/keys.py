@@ -1,0 +1,163 @@
+"""A key on disk: public files, metadata with the decryption policy, and one party's shares.
+
+In a key folder: ``key.json`` (metadata), ``public.key``, ``relin.key``, ``galois.key`` (SEAL's bytes), and at a party
+``share-<j>.kqs``, its shares of the secret key modulo the j-th prime, and ``decryptions.json``, the journal of the policy.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from keyquorum._engine import ShareFile
+from keyquorum.fhe.parameters import ParameterSet
+from keyquorum.model.committee import Committee, write_atomically
+from keyquorum.model.errors import KeyFileError, PolicyError
+
+ERROR_LAWS = ("cbd", "gaussian")
+
+
+@dataclass(frozen=True)
+class FloodPolicy:
+    """How CKKS results are protected: flooding of standard deviation sqrt(12 decryptions) 2^(bits/2) 2^noise_bits.
+
+    ``bits``: statistical security s; ``decryptions``: how many decryptions the key may ever serve (tau); ``noise_bits``:
+    log2 of the bound on the noise of ciphertexts that the committee accepts (seal-format: section 3).
+    """
+
+    bits: int = 30
+    decryptions: int = 16
+    noise_bits: int = 11
+
+    def check(self) -> None:
+        """Refuses a policy that makes no sense or no room."""
+        if not 1 <= self.bits <= 80:
+            raise PolicyError(f"flooding of {self.bits} bits: choose 1 to 80")
+        if not 1 <= self.decryptions <= 1 << 30:
+            raise PolicyError(f"{self.decryptions} decryptions: choose 1 to 2^30")
+        if not 1 <= self.noise_bits <= 50:
+            raise PolicyError(f"noise of {self.noise_bits} bits: choose 1 to 50")
+        if self.sigma > 2.0**55:
+            raise PolicyError(
+                f"the policy needs a flooding noise of 2^{math.log2(self.sigma):.0f}, at most 2^55 is possible: "
+                "lower the bits, the decryptions or the noise bound"
+            )
+
+    @property
+    def sigma(self) -> float:
+        """Standard deviation of one party's flooding noise, in units of the ciphertext's coefficients."""
+        return math.sqrt(12 * self.decryptions) * 2.0 ** (self.bits / 2 + self.noise_bits)
+
+
+@dataclass(frozen=True)
+class KeyInfo:
+    """Metadata of a key: the same at every party."""
+
+    key_id: str
+    parameters: ParameterSet
+    protocol: str
+    parties: int
+    threshold: int
+    error_law: str
+    relin: bool
+    galois_elements: tuple[int, ...]
+    policy: FloodPolicy
+    transcript: str
+    files: dict[str, str] = field(default_factory=dict)
+    """SHA-256 of each public file."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data, see :meth:`from_json`."""
+        return asdict(self)
+
+    @staticmethod
+    def from_json(data: dict[str, Any]) -> KeyInfo:
+        """Inverse of :meth:`to_json`; checks the parameter set."""
+        data = dict(data)
+        data["parameters"] = parameters_from_json(data["parameters"])
+        data["policy"] = FloodPolicy(**data["policy"])
+        data["galois_elements"] = tuple(data["galois_elements"])
+        return KeyInfo(**data)
+
+    def share_header(self, party: int, prime_index: int) -> dict[str, Any]:
+        """Header of a share file of this key."""
+        q = self.parameters.coeff_modulus[prime_index]
+        return {
+            "protocol": self.protocol,
+            "domain": f"F_{q}",
+            "parties": self.parties,
+            "threshold": self.threshold,
+            "party": party,
+            "key_id": self.key_id,
+            "length": self.parameters.ring_degree,
+        }
+
+
+def parameters_to_json(parameters: ParameterSet) -> dict[str, Any]:
+    """A parameter set as plain data."""
+    return asdict(parameters)
+
+
+def parameters_from_json(data: dict[str, Any]) -> ParameterSet:
+    """Inverse of :func:`parameters_to_json`; the set is validated."""
+    data = dict(data)
+    data["coeff_modulus"] = tuple(data["coeff_modulus"])
+    return ParameterSet(**data)
+
+
+def write_share(folder: Path, info: KeyInfo, party: int, prime_index: int, data: bytes) -> None:
+    """Stores this party's share of the secret key modulo one prime."""
+    ShareFile.write(folder / f"share-{prime_index}.kqs", info.share_header(party, prime_index), data)
+
+
+def read_share(folder: Path, info: KeyInfo, party: int, prime_index: int) -> bytes:
+    """Reads what :func:`write_share` stored; refuses damaged and foreign files."""
+    return ShareFile.read(folder / f"share-{prime_index}.kqs", info.share_header(party, prime_index))
+
+
+def write_key(folder: Path, info: KeyInfo, public: dict[str, bytes]) -> KeyInfo:
+    """Stores public files and metadata; the metadata comes last and makes the key count."""
+    files = {name: hashlib.sha256(data).hexdigest() for name, data in public.items()}
+    complete = KeyInfo(**{**{f: getattr(info, f) for f in info.__dataclass_fields__}, "files": files})
+    for name, data in public.items():
+        write_atomically(folder / name, data)
+    write_atomically(folder / "key.json", json.dumps(complete.to_json(), indent=1).encode() + b"\n")
+    return complete
+
+
+def load_key(folder: Path) -> KeyInfo:
+    """Reads the metadata of a key."""
+    path = folder / "key.json"
+    if not path.exists():
+        raise KeyFileError(f"{folder}: no key here (no key.json): make one with keyquorum keygen")
+    try:
+        return KeyInfo.from_json(json.loads(path.read_text()))
+    except (ValueError, KeyError, TypeError) as error:
+        raise KeyFileError(f"{path}: not the metadata of a key ({error}): restore it from a backup") from None
+
+
+def load_public_file(folder: Path, info: KeyInfo, name: str) -> bytes:
+    """Reads a public key file and checks it against the metadata."""
+    if name not in info.files:
+        raise KeyFileError(f"{folder}: this key was made without {name}: make a key with it")
+    path = folder / name
+    if not path.exists():
+        raise KeyFileError(f"{path} is missing: copy it from another party")
+    data = path.read_bytes()
+    if hashlib.sha256(data).hexdigest() != info.files[name]:
+        raise KeyFileError(f"{path} is damaged: copy it from another party")
+    return data
+
+
+def new_key_folder(committee: Committee, party: int, key: str) -> Path:
+    """Makes the folder for a new key; refuses to overwrite one."""
+    folder = committee.key_folder(party, key)
+    if (folder / "key.json").exists():
+        raise KeyFileError(f"{folder}: there is a key of this name already: choose another name")
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    folder.chmod(0o700)
+    return folder
