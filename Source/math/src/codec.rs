@@ -15,16 +15,17 @@ macro_rules! impl_word {
         impl Word for $word {
             #[inline(always)]
             fn write_le(self, out: &mut [u8]) {
-                for (o, b) in out.iter_mut().zip(self.to_le_bytes()) {
-                    *o = b;
+                let full = self.to_le_bytes();
+                if let Some(low) = full.get(..out.len()) {
+                    out.copy_from_slice(low);
                 }
             }
 
             #[inline(always)]
             fn read_le(bytes: &[u8]) -> Self {
                 let mut full = [0u8; size_of::<$word>()];
-                for (f, b) in full.iter_mut().zip(bytes) {
-                    *f = *b;
+                if let Some(low) = full.get_mut(..bytes.len()) {
+                    low.copy_from_slice(bytes);
                 }
                 Self::from_le_bytes(full)
             }

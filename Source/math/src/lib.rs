@@ -12,6 +12,7 @@ pub mod bits;
 mod codec;
 mod domain;
 mod lanes;
+mod modular;
 pub mod ntt;
 mod prg;
 mod z2k;

@@ -1,8 +1,9 @@
 //! The negacyclic number-theoretic transform, in the order of Microsoft SEAL.
 
-use zeroize::Zeroize;
+mod butterflies;
 
 use crate::domain::{Domain, DomainError};
+use crate::modular::Shoup;
 use crate::zq::Zq;
 
 /// Parameters or arrays that the transform cannot work with.
@@ -52,30 +53,6 @@ fn bit_reverse(i: usize, log_n: u32) -> usize {
     }
 }
 
-/// A constant factor with its quotient `floor(w * 2^64 / q)` (Shoup's method).
-#[derive(Clone, Copy, Debug, Default, Zeroize)]
-pub(crate) struct Shoup {
-    w: u64,
-    quotient: u64,
-}
-
-impl Shoup {
-    /// `w` must be below `q`.
-    pub(crate) fn new(w: u64, q: u64) -> Self {
-        let quotient = ((u128::from(w) << 64) / u128::from(q)) as u64;
-        Self { w, quotient }
-    }
-
-    /// `w * x mod q`, up to one `q` too much: in `[0, 2q)` for every `x < 2^64`.
-    #[inline(always)]
-    pub(crate) fn mul_lazy(self, x: u64, q: u64) -> u64 {
-        let estimate = ((u128::from(self.quotient) * u128::from(x)) >> 64) as u64;
-        self.w
-            .wrapping_mul(x)
-            .wrapping_sub(estimate.wrapping_mul(q))
-    }
-}
-
 /// Tables of the negacyclic transform modulo a prime `q` that is 1 modulo 2n.
 ///
 /// With `psi` the numerically smallest primitive 2n-th root of unity, position `k` of the
@@ -92,6 +69,8 @@ pub struct NttTables {
     inverse: Vec<Shoup>,
     /// `1/n`.
     scale: Shoup,
+    /// `inverse[1] / n`.
+    last: Shoup,
 }
 
 impl NttTables {
@@ -114,7 +93,9 @@ impl NttTables {
             psi,
             forward: powers_bit_reversed(&field, psi, n),
             inverse: powers_bit_reversed(&field, psi_inverse, n),
-            scale: Shoup::new(n_inverse, q),
+            scale: field.shoup(n_inverse),
+            // psi^-bitrev(1) = psi^-(n/2)
+            last: field.shoup(field.mul(n_inverse, field.pow(psi_inverse, n as u64 / 2))),
         })
     }
 
@@ -201,59 +182,21 @@ impl NttTables {
         }
     }
 
-    /// Cooley-Tukey butterflies with values in `[0, 4q)` (Harvey, "Faster arithmetic for
-    /// number-theoretic transforms", 2014).
     fn forward_unchecked(&self, a: &mut [u64]) {
-        let q = self.q;
-        let mut blocks = 1;
-        let mut half = self.n / 2;
-        while half > 0 {
-            let roots = self.forward.iter().skip(blocks);
-            for (block, &root) in a.chunks_exact_mut(2 * half).zip(roots) {
-                let (low, high) = block.split_at_mut(half);
-                for (x, y) in low.iter_mut().zip(high) {
-                    let u = reduce_once(*x, 2 * q);
-                    let v = root.mul_lazy(*y, q);
-                    *x = u + v;
-                    *y = u + 2 * q - v;
-                }
-            }
-            blocks *= 2;
-            half /= 2;
-        }
-        for x in a {
-            *x = reduce_once(reduce_once(*x, 2 * q), q);
+        if self.q < 1 << 60 {
+            butterflies::forward::<true>(a, &self.forward, self.q);
+        } else {
+            butterflies::forward::<false>(a, &self.forward, self.q);
         }
     }
 
-    /// Gentleman-Sande butterflies with values in `[0, 2q)`.
     fn inverse_unchecked(&self, a: &mut [u64]) {
-        let q = self.q;
-        let mut blocks = self.n / 2;
-        let mut half = 1;
-        while blocks > 0 {
-            let roots = self.inverse.iter().skip(blocks);
-            for (block, &root) in a.chunks_exact_mut(2 * half).zip(roots) {
-                let (low, high) = block.split_at_mut(half);
-                for (x, y) in low.iter_mut().zip(high) {
-                    let (u, v) = (*x, *y);
-                    *x = reduce_once(u + v, 2 * q);
-                    *y = root.mul_lazy(u + 2 * q - v, q);
-                }
-            }
-            blocks /= 2;
-            half *= 2;
-        }
-        for x in a {
-            *x = reduce_once(self.scale.mul_lazy(*x, q), q);
+        if self.q < 1 << 60 {
+            butterflies::inverse::<true>(a, &self.inverse, self.scale, self.last, self.q);
+        } else {
+            butterflies::inverse::<false>(a, &self.inverse, self.scale, self.last, self.q);
         }
     }
-}
-
-/// `x mod m` for `x < 2m`, `m < 2^63`, without a branch.
-#[inline(always)]
-fn reduce_once(x: u64, m: u64) -> u64 {
-    x.min(x.wrapping_sub(m))
 }
 
 /// The smallest primitive 2n-th root of unity, `None` if `q` is not 1 modulo 2n.
@@ -285,7 +228,7 @@ fn powers_bit_reversed(field: &Zq, root: u64, n: usize) -> Vec<Shoup> {
     }
     (0..n)
         .filter_map(|i| powers.get(bit_reverse(i, n.ilog2())))
-        .map(|&w| Shoup::new(w, field.modulus()))
+        .map(|&w| field.shoup(w))
         .collect()
 }
 

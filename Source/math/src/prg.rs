@@ -11,7 +11,7 @@ use crate::codec::Word;
 
 /// Words are drawn through a buffer of this many bytes: large enough for the parallel AES, small
 /// enough for the first-level cache.
-const BUFFER: usize = 4096;
+const BUFFER: usize = 1024;
 
 /// The operating system gave no randomness.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
@@ -104,12 +104,53 @@ impl Prg {
                 *o = T::read_le(b);
             }
         }
-        buffer.zeroize();
+        let used = buffer.len().min(out.len() * T::BYTES);
+        buffer.get_mut(..used).unwrap_or_default().zeroize();
     }
 }
 
 impl fmt::Debug for Prg {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Prg(secret)")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bytes(hex: &str) -> Vec<u8> {
+        let digits: Vec<u32> = hex.chars().filter_map(|c| c.to_digit(16)).collect();
+        let byte = |pair: &[u32]| pair.iter().fold(0, |b, d| 16 * b + *d as u8);
+        digits.chunks(2).map(byte).collect()
+    }
+
+    fn block(hex: &str) -> [u8; 16] {
+        let mut out = [0; 16];
+        out.copy_from_slice(&bytes(hex));
+        out
+    }
+
+    /// NIST SP 800-38A, F.5.1 (CTR-AES128.Encrypt): ciphertext XOR plaintext is the keystream.
+    #[test]
+    fn keystream_is_that_of_the_nist_vector() {
+        let key = Zeroizing::new(block("2b7e151628aed2a6abf7158809cf4f3c"));
+        let counter = block("f0f1f2f3f4f5f6f7f8f9fafbfcfdfeff");
+        let plaintext = bytes(
+            "6bc1bee22e409f96e93d7e117393172a ae2d8a571e03ac9c9eb76fac45af8e51
+             30c81c46a35ce411e5fbc1191a0a52ef f69f2445df4f9b17ad2b417be66c3710",
+        );
+        let ciphertext = bytes(
+            "874d6191b620e3261bef6864990db6ce 9806f66b7970fdff8617187bb9fffdff
+             5ae4df3edbd5d35e5b4f09020db03eab 1e031dda2fbe03d1792170a0f3009cee",
+        );
+        let mut keystream = vec![0; 64];
+        Prg::from_block(key, counter).fill(&mut keystream);
+        let expected: Vec<u8> = plaintext
+            .iter()
+            .zip(&ciphertext)
+            .map(|(p, c)| p ^ c)
+            .collect();
+        assert_eq!(keystream, expected);
     }
 }

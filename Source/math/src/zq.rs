@@ -1,82 +1,42 @@
 //! Prime fields with a modulus of at most 62 bits.
 
+mod roots;
+
+use std::sync::Arc;
+
 use zeroize::Zeroize;
 
 use crate::codec;
 use crate::domain::{DecodeError, Domain, DomainError, DomainKind};
-use crate::ntt::Shoup;
+use crate::modular::{
+    Barrett, MERSENNE_61, Mersenne61, Multiply, Shoup, add_if_negative, reduce_once,
+};
 use crate::prg::Prg;
+use roots::TwoPart;
+
+/// Independent chains of dependent multiplications that are run together.
+const LANES: usize = 4;
+
+/// Runs a block once with the multiplication that fits the modulus bound to `$m`.
+macro_rules! with_multiply {
+    ($field:expr, $m:ident => $body:expr) => {
+        if $field.mersenne {
+            let $m = Mersenne61;
+            $body
+        } else {
+            let $m = $field.barrett;
+            $body
+        }
+    };
+}
 
 /// The field of integers modulo an odd prime `q < 2^62`, canonical residues in `[0, q)`.
 #[derive(Clone, Debug)]
 pub struct Zq {
     barrett: Barrett,
-}
-
-/// Barrett reduction with one quotient word and at most one correction.
-///
-/// Let `L` be the bit length of `q`. For `z < 2^(2L)`, the estimate
-/// `floor(floor(z / 2^(L-2)) * floor(2^(L+63) / q) / 2^65)` of `z / q` is at most 1 too small: the
-/// two inner roundings cost less than `1/2` each, the outer one less than 1.
-#[derive(Clone, Copy, Debug)]
-struct Barrett {
-    q: u64,
-    /// `floor(2^(L+63) / q)`.
-    mu: u64,
-    /// `L - 2`.
-    right: u32,
-    /// `64 - (L - 2)`; 63 for `q = 3`, where the high word is zero anyway.
-    left: u32,
-    /// `floor(2^64 / q)`.
-    mu_word: u64,
-    /// `2^64 mod q`.
-    word: u64,
-}
-
-impl Barrett {
-    fn new(q: u64) -> Self {
-        let length = u64::BITS - q.leading_zeros();
-        let word = ((1u128 << 64) % u128::from(q)) as u64;
-        Self {
-            q,
-            mu: ((1u128 << (length + 63)) / u128::from(q)) as u64,
-            right: length - 2,
-            left: (66 - length).min(63),
-            mu_word: ((1u128 << 64) / u128::from(q)) as u64,
-            word,
-        }
-    }
-
-    /// `z mod q` for `z < 2^(2L)`.
-    #[inline(always)]
-    fn reduce(&self, z: u128) -> u64 {
-        let (low, high) = (z as u64, (z >> 64) as u64);
-        let top = (high << self.left) | (low >> self.right);
-        let estimate = ((u128::from(top) * u128::from(self.mu)) >> 65) as u64;
-        reduce_once(low.wrapping_sub(estimate.wrapping_mul(self.q)), self.q)
-    }
-
-    /// `x mod q` for every word.
-    #[inline(always)]
-    fn reduce_word(&self, x: u64) -> u64 {
-        let estimate = ((u128::from(x) * u128::from(self.mu_word)) >> 64) as u64;
-        reduce_once(x.wrapping_sub(estimate.wrapping_mul(self.q)), self.q)
-    }
-
-    /// `z mod q` for every double word.
-    #[inline(always)]
-    fn reduce_wide(&self, z: u128) -> u64 {
-        let high = self.reduce_word((z >> 64) as u64);
-        let low = self.reduce_word(z as u64);
-        self.reduce(u128::from(high) * u128::from(self.word) + u128::from(low))
-    }
-}
-
-/// `x mod m` for `x < 2m`, `m < 2^63`, without a branch.
-#[inline(always)]
-fn reduce_once(x: u64, m: u64) -> u64 {
-    let y = x.wrapping_sub(m);
-    y.wrapping_add(m & (y >> 63).wrapping_neg())
+    mersenne: bool,
+    /// Tables for square roots, if `q` is 1 modulo 4.
+    two_part: Option<Arc<TwoPart>>,
 }
 
 impl Zq {
@@ -89,55 +49,104 @@ impl Zq {
         if q % 2 == 0 || q >= 1 << 62 || !is_prime(q) {
             return Err(DomainError::NotAnOddPrime { q });
         }
-        Ok(Self {
+        let mut field = Self {
             barrett: Barrett::new(q),
-        })
+            mersenne: q == MERSENNE_61,
+            two_part: None,
+        };
+        if q % 4 == 1 {
+            field.two_part = Some(Arc::new(TwoPart::new(&field)));
+        }
+        Ok(field)
     }
 
     /// The modulus.
     #[inline]
     pub fn modulus(&self) -> u64 {
-        self.barrett.q
+        self.barrett.modulus()
+    }
+
+    /// A constant factor for many multiplications.
+    pub(crate) fn shoup(&self, w: u64) -> Shoup {
+        self.barrett.shoup(w)
     }
 
     /// `a^e`. The exponent is public: it decides the sequence of operations.
     pub fn pow(&self, a: u64, e: u64) -> u64 {
-        (0..u64::BITS - e.leading_zeros())
-            .rev()
-            .fold(1, |power, bit| {
-                let square = self.mul(power, power);
-                if (e >> bit) & 1 == 1 {
-                    self.mul(square, a)
-                } else {
-                    square
-                }
-            })
+        with_multiply!(self, m => roots::pow(m, [a], e)[0])
     }
 
-    /// All inverses, `None` if one of the elements is zero.
+    /// `a^e` for every element. The exponent is public.
+    pub fn pow_assign(&self, a: &mut [u64], e: u64) {
+        with_multiply!(self, m => {
+            roots::for_lanes(a, |x| *x = roots::pow::<_, LANES>(m, *x, e));
+        });
+    }
+
+    /// All inverses, `None` if one of the elements is zero. Three multiplications an element
+    /// (Montgomery's trick) and one inversion.
     pub fn batch_invert(&self, a: &[u64]) -> Option<Vec<u64>> {
-        a.iter().map(|&x| self.invert(x)).collect()
+        with_multiply!(self, m => {
+            // prefix[i] is the product of a[i], a[i - LANES], a[i - 2 LANES], ...
+            let mut running = [1; LANES];
+            let mut inverses = Vec::with_capacity(a.len());
+            for row in a.chunks(LANES) {
+                inverses.extend(running.iter().take(row.len()));
+                for (r, &x) in running.iter_mut().zip(row) {
+                    *r = m.mul(*r, x);
+                }
+            }
+            let mut product = running.iter().fold(1, |p, &r| m.mul(p, r));
+            let all = self.invert(product)?;
+            // 1/running[l] is 1/(product of all lanes) times the product of the other lanes.
+            let lanes = running;
+            for (l, r) in running.iter_mut().enumerate() {
+                let others = lanes.iter().enumerate().filter(|&(o, _)| o != l);
+                *r = others.fold(all, |p, (_, &x)| m.mul(p, x));
+            }
+            for (row, out) in a.chunks(LANES).zip(inverses.chunks_mut(LANES)).rev() {
+                for ((r, &x), o) in running.iter_mut().zip(row).zip(out) {
+                    *o = m.mul(*o, *r);
+                    *r = m.mul(*r, x);
+                }
+            }
+            running.zeroize();
+            product.zeroize();
+            Some(inverses)
+        })
     }
 
-    /// The smaller square root, `None` for non-squares. Not for secrets.
+    /// The smaller square root, `None` for a non-square. Not for secrets.
     pub fn sqrt(&self, a: u64) -> Option<u64> {
-        if a == 0 {
-            return Some(0);
-        }
         let inverse = self.inv_sqrt_batch(&[a]).into_iter().next()?;
         let root = self.mul(a, inverse);
-        (self.mul(root, root) == a).then(|| root.min(self.modulus() - root))
+        (self.mul(root, root) == a).then(|| root.min(self.neg(root)))
     }
 
-    /// `1/sqrt(c)` for every element, one of the two roots, always the same one.
+    /// For every element `c`, which should be a non-zero square, one fixed `r` with `r^2 c = 1`.
+    ///
+    /// If `q` is 3 modulo 4, `r = c^((q-3)/4)`, itself a square, and the sequence of operations
+    /// does not depend on `c`. If `q` is 1 modulo 4, tables are indexed by values that depend on
+    /// `c`, so `c` should be public. For non-squares and zero the result is some field element.
     pub fn inv_sqrt_batch(&self, c: &[u64]) -> Vec<u64> {
-        let q = self.modulus();
-        c.iter().map(|&x| self.pow(x, (q - 3) / 4)).collect()
+        let mut out = c.to_vec();
+        match &self.two_part {
+            Some(tables) => with_multiply!(self, m => {
+                roots::for_lanes(&mut out, |x| *x = tables.inv_sqrt::<_, LANES>(m, *x));
+            }),
+            None if self.mersenne => {
+                roots::for_lanes(&mut out, |x| {
+                    *x = roots::inv_sqrt_mersenne::<LANES>(*x);
+                });
+            }
+            None => self.pow_assign(&mut out, (self.modulus() - 3) / 4),
+        }
+        out
     }
 }
 
 /// Whether `n` is prime: Miller-Rabin with the first twelve primes, which is exact below 2^64
-/// (Sorenson and Webster, 2015).
+/// (Sorenson and Webster, "Strong pseudoprimes to twelve prime bases", 2017).
 pub fn is_prime(n: u64) -> bool {
     const BASES: [u64; 12] = [2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37];
     if n < 2 {
@@ -150,16 +159,15 @@ pub fn is_prime(n: u64) -> bool {
     let twos = (n - 1).trailing_zeros();
     let odd = (n - 1) >> twos;
     BASES.iter().all(|&base| {
-        let mut x = (0..u64::BITS - odd.leading_zeros())
-            .rev()
-            .fold(1, |power, bit| {
-                let square = mul(power, power);
-                if (odd >> bit) & 1 == 1 {
-                    mul(square, base)
-                } else {
-                    square
-                }
-            });
+        let bits = (0..u64::BITS - odd.leading_zeros()).rev();
+        let mut x = bits.fold(1, |power, bit| {
+            let square = mul(power, power);
+            if (odd >> bit) & 1 == 1 {
+                mul(square, base)
+            } else {
+                square
+            }
+        });
         if x == 1 || x == n - 1 {
             return true;
         }
@@ -192,8 +200,7 @@ impl Domain for Zq {
 
     #[inline]
     fn sub(&self, a: u64, b: u64) -> u64 {
-        let y = a.wrapping_sub(b);
-        y.wrapping_add(self.modulus() & (y >> 63).wrapping_neg())
+        add_if_negative(a.wrapping_sub(b), self.modulus())
     }
 
     #[inline]
@@ -203,7 +210,7 @@ impl Domain for Zq {
 
     #[inline]
     fn mul(&self, a: u64, b: u64) -> u64 {
-        self.barrett.reduce(u128::from(a) * u128::from(b))
+        self.barrett.mul(a, b)
     }
 
     fn add_assign(&self, a: &mut [u64], b: &[u64]) {
@@ -235,9 +242,11 @@ impl Domain for Zq {
 
     fn mul_assign(&self, a: &mut [u64], b: &[u64]) {
         debug_assert_eq!(a.len(), b.len());
-        for (x, &y) in a.iter_mut().zip(b) {
-            *x = self.mul(*x, y);
-        }
+        with_multiply!(self, m => {
+            for (x, &y) in a.iter_mut().zip(b) {
+                *x = m.mul(*x, y);
+            }
+        });
     }
 
     fn add_scalar_assign(&self, a: &mut [u64], s: u64) {
@@ -248,7 +257,7 @@ impl Domain for Zq {
 
     fn mul_scalar_assign(&self, a: &mut [u64], s: u64) {
         let q = self.modulus();
-        let mut factor = Shoup::new(s, q);
+        let mut factor = self.shoup(s);
         for x in a {
             *x = reduce_once(factor.mul_lazy(*x, q), q);
         }
@@ -257,11 +266,11 @@ impl Domain for Zq {
 
     fn mul_acc(&self, acc: &mut [u64], a: &[u64], b: &[u64]) {
         debug_assert!(acc.len() == a.len() && a.len() == b.len());
-        for ((z, &x), &y) in acc.iter_mut().zip(a).zip(b) {
-            *z = self
-                .barrett
-                .reduce(u128::from(x) * u128::from(y) + u128::from(*z));
-        }
+        with_multiply!(self, m => {
+            for ((z, &x), &y) in acc.iter_mut().zip(a).zip(b) {
+                *z = m.mul_add(x, y, *z);
+            }
+        });
     }
 
     fn sum(&self, a: &[u64]) -> u64 {
@@ -284,7 +293,7 @@ impl Domain for Zq {
 
     fn from_i64(&self, v: i64) -> u64 {
         let size = self.barrett.reduce_word(v.unsigned_abs());
-        let negative = ((v < 0) as u64).wrapping_neg();
+        let negative = u64::from(v < 0).wrapping_neg();
         size ^ ((size ^ self.neg(size)) & negative)
     }
 
@@ -292,6 +301,7 @@ impl Domain for Zq {
         self.barrett.reduce_wide(v)
     }
 
+    /// Fermat's power, so that the time does not depend on `a` (but for zero).
     fn invert(&self, a: u64) -> Option<u64> {
         (a != 0).then(|| self.pow(a, self.modulus() - 2))
     }
@@ -300,9 +310,8 @@ impl Domain for Zq {
     fn random(&self, prg: &mut Prg, out: &mut [u64]) {
         let q = self.modulus();
         let mask = u64::MAX >> q.leading_zeros();
-        let mut accepted = 0;
-        while accepted < out.len() {
-            let missing = out.get_mut(accepted..).unwrap_or_default();
+        let mut missing = out;
+        while !missing.is_empty() {
             prg.fill_u64(missing);
             let mut kept = 0;
             for i in 0..missing.len() {
@@ -312,7 +321,7 @@ impl Domain for Zq {
                 }
                 kept += usize::from(x < q);
             }
-            accepted += kept;
+            missing = missing.get_mut(kept..).unwrap_or_default();
         }
     }
 
@@ -325,12 +334,7 @@ impl Domain for Zq {
     }
 
     fn decode(&self, bytes: &[u8], out: &mut [u64]) -> Result<(), DecodeError> {
-        codec::decode(
-            self.kind(),
-            self.wire_bytes(1),
-            self.modulus() - 1,
-            bytes,
-            out,
-        )
+        let largest = self.modulus() - 1;
+        codec::decode(self.kind(), self.wire_bytes(1), largest, bytes, out)
     }
 }

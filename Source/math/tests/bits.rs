@@ -1,0 +1,45 @@
+//! Packing of bits.
+
+use keyquorum_math::bits;
+use proptest::prelude::*;
+
+proptest! {
+    #[test]
+    fn packing_is_least_significant_first(input in prop::collection::vec(0u8..2, 0..500)) {
+        let packed = bits::pack(&input);
+        prop_assert_eq!(packed.len(), bits::words(input.len()));
+        for i in 0..64 * packed.len() {
+            let expected = input.get(i).copied().unwrap_or(0);
+            prop_assert_eq!((packed[i / 64] >> (i % 64)) as u8 & 1, expected);
+        }
+        prop_assert_eq!(bits::unpack(&packed, input.len()), input);
+    }
+
+    #[test]
+    fn unpacking_gives_bits(words: Vec<u64>, cut in 0usize..200) {
+        let n = (64 * words.len()).saturating_sub(cut);
+        let unpacked = bits::unpack(&words, n);
+        prop_assert_eq!(unpacked.len(), n);
+        for (i, &bit) in unpacked.iter().enumerate() {
+            prop_assert_eq!(u64::from(bit), (words[i / 64] >> (i % 64)) & 1);
+        }
+        let mut longer = unpacked.clone();
+        longer.resize(64 * words.len(), 0);
+        prop_assert_eq!(bits::unpack(&bits::pack(&unpacked), 64 * bits::words(n)), {
+            longer.truncate(64 * bits::words(n));
+            longer
+        });
+    }
+
+    #[test]
+    fn only_the_lowest_bit_of_a_byte_counts(input: Vec<u8>) {
+        let low: Vec<u8> = input.iter().map(|b| b & 1).collect();
+        prop_assert_eq!(bits::pack(&input), bits::pack(&low));
+    }
+}
+
+#[test]
+fn missing_words_are_zero() {
+    assert_eq!(bits::unpack(&[], 3), [0, 0, 0]);
+    assert_eq!(bits::unpack(&[!0], 66)[62..], [1, 1, 0, 0]);
+}
