@@ -11,7 +11,7 @@ use crate::NetError;
 const MESSAGE_OVERHEAD: usize = 64;
 
 /// The slowest link that a long message is waited for, in bytes a second: bounds the wait for a peer that drips.
-const SLOWEST_LINK: u64 = 64 * 1024;
+pub(crate) const SLOWEST_LINK: u64 = 64 * 1024;
 
 /// Default bound on the bytes queued from one peer.
 pub(crate) const DEFAULT_QUEUE_LIMIT: usize = 1 << 30;
@@ -286,9 +286,30 @@ impl Inbox {
         self.space.notify_all();
     }
 
-    /// Whether our own end is closed.
-    pub(crate) fn owner_is_closed(&self) -> bool {
-        self.lock().owner_closed.is_some()
+    /// The failure that ends waits for any peer, if there is one.
+    pub(crate) fn failure(&self) -> Option<NetError> {
+        let state = self.lock();
+        state.fatal.clone().or_else(|| state.lost.clone())
+    }
+
+    /// Waits up to `limit` until nothing can be sent to `to` any more, and tells why.
+    pub(crate) fn wait_for_end(&self, to: usize, limit: Duration) -> Option<NetError> {
+        let deadline = Instant::now() + limit;
+        let mut state = self.lock();
+        loop {
+            let ended = self
+                .ended(&state)
+                .or_else(|| state.queues.get(to).and_then(|queue| queue.ended.clone()));
+            let left = deadline.saturating_duration_since(Instant::now());
+            if ended.is_some() || left.is_zero() {
+                return ended;
+            }
+            state = self
+                .arrived
+                .wait_timeout(state, left)
+                .unwrap_or_else(PoisonError::into_inner)
+                .0;
+        }
     }
 }
 

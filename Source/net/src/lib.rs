@@ -1,7 +1,7 @@
 //! Party-to-party channels.
 //!
 //! A [`Transport`] carries whole messages between the parties of one session. Two of them exist:
-//! [`LocalTransport`] joins parties that live in one process, and `TlsTransport` joins processes over
+//! [`LocalTransport`] joins parties that live in one process, and [`TlsTransport`] joins processes over
 //! mutually authenticated TLS 1.3. Nothing here knows what a share is.
 //!
 //! Every wait has a timeout, every failure is a [`NetError`] that names the party at fault, and a party
@@ -9,11 +9,25 @@
 
 mod counters;
 mod error;
+mod frame;
+mod hello;
+mod identity;
 mod inbox;
 mod local;
+mod members;
+mod probe;
+mod session;
+mod setup;
+mod stream;
+mod tls;
 mod transport;
 
 pub use counters::{Counters, PeerCounters};
 pub use error::NetError;
+pub use hello::Hello;
+pub use identity::{Identity, fingerprint_hex, parse_fingerprint};
 pub use local::{LocalTransport, local_mesh};
+pub use members::Peer;
+pub use probe::{DoctorReport, ProbeReport, Responder, doctor, probe};
+pub use session::{TlsConfig, TlsTransport};
 pub use transport::Transport;

@@ -4,11 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::error::one_line;
+use crate::frame::MAX_REASON;
 use crate::inbox::{DEFAULT_QUEUE_LIMIT, Inbox, Message, PushError, check_len, check_max};
 use crate::{Counters, NetError, Transport};
-
-/// Longest abort reason that is carried to the peers, in characters.
-pub(crate) const MAX_REASON: usize = 500;
 
 /// One party of an in-process mesh: messages are moved through bounded queues in memory. Move each to its own thread.
 ///

@@ -1,0 +1,275 @@
+//! What a party says of itself on every connection before any data flows.
+
+use std::fmt;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use crate::NetError;
+use crate::error::one_line;
+use crate::frame::MAX_HELLO;
+use crate::identity::fingerprint_hex;
+
+const MAGIC: &[u8; 9] = b"keyquorum";
+
+/// Version of the wire format: raised by every change that an older party would misread.
+const WIRE_VERSION: u32 = 1;
+
+/// Longest value shown in an error, in characters.
+const SHOWN: usize = 200;
+
+/// Who we are and what we are about to run. Both ends of every connection compare all fields.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hello {
+    /// Version of the software.
+    pub version: String,
+    /// Digest of the committee (the parties file).
+    pub committee: [u8; 32],
+    /// Program and arguments, or the plan.
+    pub context: String,
+    /// Protocol of the session; empty if it is chosen later.
+    pub protocol: String,
+    /// Arithmetic domain of the session; empty if it is chosen later.
+    pub domain: String,
+    /// Our own index.
+    pub party: u32,
+    /// Number of parties.
+    pub parties: u32,
+}
+
+/// Why a connection is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    Session,
+    Probe,
+}
+
+impl fmt::Display for Purpose {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Session => "session",
+            Self::Probe => "doctor",
+        })
+    }
+}
+
+/// A hello as it goes over the wire.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Greeting {
+    pub(crate) hello: Hello,
+    pub(crate) purpose: Purpose,
+    /// The sender's wall clock at sending, since 1970.
+    pub(crate) clock: Duration,
+}
+
+/// Why a hello could not be read.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum HelloError {
+    /// Another wire format: its version.
+    WireVersion(u32),
+    /// No hello at all.
+    Malformed(&'static str),
+}
+
+impl HelloError {
+    /// The error to show, given who sent the hello.
+    pub(crate) fn of_peer(self, peer: usize) -> NetError {
+        match self {
+            Self::WireVersion(theirs) => NetError::HelloMismatch {
+                peer,
+                field: "wire version",
+                mine: WIRE_VERSION.to_string(),
+                theirs: theirs.to_string(),
+            },
+            Self::Malformed(detail) => NetError::MalformedFrame {
+                peer,
+                detail: format!("hello: {detail}"),
+            },
+        }
+    }
+}
+
+/// The wall clock, since 1970.
+pub(crate) fn wall_clock() -> Duration {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default()
+}
+
+impl Hello {
+    /// Body of a hello frame, stamped with the time of now.
+    pub(crate) fn encode(&self, purpose: Purpose) -> Vec<u8> {
+        let mut out = Vec::new();
+        out.extend_from_slice(MAGIC);
+        out.extend_from_slice(&WIRE_VERSION.to_le_bytes());
+        out.push(purpose as u8);
+        let micros = u64::try_from(wall_clock().as_micros()).unwrap_or(u64::MAX);
+        out.extend_from_slice(&micros.to_le_bytes());
+        out.extend_from_slice(&self.party.to_le_bytes());
+        out.extend_from_slice(&self.parties.to_le_bytes());
+        out.extend_from_slice(&self.committee);
+        for text in [&self.version, &self.context, &self.protocol, &self.domain] {
+            out.extend_from_slice(&u32::try_from(text.len()).unwrap_or(u32::MAX).to_le_bytes());
+            out.extend_from_slice(text.as_bytes());
+        }
+        out
+    }
+
+    /// Fails if the hello does not fit in its frame.
+    pub(crate) fn check_size(&self) -> Result<(), NetError> {
+        let len = self.encode(Purpose::Session).len();
+        if len <= MAX_HELLO {
+            return Ok(());
+        }
+        Err(NetError::Config {
+            detail: format!(
+                "the session's description takes {len} bytes, at most {MAX_HELLO} are allowed: put a digest in `context` instead"
+            ),
+        })
+    }
+
+    /// Compares with the hello of `peer`; every field must be equal, and `party` must be `peer`.
+    pub(crate) fn compare(&self, peer: usize, theirs: &Self) -> Result<(), NetError> {
+        let committee = (
+            fingerprint_hex(&self.committee),
+            fingerprint_hex(&theirs.committee),
+        );
+        let parties = (self.parties.to_string(), theirs.parties.to_string());
+        let party = (peer.to_string(), theirs.party.to_string());
+        let fields: [(&'static str, &str, &str); 7] = [
+            ("version", &self.version, &theirs.version),
+            ("committee", &committee.0, &committee.1),
+            ("parties", &parties.0, &parties.1),
+            ("party", &party.0, &party.1),
+            ("protocol", &self.protocol, &theirs.protocol),
+            ("domain", &self.domain, &theirs.domain),
+            ("context", &self.context, &theirs.context),
+        ];
+        for (field, mine, theirs) in fields {
+            if mine != theirs {
+                return Err(NetError::HelloMismatch {
+                    peer,
+                    field,
+                    mine: one_line(mine, SHOWN),
+                    theirs: one_line(theirs, SHOWN),
+                });
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Greeting {
+    /// Reads the body of a hello frame.
+    pub(crate) fn decode(bytes: &[u8]) -> Result<Self, HelloError> {
+        let mut rest = bytes;
+        if take::<9>(&mut rest)? != *MAGIC {
+            return Err(HelloError::Malformed("this is no KeyQuorum party"));
+        }
+        let version = u32::from_le_bytes(take(&mut rest)?);
+        if version != WIRE_VERSION {
+            return Err(HelloError::WireVersion(version));
+        }
+        let purpose = match take::<1>(&mut rest)? {
+            [0] => Purpose::Session,
+            [1] => Purpose::Probe,
+            _ => return Err(HelloError::Malformed("its purpose is unknown")),
+        };
+        let clock = Duration::from_micros(u64::from_le_bytes(take(&mut rest)?));
+        let party = u32::from_le_bytes(take(&mut rest)?);
+        let parties = u32::from_le_bytes(take(&mut rest)?);
+        let committee = take(&mut rest)?;
+        let version = take_text(&mut rest)?;
+        let context = take_text(&mut rest)?;
+        let protocol = take_text(&mut rest)?;
+        let domain = take_text(&mut rest)?;
+        if !rest.is_empty() {
+            return Err(HelloError::Malformed("it is too long"));
+        }
+        Ok(Self {
+            hello: Hello {
+                version,
+                committee,
+                context,
+                protocol,
+                domain,
+                party,
+                parties,
+            },
+            purpose,
+            clock,
+        })
+    }
+}
+
+fn take<const N: usize>(rest: &mut &[u8]) -> Result<[u8; N], HelloError> {
+    let (head, tail) = rest
+        .split_first_chunk::<N>()
+        .ok_or(HelloError::Malformed("it is cut short"))?;
+    *rest = tail;
+    Ok(*head)
+}
+
+fn take_text(rest: &mut &[u8]) -> Result<String, HelloError> {
+    let len = usize::try_from(u32::from_le_bytes(take(rest)?)).unwrap_or(usize::MAX);
+    let (head, tail) = rest
+        .split_at_checked(len)
+        .ok_or(HelloError::Malformed("it is cut short"))?;
+    *rest = tail;
+    String::from_utf8(head.to_vec()).map_err(|_| HelloError::Malformed("a text is not UTF-8"))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)] // a failed test may panic
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn hello() -> Hello {
+        Hello {
+            version: "0.1.0".into(),
+            committee: [7; 32],
+            context: "keygen 8192".into(),
+            protocol: "rep-field".into(),
+            domain: "F_17".into(),
+            party: 1,
+            parties: 3,
+        }
+    }
+
+    #[test]
+    fn a_hello_survives_the_wire() {
+        let greeting = Greeting::decode(&hello().encode(Purpose::Probe)).unwrap();
+        assert_eq!(greeting.hello, hello());
+        assert_eq!(greeting.purpose, Purpose::Probe);
+        assert!(wall_clock().abs_diff(greeting.clock) < Duration::from_secs(5));
+    }
+
+    #[test]
+    fn another_wire_version_is_told_from_garbage() {
+        let mut bytes = hello().encode(Purpose::Session);
+        bytes[9] = 2;
+        assert_eq!(Greeting::decode(&bytes), Err(HelloError::WireVersion(2)));
+        bytes[0] = b'K';
+        assert!(matches!(
+            Greeting::decode(&bytes),
+            Err(HelloError::Malformed(_))
+        ));
+    }
+
+    #[test]
+    fn every_cut_is_refused() {
+        let bytes = hello().encode(Purpose::Session);
+        for len in 0..bytes.len() {
+            assert!(Greeting::decode(bytes.get(..len).unwrap()).is_err());
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn garbage_never_panics(bytes in prop::collection::vec(any::<u8>(), 0..200), prefix in 0usize..120) {
+            let mut mixed = hello().encode(Purpose::Session);
+            mixed.truncate(prefix);
+            mixed.extend(bytes);
+            let _ = Greeting::decode(&mixed);
+        }
+    }
+}

@@ -1,0 +1,338 @@
+//! A party's long-term key, and the fingerprints by which the others know it.
+
+use std::fmt;
+use std::fs::{File, OpenOptions};
+use std::io::{Read, Write};
+use std::path::Path;
+use std::sync::Arc;
+
+use rustls::crypto::ring::sign::any_supported_type;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::sign::CertifiedKey;
+use zeroize::{Zeroize, Zeroizing};
+
+use crate::NetError;
+
+/// Most bytes of a key file.
+const MAX_KEY_FILE: u64 = 64 * 1024;
+
+/// A party's Ed25519 key and its self-signed certificate.
+///
+/// Cloning shares the key, it does not copy it. The PEM text of the key is wiped when the last clone is dropped;
+/// the TLS library keeps its own parsed copy, which is not.
+#[derive(Clone)]
+pub struct Identity {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    key_pem: Zeroizing<String>,
+    certificate_pem: String,
+    fingerprint: [u8; 32],
+    certified: Arc<CertifiedKey>,
+}
+
+impl fmt::Debug for Identity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Identity({})", self.fingerprint())
+    }
+}
+
+impl Identity {
+    /// Makes a new key and certificate from the system's randomness. `name` goes into the certificate; it is for humans
+    /// and proves nothing.
+    ///
+    /// # Errors
+    /// [`NetError::Config`] if the key cannot be made.
+    pub fn generate(name: &str) -> Result<Self, NetError> {
+        let failed = |error: rcgen::Error| NetError::Config {
+            detail: format!("cannot make a key: {error}"),
+        };
+        let mut key = rcgen::KeyPair::generate_for(&rcgen::PKCS_ED25519).map_err(failed)?;
+        let mut params = rcgen::CertificateParams::default();
+        params.distinguished_name = rcgen::DistinguishedName::new();
+        params
+            .distinguished_name
+            .push(rcgen::DnType::CommonName, name);
+        let certificate = params.self_signed(&key).map_err(failed)?;
+        let key_pem = Zeroizing::new(key.serialize_pem());
+        key.zeroize();
+        Self::from_parts(key_pem, certificate.pem()).map_err(|detail| NetError::Config {
+            detail: format!("cannot use a new key: {detail}"),
+        })
+    }
+
+    fn from_parts(key_pem: Zeroizing<String>, certificate_pem: String) -> Result<Self, String> {
+        let certificate = CertificateDer::from_pem_slice(certificate_pem.as_bytes())
+            .map_err(|error| format!("it holds no readable certificate ({error:?})"))?;
+        let mut key = PrivateKeyDer::from_pem_slice(key_pem.as_bytes())
+            // The error is not shown: it might quote the text.
+            .map_err(|_| "it holds no readable private key".to_owned())?;
+        let signing = any_supported_type(&key)
+            .map_err(|_| "its private key is of an unsupported kind".to_owned());
+        key.zeroize();
+        let fingerprint = sha256(&certificate);
+        let certified = CertifiedKey::new(vec![certificate.into_owned()], signing?);
+        certified
+            .keys_match()
+            .map_err(|_| "its certificate does not belong to its private key".to_owned())?;
+        Ok(Self {
+            inner: Arc::new(Inner {
+                key_pem,
+                certificate_pem,
+                fingerprint,
+                certified: Arc::new(certified),
+            }),
+        })
+    }
+
+    /// Writes key and certificate as PEM to a new file of mode 0600.
+    ///
+    /// # Errors
+    /// [`NetError::KeyFile`] if the file exists (a key is never overwritten) or cannot be written.
+    pub fn save(&self, path: &Path) -> Result<(), NetError> {
+        let failed = |error: std::io::Error| NetError::KeyFile {
+            path: path.to_owned(),
+            detail: format!("cannot be written: {error}"),
+        };
+        let mut options = OpenOptions::new();
+        options.write(true).create_new(true);
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::OpenOptionsExt;
+            options.mode(0o600);
+        }
+        let mut file = options.open(path).map_err(failed)?;
+        let written = file
+            .write_all(self.inner.key_pem.as_bytes())
+            .and_then(|()| file.write_all(self.inner.certificate_pem.as_bytes()))
+            .and_then(|()| file.sync_all());
+        written.map_err(|error| {
+            // Half a key is of no use; that it cannot be removed would add nothing to the error.
+            let _ = std::fs::remove_file(path);
+            failed(error)
+        })
+    }
+
+    /// Reads a file written by [`Identity::save`].
+    ///
+    /// # Errors
+    /// [`NetError::KeyFileMode`] if group or others can read it; [`NetError::KeyFile`] if it cannot be read or holds no
+    /// key with its certificate.
+    pub fn load(path: &Path) -> Result<Self, NetError> {
+        let bad = |detail: String| NetError::KeyFile {
+            path: path.to_owned(),
+            detail,
+        };
+        let cannot_read = |error: std::io::Error| bad(format!("cannot be read: {error}"));
+        let file = File::open(path).map_err(cannot_read)?;
+        let metadata = file.metadata().map_err(cannot_read)?;
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            let mode = metadata.permissions().mode() & 0o7777;
+            if mode & 0o077 != 0 {
+                return Err(NetError::KeyFileMode {
+                    path: path.to_owned(),
+                    mode,
+                });
+            }
+        }
+        if metadata.len() > MAX_KEY_FILE {
+            return Err(bad(format!(
+                "{} bytes are too many for a key",
+                metadata.len()
+            )));
+        }
+        let mut text = Zeroizing::new(String::with_capacity(
+            usize::try_from(metadata.len()).unwrap_or_default() + 1,
+        ));
+        file.take(MAX_KEY_FILE)
+            .read_to_string(&mut text)
+            .map_err(cannot_read)?;
+        let marker = "-----BEGIN CERTIFICATE-----";
+        let Some(split) = text.find(marker) else {
+            return Err(bad("it holds no certificate".to_owned()));
+        };
+        let (key, certificate) = text.split_at(split);
+        Self::from_parts(Zeroizing::new(key.to_owned()), certificate.to_owned()).map_err(bad)
+    }
+
+    /// SHA-256 of the certificate's DER, 64 hex digits: what the others list for us.
+    #[must_use]
+    pub fn fingerprint(&self) -> String {
+        fingerprint_hex(&self.inner.fingerprint)
+    }
+
+    /// SHA-256 of the certificate's DER.
+    #[must_use]
+    pub fn fingerprint_bytes(&self) -> [u8; 32] {
+        self.inner.fingerprint
+    }
+
+    pub(crate) fn certified_key(&self) -> Arc<CertifiedKey> {
+        Arc::clone(&self.inner.certified)
+    }
+}
+
+/// SHA-256 of a certificate.
+pub(crate) fn sha256(bytes: &[u8]) -> [u8; 32] {
+    let digest = ring::digest::digest(&ring::digest::SHA256, bytes);
+    let mut out = [0; 32];
+    for (out, byte) in out.iter_mut().zip(digest.as_ref()) {
+        *out = *byte;
+    }
+    out
+}
+
+/// A fingerprint as 64 lower-case hex digits.
+#[must_use]
+pub fn fingerprint_hex(fingerprint: &[u8; 32]) -> String {
+    fingerprint
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
+}
+
+/// Reads a fingerprint of 64 hex digits; upper case, and colons between bytes, are taken as well.
+///
+/// # Errors
+/// [`NetError::Config`] that quotes the text.
+pub fn parse_fingerprint(text: &str) -> Result<[u8; 32], NetError> {
+    let bad = || NetError::Config {
+        detail: format!(
+            "{:?} is no certificate fingerprint: write the 64 hex digits that the party's `init` printed",
+            crate::error::one_line(text, 100)
+        ),
+    };
+    let digits: Vec<u8> = text
+        .trim()
+        .chars()
+        .filter(|c| *c != ':')
+        .map(|c| c.to_digit(16).and_then(|digit| u8::try_from(digit).ok()))
+        .collect::<Option<_>>()
+        .ok_or_else(bad)?;
+    let mut out = [0; 32];
+    if digits.len() != 2 * out.len() {
+        return Err(bad());
+    }
+    for (out, pair) in out.iter_mut().zip(digits.chunks_exact(2)) {
+        *out = pair.iter().fold(0, |byte, digit| byte << 4 | digit);
+    }
+    Ok(out)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)] // a failed test may panic
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::path::PathBuf;
+
+    struct Folder(PathBuf);
+
+    impl Folder {
+        fn new(name: &str) -> Self {
+            let path =
+                std::env::temp_dir().join(format!("kq-identity-{}-{name}", std::process::id()));
+            fs::create_dir_all(&path).unwrap();
+            Self(path)
+        }
+    }
+
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    #[test]
+    fn a_saved_identity_is_the_same_when_loaded() {
+        let folder = Folder::new("round-trip");
+        let path = folder.0.join("party.pem");
+        let identity = Identity::generate("party 0").unwrap();
+        identity.save(&path).unwrap();
+        let loaded = Identity::load(&path).unwrap();
+        assert_eq!(loaded.fingerprint(), identity.fingerprint());
+        assert_eq!(
+            parse_fingerprint(&identity.fingerprint()).unwrap(),
+            identity.fingerprint_bytes()
+        );
+        assert!(matches!(
+            identity.save(&path),
+            Err(NetError::KeyFile { .. })
+        ));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_key_file_that_others_can_read_is_refused() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = Folder::new("mode");
+        let path = folder.0.join("party.pem");
+        Identity::generate("party 0").unwrap().save(&path).unwrap();
+        assert_eq!(
+            fs::metadata(&path).unwrap().permissions().mode() & 0o777,
+            0o600
+        );
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+        let error = Identity::load(&path).unwrap_err();
+        assert!(matches!(error, NetError::KeyFileMode { mode: 0o640, .. }));
+        assert!(error.to_string().contains("chmod 600"));
+    }
+
+    #[test]
+    fn broken_key_files_are_refused_without_quoting_them() {
+        let folder = Folder::new("broken");
+        let identity = Identity::generate("party 0").unwrap();
+        let other = Identity::generate("party 0").unwrap();
+        let texts = [
+            String::new(),
+            identity.inner.key_pem.to_string(),
+            identity.inner.certificate_pem.clone(),
+            format!(
+                "{}{}",
+                identity.inner.key_pem.as_str(),
+                other.inner.certificate_pem
+            ),
+            format!(
+                "{}{}",
+                identity.inner.key_pem.replace('M', "N"),
+                identity.inner.certificate_pem
+            ),
+        ];
+        for (index, text) in texts.iter().enumerate() {
+            let path = folder.0.join(format!("{index}.pem"));
+            fs::write(&path, text).unwrap();
+            #[cfg(unix)]
+            {
+                use std::os::unix::fs::PermissionsExt;
+                fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+            }
+            let error = Identity::load(&path).unwrap_err();
+            assert!(
+                matches!(error, NetError::KeyFile { .. }),
+                "{index}: {error}"
+            );
+            assert!(!error.to_string().contains("BEGIN"));
+        }
+        assert!(matches!(
+            Identity::load(&folder.0.join("none")),
+            Err(NetError::KeyFile { .. })
+        ));
+    }
+
+    #[test]
+    fn fingerprints_are_read_in_the_usual_spellings() {
+        let colons = (0..32)
+            .map(|i| format!("{i:02X}"))
+            .collect::<Vec<_>>()
+            .join(":");
+        let bytes = parse_fingerprint(&colons).unwrap();
+        assert_eq!(bytes[31], 31);
+        assert!(parse_fingerprint("abc").is_err());
+        assert!(parse_fingerprint(&"g".repeat(64)).is_err());
+        assert!(parse_fingerprint(&"é".repeat(64)).is_err());
+    }
+}

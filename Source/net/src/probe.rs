@@ -1,0 +1,358 @@
+//! Looking before a session: is each party reachable, with the right certificate, version and clock?
+//!
+//! In doctor mode every party runs a [`Responder`] and probes all the others; [`doctor`] does both. A party that waits
+//! in the set-up of a session answers probes as well.
+
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use crate::NetError;
+use crate::error::one_line;
+use crate::frame::Kind;
+use crate::hello::{Hello, Purpose, wall_clock};
+use crate::identity::Identity;
+use crate::members::{
+    Members, ONE_GREETING, Own, Peer, Reached, Reason, Visitor, open_port, reach, receive,
+};
+use crate::session::TlsConfig;
+use crate::setup::{FIRST_PAUSE, GRACE, LONGEST_PAUSE, MAX_GREETINGS, POLL, accept, spawn};
+use crate::stream::Patience;
+
+/// Dropped connections that a responder remembers.
+const REMEMBERED: usize = 32;
+
+/// What a probe of one party found.
+#[derive(Clone, Debug)]
+pub struct ProbeReport {
+    /// The party probed.
+    pub peer: usize,
+    /// Where it was looked for.
+    pub address: String,
+    /// Whether something accepts connections there.
+    pub reachable: bool,
+    /// Fingerprint of the certificate shown there (SHA-256); not verified if there is a `problem`.
+    pub fingerprint_seen: Option<[u8; 32]>,
+    /// The version that it runs.
+    pub version: Option<String>,
+    /// All that it said of itself.
+    pub hello: Option<Hello>,
+    /// Whether it waits for a session rather than in doctor mode.
+    pub in_session: bool,
+    /// Seconds by which its clock is ahead of ours (negative: behind), give or take half the round trip.
+    pub clock_offset: Option<f64>,
+    /// Time from our hello to its answer.
+    pub round_trip: Option<Duration>,
+    /// The first thing to mend; `None` if all is well. The clock is not judged.
+    pub problem: Option<NetError>,
+}
+
+/// Looks at one party, which has to be in set-up or in doctor mode; tries again until `timeout`.
+///
+/// `hello` is ours; compared are version, committee, number of parties and the peer's index, not what is about to run.
+#[must_use]
+pub fn probe(peer: &Peer, identity: &Identity, hello: &Hello, timeout: Duration) -> ProbeReport {
+    let patience = Patience {
+        deadline: Instant::now() + timeout,
+        cancel: Arc::new(AtomicBool::new(false)),
+    };
+    probe_patiently(peer, &Own::new(identity.clone()), hello, &patience)
+}
+
+fn probe_patiently(peer: &Peer, own: &Own, hello: &Hello, patience: &Patience) -> ProbeReport {
+    let mut report = ProbeReport {
+        peer: peer.index,
+        address: peer.address(),
+        reachable: false,
+        fingerprint_seen: None,
+        version: None,
+        hello: None,
+        in_session: false,
+        clock_offset: None,
+        round_trip: None,
+        problem: None,
+    };
+    let mut pause = FIRST_PAUSE;
+    loop {
+        let unreached = match reach(own, peer, hello, Purpose::Probe, patience) {
+            Ok(reached) => {
+                report.fill_in(peer, hello, reached);
+                return report;
+            }
+            Err(unreached) => unreached,
+        };
+        report.reachable = unreached.connected;
+        report.fingerprint_seen = unreached.fingerprint;
+        match unreached.reason {
+            Reason::Final(error) => {
+                report.problem = Some(error);
+                return report;
+            }
+            Reason::Retry(error) if patience.is_over() => {
+                report.problem = Some(NetError::Connect {
+                    peer: peer.index,
+                    addr: peer.address(),
+                    source: Arc::new(error),
+                });
+                return report;
+            }
+            Reason::Retry(_) => {}
+        }
+        thread::sleep(pause.min(patience.left()));
+        pause = (pause * 2).min(LONGEST_PAUSE);
+    }
+}
+
+impl ProbeReport {
+    fn fill_in(&mut self, peer: &Peer, ours: &Hello, reached: Reached) {
+        let now = wall_clock();
+        let Reached {
+            greeting,
+            round_trip,
+            ..
+        } = reached;
+        // The peer stamped its answer about half a round trip ago.
+        let here = now.as_secs_f64() - round_trip.as_secs_f64() / 2.0;
+        self.reachable = true;
+        self.fingerprint_seen = Some(peer.fingerprint);
+        self.version = Some(one_line(&greeting.hello.version, 100));
+        self.in_session = greeting.purpose == Purpose::Session;
+        self.clock_offset = Some(greeting.clock.as_secs_f64() - here);
+        self.round_trip = Some(round_trip);
+        let same_run = Hello {
+            context: greeting.hello.context.clone(),
+            protocol: greeting.hello.protocol.clone(),
+            domain: greeting.hello.domain.clone(),
+            ..ours.clone()
+        };
+        self.problem = same_run.compare(peer.index, &greeting.hello).err();
+        self.hello = Some(greeting.hello);
+    }
+}
+
+#[derive(Default)]
+struct Visits {
+    /// Whether each party has been here.
+    seen: Vec<bool>,
+    dropped: Vec<String>,
+    greeting: usize,
+}
+
+struct Host {
+    members: Members,
+    hello: Hello,
+    visits: Mutex<Visits>,
+    cancel: Arc<AtomicBool>,
+}
+
+/// Answers the probes of listed parties on our port until it is dropped. A party that dials for a session learns that we
+/// are in doctor mode.
+pub struct Responder {
+    host: Arc<Host>,
+    thread: Option<JoinHandle<()>>,
+    address: Option<SocketAddr>,
+}
+
+impl Responder {
+    /// Opens the port as [`TlsConfig`] says and starts to answer; the bounds of `config` are not used.
+    ///
+    /// # Errors
+    /// [`NetError::Config`], [`NetError::Listen`].
+    pub fn start(config: TlsConfig) -> Result<Self, NetError> {
+        let own = config
+            .peers
+            .iter()
+            .find(|peer| peer.index == config.me)
+            .cloned();
+        let members = Members::new(config.me, config.identity, &config.peers, &config.hello)?;
+        let listener = open_port(config.listener, config.listen, own.as_ref())?;
+        let address = listener.local_addr().ok();
+        let host = Arc::new(Host {
+            visits: Mutex::new(Visits {
+                seen: vec![false; members.parties()],
+                ..Visits::default()
+            }),
+            members,
+            hello: config.hello,
+            cancel: Arc::new(AtomicBool::new(false)),
+        });
+        let answering = Arc::clone(&host);
+        let thread = spawn("kq-respond".to_owned(), move || answering.run(&listener))?;
+        Ok(Self {
+            host,
+            thread: Some(thread),
+            address,
+        })
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn address(&self) -> Option<SocketAddr> {
+        self.address
+    }
+
+    /// The parties that have reached us so far, with a listed certificate.
+    #[must_use]
+    pub fn reached_by(&self) -> Vec<usize> {
+        let visits = self.host.lock();
+        let seen = visits.seen.iter().enumerate();
+        seen.filter(|(_, seen)| **seen)
+            .map(|(index, _)| index)
+            .collect()
+    }
+
+    /// Connections that came to nothing, one line each.
+    #[must_use]
+    pub fn dropped(&self) -> Vec<String> {
+        self.host.lock().dropped.clone()
+    }
+
+    /// Waits until each of `parties` has reached us, or until `timeout`; tells whether all have.
+    pub fn wait_for(&self, parties: &[usize], timeout: Duration) -> bool {
+        let deadline = Instant::now() + timeout;
+        loop {
+            let reached = self.reached_by();
+            if parties.iter().all(|party| reached.contains(party)) {
+                return true;
+            }
+            if Instant::now() >= deadline {
+                return false;
+            }
+            thread::sleep(POLL);
+        }
+    }
+}
+
+impl Drop for Responder {
+    fn drop(&mut self) {
+        self.host.cancel.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            // Nothing to learn from a thread that panicked.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Host {
+    fn lock(&self) -> MutexGuard<'_, Visits> {
+        self.visits.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn run(self: Arc<Self>, listener: &TcpListener) {
+        while !self.cancel.load(Ordering::Relaxed) {
+            while let Some(socket) = accept(listener) {
+                self.greet(socket);
+            }
+            thread::sleep(POLL);
+        }
+    }
+
+    fn greet(self: &Arc<Self>, socket: TcpStream) {
+        let mut visits = self.lock();
+        if visits.greeting >= MAX_GREETINGS {
+            return note(&mut visits, "somebody (too many connections at once)");
+        }
+        visits.greeting += 1;
+        drop(visits);
+        let host = Arc::clone(self);
+        let started = spawn("kq-greet".to_owned(), move || {
+            host.answer(socket);
+            host.lock().greeting -= 1;
+        });
+        if let Err(error) = started {
+            let mut visits = self.lock();
+            visits.greeting -= 1;
+            note(&mut visits, &error.to_string());
+        }
+    }
+
+    fn answer(&self, socket: TcpStream) {
+        let patience = Patience {
+            deadline: Instant::now() + ONE_GREETING,
+            cancel: Arc::clone(&self.cancel),
+        };
+        let hello = self.hello.encode(Purpose::Probe);
+        match receive(&self.members, socket, &hello, 0, &patience) {
+            Visitor::Dropped(text) => note(&mut self.lock(), &text),
+            Visitor::Failed(error) => note(&mut self.lock(), &error.to_string()),
+            Visitor::Member {
+                peer, mut stream, ..
+            } => {
+                // Encoded anew, for the time of now.
+                let hello = self.hello.encode(Purpose::Probe);
+                match stream.answer(Kind::Hello, &hello, &patience) {
+                    Ok(()) => {
+                        if let Some(seen) = self.lock().seen.get_mut(peer) {
+                            *seen = true;
+                        }
+                    }
+                    Err(error) => note(
+                        &mut self.lock(),
+                        &format!("party {peer} ({})", error.into_io()),
+                    ),
+                }
+                stream.dismiss();
+            }
+        }
+    }
+}
+
+fn note(visits: &mut Visits, text: &str) {
+    if visits.dropped.len() < REMEMBERED {
+        visits.dropped.push(one_line(text, 300));
+    }
+}
+
+/// What [`doctor`] found.
+#[derive(Clone, Debug)]
+pub struct DoctorReport {
+    /// One report per other party, in order of index.
+    pub probes: Vec<ProbeReport>,
+    /// The parties that reached us.
+    pub reached_by: Vec<usize>,
+    /// Connections to our port that came to nothing, one line each.
+    pub dropped: Vec<String>,
+}
+
+/// Answers the others' probes and probes all of them, until `connect_timeout` at the latest. All parties run it at about
+/// the same time; it ends as soon as everybody has seen everybody.
+///
+/// # Errors
+/// As [`Responder::start`]; what is wrong with the others is in the report.
+pub fn doctor(config: TlsConfig) -> Result<DoctorReport, NetError> {
+    let patience = Patience {
+        deadline: Instant::now() + config.connect_timeout,
+        cancel: Arc::new(AtomicBool::new(false)),
+    };
+    let responder = Responder::start(config)?;
+    let host = &responder.host;
+    let probes: Vec<ProbeReport> = thread::scope(|scope| {
+        let probing: Vec<_> = host
+            .members
+            .peers()
+            .map(|peer| {
+                let patience = &patience;
+                scope.spawn(move || probe_patiently(peer, &host.members.own, &host.hello, patience))
+            })
+            .collect();
+        probing
+            .into_iter()
+            .filter_map(|thread| thread.join().ok())
+            .collect()
+    });
+    let (well, ill): (Vec<&ProbeReport>, Vec<&ProbeReport>) =
+        probes.iter().partition(|report| report.problem.is_none());
+    let index = |reports: &[&ProbeReport]| -> Vec<usize> {
+        reports.iter().map(|report| report.peer).collect()
+    };
+    responder.wait_for(&index(&well), patience.left());
+    // A party that we find at fault may be unable to reach us: it gets a moment, not the whole time.
+    responder.wait_for(&index(&ill), patience.left().min(GRACE));
+    Ok(DoctorReport {
+        reached_by: responder.reached_by(),
+        dropped: responder.dropped(),
+        probes,
+    })
+}

@@ -1,0 +1,234 @@
+//! Parties in processes of their own, over TLS.
+
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::error::one_line;
+use crate::frame::{Kind, MAX_REASON};
+use crate::hello::Hello;
+use crate::identity::Identity;
+use crate::inbox::{DEFAULT_QUEUE_LIMIT, Inbox, check_len, check_max};
+use crate::members::{Members, Peer, open_port};
+use crate::setup::{Links, connect_all, hang_up};
+use crate::stream::WriteError;
+use crate::{Counters, NetError, Transport};
+
+/// Longest wait, at the end of a session, until the peers have read our last words.
+const LAST_WORDS: Duration = Duration::from_secs(2);
+
+/// After a write failed: longest wait for the peer's own word on why it went away.
+const EXPLANATION: Duration = Duration::from_secs(1);
+
+/// Default bound on one message.
+const DEFAULT_MAX_MESSAGE: usize = 1 << 30;
+
+/// Default bound on set-up, and on every wait afterwards.
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// What a party needs to join a session.
+#[derive(Debug)]
+pub struct TlsConfig {
+    /// Our own index.
+    pub me: usize,
+    /// Our key.
+    pub identity: Identity,
+    /// All other parties; an entry of our own may be there as well, and then must list our own fingerprint.
+    pub peers: Vec<Peer>,
+    /// Where to listen; if neither this nor `listener` is set, on the port of our own entry in `peers`.
+    pub listen: Option<SocketAddr>,
+    /// A port that is open already; goes before `listen`.
+    pub listener: Option<TcpListener>,
+    /// What the parties must agree on.
+    pub hello: Hello,
+    /// Bound on the whole set-up.
+    pub connect_timeout: Duration,
+    /// Bound on every wait of `send` and `recv` without any progress. A long message that keeps moving may take longer:
+    /// one second more for each 64 KiB.
+    pub io_timeout: Duration,
+    /// Bound on one message, in bytes; the same at all parties.
+    pub max_message: usize,
+    /// Bound on the bytes queued per peer; beyond it the peer's sends wait. A message longer than this is still taken.
+    pub queue_limit: usize,
+}
+
+impl TlsConfig {
+    /// A configuration with the default bounds: 60 s per wait, 1 GiB per message and per queue.
+    #[must_use]
+    pub fn new(me: usize, identity: Identity, peers: Vec<Peer>, hello: Hello) -> Self {
+        Self {
+            me,
+            identity,
+            peers,
+            listen: None,
+            listener: None,
+            hello,
+            connect_timeout: DEFAULT_TIMEOUT,
+            io_timeout: DEFAULT_TIMEOUT,
+            max_message: DEFAULT_MAX_MESSAGE,
+            queue_limit: DEFAULT_QUEUE_LIMIT,
+        }
+    }
+}
+
+/// One party of a session over TLS 1.3, both sides of every connection pinned by certificate fingerprint.
+///
+/// Per peer it has one connection for sending, one for receiving, and one thread that reads. Dropping it closes it;
+/// dropping it in a panic aborts the session.
+pub struct TlsTransport {
+    me: usize,
+    parties: usize,
+    inbox: Arc<Inbox>,
+    links: Option<Links>,
+    counters: Counters,
+    io_timeout: Duration,
+    max_message: usize,
+}
+
+impl TlsTransport {
+    /// Connects to all peers, which may start in any order.
+    ///
+    /// Strangers that connect to our port are dropped, and mentioned in the error if a peer stays away.
+    ///
+    /// # Errors
+    /// [`NetError::Config`] or [`NetError::Listen`] at once; [`NetError::WrongCertificate`],
+    /// [`NetError::CertificateRefused`], [`NetError::HelloMismatch`], [`NetError::MalformedFrame`],
+    /// [`NetError::PeerAborted`] or [`NetError::PeerClosed`] as soon as a peer is found at fault;
+    /// [`NetError::Connect`] or [`NetError::Timeout`] when `connect_timeout` is over.
+    pub fn connect(config: TlsConfig) -> Result<Self, NetError> {
+        let own = config
+            .peers
+            .iter()
+            .find(|peer| peer.index == config.me)
+            .cloned();
+        let members = Members::new(config.me, config.identity, &config.peers, &config.hello)?;
+        let parties = members.parties();
+        let listener = match parties {
+            1 => None,
+            _ => Some(open_port(config.listener, config.listen, own.as_ref())?),
+        };
+        let inbox = Arc::new(Inbox::new(config.me, parties, config.queue_limit));
+        let links = connect_all(
+            members,
+            config.hello,
+            listener,
+            Arc::clone(&inbox),
+            config.max_message,
+            config.connect_timeout,
+        )?;
+        Ok(Self {
+            me: config.me,
+            parties,
+            inbox,
+            links: Some(links),
+            counters: Counters::new(parties),
+            io_timeout: config.io_timeout,
+            max_message: config.max_message,
+        })
+    }
+
+    fn take(
+        &mut self,
+        from: usize,
+        expected: usize,
+        what: impl Fn() -> String,
+    ) -> Result<Vec<u8>, NetError> {
+        let message = self.inbox.pop(from, expected, self.io_timeout, what)?;
+        self.counters
+            .count_received(from, message.payload.len(), message.wire);
+        Ok(message.payload)
+    }
+
+    fn end(&mut self, kind: Kind, reason: &str) {
+        if let Some(links) = self.links.take() {
+            hang_up(links, &self.inbox, kind, reason, LAST_WORDS);
+        }
+    }
+}
+
+impl Transport for TlsTransport {
+    fn party(&self) -> usize {
+        self.me
+    }
+
+    fn parties(&self) -> usize {
+        self.parties
+    }
+
+    fn send(&mut self, to: usize, payload: &[u8]) -> Result<(), NetError> {
+        self.inbox.check_open(to)?;
+        if payload.len() > self.max_message {
+            return Err(NetError::MessageTooLong {
+                peer: to,
+                len: payload.len(),
+                max: self.max_message,
+            });
+        }
+        let Some(stream) = self
+            .links
+            .as_mut()
+            .and_then(|links| links.outgoing.get_mut(to))
+            .and_then(Option::as_mut)
+        else {
+            return Err(NetError::PeerClosed { peer: to });
+        };
+        let inbox = &self.inbox;
+        match stream.write_message(payload, self.io_timeout, &|| inbox.check_open(to)) {
+            Ok(wire) => {
+                self.counters.count_sent(to, payload.len(), wire);
+                Ok(())
+            }
+            Err(WriteError::Ended(error)) => Err(error),
+            Err(WriteError::Stalled) => Err(NetError::Timeout {
+                peer: to,
+                waiting_for: format!(
+                    "it to take a message of {} bytes ({:.1} s)",
+                    payload.len(),
+                    self.io_timeout.as_secs_f64()
+                ),
+            }),
+            // The peer has gone; what it said last comes on the other connection.
+            Err(WriteError::Io(error)) => {
+                Err(inbox
+                    .wait_for_end(to, EXPLANATION)
+                    .unwrap_or_else(|| NetError::Io {
+                        peer: to,
+                        source: Arc::new(error),
+                    }))
+            }
+        }
+    }
+
+    fn recv(&mut self, from: usize, len: usize) -> Result<Vec<u8>, NetError> {
+        let payload = self.take(from, len, || format!("a message of {len} bytes"))?;
+        check_len(from, payload.len(), len)?;
+        Ok(payload)
+    }
+
+    fn recv_any_len(&mut self, from: usize, max: usize) -> Result<Vec<u8>, NetError> {
+        let payload = self.take(from, max, || format!("a message of at most {max} bytes"))?;
+        check_max(from, payload.len(), max)?;
+        Ok(payload)
+    }
+
+    fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    fn close(&mut self) {
+        self.end(Kind::Close, "closed");
+    }
+
+    fn abort(&mut self, reason: &str) {
+        self.end(Kind::Abort, &one_line(reason, MAX_REASON));
+    }
+}
+
+impl Drop for TlsTransport {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.abort("its thread panicked");
+        }
+        self.close();
+    }
+}

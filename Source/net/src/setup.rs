@@ -1,0 +1,478 @@
+//! Meeting: every party dials every other one for what it has to say, and accepts one connection from each for what it
+//! has to hear, so that the parties may start in any order and nobody waits for a turn.
+
+use std::collections::VecDeque;
+use std::io::{self, ErrorKind};
+use std::net::{TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use crate::NetError;
+use crate::error::one_line;
+use crate::frame::{Event, Kind, MAX_REASON};
+use crate::hello::{Greeting, Hello, Purpose};
+use crate::inbox::{Inbox, Message};
+use crate::members::{Members, Peer, Reached, Reason, Visitor, reach, receive};
+use crate::stream::{Accepted, Dialled, Patience, StreamError};
+
+/// Pause between looks at the listener and at the state of set-up.
+pub(crate) const POLL: Duration = Duration::from_millis(2);
+
+/// First and longest pause between attempts to dial.
+pub(crate) const FIRST_PAUSE: Duration = Duration::from_millis(10);
+pub(crate) const LONGEST_PAUSE: Duration = Duration::from_millis(500);
+
+/// How long we stay after a certificate was found wrong, so that the other side can find out as well.
+pub(crate) const GRACE: Duration = Duration::from_secs(1);
+
+/// Connections that may be in their handshake at once; more are dropped.
+pub(crate) const MAX_GREETINGS: usize = 64;
+
+/// Dropped connections that are remembered for the error message.
+const REMEMBERED: usize = 4;
+
+/// How long a set-up that failed waits for its reason to be delivered.
+const LAST_WORDS: Duration = Duration::from_millis(500);
+
+/// The thread that reads what one peer sends.
+pub(crate) struct Reader {
+    pub(crate) thread: JoinHandle<()>,
+    pub(crate) socket: TcpStream,
+}
+
+/// All connections of one party, by index of the peer; `None` at its own.
+pub(crate) struct Links {
+    pub(crate) outgoing: Vec<Option<Dialled>>,
+    pub(crate) readers: Vec<Option<Reader>>,
+}
+
+enum Incoming {
+    Missing,
+    /// Somebody is just answering its hello.
+    Reserved,
+    Ready(Reader),
+}
+
+struct State {
+    outgoing: Vec<Option<Dialled>>,
+    incoming: Vec<Incoming>,
+    /// Why set-up fails, and from when on.
+    failure: Option<(NetError, Instant)>,
+    /// Last failure to dial, per peer.
+    dial_errors: Vec<Option<io::Error>>,
+    /// Connections that came to nothing.
+    dropped: VecDeque<String>,
+}
+
+struct Setup {
+    members: Members,
+    hello: Hello,
+    inbox: Arc<Inbox>,
+    max_message: usize,
+    patience: Patience,
+    state: Mutex<State>,
+    greetings: AtomicUsize,
+}
+
+/// Connects to all peers.
+pub(crate) fn connect_all(
+    members: Members,
+    hello: Hello,
+    listener: Option<TcpListener>,
+    inbox: Arc<Inbox>,
+    max_message: usize,
+    timeout: Duration,
+) -> Result<Links, NetError> {
+    let start = Instant::now();
+    let parties = members.parties();
+    let setup = Arc::new(Setup {
+        members,
+        hello,
+        inbox,
+        max_message,
+        patience: Patience {
+            deadline: start + timeout,
+            cancel: Arc::new(AtomicBool::new(false)),
+        },
+        state: Mutex::new(State {
+            outgoing: (0..parties).map(|_| None).collect(),
+            incoming: (0..parties).map(|_| Incoming::Missing).collect(),
+            failure: None,
+            dial_errors: (0..parties).map(|_| None).collect(),
+            dropped: VecDeque::new(),
+        }),
+        greetings: AtomicUsize::new(0),
+    });
+    for peer in setup.members.peers().cloned().collect::<Vec<_>>() {
+        let dialler = Arc::clone(&setup);
+        if let Err(error) = spawn(format!("kq-dial-{}", peer.index), move || {
+            dialler.dial(&peer)
+        }) {
+            setup.fail(error, Duration::ZERO);
+        }
+    }
+    let result = setup.wait(listener.as_ref(), start);
+    let mut state = setup.lock();
+    // From here on nobody adds anything: see `store` and `welcome`.
+    setup.patience.cancel.store(true, Ordering::Relaxed);
+    let links = Links {
+        outgoing: std::mem::take(&mut state.outgoing),
+        readers: std::mem::take(&mut state.incoming)
+            .into_iter()
+            .map(|incoming| match incoming {
+                Incoming::Ready(reader) => Some(reader),
+                Incoming::Missing | Incoming::Reserved => None,
+            })
+            .collect(),
+    };
+    drop(state);
+    match result {
+        Ok(()) => Ok(links),
+        Err(error) => {
+            let reason = one_line(&format!("set-up failed: {error}"), MAX_REASON);
+            hang_up(links, &setup.inbox, Kind::Abort, &reason, LAST_WORDS);
+            Err(error)
+        }
+    }
+}
+
+/// Says the last word to all peers, waits (at most twice `limit`) until they have read it, and ends all reader threads.
+pub(crate) fn hang_up(links: Links, inbox: &Inbox, kind: Kind, reason: &str, limit: Duration) {
+    let (body, state) = match kind {
+        Kind::Abort => (reason.as_bytes(), format!("aborted: {reason}")),
+        _ => (&[][..], reason.to_owned()),
+    };
+    // From now on the readers throw away what they read, so that no peer is held up by us.
+    inbox.close_owner(&state);
+    let mut outgoing = links.outgoing;
+    let deadline = Instant::now() + limit;
+    for stream in outgoing.iter_mut().flatten() {
+        stream.finish(
+            kind,
+            body,
+            deadline.saturating_duration_since(Instant::now()),
+        );
+    }
+    let deadline = Instant::now() + limit;
+    for stream in outgoing.iter_mut().flatten() {
+        stream.wait_until_read(deadline);
+    }
+    for reader in links.readers.into_iter().flatten() {
+        // Wakes the reader up, whatever it waits for.
+        let _ = reader.socket.shutdown(std::net::Shutdown::Both);
+        // A reader that panicked has nothing more to give back.
+        let _ = reader.thread.join();
+    }
+}
+
+/// Starts a named thread.
+pub(crate) fn spawn(
+    name: String,
+    body: impl FnOnce() + Send + 'static,
+) -> Result<JoinHandle<()>, NetError> {
+    thread::Builder::new()
+        .name(name)
+        .spawn(body)
+        .map_err(|error| NetError::Config {
+            detail: format!(
+                "cannot start a thread: {error}; raise the limit on processes (ulimit -u)"
+            ),
+        })
+}
+
+/// Takes a connection off the listener, if one waits.
+pub(crate) fn accept(listener: &TcpListener) -> Option<TcpStream> {
+    // A connection that is gone again, or a passing lack of descriptors, is no reason to give up: the deadline is.
+    listener.accept().ok().map(|(socket, _)| socket)
+}
+
+impl Setup {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn is_over(&self) -> bool {
+        self.patience.cancel.load(Ordering::Relaxed)
+    }
+
+    /// Accepts connections until all is there or set-up has failed.
+    fn wait(
+        self: &Arc<Self>,
+        listener: Option<&TcpListener>,
+        start: Instant,
+    ) -> Result<(), NetError> {
+        loop {
+            while let Some(socket) = listener.and_then(accept) {
+                self.greet(socket);
+            }
+            let now = Instant::now();
+            let state = self.lock();
+            if let Some((error, _)) = state.failure.as_ref().filter(|(_, due)| now >= *due) {
+                return Err(error.clone());
+            }
+            if self.is_complete(&state) {
+                return Ok(());
+            }
+            if now >= self.patience.deadline {
+                return Err(self.missing(&state, now - start));
+            }
+            drop(state);
+            if let Some(error) = self.inbox.failure() {
+                return Err(error);
+            }
+            thread::sleep(POLL);
+        }
+    }
+
+    fn is_complete(&self, state: &State) -> bool {
+        self.members.peers().all(|peer| {
+            matches!(state.outgoing.get(peer.index), Some(Some(_)))
+                && matches!(state.incoming.get(peer.index), Some(Incoming::Ready(_)))
+        })
+    }
+
+    /// The error when time has run out.
+    fn missing(&self, state: &State, waited: Duration) -> NetError {
+        if let Some((error, _)) = &state.failure {
+            return error.clone();
+        }
+        let dropped = if state.dropped.is_empty() {
+            String::new()
+        } else {
+            let list: Vec<&str> = state.dropped.iter().map(String::as_str).collect();
+            format!("; dropped connections: {}", list.join(", "))
+        };
+        let waited = waited.as_secs_f64();
+        for peer in self.members.peers() {
+            let index = peer.index;
+            if !matches!(state.outgoing.get(index), Some(Some(_))) {
+                let (kind, last) = match state.dial_errors.get(index) {
+                    Some(Some(error)) => (error.kind(), error.to_string()),
+                    _ => (ErrorKind::TimedOut, "no answer".to_owned()),
+                };
+                return NetError::Connect {
+                    peer: index,
+                    addr: peer.address(),
+                    source: Arc::new(io::Error::new(
+                        kind,
+                        format!("{last} (for {waited:.1} s){dropped}"),
+                    )),
+                };
+            }
+            if !matches!(state.incoming.get(index), Some(Incoming::Ready(_))) {
+                return NetError::Timeout {
+                    peer: index,
+                    waiting_for: format!("its connection to our port ({waited:.1} s){dropped}"),
+                };
+            }
+        }
+        NetError::Config {
+            detail: "set-up took too long: raise the connect timeout".to_owned(),
+        }
+    }
+
+    fn fail(&self, error: NetError, grace: Duration) {
+        let due = Instant::now() + grace;
+        let mut state = self.lock();
+        match &mut state.failure {
+            Some((_, earlier)) => *earlier = due.min(*earlier),
+            none => *none = Some((error, due)),
+        }
+    }
+
+    fn note_dropped(&self, note: &str) {
+        let mut state = self.lock();
+        if state.dropped.len() >= REMEMBERED {
+            state.dropped.pop_front();
+        }
+        state.dropped.push_back(one_line(note, 200));
+    }
+
+    /// Dials `peer` until it answers or set-up is over.
+    fn dial(&self, peer: &Peer) {
+        let mut pause = FIRST_PAUSE;
+        while !self.patience.is_over() {
+            let reached = reach(
+                &self.members.own,
+                peer,
+                &self.hello,
+                Purpose::Session,
+                &self.patience,
+            );
+            match reached.map_err(|unreached| unreached.reason) {
+                Ok(reached) => return self.store(peer.index, reached),
+                Err(Reason::Final(error)) => {
+                    let grace = match error {
+                        NetError::WrongCertificate { .. } | NetError::CertificateRefused { .. } => {
+                            GRACE
+                        }
+                        _ => Duration::ZERO,
+                    };
+                    return self.fail(error, grace);
+                }
+                Err(Reason::Retry(error)) => {
+                    if let Some(slot) = self.lock().dial_errors.get_mut(peer.index) {
+                        *slot = Some(error);
+                    }
+                }
+            }
+            thread::sleep(pause.min(self.patience.left()));
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        }
+    }
+
+    /// Keeps the connection that we dialled, if the peer agrees with us.
+    fn store(&self, peer: usize, reached: Reached) {
+        if let Err(error) = self.agree(peer, &reached.greeting) {
+            return self.fail(error, Duration::ZERO);
+        }
+        let mut state = self.lock();
+        if self.is_over() {
+            return;
+        }
+        if let Some(slot) = state.outgoing.get_mut(peer) {
+            *slot = Some(reached.stream);
+        }
+    }
+
+    fn agree(&self, peer: usize, theirs: &Greeting) -> Result<(), NetError> {
+        if theirs.purpose != Purpose::Session {
+            return Err(NetError::HelloMismatch {
+                peer,
+                field: "purpose",
+                mine: Purpose::Session.to_string(),
+                theirs: theirs.purpose.to_string(),
+            });
+        }
+        self.hello.compare(peer, &theirs.hello)
+    }
+
+    /// Deals with an accepted connection in a thread of its own, so that a silent one holds nobody up.
+    fn greet(self: &Arc<Self>, socket: TcpStream) {
+        if self.greetings.fetch_add(1, Ordering::Relaxed) >= MAX_GREETINGS {
+            self.greetings.fetch_sub(1, Ordering::Relaxed);
+            self.note_dropped("somebody (too many connections at once)");
+            return;
+        }
+        let host = Arc::clone(self);
+        let started = spawn("kq-greet".to_owned(), move || {
+            let own_hello = host.hello.encode(Purpose::Session);
+            match receive(
+                &host.members,
+                socket,
+                &own_hello,
+                host.max_message,
+                &host.patience,
+            ) {
+                Visitor::Dropped(note) => host.note_dropped(&note),
+                Visitor::Failed(error) => host.fail(error, Duration::ZERO),
+                Visitor::Member {
+                    peer,
+                    greeting,
+                    stream,
+                } => host.welcome(peer, &greeting, *stream),
+            }
+            host.greetings.fetch_sub(1, Ordering::Relaxed);
+        });
+        if let Err(error) = started {
+            self.greetings.fetch_sub(1, Ordering::Relaxed);
+            self.note_dropped(&error.to_string());
+        }
+    }
+
+    /// Answers the hello of a listed party, and keeps the connection if it agrees with us.
+    fn welcome(&self, peer: usize, greeting: &Greeting, mut stream: Accepted) {
+        let own_hello = self.hello.encode(Purpose::Session);
+        if greeting.purpose == Purpose::Probe {
+            // It is only looking; if it has left already, that is its affair.
+            let _ = stream.answer(Kind::Hello, &own_hello, &self.patience);
+            return stream.dismiss();
+        }
+        if let Err(error) = self.hello.compare(peer, &greeting.hello) {
+            // It has to learn of the difference as well, but need not be there any more.
+            let _ = stream.answer(Kind::Hello, &own_hello, &self.patience);
+            self.fail(error, Duration::ZERO);
+            return stream.dismiss();
+        }
+        let free = match self.lock().incoming.get_mut(peer) {
+            Some(slot @ Incoming::Missing) => {
+                *slot = Incoming::Reserved;
+                true
+            }
+            _ => false,
+        };
+        if !free {
+            self.note_dropped(&format!("a second connection of party {peer}"));
+            let reason = format!("party {peer} is connected already: is it running twice?");
+            let _ = stream.answer(Kind::Abort, reason.as_bytes(), &self.patience);
+            return stream.dismiss();
+        }
+        let answered = stream.answer(Kind::Hello, &own_hello, &self.patience);
+        let mut state = self.lock();
+        let incoming = match answered {
+            Ok(()) if self.is_over() => return,
+            Ok(()) => match start_reader(peer, stream, Arc::clone(&self.inbox)) {
+                Ok(reader) => Incoming::Ready(reader),
+                Err(error) => {
+                    drop(state);
+                    return self.fail(error, Duration::ZERO);
+                }
+            },
+            // It will dial again.
+            Err(_) => Incoming::Missing,
+        };
+        if let Some(slot) = state.incoming.get_mut(peer) {
+            *slot = incoming;
+        }
+    }
+}
+
+fn start_reader(peer: usize, stream: Accepted, inbox: Arc<Inbox>) -> Result<Reader, NetError> {
+    let socket = stream.socket().map_err(|error| NetError::Io {
+        peer,
+        source: Arc::new(error),
+    })?;
+    let thread = spawn(format!("kq-read-{peer}"), move || {
+        read_peer(peer, stream, &inbox)
+    })?;
+    Ok(Reader { thread, socket })
+}
+
+/// Puts all that `peer` sends into the inbox, until the stream ends.
+fn read_peer(peer: usize, mut stream: Accepted, inbox: &Inbox) {
+    let mut throw_away = false;
+    let result = stream.read_all(&mut |event, wire| {
+        match event {
+            None => inbox.note_progress(peer, wire),
+            Some(Event::Message(payload)) => {
+                // Once the session has ended we only keep the peer from being held up.
+                throw_away =
+                    throw_away || inbox.push(peer, Message { payload, wire }, None).is_err();
+            }
+            Some(Event::Abort(reason)) => {
+                let reason = one_line(&reason, MAX_REASON);
+                inbox.peer_failed(peer, NetError::PeerAborted { peer, reason });
+                return false;
+            }
+            Some(Event::Close) => {
+                inbox.peer_closed(peer);
+                return false;
+            }
+            // The parser lets no second hello through.
+            Some(Event::Hello(_)) => {}
+        }
+        true
+    });
+    let malformed = |detail: String| NetError::MalformedFrame { peer, detail };
+    match result {
+        Ok(()) => {}
+        Err(StreamError::Io(_)) => inbox.peer_lost(peer, NetError::PeerClosed { peer }),
+        Err(StreamError::Tls(error)) => {
+            inbox.peer_failed(peer, malformed(format!("broken TLS record ({error})")));
+        }
+        Err(StreamError::Frame(error)) => inbox.peer_failed(peer, malformed(error.to_string())),
+    }
+    stream.shut_down();
+}

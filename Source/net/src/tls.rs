@@ -1,0 +1,235 @@
+//! TLS 1.3 with both sides pinned: a certificate counts by its SHA-256 fingerprint alone; names, dates and issuers
+//! mean nothing. The handshake signature is verified as usual, so a listed certificate without its key is of no use.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rustls::client::Resumption;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{CryptoProvider, ring, verify_tls13_signature};
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::server::NoServerSessionStorage;
+use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
+use rustls::sign::SingleCertAndKey;
+use rustls::{
+    AlertDescription, CertificateError, ClientConfig, DigitallySignedStruct, DistinguishedName,
+    Error, ServerConfig, SignatureScheme,
+};
+
+use crate::identity::{Identity, sha256};
+
+/// Tells a KeyQuorum port from any other TLS port.
+const ALPN: &[u8] = b"keyquorum";
+
+/// The name in the handshake; nobody looks at it, and it is not sent.
+pub(crate) fn server_name() -> Result<ServerName<'static>, Error> {
+    ServerName::try_from("keyquorum.invalid").map_err(|error| Error::General(error.to_string()))
+}
+
+/// What all connections of a party share.
+pub(crate) struct TlsParts {
+    provider: Arc<CryptoProvider>,
+    certificate: Arc<SingleCertAndKey>,
+}
+
+impl TlsParts {
+    pub(crate) fn new(identity: &Identity) -> Self {
+        let mut provider = ring::default_provider();
+        // AES-128 first: as strong as everything else here, and the fastest.
+        provider.cipher_suites = vec![
+            ring::cipher_suite::TLS13_AES_128_GCM_SHA256,
+            ring::cipher_suite::TLS13_AES_256_GCM_SHA384,
+            ring::cipher_suite::TLS13_CHACHA20_POLY1305_SHA256,
+        ];
+        Self {
+            provider: Arc::new(provider),
+            certificate: Arc::new(SingleCertAndKey::from(identity.certified_key())),
+        }
+    }
+
+    /// Settings to dial a peer, and the place where the fingerprint that it shows is noted.
+    pub(crate) fn client(
+        &self,
+        expected: [u8; 32],
+    ) -> Result<(Arc<ClientConfig>, Arc<Seen>), Error> {
+        let seen = Arc::new(Seen::default());
+        let verifier = PinnedServer {
+            expected,
+            seen: Arc::clone(&seen),
+            provider: Arc::clone(&self.provider),
+        };
+        let mut config = ClientConfig::builder_with_provider(Arc::clone(&self.provider))
+            .with_protocol_versions(&[&rustls::version::TLS13])?
+            .dangerous()
+            .with_custom_certificate_verifier(Arc::new(verifier))
+            .with_client_cert_resolver(Arc::clone(&self.certificate) as _);
+        config.resumption = Resumption::disabled();
+        config.enable_sni = false;
+        config.alpn_protocols = vec![ALPN.to_vec()];
+        Ok((Arc::new(config), seen))
+    }
+
+    /// Settings to accept one connection from any of the listed parties, and the place where the fingerprint shown is noted.
+    pub(crate) fn server(
+        &self,
+        listed: Arc<[[u8; 32]]>,
+    ) -> Result<(Arc<ServerConfig>, Arc<Seen>), Error> {
+        let seen = Arc::new(Seen::default());
+        let verifier = PinnedClient {
+            listed,
+            seen: Arc::clone(&seen),
+            provider: Arc::clone(&self.provider),
+        };
+        let mut config = ServerConfig::builder_with_provider(Arc::clone(&self.provider))
+            .with_protocol_versions(&[&rustls::version::TLS13])?
+            .with_client_cert_verifier(Arc::new(verifier))
+            .with_cert_resolver(Arc::clone(&self.certificate) as _);
+        // No resumption. And nothing must lie unread at the dialler when it closes, or its last bytes could be lost.
+        config.send_tls13_tickets = 0;
+        config.session_storage = Arc::new(NoServerSessionStorage {});
+        config.alpn_protocols = vec![ALPN.to_vec()];
+        Ok((Arc::new(config), seen))
+    }
+}
+
+/// The fingerprint that the other end showed, if it came that far.
+#[derive(Debug, Default)]
+pub(crate) struct Seen(Mutex<Option<[u8; 32]>>);
+
+impl Seen {
+    pub(crate) fn get(&self) -> Option<[u8; 32]> {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn note(&self, certificate: &[u8]) -> [u8; 32] {
+        let fingerprint = sha256(certificate);
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(fingerprint);
+        fingerprint
+    }
+}
+
+/// The error by which a verifier refuses a certificate that is not listed; the other end sees [`is_refusal`].
+fn not_listed() -> Error {
+    Error::InvalidCertificate(CertificateError::ApplicationVerificationFailure)
+}
+
+/// Whether we refused the other end's certificate.
+pub(crate) fn is_not_listed(error: &Error) -> bool {
+    *error == not_listed()
+}
+
+/// Whether the other end refused our certificate.
+pub(crate) fn is_refusal(error: &Error) -> bool {
+    *error == Error::AlertReceived(AlertDescription::AccessDenied)
+}
+
+fn no_tls12() -> Error {
+    Error::General("TLS 1.2 is not supported".to_owned())
+}
+
+#[derive(Debug)]
+struct PinnedServer {
+    expected: [u8; 32],
+    seen: Arc<Seen>,
+    provider: Arc<CryptoProvider>,
+}
+
+impl ServerCertVerifier for PinnedServer {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        _intermediates: &[CertificateDer<'_>],
+        _server_name: &ServerName<'_>,
+        _ocsp_response: &[u8],
+        _now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        if self.seen.note(end_entity) == self.expected {
+            Ok(ServerCertVerified::assertion())
+        } else {
+            Err(not_listed())
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        _message: &[u8],
+        _cert: &CertificateDer<'_>,
+        _dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        Err(no_tls12())
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        verify_tls13_signature(
+            message,
+            cert,
+            dss,
+            &self.provider.signature_verification_algorithms,
+        )
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.provider
+            .signature_verification_algorithms
+            .supported_schemes()
+    }
+}
+
+#[derive(Debug)]
+struct PinnedClient {
+    listed: Arc<[[u8; 32]]>,
+    seen: Arc<Seen>,
+    provider: Arc<CryptoProvider>,
+}
+
+impl ClientCertVerifier for PinnedClient {
+    fn root_hint_subjects(&self) -> &[DistinguishedName] {
+        &[]
+    }
+
+    fn verify_client_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        _intermediates: &[CertificateDer<'_>],
+        _now: UnixTime,
+    ) -> Result<ClientCertVerified, Error> {
+        if self.listed.contains(&self.seen.note(end_entity)) {
+            Ok(ClientCertVerified::assertion())
+        } else {
+            Err(not_listed())
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        _message: &[u8],
+        _cert: &CertificateDer<'_>,
+        _dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        Err(no_tls12())
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        verify_tls13_signature(
+            message,
+            cert,
+            dss,
+            &self.provider.signature_verification_algorithms,
+        )
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.provider
+            .signature_verification_algorithms
+            .supported_schemes()
+    }
+}
