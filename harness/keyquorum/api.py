@@ -23,6 +23,7 @@ from keyquorum import _engine
 from keyquorum.fhe.keys import galois_element
 from keyquorum.fhe.parameters import ParameterSet
 from keyquorum.fhe.parameters import load as load_parameters
+from keyquorum.fhe.seal import Evaluator
 from keyquorum.fhe.seal_format import read_ciphertext
 from keyquorum.model.committee import PROTOCOLS, Committee, Party, check_name, write_atomically
 from keyquorum.model.errors import CiphertextError, CommitteeError, ParameterError
@@ -214,7 +215,7 @@ def decrypt_job(
         if not path.exists():
             raise CiphertextError(f"{path}: no such file")
         data = path.read_bytes()
-        read_ciphertext(info.parameters, data)
+        read_ciphertext(info.parameters, data, str(path))
         check_receipt(path, data, info)
         digests.append(hashlib.sha256(data).hexdigest())
     return {
@@ -270,6 +271,23 @@ def check_receipt(path: Path, data: bytes, info: KeyInfo) -> None:
         raise CiphertextError(f"{receipt}: damaged: remove it if you know which key {path} is for") from None
     if digest == hashlib.sha256(data).hexdigest() and key_id != info.key_id:
         raise CiphertextError(f"{path} is encrypted under another key ({key_id}), not {info.key_id}: name that key")
+
+
+def lower(info: KeyInfo, path: PathLike) -> Path:
+    """A ciphertext file ready for joint decryption: BFV and BGV at the last level, in a file of its own if it was not."""
+    source = Path(path)
+    if not source.exists():
+        raise CiphertextError(f"{source}: no such file")
+    data = source.read_bytes()
+    check_receipt(source, data, info)
+    ciphertext = read_ciphertext(info.parameters, data, str(source))
+    if info.parameters.scheme == "ckks" or ciphertext.level_primes == 1:
+        return source
+    lowered = Evaluator(info.parameters).last_level(data)
+    target = source.with_name(source.name + ".last")
+    write_atomically(target, lowered)
+    write_receipt(target, lowered, info)
+    return target
 
 
 def in_process_committee(parties: int = 3, protocol: str = "rep-field", threshold: int | None = None) -> Committee:

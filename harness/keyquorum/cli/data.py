@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 from keyquorum import api
 from keyquorum.fhe import seal
+from keyquorum.fhe.values import read_values
 from keyquorum.model.errors import ParameterError
 from keyquorum.plans.keys import KeyInfo, load_key
 
@@ -40,7 +41,7 @@ def encrypt(
     """Encrypt numbers with stock SEAL under a key's public key. Needs no party: anyone with public.key can do it."""
     where, info = _key(folder, key)
     public = api.load_public_file(where, info, "public.key")
-    data = seal.encrypt(info.parameters, public, seal.read_values(values))
+    data = seal.encrypt(info.parameters, public, read_values(values))
     output.write_bytes(data)
     api.write_receipt(output, data, info)
     console.print(f"{output}: {len(data)} bytes under key {info.key_id}")
@@ -86,11 +87,7 @@ def decrypt(
     BFV and BGV ciphertexts are switched to the last level first. CKKS decryptions are flooded and counted.
     """
     _, info = _key(folder, key)
-    lowered = [seal.prepare_for_decryption(info.parameters, path) for path in ciphertexts]
-    for original, path in zip(ciphertexts, lowered, strict=True):
-        api.check_receipt(original, original.read_bytes(), info)
-        if path != original:
-            api.write_receipt(path, path.read_bytes(), info)
+    lowered = [api.lower(info, path) for path in ciphertexts]
     outputs = [path.with_name(path.name + ".plain") for path in ciphertexts]
     if job is not None:
         api.write_job(job, api.decrypt_job(folder, key, lowered, to, outputs, rounding))
