@@ -10,8 +10,6 @@ from math import prod
 
 import numpy as np
 
-from keyquorum import _engine
-
 from . import _arith
 from ._arith import Words
 from .errors import CoefficientRangeError, FormError, ShapeError
@@ -67,10 +65,9 @@ def integer_plaintext(parameters: ParameterSet, coefficients: Words) -> bytes:
 
 
 def undo_correction(coefficients: Words, correction_factor: int, plain_modulus: int) -> Words:
-    """m = coefficients / correction_factor mod t, for BGV. [any], each below t."""
-    result: Words = _engine.mulmod_scalar(
-        np.ascontiguousarray(coefficients), pow(correction_factor, -1, plain_modulus), plain_modulus
-    )
+    """m = coefficients / correction_factor mod t, for BGV. [count], each below t."""
+    inverse = pow(correction_factor, -1, plain_modulus)
+    result: Words = _arith.scale(coefficients[np.newaxis], inverse, (plain_modulus,))[0]
     return result
 
 

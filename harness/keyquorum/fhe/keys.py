@@ -150,14 +150,14 @@ def validate_switch_keys(
     Raises MissingKeyError, MissingDigitError, KeyFormatError, and the SealFormatErrors of reading.
     """
     keys = read_switch_keys(parameters, data, what)
-    missing, extra = sorted(set(indices) - set(keys.digits)), sorted(set(keys.digits) - set(indices))
+    missing, extra = sorted(set(indices) - set(keys.groups)), sorted(set(keys.groups) - set(indices))
     if missing:
         raise MissingKeyError(f"{what} {missing[0]} is not in the file: make it, or do not ask for it")
     if extra:
         raise MissingKeyError(f"{what} {extra[0]} is in the file, but was not asked for: use the file of this key")
-    for index, digits in keys.digits.items():
+    for index, digits in keys.groups.items():
         _check_digits(parameters, index, len(digits), what)
-    _check_seeds((digit for digits in keys.digits.values() for digit in digits), what)
+    _check_seeds((digit for digits in keys.groups.values() for digit in digits), what)
     return keys
 
 

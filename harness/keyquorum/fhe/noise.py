@@ -44,7 +44,7 @@ def galois_noise(parameters: ParameterSet, secret: SecretKey, keys: SwitchKeys, 
 def _switch_noise(
     parameters: ParameterSet, secret: SecretKey, keys: SwitchKeys, index: int, target: Words, what: str
 ) -> Ints:
-    digits = keys.digits.get(index, ())
+    digits = keys.groups.get(index, ())
     if len(digits) != parameters.levels:
         raise KeyNoiseError(f"{what} has {len(digits)} digits, {parameters.levels} expected: make it again")
     return np.stack([_noise(parameters, secret, key, target, i, f"{what}, digit {i}") for i, key in enumerate(digits)])

@@ -269,10 +269,11 @@ def list_parameter_sets() -> list[str]:
     return sorted(entry.name.removesuffix(".toml") for entry in _shipped().iterdir() if entry.name.endswith(".toml"))
 
 
-def load(name_or_path: str | Path) -> ParameterSet:
+def load(name_or_path: str | Path, warn: bool = True) -> ParameterSet:
     """A shipped set by name, or a set from a TOML file (a path, or any text that ends in ``.toml``).
 
-    Warns with SecurityWarning when the set has ``security = "none"``.
+    Warns with SecurityWarning when the set has ``security = "none"``, unless ``warn`` is False: for looking at sets, not for
+    using them.
     Raises UnknownParameterSetError, or ParameterError from validation.
     """
     text = str(name_or_path)
@@ -292,7 +293,7 @@ def load(name_or_path: str | Path) -> ParameterSet:
         parameters = from_toml((_shipped() / f"{text}.toml").read_text(encoding="utf-8"), text)
         if parameters.name != text:
             raise ParameterError(f"parameter set {text!r} calls itself {parameters.name!r}: rename one of them")
-    if parameters.security == "none":
+    if warn and parameters.security == "none":
         warnings.warn(
             f'parameter set {parameters.name!r} has NO claimed security (security = "none"): for experiments only',
             SecurityWarning,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from importlib import import_module
 from types import ModuleType
 from typing import Any
@@ -37,9 +37,10 @@ def _call(what: str, function: Callable[..., Any], *args: Any) -> Any:
     try:
         return function(*args)
     except (ValueError, RuntimeError, TypeError, IndexError, OverflowError) as error:
-        raise SealOperationError(
-            f"SEAL refuses {what}: {str(error).splitlines()[0] if str(error) else error!r}"
-        ) from error
+        reason = str(error).splitlines()[0].strip("'") if str(error) else repr(error)
+        if "scale out of bounds" in reason:
+            reason += ": no room is left at this level, rescale earlier or use a longer chain"
+        raise SealOperationError(f"SEAL refuses {what}: {reason}") from error
 
 
 @lru_cache(maxsize=8)
@@ -113,12 +114,8 @@ class Evaluator:
         self.parameters = parameters
         self._context = context(parameters)
         self._evaluator = seal.Evaluator(self._context)
-        self._relin = None
-        self._galois = None
-        if relin_keys is not None:
-            self._relin = _call("these relinearisation keys", self._context.from_relin_str, relin_keys)
-        if galois_keys is not None:
-            self._galois = _call("these Galois keys", self._context.from_galois_str, galois_keys)
+        self._relin_keys = relin_keys
+        self._galois_keys = galois_keys
 
     # Helpers
 
@@ -148,9 +145,19 @@ class Evaluator:
             y.scale(x.scale())
         return self._save(_call(operation, function, x, y))
 
+    @cached_property
+    def _relin(self) -> Any:
+        if self._relin_keys is None:
+            raise SealOperationError("products need relinearisation keys: give the file relin.key of the key")
+        return _call("these relinearisation keys", self._context.from_relin_str, self._relin_keys)
+
+    @cached_property
+    def _galois(self) -> Any:
+        if self._galois_keys is None:
+            raise SealOperationError("rotations need Galois keys: give the file galois.key of the key")
+        return _call("these Galois keys", self._context.from_galois_str, self._galois_keys)
+
     def _product(self, product: Any, operation: str, rescale: bool) -> bytes:
-        if self._relin is None:
-            raise SealOperationError(f"{operation} needs relinearisation keys: give the file relin.key of the key")
         result = _call(operation, self._evaluator.relinearize, product, self._relin)
         if self.parameters.scheme == "ckks" and rescale:
             result = self._rescaled(result, operation)
@@ -162,11 +169,6 @@ class Evaluator:
                 f"{operation}: the ciphertext is at the last level, nothing to rescale by: use a longer chain"
             )
         return _call(operation, self._evaluator.rescale_to_next, ciphertext)
-
-    def _rotation_keys(self, operation: str) -> Any:
-        if self._galois is None:
-            raise SealOperationError(f"{operation} needs Galois keys: give the file galois.key of the key")
-        return self._galois
 
     @staticmethod
     def _save(ciphertext: Any) -> bytes:
@@ -205,14 +207,14 @@ class Evaluator:
 
     def rotate(self, a: bytes, step: int) -> bytes:
         """To the left by ``step`` (rows, for BFV and BGV); the Galois keys must have this step."""
-        x, keys = self._load(a, "operand of rotate"), self._rotation_keys("rotate")
+        x, keys = self._load(a, "operand of rotate"), self._galois
         ckks = self.parameters.scheme == "ckks"
         function = self._evaluator.rotate_vector if ckks else self._evaluator.rotate_rows
         return self._save(_call(f"to rotate by {step}", function, x, step, keys))
 
     def swap(self, a: bytes) -> bytes:
         """Complex conjugation (CKKS) or exchange of the two rows (BFV, BGV)."""
-        x, keys = self._load(a, "operand of swap"), self._rotation_keys("swap")
+        x, keys = self._load(a, "operand of swap"), self._galois
         ckks = self.parameters.scheme == "ckks"
         function = self._evaluator.complex_conjugate if ckks else self._evaluator.rotate_columns
         return self._save(_call("swap", function, x, keys))

@@ -238,11 +238,11 @@ class PublicKey:
 
 @dataclass(frozen=True)
 class SwitchKeys:
-    """Key-switching keys. ``digits``: index to the L digits of that key. RelinKeys have index 0 (for s^2); GaloisKeys
+    """Key-switching keys. ``groups``: index to the L digits of that key. RelinKeys have index 0 (for s^2); GaloisKeys
     have index (element - 1) / 2. ``outer``: length of the outer vector in the file."""
 
     outer: int
-    digits: Mapping[int, tuple[PublicKey, ...]] = field(repr=False)
+    groups: Mapping[int, tuple[PublicKey, ...]] = field(repr=False)
 
 
 def _read_public_key(parameters: ParameterSet, source: Source, what: str) -> PublicKey:
@@ -339,7 +339,7 @@ def write_switch_keys(parameters: ParameterSet, keys: SwitchKeys) -> bytes:
     """SEAL's bytes of key-switching keys; digits are seeded if they have a seed."""
     parts: list[bytes | memoryview] = [parameters.key_parms_id, struct.pack("<Q", keys.outer)]
     for index in range(keys.outer):
-        digits = keys.digits.get(index, ())
+        digits = keys.groups.get(index, ())
         parts.append(struct.pack("<Q", len(digits)))
         for digit in digits:
             parts += _public_key_parts(parameters, digit.c0, digit.seed, digit.stored_a)
