@@ -272,8 +272,8 @@ def list_parameter_sets() -> list[str]:
 def load(name_or_path: str | Path, warn: bool = True) -> ParameterSet:
     """A shipped set by name, or a set from a TOML file (a path, or any text that ends in ``.toml``).
 
-    Warns with SecurityWarning when the set has ``security = "none"``, unless ``warn`` is False: for looking at sets, not for
-    using them.
+    Warns with SecurityWarning when the set has ``security = "none"``, unless ``warn`` is False, which is for looking at
+    sets, not for using them.
     Raises UnknownParameterSetError, or ParameterError from validation.
     """
     text = str(name_or_path)
