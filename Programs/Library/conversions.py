@@ -7,7 +7,7 @@ from math import comb
 
 from Compiler.types import sint
 
-from trees import tree
+from trees import last_two, tree
 
 
 def exclusive_or(a, b):
@@ -23,22 +23,29 @@ def sum_mod_2(bits):
 class CubeRoot:
     """The power w^a of a primitive cube root of unity w as u + v*w, so that adding trits is multiplying. Any domain.
 
-    a = 0, 1, 2 is (u, v) = (1, 0), (0, 1), (-1, -1): then a = 1 - u, and v is the trit in its balanced form 0, 1, -1.
+    a = 0, 1, 2 is (u, v) = (1, 0), (0, 1), (-1, -1): then a = 1 - u, and v is the trit in its balanced form 0, 1, -1. The
+    coordinates of a product follow from w^2 = -1 - w, one element each.
     """
 
-    def __init__(self, u, v):
-        self.u, self.v = u, v
+    def __init__(self, trit, balanced):
+        self.u, self.v = 1 - trit, balanced
+
+    def trit(self, other):
+        """The sum of two trits."""
+        return 1 - sint.dot_product([self.u, self.v], [other.u, -other.v])
+
+    def balanced(self, other):
+        """The sum of two trits in balanced form."""
+        return sint.dot_product([self.u, self.v], [other.v, other.u - other.v])
 
     def __mul__(self, other):
-        """One round, two elements (w^2 = -1 - w)."""
-        mine = [self.u, self.v]
-        return CubeRoot(sint.dot_product(mine, [other.u, -other.v]),
-                        sint.dot_product(mine, [other.v, other.u - other.v]))
+        """Both forms of the sum."""
+        return CubeRoot(self.trit(other), self.balanced(other))
 
 
-def trits_as_cube_roots(trits, balanced):
-    """Product of the cube roots of all parties' trits, each given in both forms: 2n - 3 elements where one form is used."""
-    return tree(CubeRoot.__mul__, [CubeRoot(1 - a, v) for a, v in zip(trits, balanced)])
+def two_cube_roots(trits, balanced):
+    """Cube roots of all parties' trits, multiplied until two are left: 2n - 4 products, ceil(log2 n) - 1 rounds."""
+    return last_two(CubeRoot.__mul__, [CubeRoot(a, v) for a, v in zip(trits, balanced)])
 
 
 def powers(x, degree):
@@ -74,12 +81,9 @@ def polynomial_mod_3(x, values, modulus):
 
 
 def sum_mod_3(trits, modulus, last=(0, 1, 2, 0, 1)):
-    """Sum mod 3 of secret trits 0, 1, 2 over a prime field above 3: one opening per level, power tuples in advance.
+    """Sum mod 3 of two or more secret trits 0, 1, 2 over a prime field above 3: ceil(log2 n) openings, one after another.
 
     last: the images of 0..4 at the root of the tree.
     """
-    summands = list(trits)
-    while len(summands) > 2:
-        pairs = [polynomial_mod_3(a + b, (0, 1, 2, 0, 1), modulus) for a, b in zip(summands[::2], summands[1::2])]
-        summands = pairs + summands[len(pairs) * 2:]
-    return polynomial_mod_3(sum(summands[1:], summands[0]), last, modulus)
+    a, b = last_two(lambda a, b: polynomial_mod_3(a + b, (0, 1, 2, 0, 1), modulus), trits)
+    return polynomial_mod_3(a + b, last, modulus)

@@ -19,9 +19,10 @@ def sum_below(a, b, bound):
     """
     width = len(a)
     total = adder(Arithmetic, a + [0], b + [None])
-    negative = public_bits(2 ** (width + 1) - bound, width + 1)      # total - M, and no carry where total < M
-    propagate = [Arithmetic.differ(x, m) for x, m in zip(total, negative)]
-    prefix = Prefix(Arithmetic, [x * m for x, m in zip(total, negative)], propagate)
+    # total - M, whose last carry is missing where total < M
+    pairs = [Arithmetic.half_add(x, m) for x, m in zip(total, public_bits(2 ** (width + 1) - bound, width + 1))]
+    propagate = [pair[0] for pair in pairs]
+    prefix = Prefix(Arithmetic, [pair[1] for pair in pairs], propagate)
     reaches = prefix.generate(0, width + 1)
     reduced = [propagate[0]] + [Arithmetic.differ(propagate[i], prefix.generate(0, i)) for i in range(1, width)]
     return [x + reaches * (y - x) for x, y in zip(total, reduced)]

@@ -13,7 +13,7 @@ def cumulative_table(sigma_milli, bits, tail):
 
     A magnitude is the number of T_k that a uniform bits-bit number reaches, so `tail` stands for all magnitudes >= tail. The
     probability of every value below the tail is exact to 2^-(bits+1); that of +-tail gains half of P(|X| > tail) besides
-    (2^-40.4 for sigma = 3.2 and tail = 23).
+    (2^-42.4 for sigma = 3.2 and tail = 23).
     """
     with localcontext() as context:
         context.prec = 60

@@ -20,6 +20,11 @@ class Binary:
     def differ(a, b):
         return a ^ b
 
+    @staticmethod
+    def half_add(a, b):
+        """XOR and AND."""
+        return a ^ b, a & b
+
     either = differ     # of two events that exclude each other
     without = differ    # of an event and one that implies it
 
@@ -40,6 +45,12 @@ class Arithmetic:
         return a + b - 2 * (a * b)
 
     @staticmethod
+    def half_add(a, b):
+        """XOR and AND."""
+        product = a * b
+        return a + b - 2 * product, product
+
+    @staticmethod
     def either(a, b):
         return a + b
 
@@ -58,9 +69,9 @@ def adder(logic, a, b, first=0):
     b[i] may be None (zero). Depth 1 + ceil(log2 m).
     """
     m = len(a)
-    p = [x if y is None else logic.differ(x, y) for x, y in zip(a, b)]
-    g = [None if y is None else logic.both(x, y) for x, y in zip(a[:m - 1], b)]
-    prefix = Prefix(logic, g, p)
+    pairs = [(x, None) if y is None else logic.half_add(x, y) for x, y in zip(a[:m - 1], b)]
+    p = [pair[0] for pair in pairs] + [a[-1] if b[-1] is None else logic.differ(a[-1], b[-1])]
+    prefix = Prefix(logic, [pair[1] for pair in pairs], p)
     rows = []
     for i in range(first, m):
         carry = prefix.generate(0, i) if i else None
@@ -139,9 +150,9 @@ def ring_bits(x, m, summands, first=0):
     columns = x.split_to_n_summands(m, summands)
     numbers = [[column[i] for column in columns] for i in range(summands)]
     while len(numbers) > 2:
-        added = [full_adder(*rows) for rows in zip(*numbers[:3])]
-        sums, carries = [list(rows) for rows in zip(*added)]
-        numbers = numbers[3:] + [sums, [None] + carries[:-1]]
+        added = [full_adder(*rows) for rows in zip(*[number[:-1] for number in numbers[:3]])]
+        top = tree(Binary.differ, [number[-1] for number in numbers[:3] if number[-1] is not None])
+        numbers = numbers[3:] + [[s for s, _ in added] + [top], [None] + [carry for _, carry in added]]
     return adder(Binary, numbers[0], numbers[1], first) if len(numbers) == 2 else numbers[0][first:]
 
 

@@ -10,6 +10,12 @@ def tree(combine, values):
     return values[0]
 
 
+def last_two(combine, values):
+    """The two values whose combination `tree` would return."""
+    half = 1 << ((len(values) - 1).bit_length() - 1)
+    return tree(combine, values[:half]), tree(combine, values[half:])
+
+
 class Prefix:
     """The generate/propagate recursion over positions 0 (least significant) .. m-1, for adders and comparisons.
 

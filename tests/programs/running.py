@@ -1,0 +1,150 @@
+"""Runs a program of the collection among in-process parties, with inputs and share files in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from keyquorum import _engine
+from keyquorum.dsl import Persistence, ProgramIO, run_program
+from numpy.typing import NDArray
+
+from .costs import PROGRAMS, expected
+
+Ints = NDArray[np.int64]
+Q60 = 1152921504606584833
+"""A 60-bit prime, 1 mod 2^18."""
+RING, FIELD = "Z2^64", f"F_{Q60}"
+SEED = b"tests/programs"
+
+
+@dataclass(frozen=True)
+class Backend:
+    """A protocol with its parties and domain."""
+
+    protocol: str
+    parties: int
+    domain: str
+    threshold: int
+
+    @property
+    def modulus(self) -> int:
+        return 1 << int(self.domain[3:]) if self.domain.startswith("Z2^") else int(self.domain[2:])
+
+    def over(self, domain: str) -> Backend:
+        """The same protocol in another domain."""
+        return Backend(self.protocol, self.parties, domain, self.threshold)
+
+    def __str__(self) -> str:
+        return f"{self.protocol}-{self.parties}-{self.domain[:2]}"
+
+
+EMULATE_RING, EMULATE_FIELD = Backend("emulate", 1, RING, 0), Backend("emulate", 1, FIELD, 0)
+REPLICATED_RING, REPLICATED_FIELD = Backend("ring", 3, RING, 1), Backend("rep-field", 3, FIELD, 1)
+SHAMIR_3, SHAMIR_5 = Backend("shamir", 3, FIELD, 1), Backend("shamir", 5, FIELD, 2)
+BINARY = [EMULATE_RING, EMULATE_FIELD, REPLICATED_RING, REPLICATED_FIELD]
+FIELDS = [EMULATE_FIELD, REPLICATED_FIELD, SHAMIR_3, SHAMIR_5]
+ALL = [*BINARY, SHAMIR_3, SHAMIR_5]
+
+
+@dataclass
+class Outcome:
+    """What a run gave: shares appended to the share file (opened, centred), outputs, traffic."""
+
+    shares: Ints
+    public: Ints
+    personal: dict[int, Ints]
+    rounds: int
+    sent: int
+    timers: dict[int, Any]
+
+
+def centred(values: Sequence[int] | NDArray[Any], modulus: int) -> Ints:
+    """Representatives in (-M/2, M/2]."""
+    reduced = [int(v) % modulus for v in values]
+    return np.array([v - modulus if v > modulus // 2 else v for v in reduced], dtype=np.int64)
+
+
+def _share(session: Any, backend: Backend, values: Ints | None) -> Persistence:
+    if values is None or not len(values):
+        return Persistence()
+    engine = session.engine(backend.protocol, backend.domain, "deal", None, SEED)
+    secret = engine.input(0, len(values), values if session.party == 0 else None)
+    words = np.frombuffer(engine.export(secret), dtype="<u8").reshape(engine.share_parts, -1)
+    return Persistence.from_words(words.astype(np.uint64))
+
+
+def _open(session: Any, backend: Backend, persistence: Persistence, start: int) -> Ints:
+    engine = session.engine(backend.protocol, backend.domain, "open", None, SEED)
+    count = len(persistence) - start
+    if count <= 0:
+        return np.empty(0, dtype=np.int64)
+    words = np.ascontiguousarray(persistence.words(start, count), dtype="<u8")
+    opened = engine.read(engine.open(engine.import_(words.tobytes(), count)))
+    if backend.domain == RING:
+        return opened.view(np.int64)
+    signed = opened.view(np.int64)
+    return np.where(signed > backend.modulus // 2, signed - backend.modulus, signed)
+
+
+def run(
+    program: str,
+    arguments: Mapping[str, Any],
+    backend: Backend,
+    *,
+    private: Mapping[int, Any] | None = None,
+    public: Any = None,
+    shares: Any = None,
+    seed: bytes = SEED,
+    check_costs: bool = True,
+) -> Outcome:
+    """Runs a program with fixed engine randomness and checks its rounds and bytes against its header.
+
+    arguments: in the program's order, by the names of its formulas (a list is spliced in); private: words of each party;
+    shares: clear values of the share file at the start.
+    """
+    words = [str(w) for value in arguments.values() for w in (value if isinstance(value, list) else [value])]
+    start = 0 if shares is None else len(shares)
+    dealt = None if shares is None else centred(shares, backend.modulus)
+
+    def one(session: Any) -> tuple[Any, ...]:
+        try:
+            persistence = _share(session, backend, dealt)
+            inputs = [np.asarray(private[i], dtype=np.int64) for i in sorted(private or {})] if private else []
+            if backend.protocol != "emulate":
+                inputs = [np.asarray(private[session.party], dtype=np.int64)] if private and session.party in private else []
+            io = ProgramIO(
+                private_inputs=inputs[0] if inputs else np.empty(0, dtype=np.int64),
+                public_inputs=[] if public is None else [np.asarray(public, dtype=np.int64)],
+                persistence=persistence,
+            )
+            engine = session.engine(backend.protocol, backend.domain, program, backend.threshold or None, seed)
+            run_program(engine, PROGRAMS / f"{program}.mpc", words, io)
+            stats = engine.stats()
+            opened = _open(session, backend, persistence, start)
+            return opened, _joined(io.binary_outputs), _joined(io.personal_outputs), stats
+        except BaseException as error:
+            session.abort(f"{type(error).__name__}: {error}")
+            raise
+
+    sessions = _engine.local_sessions(backend.parties, 60.0)
+    with ThreadPoolExecutor(backend.parties) as pool:
+        results = [f.result() for f in [pool.submit(one, s) for s in sessions]]
+    opened, output, _, stats = results[0]
+    for other in results[1:]:
+        assert np.array_equal(other[0], opened) and np.array_equal(other[1], output)
+    outcome = Outcome(
+        opened, output, {i: r[2] for i, r in enumerate(results)}, stats["rounds"], sum(r[3]["bytes_sent"] for r in results), {}
+    )
+    if check_costs:
+        key = backend.protocol, backend.parties, backend.threshold, backend.domain, arguments
+        assert outcome.rounds == expected(program, "rounds", *key), "rounds"
+        assert outcome.sent == expected(program, "bytes", *key), "bytes"
+    return outcome
+
+
+def _joined(vectors: Sequence[Ints]) -> Ints:
+    return np.concatenate([np.empty(0, dtype=np.int64), *vectors])

@@ -1,0 +1,35 @@
+"""Wrong arguments: one line that names the argument and the usage."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from .running import REPLICATED_FIELD, REPLICATED_RING, Q60, run
+
+WRONG: list[tuple[str, dict[str, Any], str]] = [
+    ("z2_to_zq", {"dealers": 2}, "argument size is missing"),
+    ("z2_to_zq", {"dealers": 0, "size": 1}, "argument dealers must be an integer >= 1, not '0'"),
+    ("z2_to_zq", {"dealers": 2, "size": "x"}, "argument size must be an integer >= 1, not 'x'"),
+    ("z2_to_zq", {"dealers": 2, "size": 1, "more": 1}, "3 arguments given, at most 2 expected"),
+    ("sample_ternary", {"dealers": 2, "N": 4, "method": "guess"}, "argument method must be bilinear or poly, not 'guess'"),
+    ("z3_to_zq", {"dealers": 2, "N": 4, "method": "poly"}, "needs the prime of the domain as argument modulus"),
+    ("sample_gaussian", {"size": 4, "method": "bits", "s": 3200, "bits": 16, "tail": 23}, "tail 23 has no probability in 16 bits"),
+    ("sample_fixed_weight", {"method": "knuth", "N": 4, "w": 5}, "weight 5 is above the length N = 4"),
+    ("lift", {"role": "open", "d": 2, "n": 4, "b": 5, "lam": 55, "modulus": Q60}, "no room"),
+    ("lift", {"role": "shut"}, "argument role must be open or close, not 'shut'"),
+    ("rlwe_switch_key", {"N": 4, "q": Q60, "f": 1, "L": 1, "i": 0, "P": 1, "s": 0, "e": 4}, "argument target is missing"),
+    ("rlwe_switch_key", {"N": 4, "q": Q60, "f": 1, "L": 1, "i": 0, "P": 1, "s": 0, "e": 4, "t": 6}, "an odd Galois element"),
+    ("flood", {"dealers": 2, "N": 4, "receiver": -1}, "argument receiver must be a party number or all, not '-1'"),
+    ("round_ltz_circuit", {"role": "ring", "d": 2, "n": 4, "l": 60, "at": 0, "ring_length": 60}, "ring_length 60 is too small"),
+]
+
+
+@pytest.mark.parametrize(("program", "arguments", "message"), WRONG, ids=[w[0] for w in WRONG])
+def test_wrong_arguments(program: str, arguments: dict[str, Any], message: str) -> None:
+    backend = REPLICATED_FIELD if program.startswith(("rlwe", "z3")) else REPLICATED_RING
+    with pytest.raises(Exception, match="usage|no room|weight|tail|modulus|ring_length") as caught:
+        run(program, arguments, backend, check_costs=False)
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)

@@ -1,0 +1,132 @@
+"""Samplers: exact laws (chi-square, mean and variance on 2^20 samples, 99 % each), range, and costs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import permutations, product
+from typing import Any
+
+import numpy as np
+import pytest
+
+from .laws import centred_binomial, check_law, exact_gaussian, uniform_ternary
+from .running import (
+    ALL,
+    BINARY,
+    EMULATE_FIELD,
+    EMULATE_RING,
+    FIELDS,
+    REPLICATED_FIELD,
+    REPLICATED_RING,
+    SHAMIR_3,
+    SHAMIR_5,
+    Backend,
+    run,
+)
+from .test_conversions import trit_inputs
+
+SAMPLES = 1 << 20
+MERSENNE = f"F_{2**61 - 1}"
+RNG = np.random.default_rng(5)
+
+
+@pytest.mark.parametrize("backend", ALL, ids=str)
+def test_ternary_is_uniform_whatever_all_but_one_give(backend: Backend) -> None:
+    size = SAMPLES
+    trits = np.stack([RNG.integers(0, 3, size), np.zeros(size, dtype=np.int64)])
+    trits[1, ::2] = 2
+    arguments = {"dealers": 2, "N": size, "method": "bilinear", "modulus": 0}
+    out = run("sample_ternary", arguments, backend, private=trit_inputs(trits))
+    total = trits.sum(0) % 3
+    assert np.array_equal(out.shares, np.where(total == 2, -1, total))
+    check_law(out.shares, uniform_ternary())
+
+
+@pytest.mark.parametrize("backend", FIELDS, ids=str)
+@pytest.mark.parametrize("dealers", [2, 3])
+def test_ternary_by_polynomial(backend: Backend, dealers: int) -> None:
+    trits = RNG.integers(0, 3, (dealers, 300))
+    arguments = {"dealers": dealers, "N": 300, "method": "poly", "modulus": backend.modulus}
+    total = trits.sum(0) % 3
+    out = run("sample_ternary", arguments, backend, private=trit_inputs(trits))
+    assert np.array_equal(out.shares, np.where(total == 2, -1, total))
+
+
+CBD = [(b, "bits", SAMPLES) for b in BINARY] + [(EMULATE_RING, "arith", SAMPLES), (REPLICATED_FIELD, "arith", SAMPLES),
+                                               (SHAMIR_3.over(MERSENNE), "arith", SAMPLES), (SHAMIR_5, "arith", 1 << 14)]
+
+
+@pytest.mark.parametrize(("backend", "method", "size"), CBD, ids=str)
+def test_centred_binomial(backend: Backend, method: str, size: int) -> None:
+    out = run("sample_cbd", {"size": size, "method": method, "chunk": 1 << 18}, backend)
+    assert len(out.shares) == size
+    check_law(out.shares, centred_binomial())
+
+
+@pytest.mark.parametrize("backend", [REPLICATED_RING, REPLICATED_FIELD], ids=str)
+@pytest.mark.parametrize(("size", "chunk"), [(1000, 1000), (1000, 1001), (1000, 300), (64, 1)])
+def test_chunks_cover_the_vector(backend: Backend, size: int, chunk: int) -> None:
+    out = run("sample_cbd", {"size": size, "method": "bits", "chunk": chunk}, backend)
+    assert len(out.shares) == size and np.abs(out.shares).max() <= 21
+
+
+GAUSSIAN = [(b, "bits", SAMPLES) for b in BINARY] + [(EMULATE_FIELD, "arith", SAMPLES), (REPLICATED_RING, "arith", 1 << 14),
+                                                    (SHAMIR_3, "arith", 1 << 12), (SHAMIR_5, "arith", 1 << 11)]
+
+
+@pytest.mark.parametrize(("backend", "method", "size"), GAUSSIAN, ids=str)
+def test_gaussian(backend: Backend, method: str, size: int) -> None:
+    chunk = 1 << 18 if method == "bits" else 1 << 12
+    arguments = {"size": size, "method": method, "sigma_milli": 3200, "bits": 40, "tail": 23, "chunk": chunk}
+    out = run("sample_gaussian", arguments, backend)
+    assert len(out.shares) == size
+    check_law(out.shares, {v: float(p) for v, p in exact_gaussian(3200, 23).items()})
+
+
+@pytest.mark.parametrize(("sigma_milli", "bits", "tail"), [(700, 32, 6), (20000, 40, 120), (3200, 13, 10)])
+def test_gaussian_of_other_widths(sigma_milli: int, bits: int, tail: int) -> None:
+    arguments = {"size": 1 << 15, "method": "bits", "sigma_milli": sigma_milli, "bits": bits, "tail": tail, "chunk": 0}
+    out = run("sample_gaussian", arguments, REPLICATED_RING, check_costs=False)
+    exact = exact_gaussian(sigma_milli, 12 * sigma_milli // 1000 + 40)
+    law = {v: float(exact[v]) for v in range(-tail + 1, tail)}
+    law[tail] = law[-tail] = float(sum(p for v, p in exact.items() if v >= tail))
+    check_law(out.shares, law)
+
+
+def clear_knuth(length: int, weight: int, steps: Any) -> list[int]:
+    """Seed 004, figure 3, before the signs."""
+    v = [1] * weight + [0] * (length - weight)
+    for i, j in enumerate(steps):
+        v[i], v[i + j] = v[i + j], v[i]
+    return v
+
+
+def knuth_inputs(indices: np.ndarray, length: int) -> dict[int, np.ndarray]:
+    """Each dealer's bits of its indices [dealer, step]."""
+    width = max(1, (length - 1).bit_length())
+    return {d: np.concatenate([(rows >> b) & 1 for b in range(width)]) for d, rows in enumerate(indices)}
+
+
+@pytest.mark.parametrize("backend", ALL, ids=str)
+@pytest.mark.parametrize(("length", "weight", "dealers"), [(16, 5, 2), (13, 13, 2), (100, 7, 3), (2, 1, 2), (1, 1, 1), (9, 4, 1)])
+def test_knuth_shuffle_is_that_of_the_paper(backend: Backend, length: int, weight: int, dealers: int) -> None:
+    indices = np.stack([[RNG.integers(0, length - i) for i in range(weight)] for _ in range(dealers)])
+    arguments = {"method": "knuth", "N": length, "weight": weight, "dealers": dealers}
+    out = run("sample_fixed_weight", arguments, backend, private=knuth_inputs(indices, length))
+    steps = indices.sum(0) % (length - np.arange(weight))
+    assert np.abs(out.shares).tolist() == clear_knuth(length, weight, steps)
+    assert set(out.shares.tolist()) <= {-1, 0, 1}
+
+
+def test_knuth_shuffle_is_uniform() -> None:
+    """Over all choices of the indices, every vector of weight 3 and length 6 comes out equally often."""
+    hits = Counter(tuple(clear_knuth(6, 3, steps)) for steps in product(range(6), range(5), range(4)))
+    assert set(hits) == set(permutations([1, 1, 1, 0, 0, 0])) and len(set(hits.values())) == 1
+
+
+@pytest.mark.parametrize("backend", ALL, ids=str)
+def test_shuffled_weight(backend: Backend) -> None:
+    for length, weight in ((100, 10), (8, 8), (1, 1)):
+        arguments = {"method": "shuffle", "N": length, "weight": weight, "dealers": 2}
+        out = run("sample_fixed_weight", arguments, backend, check_costs=False)
+        assert len(out.shares) == length and np.abs(out.shares).sum() == weight and np.abs(out.shares).max() == 1
