@@ -41,7 +41,7 @@ def _seal_object(path: Path) -> Iterator[str]:
     sets: list[ParameterSet] = []
     if (path.parent / "key.json").exists():
         sets.append(load_key(path.parent).parameters)
-    sets += [load_parameters(name) for name in list_parameter_sets()]
+    sets += [load_parameters(name, warn=False) for name in list_parameter_sets()]
     for parameters in sets:
         try:
             yield _describe_as(parameters, data)

@@ -111,12 +111,12 @@ def parameters_from_json(data: dict[str, Any]) -> ParameterSet:
 
 def write_share(folder: Path, info: KeyInfo, party: int, prime_index: int, data: bytes) -> None:
     """Stores this party's share of the secret key modulo one prime."""
-    ShareFile.write(folder / f"share-{prime_index}.kqs", info.share_header(party, prime_index), data)
+    ShareFile.write(str(folder / f"share-{prime_index}.kqs"), info.share_header(party, prime_index), data)
 
 
 def read_share(folder: Path, info: KeyInfo, party: int, prime_index: int) -> bytes:
     """Reads what :func:`write_share` stored; refuses damaged and foreign files."""
-    return ShareFile.read(folder / f"share-{prime_index}.kqs", info.share_header(party, prime_index))
+    return ShareFile.read(str(folder / f"share-{prime_index}.kqs"), info.share_header(party, prime_index))
 
 
 def write_key(folder: Path, info: KeyInfo, public: dict[str, bytes]) -> KeyInfo:

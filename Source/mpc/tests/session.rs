@@ -1,0 +1,154 @@
+//! The crate as a user of Rust sees it: sessions, engines, control messages, and what is refused.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::thread;
+use std::time::Duration;
+
+use keyquorum_math::DomainKind;
+use keyquorum_mpc::{Engine, EngineError, EngineOptions, Session};
+use keyquorum_net::local_mesh;
+use proptest::prelude::*;
+
+fn parties<T: Send + 'static>(n: usize, body: impl Fn(Session) -> T + Clone + Send + 'static) -> Vec<T> {
+    let threads: Vec<_> = local_mesh(n, Duration::from_secs(20))
+        .into_iter()
+        .map(|transport| {
+            let body = body.clone();
+            thread::spawn(move || body(Session::new(Box::new(transport)).unwrap()))
+        })
+        .collect();
+    threads.into_iter().map(|t| t.join().unwrap()).collect()
+}
+
+fn open(engine: &mut dyn Engine, value: &keyquorum_mpc::Handle) -> Vec<u64> {
+    let opened = engine.open(value).unwrap();
+    engine.read(&opened).unwrap()
+}
+
+const Q: u64 = 1152921504606584833;
+
+#[test]
+fn independent_products_share_a_round() {
+    for got in parties(3, |session| {
+        let mut e = session.engine("rep-field", DomainKind::Fq(Q), &EngineOptions::default()).unwrap();
+        let x = e.input(0, 2, (session.party() == 0).then_some(&[3, 4][..])).unwrap();
+        let y = e.input(1, 2, (session.party() == 1).then_some(&[5, 6][..])).unwrap();
+        let products = [e.mul(&x, &y).unwrap(), e.mul(&x, &x).unwrap(), e.mul(&y, &y).unwrap()];
+        let sum = products.iter().skip(1).fold(e.neg(&products[0]).unwrap(), |s, p| e.add(&s, p).unwrap());
+        (open(e.as_mut(), &sum), e.stats().rounds)
+    }) {
+        // x² + y² − xy, with one round of inputs, one of products, one opening.
+        assert_eq!(got, (vec![9 + 25 - 15, 16 + 36 - 24], 3));
+    }
+}
+
+#[test]
+fn tosses_agree_and_differ() {
+    let tossed = parties(4, |session| (session.toss(64).unwrap(), session.toss(64).unwrap()));
+    assert!(tossed.windows(2).all(|w| w[0] == w[1]));
+    assert_ne!(tossed[0].0, tossed[0].1);
+}
+
+#[test]
+fn comparison_names_who_differs() {
+    let texts = parties(3, |session| {
+        let digest = if session.party() == 2 { [1u8; 32] } else { [0u8; 32] };
+        session.compare("transcript", &digest).unwrap_err().to_string()
+    });
+    assert!(texts[0].contains("party 2 computed another value"), "{}", texts[0]);
+    assert!(texts[2].contains("party 0, party 1"), "{}", texts[2]);
+}
+
+#[test]
+fn impossible_engines_are_refused() {
+    let refused = parties(3, |session| {
+        let options = EngineOptions::default();
+        let mut texts = Vec::new();
+        for (protocol, domain) in [
+            ("ring", DomainKind::Fq(Q)),
+            ("rep-field", DomainKind::Z2k(64)),
+            ("shamir", DomainKind::Z2k(64)),
+            ("emulate", DomainKind::Z2k(64)),
+            ("mascot", DomainKind::Fq(Q)),
+        ] {
+            match session.engine(protocol, domain, &options) {
+                Err(EngineError::Usage(text)) => texts.push(text),
+                _ => panic!("{protocol} over {domain} must be refused"),
+            }
+        }
+        let options = EngineOptions { threshold: Some(2), ..options };
+        assert!(session.engine("shamir", DomainKind::Fq(Q), &options).is_err());
+        texts
+    });
+    assert!(refused[0].iter().all(|text| !text.contains('\n') && text.len() > 20));
+}
+
+#[test]
+fn a_party_that_stops_is_named() {
+    let results = parties(3, |session| {
+        if session.party() == 1 {
+            session.abort("out of coffee");
+            return String::new();
+        }
+        let mut e = match session.engine("ring", DomainKind::Z2k(64), &EngineOptions::default()) {
+            Ok(e) => e,
+            Err(e) => return e.to_string(),
+        };
+        let a = e.random(10).unwrap();
+        let opened = e.open(&a).unwrap();
+        e.read(&opened).unwrap_err().to_string()
+    });
+    for party in [0, 2] {
+        assert!(results[party].contains("party 1") && results[party].contains("out of coffee"), "{}", results[party]);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(16))]
+
+    /// Random straight-line programs give what clear arithmetic gives, on every protocol.
+    #[test]
+    fn random_programs_agree(ops in prop::collection::vec((0u8..5, 0usize..64, 0usize..64), 1..30), seed in any::<[i64; 2]>()) {
+        for (protocol, n) in [("emulate", 1), ("ring", 3), ("rep-field", 3), ("shamir", 3), ("shamir", 5)] {
+            let domain = if protocol == "ring" { DomainKind::Z2k(61) } else { DomainKind::Fq(Q) };
+            let program = ops.clone();
+            let results = parties(n, move |session| {
+                let mut e = session.engine(protocol, domain, &EngineOptions::default()).unwrap();
+                let x = e.input(0, 2, (session.party() == 0).then_some(&seed[..])).unwrap();
+                let y = e.random_bit(2).unwrap();
+                let bit = open(e.as_mut(), &y);
+                let mut values = vec![x, y];
+                for (op, i, j) in &program {
+                    let (a, b) = (&values[i % values.len()], &values[j % values.len()]);
+                    let next = match op {
+                        0 => e.add(a, b),
+                        1 => e.sub(a, b),
+                        2 => e.mul(a, b),
+                        3 => e.neg(a),
+                        _ => e.gather(a, &[1, 0]),
+                    };
+                    values.push(next.unwrap());
+                }
+                let last = values.last().map(|v| open(e.as_mut(), v)).unwrap();
+                (bit, last)
+            });
+            let modulus = if protocol == "ring" { 1i128 << 61 } else { i128::from(Q) };
+            let (bit, last) = &results[0];
+            let clear = |i: usize| [i128::from(seed[i]).rem_euclid(modulus), i128::from(bit[i])];
+            let mut values: Vec<[i128; 2]> = vec![[clear(0)[0], clear(1)[0]], [clear(0)[1], clear(1)[1]]];
+            for (op, i, j) in &ops {
+                let (a, b) = (values[i % values.len()], values[j % values.len()]);
+                values.push(match op {
+                    0 => [0, 1].map(|k| (a[k] + b[k]).rem_euclid(modulus)),
+                    1 => [0, 1].map(|k| (a[k] - b[k]).rem_euclid(modulus)),
+                    2 => [0, 1].map(|k| (a[k] * b[k]).rem_euclid(modulus)),
+                    3 => [0, 1].map(|k| (-a[k]).rem_euclid(modulus)),
+                    _ => [a[1], a[0]],
+                });
+            }
+            let want = values[values.len() - 1].map(|v| v as u64);
+            prop_assert_eq!(last.as_slice(), &want[..], "{}", protocol);
+            prop_assert!(results.iter().all(|r| r == &results[0]));
+        }
+    }
+}
