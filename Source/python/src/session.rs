@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use keyquorum_math::DomainKind;
 use keyquorum_mpc::{EngineOptions, Session as CoreSession};
-use keyquorum_net::{Hello, Identity, Peer, TlsConfig, TlsTransport, parse_fingerprint};
+use keyquorum_net::{Hello, Identity, Peer, TlsConfig, TlsTransport, doctor, parse_fingerprint};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
@@ -59,6 +59,38 @@ fn make_identity(path: PathBuf, name: &str) -> PyResult<String> {
 #[pyfunction]
 fn identity_fingerprint(path: PathBuf) -> PyResult<String> {
     Ok(Identity::load(&path).map_err(network_error)?.fingerprint())
+}
+
+/// Listens as one party, and tries all others, for at most `seconds`: (peer, what was found) of each.
+#[pyfunction]
+fn probe_committee<'py>(
+    py: Python<'py>,
+    party: usize,
+    identity_path: PathBuf,
+    peers: Vec<(String, u16, String)>,
+    committee: &[u8],
+    seconds: f64,
+) -> PyResult<Vec<(usize, Bound<'py, PyDict>)>> {
+    let parties = peers.len();
+    let identity = Identity::load(&identity_path).map_err(network_error)?;
+    let hello = hello(committee, "doctor".to_owned(), party, parties)?;
+    let mut config = TlsConfig::new(party, identity, peer_list(peers)?, hello);
+    config.connect_timeout = positive(seconds, "time to look")?;
+    let report = py.detach(|| doctor(config)).map_err(network_error)?;
+    report
+        .probes
+        .into_iter()
+        .map(|probe| {
+            let dict = PyDict::new(py);
+            dict.set_item("reachable", probe.reachable)?;
+            dict.set_item("version", probe.version)?;
+            dict.set_item("clock_offset", probe.clock_offset.unwrap_or(0.0))?;
+            dict.set_item("round_trip", probe.round_trip.map_or(0.0, |d| d.as_secs_f64()))?;
+            dict.set_item("reached_us", report.reached_by.contains(&probe.peer))?;
+            dict.set_item("error", probe.problem.map(|e| e.to_string()))?;
+            Ok((probe.peer, dict))
+        })
+        .collect()
 }
 
 fn positive(seconds: f64, what: &str) -> PyResult<Duration> {
@@ -206,5 +238,6 @@ pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<Session>()?;
     m.add_function(wrap_pyfunction!(make_identity, m)?)?;
     m.add_function(wrap_pyfunction!(identity_fingerprint, m)?)?;
+    m.add_function(wrap_pyfunction!(probe_committee, m)?)?;
     m.add_function(wrap_pyfunction!(local_sessions, m)?)
 }

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+
 from keyquorum.dsl import Persistence, ProgramIO, run_program
 from keyquorum.model.resources import program_path
-from numpy.typing import NDArray
 
 Ints = NDArray[np.int64]
 

@@ -30,7 +30,13 @@ def measure(protocol: str, parties: int, rows: list[dict[str, object]]) -> str:
         committee = api.init(Path(folder) / "committee", parties, protocol)
         start = time.monotonic()
         result = api.keygen(
-            committee, "bench", parameters, True, api.galois_elements(parameters, STEPS), progress=report, io_timeout=600
+            committee,
+            "bench",
+            parameters,
+            True,
+            api.galois_elements(parameters, STEPS),
+            progress=report,
+            io_timeout=600,
         )
         seconds = time.monotonic() - start
     console.print(f"\n{protocol}, {parties} parties, {PARAMETERS}, pk + relin + {len(STEPS)} Galois keys")
@@ -59,9 +65,7 @@ def measure(protocol: str, parties: int, rows: list[dict[str, object]]) -> str:
             "rounds": rounds,
         }
     )
-    return (
-        f"keygen: protocol={protocol} n={parties} seconds={seconds:.1f} rss_gb={memory:.2f} sent_mb={sent:.0f} rounds={rounds}"
-    )
+    return f"keygen: protocol={protocol} n={parties} seconds={seconds:.1f} rss_gb={memory:.2f} sent_mb={sent:.0f} rounds={rounds}"
 
 
 def main() -> int:

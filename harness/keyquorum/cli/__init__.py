@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 import typer
+
 from keyquorum._engine import EngineError
 from keyquorum.model.errors import KeyQuorumError
 

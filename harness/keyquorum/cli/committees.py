@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+
 from keyquorum import api
 from keyquorum.model.committee import PROTOCOLS, Committee
 from keyquorum.model.errors import PartyError
@@ -28,7 +29,9 @@ def init(
     parties: Annotated[int, typer.Option("--parties", "-N", help="Number of parties.")] = 3,
     protocol: Annotated[str, typer.Option("--protocol", "-E", help=f"One of {', '.join(PROTOCOLS)}.")] = "rep-field",
     threshold: Annotated[int | None, typer.Option("--threshold", "-T", help="Corruptions tolerated (shamir).")] = None,
-    host: Annotated[list[str] | None, typer.Option(help="HOST:PORT of each party in turn; default: all on this host.")] = None,
+    host: Annotated[
+        list[str] | None, typer.Option(help="HOST:PORT of each party in turn; default: all on this host.")
+    ] = None,
     me: Annotated[list[int] | None, typer.Option(help="Parties of this host, when the others run elsewhere.")] = None,
     name: Annotated[str | None, typer.Option(help="Name of the committee; the same at all parties.")] = None,
 ) -> None:
@@ -40,7 +43,9 @@ def init(
     committee = api.init(folder, parties, protocol, threshold, host or (), me, name)
     console.print(f"committee {committee.name}: {committee.size} parties, {committee.protocol} ({PROTOCOLS[protocol]})")
     for party in committee.parties:
-        console.print(f"  party {party.index}  {party.host}:{party.port}  {party.fingerprint or '(fingerprint missing)'}")
+        console.print(
+            f"  party {party.index}  {party.host}:{party.port}  {party.fingerprint or '(fingerprint missing)'}"
+        )
 
 
 def trust(
@@ -55,7 +60,9 @@ def trust(
 
 def doctor(
     folder: Folder,
-    party: Annotated[list[int] | None, typer.Option(help="Look from these parties (default: all of this host).")] = None,
+    party: Annotated[
+        list[int] | None, typer.Option(help="Look from these parties (default: all of this host).")
+    ] = None,
     seconds: Annotated[float, typer.Option(help="How long to listen and to try.")] = 10.0,
 ) -> None:
     """Look at a committee from each party: files, reachability, fingerprints, versions, clocks; say what to fix.

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+
 from keyquorum import api
 from keyquorum.fhe import seal
 from keyquorum.fhe.values import read_values
@@ -50,7 +51,9 @@ def encrypt(
 def evaluate(
     folder: Folder,
     key: Key,
-    operation: Annotated[str, typer.Argument(help=f"One of {', '.join(seal.OPERATIONS)}; rotate needs --step.", show_default=False)],
+    operation: Annotated[
+        str, typer.Argument(help=f"One of {', '.join(seal.OPERATIONS)}; rotate needs --step.", show_default=False)
+    ],
     ciphertexts: Annotated[list[Path], typer.Argument(help="One or two SEAL ciphertexts.", show_default=False)],
     output: Output,
     step: Annotated[int, typer.Option(help="Rotation step (rotate).")] = 1,
@@ -77,10 +80,16 @@ def evaluate(
 def decrypt(
     folder: Folder,
     key: Key,
-    ciphertexts: Annotated[list[Path], typer.Argument(help="SEAL ciphertexts; all are decrypted in the same rounds.", show_default=False)],
+    ciphertexts: Annotated[
+        list[Path], typer.Argument(help="SEAL ciphertexts; all are decrypted in the same rounds.", show_default=False)
+    ],
     to: Annotated[int, typer.Option("--to", help="The party that learns the result.", show_default=False)],
-    rounding: Annotated[str, typer.Option(help="BFV, BGV: round_ltz_circuit (exact) or round_mask_open.")] = "round_ltz_circuit",
-    job: Annotated[Path | None, typer.Option(help="Write the job for keyquorum party instead of running it here.")] = None,
+    rounding: Annotated[
+        str, typer.Option(help="BFV, BGV: round_ltz_circuit (exact) or round_mask_open.")
+    ] = "round_ltz_circuit",
+    job: Annotated[
+        Path | None, typer.Option(help="Write the job for keyquorum party instead of running it here.")
+    ] = None,
 ) -> None:
     """Decrypt jointly; party TO alone learns the result, and writes it as CIPHERTEXT.plain (SEAL's format, mode 0600).
 

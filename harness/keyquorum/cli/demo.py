@@ -9,11 +9,12 @@ from typing import Annotated, Any
 
 import numpy as np
 import typer
+from numpy.typing import NDArray
+
 from keyquorum import api
 from keyquorum.fhe import seal
 from keyquorum.fhe.parameters import ParameterSet
 from keyquorum.model.errors import KeyQuorumError
-from numpy.typing import NDArray
 
 from .output import console, print_reports, progress_bars
 
@@ -30,7 +31,9 @@ def _run(folder: Path, committee: api.Committee, parameters: ParameterSet, x: An
     """Keys, encryption, multiply + relinearise + rotate by one, joint decryption to party 0; returns the numbers."""
     key = parameters.scheme
     console.rule(f"{parameters.scheme.upper()}, N = {parameters.ring_degree}", style="dim")
-    console.print(f"1. {committee.size} party processes make the keys inside MPC ({committee.protocol}), over mutual TLS 1.3")
+    console.print(
+        f"1. {committee.size} party processes make the keys inside MPC ({committee.protocol}), over mutual TLS 1.3"
+    )
     with progress_bars() as report:
         made = api.keygen(committee, key, parameters, True, api.galois_elements(parameters, (1,)), progress=report)
     print_reports(made.reports)

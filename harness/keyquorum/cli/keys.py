@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+
 from keyquorum import api
 from keyquorum.fhe.parameters import list_parameter_sets
 from keyquorum.plans.inspect import describe
@@ -25,14 +26,23 @@ def register(app: typer.Typer) -> None:
 def keygen(
     folder: Folder,
     key: Annotated[str, typer.Argument(help="Name of the new key.", show_default=False)],
-    params: Annotated[str, typer.Option("--params", "-p", help="Parameter set: a name (see keyquorum parameters) or a TOML file.")] = "ckks-8192-demo",
+    params: Annotated[
+        str, typer.Option("--params", "-p", help="Parameter set: a name (see keyquorum parameters) or a TOML file.")
+    ] = "ckks-8192-demo",
     relin: Annotated[bool, typer.Option(help="Make a relinearisation key.")] = True,
-    step: Annotated[list[int] | None, typer.Option("--step", "-s", help="Rotation step to make a Galois key for; 0: conjugation or column swap. Repeat.")] = None,
+    step: Annotated[
+        list[int] | None,
+        typer.Option(
+            "--step", "-s", help="Rotation step to make a Galois key for; 0: conjugation or column swap. Repeat."
+        ),
+    ] = None,
     error: Annotated[str, typer.Option(help="Error law: cbd (SEAL's own) or gaussian (sigma 3.2).")] = "cbd",
     flood_bits: Annotated[int, typer.Option(help="CKKS: statistical security of the flooding, in bits.")] = 30,
     decryptions: Annotated[int, typer.Option(help="CKKS: decryptions that the key may ever serve.")] = 16,
     noise_bits: Annotated[int, typer.Option(help="CKKS: log2 of the bound on the noise of ciphertexts.")] = 11,
-    job: Annotated[Path | None, typer.Option(help="Write the job for keyquorum party instead of running it here.")] = None,
+    job: Annotated[
+        Path | None, typer.Option(help="Write the job for keyquorum party instead of running it here.")
+    ] = None,
 ) -> None:
     """Make a key jointly: every party of this host is started as a process of its own, connected by TLS.
 
@@ -51,7 +61,11 @@ def keygen(
     console.print(f"key {key} ({result.info.key_id}): public files in {result.folder}")
 
 
-def inspect(path: Annotated[Path, typer.Argument(help="A committee or key folder, or any file of SEAL or KeyQuorum.", show_default=False)]) -> None:
+def inspect(
+    path: Annotated[
+        Path, typer.Argument(help="A committee or key folder, or any file of SEAL or KeyQuorum.", show_default=False)
+    ],
+) -> None:
     """Tell what a file or folder is: committee, key, share file, SEAL ciphertext, key or plaintext."""
     for line in describe(path):
         console.print(line, markup=False)
@@ -63,4 +77,6 @@ def parameters() -> None:
         p = api.load_parameters(name)
         bits = ",".join(str(q.bit_length()) for q in p.coeff_modulus)
         plain = f" t={p.plain_modulus}" if p.plain_modulus else f" scale=2^{p.scale_bits}"
-        console.print(f"{name:24} {p.scheme:4} N={p.ring_degree:<6} [{bits}]{plain} security={p.security}", markup=False)
+        console.print(
+            f"{name:24} {p.scheme:4} N={p.ring_degree:<6} [{bits}]{plain} security={p.security}", markup=False
+        )

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+
 from keyquorum.api import run_party
 from keyquorum.model.errors import ParameterError
 from keyquorum.plans.program import ProgramRequest, run_locally
@@ -23,10 +24,17 @@ def register(app: typer.Typer) -> None:
 
 
 def run(
-    program: Annotated[str, typer.Argument(help="Program: a name from Programs/Source, or the path of an .mpc file.", show_default=False)],
+    program: Annotated[
+        str,
+        typer.Argument(help="Program: a name from Programs/Source, or the path of an .mpc file.", show_default=False),
+    ],
     args: Annotated[list[str] | None, typer.Argument(help="Its arguments.", show_default=False)] = None,
-    protocol: Annotated[str, typer.Option("--protocol", "-E", help="ring, rep-field, shamir or emulate (clear text).")] = "ring",
-    parties: Annotated[int | None, typer.Option("--parties", "-N", help="Number of parties (default: 3; emulate: 1).")] = None,
+    protocol: Annotated[
+        str, typer.Option("--protocol", "-E", help="ring, rep-field, shamir or emulate (clear text).")
+    ] = "ring",
+    parties: Annotated[
+        int | None, typer.Option("--parties", "-N", help="Number of parties (default: 3; emulate: 1).")
+    ] = None,
     ring: Annotated[int | None, typer.Option("--ring", "-R", help="Compute modulo 2^R (default 64).")] = None,
     field: Annotated[int | None, typer.Option("--field", "-F", help="Integer bit length over a prime field.")] = None,
     prime: Annotated[int | None, typer.Option("--prime", "-P", help="Compute modulo this prime.")] = None,
@@ -46,7 +54,9 @@ def run(
 def party(
     folder: Folder,
     index: Annotated[int, typer.Argument(help="Which party this is.", show_default=False)],
-    job: Annotated[Path, typer.Argument(help="Job file (JSON), the same at all parties; written by --job.", show_default=False)],
+    job: Annotated[
+        Path, typer.Argument(help="Job file (JSON), the same at all parties; written by --job.", show_default=False)
+    ],
     connect_timeout: Annotated[float, typer.Option(help="Seconds to wait for the other parties.")] = 300.0,
     io_timeout: Annotated[float, typer.Option(help="Seconds to wait for a message.")] = 120.0,
 ) -> None:
@@ -60,7 +70,9 @@ def party(
         if not isinstance(task, dict):
             raise ValueError("not an object")
     except ValueError as error:
-        raise ParameterError(f"{job}: not a job file ({error}): write one with keyquorum keygen --job or decrypt --job") from None
+        raise ParameterError(
+            f"{job}: not a job file ({error}): write one with keyquorum keygen --job or decrypt --job"
+        ) from None
     with progress_bars() as report:
         result = run_party(folder, index, task, report, connect_timeout, io_timeout)
     console.print(json.dumps({k: v for k, v in result.items() if k != "report"}), markup=False)

@@ -18,7 +18,9 @@ from .context import Progress
 class _Worker:
     """One party process: its events are read by a thread."""
 
-    def __init__(self, folder: Path, party: int, job: dict[str, Any], progress: Progress | None, timeouts: tuple[float, float]):
+    def __init__(
+        self, folder: Path, party: int, job: dict[str, Any], progress: Progress | None, timeouts: tuple[float, float]
+    ):
         self.party = party
         self.result: dict[str, Any] | None = None
         self.error: dict[str, Any] | None = None

@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+
 from keyquorum._engine import addmod, mulmod_scalar, scale_round
 from keyquorum.backends.embedded import run
 from keyquorum.dsl import Persistence
@@ -23,7 +25,6 @@ from keyquorum.fhe.seal_format import Ciphertext, read_ciphertext
 from keyquorum.model.committee import write_atomically
 from keyquorum.model.errors import CiphertextError, KeyFileError, KeyQuorumError, ParameterError
 from keyquorum.parties.context import PartyContext
-from numpy.typing import NDArray
 
 from .keys import KeyInfo, load_key, read_share
 from .policy import claim_decryptions
@@ -76,7 +77,13 @@ class _Decryption:
     """One joint decryption at one party."""
 
     def __init__(
-        self, context: PartyContext, info: KeyInfo, shares: list[Persistence], receiver: int, rounding: str, seed: bytes | None
+        self,
+        context: PartyContext,
+        info: KeyInfo,
+        shares: list[Persistence],
+        receiver: int,
+        rounding: str,
+        seed: bytes | None,
     ) -> None:
         self.context, self.info, self.shares = context, info, shares
         self.receiver, self.rounding, self.seed = receiver, rounding, seed
@@ -87,7 +94,14 @@ class _Decryption:
 
     def _run(self, protocol: str, domain: str, program: str, args: Sequence[object], **options: Any) -> Any:
         return run(
-            self.context.session, protocol, domain, program, args, threshold=self.info.threshold, seed=self.seed, **options
+            self.context.session,
+            protocol,
+            domain,
+            program,
+            args,
+            threshold=self.info.threshold,
+            seed=self.seed,
+            **options,
         )
 
     def _field_run(self, q: int, program: str, args: Sequence[object], **options: Any) -> Any:
@@ -97,7 +111,9 @@ class _Decryption:
         """Shares of factor (c0 + c1 s) modulo one prime, coefficients; appended to a copy of the key's share file."""
         n, q = self.parameters.ring_degree, self.parameters.coeff_modulus[index]
         working = self.shares[index].copy()
-        public = [mulmod_scalar(np.ascontiguousarray(ciphertext.data[i, index]), factor, q).astype(np.int64) for i in (0, 1)]
+        public = [
+            mulmod_scalar(np.ascontiguousarray(ciphertext.data[i, index]), factor, q).astype(np.int64) for i in (0, 1)
+        ]
         form = "ntt" if ciphertext.is_ntt else "coeff"
         self._field_run(q, "rlwe_phase", [n, q, form, "coeff"], public=public, persistence=working)
         return working
@@ -151,7 +167,9 @@ class _Decryption:
         if len(residues) == 1:
             centred = np.minimum(residues[0], np.uint64(q) - residues[0])
             if float(centred.max()) > 0.47 * q:
-                raise CiphertextError("the result is noise: the ciphertext is of another key, or its level has overflowed")
+                raise CiphertextError(
+                    "the result is noise: the ciphertext is of another key, or its level has overflowed"
+                )
 
     # BFV and BGV
 
@@ -181,7 +199,7 @@ class _Decryption:
                     raise CiphertextError(
                         f"the ciphertext is at a level of {ciphertext.level_primes} primes: switch it to the last level first"
                     )
-                summands.append(self._phase(0, ciphertext, factor).words(n, n))
+                summands.append(self._phase(0, ciphertext, factor).words[:, n : 2 * n])
                 step()
             u = np.ascontiguousarray(np.concatenate(summands, axis=1))
         ring, field = self._rounding_shares(u, q, t, length)
@@ -225,14 +243,22 @@ class _Decryption:
             private = np.concatenate([uniform_bits(size, length), uniform_bits(size * rows, 1)])
         ring_bits = self._ring_bits(length)
         opened = self._run(
-            str(committee.ring_protocol), f"Z2^{ring_bits}", self.rounding,
-            ["ring", dealers, size, length, 0, ring_bits], private=private, persistence=ring,
+            str(committee.ring_protocol),
+            f"Z2^{ring_bits}",
+            self.rounding,
+            ["ring", dealers, size, length, 0, ring_bits],
+            private=private,
+            persistence=ring,
         ).public
         opened[:size] %= 1 << length
         opened[size:] &= 1
         result: Ints = self._field_run(
-            t, self.rounding, ["field", dealers, size, length, t, self.receiver],
-            private=private, public=[opened], persistence=field,
+            t,
+            self.rounding,
+            ["field", dealers, size, length, t, self.receiver],
+            private=private,
+            public=[opened],
+            persistence=field,
         ).personal
         if private is not None:
             wipe(private)

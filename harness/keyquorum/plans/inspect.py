@@ -48,7 +48,9 @@ def _seal_object(path: Path) -> Iterator[str]:
         except SealFormatError:
             continue
         return
-    raise KeyFileError(f"{path}: neither a file of KeyQuorum, nor an undamaged one of SEAL under a shipped parameter set")
+    raise KeyFileError(
+        f"{path}: neither a file of KeyQuorum, nor an undamaged one of SEAL under a shipped parameter set"
+    )
 
 
 def _describe_as(parameters: ParameterSet, data: bytes) -> str:

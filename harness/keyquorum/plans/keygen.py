@@ -12,10 +12,12 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+
 from keyquorum.backends.embedded import run
 from keyquorum.dsl import Persistence
 from keyquorum.fhe.keys import (
@@ -28,7 +30,6 @@ from keyquorum.fhe.keys import (
 from keyquorum.fhe.parameters import ParameterSet
 from keyquorum.model.errors import KeyQuorumError, ParameterError
 from keyquorum.parties.context import PartyContext
-from numpy.typing import NDArray
 
 from .keys import ERROR_LAWS, FloodPolicy, KeyInfo, new_key_folder, parameters_from_json, write_key, write_share
 from .policy import start_count
@@ -55,7 +56,7 @@ class Request:
     relin: bool = True
     galois_elements: tuple[int, ...] = ()
     error_law: str = "cbd"
-    policy: FloodPolicy = FloodPolicy()
+    policy: FloodPolicy = field(default_factory=FloodPolicy)
 
     def check(self) -> None:
         """Refuses what cannot be made."""
@@ -136,8 +137,19 @@ def generate(context: PartyContext, request: Request, seed: bytes | None = None)
 
     with context.phase("set-up"):
         described = json.dumps(
-            [parameters.name, parameters.scheme, n, list(primes), parameters.plain_modulus, targets, request.error_law,
-             committee.protocol, committee.size, threshold, seed is not None]
+            [
+                parameters.name,
+                parameters.scheme,
+                n,
+                list(primes),
+                parameters.plain_modulus,
+                targets,
+                request.error_law,
+                committee.protocol,
+                committee.size,
+                threshold,
+                seed is not None,
+            ]
         ).encode()
         session.compare("key parameters", hashlib.sha256(described).digest())
         master = session.toss(64)
@@ -171,8 +183,15 @@ def generate(context: PartyContext, request: Request, seed: bytes | None = None)
     with context.phase("lift"):
         masks = uniform_bits(count, NOISE_BITS + LAMBDA) if deals else None
         opened = run(
-            session, protocol, domain, "lift", ["open", dealers, count, NOISE_BITS, LAMBDA, modulus],
-            threshold=threshold, private=masks, persistence=source, seed=seed,
+            session,
+            protocol,
+            domain,
+            "lift",
+            ["open", dealers, count, NOISE_BITS, LAMBDA, modulus],
+            threshold=threshold,
+            private=masks,
+            persistence=source,
+            seed=seed,
         ).public
         opened %= modulus
         transcript.add("lift", opened.tobytes())
@@ -183,14 +202,27 @@ def generate(context: PartyContext, request: Request, seed: bytes | None = None)
     with context.phase("keys", len(primes)) as step:
         for j, (q, persistence) in enumerate(zip(primes, shares, strict=True)):
             working = persistence.copy()
-            field_run(q, "lift", "close", dealers, count, NOISE_BITS, private=masks, public=[opened], persistence=working)
+            field_run(
+                q, "lift", "close", dealers, count, NOISE_BITS, private=masks, public=[opened], persistence=working
+            )
             a = [_signed(p[j]) for p in public_a]
             out = field_run(q, "rlwe_public_key", n, q, factor, 1, 0, n, public=[a[0]], persistence=working)
             b[0, j] = _residues(out, q)
             if targets:
                 out = field_run(
-                    q, "rlwe_switch_key", n, q, factor, digits, j, primes[-1] % q, 0, 2 * n, *targets,
-                    public=a[1:], persistence=working,
+                    q,
+                    "rlwe_switch_key",
+                    n,
+                    q,
+                    factor,
+                    digits,
+                    j,
+                    primes[-1] % q,
+                    0,
+                    2 * n,
+                    *targets,
+                    public=a[1:],
+                    persistence=working,
                 )
                 b[1:, j] = _residues(out, q).reshape(polynomials - 1, n)
             step()
@@ -203,9 +235,16 @@ def generate(context: PartyContext, request: Request, seed: bytes | None = None)
             transcript.add(name, data)
         session.compare("transcript of the key", transcript.digest())
         info = KeyInfo(
-            key_id=key_id, parameters=parameters, protocol=committee.protocol, parties=committee.size,
-            threshold=threshold, error_law=request.error_law, relin=request.relin,
-            galois_elements=request.galois_elements, policy=request.policy, transcript=transcript.digest().hex(),
+            key_id=key_id,
+            parameters=parameters,
+            protocol=committee.protocol,
+            parties=committee.size,
+            threshold=threshold,
+            error_law=request.error_law,
+            relin=request.relin,
+            galois_elements=request.galois_elements,
+            policy=request.policy,
+            transcript=transcript.digest().hex(),
         )
     return KeyMaterial(info, public, shares)
 

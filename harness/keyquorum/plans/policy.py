@@ -18,14 +18,16 @@ def decryptions_used(folder: Path, info: KeyInfo) -> int:
     """How many decryptions this party has on record for the key."""
     path = folder / "decryptions.json"
     if not path.exists():
-        raise KeyFileError(f"{path} is missing: without the count of decryptions the key must not be used; restore the file")
+        raise KeyFileError(
+            f"{path} is missing: without the count of decryptions the key must not be used; restore the file"
+        )
     try:
         data = json.loads(path.read_text())
         if data["key_id"] != info.key_id:
             raise KeyFileError(f"{path} is of another key: restore the file of key {info.key_id}")
         used = int(data["used"])
     except (ValueError, KeyError, TypeError):
-        raise KeyFileError(f"{path} is damaged: restore it, or set \"used\" to the count of another party") from None
+        raise KeyFileError(f'{path} is damaged: restore it, or set "used" to the count of another party') from None
     if used < 0:
         raise KeyFileError(f"{path} is damaged: a negative count")
     return used

@@ -1,0 +1,91 @@
+"""Making a committee: addresses, identities, fingerprints."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Sequence
+from pathlib import Path
+
+from keyquorum import _engine
+from keyquorum.model.committee import PROTOCOLS, Committee, Party, check_name
+from keyquorum.model.errors import CommitteeError
+
+PathLike = str | Path
+
+
+def _free_ports(count: int) -> list[int]:
+    sockets = [socket.socket() for _ in range(count)]
+    try:
+        for s in sockets:
+            s.bind(("127.0.0.1", 0))
+        return [int(s.getsockname()[1]) for s in sockets]
+    finally:
+        for s in sockets:
+            s.close()
+
+
+def init(
+    folder: PathLike,
+    parties: int = 3,
+    protocol: str = "rep-field",
+    threshold: int | None = None,
+    hosts: Sequence[str] = (),
+    me: Sequence[int] | None = None,
+    name: str | None = None,
+) -> Committee:
+    """Makes a committee folder: ``committee.toml`` and an identity for each party of this host.
+
+    ``hosts``: "HOST:PORT" of each party; without, all parties run on this host on free ports. ``me``: the parties whose
+    identities are made here (default: all); the fingerprints of the others are added with :func:`trust`.
+    """
+    root = Path(folder)
+    if (root / "committee.toml").exists():
+        raise CommitteeError(f"{root}: there is a committee already: choose another folder")
+    if protocol not in PROTOCOLS:
+        raise CommitteeError(f"unknown protocol {protocol!r}: choose one of {', '.join(PROTOCOLS)}")
+    if not 1 <= parties <= 64:
+        raise CommitteeError(f"{parties} parties: choose 3 to 64")
+    if hosts and len(hosts) != parties:
+        raise CommitteeError(f"{len(hosts)} hosts for {parties} parties: name each party's HOST:PORT once")
+    t = threshold if threshold is not None else (parties - 1) // 2
+    addresses = [_address(h) for h in hosts] or [("127.0.0.1", port) for port in _free_ports(parties)]
+    check_name(name or root.name, "committee name")
+    members = [Party(i, host, port, "") for i, (host, port) in enumerate(addresses)]
+    Committee(root, name or root.name, protocol, t, tuple(members)).check()
+    mine = list(range(parties)) if me is None else list(me)
+    for i in mine:
+        if not 0 <= i < parties:
+            raise CommitteeError(f"there is no party {i}: choose 0 to {parties - 1}")
+    root.mkdir(parents=True, exist_ok=True)
+    committee = Committee(root, name or root.name, protocol, t, tuple(members))
+    for i in mine:
+        party_folder = committee.party_folder(i)
+        party_folder.mkdir(mode=0o700, exist_ok=True)
+        fingerprint = _engine.make_identity(str(committee.identity_path(i)), f"{committee.name}-party-{i}")
+        members[i] = Party(i, members[i].host, members[i].port, fingerprint)
+    committee = Committee(root, committee.name, protocol, t, tuple(members))
+    committee.save()
+    return committee
+
+
+def trust(folder: PathLike, party: int, fingerprint: str) -> Committee:
+    """Enters the fingerprint of a party that runs elsewhere."""
+    committee = Committee.load(Path(folder))
+    if not 0 <= party < committee.size:
+        raise CommitteeError(f"there is no party {party}: choose 0 to {committee.size - 1}")
+    if party in committee.local_parties():
+        raise CommitteeError(f"party {party} is on this host: its fingerprint comes from its own identity")
+    members = list(committee.parties)
+    old = members[party]
+    members[party] = Party(party, old.host, old.port, fingerprint.strip().lower().replace(":", ""))
+    changed = Committee(committee.folder, committee.name, committee.protocol, committee.threshold, tuple(members))
+    changed.check()
+    changed.save()
+    return changed
+
+
+def _address(text: str) -> tuple[str, int]:
+    host, separator, port = text.rpartition(":")
+    if not separator or not host or not port.isdigit():
+        raise CommitteeError(f"{text!r} is no address: write HOST:PORT")
+    return host.strip("[]"), int(port)
