@@ -1,0 +1,11 @@
+"""The language: MP-SPDZ's, in the subset of docs/dsl.md, as eager Python over the lazy engine.
+
+An operation on vectors returns at once; what has to communicate is queued, and everything that is ready at one depth
+goes out in one round when a value is needed. :func:`run_program` runs an ``.mpc`` file on one party.
+"""
+
+from .program import ProgramOptions
+from .runner import ProgramResult, run_program
+from .storage import Persistence, ProgramIO, load_shares, save_shares
+
+__all__ = ["Persistence", "ProgramIO", "ProgramOptions", "ProgramResult", "load_shares", "run_program", "save_shares"]

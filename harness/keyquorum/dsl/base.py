@@ -1,0 +1,232 @@
+"""What all run-time values have in common: they are no Python values, and they are vectors."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator
+from typing import Any, Self
+
+import numpy as np
+
+from .context import Ints
+from .errors import CompilerError, VectorMismatch
+
+ELEMENT_LIMIT = 64
+"""Vectors longer than this cannot be taken apart element by element."""
+
+
+class RunTime:
+    """A value that exists while a program runs: it cannot steer Python."""
+
+    __slots__ = ()
+
+    def __bool__(self) -> bool:
+        raise CompilerError(
+            f"cannot derive truth value (bool) from {type(self).__name__}: use if_, if_e, while_do or if_else"
+        )
+
+    def _no_python_number(self) -> Any:
+        raise CompilerError(
+            f"cannot use the run-time value {type(self).__name__} as a Python number or index: "
+            "use an Array, for_range or a compile-time integer"
+        )
+
+    __int__ = __index__ = __float__ = _no_python_number
+
+
+class SecretRunTime(RunTime):
+    """A run-time value that nobody knows."""
+
+    __slots__ = ()
+
+    def __bool__(self) -> bool:
+        raise CompilerError(f"cannot branch on secret values like {type(self).__name__}: use if_else")
+
+
+class Readable(RunTime):
+    """A container of one value that stands for its content in every operation (MemValue)."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def read(self) -> Any:
+        """The content."""
+
+
+def read(x: Any) -> Any:
+    """The operand itself, or the content of a container."""
+    return x.read() if isinstance(x, Readable) else x
+
+
+def is_constant(x: object) -> bool:
+    """Whether ``x`` is a compile-time integer."""
+    return isinstance(x, int)
+
+
+def common_size(a: int, b: int) -> int:
+    """The size of a result: sizes must be equal, or one of them 1."""
+    if a == b or b == 1:
+        return a
+    if a == 1:
+        return b
+    raise VectorMismatch(f"different vector sizes of operands: {a}/{b}")
+
+
+class Vector(RunTime):
+    """A vector of run-time values; a scalar is one of size 1."""
+
+    __slots__ = ("size",)
+    size: int
+
+    # What a type has to provide.
+
+    @classmethod
+    @abstractmethod
+    def conv(cls, value: Any) -> Any:
+        """The value as this type."""
+
+    @classmethod
+    def _made_from(cls, value: Any) -> Any:
+        make: Any = cls
+        return make(value)
+
+    @abstractmethod
+    def _slice(self, start: int, step: int, count: int) -> Self:
+        """Elements ``start``, ``start + step``, ...; the caller has checked the range."""
+
+    @abstractmethod
+    def _spread(self, size: int) -> Self:
+        """A size-1 vector repeated."""
+
+    @abstractmethod
+    def _become(self, other: Any) -> None:
+        """Takes over the content of a vector of the same type and size."""
+
+    @classmethod
+    @abstractmethod
+    def _join(cls, parts: list[Any]) -> Any:
+        """One vector after another."""
+
+    # What follows from it.
+
+    def __len__(self) -> int:
+        return self.size
+
+    def _check_elements(self) -> None:
+        if self.size > ELEMENT_LIMIT:
+            raise CompilerError(
+                f"taking a vector of {self.size} elements apart is slow: use get_vector, sum() or an Array "
+                f"(element access is for up to {ELEMENT_LIMIT})"
+            )
+
+    def __getitem__(self, index: Any) -> Any:
+        if self.size == 1 and index.__class__ is int and index == 0:
+            return self
+        if isinstance(index, slice):
+            for part in (index.start, index.stop, index.step):
+                if part is not None and not is_constant(part):
+                    raise CompilerError("cannot address vectors with run-time indices: use an Array")
+            self._check_elements()
+            return [self._slice(i, 1, 1) for i in range(*index.indices(self.size))]
+        if not is_constant(index):
+            raise CompilerError("cannot address vectors with run-time indices: use an Array")
+        self._check_elements()
+        if not -self.size <= index < self.size:
+            raise IndexError(f"index {index}, length {self.size}")
+        return self._slice(index % self.size, 1, 1)
+
+    def __iter__(self) -> Iterator[Any]:
+        self._check_elements()
+        return (self[i] for i in range(self.size))
+
+    def get_vector(self, base: int = 0, size: int | None = None) -> Self:
+        """``size`` elements from ``base`` on (both compile-time integers)."""
+        if size is None:
+            size = self.size - base
+        if not (is_constant(base) and is_constant(size)):
+            raise CompilerError("get_vector of a vector takes compile-time integers: use an Array")
+        if base == 0 and size == self.size:
+            return self
+        if base < 0 or size < 0 or base + size > self.size:
+            raise CompilerError(f"get_vector({base}, {size}) leaves the vector of size {self.size}")
+        return self._slice(base, 1, size)
+
+    def expand_to_vector(self, size: int) -> Self:
+        """A size-1 vector repeated ``size`` times."""
+        if self.size == size:
+            return self
+        if self.size != 1:
+            raise VectorMismatch(f"cannot expand a vector of size {self.size} to {size}")
+        return self._spread(size)
+
+    @classmethod
+    def concat(cls, parts: Iterable[Any]) -> Any:
+        """One vector of the elements of several, all of this type."""
+        vectors = [read(p) for p in parts]
+        for part in vectors:
+            if not isinstance(part, cls):
+                raise CompilerError(f"{cls.__name__}.concat takes {cls.__name__} vectors, not {type(part).__name__}")
+        return cls._join(vectors)
+
+    def update(self, other: Any) -> None:
+        """Replaces the content, also for everyone else who holds this object."""
+        value = self._made_from(read(other))
+        if value.size != self.size:
+            raise VectorMismatch(f"cannot update a vector of size {self.size} with one of size {value.size}")
+        self._become(value)
+
+    def if_else(self, a: Any, b: Any) -> Any:
+        """``a`` where the bit is 1 and ``b`` where it is 0; one product."""
+        a, b = read(a), read(b)
+        return self * (a - b) + b
+
+    def bit_xor(self, other: Any) -> Any:
+        """XOR of bits 0 and 1 in the arithmetic domain; one product."""
+        other = read(other)
+        if is_constant(other):
+            return 1 - self if other else self  # type: ignore[operator]
+        return self + other - 2 * (self * other)
+
+    def bit_and(self, other: Any) -> Any:
+        """AND of bits 0 and 1 in the arithmetic domain; one product."""
+        return self * other
+
+    def bit_or(self, other: Any) -> Any:
+        """OR of bits 0 and 1 in the arithmetic domain; one product."""
+        other = read(other)
+        if is_constant(other):
+            return 1 if other else self
+        return self + other - self * other
+
+    def bit_not(self) -> Any:
+        """NOT of bits 0 and 1 in the arithmetic domain."""
+        return 1 - self  # type: ignore[operator]
+
+
+def progression(start: int, step: int, count: int) -> Ints:
+    """``start``, ``start + step``, ... as index vector."""
+    return start + step * np.arange(count, dtype=np.int64)
+
+
+class Public(Vector):
+    """A vector known to everybody at run time: it can steer loops and address arrays."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def _indices(self) -> Ints:
+        """The elements as int64."""
+
+
+def public_int(x: Any, what: str) -> int:
+    """A compile-time or run-time public integer as a Python one."""
+    x = read(x)
+    if is_constant(x):
+        return int(x)
+    if isinstance(x, Public):
+        if x.size != 1:
+            raise CompilerError(f"{what} takes one number, not a vector of {x.size}")
+        return int(x._indices()[0])
+    if isinstance(x, SecretRunTime):
+        raise CompilerError(f"{what} takes a public number, not the secret {type(x).__name__}")
+    raise CompilerError(f"{what} takes a public number, not {type(x).__name__}")

@@ -1,0 +1,482 @@
+"""Bits in the binary domain: sbits and cbits (n packed bits, the vector of bits) and sbitvec (a matrix of them)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, ClassVar, Self, cast
+
+import numpy as np
+
+from . import circuits, comparison
+from .base import ELEMENT_LIMIT, Public, RunTime, SecretRunTime, is_constant, read
+from .circuits import PackedBits, Row, public_bits
+from .clear import cint, regint
+from .context import Run, Value, current
+from .errors import CompilerError, VectorMismatch
+from .memory import ListMemory, Memory, Structure
+
+
+class _Bits(RunTime, Structure):
+    """n bits; ``n`` is fixed by the type: ``sbits.get_type(n)``."""
+
+    n: ClassVar[int] = 40
+    _types: ClassVar[dict[int, Any]]
+    _value: Value
+
+    @classmethod
+    def get_type(cls, n: int) -> Any:
+        """The type of vectors of ``n`` bits."""
+        family = cls._family()
+        known = family._types.get(n)
+        if known is None:
+            if not is_constant(n) or n < 1:
+                raise CompilerError(f"{family.__name__}.get_type takes a positive compile-time integer, not {n!r}")
+            known = family._types.setdefault(n, type(f"{family.__name__}{n}", (family,), {"n": n}))
+        return known
+
+    @classmethod
+    def _family(cls) -> Any:
+        raise NotImplementedError
+
+    @classmethod
+    def _wrap(cls, value: Value) -> Any:
+        """Bits of the type that fits the value's size."""
+        kind = cls.get_type(value.size)
+        self = kind.__new__(kind)
+        self._value = value
+        return self
+
+    @property
+    def value(self) -> Value:
+        """The engine's handle."""
+        return self._value
+
+    @property
+    def size(self) -> int:
+        """Number of bits."""
+        return self.n
+
+    def __len__(self) -> int:
+        return self.n
+
+    def __repr__(self) -> str:
+        return type(self).__name__
+
+    def _copy(self) -> Any:
+        return self._wrap(self._value)
+
+    @staticmethod
+    def _places(vector: Any) -> int:
+        return 1
+
+    @classmethod
+    def _allocate(cls, size: int) -> Memory:
+        return ListMemory(size, cls)
+
+    @classmethod
+    def _constant_value(cls, value: int) -> Value:
+        engine = current().engine
+        if value == 0 or (cls.n > 64 and value in (-1, (1 << cls.n) - 1)):
+            one = engine.clear_bits(np.array([value & 1], dtype=np.uint8))
+            return one if cls.n == 1 else engine.repeat(one, cls.n)
+        if abs(value) > 1 << cls.n:
+            raise CompilerError(f"public value {value} longer than {cls.n} bits")
+        return engine.clear_bits(public_bits(value, cls.n))
+
+    def _public_value(self, other: Any) -> Value | None:
+        """Bits of a public operand: a Python integer or cbits."""
+        other = read(other)
+        if is_constant(other):
+            return self._constant_value(other)
+        return other._value if isinstance(other, cbits) else None
+
+    def _checked(self, other: _Bits) -> Value:
+        if other.n != self.n:
+            raise VectorMismatch(f"different vector sizes of operands: {self.n}/{other.n} bits")
+        return other._value
+
+    def update(self, other: Any) -> None:
+        """Replaces the content, also for everyone else who holds this object."""
+        make: Any = type(self)
+        value = make(read(other))
+        self._value = value._value
+
+    def bit_decompose(self, bit_length: int | None = None) -> list[Any]:
+        """The single bits, first one first."""
+        count = self.n if bit_length is None else min(bit_length, self.n)
+        if count > ELEMENT_LIMIT:
+            raise CompilerError(
+                f"taking {count} bits apart is slow: keep vectors of bits whole (up to {ELEMENT_LIMIT})"
+            )
+        engine = current().engine
+        return [self._wrap(engine.slice(self._value, i, 1, 1)) for i in range(count)]
+
+    def bit_xor(self, other: Any) -> Any:
+        """XOR."""
+        return self ^ other
+
+    def bit_and(self, other: Any) -> Any:
+        """AND."""
+        return self & other
+
+    def bit_not(self) -> Any:
+        """NOT."""
+        return ~self  # type: ignore[operator]
+
+
+class cbits(_Bits):
+    """Opened bits."""
+
+    _types: ClassVar[dict[int, Any]] = {}
+
+    def __init__(self, value: Any = None) -> None:
+        value = read(value)
+        if value is None or is_constant(value):
+            self._value = self._constant_value(value or 0)
+        elif isinstance(value, cbits) and value.n == self.n:
+            self._value = value._value
+        elif isinstance(value, Public):
+            self._value = _bits_of_numbers(value, self.n)
+        else:
+            raise CompilerError(f"cannot convert {type(value).__name__} to {type(self).__name__}")
+
+    @classmethod
+    def _family(cls) -> Any:
+        return cbits
+
+    @classmethod
+    def conv(cls, value: Any) -> Any:
+        """The value as cbits of this length."""
+        value = read(value)
+        return value if isinstance(value, cls) and value.n == cls.n else cls(value)
+
+    def reveal(self) -> cbits:
+        """Itself."""
+        return self
+
+    def number(self) -> int:
+        """The bits as a Python integer in two's complement."""
+        bits = current().engine.read_bits(self._value)
+        unsigned = int.from_bytes(np.packbits(bits, bitorder="little").tobytes(), "little")
+        return unsigned - (1 << self.n) if self.n > 1 and unsigned >> (self.n - 1) else unsigned
+
+    def to_regint(self) -> regint:
+        """The bits as one 64-bit number."""
+        if self.n > 64:
+            raise CompilerError("too many bits for a regint: use to_regint_by_bit")
+        bits = current().engine.read_bits(self._value)
+        return regint(int.from_bytes(np.packbits(bits, bitorder="little").tobytes(), "little"))
+
+    def to_regint_by_bit(self) -> regint:
+        """The bits as a vector of n numbers."""
+        run, value = current(), self._value
+        return regint._lazy(
+            self.n, lambda: run.engine.read_bits(value).astype(np.int64), lambda: run.bits_to_clear(value)
+        )
+
+    def __xor__(self, other: Any) -> Any:
+        other = read(other)
+        if is_constant(other):
+            other = type(self)(other)
+        return (
+            self._wrap(current().engine.xor(self._value, self._checked(other)))
+            if isinstance(other, cbits)
+            else NotImplemented
+        )
+
+    __rxor__ = __xor__
+
+    def __and__(self, other: Any) -> Any:
+        other = read(other)
+        if is_constant(other):
+            other = type(self)(other)
+        return (
+            self._wrap(current().engine.and_(self._value, self._checked(other)))
+            if isinstance(other, cbits)
+            else NotImplemented
+        )
+
+    __rand__ = __and__
+
+    def __invert__(self) -> Any:
+        return self._wrap(current().engine.not_(self._value))
+
+
+def _bits_of_numbers(numbers: Public, n: int) -> Value:
+    """n clear bits: those of a single number, or one of each of n numbers 0 and 1 (cint)."""
+    engine = current().engine
+    if numbers.size == 1 and not (n == 1 and isinstance(numbers, cint)):
+        return engine.clear_bits(public_bits(int(numbers._indices()[0]), n))
+    if numbers.size != n or not isinstance(numbers, cint):
+        raise VectorMismatch(f"cannot convert {numbers!r} to {n} bits")
+    return engine.clear_bits((numbers._indices() & 1).astype(np.uint8))
+
+
+class sbits(_Bits, SecretRunTime):
+    """Secret bits. ``&`` takes one round, ``^`` and ``~`` are local."""
+
+    _types: ClassVar[dict[int, Any]] = {}
+    clear_type: ClassVar[Any] = cbits
+
+    def __init__(self, value: Any = None) -> None:
+        _need_binary(current())
+        value = read(value)
+        if value is None or is_constant(value):
+            self._value = self._constant_value(value or 0)
+        elif isinstance(value, (sbits, cbits)) and value.n == self.n:
+            self._value = value._value
+        elif isinstance(value, Public):
+            self._value = _bits_of_numbers(value, self.n)
+        elif isinstance(value, SecretRunTime) and hasattr(value, "_low_rows") and len(cast(Any, value)) == 1:
+            self._value = sbitvec(value, self.n).elements()[0]._value
+        else:
+            raise CompilerError(f"cannot convert {type(value).__name__} to {type(self).__name__}")
+
+    @classmethod
+    def _family(cls) -> Any:
+        return sbits
+
+    @classmethod
+    def conv(cls, value: Any) -> Any:
+        """The value as sbits of this length."""
+        value = read(value)
+        return value if isinstance(value, cls) and value.n == cls.n else cls(value)
+
+    @classmethod
+    def bit_compose(cls, bits: Iterable[Any]) -> Any:
+        """One vector of several bits or vectors of bits."""
+        parts = [sbit(b) if is_constant(b) else b for b in bits]
+        if not all(isinstance(p, _Bits) for p in parts):
+            raise CompilerError("sbits.bit_compose takes bits")
+        return sbits._wrap(current().engine.concat([p._value for p in parts]))
+
+    concat = bit_compose
+
+    @staticmethod
+    def bit_decompose_clear(numbers: Any, n_bits: int) -> list[Any]:
+        """Rows of the low bits of a public vector, as cbits. Waits for the vector."""
+        run = current()
+        return [cbits._wrap(row) for row in run.clear_rows(cint.conv(numbers).value, n_bits)]
+
+    @staticmethod
+    def bit_adder(a: Sequence[Any], b: Sequence[Any], carry_in: Any = 0, get_carry: bool = False) -> list[Any]:
+        """Sum of two numbers given as lists of rows, least significant first: m rows take about m log2(m) + m ANDs
+        per entry and 1 + ceil(log2 m) rounds."""
+        if len(a) != len(b):
+            raise VectorMismatch(f"cannot add numbers of {len(a)} and {len(b)} rows")
+        run = current()
+        size = max((x.n for x in (*a, *b) if isinstance(x, _Bits)), default=1)
+        rows_a, rows_b = ([_row(x, size) for x in side] for side in (a, b))
+        carry = _row(carry_in, size)
+        rows = circuits.add(PackedBits(run), rows_a, rows_b, carry, get_carry)
+        return [0 if row is None else sbits._wrap(row) for row in rows]
+
+    def reveal(self, check: bool = False) -> Any:
+        """Opens the bits. One round."""
+        value = self._value
+        return cbits._wrap(value if value.kind == "cb" else current().engine.open(value))
+
+    def popcnt(self) -> Any:
+        """Number of ones, as sbits of the length that it needs."""
+        return sbitvec.from_vec(self.bit_decompose()).popcnt().elements()[0]
+
+    def _operand(self, other: Any) -> Value | None:
+        other = read(other)
+        if isinstance(other, _Bits):
+            return self._checked(other)
+        return self._public_value(other)
+
+    def __xor__(self, other: Any) -> Any:
+        o = self._operand(other)
+        return NotImplemented if o is None else self._wrap(current().engine.xor(self._value, o))
+
+    __rxor__ = __xor__
+
+    def __and__(self, other: Any) -> Any:
+        o = self._operand(other)
+        return NotImplemented if o is None else self._wrap(current().engine.and_(self._value, o))
+
+    __rand__ = __and__
+
+    def __invert__(self) -> Any:
+        return self._wrap(current().engine.not_(self._value))
+
+    def if_else(self, a: Any, b: Any) -> Any:
+        """Bit by bit: ``a`` where we are 1, ``b`` where we are 0; a single bit selects for all. One round."""
+        a, b = read(a), read(b)
+        if isinstance(a, sbitvec) or isinstance(b, sbitvec):
+            return sbitvec.from_vec(
+                [self.if_else(x, y) for x, y in zip(sbitvec.conv(a).v, sbitvec.conv(b).v, strict=True)]
+            )
+        size = max((x.n for x in (a, b) if isinstance(x, _Bits)), default=self.n)
+        t = sbits.get_type(size)
+        a, b = t.conv(a), t.conv(b)
+        chooser = self if self.n in (size, 1) else self._mismatch(size)
+        engine = current().engine
+        return self._wrap(engine.xor(engine.and_(chooser._value, (a ^ b)._value), b._value))
+
+    def _mismatch(self, size: int) -> Any:
+        raise VectorMismatch(f"different vector sizes of operands: {self.n}/{size} bits")
+
+
+sbit: Any = sbits.get_type(1)
+"""A single secret bit."""
+
+
+def _need_binary(run: Run) -> None:
+    if not run.engine.has_binary:
+        raise CompilerError(
+            f"{run.engine.protocol} has no binary domain in this engine: "
+            "use bits as sint (get_random_bit), or ring or rep-field"
+        )
+
+
+def _row(x: Any, size: int) -> Row:
+    """An operand of a circuit: bits of this size, a single bit for all, or 0 or 1 for all."""
+    x = read(x)
+    if is_constant(x):
+        if x not in (0, 1):
+            raise CompilerError(f"a row of bits cannot be {x}")
+        return None if x == 0 else sbits.get_type(size)((1 << size) - 1)._value
+    if not isinstance(x, _Bits) or x.n not in (1, size):
+        raise VectorMismatch(f"a row of {size} bits is needed, not {x!r}")
+    return x._value if x.n == size else current().engine.repeat(x._value, size)
+
+
+class sbitvec(SecretRunTime):
+    """Rows of secret bits: row i, ``v[i]``, holds bit i of every number; a column (``elements()``) is one number."""
+
+    __slots__ = ("v",)
+    v: list[Any]
+
+    def __init__(self, elements: Any = None, length: int | None = None, input_length: int | None = None) -> None:
+        _need_binary(current())
+        elements = read(elements)
+        if length is not None:
+            if not hasattr(elements, "_low_rows"):
+                raise CompilerError(f"sbitvec(x, length) takes a sint, not {type(elements).__name__}")
+            self.v = elements._low_rows(max(length, input_length or current().program.bit_length), length)
+        elif isinstance(elements, sbitvec):
+            self.v = list(elements.v)
+        elif elements is None or (is_constant(elements) and elements == 0):
+            self.v = []
+        elif isinstance(elements, (list, tuple)) and elements:
+            self.v = _transposed(elements)
+        else:
+            raise CompilerError(f"sbitvec takes a list of sbits, or a sint and a length, not {type(elements).__name__}")
+
+    @classmethod
+    def from_vec(cls, vector: Any) -> Self:
+        """The matrix with these rows."""
+        self = cls.__new__(cls)
+        self.v = list(vector.v if isinstance(vector, sbitvec) else vector)
+        sizes = {x.n for x in self.v if isinstance(x, _Bits)}
+        if len(sizes) > 1:
+            raise VectorMismatch(f"rows of different sizes: {'/'.join(map(str, sorted(sizes)))}")
+        return self
+
+    @classmethod
+    def conv(cls, other: Any) -> sbitvec:
+        """The value as sbitvec."""
+        other = read(other)
+        return other if isinstance(other, sbitvec) else cls(other)
+
+    @property
+    def size(self) -> int:
+        """Length of the rows."""
+        return next((int(x.n) for x in self.v if isinstance(x, _Bits)), 1)
+
+    def __len__(self) -> int:
+        return len(self.v)
+
+    def __repr__(self) -> str:
+        return f"sbitvec({len(self.v)}/{self.size})"
+
+    def bit_decompose(self, n_bits: int | None = None) -> list[Any]:
+        """The first rows."""
+        return self.v[:n_bits]
+
+    def elements(self, start: int | None = None, stop: int | None = None) -> list[Any]:
+        """The columns, each as sbits. For rows of up to 64 bits."""
+        if stop is None:
+            start, stop = stop, start
+        return _transposed(self.v[start:stop])
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.elements())
+
+    def popcnt(self) -> sbitvec:
+        """Number of ones in every column, m - (ones in the binary form of m) ANDs, floor(log2 m) rounds for m rows."""
+        rows = [_row(x, self.size) for x in self.v]
+        counted = circuits.population_count(PackedBits(current()), [r for r in rows if r is not None])
+        return sbitvec.from_vec([sbits._wrap(r) for r in counted])
+
+    def _pairs(self, other: Any) -> list[tuple[Any, Any]]:
+        other = read(other)
+        if is_constant(other):
+            rows: list[Any] = [(other >> i) & 1 for i in range(len(self.v))]
+        elif isinstance(other, sbitvec):
+            rows = other.v
+        else:
+            raise CompilerError(f"an operation of a sbitvec takes a sbitvec or int, not {type(other).__name__}")
+        if len(rows) != len(self.v):
+            raise VectorMismatch(f"different numbers of rows: {len(self.v)}/{len(rows)}")
+        size = max(self.size, other.size if isinstance(other, sbitvec) else 1)
+        t = sbits.get_type(size)
+        ones = (1 << size) - 1
+        return [tuple(t(x * ones) if is_constant(x) else x for x in pair) for pair in zip(self.v, rows, strict=True)]
+
+    def __xor__(self, other: Any) -> Any:
+        return sbitvec.from_vec([x ^ y for x, y in self._pairs(other)])
+
+    __rxor__ = __xor__
+
+    def __and__(self, other: Any) -> Any:
+        return sbitvec.from_vec([x & y for x, y in self._pairs(other)])
+
+    __rand__ = __and__
+
+    def __invert__(self) -> Any:
+        return sbitvec.from_vec([1 - x if is_constant(x) else ~x for x in self.v])
+
+    def reveal(self) -> Any:
+        """The opened columns: a list of cbits, or a single one. One round. For rows of up to 64 bits."""
+        opened = [x.reveal() for x in self.elements()]
+        return opened[0] if len(opened) == 1 else opened
+
+    def update(self, other: Any) -> None:
+        """Replaces the content of every row."""
+        other = self.conv(other)
+        if len(other.v) != len(self.v):
+            raise VectorMismatch(f"different numbers of rows: {len(self.v)}/{len(other.v)}")
+        for x, y in zip(self.v, other.v, strict=True):
+            if x is not y:
+                x.update(y)
+
+    def if_else(self, a: Any, b: Any) -> Any:
+        """Selection by the first row."""
+        return self.v[0].if_else(a, b)
+
+
+def _transposed(rows: Sequence[Any]) -> list[Any]:
+    """Columns of rows of equal length (or integers 0)."""
+    size = max((x.n for x in rows if isinstance(x, _Bits)), default=1)
+    if size > ELEMENT_LIMIT:
+        raise CompilerError(
+            f"taking rows of {size} bits apart is slow: work on the rows .v (up to {ELEMENT_LIMIT} columns)"
+        )
+    t = sbits.get_type(size)
+    values = [(t(x) if is_constant(x) else x) for x in rows]
+    if any(not isinstance(x, _Bits) or x.n != size for x in values):
+        raise VectorMismatch("rows of different sizes cannot be transposed")
+    engine = current().engine
+    joined = engine.concat([x._value for x in values])
+    return [sbits._wrap(engine.slice(joined, j, size, len(values))) for j in range(size)]
+
+
+def rows_of_numbers(run: Run, value: Value, k: int, m: int) -> list[Any]:
+    """The low ``m`` bits of secret integers of ``k`` bits, as sbits rows."""
+    _need_binary(run)
+    _, rows = comparison.low_bits(run, value, k, m)
+    size = value.size
+    return [sbits.get_type(size)(0) if row is None else sbits._wrap(cast(Value, row)) for row in rows]

@@ -1,0 +1,587 @@
+"""Public run-time values: cint (elements of the domain) and regint (64-bit integers)."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+
+from .base import Public, RunTime, SecretRunTime, Vector, common_size, is_constant, progression, read
+from .context import Ints, Value, current
+from .errors import CompilerError, VectorMismatch
+from .memory import EngineMemory, Memory, NumpyMemory, Structure
+
+
+class Element(Vector, Structure):
+    """A vector of elements of the arithmetic domain, held by the engine. ``value`` may be made on first use."""
+
+    __slots__ = ("_make", "_value")
+    _value: Value | None
+    _make: Callable[[], Value] | None
+
+    def _set(self, value: Value) -> None:
+        self._value = value
+        self._make = None
+        self.size = value.size
+
+    @property
+    def value(self) -> Value:
+        """The engine's handle."""
+        if self._value is None:
+            assert self._make is not None
+            self._value = self._make()
+            self._make = None
+        return self._value
+
+    @classmethod
+    def _wrap(cls, value: Value) -> Self:
+        self = cls.__new__(cls)
+        self._value = value
+        self._make = None
+        self.size = value.size
+        return self
+
+    @classmethod
+    def _lazy(cls, size: int, make: Callable[[], Value]) -> Self:
+        self = cls.__new__(cls)
+        self._value = None
+        self._make = make
+        self.size = size
+        return self
+
+    @staticmethod
+    def _places(vector: Any) -> int:
+        return int(vector.size)
+
+    def _become(self, other: Any) -> None:
+        self._set(other.value)
+
+    def _slice(self, start: int, step: int, count: int) -> Self:
+        return self._wrap(current().engine.slice(self.value, start, step, count))
+
+    def _spread(self, size: int) -> Self:
+        return self._wrap(current().engine.repeat(self.value, size))
+
+    @classmethod
+    def _join(cls, parts: list[Any]) -> Any:
+        if not parts:
+            return cls(size=0)  # type: ignore[call-arg]
+        return cls._wrap(current().engine.concat([p.value for p in parts]))
+
+    def _load_constant(self, val: Any, size: int | None) -> bool:
+        """Fills ``self`` from None or an integer; False if ``val`` is something else."""
+        run = current()
+        if val is None:
+            value = run.constant(0)
+        elif is_constant(val):
+            value = run.constant(int(val))
+        else:
+            return False
+        n = 1 if size is None else size
+        self._set(value if n == 1 else run.engine.repeat(value, n))
+        return True
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.size})"
+
+    # -- arithmetic: the operand's value and whether it is secret, or None --------------------------------------------
+
+    def _operand(self, other: Any) -> Element | None:
+        """An operand of + - * as an element vector of checked size."""
+        if other.__class__ is int or is_constant(other):
+            return cint._wrap(current().constant(int(other)))
+        if isinstance(other, RunTime):
+            other = read(other)
+            if is_constant(other):
+                return cint._wrap(current().constant(int(other)))
+            if isinstance(other, regint):
+                other = cint(other)
+            if isinstance(other, Element):
+                common_size(self.size, other.size)
+                return other
+        return None
+
+    def _result(self, other: Element, value: Value) -> Any:
+        """The result of an operation, of the type that its operands make."""
+        return (cint if isinstance(self, cint) and isinstance(other, cint) else _secret_type())._wrap(value)
+
+    def __add__(self, other: Any) -> Any:
+        if other.__class__ is int and other == 0:
+            return self
+        o = self._operand(other)
+        return NotImplemented if o is None else self._result(o, current().engine.add(self.value, o.value))
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Any) -> Any:
+        o = self._operand(other)
+        return NotImplemented if o is None else self._result(o, current().engine.sub(self.value, o.value))
+
+    def __rsub__(self, other: Any) -> Any:
+        o = self._operand(other)
+        return NotImplemented if o is None else self._result(o, current().engine.sub(o.value, self.value))
+
+    def __mul__(self, other: Any) -> Any:
+        if other.__class__ is int and other == 1:
+            return self
+        o = self._operand(other)
+        return NotImplemented if o is None else self._result(o, current().engine.mul(self.value, o.value))
+
+    __rmul__ = __mul__
+
+    def __neg__(self) -> Any:
+        return self._wrap(current().engine.neg(self.value))
+
+    def _matrix_product(self, right: Any, rows: int, inner: int, columns: int) -> Any:
+        """Row-major product of a rows x inner and an inner x columns matrix, in pieces that bound the memory."""
+        engine, parts = current().engine, []
+        step = max(1, (1 << 22) // max(1, inner * columns))
+        by_column = engine.gather(
+            right.value, np.arange(inner * columns, dtype=np.int64).reshape(inner, columns).T.ravel()
+        )
+        for base in range(0, rows, step):
+            count = min(step, rows - base)
+            row = np.arange(inner, dtype=np.int64)[None, None, :] + inner * (base + np.arange(count))[:, None, None]
+            left_index = np.broadcast_to(row, (count, columns, inner)).ravel()
+            right_index = np.broadcast_to(np.arange(columns * inner, dtype=np.int64), (count, columns * inner)).ravel()
+            left = engine.gather(self.value, np.ascontiguousarray(left_index))
+            parts.append(engine.dot(left, engine.gather(by_column, np.ascontiguousarray(right_index)), inner))
+        return self._result(right, parts[0] if len(parts) == 1 else engine.concat(parts))
+
+
+_secret: list[Any] = []
+
+
+def register_secret(element_type: Any) -> None:
+    """Names the type of results with a secret operand."""
+    _secret.append(element_type)
+
+
+def _secret_type() -> Any:
+    return _secret[0]
+
+
+class cint(Element, Public):
+    """A public vector of elements of the domain. ``<< >> % &`` work on canonical unsigned integers (on rings, ``%`` on
+    centred ones, as in MP-SPDZ); comparisons and printing on centred ones."""
+
+    __slots__ = ()
+
+    def __init__(self, val: Any = None, size: int | None = None) -> None:
+        run = current()
+        val = read(val)
+        if self._load_constant(val, size):
+            return
+        if isinstance(val, (list, tuple)):
+            if all(is_constant(v) for v in val):
+                self._set(run.constants(val))
+            else:
+                parts = [cint(v) for v in val]
+                if any(p.size != 1 for p in parts):
+                    raise VectorMismatch("the elements of a list must be scalars: use cint.concat")
+                self._set(run.engine.concat([p.value for p in parts]))
+            return
+        if isinstance(val, SecretRunTime):
+            raise CompilerError(f"cannot convert the secret {type(val).__name__} to cint: reveal it first")
+        if isinstance(val, cint):
+            self._value, self._make, self.size = val._value, val._make, val.size
+        elif isinstance(val, regint):
+            self._value, self._make, self.size = val._as_clear()
+        elif hasattr(val, "to_regint"):
+            self._set(run.engine.clear(val.to_regint().data))
+        else:
+            raise CompilerError(f"cannot convert {type(val).__name__} to cint")
+        if size is not None and size != self.size:
+            raise VectorMismatch(f"mismatch in vector size: {self.size}, not {size}")
+
+    @classmethod
+    def conv(cls, value: Any) -> Any:
+        """The value as cint; a list element by element."""
+        value = read(value)
+        if isinstance(value, cls):
+            return value
+        if isinstance(value, (list, tuple)):
+            return type(value)(cls.conv(v) for v in value)
+        return cls(value)
+
+    @classmethod
+    def _allocate(cls, size: int) -> Memory:
+        return EngineMemory(size, cls, secret=False)
+
+    def _indices(self) -> Ints:
+        return current().int64s(self.value)
+
+    def reveal(self) -> cint:
+        """Itself."""
+        return self
+
+    def to_regint(self) -> regint:
+        """The centred values as 64-bit integers."""
+        return regint(self)
+
+    def binary_output(self, player: int | None = None) -> None:
+        """Writes the centred values, as int64, to the binary output of all parties (or of ``player``)."""
+        run, value = current(), self.value
+        run.defer(lambda: run.io.output(run.int64s(value), player))
+
+    def __lshift__(self, other: Any) -> Any:
+        run, other = current(), read(other)
+        if is_constant(other):
+            factor = (1 << other) % run.modulus if other < 4 * run.bits else pow(2, other, run.modulus)
+            return self._wrap(run.engine.mul(self.value, run.clear_ints((factor,))))
+        return self._clear_op("<<", other)
+
+    def __rshift__(self, other: Any) -> Any:
+        run, other = current(), read(other)
+        if is_constant(other) and other >= run.bits:
+            return self._wrap(run.engine.mul(self.value, run.constant(0)))
+        return self if is_constant(other) and other == 0 else self._clear_op(">>", other)
+
+    def __and__(self, other: Any) -> Any:
+        other = read(other)
+        if is_constant(other) and not current().is_ring and not 0 <= other < current().modulus:
+            raise CompilerError(f"the mask {other} of & must lie in [0, {current().modulus})")
+        return self._clear_op("&", other)
+
+    __rand__ = __and__
+
+    def __mod__(self, other: Any) -> Any:
+        run, other = current(), read(other)
+        if is_constant(other):
+            if other < 1:
+                raise CompilerError(f"the modulus of % must be positive, not {other}")
+            if other >= run.modulus:
+                if other == run.modulus or not run.is_ring:
+                    return self
+                raise CompilerError(f"the modulus {other} does not fit {run.engine.domain}")
+        o = self._public_operand(other)
+        if o is None:
+            return NotImplemented
+        engine = run.engine
+        if not run.is_ring or (is_constant(other) and other & (other - 1) == 0):
+            return self._wrap(engine.clear_op("%", self.value, o.value))
+        # Centred x mod m: with h = 2^(k-1), ((x + h) mod m) + m - (h mod m), mod m.
+        half = run.clear_ints((1 << (run.bits - 1),))
+        moved = engine.clear_op("%", engine.add(self.value, half), o.value)
+        back = engine.sub(o.value, engine.clear_op("%", half, o.value))
+        high = engine.clear_op("%", engine.add(moved, back), o.value)
+        return self._wrap(high)
+
+    def _public_operand(self, other: Any) -> Element | None:
+        o = self._operand(other)
+        return o if isinstance(o, cint) else None
+
+    def _clear_op(self, name: str, other: Any) -> Any:
+        o = self._public_operand(other)
+        return NotImplemented if o is None else self._wrap(current().engine.clear_op(name, self.value, o.value))
+
+    def bit_decompose(self, bit_length: int | None = None) -> list[cint]:
+        """The low bits, as vectors of 0 and 1, least significant first."""
+        length = current().program.bit_length if bit_length is None else bit_length
+        return [(self >> i) & 1 for i in range(length)]
+
+    def _compare(self, other: Any, compare: Callable[[Any, Any], Any]) -> Any:
+        run, other = current(), read(other)
+        if isinstance(other, regint):
+            right: Any = other.data
+        elif is_constant(other):
+            right = other
+        elif isinstance(other, cint):
+            right = run.centred(other.value)
+        else:
+            return NotImplemented
+        if not is_constant(right):
+            common_size(self.size, len(right))
+        return regint._wrap(np.asarray(compare(run.centred(self.value), right), dtype=np.int64))
+
+    def __lt__(self, other: Any) -> Any:
+        return self._compare(other, operator.lt)
+
+    def __le__(self, other: Any) -> Any:
+        return self._compare(other, operator.le)
+
+    def __gt__(self, other: Any) -> Any:
+        return self._compare(other, operator.gt)
+
+    def __ge__(self, other: Any) -> Any:
+        return self._compare(other, operator.ge)
+
+    def __eq__(self, other: Any) -> Any:
+        return self._compare(other, operator.eq)
+
+    def __ne__(self, other: Any) -> Any:
+        return self._compare(other, operator.ne)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+class regint(Public, Structure):
+    """A public vector of 64-bit integers, wrapping around. ``data`` is the int64 array (read on first use)."""
+
+    __slots__ = ("_clear", "_data", "_make")
+    _data: Ints | None
+    _make: Callable[[], Ints] | None
+    _clear: Callable[[], Value] | None
+
+    def __init__(self, val: Any = None, size: int | None = None) -> None:
+        val = read(val)
+        self._make = self._clear = None
+        if val is None or is_constant(val):
+            self._data = np.full(1 if size is None else size, _wrapped(val or 0), dtype=np.int64)
+        elif isinstance(val, (list, tuple)):
+            parts: list[Any] = [v if is_constant(v) else regint(v) for v in val]
+            if any(not is_constant(p) and p.size != 1 for p in parts):
+                raise VectorMismatch("the elements of a list must be scalars: use regint.concat")
+            self._data = np.array([_wrapped(p) if is_constant(p) else p.data[0] for p in parts], dtype=np.int64)
+        elif isinstance(val, regint):
+            self._data, self._make, self._clear, self.size = val._data, val._make, val._clear, val.size
+        elif isinstance(val, cint):
+            run, source = current(), val
+            self._data, self.size = None, val.size
+            self._make = lambda: run.int64s(source.value)
+            if run.bits <= 64:
+                self._clear = lambda: source.value
+        elif isinstance(val, SecretRunTime):
+            raise CompilerError(f"cannot convert the secret {type(val).__name__} to regint: reveal it first")
+        elif hasattr(val, "to_regint"):
+            self._data = val.to_regint().data
+        else:
+            raise CompilerError(f"cannot convert {type(val).__name__} to regint")
+        if self._data is not None:
+            self.size = len(self._data)
+        if size is not None and size != self.size:
+            raise VectorMismatch(f"mismatch in vector size: {self.size}, not {size}")
+
+    @property
+    def data(self) -> Ints:
+        """The numbers."""
+        if self._data is None:
+            assert self._make is not None
+            self._data = self._make()
+        return self._data
+
+    @classmethod
+    def _wrap(cls, data: Ints) -> Self:
+        self = cls.__new__(cls)
+        self._data = data
+        self._make = self._clear = None
+        self.size = len(data)
+        return self
+
+    @classmethod
+    def _lazy(cls, size: int, make: Callable[[], Ints], clear: Callable[[], Value]) -> Self:
+        """Numbers that are read on first use, and that become a cint without being read."""
+        self = cls.__new__(cls)
+        self._data, self._make, self._clear, self.size = None, make, clear, size
+        return self
+
+    def _as_clear(self) -> tuple[Value | None, Callable[[], Value] | None, int]:
+        if self._clear is not None and self._data is None:
+            return None, self._clear, self.size
+        return current().engine.clear(np.ascontiguousarray(self.data)), None, self.size
+
+    @classmethod
+    def conv(cls, value: Any) -> Any:
+        """The value as regint; a list element by element."""
+        value = read(value)
+        if isinstance(value, cls):
+            return value
+        if isinstance(value, (list, tuple)):
+            return type(value)(cls.conv(v) for v in value)
+        return cls(value)
+
+    @classmethod
+    def inc(cls, size: int, base: Any = 0, step: int = 1, repeat: int = 1, wrap: int | None = None) -> regint:
+        """``base``, ``base + step``, ...: each number ``repeat`` times, starting again after ``wrap`` numbers."""
+        if not (
+            is_constant(size) and is_constant(step) and is_constant(repeat) and (wrap is None or is_constant(wrap))
+        ):
+            raise CompilerError("regint.inc takes compile-time integers, but for its base")
+        places = progression(0, 1, size) // repeat
+        if wrap is not None:
+            places %= wrap
+        first = cls.conv(base)
+        if first.size != 1:
+            raise VectorMismatch("the base of regint.inc is a single number")
+        return cls._wrap(first.data[0] + step * places)
+
+    @classmethod
+    def _allocate(cls, size: int) -> Memory:
+        return NumpyMemory(size, cls)
+
+    @staticmethod
+    def _places(vector: Any) -> int:
+        return int(vector.size)
+
+    def _indices(self) -> Ints:
+        return self.data
+
+    def _slice(self, start: int, step: int, count: int) -> Self:
+        return self._wrap(self.data[progression(start, step, count)])
+
+    def _spread(self, size: int) -> Self:
+        return self._wrap(np.full(size, self.data[0], dtype=np.int64))
+
+    @classmethod
+    def _join(cls, parts: list[Any]) -> Any:
+        return cls._wrap(np.concatenate([p.data for p in parts]) if parts else np.zeros(0, dtype=np.int64))
+
+    def _become(self, other: Any) -> None:
+        self._data, self._make, self._clear = other._data, other._make, other._clear
+
+    def __repr__(self) -> str:
+        return f"regint({self.size})"
+
+    def reveal(self) -> regint:
+        """Itself."""
+        return self
+
+    def binary_output(self, player: int | None = None) -> None:
+        """Writes the numbers to the binary output of all parties (or of ``player``)."""
+        run = current()
+        run.defer(lambda: run.io.output(self.data, player))
+
+    def bit_decompose(self, bit_length: int | None = None) -> list[regint]:
+        """The low bits, as vectors of 0 and 1, least significant first."""
+        length = min(64, current().program.bit_length) if bit_length is None else bit_length
+        if length > 64:
+            raise CompilerError("a regint has 64 bits")
+        return [self._wrap((self.data >> np.int64(i)) & np.int64(1)) for i in range(length)]
+
+    def _numbers(self, other: Any) -> Any:
+        other = read(other)
+        if is_constant(other):
+            return np.full(1, _wrapped(other), dtype=np.int64)
+        if isinstance(other, regint):
+            common_size(self.size, other.size)
+            return other.data
+        return None
+
+    def _apply(self, other: Any, function: Callable[[Any, Any], Any], swap: bool = False) -> Any:
+        o = self._numbers(other)
+        if o is None:
+            return NotImplemented
+        result = function(o, self.data) if swap else function(self.data, o)
+        return self._wrap(np.asarray(result, dtype=np.int64))
+
+    def __add__(self, other: Any) -> Any:
+        return self._apply(other, operator.add)
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Any) -> Any:
+        return self._apply(other, operator.sub)
+
+    def __rsub__(self, other: Any) -> Any:
+        return self._apply(other, operator.sub, swap=True)
+
+    def __mul__(self, other: Any) -> Any:
+        return self._apply(other, operator.mul)
+
+    __rmul__ = __mul__
+
+    def __neg__(self) -> Any:
+        return self._wrap(-self.data)
+
+    def __floordiv__(self, other: Any) -> Any:
+        return self._apply(other, _quotient)
+
+    def __rfloordiv__(self, other: Any) -> Any:
+        return self._apply(other, _quotient, swap=True)
+
+    def __mod__(self, other: Any) -> Any:
+        return self._apply(other, _remainder)
+
+    def __rmod__(self, other: Any) -> Any:
+        return self._apply(other, _remainder, swap=True)
+
+    def __lshift__(self, other: Any) -> Any:
+        return self * (1 << other) if is_constant(other) else NotImplemented
+
+    def __rshift__(self, other: Any) -> Any:
+        if not is_constant(other):
+            return NotImplemented
+        if other > 62:
+            raise CompilerError("a regint shifts by at most 62")
+        return self // (1 << other)
+
+    def __lt__(self, other: Any) -> Any:
+        return self._apply(other, operator.lt)
+
+    def __le__(self, other: Any) -> Any:
+        return self._apply(other, operator.le)
+
+    def __gt__(self, other: Any) -> Any:
+        return self._apply(other, operator.gt)
+
+    def __ge__(self, other: Any) -> Any:
+        return self._apply(other, operator.ge)
+
+    def __eq__(self, other: Any) -> Any:
+        return self._apply(other, operator.eq)
+
+    def __ne__(self, other: Any) -> Any:
+        return self._apply(other, operator.ne)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def _wrapped(value: int) -> int:
+    """A Python integer modulo 2^64, signed."""
+    return ((int(value) + (1 << 63)) & ((1 << 64) - 1)) - (1 << 63)
+
+
+def _quotient(a: Ints, b: Ints) -> Ints:
+    """Integer division that rounds towards zero."""
+    if np.any(b == 0):
+        raise CompilerError("division of a regint by zero")
+    down = a // b
+    rounded: Ints = down + ((a - down * b != 0) & ((a < 0) != (b < 0)))
+    return rounded
+
+
+def _remainder(a: Ints, b: Ints) -> Ints:
+    return a - _quotient(a, b) * b
+
+
+class localint(RunTime):
+    """A number that may differ between parties (the own party number): it can be printed and compared, nothing else."""
+
+    __slots__ = ("_v",)
+
+    def __init__(self, value: Any = 0) -> None:
+        self._v = regint(value)
+
+    @property
+    def number(self) -> int:
+        """The number at this party."""
+        return int(self._v.data[0])
+
+    def _made(self, result: Any) -> Any:
+        return NotImplemented if result is NotImplemented else localint(result)
+
+    def __lt__(self, other: Any) -> Any:
+        return self._made(self._v < other)
+
+    def __le__(self, other: Any) -> Any:
+        return self._made(self._v <= other)
+
+    def __gt__(self, other: Any) -> Any:
+        return self._made(self._v > other)
+
+    def __ge__(self, other: Any) -> Any:
+        return self._made(self._v >= other)
+
+    def __eq__(self, other: Any) -> Any:
+        return self._made(self._v == other)
+
+    def __ne__(self, other: Any) -> Any:
+        return self._made(self._v != other)
+
+    def __add__(self, other: Any) -> Any:
+        return self._made(self._v + other)
+
+    __radd__ = __add__
+    __hash__ = None  # type: ignore[assignment]

@@ -1,0 +1,228 @@
+"""Comparisons and bit decomposition of secret vectors, on raw engine values.
+
+Three ways, by what the engine can do:
+
+* rings whose shares split into summands: the bits of the summands are known to parties, a binary adder sums them [1];
+* other rings: x + r mod 2^m is opened for a random r with known bits, and a binary (or arithmetic) circuit corrects
+  [2];
+* fields: the same with a mask that hides x statistically, which needs room in the field [3].
+
+The circuit for the correction is binary where the protocol has packed bits, otherwise arithmetic.
+
+[1] Araki et al., "Generalizing the SPDZ compiler", section 4. [2] Dalskov, Escudero, Keller: "Fantastic four",
+appendix. [3] Catrina and de Hoogh, "Improved primitives for secure multiparty integer computation" (SCN 2010).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from . import circuits
+from .circuits import ArithmeticBits, Logic, PackedBits, Row
+from .context import Run, Value
+from .errors import CompilerError
+
+
+def _logic(run: Run) -> Logic:
+    return PackedBits(run) if run.engine.has_binary else ArithmeticBits(run)
+
+
+def _splits(run: Run) -> bool:
+    return run.is_ring and run.engine.has_binary and run.engine.summands > 0
+
+
+def require_bits(run: Run, length: int, operation: str) -> None:
+    """Refuses an operation on integers of ``length`` bits for which the domain has no room.
+
+    Rings need ``length`` bits. A field must be longer than ``length`` + security, so that a mask fits.
+    """
+    if run.is_ring:
+        if length > run.bits:
+            raise CompilerError(
+                f"ring size too small for {operation}: it needs {length} bits, {run.engine.domain} has {run.bits}"
+            )
+        return
+    needed = length + run.program.security + 1
+    if run.bits < needed:
+        raise CompilerError(
+            f"{operation} on {length}-bit integers needs a prime of {needed} bits "
+            f"({length} + {run.program.security} for statistical masking + 1), {run.engine.domain} has {run.bits}: "
+            "take a smaller bit length (-F) or a larger prime"
+        )
+
+
+def weighted(run: Run, rows: list[Value]) -> Value:
+    """Sum of 2^i times row i."""
+    total = rows[0]
+    for i, row in enumerate(rows[1:], 1):
+        total = run.engine.add(total, run.engine.mul(row, run.clear_ints((pow(2, i, run.modulus),))))
+    return total
+
+
+def to_elements(run: Run, logic: Logic, row: Row, size: int) -> Value:
+    """A row as secret elements 0 and 1: one conversion for packed bits."""
+    engine = run.engine
+    if row is None:
+        return engine.repeat(run.secret_zero(), size)
+    if isinstance(logic, ArithmeticBits):
+        return row
+    return run.bits_to_clear(row) if row.kind == "cb" else engine.bit_to_arith(row)
+
+
+def _random_rows(run: Run, logic: Logic, count: int, size: int) -> tuple[list[Value], list[Value]]:
+    """Random bits as rows of the logic, and the same bits as elements."""
+    engine = run.engine
+    if isinstance(logic, ArithmeticBits):
+        rows = [engine.random_bit(size) for _ in range(count)]
+        return rows, rows
+    rows = [engine.random_bits(size) for _ in range(count)]
+    return rows, [engine.bit_to_arith(r) for r in rows]
+
+
+def _random_integer(run: Run, length: int, size: int) -> Value:
+    """Uniform secret integers of ``length`` bits."""
+    engine = run.engine
+    powers = np.tile(np.array([pow(2, i, run.modulus) for i in range(length)], dtype=np.int64), size)
+    return engine.sum(engine.mul(engine.random_bit(length * size), engine.clear(powers)), length)
+
+
+class _Masked:
+    """x + 2^k + r opened (in a ring: mod 2^m), r random with known low bits: c mod 2^m = (x + r) mod 2^m."""
+
+    def __init__(self, run: Run, x: Value, k: int, m: int) -> None:
+        """``x``: integers of k bits, signed; m <= k: how many low bits of the mask are known."""
+        engine = run.engine
+        self.run, self.m = run, m
+        self.logic = _logic(run)
+        self.rows, elements = _random_rows(run, self.logic, m, x.size)
+        self.low_mask = weighted(run, elements)
+        masked = engine.add(x, self.low_mask)
+        if run.is_ring:
+            up = run.clear_ints((1 << (run.bits - m),))
+            opened = engine.open(engine.mul(masked, up))
+            self.opened = opened if m == run.bits else engine.clear_op(">>", opened, run.clear_ints((run.bits - m,)))
+        else:
+            security = run.program.security
+            high = _random_integer(run, k + security - m, x.size)
+            high = engine.mul(high, run.clear_ints((1 << m,)))
+            shifted = engine.add(engine.add(masked, high), run.clear_ints((1 << k,)))
+            opened = engine.open(shifted)
+            self.opened = engine.clear_op("%", opened, run.clear_ints((1 << m,)))
+        if isinstance(self.logic, PackedBits):
+            self.public = run.clear_rows(self.opened, m)
+        else:
+            two = run.constant(2)
+            self.public = [
+                engine.clear_op(
+                    "%", engine.clear_op(">>", self.opened, run.clear_ints((i,))) if i else self.opened, two
+                )
+                for i in range(m)
+            ]
+
+    def borrow(self, length: int) -> Row:
+        """[c mod 2^length < r mod 2^length]."""
+        return circuits.below_secret(self.logic, self.public[:length], self.rows[:length])
+
+    def low(self) -> Value:
+        """x mod 2^m as elements: c - r + 2^m [c < r]."""
+        run, engine = self.run, self.run.engine
+        borrow = to_elements(run, self.logic, self.borrow(self.m), self.opened.size)
+        carried = engine.mul(borrow, run.clear_ints((pow(2, self.m, run.modulus),)))
+        return engine.add(engine.sub(self.opened, self.low_mask), carried)
+
+    def bits(self) -> list[Row]:
+        """The bits of x mod 2^m: c - r = NOT(NOT c + r)."""
+        flipped = [self.logic.negate(c) for c in self.public]
+        rows = circuits.add(self.logic, flipped, self.rows)
+        return [self.logic.negate(row) for row in rows]
+
+
+def _summands(run: Run, x: Value, m: int) -> tuple[PackedBits, list[Row], list[Row]]:
+    logic = PackedBits(run)
+    a, b = circuits.two_numbers(logic, run.engine.summand_bits(x, m))
+    return logic, a, b
+
+
+def low_bits(run: Run, x: Value, k: int, m: int, operation: str = "bit decomposition") -> tuple[Logic, list[Row]]:
+    """The low ``m`` bits of integers of ``k`` bits, as rows of the logic that is returned with them."""
+    require_bits(run, m if run.is_ring else max(k, m), operation)
+    x = run.to_secret(x)
+    if _splits(run):
+        logic, a, b = _summands(run, x, m)
+        return logic, circuits.add(logic, a, b)
+    masked = _Masked(run, x, k, m)
+    return masked.logic, masked.bits()
+
+
+def bit_elements(run: Run, x: Value, k: int, m: int) -> list[Value]:
+    """The low ``m`` bits of integers of ``k`` bits, as secret elements 0 and 1."""
+    logic, rows = low_bits(run, x, k, m)
+    return [to_elements(run, logic, row, x.size) for row in rows]
+
+
+def modulo_power(run: Run, x: Value, k: int, m: int) -> Value:
+    """x mod 2^m in [0, 2^m) for integers of ``k`` > m bits, signed."""
+    require_bits(run, m if run.is_ring else k, "modulo")
+    x = run.to_secret(x)
+    if _splits(run):
+        return weighted(run, bit_elements(run, x, k, m))
+    return _Masked(run, x, k, m).low()
+
+
+def shift_right(run: Run, x: Value, k: int, m: int) -> Value:
+    """floor(x / 2^m) for integers of ``k`` bits, signed, 0 < m."""
+    engine = run.engine
+    require_bits(run, k, "right shift")
+    m = min(m, k - 1)
+    if not run.is_ring:
+        low = modulo_power(run, x, k, m)
+        return engine.mul(engine.sub(x, low), run.clear_ints((pow(pow(2, m, run.modulus), -1, run.modulus),)))
+    logic, rows = low_bits(run, x, k, k, "right shift")
+    elements = [to_elements(run, logic, row, x.size) for row in rows[m:]]
+    sign = engine.mul(elements[-1], run.clear_ints((-(1 << (k - 1 - m)),)))
+    return engine.add(weighted(run, elements[:-1]), sign) if len(elements) > 1 else sign
+
+
+def negative(run: Run, x: Value, k: int) -> Value:
+    """[x < 0] for integers of ``k`` bits, signed.
+
+    Levels: split rings 2 + ceil(log2 k) and a conversion; others an opening, ceil(log2 k) and a conversion.
+    """
+    require_bits(run, k, "comparison")
+    engine, x = run.engine, run.to_secret(x)
+    if _splits(run):
+        logic, a, b = _summands(run, x, k)
+        g: list[Row] = [circuits.both(logic, u, v) for u, v in zip(a[:-1], b[:-1], strict=True)]
+        p = [circuits.differ(logic, u, v) for u, v in zip(a, b, strict=True)]
+        top = circuits.differ(logic, p[-1], circuits.carry_into(logic, g, p, 0, k - 1))
+        return to_elements(run, logic, top, x.size)
+    if run.is_ring:
+        masked = _Masked(run, x, k, k)
+        top = circuits.differ(masked.logic, masked.public[-1], masked.rows[-1])
+        top = circuits.differ(masked.logic, top, masked.borrow(k - 1) if k > 1 else None)
+        return to_elements(run, masked.logic, top, x.size)
+    if k < 2:
+        raise CompilerError("a comparison needs integers of at least 1 bit")
+    low = _Masked(run, x, k, k - 1).low()
+    return engine.mul(engine.sub(low, x), run.clear_ints((pow(pow(2, k - 1, run.modulus), -1, run.modulus),)))
+
+
+def is_zero(run: Run, x: Value, k: int) -> Value:
+    """[x = 0] for integers of ``k`` bits, signed.
+
+    Levels: split rings 2 + ceil(log2 k) and a conversion; others an opening, ceil(log2 k) and a conversion.
+    """
+    require_bits(run, k, "equality test")
+    x = run.to_secret(x)
+    if _splits(run):
+        # a + b = 0 mod 2^k if and only if a xor b = 2 (a or b): no carry chain.
+        logic, a, b = _summands(run, x, k)
+        p = [circuits.differ(logic, u, v) for u, v in zip(a, b, strict=True)]
+        g = [circuits.both(logic, u, v) for u, v in zip(a[:-1], b[:-1], strict=True)]
+        either: list[Row] = [None, *(circuits.differ(logic, u, v) for u, v in zip(p, g, strict=False))]
+        differing = [circuits.differ(logic, u, v) for u, v in zip(p, either, strict=True)]
+        equal = [logic.negate(d) for d in differing if d is not None]
+        return to_elements(run, logic, circuits.all_ones(logic, equal), x.size)
+    masked = _Masked(run, x, k, k)
+    equal = [masked.logic.negate(masked.logic.differ(c, r)) for c, r in zip(masked.public, masked.rows, strict=True)]
+    return to_elements(run, masked.logic, circuits.all_ones(masked.logic, equal), x.size)

@@ -1,0 +1,322 @@
+"""Control flow by public run-time numbers: loops, branches, functions, timers.
+
+Loop bodies run once per iteration here, while a compiler traces them once: state travels through Array, MemValue or
+``update`` only. Changing a Python list or number of the surroundings in a loop body is refused.
+"""
+
+from __future__ import annotations
+
+import dis
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import product
+from typing import Any
+
+from .base import Public, RunTime, SecretRunTime, is_constant, public_int, read
+from .clear import localint, regint
+from .context import Run, current
+from .errors import CompilerError
+
+Body = Callable[..., Any]
+
+
+# -- loops ------------------------------------------------------------------------------------------------------------
+
+
+def for_range(start: Any, stop: Any = None, step: Any = None) -> Callable[[Body], Body]:
+    """Runs the body for the numbers of a range of public numbers, one after another; a body that returns 0 ends the
+    loop."""
+    return lambda body: _run_range(body, start, stop, step, can_stop=True)
+
+
+def for_range_opt(start: Any, stop: Any = None, step: Any = None, budget: int | None = None) -> Callable[[Body], Body]:
+    """Runs the body for the numbers of a range, or for all index tuples of a list of lengths."""
+    if isinstance(start, (list, tuple)):
+        return _over_all(start)
+    return lambda body: _run_range(body, start, stop, step, can_stop=False)
+
+
+def for_range_multithread(
+    n_threads: Any, n_parallel: Any, n_loops: Any, thread_mem_req: Any = None, budget: int | None = None
+) -> Callable[[Body], Body]:
+    """Runs the body for 0 .. n_loops - 1, or for all index tuples of a list of lengths. Everything that is ready goes
+    out in one round, so there are no threads here."""
+    if isinstance(n_loops, (list, tuple)):
+        return _over_all(n_loops)
+    return lambda body: _run_range(body, n_loops, None, None, can_stop=False)
+
+
+def _over_all(lengths: Iterable[Any]) -> Callable[[Body], Body]:
+    ranges = [range(public_int(n, "a loop")) for n in lengths]
+
+    def decorator(body: Body) -> Body:
+        _run_body(body, ([regint(i) for i in place] for place in product(*ranges)), can_stop=False)
+        return body
+
+    return decorator
+
+
+def _run_range(body: Body, start: Any, stop: Any, step: Any, can_stop: bool) -> Body:
+    if stop is None:
+        start, stop = 0, start
+    first, last = public_int(start, "a loop"), public_int(stop, "a loop")
+    stride = 1 if step is None else public_int(step, "a loop")
+    if stride == 0:
+        raise CompilerError("the step of a loop must not be zero")
+    _run_body(body, ([regint(i)] for i in range(first, last, stride)), can_stop)
+    return body
+
+
+def _run_body(body: Body, arguments: Iterable[list[Any]], can_stop: bool) -> None:
+    guard = _Surroundings(body)
+    for i, args in enumerate(arguments):
+        result = body(*args)
+        guard.link()
+        if i == 0:
+            guard.check()
+        if can_stop and result is not None and _is_zero(result):
+            return
+
+
+def _is_zero(result: Any) -> bool:
+    result = read(result)
+    return bool(public_int(result, "the result of a loop body") == 0) if isinstance(result, (int, Public)) else False
+
+
+def while_do(condition: Callable[..., Any], *args: Any) -> Callable[[Body], Body]:
+    """Runs the body while the condition, a function of public numbers, holds. With an argument, body and condition
+    take it and the body returns the next one."""
+    if not callable(condition):
+        raise CompilerError("the condition of while_do must be a function")
+    if len(args) > 1:
+        raise CompilerError("while_do takes at most one loop variable")
+
+    def decorator(body: Body) -> Body:
+        guard = _Surroundings(body)
+        state = [regint(read(a)) for a in args]
+        first = True
+        while _holds(condition(*state)):
+            result = body(*state)
+            guard.link()
+            if first:
+                guard.check()
+            if state:
+                if result is None:
+                    raise CompilerError("the body of a while_do with a loop variable must return its next value")
+                state = [regint(read(result))]
+            first = False
+        return body
+
+    return decorator
+
+
+def _holds(condition: Any) -> bool:
+    """A public condition as Python bool."""
+    condition = read(condition)
+    if isinstance(condition, (bool, int)):
+        return bool(condition)
+    if isinstance(condition, SecretRunTime):
+        raise CompilerError("cannot branch on secret values: use if_else")
+    if isinstance(condition, localint):
+        raise CompilerError("cannot branch on a value that differs between parties (localint)")
+    return public_int(condition, "a condition") != 0
+
+
+# -- branches ---------------------------------------------------------------------------------------------------------
+
+
+def if_(condition: Any) -> Callable[[Body], None]:
+    """Runs the body if a public condition holds."""
+
+    def decorator(body: Body) -> None:
+        if _holds(condition):
+            _run_branch(body)
+
+    return decorator
+
+
+def if_e(condition: Any) -> Callable[[Body], None]:
+    """Runs the body if a public condition holds; an ``else_`` must follow."""
+
+    def decorator(body: Body) -> None:
+        holds = _holds(condition)
+        if holds:
+            _run_branch(body)
+        current().branches.append(holds)
+
+    return decorator
+
+
+def else_(body: Body) -> None:
+    """Runs the body if the condition of the ``if_e`` before did not hold."""
+    branches = current().branches
+    if not branches:
+        raise CompilerError("else_ without an if_e before it")
+    if not branches.pop():
+        _run_branch(body)
+
+
+def _run_branch(body: Body) -> None:
+    depth = len(current().branches)
+    guard = _Surroundings(body)
+    _lock_lists(body.__globals__)
+    if body() is not None:
+        raise CompilerError("conditional blocks cannot return values: use if_else, or an Array or MemValue")
+    guard.link()
+    if len(current().branches) != depth:
+        raise CompilerError("if_e without else_ in a conditional block")
+
+
+class _LockedList(list[Any]):
+    """A list of a program with branches: a compiler could not tell which branch changed it."""
+
+    def _refuse(self, *_: Any, **__: Any) -> Any:
+        raise CompilerError("lists cannot be changed in or after branches: use Array or MultiArray")
+
+    __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse
+    append = clear = extend = insert = pop = remove = reverse = sort = _refuse
+
+
+def _lock_lists(names: dict[str, Any]) -> None:
+    for name, value in names.items():
+        if value.__class__ is list:
+            names[name] = _LockedList(value)
+
+
+# -- what a body may not do -------------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=4096)
+def _names_of(code: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Global names that a function stores, and those that it reads."""
+    stored, loaded = set(), set()
+    for instruction in dis.get_instructions(code):
+        if instruction.opname == "STORE_GLOBAL":
+            stored.add(instruction.argval)
+        elif instruction.opname == "LOAD_GLOBAL":
+            loaded.add(instruction.argval)
+    return tuple(stored), tuple(loaded)
+
+
+class _Surroundings:
+    """Variables around a body: those it must not change, and registers that it assigns."""
+
+    def __init__(self, body: Body) -> None:
+        code = getattr(body, "__code__", None)
+        self._names: dict[str, Any] = getattr(body, "__globals__", {})
+        stored, loaded = _names_of(code) if code is not None else ((), ())
+        self._registers = {n: self._names[n] for n in stored if isinstance(self._names.get(n), RunTime)}
+        self._numbers = {n: self._names[n] for n in stored if is_constant(self._names.get(n))}
+        cells = dict(zip(code.co_freevars, body.__closure__ or (), strict=True)) if code is not None else {}
+        self._cells = cells
+        values = {n: self._names[n] for n in loaded if n in self._names} | {n: v for n, v in _contents(cells)}
+        self._lists = [(n, v, len(v)) for n, v in values.items() if isinstance(v, list)]
+        self._cell_numbers = {n: v for n, v in values.items() if n in cells and is_constant(v)}
+
+    def check(self) -> None:
+        """After the first iteration: no Python list or number may have changed."""
+        changed = [n for n, v, length in self._lists if len(v) != length]
+        changed += [n for n, v in self._numbers.items() if self._names.get(n) is not v and self._names.get(n) != v]
+        now = dict(_contents(self._cells))
+        changed += [n for n, v in self._cell_numbers.items() if is_constant(now.get(n)) and now[n] != v]
+        if changed:
+            raise CompilerError(
+                f"the Python variable {changed[0]!r} cannot change in a run-time loop: "
+                "use an Array, a MemValue or update()"
+            )
+
+    def link(self) -> None:
+        """Registers that a body assigned to global names change for everyone who holds them."""
+        for name, before in self._registers.items():
+            now = self._names.get(name)
+            if now is before:
+                continue
+            if is_constant(now) or isinstance(now, float):
+                raise CompilerError(f"cannot reassign the constant {now} to {name!r} in a block: use update()")
+            if hasattr(before, "update"):
+                before.update(now)
+                self._names[name] = before
+
+
+def _contents(cells: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    for name, cell in cells.items():
+        try:
+            yield name, cell.cell_contents
+        except ValueError:  # not assigned yet
+            continue
+
+
+# -- functions, timers ------------------------------------------------------------------------------------------------
+
+
+def function_block(function: Body) -> Body:
+    """A function of run-time values; numbers that it gets become regint."""
+
+    def call(*args: Any) -> Any:
+        return function(*(regint(a) if is_constant(a) else read(a) for a in args))
+
+    return call
+
+
+def break_point(name: str = "") -> None:
+    """Nothing: operations are done in the order of their data here."""
+
+
+@dataclass
+class Timer:
+    """Time and traffic of one party while a timer ran: seconds, payload bytes sent, communication rounds."""
+
+    seconds: float = 0.0
+    bytes_sent: int = 0
+    rounds: int = 0
+    _start: tuple[float, int, int] | None = None
+
+    @property
+    def running(self) -> bool:
+        """Whether it runs."""
+        return self._start is not None
+
+    def start(self, run: Run) -> None:
+        """Starts the timer when all that came before is done."""
+        self._start = _reading(run)
+
+    def stop(self, run: Run) -> None:
+        """Stops the timer when all that came before is done."""
+        assert self._start is not None
+        now = _reading(run)
+        self.seconds += now[0] - self._start[0]
+        self.bytes_sent += now[1] - self._start[1]
+        self.rounds += now[2] - self._start[2]
+        self._start = None
+
+
+def _reading(run: Run) -> tuple[float, int, int]:
+    run.engine.flush()
+    stats = run.engine.stats()
+    return time.perf_counter(), stats["bytes_sent"], stats["rounds"]
+
+
+def start_timer(timer_id: int = 0) -> None:
+    """Starts a timer; its sum over all runs is reported at the end. Waits for all communication."""
+    run = current()
+    timer = run.timers.setdefault(_timer_id(timer_id), Timer())
+    if timer.running:
+        raise CompilerError(f"timer {timer_id} already running")
+    timer.start(run)
+
+
+def stop_timer(timer_id: int = 0) -> None:
+    """Stops a timer. Waits for all communication."""
+    run = current()
+    timer = run.timers.get(_timer_id(timer_id))
+    if timer is None or not timer.running:
+        raise CompilerError(f"timer {timer_id} is not running")
+    timer.stop(run)
+
+
+def _timer_id(timer_id: Any) -> int:
+    if not is_constant(timer_id) or timer_id < 0:
+        raise CompilerError(f"a timer is named by a compile-time integer, not {timer_id!r}")
+    return int(timer_id)

@@ -1,0 +1,128 @@
+"""MemValue: one value in memory, which stands for its content in every operation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .base import Readable, is_constant, read
+from .clear import regint
+from .errors import CompilerError
+
+
+class MemValue(Readable):
+    """Memory for one value; an int becomes a regint. ``write`` replaces the content, every operation reads it."""
+
+    __slots__ = ("_content", "value_type")
+
+    def __init__(self, value: Any) -> None:
+        value = read(value)
+        if is_constant(value):
+            value = regint(value)
+        if not hasattr(type(value), "conv") or not hasattr(value, "size"):
+            raise CompilerError(f"cannot store {type(value).__name__} as MemValue")
+        self.value_type = type(value)
+        self._content = _fresh(value)
+
+    @property
+    def size(self) -> int:
+        """Size of the content."""
+        return int(self._content.size)
+
+    def read(self) -> Any:
+        """The content."""
+        return _fresh(self._content)
+
+    def write(self, value: Any) -> MemValue:
+        """Replaces the content by a value of the same size, converted to the same type."""
+        try:
+            value = self.value_type.conv(read(value))
+        except CompilerError as error:
+            raise CompilerError(
+                f"cannot store {type(value).__name__} as MemValue of {self.value_type.__name__}: {error}"
+            ) from None
+        if value.size != self.size:
+            raise CompilerError(f"size mismatch: a MemValue of size {self.size} cannot hold {value.size}")
+        self._content = _fresh(value)
+        return self
+
+    def update(self, value: Any) -> None:
+        """Same as :meth:`write`."""
+        self.write(value)
+
+    def reveal(self) -> Any:
+        """The opened content. One round."""
+        return self.read().reveal()
+
+    def __neg__(self) -> Any:
+        return -self.read()
+
+    def __invert__(self) -> Any:
+        return ~self.read()
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or name not in _FORWARDED:
+            raise AttributeError(f"MemValue has no attribute {name!r}")
+        return getattr(self.read(), name)
+
+
+_FORWARDED = frozenset(
+    [
+        "if_else",
+        "less_than",
+        "greater_than",
+        "less_equal",
+        "greater_equal",
+        "equal",
+        "not_equal",
+        "bit_xor",
+        "bit_and",
+        "bit_or",
+        "bit_not",
+        "bit_decompose",
+        "expand_to_vector",
+        "get_vector",
+        "sum",
+        "reveal_to",
+        "to_regint",
+        "binary_output",
+    ]
+)
+
+
+def _fresh(value: Any) -> Any:
+    """Another object with the same content, so that ``update`` of one does not reach the other."""
+    return type(value).from_vec(value) if hasattr(value, "from_vec") else type(value)(value)
+
+
+def _forward(name: str) -> Callable[[Any, Any], Any]:
+    def operation(self: Any, other: Any) -> Any:
+        method = getattr(self.read(), name, None)
+        return NotImplemented if method is None else method(read(other))
+
+    return operation
+
+
+for _operator in ("add", "sub", "mul", "floordiv", "mod", "and", "or", "xor", "lshift", "rshift"):
+    setattr(MemValue, f"__{_operator}__", _forward(f"__{_operator}__"))
+for _operator in ("add", "sub", "mul", "floordiv", "mod", "and", "or", "xor"):
+    setattr(MemValue, f"__r{_operator}__", _forward(f"__r{_operator}__"))
+for _operator in ("lt", "le", "gt", "ge", "eq", "ne"):
+    setattr(MemValue, f"__{_operator}__", _forward(f"__{_operator}__"))
+
+
+def _in_place(name: str) -> Callable[[MemValue, Any], MemValue]:
+    def operation(self: MemValue, other: Any) -> MemValue:
+        content, other = self.read(), read(other)
+        result = getattr(content, f"__{name}__")(other)
+        if result is NotImplemented:
+            result = getattr(other, f"__r{name}__")(content)
+        return self.write(result)
+
+    return operation
+
+
+for _operator in ("add", "sub", "mul", "and", "xor"):
+    setattr(MemValue, f"__i{_operator}__", _in_place(_operator))
+for _operator in ("add", "sub", "mul"):
+    setattr(MemValue, f"i{_operator}", _in_place(_operator))

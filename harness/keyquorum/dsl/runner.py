@@ -1,0 +1,141 @@
+"""Runs a program on one party."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from keyquorum import _engine
+from keyquorum.model.errors import KeyQuorumError, ProgramError
+
+from .context import Run, active
+from .control import Timer
+from .errors import CompilerError
+from .facade import SUBSET, Namespace, compiled
+from .program import Program, ProgramOptions
+from .storage import ProgramIO
+
+
+@dataclass
+class ProgramResult:
+    """What a run cost this party: the whole run, and each timer of the program."""
+
+    total: Timer
+    timers: dict[int, Timer] = field(default_factory=dict)
+    insecure: str = ""
+
+    def lines(self) -> list[str]:
+        """The report as MP-SPDZ prints it, with this party's traffic."""
+        result = [f"INSECURE: {self.insecure}"] if self.insecure else []
+        result.append(f"Time = {self.total.seconds:.6g} seconds")
+        result += [
+            f"Time{i} = {t.seconds:.6g} seconds ({t.bytes_sent / 1e6:.6g} MB, {t.rounds} rounds)"
+            for i, t in sorted(self.timers.items())
+        ]
+        result.append(f"Data sent = {self.total.bytes_sent / 1e6:.6g} MB in {self.total.rounds} rounds")
+        return result
+
+
+def run_program(
+    engine: Any, path: str | Path, args: Sequence[str], io: ProgramIO, options: ProgramOptions | None = None
+) -> ProgramResult:
+    """Runs the program of a file with arguments, on one party; every party runs the same.
+
+    Every failure of the program is a ProgramError ``<file>:<line>: <what and how to fix it>``; failures of the
+    network, of other parties and of share files are the engine's own. On an error, outputs that were not needed yet
+    are lost.
+    """
+    file = Path(path).resolve()
+    shown = _shown(file)
+    words = [str(a) for a in args]
+    program = Program(engine, str(file), file.stem, words, options or ProgramOptions())
+    run = Run(engine, io, program)
+    io.bind(engine)
+    total = Timer()
+    with active(run):
+        namespace = Namespace(run)
+        total.start(run)
+        try:
+            _execute(file, namespace)
+            if run.branches:
+                raise CompilerError("if_e without else_ at the end of the program")
+            if any(t.running for t in run.timers.values()):
+                for timer in run.timers.values():
+                    if timer.running:
+                        timer.stop(run)
+            run.settle()
+        except (Exception, SystemExit) as error:
+            failure = _program_error(error, file, shown, namespace.helper_files)
+            if failure is None:
+                raise
+            raise failure from error
+        total.stop(run)
+    insecure = ""
+    if engine.protocol == "emulate":
+        insecure = "emulate computes on clear text"
+    elif engine.insecure:
+        insecure = "a test seed replaced the randomness of this run"
+    return ProgramResult(total, run.timers, insecure)
+
+
+def _execute(file: Path, namespace: Namespace) -> None:
+    if not file.is_file():
+        raise ProgramError(f"no program {file}")
+    try:
+        exec(compiled(file), namespace.globals)
+    except SystemExit as stop:
+        if isinstance(stop, Exception) or stop.code not in (None, 0):
+            raise
+
+
+def _shown(file: Path) -> str:
+    """The file as errors name it: from its folder ``Programs`` on."""
+    parts = file.parts
+    if "Programs" in parts[:-1]:
+        at = len(parts) - 1 - parts[::-1].index("Programs")
+        return "/".join(parts[at:])
+    return file.name
+
+
+def _program_error(error: BaseException, file: Path, shown: str, helpers: list[str]) -> ProgramError | None:
+    """The one-line error of a failure that is the program's; None if it is not."""
+    if isinstance(error, KeyQuorumError) and not isinstance(error, ProgramError):
+        return None
+    if isinstance(error, MemoryError):
+        return None
+    if _is_engine_failure(error):
+        return None
+    frames = [(f.filename, f.lineno) for f in traceback.extract_tb(error.__traceback__)]
+    line = next((n for name, n in reversed(frames) if name == str(file)), None)
+    text = _described(error)
+    if isinstance(error, SyntaxError):
+        if error.filename == str(file):
+            line = error.lineno
+        elif error.filename:
+            text += f" [in {_shown(Path(error.filename))}:{error.lineno}]"
+    helper = next(((name, n) for name, n in reversed(frames) if name in helpers), None)
+    if helper is not None:
+        text += f" [in {_shown(Path(helper[0]))}:{helper[1]}]"
+    place = shown if line is None else f"{shown}:{line}"
+    return ProgramError(f"{place}: {text}")
+
+
+def _is_engine_failure(error: BaseException) -> bool:
+    """Errors of the engine that the program did not make: network, other parties, share files."""
+    return isinstance(error, _engine.EngineError) and not isinstance(error, _engine.UsageError)
+
+
+def _described(error: BaseException) -> str:
+    text = " ".join(str(error).split())
+    if isinstance(error, (CompilerError, ProgramError, SystemExit, _engine.EngineError)):
+        return text or type(error).__name__
+    if isinstance(error, NameError) and error.name:
+        return f"{error.name!r} is not defined here, or {SUBSET}"
+    if isinstance(error, UnboundLocalError):
+        return f"{text}: a body cannot assign to variables around it, use update(), an Array or a MemValue"
+    if isinstance(error, (ImportError, AttributeError)) and SUBSET in text:
+        return text
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__

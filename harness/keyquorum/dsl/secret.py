@@ -1,0 +1,535 @@
+"""Secret vectors of the arithmetic domain (sint), and values that one party knows (personal)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from . import comparison, shuffle
+from .base import RunTime, SecretRunTime, is_constant, public_int, read
+from .binary import cbits, rows_of_numbers, sbits, sbitvec
+from .clear import Element, cint, regint, register_secret
+from .context import Ints, Value, current
+from .errors import CompilerError, VectorMismatch
+from .memory import EngineMemory, Memory
+
+
+def _size(size: Any) -> int:
+    if not is_constant(size) or size < 0:
+        raise CompilerError(f"size must be a compile-time integer of at least 0, not {size!r}")
+    return int(size)
+
+
+class sint(Element, SecretRunTime):
+    """A secret vector over the domain. ``+ - *`` with sint, cint, regint and int, sizes equal or one of them 1; a
+    product of secrets, a comparison or an opening communicates when its result is needed, together with all else that
+    is ready."""
+
+    __slots__ = ()
+
+    def __init__(self, val: Any = None, size: int | None = None) -> None:
+        run = current()
+        val = read(val)
+        if self._load_constant(val, size):
+            return
+        if isinstance(val, (list, tuple)):
+            self._from_list(val)
+        elif isinstance(val, (cint, sint)):
+            self._value, self._make, self.size = val._value, val._make, val.size
+        elif isinstance(val, (regint, cbits)):
+            clear = cint(val)
+            self._value, self._make, self.size = clear._value, clear._make, clear.size
+        elif isinstance(val, sbits):
+            bits = val.value
+            self._set(run.bits_to_clear(bits) if bits.kind == "cb" else run.engine.bit_to_arith(bits))
+        elif isinstance(val, sbitvec):
+            self._set(sint.bit_compose(val).value)
+        elif isinstance(val, personal):
+            self._set(val._share())
+        else:
+            raise CompilerError(f"cannot convert {type(val).__name__} to sint")
+        if size is not None and size != self.size:
+            raise VectorMismatch(f"mismatch in vector size: {self.size}, not {size}")
+
+    def _from_list(self, val: Sequence[Any]) -> None:
+        run = current()
+        if all(is_constant(v) for v in val):
+            self._set(run.constants(val))
+            return
+        parts = [sint(v) for v in val]
+        if any(p.size != 1 for p in parts):
+            raise VectorMismatch("the elements of a list must be scalars: use sint.concat")
+        self._set(run.engine.concat([p.value for p in parts]))
+
+    @classmethod
+    def conv(cls, value: Any) -> Any:
+        """The value as this type; a list element by element."""
+        value = read(value)
+        if isinstance(value, cls):
+            return value
+        if isinstance(value, (list, tuple)):
+            return type(value)(cls.conv(v) for v in value)
+        return cls(value)
+
+    @classmethod
+    def _allocate(cls, size: int) -> Memory:
+        return EngineMemory(size, sint, secret=True)
+
+    # -- sources ------------------------------------------------------------------------------------------------------
+
+    @classmethod
+    def get_random(cls, *, size: int = 1) -> sint:
+        """Uniform secret elements of the domain."""
+        return sint._wrap(current().engine.random(_size(size)))
+
+    @classmethod
+    def get_random_bit(cls, *, size: int = 1) -> sint:
+        """Uniform secret bits 0 and 1."""
+        return sint._wrap(current().engine.random_bit(_size(size)))
+
+    @classmethod
+    def get_input_from(cls, player: Any, binary: bool = False, n_bytes: int | None = None, *, size: int = 1) -> sint:
+        """The next ``size`` int64 words of ``player``'s private input, reduced into the domain. One round."""
+        if not binary:
+            raise CompilerError("get_input_from reads binary input: pass binary=True")
+        if n_bytes not in (None, 0, 8):
+            raise CompilerError(f"binary input has 8 bytes a number, not {n_bytes}")
+        run = current()
+        owner, count = public_int(player, "get_input_from"), _size(size)
+        words = run.io.take_private(run.engine, owner, count)
+        return sint._wrap(run.engine.input(0 if run.emulated else owner, count, words))
+
+    @classmethod
+    def get_dabit(cls, *, size: int = 1) -> tuple[sint, Any]:
+        """Random bits as (sint, sbits). The arithmetic part communicates when it is used first."""
+        engine, bits = _random_bits(_size(size))
+        return sint._lazy(size, lambda: engine.bit_to_arith(bits)), sbits._wrap(bits)
+
+    @classmethod
+    def get_edabit(cls, n_bits: int, strict: bool = False, *, size: int = 1) -> tuple[sint, list[Any]]:
+        """Random ``n_bits``-bit numbers as (sint, list of sbits rows). The arithmetic part communicates when it is used
+        first."""
+        if not is_constant(n_bits) or n_bits < 1:
+            raise CompilerError(f"get_edabit takes a positive number of bits, not {n_bits!r}")
+        rows = [_random_bits(_size(size))[1] for _ in range(n_bits)]
+        run = current()
+
+        def make() -> Value:
+            return comparison.weighted(run, [run.engine.bit_to_arith(r) for r in rows])
+
+        return sint._lazy(size, make), [sbits._wrap(r) for r in rows]
+
+    @classmethod
+    def read_from_file(
+        cls, start: Any, n_items: int = 1, crash_if_missing: bool = True, size: int = 1
+    ) -> tuple[regint, list[sint]]:
+        """``n_items`` vectors of ``size`` shares from position ``start`` of the share file on.
+
+        Returns the final position (-1 if that is the end of the file; -2 if there is no file, which stops the program
+        unless ``crash_if_missing`` is false) and the vectors.
+        """
+        run = current()
+        at, count, length = public_int(start, "read_from_file"), _size(n_items), _size(size)
+        persistence = run.io.persistence
+        if run.io.writes_pending:
+            run.settle()
+        if not persistence.exists:
+            if crash_if_missing:
+                raise CompilerError("Persistence not found: no shares were stored for this program")
+            return regint(-2), [sint(size=length) for _ in range(count)]
+        vectors = [
+            sint._wrap(run.engine.import_(persistence.read(run.engine, at + i * length, length), length))
+            for i in range(count)
+        ]
+        stop = at + count * length
+        return regint(-1 if stop == persistence.length else stop), vectors
+
+    @classmethod
+    def write_to_file(cls, shares: Any, position: Any = None) -> None:
+        """Appends the shares of a vector (or of a list of vectors of one size) to the share file, or stores them from
+        ``position`` on."""
+        run = current()
+        items = [read(s) for s in (shares if isinstance(shares, (list, tuple)) else [shares])]
+        for item in items:
+            if not isinstance(item, sint):
+                raise CompilerError(f"write_to_file stores sint, not {type(item).__name__}")
+            if item.size != items[0].size:
+                raise VectorMismatch(f"write_to_file stores vectors of one size, not {items[0].size} and {item.size}")
+        at = -1 if position is None else public_int(position, "write_to_file")
+        for item in items:
+            value = run.to_secret(item.value)
+            run.io.writes_pending = True
+            run.defer(partial(run.io.store, run.engine, value, at))
+            at = at if at < 0 else at + item.size
+
+    # -- arithmetic beyond + - * --------------------------------------------------------------------------------------
+
+    def __neg__(self) -> Any:
+        return sint._wrap(current().engine.neg(self.value))
+
+    def __lshift__(self, other: Any) -> Any:
+        if not is_constant(other):
+            return NotImplemented
+        run = current()
+        return sint._wrap(run.engine.mul(self.value, run.clear_ints((pow(2, other, run.modulus),))))
+
+    def __rshift__(self, other: Any) -> Any:
+        return self.right_shift(other) if is_constant(other) else NotImplemented
+
+    def right_shift(self, m: int, bit_length: int | None = None) -> sint:
+        """floor(x / 2^m) for signed integers of ``bit_length`` bits (default: ``program.bit_length``)."""
+        if not is_constant(m) or m < 0:
+            raise CompilerError(f"a right shift takes a compile-time integer of at least 0, not {m!r}")
+        run = current()
+        return (
+            self
+            if m == 0
+            else sint._wrap(comparison.shift_right(run, self.value, bit_length or run.program.bit_length, m))
+        )
+
+    def __mod__(self, modulus: Any) -> Any:
+        if not is_constant(modulus) or modulus < 1 or modulus & (modulus - 1):
+            raise CompilerError("modulo of secret values only for powers of two")
+        return self.mod2m(modulus.bit_length() - 1)
+
+    def mod2m(self, m: int, bit_length: int | None = None) -> Any:
+        """x mod 2^m for signed integers of ``bit_length`` bits (default: ``program.bit_length``)."""
+        run = current()
+        k = bit_length or run.program.bit_length
+        if m == 0:
+            return 0
+        return self if m >= k else sint._wrap(comparison.modulo_power(run, self.value, k, m))
+
+    def sum(self) -> sint:
+        """Sum of the elements. Local."""
+        if self.size == 0:
+            return sint(0)
+        return sint._wrap(current().engine.sum(self.value, self.size))
+
+    @classmethod
+    def dot_product(cls, x: Any, y: Any) -> sint:
+        """Sum of products, of two vectors or of two lists of vectors (element by element). One round; the traffic of
+        one product per element of the result."""
+        x, y = (p.get_vector() if hasattr(p, "_memory") else p for p in (x, y))
+        engine = current().engine
+        if isinstance(x, RunTime) or isinstance(y, RunTime):
+            if not (isinstance(x, sint) and isinstance(y, sint)):
+                raise CompilerError("sint.dot_product takes two sint vectors: for a public factor use (a * c).sum()")
+            if x.size != y.size:
+                raise VectorMismatch(f"inner product of vectors of sizes {x.size} and {y.size}")
+            return sint._wrap(engine.dot(x.value, y.value, x.size))
+        left, right = list(x), list(y)
+        if len(left) != len(right) or not left:
+            raise VectorMismatch(f"inner product of lists of {len(left)} and {len(right)} vectors")
+        if not all(isinstance(v, sint) for v in (*left, *right)):
+            raise CompilerError("sint.dot_product takes lists of sint: for public factors use sums of products")
+        size = left[0].size
+        if any(v.size != size for v in (*left, *right)):
+            raise VectorMismatch("sint.dot_product takes vectors of one size")
+        order = np.ascontiguousarray(np.arange(len(left) * size, dtype=np.int64).reshape(len(left), size).T.ravel())
+        a, b = (engine.gather(engine.concat([v.value for v in side]), order) for side in (left, right))
+        return sint._wrap(engine.dot(a, b, len(left)))
+
+    # -- opening ------------------------------------------------------------------------------------------------------
+
+    def reveal(self, check: bool = True) -> cint:
+        """Opens the vector to everybody. One round."""
+        value = self.value
+        return cint._wrap(value if value.kind == "c" else current().engine.open(value))
+
+    def reveal_to(self, player: int) -> personal:
+        """Opens the vector to one party (compile-time number). One round."""
+        if not is_constant(player):
+            raise CompilerError("reveal_to takes a compile-time party number")
+        run = current()
+        if run.emulated:
+            return personal(player, self.reveal())
+        value = self.value
+        return personal(player, run.engine.open_to(run.to_secret(value), player))
+
+    # -- bits ---------------------------------------------------------------------------------------------------------
+
+    def _low_rows(self, k: int, m: int) -> list[Any]:
+        return rows_of_numbers(current(), self.value, k, m)
+
+    def bit_decompose(self, bit_length: int | None = None, maybe_mixed: bool = False) -> list[Any]:
+        """The low bits of signed integers of ``bit_length`` bits (default: ``program.bit_length``), least significant
+        first: sintbit vectors, or sbits rows if ``maybe_mixed`` and the protocol has a binary domain."""
+        run = current()
+        length = run.program.bit_length if bit_length is None else bit_length
+        if length == 0:
+            return []
+        if maybe_mixed and run.engine.has_binary:
+            return self._low_rows(length, length)
+        return [sintbit._wrap(v) for v in comparison.bit_elements(run, self.value, length, length)]
+
+    @classmethod
+    def bit_compose(cls, bits: Any) -> Any:
+        """The number with these bits (a list of sint, cint or sbits vectors, or a sbitvec). Rows of sbits are
+        converted."""
+        if isinstance(bits, sbits):
+            bits = bits.bit_decompose()
+        elif isinstance(bits, sbitvec):
+            bits = bits.v
+        total: Any = 0
+        for i, bit in enumerate(bits):
+            total = total + (sint.conv(bit) << i)
+        return total
+
+    def split_to_n_summands(self, length: int, n: int) -> list[list[Any]]:
+        """The low ``length`` bits of the ``n`` (``program.use_split()``) summands of the share: [bit][summand], as
+        sbits.
+
+        Local. x = sum of the summands mod 2^k, each of them known to parties. Rings only.
+        """
+        run = current()
+        summands = run.program.use_split()
+        if not run.is_ring or not summands:
+            raise CompilerError(f"shares of {run.engine.protocol} over {run.engine.domain} do not split into summands")
+        if n != summands:
+            raise CompilerError(
+                f"shares of {run.engine.protocol} have {summands} summands, not {n}: pass program.use_split()"
+            )
+        comparison.require_bits(run, length, "splitting")
+        rows = run.engine.summand_bits(run.to_secret(self.value), length)
+        zero = sbits.get_type(self.size)
+        parts = [[sbits._wrap(r) for r in summand] for summand in rows]
+        parts += [[zero(0) for _ in range(length)] for _ in range(summands - len(rows))]
+        return [[part[i] for part in parts] for i in range(length)]
+
+    # -- comparisons --------------------------------------------------------------------------------------------------
+
+    def _difference(self, other: Any) -> Any:
+        other = read(other)
+        if not (is_constant(other) or isinstance(other, (sint, cint, regint))):
+            return None
+        return sint.conv(self - other)
+
+    def _negative(self, difference: Any, bit_length: int | None) -> Any:
+        run = current()
+        return sintbit._wrap(comparison.negative(run, difference.value, (bit_length or run.program.bit_length) + 1))
+
+    def less_than(self, other: Any, bit_length: int | None = None) -> Any:
+        """[x < y] for signed integers of ``bit_length`` bits (default: ``program.bit_length``)."""
+        difference = self._difference(other)
+        return NotImplemented if difference is None else self._negative(difference, bit_length)
+
+    def greater_than(self, other: Any, bit_length: int | None = None) -> Any:
+        """[x > y], see :meth:`less_than`."""
+        difference = self._difference(other)
+        return NotImplemented if difference is None else self._negative(-difference, bit_length)
+
+    def less_equal(self, other: Any, bit_length: int | None = None) -> Any:
+        """[x <= y], see :meth:`less_than`."""
+        return _negated(self.greater_than(other, bit_length))
+
+    def greater_equal(self, other: Any, bit_length: int | None = None) -> Any:
+        """[x >= y], see :meth:`less_than`."""
+        return _negated(self.less_than(other, bit_length))
+
+    def equal(self, other: Any, bit_length: int | None = None) -> Any:
+        """[x = y], see :meth:`less_than`."""
+        difference = self._difference(other)
+        if difference is None:
+            return NotImplemented
+        run = current()
+        return sintbit._wrap(comparison.is_zero(run, difference.value, bit_length or run.program.bit_length))
+
+    def not_equal(self, other: Any, bit_length: int | None = None) -> Any:
+        """[x != y], see :meth:`less_than`."""
+        return _negated(self.equal(other, bit_length))
+
+    __lt__ = less_than
+    __gt__ = greater_than
+    __le__ = less_equal
+    __ge__ = greater_equal
+
+    def __eq__(self, other: Any) -> Any:
+        return self.equal(other)
+
+    def __ne__(self, other: Any) -> Any:
+        return self.not_equal(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    # -- shuffling ----------------------------------------------------------------------------------------------------
+
+    def secure_shuffle(self, unit_size: int = 1) -> sint:
+        """The elements (blocks of ``unit_size``) in a uniformly random order that nobody knows, see
+        :mod:`keyquorum.dsl.shuffle`."""
+        return sint._wrap(shuffle.secure_shuffle(current(), self.value, unit_size))
+
+
+def _negated(bit: Any) -> Any:
+    return NotImplemented if bit is NotImplemented else 1 - bit
+
+
+def _random_bits(size: int) -> tuple[Any, Value]:
+    run = current()
+    if not run.engine.has_binary:
+        raise CompilerError(
+            f"{run.engine.protocol} has no binary domain in this engine, so no (e)daBits: use get_random_bit"
+        )
+    return run.engine, run.engine.random_bits(size)
+
+
+class sintbit(sint):
+    """Secret bits 0 and 1 in the arithmetic domain, the result of comparisons: ``& | ^`` among each other."""
+
+    __slots__ = ()
+
+    @classmethod
+    def _bit(cls, other: Any) -> Any:
+        other = read(other)
+        return other if isinstance(other, sintbit) or (is_constant(other) and other in (0, 1)) else None
+
+    def _made(self, result: Any) -> Any:
+        return sintbit._wrap(result.value) if isinstance(result, sint) else result
+
+    def __and__(self, other: Any) -> Any:
+        o = self._bit(other)
+        if o is None:
+            return NotImplemented
+        return self._made(self * o) if not is_constant(o) else (self if o else 0)
+
+    def __or__(self, other: Any) -> Any:
+        o = self._bit(other)
+        if o is None:
+            return NotImplemented
+        return self._made(self + o - self * o) if not is_constant(o) else (1 if o else self)
+
+    def __xor__(self, other: Any) -> Any:
+        o = self._bit(other)
+        return NotImplemented if o is None else self._made(self.bit_xor(o))
+
+    __rand__ = __and__
+    __ror__ = __or__
+    __rxor__ = __xor__
+
+    def __rsub__(self, other: Any) -> Any:
+        result = super().__rsub__(other)
+        return self._made(result) if is_constant(other) and other == 1 else result
+
+
+register_secret(sint)
+
+
+class personal(RunTime):
+    """A vector that one party knows. ``+ - *`` with public values and with values of the same party; local."""
+
+    __slots__ = ("_known", "player", "size")
+    _known: Value
+    player: int
+    size: int
+
+    def __init__(self, player: int, value: Any) -> None:
+        """``value``: a personal or clear handle of the engine, or public values (cint)."""
+        if not is_constant(player):
+            raise CompilerError("the party of a personal value is a compile-time number")
+        self.player = int(player)
+        value = read(value)
+        if isinstance(value, personal):
+            self._same_player(value)
+            self._known, self.size = value._known, value.size
+        elif hasattr(value, "kind"):
+            self._known, self.size = value, value.size
+        else:
+            public = cint.conv(value)
+            self._known, self.size = public.value, public.size
+
+    @classmethod
+    def read_int(cls, player: int, n_bytes: int | None = None, *, size: int = 1) -> personal:
+        """The next ``size`` int64 words of ``player``'s private input, for ``player`` alone."""
+        if n_bytes not in (None, 0, 8):
+            raise CompilerError(f"binary input has 8 bytes a number, not {n_bytes}")
+        run = current()
+        words = run.io.take_private(run.engine, player, _size(size))
+        return cls(player, run.engine.clear(np.zeros(size, dtype=np.int64) if words is None else words))
+
+    @property
+    def mine(self) -> bool:
+        """Whether this party knows the value."""
+        run = current()
+        return run.emulated or run.engine.party == self.player
+
+    def __len__(self) -> int:
+        return self.size
+
+    def __repr__(self) -> str:
+        return f"personal({self.player}, {self.size})"
+
+    def numbers(self) -> Any:
+        """The centred numbers, at the party that knows them."""
+        if not self.mine:
+            raise CompilerError(f"this value is known to party {self.player} only")
+        return current().centred(self._known)
+
+    def _clear(self) -> Value:
+        """A clear handle: the numbers where they are known, zeros elsewhere."""
+        run = current()
+        if self._known.kind == "c":
+            return self._known
+        if self.mine:
+            self._known = run.clear_ints(run.canonical(self._known).tolist())
+        else:
+            self._known = run.engine.repeat(run.constant(0), self.size)
+        return self._known
+
+    def _share(self) -> Value:
+        run = current()
+        words: Ints | None = None
+        if self.mine:
+            words = np.ascontiguousarray(run.int64s(self._known))
+            if run.bits > 64 and run.centred(self._known).tolist() != words.tolist():
+                raise CompilerError("personal values of more than 64 bits cannot be shared")
+        return run.engine.input(0 if run.emulated else self.player, self.size, words)
+
+    def binary_output(self) -> None:
+        """Writes the centred numbers, as int64, to the binary output of the party that knows them."""
+        run, known = current(), self._known
+        if self.mine:
+            run.defer(lambda: run.io.output_personal(run.int64s(known)))
+
+    def get_vector(self, base: int = 0, size: int | None = None) -> personal:
+        """A part of the vector."""
+        return personal(self.player, cint._wrap(self._clear()).get_vector(base, size))
+
+    def reveal_to(self, player: int) -> personal:
+        """The same numbers, known to another party as well. Costs an input and an opening."""
+        return sint(self).reveal_to(player)
+
+    def _same_player(self, other: personal) -> None:
+        if other.player != self.player:
+            raise CompilerError(f"personal values of parties {self.player} and {other.player} do not go together")
+
+    def _apply(self, other: Any, function: Callable[[Any, Any], Any]) -> Any:
+        other = read(other)
+        if isinstance(other, personal):
+            self._same_player(other)
+            other = cint._wrap(other._clear())
+        elif isinstance(other, SecretRunTime):
+            raise CompilerError("a personal value does not go with a secret one: share it with sint(...) first")
+        result = function(cint._wrap(self._clear()), other)
+        return NotImplemented if result is NotImplemented else personal(self.player, result)
+
+    def __add__(self, other: Any) -> Any:
+        return self._apply(other, lambda a, b: a + b)
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Any) -> Any:
+        return self._apply(other, lambda a, b: a - b)
+
+    def __rsub__(self, other: Any) -> Any:
+        return self._apply(other, lambda a, b: b - a)
+
+    def __mul__(self, other: Any) -> Any:
+        return self._apply(other, lambda a, b: a * b)
+
+    __rmul__ = __mul__
+
+    def __neg__(self) -> Any:
+        return personal(self.player, -cint._wrap(self._clear()))

@@ -1,0 +1,174 @@
+"""Secure shuffles by switching networks.
+
+t + 1 parties each choose a uniformly random permutation (OS randomness), route it through a Waksman network [1] and
+input the control bits; the networks are applied one after another. At least one of the permutations is uniform and
+unknown to any t parties, so the composition is exactly uniform and unknown to them.
+
+A network for n blocks has n ceil(log2 n) - 2^ceil(log2 n) + 1 switches in 2 ceil(log2 n) - 1 layers; a switch costs one
+product per element of a block, a layer one round. All control bits are input in the first round.
+
+[1] Beauquier and Darrot, "On arbitrary size Waksman networks and their vulnerability" (2002).
+"""
+
+from __future__ import annotations
+
+import os
+from functools import lru_cache
+
+import numpy as np
+
+from .context import Ints, Run, Value
+from .errors import CompilerError
+
+Layer = tuple[Ints, Ints]
+"""The two wires of every switch of a layer."""
+
+
+def random_permutation(n: int) -> Ints:
+    """A uniformly random permutation of 0 .. n-1, from the OS."""
+    while True:
+        keys = np.frombuffer(os.urandom(8 * n), dtype=np.uint64)
+        order = np.argsort(keys, kind="stable")
+        ranked = keys[order]
+        if not np.any(ranked[1:] == ranked[:-1]):  # without ties the order is exactly uniform
+            return order.astype(np.int64)
+
+
+def depth(n: int) -> int:
+    """Layers of the network for n blocks."""
+    return max(0, 2 * (n - 1).bit_length() - 1)
+
+
+@lru_cache(maxsize=64)
+def network(n: int) -> tuple[Layer, ...]:
+    """The layers of the network for n wires; wires stay in place, a switch swaps two of them or not."""
+    layers: list[list[tuple[int, int]]] = [[] for _ in range(depth(n))]
+    blocks = [np.arange(n, dtype=np.int64)]
+    for level in range((n - 1).bit_length()):
+        smaller = []
+        for wires in blocks:
+            for i in range(_input_switches(len(wires))):
+                layers[level].append((int(wires[2 * i]), int(wires[2 * i + 1])))
+            for i in range(_output_switches(len(wires))):
+                layers[-1 - level].append((int(wires[2 * i]), int(wires[2 * i + 1])))
+            if len(wires) > 2:
+                smaller += [_upper(wires), _lower(wires)]
+        blocks = smaller
+    return tuple(
+        (np.array([a for a, _ in layer], dtype=np.int64), np.array([b for _, b in layer], dtype=np.int64))
+        for layer in layers
+    )
+
+
+def _input_switches(n: int) -> int:
+    return n // 2
+
+
+def _output_switches(n: int) -> int:
+    return 0 if n <= 2 else (n - 1) // 2
+
+
+def _upper(wires: Ints) -> Ints:
+    return wires[: len(wires) - len(wires) % 2 : 2]
+
+
+def _lower(wires: Ints) -> Ints:
+    return np.append(wires[1::2], wires[len(wires) - 1 :]) if len(wires) % 2 else wires[1::2]
+
+
+def route(permutation: Ints) -> list[Ints]:
+    """Control bits, layer by layer in the order of :func:`network`, so that output i gets input ``permutation[i]``."""
+    n = len(permutation)
+    layers: list[list[int]] = [[] for _ in range(depth(n))]
+    blocks = [permutation.tolist()]
+    for level in range((n - 1).bit_length()):
+        smaller = []
+        for source in blocks:
+            if len(source) == 2:
+                layers[level].append(source[0])
+            elif len(source) > 2:
+                inputs, outputs, upper, lower = _split(source)
+                layers[level] += inputs
+                layers[-1 - level] += outputs
+                smaller += [upper, lower]
+        blocks = smaller
+    return [np.array(layer, dtype=np.int64) for layer in layers]
+
+
+def _split(source: list[int]) -> tuple[list[int], list[int], list[int], list[int]]:
+    """One level of the network: controls of the input and output switches, and what is left for both halves.
+
+    Outputs 2i, 2i+1 (and inputs alike) must come from different halves; the last outputs, which have no switch, come
+    from the upper and lower half (n even) or from the lower one (n odd). Following these constraints closes every
+    cycle.
+    """
+    n = len(source)
+    target = [0] * n
+    for i, s in enumerate(source):
+        target[s] = i
+    half = [-1] * n  # of each output: 0 upper, 1 lower
+    paired = n - n % 2
+
+    def follow(output: int, side: int) -> None:
+        while half[output] < 0:
+            half[output] = side
+            if source[output] >= paired:
+                return  # the input without a switch, and this is the lower half
+            partner = target[source[output] ^ 1]
+            if half[partner] >= 0:
+                return
+            half[partner] = 1 - side
+            if partner >= paired:
+                return
+            output = partner ^ 1
+
+    follow(n - 1, 1)
+    for output in range(0, paired, 2):
+        if half[output] < 0:
+            follow(output, 0)
+
+    inputs = [half[target[2 * i]] for i in range(n // 2)]
+    outputs = [half[2 * i] for i in range(_output_switches(n))]
+    sub: tuple[list[int], list[int]] = ([0] * (n // 2), [0] * (n - n // 2))
+    for output, s in enumerate(source):
+        sub[half[output]][output // 2] = s // 2
+    return inputs, outputs, sub[0], sub[1]
+
+
+def apply_clear(permutation: Ints, values: Ints) -> Ints:
+    """The network on clear values: the reference for tests."""
+    out = values.copy()
+    for (a, b), controls in zip(network(len(permutation)), route(permutation), strict=True):
+        swap = controls == 1
+        out[a[swap]], out[b[swap]] = out[b[swap]], out[a[swap]]
+    return out
+
+
+def secure_shuffle(run: Run, value: Value, unit_size: int) -> Value:
+    """A vector with its blocks of ``unit_size`` in a uniformly random order, see the module."""
+    engine = run.engine
+    if unit_size < 1 or value.size % unit_size:
+        raise CompilerError(f"cannot shuffle {value.size} elements in blocks of {unit_size}")
+    n = value.size // unit_size
+    if n < 2:
+        return value
+    layers = network(n)
+    switches = sum(len(a) for a, _ in layers)
+    controls = []
+    for party in range(engine.threshold + 1):
+        bits = np.concatenate(route(random_permutation(n))) if party == engine.party else None
+        controls.append(engine.input(party, switches, bits))
+    offsets = np.arange(unit_size, dtype=np.int64)
+    value = engine.slice(run.to_secret(value), 0, 1, value.size)  # a copy of our own, to be changed in place
+    for control in controls:
+        at = 0
+        for a, b in layers:
+            choice = engine.slice(control, at, 1, len(a))
+            at += len(a)
+            if unit_size > 1:
+                choice = engine.gather(choice, np.repeat(np.arange(len(a), dtype=np.int64), unit_size))
+                a, b = ((w[:, None] * unit_size + offsets).ravel() for w in (a, b))
+            x, y = engine.gather(value, a), engine.gather(value, b)
+            moved = engine.mul(choice, engine.sub(y, x))
+            value = engine.scatter(engine.scatter(value, a, engine.add(x, moved)), b, engine.sub(y, moved))
+    return value
