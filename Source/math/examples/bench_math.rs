@@ -156,6 +156,13 @@ fn main() -> Result<(), Failure> {
     per_item("bits pack", bytes.len(), || {
         black_box(bits::pack(black_box(&bytes)));
     });
+    let planes = bits::planes(&words, 64);
+    per_item("bits planes, 64 bits of a word", words.len(), || {
+        black_box(bits::planes(black_box(&words), 64));
+    });
+    per_item("bits from_planes, 64 bits of a word", words.len(), || {
+        black_box(bits::from_planes::<u64, _>(black_box(&planes), words.len()));
+    });
     per_item("bits unpack", bytes.len(), || {
         black_box(bits::unpack(black_box(&packed), bytes.len()));
     });

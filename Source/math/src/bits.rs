@@ -1,6 +1,7 @@
 //! Packed bits, least significant first: bit `i` of a vector is bit `i % 64` of word `i / 64`.
 
 use crate::codec::Word;
+use crate::domain::Element;
 
 /// Bit 0 of every byte.
 const ONES: u64 = 0x0101_0101_0101_0101;
@@ -37,4 +38,63 @@ pub fn unpack(words: &[u64], n: usize) -> Vec<u8> {
     }
     out.truncate(n);
     out
+}
+
+/// The bits of words as packed vectors: vector `j` of the result holds bit `j` of every word, for
+/// `j < m`. Bits beyond the width of the words are zero.
+pub fn planes<E: Element>(words: &[E], m: usize) -> Vec<Vec<u64>> {
+    let mut out = vec![Vec::with_capacity(words.len().div_ceil(64)); m];
+    for part in words.chunks(64) {
+        for (half, planes) in out.chunks_mut(64).enumerate() {
+            let mut matrix = [0; 64];
+            for (row, word) in matrix.iter_mut().zip(part) {
+                *row = word.to_u128().checked_shr(64 * half as u32).unwrap_or(0) as u64;
+            }
+            transpose(&mut matrix);
+            for (plane, &row) in planes.iter_mut().zip(&matrix) {
+                plane.push(row);
+            }
+        }
+    }
+    out
+}
+
+/// Undoes [`planes`]: the `n` words whose bits `j` are packed in vector `j`. Missing bits are zero,
+/// and bits beyond the width of the words are dropped.
+pub fn from_planes<E: Element, P: AsRef<[u64]>>(planes: &[P], n: usize) -> Vec<E> {
+    let mut out = vec![E::default(); n];
+    for (block, part) in out.chunks_mut(64).enumerate() {
+        for (half, planes) in planes.chunks(64).enumerate() {
+            let mut matrix = [0; 64];
+            for (row, plane) in matrix.iter_mut().zip(planes) {
+                *row = plane.as_ref().get(block).copied().unwrap_or(0);
+            }
+            transpose(&mut matrix);
+            for (word, &row) in part.iter_mut().zip(&matrix) {
+                let bits = u128::from(row).checked_shl(64 * half as u32).unwrap_or(0);
+                *word = E::from_u128_wrapping(word.to_u128() | bits);
+            }
+        }
+    }
+    out
+}
+
+/// Transposes a matrix of 64 rows of 64 bits: bit `j` of row `i` and bit `i` of row `j` change
+/// places (Warren, "Hacker's Delight", section 7-3).
+pub fn transpose(matrix: &mut [u64; 64]) {
+    let mut size = 32;
+    // The low half of every group of 2 * size bits.
+    let mut mask = u64::MAX >> 32;
+    while size > 0 {
+        for rows in matrix.chunks_exact_mut(2 * size) {
+            let (top, bottom) = rows.split_at_mut(size);
+            for (x, y) in top.iter_mut().zip(bottom) {
+                let difference = ((*x >> size) ^ *y) & mask;
+                *x ^= difference << size;
+                *y ^= difference;
+            }
+        }
+        size /= 2;
+        mask ^= mask << size;
+    }
 }

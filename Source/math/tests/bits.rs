@@ -32,6 +32,40 @@ proptest! {
     }
 
     #[test]
+    fn planes_hold_one_bit_of_every_word(input: Vec<u128>, m in 0usize..140) {
+        let planes = bits::planes(&input, m);
+        prop_assert_eq!(planes.len(), m);
+        for (j, plane) in planes.iter().enumerate() {
+            prop_assert_eq!(plane.len(), bits::words(input.len()));
+            let expected: Vec<u8> =
+                input.iter().map(|x| x.checked_shr(j as u32).unwrap_or(0) as u8 & 1).collect();
+            prop_assert_eq!(plane, &bits::pack(&expected));
+        }
+        let mask = u128::MAX.checked_shr(128 - m.min(128) as u32).unwrap_or(0);
+        let low: Vec<u128> = input.iter().map(|x| x & mask).collect();
+        prop_assert_eq!(bits::from_planes::<u128, _>(&planes, input.len()), low);
+
+        let words: Vec<u64> = input.iter().map(|&x| x as u64).collect();
+        let planes = bits::planes(&words, m);
+        prop_assert!(planes.iter().skip(64).flatten().all(|&x| x == 0));
+        let low: Vec<u64> = words.iter().map(|x| x & mask as u64).collect();
+        prop_assert_eq!(bits::from_planes::<u64, _>(&planes, input.len()), low);
+    }
+
+    #[test]
+    fn transposition_swaps_rows_and_bits(rows in prop::array::uniform32(any::<[u64; 2]>())) {
+        let mut matrix = [0; 64];
+        matrix.copy_from_slice(rows.as_flattened());
+        let before = matrix;
+        bits::transpose(&mut matrix);
+        for (i, row) in matrix.iter().enumerate() {
+            for (j, column) in before.iter().enumerate() {
+                prop_assert_eq!((row >> j) & 1, (column >> i) & 1);
+            }
+        }
+    }
+
+    #[test]
     fn only_the_lowest_bit_of_a_byte_counts(input: Vec<u8>) {
         let low: Vec<u8> = input.iter().map(|b| b & 1).collect();
         prop_assert_eq!(bits::pack(&input), bits::pack(&low));

@@ -5,13 +5,7 @@
 //! and up to `4q`. A pass works on blocks of four strides; a `STRIDE` that is not zero fixes the
 //! stride at compile time, so that short loops are unrolled.
 
-use crate::modular::Shoup;
-
-/// `x mod m` for `x < 2m`.
-#[inline(always)]
-fn reduce_once(x: u64, m: u64) -> u64 {
-    x.min(x.wrapping_sub(m))
-}
+use crate::modular::{Shoup, reduce_once};
 
 /// Coefficients in `[0, q)` to values in `[0, q)`. `roots[i]` is `psi^bitrev(i)`.
 pub(super) fn forward<const ROOM: bool>(a: &mut [u64], roots: &[Shoup], q: u64) {
