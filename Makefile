@@ -1,4 +1,4 @@
-# Everything needs only cargo (Rust 1.85 or newer), Python 3.11 or newer with venv, and the package registries.
+# Everything needs only cargo (Rust 1.88 or newer), Python 3.11 or newer with venv, and the package registries.
 VENV := .venv
 PY := $(VENV)/bin/python
 MATURIN := $(VENV)/bin/maturin
@@ -14,7 +14,7 @@ help:
 	@echo "make clean         remove what was built"
 
 tools:
-	@command -v cargo >/dev/null || { echo "error: cargo is missing: install Rust 1.85 or newer (rustup, or your system's packages)" >&2; exit 1; }
+	@command -v cargo >/dev/null || { echo "error: cargo is missing: install Rust 1.88 or newer (rustup, or your system's packages)" >&2; exit 1; }
 	@command -v python3 >/dev/null || { echo "error: python3 is missing: install Python 3.11 or newer" >&2; exit 1; }
 	@python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "error: python3 is older than 3.11: install a newer one and put it first in PATH" >&2; exit 1; }
 	@python3 -c 'import venv, ensurepip' 2>/dev/null || { echo "error: the Python module venv is missing: install it (Debian: apt-get install python3-venv)" >&2; exit 1; }

@@ -172,7 +172,7 @@ impl NttTables {
     }
 
     fn check_many(&self, a: &[u64]) -> Result<(), NttError> {
-        if a.len() % self.n == 0 {
+        if a.len().is_multiple_of(self.n) {
             Ok(())
         } else {
             Err(NttError::Length {
@@ -203,7 +203,7 @@ impl NttTables {
 fn smallest_root(field: &Zq, n: usize) -> Option<u64> {
     let q = field.modulus();
     let order = 2 * n as u64;
-    if (q - 1) % order != 0 {
+    if !(q - 1).is_multiple_of(order) {
         return None;
     }
     // x^((q-1)/2n) is primitive exactly if its n-th power is -1, that is for half of all x.
@@ -272,7 +272,7 @@ fn check_automorphism(a: &[u64], g: u64) -> Result<(usize, usize), NttError> {
     if !n.is_power_of_two() || n > 32768 {
         return Err(NttError::Degree { n });
     }
-    if g % 2 == 0 {
+    if g.is_multiple_of(2) {
         return Err(NttError::Galois { g });
     }
     Ok((n, (g % (2 * n as u64)) as usize))

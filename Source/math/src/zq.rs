@@ -46,7 +46,7 @@ impl Zq {
     ///
     /// [`DomainError::NotAnOddPrime`] if `q` is even, composite or not below 2^62.
     pub fn new(q: u64) -> Result<Self, DomainError> {
-        if q % 2 == 0 || q >= 1 << 62 || !is_prime(q) {
+        if q.is_multiple_of(2) || q >= 1 << 62 || !is_prime(q) {
             return Err(DomainError::NotAnOddPrime { q });
         }
         let mut field = Self {
@@ -152,7 +152,7 @@ pub fn is_prime(n: u64) -> bool {
     if n < 2 {
         return false;
     }
-    if let Some(p) = BASES.iter().find(|&&p| n % p == 0) {
+    if let Some(p) = BASES.iter().find(|&&p| n.is_multiple_of(p)) {
         return n == *p;
     }
     let mul = |a: u64, b: u64| (u128::from(a) * u128::from(b) % u128::from(n)) as u64;

@@ -13,13 +13,20 @@ use keyquorum_net::local_mesh;
 
 const N: usize = 1 << 20;
 
-fn run(protocol: &'static str, parties: usize, domain: DomainKind, operation: &'static str) -> (f64, f64) {
+fn run(
+    protocol: &'static str,
+    parties: usize,
+    domain: DomainKind,
+    operation: &'static str,
+) -> (f64, f64) {
     let threads: Vec<_> = local_mesh(parties, Duration::from_secs(60))
         .into_iter()
         .map(|transport| {
             thread::spawn(move || {
                 let session = Session::new(Box::new(transport)).expect("session");
-                let mut e = session.engine(protocol, domain, &EngineOptions::default()).expect("engine");
+                let mut e = session
+                    .engine(protocol, domain, &EngineOptions::default())
+                    .expect("engine");
                 let a = e.random(N).expect("random");
                 e.flush().expect("flush");
                 let start = Instant::now();
@@ -35,25 +42,45 @@ fn run(protocol: &'static str, parties: usize, domain: DomainKind, operation: &'
                 };
                 e.flush().expect("flush");
                 drop(result);
-                (start.elapsed().as_secs_f64(), e.stats().bytes_sent as f64 / N as f64)
+                (
+                    start.elapsed().as_secs_f64(),
+                    e.stats().bytes_sent as f64 / N as f64,
+                )
             })
         })
         .collect();
-    threads.into_iter().map(|t| t.join().expect("party")).fold((0.0, 0.0), |(s, b), (t, c)| (f64::max(s, t), b + c / parties as f64))
+    threads
+        .into_iter()
+        .map(|t| t.join().expect("party"))
+        .fold((0.0, 0.0), |(s, b), (t, c)| {
+            (f64::max(s, t), b + c / parties as f64)
+        })
 }
 
 fn main() {
     let q = DomainKind::Fq(1_152_921_504_606_584_833);
     let mersenne = DomainKind::Fq((1 << 61) - 1);
-    for (protocol, parties, domain) in
-        [("ring", 3, DomainKind::Z2k(64)), ("rep-field", 3, q), ("shamir", 3, mersenne), ("shamir", 5, mersenne)]
-    {
-        for operation in ["random element", "product", "opening", "random bit", "AND of 64 bits"] {
+    for (protocol, parties, domain) in [
+        ("ring", 3, DomainKind::Z2k(64)),
+        ("rep-field", 3, q),
+        ("shamir", 3, mersenne),
+        ("shamir", 5, mersenne),
+    ] {
+        for operation in [
+            "random element",
+            "product",
+            "opening",
+            "random bit",
+            "AND of 64 bits",
+        ] {
             if protocol == "shamir" && operation.starts_with("AND") {
                 continue;
             }
             let (seconds, bytes) = run(protocol, parties, domain, operation);
-            println!("{protocol:10} n={parties} {operation:16} {:8.2} M/s {bytes:6.1} B", N as f64 / seconds / 1e6);
+            println!(
+                "{protocol:10} n={parties} {operation:16} {:8.2} M/s {bytes:6.1} B",
+                N as f64 / seconds / 1e6
+            );
         }
     }
 }

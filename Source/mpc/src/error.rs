@@ -39,6 +39,9 @@ impl EngineError {
     }
 
     pub(crate) fn network(phase: impl Into<String>, source: NetError) -> Self {
-        Self::Network { phase: phase.into(), source }
+        Self::Network {
+            phase: phase.into(),
+            source,
+        }
     }
 }

@@ -79,11 +79,13 @@ pub fn join<P: 'static, V: Send + 'static, W: Send + 'static>(
     Box::new(move |p, out| {
         let a = a(p, out)?;
         let b = b(p, out)?;
-        Ok(Box::new(move |p, inbox| match (a(p, inbox)?, b(p, inbox)?) {
-            (Step::Done(x), Step::Done(y)) => Ok(Step::Done(f(p, x, y)?)),
-            (Step::Next(x), Step::Next(y)) => Ok(Step::Next(join(x, y, f))),
-            (Step::Next(x), Step::Done(y)) => Ok(Step::Next(then(x, move |p, x| f(p, x, y)))),
-            (Step::Done(x), Step::Next(y)) => Ok(Step::Next(then(y, move |p, y| f(p, x, y)))),
+        Ok(Box::new(move |p, inbox| {
+            match (a(p, inbox)?, b(p, inbox)?) {
+                (Step::Done(x), Step::Done(y)) => Ok(Step::Done(f(p, x, y)?)),
+                (Step::Next(x), Step::Next(y)) => Ok(Step::Next(join(x, y, f))),
+                (Step::Next(x), Step::Done(y)) => Ok(Step::Next(then(x, move |p, x| f(p, x, y)))),
+                (Step::Done(x), Step::Next(y)) => Ok(Step::Next(then(y, move |p, y| f(p, x, y)))),
+            }
         }))
     })
 }
@@ -95,7 +97,8 @@ pub fn ready<P: 'static, V: Send + 'static>(value: V) -> SendFn<P, V> {
 
 pub(crate) type Inputs<E> = Vec<Arc<Value<E>>>;
 pub(crate) type LocalFn<P, E> = Box<dyn FnOnce(&mut P, Inputs<E>) -> Result<Value<E>> + Send>;
-pub(crate) type CommFn<P, E> = Box<dyn FnOnce(&mut P, Inputs<E>) -> Result<SendFn<P, Value<E>>> + Send>;
+pub(crate) type CommFn<P, E> =
+    Box<dyn FnOnce(&mut P, Inputs<E>) -> Result<SendFn<P, Value<E>>> + Send>;
 
 pub(crate) enum Op<P, E: Element> {
     Local(LocalFn<P, E>),
@@ -153,7 +156,7 @@ impl Drop for Handle {
 }
 
 /// Elements that may wait for a round before one is run anyway: bounds memory.
-const PENDING_LIMIT: usize = 1 << 25;
+const PENDING_LIMIT: usize = 1 << 22;
 
 pub(crate) struct Graph<P, E: Element> {
     nodes: HashMap<u64, Node<P, E>>,
@@ -168,7 +171,9 @@ pub(crate) struct Graph<P, E: Element> {
 }
 
 fn mix(state: u64, word: u64) -> u64 {
-    (state ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(29)
+    (state ^ word)
+        .wrapping_mul(0x9E37_79B9_7F4A_7C15)
+        .rotate_left(29)
 }
 
 impl<P: 'static, E: Element> Graph<P, E> {
@@ -222,12 +227,18 @@ impl<P: 'static, E: Element> Graph<P, E> {
         self.collect_dropped();
         let id = self.next_id;
         self.next_id += 1;
+        if matches!(op, Op::Comm(_)) {
+            self.pending_elements += if matches!(kind, Kind::SecretBits | Kind::ClearBits) {
+                size / 64
+            } else {
+                size
+            };
+        }
         let mut missing = 0;
         for input in inputs {
-            let node = self
-                .nodes
-                .get_mut(input)
-                .ok_or_else(|| EngineError::usage("a value of another engine, or one that was given up, was used"))?;
+            let node = self.nodes.get_mut(input).ok_or_else(|| {
+                EngineError::usage("a value of another engine, or one that was given up, was used")
+            })?;
             if node.value.is_none() {
                 node.consumers.push(id);
                 missing += 1;
@@ -240,13 +251,22 @@ impl<P: 'static, E: Element> Graph<P, E> {
                 }
             }
         }
-        let handle = Handle { id, kind, size, dropped: Arc::clone(&self.dropped) };
+        let handle = Handle {
+            id,
+            kind,
+            size,
+            dropped: Arc::clone(&self.dropped),
+        };
         self.nodes.insert(
             id,
             Node {
                 uses: 0,
                 value: None,
-                waiting: Some(Waiting { op, inputs: inputs.to_vec(), missing }),
+                waiting: Some(Waiting {
+                    op,
+                    inputs: inputs.to_vec(),
+                    missing,
+                }),
                 consumers: Vec::new(),
                 held: true,
             },
@@ -269,26 +289,43 @@ impl<P: 'static, E: Element> Graph<P, E> {
         self.collect_dropped();
         let id = self.next_id;
         self.next_id += 1;
-        self.nodes
-            .insert(id, Node { value: Some(Arc::new(value)), waiting: None, consumers: Vec::new(), uses: 0, held: true });
-        Handle { id, kind, size, dropped: Arc::clone(&self.dropped) }
+        self.nodes.insert(
+            id,
+            Node {
+                value: Some(Arc::new(value)),
+                waiting: None,
+                consumers: Vec::new(),
+                uses: 0,
+                held: true,
+            },
+        );
+        Handle {
+            id,
+            kind,
+            size,
+            dropped: Arc::clone(&self.dropped),
+        }
     }
 
     fn operands(&self, inputs: &[u64]) -> Inputs<E> {
-        inputs.iter().filter_map(|i| self.nodes.get(i).and_then(|n| n.value.clone())).collect()
+        inputs
+            .iter()
+            .filter_map(|i| self.nodes.get(i).and_then(|n| n.value.clone()))
+            .collect()
     }
 
     fn start(&mut self, protocol: &mut P, id: u64, operands: Inputs<E>) -> Result<()> {
         let mut work = vec![(id, operands)];
         while let Some((id, operands)) = work.pop() {
-            let Some(waiting) = self.nodes.get_mut(&id).and_then(|n| n.waiting.take()) else { continue };
+            let Some(waiting) = self.nodes.get_mut(&id).and_then(|n| n.waiting.take()) else {
+                continue;
+            };
             match waiting.op {
                 Op::Local(f) => {
                     let value = f(protocol, operands)?;
                     work.extend(self.complete(id, value));
                 }
                 Op::Comm(f) => {
-                    self.pending_elements += operands.iter().map(|v| weight(v)).sum::<usize>();
                     let task = f(protocol, operands)?;
                     self.queue.push((id, task));
                 }
@@ -299,12 +336,20 @@ impl<P: 'static, E: Element> Graph<P, E> {
 
     /// Stores a result; returns what can start now, in reverse order of creation.
     fn complete(&mut self, id: u64, value: Value<E>) -> Vec<(u64, Inputs<E>)> {
-        let Some(node) = self.nodes.get_mut(&id) else { return Vec::new() };
+        let Some(node) = self.nodes.get_mut(&id) else {
+            return Vec::new();
+        };
         node.value = Some(Arc::new(value));
         let consumers = std::mem::take(&mut node.consumers);
         let mut started = Vec::new();
         for consumer in consumers {
-            let Some(waiting) = self.nodes.get_mut(&consumer).and_then(|n| n.waiting.as_mut()) else { continue };
+            let Some(waiting) = self
+                .nodes
+                .get_mut(&consumer)
+                .and_then(|n| n.waiting.as_mut())
+            else {
+                continue;
+            };
             waiting.missing = waiting.missing.saturating_sub(1);
             if waiting.missing == 0 {
                 let inputs = waiting.inputs.clone();
@@ -356,18 +401,24 @@ impl<P: 'static, E: Element> Graph<P, E> {
     }
 
     /// Runs rounds until this value is there.
-    pub fn force(&mut self, protocol: &mut P, net: &mut dyn Transport, id: u64) -> Result<Arc<Value<E>>> {
+    pub fn force(
+        &mut self,
+        protocol: &mut P,
+        net: &mut dyn Transport,
+        id: u64,
+    ) -> Result<Arc<Value<E>>> {
         self.collect_dropped();
         loop {
-            let node = self
-                .nodes
-                .get(&id)
-                .ok_or_else(|| EngineError::usage("a value of another engine, or one that was given up, was read"))?;
+            let node = self.nodes.get(&id).ok_or_else(|| {
+                EngineError::usage("a value of another engine, or one that was given up, was read")
+            })?;
             if let Some(value) = &node.value {
                 return Ok(Arc::clone(value));
             }
             if self.queue.is_empty() {
-                return Err(EngineError::usage("a value depends on an operation that failed before"));
+                return Err(EngineError::usage(
+                    "a value depends on an operation that failed before",
+                ));
             }
             self.run_round(protocol, net)?;
         }
@@ -385,15 +436,5 @@ impl<P: 'static, E: Element> Graph<P, E> {
     /// True when so much waits that a round should run now.
     pub fn crowded(&self) -> bool {
         self.pending_elements > PENDING_LIMIT
-    }
-}
-
-fn weight<E: Element>(value: &Value<E>) -> usize {
-    match value {
-        Value::Secret(s) => s.len(),
-        Value::Clear(v) => v.len(),
-        Value::SecretBits(s) => s.len(),
-        Value::ClearBits(v) => v.len(),
-        Value::Personal(_, v) => v.as_ref().map_or(0, Vec::len),
     }
 }

@@ -147,7 +147,10 @@ pub(crate) struct Computation<P: Protocol, D: Domain> {
 }
 
 fn wrong(what: &str, a: &Handle) -> EngineError {
-    EngineError::usage(format!("{what} does not work on a value of kind {:?}", a.kind()))
+    EngineError::usage(format!(
+        "{what} does not work on a value of kind {:?}",
+        a.kind()
+    ))
 }
 
 fn sizes(a: &Handle, b: &Handle) -> Result<usize> {
@@ -155,7 +158,9 @@ fn sizes(a: &Handle, b: &Handle) -> Result<usize> {
         (x, y) if x == y => Ok(x),
         (1, y) => Ok(y),
         (x, 1) => Ok(x),
-        (x, y) => Err(EngineError::usage(format!("vectors of sizes {x} and {y} do not go together: sizes must be equal, or one of them 1"))),
+        (x, y) => Err(EngineError::usage(format!(
+            "vectors of sizes {x} and {y} do not go together: sizes must be equal, or one of them 1"
+        ))),
     }
 }
 
@@ -202,7 +207,11 @@ fn bit_range(v: &[u64], start: usize, n: usize) -> Vec<u64> {
         .map(|i| {
             let at = start / 64 + i;
             let low = v.get(at).copied().unwrap_or(0) >> shift;
-            let high = if shift == 0 { 0 } else { v.get(at + 1).copied().unwrap_or(0) << (64 - shift) };
+            let high = if shift == 0 {
+                0
+            } else {
+                v.get(at + 1).copied().unwrap_or(0) << (64 - shift)
+            };
             low | high
         })
         .collect();
@@ -237,13 +246,22 @@ fn append_bits(out: &mut Vec<u64>, at: usize, v: &[u64], n: usize) {
     }
 }
 
-fn progression(start: i64, step: i64, count: usize, size: usize) -> Result<Vec<usize>> {
+/// Refuses an arithmetic progression of indices that leaves the vector.
+fn check_progression(start: i64, step: i64, count: usize, size: usize) -> Result<()> {
     let last = start as i128 + step as i128 * (count.max(1) as i128 - 1);
     let bad = |i: i128| i < 0 || i >= size as i128;
     if count > 0 && (bad(start as i128) || bad(last)) {
-        return Err(EngineError::usage(format!("index range {start}..={last} by {step} leaves the vector of size {size}")));
+        return Err(EngineError::usage(format!(
+            "index range {start}..={last} by {step} leaves the vector of size {size}"
+        )));
     }
-    Ok((0..count).map(|i| (start + step * i as i64) as usize).collect())
+    Ok(())
+}
+
+fn progression(start: i64, step: i64, count: usize) -> Vec<usize> {
+    (0..count)
+        .map(|i| (start + step * i as i64) as usize)
+        .collect()
 }
 
 fn checked_indices(indices: &[i64], size: usize) -> Result<Vec<usize>> {
@@ -253,41 +271,129 @@ fn checked_indices(indices: &[i64], size: usize) -> Result<Vec<usize>> {
             usize::try_from(*i)
                 .ok()
                 .filter(|i| *i < size)
-                .ok_or_else(|| EngineError::usage(format!("index {i} leaves the vector of size {size}")))
+                .ok_or_else(|| {
+                    EngineError::usage(format!("index {i} leaves the vector of size {size}"))
+                })
         })
         .collect()
 }
 
 fn mismatch<T>() -> Result<T> {
-    Err(EngineError::usage("operands of these kinds do not go together"))
+    Err(EngineError::usage(
+        "operands of these kinds do not go together",
+    ))
 }
 
-/// Selection of elements, as one of the shapes that the vectors can do fast.
+/// Selection of elements.
 #[derive(Clone)]
 enum Picker {
-    Range(usize, usize),
+    /// start, step ≥ 1, count.
+    Forward(usize, usize, usize),
     List(Arc<Vec<usize>>),
 }
 
 impl Picker {
     fn elements<E: Copy>(&self, v: &[E]) -> Vec<E> {
         match self {
-            Self::Range(start, n) => v.get(*start..start + n).map_or_else(Vec::new, <[E]>::to_vec),
+            Self::Forward(start, 1, n) => v
+                .get(*start..start + n)
+                .map_or_else(Vec::new, <[E]>::to_vec),
+            Self::Forward(start, step, n) => v
+                .get(*start..)
+                .unwrap_or_default()
+                .iter()
+                .step_by(*step)
+                .take(*n)
+                .copied()
+                .collect(),
             Self::List(list) => list.iter().filter_map(|i| v.get(*i).copied()).collect(),
         }
     }
 
     fn bits(&self, v: &[u64]) -> Vec<u64> {
         match self {
-            Self::Range(start, n) => bit_range(v, *start, *n),
+            Self::Forward(start, 1, n) => bit_range(v, *start, *n),
+            Self::Forward(start, step, n) => pick_bits(v, (0..*n).map(|i| start + i * step), *n),
             Self::List(list) => pick_bits(v, list.iter().copied(), list.len()),
+        }
+    }
+}
+
+/// Where an assignment puts its values.
+enum Places {
+    /// start, step ≥ 1, count.
+    Forward(usize, usize, usize),
+    List(Vec<usize>),
+}
+
+impl Places {
+    fn count(&self) -> usize {
+        match self {
+            Self::Forward(_, _, count) => *count,
+            Self::List(list) => list.len(),
+        }
+    }
+
+    /// Stores a vector, or its only element everywhere.
+    fn put<E: Copy>(&self, to: &mut [E], from: &[E]) {
+        match (self, from) {
+            (Self::Forward(start, 1, count), _) if from.len() == *count => {
+                if let Some(slots) = to.get_mut(*start..start + count) {
+                    slots.copy_from_slice(from);
+                }
+            }
+            (Self::Forward(start, step, count), from) => {
+                let slots = to
+                    .get_mut(*start..)
+                    .unwrap_or_default()
+                    .iter_mut()
+                    .step_by(*step)
+                    .take(*count);
+                match from {
+                    [one] => slots.for_each(|slot| *slot = *one),
+                    _ => slots.zip(from).for_each(|(slot, v)| *slot = *v),
+                }
+            }
+            (Self::List(list), from) => {
+                for (k, i) in list.iter().enumerate() {
+                    let v = if from.len() == 1 {
+                        from.first()
+                    } else {
+                        from.get(k)
+                    };
+                    if let (Some(slot), Some(v)) = (to.get_mut(*i), v) {
+                        *slot = *v;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Stores packed bits, or one bit everywhere.
+    fn put_bits(&self, to: &mut [u64], from: &[u64], single: bool) {
+        let mut one = |k: usize, i: usize| {
+            let bit = bit_at(from, if single { 0 } else { k });
+            if let Some(lane) = to.get_mut(i / 64) {
+                *lane = (*lane & !(1 << (i % 64))) | (bit << (i % 64));
+            }
+        };
+        match self {
+            Self::Forward(start, step, count) => (0..*count).for_each(|k| one(k, start + k * step)),
+            Self::List(list) => list.iter().enumerate().for_each(|(k, i)| one(k, *i)),
         }
     }
 }
 
 impl<P: Protocol, D: Domain> Computation<P, D> {
     pub fn new(session: Session, protocol: P, domain: D, threshold: usize, insecure: bool) -> Self {
-        Self { session, protocol, domain, graph: Graph::new(), threshold, insecure }
+        Self {
+            session,
+            protocol,
+            domain,
+            graph: Graph::new(),
+            threshold,
+            insecure,
+        }
     }
 
     fn local(
@@ -299,7 +405,8 @@ impl<P: Protocol, D: Domain> Computation<P, D> {
     ) -> Result<Handle> {
         let ids: Vec<u64> = inputs.iter().map(|h| h.id).collect();
         let op: LocalFn<P, D::E> = Box::new(f);
-        self.graph.add(&mut self.protocol, Op::Local(op), &ids, None, kind, size)
+        self.graph
+            .add(&mut self.protocol, Op::Local(op), &ids, None, kind, size)
     }
 
     fn communicate(
@@ -307,10 +414,19 @@ impl<P: Protocol, D: Domain> Computation<P, D> {
         inputs: &[&Handle],
         kind: Kind,
         size: usize,
-        f: impl FnOnce(&mut P, Inputs<D::E>) -> Result<crate::graph::SendFn<P, Value<D::E>>> + Send + 'static,
+        f: impl FnOnce(&mut P, Inputs<D::E>) -> Result<crate::graph::SendFn<P, Value<D::E>>>
+        + Send
+        + 'static,
     ) -> Result<Handle> {
         let ids: Vec<u64> = inputs.iter().map(|h| h.id).collect();
-        let handle = self.graph.add(&mut self.protocol, Op::Comm(Box::new(f)), &ids, None, kind, size)?;
+        let handle = self.graph.add(
+            &mut self.protocol,
+            Op::Comm(Box::new(f)),
+            &ids,
+            None,
+            kind,
+            size,
+        )?;
         if self.graph.crowded() {
             self.flush()?;
         }
@@ -331,12 +447,29 @@ impl<P: Protocol, D: Domain> Computation<P, D> {
         let kind = match (a.kind(), b.kind()) {
             (Kind::Clear, Kind::Clear) => Kind::Clear,
             (Kind::Secret | Kind::Clear, Kind::Secret | Kind::Clear) => Kind::Secret,
-            _ => return Err(wrong("arithmetic", if a.kind() == Kind::Secret || a.kind() == Kind::Clear { b } else { a })),
+            _ => {
+                return Err(wrong(
+                    "arithmetic",
+                    if a.kind() == Kind::Secret || a.kind() == Kind::Clear {
+                        b
+                    } else {
+                        a
+                    },
+                ));
+            }
         };
         let d = self.domain.clone();
         self.local(&[a, b], kind, n, move |p, mut inputs| {
-            let (Some(b), Some(a)) = (inputs.pop(), inputs.pop()) else { return mismatch() };
-            let combine = |x: &mut [D::E], y: &[D::E]| if subtract { d.sub_assign(x, y) } else { d.add_assign(x, y) };
+            let (Some(b), Some(a)) = (inputs.pop(), inputs.pop()) else {
+                return mismatch();
+            };
+            let combine = |x: &mut [D::E], y: &[D::E]| {
+                if subtract {
+                    d.sub_assign(x, y)
+                } else {
+                    d.add_assign(x, y)
+                }
+            };
             Ok(match (&*a, &*b) {
                 (Value::Clear(x), Value::Clear(y)) => {
                     let mut x = spread(x, n);
@@ -396,10 +529,13 @@ impl<P: Protocol, D: Domain> Computation<P, D> {
         })
     }
 
-    fn store(&mut self, a: Handle, indices: Vec<usize>, b: &Handle) -> Result<Handle> {
-        let n = indices.len();
+    fn store(&mut self, a: Handle, places: Places, b: &Handle) -> Result<Handle> {
+        let n = places.count();
         if b.size() != n && b.size() != 1 {
-            return Err(EngineError::usage(format!("{} values do not fit {n} places", b.size())));
+            return Err(EngineError::usage(format!(
+                "{} values do not fit {n} places",
+                b.size()
+            )));
         }
         let kind = match (a.kind(), b.kind()) {
             (x, y) if x == y && x != Kind::Personal => x,
@@ -411,31 +547,10 @@ impl<P: Protocol, D: Domain> Computation<P, D> {
         let ids = [a.id, b.id];
         let d = self.domain.clone();
         let single = b.size() == 1;
-        fn put<E: Copy>(to: &mut [E], indices: &[usize], from: &[E]) {
-            if let ([one], true) = (from, indices.len() != 1) {
-                for i in indices {
-                    if let Some(slot) = to.get_mut(*i) {
-                        *slot = *one;
-                    }
-                }
-            } else {
-                for (i, v) in indices.iter().zip(from) {
-                    if let Some(slot) = to.get_mut(*i) {
-                        *slot = *v;
-                    }
-                }
-            }
-        }
-        let put_bits = move |to: &mut [u64], indices: &[usize], from: &[u64]| {
-            for (k, i) in indices.iter().enumerate() {
-                let bit = bit_at(from, if single { 0 } else { k });
-                if let Some(lane) = to.get_mut(i / 64) {
-                    *lane = (*lane & !(1 << (i % 64))) | (bit << (i % 64));
-                }
-            }
-        };
         let op: LocalFn<P, D::E> = Box::new(move |p, mut inputs| {
-            let (Some(b), Some(a)) = (inputs.pop(), inputs.pop()) else { return mismatch() };
+            let (Some(b), Some(a)) = (inputs.pop(), inputs.pop()) else {
+                return mismatch();
+            };
             let converted;
             let converted_bits;
             let b = match (&*a, &*b) {
@@ -462,28 +577,29 @@ impl<P: Protocol, D: Domain> Computation<P, D> {
             Ok(match (a, b) {
                 (Value::Secret(mut x), Value::Secret(y)) => {
                     for (x, y) in x.parts.iter_mut().zip(&y.parts) {
-                        put(x, &indices, y);
+                        places.put(x, y);
                     }
                     Value::Secret(x)
                 }
                 (Value::Clear(mut x), Value::Clear(y)) => {
-                    put(&mut x, &indices, y);
+                    places.put(&mut x, y);
                     Value::Clear(x)
                 }
                 (Value::SecretBits(mut x), Value::SecretBits(y)) => {
                     for (x, y) in x.parts.iter_mut().zip(&y.parts) {
-                        put_bits(x, &indices, y);
+                        places.put_bits(x, y, single);
                     }
                     Value::SecretBits(x)
                 }
                 (Value::ClearBits(mut x), Value::ClearBits(y)) => {
-                    put_bits(&mut x, &indices, y);
+                    places.put_bits(&mut x, y, single);
                     Value::ClearBits(x)
                 }
                 _ => return mismatch(),
             })
         });
-        self.graph.add(&mut self.protocol, Op::Local(op), &ids, Some(a), kind, size)
+        self.graph
+            .add(&mut self.protocol, Op::Local(op), &ids, Some(a), kind, size)
     }
 
     fn bitwise(&mut self, a: &Handle, b: &Handle, and: bool) -> Result<Handle> {
@@ -491,13 +607,28 @@ impl<P: Protocol, D: Domain> Computation<P, D> {
         let (x_size, y_size) = (a.size(), b.size());
         let kind = match (a.kind(), b.kind()) {
             (Kind::ClearBits, Kind::ClearBits) => Kind::ClearBits,
-            (Kind::SecretBits | Kind::ClearBits, Kind::SecretBits | Kind::ClearBits) => Kind::SecretBits,
-            _ => return Err(wrong("a bit operation", if matches!(a.kind(), Kind::SecretBits | Kind::ClearBits) { b } else { a })),
+            (Kind::SecretBits | Kind::ClearBits, Kind::SecretBits | Kind::ClearBits) => {
+                Kind::SecretBits
+            }
+            _ => {
+                return Err(wrong(
+                    "a bit operation",
+                    if matches!(a.kind(), Kind::SecretBits | Kind::ClearBits) {
+                        b
+                    } else {
+                        a
+                    },
+                ));
+            }
         };
         if and && a.kind() == Kind::SecretBits && b.kind() == Kind::SecretBits {
             return self.communicate(&[a, b], kind, n, move |p, inputs| {
-                let [a, b] = inputs.as_slice() else { return mismatch() };
-                let (Value::SecretBits(x), Value::SecretBits(y)) = (&**a, &**b) else { return mismatch() };
+                let [a, b] = inputs.as_slice() else {
+                    return mismatch();
+                };
+                let (Value::SecretBits(x), Value::SecretBits(y)) = (&**a, &**b) else {
+                    return mismatch();
+                };
                 let task = if x_size == n && y_size == n {
                     p.dot(&BITS, x, y, 1)?
                 } else {
@@ -509,8 +640,16 @@ impl<P: Protocol, D: Domain> Computation<P, D> {
             });
         }
         self.local(&[a, b], kind, n, move |p, inputs| {
-            let [a, b] = inputs.as_slice() else { return mismatch() };
-            let combine = |x: &mut [u64], y: &[u64]| if and { BITS.mul_assign(x, y) } else { BITS.add_assign(x, y) };
+            let [a, b] = inputs.as_slice() else {
+                return mismatch();
+            };
+            let combine = |x: &mut [u64], y: &[u64]| {
+                if and {
+                    BITS.mul_assign(x, y)
+                } else {
+                    BITS.add_assign(x, y)
+                }
+            };
             Ok(match (&**a, &**b) {
                 (Value::ClearBits(x), Value::ClearBits(y)) => {
                     let mut x = spread_lanes(x, x_size, n);
@@ -524,8 +663,13 @@ impl<P: Protocol, D: Domain> Computation<P, D> {
                     }
                     Value::SecretBits(x)
                 }
-                (Value::SecretBits(s), Value::ClearBits(c)) | (Value::ClearBits(c), Value::SecretBits(s)) => {
-                    let (s_size, c_size) = if matches!(**a, Value::SecretBits(_)) { (x_size, y_size) } else { (y_size, x_size) };
+                (Value::SecretBits(s), Value::ClearBits(c))
+                | (Value::ClearBits(c), Value::SecretBits(s)) => {
+                    let (s_size, c_size) = if matches!(**a, Value::SecretBits(_)) {
+                        (x_size, y_size)
+                    } else {
+                        (y_size, x_size)
+                    };
                     let mut s = s.map(|part| spread_lanes(part, s_size, n));
                     let c = spread_lanes(c, c_size, n);
                     if and {
@@ -545,7 +689,9 @@ impl<P: Protocol, D: Domain> Computation<P, D> {
     fn forced(&mut self, a: &Handle) -> Result<Arc<Value<D::E>>> {
         let before = self.graph.rounds;
         let mut inner = self.session.lock()?;
-        let result = self.graph.force(&mut self.protocol, inner.net.as_mut(), a.id);
+        let result = self
+            .graph
+            .force(&mut self.protocol, inner.net.as_mut(), a.id);
         inner.rounds += self.graph.rounds - before;
         result
     }
@@ -554,10 +700,12 @@ impl<P: Protocol, D: Domain> Computation<P, D> {
         match &*self.forced(a)? {
             Value::Clear(v) => Ok(v.clone()),
             Value::Personal(_, Some(v)) => Ok(v.clone()),
-            Value::Personal(owner, None) => {
-                Err(EngineError::usage(format!("this value was revealed to party {owner} only")))
-            }
-            _ => Err(EngineError::usage("a secret value cannot be read: reveal it first")),
+            Value::Personal(owner, None) => Err(EngineError::usage(format!(
+                "this value was revealed to party {owner} only"
+            ))),
+            _ => Err(EngineError::usage(
+                "a secret value cannot be read: reveal it first",
+            )),
         }
     }
 
@@ -588,7 +736,11 @@ impl<P: Protocol, D: Domain> Engine for Computation<P, D> {
     }
 
     fn summands(&self) -> usize {
-        if matches!(self.domain.kind(), DomainKind::Z2k(_)) { self.protocol.summands() } else { 0 }
+        if matches!(self.domain.kind(), DomainKind::Z2k(_)) {
+            self.protocol.summands()
+        } else {
+            0
+        }
     }
 
     fn share_parts(&self) -> usize {
@@ -613,14 +765,23 @@ impl<P: Protocol, D: Domain> Engine for Computation<P, D> {
         let d = &self.domain;
         let v: Vec<D::E> = values
             .iter()
-            .map(|v| if *v < 0 { d.neg(d.from_u128(v.unsigned_abs())) } else { d.from_u128(*v as u128) })
+            .map(|v| {
+                if *v < 0 {
+                    d.neg(d.from_u128(v.unsigned_abs()))
+                } else {
+                    d.from_u128(*v as u128)
+                }
+            })
             .collect();
         let n = v.len();
         self.graph.insert(Value::Clear(v), Kind::Clear, n)
     }
 
     fn clear_words(&mut self, values: &[u64]) -> Handle {
-        let v: Vec<D::E> = values.iter().map(|v| self.domain.from_u128(u128::from(*v))).collect();
+        let v: Vec<D::E> = values
+            .iter()
+            .map(|v| self.domain.from_u128(u128::from(*v)))
+            .collect();
         let n = v.len();
         self.graph.insert(Value::Clear(v), Kind::Clear, n)
     }
@@ -637,20 +798,32 @@ impl<P: Protocol, D: Domain> Engine for Computation<P, D> {
         let n = sizes(a, b)?;
         let d = self.domain.clone();
         match (a.kind(), b.kind()) {
-            (Kind::Secret, Kind::Secret) => self.communicate(&[a, b], Kind::Secret, n, move |p, inputs| {
-                let [a, b] = inputs.as_slice() else { return mismatch() };
-                let (Value::Secret(x), Value::Secret(y)) = (&**a, &**b) else { return mismatch() };
-                let task = if x.len() == y.len() {
-                    p.dot(&d, x, y, 1)?
-                } else {
-                    p.dot(&d, &spread_share(x, n), &spread_share(y, n), 1)?
-                };
-                Ok(then(task, |_, share| Ok(Value::Secret(share))))
-            }),
+            (Kind::Secret, Kind::Secret) => {
+                self.communicate(&[a, b], Kind::Secret, n, move |p, inputs| {
+                    let [a, b] = inputs.as_slice() else {
+                        return mismatch();
+                    };
+                    let (Value::Secret(x), Value::Secret(y)) = (&**a, &**b) else {
+                        return mismatch();
+                    };
+                    let task = if x.len() == y.len() {
+                        p.dot(&d, x, y, 1)?
+                    } else {
+                        p.dot(&d, &spread_share(x, n), &spread_share(y, n), 1)?
+                    };
+                    Ok(then(task, |_, share| Ok(Value::Secret(share))))
+                })
+            }
             (Kind::Secret | Kind::Clear, Kind::Secret | Kind::Clear) => {
-                let kind = if a.kind() == Kind::Clear && b.kind() == Kind::Clear { Kind::Clear } else { Kind::Secret };
+                let kind = if a.kind() == Kind::Clear && b.kind() == Kind::Clear {
+                    Kind::Clear
+                } else {
+                    Kind::Secret
+                };
                 self.local(&[a, b], kind, n, move |_, inputs| {
-                    let [a, b] = inputs.as_slice() else { return mismatch() };
+                    let [a, b] = inputs.as_slice() else {
+                        return mismatch();
+                    };
                     let times = |x: &[D::E], y: &[D::E]| {
                         let mut x = spread(x, n);
                         match y {
@@ -661,7 +834,8 @@ impl<P: Protocol, D: Domain> Engine for Computation<P, D> {
                     };
                     Ok(match (&**a, &**b) {
                         (Value::Clear(x), Value::Clear(y)) => Value::Clear(times(x, y)),
-                        (Value::Secret(s), Value::Clear(c)) | (Value::Clear(c), Value::Secret(s)) => {
+                        (Value::Secret(s), Value::Clear(c))
+                        | (Value::Clear(c), Value::Secret(s)) => {
                             Value::Secret(s.map(|part| times(part, c)))
                         }
                         _ => return mismatch(),
@@ -705,16 +879,30 @@ impl<P: Protocol, D: Domain> Engine for Computation<P, D> {
             return self.sum(&product, length);
         }
         let d = self.domain.clone();
-        self.communicate(&[a, b], Kind::Secret, a.size() / length, move |p, inputs| {
-            let [a, b] = inputs.as_slice() else { return mismatch() };
-            let (Value::Secret(x), Value::Secret(y)) = (&**a, &**b) else { return mismatch() };
-            Ok(then(p.dot(&d, x, y, length)?, |_, share| Ok(Value::Secret(share))))
-        })
+        self.communicate(
+            &[a, b],
+            Kind::Secret,
+            a.size() / length,
+            move |p, inputs| {
+                let [a, b] = inputs.as_slice() else {
+                    return mismatch();
+                };
+                let (Value::Secret(x), Value::Secret(y)) = (&**a, &**b) else {
+                    return mismatch();
+                };
+                Ok(then(p.dot(&d, x, y, length)?, |_, share| {
+                    Ok(Value::Secret(share))
+                }))
+            },
+        )
     }
 
     fn sum(&mut self, a: &Handle, length: usize) -> Result<Handle> {
         if length == 0 || !a.size().is_multiple_of(length) {
-            return Err(EngineError::usage(format!("sums of length {length} need a vector whose size is a multiple of it, not {}", a.size())));
+            return Err(EngineError::usage(format!(
+                "sums of length {length} need a vector whose size is a multiple of it, not {}",
+                a.size()
+            )));
         }
         if !matches!(a.kind(), Kind::Secret | Kind::Clear) {
             return Err(wrong("a sum", a));
@@ -737,21 +925,24 @@ impl<P: Protocol, D: Domain> Engine for Computation<P, D> {
     }
 
     fn slice(&mut self, a: &Handle, start: i64, step: i64, count: usize) -> Result<Handle> {
-        let list = if step == 1 {
-            progression(start, step, count.min(1), a.size())?;
-            if count > 0 && start as usize + count > a.size() {
-                return Err(EngineError::usage(format!("slice {start}..{} leaves the vector of size {}", start as usize + count, a.size())));
-            }
-            Picker::Range(start.max(0) as usize, count)
+        check_progression(start, step, count, a.size())?;
+        let list = if step >= 1 || count == 0 {
+            Picker::Forward(start.max(0) as usize, step.max(1) as usize, count)
         } else {
-            Picker::List(Arc::new(progression(start, step, count, a.size())?))
+            Picker::List(Arc::new(progression(start, step, count)))
         };
         self.pick(a, list, count)
     }
 
     fn concat(&mut self, list: &[&Handle]) -> Result<Handle> {
         let has = |kind: Kind| list.iter().any(|h| h.kind() == kind);
-        let kind = match (has(Kind::Secret), has(Kind::Clear), has(Kind::SecretBits), has(Kind::ClearBits), has(Kind::Personal)) {
+        let kind = match (
+            has(Kind::Secret),
+            has(Kind::Clear),
+            has(Kind::SecretBits),
+            has(Kind::ClearBits),
+            has(Kind::Personal),
+        ) {
             (true, _, false, false, false) => Kind::Secret,
             (false, true, false, false, false) => Kind::Clear,
             (false, false, true, _, false) => Kind::SecretBits,
@@ -763,8 +954,12 @@ impl<P: Protocol, D: Domain> Engine for Computation<P, D> {
         let d = self.domain.clone();
         self.local(list, kind, total, move |p, inputs| {
             let parts = p.parts();
-            let mut secret = Share { parts: vec![Vec::new(); parts] };
-            let mut bits = Share { parts: vec![Vec::new(); parts] };
+            let mut secret = Share {
+                parts: vec![Vec::new(); parts],
+            };
+            let mut bits = Share {
+                parts: vec![Vec::new(); parts],
+            };
             let (mut clear, mut clear_bits, mut at) = (Vec::new(), Vec::new(), 0);
             for (value, n) in inputs.iter().zip(lengths) {
                 match (&**value, kind) {
@@ -806,12 +1001,19 @@ impl<P: Protocol, D: Domain> Engine for Computation<P, D> {
 
     fn repeat(&mut self, a: &Handle, n: usize) -> Result<Handle> {
         if a.size() != 1 {
-            return Err(EngineError::usage(format!("only a vector of size 1 can be repeated, not one of size {}", a.size())));
+            return Err(EngineError::usage(format!(
+                "only a vector of size 1 can be repeated, not one of size {}",
+                a.size()
+            )));
         }
         self.local(&[a], a.kind(), n, move |_, inputs| {
             Ok(match inputs.first().map(|v| &**v) {
-                Some(Value::Secret(x)) => Value::Secret(x.map(|p| vec![p.first().copied().unwrap_or_default(); n])),
-                Some(Value::Clear(x)) => Value::Clear(vec![x.first().copied().unwrap_or_default(); n]),
+                Some(Value::Secret(x)) => {
+                    Value::Secret(x.map(|p| vec![p.first().copied().unwrap_or_default(); n]))
+                }
+                Some(Value::Clear(x)) => {
+                    Value::Clear(vec![x.first().copied().unwrap_or_default(); n])
+                }
                 Some(Value::SecretBits(x)) => Value::SecretBits(x.map(|p| spread_lanes(p, 1, n))),
                 Some(Value::ClearBits(x)) => Value::ClearBits(spread_lanes(x, 1, n)),
                 _ => return mismatch(),
@@ -820,28 +1022,39 @@ impl<P: Protocol, D: Domain> Engine for Computation<P, D> {
     }
 
     fn assign(&mut self, a: Handle, start: i64, step: i64, b: &Handle) -> Result<Handle> {
-        let indices = progression(start, step, b.size(), a.size())?;
-        self.store(a, indices, b)
+        check_progression(start, step, b.size(), a.size())?;
+        let places = if step >= 1 {
+            Places::Forward(start as usize, step as usize, b.size())
+        } else {
+            Places::List(progression(start, step, b.size()))
+        };
+        self.store(a, places, b)
     }
 
     fn scatter(&mut self, a: Handle, indices: &[i64], b: &Handle) -> Result<Handle> {
         let indices = checked_indices(indices, a.size())?;
-        self.store(a, indices, b)
+        self.store(a, Places::List(indices), b)
     }
 
     fn open(&mut self, a: &Handle) -> Result<Handle> {
         let d = self.domain.clone();
         let n = a.size();
         match a.kind() {
-            Kind::Secret => self.communicate(&[a], Kind::Clear, n, move |p, inputs| match inputs.first().map(|v| &**v) {
-                Some(Value::Secret(x)) => Ok(then(p.open(&d, x)?, |_, v| Ok(Value::Clear(v)))),
-                _ => mismatch(),
-            }),
-            Kind::SecretBits => self.communicate(&[a], Kind::ClearBits, n, move |p, inputs| match inputs.first().map(|v| &**v) {
-                Some(Value::SecretBits(x)) => {
-                    Ok(then(p.open(&BITS, &Self::open_masked(x, n))?, |_, v| Ok(Value::ClearBits(v))))
+            Kind::Secret => self.communicate(&[a], Kind::Clear, n, move |p, inputs| {
+                match inputs.first().map(|v| &**v) {
+                    Some(Value::Secret(x)) => Ok(then(p.open(&d, x)?, |_, v| Ok(Value::Clear(v)))),
+                    _ => mismatch(),
                 }
-                _ => mismatch(),
+            }),
+            Kind::SecretBits => self.communicate(&[a], Kind::ClearBits, n, move |p, inputs| {
+                match inputs.first().map(|v| &**v) {
+                    Some(Value::SecretBits(x)) => {
+                        Ok(then(p.open(&BITS, &Self::open_masked(x, n))?, |_, v| {
+                            Ok(Value::ClearBits(v))
+                        }))
+                    }
+                    _ => mismatch(),
+                }
             }),
             _ => Err(wrong("reveal", a)),
         }
@@ -850,18 +1063,25 @@ impl<P: Protocol, D: Domain> Engine for Computation<P, D> {
     fn open_to(&mut self, a: &Handle, receiver: usize) -> Result<Handle> {
         let (_, parties) = self.protocol.party();
         if receiver >= parties {
-            return Err(EngineError::usage(format!("there is no party {receiver} among {parties}")));
+            return Err(EngineError::usage(format!(
+                "there is no party {receiver} among {parties}"
+            )));
         }
         if a.kind() != Kind::Secret {
             return Err(wrong("reveal_to", a));
         }
         let d = self.domain.clone();
-        self.communicate(&[a], Kind::Personal, a.size(), move |p, inputs| match inputs.first().map(|v| &**v) {
-            Some(Value::Secret(x)) => {
-                Ok(then(p.open_to(&d, x, receiver)?, move |_, v| Ok(Value::Personal(receiver, v))))
-            }
-            _ => mismatch(),
-        })
+        self.communicate(
+            &[a],
+            Kind::Personal,
+            a.size(),
+            move |p, inputs| match inputs.first().map(|v| &**v) {
+                Some(Value::Secret(x)) => Ok(then(p.open_to(&d, x, receiver)?, move |_, v| {
+                    Ok(Value::Personal(receiver, v))
+                })),
+                _ => mismatch(),
+            },
+        )
     }
 
     fn input(&mut self, owner: usize, n: usize, values: Option<&[i64]>) -> Result<Handle> {
@@ -869,7 +1089,9 @@ impl<P: Protocol, D: Domain> Engine for Computation<P, D> {
         let d = self.domain.clone();
         let values = values.map(|v| v.iter().map(|x| d.from_i64(*x)).collect::<Vec<_>>());
         self.communicate(&[], Kind::Secret, n, move |p, _| {
-            Ok(then(p.input(&d, owner, n, values)?, |_, share| Ok(Value::Secret(share))))
+            Ok(then(p.input(&d, owner, n, values)?, |_, share| {
+                Ok(Value::Secret(share))
+            }))
         })
     }
 
@@ -878,7 +1100,10 @@ impl<P: Protocol, D: Domain> Engine for Computation<P, D> {
         self.check_input(owner, n, values.map(<[u8]>::len))?;
         let values = values.map(keyquorum_math::bits::pack);
         self.communicate(&[], Kind::SecretBits, n, move |p, _| {
-            Ok(then(p.input(&BITS, owner, lanes(n), values)?, |_, share| Ok(Value::SecretBits(share))))
+            Ok(then(
+                p.input(&BITS, owner, lanes(n), values)?,
+                |_, share| Ok(Value::SecretBits(share)),
+            ))
         })
     }
 
@@ -896,7 +1121,9 @@ impl<P: Protocol, D: Domain> Engine for Computation<P, D> {
     fn random_bit(&mut self, n: usize) -> Result<Handle> {
         let d = self.domain.clone();
         self.communicate(&[], Kind::Secret, n, move |p, _| {
-            Ok(then(p.random_bit(&d, n)?, |_, share| Ok(Value::Secret(share))))
+            Ok(then(p.random_bit(&d, n)?, |_, share| {
+                Ok(Value::Secret(share))
+            }))
         })
     }
 
@@ -904,10 +1131,14 @@ impl<P: Protocol, D: Domain> Engine for Computation<P, D> {
         self.need_binary()?;
         if self.protocol.random_is_local() {
             let share = self.protocol.random_local(&BITS, lanes(n))?;
-            return Ok(self.graph.insert(Value::SecretBits(share), Kind::SecretBits, n));
+            return Ok(self
+                .graph
+                .insert(Value::SecretBits(share), Kind::SecretBits, n));
         }
         self.communicate(&[], Kind::SecretBits, n, move |p, _| {
-            Ok(then(p.random(&BITS, lanes(n))?, |_, share| Ok(Value::SecretBits(share))))
+            Ok(then(p.random(&BITS, lanes(n))?, |_, share| {
+                Ok(Value::SecretBits(share))
+            }))
         })
     }
 
@@ -918,36 +1149,49 @@ impl<P: Protocol, D: Domain> Engine for Computation<P, D> {
         }
         let d = self.domain.clone();
         let n = bits.size();
-        self.communicate(&[bits], Kind::Secret, n, move |p, inputs| match inputs.first().map(|v| &**v) {
-            Some(Value::SecretBits(x)) => {
-                Ok(then(p.bit_to_arith(&d, x, n)?, |_, share| Ok(Value::Secret(share))))
+        self.communicate(&[bits], Kind::Secret, n, move |p, inputs| {
+            match inputs.first().map(|v| &**v) {
+                Some(Value::SecretBits(x)) => Ok(then(p.bit_to_arith(&d, x, n)?, |_, share| {
+                    Ok(Value::Secret(share))
+                })),
+                _ => mismatch(),
             }
-            _ => mismatch(),
         })
     }
 
     fn summand_bits(&mut self, a: &Handle, m: usize) -> Result<Vec<Vec<Handle>>> {
         self.need_binary()?;
         if self.summands() == 0 {
-            return Err(EngineError::usage("split_to_n_summands works modulo 2^k on replicated or additive shares only"));
+            return Err(EngineError::usage(
+                "split_to_n_summands works modulo 2^k on replicated or additive shares only",
+            ));
         }
         let n = a.size();
         let value = self.forced(a)?;
-        let Value::Secret(share) = &*value else { return Err(wrong("split_to_n_summands", a)) };
+        let Value::Secret(share) = &*value else {
+            return Err(wrong("split_to_n_summands", a));
+        };
         let rows = self.protocol.summand_bits(&self.domain, share, m)?;
         Ok(rows
             .into_iter()
             .map(|summand| {
                 summand
                     .into_iter()
-                    .map(|bits| self.graph.insert(Value::SecretBits(bits), Kind::SecretBits, n))
+                    .map(|bits| {
+                        self.graph
+                            .insert(Value::SecretBits(bits), Kind::SecretBits, n)
+                    })
                     .collect()
             })
             .collect())
     }
 
     fn clear_bits(&mut self, bits: &[u8]) -> Handle {
-        self.graph.insert(Value::ClearBits(keyquorum_math::bits::pack(bits)), Kind::ClearBits, bits.len())
+        self.graph.insert(
+            Value::ClearBits(keyquorum_math::bits::pack(bits)),
+            Kind::ClearBits,
+            bits.len(),
+        )
     }
 
     fn xor(&mut self, a: &Handle, b: &Handle) -> Result<Handle> {
@@ -965,13 +1209,20 @@ impl<P: Protocol, D: Domain> Engine for Computation<P, D> {
 
     fn clear_op(&mut self, op: ClearOp, a: &Handle, b: &Handle) -> Result<Handle> {
         if a.kind() != Kind::Clear || b.kind() != Kind::Clear {
-            return Err(wrong("an integer operation", if a.kind() == Kind::Clear { b } else { a }));
+            return Err(wrong(
+                "an integer operation",
+                if a.kind() == Kind::Clear { b } else { a },
+            ));
         }
         let n = sizes(a, b)?;
         let d = self.domain.clone();
         self.local(&[a, b], Kind::Clear, n, move |_, inputs| {
-            let [a, b] = inputs.as_slice() else { return mismatch() };
-            let (Value::Clear(x), Value::Clear(y)) = (&**a, &**b) else { return mismatch() };
+            let [a, b] = inputs.as_slice() else {
+                return mismatch();
+            };
+            let (Value::Clear(x), Value::Clear(y)) = (&**a, &**b) else {
+                return mismatch();
+            };
             let (x, y) = (spread(x, n), spread(y, n));
             let bits = d.bits();
             let out: Option<Vec<D::E>> = x
@@ -984,7 +1235,9 @@ impl<P: Protocol, D: Domain> Engine for Computation<P, D> {
                         ClearOp::Shl => match shift {
                             // Stays exact: a shift is a product with a power of two in the domain.
                             Some(s) if s < 128 => {
-                                return Some(d.mul(d.from_u128(x), d.from_u128(1u128.checked_shl(s)?)));
+                                return Some(
+                                    d.mul(d.from_u128(x), d.from_u128(1u128.checked_shl(s)?)),
+                                );
                             }
                             _ => 0,
                         },
@@ -998,7 +1251,8 @@ impl<P: Protocol, D: Domain> Engine for Computation<P, D> {
                 })
                 .collect();
             let _ = bits;
-            out.map(Value::Clear).ok_or_else(|| EngineError::usage("division of a clear value by zero"))
+            out.map(Value::Clear)
+                .ok_or_else(|| EngineError::usage("division of a clear value by zero"))
         })
     }
 
@@ -1008,28 +1262,45 @@ impl<P: Protocol, D: Domain> Engine for Computation<P, D> {
         }
         let d = self.domain.clone();
         self.local(&[a], Kind::Clear, a.size(), move |_, inputs| {
-            let Some(Value::Clear(x)) = inputs.first().map(|v| &**v) else { return mismatch() };
+            let Some(Value::Clear(x)) = inputs.first().map(|v| &**v) else {
+                return mismatch();
+            };
             let out: Option<Vec<D::E>> = x.iter().map(|v| d.invert(*v)).collect();
-            out.map(Value::Clear)
-                .ok_or_else(|| EngineError::usage("inversion of a value that has no inverse: zero, or even modulo 2^k"))
+            out.map(Value::Clear).ok_or_else(|| {
+                EngineError::usage(
+                    "inversion of a value that has no inverse: zero, or even modulo 2^k",
+                )
+            })
         })
     }
 
     fn read(&mut self, a: &Handle) -> Result<Vec<u64>> {
         if D::E::BYTES > 8 {
-            return Err(EngineError::usage("words of more than 64 bits: use read_wide"));
+            return Err(EngineError::usage(
+                "words of more than 64 bits: use read_wide",
+            ));
         }
-        Ok(self.read_elements(a)?.into_iter().map(|v| v.to_u128() as u64).collect())
+        Ok(self
+            .read_elements(a)?
+            .into_iter()
+            .map(|v| v.to_u128() as u64)
+            .collect())
     }
 
     fn read_wide(&mut self, a: &Handle) -> Result<Vec<u128>> {
-        Ok(self.read_elements(a)?.into_iter().map(Element::to_u128).collect())
+        Ok(self
+            .read_elements(a)?
+            .into_iter()
+            .map(Element::to_u128)
+            .collect())
     }
 
     fn read_bits(&mut self, a: &Handle) -> Result<Vec<u8>> {
         match &*self.forced(a)? {
             Value::ClearBits(v) => Ok(keyquorum_math::bits::unpack(v, a.size())),
-            _ => Err(EngineError::usage("a secret value cannot be read: reveal it first")),
+            _ => Err(EngineError::usage(
+                "a secret value cannot be read: reveal it first",
+            )),
         }
     }
 
@@ -1060,14 +1331,22 @@ impl<P: Protocol, D: Domain> Engine for Computation<P, D> {
                 parts * n * D::E::BYTES
             )));
         }
-        let mut share = Share { parts: Vec::with_capacity(parts) };
+        let mut share = Share {
+            parts: Vec::with_capacity(parts),
+        };
         for bytes in data.chunks(n.max(1) * D::E::BYTES) {
             let mut part = Vec::with_capacity(n);
             for word in bytes.chunks_exact(D::E::BYTES) {
-                let value = word.iter().rev().fold(0u128, |v, b| (v << 8) | u128::from(*b));
+                let value = word
+                    .iter()
+                    .rev()
+                    .fold(0u128, |v, b| (v << 8) | u128::from(*b));
                 let element = self.domain.from_u128(value);
                 if element.to_u128() != value {
-                    return Err(EngineError::Store(format!("a stored share is out of range for {}", self.domain.kind())));
+                    return Err(EngineError::Store(format!(
+                        "a stored share is out of range for {}",
+                        self.domain.kind()
+                    )));
                 }
                 part.push(element);
             }
@@ -1088,7 +1367,11 @@ impl<P: Protocol, D: Domain> Engine for Computation<P, D> {
     }
 
     fn stats(&self) -> EngineStats {
-        EngineStats { rounds: self.graph.rounds, bytes_sent: self.graph.sent, bytes_received: self.graph.received }
+        EngineStats {
+            rounds: self.graph.rounds,
+            bytes_sent: self.graph.sent,
+            bytes_received: self.graph.received,
+        }
     }
 }
 
@@ -1096,13 +1379,17 @@ impl<P: Protocol, D: Domain> Computation<P, D> {
     fn check_input(&self, owner: usize, n: usize, given: Option<usize>) -> Result<()> {
         let (me, parties) = self.protocol.party();
         if owner >= parties {
-            return Err(EngineError::usage(format!("there is no party {owner} among {parties}")));
+            return Err(EngineError::usage(format!(
+                "there is no party {owner} among {parties}"
+            )));
         }
         match given {
-            None if me == owner => Err(EngineError::usage(format!("party {me} has no input values: it must share {n}"))),
-            Some(len) if me == owner && len != n => {
-                Err(EngineError::usage(format!("party {me} has {len} input values, {n} are wanted")))
-            }
+            None if me == owner => Err(EngineError::usage(format!(
+                "party {me} has no input values: it must share {n}"
+            ))),
+            Some(len) if me == owner && len != n => Err(EngineError::usage(format!(
+                "party {me} has {len} input values, {n} are wanted"
+            ))),
             _ => Ok(()),
         }
     }

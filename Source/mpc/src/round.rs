@@ -13,7 +13,10 @@ pub struct Outbox {
 
 impl Outbox {
     pub(crate) fn new(parties: usize) -> Self {
-        Self { buffers: vec![Vec::new(); parties], expected: vec![0; parties] }
+        Self {
+            buffers: vec![Vec::new(); parties],
+            expected: vec![0; parties],
+        }
     }
 
     /// Queues elements for one peer.
@@ -33,7 +36,11 @@ impl Outbox {
     /// Sends and receives everything. Each message starts with an 8-byte tag (round number and a digest of the schedule),
     /// so that parties which run different computations notice at once. Returns the inbox and the payload bytes
     /// (sent, received), tags not counted.
-    pub(crate) fn exchange(mut self, net: &mut dyn Transport, tag: u64) -> Result<(Inbox, u64, u64)> {
+    pub(crate) fn exchange(
+        mut self,
+        net: &mut dyn Transport,
+        tag: u64,
+    ) -> Result<(Inbox, u64, u64)> {
         let me = net.party();
         let parties = net.parties();
         let describe = |peer: usize| format!("round {} with party {peer}", tag >> 32);
@@ -41,7 +48,9 @@ impl Outbox {
         let mut message = Vec::new();
         for step in 1..parties {
             let to = (me + step) % parties;
-            let Some(buffer) = self.buffers.get_mut(to).map(std::mem::take) else { continue };
+            let Some(buffer) = self.buffers.get_mut(to).map(std::mem::take) else {
+                continue;
+            };
             if buffer.is_empty() {
                 continue;
             }
@@ -50,18 +59,25 @@ impl Outbox {
             message.extend_from_slice(&tag.to_le_bytes());
             message.extend_from_slice(&buffer);
             drop(buffer);
-            net.send(to, &message).map_err(|e| EngineError::network(describe(to), e))?;
+            net.send(to, &message)
+                .map_err(|e| EngineError::network(describe(to), e))?;
         }
         drop(message);
-        let mut inbox = Inbox { buffers: vec![(Vec::new(), 0); parties] };
+        let mut inbox = Inbox {
+            buffers: vec![(Vec::new(), 0); parties],
+        };
         for step in 1..parties {
             let from = (me + parties - step) % parties;
             let expected = self.expected.get(from).copied().unwrap_or(0);
             if expected == 0 {
                 continue;
             }
-            let data = net.recv(from, expected + 8).map_err(|e| EngineError::network(describe(from), e))?;
-            let theirs = data.first_chunk::<8>().map_or(0, |t| u64::from_le_bytes(*t));
+            let data = net
+                .recv(from, expected + 8)
+                .map_err(|e| EngineError::network(describe(from), e))?;
+            let theirs = data
+                .first_chunk::<8>()
+                .map_or(0, |t| u64::from_le_bytes(*t));
             if theirs != tag {
                 return Err(EngineError::protocol(format!(
                     "party {from} is at another step of the computation (round {} there, {} here): all parties must run the same program with the same arguments",
@@ -87,16 +103,21 @@ impl Inbox {
     /// Takes the next `n` elements of a peer; refuses short or non-canonical data.
     pub fn take<D: Domain>(&mut self, domain: &D, from: usize, n: usize) -> Result<Vec<D::E>> {
         let bytes = domain.wire_bytes(n);
-        let (data, at) =
-            self.buffers.get_mut(from).ok_or_else(|| EngineError::protocol(format!("no such party: {from}")))?;
+        let (data, at) = self
+            .buffers
+            .get_mut(from)
+            .ok_or_else(|| EngineError::protocol(format!("no such party: {from}")))?;
         let end = *at + bytes;
-        let slice = data
-            .get(*at..end)
-            .ok_or_else(|| EngineError::protocol(format!("party {from} sent a message that is too short")))?;
+        let slice = data.get(*at..end).ok_or_else(|| {
+            EngineError::protocol(format!("party {from} sent a message that is too short"))
+        })?;
         let mut out = vec![D::E::default(); n];
-        domain
-            .decode(slice, &mut out)
-            .map_err(|e| EngineError::protocol(format!("party {from} sent a malformed vector of {}: {e}", domain.kind())))?;
+        domain.decode(slice, &mut out).map_err(|e| {
+            EngineError::protocol(format!(
+                "party {from} sent a malformed vector of {}: {e}",
+                domain.kind()
+            ))
+        })?;
         *at = end;
         Ok(out)
     }

@@ -59,7 +59,8 @@ pub struct Session {
 }
 
 fn os_random(out: &mut [u8]) -> Result<()> {
-    getrandom::fill(out).map_err(|e| EngineError::usage(format!("the operating system gives no randomness: {e}")))
+    getrandom::fill(out)
+        .map_err(|e| EngineError::usage(format!("the operating system gives no randomness: {e}")))
 }
 
 fn derive(label: &str, secret: &[u8], index: u64, extra: &[u8]) -> Seed {
@@ -106,12 +107,31 @@ impl Session {
                 continue;
             }
             let theirs = Zeroizing::new(net.recv(peer, 32).map_err(control)?);
-            let (low, high) = if party < peer { (seed.as_slice(), theirs.as_slice()) } else { (theirs.as_slice(), seed.as_slice()) };
+            let (low, high) = if party < peer {
+                (seed.as_slice(), theirs.as_slice())
+            } else {
+                (theirs.as_slice(), seed.as_slice())
+            };
             let joined = Zeroizing::new([low, high].concat());
-            pairs.push(Some(derive("pair", &joined, 0, &[party.min(peer) as u8, party.max(peer) as u8])));
+            pairs.push(Some(derive(
+                "pair",
+                &joined,
+                0,
+                &[party.min(peer) as u8, party.max(peer) as u8],
+            )));
         }
-        let inner = Inner { net, rounds: 0, pairs, subsets: HashMap::new(), engines: 0 };
-        Ok(Self { inner: Arc::new(Mutex::new(inner)), party, parties })
+        let inner = Inner {
+            net,
+            rounds: 0,
+            pairs,
+            subsets: HashMap::new(),
+            engines: 0,
+        };
+        Ok(Self {
+            inner: Arc::new(Mutex::new(inner)),
+            party,
+            parties,
+        })
     }
 
     /// Our number.
@@ -125,12 +145,17 @@ impl Session {
     }
 
     pub(crate) fn lock(&self) -> Result<MutexGuard<'_, Inner>> {
-        self.inner.lock().map_err(|_| EngineError::usage("the session broke off in another thread"))
+        self.inner
+            .lock()
+            .map_err(|_| EngineError::usage("the session broke off in another thread"))
     }
 
     /// Sends a control message.
     pub fn send(&self, to: usize, data: &[u8]) -> Result<()> {
-        self.lock()?.net.send(to, data).map_err(|e| EngineError::network(format!("message to party {to}"), e))
+        self.lock()?
+            .net
+            .send(to, data)
+            .map_err(|e| EngineError::network(format!("message to party {to}"), e))
     }
 
     /// Receives a control message of at most `max` bytes.
@@ -144,13 +169,22 @@ impl Session {
     /// Everybody sends its bytes to everybody; returns all, in party order.
     pub fn all_gather(&self, data: &[u8]) -> Result<Vec<Vec<u8>>> {
         if data.len() > MAX_CONTROL {
-            return Err(EngineError::usage(format!("a control message has {} bytes, at most {MAX_CONTROL} are allowed", data.len())));
+            return Err(EngineError::usage(format!(
+                "a control message has {} bytes, at most {MAX_CONTROL} are allowed",
+                data.len()
+            )));
         }
         for peer in (0..self.parties).filter(|peer| *peer != self.party) {
             self.send(peer, data)?;
         }
         (0..self.parties)
-            .map(|peer| if peer == self.party { Ok(data.to_vec()) } else { self.receive(peer, MAX_CONTROL) })
+            .map(|peer| {
+                if peer == self.party {
+                    Ok(data.to_vec())
+                } else {
+                    self.receive(peer, MAX_CONTROL)
+                }
+            })
             .collect()
     }
 
@@ -184,7 +218,9 @@ impl Session {
         shake.update(b"keyquorum-v1/toss");
         for (party, (value, committed)) in opened.iter().zip(&commitments).enumerate() {
             if value.len() != 64 || commitment(party, value).as_slice() != committed.as_slice() {
-                return Err(EngineError::protocol(format!("party {party} opened another value than it had committed to in a coin toss")));
+                return Err(EngineError::protocol(format!(
+                    "party {party} opened another value than it had committed to in a coin toss"
+                )));
             }
             shake.update(value);
         }
@@ -194,7 +230,12 @@ impl Session {
     }
 
     /// Opens an engine; all parties must ask for the same program, protocol, domain and threshold.
-    pub fn engine(&self, protocol: &str, domain: DomainKind, options: &EngineOptions) -> Result<Box<dyn Engine>> {
+    pub fn engine(
+        &self,
+        protocol: &str,
+        domain: DomainKind,
+        options: &EngineOptions,
+    ) -> Result<Box<dyn Engine>> {
         let (n, t) = self.check_protocol(protocol, domain, options)?;
         let index = {
             let mut inner = self.lock()?;
@@ -208,13 +249,28 @@ impl Session {
                 ("protocol", protocol.to_owned()),
                 ("domain", domain.to_string()),
                 ("threshold", t.to_string()),
-                ("seed", if options.insecure_seed.is_some() { "INSECURE test seed" } else { "secret" }.to_owned()),
+                (
+                    "seed",
+                    if options.insecure_seed.is_some() {
+                        "INSECURE test seed"
+                    } else {
+                        "secret"
+                    }
+                    .to_owned(),
+                ),
                 ("number of programs so far", index.to_string()),
             ];
-            let mine = fields.iter().map(|(_, v)| v.replace('\n', " ")).collect::<Vec<_>>().join("\n");
+            let mine = fields
+                .iter()
+                .map(|(_, v)| v.replace('\n', " "))
+                .collect::<Vec<_>>()
+                .join("\n");
             for (peer, theirs) in self.all_gather(mine.as_bytes())?.into_iter().enumerate() {
                 let theirs = String::from_utf8_lossy(&theirs).into_owned();
-                for ((name, _), (a, b)) in fields.iter().zip(mine.lines().zip(theirs.lines().chain(std::iter::repeat("")))) {
+                for ((name, _), (a, b)) in fields.iter().zip(
+                    mine.lines()
+                        .zip(theirs.lines().chain(std::iter::repeat(""))),
+                ) {
                     if a != b {
                         return Err(EngineError::protocol(format!(
                             "party {peer} has another {name}: {b:?} there, {a:?} here: start all parties with the same"
@@ -224,63 +280,147 @@ impl Session {
             }
         }
         match protocol {
-            "emulate" => self.open(Emulate::new(self.emulator_prg(options, index)?), domain, t, options),
+            "emulate" => self.open(
+                Emulate::new(self.emulator_prg(options, index)?),
+                domain,
+                t,
+                options,
+            ),
             "ring" | "rep-field" => {
                 let next = self.pair_prgs((self.party + 1) % 3, index, options)?;
                 let previous = self.pair_prgs((self.party + 2) % 3, index, options)?;
-                self.open(Replicated::new(self.party, next.0, previous.1), domain, t, options)
+                self.open(
+                    Replicated::new(self.party, next.0, previous.1),
+                    domain,
+                    t,
+                    options,
+                )
             }
             _ => {
                 let mut pairs = Vec::with_capacity(n);
                 for peer in 0..n {
-                    pairs.push(if peer == self.party { None } else { Some(self.pair_prgs(peer, index, options)?) });
+                    pairs.push(if peer == self.party {
+                        None
+                    } else {
+                        Some(self.pair_prgs(peer, index, options)?)
+                    });
                 }
-                let streams = if uses_prss(n, t) { self.subset_streams(n, t, index, options)? } else { Vec::new() };
-                self.open(Shamir::new(self.party, n, t, pairs, streams), domain, t, options)
+                let streams = if uses_prss(n, t) {
+                    self.subset_streams(n, t, index, options)?
+                } else {
+                    Vec::new()
+                };
+                self.open(
+                    Shamir::new(self.party, n, t, pairs, streams),
+                    domain,
+                    t,
+                    options,
+                )
             }
         }
     }
 
-    fn check_protocol(&self, protocol: &str, domain: DomainKind, options: &EngineOptions) -> Result<(usize, usize)> {
+    fn check_protocol(
+        &self,
+        protocol: &str,
+        domain: DomainKind,
+        options: &EngineOptions,
+    ) -> Result<(usize, usize)> {
         let n = self.parties;
         let refuse = |text: String| Err(EngineError::usage(text));
         let field = matches!(domain, DomainKind::Fq(_));
         let ring = matches!(domain, DomainKind::Z2k(_));
         let t = match protocol {
             "emulate" if n == 1 => 0,
-            "emulate" => return refuse(format!("emulate runs in one process, not among {n} parties: leave out -N or take another protocol")),
-            "ring" | "rep-field" if n != 3 => return refuse(format!("{protocol} is for 3 parties, not {n}: set -N 3")),
-            "ring" if !ring => return refuse(format!("ring works modulo 2^k, not over {domain}: take rep-field, or -R k")),
-            "rep-field" if !field => return refuse(format!("rep-field works over prime fields, not over {domain}: take ring, or -P prime")),
+            "emulate" => {
+                return refuse(format!(
+                    "emulate runs in one process, not among {n} parties: leave out -N or take another protocol"
+                ));
+            }
+            "ring" | "rep-field" if n != 3 => {
+                return refuse(format!("{protocol} is for 3 parties, not {n}: set -N 3"));
+            }
+            "ring" if !ring => {
+                return refuse(format!(
+                    "ring works modulo 2^k, not over {domain}: take rep-field, or -R k"
+                ));
+            }
+            "rep-field" if !field => {
+                return refuse(format!(
+                    "rep-field works over prime fields, not over {domain}: take ring, or -P prime"
+                ));
+            }
             "ring" | "rep-field" => 1,
-            "shamir" if n < 3 => return refuse(format!("shamir needs at least 3 parties, not {n}: set -N 3")),
-            "shamir" if !field => return refuse(format!("shamir works over prime fields, not over {domain}: take ring, or -P prime")),
+            "shamir" if n < 3 => {
+                return refuse(format!(
+                    "shamir needs at least 3 parties, not {n}: set -N 3"
+                ));
+            }
+            "shamir" if !field => {
+                return refuse(format!(
+                    "shamir works over prime fields, not over {domain}: take ring, or -P prime"
+                ));
+            }
             "shamir" => options.threshold.unwrap_or((n - 1) / 2),
-            other => return refuse(format!("unknown protocol {other:?}: choose one of ring, rep-field, shamir, emulate")),
+            other => {
+                return refuse(format!(
+                    "unknown protocol {other:?}: choose one of ring, rep-field, shamir, emulate"
+                ));
+            }
         };
         if protocol == "shamir" && (t == 0 || 2 * t >= n) {
-            return refuse(format!("shamir with {n} parties tolerates 1 to {} corruptions, not {t}", (n - 1) / 2));
+            return refuse(format!(
+                "shamir with {n} parties tolerates 1 to {} corruptions, not {t}",
+                (n - 1) / 2
+            ));
         }
         if protocol != "shamir" && options.threshold.is_some_and(|asked| asked != t) {
-            return refuse(format!("{protocol} tolerates exactly {t} corruption(s): leave the threshold out"));
+            return refuse(format!(
+                "{protocol} tolerates exactly {t} corruption(s): leave the threshold out"
+            ));
         }
         Ok((n, t))
     }
 
-    fn open<P: Protocol>(&self, protocol: P, domain: DomainKind, threshold: usize, options: &EngineOptions) -> Result<Box<dyn Engine>> {
+    fn open<P: Protocol>(
+        &self,
+        protocol: P,
+        domain: DomainKind,
+        threshold: usize,
+        options: &EngineOptions,
+    ) -> Result<Box<dyn Engine>> {
         let invalid = |e: keyquorum_math::DomainError| EngineError::usage(e.to_string());
         let insecure = options.insecure_seed.is_some();
         Ok(match domain {
-            DomainKind::Fq(q) => Box::new(self.computation(protocol, Zq::new(q).map_err(invalid)?, threshold, insecure)),
-            DomainKind::Z2k(k) if k <= 64 => {
-                Box::new(self.computation(protocol, Z2k64::new(k).map_err(invalid)?, threshold, insecure))
-            }
-            DomainKind::Z2k(k) => Box::new(self.computation(protocol, Z2k128::new(k).map_err(invalid)?, threshold, insecure)),
+            DomainKind::Fq(q) => Box::new(self.computation(
+                protocol,
+                Zq::new(q).map_err(invalid)?,
+                threshold,
+                insecure,
+            )),
+            DomainKind::Z2k(k) if k <= 64 => Box::new(self.computation(
+                protocol,
+                Z2k64::new(k).map_err(invalid)?,
+                threshold,
+                insecure,
+            )),
+            DomainKind::Z2k(k) => Box::new(self.computation(
+                protocol,
+                Z2k128::new(k).map_err(invalid)?,
+                threshold,
+                insecure,
+            )),
             DomainKind::Bits => Box::new(self.computation(protocol, BitLanes, threshold, insecure)),
         })
     }
 
-    fn computation<P: Protocol, D: Domain>(&self, protocol: P, domain: D, threshold: usize, insecure: bool) -> Computation<P, D> {
+    fn computation<P: Protocol, D: Domain>(
+        &self,
+        protocol: P,
+        domain: D,
+        threshold: usize,
+        insecure: bool,
+    ) -> Computation<P, D> {
         Computation::new(self.clone(), protocol, domain, threshold, insecure)
     }
 
@@ -293,9 +433,14 @@ impl Session {
 
     /// Streams in common with a peer: the one that we deal from, and the one that the peer deals from.
     fn pair_prgs(&self, peer: usize, index: u64, options: &EngineOptions) -> Result<(Prg, Prg)> {
-        let stream = |secret: &[u8], from: usize, to: usize| prg(&derive("stream", secret, index, &[from as u8, to as u8]));
+        let stream = |secret: &[u8], from: usize, to: usize| {
+            prg(&derive("stream", secret, index, &[from as u8, to as u8]))
+        };
         if let Some(seed) = &options.insecure_seed {
-            return Ok((stream(seed, self.party, peer), stream(seed, peer, self.party)));
+            return Ok((
+                stream(seed, self.party, peer),
+                stream(seed, peer, self.party),
+            ));
         }
         let inner = self.lock()?;
         let secret = inner
@@ -303,22 +448,38 @@ impl Session {
             .get(peer)
             .and_then(Option::as_ref)
             .ok_or_else(|| EngineError::usage(format!("no seed in common with party {peer}")))?;
-        Ok((stream(secret.as_slice(), self.party, peer), stream(secret.as_slice(), peer, self.party)))
+        Ok((
+            stream(secret.as_slice(), self.party, peer),
+            stream(secret.as_slice(), peer, self.party),
+        ))
     }
 
     /// Streams in common with each subset of n − t parties that we are in; its first member chooses the seed.
-    fn subset_streams(&self, n: usize, t: usize, index: u64, options: &EngineOptions) -> Result<Vec<SubsetStream>> {
-        let ours: Vec<Vec<usize>> = subsets(n, n - t).into_iter().filter(|s| s.contains(&self.party)).collect();
+    fn subset_streams(
+        &self,
+        n: usize,
+        t: usize,
+        index: u64,
+        options: &EngineOptions,
+    ) -> Result<Vec<SubsetStream>> {
+        let ours: Vec<Vec<usize>> = subsets(n, n - t)
+            .into_iter()
+            .filter(|s| s.contains(&self.party))
+            .collect();
         let stream = |secret: &[u8], members: &[usize]| {
             let names: Vec<u8> = members.iter().map(|m| *m as u8).collect();
-            SubsetStream { members: members.to_vec(), prg: prg(&derive("subset", secret, index, &names)) }
+            SubsetStream {
+                members: members.to_vec(),
+                prg: prg(&derive("subset", secret, index, &names)),
+            }
         };
         if let Some(seed) = &options.insecure_seed {
             return Ok(ours.iter().map(|members| stream(seed, members)).collect());
         }
         if !self.lock()?.subsets.contains_key(&t) {
             let mut seeds = Vec::with_capacity(ours.len());
-            let mut messages: Vec<Zeroizing<Vec<u8>>> = (0..n).map(|_| Zeroizing::new(Vec::new())).collect();
+            let mut messages: Vec<Zeroizing<Vec<u8>>> =
+                (0..n).map(|_| Zeroizing::new(Vec::new())).collect();
             for members in &ours {
                 let mut seed = Zeroizing::new([0u8; 32]);
                 if members.first() == Some(&self.party) {
@@ -341,18 +502,27 @@ impl Session {
                 if led.is_empty() {
                     continue;
                 }
-                let data = Zeroizing::new(self.lock()?.net.recv(leader, 32 * led.len()).map_err(control)?);
+                let data = Zeroizing::new(
+                    self.lock()?
+                        .net
+                        .recv(leader, 32 * led.len())
+                        .map_err(control)?,
+                );
                 for (i, chunk) in led.into_iter().zip(data.chunks_exact(32)) {
                     if let Some(seed) = seeds.get_mut(i) {
                         seed.copy_from_slice(chunk);
                     }
                 }
             }
-            self.lock()?.subsets.insert(t, ours.iter().cloned().zip(seeds).collect());
+            self.lock()?
+                .subsets
+                .insert(t, ours.iter().cloned().zip(seeds).collect());
         }
         let inner = self.lock()?;
         Ok(inner.subsets.get(&t).map_or_else(Vec::new, |list| {
-            list.iter().map(|(members, seed)| stream(seed.as_slice(), members)).collect()
+            list.iter()
+                .map(|(members, seed)| stream(seed.as_slice(), members))
+                .collect()
         }))
     }
 

@@ -45,19 +45,37 @@ impl ShareHeader {
         let fields = [
             ("protocol", self.protocol.clone(), expected.protocol.clone()),
             ("domain", self.domain.clone(), expected.domain.clone()),
-            ("number of parties", self.parties.to_string(), expected.parties.to_string()),
-            ("threshold", self.threshold.to_string(), expected.threshold.to_string()),
+            (
+                "number of parties",
+                self.parties.to_string(),
+                expected.parties.to_string(),
+            ),
+            (
+                "threshold",
+                self.threshold.to_string(),
+                expected.threshold.to_string(),
+            ),
             ("party", self.party.to_string(), expected.party.to_string()),
             ("key id", self.key_id.clone(), expected.key_id.clone()),
             (
                 "length",
                 self.length.to_string(),
-                if expected.length == 0 { self.length } else { expected.length }.to_string(),
+                if expected.length == 0 {
+                    self.length
+                } else {
+                    expected.length
+                }
+                .to_string(),
             ),
         ];
         for (name, got, wanted) in fields {
             if got != wanted {
-                return Err(fail(path, format!("foreign file, its {name} is {got}, not {wanted}: restore this party's own file")));
+                return Err(fail(
+                    path,
+                    format!(
+                        "foreign file, its {name} is {got}, not {wanted}: restore this party's own file"
+                    ),
+                ));
             }
         }
         Ok(())
@@ -70,7 +88,10 @@ impl ShareHeader {
 /// [`EngineError::Store`] if the folder cannot be written.
 pub fn write(path: &Path, header: &ShareHeader, data: &[u8]) -> Result<()> {
     let text = serde_json::to_vec(header).map_err(|e| fail(path, e))?;
-    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let folder = path
+        .parent()
+        .filter(|p| !p.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
     let mut file = tempfile::NamedTempFile::new_in(folder).map_err(|e| fail(path, e))?;
     let mut hash = Sha256::new();
     let mut put = |file: &mut tempfile::NamedTempFile, bytes: &[u8]| -> Result<()> {
@@ -87,7 +108,9 @@ pub fn write(path: &Path, header: &ShareHeader, data: &[u8]) -> Result<()> {
     file.write_all(&sum).map_err(|e| fail(path, e))?;
     file.as_file().sync_all().map_err(|e| fail(path, e))?;
     file.persist(path).map_err(|e| fail(path, e.error))?;
-    File::open(folder).and_then(|f| f.sync_all()).map_err(|e| fail(path, e))
+    File::open(folder)
+        .and_then(|f| f.sync_all())
+        .map_err(|e| fail(path, e))
 }
 
 /// Reads the header only (not the checksum): for listing.
@@ -98,23 +121,36 @@ pub fn read_header(path: &Path) -> Result<ShareHeader> {
 
 fn header_of(file: &mut File, path: &Path) -> Result<(ShareHeader, Vec<u8>)> {
     let mut start = [0u8; 16];
-    file.read_exact(&mut start).map_err(|_| fail(path, "truncated in its header: restore it from a backup"))?;
+    file.read_exact(&mut start)
+        .map_err(|_| fail(path, "truncated in its header: restore it from a backup"))?;
     let (magic, rest) = start.split_at(8);
     let (version, size) = rest.split_at(4);
     if magic != MAGIC {
         return Err(fail(path, "not a share file of KeyQuorum"));
     }
-    let word = |bytes: &[u8]| bytes.first_chunk::<4>().map_or(0, |b| u32::from_le_bytes(*b));
+    let word = |bytes: &[u8]| {
+        bytes
+            .first_chunk::<4>()
+            .map_or(0, |b| u32::from_le_bytes(*b))
+    };
     if word(version) != VERSION {
-        return Err(fail(path, format!("format version {}, this release reads {VERSION}", word(version))));
+        return Err(fail(
+            path,
+            format!(
+                "format version {}, this release reads {VERSION}",
+                word(version)
+            ),
+        ));
     }
     let size = word(size) as usize;
     if size > MAX_HEADER {
         return Err(fail(path, "corrupted: its header is too long"));
     }
     let mut text = vec![0u8; size];
-    file.read_exact(&mut text).map_err(|_| fail(path, "truncated in its header: restore it from a backup"))?;
-    let header = serde_json::from_slice(&text).map_err(|_| fail(path, "corrupted: its header cannot be read"))?;
+    file.read_exact(&mut text)
+        .map_err(|_| fail(path, "truncated in its header: restore it from a backup"))?;
+    let header = serde_json::from_slice(&text)
+        .map_err(|_| fail(path, "corrupted: its header cannot be read"))?;
     let mut raw = start.to_vec();
     raw.extend_from_slice(&text);
     Ok((header, raw))
@@ -137,10 +173,14 @@ pub fn read(path: &Path, expected: &ShareHeader) -> Result<Zeroizing<Vec<u8>>> {
     let (header, raw) = header_of(&mut file, path)?;
     header.check(expected, path)?;
     let mut size = [0u8; 8];
-    file.read_exact(&mut size).map_err(|_| fail(path, "truncated: restore it from a backup"))?;
+    file.read_exact(&mut size)
+        .map_err(|_| fail(path, "truncated: restore it from a backup"))?;
     let length = u64::from_le_bytes(size);
     if meta.len() != raw.len() as u64 + 8 + length + 32 {
-        return Err(fail(path, "truncated or extended: restore it from a backup"));
+        return Err(fail(
+            path,
+            "truncated or extended: restore it from a backup",
+        ));
     }
     let mut data = Zeroizing::new(vec![0u8; length as usize]);
     file.read_exact(&mut data).map_err(|e| fail(path, e))?;
@@ -151,7 +191,10 @@ pub fn read(path: &Path, expected: &ShareHeader) -> Result<Zeroizing<Vec<u8>>> {
     hash.update(size);
     hash.update(data.as_slice());
     if hash.finalize().as_slice() != sum {
-        return Err(fail(path, "corrupted: its checksum is wrong, restore it from a backup"));
+        return Err(fail(
+            path,
+            "corrupted: its checksum is wrong, restore it from a backup",
+        ));
     }
     Ok(data)
 }
@@ -218,8 +261,16 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("s.share");
         write(&path, &header(), &[0; 40]).unwrap();
-        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(
+            fs::metadata(&path).unwrap().permissions().mode() & 0o777,
+            0o600
+        );
         fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
-        assert!(read(&path, &header()).unwrap_err().to_string().contains("chmod 600"));
+        assert!(
+            read(&path, &header())
+                .unwrap_err()
+                .to_string()
+                .contains("chmod 600")
+        );
     }
 }

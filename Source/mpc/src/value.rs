@@ -15,7 +15,9 @@ pub struct Share<E: Element> {
 impl<E: Element> Share<E> {
     /// A share of `n` zeros with `parts` components.
     pub fn zeros(parts: usize, n: usize) -> Self {
-        Self { parts: vec![vec![E::default(); n]; parts] }
+        Self {
+            parts: vec![vec![E::default(); n]; parts],
+        }
     }
 
     /// Number of elements.
@@ -30,11 +32,15 @@ impl<E: Element> Share<E> {
 
     /// An explicit copy.
     pub fn duplicate(&self) -> Self {
-        Self { parts: self.parts.clone() }
+        Self {
+            parts: self.parts.clone(),
+        }
     }
 
     pub(crate) fn map(&self, mut f: impl FnMut(&[E]) -> Vec<E>) -> Self {
-        Self { parts: self.parts.iter().map(|p| f(p)).collect() }
+        Self {
+            parts: self.parts.iter().map(|p| f(p)).collect(),
+        }
     }
 }
 

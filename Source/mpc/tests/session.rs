@@ -9,7 +9,10 @@ use keyquorum_mpc::{Engine, EngineError, EngineOptions, Session};
 use keyquorum_net::local_mesh;
 use proptest::prelude::*;
 
-fn parties<T: Send + 'static>(n: usize, body: impl Fn(Session) -> T + Clone + Send + 'static) -> Vec<T> {
+fn parties<T: Send + 'static>(
+    n: usize,
+    body: impl Fn(Session) -> T + Clone + Send + 'static,
+) -> Vec<T> {
     let threads: Vec<_> = local_mesh(n, Duration::from_secs(20))
         .into_iter()
         .map(|transport| {
@@ -30,11 +33,24 @@ const Q: u64 = 1152921504606584833;
 #[test]
 fn independent_products_share_a_round() {
     for got in parties(3, |session| {
-        let mut e = session.engine("rep-field", DomainKind::Fq(Q), &EngineOptions::default()).unwrap();
-        let x = e.input(0, 2, (session.party() == 0).then_some(&[3, 4][..])).unwrap();
-        let y = e.input(1, 2, (session.party() == 1).then_some(&[5, 6][..])).unwrap();
-        let products = [e.mul(&x, &y).unwrap(), e.mul(&x, &x).unwrap(), e.mul(&y, &y).unwrap()];
-        let sum = products.iter().skip(1).fold(e.neg(&products[0]).unwrap(), |s, p| e.add(&s, p).unwrap());
+        let mut e = session
+            .engine("rep-field", DomainKind::Fq(Q), &EngineOptions::default())
+            .unwrap();
+        let x = e
+            .input(0, 2, (session.party() == 0).then_some(&[3, 4][..]))
+            .unwrap();
+        let y = e
+            .input(1, 2, (session.party() == 1).then_some(&[5, 6][..]))
+            .unwrap();
+        let products = [
+            e.mul(&x, &y).unwrap(),
+            e.mul(&x, &x).unwrap(),
+            e.mul(&y, &y).unwrap(),
+        ];
+        let sum = products
+            .iter()
+            .skip(1)
+            .fold(e.neg(&products[0]).unwrap(), |s, p| e.add(&s, p).unwrap());
         (open(e.as_mut(), &sum), e.stats().rounds)
     }) {
         // x² + y² − xy, with one round of inputs, one of products, one opening.
@@ -44,7 +60,9 @@ fn independent_products_share_a_round() {
 
 #[test]
 fn tosses_agree_and_differ() {
-    let tossed = parties(4, |session| (session.toss(64).unwrap(), session.toss(64).unwrap()));
+    let tossed = parties(4, |session| {
+        (session.toss(64).unwrap(), session.toss(64).unwrap())
+    });
     assert!(tossed.windows(2).all(|w| w[0] == w[1]));
     assert_ne!(tossed[0].0, tossed[0].1);
 }
@@ -52,10 +70,21 @@ fn tosses_agree_and_differ() {
 #[test]
 fn comparison_names_who_differs() {
     let texts = parties(3, |session| {
-        let digest = if session.party() == 2 { [1u8; 32] } else { [0u8; 32] };
-        session.compare("transcript", &digest).unwrap_err().to_string()
+        let digest = if session.party() == 2 {
+            [1u8; 32]
+        } else {
+            [0u8; 32]
+        };
+        session
+            .compare("transcript", &digest)
+            .unwrap_err()
+            .to_string()
     });
-    assert!(texts[0].contains("party 2 computed another value"), "{}", texts[0]);
+    assert!(
+        texts[0].contains("party 2 computed another value"),
+        "{}",
+        texts[0]
+    );
     assert!(texts[2].contains("party 0, party 1"), "{}", texts[2]);
 }
 
@@ -76,11 +105,22 @@ fn impossible_engines_are_refused() {
                 _ => panic!("{protocol} over {domain} must be refused"),
             }
         }
-        let options = EngineOptions { threshold: Some(2), ..options };
-        assert!(session.engine("shamir", DomainKind::Fq(Q), &options).is_err());
+        let options = EngineOptions {
+            threshold: Some(2),
+            ..options
+        };
+        assert!(
+            session
+                .engine("shamir", DomainKind::Fq(Q), &options)
+                .is_err()
+        );
         texts
     });
-    assert!(refused[0].iter().all(|text| !text.contains('\n') && text.len() > 20));
+    assert!(
+        refused[0]
+            .iter()
+            .all(|text| !text.contains('\n') && text.len() > 20)
+    );
 }
 
 #[test]
@@ -99,7 +139,11 @@ fn a_party_that_stops_is_named() {
         e.read(&opened).unwrap_err().to_string()
     });
     for party in [0, 2] {
-        assert!(results[party].contains("party 1") && results[party].contains("out of coffee"), "{}", results[party]);
+        assert!(
+            results[party].contains("party 1") && results[party].contains("out of coffee"),
+            "{}",
+            results[party]
+        );
     }
 }
 

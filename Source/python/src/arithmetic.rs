@@ -16,7 +16,8 @@ pub struct Ntt {
 }
 
 fn contiguous<'a>(a: &'a Words<'_>) -> PyResult<&'a [u64]> {
-    a.as_slice().map_err(|_| usage("vectors must be contiguous: use numpy.ascontiguousarray"))
+    a.as_slice()
+        .map_err(|_| usage("vectors must be contiguous: use numpy.ascontiguousarray"))
 }
 
 fn field(q: u64) -> PyResult<Zq> {
@@ -25,7 +26,9 @@ fn field(q: u64) -> PyResult<Zq> {
 
 fn reduced(v: &[u64], q: u64) -> PyResult<()> {
     if v.iter().any(|x| *x >= q) {
-        return Err(usage(format!("a vector modulo {q} has an element that is not below the modulus")));
+        return Err(usage(format!(
+            "a vector modulo {q} has an element that is not below the modulus"
+        )));
     }
     Ok(())
 }
@@ -35,7 +38,9 @@ impl Ntt {
     /// Tables for prime `q` ≡ 1 mod 2n.
     #[new]
     fn new(py: Python<'_>, q: u64, n: usize) -> PyResult<Self> {
-        let tables = py.detach(|| NttTables::new(q, n)).map_err(|e| usage(e.to_string()))?;
+        let tables = py
+            .detach(|| NttTables::new(q, n))
+            .map_err(|e| usage(e.to_string()))?;
         Ok(Self { tables })
     }
 
@@ -43,7 +48,8 @@ impl Ntt {
     fn forward<'py>(&self, py: Python<'py>, a: Words<'py>) -> PyResult<Out<'py>> {
         let mut v = contiguous(&a)?.to_vec();
         reduced(&v, self.tables.modulus())?;
-        py.detach(|| self.tables.forward_all(&mut v)).map_err(|e| usage(e.to_string()))?;
+        py.detach(|| self.tables.forward_all(&mut v))
+            .map_err(|e| usage(e.to_string()))?;
         Ok(PyArray1::from_vec(py, v))
     }
 
@@ -51,7 +57,8 @@ impl Ntt {
     fn inverse<'py>(&self, py: Python<'py>, a: Words<'py>) -> PyResult<Out<'py>> {
         let mut v = contiguous(&a)?.to_vec();
         reduced(&v, self.tables.modulus())?;
-        py.detach(|| self.tables.inverse_all(&mut v)).map_err(|e| usage(e.to_string()))?;
+        py.detach(|| self.tables.inverse_all(&mut v))
+            .map_err(|e| usage(e.to_string()))?;
         Ok(PyArray1::from_vec(py, v))
     }
 }
@@ -67,7 +74,11 @@ fn binary<'py>(
     let mut x = contiguous(a)?.to_vec();
     let y = contiguous(b)?;
     if x.len() != y.len() {
-        return Err(usage(format!("vectors of sizes {} and {} do not go together", x.len(), y.len())));
+        return Err(usage(format!(
+            "vectors of sizes {} and {} do not go together",
+            x.len(),
+            y.len()
+        )));
     }
     reduced(&x, q)?;
     reduced(y, q)?;
@@ -107,12 +118,20 @@ fn mulmod_scalar<'py>(py: Python<'py>, a: Words<'py>, s: u64, q: u64) -> PyResul
 ///
 /// Sums of the results over the summands equal t·2^l·(Σu mod q)/q mod t·2^l up to half a unit a summand.
 #[pyfunction]
-fn scale_round<'py>(py: Python<'py>, u: Words<'py>, t: u64, l: u32, q: u64) -> PyResult<(Out<'py>, Out<'py>)> {
+fn scale_round<'py>(
+    py: Python<'py>,
+    u: Words<'py>,
+    t: u64,
+    l: u32,
+    q: u64,
+) -> PyResult<(Out<'py>, Out<'py>)> {
     let v = contiguous(&u)?;
     reduced(v, q)?;
     let bits = |x: u64| 64 - x.leading_zeros();
     if t < 2 || bits(t) + l + bits(q) > 127 {
-        return Err(usage(format!("scaling by {t}·2^{l}/{q} does not fit 127 bits: take a smaller l")));
+        return Err(usage(format!(
+            "scaling by {t}·2^{l}/{q} does not fit 127 bits: take a smaller l"
+        )));
     }
     let (low, rest) = py.detach(|| {
         let factor = u128::from(t) << l;

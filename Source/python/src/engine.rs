@@ -20,17 +20,31 @@ pub struct Value {
 
 impl Value {
     fn wrap(handle: Handle) -> Self {
-        Self { kind: handle.kind().code(), size: handle.size(), handle: Mutex::new(Some(handle)) }
+        Self {
+            kind: handle.kind().code(),
+            size: handle.size(),
+            handle: Mutex::new(Some(handle)),
+        }
     }
 
     fn with<T>(&self, f: impl FnOnce(&Handle) -> PyResult<T>) -> PyResult<T> {
-        let guard = self.handle.lock().map_err(|_| usage("a value is in use in another thread"))?;
-        f(guard.as_ref().ok_or_else(|| usage("this value was given up by an assignment"))?)
+        let guard = self
+            .handle
+            .lock()
+            .map_err(|_| usage("a value is in use in another thread"))?;
+        f(guard
+            .as_ref()
+            .ok_or_else(|| usage("this value was given up by an assignment"))?)
     }
 
     fn take(&self) -> PyResult<Handle> {
-        let mut guard = self.handle.lock().map_err(|_| usage("a value is in use in another thread"))?;
-        guard.take().ok_or_else(|| usage("this value was given up by an assignment"))
+        let mut guard = self
+            .handle
+            .lock()
+            .map_err(|_| usage("a value is in use in another thread"))?;
+        guard
+            .take()
+            .ok_or_else(|| usage("this value was given up by an assignment"))
     }
 }
 
@@ -82,7 +96,8 @@ type Ints<'py> = PyReadonlyArray1<'py, i64>;
 type Bytes8<'py> = PyReadonlyArray1<'py, u8>;
 
 fn slice<'a, T: numpy::Element>(a: &'a PyReadonlyArray1<'_, T>) -> PyResult<&'a [T]> {
-    a.as_slice().map_err(|_| usage("vectors must be contiguous: use numpy.ascontiguousarray"))
+    a.as_slice()
+        .map_err(|_| usage("vectors must be contiguous: use numpy.ascontiguousarray"))
 }
 
 impl Engine {
@@ -109,7 +124,10 @@ impl Engine {
         f: impl FnOnce(&mut dyn CoreEngine) -> Result<T, EngineError> + Send,
     ) -> PyResult<T> {
         py.detach(|| {
-            let mut core = self.core.lock().map_err(|_| EngineError::Usage("the engine failed in another thread".into()))?;
+            let mut core = self
+                .core
+                .lock()
+                .map_err(|_| EngineError::Usage("the engine failed in another thread".into()))?;
             f(core.as_mut())
         })
         .map_err(engine_error)
@@ -187,13 +205,25 @@ impl Engine {
         if !v.len().is_multiple_of(16) {
             return Err(usage("clear_wide takes 16 bytes an element"));
         }
-        let words: Vec<i128> = v.chunks_exact(16).filter_map(|c| c.first_chunk::<16>()).map(|c| i128::from_le_bytes(*c)).collect();
+        let words: Vec<i128> = v
+            .chunks_exact(16)
+            .filter_map(|c| c.first_chunk::<16>())
+            .map(|c| i128::from_le_bytes(*c))
+            .collect();
         self.value(py, |e| Ok(e.clear_wide(&words)))
     }
 
     /// base + step·i for i < n; each value `repeat` times, starting again after `wrap` values (0: never).
     #[pyo3(signature = (n, base, step, repeat=1, wrap=0))]
-    fn inc(&self, py: Python<'_>, n: usize, base: i64, step: i64, repeat: usize, wrap: usize) -> PyResult<Value> {
+    fn inc(
+        &self,
+        py: Python<'_>,
+        n: usize,
+        base: i64,
+        step: i64,
+        repeat: usize,
+        wrap: usize,
+    ) -> PyResult<Value> {
         if repeat == 0 {
             return Err(usage("inc needs repeat of at least 1"));
         }
@@ -239,7 +269,14 @@ impl Engine {
         self.gather(py, a, idx)
     }
 
-    fn slice(&self, py: Python<'_>, a: &Value, start: i64, step: i64, count: usize) -> PyResult<Value> {
+    fn slice(
+        &self,
+        py: Python<'_>,
+        a: &Value,
+        start: i64,
+        step: i64,
+        count: usize,
+    ) -> PyResult<Value> {
         self.unary(py, a, |e, a| e.slice(a, start, step, count))
     }
 
@@ -249,15 +286,22 @@ impl Engine {
         let mut places = Vec::with_capacity(list.len());
         for v in &list {
             let v: &Value = v;
-            let at = unique.iter().position(|u| std::ptr::eq(*u, v)).unwrap_or_else(|| {
-                unique.push(v);
-                unique.len() - 1
-            });
+            let at = unique
+                .iter()
+                .position(|u| std::ptr::eq(*u, v))
+                .unwrap_or_else(|| {
+                    unique.push(v);
+                    unique.len() - 1
+                });
             places.push(at);
         }
         let guards = unique
             .iter()
-            .map(|v| v.handle.lock().map_err(|_| usage("a value is in use in another thread")))
+            .map(|v| {
+                v.handle
+                    .lock()
+                    .map_err(|_| usage("a value is in use in another thread"))
+            })
             .collect::<PyResult<Vec<_>>>()?;
         let handles = places
             .iter()
@@ -275,7 +319,14 @@ impl Engine {
         self.unary(py, a, |e, a| e.repeat(a, n))
     }
 
-    fn assign(&self, py: Python<'_>, a: &Value, start: i64, step: i64, b: &Value) -> PyResult<Value> {
+    fn assign(
+        &self,
+        py: Python<'_>,
+        a: &Value,
+        start: i64,
+        step: i64,
+        b: &Value,
+    ) -> PyResult<Value> {
         if std::ptr::eq(a, b) {
             return Err(usage("a vector cannot be assigned to itself"));
         }
@@ -305,13 +356,25 @@ impl Engine {
     }
 
     #[pyo3(signature = (player, n, data=None))]
-    fn input(&self, py: Python<'_>, player: usize, n: usize, data: Option<Ints<'_>>) -> PyResult<Value> {
+    fn input(
+        &self,
+        py: Python<'_>,
+        player: usize,
+        n: usize,
+        data: Option<Ints<'_>>,
+    ) -> PyResult<Value> {
         let data = data.as_ref().map(slice).transpose()?;
         self.value(py, |e| e.input(player, n, data))
     }
 
     #[pyo3(signature = (player, n, data=None))]
-    fn input_bits(&self, py: Python<'_>, player: usize, n: usize, data: Option<Bytes8<'_>>) -> PyResult<Value> {
+    fn input_bits(
+        &self,
+        py: Python<'_>,
+        player: usize,
+        n: usize,
+        data: Option<Bytes8<'_>>,
+    ) -> PyResult<Value> {
         let data = data.as_ref().map(slice).transpose()?;
         self.value(py, |e| e.input_bits(player, n, data))
     }
@@ -343,7 +406,10 @@ impl Engine {
             }
             Ok((sum, bits))
         })?;
-        Ok((Value::wrap(sum), bits.into_iter().map(Value::wrap).collect()))
+        Ok((
+            Value::wrap(sum),
+            bits.into_iter().map(Value::wrap).collect(),
+        ))
     }
 
     /// Random bits in both domains.
@@ -361,7 +427,10 @@ impl Engine {
 
     fn summand_bits(&self, py: Python<'_>, s: &Value, m: usize) -> PyResult<Vec<Vec<Value>>> {
         let rows = s.with(|s| self.run(py, |e| e.summand_bits(s, m)))?;
-        Ok(rows.into_iter().map(|summand| summand.into_iter().map(Value::wrap).collect()).collect())
+        Ok(rows
+            .into_iter()
+            .map(|summand| summand.into_iter().map(Value::wrap).collect())
+            .collect())
     }
 
     fn clear_bits(&self, py: Python<'_>, bits: Bytes8<'_>) -> PyResult<Value> {

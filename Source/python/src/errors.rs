@@ -5,11 +5,36 @@ use pyo3::create_exception;
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 
-create_exception!(_engine, EngineError, PyException, "Any error of the engine.");
-create_exception!(_engine, NetworkError, EngineError, "The network failed, or another party broke off.");
-create_exception!(_engine, ProtocolError, EngineError, "The parties do not agree, or a message breaks the protocol.");
-create_exception!(_engine, UsageError, EngineError, "The operation is not possible here.");
-create_exception!(_engine, StoreError, EngineError, "A share file cannot be used.");
+create_exception!(
+    _engine,
+    EngineError,
+    PyException,
+    "Any error of the engine."
+);
+create_exception!(
+    _engine,
+    NetworkError,
+    EngineError,
+    "The network failed, or another party broke off."
+);
+create_exception!(
+    _engine,
+    ProtocolError,
+    EngineError,
+    "The parties do not agree, or a message breaks the protocol."
+);
+create_exception!(
+    _engine,
+    UsageError,
+    EngineError,
+    "The operation is not possible here."
+);
+create_exception!(
+    _engine,
+    StoreError,
+    EngineError,
+    "A share file cannot be used."
+);
 
 pub fn engine_error(e: Error) -> PyErr {
     let text = e.to_string();

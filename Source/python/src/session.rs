@@ -85,7 +85,10 @@ fn probe_committee<'py>(
             dict.set_item("reachable", probe.reachable)?;
             dict.set_item("version", probe.version)?;
             dict.set_item("clock_offset", probe.clock_offset.unwrap_or(0.0))?;
-            dict.set_item("round_trip", probe.round_trip.map_or(0.0, |d| d.as_secs_f64()))?;
+            dict.set_item(
+                "round_trip",
+                probe.round_trip.map_or(0.0, |d| d.as_secs_f64()),
+            )?;
             dict.set_item("reached_us", report.reached_by.contains(&probe.peer))?;
             dict.set_item("error", probe.problem.map(|e| e.to_string()))?;
             Ok((probe.peer, dict))
@@ -106,7 +109,12 @@ fn peer_list(peers: Vec<(String, u16, String)>) -> PyResult<Vec<Peer>> {
         .enumerate()
         .map(|(index, (host, port, fingerprint))| {
             let fingerprint = parse_fingerprint(&fingerprint).map_err(network_error)?;
-            Ok(Peer { index, host, port, fingerprint })
+            Ok(Peer {
+                index,
+                host,
+                port,
+                fingerprint,
+            })
         })
         .collect()
 }
@@ -114,7 +122,9 @@ fn peer_list(peers: Vec<(String, u16, String)>) -> PyResult<Vec<Peer>> {
 fn hello(committee: &[u8], context: String, party: usize, parties: usize) -> PyResult<Hello> {
     Ok(Hello {
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        committee: committee.try_into().map_err(|_| usage("a committee digest has 32 bytes"))?,
+        committee: committee
+            .try_into()
+            .map_err(|_| usage("a committee digest has 32 bytes"))?,
         context,
         protocol: String::new(),
         domain: String::new(),
@@ -143,15 +153,28 @@ impl Session {
     ) -> PyResult<Self> {
         let parties = peers.len();
         let identity = Identity::load(&identity_path).map_err(network_error)?;
-        let mut config = TlsConfig::new(party, identity, peer_list(peers)?, hello(committee, context, party, parties)?);
+        let mut config = TlsConfig::new(
+            party,
+            identity,
+            peer_list(peers)?,
+            hello(committee, context, party, parties)?,
+        );
         config.listen = listen
-            .map(|text| text.parse().map_err(|_| usage(format!("{text:?} is no address to listen on: write IP:PORT"))))
+            .map(|text| {
+                text.parse().map_err(|_| {
+                    usage(format!(
+                        "{text:?} is no address to listen on: write IP:PORT"
+                    ))
+                })
+            })
             .transpose()?;
         config.connect_timeout = positive(connect_timeout, "connect timeout")?;
         config.io_timeout = positive(io_timeout, "i/o timeout")?;
         py.detach(|| {
             let transport = TlsTransport::connect(config).map_err(network_error)?;
-            CoreSession::new(Box::new(transport)).map(Self::wrap).map_err(engine_error)
+            CoreSession::new(Box::new(transport))
+                .map(Self::wrap)
+                .map_err(engine_error)
         })
     }
 
@@ -178,20 +201,31 @@ impl Session {
         threshold: Option<usize>,
         seed: Option<Vec<u8>>,
     ) -> PyResult<Engine> {
-        let kind: DomainKind = domain.parse().map_err(|e: keyquorum_math::ParseDomainError| usage(e.to_string()))?;
-        let options = EngineOptions { program: program.to_owned(), threshold, insecure_seed: seed };
-        let engine = py.detach(|| self.core.engine(protocol, kind, &options)).map_err(engine_error)?;
+        let kind: DomainKind = domain
+            .parse()
+            .map_err(|e: keyquorum_math::ParseDomainError| usage(e.to_string()))?;
+        let options = EngineOptions {
+            program: program.to_owned(),
+            threshold,
+            insecure_seed: seed,
+        };
+        let engine = py
+            .detach(|| self.core.engine(protocol, kind, &options))
+            .map_err(engine_error)?;
         Ok(Engine::wrap(engine, protocol.to_owned(), kind))
     }
 
     /// Compares a digest with all parties.
     fn compare(&self, py: Python<'_>, label: &str, digest: &[u8]) -> PyResult<()> {
-        py.detach(|| self.core.compare(label, digest)).map_err(engine_error)
+        py.detach(|| self.core.compare(label, digest))
+            .map_err(engine_error)
     }
 
     /// Everyone sends its bytes to everyone.
     fn all_gather<'py>(&self, py: Python<'py>, data: &[u8]) -> PyResult<Vec<Bound<'py, PyBytes>>> {
-        let all = py.detach(|| self.core.all_gather(data)).map_err(engine_error)?;
+        let all = py
+            .detach(|| self.core.all_gather(data))
+            .map_err(engine_error)?;
         Ok(all.iter().map(|d| PyBytes::new(py, d)).collect())
     }
 
@@ -207,8 +241,15 @@ impl Session {
     }
 
     /// Receives bytes of one party.
-    fn recv<'py>(&self, py: Python<'py>, frm: usize, max_len: usize) -> PyResult<Bound<'py, PyBytes>> {
-        let data = py.detach(|| self.core.receive(frm, max_len)).map_err(engine_error)?;
+    fn recv<'py>(
+        &self,
+        py: Python<'py>,
+        frm: usize,
+        max_len: usize,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let data = py
+            .detach(|| self.core.receive(frm, max_len))
+            .map_err(engine_error)?;
         Ok(PyBytes::new(py, &data))
     }
 

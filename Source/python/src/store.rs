@@ -13,9 +13,18 @@ use crate::errors::{engine_error, usage};
 pub struct ShareFile;
 
 fn header(dict: &Bound<'_, PyDict>) -> PyResult<ShareHeader> {
-    fn get<'py, T: for<'a> FromPyObject<'a, 'py>>(dict: &Bound<'py, PyDict>, name: &str) -> PyResult<T> {
-        let item = dict.get_item(name)?.ok_or_else(|| usage(format!("a share file header needs the field {name}")))?;
-        item.extract::<T>().map_err(|_| usage(format!("the field {name} of a share file header has the wrong type")))
+    fn get<'py, T: for<'a> FromPyObject<'a, 'py>>(
+        dict: &Bound<'py, PyDict>,
+        name: &str,
+    ) -> PyResult<T> {
+        let item = dict
+            .get_item(name)?
+            .ok_or_else(|| usage(format!("a share file header needs the field {name}")))?;
+        item.extract::<T>().map_err(|_| {
+            usage(format!(
+                "the field {name} of a share file header has the wrong type"
+            ))
+        })
     }
     Ok(ShareHeader {
         protocol: get(dict, "protocol")?,
@@ -32,16 +41,28 @@ fn header(dict: &Bound<'_, PyDict>) -> PyResult<ShareHeader> {
 impl ShareFile {
     /// Writes shares.
     #[staticmethod]
-    fn write(py: Python<'_>, path: PathBuf, header_fields: &Bound<'_, PyDict>, data: &[u8]) -> PyResult<()> {
+    fn write(
+        py: Python<'_>,
+        path: PathBuf,
+        header_fields: &Bound<'_, PyDict>,
+        data: &[u8],
+    ) -> PyResult<()> {
         let header = header(header_fields)?;
-        py.detach(|| store::write(&path, &header, data)).map_err(engine_error)
+        py.detach(|| store::write(&path, &header, data))
+            .map_err(engine_error)
     }
 
     /// Reads shares; `expect` holds the header fields that must match (length 0: any).
     #[staticmethod]
-    fn read<'py>(py: Python<'py>, path: PathBuf, expect: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyBytes>> {
+    fn read<'py>(
+        py: Python<'py>,
+        path: PathBuf,
+        expect: &Bound<'py, PyDict>,
+    ) -> PyResult<Bound<'py, PyBytes>> {
         let header = header(expect)?;
-        let data = py.detach(|| store::read(&path, &header)).map_err(engine_error)?;
+        let data = py
+            .detach(|| store::read(&path, &header))
+            .map_err(engine_error)?;
         Ok(PyBytes::new(py, &data))
     }
 

@@ -1,8 +1,8 @@
 //! `emulate`: clear text, one party, no security. The reference that every protocol must agree with.
 
-use keyquorum_math::{Domain, Prg};
+use keyquorum_math::{Domain, Prg, bits};
 
-use super::{ClearTask, Protocol, ShareTask, bit_rows, group_sums, lane_bits};
+use super::{ClearTask, Protocol, ShareTask, group_sums, lane_bits};
 use crate::error::Result;
 use crate::graph::{SendFn, ready};
 use crate::value::Share;
@@ -20,7 +20,9 @@ impl Emulate {
 }
 
 fn clear<E: keyquorum_math::Element>(values: Vec<E>) -> Share<E> {
-    Share { parts: vec![values] }
+    Share {
+        parts: vec![values],
+    }
 }
 
 fn only<E: keyquorum_math::Element>(share: &Share<E>) -> &[E] {
@@ -100,7 +102,9 @@ impl Protocol for Emulate {
         n: usize,
         values: Option<Vec<D::E>>,
     ) -> Result<ShareTask<Self, D::E>> {
-        Ok(ready(clear(values.unwrap_or_else(|| vec![domain.zero(); n]))))
+        Ok(ready(clear(
+            values.unwrap_or_else(|| vec![domain.zero(); n]),
+        )))
     }
 
     fn random_bit<D: Domain>(&mut self, domain: &D, n: usize) -> Result<ShareTask<Self, D::E>> {
@@ -108,11 +112,23 @@ impl Protocol for Emulate {
         self.bit_to_arith(domain, &bits, n)
     }
 
-    fn bit_to_arith<D: Domain>(&mut self, domain: &D, bits: &Share<u64>, n: usize) -> Result<ShareTask<Self, D::E>> {
+    fn bit_to_arith<D: Domain>(
+        &mut self,
+        domain: &D,
+        bits: &Share<u64>,
+        n: usize,
+    ) -> Result<ShareTask<Self, D::E>> {
         Ok(ready(clear(lane_bits(domain, only(bits), n))))
     }
 
-    fn summand_bits<D: Domain>(&self, _: &D, a: &Share<D::E>, m: usize) -> Result<Vec<Vec<Share<u64>>>> {
-        Ok(vec![bit_rows(only(a), m).into_iter().map(clear).collect()])
+    fn summand_bits<D: Domain>(
+        &self,
+        _: &D,
+        a: &Share<D::E>,
+        m: usize,
+    ) -> Result<Vec<Vec<Share<u64>>>> {
+        Ok(vec![
+            bits::planes(only(a), m).into_iter().map(clear).collect(),
+        ])
     }
 }

@@ -58,8 +58,13 @@ pub trait Protocol: Sized + Send + 'static {
 
     /// Sums of element-wise products over consecutive groups of `length` (1: the products themselves). Operands have
     /// equal sizes.
-    fn dot<D: Domain>(&mut self, domain: &D, a: &Share<D::E>, b: &Share<D::E>, length: usize)
-    -> Result<ShareTask<Self, D::E>>;
+    fn dot<D: Domain>(
+        &mut self,
+        domain: &D,
+        a: &Share<D::E>,
+        b: &Share<D::E>,
+        length: usize,
+    ) -> Result<ShareTask<Self, D::E>>;
 
     /// Opens a share to everybody.
     fn open<D: Domain>(&mut self, domain: &D, a: &Share<D::E>) -> Result<ClearTask<Self, D::E>>;
@@ -85,10 +90,20 @@ pub trait Protocol: Sized + Send + 'static {
     fn random_bit<D: Domain>(&mut self, domain: &D, n: usize) -> Result<ShareTask<Self, D::E>>;
 
     /// The first `n` bits of a packed share, as elements of the arithmetic domain.
-    fn bit_to_arith<D: Domain>(&mut self, domain: &D, bits: &Share<u64>, n: usize) -> Result<ShareTask<Self, D::E>>;
+    fn bit_to_arith<D: Domain>(
+        &mut self,
+        domain: &D,
+        bits: &Share<u64>,
+        n: usize,
+    ) -> Result<ShareTask<Self, D::E>>;
 
     /// The low `m` bits of each of the summands of `a`, as packed shares `[summand][bit]`; local. Only mod 2^k.
-    fn summand_bits<D: Domain>(&self, domain: &D, a: &Share<D::E>, m: usize) -> Result<Vec<Vec<Share<u64>>>>;
+    fn summand_bits<D: Domain>(
+        &self,
+        domain: &D,
+        a: &Share<D::E>,
+        m: usize,
+    ) -> Result<Vec<Vec<Share<u64>>>>;
 }
 
 /// The domain of packed bits.
@@ -101,7 +116,11 @@ pub(crate) fn lanes(n: usize) -> usize {
 
 /// Sums over consecutive groups.
 pub(crate) fn group_sums<D: Domain>(domain: &D, values: Vec<D::E>, length: usize) -> Vec<D::E> {
-    if length == 1 { values } else { values.chunks_exact(length).map(|c| domain.sum(c)).collect() }
+    if length == 1 {
+        values
+    } else {
+        values.chunks_exact(length).map(|c| domain.sum(c)).collect()
+    }
 }
 
 /// Bits `0/1` of a packed vector as elements. Branch-free: the bits are secret.
@@ -117,73 +136,4 @@ pub(crate) fn lane_bits<D: Domain>(domain: &D, bits: &[u64], n: usize) -> Vec<D:
         }));
     }
     out
-}
-
-/// The low `m` bits of each element, one packed vector a bit.
-pub(crate) fn bit_rows<E: Element>(values: &[E], m: usize) -> Vec<Vec<u64>> {
-    let mut rows = vec![vec![0u64; lanes(values.len())]; m];
-    for (lane, chunk) in values.chunks(64).enumerate() {
-        if m <= 64 {
-            let mut block = [0u64; 64];
-            for (slot, v) in block.iter_mut().zip(chunk) {
-                *slot = v.to_u128() as u64;
-            }
-            transpose64(&mut block);
-            for (row, word) in rows.iter_mut().zip(block) {
-                if let Some(slot) = row.get_mut(lane) {
-                    *slot = word;
-                }
-            }
-        } else {
-            for (j, row) in rows.iter_mut().enumerate() {
-                let word = chunk.iter().enumerate().fold(0u64, |w, (i, v)| w | ((((v.to_u128() >> j) & 1) as u64) << i));
-                if let Some(slot) = row.get_mut(lane) {
-                    *slot = word;
-                }
-            }
-        }
-    }
-    rows
-}
-
-/// Transposes a 64 × 64 bit matrix (row i, bit j ↦ row j, bit i).
-fn transpose64(a: &mut [u64; 64]) {
-    let mut width = 32;
-    let mut mask = 0x0000_0000_FFFF_FFFFu64;
-    while width != 0 {
-        let mut k = 0;
-        while k < 64 {
-            let (x, y) = (a[k], a[k + width]);
-            let t = ((x >> width) ^ y) & mask;
-            a[k] = x ^ (t << width);
-            a[k + width] = y ^ t;
-            k = (k + width + 1) & !width;
-        }
-        width >>= 1;
-        mask ^= mask << width;
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn transpose_is_the_definition() {
-        let mut a = [0u64; 64];
-        let mut x = 88172645463325252u64;
-        for v in &mut a {
-            x ^= x << 13;
-            x ^= x >> 7;
-            x ^= x << 17;
-            *v = x;
-        }
-        let mut b = a;
-        transpose64(&mut b);
-        for i in 0..64 {
-            for j in 0..64 {
-                assert_eq!((a[i] >> j) & 1, (b[j] >> i) & 1);
-            }
-        }
-    }
 }

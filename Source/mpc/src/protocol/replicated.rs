@@ -4,9 +4,9 @@
 //! randomness, and one of the two summands of an input, cost no communication. Multiplication: Araki et al., CCS 2016,
 //! §2: one element a party, one round. Bits are the same protocol over packed lanes.
 
-use keyquorum_math::{Domain, DomainKind, Prg};
+use keyquorum_math::{Domain, DomainKind, Prg, bits};
 
-use super::{BITS, ClearTask, Protocol, ShareTask, bit_rows, group_sums, lane_bits, lanes};
+use super::{BITS, ClearTask, Protocol, ShareTask, group_sums, lane_bits, lanes};
 use crate::error::{EngineError, Result};
 use crate::graph::{SendFn, Step, and_then, join};
 use crate::value::Share;
@@ -49,7 +49,9 @@ impl Replicated {
             out.expect(&domain, p.previous_party(), n);
             Ok(Box::new(move |p, inbox| {
                 let theirs = inbox.take(&domain, p.previous_party(), n)?;
-                Ok(Step::Done(Share { parts: vec![mine, theirs] }))
+                Ok(Step::Done(Share {
+                    parts: vec![mine, theirs],
+                }))
             }))
         })
     }
@@ -108,7 +110,9 @@ impl Protocol for Replicated {
     fn random_local<D: Domain>(&mut self, domain: &D, n: usize) -> Result<Share<D::E>> {
         let first = Self::draw(&mut self.next, domain, n);
         let second = Self::draw(&mut self.previous, domain, n);
-        Ok(Share { parts: vec![first, second] })
+        Ok(Share {
+            parts: vec![first, second],
+        })
     }
 
     fn dot<D: Domain>(
@@ -193,23 +197,32 @@ impl Protocol for Replicated {
         let zeros = vec![domain.zero(); n];
         let domain = domain.clone();
         if self.me == owner {
-            let mut rest =
-                values.ok_or_else(|| EngineError::usage(format!("party {owner} has no input values to share")))?;
+            let mut rest = values.ok_or_else(|| {
+                EngineError::usage(format!("party {owner} has no input values to share"))
+            })?;
             let first = Self::draw(&mut self.next, &domain, n);
             domain.sub_assign(&mut rest, &first);
             Ok(Box::new(move |p, out| {
                 out.send(&domain, p.previous_party(), &rest);
-                Ok(Box::new(move |_, _| Ok(Step::Done(Share { parts: vec![first, rest] }))))
+                Ok(Box::new(move |_, _| {
+                    Ok(Step::Done(Share {
+                        parts: vec![first, rest],
+                    }))
+                }))
             }))
         } else if self.previous_party() == owner {
             let second = Self::draw(&mut self.previous, &domain, n);
-            Ok(crate::graph::ready(Share { parts: vec![zeros, second] }))
+            Ok(crate::graph::ready(Share {
+                parts: vec![zeros, second],
+            }))
         } else {
             Ok(Box::new(move |_, out| {
                 out.expect(&domain, owner, n);
                 Ok(Box::new(move |_, inbox| {
                     let first = inbox.take(&domain, owner, n)?;
-                    Ok(Step::Done(Share { parts: vec![first, zeros] }))
+                    Ok(Step::Done(Share {
+                        parts: vec![first, zeros],
+                    }))
                 }))
             }))
         }
@@ -223,12 +236,17 @@ impl Protocol for Replicated {
     /// Bit injection: b = b₀ ⊕ b₁ ⊕ b₂. Party 1 knows v = b₀ ⊕ b₁ and inputs it as v = v₀ + v₁ (v₀ with parties 0 and 1,
     /// v₁ with parties 1 and 2). Then b = (1 − 2b₂)·v₀ + b₂ + (1 − 2b₂)·v₁, whose first half party 0 knows and whose
     /// second half party 2 knows; each inputs its half. One element a party, two rounds.
-    fn bit_to_arith<D: Domain>(&mut self, domain: &D, bits: &Share<u64>, n: usize) -> Result<ShareTask<Self, D::E>> {
+    fn bit_to_arith<D: Domain>(
+        &mut self,
+        domain: &D,
+        bits: &Share<u64>,
+        n: usize,
+    ) -> Result<ShareTask<Self, D::E>> {
         let (own, other) = parts(bits);
         let known = match self.me {
-            0 => other.to_vec(),                                        // b₂
-            1 => own.iter().zip(other).map(|(x, y)| x ^ y).collect(),   // b₁ ⊕ b₀
-            _ => own.to_vec(),                                          // b₂
+            0 => other.to_vec(),                                      // b₂
+            1 => own.iter().zip(other).map(|(x, y)| x ^ y).collect(), // b₁ ⊕ b₀
+            _ => own.to_vec(),                                        // b₂
         };
         let known = lane_bits(domain, &known, n);
         let me = self.me;
@@ -262,15 +280,26 @@ impl Protocol for Replicated {
         }))
     }
 
-    fn summand_bits<D: Domain>(&self, domain: &D, a: &Share<D::E>, m: usize) -> Result<Vec<Vec<Share<u64>>>> {
+    fn summand_bits<D: Domain>(
+        &self,
+        domain: &D,
+        a: &Share<D::E>,
+        m: usize,
+    ) -> Result<Vec<Vec<Share<u64>>>> {
         if !matches!(domain.kind(), DomainKind::Z2k(_)) {
-            return Err(EngineError::usage("split_to_n_summands works modulo 2^k only: use edaBits over a prime field"));
+            return Err(EngineError::usage(
+                "split_to_n_summands works modulo 2^k only: use edaBits over a prime field",
+            ));
         }
         let n = lanes(a.len());
-        let mut summands: Vec<Vec<Share<u64>>> =
-            (0..3).map(|_| (0..m).map(|_| Share::zeros(2, n)).collect()).collect();
+        let mut summands: Vec<Vec<Share<u64>>> = (0..3)
+            .map(|_| (0..m).map(|_| Share::zeros(2, n)).collect())
+            .collect();
         for (part, index) in [(0, self.me), (1, self.previous_party())] {
-            let rows = a.parts.get(part).map_or_else(Vec::new, |values| bit_rows(values, m));
+            let rows = a
+                .parts
+                .get(part)
+                .map_or_else(Vec::new, |values| bits::planes(values, m));
             if let Some(summand) = summands.get_mut(index) {
                 for (share, row) in summand.iter_mut().zip(rows) {
                     if let Some(slot) = share.parts.get_mut(part) {

@@ -36,9 +36,18 @@ pub struct Shamir {
     subsets: Vec<SubsetStream>,
 }
 
+/// Shares of degree t and of degree 2t of the same random vector.
+type Masks<E> = (Vec<E>, Vec<E>);
+
 /// All subsets of `size` of `0..n`, in lexicographic order.
 pub fn subsets(n: usize, size: usize) -> Vec<Vec<usize>> {
-    fn grow(from: usize, n: usize, size: usize, prefix: &mut Vec<usize>, out: &mut Vec<Vec<usize>>) {
+    fn grow(
+        from: usize,
+        n: usize,
+        size: usize,
+        prefix: &mut Vec<usize>,
+        out: &mut Vec<Vec<usize>>,
+    ) {
         if prefix.len() == size {
             out.push(prefix.clone());
             return;
@@ -82,9 +91,11 @@ fn lagrange<D: Domain>(domain: &D, from: &[D::E], at: D::E) -> Result<Vec<D::E>>
                     den = domain.mul(den, domain.sub(*xi, *xj));
                 }
             }
-            let inverse = domain
-                .invert(den)
-                .ok_or_else(|| EngineError::usage("the prime is too small for this many parties: take a prime above n"))?;
+            let inverse = domain.invert(den).ok_or_else(|| {
+                EngineError::usage(
+                    "the prime is too small for this many parties: take a prime above n",
+                )
+            })?;
             Ok(domain.mul(num, inverse))
         })
         .collect()
@@ -103,17 +114,25 @@ fn only<E: Element>(share: &Share<E>) -> &[E] {
 /// c ↦ 1/√c for squares of a prime field, 0 ↦ anything.
 fn inverse_roots<D: Domain>(domain: &D, squares: &[D::E]) -> Result<Vec<D::E>> {
     let DomainKind::Fq(q) = domain.kind() else {
-        return Err(EngineError::usage("square roots exist over prime fields only"));
+        return Err(EngineError::usage(
+            "square roots exist over prime fields only",
+        ));
     };
     let field = Zq::new(q).map_err(|e| EngineError::usage(e.to_string()))?;
     let words: Vec<u64> = squares.iter().map(|c| c.to_u128() as u64).collect();
-    Ok(field.inv_sqrt_batch(&words).into_iter().map(|v| D::E::from_u128_wrapping(u128::from(v))).collect())
+    Ok(field
+        .inv_sqrt_batch(&words)
+        .into_iter()
+        .map(|v| D::E::from_u128_wrapping(u128::from(v)))
+        .collect())
 }
 
 fn field_only<D: Domain>(domain: &D) -> Result<()> {
     match domain.kind() {
         DomainKind::Fq(_) => Ok(()),
-        other => Err(EngineError::usage(format!("shamir works over prime fields, not over {other}: take ring, or a prime"))),
+        other => Err(EngineError::usage(format!(
+            "shamir works over prime fields, not over {other}: take ring, or a prime"
+        ))),
     }
 }
 
@@ -132,7 +151,13 @@ impl Shamir {
         pairs: Vec<Option<(Prg, Prg)>>,
         subsets: Vec<SubsetStream>,
     ) -> Self {
-        Self { me, parties, threshold, pairs, subsets }
+        Self {
+            me,
+            parties,
+            threshold,
+            pairs,
+            subsets,
+        }
     }
 
     fn kings(&self) -> bool {
@@ -181,7 +206,10 @@ impl Shamir {
                     return Ok(None);
                 }
                 let mut share = vec![domain.zero(); n];
-                for (factor, v) in lagrange(domain, &points, point(domain, to))?.into_iter().zip(&known) {
+                for (factor, v) in lagrange(domain, &points, point(domain, to))?
+                    .into_iter()
+                    .zip(&known)
+                {
                     add_scaled(domain, &mut share, v, factor);
                 }
                 Ok(Some(share))
@@ -208,7 +236,9 @@ impl Shamir {
                 })?;
                 for (to, share) in self.deal(domain, values)?.into_iter().enumerate() {
                     match share {
-                        Some(share) if to == self.me => add_scaled(domain, &mut acc, &share, factor),
+                        Some(share) if to == self.me => {
+                            add_scaled(domain, &mut acc, &share, factor)
+                        }
                         Some(share) => outgoing.push((to, share)),
                         None => {}
                     }
@@ -244,9 +274,11 @@ impl Shamir {
         let mut value = domain.one();
         for j in (0..self.parties).filter(|j| !members.contains(j)) {
             let root = point(domain, j);
-            let inverse = domain
-                .invert(domain.neg(root))
-                .ok_or_else(|| EngineError::usage("the prime is too small for this many parties: take a prime above n"))?;
+            let inverse = domain.invert(domain.neg(root)).ok_or_else(|| {
+                EngineError::usage(
+                    "the prime is too small for this many parties: take a prime above n",
+                )
+            })?;
             value = domain.mul(value, domain.mul(domain.sub(x, root), inverse));
         }
         Ok(value)
@@ -257,7 +289,9 @@ impl Shamir {
         let mut acc = vec![domain.zero(); n];
         let mut draw = vec![domain.zero(); n];
         for i in 0..self.subsets.len() {
-            let Some(members) = self.subsets.get(i).map(|s| s.members.clone()) else { continue };
+            let Some(members) = self.subsets.get(i).map(|s| s.members.clone()) else {
+                continue;
+            };
             let factor = self.subset_factor(domain, &members)?;
             if let Some(stream) = self.subsets.get_mut(i) {
                 domain.random(&mut stream.prg, &mut draw);
@@ -274,7 +308,9 @@ impl Shamir {
         let mut acc = vec![domain.zero(); n];
         let mut draw = vec![domain.zero(); n];
         for i in 0..self.subsets.len() {
-            let Some(members) = self.subsets.get(i).map(|s| s.members.clone()) else { continue };
+            let Some(members) = self.subsets.get(i).map(|s| s.members.clone()) else {
+                continue;
+            };
             let mut factor = self.subset_factor(domain, &members)?;
             for _ in 0..self.threshold {
                 factor = domain.mul(factor, x);
@@ -293,7 +329,9 @@ impl Shamir {
         let mut acc = vec![domain.zero(); n];
         let mut draw = vec![domain.zero(); n];
         for other in members.iter().copied().filter(|other| *other != self.me) {
-            let Some(Some((to, from))) = self.pairs.get_mut(other) else { continue };
+            let Some(Some((to, from))) = self.pairs.get_mut(other) else {
+                continue;
+            };
             if self.me < other {
                 domain.random(to, &mut draw);
                 domain.add_assign(&mut acc, &draw);
@@ -339,12 +377,18 @@ impl Shamir {
     }
 
     /// Random bits from random elements; elements that are zero tell nothing of a bit and are drawn again.
-    fn bits_from<D: Domain>(&mut self, domain: &D, r: Share<D::E>) -> Result<ShareTask<Self, D::E>> {
+    fn bits_from<D: Domain>(
+        &mut self,
+        domain: &D,
+        r: Share<D::E>,
+    ) -> Result<ShareTask<Self, D::E>> {
         let n = r.len();
         let square = if self.kings() || self.subsets.is_empty() {
             let product = self.dot(domain, &r, &r, 1)?;
             let domain = domain.clone();
-            and_then(product, move |p, square: Share<D::E>| p.open(&domain, &square))
+            and_then(product, move |p, square: Share<D::E>| {
+                p.open(&domain, &square)
+            })
         } else {
             let mut product = only(&r).to_vec();
             domain.mul_assign(&mut product, only(&r));
@@ -361,7 +405,12 @@ impl Shamir {
             domain.mul_assign(&mut bits, only(&r));
             domain.add_scalar_assign(&mut bits, domain.one());
             domain.mul_scalar_assign(&mut bits, half);
-            let zeros = square.iter().enumerate().filter(|(_, c)| **c == domain.zero()).map(|(i, _)| i).collect();
+            let zeros = square
+                .iter()
+                .enumerate()
+                .filter(|(_, c)| **c == domain.zero())
+                .map(|(i, _)| i)
+                .collect();
             Ok((bits, zeros))
         };
         Ok(then_maybe(square, move |p, square| {
@@ -382,17 +431,27 @@ impl Shamir {
     }
 
     /// Random sharings of degree t and of degree 2t of the same values (masks of the king's openings).
-    fn double_sharing<D: Domain>(&mut self, domain: &D, n: usize) -> Result<SendFn<Self, (Vec<D::E>, Vec<D::E>)>> {
+    fn double_sharing<D: Domain>(
+        &mut self,
+        domain: &D,
+        n: usize,
+    ) -> Result<SendFn<Self, Masks<D::E>>> {
         // Dealt: every party deals random values at both degrees; a Vandermonde matrix extracts n − t from n.
         let batch = self.parties - self.threshold;
         let blocks = n.div_ceil(batch);
         let mut values = vec![domain.zero(); blocks];
-        domain.random(&mut Prg::from_os().map_err(|e| EngineError::usage(e.to_string()))?, &mut values);
+        domain.random(
+            &mut Prg::from_os().map_err(|e| EngineError::usage(e.to_string()))?,
+            &mut values,
+        );
         let low = self.deal_all(domain, &values, self.threshold)?;
         let high = self.deal_all(domain, &values, 2 * self.threshold)?;
         let d = domain.clone();
         Ok(join(low, high, move |p, low, high| {
-            Ok((p.extract(&d, &low, batch, n), p.extract(&d, &high, batch, n)))
+            Ok((
+                p.extract(&d, &low, batch, n),
+                p.extract(&d, &high, batch, n),
+            ))
         }))
     }
 
@@ -409,7 +468,9 @@ impl Shamir {
         let domain = domain.clone();
         Ok(then(opened, move |_, mut opened| {
             domain.sub_assign(&mut opened, &low);
-            Ok(Share { parts: vec![opened] })
+            Ok(Share {
+                parts: vec![opened],
+            })
         }))
     }
 
@@ -448,7 +509,11 @@ impl Shamir {
             Ok(Box::new(move |p, inbox| {
                 let mut dealt = Vec::with_capacity(p.parties);
                 for (from, own) in shares.into_iter().enumerate() {
-                    dealt.push(if from == p.me { own } else { inbox.take(&domain, from, n)? });
+                    dealt.push(if from == p.me {
+                        own
+                    } else {
+                        inbox.take(&domain, from, n)?
+                    });
                 }
                 Ok(Step::Done(dealt))
             }))
@@ -456,7 +521,13 @@ impl Shamir {
     }
 
     /// n − t random values of n dealt ones, by a Vandermonde matrix: uniform while t dealers at most are corrupt.
-    fn extract<D: Domain>(&self, domain: &D, dealt: &[Vec<D::E>], batch: usize, n: usize) -> Vec<D::E> {
+    fn extract<D: Domain>(
+        &self,
+        domain: &D,
+        dealt: &[Vec<D::E>],
+        batch: usize,
+        n: usize,
+    ) -> Vec<D::E> {
         let mut out = Vec::with_capacity(n + batch);
         for row in 0..batch {
             let blocks = dealt.first().map_or(0, Vec::len);
@@ -550,7 +621,9 @@ impl Protocol for Shamir {
     }
 
     fn constant<D: Domain>(&self, _: &D, values: &[D::E]) -> Share<D::E> {
-        Share { parts: vec![values.to_vec()] }
+        Share {
+            parts: vec![values.to_vec()],
+        }
     }
 
     fn add_clear<D: Domain>(&self, domain: &D, share: &mut Share<D::E>, values: &[D::E]) {
@@ -566,10 +639,17 @@ impl Protocol for Shamir {
         }
         let batch = self.parties - self.threshold;
         let mut values = vec![domain.zero(); n.div_ceil(batch)];
-        domain.random(&mut Prg::from_os().map_err(|e| EngineError::usage(e.to_string()))?, &mut values);
+        domain.random(
+            &mut Prg::from_os().map_err(|e| EngineError::usage(e.to_string()))?,
+            &mut values,
+        );
         let dealt = self.deal_all(domain, &values, self.threshold)?;
         let domain = domain.clone();
-        Ok(then(dealt, move |p, dealt| Ok(Share { parts: vec![p.extract(&domain, &dealt, batch, n)] })))
+        Ok(then(dealt, move |p, dealt| {
+            Ok(Share {
+                parts: vec![p.extract(&domain, &dealt, batch, n)],
+            })
+        }))
     }
 
     fn random_is_local(&self) -> bool {
@@ -578,7 +658,9 @@ impl Protocol for Shamir {
 
     fn random_local<D: Domain>(&mut self, domain: &D, n: usize) -> Result<Share<D::E>> {
         field_only(domain)?;
-        Ok(Share { parts: vec![self.prss(domain, n)?] })
+        Ok(Share {
+            parts: vec![self.prss(domain, n)?],
+        })
     }
 
     fn dot<D: Domain>(
@@ -607,7 +689,9 @@ impl Protocol for Shamir {
         }
         let masks = self.double_sharing(domain, n)?;
         let domain = domain.clone();
-        Ok(and_then(masks, move |p, (low, high)| p.unmask(&domain, product, low, &high)))
+        Ok(and_then(masks, move |p, (low, high)| {
+            p.unmask(&domain, product, low, &high)
+        }))
     }
 
     /// Each party gets the shares of the t parties after it.
@@ -616,7 +700,9 @@ impl Protocol for Shamir {
         if self.kings() {
             return self.open_through_kings(domain, mine, self.threshold + 1);
         }
-        let sources: Vec<usize> = (0..=self.threshold).map(|step| self.after(self.me, step)).collect();
+        let sources: Vec<usize> = (0..=self.threshold)
+            .map(|step| self.after(self.me, step))
+            .collect();
         let points: Vec<D::E> = sources.iter().map(|i| point(domain, *i)).collect();
         let factors = lagrange(domain, &points, domain.zero())?;
         let domain = domain.clone();
@@ -649,7 +735,9 @@ impl Protocol for Shamir {
         a: &Share<D::E>,
         receiver: usize,
     ) -> Result<SendFn<Self, Option<Vec<D::E>>>> {
-        let sources: Vec<usize> = (0..=self.threshold).map(|step| self.after(receiver, step)).collect();
+        let sources: Vec<usize> = (0..=self.threshold)
+            .map(|step| self.after(receiver, step))
+            .collect();
         let points: Vec<D::E> = sources.iter().map(|i| point(domain, *i)).collect();
         let factors = lagrange(domain, &points, domain.zero())?;
         let mut mine = only(a).to_vec();
@@ -664,7 +752,10 @@ impl Protocol for Shamir {
             if p.me != receiver && sources.contains(&p.me) {
                 out.send(&domain, receiver, &mine);
             }
-            let others: Vec<usize> = sources.into_iter().filter(|source| *source != receiver).collect();
+            let others: Vec<usize> = sources
+                .into_iter()
+                .filter(|source| *source != receiver)
+                .collect();
             if p.me == receiver {
                 for from in &others {
                     out.expect(&domain, *from, n);
@@ -706,11 +797,23 @@ impl Protocol for Shamir {
         Ok(and_then(r, move |p, r| p.bits_from(&domain, r)))
     }
 
-    fn bit_to_arith<D: Domain>(&mut self, _: &D, _: &Share<u64>, _: usize) -> Result<ShareTask<Self, D::E>> {
+    fn bit_to_arith<D: Domain>(
+        &mut self,
+        _: &D,
+        _: &Share<u64>,
+        _: usize,
+    ) -> Result<ShareTask<Self, D::E>> {
         no_bits()
     }
 
-    fn summand_bits<D: Domain>(&self, _: &D, _: &Share<D::E>, _: usize) -> Result<Vec<Vec<Share<u64>>>> {
-        Err(EngineError::usage("shamir shares have no summands that parties know: use bit_decompose"))
+    fn summand_bits<D: Domain>(
+        &self,
+        _: &D,
+        _: &Share<D::E>,
+        _: usize,
+    ) -> Result<Vec<Vec<Share<u64>>>> {
+        Err(EngineError::usage(
+            "shamir shares have no summands that parties know: use bit_decompose",
+        ))
     }
 }
