@@ -26,16 +26,17 @@ Body = Callable[..., Any]
 
 
 def for_range(start: Any, stop: Any = None, step: Any = None) -> Callable[[Body], Body]:
-    """Runs the body for the numbers of a range of public numbers, one after another; a body that returns 0 ends the
+    """Runs the body for the numbers of a range of public numbers, one after another: an iteration communicates before the
+    next one starts, which bounds memory (for_range_opt runs all side by side). A body that returns 0 ends the
     loop."""
-    return lambda body: _run_range(body, start, stop, step, can_stop=True)
+    return lambda body: _run_range(body, start, stop, step, in_turn=True)
 
 
 def for_range_opt(start: Any, stop: Any = None, step: Any = None, budget: int | None = None) -> Callable[[Body], Body]:
     """Runs the body for the numbers of a range, or for all index tuples of a list of lengths."""
     if isinstance(start, (list, tuple)):
         return _over_all(start)
-    return lambda body: _run_range(body, start, stop, step, can_stop=False)
+    return lambda body: _run_range(body, start, stop, step, in_turn=False)
 
 
 def for_range_multithread(
@@ -45,39 +46,41 @@ def for_range_multithread(
     out in one round, so there are no threads here."""
     if isinstance(n_loops, (list, tuple)):
         return _over_all(n_loops)
-    return lambda body: _run_range(body, n_loops, None, None, can_stop=False)
+    return lambda body: _run_range(body, n_loops, None, None, in_turn=False)
 
 
 def _over_all(lengths: Iterable[Any]) -> Callable[[Body], Body]:
     ranges = [range(public_int(n, "a loop")) for n in lengths]
 
     def decorator(body: Body) -> Body:
-        _run_body(body, ([regint(i) for i in place] for place in product(*ranges)), can_stop=False)
+        _run_body(body, ([regint(i) for i in place] for place in product(*ranges)), in_turn=False)
         return body
 
     return decorator
 
 
-def _run_range(body: Body, start: Any, stop: Any, step: Any, can_stop: bool) -> Body:
+def _run_range(body: Body, start: Any, stop: Any, step: Any, in_turn: bool) -> Body:
     if stop is None:
         start, stop = 0, start
     first, last = public_int(start, "a loop"), public_int(stop, "a loop")
     stride = 1 if step is None else public_int(step, "a loop")
     if stride == 0:
         raise CompilerError("the step of a loop must not be zero")
-    _run_body(body, ([regint(i)] for i in range(first, last, stride)), can_stop)
+    _run_body(body, ([regint(i)] for i in range(first, last, stride)), in_turn)
     return body
 
 
-def _run_body(body: Body, arguments: Iterable[list[Any]], can_stop: bool) -> None:
+def _run_body(body: Body, arguments: Iterable[list[Any]], in_turn: bool) -> None:
     guard = _Surroundings(body)
     for i, args in enumerate(arguments):
         result = body(*args)
         guard.link()
         if i == 0:
             guard.check()
-        if can_stop and result is not None and _is_zero(result):
-            return
+        if in_turn:
+            current().settle()
+            if result is not None and _is_zero(result):
+                return
 
 
 def _is_zero(result: Any) -> bool:
@@ -102,6 +105,7 @@ def while_do(condition: Callable[..., Any], *args: Any) -> Callable[[Body], Body
             guard.link()
             if first:
                 guard.check()
+            current().settle()
             if state:
                 if result is None:
                     raise CompilerError("the body of a while_do with a loop variable must return its next value")

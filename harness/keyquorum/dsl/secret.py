@@ -26,7 +26,8 @@ def _size(size: Any) -> int:
 class sint(Element, SecretRunTime):
     """A secret vector over the domain. ``+ - *`` with sint, cint, regint and int, sizes equal or one of them 1; a
     product of secrets, a comparison or an opening communicates when its result is needed, together with all else that
-    is ready."""
+    is ready. A sint made of a public value stays public inside: products with it are local, opening it is free.
+    """
 
     __slots__ = ()
 
@@ -104,9 +105,9 @@ class sint(Element, SecretRunTime):
 
     @classmethod
     def get_dabit(cls, *, size: int = 1) -> tuple[sint, Any]:
-        """Random bits as (sint, sbits). The arithmetic part communicates when it is used first."""
+        """Random bits as (sint, sbits). For bits alone take those of get_edabit, which cost nothing here."""
         engine, bits = _random_bits(_size(size))
-        return sint._lazy(size, lambda: engine.bit_to_arith(bits)), sbits._wrap(bits)
+        return sint._wrap(engine.bit_to_arith(bits)), sbits._wrap(bits)
 
     @classmethod
     def get_edabit(cls, n_bits: int, strict: bool = False, *, size: int = 1) -> tuple[sint, list[Any]]:
