@@ -67,12 +67,13 @@ pub enum NetError {
     },
     /// The peers disagree on what they are about to run.
     #[error(
-        "party {peer} has {field} {theirs:?} where we have {mine:?}: start all parties with the same {field}"
+        "party {peer} has {field} {theirs:?} where we have {mine:?}: all parties must agree on it"
     )]
     HelloMismatch {
         /// The party that differs from us.
         peer: usize,
-        /// The field that differs: `version`, `committee`, `context`, `protocol`, `domain`, `party`, `parties`, `purpose`.
+        /// The field that differs: `version`, `committee`, `context`, `protocol`, `domain`, `parties`,
+        /// `party` (its own number), `party (ours)`, `purpose` (session or doctor), `wire version`.
         field: &'static str,
         /// Our value.
         mine: String,
@@ -165,6 +166,16 @@ pub enum NetError {
         /// What is wrong and how to mend it.
         detail: String,
     },
+}
+
+impl NetError {
+    /// Whether the fault lies in the call, so that the session itself can go on.
+    pub(crate) fn is_misuse(&self) -> bool {
+        matches!(
+            self,
+            Self::NoSuchPeer { .. } | Self::MessageTooLong { .. } | Self::Closed { .. }
+        )
+    }
 }
 
 /// Removes control characters and shortens, so that a peer's text stays on one line of ours.

@@ -58,6 +58,8 @@ pub(crate) struct Greeting {
     pub(crate) purpose: Purpose,
     /// The sender's wall clock at sending, since 1970.
     pub(crate) clock: Duration,
+    /// Who the sender thinks we are.
+    pub(crate) to: u32,
 }
 
 /// Why a hello could not be read.
@@ -95,14 +97,15 @@ pub(crate) fn wall_clock() -> Duration {
 }
 
 impl Hello {
-    /// Body of a hello frame, stamped with the time of now.
-    pub(crate) fn encode(&self, purpose: Purpose) -> Vec<u8> {
+    /// Body of a hello frame for party `to`, stamped with the time of now.
+    pub(crate) fn encode(&self, purpose: Purpose, to: usize) -> Vec<u8> {
         let mut out = Vec::new();
         out.extend_from_slice(MAGIC);
         out.extend_from_slice(&WIRE_VERSION.to_le_bytes());
         out.push(purpose as u8);
         let micros = u64::try_from(wall_clock().as_micros()).unwrap_or(u64::MAX);
         out.extend_from_slice(&micros.to_le_bytes());
+        out.extend_from_slice(&u32::try_from(to).unwrap_or(u32::MAX).to_le_bytes());
         out.extend_from_slice(&self.party.to_le_bytes());
         out.extend_from_slice(&self.parties.to_le_bytes());
         out.extend_from_slice(&self.committee);
@@ -115,7 +118,7 @@ impl Hello {
 
     /// Fails if the hello does not fit in its frame.
     pub(crate) fn check_size(&self) -> Result<(), NetError> {
-        let len = self.encode(Purpose::Session).len();
+        let len = self.encode(Purpose::Session, 0).len();
         if len <= MAX_HELLO {
             return Ok(());
         }
@@ -126,19 +129,23 @@ impl Hello {
         })
     }
 
-    /// Compares with the hello of `peer`; every field must be equal, and `party` must be `peer`.
-    pub(crate) fn compare(&self, peer: usize, theirs: &Self) -> Result<(), NetError> {
+    /// Compares with what `peer` said; every field must be equal, `party` must be `peer`, and it must take us for what
+    /// we are.
+    pub(crate) fn compare(&self, peer: usize, greeting: &Greeting) -> Result<(), NetError> {
+        let theirs = &greeting.hello;
         let committee = (
             fingerprint_hex(&self.committee),
             fingerprint_hex(&theirs.committee),
         );
         let parties = (self.parties.to_string(), theirs.parties.to_string());
         let party = (peer.to_string(), theirs.party.to_string());
-        let fields: [(&'static str, &str, &str); 7] = [
+        let ours = (self.party.to_string(), greeting.to.to_string());
+        let fields: [(&'static str, &str, &str); 8] = [
             ("version", &self.version, &theirs.version),
             ("committee", &committee.0, &committee.1),
             ("parties", &parties.0, &parties.1),
             ("party", &party.0, &party.1),
+            ("party (ours)", &ours.0, &ours.1),
             ("protocol", &self.protocol, &theirs.protocol),
             ("domain", &self.domain, &theirs.domain),
             ("context", &self.context, &theirs.context),
@@ -174,6 +181,7 @@ impl Greeting {
             _ => return Err(HelloError::Malformed("its purpose is unknown")),
         };
         let clock = Duration::from_micros(u64::from_le_bytes(take(&mut rest)?));
+        let to = u32::from_le_bytes(take(&mut rest)?);
         let party = u32::from_le_bytes(take(&mut rest)?);
         let parties = u32::from_le_bytes(take(&mut rest)?);
         let committee = take(&mut rest)?;
@@ -196,6 +204,7 @@ impl Greeting {
             },
             purpose,
             clock,
+            to,
         })
     }
 }
@@ -237,7 +246,7 @@ mod tests {
 
     #[test]
     fn a_hello_survives_the_wire() {
-        let greeting = Greeting::decode(&hello().encode(Purpose::Probe)).unwrap();
+        let greeting = Greeting::decode(&hello().encode(Purpose::Probe, 0)).unwrap();
         assert_eq!(greeting.hello, hello());
         assert_eq!(greeting.purpose, Purpose::Probe);
         assert!(wall_clock().abs_diff(greeting.clock) < Duration::from_secs(5));
@@ -245,7 +254,7 @@ mod tests {
 
     #[test]
     fn another_wire_version_is_told_from_garbage() {
-        let mut bytes = hello().encode(Purpose::Session);
+        let mut bytes = hello().encode(Purpose::Session, 0);
         bytes[9] = 2;
         assert_eq!(Greeting::decode(&bytes), Err(HelloError::WireVersion(2)));
         bytes[0] = b'K';
@@ -257,7 +266,7 @@ mod tests {
 
     #[test]
     fn every_cut_is_refused() {
-        let bytes = hello().encode(Purpose::Session);
+        let bytes = hello().encode(Purpose::Session, 0);
         for len in 0..bytes.len() {
             assert!(Greeting::decode(bytes.get(..len).unwrap()).is_err());
         }
@@ -266,7 +275,7 @@ mod tests {
     proptest! {
         #[test]
         fn garbage_never_panics(bytes in prop::collection::vec(any::<u8>(), 0..200), prefix in 0usize..120) {
-            let mut mixed = hello().encode(Purpose::Session);
+            let mut mixed = hello().encode(Purpose::Session, 0);
             mixed.truncate(prefix);
             mixed.extend(bytes);
             let _ = Greeting::decode(&mixed);

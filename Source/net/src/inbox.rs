@@ -311,26 +311,29 @@ impl Inbox {
                 .0;
         }
     }
-}
 
-/// Checks the length of a message that the program expects.
-pub(crate) fn check_len(from: usize, got: usize, want: usize) -> Result<(), NetError> {
-    if got == want {
-        return Ok(());
+    /// Checks the length of a message that the program expects. After another one the parties no longer run the same
+    /// program, so it ends the session.
+    pub(crate) fn check_len(&self, from: usize, got: usize, want: usize) -> Result<(), NetError> {
+        if got == want {
+            return Ok(());
+        }
+        let detail = format!("a message of {got} bytes where {want} are due");
+        Err(self.malformed(from, detail))
     }
-    Err(NetError::MalformedFrame {
-        peer: from,
-        detail: format!("a message of {got} bytes where {want} are due"),
-    })
-}
 
-/// Checks the length of a message whose length is the sender's choice.
-pub(crate) fn check_max(from: usize, got: usize, max: usize) -> Result<(), NetError> {
-    if got <= max {
-        return Ok(());
+    /// Checks the length of a message whose length is the sender's choice, likewise.
+    pub(crate) fn check_max(&self, from: usize, got: usize, max: usize) -> Result<(), NetError> {
+        if got <= max {
+            return Ok(());
+        }
+        let detail = format!("a message of {got} bytes where at most {max} are allowed");
+        Err(self.malformed(from, detail))
     }
-    Err(NetError::MalformedFrame {
-        peer: from,
-        detail: format!("a message of {got} bytes where at most {max} are allowed"),
-    })
+
+    fn malformed(&self, peer: usize, detail: String) -> NetError {
+        let error = NetError::MalformedFrame { peer, detail };
+        self.peer_failed(peer, error.clone());
+        error
+    }
 }

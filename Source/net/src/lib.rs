@@ -11,11 +11,14 @@ mod counters;
 mod error;
 mod frame;
 mod hello;
+#[cfg(test)]
+mod hostile;
 mod identity;
 mod inbox;
 mod local;
 mod members;
 mod probe;
+mod receive;
 mod session;
 mod setup;
 mod stream;

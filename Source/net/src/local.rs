@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use crate::error::one_line;
 use crate::frame::MAX_REASON;
-use crate::inbox::{DEFAULT_QUEUE_LIMIT, Inbox, Message, PushError, check_len, check_max};
+use crate::inbox::{DEFAULT_QUEUE_LIMIT, Inbox, Message, PushError};
+use crate::receive::Receiver;
 use crate::{Counters, NetError, Transport};
 
 /// One party of an in-process mesh: messages are moved through bounded queues in memory. Move each to its own thread.
@@ -14,9 +15,7 @@ use crate::{Counters, NetError, Transport};
 pub struct LocalTransport {
     me: usize,
     inboxes: Vec<Arc<Inbox>>,
-    own: Arc<Inbox>,
-    counters: Counters,
-    timeout: Duration,
+    receiver: Receiver,
     closed: bool,
 }
 
@@ -40,25 +39,51 @@ pub(crate) fn local_mesh_with_limit(
         .map(|(me, own)| LocalTransport {
             me,
             inboxes: inboxes.clone(),
-            own: Arc::clone(own),
-            counters: Counters::new(n),
-            timeout,
+            receiver: Receiver::new(Arc::clone(own), n, timeout),
             closed: false,
         })
         .collect()
 }
 
 impl LocalTransport {
-    fn take(
-        &mut self,
-        from: usize,
-        expected: usize,
-        what: impl Fn() -> String,
-    ) -> Result<Vec<u8>, NetError> {
-        let message = self.own.pop(from, expected, self.timeout, what)?;
-        self.counters
-            .count_received(from, message.payload.len(), message.wire);
-        Ok(message.payload)
+    fn put(&mut self, to: usize, payload: &[u8]) -> Result<(), NetError> {
+        self.receiver.inbox.check_open(to)?;
+        let Some(inbox) = self.inboxes.get(to) else {
+            return Err(NetError::NoSuchPeer {
+                index: to,
+                me: self.me,
+                parties: self.inboxes.len(),
+            });
+        };
+        let message = Message {
+            payload: payload.to_vec(),
+            wire: payload.len(),
+        };
+        match inbox.push(self.me, message, Some(self.receiver.timeout)) {
+            Ok(()) => {
+                self.receiver
+                    .counters
+                    .count_sent(to, payload.len(), payload.len());
+                Ok(())
+            }
+            Err(PushError::OwnerClosed) => {
+                // The peer's abort or close reaches our inbox as well and says more.
+                self.receiver.inbox.check_open(to)?;
+                Err(NetError::PeerClosed { peer: to })
+            }
+            Err(PushError::Ended(error)) => {
+                self.receiver.inbox.check_open(to)?;
+                Err(error)
+            }
+            Err(PushError::Full) => Err(NetError::Timeout {
+                peer: to,
+                waiting_for: format!(
+                    "room for a message of {} bytes ({:.1} s)",
+                    payload.len(),
+                    self.receiver.timeout.as_secs_f64()
+                ),
+            }),
+        }
     }
 
     fn peers(&self) -> impl Iterator<Item = &Arc<Inbox>> {
@@ -81,68 +106,34 @@ impl Transport for LocalTransport {
     }
 
     fn send(&mut self, to: usize, payload: &[u8]) -> Result<(), NetError> {
-        self.own.check_open(to)?;
-        let Some(inbox) = self.inboxes.get(to) else {
-            return Err(NetError::NoSuchPeer {
-                index: to,
-                me: self.me,
-                parties: self.inboxes.len(),
-            });
-        };
-        let message = Message {
-            payload: payload.to_vec(),
-            wire: payload.len(),
-        };
-        match inbox.push(self.me, message, Some(self.timeout)) {
-            Ok(()) => {
-                self.counters.count_sent(to, payload.len(), payload.len());
-                Ok(())
-            }
-            Err(PushError::OwnerClosed) => {
-                // The peer's abort or close reaches our inbox as well and says more.
-                self.own.check_open(to)?;
-                Err(NetError::PeerClosed { peer: to })
-            }
-            Err(PushError::Ended(error)) => {
-                self.own.check_open(to)?;
-                Err(error)
-            }
-            Err(PushError::Full) => Err(NetError::Timeout {
-                peer: to,
-                waiting_for: format!(
-                    "room for a message of {} bytes ({:.1} s)",
-                    payload.len(),
-                    self.timeout.as_secs_f64()
-                ),
-            }),
-        }
+        let result = self.put(to, payload);
+        self.receiver.note(result)
     }
 
     fn recv(&mut self, from: usize, len: usize) -> Result<Vec<u8>, NetError> {
-        let payload = self.take(from, len, || format!("a message of {len} bytes"))?;
-        check_len(from, payload.len(), len)?;
-        Ok(payload)
+        self.receiver.recv(from, len)
     }
 
     fn recv_any_len(&mut self, from: usize, max: usize) -> Result<Vec<u8>, NetError> {
-        let payload = self.take(from, max, || format!("a message of at most {max} bytes"))?;
-        check_max(from, payload.len(), max)?;
-        Ok(payload)
+        self.receiver.recv_any_len(from, max)
     }
 
     fn counters(&self) -> &Counters {
-        &self.counters
+        &self.receiver.counters
     }
 
     fn close(&mut self) {
         if self.closed {
             return;
         }
+        if let Some(reason) = self.receiver.failure() {
+            return self.abort(&reason);
+        }
         self.closed = true;
         for inbox in self.peers() {
             inbox.peer_closed(self.me);
         }
-        self.own.close_owner("closed");
+        self.receiver.inbox.close_owner("closed");
     }
 
     fn abort(&mut self, reason: &str) {
@@ -160,7 +151,9 @@ impl Transport for LocalTransport {
                 },
             );
         }
-        self.own.close_owner(&format!("aborted: {reason}"));
+        self.receiver
+            .inbox
+            .close_owner(&format!("aborted: {reason}"));
     }
 }
 
@@ -277,6 +270,31 @@ mod tests {
             one.send(0, b"x"),
             Err(NetError::PeerClosed { peer: 0 })
         ));
+    }
+
+    #[test]
+    fn a_failure_gets_around() {
+        let mut mesh = local_mesh(3, Duration::from_millis(50));
+        let mut two = mesh.pop().unwrap();
+        let mut one = mesh.pop().unwrap();
+        let mut zero = mesh.pop().unwrap();
+        two.send(1, b"first").unwrap();
+        assert!(one.recv(0, 1).is_err());
+        drop(one);
+        let error = two.recv(0, 1).unwrap_err().to_string();
+        assert!(
+            error.contains("party 1 aborted: party 0 kept us waiting"),
+            "{error}"
+        );
+        // Whoever gets over a failure ends as usual.
+        assert!(zero.recv(1, 1).is_err());
+        let mut mesh = local_mesh(2, Duration::from_millis(50));
+        let mut one = mesh.pop().unwrap();
+        let mut zero = mesh.pop().unwrap();
+        assert!(zero.recv(1, 1).is_err());
+        zero.send(1, b"x").unwrap();
+        drop(zero);
+        assert_eq!(one.recv(0, 1).unwrap(), b"x");
     }
 
     #[test]

@@ -166,6 +166,8 @@ pub(crate) struct Unreached {
     pub(crate) connected: bool,
     /// The fingerprint shown there.
     pub(crate) fingerprint: Option<[u8; 32]>,
+    /// The connection, if its end is known to be the peer: it may be told why we leave.
+    pub(crate) stream: Option<Box<Dialled>>,
 }
 
 pub(crate) enum Reason {
@@ -203,6 +205,7 @@ impl Unreached {
             reason,
             connected: true,
             fingerprint,
+            stream: None,
         }
     }
 }
@@ -219,6 +222,7 @@ pub(crate) fn reach(
         reason: Reason::Retry(error),
         connected: false,
         fingerprint: None,
+        stream: None,
     })?;
     let patience = patience.at_most(ONE_GREETING);
     let (config, seen) = own
@@ -228,15 +232,25 @@ pub(crate) fn reach(
     let failed = |error| Unreached::of(error, own, peer, seen.get());
     let mut stream = Dialled::handshake(socket, config, &patience).map_err(failed)?;
     let start = Instant::now();
-    let event = stream
-        .greet(&hello.encode(purpose), &patience)
-        .map_err(failed)?;
+    let greeted = stream.greet(&hello.encode(purpose, peer.index), &patience);
     let round_trip = start.elapsed();
-    let greeting = read_greeting(peer.index, event).map_err(|error| Unreached {
-        reason: Reason::Final(error),
-        connected: true,
-        fingerprint: seen.get(),
-    })?;
+    let greeting = greeted.map_err(failed).and_then(|event| {
+        read_greeting(peer.index, event).map_err(|error| Unreached {
+            reason: Reason::Final(error),
+            connected: true,
+            fingerprint: seen.get(),
+            stream: None,
+        })
+    });
+    let greeting = match greeting {
+        Ok(greeting) => greeting,
+        Err(unreached) => {
+            return Err(Unreached {
+                stream: Some(Box::new(stream)),
+                ..unreached
+            });
+        }
+    };
     Ok(Reached {
         stream,
         greeting,
@@ -291,7 +305,8 @@ pub(crate) enum Visitor {
 pub(crate) fn receive(
     members: &Members,
     socket: TcpStream,
-    own_hello: &[u8],
+    hello: &Hello,
+    purpose: Purpose,
     max_message: usize,
     patience: &Patience,
 ) -> Visitor {
@@ -337,7 +352,7 @@ pub(crate) fn receive(
             },
             Err(error) => {
                 // So that a party of another version learns why as well; it may have left already.
-                let _ = stream.answer(Kind::Hello, own_hello, &patience);
+                let _ = stream.answer(Kind::Hello, &hello.encode(purpose, peer), &patience);
                 stream.dismiss();
                 Visitor::Failed(error)
             }

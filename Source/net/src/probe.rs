@@ -127,7 +127,7 @@ impl ProbeReport {
             domain: greeting.hello.domain.clone(),
             ..ours.clone()
         };
-        self.problem = same_run.compare(peer.index, &greeting.hello).err();
+        self.problem = same_run.compare(peer.index, &greeting).err();
         self.hello = Some(greeting.hello);
     }
 }
@@ -273,15 +273,20 @@ impl Host {
             deadline: Instant::now() + ONE_GREETING,
             cancel: Arc::clone(&self.cancel),
         };
-        let hello = self.hello.encode(Purpose::Probe);
-        match receive(&self.members, socket, &hello, 0, &patience) {
+        match receive(
+            &self.members,
+            socket,
+            &self.hello,
+            Purpose::Probe,
+            0,
+            &patience,
+        ) {
             Visitor::Dropped(text) => note(&mut self.lock(), &text),
             Visitor::Failed(error) => note(&mut self.lock(), &error.to_string()),
             Visitor::Member {
                 peer, mut stream, ..
             } => {
-                // Encoded anew, for the time of now.
-                let hello = self.hello.encode(Purpose::Probe);
+                let hello = self.hello.encode(Purpose::Probe, peer);
                 match stream.answer(Kind::Hello, &hello, &patience) {
                     Ok(()) => {
                         if let Some(seen) = self.lock().seen.get_mut(peer) {

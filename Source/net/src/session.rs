@@ -8,8 +8,9 @@ use crate::error::one_line;
 use crate::frame::{Kind, MAX_REASON};
 use crate::hello::Hello;
 use crate::identity::Identity;
-use crate::inbox::{DEFAULT_QUEUE_LIMIT, Inbox, check_len, check_max};
+use crate::inbox::{DEFAULT_QUEUE_LIMIT, Inbox};
 use crate::members::{Members, Peer, open_port};
+use crate::receive::Receiver;
 use crate::setup::{Links, connect_all, hang_up};
 use crate::stream::WriteError;
 use crate::{Counters, NetError, Transport};
@@ -78,10 +79,8 @@ impl TlsConfig {
 pub struct TlsTransport {
     me: usize,
     parties: usize,
-    inbox: Arc<Inbox>,
+    receiver: Receiver,
     links: Option<Links>,
-    counters: Counters,
-    io_timeout: Duration,
     max_message: usize,
 }
 
@@ -119,44 +118,14 @@ impl TlsTransport {
         Ok(Self {
             me: config.me,
             parties,
-            inbox,
+            receiver: Receiver::new(inbox, parties, config.io_timeout),
             links: Some(links),
-            counters: Counters::new(parties),
-            io_timeout: config.io_timeout,
             max_message: config.max_message,
         })
     }
 
-    fn take(
-        &mut self,
-        from: usize,
-        expected: usize,
-        what: impl Fn() -> String,
-    ) -> Result<Vec<u8>, NetError> {
-        let message = self.inbox.pop(from, expected, self.io_timeout, what)?;
-        self.counters
-            .count_received(from, message.payload.len(), message.wire);
-        Ok(message.payload)
-    }
-
-    fn end(&mut self, kind: Kind, reason: &str) {
-        if let Some(links) = self.links.take() {
-            hang_up(links, &self.inbox, kind, reason, LAST_WORDS);
-        }
-    }
-}
-
-impl Transport for TlsTransport {
-    fn party(&self) -> usize {
-        self.me
-    }
-
-    fn parties(&self) -> usize {
-        self.parties
-    }
-
-    fn send(&mut self, to: usize, payload: &[u8]) -> Result<(), NetError> {
-        self.inbox.check_open(to)?;
+    fn put(&mut self, to: usize, payload: &[u8]) -> Result<(), NetError> {
+        self.receiver.inbox.check_open(to)?;
         if payload.len() > self.max_message {
             return Err(NetError::MessageTooLong {
                 peer: to,
@@ -172,10 +141,10 @@ impl Transport for TlsTransport {
         else {
             return Err(NetError::PeerClosed { peer: to });
         };
-        let inbox = &self.inbox;
-        match stream.write_message(payload, self.io_timeout, &|| inbox.check_open(to)) {
+        let inbox = &self.receiver.inbox;
+        match stream.write_message(payload, self.receiver.timeout, &|| inbox.check_open(to)) {
             Ok(wire) => {
-                self.counters.count_sent(to, payload.len(), wire);
+                self.receiver.counters.count_sent(to, payload.len(), wire);
                 Ok(())
             }
             Err(WriteError::Ended(error)) => Err(error),
@@ -184,7 +153,7 @@ impl Transport for TlsTransport {
                 waiting_for: format!(
                     "it to take a message of {} bytes ({:.1} s)",
                     payload.len(),
-                    self.io_timeout.as_secs_f64()
+                    self.receiver.timeout.as_secs_f64()
                 ),
             }),
             // The peer has gone; what it said last comes on the other connection.
@@ -199,24 +168,44 @@ impl Transport for TlsTransport {
         }
     }
 
+    fn end(&mut self, kind: Kind, reason: &str) {
+        if let Some(links) = self.links.take() {
+            hang_up(links, &self.receiver.inbox, kind, reason, LAST_WORDS);
+        }
+    }
+}
+
+impl Transport for TlsTransport {
+    fn party(&self) -> usize {
+        self.me
+    }
+
+    fn parties(&self) -> usize {
+        self.parties
+    }
+
+    fn send(&mut self, to: usize, payload: &[u8]) -> Result<(), NetError> {
+        let result = self.put(to, payload);
+        self.receiver.note(result)
+    }
+
     fn recv(&mut self, from: usize, len: usize) -> Result<Vec<u8>, NetError> {
-        let payload = self.take(from, len, || format!("a message of {len} bytes"))?;
-        check_len(from, payload.len(), len)?;
-        Ok(payload)
+        self.receiver.recv(from, len)
     }
 
     fn recv_any_len(&mut self, from: usize, max: usize) -> Result<Vec<u8>, NetError> {
-        let payload = self.take(from, max, || format!("a message of at most {max} bytes"))?;
-        check_max(from, payload.len(), max)?;
-        Ok(payload)
+        self.receiver.recv_any_len(from, max)
     }
 
     fn counters(&self) -> &Counters {
-        &self.counters
+        &self.receiver.counters
     }
 
     fn close(&mut self) {
-        self.end(Kind::Close, "closed");
+        match self.receiver.failure() {
+            Some(reason) => self.abort(&reason),
+            None => self.end(Kind::Close, "closed"),
+        }
     }
 
     fn abort(&mut self, reason: &str) {

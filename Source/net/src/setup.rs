@@ -64,6 +64,8 @@ struct State {
     dial_errors: Vec<Option<io::Error>>,
     /// Connections that came to nothing.
     dropped: VecDeque<String>,
+    /// What to tell peers that we leave.
+    last_words: Option<String>,
 }
 
 struct Setup {
@@ -74,6 +76,7 @@ struct Setup {
     patience: Patience,
     state: Mutex<State>,
     greetings: AtomicUsize,
+    diallers: AtomicUsize,
 }
 
 /// Connects to all peers.
@@ -102,8 +105,10 @@ pub(crate) fn connect_all(
             failure: None,
             dial_errors: (0..parties).map(|_| None).collect(),
             dropped: VecDeque::new(),
+            last_words: None,
         }),
         greetings: AtomicUsize::new(0),
+        diallers: AtomicUsize::new(0),
     });
     for peer in setup.members.peers().cloned().collect::<Vec<_>>() {
         let dialler = Arc::clone(&setup);
@@ -114,8 +119,13 @@ pub(crate) fn connect_all(
         }
     }
     let result = setup.wait(listener.as_ref(), start);
+    let reason = match &result {
+        Ok(()) => String::new(),
+        Err(error) => one_line(&format!("set-up failed: {error}"), MAX_REASON),
+    };
     let mut state = setup.lock();
     // From here on nobody adds anything: see `store` and `welcome`.
+    state.last_words = Some(reason.clone());
     setup.patience.cancel.store(true, Ordering::Relaxed);
     let links = Links {
         outgoing: std::mem::take(&mut state.outgoing),
@@ -131,8 +141,12 @@ pub(crate) fn connect_all(
     match result {
         Ok(()) => Ok(links),
         Err(error) => {
-            let reason = one_line(&format!("set-up failed: {error}"), MAX_REASON);
             hang_up(links, &setup.inbox, Kind::Abort, &reason, LAST_WORDS);
+            // Those who are still dialling tell their peers as well, unless they are stuck deep in the system.
+            let deadline = Instant::now() + LAST_WORDS;
+            while setup.diallers.load(Ordering::Relaxed) > 0 && Instant::now() < deadline {
+                thread::sleep(POLL);
+            }
             Err(error)
         }
     }
@@ -301,9 +315,12 @@ impl Setup {
                 Purpose::Session,
                 &self.patience,
             );
-            match reached.map_err(|unreached| unreached.reason) {
+            let unreached = match reached {
                 Ok(reached) => return self.store(peer.index, reached),
-                Err(Reason::Final(error)) => {
+                Err(unreached) => unreached,
+            };
+            match unreached.reason {
+                Reason::Final(error) => {
                     let grace = match error {
                         NetError::WrongCertificate { .. } | NetError::CertificateRefused { .. } => {
                             GRACE
@@ -312,11 +329,14 @@ impl Setup {
                     };
                     return self.fail(error, grace);
                 }
-                Err(Reason::Retry(error)) => {
+                Reason::Retry(error) => {
                     if let Some(slot) = self.lock().dial_errors.get_mut(peer.index) {
                         *slot = Some(error);
                     }
                 }
+            }
+            if let Some(stream) = unreached.stream {
+                self.leave(*stream);
             }
             thread::sleep(pause.min(self.patience.left()));
             pause = (pause * 2).min(LONGEST_PAUSE);
@@ -330,10 +350,20 @@ impl Setup {
         }
         let mut state = self.lock();
         if self.is_over() {
-            return;
+            drop(state);
+            return self.leave(reached.stream);
         }
         if let Some(slot) = state.outgoing.get_mut(peer) {
             *slot = Some(reached.stream);
+        }
+    }
+
+    /// Ends a connection of a set-up that is over with the reason, so that the peer does not take us for dead.
+    fn leave(&self, mut stream: Dialled) {
+        let last_words = self.lock().last_words.clone();
+        if let Some(reason) = last_words {
+            stream.finish(Kind::Abort, reason.as_bytes(), LAST_WORDS);
+            stream.wait_until_read(Instant::now() + LAST_WORDS);
         }
     }
 
@@ -346,7 +376,7 @@ impl Setup {
                 theirs: theirs.purpose.to_string(),
             });
         }
-        self.hello.compare(peer, &theirs.hello)
+        self.hello.compare(peer, theirs)
     }
 
     /// Deals with an accepted connection in a thread of its own, so that a silent one holds nobody up.
@@ -358,11 +388,11 @@ impl Setup {
         }
         let host = Arc::clone(self);
         let started = spawn("kq-greet".to_owned(), move || {
-            let own_hello = host.hello.encode(Purpose::Session);
             match receive(
                 &host.members,
                 socket,
-                &own_hello,
+                &host.hello,
+                Purpose::Session,
                 host.max_message,
                 &host.patience,
             ) {
@@ -384,13 +414,13 @@ impl Setup {
 
     /// Answers the hello of a listed party, and keeps the connection if it agrees with us.
     fn welcome(&self, peer: usize, greeting: &Greeting, mut stream: Accepted) {
-        let own_hello = self.hello.encode(Purpose::Session);
+        let own_hello = self.hello.encode(Purpose::Session, peer);
         if greeting.purpose == Purpose::Probe {
             // It is only looking; if it has left already, that is its affair.
             let _ = stream.answer(Kind::Hello, &own_hello, &self.patience);
             return stream.dismiss();
         }
-        if let Err(error) = self.hello.compare(peer, &greeting.hello) {
+        if let Err(error) = self.hello.compare(peer, greeting) {
             // It has to learn of the difference as well, but need not be there any more.
             let _ = stream.answer(Kind::Hello, &own_hello, &self.patience);
             self.fail(error, Duration::ZERO);

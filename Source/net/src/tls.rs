@@ -12,7 +12,7 @@ use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
 use rustls::sign::SingleCertAndKey;
 use rustls::{
     AlertDescription, CertificateError, ClientConfig, DigitallySignedStruct, DistinguishedName,
-    Error, ServerConfig, SignatureScheme,
+    Error, ServerConfig, SignatureScheme, SupportedCipherSuite,
 };
 
 use crate::identity::{Identity, sha256};
@@ -33,13 +33,25 @@ pub(crate) struct TlsParts {
 
 impl TlsParts {
     pub(crate) fn new(identity: &Identity) -> Self {
-        let mut provider = ring::default_provider();
         // AES-128 first: as strong as everything else here, and the fastest.
-        provider.cipher_suites = vec![
-            ring::cipher_suite::TLS13_AES_128_GCM_SHA256,
-            ring::cipher_suite::TLS13_AES_256_GCM_SHA384,
-            ring::cipher_suite::TLS13_CHACHA20_POLY1305_SHA256,
-        ];
+        Self::with_suites(
+            identity,
+            vec![
+                ring::cipher_suite::TLS13_AES_128_GCM_SHA256,
+                ring::cipher_suite::TLS13_AES_256_GCM_SHA384,
+                ring::cipher_suite::TLS13_CHACHA20_POLY1305_SHA256,
+            ],
+        )
+    }
+
+    pub(crate) fn with_suites(
+        identity: &Identity,
+        cipher_suites: Vec<SupportedCipherSuite>,
+    ) -> Self {
+        let provider = CryptoProvider {
+            cipher_suites,
+            ..ring::default_provider()
+        };
         Self {
             provider: Arc::new(provider),
             certificate: Arc::new(SingleCertAndKey::from(identity.certified_key())),

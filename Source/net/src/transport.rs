@@ -38,7 +38,8 @@ pub trait Transport: Send {
     fn counters(&self) -> &Counters;
 
     /// Orderly end. What was sent before is still delivered; a peer that waits for more from us gets
-    /// [`NetError::PeerClosed`]. May be called twice.
+    /// [`NetError::PeerClosed`]. May be called twice. If the last `send` or `recv` failed, it aborts with that error
+    /// instead, so that the first cause gets around whoever notices it.
     fn close(&mut self);
 
     /// Stops every party at once: each peer's pending and later calls fail with [`NetError::PeerAborted`] and `reason`.

@@ -1,0 +1,297 @@
+//! The dialling end of a connection: it writes.
+
+use std::io::{self, ErrorKind, IoSlice, Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use rustls::{ClientConfig, ClientConnection};
+
+use super::{
+    Patience, SLICE, StreamError, end_of_stream, is_wait, linger, prepare, read_patiently,
+};
+use crate::NetError;
+use crate::frame::{Event, FrameParser, HEADER, Kind, MAX_BODY, frame, header};
+use crate::inbox::SLOWEST_LINK;
+use crate::tls::server_name;
+
+/// Bytes of plain text that are encrypted before they are written: whole TLS records, small enough for the cache.
+const PIECE: usize = 256 * 1024;
+
+/// How a write to a peer fails.
+#[derive(Debug)]
+pub(crate) enum WriteError {
+    /// The session ended meanwhile.
+    Ended(NetError),
+    /// The peer took nothing for too long.
+    Stalled,
+    Io(io::Error),
+}
+
+/// The dialling end: it writes.
+pub(crate) struct Dialled {
+    connection: ClientConnection,
+    socket: TcpStream,
+    /// A write failed midway, so nothing more can be said on this connection.
+    broken: bool,
+}
+
+impl Dialled {
+    /// Does the TLS handshake.
+    pub(crate) fn handshake(
+        mut socket: TcpStream,
+        config: Arc<ClientConfig>,
+        patience: &Patience,
+    ) -> Result<Self, StreamError> {
+        prepare(&socket)?;
+        let mut connection = ClientConnection::new(config, server_name()?)?;
+        // Everything is flushed at once.
+        connection.set_buffer_limit(None);
+        while connection.is_handshaking() {
+            if connection.wants_write() {
+                write_tls_patiently(&mut connection, &mut socket, patience)?;
+                continue;
+            }
+            if let Err(error) = read_tls_patiently(&mut connection, &mut socket, patience) {
+                if matches!(error, StreamError::Tls(_)) {
+                    // Tells the other end why, as far as it still listens.
+                    let _ = write_tls_patiently(&mut connection, &mut socket, patience);
+                    linger(&mut socket, SLICE);
+                }
+                return Err(error);
+            }
+        }
+        // Our last flight. If the other end has gone already, its alert tells why when we read.
+        let _ = write_tls_patiently(&mut connection, &mut socket, patience);
+        Ok(Self {
+            connection,
+            socket,
+            broken: false,
+        })
+    }
+
+    /// Says hello and waits for the first frame of the other end.
+    pub(crate) fn greet(
+        &mut self,
+        hello: &[u8],
+        patience: &Patience,
+    ) -> Result<Event, StreamError> {
+        self.connection
+            .writer()
+            .write_all(&frame(Kind::Hello, hello))?;
+        // As above: a refusal shows when we read.
+        let _ = write_tls_patiently(&mut self.connection, &mut self.socket, patience);
+        let mut parser = FrameParser::new(0);
+        let mut buffer = [0; 4096];
+        loop {
+            match self.connection.reader().read(&mut buffer) {
+                Ok(0) => return Err(end_of_stream().into()),
+                Ok(len) => {
+                    let mut bytes = buffer.get(..len).unwrap_or_default();
+                    if let Some(event) = parser.feed(&mut bytes)? {
+                        return Ok(event);
+                    }
+                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    read_tls_patiently(&mut self.connection, &mut self.socket, patience)?;
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// Sends one message. Whenever the peer takes nothing for a while, `still_open` is asked whether to go on, up to
+    /// `timeout` without progress. Returns the bytes put on the wire.
+    pub(crate) fn write_message(
+        &mut self,
+        payload: &[u8],
+        timeout: Duration,
+        still_open: &dyn Fn() -> Result<(), NetError>,
+    ) -> Result<usize, WriteError> {
+        let mut pace = Pace::new(payload.len(), timeout, still_open);
+        let mut wire = 0;
+        let mut rest = payload;
+        loop {
+            let (body, later) = rest.split_at(rest.len().min(MAX_BODY));
+            let kind = if later.is_empty() {
+                Kind::DataLast
+            } else {
+                Kind::DataMore
+            };
+            wire += self.write_frame(kind, body, &mut pace)?;
+            rest = later;
+            if rest.is_empty() {
+                return Ok(wire);
+            }
+        }
+    }
+
+    /// Sends one frame, with a body of at most [`MAX_BODY`] bytes.
+    fn write_frame(
+        &mut self,
+        kind: Kind,
+        body: &[u8],
+        pace: &mut Pace<'_>,
+    ) -> Result<usize, WriteError> {
+        if self.broken {
+            return Err(WriteError::Io(ErrorKind::BrokenPipe.into()));
+        }
+        self.broken = true;
+        let (mut piece, mut rest) = body.split_at(body.len().min(PIECE - HEADER));
+        let header = header(kind, body.len());
+        let mut head: &[u8] = &header;
+        let mut wire = 0;
+        loop {
+            while !(head.is_empty() && piece.is_empty()) {
+                // Takes less than offered only when it changes keys.
+                let taken = self
+                    .connection
+                    .writer()
+                    .write_vectored(&[IoSlice::new(head), IoSlice::new(piece)])
+                    .map_err(WriteError::Io)?;
+                let of_head = taken.min(head.len());
+                head = head.get(of_head..).unwrap_or_default();
+                piece = piece.get(taken - of_head..).unwrap_or_default();
+                wire += self.flush(pace)?;
+            }
+            if rest.is_empty() {
+                self.broken = false;
+                return Ok(wire);
+            }
+            (piece, rest) = rest.split_at(rest.len().min(PIECE));
+        }
+    }
+
+    fn flush(&mut self, pace: &mut Pace<'_>) -> Result<usize, WriteError> {
+        let mut wire = 0;
+        while self.connection.wants_write() {
+            match self.connection.write_tls(&mut self.socket) {
+                Ok(0) => return Err(WriteError::Io(ErrorKind::WriteZero.into())),
+                Ok(written) => {
+                    wire += written;
+                    pace.moved();
+                }
+                Err(error) if is_wait(&error) => pace.check()?,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(WriteError::Io(error)),
+            }
+        }
+        Ok(wire)
+    }
+
+    /// Says the last word, unless a message was cut off, and ends the stream. Waits at most `limit` for room.
+    pub(crate) fn finish(&mut self, kind: Kind, body: &[u8], limit: Duration) {
+        let always = || Ok(());
+        // Whoever cannot hear it sees the end of the stream.
+        let _ = self.write_frame(kind, body, &mut Pace::new(0, limit, &always));
+        let _ = self.socket.shutdown(Shutdown::Write);
+        self.broken = true;
+    }
+
+    /// Sends bytes that need not be frames.
+    #[cfg(test)]
+    pub(crate) fn write_raw(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.connection.writer().write_all(bytes)?;
+        while self.connection.wants_write() {
+            self.connection.write_tls(&mut self.socket)?;
+        }
+        Ok(())
+    }
+
+    /// The socket below the encryption.
+    #[cfg(test)]
+    pub(crate) fn socket(&mut self) -> &mut TcpStream {
+        &mut self.socket
+    }
+
+    /// After [`Dialled::finish`]: waits until the peer has read everything and closed its end, or until `deadline`.
+    pub(crate) fn wait_until_read(&mut self, deadline: Instant) {
+        let patience = Patience {
+            deadline,
+            cancel: Arc::new(AtomicBool::new(false)),
+        };
+        let mut sink = [0; 4096];
+        while matches!(
+            read_patiently(&mut self.socket, &mut sink, &patience),
+            Ok(1..)
+        ) && !patience.is_over()
+        {}
+    }
+}
+
+/// How long a write may take.
+struct Pace<'a> {
+    timeout: Duration,
+    /// Without progress until then, the peer has stalled.
+    stalls_at: Instant,
+    /// With however much progress, it has stalled then.
+    last: Instant,
+    still_open: &'a dyn Fn() -> Result<(), NetError>,
+}
+
+impl<'a> Pace<'a> {
+    fn new(
+        len: usize,
+        timeout: Duration,
+        still_open: &'a dyn Fn() -> Result<(), NetError>,
+    ) -> Self {
+        let stalls_at = Instant::now() + timeout;
+        Self {
+            timeout,
+            stalls_at,
+            last: stalls_at + Duration::from_secs(len as u64 / SLOWEST_LINK),
+            still_open,
+        }
+    }
+
+    fn moved(&mut self) {
+        self.stalls_at = Instant::now() + self.timeout;
+    }
+
+    fn check(&self) -> Result<(), WriteError> {
+        (self.still_open)().map_err(WriteError::Ended)?;
+        if Instant::now() >= self.stalls_at.min(self.last) {
+            return Err(WriteError::Stalled);
+        }
+        Ok(())
+    }
+}
+
+fn write_tls_patiently(
+    connection: &mut ClientConnection,
+    socket: &mut TcpStream,
+    patience: &Patience,
+) -> io::Result<()> {
+    while connection.wants_write() {
+        match connection.write_tls(socket) {
+            Ok(0) => return Err(ErrorKind::WriteZero.into()),
+            Ok(_) => {}
+            Err(error) if is_wait(&error) => patience.check()?,
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// Reads something and processes it.
+fn read_tls_patiently(
+    connection: &mut ClientConnection,
+    socket: &mut TcpStream,
+    patience: &Patience,
+) -> Result<(), StreamError> {
+    loop {
+        // A peer that talks all the time is not waited for longer than a silent one.
+        patience.check()?;
+        match connection.read_tls(socket) {
+            Ok(0) => return Err(end_of_stream().into()),
+            Ok(_) => {
+                connection.process_new_packets()?;
+                return Ok(());
+            }
+            Err(error) if is_wait(&error) || error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
