@@ -34,6 +34,7 @@ from keyquorum.plans.keygen import KeyMaterial, Request, generate
 from keyquorum.plans.keys import FloodPolicy, KeyInfo, load_key, load_public_file, parameters_to_json
 from keyquorum.plans.program import ProgramRequest
 from keyquorum.plans.program import run_locally as run
+from keyquorum.plans.receipts import check_receipt, write_receipt
 
 PathLike = str | Path
 
@@ -177,26 +178,6 @@ def write_job(path: PathLike, job: dict[str, Any]) -> None:
     write_atomically(Path(path), json.dumps(job, indent=1).encode() + b"\n")
 
 
-def write_receipt(path: PathLike, data: bytes, info: KeyInfo) -> None:
-    """Notes beside a ciphertext file which key it is for: SEAL's bytes do not tell."""
-    receipt = {"key_id": info.key_id, "sha256": hashlib.sha256(data).hexdigest()}
-    Path(f"{path}.json").write_text(json.dumps(receipt) + "\n")
-
-
-def check_receipt(path: Path, data: bytes, info: KeyInfo) -> None:
-    """Refuses a ciphertext whose receipt names another key. Without a receipt (stock SEAL) nothing can be told."""
-    receipt = Path(f"{path}.json")
-    if not receipt.exists():
-        return
-    try:
-        noted = json.loads(receipt.read_text())
-        key_id, digest = str(noted["key_id"]), str(noted["sha256"])
-    except (ValueError, KeyError, TypeError):
-        raise CiphertextError(f"{receipt}: damaged: remove it if you know which key {path} is for") from None
-    if digest == hashlib.sha256(data).hexdigest() and key_id != info.key_id:
-        raise CiphertextError(f"{path} is encrypted under another key ({key_id}), not {info.key_id}: name that key")
-
-
 def lower(info: KeyInfo, path: PathLike) -> Path:
     """A ciphertext file ready for joint decryption: BFV and BGV at the last level, in a file of its own if it was not."""
     source = Path(path)
@@ -259,6 +240,7 @@ __all__ = [
     "ProgramRequest",
     "Request",
     "RunReport",
+    "check_receipt",
     "decrypt",
     "decrypt_in_process",
     "galois_elements",
@@ -272,4 +254,5 @@ __all__ = [
     "run",
     "run_party",
     "trust",
+    "write_receipt",
 ]

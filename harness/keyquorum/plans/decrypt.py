@@ -8,6 +8,7 @@ the key bounds the flooding and counts decryptions across restarts. BFV and BGV:
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,12 +30,16 @@ from keyquorum.parties.context import PartyContext
 from .keys import KeyInfo, load_key, read_share
 from .policy import claim_decryptions
 from .randomness import rounded_gaussian, uniform_bits, wipe
+from .receipts import check_receipt
 
 Ints = NDArray[np.int64]
 Words = NDArray[np.uint64]
 
-GUARD_BITS = 3
-"""Bits by which 2^l exceeds q/t: scaling errors of the summands stay below 2^-GUARD_BITS of the rounding interval."""
+EXACT_BITS = 2
+"""z = t 2^l w/q of a phase w lies at least 2^l/(2q) from the next rounding border, and scaling three summands moves it by 1.5
+at most: with 2^l > 2^EXACT_BITS q every phase is rounded as the exact fraction would be."""
+LENGTH_MAX = 61
+"""Largest l: the masked sum needs one bit more in a 64-bit word."""
 ROUNDINGS = ("round_ltz_circuit", "round_mask_open")
 
 
@@ -64,13 +69,36 @@ def decrypt(
         raise ParameterError(f"there is no party {receiver}: choose a receiver from 0 to {context.parties - 1}")
     if not ciphertexts:
         return [] if context.party == receiver else None
-    for ciphertext in ciphertexts:
-        if ciphertext.size != 2:
-            raise CiphertextError(f"the ciphertext has {ciphertext.size} parts: relinearise it first")
+    check_ciphertexts(info, ciphertexts)
     decryption = _Decryption(context, info, list(shares), receiver, rounding, seed)
     if info.parameters.scheme == "ckks":
         return decryption.approximate(ciphertexts)
     return decryption.exact(ciphertexts)
+
+
+def check_ciphertexts(info: KeyInfo, ciphertexts: Sequence[Ciphertext]) -> None:
+    """Refuses what cannot be decrypted with the key, from what is public alone: parts, level, room for the flooding."""
+    info.policy.check()
+    for ciphertext in ciphertexts:
+        if ciphertext.size != 2:
+            raise CiphertextError(f"the ciphertext has {ciphertext.size} parts: relinearise it first")
+        if info.parameters.scheme == "ckks":
+            _check_room(info, ciphertext)
+        elif ciphertext.level_primes != 1:
+            raise CiphertextError(
+                f"the ciphertext is at a level of {ciphertext.level_primes} primes: switch it to the last level first"
+            )
+
+
+def _check_room(info: KeyInfo, ciphertext: Ciphertext) -> None:
+    """Refuses a level that does not hold the flooding and a message with coefficients of up to 4 scales."""
+    sigma = info.policy.sigma
+    need = 2 * (4 * ciphertext.scale + 8 * sigma * (info.threshold + 1))
+    if math.prod(info.parameters.moduli(ciphertext.level_primes)) <= need:
+        raise CiphertextError(
+            f"the ciphertext has no room for the flooding noise (2^{math.log2(sigma):.0f}): "
+            "decrypt at a higher level, or make a key with a smaller policy"
+        )
 
 
 class _Decryption:
@@ -121,16 +149,14 @@ class _Decryption:
     # CKKS
 
     def approximate(self, ciphertexts: Sequence[Ciphertext]) -> list[Decrypted] | None:
-        """Flooded decryption, at the lowest level with room."""
+        """Flooded decryption, at the level of each ciphertext: only its owner knows how large the message is."""
         n, policy = self.parameters.ring_degree, self.info.policy
-        policy.check()
         results = []
         with self.context.phase("decrypt", len(ciphertexts)) as step:
             for ciphertext in ciphertexts:
-                levels = self._levels(ciphertext)
                 flooding = rounded_gaussian(n, policy.sigma) if self.deals else None
                 residues = []
-                for index in range(levels):
+                for index in range(ciphertext.level_primes):
                     q = self.parameters.coeff_modulus[index]
                     working = self._phase(index, ciphertext)
                     words = self._field_run(
@@ -147,29 +173,15 @@ class _Decryption:
                 step()
         return results if self.mine else None
 
-    def _levels(self, ciphertext: Ciphertext) -> int:
-        """Fewest primes that hold message (|coefficients| up to 4 scales) and flooding; refuses where none do."""
-        policy = self.info.policy
-        need = 2 * (4 * ciphertext.scale + 8 * policy.sigma * self.dealers)
-        product = 1
-        for count, q in enumerate(self.parameters.coeff_modulus[: ciphertext.level_primes], start=1):
-            product *= q
-            if product > need:
-                return count
-        raise CiphertextError(
-            f"the ciphertext has no room for the flooding noise (2^{np.log2(policy.sigma):.0f}): "
-            "decrypt at a higher level, or make a key with a smaller policy"
-        )
-
     def _check_plausible(self, residues: Sequence[Words]) -> None:
         """A phase that fills the whole modulus is no message: the ciphertext is of another key, or overflowed."""
-        q = self.parameters.coeff_modulus[0]
-        if len(residues) == 1:
-            centred = np.minimum(residues[0], np.uint64(q) - residues[0])
-            if float(centred.max()) > 0.47 * q:
-                raise CiphertextError(
-                    "the result is noise: the ciphertext is of another key, or its level has overflowed"
-                )
+        moduli = self.parameters.moduli(len(residues))
+        modulus = math.prod(moduli)
+        fraction = np.zeros(self.parameters.ring_degree)
+        for q, words in zip(moduli, residues, strict=True):
+            fraction += mulmod_scalar(words, pow(modulus // q, -1, q), q) / q
+        if float(np.abs(fraction - np.rint(fraction)).max()) > 0.47:
+            raise CiphertextError("the result is noise: the ciphertext is of another key, or its level has overflowed")
 
     # BFV and BGV
 
@@ -189,17 +201,15 @@ class _Decryption:
         bgv = parameters.scheme == "bgv"
         if bgv and q % t != 1:
             raise ParameterError(f"{parameters.name}: BGV decryption needs the first prime = 1 mod t, {q} is not")
-        length = q.bit_length() - t.bit_length() + 1 + GUARD_BITS
+        length = rounding_length(q, t)
         factor = pow(t, -1, q) if bgv else 1
         size = n * len(ciphertexts)
         with self.context.phase("phase", len(ciphertexts)) as step:
             summands = []
             for ciphertext in ciphertexts:
-                if ciphertext.level_primes != 1:
-                    raise CiphertextError(
-                        f"the ciphertext is at a level of {ciphertext.level_primes} primes: switch it to the last level first"
-                    )
-                summands.append(self._phase(0, ciphertext, factor).words[:, n : 2 * n])
+                phase = self._phase(0, ciphertext, factor)
+                summands.append(phase.words[:, n : 2 * n].copy())
+                phase.wipe()
                 step()
             u = np.ascontiguousarray(np.concatenate(summands, axis=1))
         ring, field = self._rounding_shares(u, q, t, length)
@@ -265,6 +275,17 @@ class _Decryption:
         return result
 
 
+def rounding_length(q: int, t: int) -> int:
+    """l of z = t 2^l w/q: enough that rounding is exact for every phase w modulo q, where that fits the words.
+
+    That is so for q of up to 59 bits and t of up to 125 - 2 log2 q bits. Beyond, noise must stay below (1/2 - 1.5/2^l) q/t.
+    """
+    length = min(q.bit_length() + EXACT_BITS, LENGTH_MAX, 127 - q.bit_length() - t.bit_length())
+    if length < 8:
+        raise ParameterError(f"plain modulus {t} and prime {q} are too wide for exact decryption: take smaller ones")
+    return length
+
+
 def load_shares(folder: Path, info: KeyInfo, party: int, count: int | None = None) -> list[Persistence]:
     """This party's share files of a key, one a prime (the first ``count``)."""
     primes = info.parameters.coeff_modulus[:count]
@@ -284,13 +305,15 @@ def decrypt_job(context: PartyContext, job: dict[str, Any]) -> dict[str, Any]:
     info = load_key(folder)
     if (info.protocol, info.parties, info.threshold) != (committee.protocol, committee.size, committee.threshold):
         raise KeyFileError(f"{folder}: this key was made by a committee with another protocol or size")
-    context.session.compare("key", bytes.fromhex(info.transcript))
+    context.session.compare("key", info.digest)
     ciphertexts = []
     for path, digest in zip(job["local"]["ciphertexts"], job["sha256"], strict=True):
         data = Path(path).read_bytes()
         if hashlib.sha256(data).hexdigest() != digest:
             raise CiphertextError(f"{path} is not the ciphertext that the committee was asked to decrypt")
-        ciphertexts.append(read_ciphertext(info.parameters, data))
+        check_receipt(Path(path), data, info)
+        ciphertexts.append(read_ciphertext(info.parameters, data, str(path)))
+    check_ciphertexts(info, ciphertexts)
     needed = max(c.level_primes for c in ciphertexts)
     with context.phase("load"):
         shares = load_shares(folder, info, party, needed)
@@ -300,6 +323,7 @@ def decrypt_job(context: PartyContext, job: dict[str, Any]) -> dict[str, Any]:
     if results is not None:
         for path, result in zip(job["local"]["outputs"], results, strict=True):
             write_atomically(Path(path), result.plaintext, 0o600)
+    context.session.compare("end of the decryption", info.digest)  # a receiver that refused the result tells all
     return {"key_id": info.key_id, "count": len(ciphertexts)}
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -46,6 +46,8 @@ MERSENNE = 2**61 - 1
 """Auxiliary prime for the noise of protocols without a ring: square roots are cheap modulo it."""
 CHUNK = 1 << 18
 """Noise coefficients sampled at a time: bounds memory."""
+GAUSSIAN_CHUNK = 1 << 15
+"""The same for `gaussian` over a field, whose 42 bits a coefficient come with some 350 products."""
 
 
 @dataclass(frozen=True)
@@ -145,6 +147,7 @@ def generate(context: PartyContext, request: Request, seed: bytes | None = None)
                 parameters.plain_modulus,
                 targets,
                 request.error_law,
+                asdict(request.policy),
                 committee.protocol,
                 committee.size,
                 threshold,
@@ -176,7 +179,10 @@ def generate(context: PartyContext, request: Request, seed: bytes | None = None)
             protocol, domain, modulus, method = committee.ring_protocol, f"Z2^{headroom}", 1 << headroom, "bits"
         else:
             protocol, domain, modulus, method = field, f"F_{MERSENNE}", MERSENNE, "arith"
-        sampler = [count, method, CHUNK] if request.error_law == "cbd" else [count, method, 3200, 40, 23, CHUNK]
+        if request.error_law == "cbd":
+            sampler = [count, method, CHUNK]
+        else:
+            sampler = [count, method, 3200, 40, 23, CHUNK if method == "bits" else GAUSSIAN_CHUNK]
         name = f"sample_{request.error_law}"
         run(session, protocol, domain, name, sampler, threshold=threshold, persistence=source, seed=seed)
 
@@ -289,7 +295,7 @@ def keygen_job(context: PartyContext, job: dict[str, Any]) -> dict[str, Any]:
     material = generate(context, request)
     with context.phase("store"):
         info = store(context, material, folder)
-        context.session.compare("stored key", bytes.fromhex(info.transcript))
+        context.session.compare("stored key", info.digest)
     return {"key_id": info.key_id, "transcript": info.transcript, "folder": str(folder)}
 
 

@@ -16,7 +16,7 @@ from typing import Any
 from keyquorum._engine import ShareFile
 from keyquorum.fhe.parameters import ParameterSet
 from keyquorum.model.committee import Committee, write_atomically
-from keyquorum.model.errors import KeyFileError, PolicyError
+from keyquorum.model.errors import KeyFileError, ParameterError, PolicyError
 
 ERROR_LAWS = ("cbd", "gaussian")
 
@@ -50,7 +50,7 @@ class FloodPolicy:
     @property
     def sigma(self) -> float:
         """Standard deviation of one party's flooding noise, in units of the ciphertext's coefficients."""
-        return math.sqrt(12 * self.decryptions) * 2.0 ** (self.bits / 2 + self.noise_bits)
+        return math.sqrt(12 * self.decryptions) * math.pow(2.0, self.bits / 2 + self.noise_bits)
 
 
 @dataclass(frozen=True)
@@ -69,6 +69,11 @@ class KeyInfo:
     transcript: str
     files: dict[str, str] = field(default_factory=dict)
     """SHA-256 of each public file."""
+
+    @property
+    def digest(self) -> bytes:
+        """32 bytes that identify the key with its policy and files: parties compare them before they use it."""
+        return hashlib.sha256(json.dumps(self.to_json(), sort_keys=True).encode()).digest()
 
     def to_json(self) -> dict[str, Any]:
         """Plain data, see :meth:`from_json`."""
@@ -104,9 +109,10 @@ def parameters_to_json(parameters: ParameterSet) -> dict[str, Any]:
 
 def parameters_from_json(data: dict[str, Any]) -> ParameterSet:
     """Inverse of :func:`parameters_to_json`; the set is validated."""
-    data = dict(data)
-    data["coeff_modulus"] = tuple(data["coeff_modulus"])
-    return ParameterSet(**data)
+    try:
+        return ParameterSet(**{**data, "coeff_modulus": tuple(data["coeff_modulus"])})
+    except (TypeError, KeyError) as error:
+        raise ParameterError(f"not a parameter set ({error}): write the job or key file again") from None
 
 
 def write_share(folder: Path, info: KeyInfo, party: int, prime_index: int, data: bytes) -> None:
@@ -136,7 +142,7 @@ def load_key(folder: Path) -> KeyInfo:
         raise KeyFileError(f"{folder}: no key here (no key.json): make one with keyquorum keygen")
     try:
         return KeyInfo.from_json(json.loads(path.read_text()))
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, ParameterError) as error:
         raise KeyFileError(f"{path}: not the metadata of a key ({error}): restore it from a backup") from None
 
 

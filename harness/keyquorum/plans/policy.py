@@ -25,11 +25,11 @@ def decryptions_used(folder: Path, info: KeyInfo) -> int:
         data = json.loads(path.read_text())
         if data["key_id"] != info.key_id:
             raise KeyFileError(f"{path} is of another key: restore the file of key {info.key_id}")
-        used = int(data["used"])
+        used = data["used"]
     except (ValueError, KeyError, TypeError):
-        raise KeyFileError(f'{path} is damaged: restore it, or set "used" to the count of another party') from None
-    if used < 0:
-        raise KeyFileError(f"{path} is damaged: a negative count")
+        used = None
+    if not isinstance(used, int) or isinstance(used, bool) or not 0 <= used < 1 << 62:
+        raise KeyFileError(f'{path} is damaged: restore it, or set "used" to the count of another party')
     return used
 
 
@@ -52,7 +52,12 @@ def claim_decryptions(context: PartyContext, folder: Path, info: KeyInfo, count:
     folder.mkdir(parents=True, exist_ok=True)
     lock = os.open(folder / "decryptions.lock", os.O_RDWR | os.O_CREAT, 0o600)
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise PolicyError(
+                f"{folder}: another decryption with this key is under way: try again when it ended"
+            ) from None
         mine = decryptions_used(folder, info)
         counts = [int.from_bytes(data, "little") for data in context.session.all_gather(mine.to_bytes(8, "little"))]
         used, limit = max(counts), info.policy.decryptions

@@ -1,0 +1,31 @@
+"""Notes beside ciphertext files that tell which key they are for: SEAL's bytes do not."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+
+from keyquorum.model.errors import CiphertextError
+
+from .keys import KeyInfo
+
+
+def write_receipt(path: Path | str, data: bytes, info: KeyInfo) -> None:
+    """Writes the note of a ciphertext file, ``<path>.json``."""
+    receipt = {"key_id": info.key_id, "sha256": hashlib.sha256(data).hexdigest()}
+    Path(f"{path}.json").write_text(json.dumps(receipt) + "\n")
+
+
+def check_receipt(path: Path, data: bytes, info: KeyInfo) -> None:
+    """Refuses a ciphertext whose receipt names another key. Without a receipt (stock SEAL) nothing can be told."""
+    receipt = Path(f"{path}.json")
+    if not receipt.exists():
+        return
+    try:
+        noted = json.loads(receipt.read_text())
+        key_id, digest = str(noted["key_id"]), str(noted["sha256"])
+    except (ValueError, KeyError, TypeError):
+        raise CiphertextError(f"{receipt}: damaged: remove it if you know which key {path} is for") from None
+    if digest == hashlib.sha256(data).hexdigest() and key_id != info.key_id:
+        raise CiphertextError(f"{path} is encrypted under another key ({key_id}), not {info.key_id}: name that key")
