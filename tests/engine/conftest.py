@@ -30,7 +30,11 @@ CASES = [
 
 
 def run_parties(
-    protocol: str, parties: int, domain: str, body: Callable[[Any, int], Any], threshold: int | None = None,
+    protocol: str,
+    parties: int,
+    domain: str,
+    body: Callable[[Any, int], Any],
+    threshold: int | None = None,
     seed: bytes | None = None,
 ) -> list[Any]:
     """Runs ``body(engine, party)`` for every party; returns their results."""

@@ -1,0 +1,173 @@
+"""The command line as a user runs it: the tour of the README, and one line of error for every mistake."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+
+def keyquorum(*args: object, folder: Path, ok: bool = True) -> str:
+    """Runs a command; returns standard output, or standard error if it must fail."""
+    command = [sys.executable, "-c", "from keyquorum.cli import main; main()", *map(str, args)]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120)
+    if ok:
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+    assert done.returncode == 1, (done.returncode, done.stdout, done.stderr)
+    assert "Traceback" not in done.stderr
+    lines = done.stderr.strip().splitlines()
+    assert len(lines) == 1 and lines[0].startswith("error: "), done.stderr
+    return lines[0]
+
+
+@pytest.fixture(scope="module")
+def tour(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a committee, a CKKS and a BFV key."""
+    folder = tmp_path_factory.mktemp("tour")
+    keyquorum("init", "committee", folder=folder)
+    keyquorum("keygen", "committee", "ckks", "-p", "ckks-8192-demo", "-s", "1", "--decryptions", "3", folder=folder)
+    keyquorum("keygen", "committee", "bfv", "-p", "bfv-4096", folder=folder)
+    return folder
+
+
+def test_the_tour_of_the_readme(tour: Path) -> None:
+    (tour / "x.json").write_text("[0.5, 0.25, -1]")
+    keyquorum("encrypt", "committee", "ckks", "x.json", "-o", "x.ct", folder=tour)
+    keyquorum("eval", "committee", "ckks", "square", "x.ct", "-o", "y.ct", folder=tour)
+    keyquorum("eval", "committee", "ckks", "rotate", "y.ct", "-o", "z.ct", "--step", "1", folder=tour)
+    keyquorum("decrypt", "committee", "ckks", "z.ct", "--to", "2", folder=tour)
+    assert (tour / "z.ct.plain").stat().st_mode & 0o077 == 0
+    shown = keyquorum("decode", "committee", "ckks", "z.ct.plain", "-n", "2", folder=tour).split()
+    assert np.allclose([float(v) for v in shown[:2]], [0.0625, 1.0], atol=0.02)
+    assert "1 of 3 decryptions used" in keyquorum("inspect", "committee/party-1/keys/ckks", folder=tour)
+
+
+def test_bfv_is_exact(tour: Path) -> None:
+    values = list(range(-50, 50))
+    (tour / "v.json").write_text(json.dumps(values))
+    keyquorum("encrypt", "committee", "bfv", "v.json", "-o", "v.ct", folder=tour)
+    keyquorum("decrypt", "committee", "bfv", "v.ct", "--to", "1", folder=tour)
+    shown = keyquorum("decode", "committee", "bfv", "v.ct.plain", "-n", "100", folder=tour).split()
+    assert [int(float(v)) for v in shown[:100]] == values
+
+
+def test_inspect_knows_every_file(tour: Path) -> None:
+    (tour / "i.json").write_text("[1]")
+    keyquorum("encrypt", "committee", "bfv", "i.json", "-o", "i.ct", folder=tour)
+    key = "committee/party-0/keys/bfv"
+    for path, text in {
+        "committee": "rep-field",
+        key: "made by 3 parties",
+        f"{key}/public.key": "SEAL public key, bfv-4096",
+        f"{key}/relin.key": "SEAL relinearisation or Galois keys",
+        f"{key}/share-0.kqs": "share file of party 0 of 3",
+        "i.ct": "SEAL ciphertext, bfv-4096",
+        "committee/party-0/identity.pem": "identity of a party",
+    }.items():
+        assert text in keyquorum("inspect", path, folder=tour), path
+    (tour / "noise").write_bytes(bytes(100))
+    assert "neither" in keyquorum("inspect", "noise", folder=tour, ok=False)
+
+
+def test_doctor(tour: Path) -> None:
+    assert "everything is in order" in keyquorum("doctor", "committee", folder=tour)
+
+
+def test_doctor_tells_what_to_fix(tmp_path: Path) -> None:
+    keyquorum(
+        "init",
+        "c",
+        "--host",
+        "127.0.0.1:4",
+        "--host",
+        "127.0.0.1:5",
+        "--host",
+        "127.0.0.1:6",
+        "--me",
+        0,
+        folder=tmp_path,
+    )
+    assert "thing(s) to fix" in keyquorum("doctor", "c", "--seconds", "1", folder=tmp_path, ok=False)
+    text = keyquorum("keygen", "c", "key", "-p", "bfv-4096", folder=tmp_path, ok=False)
+    assert "party 1 is not on this host" in text
+    keyquorum("trust", "c", 1, "ab" * 32, folder=tmp_path)
+    assert "fingerprint" in keyquorum("trust", "c", 2, "abc", folder=tmp_path, ok=False)
+
+
+def test_parties_of_a_job(tour: Path) -> None:
+    keyquorum("keygen", "committee", "job", "-p", "bfv-4096", "--no-relin", "--job", "job.json", folder=tour)
+    command = [sys.executable, "-c", "from keyquorum.cli import main; main()", "party", "committee"]
+    parties = [
+        subprocess.Popen([*command, str(i), "job.json"], cwd=tour, stdout=subprocess.PIPE, text=True) for i in range(3)
+    ]
+    ids = {json.loads(p.communicate(timeout=60)[0])["key_id"] for p in parties}
+    assert len(ids) == 1 and all(p.returncode == 0 for p in parties)
+    assert "key " in keyquorum("inspect", "committee/party-2/keys/job", folder=tour)
+
+
+@pytest.mark.parametrize("protocol", ["ring", "rep-field", "shamir", "emulate"])
+def test_run_with_files(tmp_path: Path, protocol: str) -> None:
+    (tmp_path / "p.mpc").write_text(
+        "a = sint.get_input_from(0, size=3, binary=True)\nb = (a * a).reveal()\nb.binary_output()\nprint_ln('first %s', b[0])\n"
+    )
+    (tmp_path / "Player-Data").mkdir()
+    (tmp_path / "Player-Data/Input-Binary-P0-0").write_bytes(np.array([3, -4, 5], dtype="<i8").tobytes())
+    out = keyquorum("run", "p.mpc", "-E", protocol, folder=tmp_path)
+    assert "first 9" in out and "Time = " in out and "Data sent = " in out
+    words = np.fromfile(tmp_path / "Player-Data/Binary-Output-P0-0", dtype="<i8")
+    assert words.tolist() == [9, 16, 25]
+
+
+def test_parameters_are_listed(tmp_path: Path) -> None:
+    listed = keyquorum("parameters", folder=tmp_path)
+    assert "ckks-16384-bench" in listed and "bgv-8192" in listed
+
+
+MISTAKES = [
+    (["keygen", "nowhere", "k"], "no committee here"),
+    (["keygen", "committee", "../k", "-p", "bfv-4096"], "key name"),
+    (["keygen", "committee", "ckks", "-p", "bfv-4096"], "already"),
+    (["keygen", "committee", "k", "-p", "bfv-1"], "bfv-1"),
+    (["keygen", "committee", "k", "-p", "bfv-4096", "--error", "flat"], "flat"),
+    (["keygen", "committee", "k", "--flood-bits", "200"], "200"),
+    (["init", "committee"], "already"),
+    (["init", "c2", "-E", "mascot"], "mascot"),
+    (["init", "c2", "-N", "4"], "3 parties"),
+    (["init", "c2", "-E", "shamir", "-N", "5", "-T", "3"], "t < n/2"),
+    (["encrypt", "committee", "ckks", "missing.json", "-o", "m.ct"], "missing.json"),
+    (["encrypt", "committee", "nokey", "x.json", "-o", "m.ct"], "nokey"),
+    (["decrypt", "committee", "ckks", "missing.ct", "--to", "0"], "missing.ct"),
+    (["run", "nothing"], "nothing"),
+    (["run", "sample_cbd", "many"], "many"),
+    (["run", "sample_cbd", "10", "arith", "-E", "ring", "-P", "97"], "-R"),
+    (["run", "sample_cbd", "10", "arith", "-E", "emulate", "-N", "2"], "emulate"),
+    (["inspect", "nothing"], "nothing"),
+    (["doctor", "nowhere"], "no committee"),
+]
+
+
+@pytest.mark.parametrize(("args", "culprit"), MISTAKES, ids=lambda v: "-".join(v)[:40] if isinstance(v, list) else "")
+def test_mistakes_end_with_one_line(tour: Path, args: list[str], culprit: str) -> None:
+    assert culprit in keyquorum(*args, folder=tour, ok=False)
+
+
+def test_a_ciphertext_of_another_key_is_refused(tour: Path) -> None:
+    (tour / "w.json").write_text("[1]")
+    keyquorum("encrypt", "committee", "bfv", "w.json", "-o", "w.ct", folder=tour)
+    assert "w.ct" in keyquorum("decrypt", "committee", "ckks", "w.ct", "--to", "0", folder=tour, ok=False)
+    keyquorum("keygen", "committee", "bfv2", "-p", "bfv-4096", "--no-relin", folder=tour)
+    text = keyquorum("decrypt", "committee", "bfv2", "w.ct", "--to", "0", folder=tour, ok=False)
+    assert "another key" in text
+
+
+def test_the_policy_is_enforced_across_runs(tour: Path) -> None:
+    keyquorum("keygen", "committee", "once", "--decryptions", "1", "--no-relin", folder=tour)
+    (tour / "o.json").write_text("[1]")
+    keyquorum("encrypt", "committee", "once", "o.json", "-o", "o.ct", folder=tour)
+    keyquorum("decrypt", "committee", "once", "o.ct", "--to", "0", folder=tour)
+    assert "make a new key" in keyquorum("decrypt", "committee", "once", "o.ct", "--to", "0", folder=tour, ok=False)
