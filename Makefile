@@ -53,7 +53,8 @@ bench-keygen: build
 
 docs: build
 	$(VENV)/bin/pip install -q --disable-pip-version-check "mkdocs>=1.6,<2" "mkdocstrings[python]>=0.26"
-	$(VENV)/bin/mkdocs build --strict -q
+	$(PY) Scripts/program_table.py
+	$(VENV)/bin/mkdocs build -f docs/mkdocs.yml --strict -q
 
 clean:
 	rm -rf $(VENV) Source/target docs/_build .pytest_cache .mypy_cache .ruff_cache
