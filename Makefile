@@ -50,6 +50,7 @@ test: lint test-rust test-python
 
 bench-keygen: build
 	$(PY) -m keyquorum.bench.keygen
+	$(PY) Scripts/figures.py
 
 docs: build
 	$(VENV)/bin/pip install -q --disable-pip-version-check "mkdocs>=1.6,<2" "mkdocstrings[python]>=0.26"
