@@ -14,7 +14,7 @@ class _Argument:
         self.name, self.parse, self.wanted, self.default = name, parse, wanted, default
 
     def usage(self):
-        return self.name if self.default is None else '[%s=%s]' % (self.name, self.default)
+        return self.name if self.default is None else f'[{self.name}={self.default}]'
 
 
 def integer(name, low=None, high=None, default=None):
@@ -25,7 +25,7 @@ def integer(name, low=None, high=None, default=None):
             raise ValueError
         return value
 
-    limits = [text % value for text, value in ((' >= %s', low), (' <= %s', high)) if value is not None]
+    limits = [f' {sign} {value}' for sign, value in (('>=', low), ('<=', high)) if value is not None]
     return _Argument(name, parse, 'an integer' + ' and'.join(limits), default)
 
 
@@ -73,27 +73,27 @@ def arguments(args, *wanted, rest=None):
     usage = ' '.join([name] + [a.usage() for a in wanted] + ([rest.name + '...'] if rest else []))
 
     def fail(problem):
-        raise ArgumentError('%s: %s (usage: %s)' % (name, problem, usage))
+        raise ArgumentError(f'{name}: {problem} (usage: {usage})')
 
     def value(argument, word):
         try:
             return argument.parse(word)
         except ValueError:
-            fail('argument %s must be %s, not %r' % (argument.name, argument.wanted, word))
+            fail(f'argument {argument.name} must be {argument.wanted}, not {word!r}')
 
     if len(words) > len(wanted) and not rest:
-        fail('%d arguments given, at most %d expected' % (len(words), len(wanted)))
+        fail(f'{len(words)} arguments given, at most {len(wanted)} expected')
     values = []
     for i, argument in enumerate(wanted):
         if i < len(words):
             values.append(value(argument, words[i]))
         elif argument.default is None:
-            fail('argument %s is missing' % argument.name)
+            fail(f'argument {argument.name} is missing')
         else:
             values.append(argument.default)
     if rest:
         if len(words) <= len(wanted):
-            fail('argument %s is missing' % rest.name)
+            fail(f'argument {rest.name} is missing')
         values.append([value(rest, word) for word in words[len(wanted):]])
     return values[0] if len(values) == 1 else values
 
@@ -104,10 +104,10 @@ def by_role(args, **roles):
     roles: name -> list of `integer(...)` and `choice(...)`. Raises ArgumentError with one line.
     """
     role = arguments(args[:2], choice('role', *roles))
-    return role, arguments([args[0] + ' ' + role] + list(args[2:]), *roles[role])
+    return role, arguments([f'{args[0]} {role}', *args[2:]], *roles[role])
 
 
 def require(condition, args, problem):
     """Raises ArgumentError unless a condition between several arguments holds."""
     if not condition:
-        raise ArgumentError('%s: %s' % (args[0], problem))
+        raise ArgumentError(f'{args[0]}: {problem}')

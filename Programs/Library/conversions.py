@@ -1,12 +1,11 @@
 """Shares modulo 2 or 3, one summand known to each of several parties, become shares in the domain of the program.
 
-Seed: GMPFHE, section 4.2.1 and figure 4: two summands at a time, in a binary tree.
+Paper: GMPFHE, section 4.2.1 and figure 4: two summands at a time, in a binary tree.
 """
 
 from math import comb
 
 from Compiler.types import sint
-
 from trees import last_two, tree
 
 
@@ -45,11 +44,11 @@ class CubeRoot:
 
 def two_cube_roots(trits, balanced):
     """Cube roots of all parties' trits, multiplied until two are left: 2n - 4 products, ceil(log2 n) - 1 rounds."""
-    return last_two(CubeRoot.__mul__, [CubeRoot(a, v) for a, v in zip(trits, balanced)])
+    return last_two(CubeRoot.__mul__, [CubeRoot(a, v) for a, v in zip(trits, balanced, strict=True)])
 
 
 def powers(x, degree):
-    """x, x^2, .., x^degree of a secret vector from a tuple (r, r^2, ..) and one opening. Seed: GMPFHE, section 4.3."""
+    """x, x^2, .., x^degree of a secret vector from a tuple (r, r^2, ..) and one opening. Paper: GMPFHE, section 4.3."""
     tuples = [1, sint.get_random(size=x.size)]
     while len(tuples) <= degree:
         half = len(tuples) // 2
@@ -68,16 +67,16 @@ def interpolation(values, modulus):
         basis, scale = [1], value
         for j in range(len(values)):
             if j != i:
-                basis = [(low - j * high) % modulus for low, high in zip([0] + basis, basis + [0])]
+                basis = [(low - j * high) % modulus for low, high in zip([0, *basis], [*basis, 0], strict=True)]
                 scale = scale * pow(i - j, -1, modulus) % modulus
-        result = [(c + scale * b) % modulus for c, b in zip(result, basis)]
+        result = [(c + scale * b) % modulus for c, b in zip(result, basis, strict=False)]
     return result
 
 
 def polynomial_mod_3(x, values, modulus):
     """The values at x = 0..4 of a polynomial of degree 4 over a prime field."""
     coefficients = interpolation(values, modulus)
-    return sum((c * power for c, power in zip(coefficients[1:], powers(x, 4))), coefficients[0])
+    return sum((c * power for c, power in zip(coefficients[1:], powers(x, 4), strict=True)), coefficients[0])
 
 
 def sum_mod_3(trits, modulus, last=(0, 1, 2, 0, 1)):

@@ -1,8 +1,7 @@
-"""The oblivious Knuth shuffle of 1^w 0^(N-w) by linear scan. Seed: GMPFHE, section 4.1.3 and figure 3."""
+"""The oblivious Knuth shuffle of 1^w 0^(N-w) by linear scan. Paper: GMPFHE, section 4.1.3 and figure 3."""
 
 from Compiler.library import break_point
 from Compiler.types import cint, regint, sint
-
 from logic import Arithmetic, adder
 from trees import Prefix, tree
 
@@ -18,14 +17,15 @@ def sum_below(a, b, bound):
     Depth 4 + 2 * ceil(log2 rows).
     """
     width = len(a)
-    total = adder(Arithmetic, a + [0], b + [None])
+    total = adder(Arithmetic, [*a, 0], [*b, None])
+    negative = public_bits(2 ** (width + 1) - bound, width + 1)
     # total - M, whose last carry is missing where total < M
-    pairs = [Arithmetic.half_add(x, m) for x, m in zip(total, public_bits(2 ** (width + 1) - bound, width + 1))]
+    pairs = [Arithmetic.half_add(x, m) for x, m in zip(total, negative, strict=True)]
     propagate = [pair[0] for pair in pairs]
     prefix = Prefix(Arithmetic, [pair[1] for pair in pairs], propagate)
     reaches = prefix.generate(0, width + 1)
     reduced = [propagate[0]] + [Arithmetic.differ(propagate[i], prefix.generate(0, i)) for i in range(1, width)]
-    return [x + reaches * (y - x) for x, y in zip(total, reduced)]
+    return [x + reaches * (y - x) for x, y in zip(total, reduced, strict=False)]
 
 
 def one_hot_columns(bits, length):
@@ -38,7 +38,7 @@ def one_hot_columns(bits, length):
     while len(tables) > 1:
         break_point()
         joined = []
-        for low, high in zip(tables[::2], tables[1::2]):
+        for low, high in zip(tables[::2], tables[1::2], strict=False):
             size = min(len(low) * len(high) // m, length * m)
             row = regint.inc(size, 0, m, len(low)) + regint.inc(size, 0, 1, 1, m)
             joined.append(as_array(low.get(regint.inc(size, 0, 1, 1, len(low))) * high.get(row)))

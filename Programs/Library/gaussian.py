@@ -1,4 +1,4 @@
-"""The discrete Gaussian by its cumulative distribution table. Seed: GMPFHE, section 4.1.2 and figure 2."""
+"""The discrete Gaussian by its cumulative distribution table. Paper: GMPFHE, section 4.1.2 and figure 2."""
 
 from decimal import Decimal, localcontext
 
@@ -44,7 +44,7 @@ def below_thresholds(logic, x, table):
 
     def comparison(threshold):
         digits = [(threshold >> (BLOCK * i)) % (1 << BLOCK) for i in range(len(blocks))]
-        prefix = Prefix(logic, [start[d] for start, d in zip(starts, digits)], [rows[d] for rows, d in zip(blocks, digits)])
+        prefix = Prefix(logic, [starts[i][d] for i, d in enumerate(digits)], [blocks[i][d] for i, d in enumerate(digits)])
         prefix.share_with(shared, digits)
         return prefix.generate(0, len(digits))
 

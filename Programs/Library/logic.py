@@ -5,7 +5,6 @@ first. Costs are per entry: one AND is one bit of a product in the binary domain
 """
 
 from Compiler.GC.types import sbitvec
-
 from trees import Prefix, tree
 
 
@@ -69,7 +68,7 @@ def adder(logic, a, b, first=0):
     b[i] may be None (zero). Depth 1 + ceil(log2 m).
     """
     m = len(a)
-    pairs = [(x, None) if y is None else logic.half_add(x, y) for x, y in zip(a[:m - 1], b)]
+    pairs = [(x, None) if y is None else logic.half_add(x, y) for x, y in zip(a[:m - 1], b[:m - 1], strict=True)]
     p = [pair[0] for pair in pairs] + [a[-1] if b[-1] is None else logic.differ(a[-1], b[-1])]
     prefix = Prefix(logic, [pair[1] for pair in pairs], p)
     rows = []
@@ -81,8 +80,8 @@ def adder(logic, a, b, first=0):
 
 def below(logic, public, secret):
     """[public < secret], for rows of public bits and rows of secret ones: m - 1 to 2m ANDs, depth ceil(log2 m)."""
-    g = [logic.both(y, logic.negate(x)) for x, y in zip(public, secret)]
-    p = [logic.negate(logic.differ(y, x)) for x, y in zip(public, secret)]
+    g = [logic.both(y, logic.negate(x)) for x, y in zip(public, secret, strict=True)]
+    p = [logic.negate(logic.differ(y, x)) for x, y in zip(public, secret, strict=True)]
     return Prefix(logic, g, p).generate(0, len(secret))
 
 
@@ -99,11 +98,11 @@ def one_hot(logic, bits):
     def with_last(rows, total):
         for row in rows:
             total = logic.without(total, row)
-        return rows + [total]
+        return [*rows, total]
 
     blocks = [with_last([logic.both(h, x) for x in low[:-1]], h) for h in high[:-1]]
-    last = [with_last(list(column), x)[-1] for column, x in zip(zip(*blocks), low)]
-    return sum(blocks, []) + last
+    last = [with_last([block[i] for block in blocks], x)[-1] for i, x in enumerate(low)]
+    return [row for block in [*blocks, last] for row in block]
 
 
 def popcount(rows):
@@ -150,9 +149,9 @@ def ring_bits(x, m, summands, first=0):
     columns = x.split_to_n_summands(m, summands)
     numbers = [[column[i] for column in columns] for i in range(summands)]
     while len(numbers) > 2:
-        added = [full_adder(*rows) for rows in zip(*[number[:-1] for number in numbers[:3]])]
+        added = [full_adder(*rows) for rows in zip(*[number[:-1] for number in numbers[:3]], strict=True)]
         top = tree(Binary.differ, [number[-1] for number in numbers[:3] if number[-1] is not None])
-        numbers = numbers[3:] + [[s for s, _ in added] + [top], [None] + [carry for _, carry in added]]
+        numbers = [*numbers[3:], [*(s for s, _ in added), top], [None, *(carry for _, carry in added)]]
     return adder(Binary, numbers[0], numbers[1], first) if len(numbers) == 2 else numbers[0][first:]
 
 

@@ -1,7 +1,6 @@
 """Uniform secret bits in the binary domain."""
 
 from Compiler.types import sint
-
 from trees import tree
 
 

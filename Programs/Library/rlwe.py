@@ -2,7 +2,6 @@
 
 from Compiler.library import for_range
 from Compiler.types import cint, regint, sint
-
 from inputs import public, stored
 from ntt import Ntt
 

@@ -7,7 +7,6 @@ random bit known to both: the masked bit is opened.
 
 from Compiler.GC.types import sbits
 from Compiler.types import cint, sint
-
 from conversions import sum_mod_2
 from inputs import contributions
 from logic import parity, ring_bits
@@ -23,10 +22,11 @@ def mask_sum(dealers, size):
     return sum(contributions(dealers, size))
 
 
-def mask_rows(mask, dealers, l, summands, first=0):
-    """Rows first..l-1 of the bits of R, and the rows of its carry (ring)."""
-    rows = ring_bits(mask, l + carry_length(dealers), summands, first) if first < l + carry_length(dealers) else []
-    return rows[:l - first], rows[l - first:]
+def mask_rows(mask, dealers, noise_bits, summands, first=0):
+    """Rows first..l-1 of the bits of R, and the rows of its carry, for l = noise_bits (ring)."""
+    length = noise_bits + carry_length(dealers)
+    rows = ring_bits(mask, length, summands, first) if first < length else []
+    return rows[:noise_bits - first], rows[noise_bits - first:]
 
 
 def bits_in_both_rings(dealers, size, count, summands):
@@ -55,14 +55,14 @@ def unmask(bit, opened):
     return bit + opened - 2 * bit * opened
 
 
-def open_low(x, l, ring_length):
-    """Opens x mod 2^l and nothing above: a public vector in [0, 2^l). One round."""
-    return (x << (ring_length - l)).reveal() >> (ring_length - l)
+def open_low(x, bits, ring_length):
+    """Opens x mod 2^bits and nothing above: a public vector in [0, 2^bits). One round."""
+    return (x << (ring_length - bits)).reveal() >> (ring_length - bits)
 
 
-def public_rows(values, l):
-    """Rows of the bits of a public vector."""
-    return sbits.bit_decompose_clear(values, l)
+def public_rows(values, count):
+    """Rows of the low bits of a public vector."""
+    return sbits.bit_decompose_clear(values, count)
 
 
 def weighted(rows):

@@ -5,7 +5,7 @@ def tree(combine, values):
     """Combines neighbours until one value is left: ceil(log2(len(values))) levels, len(values) - 1 combinations."""
     values = list(values)
     while len(values) > 1:
-        pairs = [combine(a, b) for a, b in zip(values[::2], values[1::2])]
+        pairs = [combine(a, b) for a, b in zip(values[::2], values[1::2], strict=False)]
         values = pairs + values[len(pairs) * 2:]
     return values[0]
 

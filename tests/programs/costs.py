@@ -28,6 +28,11 @@ def header(program: str) -> dict[tuple[str, str], str]:
     return {(key, variant): value for key, variants, value in lines for variant in (variants.split(", ") if variants else [""])}
 
 
+def has(program: str, key: str) -> bool:
+    """Whether a program's header has a formula of that key."""
+    return any(k == key for k, _ in header(program))
+
+
 def wire_bytes(domain: str) -> int:
     """Bytes of an element on the wire."""
     bits = int(domain[3:]) if domain.startswith("Z2^") else int(domain[2:]).bit_length()

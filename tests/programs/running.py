@@ -12,13 +12,14 @@ from keyquorum import _engine
 from keyquorum.dsl import Persistence, ProgramIO, run_program
 from numpy.typing import NDArray
 
-from .costs import PROGRAMS, expected
+from .costs import PROGRAMS, expected, has
 
 Ints = NDArray[np.int64]
 Q60 = 1152921504606584833
 """A 60-bit prime, 1 mod 2^18."""
 RING, FIELD = "Z2^64", f"F_{Q60}"
 SEED = b"tests/programs"
+NO_WORDS: Ints = np.empty(0, dtype=np.int64)
 
 
 @dataclass(frozen=True)
@@ -63,9 +64,9 @@ class Outcome:
 
 
 def centred(values: Sequence[int] | NDArray[Any], modulus: int) -> Ints:
-    """Representatives in (-M/2, M/2]."""
+    """Representatives in [-M/2, M/2)."""
     reduced = [int(v) % modulus for v in values]
-    return np.array([v - modulus if v > modulus // 2 else v for v in reduced], dtype=np.int64)
+    return np.array([v - modulus if 2 * v >= modulus else v for v in reduced], dtype=np.int64)
 
 
 def _share(session: Any, backend: Backend, values: Ints | None) -> Persistence:
@@ -73,21 +74,16 @@ def _share(session: Any, backend: Backend, values: Ints | None) -> Persistence:
         return Persistence()
     engine = session.engine(backend.protocol, backend.domain, "deal", None, SEED)
     secret = engine.input(0, len(values), values if session.party == 0 else None)
-    words = np.frombuffer(engine.export(secret), dtype="<u8").reshape(engine.share_parts, -1)
-    return Persistence.from_words(words.astype(np.uint64))
+    return Persistence.from_export(engine.export(secret), engine.share_parts, engine.element_bytes)
 
 
 def _open(session: Any, backend: Backend, persistence: Persistence, start: int) -> Ints:
     engine = session.engine(backend.protocol, backend.domain, "open", None, SEED)
-    count = len(persistence) - start
+    count = persistence.length - start
     if count <= 0:
-        return np.empty(0, dtype=np.int64)
-    words = np.ascontiguousarray(persistence.words(start, count), dtype="<u8")
-    opened = engine.read(engine.open(engine.import_(words.tobytes(), count)))
-    if backend.domain == RING:
-        return opened.view(np.int64)
-    signed = opened.view(np.int64)
-    return np.where(signed > backend.modulus // 2, signed - backend.modulus, signed)
+        return NO_WORDS
+    opened: Ints = engine.read(engine.open(engine.import_(persistence.export(start, count), count))).view(np.int64)
+    return opened if backend.domain == RING else np.where(opened > backend.modulus // 2, opened - backend.modulus, opened)
 
 
 def run(
@@ -108,24 +104,23 @@ def run(
     """
     words = [str(w) for value in arguments.values() for w in (value if isinstance(value, list) else [value])]
     start = 0 if shares is None else len(shares)
+    words_of = {i: np.asarray(v, dtype=np.int64) for i, v in (private or {}).items()}
     dealt = None if shares is None else centred(shares, backend.modulus)
 
     def one(session: Any) -> tuple[Any, ...]:
         try:
             persistence = _share(session, backend, dealt)
-            inputs = [np.asarray(private[i], dtype=np.int64) for i in sorted(private or {})] if private else []
-            if backend.protocol != "emulate":
-                inputs = [np.asarray(private[session.party], dtype=np.int64)] if private and session.party in private else []
             io = ProgramIO(
-                private_inputs=inputs[0] if inputs else np.empty(0, dtype=np.int64),
+                private_inputs=words_of.get(session.party, NO_WORDS),
                 public_inputs=[] if public is None else [np.asarray(public, dtype=np.int64)],
+                other_inputs=words_of if backend.protocol == "emulate" else {},
                 persistence=persistence,
             )
             engine = session.engine(backend.protocol, backend.domain, program, backend.threshold or None, seed)
-            run_program(engine, PROGRAMS / f"{program}.mpc", words, io)
+            result = run_program(engine, PROGRAMS / f"{program}.mpc", words, io)
             stats = engine.stats()
             opened = _open(session, backend, persistence, start)
-            return opened, _joined(io.binary_outputs), _joined(io.personal_outputs), stats
+            return opened, _joined(io.binary_outputs), _joined(io.personal_outputs), stats, result.timers
         except BaseException as error:
             session.abort(f"{type(error).__name__}: {error}")
             raise
@@ -133,18 +128,20 @@ def run(
     sessions = _engine.local_sessions(backend.parties, 60.0)
     with ThreadPoolExecutor(backend.parties) as pool:
         results = [f.result() for f in [pool.submit(one, s) for s in sessions]]
-    opened, output, _, stats = results[0]
+    opened, output, _, stats, timers = results[0]
     for other in results[1:]:
         assert np.array_equal(other[0], opened) and np.array_equal(other[1], output)
     outcome = Outcome(
-        opened, output, {i: r[2] for i, r in enumerate(results)}, stats["rounds"], sum(r[3]["bytes_sent"] for r in results), {}
+        opened, output, {i: r[2] for i, r in enumerate(results)}, stats["rounds"], sum(r[3]["bytes_sent"] for r in results), timers
     )
     if check_costs:
         key = backend.protocol, backend.parties, backend.threshold, backend.domain, arguments
-        assert outcome.rounds == expected(program, "rounds", *key), "rounds"
-        assert outcome.sent == expected(program, "bytes", *key), "bytes"
+        assert (outcome.rounds, outcome.sent) == (expected(program, "rounds", *key), expected(program, "bytes", *key))
+        for index, phase in ((1, "offline rounds"), (2, "online rounds")):
+            if has(program, phase):
+                assert timers[index].rounds == expected(program, phase, *key), phase
     return outcome
 
 
 def _joined(vectors: Sequence[Ints]) -> Ints:
-    return np.concatenate([np.empty(0, dtype=np.int64), *vectors])
+    return np.concatenate([NO_WORDS, *vectors])

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from .running import REPLICATED_FIELD, REPLICATED_RING, Q60, run
+from .running import Q60, REPLICATED_FIELD, REPLICATED_RING, run
 
 WRONG: list[tuple[str, dict[str, Any], str]] = [
     ("z2_to_zq", {"dealers": 2}, "argument size is missing"),
@@ -29,7 +29,7 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
 @pytest.mark.parametrize(("program", "arguments", "message"), WRONG, ids=[w[0] for w in WRONG])
 def test_wrong_arguments(program: str, arguments: dict[str, Any], message: str) -> None:
     backend = REPLICATED_FIELD if program.startswith(("rlwe", "z3")) else REPLICATED_RING
-    with pytest.raises(Exception, match="usage|no room|weight|tail|modulus|ring_length") as caught:
+    with pytest.raises(Exception, match=program) as caught:
         run(program, arguments, backend, check_costs=False)
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)

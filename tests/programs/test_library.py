@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 from decimal import Decimal
+from itertools import pairwise
 
 import pytest
 
@@ -80,7 +81,7 @@ def test_gaussian_table() -> None:
     with library("gaussian") as lib:
         table = [0, *lib.gaussian.cumulative_table(3200, 40, 23), 2**40]
     exact = exact_gaussian(3200, 200)
-    magnitudes = [Decimal(b - a) / 2**40 for a, b in zip(table, table[1:], strict=False)]
+    magnitudes = [Decimal(b - a) / 2**40 for a, b in pairwise(table)]
     errors = [abs(magnitudes[0] - exact[0])] + [abs(p / 2 - exact[v]) for v, p in enumerate(magnitudes[1:], 1)]
     assert len(errors) == 24 and max(errors) <= Decimal(2) ** -41
     tail = sum(p for v, p in exact.items() if abs(v) > 23)

@@ -18,84 +18,85 @@ def uniform(bits: int, size: int) -> np.ndarray:
     return RNG.integers(0, 2**bits, size, dtype=np.int64)
 
 
-def masks(dealers: int, size: int, l: int, rows: int) -> dict[int, np.ndarray]:
-    return {i: np.concatenate([uniform(l, size), uniform(1, rows * size)]) for i in range(dealers)}
+def masks(dealers: int, size: int, ell: int, rows: int) -> dict[int, np.ndarray]:
+    return {i: np.concatenate([uniform(ell, size), uniform(1, rows * size)]) for i in range(dealers)}
 
 
 def carry_rows(dealers: int) -> int:
     return (dealers - 1).bit_length()
 
 
-def power2(program: str, z: list[int], l: int, j: int, ring: Backend, private: Any, k: int = 64) -> np.ndarray:
+def power2(program: str, z: list[int], ell: int, j: int, ring: Backend, private: Any, k: int = 64) -> np.ndarray:
     """Messages that the program opens, t = 2^j."""
     dealers, size = len(private), len(z)
-    arguments = {"role": "power2", "dealers": dealers, "size": size, "l": l, "j": j, "receiver": 0, "at": 1, "ring_length": k}
+    arguments = {"role": "power2", "dealers": dealers, "size": size, "l": ell, "j": j, "receiver": 0, "at": 1, "ring_length": k}
     out = run(program, arguments, ring, private=private, shares=[9, *z])
-    return (out.personal[0] >> (k - j)) % 2**j
+    messages: np.ndarray = (out.personal[0] >> (k - j)) % 2**j
+    return messages
 
 
-def odd(program: str, z: list[int], l: int, t: int, ring: Backend, field: Backend, private: Any, k: int = 64) -> np.ndarray:
+def odd(program: str, z: list[int], ell: int, t: int, ring: Backend, field: Backend, private: Any, k: int = 64) -> np.ndarray:
     """Messages that the two runs of a program open, t an odd prime."""
     dealers, size = len(private), len(z)
-    arguments: dict[str, Any] = {"role": "ring", "dealers": dealers, "size": size, "l": l, "at": 0, "ring_length": k}
-    first: Outcome = run(program, arguments, ring, private=private, shares=[v % 2**l for v in z])
+    arguments: dict[str, Any] = {"role": "ring", "dealers": dealers, "size": size, "l": ell, "at": 0, "ring_length": k}
+    first: Outcome = run(program, arguments, ring, private=private, shares=[v % 2**ell for v in z])
     assert first.public.min() >= 0
-    arguments = {"role": "field", "dealers": dealers, "size": size, "l": l, "t": t, "receiver": "all", "at": 0}
+    arguments = {"role": "field", "dealers": dealers, "size": size, "l": ell, "t": t, "receiver": "all", "at": 0}
     second = run(program, arguments, field.over(f"F_{t}"), private=private, public=first.public, shares=[v % t for v in z])
     return second.public % t
 
 
-def border_instances(t: int, l: int) -> tuple[list[int], np.ndarray]:
+def border_instances(t: int, ell: int) -> tuple[list[int], np.ndarray]:
     """z = 2^l m + e + 2^(l-1) with e at both borders and around 0, for many m, and the messages."""
-    half = 2 ** (l - 1)
+    half = 2 ** (ell - 1)
     noises = [-half, -half + 1, -half + 2, -1, 0, 1, half - 2, half - 1, *RNG.integers(-half, half, 8).tolist()]
     messages = [0, 1, t // 2, t - 2, t - 1, *RNG.integers(0, t, 11).tolist()]
-    return [(2**l * m + e + half) % (t * 2**l) for m in messages for e in noises], np.repeat(messages, len(noises))
+    return [(2**ell * m + e + half) % (t * 2**ell) for m in messages for e in noises], np.repeat(messages, len(noises))
 
 
 @BOTH
 @pytest.mark.parametrize("dealers", [1, 2, 3])
-@pytest.mark.parametrize(("l", "t"), [(4, 3), (20, 257), (46, 65537), (60, 65537)])
-def test_circuit_is_exact_for_odd_t(ring: Backend, field: Backend, dealers: int, l: int, t: int) -> None:
-    z, messages = border_instances(t, l)
-    private = masks(dealers, len(z), l, carry_rows(dealers) + 1)
-    assert np.array_equal(odd("round_ltz_circuit", z, l, t, ring, field, private), messages)
+@pytest.mark.parametrize(("ell", "t"), [(4, 3), (20, 257), (46, 65537), (60, 65537)])
+def test_circuit_is_exact_for_odd_t(ring: Backend, field: Backend, dealers: int, ell: int, t: int) -> None:
+    z, messages = border_instances(t, ell)
+    private = masks(dealers, len(z), ell, carry_rows(dealers) + 1)
+    assert np.array_equal(odd("round_ltz_circuit", z, ell, t, ring, field, private), messages)
 
 
 @BOTH
 @pytest.mark.parametrize("dealers", [1, 2, 3])
-@pytest.mark.parametrize(("l", "j"), [(3, 1), (40, 10), (60, 4)])
-def test_circuit_is_exact_for_powers_of_two(ring: Backend, field: Backend, dealers: int, l: int, j: int) -> None:
-    z, messages = border_instances(2**j, l)
-    high = [v + (int(RNG.integers(0, 2 ** (64 - l - j))) << (l + j)) if l + j < 64 else v for v in z]
-    assert np.array_equal(power2("round_ltz_circuit", high, l, j, ring, masks(dealers, len(z), l, 0)), messages)
+@pytest.mark.parametrize(("ell", "j"), [(3, 1), (40, 10), (60, 4)])
+def test_circuit_is_exact_for_powers_of_two(ring: Backend, field: Backend, dealers: int, ell: int, j: int) -> None:
+    z, messages = border_instances(2**j, ell)
+    high = [v + (int(RNG.integers(0, 2 ** (64 - ell - j))) << (ell + j)) if ell + j < 64 else v for v in z]
+    assert np.array_equal(power2("round_ltz_circuit", high, ell, j, ring, masks(dealers, len(z), ell, 0)), messages)
 
 
 def test_every_noise_under_every_mask() -> None:
     """All noises, masks and wraps of a small ring, exhaustively, in rings with no bit to spare."""
-    l, t = 4, 5
+    ell, t = 4, 5
     ring, field = Backend("ring", 3, "Z2^5", 1), REPLICATED_FIELD
-    values, first, second = (v.ravel() for v in np.meshgrid(range(t * 2**l), range(2**l), range(2**l)))
+    values, first, second = (v.ravel() for v in np.meshgrid(range(t * 2**ell), range(2**ell), range(2**ell)))
     private = {i: np.concatenate([r, uniform(1, 2 * len(r))]) for i, r in enumerate((first, second))}
-    got = odd("round_ltz_circuit", [int(v) for v in values], l, t, ring, field, private, k=5)
-    assert np.array_equal(got, values // 2**l)
+    got = odd("round_ltz_circuit", [int(v) for v in values], ell, t, ring, field, private, k=5)
+    assert np.array_equal(got, values // 2**ell)
 
 
 @BOTH
 @pytest.mark.parametrize("dealers", [1, 2, 3])
 def test_mask_open_fails_exactly_where_it_says(ring: Backend, field: Backend, dealers: int) -> None:
     """Wrong by one where e + (R mod 2^l) leaves [0, 2^l), and nowhere else: probability |e| / 2^l."""
-    l, t, size = 10, 257, 4096
+    ell, t, size = 10, 257, 4096
     messages = RNG.integers(0, t, size)
     e = RNG.integers(-16, 17, size)
-    z = [int(v) for v in (2**l * messages + e + 2 ** (l - 1)) % (t * 2**l)]
-    private = masks(dealers, size, l, carry_rows(dealers))
-    low = sum(v[:size] for v in private.values()) % 2**l
-    error = np.where(e + low < 0, -1, 0) + np.where(e + low >= 2**l, 1, 0)
-    assert 0 < np.count_nonzero(error) <= 2 * size * np.abs(e).mean() / 2**l
-    got = odd("round_mask_open", z, l, t, ring, field, private)
+    z = [int(v) for v in (2**ell * messages + e + 2 ** (ell - 1)) % (t * 2**ell)]
+    private = masks(dealers, size, ell, carry_rows(dealers))
+    low = sum(v[:size] for v in private.values()) % 2**ell
+    error = np.where(e + low < 0, -1, 0) + np.where(e + low >= 2**ell, 1, 0)
+    assert 0 < np.count_nonzero(error) <= 2 * size * np.abs(e).mean() / 2**ell
+    got = odd("round_mask_open", z, ell, t, ring, field, private)
     assert np.array_equal(got, (messages + error) % t)
-    got = power2("round_mask_open", [int(v) for v in (2**l * (messages % 256) + e + 2 ** (l - 1)) % 2 ** (l + 8)], l, 8, ring,
+    got = power2("round_mask_open", [int(v) for v in (2**ell * (messages % 256) + e + 2 ** (ell - 1)) % 2 ** (ell + 8)], ell, 8, ring,
                  {i: v[:size] for i, v in private.items()})
     assert np.array_equal(got, (messages % 256 + error) % 256)
 
@@ -103,10 +104,10 @@ def test_mask_open_fails_exactly_where_it_says(ring: Backend, field: Backend, de
 @BOTH
 def test_mask_open_at_the_sizes_of_bfv(ring: Backend, field: Backend) -> None:
     """|e| <= 2^16, l = 46: no failure in 2^14 openings but with probability 2^14 * 2^16 / 2^46 = 2^-16."""
-    l, t, size = 46, 65537, 1 << 14
+    ell, t, size = 46, 65537, 1 << 14
     messages = RNG.integers(0, t, size)
-    z = [int(m) * 2**l + int(v) + 2 ** (l - 1) for m, v in zip(messages, RNG.integers(-(2**16), 2**16, size), strict=True)]
-    got = odd("round_mask_open", z, l, t, ring, field, masks(2, size, l, 1))
+    z = [int(m) * 2**ell + int(v) + 2 ** (ell - 1) for m, v in zip(messages, RNG.integers(-(2**16), 2**16, size), strict=True)]
+    got = odd("round_mask_open", z, ell, t, ring, field, masks(2, size, ell, 1))
     assert np.array_equal(got, messages)
 
 

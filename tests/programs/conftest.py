@@ -1,0 +1,5 @@
+"""Assertions of the helper modules explain themselves."""
+
+import pytest
+
+pytest.register_assert_rewrite("tests.programs.running", "tests.programs.laws", "tests.programs.mpspdz")
