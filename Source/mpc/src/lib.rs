@@ -5,19 +5,21 @@
 //! that is ready at one depth leaves in one round.
 //!
 //! Layout: `value` (what flows), `graph` (the scheduler), `round` (one exchange), `protocol/*` (one file a protocol),
-//! `ops` (the operations that every protocol shares), `session` (set-up between parties), `store` (share files).
+//! `engine` (the operations), `ops` (what they do, for every protocol), `select` (shapes of vectors), `session` (set-up between parties), `store` (share files).
 
+mod engine;
 pub mod error;
 mod graph;
 mod ops;
 pub mod protocol;
 mod round;
+mod select;
 mod session;
 pub mod store;
 mod value;
 
+pub use engine::{ClearOp, Engine, EngineStats};
 pub use error::EngineError;
 pub use graph::Handle;
-pub use ops::{ClearOp, Engine, EngineStats};
 pub use session::{EngineOptions, Session, SessionStats};
 pub use value::{Kind, Share, Value};

@@ -1,140 +1,16 @@
-//! The operations of a computation, the same for every protocol and domain.
+//! The operations of a computation over the graph: what every protocol and domain shares.
 
 use std::sync::Arc;
 
 use keyquorum_math::{Domain, DomainKind, Element};
 
+use crate::engine::{ClearOp, Engine, EngineStats};
 use crate::error::{EngineError, Result};
 use crate::graph::{Graph, Handle, Inputs, LocalFn, Op, then};
 use crate::protocol::{BITS, Protocol, lanes};
+use crate::select::*;
 use crate::session::Session;
 use crate::value::{Kind, Share, Value};
-
-/// Rounds and payload bytes of one engine, of this party.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct EngineStats {
-    /// Communication rounds.
-    pub rounds: u64,
-    /// Payload bytes sent.
-    pub bytes_sent: u64,
-    /// Payload bytes received.
-    pub bytes_received: u64,
-}
-
-/// Operations on clear values, on canonical unsigned integers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ClearOp {
-    /// Shift left, then reduce.
-    Shl,
-    /// Shift right.
-    Shr,
-    /// Remainder.
-    Mod,
-    /// Integer quotient.
-    Div,
-    /// Bitwise and.
-    And,
-    /// Bitwise or.
-    Or,
-    /// Bitwise exclusive or.
-    Xor,
-}
-
-/// One computation in one arithmetic domain under one protocol. Every operation returns at once; [`Engine::read`] and
-/// [`Engine::flush`] communicate. Sizes must be equal, or one of them 1 (broadcast).
-pub trait Engine: Send {
-    /// The domain.
-    fn domain(&self) -> DomainKind;
-    /// Our number and the number of parties.
-    fn party(&self) -> (usize, usize);
-    /// Corruptions tolerated.
-    fn threshold(&self) -> usize;
-    /// Whether there are packed secret bits.
-    fn has_binary(&self) -> bool;
-    /// Summands of [`Engine::summand_bits`]; 0 where they do not exist.
-    fn summands(&self) -> usize;
-    /// Component vectors of an exported share.
-    fn share_parts(&self) -> usize;
-    /// Bytes of one exported word.
-    fn element_bytes(&self) -> usize;
-    /// True if a test seed replaced the secret ones.
-    fn insecure(&self) -> bool;
-
-    /// A clear vector, reduced into the domain.
-    fn clear(&mut self, values: &[i64]) -> Handle;
-    /// A clear vector of integers given mod 2^128 (negative ones as two's complement).
-    fn clear_wide(&mut self, values: &[i128]) -> Handle;
-    /// A clear vector of canonical unsigned words.
-    fn clear_words(&mut self, values: &[u64]) -> Handle;
-    /// a + b.
-    fn add(&mut self, a: &Handle, b: &Handle) -> Result<Handle>;
-    /// a − b.
-    fn sub(&mut self, a: &Handle, b: &Handle) -> Result<Handle>;
-    /// a · b; one round if both are secret.
-    fn mul(&mut self, a: &Handle, b: &Handle) -> Result<Handle>;
-    /// −a.
-    fn neg(&mut self, a: &Handle) -> Result<Handle>;
-    /// Sums of products over consecutive groups of `length`; the traffic of one product a group.
-    fn dot(&mut self, a: &Handle, b: &Handle, length: usize) -> Result<Handle>;
-    /// Sums over consecutive groups of `length`.
-    fn sum(&mut self, a: &Handle, length: usize) -> Result<Handle>;
-    /// Elements (or bits) at these indices.
-    fn gather(&mut self, a: &Handle, indices: &[i64]) -> Result<Handle>;
-    /// `count` elements (or bits) from `start` on, `step` apart.
-    fn slice(&mut self, a: &Handle, start: i64, step: i64, count: usize) -> Result<Handle>;
-    /// One vector after another.
-    fn concat(&mut self, list: &[&Handle]) -> Result<Handle>;
-    /// A vector of size 1, `n` times.
-    fn repeat(&mut self, a: &Handle, n: usize) -> Result<Handle>;
-    /// `a` with `b` stored at `start`, `start + step`, …; gives `a` up, so that it can be changed in place.
-    fn assign(&mut self, a: Handle, start: i64, step: i64, b: &Handle) -> Result<Handle>;
-    /// `a` with `b` stored at these indices; gives `a` up.
-    fn scatter(&mut self, a: Handle, indices: &[i64], b: &Handle) -> Result<Handle>;
-    /// Opens to everybody. One round.
-    fn open(&mut self, a: &Handle) -> Result<Handle>;
-    /// Opens to one party. One round.
-    fn open_to(&mut self, a: &Handle, receiver: usize) -> Result<Handle>;
-    /// Shares `n` elements of `owner`. One round.
-    fn input(&mut self, owner: usize, n: usize, values: Option<&[i64]>) -> Result<Handle>;
-    /// Shares `n` bits of `owner`. One round.
-    fn input_bits(&mut self, owner: usize, n: usize, values: Option<&[u8]>) -> Result<Handle>;
-    /// `n` uniform secret elements.
-    fn random(&mut self, n: usize) -> Result<Handle>;
-    /// `n` uniform secret bits, as elements.
-    fn random_bit(&mut self, n: usize) -> Result<Handle>;
-    /// `n` uniform secret bits, packed.
-    fn random_bits(&mut self, n: usize) -> Result<Handle>;
-    /// Packed secret bits as elements.
-    fn bit_to_arith(&mut self, bits: &Handle) -> Result<Handle>;
-    /// Low `m` bits of each summand of a sharing mod 2^k, `[summand][bit]`; local.
-    fn summand_bits(&mut self, a: &Handle, m: usize) -> Result<Vec<Vec<Handle>>>;
-    /// Clear bits.
-    fn clear_bits(&mut self, bits: &[u8]) -> Handle;
-    /// Exclusive or of bits.
-    fn xor(&mut self, a: &Handle, b: &Handle) -> Result<Handle>;
-    /// And of bits; one round if both are secret.
-    fn and(&mut self, a: &Handle, b: &Handle) -> Result<Handle>;
-    /// Negation of bits.
-    fn not(&mut self, a: &Handle) -> Result<Handle>;
-    /// Integer operation on clear values.
-    fn clear_op(&mut self, op: ClearOp, a: &Handle, b: &Handle) -> Result<Handle>;
-    /// Inverses of clear values.
-    fn clear_inv(&mut self, a: &Handle) -> Result<Handle>;
-    /// Reads a clear or personal vector (words of at most 64 bits).
-    fn read(&mut self, a: &Handle) -> Result<Vec<u64>>;
-    /// Reads a clear or personal vector.
-    fn read_wide(&mut self, a: &Handle) -> Result<Vec<u128>>;
-    /// Reads clear bits.
-    fn read_bits(&mut self, a: &Handle) -> Result<Vec<u8>>;
-    /// Raw words of a share: part after part, little endian.
-    fn export(&mut self, a: &Handle) -> Result<Vec<u8>>;
-    /// A share from raw words; refuses another length or words out of range.
-    fn import(&mut self, data: &[u8], n: usize) -> Result<Handle>;
-    /// Runs all that is queued.
-    fn flush(&mut self) -> Result<()>;
-    /// Traffic so far.
-    fn stats(&self) -> EngineStats;
-}
 
 /// The implementation of [`Engine`] for one protocol and one domain.
 pub(crate) struct Computation<P: Protocol, D: Domain> {
@@ -164,224 +40,10 @@ fn sizes(a: &Handle, b: &Handle) -> Result<usize> {
     }
 }
 
-/// Copies a vector, or repeats its only element.
-fn spread<E: Copy>(v: &[E], n: usize) -> Vec<E> {
-    match v {
-        [one] if n != 1 => vec![*one; n],
-        _ => v.to_vec(),
-    }
-}
-
-fn spread_share<E: Element>(share: &Share<E>, n: usize) -> Share<E> {
-    share.map(|part| spread(part, n))
-}
-
-fn spread_lanes(v: &[u64], size: usize, n: usize) -> Vec<u64> {
-    if size == 1 && n != 1 {
-        let bit = v.first().map_or(0, |w| w & 1);
-        vec![0u64.wrapping_sub(bit); lanes(n)]
-    } else {
-        v.to_vec()
-    }
-}
-
-fn bit_at(v: &[u64], i: usize) -> u64 {
-    v.get(i / 64).map_or(0, |w| (w >> (i % 64)) & 1)
-}
-
-/// Packed bits at the indices of an iterator.
-fn pick_bits(v: &[u64], indices: impl Iterator<Item = usize>, n: usize) -> Vec<u64> {
-    let mut out = vec![0u64; lanes(n)];
-    for (to, from) in indices.take(n).enumerate() {
-        if let Some(lane) = out.get_mut(to / 64) {
-            *lane |= bit_at(v, from) << (to % 64);
-        }
-    }
-    out
-}
-
-/// Packed bits `start..start + n`.
-fn bit_range(v: &[u64], start: usize, n: usize) -> Vec<u64> {
-    let shift = start % 64;
-    let mut out: Vec<u64> = (0..lanes(n))
-        .map(|i| {
-            let at = start / 64 + i;
-            let low = v.get(at).copied().unwrap_or(0) >> shift;
-            let high = if shift == 0 {
-                0
-            } else {
-                v.get(at + 1).copied().unwrap_or(0) << (64 - shift)
-            };
-            low | high
-        })
-        .collect();
-    mask_tail(&mut out, n);
-    out
-}
-
-/// Clears the bits past `n`.
-fn mask_tail(v: &mut [u64], n: usize) {
-    if !n.is_multiple_of(64)
-        && let Some(last) = v.get_mut(n / 64)
-    {
-        *last &= (1u64 << (n % 64)) - 1;
-    }
-}
-
-/// Appends `n` bits to a packed vector of `at` bits.
-fn append_bits(out: &mut Vec<u64>, at: usize, v: &[u64], n: usize) {
-    out.resize(lanes(at + n), 0);
-    let shift = at % 64;
-    let clean = bit_range(v, 0, n);
-    for (i, word) in clean.into_iter().enumerate() {
-        let to = at / 64 + i;
-        if let Some(slot) = out.get_mut(to) {
-            *slot |= word << shift;
-        }
-        if shift != 0
-            && let Some(slot) = out.get_mut(to + 1)
-        {
-            *slot |= word >> (64 - shift);
-        }
-    }
-}
-
-/// Refuses an arithmetic progression of indices that leaves the vector.
-fn check_progression(start: i64, step: i64, count: usize, size: usize) -> Result<()> {
-    let last = start as i128 + step as i128 * (count.max(1) as i128 - 1);
-    let bad = |i: i128| i < 0 || i >= size as i128;
-    if count > 0 && (bad(start as i128) || bad(last)) {
-        return Err(EngineError::usage(format!(
-            "index range {start}..={last} by {step} leaves the vector of size {size}"
-        )));
-    }
-    Ok(())
-}
-
-fn progression(start: i64, step: i64, count: usize) -> Vec<usize> {
-    (0..count)
-        .map(|i| (start + step * i as i64) as usize)
-        .collect()
-}
-
-fn checked_indices(indices: &[i64], size: usize) -> Result<Vec<usize>> {
-    indices
-        .iter()
-        .map(|i| {
-            usize::try_from(*i)
-                .ok()
-                .filter(|i| *i < size)
-                .ok_or_else(|| {
-                    EngineError::usage(format!("index {i} leaves the vector of size {size}"))
-                })
-        })
-        .collect()
-}
-
 fn mismatch<T>() -> Result<T> {
     Err(EngineError::usage(
         "operands of these kinds do not go together",
     ))
-}
-
-/// Selection of elements.
-#[derive(Clone)]
-enum Picker {
-    /// start, step ≥ 1, count.
-    Forward(usize, usize, usize),
-    List(Arc<Vec<usize>>),
-}
-
-impl Picker {
-    fn elements<E: Copy>(&self, v: &[E]) -> Vec<E> {
-        match self {
-            Self::Forward(start, 1, n) => v
-                .get(*start..start + n)
-                .map_or_else(Vec::new, <[E]>::to_vec),
-            Self::Forward(start, step, n) => v
-                .get(*start..)
-                .unwrap_or_default()
-                .iter()
-                .step_by(*step)
-                .take(*n)
-                .copied()
-                .collect(),
-            Self::List(list) => list.iter().filter_map(|i| v.get(*i).copied()).collect(),
-        }
-    }
-
-    fn bits(&self, v: &[u64]) -> Vec<u64> {
-        match self {
-            Self::Forward(start, 1, n) => bit_range(v, *start, *n),
-            Self::Forward(start, step, n) => pick_bits(v, (0..*n).map(|i| start + i * step), *n),
-            Self::List(list) => pick_bits(v, list.iter().copied(), list.len()),
-        }
-    }
-}
-
-/// Where an assignment puts its values.
-enum Places {
-    /// start, step ≥ 1, count.
-    Forward(usize, usize, usize),
-    List(Vec<usize>),
-}
-
-impl Places {
-    fn count(&self) -> usize {
-        match self {
-            Self::Forward(_, _, count) => *count,
-            Self::List(list) => list.len(),
-        }
-    }
-
-    /// Stores a vector, or its only element everywhere.
-    fn put<E: Copy>(&self, to: &mut [E], from: &[E]) {
-        match (self, from) {
-            (Self::Forward(start, 1, count), _) if from.len() == *count => {
-                if let Some(slots) = to.get_mut(*start..start + count) {
-                    slots.copy_from_slice(from);
-                }
-            }
-            (Self::Forward(start, step, count), from) => {
-                let slots = to
-                    .get_mut(*start..)
-                    .unwrap_or_default()
-                    .iter_mut()
-                    .step_by(*step)
-                    .take(*count);
-                match from {
-                    [one] => slots.for_each(|slot| *slot = *one),
-                    _ => slots.zip(from).for_each(|(slot, v)| *slot = *v),
-                }
-            }
-            (Self::List(list), from) => {
-                for (k, i) in list.iter().enumerate() {
-                    let v = if from.len() == 1 {
-                        from.first()
-                    } else {
-                        from.get(k)
-                    };
-                    if let (Some(slot), Some(v)) = (to.get_mut(*i), v) {
-                        *slot = *v;
-                    }
-                }
-            }
-        }
-    }
-
-    /// Stores packed bits, or one bit everywhere.
-    fn put_bits(&self, to: &mut [u64], from: &[u64], single: bool) {
-        let mut one = |k: usize, i: usize| {
-            let bit = bit_at(from, if single { 0 } else { k });
-            if let Some(lane) = to.get_mut(i / 64) {
-                *lane = (*lane & !(1 << (i % 64))) | (bit << (i % 64));
-            }
-        };
-        match self {
-            Self::Forward(start, step, count) => (0..*count).for_each(|k| one(k, start + k * step)),
-            Self::List(list) => list.iter().enumerate().for_each(|(k, i)| one(k, *i)),
-        }
-    }
 }
 
 impl<P: Protocol, D: Domain> Computation<P, D> {
@@ -715,6 +377,26 @@ impl<P: Protocol, D: Domain> Computation<P, D> {
             mask_tail(part, n);
         }
         share
+    }
+}
+
+impl<P: Protocol, D: Domain> Computation<P, D> {
+    fn check_input(&self, owner: usize, n: usize, given: Option<usize>) -> Result<()> {
+        let (me, parties) = self.protocol.party();
+        if owner >= parties {
+            return Err(EngineError::usage(format!(
+                "there is no party {owner} among {parties}"
+            )));
+        }
+        match given {
+            None if me == owner => Err(EngineError::usage(format!(
+                "party {me} has no input values: it must share {n}"
+            ))),
+            Some(len) if me == owner && len != n => Err(EngineError::usage(format!(
+                "party {me} has {len} input values, {n} are wanted"
+            ))),
+            _ => Ok(()),
+        }
     }
 }
 
@@ -1371,26 +1053,6 @@ impl<P: Protocol, D: Domain> Engine for Computation<P, D> {
             rounds: self.graph.rounds,
             bytes_sent: self.graph.sent,
             bytes_received: self.graph.received,
-        }
-    }
-}
-
-impl<P: Protocol, D: Domain> Computation<P, D> {
-    fn check_input(&self, owner: usize, n: usize, given: Option<usize>) -> Result<()> {
-        let (me, parties) = self.protocol.party();
-        if owner >= parties {
-            return Err(EngineError::usage(format!(
-                "there is no party {owner} among {parties}"
-            )));
-        }
-        match given {
-            None if me == owner => Err(EngineError::usage(format!(
-                "party {me} has no input values: it must share {n}"
-            ))),
-            Some(len) if me == owner && len != n => Err(EngineError::usage(format!(
-                "party {me} has {len} input values, {n} are wanted"
-            ))),
-            _ => Ok(()),
         }
     }
 }

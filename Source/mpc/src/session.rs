@@ -9,8 +9,9 @@ use sha2::{Digest, Sha256};
 use sha3::digest::{ExtendableOutput, Update, XofReader};
 use zeroize::Zeroizing;
 
+use crate::engine::Engine;
 use crate::error::{EngineError, Result};
-use crate::ops::{Computation, Engine};
+use crate::ops::Computation;
 use crate::protocol::{Emulate, Protocol, Replicated, Shamir, SubsetStream, subsets, uses_prss};
 
 type Seed = Zeroizing<[u8; 32]>;

@@ -1,0 +1,132 @@
+//! The operations that a computation offers, whatever its protocol and domain.
+
+use keyquorum_math::DomainKind;
+
+use crate::error::Result;
+use crate::graph::Handle;
+
+/// Rounds and payload bytes of one engine, of this party.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EngineStats {
+    /// Communication rounds.
+    pub rounds: u64,
+    /// Payload bytes sent.
+    pub bytes_sent: u64,
+    /// Payload bytes received.
+    pub bytes_received: u64,
+}
+
+/// Operations on clear values, on canonical unsigned integers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClearOp {
+    /// Shift left, then reduce.
+    Shl,
+    /// Shift right.
+    Shr,
+    /// Remainder.
+    Mod,
+    /// Integer quotient.
+    Div,
+    /// Bitwise and.
+    And,
+    /// Bitwise or.
+    Or,
+    /// Bitwise exclusive or.
+    Xor,
+}
+
+/// One computation in one arithmetic domain under one protocol. Every operation returns at once; [`Engine::read`] and
+/// [`Engine::flush`] communicate. Sizes must be equal, or one of them 1 (broadcast).
+pub trait Engine: Send {
+    /// The domain.
+    fn domain(&self) -> DomainKind;
+    /// Our number and the number of parties.
+    fn party(&self) -> (usize, usize);
+    /// Corruptions tolerated.
+    fn threshold(&self) -> usize;
+    /// Whether there are packed secret bits.
+    fn has_binary(&self) -> bool;
+    /// Summands of [`Engine::summand_bits`]; 0 where they do not exist.
+    fn summands(&self) -> usize;
+    /// Component vectors of an exported share.
+    fn share_parts(&self) -> usize;
+    /// Bytes of one exported word.
+    fn element_bytes(&self) -> usize;
+    /// True if a test seed replaced the secret ones.
+    fn insecure(&self) -> bool;
+
+    /// A clear vector, reduced into the domain.
+    fn clear(&mut self, values: &[i64]) -> Handle;
+    /// A clear vector of integers given mod 2^128 (negative ones as two's complement).
+    fn clear_wide(&mut self, values: &[i128]) -> Handle;
+    /// A clear vector of canonical unsigned words.
+    fn clear_words(&mut self, values: &[u64]) -> Handle;
+    /// a + b.
+    fn add(&mut self, a: &Handle, b: &Handle) -> Result<Handle>;
+    /// a − b.
+    fn sub(&mut self, a: &Handle, b: &Handle) -> Result<Handle>;
+    /// a · b; one round if both are secret.
+    fn mul(&mut self, a: &Handle, b: &Handle) -> Result<Handle>;
+    /// −a.
+    fn neg(&mut self, a: &Handle) -> Result<Handle>;
+    /// Sums of products over consecutive groups of `length`; the traffic of one product a group.
+    fn dot(&mut self, a: &Handle, b: &Handle, length: usize) -> Result<Handle>;
+    /// Sums over consecutive groups of `length`.
+    fn sum(&mut self, a: &Handle, length: usize) -> Result<Handle>;
+    /// Elements (or bits) at these indices.
+    fn gather(&mut self, a: &Handle, indices: &[i64]) -> Result<Handle>;
+    /// `count` elements (or bits) from `start` on, `step` apart.
+    fn slice(&mut self, a: &Handle, start: i64, step: i64, count: usize) -> Result<Handle>;
+    /// One vector after another.
+    fn concat(&mut self, list: &[&Handle]) -> Result<Handle>;
+    /// A vector of size 1, `n` times.
+    fn repeat(&mut self, a: &Handle, n: usize) -> Result<Handle>;
+    /// `a` with `b` stored at `start`, `start + step`, …; gives `a` up, so that it can be changed in place.
+    fn assign(&mut self, a: Handle, start: i64, step: i64, b: &Handle) -> Result<Handle>;
+    /// `a` with `b` stored at these indices; gives `a` up.
+    fn scatter(&mut self, a: Handle, indices: &[i64], b: &Handle) -> Result<Handle>;
+    /// Opens to everybody. One round.
+    fn open(&mut self, a: &Handle) -> Result<Handle>;
+    /// Opens to one party. One round.
+    fn open_to(&mut self, a: &Handle, receiver: usize) -> Result<Handle>;
+    /// Shares `n` elements of `owner`. One round.
+    fn input(&mut self, owner: usize, n: usize, values: Option<&[i64]>) -> Result<Handle>;
+    /// Shares `n` bits of `owner`. One round.
+    fn input_bits(&mut self, owner: usize, n: usize, values: Option<&[u8]>) -> Result<Handle>;
+    /// `n` uniform secret elements.
+    fn random(&mut self, n: usize) -> Result<Handle>;
+    /// `n` uniform secret bits, as elements.
+    fn random_bit(&mut self, n: usize) -> Result<Handle>;
+    /// `n` uniform secret bits, packed.
+    fn random_bits(&mut self, n: usize) -> Result<Handle>;
+    /// Packed secret bits as elements.
+    fn bit_to_arith(&mut self, bits: &Handle) -> Result<Handle>;
+    /// Low `m` bits of each summand of a sharing mod 2^k, `[summand][bit]`; local.
+    fn summand_bits(&mut self, a: &Handle, m: usize) -> Result<Vec<Vec<Handle>>>;
+    /// Clear bits.
+    fn clear_bits(&mut self, bits: &[u8]) -> Handle;
+    /// Exclusive or of bits.
+    fn xor(&mut self, a: &Handle, b: &Handle) -> Result<Handle>;
+    /// And of bits; one round if both are secret.
+    fn and(&mut self, a: &Handle, b: &Handle) -> Result<Handle>;
+    /// Negation of bits.
+    fn not(&mut self, a: &Handle) -> Result<Handle>;
+    /// Integer operation on clear values.
+    fn clear_op(&mut self, op: ClearOp, a: &Handle, b: &Handle) -> Result<Handle>;
+    /// Inverses of clear values.
+    fn clear_inv(&mut self, a: &Handle) -> Result<Handle>;
+    /// Reads a clear or personal vector (words of at most 64 bits).
+    fn read(&mut self, a: &Handle) -> Result<Vec<u64>>;
+    /// Reads a clear or personal vector.
+    fn read_wide(&mut self, a: &Handle) -> Result<Vec<u128>>;
+    /// Reads clear bits.
+    fn read_bits(&mut self, a: &Handle) -> Result<Vec<u8>>;
+    /// Raw words of a share: part after part, little endian.
+    fn export(&mut self, a: &Handle) -> Result<Vec<u8>>;
+    /// A share from raw words; refuses another length or words out of range.
+    fn import(&mut self, data: &[u8], n: usize) -> Result<Handle>;
+    /// Runs all that is queued.
+    fn flush(&mut self) -> Result<()>;
+    /// Traffic so far.
+    fn stats(&self) -> EngineStats;
+}
