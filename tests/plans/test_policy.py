@@ -1,0 +1,383 @@
+"""What a committee lets out: the flooding of CKKS results, the count of decryptions, and every refusal.
+
+Parties are threads of this process with folders of their own, and run the jobs that party processes run.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+import pytest
+from keyquorum import _engine, api
+from keyquorum.fhe import _arith
+from keyquorum.fhe.decode import phase
+from keyquorum.fhe.seal_format import read_ciphertext, read_plaintext
+from keyquorum.model.committee import Committee
+from keyquorum.model.errors import CiphertextError, KeyFileError, KeyQuorumError, PolicyError
+from keyquorum.parties import PartyContext, run_in_process
+from keyquorum.parties.jobs import run_job
+from keyquorum.plans.keygen import KeyMaterial, Request
+from keyquorum.plans.keys import FloodPolicy, KeyInfo, load_key
+from numpy.typing import NDArray
+
+from .laws import Z99, chi_square_p, uniform
+from .quorum import Seal, committee, decrypt_fixed, make_key, secret_of
+
+CKKS = api.load_parameters("ckks-4096")
+BFV = api.load_parameters("bfv-4096")
+POLICY = FloodPolicy(bits=10, decryptions=4, noise_bits=8)
+Outcome = dict[str, Any] | Exception
+
+
+def run_parties(members: Committee, job: Callable[[int], dict[str, Any]]) -> list[Outcome]:
+    """Each party runs its job, as a party process would; returns each party's result or error."""
+    outcomes: list[Outcome] = [{}] * members.size
+
+    def one(context: PartyContext) -> None:
+        try:
+            outcomes[context.party] = run_job(context, job(context.party))
+        except (KeyQuorumError, _engine.EngineError) as error:
+            outcomes[context.party] = error
+            context.session.abort(f"party {context.party} failed: {error}")
+
+    run_in_process(members, one, timeout=20.0)
+    return outcomes
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Committee:
+    """A committee with the keys `ckks`, `other` (CKKS) and `bfv`, `bfv2` on disk."""
+    members = replace(committee("rep-field"), folder=tmp_path_factory.mktemp("made"))
+    for name, parameters in (("ckks", CKKS), ("other", CKKS), ("bfv", BFV), ("bfv2", BFV)):
+        job = api.keygen_job(name, parameters, False, policy=POLICY)
+        assert all(isinstance(outcome, dict) for outcome in run_parties(members, lambda party, job=job: job))  # type: ignore[misc]
+    return members
+
+
+@pytest.fixture
+def members(made: Committee, tmp_path: Path) -> Committee:
+    """A copy of :func:`made` that a test may damage."""
+    for party in range(made.size):
+        shutil.copytree(made.party_folder(party), tmp_path / f"party-{party}")
+    return replace(made, folder=tmp_path)
+
+
+def seal_of(members: Committee, key: str) -> Seal:
+    """Stock SEAL with the public key that party 2 has on disk."""
+    folder = members.key_folder(2, key)
+    info = load_key(folder)
+    public = {name: api.load_public_file(folder, info, name) for name in info.files}
+    return Seal(KeyMaterial(info, public, []))
+
+
+def encrypt(members: Committee, key: str, count: int = 1, primes: int = 2, value: float = 0.5) -> list[Path]:
+    """Files with encryptions of a constant."""
+    s, paths = seal_of(members, key), []
+    for i in range(count):
+        if s.parameters.scheme == "ckks":
+            plain = s.encoder.encode(np.full(s.parameters.slots, value), s.parameters.scale)
+        else:
+            plain = s.encoder.encode([int(2 * value)])
+        ciphertext = s.encryptor.encrypt(plain)
+        path = members.folder / f"{key}-{primes}-{i}.ct"
+        path.write_bytes((s.lowest(ciphertext) if primes == 1 else ciphertext).to_string())
+        paths.append(path)
+    return paths
+
+
+def decrypt(members: Committee, key: str, paths: list[Path], receiver: int = 0) -> list[Outcome]:
+    """The decryption job at all parties, as `keyquorum decrypt --job` would hand it out."""
+    job = decrypt_job(key, paths, receiver, [path.with_suffix(".out") for path in paths])
+    return run_parties(members, lambda party: job)
+
+
+def decrypt_job(key: str, paths: list[Path], receiver: int, outputs: list[Path]) -> dict[str, Any]:
+    """What ``api.decrypt_job`` makes, without its checks."""
+    return {
+        "kind": "decrypt",
+        "key": key,
+        "receiver": receiver,
+        "rounding": "round_ltz_circuit",
+        "sha256": [sha256(path.read_bytes()).hexdigest() for path in paths],
+        "local": {"ciphertexts": [str(p) for p in paths], "outputs": [str(o) for o in outputs]},
+    }
+
+
+def counts(members: Committee, key: str = "ckks") -> list[Any]:
+    """The count on record at each party."""
+    return [json.loads((members.key_folder(p, key) / "decryptions.json").read_text())["used"] for p in range(3)]
+
+
+def refused(outcomes: list[Outcome], kind: type[Exception], message: str) -> None:
+    """All parties failed with this message in one line: of their own, or told by one that found out first."""
+    for outcome in outcomes:
+        assert isinstance(outcome, kind | _engine.NetworkError), outcome
+        assert message in str(outcome) and "\n" not in str(outcome)
+    assert any(isinstance(outcome, kind) for outcome in outcomes)
+
+
+def told(outcomes: list[Outcome], culprit: int, kind: type[Exception], message: str) -> None:
+    """Party ``culprit`` failed with this error of its own; every other party failed and names it, with the same message."""
+    for party, outcome in enumerate(outcomes):
+        assert isinstance(outcome, kind if party == culprit else _engine.NetworkError), outcome
+        assert message in str(outcome) and "\n" not in str(outcome)
+        assert party == culprit or f"party {culprit}" in str(outcome)
+
+
+def succeeded(outcomes: list[Outcome]) -> bool:
+    """Whether no party failed."""
+    return all(isinstance(outcome, dict) for outcome in outcomes)
+
+
+# The count
+
+
+def test_count_survives_restarts_until_it_is_exhausted(members: Committee) -> None:
+    """Each run starts from disk; a run that asks for more than is left is refused by all and counts nothing."""
+    one, two = encrypt(members, "ckks"), encrypt(members, "ckks", 2)
+    assert counts(members) == [0, 0, 0]
+    assert succeeded(decrypt(members, "ckks", one)) and counts(members) == [1, 1, 1]
+    assert succeeded(decrypt(members, "ckks", two)) and counts(members) == [3, 3, 3]
+    message = "allows 4 decryptions and 3 are used: 2 more are refused; make a new key"
+    refused(decrypt(members, "ckks", two), PolicyError, message)
+    assert counts(members) == [3, 3, 3]
+    assert succeeded(decrypt(members, "ckks", one)) and counts(members) == [4, 4, 4]
+    output = one[0].with_suffix(".out")
+    output.unlink()
+    refused(decrypt(members, "ckks", one), PolicyError, "1 more are refused")
+    assert not output.exists()
+
+
+def test_count_is_the_maximum_over_parties(members: Committee) -> None:
+    """A party that was restored from an old backup cannot lower the count; it learns the right one."""
+    _set_count(members, 1, 2)
+    assert succeeded(decrypt(members, "ckks", encrypt(members, "ckks")))
+    assert counts(members) == [3, 3, 3]
+    _set_count(members, 2, 4)
+    refused(decrypt(members, "ckks", encrypt(members, "ckks")), PolicyError, "4 are used: 1 more are refused")
+
+
+def _set_count(members: Committee, party: int, used: int) -> None:
+    path = members.key_folder(party, "ckks") / "decryptions.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "used": used}))
+
+
+def test_count_files_are_private(members: Committee) -> None:
+    """0600, replaced as a whole."""
+    assert succeeded(decrypt(members, "ckks", encrypt(members, "ckks")))
+    for party in range(3):
+        folder = members.key_folder(party, "ckks")
+        assert (folder / "decryptions.json").stat().st_mode & 0o777 == 0o600
+        assert not list(folder.glob(".decryptions.json*"))
+
+
+DAMAGE: dict[str, tuple[Callable[[Path, Committee], Any], str]] = {
+    "missing": (lambda path, members: path.unlink(), "is missing: without the count"),
+    "empty": (lambda path, members: path.write_bytes(b""), "is damaged: restore it"),
+    "no json": (lambda path, members: path.write_bytes(b'{"used": 1'), "is damaged: restore it"),
+    "no text": (lambda path, members: path.write_bytes(b"\xff\xfe\x00"), "is damaged: restore it"),
+    "list": (lambda path, members: path.write_text("[1]"), "is damaged: restore it"),
+    "text": (lambda path, members: _change(path, used="1"), "is damaged: restore it"),
+    "fraction": (lambda path, members: _change(path, used=0.5), "is damaged: restore it"),
+    "truth": (lambda path, members: _change(path, used=False), "is damaged: restore it"),
+    "negative": (lambda path, members: _change(path, used=-1), "is damaged: restore it"),
+    "huge": (lambda path, members: _change(path, used=1 << 70), "is damaged: restore it"),
+    "foreign": (
+        lambda path, members: shutil.copy(members.key_folder(1, "other") / path.name, path),
+        "is of another key: restore the file of key",
+    ),
+}
+
+
+def _change(path: Path, **fields: Any) -> None:
+    path.write_text(json.dumps({**json.loads(path.read_text()), **fields}))
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_damaged_counts_are_refused(members: Committee, damage: str) -> None:
+    """The party with the file names it, the others name the party; nothing is counted or decrypted; a restored file works."""
+    spoil, message = DAMAGE[damage]
+    path = members.key_folder(1, "ckks") / "decryptions.json"
+    before, ciphertexts = path.read_bytes(), encrypt(members, "ckks")
+    spoil(path, members)
+    outcomes = decrypt(members, "ckks", ciphertexts)
+    told(outcomes, 1, KeyFileError, message)
+    assert str(path) in str(outcomes[1])
+    path.write_bytes(before)
+    assert counts(members) == [0, 0, 0]
+    assert not ciphertexts[0].with_suffix(".out").exists()
+    assert succeeded(decrypt(members, "ckks", ciphertexts))
+
+
+def test_two_decryptions_at_once_are_refused(members: Committee) -> None:
+    """A lock at each party: no waiting for a run that waits for us."""
+    with (members.key_folder(0, "ckks") / "decryptions.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        outcomes = decrypt(members, "ckks", encrypt(members, "ckks"))
+    told(outcomes, 0, PolicyError, "another decryption with this key is under way")
+    assert counts(members) == [0, 0, 0]
+
+
+def test_exact_decryptions_are_not_counted(members: Committee) -> None:
+    """BFV opens the message alone: no policy."""
+    ciphertexts = encrypt(members, "bfv", 5, primes=1)
+    assert succeeded(decrypt(members, "bfv", ciphertexts))
+    assert counts(members, "bfv") == [0, 0, 0]
+
+
+# Flooding
+
+
+def joint_phase(info: KeyInfo, plaintext: bytes) -> NDArray[np.object_]:
+    """Coefficients of a CKKS plaintext, centred."""
+    plain = read_plaintext(info.parameters, plaintext)
+    assert plain.primes is not None
+    moduli = info.parameters.moduli(plain.primes)
+    return _arith.crt_centred(_arith.intt(plain.data, moduli), moduli)
+
+
+@pytest.mark.parametrize("backend", ["rep-field", "shamir-5"])
+@pytest.mark.parametrize("primes", [1, 2])
+def test_flooding_has_the_deviation_of_the_policy(backend: str, primes: int) -> None:
+    """What is opened less the true phase, on 2^16 coefficients: deviation sqrt(dealers) sigma, each dealer's part being of full
+    size, mean 0 (99 % intervals), normal (chi-square of 64 equal cells, 99 %), and never twice the same."""
+    members, policy = committee(backend), FloodPolicy(bits=16, decryptions=3, noise_bits=10)
+    material = make_key(members, Request(CKKS, relin=False, policy=policy), f"flooding {backend}".encode())
+    secret = secret_of(members, material)
+    s = Seal(material[0])
+    fresh = s.encryptor.encrypt(s.encoder.encode(np.full(s.parameters.slots, 0.5), CKKS.scale))
+    data = (s.lowest(fresh) if primes == 1 else fresh).to_string()
+    parsed = read_ciphertext(CKKS, data)
+    exact = _arith.crt_centred(phase(CKKS, secret, parsed), CKKS.moduli(primes))
+    opened = decrypt_fixed(members, material, [data] * 16, f"noise {backend} {primes}".encode(), receiver=1)
+    noise = np.stack([joint_phase(material[0].info, o.plaintext) - exact for o in opened]).astype(float)
+    deviation = policy.sigma * np.sqrt(members.threshold + 1)
+    assert policy.sigma == pytest.approx(np.sqrt(12 * 3) * 2 ** (16 / 2) * 2**10)
+    assert abs(noise.std() / deviation - 1) < Z99 / np.sqrt(2 * noise.size)
+    assert abs(noise.mean()) < Z99 * deviation / np.sqrt(noise.size)
+    cuts = [NormalDist(0, deviation).inv_cdf(i / 64) for i in range(1, 64)]
+    assert chi_square_p(np.searchsorted(cuts, noise.reshape(-1)), uniform(range(64))) > 0.01
+    assert len({row.tobytes() for row in noise}) == len(noise)
+
+
+def test_flooding_hides_the_noise_of_the_policy() -> None:
+    """sigma = sqrt(12 tau) 2^(s/2) times the noise bound: each part of the formula counts."""
+    base = FloodPolicy(30, 16, 11)
+    assert base.sigma == pytest.approx(np.sqrt(192) * 2.0**26)
+    assert replace(base, bits=32).sigma == pytest.approx(2 * base.sigma)
+    assert replace(base, decryptions=64).sigma == pytest.approx(2 * base.sigma)
+    assert replace(base, noise_bits=12).sigma == pytest.approx(2 * base.sigma)
+
+
+def test_messages_larger_than_the_first_prime() -> None:
+    """A ciphertext of two primes may hold values that one prime does not: the level is the owner's choice."""
+    members = committee("rep-field")
+    material = make_key(members, Request(CKKS, relin=False, policy=POLICY), b"large")
+    s = Seal(material[0])
+    values = np.full(s.parameters.slots, 3000.0)
+    data = s.encryptor.encrypt(s.encoder.encode(values, CKKS.scale)).to_string()
+    opened = api.decrypt_in_process(members, material, [data])[0]
+    assert np.abs(np.asarray(s.encoder.decode(s.context.from_plain_str(opened.plaintext))) - values).max() < 0.1
+
+
+# Refusals before anything is opened, and after
+
+
+def test_a_level_without_room_is_refused_and_not_counted(members: Committee) -> None:
+    """Flooding of 2^34.8 does not fit the first prime of 39 bits, but both primes; every party refuses on its own."""
+    for party in range(3):
+        path = members.key_folder(party, "ckks") / "key.json"
+        data = json.loads(path.read_text())
+        path.write_text(json.dumps({**data, "policy": vars(FloodPolicy(40, 16, 11))}))
+    message = "no room for the flooding noise (2^35): decrypt at a higher level, or make a key with a smaller policy"
+    refused(decrypt(members, "ckks", encrypt(members, "ckks", primes=1)), CiphertextError, message)
+    assert counts(members) == [0, 0, 0]
+    assert succeeded(decrypt(members, "ckks", encrypt(members, "ckks", primes=2)))
+
+
+@pytest.mark.parametrize("primes", [1, 2])
+def test_a_ciphertext_of_another_key_is_told_to_all(members: Committee, primes: int) -> None:
+    """CKKS: the result is noise; the receiver writes nothing, and every other party fails with its reason."""
+    ciphertexts = encrypt(members, "other", primes=primes)
+    outcomes = decrypt(members, "ckks", ciphertexts, receiver=2)
+    told(outcomes, 2, CiphertextError, "the result is noise: the ciphertext is of another key")
+    assert not ciphertexts[0].with_suffix(".out").exists()
+    assert counts(members) == [1, 1, 1]
+
+
+@pytest.mark.parametrize(("key", "wrong", "primes"), [("ckks", "other", 2), ("bfv", "bfv2", 1)])
+def test_receipts_tell_the_key(members: Committee, key: str, wrong: str, primes: int) -> None:
+    """With a receipt every party refuses at once, for exact schemes too, and nothing is counted."""
+    path = encrypt(members, wrong, primes=primes)[0]
+    api.write_receipt(path, path.read_bytes(), load_key(members.key_folder(0, wrong)))
+    mine, theirs = (load_key(members.key_folder(0, k)).key_id for k in (key, wrong))
+    message = f"is encrypted under another key ({theirs}), not {mine}: name that key"
+    refused(decrypt(members, key, [path]), CiphertextError, message)
+    assert counts(members, key) == [0, 0, 0]
+    assert succeeded(decrypt(members, wrong, [path]))
+    Path(f"{path}.json").write_text("{")
+    refused(decrypt(members, wrong, [path]), CiphertextError, "damaged: remove it")
+
+
+@pytest.mark.parametrize("key", ["ckks", "bfv"])
+def test_three_parts_are_refused(members: Committee, key: str) -> None:
+    """An unrelinearised product: by every party, from its bytes."""
+    s = seal_of(members, key)
+    path = encrypt(members, key)[0]
+    ciphertext = s.context.from_cipher_str(path.read_bytes())
+    path.write_bytes(s.evaluator.square(ciphertext).to_string())
+    refused(decrypt(members, key, [path]), CiphertextError, "has 3 parts, decryption takes 2: relinearise first")
+    assert counts(members, key) == [0, 0, 0]
+
+
+@pytest.mark.parametrize("key", ["ckks", "bfv"])
+def test_a_party_with_another_ciphertext_refuses(members: Committee, key: str) -> None:
+    """Each party checks its own copy against the digest of the job."""
+    first, second = encrypt(members, key, 2, primes=1)
+    output = [first.with_suffix(".out")]
+    right = decrypt_job(key, [first], 0, output)
+    wrong = {**decrypt_job(key, [second], 0, output), "sha256": right["sha256"]}
+    outcomes = run_parties(members, lambda party: wrong if party == 1 else right)
+    told(outcomes, 1, CiphertextError, "is not the ciphertext that the committee was asked to decrypt")
+
+
+@pytest.mark.parametrize("field", ["policy", "files", "error_law"])
+def test_a_party_with_other_metadata_is_named(members: Committee, field: str) -> None:
+    """A weaker policy, say, in the key.json of party 2: everything in it is compared before the key is used."""
+    path = members.key_folder(2, "ckks") / "key.json"
+    data = json.loads(path.read_text())
+    data[field] = {"policy": vars(replace(POLICY, bits=1)), "files": {}, "error_law": "gaussian"}[field]
+    path.write_text(json.dumps(data))
+    outcomes = decrypt(members, "ckks", encrypt(members, "other"))
+    for party, outcome in enumerate(outcomes):
+        assert isinstance(outcome, _engine.ProtocolError | _engine.NetworkError)
+        assert "key" in str(outcome) and (party == 2 or "party 2" in str(outcome))
+    assert counts(members) == [0, 0, 0]
+
+
+# Who learns what
+
+
+@pytest.mark.parametrize("receiver", [0, 1, 2])
+@pytest.mark.parametrize("key", ["ckks", "bfv"])
+def test_only_the_receiver_gets_the_result(members: Committee, key: str, receiver: int) -> None:
+    """One output, written by the receiver (0600); the plan gives nothing to the others."""
+    path = encrypt(members, key, primes=1)[0]
+    outputs = [path.with_name(f"out-{party}") for party in range(3)]
+    outcomes = run_parties(members, lambda party: decrypt_job(key, [path], receiver, [outputs[party]]))
+    assert succeeded(outcomes)
+    assert [output.exists() for output in outputs] == [party == receiver for party in range(3)]
+    assert outputs[receiver].stat().st_mode & 0o777 == 0o600
+    assert all("plaintext" not in json.dumps(outcome) for outcome in outcomes)
+    s = seal_of(members, key)
+    values = np.asarray(s.encoder.decode(s.context.from_plain_str(outputs[receiver].read_bytes())))
+    assert abs(values[0] - (0.5 if key == "ckks" else 1)) < 0.05
