@@ -113,7 +113,7 @@ def _names(protocol: str, parties: int, threshold: int, domain: str) -> dict[str
         names |= {"INPUT": 1, "OPEN": 3, "OPEN_TO": 1, "MUL": 3, "BIT": 3, "B2A": 3, "B2A_ROUNDS": 2, "BIT_ROUNDS": 2,
                   "AND": row, "ROW": row}
     elif protocol == "shamir":
-        names |= {"INPUT": n - 1 - t, "OPEN": n * t, "OPEN_TO": t, "MUL": n * (n - 1 - t), "BIT": n * (n - 1), "BIT_ROUNDS": 1}
+        names |= {"INPUT": n - 1 - t, "OPEN": n * t, "OPEN_TO": t, "MUL": (2 * t + 1) * (n - 1 - t), "BIT": (2 * t + 1) * (n - 1), "BIT_ROUNDS": 1}
     return names
 
 

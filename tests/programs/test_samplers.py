@@ -15,6 +15,7 @@ from .running import (
     BINARY,
     EMULATE_FIELD,
     EMULATE_RING,
+    FIELD,
     FIELDS,
     REPLICATED_FIELD,
     REPLICATED_RING,
@@ -69,6 +70,21 @@ def test_centred_binomial(backend: Backend, method: str, size: int) -> None:
 def test_chunks_cover_the_vector(backend: Backend, size: int, chunk: int) -> None:
     out = run("sample_cbd", {"size": size, "method": "bits", "chunk": chunk}, backend)
     assert len(out.shares) == size and np.abs(out.shares).max() <= 21
+
+
+@pytest.mark.parametrize("backend", [Backend("ring", 3, "Z2^20", 1), Backend("ring", 3, "Z2^48", 1), Backend("rep-field", 3, "F_65537", 1),
+                                     Backend("shamir", 4, FIELD, 1), Backend("shamir", 7, FIELD, 3)], ids=str)
+def test_other_domains_and_committees(backend: Backend) -> None:
+    """Small domains and other numbers of parties, with their own costs."""
+    method = "arith" if backend.protocol == "shamir" else "bits"
+    out = run("sample_cbd", {"size": 5000, "method": method, "chunk": 1 << 13}, backend)
+    assert np.abs(out.shares).max() <= 21 and abs(out.shares.var() - 10.5) < 1
+    out = run("sample_gaussian", {"size": 500, "method": method, "s": 3200, "bits": 40, "tail": 23, "chunk": 1 << 13}, backend)
+    assert np.abs(out.shares).max() <= 23
+    indices = np.stack([[RNG.integers(0, 20 - i) for i in range(3)] for _ in range(4)])[: backend.parties]
+    arguments = {"method": "knuth", "N": 20, "weight": 3, "dealers": len(indices)}
+    out = run("sample_fixed_weight", arguments, backend, private=knuth_inputs(indices, 20))
+    assert np.abs(out.shares).tolist() == clear_knuth(20, 3, indices.sum(0) % (20 - np.arange(3)))
 
 
 GAUSSIAN = [(b, "bits", SAMPLES) for b in BINARY] + [(EMULATE_FIELD, "arith", 1 << 16), (REPLICATED_RING, "arith", 1 << 14),
