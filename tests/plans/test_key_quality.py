@@ -216,7 +216,7 @@ def test_one_honest_dealer_is_enough(honest: int) -> None:
 
 def test_private_randomness_has_its_laws() -> None:
     """Trits, bits and rounded normal deviates of one party: chi-square on 2^20 samples at 99 %."""
-    with fixed_randomness(b"private") as enter:
+    with fixed_randomness(b"private 1") as enter:
         enter(0)
         assert chi_square_p(uniform_trits(SAMPLES), uniform(range(3))) > 0.01
         assert chi_square_p(uniform_bits(SAMPLES, 5), uniform(range(32))) > 0.01
