@@ -38,8 +38,9 @@ from .randomness import uniform_bits, uniform_trits, wipe
 Ints = NDArray[np.int64]
 Words = NDArray[np.uint64]
 
-LAMBDA = 40
-"""Statistical security of the lift, in bits."""
+LIFT_BITS = 61
+"""Size of the domain in which noise is sampled and masked. The masks fill it: each opened value is within 2^-50 of independent
+of the noise for up to 7 dealers, and all values of a key of 2^20 coefficients within 2^-30."""
 NOISE_BITS = 5
 """Both error laws stay below 2^5 in absolute value (CBD 21, Gaussian 23)."""
 MERSENNE = 2**61 - 1
@@ -174,9 +175,9 @@ def generate(context: PartyContext, request: Request, seed: bytes | None = None)
     count = polynomials * n
     with context.phase("noise"):
         source = Persistence()
-        headroom = NOISE_BITS + LAMBDA + max(1, (dealers - 1).bit_length()) + 2
+        security = LIFT_BITS - 2 - NOISE_BITS - (dealers - 1).bit_length()  # of a mask, in bits (lift: no wrap)
         if committee.ring_protocol is not None:
-            protocol, domain, modulus, method = committee.ring_protocol, f"Z2^{headroom}", 1 << headroom, "bits"
+            protocol, domain, modulus, method = committee.ring_protocol, f"Z2^{LIFT_BITS}", 1 << LIFT_BITS, "bits"
         else:
             protocol, domain, modulus, method = field, f"F_{MERSENNE}", MERSENNE, "arith"
         if request.error_law == "cbd":
@@ -187,13 +188,13 @@ def generate(context: PartyContext, request: Request, seed: bytes | None = None)
         run(session, protocol, domain, name, sampler, threshold=threshold, persistence=source, seed=seed)
 
     with context.phase("lift"):
-        masks = uniform_bits(count, NOISE_BITS + LAMBDA) if deals else None
+        masks = uniform_bits(count, NOISE_BITS + security) if deals else None
         opened = run(
             session,
             protocol,
             domain,
             "lift",
-            ["open", dealers, count, NOISE_BITS, LAMBDA, modulus],
+            ["open", dealers, count, NOISE_BITS, security, modulus],
             threshold=threshold,
             private=masks,
             persistence=source,
