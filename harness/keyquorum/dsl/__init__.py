@@ -4,8 +4,9 @@ An operation on vectors returns at once; what has to communicate is queued, and 
 goes out in one round when a value is needed. :func:`run_program` runs an ``.mpc`` file on one party.
 """
 
+from .persistence import Persistence, load_shares, save_shares
 from .program import ProgramOptions
+from .program_io import ProgramIO
 from .runner import ProgramResult, run_program
-from .storage import Persistence, ProgramIO, load_shares, save_shares
 
 __all__ = ["Persistence", "ProgramIO", "ProgramOptions", "ProgramResult", "load_shares", "run_program", "save_shares"]

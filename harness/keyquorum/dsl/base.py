@@ -63,6 +63,13 @@ def is_constant(x: object) -> bool:
     return isinstance(x, int)
 
 
+def checked_size(size: Any) -> int:
+    """A vector size given as ``size=``."""
+    if not is_constant(size) or size < 0:
+        raise CompilerError(f"size must be a compile-time integer of at least 0, not {size!r}")
+    return int(size)
+
+
 def common_size(a: int, b: int) -> int:
     """The size of a result: sizes must be equal, or one of them 1."""
     if a == b or b == 1:

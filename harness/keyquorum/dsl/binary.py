@@ -11,9 +11,10 @@ from . import circuits, comparison
 from .base import ELEMENT_LIMIT, Public, RunTime, SecretRunTime, is_constant, read
 from .circuits import PackedBits, Row, public_bits
 from .clear import cint, regint
+from .containers import Structure
 from .context import Run, Value, current
 from .errors import CompilerError, VectorMismatch
-from .memory import ListMemory, Memory, Structure
+from .memory import ListMemory, Memory
 
 
 class _Bits(RunTime, Structure):

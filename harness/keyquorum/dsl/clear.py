@@ -8,10 +8,11 @@ from typing import Any, Self
 
 import numpy as np
 
-from .base import Public, RunTime, SecretRunTime, Vector, common_size, is_constant, progression, read
+from .base import Public, RunTime, SecretRunTime, Vector, checked_size, common_size, is_constant, progression, read
+from .containers import Structure
 from .context import Ints, Value, current
 from .errors import CompilerError, VectorMismatch
-from .memory import EngineMemory, Memory, NumpyMemory, Structure
+from .memory import EngineMemory, Memory, NumpyMemory
 
 
 class Element(Vector, Structure):
@@ -79,7 +80,7 @@ class Element(Vector, Structure):
             value = run.constant(int(val))
         else:
             return False
-        n = 1 if size is None else size
+        n = 1 if size is None else checked_size(size)
         self._set(value if n == 1 else run.engine.repeat(value, n))
         return True
 
@@ -329,7 +330,7 @@ class regint(Public, Structure):
         val = read(val)
         self._make = self._clear = None
         if val is None or is_constant(val):
-            self._data = np.full(1 if size is None else size, _wrapped(val or 0), dtype=np.int64)
+            self._data = np.full(1 if size is None else checked_size(size), _wrapped(val or 0), dtype=np.int64)
         elif isinstance(val, (list, tuple)):
             parts: list[Any] = [v if is_constant(v) else regint(v) for v in val]
             if any(not is_constant(p) and p.size != 1 for p in parts):

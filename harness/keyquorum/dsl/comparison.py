@@ -186,7 +186,8 @@ def shift_right(run: Run, x: Value, k: int, m: int) -> Value:
 def negative(run: Run, x: Value, k: int) -> Value:
     """[x < 0] for integers of ``k`` bits, signed.
 
-    Levels: split rings 2 + ceil(log2 k) and a conversion; others an opening, ceil(log2 k) and a conversion.
+    Levels: split rings 1 + ceil(log2 k) for three summands (the lowest position passes no carry on, which saves one) and a
+    conversion; others an opening, ceil(log2 k) and a conversion.
     """
     require_bits(run, k, "comparison")
     engine, x = run.engine, run.to_secret(x)

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
 
-from . import binary, clear, control, errors, library, memory, memvalue, secret
+from . import binary, clear, containers, control, errors, library, memvalue, secret
 from .base import is_constant, read
 from .context import Run
 from .errors import CompilerError
@@ -120,10 +120,10 @@ _TYPES: dict[str, Any] = {
     "cint": clear.cint,
     "regint": clear.regint,
     "localint": clear.localint,
-    "Array": memory.Array,
-    "Matrix": memory.Matrix,
-    "MultiArray": memory.MultiArray,
-    "SubMultiArray": memory.SubMultiArray,
+    "Array": containers.Array,
+    "Matrix": containers.Matrix,
+    "MultiArray": containers.MultiArray,
+    "SubMultiArray": containers.SubMultiArray,
     "MemValue": memvalue.MemValue,
 }
 _GC_TYPES: dict[str, Any] = {
@@ -229,6 +229,10 @@ class Namespace:
             return module if fromlist else self._modules["Compiler"]
         if name == "sys":
             return self._sys
+        if top in ("random", "secrets"):
+            raise ImportError(
+                f"{top}: every party would draw other numbers: use get_random, inputs or arguments", name=top
+            )
         helper = self._helpers.get(name) or self._load(name)
         if helper is not None:
             return helper
@@ -238,7 +242,8 @@ class Namespace:
         """A helper from a folder that the program added to its path."""
         for folder in self._sys.path:
             path = Path(folder) / f"{name}.py"
-            if folder in self._original_path or not path.is_file():
+            added = self._sys.path.count(folder) > self._original_path.count(folder)
+            if not (added and path.is_file()):
                 continue
             path = path.resolve()
             module = ModuleType(name)

@@ -8,10 +8,10 @@ from typing import Any
 from .base import RunTime, SecretRunTime, is_constant, read
 from .binary import cbits
 from .clear import cint, localint, regint
+from .containers import Array, SubMultiArray
 from .context import current
 from .control import _holds
 from .errors import CompilerError, Crash
-from .memory import Array, SubMultiArray
 from .secret import personal
 
 

@@ -16,7 +16,7 @@ from .control import Timer
 from .errors import CompilerError
 from .facade import SUBSET, Namespace, compiled
 from .program import Program, ProgramOptions
-from .storage import ProgramIO
+from .program_io import ProgramIO
 
 
 @dataclass

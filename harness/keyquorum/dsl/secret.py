@@ -9,18 +9,12 @@ from typing import Any
 import numpy as np
 
 from . import comparison, shuffle
-from .base import RunTime, SecretRunTime, is_constant, public_int, read
+from .base import RunTime, SecretRunTime, checked_size, is_constant, public_int, read
 from .binary import cbits, rows_of_numbers, sbits, sbitvec
 from .clear import Element, cint, regint, register_secret
 from .context import Ints, Value, current
 from .errors import CompilerError, VectorMismatch
 from .memory import EngineMemory, Memory
-
-
-def _size(size: Any) -> int:
-    if not is_constant(size) or size < 0:
-        raise CompilerError(f"size must be a compile-time integer of at least 0, not {size!r}")
-    return int(size)
 
 
 class sint(Element, SecretRunTime):
@@ -84,12 +78,12 @@ class sint(Element, SecretRunTime):
     @classmethod
     def get_random(cls, *, size: int = 1) -> sint:
         """Uniform secret elements of the domain."""
-        return sint._wrap(current().engine.random(_size(size)))
+        return sint._wrap(current().engine.random(checked_size(size)))
 
     @classmethod
     def get_random_bit(cls, *, size: int = 1) -> sint:
         """Uniform secret bits 0 and 1."""
-        return sint._wrap(current().engine.random_bit(_size(size)))
+        return sint._wrap(current().engine.random_bit(checked_size(size)))
 
     @classmethod
     def get_input_from(cls, player: Any, binary: bool = False, n_bytes: int | None = None, *, size: int = 1) -> sint:
@@ -99,14 +93,14 @@ class sint(Element, SecretRunTime):
         if n_bytes not in (None, 0, 8):
             raise CompilerError(f"binary input has 8 bytes a number, not {n_bytes}")
         run = current()
-        owner, count = public_int(player, "get_input_from"), _size(size)
+        owner, count = public_int(player, "get_input_from"), checked_size(size)
         words = run.io.take_private(run.engine, owner, count)
         return sint._wrap(run.engine.input(0 if run.emulated else owner, count, words))
 
     @classmethod
     def get_dabit(cls, *, size: int = 1) -> tuple[sint, Any]:
         """Random bits as (sint, sbits). For bits alone take those of get_edabit, which cost nothing here."""
-        engine, bits = _random_bits(_size(size))
+        engine, bits = _random_bits(checked_size(size))
         return sint._wrap(engine.bit_to_arith(bits)), sbits._wrap(bits)
 
     @classmethod
@@ -115,7 +109,7 @@ class sint(Element, SecretRunTime):
         first."""
         if not is_constant(n_bits) or n_bits < 1:
             raise CompilerError(f"get_edabit takes a positive number of bits, not {n_bits!r}")
-        rows = [_random_bits(_size(size))[1] for _ in range(n_bits)]
+        rows = [_random_bits(checked_size(size))[1] for _ in range(n_bits)]
         run = current()
 
         def make() -> Value:
@@ -133,7 +127,7 @@ class sint(Element, SecretRunTime):
         unless ``crash_if_missing`` is false) and the vectors.
         """
         run = current()
-        at, count, length = public_int(start, "read_from_file"), _size(n_items), _size(size)
+        at, count, length = public_int(start, "read_from_file"), checked_size(n_items), checked_size(size)
         persistence = run.io.persistence
         if run.io.writes_pending:
             run.settle()
@@ -419,7 +413,8 @@ register_secret(sint)
 
 
 class personal(RunTime):
-    """A vector that one party knows. ``+ - *`` with public values and with values of the same party; local."""
+    """A vector that one party knows. ``+ - *`` with public values and with values of the same party: local, once the
+    opening is done that made the value."""
 
     __slots__ = ("_known", "player", "size")
     _known: Value
@@ -447,7 +442,7 @@ class personal(RunTime):
         if n_bytes not in (None, 0, 8):
             raise CompilerError(f"binary input has 8 bytes a number, not {n_bytes}")
         run = current()
-        words = run.io.take_private(run.engine, player, _size(size))
+        words = run.io.take_private(run.engine, player, checked_size(size))
         return cls(player, run.engine.clear(np.zeros(size, dtype=np.int64) if words is None else words))
 
     @property
@@ -473,6 +468,7 @@ class personal(RunTime):
         run = current()
         if self._known.kind == "c":
             return self._known
+        run.engine.flush()  # all parties alike: only one of them is going to read
         if self.mine:
             self._known = run.clear_ints(run.canonical(self._known).tolist())
         else:
@@ -482,6 +478,8 @@ class personal(RunTime):
     def _share(self) -> Value:
         run = current()
         words: Ints | None = None
+        if self._known.kind == "p":
+            run.engine.flush()  # all parties alike: only one of them is going to read
         if self.mine:
             words = np.ascontiguousarray(run.int64s(self._known))
             if run.bits > 64 and run.centred(self._known).tolist() != words.tolist():

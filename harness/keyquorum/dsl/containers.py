@@ -1,0 +1,489 @@
+"""Arrays and matrices: views on a memory, so that rows share their matrix's content. No communication unless stated."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from .base import ELEMENT_LIMIT, Public, RunTime, SecretRunTime, Vector, is_constant, read
+from .context import Ints
+from .errors import CompilerError, VectorMismatch
+from .memory import ListMemory, Memory
+
+
+class Structure:
+    """Gives a type its containers: ``sint.Array(n)``, ``sint.Matrix(rows, columns)``, ``sint.Tensor(shape)``."""
+
+    __slots__ = ()
+
+    @classmethod
+    def _allocate(cls, size: int) -> Memory:
+        raise CompilerError(f"there are no arrays of {cls.__name__}")
+
+    @classmethod
+    def Array(cls, size: int) -> Array:
+        """An array of ``size`` zeros."""
+        return Array(size, cls)
+
+    @classmethod
+    def Matrix(cls, rows: int, columns: int) -> Matrix:
+        """A matrix of zeros."""
+        return Matrix(rows, columns, cls)
+
+    @classmethod
+    def Tensor(cls, shape: Sequence[int]) -> MultiArray:
+        """A multidimensional array of zeros."""
+        made: MultiArray = _multi_array(shape, cls)
+        return made
+
+
+def _length(size: Any, what: str) -> int:
+    if not is_constant(size) or size < 0:
+        raise CompilerError(f"{what} must be a compile-time integer of at least 0, not {size!r}")
+    return int(size)
+
+
+def _element_type(value_type: Any) -> Any:
+    if not (isinstance(value_type, type) and hasattr(value_type, "_allocate")):
+        raise CompilerError(f"cannot create an Array of {value_type!r}")
+    return value_type
+
+
+def _checked_index(index: Any, length: int) -> int:
+    """A single index, compile-time or run-time, checked."""
+    index = read(index)
+    if is_constant(index):
+        if not -length <= index < length:
+            raise IndexError(f"index {index}, length {length}")
+        return int(index) + (length if index < 0 else 0)
+    if isinstance(index, SecretRunTime):
+        raise CompilerError("need a clear index to address an Array, not a secret one")
+    if not isinstance(index, Public) or index.size != 1:
+        raise CompilerError(f"cannot address an Array with {type(index).__name__}")
+    at = int(index._indices()[0])
+    if not 0 <= at < length:
+        raise CompilerError(f"overflow: index {at}, length {length}")
+    return at
+
+
+def _checked_indices(indices: Public, length: int) -> Ints:
+    at = indices._indices()
+    if at.size and not (at.min() >= 0 and at.max() < length):
+        bad = at[(at < 0) | (at >= length)][0]
+        raise CompilerError(f"overflow: index {bad}, length {length}")
+    return at
+
+
+def _slice_range(index: slice, length: int) -> tuple[int, int, int]:
+    """start, step, count of a slice with compile-time, non-negative bounds."""
+    for part in (index.start, index.stop, index.step):
+        if part is not None and not is_constant(part):
+            raise CompilerError("slices of an Array take compile-time integers: use get_vector(base, size)")
+    start, step = index.start or 0, 1 if index.step is None else index.step
+    stop = length if index.stop is None else min(index.stop, length)
+    if step < 1:
+        raise CompilerError("the step of a slice must be at least 1")
+    if start < 0 or stop <= start:
+        raise CompilerError(f"slice [{start}:{stop}] of an Array of length {length} is empty or has a negative bound")
+    return start, step, (stop - start - 1) // step + 1
+
+
+class _Container(RunTime):
+    """Part of a memory: elements ``offset`` .. ``offset + total - 1``."""
+
+    value_type: Any
+    _memory: Memory
+    _offset: int
+
+    def total_size(self) -> int:
+        """Number of elements."""
+        raise NotImplementedError
+
+    def get_vector(self, base: Any = 0, size: int | None = None) -> Any:
+        """``size`` elements from ``base`` (public number) on, or those at the indices ``base`` (public vector)."""
+        total = self.total_size()
+        base = read(base)
+        if isinstance(base, Public) and base.size > 1:
+            return self._memory.gather(_checked_indices(base, total) + self._offset)
+        if size is None or (is_constant(size) and size == 0):
+            if not is_constant(base):
+                raise CompilerError("get_vector at a run-time place needs a size")
+            size = total - base
+        count = _length(size, "the size of a vector")
+        at = _checked_index(base, total) if count else 0
+        if at + count > total:
+            raise CompilerError(f"get_vector({at}, {count}) leaves the container of {total} elements")
+        return self._memory.read(at + self._offset, 1, count)
+
+    def _converted(self, other: Any) -> Any:
+        """Anything assignable as one vector of our type."""
+        other = read(other)
+        if isinstance(other, _Container):
+            other = other.get_vector()
+        if isinstance(other, (Vector, int, SecretRunTime)):
+            return self.value_type.conv(other)
+        if hasattr(other, "__iter__") and not isinstance(other, (str, bytes)):
+            parts = [self._converted(x) for x in other]
+            return parts[0] if len(parts) == 1 else self.value_type.concat(parts)
+        raise CompilerError(f"cannot assign {type(other).__name__} to an Array of {self.value_type.__name__}")
+
+    def _store(self, vector: Any, base: Any) -> None:
+        total = self.total_size()
+        base = read(base)
+        if isinstance(base, Public) and base.size > 1:
+            indices = _checked_indices(base, total)
+            if vector.size != len(indices):
+                raise VectorMismatch(f"{vector.size} values do not fit {len(indices)} places")
+            self._memory.scatter(indices + self._offset, vector)
+            return
+        count = self.value_type._places(vector)
+        if count == 0:
+            return
+        at = _checked_index(base, total)
+        if at + count > total:
+            raise CompilerError(f"{count} values from place {at} on do not fit a container of {total} elements")
+        self._memory.write(at + self._offset, 1, vector)
+
+    def _new_vector_memory(self, vector: Any) -> Memory:
+        memory: Memory = type(vector)._allocate(vector.size)
+        memory.write(0, 1, vector)
+        return memory
+
+
+class Array(_Container):
+    """A one-dimensional array. ``A[i]`` takes public numbers, ``A[a:b:s]`` compile-time bounds, ``A[v]`` index
+    vectors."""
+
+    def __init__(self, length: int, value_type: Any, address: Memory | None = None, offset: int = 0) -> None:
+        self.length = _length(length, "the length of an Array")
+        self.value_type = _element_type(value_type)
+        self._memory = self.value_type._allocate(self.length) if address is None else address
+        self._offset = offset
+
+    @classmethod
+    def create_from(cls, source: Any) -> Array:
+        """A new array with the elements of a vector, an array or a list."""
+        source = read(source)
+        if isinstance(source, Array):
+            source = source.get_vector()
+        if isinstance(source, Vector):
+            result = cls(source.size, type(source))
+        else:
+            source = list(source)
+            if not source:
+                raise CompilerError("cannot create an Array from an empty list")
+            result = cls(len(source), type(source[0]))
+        return result.assign(source)
+
+    def total_size(self) -> int:
+        return self.length
+
+    @property
+    def shape(self) -> list[int]:
+        """The length, as a list."""
+        return [self.length]
+
+    def __len__(self) -> int:
+        return self.length
+
+    def __iter__(self) -> Iterator[Any]:
+        if self.length > ELEMENT_LIMIT:
+            raise CompilerError(f"iterating over {self.length} elements is slow: use for_range or get_vector()")
+        return (self[i] for i in range(self.length))
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            start, step, count = _slice_range(index, self.length)
+            return self._memory.read(start + self._offset, step, count)
+        index = read(index)
+        if isinstance(index, Public) and index.size != 1:
+            return self._memory.gather(_checked_indices(index, self.length) + self._offset)
+        return self._memory.read(_checked_index(index, self.length) + self._offset, 1, 1)
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        if isinstance(index, slice):
+            start, step, count = _slice_range(index, self.length)
+            vector = self._converted(value)
+            places = self.value_type._places(vector)
+            if places > count or (step == 1 and start + places > self.length):
+                raise VectorMismatch(f"{places} values do not fit a slice of {count}")
+            if step != 1 and places != count:
+                raise VectorMismatch(f"{places} values for a slice of {count}")
+            self._memory.write(start + self._offset, step, vector)
+            return
+        vector = self.value_type.conv(read(value))
+        if self.value_type._places(vector) != 1:
+            raise CompilerError("size mismatch in array assignment")
+        self._memory.write(_checked_index(index, self.length) + self._offset, 1, vector)
+
+    def get(self, indices: Any) -> Any:
+        """The elements at the indices of a public vector or array."""
+        indices = indices.get_vector() if isinstance(indices, Array) else read(indices)
+        if not isinstance(indices, Public):
+            raise CompilerError(f"Array.get takes a regint vector, not {type(indices).__name__}")
+        return self._memory.gather(_checked_indices(indices, self.length) + self._offset)
+
+    def assign(self, other: Any, base: Any = 0) -> Array:
+        """Stores a vector, container or list from ``base`` on, or at the indices ``base`` (public vector)."""
+        if isinstance(self._memory, ListMemory) and isinstance(other, (list, tuple, Array)):
+            start = _checked_index(base, self.length)
+            for i, x in enumerate(other):
+                self[start + i] = x
+        else:
+            self._store(self._converted(other), base)
+        return self
+
+    assign_vector = assign
+    assign_part_vector = assign
+    get_part_vector = _Container.get_vector
+
+    def assign_all(self, value: Any) -> Array:
+        """Stores one value everywhere."""
+        element = self.value_type.conv(read(value))
+        if isinstance(self._memory, ListMemory):
+            for i in range(self.length):
+                self[i] = element
+            return self
+        if element.size != 1:
+            raise CompilerError("cannot assign vector to all elements")
+        if self.length:
+            self._store(element.expand_to_vector(self.length), 0)
+        return self
+
+    def get_part(self, base: Any, size: int) -> Array:
+        """A part, sharing its content with this array."""
+        at = _checked_index(base, self.length)
+        if at + size > self.length:
+            raise CompilerError(f"get_part({at}, {size}) leaves the Array of length {self.length}")
+        return Array(size, self.value_type, self._memory, self._offset + at)
+
+    def same_shape(self) -> Array:
+        """A new array of this length and type."""
+        return Array(self.length, self.value_type)
+
+    def reveal(self) -> Array:
+        """The opened content, as array. One round."""
+        return Array.create_from(self.get_vector().reveal())
+
+    def sum(self) -> Any:
+        """Sum of the elements. Local."""
+        return self.get_vector().sum()
+
+    def dot(self, other: Any) -> Array:
+        """Inner product with another array, as array of length 1. One round if both are secret."""
+        product: Array = Matrix(1, self.length, self.value_type, self._memory, self._offset).dot(other)
+        return product
+
+    def secure_shuffle(self) -> None:
+        """Shuffles in place, see :mod:`keyquorum.dsl.shuffle`."""
+        self.assign_vector(self.get_vector().secure_shuffle())
+
+    def binary_output(self, player: int | None = None) -> None:
+        """Writes a public array to the binary output."""
+        self.get_vector().binary_output(player)
+
+    def write_to_file(self, position: Any = None) -> None:
+        """Appends the shares to the share file, or stores them at ``position``."""
+        self.value_type.write_to_file(self.get_vector(), position)
+
+    def read_from_file(self, start: Any) -> Any:
+        """Fills the array with shares from position ``start`` on; returns the final position (-1: end of file)."""
+        stop, shares = self.value_type.read_from_file(start, size=self.length)
+        self.assign_vector(shares[0])
+        return stop
+
+    def __add__(self, other: Any) -> Any:
+        return self.get_vector() + _vector_of(other)
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Any) -> Any:
+        return self.get_vector() - _vector_of(other)
+
+    def __rsub__(self, other: Any) -> Any:
+        return _vector_of(other) - self.get_vector()
+
+    def __mul__(self, other: Any) -> Any:
+        return self.get_vector() * _vector_of(other)
+
+    __rmul__ = __mul__
+
+    def __neg__(self) -> Any:
+        return -self.get_vector()
+
+
+def _vector_of(other: Any) -> Any:
+    return other.get_vector() if isinstance(other, _Container) else other
+
+
+class SubMultiArray(_Container):
+    """A view on a multidimensional array, or on a part of one."""
+
+    def __init__(self, sizes: Sequence[int], value_type: Any, memory: Memory | None = None, offset: int = 0) -> None:
+        if len(sizes) < 2:
+            raise CompilerError("a MultiArray has at least two dimensions: use Array")
+        self.sizes = tuple(_length(s, "a dimension") for s in sizes)
+        self.value_type = _element_type(value_type)
+        self._memory = self.value_type._allocate(self.total_size()) if memory is None else memory
+        self._offset = offset
+
+    def total_size(self) -> int:
+        return int(np.prod(self.sizes))
+
+    def part_size(self) -> int:
+        """Elements of one index of the first dimension."""
+        return int(np.prod(self.sizes[1:]))
+
+    @property
+    def shape(self) -> list[int]:
+        """The dimensions."""
+        return list(self.sizes)
+
+    def __len__(self) -> int:
+        return self.sizes[0]
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[i] for i in range(self.sizes[0]))
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            if index == slice(None):
+                return self.get_vector()
+            raise CompilerError("a MultiArray knows the slice [:] only: use get_part_vector")
+        at = _checked_index(index, self.sizes[0]) * self.part_size() + self._offset
+        if len(self.sizes) == 2:
+            return Array(self.sizes[1], self.value_type, self._memory, at)
+        return _multi_array(self.sizes[1:], self.value_type, self._memory, at)
+
+    def __setitem__(self, index: Any, other: Any) -> None:
+        if isinstance(index, slice) and index == slice(None):
+            self.assign(other)
+        else:
+            self[index].assign(other)
+
+    def assign_vector(self, vector: Any, base: Any = 0) -> None:
+        """Stores a vector, in row-major order, from element ``base`` on."""
+        vector = self._converted(vector)
+        if vector.size > self.total_size():
+            raise CompilerError(f"{vector.size} values do not fit a container of {self.total_size()} elements")
+        self._store(vector, base)
+
+    assign = assign_vector
+
+    def assign_all(self, value: Any) -> SubMultiArray:
+        """Stores one value everywhere."""
+        self.to_array().assign_all(value)
+        return self
+
+    def to_array(self) -> Array:
+        """All elements as an array that shares its content."""
+        return Array(self.total_size(), self.value_type, self._memory, self._offset)
+
+    def get_part_vector(self, base: Any = 0, size: int | None = None) -> Any:
+        """The elements of ``size`` (default 1) indices of the first dimension from ``base`` on."""
+        at = _checked_index(base, self.sizes[0])
+        return self.get_vector(at * self.part_size(), (size or 1) * self.part_size())
+
+    def assign_part_vector(self, vector: Any, base: Any = 0) -> None:
+        """Stores a vector from index ``base`` of the first dimension on."""
+        self.assign_vector(vector, _checked_index(base, self.sizes[0]) * self.part_size())
+
+    def get_part(self, start: Any, size: int) -> Any:
+        """``size`` indices of the first dimension, sharing their content."""
+        at = _checked_index(start, self.sizes[0])
+        if at + size > self.sizes[0]:
+            raise CompilerError(f"get_part({at}, {size}) leaves the first dimension of {self.sizes[0]}")
+        return _multi_array(
+            (size, *self.sizes[1:]), self.value_type, self._memory, self._offset + at * self.part_size()
+        )
+
+    def same_shape(self) -> Any:
+        """A new container of these dimensions and type."""
+        return _multi_array(self.sizes, self.value_type)
+
+    def reveal(self) -> Any:
+        """The opened content, in the same shape. One round."""
+        vector = self.get_vector().reveal()
+        return _multi_array(self.sizes, type(vector), self._new_vector_memory(vector))
+
+    def reveal_nested(self) -> Any:
+        """The opened content, as nested lists. One round."""
+        flat = iter([x for part in _chunks(self.get_vector().reveal()) for x in part])
+
+        def nest(sizes: tuple[int, ...]) -> Any:
+            return (
+                [next(flat) for _ in range(sizes[0])] if len(sizes) == 1 else [nest(sizes[1:]) for _ in range(sizes[0])]
+            )
+
+        return nest(self.sizes)
+
+    def secure_shuffle(self) -> None:
+        """Shuffles the first dimension in place, see :mod:`keyquorum.dsl.shuffle`."""
+        self.assign_vector(self.get_vector().secure_shuffle(self.part_size()))
+
+    def write_to_file(self, position: Any = None) -> None:
+        """Appends the shares to the share file, or stores them at ``position``."""
+        self.to_array().write_to_file(position)
+
+    def read_from_file(self, start: Any) -> Any:
+        """Fills the container with shares from position ``start`` on; returns the final position (-1: end of file)."""
+        return self.to_array().read_from_file(start)
+
+
+def _chunks(vector: Any) -> Iterator[Any]:
+    for base in range(0, vector.size, ELEMENT_LIMIT):
+        yield vector.get_vector(base, min(ELEMENT_LIMIT, vector.size - base))
+
+
+class MultiArray(SubMultiArray):
+    """A multidimensional array of zeros."""
+
+
+class Matrix(MultiArray):
+    """A matrix: ``M[i]`` is a row that shares its content; rows lie one after another."""
+
+    def __init__(self, rows: int, columns: int, value_type: Any, memory: Memory | None = None, offset: int = 0) -> None:
+        super().__init__((rows, columns), value_type, memory, offset)
+
+    def get_column(self, index: Any) -> Any:
+        """A column, as vector."""
+        rows, columns = self.sizes
+        return self._memory.read(self._offset + _checked_index(index, columns), columns, rows)
+
+    def set_column(self, index: Any, vector: Any) -> None:
+        """Stores a vector as column."""
+        rows, columns = self.sizes
+        vector = self._converted(vector)
+        if vector.size != rows:
+            raise VectorMismatch(f"a column has {rows} elements, not {vector.size}")
+        self._memory.write(self._offset + _checked_index(index, columns), columns, vector)
+
+    def transpose(self) -> Matrix:
+        """The transpose, a copy."""
+        rows, columns = self.sizes
+        order = np.arange(rows * columns, dtype=np.int64).reshape(rows, columns).T.ravel() + self._offset
+        return Matrix(columns, rows, self.value_type, self._new_vector_memory(self._memory.gather(order)))
+
+    def dot(self, other: Any) -> Any:
+        """Product with a Matrix or (column) Array, either of them public or secret. One round if both are secret, and
+        the traffic of one product per element of the result."""
+        if isinstance(other, Array):
+            column = Matrix(other.length, 1, other.value_type, other._memory, other._offset)
+            return self.dot(column).to_array()
+        if not isinstance(other, Matrix):
+            raise CompilerError(f"dot of a Matrix takes a Matrix or an Array, not {type(other).__name__}")
+        if self.sizes[1] != other.sizes[0]:
+            raise VectorMismatch(
+                f"matrices of {self.sizes[0]}x{self.sizes[1]} and {other.sizes[0]}x{other.sizes[1]}: no product"
+            )
+        left, right = self.get_vector(), other.get_vector()
+        vector = left._matrix_product(right, self.sizes[0], self.sizes[1], other.sizes[1])
+        return Matrix(self.sizes[0], other.sizes[1], type(vector), self._new_vector_memory(vector))
+
+
+def _multi_array(sizes: Sequence[int], value_type: Any, memory: Memory | None = None, offset: int = 0) -> Any:
+    if len(sizes) == 2:
+        return Matrix(sizes[0], sizes[1], value_type, memory, offset)
+    return MultiArray(sizes, value_type, memory, offset)

@@ -1,0 +1,211 @@
+"""Inputs, outputs, printing, share files; in memory and in MP-SPDZ's places."""
+
+from __future__ import annotations
+
+import stat
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+from keyquorum import _engine
+from keyquorum.dsl import Persistence, ProgramIO, load_shares, run_program
+from keyquorum.model.errors import ProgramError
+
+from .running import ALL, EMULATE, FIELD, Q60, RING, SHAMIR, Backend, name, printed, run
+
+INPUTS = """
+a = sint.get_input_from(0, size=3, binary=True)
+b = sint.get_input_from(1, size=2, binary=True)
+c = sint.get_input_from(regint(0), size=1, binary=True)
+x = cint(size=2)
+fixinput(-1, x, 0, 0)
+y = cint(size=1)
+pubinput(y)
+z = cint(size=1)
+fixinput(-1, z, 0, 0)
+p = personal.read_int(1, size=2)
+print_ln('%s %s %s %s %s %s', a.reveal(), b.reveal(), c.reveal(), x, y, z)
+q = (a.reveal_to(1) - 1) * cint(2) + 1
+print_ln_to(1, 'for 1: %s of %s', q, cint(3))
+print_ln_to(0, 'for 0: %s', (a + b.sum()).reveal_to(0))
+q.binary_output()
+(p + 1).binary_output()
+(2 - (-p)).binary_output()
+sint(p * p).reveal().binary_output()
+(a - 100).reveal().binary_output()
+a.reveal_to(0).reveal_to(1).get_vector(0, 2).binary_output()
+regint([1, -2]).binary_output()
+cint(9).binary_output(1)
+"""
+
+
+@pytest.mark.parametrize("backend", ALL, ids=name)
+def test_inputs_and_outputs(tmp_path: Path, backend: Backend) -> None:
+    parties = run(
+        tmp_path, INPUTS, backend, private={0: [1, -2, 3, 7], 1: [10, 20, 5, -6]}, public=[[11, -12], [13, 14]]
+    )
+    lines = [[line for line in p.lines if line.startswith("for")] for p in parties]
+    assert all("[1, -2, 3] [10, 20] 7 [11, -12] 13 14" in p.lines for p in parties)
+    first, second = ["for 0: [31, 28, 33]"], ["for 1: [1, -5, 5] of 3"]
+    assert lines == ([second + first] if len(parties) == 1 else [first, second, []])
+    owner = parties[-1 if len(parties) == 1 else 1].io
+    assert [o.tolist() for o in owner.personal_outputs] == [[1, -5, 5], [6, -5], [7, -4], [1, -2]]
+    public = [[25, 36], [-99, -102, -97], [1, -2]]
+    assert [o.tolist() for o in owner.binary_outputs] == [*public, [9]]
+    if len(parties) == 3:
+        assert [o.tolist() for o in parties[2].io.binary_outputs] == public
+        assert parties[0].io.personal_outputs == parties[2].io.personal_outputs == []
+    assert [o.tolist() for o in owner.file_outputs][:3] == [[1, -5, 5], [6, -5], [7, -4]]
+
+
+def test_party_numbers(tmp_path: Path) -> None:
+    parties = run(tmp_path, "print_ln('%s of %s', get_player_id(), get_number_of_players())", RING)
+    assert [p.lines for p in parties] == [["0 of 3"], ["1 of 3"], ["2 of 3"]]
+
+
+def test_outputs_cost_no_rounds_of_their_own(tmp_path: Path) -> None:
+    source = """
+        a = sint.get_input_from(0, size=4, binary=True)
+        b = sint.get_input_from(1, size=4, binary=True)
+        for i in range(10):
+            (a + i).reveal().binary_output()
+            (b * i).reveal_to(2).binary_output()
+        sint.write_to_file(a + b)
+        """
+    parties = run(tmp_path, source, RING, private={0: [1] * 4, 1: [2] * 4})
+    assert parties[0].stats["rounds"] == 2
+    assert len(parties[0].io.binary_outputs) == len(parties[2].io.personal_outputs) == 10
+
+
+WRITE = """
+sint.write_to_file(sint([1, 2, 3]))
+sint.write_to_file([sint([4, 5]), sint([6, 7])])
+sint.write_to_file(sint([50]), 4)
+sint.write_to_file(sint([9, 9]), regint(9))
+A = sint.Array(2)
+A.assign([20, 21])
+A.write_to_file()
+"""
+READ = """
+stop, vectors = sint.read_from_file(0, n_items=2, size=3)
+print_ln('%s %s %s', stop, vectors[0].reveal(), vectors[1].reveal())
+stop, (x,) = sint.read_from_file(regint(7), size=4)
+print_ln('%s %s', stop, x.reveal())
+A = sint.Array(2)
+stop = A.read_from_file(11)
+print_ln('%s %s', stop, A.reveal())
+M = sint.Matrix(2, 2)
+M.read_from_file(0)
+print_ln('%s', M.reveal())
+sint.write_to_file(sint([77]))
+print_ln('%s', sint.read_from_file(13)[1][0].reveal())
+"""
+READ_PRINTED = ["6 [1, 2, 3] [4, 50, 6]", "11 [0, 0, 9, 9]", "-1 [20, 21]", "[[1, 2], [3, 4]]", "77"]
+
+
+@pytest.mark.parametrize("backend", [*ALL, ("ring", 3, "Z2^72")], ids=name)
+def test_share_files(tmp_path: Path, backend: Backend) -> None:
+    files = [p.io.persistence for p in run(tmp_path, WRITE, backend)]
+    assert [f.length for f in files] == [13] * backend[1]
+    assert printed(tmp_path, READ, backend, persistences=[f.copy() for f in files]) == READ_PRINTED
+    assert all(f.length == 13 for f in files)
+    for file in files:
+        twin = Persistence.from_export(file.export(), file.words.shape[0], 16 if backend[2] == "Z2^72" else 8)
+        assert twin.export(3, 5) == file.export(3, 5) and twin.length == 13
+    file = files[0]
+    assert "13" in repr(file) and str(file.words[0, 0]) not in repr(file).replace("13", "")
+    words = file.words
+    file.wipe()
+    assert not file.exists and not words.any()
+
+
+def test_share_files_refuse(tmp_path: Path) -> None:
+    file = run(tmp_path, "sint.write_to_file(sint([1, 2]))")[0].io.persistence
+    with pytest.raises(ProgramError, match="reading shares 1 to 3, but the share file ends after 2"):
+        run(tmp_path, "sint.read_from_file(1, size=3)", persistences=[file])
+    with pytest.raises(ProgramError, match="Persistence not found"):
+        run(tmp_path, "sint.read_from_file(0)")
+    assert printed(tmp_path, "print_ln('%s', sint.read_from_file(0, crash_if_missing=False)[0])") == ["-2"]
+    with pytest.raises(ProgramError, match="1 parts of 8 bytes, emulate over Z2\\^72 has 1 of 16"):
+        run(tmp_path, "sint.read_from_file(0)", ("emulate", 1, "Z2^72"), persistences=[file])
+    with pytest.raises(ProgramError, match="write_to_file stores sint, not cint"):
+        run(tmp_path, "sint.write_to_file(cint(1))")
+    with pytest.raises(ProgramError, match="vectors of one size, not 1 and 2"):
+        run(tmp_path, "sint.write_to_file([sint(1), sint([1, 2])])")
+
+
+def test_words_of_a_plan(tmp_path: Path) -> None:
+    """Shares that local computation made: every party's component vectors."""
+    parts = np.array([[5, 6, 7]], dtype=np.uint64)
+    persistence = Persistence.from_words(parts.copy())
+    assert printed(
+        tmp_path, "print_ln('%s', sint.read_from_file(0, size=3)[1][0].reveal())", persistences=[persistence]
+    ) == ["[5, 6, 7]"]
+    with pytest.raises(ValueError, match="matrix"):
+        Persistence.from_words(np.zeros(3))
+
+
+FOLDER = """
+a = sint.get_input_from(0, size=2, binary=True)
+x = cint(size=2)
+fixinput(-1, x, 0, 0)
+y = cint(size=3)
+pubinput(y)
+stored = sint.read_from_file(0, size=1)[1][0] if program.args[1] == 'again' else sint(40)
+sint.write_to_file(stored + 1)
+(a + x + y.get_vector(1, 2) + stored).reveal().binary_output()
+a.reveal_to(2).binary_output()
+"""
+
+
+@pytest.mark.parametrize("backend", [RING, SHAMIR, EMULATE], ids=name)
+def test_folders(tmp_path: Path, backend: Backend) -> None:
+    """MP-SPDZ's places: fixinput(-1, ...) reads from each party's own binary input."""
+    protocol, n, domain = backend
+    source = tmp_path / "program.mpc"
+    source.write_text(FOLDER)
+    data = tmp_path / "Player-Data"
+    data.mkdir()
+    for i in range(n):
+        np.array([1, 2, 10, 20] if i == 0 else [10, 20], dtype="<i8").tofile(data / f"Input-Binary-P{i}-0")
+    (tmp_path / "Programs" / "Public-Input").mkdir(parents=True)
+
+    def one(session: _engine.Session, word: str) -> None:
+        engine = session.engine(protocol, domain)
+        io = ProgramIO.from_folder(tmp_path, engine, f"program-{word}")
+        run_program(engine, source, [word], io)
+        io.save(tmp_path, engine)
+
+    for word, value in (("first", 40), ("again", 41)):
+        (tmp_path / "Programs" / "Public-Input" / f"program-{word}").write_text("0 100\n200")
+        with ThreadPoolExecutor(n) as pool:
+            list(pool.map(one, _engine.local_sessions(n, 20.0), [word] * n))
+        for i in range(n):
+            out = np.fromfile(data / f"Binary-Output-P{i}-0", dtype="<i8").tolist()
+            assert out == [111 + value, 222 + value] + ([1, 2] if i == 2 or n == 1 else [])
+    shares = tmp_path / "Persistence" / "Shares-P0"
+    assert stat.S_IMODE(shares.stat().st_mode) == 0o600
+    assert stat.S_IMODE(shares.parent.stat().st_mode) == 0o700
+    other = _engine.local_sessions(1)[0].engine("emulate", "Z2^63")
+    with pytest.raises(_engine.StoreError):
+        load_shares(shares, other)
+
+
+def test_folders_refuse(tmp_path: Path) -> None:
+    engine = _engine.local_sessions(1)[0].engine("emulate", "Z2^64")
+    (tmp_path / "Player-Data").mkdir()
+    (tmp_path / "Player-Data" / "Input-Binary-P0-0").write_bytes(b"12345")
+    with pytest.raises(ProgramError, match="5 bytes are no whole number of 64-bit words"):
+        ProgramIO.from_folder(tmp_path, engine, "x")
+    (tmp_path / "Player-Data" / "Input-Binary-P0-0").unlink()
+    (tmp_path / "Programs" / "Public-Input").mkdir(parents=True)
+    (tmp_path / "Programs" / "Public-Input" / "x").write_text("1 two")
+    with pytest.raises(ProgramError, match="64-bit decimal numbers"):
+        ProgramIO.from_folder(tmp_path, engine, "x")
+
+
+def test_centred_outputs(tmp_path: Path) -> None:
+    source = f"cint([0, 1, {Q60 // 2}, {Q60 // 2 + 1}, {Q60 - 1}]).binary_output()"
+    out = run(tmp_path, source, ("emulate", 1, FIELD))[0].io.binary_outputs
+    assert out[0].tolist() == [0, 1, Q60 // 2, -(Q60 // 2), -1]

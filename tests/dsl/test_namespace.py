@@ -1,0 +1,122 @@
+"""What programs and helpers see: names, imports, settings; and that runs share nothing."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from .running import EMULATE, EMULATE_FIELD, REP_FIELD, RING, SHAMIR, Backend, printed, run
+
+PATH = """
+import os, sys
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(program.infile)), '..', 'Library'))
+"""
+HELPER = """
+from Compiler.types import sint, cint, regint, personal, Array, Matrix, MultiArray, MemValue
+from Compiler.GC.types import sbits, sbit, sbitvec, cbits
+from Compiler.library import for_range, for_range_opt, print_ln, if_e, else_, get_number_of_players
+from Compiler.instructions import fixinput, pubinput
+from Compiler.util import tree_reduce, if_else
+from Compiler.exceptions import CompilerError
+from Compiler import types, library, util
+import Compiler.GC.types
+import other
+
+assert Compiler.GC.types.sbits is sbits and types.sint is sint
+COUNTER = []
+ONE = sint(1)
+
+
+def square(x):
+    COUNTER.append(1)
+    return x * x * other.two() * ONE, len(COUNTER)
+"""
+OTHER = "from Compiler.types import cint\n\n\ndef two():\n    return cint(2)\n"
+
+
+def test_helpers_are_loaded_anew_for_every_run(tmp_path: Path) -> None:
+    source = PATH + "import helper\nfrom helper import square\ny, n = square(sint(3))\nprint_ln('%s %s', y.reveal(), n)"
+    helpers = {"helper": HELPER, "other": OTHER}
+    for backend in (EMULATE, RING, RING, SHAMIR):
+        if backend == SHAMIR:
+            helpers = {"helper": HELPER.replace("import other", "import other  # changed"), "other": OTHER}
+        assert printed(tmp_path, source, backend, helpers=helpers) == ["18 1"]
+    assert not {"helper", "other", "Compiler", "Compiler.types"} & set(sys.modules)
+    assert not any("Library" in p for p in sys.path)
+
+
+def test_names(tmp_path: Path) -> None:
+    source = """
+        import sys, math
+        print('args', program.args, sys.argv == program.args, program.name)
+        print('file' if '__file__' in globals() else 'no file', program.infile.endswith('program.mpc'), math.pi > 3)
+        print('a', 'b', sep='-', end='!\\n')
+        print('to the other side', file=sys.stderr)
+        try:
+            sint(1) + sint([1, 2]) + sint([1, 2, 3])
+        except CompilerError as error:
+            print(type(error).__name__)
+        """
+    lines = printed(tmp_path, source, EMULATE, "a/b", 3)
+    assert lines == [
+        "args ['program', 'a/b', '3'] True program-a_b-3",
+        "no file True True",
+        "a-b!",
+        "VectorMismatch",
+    ]
+
+
+def test_only_party_0_prints_with_pythons_print(tmp_path: Path) -> None:
+    assert [p.lines for p in run(tmp_path, "print('x')", RING)] == [["x"], [], []]
+
+
+@pytest.mark.parametrize(
+    ("backend", "expected"),
+    [
+        (RING, "64 None 63 3 False 40"),
+        (EMULATE, "64 None 63 3 False 40"),
+        (("emulate", 1, "Z2^72"), "72 None 71 3 False 40"),
+        (REP_FIELD, " None 64 False False 40"),
+        (EMULATE_FIELD, " None 64 False False 40"),
+        (SHAMIR, " None 64 False False 40"),
+    ],
+)
+def test_settings(tmp_path: Path, backend: Backend, expected: str) -> None:
+    source = """
+        o = program.options
+        print_ln('%s %s %s %s %s %s', o.ring, o.prime, program.bit_length, program.use_split(), program.use_edabit(),
+                 program.security)
+        program.set_security(50)
+        program.use_edabit(True)
+        print_ln('%s %s', program.security, program.use_edabit())
+        """
+    assert printed(tmp_path, source, backend) == [expected, "50 True"]
+
+
+def test_a_program_may_end_itself(tmp_path: Path) -> None:
+    assert printed(tmp_path, "import sys\nprint_ln('x')\nsys.exit()\nprint_ln('y')") == ["x"]
+
+
+def test_star_imports(tmp_path: Path) -> None:
+    source = "from Compiler.types import *\nfrom Compiler.library import *\nprint_ln('%s', sint(1).reveal())"
+    assert printed(tmp_path, source) == ["1"]
+
+
+def test_overhead_is_microseconds(tmp_path: Path) -> None:
+    """One engine call an operation: 20000 operations on vectors in well under a second."""
+    source = """
+        import time
+        x, c = sint([1] * 64), cint([1] * 64)
+        start = time.perf_counter()
+        for _ in range(5000):
+            y = x + c
+            y = y * 3
+            y = y.get_vector(0, 32)
+            y = y - x.get_vector(32, 32)
+        elapsed = time.perf_counter() - start
+        print(elapsed < 1.0, round(elapsed * 1e6 / 25000, 1))
+        """
+    line = printed(tmp_path, source)[0]
+    assert line.startswith("True"), line

@@ -1,0 +1,279 @@
+"""What the language refuses, as MP-SPDZ does: one line, naming the place and the cure."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from keyquorum.dsl import ProgramOptions
+from keyquorum.model.errors import KeyQuorumError, ProgramError
+
+from .running import EMULATE, EMULATE_FIELD, FIELD, REP_FIELD, RING, SHAMIR, Backend, run
+
+SETUP = """\
+x = sint([1, 2, 3]); c = cint([1, 2, 3]); r = regint([1, 2, 3]); sb = sbits.get_type(3)(5); n = regint(1)
+"""
+
+REFUSED = [
+    # Python control by run-time values
+    ("if x[0] < 2: pass", "cannot branch on secret values like sintbit"),
+    ("if sb: pass", "cannot branch on secret values"),
+    ("if n: pass", "cannot derive truth value"),
+    ("while n > 0: pass", "cannot derive truth value"),
+    ("1 in [x]", "cannot branch on secret values"),
+    ("[1, 2, 3][n]", "cannot use the run-time value regint"),
+    ("range(n)", "cannot use the run-time value regint"),
+    ("int(c[0])", "cannot use the run-time value cint"),
+    ("float(n)", "cannot use the run-time value regint"),
+    ("'%d' % n", "cannot use the run-time value regint"),
+    ("sint(size=n)", "size must be a compile-time integer"),
+    ("sint.Array(n)", "must be a compile-time integer"),
+    ("if_(x[0] > 1)(lambda: None)", "cannot branch on secret values"),
+    ("if_(get_player_id() == 0)(lambda: None)", "differs between parties"),
+    ("for_range(x[0])(lambda i: None)", "takes a public number, not the secret sint"),
+    ("for_range(r)(lambda i: None)", "not a vector of 3"),
+    ("for_range(1, 2, 0)(lambda i: None)", "must not be zero"),
+    ("@for_range(3)\ndef _(i):\n    if i == 0: pass", "cannot derive truth value"),
+    ("@if_(n)\ndef _():\n    return 5", "cannot return values"),
+    ("@else_\ndef _(): pass", "else_ without an if_e"),
+    ("@if_e(n)\ndef _(): pass", "if_e without else_"),
+    ("while_do(n, n)", "must be a function"),
+    # Python state in loops and branches
+    ("L = []\n@for_range(3)\ndef _(i): L.append(i)", "'L' cannot change in a run-time loop"),
+    ("k = 0\n@for_range(3)\ndef _(i):\n    global k\n    k += 1", "'k' cannot change in a run-time loop"),
+    ("def f():\n    k = 0\n    @for_range(3)\n    def _(i):\n        nonlocal k\n        k += 1\nf()", "'k' cannot change"),
+    ("a = sint(1)\n@for_range(3)\ndef _(i):\n    a = a + 1", "cannot assign to variables around it"),
+    ("a = sint(1)\n@for_range(3)\ndef _(i):\n    global a\n    a = 1", "cannot reassign the constant 1 to 'a'"),
+    ("L = [1]\n@if_(n)\ndef _(): L.append(2)", "lists cannot be changed in or after branches"),
+    # sizes
+    ("x + sint([1, 2])", "different vector sizes of operands: 3/2"),
+    ("x * cint([1, 2])", "different vector sizes of operands: 3/2"),
+    ("c - cint([1, 2])", "different vector sizes of operands: 3/2"),
+    ("r * regint([1, 2])", "different vector sizes of operands: 3/2"),
+    ("x < sint([1, 2])", "different vector sizes of operands: 3/2"),
+    ("sb & sbits.get_type(4)(1)", "different vector sizes of operands: 3/4 bits"),
+    ("sb ^ sbits.get_type(1)(1)", "different vector sizes of operands: 3/1 bits"),
+    ("sbitvec.from_vec([sb, sbit(1)])", "rows of different sizes"),
+    ("x.expand_to_vector(5)", "cannot expand a vector of size 3 to 5"),
+    ("x.update(sint(1))", "cannot update a vector of size 3 with one of size 1"),
+    ("sint(cint([1, 2]), size=3)", "mismatch in vector size: 2, not 3"),
+    ("sint([x, 1])", "must be scalars"),
+    ("sint.dot_product(x, sint([1, 2]))", "vectors of sizes 3 and 2"),
+    ("sint.dot_product([x], [x, x])", "lists of 1 and 2 vectors"),
+    ("MemValue(sint(1)).write(x)", "size mismatch"),
+    ("x.get_vector(1, 3)", "leaves the vector of size 3"),
+    ("x[3]", "index 3, length 3"),
+    ("sint(5, size=65)[0]", "taking a vector of 65 elements apart is slow"),
+    ("[y for y in sint(5, size=65)]", "taking a vector of 65 elements apart is slow"),
+    ("sum(cint(5, size=65))", "taking a vector of 65 elements apart is slow"),
+    ("sbits.get_type(65)(0).bit_decompose()", "taking 65 bits apart is slow"),
+    ("sbitvec.from_vec([sbits.get_type(65)(0)]).elements()", "taking rows of 65 bits apart is slow"),
+    # containers
+    ("sint.Array(3)[3]", "index 3, length 3"),
+    ("sint.Array(3)[regint(3)]", "overflow: index 3, length 3"),
+    ("sint.Array(3)[regint(-1)]", "overflow: index -1, length 3"),
+    ("sint.Array(3)[x[0]]", "need a clear index"),
+    ("sint.Array(3).get(regint([0, 3]))", "overflow: index 3, length 3"),
+    ("sint.Array(3).get([0, 1])", "takes a regint vector"),
+    ("sint.Array(3).get_vector(1, 3)", "leaves the container of 3 elements"),
+    ("sint.Array(2).assign(x)", "do not fit a container of 2 elements"),
+    ("sint.Array(3).assign(x, 1)", "do not fit a container of 3 elements"),
+    ("sint.Array(3)[0] = x", "size mismatch in array assignment"),
+    ("sint.Array(4)[0:4:2] = x", "3 values do not fit a slice of 2"),
+    ("sint.Array(4).assign(x, regint([0, 1]))", "3 values do not fit 2 places"),
+    ("sint.Array(3)[-2:]", "negative bound"),
+    ("sint.Array(3)[n:3]", "slices of an Array take compile-time integers"),
+    ("sint.Array(3).assign_all(x)", "cannot assign vector to all elements"),
+    ("cint.Array(3).assign(x)", "cannot convert the secret sint to cint"),
+    ("sint.Array(65).__iter__()", "iterating over 65 elements is slow"),
+    ("sint.Matrix(2, 3)[2]", "index 2, length 2"),
+    ("sint.Matrix(2, 3).dot(sint.Matrix(2, 3))", "matrices of 2x3 and 2x3: no product"),
+    ("sint.Matrix(2, 3).assign_vector(sint(0, size=7))", "7 values do not fit a container of 6 elements"),
+    ("sint.Matrix(2, 3).set_column(0, x)", "a column has 2 elements, not 3"),
+    ("Array(3, int)", "cannot create an Array of"),
+    ("personal.Array(3)", "has no attribute 'Array'"),
+    # types
+    ("cint(x)", "cannot convert the secret sint to cint"),
+    ("regint(x)", "cannot convert the secret sint to regint"),
+    ("regint(sb)", "cannot convert the secret sbits3 to regint"),
+    ("x * 1.5", "unsupported operand"),
+    ("x & x", "unsupported operand"),
+    ("(x < 2) & x", "unsupported operand"),
+    ("~(x < 2)", "bad operand type for unary ~"),
+    ("regint(5) & 3", "unsupported operand"),
+    ("x ** 2", "unsupported operand"),
+    ("x / 2", "unsupported operand"),
+    ("sb + sb", "unsupported operand"),
+    ("sb | sb", "unsupported operand"),
+    ("c // 2", "unsupported operand"),
+    ("c.sum()", "no attribute 'sum'"),
+    ("x % 3", "modulo of secret values only for powers of two"),
+    ("sint.dot_product(x, c)", "use (a * c).sum()"),
+    ("sint.dot_product([x], [c])", "for public factors use sums of products"),
+    ("sint.concat([x, c])", "sint.concat takes sint vectors, not cint"),
+    ("sint.get_random(3)", "takes 1 positional argument"),
+    ("sbitvec(x)", "sbitvec takes a list of sbits"),
+    ("sbits.get_type(3)(9)", "public value 9 longer than 3 bits"),
+    ("sbits.get_type(2)(c)", "cannot convert cint(3) to 2 bits"),
+    ("cbits.get_type(65)(1).to_regint()", "too many bits for a regint"),
+    ("x.reveal_to(0) + x", "share it with sint(...) first"),
+    ("x.reveal_to(0) + x.reveal_to(1)", "parties 0 and 1 do not go together"),
+    ("x.reveal_to(n)", "compile-time party number"),
+    ("hash(x)", "unhashable type"),
+    ("regint(1) // 0", "division of a regint by zero"),
+    ("sint.get_input_from(0)", "pass binary=True"),
+    ("sint.get_input_from(0, binary=True, n_bytes=1)", "8 bytes a number"),
+    ("fixinput(-1, x, 0, 0)", "public input goes to a cint"),
+    ("fixinput(0, c, 0, 0)", "private ones are for sint.get_input_from"),
+    ("fixinput(-1, c, 0, 1)", "fixinput reads 64-bit integers"),
+    ("fixinput(-1, c, 0, 0)", "the public input ends after 0 words"),
+    # printing
+    ("print_ln('%s', x)", "cannot print secret value sint(3): reveal it first"),
+    ("print_ln('%s', sint.Array(3))", "cannot print secret value"),
+    ("print_ln('%s %s', 1)", "incorrect number of arguments"),
+    ("print_ln('%s', x.reveal_to(1))", "print_ln_to(1, ...)"),
+    ("print_ln_to(1, '%s', x.reveal_to(0))", "player mismatch"),
+    ("print_ln_to(n, 'x')", "compile-time party number"),
+    # timers, settings
+    ("start_timer(1)\nstart_timer(1)", "timer 1 already running"),
+    ("stop_timer(1)", "timer 1 is not running"),
+    ("start_timer(n)", "a timer is named by a compile-time integer"),
+    ("program.set_security(0)", "a positive number of bits"),
+    ("program.use_split(2)", "split into 3 summands, not 2"),
+    ("x.split_to_n_summands(4, 2)", "have 3 summands, not 2"),
+    ("x.split_to_n_summands(65, 3)", "ring size too small for splitting"),
+    ("x.bit_decompose(65)", "ring size too small for bit decomposition"),
+    ("x.less_than(3, 64)", "ring size too small for comparison"),
+    ("cint(1 << 70)", "a constant of 71 bits does not fit Z2^64"),
+    ("x + (1 << 64)", "a constant of 65 bits does not fit Z2^64"),
+    # stopping
+    ("crash()", "called crash()"),
+    ("crash(n)", "called crash()"),
+    ("runtime_error('it is %s', n)", "user exception: it is 1"),
+    ("runtime_error_if(n == 1, 'bad %s', r)", "bad 1"),
+    ("crash(x[0])", "cannot branch on secret values"),
+    # outside the subset
+    ("sfix(1)", "'sfix' is not defined here, or outside the supported subset"),
+    ("get_threshold()", "'get_threshold' is not defined here, or outside the supported subset"),
+    ("from Compiler.types import sfix", "Compiler.types.sfix is outside the supported subset"),
+    ("from Compiler import ml", "Compiler.ml is outside the supported subset"),
+    ("import Compiler.oram", "Compiler.oram is outside the supported subset"),
+    ("from Compiler import library\nlibrary.multithread", "Compiler.library.multithread is outside the supported subset"),
+    ("program.use_trunc_pr", "program.use_trunc_pr is outside the supported subset"),
+    ("__file__", "'__file__' is not defined"),
+    ("import random", "random: every party would draw other numbers"),
+    ("import random_helper", "No module named 'random_helper'"),
+    ("import sys\nsys.exit('wrong argument')", "wrong argument"),
+    ("x = (", "'(' was never closed"),
+    ("1 / 0", "ZeroDivisionError: division by zero"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("statement", "message"), REFUSED, ids=[s.replace("\n", ";")[:60] for s, _ in REFUSED])
+def test_refused(tmp_path: Path, statement: str, message: str) -> None:
+    with pytest.raises(ProgramError) as caught:
+        run(tmp_path, SETUP + statement + "\n", EMULATE)
+    text = str(caught.value)
+    assert message in text
+    assert "\n" not in text
+    first, last = 2, 2 + statement.count("\n")
+    if "if_e without" not in message:
+        place = text.split(": ")[0]
+        assert place in [f"Programs/Source/program.mpc:{line}" for line in range(first, last + 1)]
+
+
+@pytest.mark.parametrize(
+    ("statement", "message"),
+    [
+        ("sint.get_edabit(3, False, size=2)", "shamir has no binary domain in this engine, so no (e)daBits"),
+        ("sbits.get_type(3)(1)", "shamir has no binary domain"),
+        ("sbitvec(sint(1), 3, 3)", "shamir has no binary domain"),
+        ("sint(1).split_to_n_summands(3, 3)", "do not split into summands"),
+        ("cint(5) & (1 << 61)", "the mask 2305843009213693952 of & must lie in"),
+    ],
+)
+def test_refused_on_shamir(tmp_path: Path, statement: str, message: str) -> None:
+    with pytest.raises(ProgramError, match=r"program.mpc:1: ") as caught:
+        run(tmp_path, statement, SHAMIR)
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("backend", [EMULATE_FIELD, REP_FIELD, SHAMIR], ids=lambda b: b[0])
+@pytest.mark.parametrize(
+    ("statement", "largest"),
+    [
+        ("sint(1) < 2", 18),
+        ("sint(1) == 2", 19),
+        ("sint(1) % 2", 19),
+        ("sint(1) >> 1", 19),
+        ("sint(1).bit_decompose()", 19),
+    ],
+)
+def test_masked_comparisons_need_room(tmp_path: Path, backend: Backend, statement: str, largest: int) -> None:
+    """bits(q) >= k + 42 for <, k + 41 for the others, k the integer length: a 60-bit prime takes -F 18 and 19."""
+    run(tmp_path, statement, backend, options=ProgramOptions(field=largest))
+    with pytest.raises(ProgramError, match=rf"needs a prime of 61 bits .* {FIELD} has 60: take a smaller bit length"):
+        run(tmp_path, statement, backend, options=ProgramOptions(field=largest + 1))
+    with pytest.raises(ProgramError, match=r"needs a prime of 10[56] bits"):
+        run(tmp_path, statement, backend)
+    run(tmp_path, "program.set_security(30)\n" + statement, backend, options=ProgramOptions(field=largest + 10))
+
+
+def test_helpers_are_named(tmp_path: Path) -> None:
+    source = """
+        import os, sys
+        sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(program.infile)), '..', 'Library'))
+        from helper import broken
+
+        broken(sint(1))
+        """
+    helpers = {"helper": "def broken(x):\n    y = x\n    return x + 'a'\n"}
+    with pytest.raises(ProgramError) as caught:
+        run(tmp_path, source, helpers=helpers)
+    assert str(caught.value) == (
+        "Programs/Source/program.mpc:6: TypeError: unsupported operand type(s) for +: 'sint' and 'str' "
+        "[in Programs/Library/helper.py:3]"
+    )
+
+
+def test_missing_program(tmp_path: Path) -> None:
+    from keyquorum import _engine
+    from keyquorum.dsl import ProgramIO, run_program
+
+    engine = _engine.local_sessions(1)[0].engine("emulate", "Z2^64")
+    with pytest.raises(KeyQuorumError, match=r"no program .*nothing\.mpc"):
+        run_program(engine, tmp_path / "nothing.mpc", [], ProgramIO())
+
+
+def test_other_parties_failures_are_the_engines(tmp_path: Path) -> None:
+    """A party that fails alone: itself a ProgramError, the others a NetworkError that names it."""
+    from keyquorum import _engine
+
+    source = "x = sint.get_input_from(1, size=2, binary=True)\nprint_ln('%s', x.reveal())"
+    with pytest.raises(ProgramError, match=r"program.mpc:1: the private input of party 1 ends after 1 words"):
+        run(tmp_path, source, RING, private={1: [5]})
+    sessions = _engine.local_sessions(3, 10.0)
+    engines: list[BaseException] = []
+
+    def one(session: _engine.Session) -> None:
+        from keyquorum.dsl import ProgramIO, run_program
+
+        try:
+            run_program(session.engine(*RING[::2]), tmp_path / "Programs/Source/program.mpc", [], ProgramIO())
+        except Exception as error:
+            engines.append(error)
+            session.abort(str(error))
+
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(3) as pool:
+        list(pool.map(one, sessions))
+    assert sorted(type(e).__name__ for e in engines) == ["NetworkError", "NetworkError", "ProgramError"]
+
+
+def test_values_outlive_no_run(tmp_path: Path) -> None:
+    from keyquorum.dsl.errors import CompilerError
+    from keyquorum.dsl.secret import sint
+
+    with pytest.raises(CompilerError, match="during its run only"):
+        sint(1)

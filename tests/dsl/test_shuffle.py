@@ -1,0 +1,118 @@
+"""Secure shuffles: every permutation can be routed, all of them are equally likely, blocks stay whole."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from keyquorum.dsl import shuffle
+
+from .running import ALL, EMULATE, RING, SHAMIR, Backend, name, printed, run
+
+
+def switches(n: int) -> int:
+    k = math.ceil(math.log2(n))
+    return n * k - (1 << k) + 1
+
+
+@pytest.mark.parametrize("n", range(1, 8))
+def test_all_permutations_are_routed(n: int) -> None:
+    for permutation in itertools.permutations(range(n)):
+        order = np.array(permutation, dtype=np.int64)
+        assert np.array_equal(shuffle.apply_clear(order, np.arange(n) * 10), order * 10)
+
+
+@given(n=st.integers(1, 600), seed=st.integers(0, 2**32 - 1))
+def test_any_size_is_routed(n: int, seed: int) -> None:
+    order = np.random.default_rng(seed).permutation(n).astype(np.int64)
+    assert np.array_equal(shuffle.apply_clear(order, np.arange(n)), order)
+
+
+@pytest.mark.parametrize("n", [2, 3, 4, 5, 8, 13, 64, 100, 1000, 1024])
+def test_size_of_the_network(n: int) -> None:
+    layers = shuffle.network(n)
+    assert len(layers) == shuffle.depth(n) == 2 * math.ceil(math.log2(n)) - 1
+    assert sum(len(a) for a, _ in layers) == switches(n)
+    for a, b in layers:
+        wires = np.concatenate([a, b])
+        assert len(np.unique(wires)) == len(wires)
+
+
+def test_large_permutation() -> None:
+    order = shuffle.random_permutation(1 << 14)
+    assert np.array_equal(np.sort(order), np.arange(1 << 14))
+    assert np.array_equal(shuffle.apply_clear(order, np.arange(1 << 14)), order)
+
+
+def chi_square(counts: Counter[tuple[int, ...]], samples: int, outcomes: int) -> float:
+    expected = samples / outcomes
+    return sum((counts[o] - expected) ** 2 / expected for o in counts) + expected * (outcomes - len(counts))
+
+
+def test_permutations_of_a_party_are_uniform() -> None:
+    """False alarm 2^-20: the 1 - 2^-20 quantile of chi-square with 23 degrees of freedom is 75.6."""
+    counts = Counter(tuple(shuffle.random_permutation(4).tolist()) for _ in range(24_000))
+    assert chi_square(counts, 24_000, 24) < 75.6
+
+
+@pytest.mark.parametrize(("backend", "samples"), [(EMULATE, 2400), (RING, 720)], ids=["emulate", "ring"])
+def test_shuffles_are_uniform(tmp_path: Path, backend: Backend, samples: int) -> None:
+    """False alarm 2^-20, see above; expected counts are at least 30."""
+    source = f"""
+        x = sint(regint.inc(4))
+        @for_range_opt({samples})
+        def _(i):
+            x.secure_shuffle().reveal().binary_output()
+        """
+    outputs = run(tmp_path, source, backend)[0].io.binary_outputs
+    counts = Counter(tuple(o.tolist()) for o in outputs)
+    assert set(counts) <= set(itertools.permutations(range(4))) and len(outputs) == samples
+    assert chi_square(counts, samples, 24) < 75.6
+
+
+@pytest.mark.parametrize("backend", ALL, ids=name)
+def test_contents(tmp_path: Path, backend: Backend) -> None:
+    source = """
+        x = sint(regint.inc(50, 100))
+        y = x.secure_shuffle()
+        y.reveal().binary_output()
+        x.reveal().binary_output()
+        A = sint.Array(7)
+        A.assign_vector(sint(regint.inc(7)))
+        A.secure_shuffle()
+        A[:].reveal().binary_output()
+        M = sint.Matrix(6, 3)
+        M.assign_vector(sint(regint.inc(18)))
+        M.secure_shuffle()
+        M[:].reveal().binary_output()
+        sint(5).secure_shuffle().reveal().binary_output()
+        """
+    shuffled, original, array, matrix, single = run(tmp_path, source, backend)[0].io.binary_outputs
+    assert np.array_equal(np.sort(shuffled), original) and np.array_equal(original, np.arange(100, 150))
+    assert np.array_equal(np.sort(array), np.arange(7))
+    rows = matrix.reshape(6, 3)
+    assert np.array_equal(rows[np.argsort(rows[:, 0])], np.arange(18).reshape(6, 3))
+    assert single.tolist() == [5]
+
+
+@pytest.mark.parametrize("backend", [RING, SHAMIR], ids=name)
+@pytest.mark.parametrize("n", [2, 5, 64])
+def test_rounds(tmp_path: Path, backend: Backend, n: int) -> None:
+    source = f"y = sint.get_random(size={n})\nstart_timer(1)\ny.secure_shuffle()\nstop_timer(1)"
+    result = run(tmp_path, source, backend)[0].result
+    assert result is not None
+    inputs = 1
+    assert result.timers[1].rounds == inputs + 2 * shuffle.depth(n)
+
+
+def test_blocks_must_fit(tmp_path: Path) -> None:
+    from keyquorum.model.errors import ProgramError
+
+    with pytest.raises(ProgramError, match="cannot shuffle 5 elements in blocks of 2"):
+        printed(tmp_path, "sint(regint.inc(5)).secure_shuffle(2)")
