@@ -4,6 +4,33 @@
 //! domain under one protocol; its operations ([`Engine`]) return handles at once, communication is queued, and everything
 //! that is ready at one depth leaves in one round.
 //!
+//! Three parties of one process compute an inner product:
+//!
+//! ```
+//! use std::{thread, time::Duration};
+//! use keyquorum_math::DomainKind;
+//! use keyquorum_mpc::{EngineError, EngineOptions, Session};
+//!
+//! let threads: Vec<_> = keyquorum_net::local_mesh(3, Duration::from_secs(10))
+//!     .into_iter()
+//!     .map(|transport| {
+//!         thread::spawn(move || -> Result<Vec<u64>, EngineError> {
+//!             let session = Session::new(Box::new(transport))?;
+//!             let mut engine = session.engine("ring", DomainKind::Z2k(64), &EngineOptions::default())?;
+//!             let mine = |party| (session.party() == party).then_some(&[1i64, 2, 3][..]);
+//!             let x = engine.input(0, 3, mine(0))?;
+//!             let y = engine.input(1, 3, mine(1))?;
+//!             let product = engine.dot(&x, &y, 3)?;
+//!             let opened = engine.open(&product)?;
+//!             engine.read(&opened)
+//!         })
+//!     })
+//!     .collect();
+//! for party in threads {
+//!     assert_eq!(party.join().expect("no panic").expect("no error"), [14]);
+//! }
+//! ```
+//!
 //! Layout: `value` (what flows), `graph` (the scheduler), `round` (one exchange), `protocol/*` (one file a protocol),
 //! `engine` (the operations), `ops` (what they do, for every protocol), `select` (shapes of vectors), `session` (set-up between parties), `store` (share files).
 
