@@ -1,0 +1,1 @@
+../../../../../Programs/Library/fixed_weight.py

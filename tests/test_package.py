@@ -1,0 +1,31 @@
+"""What an installed package must carry: programs and parameter sets, linked one by one into the package's folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = ROOT / "harness" / "keyquorum"
+LINKS = [
+    (ROOT / "Programs" / "Source", "*.mpc", PACKAGE / "_share" / "Programs" / "Source"),
+    (ROOT / "Programs" / "Library", "*.py", PACKAGE / "_share" / "Programs" / "Library"),
+    (ROOT / "params", "*.toml", PACKAGE / "fhe" / "params"),
+]
+
+
+@pytest.mark.parametrize(("source", "pattern", "target"), LINKS, ids=lambda v: v.name if isinstance(v, Path) else "")
+def test_links_are_complete(source: Path, pattern: str, target: Path) -> None:
+    """If this fails after a file was added: ln -s it into the folder of the package."""
+    wanted = {path.name: path.resolve() for path in source.glob(pattern)}
+    assert {path.name: path.resolve() for path in target.glob(pattern)} == wanted
+
+
+def test_the_page_of_programs_is_up_to_date() -> None:
+    """If this fails: run Scripts/program_table.py."""
+    namespace: dict[str, object] = {"__name__": "program_table", "__file__": str(ROOT / "Scripts" / "program_table.py")}
+    exec((ROOT / "Scripts" / "program_table.py").read_text(), namespace)
+    table = namespace["table"]
+    assert callable(table)
+    assert (ROOT / "docs" / "pages" / "programs.md").read_text() == table()
