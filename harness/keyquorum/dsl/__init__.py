@@ -1,4 +1,4 @@
-"""The language: MP-SPDZ's, in the subset of docs/dsl.md, as eager Python over the lazy engine.
+"""The language: MP-SPDZ's, in the subset of docs/pages/dsl.md, as eager Python over the lazy engine.
 
 An operation on vectors returns at once; what has to communicate is queued, and everything that is ready at one depth
 goes out in one round when a value is needed. :func:`run_program` runs an ``.mpc`` file on one party.

@@ -20,7 +20,7 @@ from .base import is_constant, read
 from .context import Run
 from .errors import CompilerError
 
-SUBSET = "outside the supported subset of the language (docs/dsl.md)"
+SUBSET = "outside the supported subset of the language (docs/pages/dsl.md)"
 
 # -- Compiler.util ----------------------------------------------------------------------------------------------------
 

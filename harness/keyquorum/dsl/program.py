@@ -83,4 +83,4 @@ class Program:
         return None
 
     def __getattr__(self, name: str) -> Any:
-        raise AttributeError(f"program.{name} is outside the supported subset of the language (docs/dsl.md)")
+        raise AttributeError(f"program.{name} is outside the supported subset of the language (docs/pages/dsl.md)")
