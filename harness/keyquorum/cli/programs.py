@@ -42,7 +42,7 @@ def run(
 ) -> None:
     """Run a program among separate party processes of this host, as MP-SPDZ's compile-run does.
 
-    Files are those of MP-SPDZ in the current folder: Player-Data/Input-P<i>-0, Player-Data/Input-Binary-P<i>-0,
+    Files are those of MP-SPDZ in the current folder: Player-Data/Input-Binary-P<i>-0 (raw int64),
     Programs/Public-Input/<program>, Player-Data/Binary-Output-P<i>-0, Persistence/.
     """
     request = ProgramRequest(program, tuple(args or ()), protocol, parties, ring, field, prime, threshold)
