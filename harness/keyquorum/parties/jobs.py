@@ -15,13 +15,31 @@ JOBS = {
     "decrypt": "keyquorum.plans.decrypt:decrypt_job",
     "program": "keyquorum.plans.program:program_job",
 }
+FIELDS: dict[str, dict[str, type]] = {
+    "keygen": {
+        "key": str,
+        "parameters": dict,
+        "relin": bool,
+        "galois_elements": list,
+        "error_law": str,
+        "policy": dict,
+    },
+    "decrypt": {"key": str, "receiver": int, "rounding": str, "sha256": list, "local": dict},
+    "program": {"request": dict, "local": dict},
+}
+"""What a job of each kind must have; the plans check the values."""
 
 
 def run_job(context: PartyContext, job: dict[str, Any]) -> dict[str, Any]:
     """Runs a job given as plain data, with the key ``kind``."""
     name = job.get("kind")
-    if name not in JOBS:
+    if not isinstance(name, str) or name not in JOBS:
         raise KeyQuorumError(f"unknown job {name!r}: choose one of {', '.join(JOBS)}")
+    for field, kind in FIELDS[name].items():
+        if type(job.get(field)) is not kind:
+            raise KeyQuorumError(
+                f"the {name} job has no {field!r}, or not as a {kind.__name__}: write the job file again"
+            )
     module, function = JOBS[name].split(":")
     run: Callable[[PartyContext, dict[str, Any]], dict[str, Any]] = getattr(import_module(module), function)
     return run(context, job)

@@ -26,7 +26,7 @@ class _Worker:
         self.error: dict[str, Any] | None = None
         self._progress = progress
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "keyquorum.parties.worker"],
+            [sys.executable, "-m", "keyquorum.parties"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

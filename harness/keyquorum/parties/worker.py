@@ -81,7 +81,7 @@ def _die_with_parent() -> None:
 
 
 def main() -> int:
-    """Entry of the worker process: ``python -m keyquorum.parties.worker``; the task is one line of JSON on standard input.
+    """Entry of the worker process: ``python -m keyquorum.parties``; the task is one line of JSON on standard input.
 
     Writes one JSON object a line: progress, then result or error. Exit code 0, or 1 after an error.
     """
@@ -102,6 +102,3 @@ def main() -> int:
     _emit({"event": "result", "result": result})
     return 0
 
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -65,19 +65,21 @@ def decrypt(
     All ciphertexts are processed in the same rounds: phase (local), then for CKKS 2 rounds, for BFV and BGV those of the
     rounding program. CKKS callers must have claimed the decryptions (:func:`claim_decryptions`) before.
     """
-    if not 0 <= receiver < context.parties:
-        raise ParameterError(f"there is no party {receiver}: choose a receiver from 0 to {context.parties - 1}")
+    check_decryption(info, ciphertexts, receiver, rounding)
     if not ciphertexts:
         return [] if context.party == receiver else None
-    check_ciphertexts(info, ciphertexts)
     decryption = _Decryption(context, info, list(shares), receiver, rounding, seed)
     if info.parameters.scheme == "ckks":
         return decryption.approximate(ciphertexts)
     return decryption.exact(ciphertexts)
 
 
-def check_ciphertexts(info: KeyInfo, ciphertexts: Sequence[Ciphertext]) -> None:
-    """Refuses what cannot be decrypted with the key, from what is public alone: parts, level, room for the flooding."""
+def check_decryption(info: KeyInfo, ciphertexts: Sequence[Ciphertext], receiver: int, rounding: str) -> None:
+    """Refuses what cannot be done with the key, from what is public alone: receiver, parts, level, room for the flooding."""
+    if not 0 <= receiver < info.parties:
+        raise ParameterError(f"there is no party {receiver}: choose a receiver from 0 to {info.parties - 1}")
+    if rounding not in ROUNDINGS:
+        raise ParameterError(f"unknown rounding {rounding!r}: choose one of {', '.join(ROUNDINGS)}")
     info.policy.check()
     for ciphertext in ciphertexts:
         if ciphertext.size != 2:
@@ -193,8 +195,6 @@ class _Decryption:
                 f"exact {parameters.scheme.upper()} decryption is not available with {committee.protocol} yet: "
                 "use a committee with rep-field, or CKKS"
             )
-        if self.rounding not in ROUNDINGS:
-            raise ParameterError(f"unknown rounding {self.rounding!r}: choose one of {', '.join(ROUNDINGS)}")
         q, t, n = parameters.coeff_modulus[0], parameters.plain_modulus, parameters.ring_degree
         if t % 2 == 0:
             raise ParameterError(f"plain modulus {t} is even: exact decryption in a plan needs an odd prime")
@@ -297,6 +297,16 @@ def load_shares(folder: Path, info: KeyInfo, party: int, count: int | None = Non
     return shares
 
 
+def _local_paths(job: dict[str, Any], name: str) -> list[Path]:
+    """This party's paths, one for each ciphertext of the job."""
+    paths = job["local"].get(name)
+    if not isinstance(paths, list) or not all(isinstance(p, str) for p in paths) or len(paths) != len(job["sha256"]):
+        raise ParameterError(
+            f"the decrypt job needs {len(job['sha256'])} paths under local, {name}: write the job file again"
+        )
+    return [Path(p) for p in paths]
+
+
 def decrypt_job(context: PartyContext, job: dict[str, Any]) -> dict[str, Any]:
     """The job ``decrypt``. Keys: ``key``, ``receiver``, ``rounding``, ``sha256`` (of each ciphertext), and under ``local``
     the paths: ``ciphertexts``, ``outputs`` (written by the receiver, 0600)."""
@@ -307,22 +317,23 @@ def decrypt_job(context: PartyContext, job: dict[str, Any]) -> dict[str, Any]:
         raise KeyFileError(f"{folder}: this key was made by a committee with another protocol or size")
     context.session.compare("key", info.digest)
     ciphertexts = []
-    for path, digest in zip(job["local"]["ciphertexts"], job["sha256"], strict=True):
-        data = Path(path).read_bytes()
+    inputs, outputs = (_local_paths(job, name) for name in ("ciphertexts", "outputs"))
+    for path, digest in zip(inputs, job["sha256"], strict=True):
+        data = path.read_bytes()
         if hashlib.sha256(data).hexdigest() != digest:
             raise CiphertextError(f"{path} is not the ciphertext that the committee was asked to decrypt")
-        check_receipt(Path(path), data, info)
+        check_receipt(path, data, info)
         ciphertexts.append(read_ciphertext(info.parameters, data, str(path)))
-    check_ciphertexts(info, ciphertexts)
-    needed = max(c.level_primes for c in ciphertexts)
+    check_decryption(info, ciphertexts, job["receiver"], job["rounding"])
+    needed = max((c.level_primes for c in ciphertexts), default=1)
     with context.phase("load"):
         shares = load_shares(folder, info, party, needed)
         if info.parameters.scheme == "ckks":
             claim_decryptions(context, folder, info, len(ciphertexts))
     results = decrypt(context, info, shares, ciphertexts, job["receiver"], job["rounding"])
     if results is not None:
-        for path, result in zip(job["local"]["outputs"], results, strict=True):
-            write_atomically(Path(path), result.plaintext, 0o600)
+        for path, result in zip(outputs, results, strict=True):
+            write_atomically(path, result.plaintext, 0o600)
     context.session.compare("end of the decryption", info.digest)  # a receiver that refused the result tells all
     return {"key_id": info.key_id, "count": len(ciphertexts)}
 

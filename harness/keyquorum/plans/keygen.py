@@ -13,6 +13,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -31,7 +32,17 @@ from keyquorum.fhe.parameters import ParameterSet
 from keyquorum.model.errors import KeyQuorumError, ParameterError
 from keyquorum.parties.context import PartyContext
 
-from .keys import ERROR_LAWS, FloodPolicy, KeyInfo, new_key_folder, parameters_from_json, write_key, write_share
+from .keys import (
+    ERROR_LAWS,
+    FloodPolicy,
+    KeyInfo,
+    new_key_folder,
+    parameters_from_json,
+    policy_from_json,
+    write_info,
+    write_public_files,
+    write_share,
+)
 from .policy import start_count
 from .randomness import uniform_bits, uniform_trits, wipe
 
@@ -67,7 +78,7 @@ class Request:
             raise ParameterError(f"unknown error law {self.error_law!r}: choose one of {', '.join(ERROR_LAWS)}")
         n = self.parameters.ring_degree
         for g in self.galois_elements:
-            if not (1 < g < 2 * n and g % 2 == 1):
+            if not (isinstance(g, int) and 1 < g < 2 * n and g % 2 == 1):
                 raise ParameterError(f"Galois element {g}: choose an odd number from 3 to {2 * n - 1}")
         if len(set(self.galois_elements)) != len(self.galois_elements):
             raise ParameterError("a Galois element is asked for twice: name each once")
@@ -290,23 +301,28 @@ def keygen_job(context: PartyContext, job: dict[str, Any]) -> dict[str, Any]:
         bool(job["relin"]),
         tuple(job["galois_elements"]),
         job["error_law"],
-        FloodPolicy(**job["policy"]),
+        policy_from_json(job["policy"]),
     )
+    request.check()
     folder = new_key_folder(context.committee, context.party, job["key"])
     material = generate(context, request)
     with context.phase("store"):
         info = store(context, material, folder)
-        context.session.compare("stored key", info.digest)
     return {"key_id": info.key_id, "transcript": info.transcript, "folder": str(folder)}
 
 
-def store(context: PartyContext, material: KeyMaterial, folder: Any) -> KeyInfo:
-    """Writes this party's shares, then the public files."""
+def store(context: PartyContext, material: KeyMaterial, folder: Path) -> KeyInfo:
+    """Writes this party's shares, then the public files; when those of all parties are on disk, the metadata, which makes the
+    key count. A party that dies before leaves no key anywhere, and its name free."""
     n = material.info.parameters.ring_degree
     for j, persistence in enumerate(material.shares):
         write_share(folder, material.info, context.party, j, persistence.export(0, n))
     start_count(folder, material.info)
-    return write_key(folder, material.info, material.public)
+    info = write_public_files(folder, material.info, material.public)
+    context.session.compare("stored key", info.digest)
+    write_info(folder, info)
+    context.session.compare("end of the key generation", info.digest)
+    return info
 
 
 __all__ = ["KeyMaterial", "KeyQuorumError", "Request", "generate", "keygen_job", "store"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -84,7 +84,7 @@ class KeyInfo:
         """Inverse of :meth:`to_json`; checks the parameter set."""
         data = dict(data)
         data["parameters"] = parameters_from_json(data["parameters"])
-        data["policy"] = FloodPolicy(**data["policy"])
+        data["policy"] = policy_from_json(data["policy"])
         data["galois_elements"] = tuple(data["galois_elements"])
         return KeyInfo(**data)
 
@@ -100,6 +100,14 @@ class KeyInfo:
             "key_id": self.key_id,
             "length": self.parameters.ring_degree,
         }
+
+
+def policy_from_json(data: dict[str, Any]) -> FloodPolicy:
+    """A policy from plain data; refuses unknown fields and anything but integers."""
+    fields = FloodPolicy.__dataclass_fields__
+    if not set(data) <= set(fields) or any(type(v) is not int for v in data.values()):
+        raise PolicyError(f"not a flooding policy ({data}): give {', '.join(fields)} as integers")
+    return FloodPolicy(**data)
 
 
 def parameters_to_json(parameters: ParameterSet) -> dict[str, Any]:
@@ -125,14 +133,16 @@ def read_share(folder: Path, info: KeyInfo, party: int, prime_index: int) -> byt
     return ShareFile.read(str(folder / f"share-{prime_index}.kqs"), info.share_header(party, prime_index))
 
 
-def write_key(folder: Path, info: KeyInfo, public: dict[str, bytes]) -> KeyInfo:
-    """Stores public files and metadata; the metadata comes last and makes the key count."""
-    files = {name: hashlib.sha256(data).hexdigest() for name, data in public.items()}
-    complete = KeyInfo(**{**{f: getattr(info, f) for f in info.__dataclass_fields__}, "files": files})
+def write_public_files(folder: Path, info: KeyInfo, public: dict[str, bytes]) -> KeyInfo:
+    """Stores public files; returns the metadata with their digests."""
     for name, data in public.items():
         write_atomically(folder / name, data)
-    write_atomically(folder / "key.json", json.dumps(complete.to_json(), indent=1).encode() + b"\n")
-    return complete
+    return replace(info, files={name: hashlib.sha256(data).hexdigest() for name, data in public.items()})
+
+
+def write_info(folder: Path, info: KeyInfo) -> None:
+    """Stores the metadata of a key; from now on the key counts."""
+    write_atomically(folder / "key.json", json.dumps(info.to_json(), indent=1).encode() + b"\n")
 
 
 def load_key(folder: Path) -> KeyInfo:
@@ -142,7 +152,7 @@ def load_key(folder: Path) -> KeyInfo:
         raise KeyFileError(f"{folder}: no key here (no key.json): make one with keyquorum keygen")
     try:
         return KeyInfo.from_json(json.loads(path.read_text()))
-    except (ValueError, KeyError, TypeError, AttributeError, ParameterError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, ParameterError, PolicyError) as error:
         raise KeyFileError(f"{path}: not the metadata of a key ({error}): restore it from a backup") from None
 
 
