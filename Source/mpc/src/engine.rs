@@ -116,6 +116,8 @@ pub trait Engine: Send {
     /// Inverses of clear values.
     fn clear_inv(&mut self, a: &Handle) -> Result<Handle>;
     /// Reads a clear or personal vector (words of at most 64 bits).
+    ///
+    /// Before only one party reads a personal vector, all call [`Engine::flush`]: reading may run rounds, and all must run them.
     fn read(&mut self, a: &Handle) -> Result<Vec<u64>>;
     /// Reads a clear or personal vector.
     fn read_wide(&mut self, a: &Handle) -> Result<Vec<u128>>;

@@ -236,9 +236,10 @@ impl<P: 'static, E: Element> Graph<P, E> {
         }
         let mut missing = 0;
         for input in inputs {
-            let node = self.nodes.get_mut(input).ok_or_else(|| {
-                EngineError::usage("a value of another engine, or one that was given up, was used")
-            })?;
+            let node = self
+                .nodes
+                .get_mut(input)
+                .ok_or_else(|| EngineError::usage("a value that was given up was used"))?;
             if node.value.is_none() {
                 node.consumers.push(id);
                 missing += 1;
@@ -282,6 +283,16 @@ impl<P: 'static, E: Element> Graph<P, E> {
             drop(consumed);
         }
         Ok(handle)
+    }
+
+    /// The number of a handle of this graph; refuses handles of other engines, whose numbers mean nothing here.
+    pub fn own(&self, handle: &Handle) -> Result<u64> {
+        if Arc::ptr_eq(&handle.dropped, &self.dropped) {
+            return Ok(handle.id);
+        }
+        Err(EngineError::usage(
+            "a value of another engine was used: store it, or open it and put it in as a clear value",
+        ))
     }
 
     /// Puts in a value that is there already.
@@ -409,9 +420,10 @@ impl<P: 'static, E: Element> Graph<P, E> {
     ) -> Result<Arc<Value<E>>> {
         self.collect_dropped();
         loop {
-            let node = self.nodes.get(&id).ok_or_else(|| {
-                EngineError::usage("a value of another engine, or one that was given up, was read")
-            })?;
+            let node = self
+                .nodes
+                .get(&id)
+                .ok_or_else(|| EngineError::usage("a value that was given up was read"))?;
             if let Some(value) = &node.value {
                 return Ok(Arc::clone(value));
             }

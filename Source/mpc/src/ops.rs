@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use keyquorum_math::{Domain, DomainKind, Element};
+use zeroize::Zeroizing;
 
 use crate::engine::{ClearOp, Engine, EngineStats};
 use crate::error::{EngineError, Result};
@@ -40,6 +41,20 @@ fn sizes(a: &Handle, b: &Handle) -> Result<usize> {
     }
 }
 
+/// 2^exponent in the domain.
+fn power_of_two<D: Domain>(domain: &D, mut exponent: u128) -> D::E {
+    let mut square = domain.add(domain.one(), domain.one());
+    let mut power = domain.one();
+    while exponent > 0 {
+        if exponent & 1 == 1 {
+            power = domain.mul(power, square);
+        }
+        square = domain.mul(square, square);
+        exponent >>= 1;
+    }
+    power
+}
+
 fn mismatch<T>() -> Result<T> {
     Err(EngineError::usage(
         "operands of these kinds do not go together",
@@ -65,7 +80,7 @@ impl<P: Protocol, D: Domain> Computation<P, D> {
         size: usize,
         f: impl FnOnce(&mut P, Inputs<D::E>) -> Result<Value<D::E>> + Send + 'static,
     ) -> Result<Handle> {
-        let ids: Vec<u64> = inputs.iter().map(|h| h.id).collect();
+        let ids = self.ids(inputs)?;
         let op: LocalFn<P, D::E> = Box::new(f);
         self.graph
             .add(&mut self.protocol, Op::Local(op), &ids, None, kind, size)
@@ -80,7 +95,7 @@ impl<P: Protocol, D: Domain> Computation<P, D> {
         + Send
         + 'static,
     ) -> Result<Handle> {
-        let ids: Vec<u64> = inputs.iter().map(|h| h.id).collect();
+        let ids = self.ids(inputs)?;
         let handle = self.graph.add(
             &mut self.protocol,
             Op::Comm(Box::new(f)),
@@ -206,7 +221,7 @@ impl<P: Protocol, D: Domain> Computation<P, D> {
             _ => return Err(wrong("assignment", b)),
         };
         let size = a.size();
-        let ids = [a.id, b.id];
+        let ids = self.ids(&[&a, b])?;
         let d = self.domain.clone();
         let single = b.size() == 1;
         let op: LocalFn<P, D::E> = Box::new(move |p, mut inputs| {
@@ -348,12 +363,15 @@ impl<P: Protocol, D: Domain> Computation<P, D> {
         })
     }
 
+    fn ids(&self, handles: &[&Handle]) -> Result<Vec<u64>> {
+        handles.iter().map(|h| self.graph.own(h)).collect()
+    }
+
     fn forced(&mut self, a: &Handle) -> Result<Arc<Value<D::E>>> {
+        let id = self.graph.own(a)?;
         let before = self.graph.rounds;
         let mut inner = self.session.lock()?;
-        let result = self
-            .graph
-            .force(&mut self.protocol, inner.net.as_mut(), a.id);
+        let result = self.graph.force(&mut self.protocol, inner.net.as_mut(), id);
         inner.rounds += self.graph.rounds - before;
         result
     }
@@ -361,7 +379,7 @@ impl<P: Protocol, D: Domain> Computation<P, D> {
     fn read_elements(&mut self, a: &Handle) -> Result<Vec<D::E>> {
         match &*self.forced(a)? {
             Value::Clear(v) => Ok(v.clone()),
-            Value::Personal(_, Some(v)) => Ok(v.clone()),
+            Value::Personal(_, Some(v)) => Ok(v.to_vec()),
             Value::Personal(owner, None) => Err(EngineError::usage(format!(
                 "this value was revealed to party {owner} only"
             ))),
@@ -759,7 +777,7 @@ impl<P: Protocol, D: Domain> Engine for Computation<P, D> {
             a.size(),
             move |p, inputs| match inputs.first().map(|v| &**v) {
                 Some(Value::Secret(x)) => Ok(then(p.open_to(&d, x, receiver)?, move |_, v| {
-                    Ok(Value::Personal(receiver, v))
+                    Ok(Value::Personal(receiver, v.map(Zeroizing::new)))
                 })),
                 _ => mismatch(),
             },
@@ -906,7 +924,6 @@ impl<P: Protocol, D: Domain> Engine for Computation<P, D> {
                 return mismatch();
             };
             let (x, y) = (spread(x, n), spread(y, n));
-            let bits = d.bits();
             let out: Option<Vec<D::E>> = x
                 .iter()
                 .zip(&y)
@@ -914,15 +931,8 @@ impl<P: Protocol, D: Domain> Engine for Computation<P, D> {
                     let (x, y) = (x.to_u128(), y.to_u128());
                     let shift = u32::try_from(y).ok();
                     Some(d.from_u128(match op {
-                        ClearOp::Shl => match shift {
-                            // Stays exact: a shift is a product with a power of two in the domain.
-                            Some(s) if s < 128 => {
-                                return Some(
-                                    d.mul(d.from_u128(x), d.from_u128(1u128.checked_shl(s)?)),
-                                );
-                            }
-                            _ => 0,
-                        },
+                        // Stays exact: a shift is a product with a power of two in the domain.
+                        ClearOp::Shl => return Some(d.mul(d.from_u128(x), power_of_two(&d, y))),
                         ClearOp::Shr => shift.and_then(|s| x.checked_shr(s)).unwrap_or(0),
                         ClearOp::Mod => x.checked_rem(y)?,
                         ClearOp::Div => x.checked_div(y)?,
@@ -932,7 +942,6 @@ impl<P: Protocol, D: Domain> Engine for Computation<P, D> {
                     }))
                 })
                 .collect();
-            let _ = bits;
             out.map(Value::Clear)
                 .ok_or_else(|| EngineError::usage("division of a clear value by zero"))
         })
@@ -1005,12 +1014,12 @@ impl<P: Protocol, D: Domain> Engine for Computation<P, D> {
 
     fn import(&mut self, data: &[u8], n: usize) -> Result<Handle> {
         let parts = self.protocol.parts();
-        if data.len() != parts * n * D::E::BYTES {
+        let word = parts * D::E::BYTES;
+        if n.checked_mul(word) != Some(data.len()) {
             return Err(EngineError::Store(format!(
-                "stored shares have {} bytes, {n} elements of {} need {}",
+                "stored shares have {} bytes, {n} elements of {} need {word} each",
                 data.len(),
-                self.domain.kind(),
-                parts * n * D::E::BYTES
+                self.domain.kind()
             )));
         }
         let mut share = Share {

@@ -2,19 +2,20 @@
 
 use keyquorum_math::Domain;
 use keyquorum_net::Transport;
+use zeroize::Zeroizing;
 
 use crate::error::{EngineError, Result};
 
 /// Collects what leaves in this round and how much is expected from whom.
 pub struct Outbox {
-    buffers: Vec<Vec<u8>>,
+    buffers: Vec<Zeroizing<Vec<u8>>>,
     expected: Vec<usize>,
 }
 
 impl Outbox {
     pub(crate) fn new(parties: usize) -> Self {
         Self {
-            buffers: vec![Vec::new(); parties],
+            buffers: vec![Zeroizing::default(); parties],
             expected: vec![0; parties],
         }
     }
@@ -45,7 +46,7 @@ impl Outbox {
         let parties = net.parties();
         let describe = |peer: usize| format!("round {} with party {peer}", tag >> 32);
         let (mut sent, mut received) = (0u64, 0u64);
-        let mut message = Vec::new();
+        let mut message = Zeroizing::new(Vec::new());
         for step in 1..parties {
             let to = (me + step) % parties;
             let Some(buffer) = self.buffers.get_mut(to).map(std::mem::take) else {
@@ -64,7 +65,7 @@ impl Outbox {
         }
         drop(message);
         let mut inbox = Inbox {
-            buffers: vec![(Vec::new(), 0); parties],
+            buffers: vec![(Zeroizing::default(), 0); parties],
         };
         for step in 1..parties {
             let from = (me + parties - step) % parties;
@@ -72,9 +73,10 @@ impl Outbox {
             if expected == 0 {
                 continue;
             }
-            let data = net
-                .recv(from, expected + 8)
-                .map_err(|e| EngineError::network(describe(from), e))?;
+            let data = Zeroizing::new(
+                net.recv(from, expected + 8)
+                    .map_err(|e| EngineError::network(describe(from), e))?,
+            );
             let theirs = data
                 .first_chunk::<8>()
                 .map_or(0, |t| u64::from_le_bytes(*t));
@@ -96,7 +98,7 @@ impl Outbox {
 
 /// What arrived in this round, taken apart in the order in which it was queued.
 pub struct Inbox {
-    buffers: Vec<(Vec<u8>, usize)>,
+    buffers: Vec<(Zeroizing<Vec<u8>>, usize)>,
 }
 
 impl Inbox {

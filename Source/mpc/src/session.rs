@@ -19,6 +19,9 @@ type Seed = Zeroizing<[u8; 32]>;
 /// Longest control message of the session itself.
 const MAX_CONTROL: usize = 1 << 20;
 
+/// Seeds are derived from party numbers of one byte.
+const MAX_PARTIES: usize = 256;
+
 /// What an engine is opened with.
 #[derive(Clone, Debug, Default)]
 pub struct EngineOptions {
@@ -92,6 +95,11 @@ impl Session {
     /// Opens a session over connected channels: pairs of parties agree on common seeds.
     pub fn new(mut net: Box<dyn Transport>) -> Result<Self> {
         let (party, parties) = (net.party(), net.parties());
+        if parties > MAX_PARTIES {
+            return Err(EngineError::usage(format!(
+                "a session has at most {MAX_PARTIES} parties, not {parties}"
+            )));
+        }
         let mut mine = Vec::with_capacity(parties);
         for _ in 0..parties {
             let mut seed = Zeroizing::new([0u8; 32]);
@@ -369,6 +377,14 @@ impl Session {
                 ));
             }
         };
+        if let ("shamir", DomainKind::Fq(q)) = (protocol, domain)
+            && q <= n as u64
+        {
+            // Party i holds f(i + 1): a point that is 0 modulo q would be the secret itself.
+            return refuse(format!(
+                "shamir with {n} parties needs a prime above {n}, not {q}: take a larger -P"
+            ));
+        }
         if protocol == "shamir" && (t == 0 || 2 * t >= n) {
             return refuse(format!(
                 "shamir with {n} parties tolerates 1 to {} corruptions, not {t}",

@@ -1,7 +1,7 @@
 //! What flows through a computation: shares, clear vectors, packed bits, and values known to one party.
 
 use keyquorum_math::Element;
-use zeroize::Zeroize;
+use zeroize::{Zeroize, Zeroizing};
 
 /// One party's share of a secret vector: structure of arrays, `parts[j][i]` is component `j` of element `i`.
 ///
@@ -92,5 +92,5 @@ pub enum Value<E: Element> {
     /// Clear bits.
     ClearBits(Vec<u64>),
     /// Elements known to one party: `Some` there, `None` elsewhere.
-    Personal(usize, Option<Vec<E>>),
+    Personal(usize, Option<Zeroizing<Vec<E>>>),
 }

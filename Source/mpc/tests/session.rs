@@ -5,7 +5,7 @@ use std::thread;
 use std::time::Duration;
 
 use keyquorum_math::DomainKind;
-use keyquorum_mpc::{Engine, EngineError, EngineOptions, Session};
+use keyquorum_mpc::{ClearOp, Engine, EngineError, EngineOptions, Session};
 use keyquorum_net::local_mesh;
 use proptest::prelude::*;
 
@@ -126,6 +126,10 @@ fn impossible_engines_are_refused() {
 #[test]
 fn a_party_that_stops_is_named() {
     let results = parties(3, |session| {
+        // Everyone's session stands before party 1 stops.
+        if let Err(e) = session.all_gather(b"here") {
+            return e.to_string();
+        }
         if session.party() == 1 {
             session.abort("out of coffee");
             return String::new();
@@ -194,5 +198,59 @@ proptest! {
             prop_assert_eq!(last.as_slice(), &want[..], "{}", protocol);
             prop_assert!(results.iter().all(|r| r == &results[0]));
         }
+    }
+}
+
+#[test]
+fn values_of_another_engine_are_refused() {
+    for text in parties(3, |session| {
+        let options = EngineOptions::default();
+        let mut a = session
+            .engine("rep-field", DomainKind::Fq(Q), &options)
+            .unwrap();
+        let mut b = session
+            .engine("rep-field", DomainKind::Fq(Q), &options)
+            .unwrap();
+        let (x, y) = (a.clear(&[1]), b.clear(&[2]));
+        assert!(a.read(&y).is_err());
+        a.add(&x, &y).err().unwrap().to_string()
+    }) {
+        assert!(text.contains("another engine"), "{text}");
+    }
+}
+
+#[test]
+fn shamir_needs_a_prime_above_the_number_of_parties() {
+    for refused in parties(3, |session| {
+        let options = EngineOptions::default();
+        let small = session.engine("shamir", DomainKind::Fq(3), &options);
+        assert!(
+            session
+                .engine("shamir", DomainKind::Fq(5), &options)
+                .is_ok()
+        );
+        small.err().map(|e| e.to_string())
+    }) {
+        assert!(refused.unwrap().contains("a prime above 3"));
+    }
+}
+
+#[test]
+fn clear_shifts_are_exact_and_lengths_are_checked() {
+    for (domain, want) in [
+        (DomainKind::Fq(1009), 977), // 3 * 2^200
+        (DomainKind::Z2k(64), 0),
+        (DomainKind::Z2k(128), 0),
+    ] {
+        let got = parties(1, move |session| {
+            let mut e = session
+                .engine("emulate", domain, &EngineOptions::default())
+                .unwrap();
+            let (x, shift) = (e.clear(&[3]), e.clear(&[200]));
+            let y = e.clear_op(ClearOp::Shl, &x, &shift).unwrap();
+            assert!(e.import(&[], usize::MAX / 8 + 1).is_err());
+            e.read_wide(&y).unwrap()
+        });
+        assert_eq!(got, [[want]], "{domain}");
     }
 }

@@ -658,6 +658,11 @@ impl Protocol for Shamir {
 
     fn random_local<D: Domain>(&mut self, domain: &D, n: usize) -> Result<Share<D::E>> {
         field_only(domain)?;
+        if !self.random_is_local() {
+            return Err(EngineError::usage(
+                "so many parties have no common streams: random values need a round",
+            ));
+        }
         Ok(Share {
             parts: vec![self.prss(domain, n)?],
         })
