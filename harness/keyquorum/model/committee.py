@@ -12,6 +12,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import secrets
 import re
 import tomllib
 from dataclasses import dataclass
@@ -162,8 +163,8 @@ class Committee:
 
 def write_atomically(path: Path, data: bytes, mode: int = 0o644) -> None:
     """Writes a file beside its place, syncs it, and renames it: readers see the old or the new one, never a part."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)  # never through somebody's link
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)
