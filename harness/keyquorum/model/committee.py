@@ -12,8 +12,8 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import secrets
 import re
+import secrets
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
