@@ -33,6 +33,9 @@ pub(crate) const MAX_GREETINGS: usize = 64;
 /// Dropped connections that are remembered for the error message.
 const REMEMBERED: usize = 4;
 
+/// How long a set-up that failed stays for parties that start later than we do: else they would take us for the culprit.
+const LINGER: Duration = Duration::from_secs(3);
+
 /// How long a set-up that failed waits for its reason to be delivered.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
@@ -58,14 +61,24 @@ enum Incoming {
 struct State {
     outgoing: Vec<Option<Dialled>>,
     incoming: Vec<Incoming>,
-    /// Why set-up fails, and from when on.
-    failure: Option<(NetError, Instant)>,
+    failure: Option<Failure>,
+    /// Peers that have found out about the failure themselves.
+    informed: Vec<bool>,
     /// Last failure to dial, per peer.
     dial_errors: Vec<Option<io::Error>>,
     /// Connections that came to nothing.
     dropped: VecDeque<String>,
     /// What to tell peers that we leave.
     last_words: Option<String>,
+}
+
+/// Why set-up fails.
+struct Failure {
+    error: NetError,
+    /// When we may leave if everybody knows.
+    due: Instant,
+    /// When we leave in any case.
+    latest: Instant,
 }
 
 struct Setup {
@@ -103,6 +116,7 @@ pub(crate) fn connect_all(
             outgoing: (0..parties).map(|_| None).collect(),
             incoming: (0..parties).map(|_| Incoming::Missing).collect(),
             failure: None,
+            informed: vec![false; parties],
             dial_errors: (0..parties).map(|_| None).collect(),
             dropped: VecDeque::new(),
             last_words: None,
@@ -223,8 +237,14 @@ impl Setup {
             }
             let now = Instant::now();
             let state = self.lock();
-            if let Some((error, _)) = state.failure.as_ref().filter(|(_, due)| now >= *due) {
-                return Err(error.clone());
+            if let Some(failure) = &state.failure {
+                let over = now >= self.patience.deadline || now >= failure.latest;
+                if over || (now >= failure.due && self.all_know(&state)) {
+                    return Err(failure.error.clone());
+                }
+                drop(state);
+                thread::sleep(POLL);
+                continue;
             }
             if self.is_complete(&state) {
                 return Ok(());
@@ -234,7 +254,7 @@ impl Setup {
             }
             drop(state);
             if let Some(error) = self.inbox.failure() {
-                return Err(error);
+                self.fail(error, Duration::ZERO);
             }
             thread::sleep(POLL);
         }
@@ -247,11 +267,16 @@ impl Setup {
         })
     }
 
+    /// Whether every peer either hears of a failure when we hang up, or has found out itself.
+    fn all_know(&self, state: &State) -> bool {
+        self.members.peers().all(|peer| {
+            matches!(state.outgoing.get(peer.index), Some(Some(_)))
+                || state.informed.get(peer.index) == Some(&true)
+        })
+    }
+
     /// The error when time has run out.
     fn missing(&self, state: &State, waited: Duration) -> NetError {
-        if let Some((error, _)) = &state.failure {
-            return error.clone();
-        }
         let dropped = if state.dropped.is_empty() {
             String::new()
         } else {
@@ -288,12 +313,27 @@ impl Setup {
     }
 
     fn fail(&self, error: NetError, grace: Duration) {
-        let due = Instant::now() + grace;
+        let now = Instant::now();
+        let due = now + grace;
         let mut state = self.lock();
         match &mut state.failure {
-            Some((_, earlier)) => *earlier = due.min(*earlier),
-            none => *none = Some((error, due)),
+            Some(first) => first.due = due.min(first.due),
+            none => {
+                *none = Some(Failure {
+                    error,
+                    due,
+                    latest: now + grace.max(LINGER),
+                });
+            }
         }
+    }
+
+    /// Notes that set-up fails for a reason that `peer` sees as well.
+    fn fail_with(&self, peer: usize, error: NetError, grace: Duration) {
+        if let Some(informed) = self.lock().informed.get_mut(peer) {
+            *informed = true;
+        }
+        self.fail(error, grace);
     }
 
     fn note_dropped(&self, note: &str) {
@@ -327,7 +367,7 @@ impl Setup {
                         }
                         _ => Duration::ZERO,
                     };
-                    return self.fail(error, grace);
+                    return self.fail_with(peer.index, error, grace);
                 }
                 Reason::Retry(error) => {
                     if let Some(slot) = self.lock().dial_errors.get_mut(peer.index) {
@@ -346,7 +386,7 @@ impl Setup {
     /// Keeps the connection that we dialled, if the peer agrees with us.
     fn store(&self, peer: usize, reached: Reached) {
         if let Err(error) = self.agree(peer, &reached.greeting) {
-            return self.fail(error, Duration::ZERO);
+            return self.fail_with(peer, error, Duration::ZERO);
         }
         let mut state = self.lock();
         if self.is_over() {
@@ -423,7 +463,7 @@ impl Setup {
         if let Err(error) = self.hello.compare(peer, greeting) {
             // It has to learn of the difference as well, but need not be there any more.
             let _ = stream.answer(Kind::Hello, &own_hello, &self.patience);
-            self.fail(error, Duration::ZERO);
+            self.fail_with(peer, error, Duration::ZERO);
             return stream.dismiss();
         }
         let free = match self.lock().incoming.get_mut(peer) {

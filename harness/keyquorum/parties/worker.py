@@ -101,4 +101,3 @@ def main() -> int:
         return 1
     _emit({"event": "result", "result": result})
     return 0
-
