@@ -165,6 +165,7 @@ pub(crate) struct Graph<P, E: Element> {
     pending_elements: usize,
     dropped: Dropped,
     schedule: u64,
+    failed: Option<String>,
     pub rounds: u64,
     pub sent: u64,
     pub received: u64,
@@ -185,6 +186,7 @@ impl<P: 'static, E: Element> Graph<P, E> {
             pending_elements: 0,
             dropped: Dropped::default(),
             schedule: 0,
+            failed: None,
             rounds: 0,
             sent: 0,
             received: 0,
@@ -224,10 +226,12 @@ impl<P: 'static, E: Element> Graph<P, E> {
         kind: Kind,
         size: usize,
     ) -> Result<Handle> {
+        self.refuse_after_failure()?;
         self.collect_dropped();
         let id = self.next_id;
         self.next_id += 1;
         if matches!(op, Op::Comm(_)) {
+            self.schedule = mix(self.schedule, ((size as u64) << 3) | kind as u64);
             self.pending_elements += if matches!(kind, Kind::SecretBits | Kind::ClearBits) {
                 size / 64
             } else {
@@ -278,7 +282,8 @@ impl<P: 'static, E: Element> Graph<P, E> {
                 drop(consumed);
                 self.collect_dropped();
             }
-            self.start(protocol, id, operands)?;
+            let started = self.start(protocol, id, operands);
+            self.note_failure(started)?;
         } else {
             drop(consumed);
         }
@@ -316,6 +321,24 @@ impl<P: 'static, E: Element> Graph<P, E> {
             size,
             dropped: Arc::clone(&self.dropped),
         }
+    }
+
+    /// After an error what was queued is lost, and streams in common with other parties may be out of step: only the first
+    /// error is told from then on.
+    fn refuse_after_failure(&self) -> Result<()> {
+        match &self.failed {
+            None => Ok(()),
+            Some(first) => Err(EngineError::usage(format!(
+                "this computation failed before: {first}"
+            ))),
+        }
+    }
+
+    fn note_failure<T>(&mut self, result: Result<T>) -> Result<T> {
+        if let Err(error) = &result {
+            self.failed.get_or_insert_with(|| error.to_string());
+        }
+        result
     }
 
     fn operands(&self, inputs: &[u64]) -> Inputs<E> {
@@ -427,20 +450,24 @@ impl<P: 'static, E: Element> Graph<P, E> {
             if let Some(value) = &node.value {
                 return Ok(Arc::clone(value));
             }
+            self.refuse_after_failure()?;
             if self.queue.is_empty() {
                 return Err(EngineError::usage(
                     "a value depends on an operation that failed before",
                 ));
             }
-            self.run_round(protocol, net)?;
+            let round = self.run_round(protocol, net);
+            self.note_failure(round)?;
         }
     }
 
     /// Runs rounds until nothing is queued.
     pub fn flush(&mut self, protocol: &mut P, net: &mut dyn Transport) -> Result<()> {
         self.collect_dropped();
+        self.refuse_after_failure()?;
         while !self.queue.is_empty() {
-            self.run_round(protocol, net)?;
+            let round = self.run_round(protocol, net);
+            self.note_failure(round)?;
         }
         Ok(())
     }

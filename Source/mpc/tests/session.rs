@@ -124,6 +124,31 @@ fn impossible_engines_are_refused() {
 }
 
 #[test]
+fn after_a_failure_only_the_first_error_is_told() {
+    let texts = parties(3, |session| {
+        let mut e = session
+            .engine("ring", DomainKind::Z2k(64), &EngineOptions::default())
+            .unwrap();
+        let zero = e.clear(&[0]);
+        let first = e.clear_inv(&zero).err().unwrap().to_string();
+        let later = e
+            .random(3)
+            .and_then(|r| e.open(&r))
+            .err()
+            .unwrap()
+            .to_string();
+        (first, later)
+    });
+    for (first, later) in texts {
+        assert!(first.contains("no inverse"), "{first}");
+        assert!(
+            later.contains("failed before") && later.contains(&first),
+            "{later}"
+        );
+    }
+}
+
+#[test]
 fn a_party_that_stops_is_named() {
     let results = parties(3, |session| {
         // Everyone's session stands before party 1 stops.

@@ -2,7 +2,7 @@
 //!
 //! Party i holds f(i + 1) of a polynomial of degree t. Up to [`PRSS_SUBSETS`] subsets, randomness is pseudo-random secret
 //! sharing (Cramer, Damgård, Ishai, TCC 2005, §3) without communication; beyond, parties deal and extract.
-//! Multiplication: up to [`KING_FROM`] parties every party reshares its product in one round, t of the new shares coming
+//! Multiplication: below [`KING_FROM`] parties every party reshares its product in one round, t of the new shares coming
 //! from streams that pairs of parties have in common (n − 1 − t elements a dealer); beyond, a masked product goes to a
 //! king who opens it (Damgård, Nielsen, CRYPTO 2007), the vector split among all kings: two rounds.
 
