@@ -292,6 +292,15 @@ impl Inbox {
         state.fatal.clone().or_else(|| state.lost.clone())
     }
 
+    /// Whether `peer` sends nothing more.
+    pub(crate) fn has_ended(&self, peer: usize) -> bool {
+        let state = self.lock();
+        state
+            .queues
+            .get(peer)
+            .is_some_and(|queue| queue.ended.is_some())
+    }
+
     /// Waits up to `limit` until nothing can be sent to `to` any more, and tells why.
     pub(crate) fn wait_for_end(&self, to: usize, limit: Duration) -> Option<NetError> {
         let deadline = Instant::now() + limit;

@@ -267,11 +267,12 @@ impl Setup {
         })
     }
 
-    /// Whether every peer either hears of a failure when we hang up, or has found out itself.
+    /// Whether every peer hears of a failure when we hang up, or has found out itself, or is gone.
     fn all_know(&self, state: &State) -> bool {
         self.members.peers().all(|peer| {
             matches!(state.outgoing.get(peer.index), Some(Some(_)))
                 || state.informed.get(peer.index) == Some(&true)
+                || self.inbox.has_ended(peer.index)
         })
     }
 
