@@ -145,5 +145,5 @@ def test_knuth_shuffle_is_uniform() -> None:
 def test_shuffled_weight(backend: Backend) -> None:
     for length, weight in ((100, 10), (8, 8), (1, 1)):
         arguments = {"method": "shuffle", "N": length, "weight": weight, "dealers": 2}
-        out = run("sample_fixed_weight", arguments, backend, check_costs=False)
+        out = run("sample_fixed_weight", arguments, backend)
         assert len(out.shares) == length and np.abs(out.shares).sum() == weight and np.abs(out.shares).max() == 1
