@@ -4,19 +4,33 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import shutil
 import socket
 import threading
 from collections.abc import Callable
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import pytest
 from keyquorum import _engine, api
+from keyquorum.fhe import seal
 from keyquorum.model.committee import Committee
+from keyquorum.model.errors import KeyQuorumError
 from keyquorum.parties.worker import open_session
 
-from .deployment import CONNECT_TIMEOUT, Outcome, Parties, blamed, decrypt_job, decrypts, keygen_job, started
+from .deployment import (
+    CONNECT_TIMEOUT,
+    PARAMETERS,
+    Outcome,
+    Parties,
+    blamed,
+    decrypt_job,
+    decrypts,
+    keygen_job,
+    started,
+)
 
 
 def test_a_wrong_certificate_is_named(folder: Path, tmp_path: Path) -> None:
@@ -186,6 +200,51 @@ def test_another_committee_file_at_one_party(folder: Path, tmp_path: Path) -> No
         outcomes = parties.wait()
     disagreed(outcomes, 1)
     assert any("committee" in outcomes[party].message for party in (0, 2))
+    assert decrypts(folder)
+
+
+def _three_parts(path: Path) -> bytes:
+    context = seal.context(PARAMETERS)
+    ciphertext = context.from_cipher_str(path.read_bytes())
+    return bytes(seal.require_seal().Evaluator(context).square(ciphertext).to_string())
+
+
+def _of_another_key(path: Path) -> bytes:
+    generator = seal.require_seal().KeyGenerator(seal.context(PARAMETERS))
+    return seal.encrypt(PARAMETERS, generator.create_public_key().to_string(), [0.5])
+
+
+def _of_other_parameters(path: Path) -> bytes:
+    parameters = api.load_parameters("bfv-4096")
+    generator = seal.require_seal().KeyGenerator(seal.context(parameters))
+    return seal.encrypt(parameters, generator.create_public_key().to_string(), [1])
+
+
+WRONG_CIPHERTEXTS: dict[str, tuple[Callable[[Path], bytes], str]] = {
+    "three parts": (_three_parts, "has 3 parts, decryption takes 2: relinearise first"),
+    "another key": (_of_another_key, "the result is noise: the ciphertext is of another key"),
+    "other parameters": (_of_other_parameters, "is of other encryption parameters than ckks-4096"),
+    "truncated": (lambda path: path.read_bytes()[:-1], "half.ct"),
+}
+
+
+@pytest.mark.parametrize("what", WRONG_CIPHERTEXTS)
+def test_a_wrong_ciphertext_is_refused_by_all(folder: Path, what: str) -> None:
+    """Every party process fails with the reason and writes nothing; the interface refuses what can be seen beforehand."""
+    make, message = WRONG_CIPHERTEXTS[what]
+    job, path, output = decrypt_job(folder, receiver=1), folder / "half.ct", folder / "half.out"
+    path.write_bytes(make(path))
+    job["sha256"] = [sha256(path.read_bytes()).hexdigest()]
+    with started(folder, job) as parties:
+        outcomes = parties.wait()
+    for party, outcome in outcomes.items():
+        assert outcome.code == 1 and message in outcome.message, outcome
+        assert "\n" not in outcome.message and outcome.stderr == ""
+        assert what != "another key" or party == 1 or "party 1" in outcome.message
+    assert not output.exists()
+    if what != "another key":
+        with pytest.raises(KeyQuorumError, match=re.escape(message)):
+            api.decrypt(folder, "before", [path], 1, [output])
     assert decrypts(folder)
 
 

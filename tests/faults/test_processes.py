@@ -18,6 +18,8 @@ from keyquorum.parties import run_processes
 from .deployment import (
     CONNECT_TIMEOUT,
     IO_TIMEOUT,
+    PARAMETERS,
+    POLICY,
     Outcome,
     Parties,
     blamed,
@@ -58,12 +60,12 @@ def test_a_party_killed_in_each_phase_is_named(folder: Path, victim: int, phase:
     assert decrypts(folder)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(6))
 def test_a_party_killed_at_a_random_moment(folder: Path, seed: int) -> None:
     """kill -9 after a random time, from before the connections to after the end: the others succeed, or name it and exit
     with code 1 within the timeout. The old key works; a key of another name can be made."""
     random = Random(seed)
-    victim, delay = random.randrange(3), random.uniform(0.0, 1.5)
+    victim, delay = random.randrange(3), random.uniform(0.1, 1.0)
     with started(folder, keygen_job()) as parties:
         time.sleep(delay)
         parties.signal(victim)
@@ -73,6 +75,23 @@ def test_a_party_killed_at_a_random_moment(folder: Path, seed: int) -> None:
         failed = {party: outcome for party, outcome in others.items() if outcome.code}
         blamed(failed, victim, *GONE)
     assert all(outcome.seconds < CONNECT_TIMEOUT + IO_TIMEOUT + 10 for outcome in others.values())
+    assert decrypts(folder)
+
+
+def test_one_of_five_is_killed(tmp_path: Path) -> None:
+    """shamir, n = 5: the four others name the victim, and the key made before still decrypts."""
+    folder = tmp_path / "c"
+    api.init(folder, 5, "shamir")
+    api.keygen(folder, "before", PARAMETERS, False, policy=POLICY)
+
+    def on_event(parties: Parties, party: int, event: dict[str, Any]) -> None:
+        if party == 4 and event.get("phase") == "keys" and event["done"] == 0:
+            parties.signal(4)
+
+    with Parties([folder] * 5, [keygen_job()] * 5, on_event=on_event) as parties:
+        outcomes = parties.wait()
+    assert len(outcomes) == 5 and outcomes[4].code == -signal.SIGKILL
+    blamed(outcomes, 4, *GONE)
     assert decrypts(folder)
 
 
