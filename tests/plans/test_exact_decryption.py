@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cache
-from math import exp, lgamma, log
 from typing import Any
 
 import numpy as np
@@ -54,9 +53,8 @@ def encryptions(s: Seal, count: int) -> list[Any]:
     return [s.encryptor.encrypt(s.encoder.encode(v)) for v in values]
 
 
-def deepest_circuit(s: Seal) -> tuple[int, bool, int]:
-    """The most squarings that SEAL's noise budget supports, whether levels are switched in between, and how often the
-    result can then be doubled at the last level. Found on one ciphertext, and one doubling is left out for the others."""
+def deepest_circuit(s: Seal) -> tuple[int, bool]:
+    """The most squarings that SEAL's noise budget supports, and whether levels are switched in between."""
     best = (0, False)
     for switch in (False, True):
         ciphertext, depth = encryptions(s, 1)[0], 0
@@ -69,8 +67,7 @@ def deepest_circuit(s: Seal) -> tuple[int, bool, int]:
                 break
             depth += 1
         best = max(best, (depth, switch))
-    result = deep(s, encryptions(s, 1)[0], *best, 0)
-    return (*best, s.budget(result) - 2)
+    return best
 
 
 def squared(s: Seal, ciphertext: Any, switch: bool) -> Any:
@@ -79,12 +76,12 @@ def squared(s: Seal, ciphertext: Any, switch: bool) -> Any:
     return s.evaluator.mod_switch_to_next(result) if switch else result
 
 
-def deep(s: Seal, ciphertext: Any, depth: int, switch: bool, doublings: int) -> Any:
-    """The circuit of :func:`deepest_circuit`, lowered to the last level."""
+def deep(s: Seal, ciphertext: Any, depth: int, switch: bool) -> Any:
+    """The circuit of :func:`deepest_circuit`, lowered to the last level, and doubled until one bit of noise budget is left."""
     for _ in range(depth):
         ciphertext = squared(s, ciphertext, switch)
     ciphertext = s.lowest(ciphertext)
-    for _ in range(doublings):
+    for _ in range(s.budget(ciphertext) - 1):
         ciphertext = s.evaluator.add(ciphertext, ciphertext)
     return ciphertext
 
@@ -92,7 +89,7 @@ def deep(s: Seal, ciphertext: Any, depth: int, switch: bool, doublings: int) -> 
 @pytest.mark.parametrize("circuit", ["fresh", "deepest"])
 @pytest.mark.parametrize("name", ["bfv-8192", "bgv-8192"])
 def test_a_million_coefficients_are_those_of_seal(name: str, circuit: str) -> None:
-    """Fresh, and after the deepest circuit of products that leaves a noise budget, doubled until 1 or 2 bits of it are left:
+    """Fresh, and after the deepest circuit of products that leaves a noise budget, doubled until one bit of it is left:
     10^6 coefficients each, 0 mismatches, in one call."""
     material, secret = key(name)
     s = Seal(material[0], secret)
@@ -100,11 +97,10 @@ def test_a_million_coefficients_are_those_of_seal(name: str, circuit: str) -> No
     if circuit == "fresh":
         ciphertexts = [s.lowest(c) for c in encryptions(s, count)]
     else:
-        depth, switch, doublings = deepest_circuit(s)
+        depth, switch = deepest_circuit(s)
         assert depth >= {"bfv-8192": 5, "bgv-8192": 3}[name]
-        ciphertexts = [deep(s, c, depth, switch, doublings) for c in encryptions(s, count)]
-        budgets = [s.budget(c) for c in ciphertexts]
-        assert min(budgets) >= 1 and max(budgets) <= 4
+        ciphertexts = [deep(s, c, depth, switch) for c in encryptions(s, count)]
+        assert {s.budget(c) for c in ciphertexts} == {1}
     data = [c.to_string() for c in ciphertexts]
     opened = decrypt_fixed(MEMBERS, material, data, b"million", receiver=2)
     mismatches = 0
@@ -119,7 +115,7 @@ def test_correction_factors_of_bgv() -> None:
     """Primes that are not 1 mod t leave a correction factor, which is undone."""
     material, secret = key("mixed-bgv")
     s = Seal(material[0], secret)
-    ciphertexts = [deep(s, c, 1, False, 0) for c in encryptions(s, 3)]
+    ciphertexts = [deep(s, c, 1, False) for c in encryptions(s, 3)]
     data = [c.to_string() for c in ciphertexts]
     assert all(read_ciphertext(s.parameters, d).correction_factor != 1 for d in data)
     for ciphertext, result in zip(ciphertexts, decrypt_fixed(MEMBERS, material, data, b"factor"), strict=True):
@@ -203,23 +199,27 @@ def test_masked_opening_fails_as_often_as_it_says() -> None:
 
 
 def test_masked_opening_on_real_ciphertexts() -> None:
-    """10^6 coefficients of fresh BFV ciphertexts with the smallest set: as many wrong as the sum of |e|/Delta says, at 99 %."""
+    """10^6 coefficients of BFV ciphertexts of the smallest set, at the last level and doubled four times: as many wrong as the
+    sum of |e|/Delta says, within 5 deviations of a Poisson variable (SEAL's noise is not seeded: a false alarm in 10^6 runs)."""
     material, secret = key("bfv-4096", relin=False)
     s = Seal(material[0], secret)
-    data = [s.lowest(c).to_string() for c in encryptions(s, -(-COEFFICIENTS // s.parameters.ring_degree))]
+    ciphertexts = []
+    for fresh in encryptions(s, -(-COEFFICIENTS // s.parameters.ring_degree)):
+        ciphertext = s.lowest(fresh)
+        for _ in range(4):
+            ciphertext = s.evaluator.add(ciphertext, ciphertext)
+        ciphertexts.append(ciphertext)
+    data = [c.to_string() for c in ciphertexts]
     opened = decrypt_fixed(MEMBERS, material, data, b"masked", rounding="round_mask_open")
     wrong, expected = 0, 0.0
     q = s.parameters.coeff_modulus[0]
-    for file, result in zip(data, opened, strict=True):
-        ciphertext = read_ciphertext(s.parameters, file)
-        noise = ciphertext_noise(s.parameters, secret, ciphertext)
+    for ciphertext, file, result in zip(ciphertexts, data, opened, strict=True):
+        noise = ciphertext_noise(s.parameters, secret, read_ciphertext(s.parameters, file))
         assert result.coefficients is not None
-        wrong += int((result.coefficients != s.coefficients(s.context.from_cipher_str(file))).sum())
+        wrong += int((result.coefficients != s.coefficients(ciphertext)).sum())
         expected += float(np.abs(noise).sum()) / q
-    assert 2 < expected < 100
-    low = sum(exp(k * log(expected) - expected - lgamma(k + 1)) for k in range(wrong + 1))
-    high = 1 - sum(exp(k * log(expected) - expected - lgamma(k + 1)) for k in range(wrong))
-    assert min(low, high) > 0.005
+    assert expected > 50
+    assert abs(wrong - expected) < 5 * np.sqrt(expected)
 
 
 def test_length_of_the_rounding() -> None:
