@@ -1,4 +1,4 @@
-//! Fixed-width little-endian encoding of vectors of words.
+//! Little-endian encoding of vectors of words: a fixed number of bytes a word, or a fixed number of bits.
 
 use crate::domain::{DecodeError, DomainKind, Element};
 
@@ -103,4 +103,95 @@ pub(crate) fn decode<T: Word>(
         return Err(DecodeError::NotCanonical { domain, index });
     }
     Ok(())
+}
+
+/// Appends the low `bits` bits of every word one after another, least significant first; the last byte is filled with zeros.
+pub(crate) fn encode_bits<T: Word>(v: &[T], bits: u32, out: &mut Vec<u8>) {
+    out.reserve((v.len() * bits as usize).div_ceil(8));
+    let (mut pending, mut filled) = (0u128, 0u32);
+    for word in v {
+        let (mut rest, mut left) = (word.to_u128(), bits);
+        while left > 0 {
+            let take = left.min(64);
+            pending |= (rest & (u128::MAX >> (128 - take))) << filled;
+            filled += take;
+            rest >>= take;
+            left -= take;
+            while filled >= 8 {
+                out.push(pending as u8);
+                pending >>= 8;
+                filled -= 8;
+            }
+        }
+    }
+    if filled > 0 {
+        out.push(pending as u8);
+    }
+}
+
+/// Reads `out.len()` words of `bits` bits each: what [`encode_bits`] wrote, in exactly as many bytes.
+pub(crate) fn decode_bits<T: Word>(
+    domain: DomainKind,
+    bits: u32,
+    bytes: &[u8],
+    out: &mut [T],
+) -> Result<(), DecodeError> {
+    let expected = (out.len() * bits as usize).div_ceil(8);
+    if bytes.len() != expected {
+        out.fill(T::default());
+        return Err(DecodeError::Length {
+            domain,
+            elements: out.len(),
+            expected,
+            got: bytes.len(),
+        });
+    }
+    let mut source = bytes.iter();
+    let (mut pending, mut filled) = (0u128, 0u32);
+    for slot in out {
+        let (mut word, mut have) = (0u128, 0u32);
+        while have < bits {
+            let take = (bits - have).min(64);
+            while filled < take {
+                pending |= u128::from(source.next().copied().unwrap_or_default()) << filled;
+                filled += 8;
+            }
+            word |= (pending & (u128::MAX >> (128 - take))) << have;
+            pending >>= take;
+            filled -= take;
+            have += take;
+        }
+        *slot = T::from_u128_wrapping(word);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn packed_words_come_back_in_as_few_bytes_as_their_bits_need() {
+        for bits in (1u32..=128).chain([63, 9, 1]) {
+            for n in [0usize, 1, 2, 7, 8, 65] {
+                let mask = u128::MAX >> (128 - bits);
+                let words: Vec<u128> = (0..n as u128)
+                    .map(|i| (i + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835) & mask)
+                    .collect();
+                let mut bytes = vec![7u8];
+                encode_bits(&words, bits, &mut bytes);
+                assert_eq!(bytes.len(), 1 + (n * bits as usize).div_ceil(8));
+                let mut back = vec![0u128; n];
+                decode_bits(DomainKind::Z2k(bits), bits, &bytes[1..], &mut back).unwrap();
+                assert_eq!(back, words);
+                if n > 0 {
+                    assert!(
+                        decode_bits(DomainKind::Z2k(bits), bits, &bytes[2..], &mut back).is_err()
+                    );
+                }
+            }
+        }
+    }
 }

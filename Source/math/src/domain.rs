@@ -231,7 +231,13 @@ pub trait Domain: Clone + Send + Sync + 'static {
     /// Bits of an element: 64 for lanes of bits, `k`, or the bit length of `q`.
     fn bits(&self) -> u32;
 
-    /// Bytes of an encoded vector of `n` elements: `n * ceil(bits / 8)`.
+    /// The ring of the low `bits` bits of our elements, encoded without gaps (`bits` bits an element); `None` where reducing
+    /// to low bits is no ring homomorphism.
+    fn low_bits(&self, _bits: u32) -> Option<Self> {
+        None
+    }
+
+    /// Bytes of an encoded vector of `n` elements: `n * ceil(bits / 8)`, or what [`Domain::low_bits`] says.
     fn wire_bytes(&self, n: usize) -> usize {
         n * self.bits().div_ceil(8) as usize
     }

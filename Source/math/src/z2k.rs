@@ -11,6 +11,7 @@ macro_rules! power_of_two_ring {
         pub struct $name {
             k: u32,
             mask: $word,
+            packed: bool,
         }
 
         impl $name {
@@ -24,7 +25,7 @@ macro_rules! power_of_two_ring {
                     return Err(DomainError::Width { k, low: $low, high: $high });
                 }
                 let mask = <$word>::MAX >> (<$word>::BITS - k);
-                Ok(Self { k, mask })
+                Ok(Self { k, mask, packed: false })
             }
 
             /// The exponent `k`.
@@ -172,12 +173,36 @@ macro_rules! power_of_two_ring {
                 self.k
             }
 
+            fn low_bits(&self, bits: u32) -> Option<Self> {
+                (1..=self.k).contains(&bits).then(|| Self {
+                    k: bits,
+                    mask: <$word>::MAX >> (<$word>::BITS - bits),
+                    packed: true,
+                })
+            }
+
+            fn wire_bytes(&self, n: usize) -> usize {
+                if self.packed {
+                    (n * self.k as usize).div_ceil(8)
+                } else {
+                    n * self.k.div_ceil(8) as usize
+                }
+            }
+
             fn encode(&self, v: &[$word], out: &mut Vec<u8>) {
-                codec::encode(v, self.wire_bytes(1), out);
+                if self.packed {
+                    codec::encode_bits(v, self.k, out);
+                } else {
+                    codec::encode(v, self.wire_bytes(1), out);
+                }
             }
 
             fn decode(&self, bytes: &[u8], out: &mut [$word]) -> Result<(), DecodeError> {
-                codec::decode(self.kind(), self.wire_bytes(1), self.mask, bytes, out)
+                if self.packed {
+                    codec::decode_bits(self.kind(), self.k, bytes, out)
+                } else {
+                    codec::decode(self.kind(), self.wire_bytes(1), self.mask, bytes, out)
+                }
             }
         }
     };
@@ -189,6 +214,6 @@ power_of_two_ring!(
 );
 
 power_of_two_ring!(
-    /// Integers modulo 2^k with 65 <= k <= 128, one to a `u128`.
-    Z2k128, u128, 65, 128, |prg, out| prg.fill_u128(out)
+    /// Integers modulo 2^k with 1 <= k <= 128, one to a `u128`: for k <= 64 [`Z2k64`] is faster.
+    Z2k128, u128, 1, 128, |prg, out| prg.fill_u128(out)
 );

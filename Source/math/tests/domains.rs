@@ -307,11 +307,11 @@ fn unusable_parameters_are_refused() {
             format!("Z2^{k} is out of range here: choose k in 1..=64")
         );
     }
-    for k in [0, 64, 129] {
+    for k in [0, 129, u32::MAX] {
         let error = Z2k128::new(k).unwrap_err();
         assert_eq!(
             error.to_string(),
-            format!("Z2^{k} is out of range here: choose k in 65..=128")
+            format!("Z2^{k} is out of range here: choose k in 1..=128")
         );
     }
 }

@@ -53,7 +53,9 @@ pub struct Counters {
 }
 
 impl Counters {
-    pub(crate) fn new(parties: usize) -> Self {
+    /// Counters of a transport among this many parties, at zero.
+    #[must_use]
+    pub fn new(parties: usize) -> Self {
         Self {
             peers: vec![PeerCounters::default(); parties],
         }
@@ -91,7 +93,8 @@ impl Counters {
         Self { peers }
     }
 
-    pub(crate) fn count_sent(&mut self, to: usize, payload: usize, wire: usize) {
+    /// Counts a message to party `to`.
+    pub fn count_sent(&mut self, to: usize, payload: usize, wire: usize) {
         if let Some(peer) = self.peers.get_mut(to) {
             peer.payload_sent += payload as u64;
             peer.wire_sent += wire as u64;
@@ -99,7 +102,8 @@ impl Counters {
         }
     }
 
-    pub(crate) fn count_received(&mut self, from: usize, payload: usize, wire: usize) {
+    /// Counts a message of party `from`.
+    pub fn count_received(&mut self, from: usize, payload: usize, wire: usize) {
         if let Some(peer) = self.peers.get_mut(from) {
             peer.payload_received += payload as u64;
             peer.wire_received += wire as u64;

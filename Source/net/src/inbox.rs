@@ -6,6 +6,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::NetError;
+use crate::shape::{LinkShape, Pacer};
 
 /// Bookkeeping charged for each queued message, so that empty messages are bounded as well.
 const MESSAGE_OVERHEAD: usize = 64;
@@ -33,9 +34,17 @@ pub(crate) enum PushError {
     Full,
 }
 
+/// A message and, on a simulated link, when it is delivered.
+struct Queued {
+    message: Message,
+    due: Option<Instant>,
+}
+
 #[derive(Default)]
 struct Queue {
-    messages: VecDeque<Message>,
+    messages: VecDeque<Queued>,
+    /// On a simulated link.
+    pacer: Option<Pacer>,
     bytes: usize,
     /// Set when no more messages will come.
     ended: Option<NetError>,
@@ -62,6 +71,8 @@ pub(crate) struct Inbox {
     space: Condvar,
     /// Bytes seen per peer, so that a long message under way is not taken for silence.
     progress: Vec<AtomicU64>,
+    /// By how much this machine wakes up late, in nanoseconds; measured when a link is shaped.
+    lateness: AtomicU64,
 }
 
 impl Inbox {
@@ -78,6 +89,18 @@ impl Inbox {
             arrived: Condvar::new(),
             space: Condvar::new(),
             progress: (0..parties).map(|_| AtomicU64::new(0)).collect(),
+            lateness: AtomicU64::new(0),
+        }
+    }
+
+    /// From now on messages of `from` arrive as over a link of this shape. `path` is the round trip without it.
+    pub(crate) fn shape(&self, from: usize, shape: LinkShape, path: Duration) {
+        if self.lateness.load(Ordering::Relaxed) == 0 {
+            let nanoseconds = u64::try_from(wake_up_lateness().as_nanos()).unwrap_or(0);
+            self.lateness.store(nanoseconds.max(1), Ordering::Relaxed);
+        }
+        if let Some(queue) = self.lock().queues.get_mut(from) {
+            queue.pacer = Some(Pacer::new(shape, path));
         }
     }
 
@@ -104,8 +127,23 @@ impl Inbox {
         Ok(())
     }
 
-    /// Notes that `bytes` of a message under way have arrived.
+    /// Notes that of a message under way `bytes` in all have arrived.
     pub(crate) fn note_progress(&self, from: usize, bytes: usize) {
+        if self.lateness.load(Ordering::Relaxed) != 0 {
+            let now = Instant::now();
+            if let Some(pacer) = self
+                .lock()
+                .queues
+                .get_mut(from)
+                .and_then(|q| q.pacer.as_mut())
+            {
+                pacer.part(bytes, now);
+            }
+        }
+        self.count_progress(from, bytes);
+    }
+
+    fn count_progress(&self, from: usize, bytes: usize) {
         if let Some(progress) = self.progress.get(from) {
             progress.fetch_add(bytes as u64, Ordering::Relaxed);
         }
@@ -119,7 +157,8 @@ impl Inbox {
         timeout: Option<Duration>,
     ) -> Result<(), PushError> {
         let cost = message.payload.len() + MESSAGE_OVERHEAD;
-        let deadline = timeout.map(|timeout| Instant::now() + timeout);
+        let arrival = Instant::now();
+        let deadline = timeout.map(|timeout| arrival + timeout);
         let mut state = self.lock();
         loop {
             if state.owner_closed.is_some() {
@@ -134,9 +173,13 @@ impl Inbox {
             };
             if queue.messages.is_empty() || queue.bytes + cost <= self.limit {
                 queue.bytes += cost;
-                queue.messages.push_back(message);
+                let due = queue
+                    .pacer
+                    .as_mut()
+                    .map(|pacer| pacer.last(message.wire, arrival));
+                queue.messages.push_back(Queued { message, due });
                 drop(state);
-                self.note_progress(from, cost);
+                self.count_progress(from, cost);
                 self.arrived.notify_all();
                 return Ok(());
             }
@@ -181,7 +224,14 @@ impl Inbox {
             let Some(queue) = state.queues.get_mut(from) else {
                 return Err(self.no_such_peer(from, parties));
             };
-            if let Some(message) = queue.messages.pop_front() {
+            if let Some(due) = queue.messages.front().and_then(|queued| queued.due) {
+                let left = due.saturating_duration_since(Instant::now());
+                if !left.is_zero() {
+                    state = self.wait_for_link(state, left);
+                    continue;
+                }
+            }
+            if let Some(Queued { message, .. }) = queue.messages.pop_front() {
                 queue.bytes = queue
                     .bytes
                     .saturating_sub(message.payload.len() + MESSAGE_OVERHEAD);
@@ -216,6 +266,28 @@ impl Inbox {
                 .wait_timeout(state, deadline.saturating_duration_since(now))
                 .unwrap_or_else(PoisonError::into_inner)
                 .0;
+        }
+    }
+
+    /// Waits for a message that a simulated link delivers after `left`, or for news.
+    fn wait_for_link<'a>(
+        &'a self,
+        state: MutexGuard<'a, State>,
+        left: Duration,
+    ) -> MutexGuard<'a, State> {
+        let lateness = Duration::from_nanos(self.lateness.load(Ordering::Relaxed));
+        match left.checked_sub(lateness) {
+            Some(sleep) if !sleep.is_zero() => {
+                self.arrived
+                    .wait_timeout(state, sleep)
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .0
+            }
+            _ => {
+                drop(state);
+                std::thread::yield_now();
+                self.lock()
+            }
         }
     }
 
@@ -345,4 +417,20 @@ impl Inbox {
         self.peer_failed(peer, error.clone());
         error
     }
+}
+
+/// By how much a thread of this machine wakes up late, when nothing else delays it: the smallest of several.
+fn wake_up_lateness() -> Duration {
+    const NAP: Duration = Duration::from_micros(200);
+    let (lock, never) = (Mutex::new(()), Condvar::new());
+    let late = |()| {
+        let guard = lock.lock().unwrap_or_else(PoisonError::into_inner);
+        let start = Instant::now();
+        drop(never.wait_timeout(guard, NAP));
+        start.elapsed().saturating_sub(NAP)
+    };
+    std::iter::repeat_n((), 15)
+        .map(late)
+        .min()
+        .unwrap_or_default()
 }

@@ -4,9 +4,12 @@
 //! [`LocalTransport`] joins parties that live in one process, and [`TlsTransport`] joins processes over
 //! mutually authenticated TLS 1.3. Nothing here knows what a share is.
 //!
+//! Both can simulate slower links ([`LinkShape`]).
+//!
 //! Every wait has a timeout, every failure is a [`NetError`] that names the party at fault, and a party
 //! that gives up tells the others why ([`Transport::abort`]).
 
+mod calibrate;
 mod counters;
 mod error;
 mod frame;
@@ -21,6 +24,7 @@ mod probe;
 mod receive;
 mod session;
 mod setup;
+mod shape;
 mod stream;
 mod tls;
 mod transport;
@@ -29,8 +33,9 @@ pub use counters::{Counters, PeerCounters};
 pub use error::NetError;
 pub use hello::Hello;
 pub use identity::{Identity, fingerprint_hex, parse_fingerprint};
-pub use local::{LocalTransport, local_mesh};
+pub use local::{LocalTransport, local_mesh, shaped_local_mesh};
 pub use members::Peer;
 pub use probe::{DoctorReport, ProbeReport, Responder, doctor, probe};
 pub use session::{TlsConfig, TlsTransport};
+pub use shape::{BUCKET_BYTES, LinkShape};
 pub use transport::Transport;

@@ -7,6 +7,7 @@ use crate::error::one_line;
 use crate::frame::MAX_REASON;
 use crate::inbox::{DEFAULT_QUEUE_LIMIT, Inbox, Message, PushError};
 use crate::receive::Receiver;
+use crate::shape::LinkShape;
 use crate::{Counters, NetError, Transport};
 
 /// One party of an in-process mesh: messages are moved through bounded queues in memory. Move each to its own thread.
@@ -23,6 +24,18 @@ pub struct LocalTransport {
 #[must_use]
 pub fn local_mesh(n: usize, timeout: Duration) -> Vec<LocalTransport> {
     local_mesh_with_limit(n, timeout, DEFAULT_QUEUE_LIMIT)
+}
+
+/// As [`local_mesh`], with simulated links between all parties.
+#[must_use]
+pub fn shaped_local_mesh(n: usize, timeout: Duration, shape: LinkShape) -> Vec<LocalTransport> {
+    let mesh = local_mesh(n, timeout);
+    for party in &mesh {
+        for peer in (0..n).filter(|peer| *peer != party.me) {
+            party.receiver.inbox.shape(peer, shape, Duration::ZERO);
+        }
+    }
+    mesh
 }
 
 pub(crate) fn local_mesh_with_limit(

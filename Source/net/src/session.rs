@@ -4,6 +4,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::calibrate::calibrate;
 use crate::error::one_line;
 use crate::frame::{Kind, MAX_REASON};
 use crate::hello::Hello;
@@ -12,6 +13,7 @@ use crate::inbox::{DEFAULT_QUEUE_LIMIT, Inbox};
 use crate::members::{Members, Peer, open_port};
 use crate::receive::Receiver;
 use crate::setup::{Links, connect_all, hang_up};
+use crate::shape::LinkShape;
 use crate::stream::WriteError;
 use crate::{Counters, NetError, Transport};
 
@@ -51,6 +53,8 @@ pub struct TlsConfig {
     pub max_message: usize,
     /// Bound on the bytes queued per peer; beyond it the peer's sends wait. A message longer than this is still taken.
     pub queue_limit: usize,
+    /// Simulates links of this shape to all peers; the same at all parties.
+    pub shape: Option<LinkShape>,
 }
 
 impl TlsConfig {
@@ -68,6 +72,7 @@ impl TlsConfig {
             io_timeout: DEFAULT_TIMEOUT,
             max_message: DEFAULT_MAX_MESSAGE,
             queue_limit: DEFAULT_QUEUE_LIMIT,
+            shape: None,
         }
     }
 }
@@ -115,13 +120,23 @@ impl TlsTransport {
             config.max_message,
             config.connect_timeout,
         )?;
-        Ok(Self {
+        let mut this = Self {
             me: config.me,
             parties,
             receiver: Receiver::new(inbox, parties, config.io_timeout),
             links: Some(links),
             max_message: config.max_message,
-        })
+        };
+        if let Some(shape) = config.shape {
+            calibrate(&mut this, shape)?;
+            this.receiver.counters = Counters::new(parties);
+        }
+        Ok(this)
+    }
+
+    /// From now on messages of `peer` arrive as over a link of this shape. `path` is the round trip without it.
+    pub(crate) fn shape(&self, peer: usize, shape: LinkShape, path: Duration) {
+        self.receiver.inbox.shape(peer, shape, path);
     }
 
     fn put(&mut self, to: usize, payload: &[u8]) -> Result<(), NetError> {

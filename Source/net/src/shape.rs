@@ -1,0 +1,223 @@
+//! Simulated links: a delay and a token bucket for each direction between two parties.
+//!
+//! Shaping is done where messages arrive. A link hands bytes over at its rate once its bucket is empty, and everything a
+//! fixed delay later than it came; nothing is lost or reordered, and no privileges are needed. The sender is not held up,
+//! as if it had a socket buffer without end. All functions here take the time as an argument and never look at a clock.
+
+use std::time::{Duration, Instant};
+
+use crate::NetError;
+
+/// Depth of the token bucket: what an idle link passes on at once. About ten packets.
+pub const BUCKET_BYTES: u64 = 15_000;
+
+/// Longest round trip that can be simulated.
+const LONGEST_ROUND_TRIP: Duration = Duration::from_secs(10);
+
+/// Slowest link that can be simulated, in bits a second: the waits of a session are bounded.
+const SLOWEST_LINK: u64 = 100_000;
+
+/// A link between two parties, the same in both directions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LinkShape {
+    round_trip: Duration,
+    bits_per_second: Option<u64>,
+}
+
+impl LinkShape {
+    /// A link with this round-trip time, and this bandwidth in each direction (`None`: no limit).
+    ///
+    /// # Errors
+    /// [`NetError::Config`] for round trips above 10 s and bandwidths below 100 kbit/s.
+    pub fn new(round_trip: Duration, bits_per_second: Option<u64>) -> Result<Self, NetError> {
+        if round_trip > LONGEST_ROUND_TRIP {
+            return Err(NetError::Config {
+                detail: format!(
+                    "a simulated round trip of {} s: at most {} s are possible",
+                    round_trip.as_secs_f64(),
+                    LONGEST_ROUND_TRIP.as_secs()
+                ),
+            });
+        }
+        if let Some(bits) = bits_per_second.filter(|bits| *bits < SLOWEST_LINK) {
+            return Err(NetError::Config {
+                detail: format!(
+                    "a simulated bandwidth of {bits} bit/s: at least {SLOWEST_LINK} bit/s are possible"
+                ),
+            });
+        }
+        Ok(Self {
+            round_trip,
+            bits_per_second,
+        })
+    }
+
+    /// Time from sending a small message to getting a small answer.
+    #[must_use]
+    pub fn round_trip(&self) -> Duration {
+        self.round_trip
+    }
+
+    /// Bandwidth of each direction; `None`: no limit.
+    #[must_use]
+    pub fn bits_per_second(&self) -> Option<u64> {
+        self.bits_per_second
+    }
+}
+
+/// One direction of a simulated link.
+#[derive(Clone, Debug)]
+pub(crate) struct Pacer {
+    delay: Duration,
+    bits_per_second: Option<u64>,
+    /// When the link has passed on all that came.
+    free_at: Option<Instant>,
+    /// Bytes of the message under way that were paced already.
+    paced: usize,
+}
+
+impl Pacer {
+    /// A direction of a link of this shape, over a path that has a round trip of `path` by itself.
+    pub(crate) fn new(shape: LinkShape, path: Duration) -> Self {
+        Self {
+            delay: shape.round_trip.saturating_sub(path) / 2,
+            bits_per_second: shape.bits_per_second,
+            free_at: None,
+            paced: 0,
+        }
+    }
+
+    /// Notes that of the message under way `bytes` in all have come by `now`.
+    pub(crate) fn part(&mut self, bytes: usize, now: Instant) {
+        self.pass(bytes.saturating_sub(self.paced), now);
+        self.paced = self.paced.max(bytes);
+    }
+
+    /// The message under way, of `bytes` in all, is complete: tells when the link delivers it.
+    pub(crate) fn last(&mut self, bytes: usize, now: Instant) -> Instant {
+        let passed = self.pass(bytes.saturating_sub(self.paced), now);
+        self.paced = 0;
+        passed + self.delay
+    }
+
+    /// Token bucket, in its form as a virtual clock: when the link has passed on `bytes` more that come `now`.
+    fn pass(&mut self, bytes: usize, now: Instant) -> Instant {
+        let Some(bits_per_second) = self.bits_per_second else {
+            return now;
+        };
+        let cost =
+            |bytes: u64| Duration::from_secs_f64(bytes as f64 * 8.0 / bits_per_second as f64);
+        let full = now.checked_sub(cost(BUCKET_BYTES)).unwrap_or(now);
+        let free_at = self.free_at.map_or(full, |at| at.max(full)) + cost(bytes as u64);
+        self.free_at = Some(free_at);
+        free_at.max(now)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)] // a failed test may panic
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const MBIT: u64 = 1_000_000;
+
+    fn pacer(ms: u64, mbit: Option<u64>) -> Pacer {
+        let shape = LinkShape::new(Duration::from_millis(ms), mbit.map(|m| m * MBIT)).unwrap();
+        Pacer::new(shape, Duration::ZERO)
+    }
+
+    #[test]
+    fn small_messages_take_half_a_round_trip() {
+        let start = Instant::now();
+        let mut link = pacer(20, Some(100));
+        assert_eq!(link.last(64, start), start + Duration::from_millis(10));
+        let later = start + Duration::from_secs(1);
+        assert_eq!(link.last(64, later), later + Duration::from_millis(10));
+    }
+
+    #[test]
+    fn the_path_s_own_round_trip_is_part_of_the_simulated_one() {
+        let start = Instant::now();
+        let shape = LinkShape::new(Duration::from_millis(20), None).unwrap();
+        let due = |path| Pacer::new(shape, Duration::from_millis(path)).last(1, start) - start;
+        assert_eq!(due(4), Duration::from_millis(8));
+        assert_eq!(due(30), Duration::ZERO);
+    }
+
+    #[test]
+    fn a_long_transfer_has_the_bandwidth() {
+        let start = Instant::now();
+        let mut link = pacer(0, Some(80)); // 10 MB a second
+        let bucket = BUCKET_BYTES as usize;
+        for i in 1..=10u64 {
+            let due = link.last(
+                if i == 1 {
+                    1_000_000 + bucket
+                } else {
+                    1_000_000
+                },
+                start,
+            );
+            let error = (due - start).abs_diff(Duration::from_millis(100 * i));
+            assert!(
+                error < Duration::from_micros(1),
+                "message {i} off by {error:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn an_idle_link_passes_one_bucket_at_once_and_no_more() {
+        let start = Instant::now();
+        let mut link = pacer(0, Some(8)); // 1 MB a second
+        let bucket = BUCKET_BYTES as usize;
+        assert_eq!(link.last(bucket, start), start);
+        let due = link.last(bucket, start) - start;
+        assert!(due.abs_diff(Duration::from_millis(15)) < Duration::from_micros(1));
+        // However long it was idle.
+        let later = start + Duration::from_secs(3600);
+        assert_eq!(link.last(bucket, later), later);
+        assert!(link.last(1000, later) > later);
+    }
+
+    #[test]
+    fn bad_shapes_are_refused() {
+        for (seconds, bits) in [(11, None), (1, Some(0)), (1, Some(99_999))] {
+            let error = LinkShape::new(Duration::from_secs(seconds), bits).unwrap_err();
+            assert!(error.to_string().contains("simulated"), "{error}");
+        }
+    }
+
+    proptest! {
+        /// A message that comes in parts is delivered when it would be if its parts were messages, in order; and no window
+        /// of time passes more than a bucket and the rate's worth.
+        #[test]
+        fn parts_order_and_rate(
+            steps in prop::collection::vec((0u64..5_000, 1usize..60_000, any::<bool>()), 1..60),
+            mbit in 1u64..1000,
+        ) {
+            let start = Instant::now();
+            let (mut whole, mut parts) = (pacer(1, Some(mbit)), pacer(1, Some(mbit)));
+            let (mut now, mut under_way, mut total, mut previous) = (start, 0, 0u64, start);
+            for (wait_us, bytes, complete) in steps {
+                now += Duration::from_micros(wait_us);
+                total += bytes as u64;
+                under_way += bytes;
+                let expected = whole.last(bytes, now);
+                if complete {
+                    prop_assert_eq!(parts.last(under_way, now), expected);
+                    under_way = 0;
+                } else {
+                    parts.part(under_way, now);
+                }
+                prop_assert!(expected >= previous);
+                prop_assert!(expected >= now + Duration::from_micros(500));
+                previous = expected;
+                let window = (expected - start).saturating_sub(Duration::from_micros(500));
+                let most = BUCKET_BYTES as f64 + window.as_secs_f64() * (mbit * MBIT) as f64 / 8.0;
+                prop_assert!(total as f64 <= most * (1.0 + 1e-6) + 1.0);
+            }
+        }
+    }
+}

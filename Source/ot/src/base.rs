@@ -1,0 +1,231 @@
+//! Base OT: 128 random OTs of 16 bytes between two parties, on the Ristretto group, secure against malicious parties in the
+//! random oracle model.
+//!
+//! Masny and Rindal, "Endemic oblivious transfer" (CCS 2019), the Diffie-Hellman instance with programmed points: the
+//! receiver of choice c knows the discrete logarithm of r_c + H(r_{1-c}) only, the sender's one point serves all OTs. Both
+//! messages are independent of each other: one round. Endemic: a corrupt party can fix its own strings, which the
+//! extension allows.
+
+use curve25519_dalek::RistrettoPoint;
+use curve25519_dalek::ristretto::{CompressedRistretto, RistrettoBasepointTable};
+use curve25519_dalek::scalar::Scalar;
+use curve25519_dalek::traits::IsIdentity;
+use sha2::{Digest, Sha512};
+use subtle::{Choice, ConditionallySelectable};
+use zeroize::{Zeroize, Zeroizing};
+
+use crate::{KAPPA, OtError, Seed, entropy};
+
+/// Bytes of the receiver's message.
+pub const RECEIVER_BYTES: usize = 64 * KAPPA;
+/// Bytes of the sender's message.
+pub const SENDER_BYTES: usize = 32;
+
+fn random_scalar() -> Result<Scalar, OtError> {
+    let mut wide = Zeroizing::new([0u8; 64]);
+    entropy(wide.as_mut_slice())?;
+    Ok(Scalar::from_bytes_mod_order_wide(&wide))
+}
+
+/// The point that is added to r_c: H(context, number, c, r_{1-c}).
+fn point_hash(context: &[u8], number: usize, choice: u8, other: &[u8; 32]) -> RistrettoPoint {
+    let mut hash = Sha512::new();
+    hash.update(b"keyquorum-ot/point");
+    hash.update((context.len() as u64).to_le_bytes());
+    hash.update(context);
+    hash.update((number as u64).to_le_bytes());
+    hash.update([choice]);
+    hash.update(other);
+    RistrettoPoint::from_uniform_bytes(&hash.finalize().into())
+}
+
+/// The string of choice `choice` in OT `number`: a hash of the common point and all that was said.
+fn string_hash(
+    context: &[u8],
+    number: usize,
+    choice: u8,
+    sender: &[u8; 32],
+    pair: &[u8],
+    common: &RistrettoPoint,
+) -> Seed {
+    let mut hash = Sha512::new();
+    hash.update(b"keyquorum-ot/string");
+    hash.update((context.len() as u64).to_le_bytes());
+    hash.update(context);
+    hash.update((number as u64).to_le_bytes());
+    hash.update([choice]);
+    hash.update(sender);
+    hash.update(pair);
+    hash.update(common.compress().as_bytes());
+    let mut digest: [u8; 64] = hash.finalize().into();
+    let mut seed = Zeroizing::new([0u8; 16]);
+    for (s, d) in seed.iter_mut().zip(&digest) {
+        *s = *d;
+    }
+    digest.zeroize();
+    seed
+}
+
+fn decompress(bytes: &[u8]) -> Option<([u8; 32], RistrettoPoint)> {
+    let bytes: [u8; 32] = bytes.try_into().ok()?;
+    Some((bytes, CompressedRistretto(bytes).decompress()?))
+}
+
+/// The sender's state between its message and the receiver's.
+pub struct BaseSender {
+    secret: Zeroizing<Scalar>,
+    message: [u8; 32],
+}
+
+impl BaseSender {
+    /// Draws the secret; the message goes to the receiver.
+    ///
+    /// # Errors
+    /// [`OtError::Entropy`].
+    pub fn start() -> Result<(Self, Vec<u8>), OtError> {
+        let secret = Zeroizing::new(random_scalar()?);
+        let message = RistrettoPoint::mul_base(&secret).compress().to_bytes();
+        Ok((Self { secret, message }, message.to_vec()))
+    }
+
+    /// Both strings of every OT.
+    ///
+    /// # Errors
+    /// [`OtError::Message`] if the receiver's message is no list of group elements.
+    pub fn finish(self, context: &[u8], theirs: &[u8]) -> Result<Vec<[Seed; 2]>, OtError> {
+        crate::check_length("base OT points", theirs, RECEIVER_BYTES)?;
+        let refuse = || OtError::Message("a base OT point is no element of the group");
+        theirs
+            .chunks_exact(64)
+            .enumerate()
+            .map(|(number, pair)| {
+                let (first, second) = pair.split_at(32);
+                let (r0, p0) = decompress(first).ok_or_else(refuse)?;
+                let (r1, p1) = decompress(second).ok_or_else(refuse)?;
+                let string = |choice: u8, point: RistrettoPoint, other: &[u8; 32]| {
+                    let mut common =
+                        (point + point_hash(context, number, choice, other)) * *self.secret;
+                    let seed = string_hash(context, number, choice, &self.message, pair, &common);
+                    common.zeroize();
+                    seed
+                };
+                Ok([string(0, p0, &r1), string(1, p1, &r0)])
+            })
+            .collect()
+    }
+}
+
+/// The receiver's state between its message and the sender's.
+pub struct BaseReceiver {
+    choices: Zeroizing<u128>,
+    logarithms: Zeroizing<Vec<Scalar>>,
+    message: Vec<u8>,
+}
+
+impl BaseReceiver {
+    /// Chooses string `bit i of choices` in OT i; the message goes to the sender.
+    ///
+    /// # Errors
+    /// [`OtError::Entropy`].
+    pub fn start(context: &[u8], choices: u128) -> Result<(Self, Vec<u8>), OtError> {
+        let mut logarithms = Zeroizing::new(Vec::with_capacity(KAPPA));
+        let mut message = Vec::with_capacity(RECEIVER_BYTES);
+        for number in 0..KAPPA {
+            let bit = (choices >> number & 1) as u8;
+            let mut uniform = [0u8; 64];
+            entropy(&mut uniform)?;
+            let other = RistrettoPoint::from_uniform_bytes(&uniform);
+            let y = random_scalar()?;
+            let own = RistrettoPoint::mul_base(&y)
+                - point_hash(context, number, bit, other.compress().as_bytes());
+            let swap = Choice::from(bit);
+            let first = RistrettoPoint::conditional_select(&own, &other, swap);
+            let second = RistrettoPoint::conditional_select(&other, &own, swap);
+            message.extend_from_slice(first.compress().as_bytes());
+            message.extend_from_slice(second.compress().as_bytes());
+            logarithms.push(y);
+        }
+        let state = Self {
+            choices: Zeroizing::new(choices),
+            logarithms,
+            message: message.clone(),
+        };
+        Ok((state, message))
+    }
+
+    /// The chosen string of every OT.
+    ///
+    /// # Errors
+    /// [`OtError::Message`] if the sender's message is no group element, or the neutral one.
+    pub fn finish(self, context: &[u8], theirs: &[u8]) -> Result<Vec<Seed>, OtError> {
+        crate::check_length("base OT sender's point", theirs, SENDER_BYTES)?;
+        let (bytes, point) = decompress(theirs)
+            .filter(|(_, point)| !point.is_identity())
+            .ok_or(OtError::Message(
+                "the base OT sender's point is no element of the group",
+            ))?;
+        let table = RistrettoBasepointTable::create(&point);
+        Ok(self
+            .logarithms
+            .iter()
+            .zip(self.message.chunks_exact(64))
+            .enumerate()
+            .map(|(number, (y, pair))| {
+                let bit = (*self.choices >> number & 1) as u8;
+                let mut common = &table * y;
+                let seed = string_hash(context, number, bit, &bytes, pair, &common);
+                common.zeroize();
+                seed
+            })
+            .collect())
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_receiver_gets_what_it_chose() {
+        let choices = 0x0123_4567_89ab_cdef_fedc_ba98_7654_3210u128;
+        let (sender, point) = BaseSender::start().unwrap();
+        let (receiver, points) = BaseReceiver::start(b"x", choices).unwrap();
+        let both = sender.finish(b"x", &points).unwrap();
+        let chosen = receiver.finish(b"x", &point).unwrap();
+        for (i, (pair, seed)) in both.iter().zip(&chosen).enumerate() {
+            let bit = (choices >> i & 1) as usize;
+            assert_eq!(pair[bit], *seed);
+            assert_ne!(pair[1 - bit], *seed);
+        }
+    }
+
+    #[test]
+    fn another_context_gives_other_strings() {
+        let (sender, point) = BaseSender::start().unwrap();
+        let (receiver, points) = BaseReceiver::start(b"x", 0).unwrap();
+        let both = sender.finish(b"y", &points).unwrap();
+        let chosen = receiver.finish(b"x", &point).unwrap();
+        assert!(both.iter().zip(&chosen).all(|(pair, s)| pair[0] != *s));
+    }
+
+    #[test]
+    fn what_is_no_point_is_refused() {
+        let (sender, _) = BaseSender::start().unwrap();
+        let (receiver, mut points) = BaseReceiver::start(b"x", 0).unwrap();
+        points[64..96].fill(0xff);
+        assert!(matches!(
+            sender.finish(b"x", &points),
+            Err(OtError::Message(_))
+        ));
+        assert!(matches!(
+            receiver.finish(b"x", &[0; 32]),
+            Err(OtError::Message(_))
+        ));
+        let (sender, _) = BaseSender::start().unwrap();
+        assert!(matches!(
+            sender.finish(b"x", &points[1..]),
+            Err(OtError::Length { .. })
+        ));
+    }
+}

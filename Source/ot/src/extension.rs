@@ -1,0 +1,620 @@
+//! SoftSpokenOT (Roy, CRYPTO 2022): 128/k VOLEs over F_{2^k}, from PRFs of which the OT sender lacks one leaf, make 128
+//! rows of correlated bits; transposed, column c is t_c at the receiver and q_c = t_c ⊕ r_c·Δ at the sender.
+//!
+//! Work goes in tiles of at most [`MAX_BLOCKS`] blocks of 128 OTs, small enough for the first-level cache. Both ends must
+//! make tiles of the same sizes in the same order: they count how far the PRFs are used. Different streams of one link are
+//! independent.
+//!
+//! [`sliced`] keeps rows as they are, also only the first few, for MACs of bits; one check covers both.
+//!
+//! [`Receiver::batch`] and [`Sender::batch`] keep the rows of many tiles, for the consistency check of the malicious
+//! protocol (figure 10: rows are hashed by a linear universal hash, here POLYVAL over 128-bit blocks, whose key the sender
+//! draws after the receiver has sent; one block of random OTs masks what the hash tells).
+
+pub mod sliced;
+
+use std::sync::Arc;
+
+use polyval::Polyval;
+use polyval::universal_hash::UniversalHash;
+use sha2::{Digest, Sha256};
+use subtle::ConstantTimeEq;
+use zeroize::{Zeroize, Zeroizing};
+
+use crate::aes::Key;
+use crate::transpose::transpose;
+use crate::{Hash, KAPPA, OtError, Parameters, ReceiverLink, Security, SenderLink, check_length};
+
+/// Blocks of 128 OTs of one tile, at most.
+pub const MAX_BLOCKS: usize = 8;
+
+/// Bits of one row of a tile.
+pub(crate) type Row = [u128; MAX_BLOCKS];
+type Rows = [Row; KAPPA];
+
+/// Bytes of the receiver's answer to the consistency check.
+pub const PROOF_BYTES: usize = 16 * (KAPPA + 1);
+
+/// Where the choice bits of a tile come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Choices {
+    /// The caller's.
+    Given,
+    /// Drawn by the extension, which saves one row of corrections.
+    Random,
+}
+
+impl Choices {
+    /// Bytes that the receiver sends for a block of 128 OTs.
+    pub fn block_bytes(self, parameters: Parameters) -> usize {
+        let rows = parameters.groups() - usize::from(self == Self::Random);
+        16 * rows
+    }
+}
+
+fn xor(a: &mut Row, b: &Row) {
+    for (a, b) in a.iter_mut().zip(b) {
+        *a ^= b;
+    }
+}
+
+/// Output of the VOLEs before correction: `rows[j]` of each group is the sum of the leaves whose number has bit j, and
+/// `each(group, sum of all leaves, rows)` is told the sum. `first`: 1 if leaf 0 is missing.
+struct Expander {
+    leaves: Vec<Row>,
+}
+
+impl Expander {
+    fn new(parameters: Parameters) -> Self {
+        Self {
+            leaves: vec![Row::default(); 1 << parameters.k()],
+        }
+    }
+
+    #[inline]
+    fn group(
+        &mut self,
+        keys: &[Key],
+        first: usize,
+        stream: u64,
+        position: u64,
+        blocks: usize,
+        rows: &mut [Row],
+    ) -> Row {
+        for (leaf, key) in self.leaves.iter_mut().zip(keys).skip(first) {
+            if let Some(part) = leaf.get_mut(..blocks) {
+                key.stream(stream, position, part);
+            }
+        }
+        let mut count = self.leaves.len();
+        for row in rows.iter_mut() {
+            let mut odd = Row::default();
+            count /= 2;
+            for i in 0..count {
+                if let Some([even, leaf]) = self.leaves.get(2 * i..2 * i + 2) {
+                    xor(&mut odd, leaf);
+                    let mut sum = *even;
+                    xor(&mut sum, leaf);
+                    if let Some(slot) = self.leaves.get_mut(i) {
+                        *slot = sum;
+                    }
+                }
+            }
+            *row = odd;
+        }
+        let sum = self.leaves.first().copied().unwrap_or_default();
+        if let Some(leaf) = self.leaves.first_mut() {
+            leaf.zeroize();
+        }
+        sum
+    }
+}
+
+impl Drop for Expander {
+    fn drop(&mut self) {
+        self.leaves.as_flattened_mut().zeroize();
+    }
+}
+
+fn block_count(words: usize) -> Result<usize, OtError> {
+    if (1..=MAX_BLOCKS).contains(&words) {
+        return Ok(words);
+    }
+    Err(OtError::Usage(format!(
+        "a tile has 1 to {MAX_BLOCKS} blocks of 128 OTs, not {words}"
+    )))
+}
+
+/// The receiver's end of one stream of a link.
+pub struct Receiver {
+    link: Arc<ReceiverLink>,
+    stream: u64,
+    position: u64,
+    hash: Hash,
+    expander: Expander,
+    rows: Box<Rows>,
+}
+
+/// The sender's end of one stream of a link.
+pub struct Sender {
+    link: Arc<SenderLink>,
+    stream: u64,
+    position: u64,
+    hash: Hash,
+    expander: Expander,
+    rows: Box<Rows>,
+}
+
+fn tweak(stream: u64, position: u64) -> u128 {
+    // Columns, not blocks: a stream has less than 2^57 blocks.
+    u128::from(stream) << 64 | u128::from(position) << 7
+}
+
+impl Receiver {
+    /// The same stream, `blocks` blocks further on, for another thread.
+    pub(crate) fn fork(&self, blocks: usize) -> Self {
+        let mut fork = Self::new(Arc::clone(&self.link), self.stream, self.hash.security());
+        fork.position = self.position + blocks as u64;
+        fork
+    }
+
+    /// Counts blocks that forks have used.
+    pub(crate) fn skip(&mut self, blocks: usize) {
+        self.position += blocks as u64;
+    }
+
+    /// Opens stream `stream` of a link; no stream may be opened twice.
+    pub fn new(link: Arc<ReceiverLink>, stream: u64, security: Security) -> Self {
+        Self {
+            expander: Expander::new(link.parameters),
+            link,
+            stream,
+            position: 0,
+            hash: Hash::new(security),
+            rows: Box::new([Row::default(); KAPPA]),
+        }
+    }
+
+    /// Parameters of the link.
+    pub fn parameters(&self) -> Parameters {
+        self.link.parameters
+    }
+
+    /// The hash for the columns.
+    pub fn hash(&self) -> &Hash {
+        &self.hash
+    }
+
+    /// One tile of rows; appends the corrections to `message`. Returns the tweak of its first column.
+    fn rows(
+        &mut self,
+        choices: &mut [u128],
+        source: Choices,
+        message: &mut Vec<u8>,
+    ) -> Result<u128, OtError> {
+        self.first_rows(KAPPA, choices, source, message)
+    }
+
+    /// The first `count` rows of a tile.
+    fn first_rows(
+        &mut self,
+        count: usize,
+        choices: &mut [u128],
+        source: Choices,
+        message: &mut Vec<u8>,
+    ) -> Result<u128, OtError> {
+        let blocks = block_count(choices.len())?;
+        let k = self.link.parameters.k();
+        for (group, (keys, rows)) in self
+            .link
+            .keys
+            .chunks_exact(1 << k)
+            .zip(self.rows.chunks_exact_mut(k))
+            .take(count / k)
+            .enumerate()
+        {
+            let sum = self
+                .expander
+                .group(keys, 0, self.stream, self.position, blocks, rows);
+            if group == 0 && source == Choices::Random {
+                for (r, u) in choices.iter_mut().zip(&sum) {
+                    *r = *u;
+                }
+                continue;
+            }
+            for (u, r) in sum.iter().zip(choices.iter()) {
+                message.extend_from_slice(&(u ^ r).to_le_bytes());
+            }
+        }
+        let first = tweak(self.stream, self.position);
+        self.position += blocks as u64;
+        Ok(first)
+    }
+
+    /// One tile of `choices.len()` blocks, without check: appends the corrections to `message`, and writes t, one word an
+    /// OT. Returns the tweak of the first OT.
+    ///
+    /// # Errors
+    /// [`OtError::Usage`] if the tile is empty or too large.
+    pub fn tile(
+        &mut self,
+        choices: &mut [u128],
+        source: Choices,
+        message: &mut Vec<u8>,
+        columns: &mut [u128],
+    ) -> Result<u128, OtError> {
+        let first = self.rows(choices, source, message)?;
+        transpose(&self.rows, columns);
+        Ok(first)
+    }
+
+    /// As [`Receiver::tile`], with the columns hashed: the chosen strings of random OTs.
+    ///
+    /// # Errors
+    /// As [`Receiver::tile`].
+    pub fn random(
+        &mut self,
+        choices: &mut [u128],
+        source: Choices,
+        message: &mut Vec<u8>,
+        strings: &mut [u128],
+    ) -> Result<(), OtError> {
+        let first = self.rows(choices, source, message)?;
+        let mut columns = [0u128; 128 * MAX_BLOCKS];
+        let columns = columns.get_mut(..strings.len()).unwrap_or_default();
+        transpose(&self.rows, columns);
+        self.hash.hash(first, 0, columns, strings);
+        columns.zeroize();
+        Ok(())
+    }
+
+    /// Tiles for all `choices` (words of 128), with a mask for the check; the corrections of all are appended to `message`.
+    ///
+    /// # Errors
+    /// [`OtError::Entropy`].
+    pub fn batch(
+        &mut self,
+        choices: &[u128],
+        message: &mut Vec<u8>,
+    ) -> Result<ReceiverBatch, OtError> {
+        let mut mask = Zeroizing::new([0u8; 16]);
+        crate::entropy(mask.as_mut_slice())?;
+        self.batch_masked(choices, u128::from_le_bytes(*mask), message)
+    }
+
+    /// [`Receiver::batch`] with a given mask, uniform and used for these choices only: with the same choices and mask on
+    /// several links the first 16 bytes of all proofs are the same.
+    ///
+    /// # Errors
+    /// None at present.
+    pub fn batch_masked(
+        &mut self,
+        choices: &[u128],
+        mask: u128,
+        message: &mut Vec<u8>,
+    ) -> Result<ReceiverBatch, OtError> {
+        let mut batch = ReceiverBatch {
+            rows: Zeroizing::new(Vec::with_capacity(
+                KAPPA * (1 + choices.len().div_ceil(MAX_BLOCKS)),
+            )),
+            choices: Zeroizing::new(Vec::with_capacity(choices.len() + 1)),
+            tweaks: Vec::new(),
+        };
+        batch.choices.extend_from_slice(choices);
+        batch.choices.push(mask);
+        let mut all = std::mem::take(&mut *batch.choices);
+        let (given, mask) = all.split_at_mut(choices.len());
+        for part in given.chunks_mut(MAX_BLOCKS).chain([mask]) {
+            batch.tweaks.push(self.rows(part, Choices::Given, message)?);
+            batch.rows.extend_from_slice(self.rows.as_slice());
+        }
+        *batch.choices = all;
+        Ok(batch)
+    }
+
+    /// The chosen strings of tile `tile` of a batch, after its check.
+    pub fn batch_strings(&self, batch: &ReceiverBatch, tile: usize, strings: &mut [u128]) {
+        let mut columns = [0u128; 128 * MAX_BLOCKS];
+        let columns = columns.get_mut(..strings.len()).unwrap_or_default();
+        if let (Some(rows), Some(tweak)) = (tile_rows(&batch.rows, tile), batch.tweaks.get(tile)) {
+            transpose(rows, columns);
+            self.hash.hash(*tweak, 0, columns, strings);
+        }
+        columns.zeroize();
+    }
+}
+
+impl Drop for Receiver {
+    fn drop(&mut self) {
+        self.rows.as_flattened_mut().zeroize();
+    }
+}
+
+impl Sender {
+    /// The same stream, `blocks` blocks further on, for another thread.
+    pub(crate) fn fork(&self, blocks: usize) -> Self {
+        let mut fork = Self::new(Arc::clone(&self.link), self.stream, self.hash.security());
+        fork.position = self.position + blocks as u64;
+        fork
+    }
+
+    /// Counts blocks that forks have used.
+    pub(crate) fn skip(&mut self, blocks: usize) {
+        self.position += blocks as u64;
+    }
+
+    /// Opens stream `stream` of a link; no stream may be opened twice.
+    pub fn new(link: Arc<SenderLink>, stream: u64, security: Security) -> Self {
+        Self {
+            expander: Expander::new(link.parameters),
+            link,
+            stream,
+            position: 0,
+            hash: Hash::new(security),
+            rows: Box::new([Row::default(); KAPPA]),
+        }
+    }
+
+    /// Parameters of the link.
+    pub fn parameters(&self) -> Parameters {
+        self.link.parameters
+    }
+
+    /// The hash for the columns.
+    pub fn hash(&self) -> &Hash {
+        &self.hash
+    }
+
+    /// The secret Δ of the link.
+    pub fn delta(&self) -> u128 {
+        *self.link.delta
+    }
+
+    /// One tile of rows, from the receiver's corrections.
+    fn rows(&mut self, blocks: usize, source: Choices, message: &[u8]) -> Result<u128, OtError> {
+        self.first_rows(KAPPA, blocks, source, message)
+    }
+
+    /// The first `count` rows of a tile.
+    fn first_rows(
+        &mut self,
+        count: usize,
+        blocks: usize,
+        source: Choices,
+        message: &[u8],
+    ) -> Result<u128, OtError> {
+        let blocks = block_count(blocks)?;
+        let k = self.link.parameters.k();
+        let sent = count / k - usize::from(source == Choices::Random);
+        check_length("corrections of OTs", message, 16 * blocks * sent)?;
+        let mut corrections = message.chunks_exact(16 * blocks);
+        for (group, (keys, rows)) in self
+            .link
+            .keys
+            .chunks_exact(1 << k)
+            .zip(self.rows.chunks_exact_mut(k))
+            .take(count / k)
+            .enumerate()
+        {
+            let mut sum = self
+                .expander
+                .group(keys, 1, self.stream, self.position, blocks, rows);
+            sum.zeroize();
+            if group == 0 && source == Choices::Random {
+                continue;
+            }
+            let mut correction = Row::default();
+            for (c, bytes) in correction
+                .iter_mut()
+                .zip(corrections.next().unwrap_or_default().chunks_exact(16))
+            {
+                *c = bytes.first_chunk().map_or(0, |b| u128::from_le_bytes(*b));
+            }
+            for (j, row) in rows.iter_mut().enumerate() {
+                let mask = (*self.link.delta >> (group * k + j) & 1).wrapping_neg();
+                for (w, c) in row.iter_mut().zip(&correction) {
+                    *w ^= c & mask;
+                }
+            }
+        }
+        let first = tweak(self.stream, self.position);
+        self.position += blocks as u64;
+        Ok(first)
+    }
+
+    /// One tile of `blocks` blocks, without check: writes q, one word an OT. Returns the tweak of the first OT.
+    ///
+    /// # Errors
+    /// [`OtError::Usage`] for a tile of another size than 1 to [`MAX_BLOCKS`], [`OtError::Length`].
+    pub fn tile(
+        &mut self,
+        blocks: usize,
+        source: Choices,
+        message: &[u8],
+        columns: &mut [u128],
+    ) -> Result<u128, OtError> {
+        let first = self.rows(blocks, source, message)?;
+        transpose(&self.rows, columns);
+        Ok(first)
+    }
+
+    /// As [`Sender::tile`], with the columns hashed: both strings of random OTs.
+    ///
+    /// # Errors
+    /// As [`Sender::tile`].
+    pub fn random(
+        &mut self,
+        source: Choices,
+        message: &[u8],
+        zeros: &mut [u128],
+        ones: &mut [u128],
+    ) -> Result<(), OtError> {
+        let first = self.rows(zeros.len() / 128, source, message)?;
+        let mut columns = [0u128; 128 * MAX_BLOCKS];
+        let columns = columns.get_mut(..zeros.len()).unwrap_or_default();
+        transpose(&self.rows, columns);
+        self.hash.hash(first, 0, columns, zeros);
+        self.hash.hash(first, self.delta(), columns, ones);
+        columns.zeroize();
+        Ok(())
+    }
+
+    /// Bytes of the corrections of a batch of `blocks` blocks, its mask included.
+    pub fn batch_bytes(&self, blocks: usize) -> usize {
+        (blocks + 1) * Choices::Given.block_bytes(self.link.parameters)
+    }
+
+    /// The sender's end of [`Receiver::batch`], for `blocks` blocks.
+    ///
+    /// # Errors
+    /// [`OtError::Length`].
+    pub fn batch(&mut self, blocks: usize, message: &[u8]) -> Result<SenderBatch, OtError> {
+        check_length("corrections of a batch", message, self.batch_bytes(blocks))?;
+        let mut batch = SenderBatch {
+            rows: Zeroizing::new(Vec::new()),
+            blocks,
+            tweaks: Vec::new(),
+        };
+        let block = Choices::Given.block_bytes(self.link.parameters);
+        let (given, mask) = message.split_at(blocks * block);
+        for part in given.chunks(MAX_BLOCKS * block).chain([mask]) {
+            batch
+                .tweaks
+                .push(self.rows(part.len() / block, Choices::Given, part)?);
+            batch.rows.extend_from_slice(self.rows.as_slice());
+        }
+        Ok(batch)
+    }
+
+    /// Verifies the receiver's proof for a batch.
+    ///
+    /// # Errors
+    /// [`OtError::Length`]; [`OtError::Check`] if the receiver's choices are not the same in all rows.
+    pub fn verify(
+        &self,
+        batch: &SenderBatch,
+        seed: &[u8; 16],
+        proof: &[u8],
+    ) -> Result<(), OtError> {
+        check_length("the proof of the OT extension", proof, PROOF_BYTES)?;
+        let hashed = row_hashes(seed, &batch.rows, batch.blocks);
+        let mut words = proof
+            .chunks_exact(16)
+            .map(|bytes| bytes.first_chunk().map_or(0, |b| u128::from_le_bytes(*b)));
+        let choices = words.next().unwrap_or(0);
+        let mut wrong = 0u128;
+        for (i, (ours, theirs)) in hashed.iter().zip(words).enumerate() {
+            let mask = (*self.link.delta >> i & 1).wrapping_neg();
+            wrong |= ours ^ theirs ^ (choices & mask);
+        }
+        if bool::from(wrong.ct_eq(&0)) {
+            Ok(())
+        } else {
+            Err(OtError::Check("the OT extension"))
+        }
+    }
+
+    /// Both strings of the OTs of tile `tile` of a batch, after its check.
+    pub fn batch_strings(
+        &self,
+        batch: &SenderBatch,
+        tile: usize,
+        zeros: &mut [u128],
+        ones: &mut [u128],
+    ) {
+        let mut columns = [0u128; 128 * MAX_BLOCKS];
+        let columns = columns.get_mut(..zeros.len()).unwrap_or_default();
+        if let (Some(rows), Some(tweak)) = (tile_rows(&batch.rows, tile), batch.tweaks.get(tile)) {
+            transpose(rows, columns);
+            self.hash.hash(*tweak, 0, columns, zeros);
+            self.hash.hash(*tweak, self.delta(), columns, ones);
+        }
+        columns.zeroize();
+    }
+}
+
+impl Drop for Sender {
+    fn drop(&mut self) {
+        self.rows.as_flattened_mut().zeroize();
+    }
+}
+
+fn tile_rows(rows: &[Row], tile: usize) -> Option<&Rows> {
+    rows.get(tile * KAPPA..(tile + 1) * KAPPA)?.try_into().ok()
+}
+
+/// Rows of many tiles at the receiver, kept until their check is done.
+pub struct ReceiverBatch {
+    rows: Zeroizing<Vec<Row>>,
+    choices: Zeroizing<Vec<u128>>,
+    tweaks: Vec<u128>,
+}
+
+impl ReceiverBatch {
+    /// The answer to the sender's `seed`, which must come after the corrections were sent.
+    pub fn prove(&self, seed: &[u8; 16]) -> Vec<u8> {
+        let blocks = self.choices.len().saturating_sub(1);
+        let mut hash = RowHash::new(seed);
+        let (given, mask) = self.choices.split_at(blocks);
+        hash.update(given);
+        let mut proof = Vec::with_capacity(PROOF_BYTES);
+        let choices = hash.finish() ^ mask.first().copied().unwrap_or(0);
+        proof.extend_from_slice(&choices.to_le_bytes());
+        for row in row_hashes(seed, &self.rows, blocks) {
+            proof.extend_from_slice(&row.to_le_bytes());
+        }
+        proof
+    }
+}
+
+/// Rows of many tiles at the sender, kept until their check is done.
+pub struct SenderBatch {
+    rows: Zeroizing<Vec<Row>>,
+    blocks: usize,
+    tweaks: Vec<u128>,
+}
+
+/// A linear universal hash of a row: POLYVAL under a public key.
+struct RowHash(Polyval);
+
+impl RowHash {
+    fn new(seed: &[u8; 16]) -> Self {
+        let mut key = [0u8; 16];
+        let digest = Sha256::new()
+            .chain_update(b"keyquorum-ot/check")
+            .chain_update(seed)
+            .finalize();
+        for (k, d) in key.iter_mut().zip(digest) {
+            *k = d;
+        }
+        Self(Polyval::new((&key).into()))
+    }
+
+    fn update(&mut self, words: &[u128]) {
+        for word in words {
+            self.0.update(&[word.to_le_bytes().into()]);
+        }
+    }
+
+    fn finish(self) -> u128 {
+        u128::from_le_bytes(self.0.finalize().into())
+    }
+}
+
+/// The hash of each of the 128 rows over `blocks` blocks, plus the row's block of the mask tile, which comes last.
+fn row_hashes(seed: &[u8; 16], rows: &[Row], blocks: usize) -> Vec<u128> {
+    let tiles = blocks.div_ceil(MAX_BLOCKS);
+    let hash = RowHash::new(seed);
+    (0..KAPPA)
+        .map(|i| {
+            let mut row_hash = RowHash(hash.0.clone());
+            for tile in 0..tiles {
+                let count = (blocks - tile * MAX_BLOCKS).min(MAX_BLOCKS);
+                let row = rows.get(tile * KAPPA + i).and_then(|row| row.get(..count));
+                row_hash.update(row.unwrap_or_default());
+            }
+            let mask = rows.get(tiles * KAPPA + i).and_then(|row| row.first());
+            row_hash.finish() ^ mask.copied().unwrap_or(0)
+        })
+        .collect()
+}

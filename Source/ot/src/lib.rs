@@ -1,0 +1,95 @@
+//! Oblivious transfer between two parties: base OT on Ristretto, SoftSpokenOT extension, and what is made of extended OTs
+//! (random bits, correlated OT over Z_2^l, F_q and packed bits). No I/O: parties exchange byte vectors.
+//!
+//! A *link* is one direction between two parties: the OT sender has a fixed secret Δ of 128 bits, the OT receiver has
+//! choice bits. Set-up ([`setup`]), once a link: one round of base OTs (roles swapped) and one message of punctured PRFs.
+//! Then extension ([`extension`]): each OT costs 128/k bits from receiver to sender, 2^k/k AES blocks and the hash.
+//!
+//! Nothing branches on secrets or uses them as an index. Types that hold secrets wipe them on drop.
+//!
+//! Layout: `base` (base OT), `punctured` (PRFs without one point), `setup` (both, as messages), `extension` (tiles of
+//! correlated OTs and their check; `extension::sliced`: rows for MACs of bits), `product` (Gilboa products, correlated OT),
+//! `bits` (random OT of bits), `vole` (products with a fixed key), `amplified` (products against malicious senders), `packed` (bit packing of payloads), `threads`,
+//! `transpose`, `aes`.
+
+mod aes;
+pub mod amplified;
+pub mod base;
+pub mod bits;
+pub mod extension;
+pub mod packed;
+pub mod product;
+pub mod punctured;
+pub mod setup;
+mod threads;
+pub mod transpose;
+pub mod vole;
+
+use zeroize::Zeroizing;
+
+pub use aes::Hash;
+pub use extension::sliced::{LinearHash, SlicedReceiver, SlicedSender};
+pub use extension::{MAX_BLOCKS, Receiver, ReceiverBatch, Sender, SenderBatch};
+pub use product::{Field, Payload, PowerOfTwo};
+pub use setup::{Inbound, Outbound, Parameters, ReceiverLink, SenderLink};
+
+/// Computational security in bits: rows of the extension, base OTs of a link.
+pub const KAPPA: usize = 128;
+
+/// 16 secret bytes.
+pub type Seed = Zeroizing<[u8; 16]>;
+
+/// Against whom the extension is secure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Security {
+    /// Parties follow the protocol.
+    SemiHonest,
+    /// Parties may deviate; the consistency check of the extension must be run on everything that is used.
+    Malicious,
+}
+
+/// What can go wrong. The peer is named by whoever knows its number.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum OtError {
+    /// A message of the wrong size.
+    #[error("{what} take {expected} bytes, got {got}")]
+    Length {
+        /// Name of the message.
+        what: &'static str,
+        /// Bytes expected.
+        expected: usize,
+        /// Bytes received.
+        got: usize,
+    },
+    /// A message that no honest party sends.
+    #[error("{0}")]
+    Message(&'static str),
+    /// A consistency check failed: the peer cheats.
+    #[error("the consistency check of {0} failed")]
+    Check(&'static str),
+    /// Parameters that make no sense.
+    #[error("{0}")]
+    Usage(String),
+    /// The operating system gave no randomness.
+    #[error("the operating system gave no randomness ({0})")]
+    Entropy(getrandom::Error),
+}
+
+pub(crate) fn entropy(out: &mut [u8]) -> Result<(), OtError> {
+    getrandom::fill(out).map_err(OtError::Entropy)
+}
+
+pub(crate) fn check_length(
+    what: &'static str,
+    message: &[u8],
+    expected: usize,
+) -> Result<(), OtError> {
+    if message.len() == expected {
+        return Ok(());
+    }
+    Err(OtError::Length {
+        what,
+        expected,
+        got: message.len(),
+    })
+}

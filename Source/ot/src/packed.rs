@@ -1,0 +1,77 @@
+//! Words of a fixed number of bits, packed without gaps, least significant bit first.
+
+/// Bytes of `n` words of `width` bits.
+pub fn packed_bytes(n: usize, width: u32) -> usize {
+    (n * width as usize).div_ceil(8)
+}
+
+/// Appends the low `width` bits (1..=64) of every word.
+pub fn pack(words: impl ExactSizeIterator<Item = u64>, width: u32, out: &mut Vec<u8>) {
+    let end = out.len() + packed_bytes(words.len(), width);
+    if width == 64 {
+        out.reserve(8 * words.len());
+        out.extend(words.flat_map(u64::to_le_bytes));
+        return;
+    }
+    out.reserve(packed_bytes(words.len(), width) + 8);
+    let mask = u64::MAX >> (64 - width);
+    let (mut pending, mut used) = (0u64, 0);
+    for word in words {
+        let word = word & mask;
+        pending |= word << used;
+        used += width;
+        if used >= 64 {
+            out.extend_from_slice(&pending.to_le_bytes());
+            used -= 64;
+            // What did not fit; a shift by the whole width leaves nothing.
+            pending = word.checked_shr(width - used).unwrap_or(0);
+        }
+    }
+    out.extend_from_slice(&pending.to_le_bytes());
+    out.truncate(end);
+}
+
+/// Reads words that [`pack`] wrote; missing bytes are zero.
+pub fn unpack(bytes: &[u8], width: u32, out: &mut [u64]) {
+    let mask = u64::MAX >> (64 - width);
+    let mut chunks = bytes.chunks(8).map(|chunk| match chunk.first_chunk() {
+        Some(full) => u64::from_le_bytes(*full),
+        None => chunk
+            .iter()
+            .rev()
+            .fold(0, |word, byte| word << 8 | u64::from(*byte)),
+    });
+    let (mut pending, mut left) = (0u64, 0);
+    for word in out {
+        if left >= width {
+            *word = pending & mask;
+            pending = pending.checked_shr(width).unwrap_or(0);
+            left -= width;
+        } else {
+            let next = chunks.next().unwrap_or(0);
+            *word = (pending | next << left) & mask;
+            let taken = width - left;
+            pending = next.checked_shr(taken).unwrap_or(0);
+            left = 64 - taken;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn words_come_back(width in 1u32..=64, words in prop::collection::vec(any::<u64>(), 0..200)) {
+            let mut bytes = vec![7];
+            pack(words.iter().copied(), width, &mut bytes);
+            prop_assert_eq!(bytes.len(), 1 + packed_bytes(words.len(), width));
+            let mut back = vec![0; words.len()];
+            unpack(&bytes[1..], width, &mut back);
+            let mask = u64::MAX >> (64 - width);
+            prop_assert!(words.iter().zip(&back).all(|(a, b)| a & mask == *b));
+        }
+    }
+}

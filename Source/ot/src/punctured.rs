@@ -1,0 +1,226 @@
+//! Punctured PRFs: one party knows the 2^k leaves of a GGM tree, the other all but leaf α, from k random OTs.
+//!
+//! Roy, "SoftSpokenOT" (CRYPTO 2022), figures 13 and 14: the OTs bring, level by level, the sum of the children on the side
+//! that the path to α does not take. The check makes the leaves consistent: each leaf also yields 32 bytes, their sum and a
+//! hash of all are sent. Numbers: 2k nodes of 16 bytes and 32 bytes of check a tree, 32 bytes of hash in all.
+
+use sha2::{Digest, Sha256, Sha512};
+use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
+use zeroize::{Zeroize, Zeroizing};
+
+use crate::{KAPPA, OtError, Seed, check_length, entropy};
+
+type Node = u128;
+type Check = [u8; 32];
+
+/// Both children of a node.
+fn children(node: Node) -> [Node; 2] {
+    let mut hash = Sha256::new();
+    hash.update(b"keyquorum-ot/node");
+    hash.update(node.to_le_bytes());
+    let mut digest: [u8; 32] = hash.finalize().into();
+    let (low, high) = digest.split_at(16);
+    let word = |half: &[u8]| half.iter().rev().fold(0, |w, b| w << 8 | Node::from(*b));
+    let both = [word(low), word(high)];
+    digest.zeroize();
+    both
+}
+
+/// A leaf's seed and its check string.
+fn leaf(node: Node) -> (Seed, Check) {
+    let mut hash = Sha512::new();
+    hash.update(b"keyquorum-ot/leaf");
+    hash.update(node.to_le_bytes());
+    let mut digest: [u8; 64] = hash.finalize().into();
+    let (mut seed, mut check) = (Zeroizing::new([0u8; 16]), [0u8; 32]);
+    for (s, d) in seed.iter_mut().zip(&digest) {
+        *s = *d;
+    }
+    for (c, d) in check.iter_mut().zip(digest.iter().skip(32)) {
+        *c = *d;
+    }
+    digest.zeroize();
+    (seed, check)
+}
+
+fn add(sum: &mut Check, check: &Check) {
+    for (s, c) in sum.iter_mut().zip(check) {
+        *s ^= c;
+    }
+}
+
+/// Bytes of the message of all trees.
+pub fn message_bytes(k: usize) -> usize {
+    32 * KAPPA + 32 * (KAPPA / k) + 32
+}
+
+/// Makes the trees for base OT strings `strings` (128 of them, k a tree, lowest bit of α first): all leaves, tree after
+/// tree, and the message.
+///
+/// # Errors
+/// [`OtError::Entropy`].
+pub fn full(k: usize, strings: &[[Seed; 2]]) -> Result<(Vec<Seed>, Vec<u8>), OtError> {
+    let mut seeds = Vec::with_capacity((KAPPA / k) << k);
+    let mut message = Vec::with_capacity(message_bytes(k));
+    let mut hash = Sha256::new();
+    for strings in strings.chunks_exact(k) {
+        let mut root = [0u8; 16];
+        entropy(&mut root)?;
+        let mut level = Zeroizing::new(vec![Node::from_le_bytes(root)]);
+        root.zeroize();
+        // The highest bit of a leaf's number is decided at the root.
+        for pair in strings.iter().rev() {
+            let mut next = Zeroizing::new(Vec::with_capacity(2 * level.len()));
+            let mut sums = [0; 2];
+            for node in level.iter() {
+                for (sum, child) in sums.iter_mut().zip(children(*node)) {
+                    *sum ^= child;
+                    next.push(child);
+                }
+            }
+            for (sum, string) in sums.iter().zip(pair) {
+                message.extend_from_slice(&(sum ^ Node::from_le_bytes(**string)).to_le_bytes());
+            }
+            level = next;
+        }
+        let mut total = [0u8; 32];
+        for node in level.iter() {
+            let (seed, check) = leaf(*node);
+            add(&mut total, &check);
+            hash.update(check);
+            seeds.push(seed);
+        }
+        message.extend_from_slice(&total);
+    }
+    message.extend_from_slice(&hash.finalize());
+    Ok((seeds, message))
+}
+
+/// The trees without leaf α: tree `i` has α = bits `i * k..(i + 1) * k` of `delta`, and `strings` are the base OT strings of
+/// choices `!delta`. Leaf x is at place x ⊕ α, so that place 0, which holds zeros, is the missing one.
+///
+/// # Errors
+/// [`OtError::Length`]; [`OtError::Check`] if the message is not that of any trees.
+pub fn punctured(
+    k: usize,
+    delta: u128,
+    strings: &[Seed],
+    message: &[u8],
+) -> Result<Vec<Seed>, OtError> {
+    check_length("punctured PRFs", message, message_bytes(k))?;
+    let mut seeds = Vec::with_capacity((KAPPA / k) << k);
+    let mut hash = Sha256::new();
+    let (trees, expected) = message.split_at(message.len() - 32);
+    for (tree, (strings, message)) in strings
+        .chunks_exact(k)
+        .zip(trees.chunks_exact(32 * k + 32))
+        .enumerate()
+    {
+        let bit = |j: usize| Choice::from((delta >> (tree * k + j) & 1) as u8);
+        let mut level: Zeroizing<Vec<Node>> = Zeroizing::new(vec![0]);
+        for ((j, string), sums) in strings
+            .iter()
+            .enumerate()
+            .rev()
+            .zip(message.chunks_exact(32))
+        {
+            let taken = bit(j);
+            let (left, right) = sums.split_at(16);
+            let word = |half: &[u8]| half.iter().rev().fold(0, |w, b| w << 8 | Node::from(*b));
+            // The sum of the side that the path does not take.
+            let mut missing = Node::conditional_select(&word(right), &word(left), taken)
+                ^ Node::from_le_bytes(**string);
+            let mut next = Zeroizing::new(Vec::with_capacity(2 * level.len()));
+            for node in level.iter() {
+                let [left, right] = children(*node);
+                next.push(Node::conditional_select(&left, &right, taken));
+                next.push(Node::conditional_select(&right, &left, taken));
+            }
+            for pair in next.chunks_exact(2).skip(1) {
+                missing ^= pair.last().copied().unwrap_or(0);
+            }
+            for (place, node) in next.iter_mut().take(2).enumerate() {
+                *node = if place == 0 { 0 } else { missing };
+            }
+            level = next;
+        }
+        let mut checks = Vec::with_capacity(level.len());
+        let mut last = [0u8; 32];
+        for (total, byte) in last.iter_mut().zip(message.iter().skip(32 * k)) {
+            *total = *byte;
+        }
+        for (place, node) in level.iter().enumerate() {
+            let (mut seed, check) = leaf(*node);
+            if place == 0 {
+                seed.zeroize();
+            } else {
+                add(&mut last, &check);
+            }
+            checks.push(check);
+            seeds.push(seed);
+        }
+        if let Some(first) = checks.first_mut() {
+            *first = last;
+        }
+        // Back to the order of the leaves.
+        for j in 0..k {
+            let swap = bit(j);
+            for block in checks.chunks_exact_mut(2 << j) {
+                let (low, high) = block.split_at_mut(1 << j);
+                for (a, b) in low.iter_mut().flatten().zip(high.iter_mut().flatten()) {
+                    u8::conditional_swap(a, b, swap);
+                }
+            }
+        }
+        for check in &checks {
+            hash.update(check);
+        }
+    }
+    if bool::from(hash.finalize().as_slice().ct_eq(expected)) {
+        Ok(seeds)
+    } else {
+        Err(OtError::Check("the punctured PRFs"))
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn strings() -> Vec<[Seed; 2]> {
+        (0..KAPPA as u8)
+            .map(|i| [Zeroizing::new([i; 16]), Zeroizing::new([i ^ 0x80; 16])])
+            .collect()
+    }
+
+    #[test]
+    fn all_leaves_but_one_are_known() {
+        let delta = 0xdead_beef_0123_4567_89ab_cdef_5566_7788u128;
+        for k in [1, 2, 4, 8] {
+            let pairs = strings();
+            let chosen: Vec<Seed> = pairs
+                .iter()
+                .enumerate()
+                .map(|(i, pair)| pair[usize::from(delta >> i & 1 == 0)].clone())
+                .collect();
+            let (all, mut message) = full(k, &pairs).unwrap();
+            let known = punctured(k, delta, &chosen, &message).unwrap();
+            for tree in 0..KAPPA / k {
+                let alpha = (delta >> (tree * k)) as usize & ((1 << k) - 1);
+                for x in 0..1 << k {
+                    let (theirs, ours) = (&all[(tree << k) + x], &known[(tree << k) + (x ^ alpha)]);
+                    assert_eq!(x == alpha, theirs != ours);
+                }
+            }
+            // A sum that is not that of the tree is noticed, wherever it is used.
+            let unused = usize::from(delta & 1 == 1);
+            message[32 * (k - 1) + 16 * unused + 3] ^= 1;
+            let got = punctured(k, delta, &chosen, &message);
+            message[32 * (k - 1) + 16 * unused + 3] ^= 1;
+            message[32 * (k - 1) + 16 * (1 - unused) + 3] ^= 1;
+            let other = punctured(k, delta, &chosen, &message);
+            assert_eq!(u8::from(got.is_err()) + u8::from(other.is_err()), 1);
+        }
+    }
+}

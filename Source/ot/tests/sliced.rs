@@ -1,0 +1,116 @@
+//! Bit-sliced batches: MACs of bits, oblivious transfer, and their check.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::sync::Arc;
+
+use keyquorum_ot::extension::sliced::{correction_bytes, proof_bytes};
+use keyquorum_ot::{
+    Inbound, LinearHash, OtError, Outbound, Parameters, Receiver, Security, Sender,
+};
+
+fn ends(k: usize, security: Security) -> (Receiver, Sender) {
+    let parameters = Parameters::new(k).unwrap();
+    let (inbound, point) = Inbound::start(parameters).unwrap();
+    let (outbound, points) = Outbound::start(parameters, b"test").unwrap();
+    let (receiver, prfs) = inbound.finish(b"test", &points).unwrap();
+    let sender = outbound.finish(b"test", &point, &prfs).unwrap();
+    (
+        Receiver::new(Arc::new(receiver), 1, security),
+        Sender::new(Arc::new(sender), 1, security),
+    )
+}
+
+/// Rows of packed bits.
+type Rows = Vec<Vec<u64>>;
+
+/// Both ends of a sliced batch: t, q, Δ.
+fn sliced(
+    k: usize,
+    rows: usize,
+    choices: &[u64],
+    flip: Option<usize>,
+) -> Result<(Rows, Rows, u128), OtError> {
+    let (mut receiver, mut sender) = ends(k, Security::Malicious);
+    let blocks = choices.len() / 2;
+    let mut message = Vec::new();
+    let ours = receiver.sliced(rows, choices, 77, &mut message)?;
+    let parameters = receiver.parameters();
+    assert_eq!(message.len(), correction_bytes(parameters, rows, blocks));
+    if let Some(bit) = flip {
+        message[bit / 8] ^= 1 << (bit % 8);
+    }
+    let theirs = sender.sliced(rows, blocks, &message)?;
+    let proof = ours.prove(b"seed");
+    assert_eq!(proof.len(), proof_bytes(rows));
+    let hash = theirs.verify(sender.delta(), b"seed", &proof)?;
+    let words: Vec<u128> = choices
+        .chunks(2)
+        .map(|c| u128::from(c[0]) | u128::from(c[1]) << 64)
+        .collect();
+    assert_eq!(hash, LinearHash::new(b"seed").blocks(&words) ^ 77);
+    assert_eq!(hash, LinearHash::new(b"seed").lanes(choices) ^ 77);
+    assert!(theirs.verify(sender.delta(), b"other", &proof).is_err());
+    if rows == 128 {
+        let zeros = || vec![vec![0; choices.len()]; 41];
+        let (mut chosen, mut first, mut sums) = (zeros(), zeros(), zeros());
+        ours.add_strings(receiver.hash(), &mut chosen);
+        theirs.add_strings(sender.hash(), sender.delta(), &mut first, &mut sums);
+        for w in 0..41 {
+            for (lane, r) in choices.iter().enumerate() {
+                assert_eq!(chosen[w][lane], first[w][lane] ^ sums[w][lane] & r);
+            }
+            assert!(sums[w].iter().any(|s| *s != 0));
+        }
+    }
+    let all = |row: &dyn Fn(usize) -> Vec<u64>| (0..rows).map(row).collect();
+    Ok((
+        all(&|j| ours.row(j).to_vec()),
+        all(&|j| theirs.row(j).to_vec()),
+        sender.delta(),
+    ))
+}
+
+#[test]
+fn first_rows_are_macs() {
+    for (k, rows) in [(4, 40), (8, 40), (2, 128), (4, 128), (4, 4)] {
+        for lanes in [2, 16, 18, 50] {
+            let choices: Vec<u64> = (0..lanes)
+                .map(|i| 0x9E37_79B9_7F4A_7C15u64.wrapping_mul(i + 1))
+                .collect();
+            let (t, q, delta) = sliced(k, rows, &choices, None).unwrap();
+            for (j, (t, q)) in t.iter().zip(&q).enumerate() {
+                let mask = ((delta >> j & 1) as u64).wrapping_neg();
+                let want: Vec<u64> = q
+                    .iter()
+                    .zip(&choices)
+                    .map(|(q, r)| q ^ (r & mask))
+                    .collect();
+                assert_eq!(*t, want, "k = {k}, row {j} of {rows}");
+            }
+        }
+    }
+    assert!(matches!(
+        sliced(8, 42, &[0; 2], None),
+        Err(OtError::Usage(_))
+    ));
+    assert!(matches!(
+        sliced(4, 40, &[0; 3], None),
+        Err(OtError::Usage(_))
+    ));
+}
+
+/// As `a_receiver_with_two_choices_is_caught`: with k = 4 a flip passes with probability 1/16.
+#[test]
+fn other_choices_in_some_rows_are_caught() {
+    let mut caught = 0;
+    for row in 0..40 {
+        // 3 blocks and the mask, 10 groups of 64 bytes.
+        let bit = row % 10 * 4 * 128 + 9 * row;
+        match sliced(4, 40, &[5; 6], Some(bit)) {
+            Err(OtError::Check("the OT extension")) => caught += 1,
+            Err(other) => panic!("{other}"),
+            Ok(_) => {}
+        }
+    }
+    assert!(caught > 20, "{caught} of 40 were caught");
+}
