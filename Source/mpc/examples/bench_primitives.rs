@@ -11,6 +11,10 @@ use keyquorum_math::DomainKind;
 use keyquorum_mpc::{EngineOptions, Session};
 use keyquorum_net::local_mesh;
 
+/// As in the Python extension: vectors come and go at every operation, and the system's allocator returns their pages each time.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 const N: usize = 1 << 20;
 
 fn run(

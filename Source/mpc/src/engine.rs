@@ -5,7 +5,7 @@ use keyquorum_math::DomainKind;
 use crate::error::Result;
 use crate::graph::Handle;
 
-/// Rounds and payload bytes of one engine, of this party.
+/// Rounds and payload bytes of one engine, of this party. The offline part is included in the first three.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EngineStats {
     /// Communication rounds.
@@ -14,6 +14,25 @@ pub struct EngineStats {
     pub bytes_sent: u64,
     /// Payload bytes received.
     pub bytes_received: u64,
+    /// Rounds that made correlated randomness or verified what was opened.
+    pub offline_rounds: u64,
+    /// Payload bytes sent in them.
+    pub offline_bytes_sent: u64,
+    /// Payload bytes received in them.
+    pub offline_bytes_received: u64,
+    /// Time that they took.
+    pub offline_nanoseconds: u64,
+}
+
+/// Correlated randomness of one kind: how much was made and used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Material {
+    /// Plural name.
+    pub name: &'static str,
+    /// Items made so far.
+    pub made: u64,
+    /// Items used; the others are lost with the engine.
+    pub used: u64,
 }
 
 /// Operations on clear values, on canonical unsigned integers.
@@ -48,10 +67,14 @@ pub trait Engine: Send {
     fn has_binary(&self) -> bool;
     /// Summands of [`Engine::summand_bits`]; 0 where they do not exist.
     fn summands(&self) -> usize;
+    /// Whether there is [`Engine::shuffle`].
+    fn has_shuffle(&self) -> bool;
     /// Component vectors of an exported share.
     fn share_parts(&self) -> usize;
     /// Bytes of one exported word.
     fn element_bytes(&self) -> usize;
+    /// Our share of the key of MACs, in the domain of the shares; `None` for protocols without.
+    fn mac_key(&self) -> Option<u128>;
     /// True if a test seed replaced the secret ones.
     fn insecure(&self) -> bool;
 
@@ -71,6 +94,13 @@ pub trait Engine: Send {
     fn neg(&mut self, a: &Handle) -> Result<Handle>;
     /// Sums of products over consecutive groups of `length`; the traffic of one product a group.
     fn dot(&mut self, a: &Handle, b: &Handle, length: usize) -> Result<Handle>;
+    /// Row-major product of a `rows` × `inner` and an `inner` × `columns` matrix, at least one of them clear. Local.
+    fn matrix_product(
+        &mut self,
+        a: &Handle,
+        b: &Handle,
+        shape: (usize, usize, usize),
+    ) -> Result<Handle>;
     /// Sums over consecutive groups of `length`.
     fn sum(&mut self, a: &Handle, length: usize) -> Result<Handle>;
     /// Elements (or bits) at these indices.
@@ -87,6 +117,8 @@ pub trait Engine: Send {
     fn scatter(&mut self, a: Handle, indices: &[i64], b: &Handle) -> Result<Handle>;
     /// Opens to everybody. One round.
     fn open(&mut self, a: &Handle) -> Result<Handle>;
+    /// Opens the low `bits` bits of elements modulo 2^k and nothing above, `bits` bits an element on the wire. One round.
+    fn open_low(&mut self, a: &Handle, bits: u32) -> Result<Handle>;
     /// Opens to one party. One round.
     fn open_to(&mut self, a: &Handle, receiver: usize) -> Result<Handle>;
     /// Shares `n` elements of `owner`. One round.
@@ -101,6 +133,8 @@ pub trait Engine: Send {
     fn random_bits(&mut self, n: usize) -> Result<Handle>;
     /// Packed secret bits as elements.
     fn bit_to_arith(&mut self, bits: &Handle) -> Result<Handle>;
+    /// Blocks of `unit` elements in a random order that nobody knows.
+    fn shuffle(&mut self, a: &Handle, unit: usize) -> Result<Handle>;
     /// Low `m` bits of each summand of a sharing mod 2^k, `[summand][bit]`; local.
     fn summand_bits(&mut self, a: &Handle, m: usize) -> Result<Vec<Vec<Handle>>>;
     /// Clear bits.
@@ -129,6 +163,8 @@ pub trait Engine: Send {
     fn import(&mut self, data: &[u8], n: usize) -> Result<Handle>;
     /// Runs all that is queued.
     fn flush(&mut self) -> Result<()>;
+    /// Correlated randomness made and used so far.
+    fn material(&self) -> Vec<Material>;
     /// Traffic so far.
     fn stats(&self) -> EngineStats;
 }

@@ -3,11 +3,14 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
+use std::time::Instant;
 
 use keyquorum_math::Element;
 use keyquorum_net::Transport;
 
+use crate::engine::EngineStats;
 use crate::error::{EngineError, Result};
+use crate::protocol::Protocol;
 use crate::round::{Inbox, Outbox};
 use crate::value::{Kind, Value};
 
@@ -71,10 +74,10 @@ pub fn then_maybe<P: 'static, V: 'static, W: 'static>(
 }
 
 /// Runs two tasks side by side.
-pub fn join<P: 'static, V: Send + 'static, W: Send + 'static>(
-    a: SendFn<P, V>,
+pub fn join<P: 'static, U: Send + 'static, V: Send + 'static, W: 'static>(
+    a: SendFn<P, U>,
     b: SendFn<P, V>,
-    f: impl FnOnce(&mut P, V, V) -> Result<W> + Send + 'static,
+    f: impl FnOnce(&mut P, U, V) -> Result<W> + Send + 'static,
 ) -> SendFn<P, W> {
     Box::new(move |p, out| {
         let a = a(p, out)?;
@@ -86,6 +89,22 @@ pub fn join<P: 'static, V: Send + 'static, W: Send + 'static>(
                 (Step::Next(x), Step::Done(y)) => Ok(Step::Next(then(x, move |p, x| f(p, x, y)))),
                 (Step::Done(x), Step::Next(y)) => Ok(Step::Next(then(y, move |p, y| f(p, x, y)))),
             }
+        }))
+    })
+}
+
+/// Runs a task of a protocol that is part of another one.
+pub fn within<P: 'static, Q: 'static, V: 'static>(
+    task: SendFn<Q, V>,
+    part: fn(&mut P) -> Result<&mut Q>,
+) -> SendFn<P, V> {
+    Box::new(move |p, out| {
+        let receive = task(part(p)?, out)?;
+        Ok(Box::new(move |p, inbox| {
+            Ok(match receive(part(p)?, inbox)? {
+                Step::Done(v) => Step::Done(v),
+                Step::Next(next) => Step::Next(within(next, part)),
+            })
         }))
     })
 }
@@ -166,9 +185,7 @@ pub(crate) struct Graph<P, E: Element> {
     dropped: Dropped,
     schedule: u64,
     failed: Option<String>,
-    pub rounds: u64,
-    pub sent: u64,
-    pub received: u64,
+    pub stats: EngineStats,
 }
 
 fn mix(state: u64, word: u64) -> u64 {
@@ -177,7 +194,7 @@ fn mix(state: u64, word: u64) -> u64 {
         .rotate_left(29)
 }
 
-impl<P: 'static, E: Element> Graph<P, E> {
+impl<P: Protocol, E: Element> Graph<P, E> {
     pub fn new() -> Self {
         Self {
             nodes: HashMap::new(),
@@ -187,9 +204,7 @@ impl<P: 'static, E: Element> Graph<P, E> {
             dropped: Dropped::default(),
             schedule: 0,
             failed: None,
-            rounds: 0,
-            sent: 0,
-            received: 0,
+            stats: EngineStats::default(),
         }
     }
 
@@ -403,7 +418,65 @@ impl<P: 'static, E: Element> Graph<P, E> {
         started
     }
 
+    /// One exchange with everybody.
+    fn exchange(&mut self, outbox: Outbox, net: &mut dyn Transport) -> Result<Inbox> {
+        let tag = ((self.stats.rounds & 0xFFFF_FFFF) << 32) | (self.schedule & 0xFFFF_FFFF);
+        let (inbox, sent, received) = outbox.exchange(net, tag)?;
+        if net.parties() > 1 {
+            self.stats.rounds += 1;
+        }
+        self.stats.bytes_sent += sent;
+        self.stats.bytes_received += received;
+        Ok(inbox)
+    }
+
+    /// Runs a task in rounds of its own, counted apart from those of the computation.
+    fn run_apart(
+        &mut self,
+        protocol: &mut P,
+        net: &mut dyn Transport,
+        task: SendFn<P, ()>,
+    ) -> Result<()> {
+        let (start, before) = (Instant::now(), self.stats);
+        let mut next = Some(task);
+        while let Some(task) = next {
+            let mut outbox = Outbox::new(net.parties());
+            let receive = task(protocol, &mut outbox)?;
+            let mut inbox = self.exchange(outbox, net)?;
+            next = match receive(protocol, &mut inbox)? {
+                Step::Done(()) => None,
+                Step::Next(task) => Some(task),
+            };
+        }
+        let now = &mut self.stats;
+        now.offline_rounds += now.rounds - before.rounds;
+        now.offline_bytes_sent += now.bytes_sent - before.bytes_sent;
+        now.offline_bytes_received += now.bytes_received - before.bytes_received;
+        now.offline_nanoseconds += start.elapsed().as_nanos() as u64;
+        Ok(())
+    }
+
+    /// Makes the correlated randomness that the tasks of this round have asked for. Rounds of its own, so that those of the
+    /// computation do not depend on how much was made before.
+    fn prepare(&mut self, protocol: &mut P, net: &mut dyn Transport) -> Result<()> {
+        while let Some(task) = protocol.prepare()? {
+            self.run_apart(protocol, net, task)?;
+        }
+        Ok(())
+    }
+
+    /// Verifies what was opened so far: before a value leaves.
+    pub fn verify(&mut self, protocol: &mut P, net: &mut dyn Transport) -> Result<()> {
+        self.refuse_after_failure()?;
+        let Some(task) = protocol.check() else {
+            return Ok(());
+        };
+        let checked = self.run_apart(protocol, net, task);
+        self.note_failure(checked)
+    }
+
     fn run_round(&mut self, protocol: &mut P, net: &mut dyn Transport) -> Result<()> {
+        self.prepare(protocol, net)?;
         let tasks = std::mem::take(&mut self.queue);
         self.pending_elements = 0;
         let mut outbox = Outbox::new(net.parties());
@@ -412,13 +485,7 @@ impl<P: 'static, E: Element> Graph<P, E> {
             self.schedule = mix(self.schedule, id);
             receivers.push((id, task(protocol, &mut outbox)?));
         }
-        let tag = ((self.rounds & 0xFFFF_FFFF) << 32) | (self.schedule & 0xFFFF_FFFF);
-        let (mut inbox, sent, received) = outbox.exchange(net, tag)?;
-        if net.parties() > 1 {
-            self.rounds += 1;
-        }
-        self.sent += sent;
-        self.received += received;
+        let mut inbox = self.exchange(outbox, net)?;
         let mut finished = Vec::new();
         for (id, receive) in receivers {
             match receive(protocol, &mut inbox)? {

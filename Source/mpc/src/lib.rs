@@ -32,20 +32,22 @@
 //! ```
 //!
 //! Layout: `value` (what flows), `graph` (the scheduler), `round` (one exchange), `protocol/*` (one file a protocol),
-//! `engine` (the operations), `ops` (what they do, for every protocol), `select` (shapes of vectors), `session` (set-up between parties), `store` (share files).
+//! `engine` (the operations), `ops` (what they do, for every protocol), `select` (shapes of vectors), `session` (set-up between parties), `subgroup` (sessions among some of them), `links` (its oblivious transfer), `store` (share files).
 
 mod engine;
 pub mod error;
 mod graph;
+mod links;
 mod ops;
 pub mod protocol;
 mod round;
 mod select;
 mod session;
 pub mod store;
+mod subgroup;
 mod value;
 
-pub use engine::{ClearOp, Engine, EngineStats};
+pub use engine::{ClearOp, Engine, EngineStats, Material};
 pub use error::EngineError;
 pub use graph::Handle;
 pub use session::{EngineOptions, Session, SessionStats};

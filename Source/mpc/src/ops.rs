@@ -5,7 +5,7 @@ use std::sync::Arc;
 use keyquorum_math::{Domain, DomainKind, Element};
 use zeroize::Zeroizing;
 
-use crate::engine::{ClearOp, Engine, EngineStats};
+use crate::engine::{ClearOp, Engine, EngineStats, Material};
 use crate::error::{EngineError, Result};
 use crate::graph::{Graph, Handle, Inputs, LocalFn, Op, then};
 use crate::protocol::{BITS, Protocol, lanes};
@@ -17,7 +17,10 @@ use crate::value::{Kind, Share, Value};
 pub(crate) struct Computation<P: Protocol, D: Domain> {
     session: Session,
     protocol: P,
+    /// Of the values.
     domain: D,
+    /// Of the shares: another one where MACs need more bits.
+    shares: D,
     graph: Graph<P, D::E>,
     threshold: usize,
     insecure: bool,
@@ -55,6 +58,41 @@ fn power_of_two<D: Domain>(domain: &D, mut exponent: u128) -> D::E {
     power
 }
 
+/// Row-major product. With one column the rows are inner products; otherwise rows of the right matrix are added up, so that both
+/// are read in order.
+fn matrix_product<D: Domain>(
+    domain: &D,
+    left: &[D::E],
+    right: &[D::E],
+    inner: usize,
+    columns: usize,
+) -> Vec<D::E> {
+    if columns == 1 {
+        return left
+            .chunks_exact(inner)
+            .map(|row| domain.dot(row, right))
+            .collect();
+    }
+    let mut out = Vec::with_capacity(left.len() / inner * columns);
+    let (mut sum, mut term) = (Vec::new(), Vec::new());
+    for row in left.chunks_exact(inner) {
+        sum.clear();
+        sum.resize(columns, domain.zero());
+        if columns > 0 {
+            for (factor, other) in row.iter().zip(right.chunks_exact(columns)) {
+                term.clear();
+                term.extend_from_slice(other);
+                domain.mul_scalar_assign(&mut term, *factor);
+                domain.add_assign(&mut sum, &term);
+            }
+        }
+        out.extend_from_slice(&sum);
+    }
+    term.iter_mut().for_each(zeroize::Zeroize::zeroize);
+    sum.iter_mut().for_each(zeroize::Zeroize::zeroize);
+    out
+}
+
 fn mismatch<T>() -> Result<T> {
     Err(EngineError::usage(
         "operands of these kinds do not go together",
@@ -62,11 +100,18 @@ fn mismatch<T>() -> Result<T> {
 }
 
 impl<P: Protocol, D: Domain> Computation<P, D> {
-    pub fn new(session: Session, protocol: P, domain: D, threshold: usize, insecure: bool) -> Self {
+    pub fn new(
+        session: Session,
+        protocol: P,
+        (domain, shares): (D, D),
+        threshold: usize,
+        insecure: bool,
+    ) -> Self {
         Self {
             session,
             protocol,
             domain,
+            shares,
             graph: Graph::new(),
             threshold,
             insecure,
@@ -135,12 +180,12 @@ impl<P: Protocol, D: Domain> Computation<P, D> {
                 ));
             }
         };
-        let d = self.domain.clone();
+        let (d, shares) = (self.domain.clone(), self.shares.clone());
         self.local(&[a, b], kind, n, move |p, mut inputs| {
             let (Some(b), Some(a)) = (inputs.pop(), inputs.pop()) else {
                 return mismatch();
             };
-            let combine = |x: &mut [D::E], y: &[D::E]| {
+            let combine = |d: &D, x: &mut [D::E], y: &[D::E]| {
                 if subtract {
                     d.sub_assign(x, y)
                 } else {
@@ -150,19 +195,19 @@ impl<P: Protocol, D: Domain> Computation<P, D> {
             Ok(match (&*a, &*b) {
                 (Value::Clear(x), Value::Clear(y)) => {
                     let mut x = spread(x, n);
-                    combine(&mut x, &spread(y, n));
+                    combine(&d, &mut x, &spread(y, n));
                     Value::Clear(x)
                 }
                 (Value::Secret(x), Value::Secret(y)) => {
                     let mut x = spread_share(x, n);
                     if y.len() == n {
                         for (x, y) in x.parts.iter_mut().zip(&y.parts) {
-                            combine(x, y);
+                            combine(&shares, x, y);
                         }
                     } else {
                         for (x, y) in x.parts.iter_mut().zip(&y.parts) {
                             let y = y.first().copied().unwrap_or_default();
-                            d.add_scalar_assign(x, if subtract { d.neg(y) } else { y });
+                            shares.add_scalar_assign(x, if subtract { shares.neg(y) } else { y });
                         }
                     }
                     Value::Secret(x)
@@ -173,17 +218,17 @@ impl<P: Protocol, D: Domain> Computation<P, D> {
                     if subtract {
                         d.neg_assign(&mut y);
                     }
-                    p.add_clear(&d, &mut x, &y);
+                    p.add_clear(&shares, &mut x, &y);
                     Value::Secret(x)
                 }
                 (Value::Clear(x), Value::Secret(y)) => {
                     let mut y = spread_share(y, n);
                     if subtract {
                         for part in &mut y.parts {
-                            d.neg_assign(part);
+                            shares.neg_assign(part);
                         }
                     }
-                    p.add_clear(&d, &mut y, &spread(x, n));
+                    p.add_clear(&shares, &mut y, &spread(x, n));
                     Value::Secret(y)
                 }
                 _ => return mismatch(),
@@ -222,7 +267,7 @@ impl<P: Protocol, D: Domain> Computation<P, D> {
         };
         let size = a.size();
         let ids = self.ids(&[&a, b])?;
-        let d = self.domain.clone();
+        let d = self.shares.clone();
         let single = b.size() == 1;
         let op: LocalFn<P, D::E> = Box::new(move |p, mut inputs| {
             let (Some(b), Some(a)) = (inputs.pop(), inputs.pop()) else {
@@ -369,10 +414,17 @@ impl<P: Protocol, D: Domain> Computation<P, D> {
 
     fn forced(&mut self, a: &Handle) -> Result<Arc<Value<D::E>>> {
         let id = self.graph.own(a)?;
-        let before = self.graph.rounds;
+        let before = self.graph.stats.rounds;
         let mut inner = self.session.lock()?;
         let result = self.graph.force(&mut self.protocol, inner.net.as_mut(), id);
-        inner.rounds += self.graph.rounds - before;
+        let result = result.and_then(|value| {
+            self.graph
+                .verify(&mut self.protocol, inner.net.as_mut())
+                .map(|()| value)
+        });
+        drop(inner);
+        self.session
+            .count_rounds(self.graph.stats.rounds - before)?;
         result
     }
 
@@ -451,6 +503,10 @@ impl<P: Protocol, D: Domain> Engine for Computation<P, D> {
         D::E::BYTES
     }
 
+    fn mac_key(&self) -> Option<u128> {
+        self.protocol.mac_key()
+    }
+
     fn insecure(&self) -> bool {
         self.insecure
     }
@@ -496,7 +552,7 @@ impl<P: Protocol, D: Domain> Engine for Computation<P, D> {
 
     fn mul(&mut self, a: &Handle, b: &Handle) -> Result<Handle> {
         let n = sizes(a, b)?;
-        let d = self.domain.clone();
+        let (clear, d) = (self.domain.clone(), self.shares.clone());
         match (a.kind(), b.kind()) {
             (Kind::Secret, Kind::Secret) => {
                 self.communicate(&[a, b], Kind::Secret, n, move |p, inputs| {
@@ -524,7 +580,7 @@ impl<P: Protocol, D: Domain> Engine for Computation<P, D> {
                     let [a, b] = inputs.as_slice() else {
                         return mismatch();
                     };
-                    let times = |x: &[D::E], y: &[D::E]| {
+                    let times = |d: &D, x: &[D::E], y: &[D::E]| {
                         let mut x = spread(x, n);
                         match y {
                             [one] => d.mul_scalar_assign(&mut x, *one),
@@ -533,10 +589,10 @@ impl<P: Protocol, D: Domain> Engine for Computation<P, D> {
                         x
                     };
                     Ok(match (&**a, &**b) {
-                        (Value::Clear(x), Value::Clear(y)) => Value::Clear(times(x, y)),
+                        (Value::Clear(x), Value::Clear(y)) => Value::Clear(times(&clear, x, y)),
                         (Value::Secret(s), Value::Clear(c))
                         | (Value::Clear(c), Value::Secret(s)) => {
-                            Value::Secret(s.map(|part| times(part, c)))
+                            Value::Secret(s.map(|part| times(&d, part, c)))
                         }
                         _ => return mismatch(),
                     })
@@ -548,19 +604,19 @@ impl<P: Protocol, D: Domain> Engine for Computation<P, D> {
     }
 
     fn neg(&mut self, a: &Handle) -> Result<Handle> {
-        let d = self.domain.clone();
+        let (clear, d) = (self.domain.clone(), self.shares.clone());
         if !matches!(a.kind(), Kind::Secret | Kind::Clear) {
             return Err(wrong("negation", a));
         }
         self.local(&[a], a.kind(), a.size(), move |_, inputs| {
-            let negated = |v: &[D::E]| {
+            let negated = |d: &D, v: &[D::E]| {
                 let mut v = v.to_vec();
                 d.neg_assign(&mut v);
                 v
             };
             Ok(match inputs.first().map(|v| &**v) {
-                Some(Value::Secret(x)) => Value::Secret(x.map(negated)),
-                Some(Value::Clear(x)) => Value::Clear(negated(x)),
+                Some(Value::Secret(x)) => Value::Secret(x.map(|part| negated(&d, part))),
+                Some(Value::Clear(x)) => Value::Clear(negated(&clear, x)),
                 _ => return mismatch(),
             })
         })
@@ -578,7 +634,7 @@ impl<P: Protocol, D: Domain> Engine for Computation<P, D> {
             let product = self.mul(a, b)?;
             return self.sum(&product, length);
         }
-        let d = self.domain.clone();
+        let d = self.shares.clone();
         self.communicate(
             &[a, b],
             Kind::Secret,
@@ -597,6 +653,44 @@ impl<P: Protocol, D: Domain> Engine for Computation<P, D> {
         )
     }
 
+    fn matrix_product(
+        &mut self,
+        a: &Handle,
+        b: &Handle,
+        (rows, inner, columns): (usize, usize, usize),
+    ) -> Result<Handle> {
+        let fits = |h: &Handle, r: usize, c: usize| r.checked_mul(c) == Some(h.size());
+        if inner == 0 || !fits(a, rows, inner) || !fits(b, inner, columns) {
+            return Err(EngineError::usage(format!(
+                "{} and {} elements are no matrices of {rows}x{inner} and {inner}x{columns}",
+                a.size(),
+                b.size()
+            )));
+        }
+        let kind = match (a.kind(), b.kind()) {
+            (Kind::Clear, Kind::Clear) => Kind::Clear,
+            (Kind::Clear, Kind::Secret) | (Kind::Secret, Kind::Clear) => Kind::Secret,
+            _ => return Err(wrong("a local matrix product", a)),
+        };
+        let (clear, d) = (self.domain.clone(), self.shares.clone());
+        self.local(&[a, b], kind, rows * columns, move |_, inputs| {
+            let [a, b] = inputs.as_slice() else {
+                return mismatch();
+            };
+            let times = |d: &D, x: &[D::E], y: &[D::E]| matrix_product(d, x, y, inner, columns);
+            Ok(match (&**a, &**b) {
+                (Value::Clear(x), Value::Clear(y)) => Value::Clear(times(&clear, x, y)),
+                (Value::Clear(x), Value::Secret(y)) => {
+                    Value::Secret(y.map(|part| times(&d, x, part)))
+                }
+                (Value::Secret(x), Value::Clear(y)) => {
+                    Value::Secret(x.map(|part| times(&d, part, y)))
+                }
+                _ => return mismatch(),
+            })
+        })
+    }
+
     fn sum(&mut self, a: &Handle, length: usize) -> Result<Handle> {
         if length == 0 || !a.size().is_multiple_of(length) {
             return Err(EngineError::usage(format!(
@@ -607,12 +701,14 @@ impl<P: Protocol, D: Domain> Engine for Computation<P, D> {
         if !matches!(a.kind(), Kind::Secret | Kind::Clear) {
             return Err(wrong("a sum", a));
         }
-        let d = self.domain.clone();
+        let (clear, d) = (self.domain.clone(), self.shares.clone());
         self.local(&[a], a.kind(), a.size() / length, move |_, inputs| {
-            let sums = |v: &[D::E]| v.chunks_exact(length).map(|c| d.sum(c)).collect::<Vec<_>>();
+            let sums = |d: &D, v: &[D::E]| -> Vec<D::E> {
+                v.chunks_exact(length).map(|c| d.sum(c)).collect()
+            };
             Ok(match inputs.first().map(|v| &**v) {
-                Some(Value::Secret(x)) => Value::Secret(x.map(sums)),
-                Some(Value::Clear(x)) => Value::Clear(sums(x)),
+                Some(Value::Secret(x)) => Value::Secret(x.map(|part| sums(&d, part))),
+                Some(Value::Clear(x)) => Value::Clear(sums(&clear, x)),
                 _ => return mismatch(),
             })
         })
@@ -651,14 +747,13 @@ impl<P: Protocol, D: Domain> Engine for Computation<P, D> {
         };
         let lengths: Vec<usize> = list.iter().map(|h| h.size()).collect();
         let total = lengths.iter().sum();
-        let d = self.domain.clone();
+        let d = self.shares.clone();
         self.local(list, kind, total, move |p, inputs| {
-            let parts = p.parts();
             let mut secret = Share {
-                parts: vec![Vec::new(); parts],
+                parts: vec![Vec::new(); p.parts()],
             };
             let mut bits = Share {
-                parts: vec![Vec::new(); parts],
+                parts: vec![Vec::new(); p.bit_parts()],
             };
             let (mut clear, mut clear_bits, mut at) = (Vec::new(), Vec::new(), 0);
             for (value, n) in inputs.iter().zip(lengths) {
@@ -737,7 +832,7 @@ impl<P: Protocol, D: Domain> Engine for Computation<P, D> {
     }
 
     fn open(&mut self, a: &Handle) -> Result<Handle> {
-        let d = self.domain.clone();
+        let d = self.shares.clone();
         let n = a.size();
         match a.kind() {
             Kind::Secret => self.communicate(&[a], Kind::Clear, n, move |p, inputs| {
@@ -760,6 +855,53 @@ impl<P: Protocol, D: Domain> Engine for Computation<P, D> {
         }
     }
 
+    fn open_low(&mut self, a: &Handle, bits: u32) -> Result<Handle> {
+        if a.kind() != Kind::Secret {
+            return Err(wrong("opening low bits", a));
+        }
+        let (d, n) = (self.domain.clone(), a.size());
+        let low = d.low_bits(bits).ok_or_else(|| {
+            EngineError::usage(format!(
+                "{bits} low bits of {} cannot be opened: choose 1 to k in a ring Z2^k",
+                d.kind()
+            ))
+        })?;
+        if self.protocol.opens_low_bits() {
+            let mask = u128::MAX >> (128 - bits);
+            return self.communicate(&[a], Kind::Clear, n, move |p, inputs| {
+                match inputs.first().map(|v| &**v) {
+                    Some(Value::Secret(x)) => {
+                        let reduced = x.map(|part| {
+                            let low = |e: &D::E| D::E::from_u128_wrapping(e.to_u128() & mask);
+                            part.iter().map(low).collect()
+                        });
+                        let task = p.open(&low, &reduced)?;
+                        Ok(then(task, |_, v| Ok(Value::Clear(v))))
+                    }
+                    _ => mismatch(),
+                }
+            });
+        }
+        let above = d.bits() - bits;
+        let factor = self.graph.insert(
+            Value::Clear(vec![power_of_two(&d, u128::from(above))]),
+            Kind::Clear,
+            1,
+        );
+        let shifted = self.mul(a, &factor)?;
+        let opened = self.open(&shifted)?;
+        self.local(&[&opened], Kind::Clear, n, move |_, inputs| {
+            match inputs.first().map(|v| &**v) {
+                Some(Value::Clear(x)) => Ok(Value::Clear(
+                    x.iter()
+                        .map(|e| D::E::from_u128_wrapping(e.to_u128() >> above))
+                        .collect(),
+                )),
+                _ => mismatch(),
+            }
+        })
+    }
+
     fn open_to(&mut self, a: &Handle, receiver: usize) -> Result<Handle> {
         let (_, parties) = self.protocol.party();
         if receiver >= parties {
@@ -770,7 +912,7 @@ impl<P: Protocol, D: Domain> Engine for Computation<P, D> {
         if a.kind() != Kind::Secret {
             return Err(wrong("reveal_to", a));
         }
-        let d = self.domain.clone();
+        let d = self.shares.clone();
         self.communicate(
             &[a],
             Kind::Personal,
@@ -786,10 +928,10 @@ impl<P: Protocol, D: Domain> Engine for Computation<P, D> {
 
     fn input(&mut self, owner: usize, n: usize, values: Option<&[i64]>) -> Result<Handle> {
         self.check_input(owner, n, values.map(<[i64]>::len))?;
-        let d = self.domain.clone();
+        let (d, shares) = (self.domain.clone(), self.shares.clone());
         let values = values.map(|v| v.iter().map(|x| d.from_i64(*x)).collect::<Vec<_>>());
         self.communicate(&[], Kind::Secret, n, move |p, _| {
-            Ok(then(p.input(&d, owner, n, values)?, |_, share| {
+            Ok(then(p.input(&shares, owner, n, values)?, |_, share| {
                 Ok(Value::Secret(share))
             }))
         })
@@ -808,7 +950,7 @@ impl<P: Protocol, D: Domain> Engine for Computation<P, D> {
     }
 
     fn random(&mut self, n: usize) -> Result<Handle> {
-        let d = self.domain.clone();
+        let d = self.shares.clone();
         if self.protocol.random_is_local() {
             let share = self.protocol.random_local(&d, n)?;
             return Ok(self.graph.insert(Value::Secret(share), Kind::Secret, n));
@@ -818,8 +960,34 @@ impl<P: Protocol, D: Domain> Engine for Computation<P, D> {
         })
     }
 
+    fn has_shuffle(&self) -> bool {
+        self.protocol.has_shuffle()
+    }
+
+    fn shuffle(&mut self, a: &Handle, unit: usize) -> Result<Handle> {
+        if a.kind() != Kind::Secret {
+            return Err(wrong("shuffle", a));
+        }
+        if unit == 0 || !a.size().is_multiple_of(unit) {
+            return Err(EngineError::usage(format!(
+                "{} elements do not make blocks of {unit}",
+                a.size()
+            )));
+        }
+        let d = self.shares.clone();
+        self.communicate(&[a], Kind::Secret, a.size(), move |p, inputs| match inputs
+            .first()
+            .map(|v| &**v)
+        {
+            Some(Value::Secret(x)) => Ok(then(p.shuffle(&d, x, unit)?, |_, share| {
+                Ok(Value::Secret(share))
+            })),
+            _ => mismatch(),
+        })
+    }
+
     fn random_bit(&mut self, n: usize) -> Result<Handle> {
-        let d = self.domain.clone();
+        let d = self.shares.clone();
         self.communicate(&[], Kind::Secret, n, move |p, _| {
             Ok(then(p.random_bit(&d, n)?, |_, share| {
                 Ok(Value::Secret(share))
@@ -847,7 +1015,7 @@ impl<P: Protocol, D: Domain> Engine for Computation<P, D> {
         if bits.kind() != Kind::SecretBits {
             return Err(wrong("bit_to_arith", bits));
         }
-        let d = self.domain.clone();
+        let d = self.shares.clone();
         let n = bits.size();
         self.communicate(&[bits], Kind::Secret, n, move |p, inputs| {
             match inputs.first().map(|v| &**v) {
@@ -871,7 +1039,7 @@ impl<P: Protocol, D: Domain> Engine for Computation<P, D> {
         let Value::Secret(share) = &*value else {
             return Err(wrong("split_to_n_summands", a));
         };
-        let rows = self.protocol.summand_bits(&self.domain, share, m)?;
+        let rows = self.protocol.summand_bits(&self.shares, share, m)?;
         Ok(rows
             .into_iter()
             .map(|summand| {
@@ -966,7 +1134,7 @@ impl<P: Protocol, D: Domain> Engine for Computation<P, D> {
     }
 
     fn read(&mut self, a: &Handle) -> Result<Vec<u64>> {
-        if D::E::BYTES > 8 {
+        if self.domain.bits() > 64 {
             return Err(EngineError::usage(
                 "words of more than 64 bits: use read_wide",
             ));
@@ -1028,11 +1196,14 @@ impl<P: Protocol, D: Domain> Engine for Computation<P, D> {
         for bytes in data.chunks(n.max(1) * D::E::BYTES) {
             let mut part = Vec::with_capacity(n);
             for word in bytes.chunks_exact(D::E::BYTES) {
-                let value = word
-                    .iter()
-                    .rev()
-                    .fold(0u128, |v, b| (v << 8) | u128::from(*b));
-                let element = self.domain.from_u128(value);
+                let value = match word.first_chunk::<8>() {
+                    Some(low) if D::E::BYTES == 8 => u128::from(u64::from_le_bytes(*low)),
+                    _ => word
+                        .iter()
+                        .rev()
+                        .fold(0u128, |v, b| (v << 8) | u128::from(*b)),
+                };
+                let element = self.shares.from_u128(value);
                 if element.to_u128() != value {
                     return Err(EngineError::Store(format!(
                         "a stored share is out of range for {}",
@@ -1050,18 +1221,22 @@ impl<P: Protocol, D: Domain> Engine for Computation<P, D> {
     }
 
     fn flush(&mut self) -> Result<()> {
-        let before = self.graph.rounds;
+        let before = self.graph.stats.rounds;
         let mut inner = self.session.lock()?;
         let result = self.graph.flush(&mut self.protocol, inner.net.as_mut());
-        inner.rounds += self.graph.rounds - before;
+        let result =
+            result.and_then(|()| self.graph.verify(&mut self.protocol, inner.net.as_mut()));
+        drop(inner);
+        self.session
+            .count_rounds(self.graph.stats.rounds - before)?;
         result
     }
 
+    fn material(&self) -> Vec<Material> {
+        self.protocol.material()
+    }
+
     fn stats(&self) -> EngineStats {
-        EngineStats {
-            rounds: self.graph.rounds,
-            bytes_sent: self.graph.sent,
-            bytes_received: self.graph.received,
-        }
+        self.graph.stats
     }
 }

@@ -34,6 +34,21 @@ impl Outbox {
         }
     }
 
+    /// What leaves for one peer, for bytes that are made in place.
+    pub fn buffer(&mut self, to: usize) -> Result<&mut Vec<u8>> {
+        self.buffers
+            .get_mut(to)
+            .map(|buffer| &mut **buffer)
+            .ok_or_else(|| EngineError::protocol(format!("no such party: {to}")))
+    }
+
+    /// Announces that `n` bytes come from this peer.
+    pub fn expect_bytes(&mut self, from: usize, n: usize) {
+        if let Some(expected) = self.expected.get_mut(from) {
+            *expected += n;
+        }
+    }
+
     /// Sends and receives everything. Each message starts with an 8-byte tag (round number and a digest of the schedule),
     /// so that parties which run different computations notice at once. Returns the inbox and the payload bytes
     /// (sent, received), tags not counted.
@@ -102,6 +117,20 @@ pub struct Inbox {
 }
 
 impl Inbox {
+    /// Takes the next `n` bytes of a peer.
+    pub fn take_bytes(&mut self, from: usize, n: usize) -> Result<&[u8]> {
+        let (data, at) = self
+            .buffers
+            .get_mut(from)
+            .ok_or_else(|| EngineError::protocol(format!("no such party: {from}")))?;
+        let end = *at + n;
+        let slice = data.get(*at..end).ok_or_else(|| {
+            EngineError::protocol(format!("party {from} sent a message that is too short"))
+        })?;
+        *at = end;
+        Ok(slice)
+    }
+
     /// Takes the next `n` elements of a peer; refuses short or non-canonical data.
     pub fn take<D: Domain>(&mut self, domain: &D, from: usize, n: usize) -> Result<Vec<D::E>> {
         let bytes = domain.wire_bytes(n);

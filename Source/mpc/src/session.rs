@@ -5,14 +5,21 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use keyquorum_math::{BitLanes, Domain, DomainKind, Prg, Z2k64, Z2k128, Zq};
 use keyquorum_net::Transport;
+use keyquorum_ot::Security;
 use sha2::{Digest, Sha256};
 use sha3::digest::{ExtendableOutput, Update, XofReader};
 use zeroize::Zeroizing;
 
 use crate::engine::Engine;
 use crate::error::{EngineError, Result};
+use crate::links::{Link, establish};
 use crate::ops::Computation;
-use crate::protocol::{Emulate, Protocol, Replicated, Shamir, SubsetStream, subsets, uses_prss};
+use crate::protocol::authenticated::MAC_BITS;
+use crate::protocol::authenticated::binary::AuthenticatedBits;
+use crate::protocol::{
+    Additive, Arithmetic, Authenticated, Channel, Emulate, Protocol, Replicated, Shamir,
+    SubsetStream, subsets, uses_prss,
+};
 
 type Seed = Zeroizing<[u8; 32]>;
 
@@ -46,12 +53,24 @@ pub struct SessionStats {
     pub messages: u64,
 }
 
+/// Links of protocols with MACs, and their Δ.
+#[derive(Clone)]
+struct MacLinks {
+    links: Vec<Option<Link>>,
+    key: Zeroizing<u128>,
+}
+
 pub(crate) struct Inner {
     pub(crate) net: Box<dyn Transport>,
     pub(crate) rounds: u64,
     pairs: Vec<Option<Seed>>,
     subsets: HashMap<usize, Vec<(Vec<usize>, Seed)>>,
     engines: u64,
+    links: Option<Vec<Option<Link>>>,
+    mac_links: Option<MacLinks>,
+    mac_key: Option<Zeroizing<[u8; 16]>>,
+    /// The session whose channels these are, if it is another one.
+    whole: Option<Session>,
 }
 
 /// One party's end of a computation among all.
@@ -93,7 +112,12 @@ fn control(e: keyquorum_net::NetError) -> EngineError {
 
 impl Session {
     /// Opens a session over connected channels: pairs of parties agree on common seeds.
-    pub fn new(mut net: Box<dyn Transport>) -> Result<Self> {
+    pub fn new(net: Box<dyn Transport>) -> Result<Self> {
+        Self::over(net, None)
+    }
+
+    /// A session over channels that are those of `whole`, if any.
+    pub(crate) fn over(mut net: Box<dyn Transport>, whole: Option<Session>) -> Result<Self> {
         let (party, parties) = (net.party(), net.parties());
         if parties > MAX_PARTIES {
             return Err(EngineError::usage(format!(
@@ -135,6 +159,10 @@ impl Session {
             pairs,
             subsets: HashMap::new(),
             engines: 0,
+            links: None,
+            mac_links: None,
+            mac_key: None,
+            whole,
         };
         Ok(Self {
             inner: Arc::new(Mutex::new(inner)),
@@ -157,6 +185,16 @@ impl Session {
         self.inner
             .lock()
             .map_err(|_| EngineError::usage("the session broke off in another thread"))
+    }
+
+    /// Counts communication rounds of an engine.
+    pub(crate) fn count_rounds(&self, rounds: u64) -> Result<()> {
+        let whole = {
+            let mut inner = self.lock()?;
+            inner.rounds += rounds;
+            inner.whole.clone()
+        };
+        whole.map_or(Ok(()), |whole| whole.count_rounds(rounds))
     }
 
     /// Sends a control message.
@@ -246,11 +284,7 @@ impl Session {
         options: &EngineOptions,
     ) -> Result<Box<dyn Engine>> {
         let (n, t) = self.check_protocol(protocol, domain, options)?;
-        let index = {
-            let mut inner = self.lock()?;
-            inner.engines += 1;
-            inner.engines
-        };
+        let index = self.next_engine()?;
         if n > 1 {
             let fields = [
                 ("engine version", env!("CARGO_PKG_VERSION").to_owned()),
@@ -305,15 +339,10 @@ impl Session {
                     options,
                 )
             }
+            "semi2k" | "semi" | "semi-bin" => self.additive(domain, t, index, options),
+            "spdz2k" | "mascot" => self.authenticated(domain, t, index, options),
             _ => {
-                let mut pairs = Vec::with_capacity(n);
-                for peer in 0..n {
-                    pairs.push(if peer == self.party {
-                        None
-                    } else {
-                        Some(self.pair_prgs(peer, index, options)?)
-                    });
-                }
+                let pairs = self.all_pair_prgs(index, options)?;
                 let streams = if uses_prss(n, t) {
                     self.subset_streams(n, t, index, options)?
                 } else {
@@ -371,9 +400,41 @@ impl Session {
                 ));
             }
             "shamir" => options.threshold.unwrap_or((n - 1) / 2),
+            "semi2k" | "semi" | "semi-bin" | "spdz2k" | "mascot" if n < 2 => {
+                return refuse(format!(
+                    "{protocol} needs at least 2 parties, not {n}: set -N 2"
+                ));
+            }
+            "semi2k" if !ring => {
+                return refuse(format!(
+                    "semi2k works modulo 2^k, not over {domain}: take semi, or -R k"
+                ));
+            }
+            "semi" if !field => {
+                return refuse(format!(
+                    "semi works over prime fields, not over {domain}: take semi2k, or -P prime"
+                ));
+            }
+            "spdz2k" if !matches!(domain, DomainKind::Z2k(k) if k + MAC_BITS <= 128) => {
+                return refuse(format!(
+                    "spdz2k works modulo 2^k for k up to {}, not over {domain}: take mascot, or a smaller -R",
+                    128 - MAC_BITS
+                ));
+            }
+            "mascot" if !matches!(domain, DomainKind::Fq(q) if q >> 32 > 0) => {
+                return refuse(format!(
+                    "mascot works over prime fields of more than 32 bits, not over {domain}: MACs of fewer bits can be guessed, take a larger -P"
+                ));
+            }
+            "semi-bin" if ring || field => {
+                return refuse(format!(
+                    "semi-bin works on bits, not over {domain}: take semi2k or semi"
+                ));
+            }
+            "semi2k" | "semi" | "semi-bin" | "spdz2k" | "mascot" => n - 1,
             other => {
                 return refuse(format!(
-                    "unknown protocol {other:?}: choose one of ring, rep-field, shamir, emulate"
+                    "unknown protocol {other:?}: choose one of ring, rep-field, shamir, semi2k, semi, semi-bin, spdz2k, mascot, emulate"
                 ));
             }
         };
@@ -397,6 +458,226 @@ impl Session {
             ));
         }
         Ok((n, t))
+    }
+
+    pub(crate) fn all_pair_prgs(
+        &self,
+        index: u64,
+        options: &EngineOptions,
+    ) -> Result<Vec<Option<(Prg, Prg)>>> {
+        (0..self.parties)
+            .map(|peer| {
+                if peer == self.party {
+                    Ok(None)
+                } else {
+                    self.pair_prgs(peer, index, options).map(Some)
+                }
+            })
+            .collect()
+    }
+
+    /// What both ends of a link hash into their base OTs, so that these belong to this session and this direction.
+    pub(crate) fn link_context(
+        &self,
+        label: &str,
+        sender: usize,
+        receiver: usize,
+    ) -> Result<[u8; 32]> {
+        let peer = if sender == self.party {
+            receiver
+        } else {
+            sender
+        };
+        let inner = self.lock()?;
+        let secret = inner
+            .pairs
+            .get(peer)
+            .and_then(Option::as_ref)
+            .ok_or_else(|| EngineError::usage(format!("no seed in common with party {peer}")))?;
+        let context = derive(label, secret.as_slice(), 0, &[sender as u8, receiver as u8]);
+        Ok(*context)
+    }
+
+    /// Oblivious transfer with all peers, in a stream of this engine.
+    fn channels(&self, index: u64, security: Security) -> Result<Vec<Option<Channel>>> {
+        let links = self.lock()?.links.clone();
+        let links = match links {
+            Some(links) => links,
+            None => {
+                let links = establish(self, "link", None)?;
+                self.lock()?.links = Some(links.clone());
+                links
+            }
+        };
+        Ok(links
+            .iter()
+            .map(|link| link.as_ref().map(|l| l.channel(index, security)))
+            .collect())
+    }
+
+    /// Links of protocols with MACs, on all of which our Δ is our key.
+    fn mac_links(&self) -> Result<MacLinks> {
+        if let Some(links) = self.lock()?.mac_links.clone() {
+            return Ok(links);
+        }
+        let key = match self.lock()?.mac_key.clone() {
+            Some(key) => key,
+            None => {
+                let mut key = Zeroizing::new([0u8; 16]);
+                os_random(key.as_mut_slice())?;
+                key
+            }
+        };
+        let key = Zeroizing::new(u128::from_le_bytes(*key));
+        let links = establish(self, "bits", Some(&key))?;
+        let links = MacLinks { links, key };
+        self.lock()?.mac_links = Some(links.clone());
+        Ok(links)
+    }
+
+    /// The key of our MACs in all engines of this session, instead of a random one: shares of an earlier session can be used
+    /// only with the key that it had.
+    ///
+    /// # Errors
+    /// [`EngineError::Usage`] if an engine was opened before that has MACs.
+    pub fn set_mac_key(&self, key: [u8; 16]) -> Result<()> {
+        let key = Zeroizing::new(key);
+        let mut inner = self.lock()?;
+        if inner.mac_links.is_some() {
+            return Err(EngineError::usage(
+                "the key of MACs is in use: set it before the first spdz2k or mascot engine of a session",
+            ));
+        }
+        inner.mac_key = Some(key);
+        Ok(())
+    }
+
+    fn next_engine(&self) -> Result<u64> {
+        let mut inner = self.lock()?;
+        inner.engines += 1;
+        Ok(inner.engines)
+    }
+
+    fn private_prg(&self, index: u64, options: &EngineOptions) -> Result<Prg> {
+        match &options.insecure_seed {
+            Some(seed) => Ok(prg(&derive("private", seed, index, &[self.party as u8]))),
+            None => Prg::from_os().map_err(|e| EngineError::usage(e.to_string())),
+        }
+    }
+
+    /// Authenticated bits among all parties of the session, in streams of their own.
+    pub(crate) fn authenticated_bits(&self, options: &EngineOptions) -> Result<AuthenticatedBits> {
+        let index = self.next_engine()?;
+        let MacLinks { links, .. } = self.mac_links()?;
+        let channels = links.iter().map(|link| {
+            link.as_ref()
+                .map(|link| link.channel(index, Security::Malicious))
+        });
+        AuthenticatedBits::new(
+            self.party,
+            channels.collect(),
+            self.all_pair_prgs(index, options)?,
+            self.private_prg(index, options)?,
+        )
+    }
+
+    fn authenticated(
+        &self,
+        domain: DomainKind,
+        threshold: usize,
+        index: u64,
+        options: &EngineOptions,
+    ) -> Result<Box<dyn Engine>> {
+        let insecure = options.insecure_seed.is_some();
+        let invalid = |e: keyquorum_math::DomainError| EngineError::usage(e.to_string());
+        Ok(match domain {
+            DomainKind::Fq(q) => {
+                let field = Zq::new(q).map_err(invalid)?;
+                let protocol =
+                    self.protocol_with_macs((field.clone(), field.clone()), index, options)?;
+                Box::new(self.computation(protocol, field, threshold, insecure))
+            }
+            DomainKind::Z2k(k) => {
+                let visible = Z2k128::new(k).map_err(invalid)?;
+                let shares = Z2k128::new(k + MAC_BITS).map_err(invalid)?;
+                let domains = (visible, shares);
+                let protocol = self.protocol_with_macs(domains, index, options)?;
+                let session = self.clone();
+                Box::new(Computation::new(
+                    session, protocol, domains, threshold, insecure,
+                ))
+            }
+            DomainKind::Bits => {
+                return Err(EngineError::usage(
+                    "packed bits alone have no protocol with MACs: open spdz2k or mascot",
+                ));
+            }
+        })
+    }
+
+    /// A party of `spdz2k` or `mascot`.
+    pub(crate) fn protocol_with_macs<A: Arithmetic>(
+        &self,
+        domains: (A, A),
+        index: u64,
+        options: &EngineOptions,
+    ) -> Result<Authenticated<A>> {
+        let bits = self.authenticated_bits(options)?;
+        let MacLinks { links, key } = self.mac_links()?;
+        let peers = links
+            .iter()
+            .map(|link| link.as_ref().map(|link| link.peer(index)));
+        Ok(Authenticated::new(
+            (self.party, &key),
+            domains,
+            peers.collect(),
+            self.all_pair_prgs(index, options)?,
+            self.private_prg(index, options)?,
+            bits,
+        ))
+    }
+
+    fn additive(
+        &self,
+        domain: DomainKind,
+        threshold: usize,
+        index: u64,
+        options: &EngineOptions,
+    ) -> Result<Box<dyn Engine>> {
+        let invalid = |e: keyquorum_math::DomainError| EngineError::usage(e.to_string());
+        Ok(match domain {
+            DomainKind::Fq(q) => {
+                self.open_additive(Zq::new(q).map_err(invalid)?, threshold, index, options)?
+            }
+            DomainKind::Z2k(k) if k <= 64 => {
+                self.open_additive(Z2k64::new(k).map_err(invalid)?, threshold, index, options)?
+            }
+            DomainKind::Z2k(k) => {
+                self.open_additive(Z2k128::new(k).map_err(invalid)?, threshold, index, options)?
+            }
+            DomainKind::Bits => self.open_additive(BitLanes, threshold, index, options)?,
+        })
+    }
+
+    fn open_additive<A: Arithmetic>(
+        &self,
+        domain: A,
+        threshold: usize,
+        index: u64,
+        options: &EngineOptions,
+    ) -> Result<Box<dyn Engine>> {
+        let private = self.private_prg(index, options)?;
+        let protocol = Additive::new(
+            self.party,
+            domain.clone(),
+            self.all_pair_prgs(index, options)?,
+            self.channels(index, Security::SemiHonest)?,
+            private,
+        );
+        let insecure = options.insecure_seed.is_some();
+        Ok(Box::new(
+            self.computation(protocol, domain, threshold, insecure),
+        ))
     }
 
     fn open<P: Protocol>(
@@ -438,7 +719,13 @@ impl Session {
         threshold: usize,
         insecure: bool,
     ) -> Computation<P, D> {
-        Computation::new(self.clone(), protocol, domain, threshold, insecure)
+        Computation::new(
+            self.clone(),
+            protocol,
+            (domain.clone(), domain),
+            threshold,
+            insecure,
+        )
     }
 
     fn emulator_prg(&self, options: &EngineOptions, index: u64) -> Result<Prg> {

@@ -98,7 +98,8 @@ fn impossible_engines_are_refused() {
             ("rep-field", DomainKind::Z2k(64)),
             ("shamir", DomainKind::Z2k(64)),
             ("emulate", DomainKind::Z2k(64)),
-            ("mascot", DomainKind::Fq(Q)),
+            ("mascot", DomainKind::Z2k(64)),
+            ("spdz2k", DomainKind::Z2k(128)),
         ] {
             match session.engine(protocol, domain, &options) {
                 Err(EngineError::Usage(text)) => texts.push(text),
@@ -278,4 +279,43 @@ fn clear_shifts_are_exact_and_lengths_are_checked() {
         });
         assert_eq!(got, [[want]], "{domain}");
     }
+}
+
+/// Two of three parties compute in a group of their own; traffic and rounds count in the larger session as well.
+#[test]
+fn a_group_of_parties_computes_by_itself() {
+    let outcomes = parties(3, |session| {
+        let members = [2, 0];
+        let mut got = Vec::new();
+        match session.subgroup(&members) {
+            Ok(group) => {
+                assert_eq!(group.parties(), 2);
+                assert_eq!(members[group.party()], session.party());
+                let options = EngineOptions::default();
+                let mut engine = group
+                    .engine("semi2k", DomainKind::Z2k(64), &options)
+                    .unwrap();
+                let mine = |party| (group.party() == party).then_some(&[3i64, 5][..]);
+                let x = engine.input(0, 2, mine(0)).unwrap();
+                let y = engine.input(1, 2, mine(1)).unwrap();
+                let product = engine.mul(&x, &y).unwrap();
+                got = open(engine.as_mut(), &product);
+                let stats = session.stats().unwrap();
+                assert!(stats.rounds >= 2 && stats.bytes_sent > 1000);
+            }
+            Err(error) => assert!(session.party() == 1 && error.to_string().contains("not in")),
+        }
+        session.compare("after the group", b"same").unwrap();
+        got
+    });
+    assert_eq!(outcomes, [vec![9, 25], vec![], vec![9, 25]]);
+}
+
+#[test]
+fn a_group_names_each_party_once() {
+    parties(3, |session| {
+        for wrong in [&[0usize, 0, 1, 2][..], &[0, 1, 2, 3], &[]] {
+            assert!(session.subgroup(wrong).is_err());
+        }
+    });
 }

@@ -7,6 +7,7 @@ use keyquorum_mpc::{ClearOp, Engine as CoreEngine, EngineError, Handle};
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
+use zeroize::Zeroizing;
 
 use crate::errors::{engine_error, usage};
 
@@ -83,6 +84,8 @@ pub struct Engine {
     #[pyo3(get)]
     has_binary: bool,
     #[pyo3(get)]
+    has_shuffle: bool,
+    #[pyo3(get)]
     summands: usize,
     #[pyo3(get)]
     share_parts: usize,
@@ -90,6 +93,7 @@ pub struct Engine {
     element_bytes: usize,
     #[pyo3(get)]
     insecure: bool,
+    mac_key: Zeroizing<Option<u128>>,
 }
 
 type Ints<'py> = PyReadonlyArray1<'py, i64>;
@@ -110,10 +114,12 @@ impl Engine {
             parties,
             threshold: core.threshold(),
             has_binary: core.has_binary(),
+            has_shuffle: core.has_shuffle(),
             summands: core.summands(),
             share_parts: core.share_parts(),
             element_bytes: core.element_bytes(),
             insecure: core.insecure(),
+            mac_key: Zeroizing::new(core.mac_key()),
             core: Mutex::new(core),
         }
     }
@@ -166,6 +172,13 @@ impl Engine {
 
 #[pymethods]
 impl Engine {
+    /// Our share of the key of MACs, little endian, as many bytes as an exported word; None for protocols without MACs.
+    #[getter]
+    fn mac_key<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyBytes>> {
+        let bytes = self.mac_key.map(|key| Zeroizing::new(key.to_le_bytes()));
+        bytes.map(|bytes| PyBytes::new(py, bytes.get(..self.element_bytes).unwrap_or_default()))
+    }
+
     /// `Z2^k` or `F_q`.
     #[getter]
     fn domain(&self) -> String {
@@ -254,6 +267,20 @@ impl Engine {
 
     fn dot(&self, py: Python<'_>, a: &Value, b: &Value, length: usize) -> PyResult<Value> {
         self.binary(py, a, b, |e, a, b| e.dot(a, b, length))
+    }
+
+    fn matrix_product(
+        &self,
+        py: Python<'_>,
+        a: &Value,
+        b: &Value,
+        rows: usize,
+        inner: usize,
+        columns: usize,
+    ) -> PyResult<Value> {
+        self.binary(py, a, b, |e, a, b| {
+            e.matrix_product(a, b, (rows, inner, columns))
+        })
     }
 
     fn sum(&self, py: Python<'_>, a: &Value, length: usize) -> PyResult<Value> {
@@ -351,6 +378,10 @@ impl Engine {
         self.unary(py, a, |e, a| e.open(a))
     }
 
+    fn open_low(&self, py: Python<'_>, a: &Value, bits: u32) -> PyResult<Value> {
+        self.unary(py, a, |e, a| e.open_low(a, bits))
+    }
+
     fn open_to(&self, py: Python<'_>, a: &Value, player: usize) -> PyResult<Value> {
         self.unary(py, a, |e, a| e.open_to(a, player))
     }
@@ -385,6 +416,10 @@ impl Engine {
 
     fn random_bit(&self, py: Python<'_>, n: usize) -> PyResult<Value> {
         self.value(py, |e| e.random_bit(n))
+    }
+
+    fn shuffle(&self, py: Python<'_>, a: &Value, unit: usize) -> PyResult<Value> {
+        self.unary(py, a, |e, a| e.shuffle(a, unit))
     }
 
     fn random_bits(&self, py: Python<'_>, n: usize) -> PyResult<Value> {
@@ -504,6 +539,20 @@ impl Engine {
         dict.set_item("rounds", stats.rounds)?;
         dict.set_item("bytes_sent", stats.bytes_sent)?;
         dict.set_item("bytes_received", stats.bytes_received)?;
+        dict.set_item("offline_rounds", stats.offline_rounds)?;
+        dict.set_item("offline_bytes_sent", stats.offline_bytes_sent)?;
+        dict.set_item("offline_bytes_received", stats.offline_bytes_received)?;
+        dict.set_item("offline_microseconds", stats.offline_nanoseconds / 1000)?;
+        Ok(dict)
+    }
+
+    /// Correlated randomness: {name: (made, used)}.
+    fn material<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let material = self.run(py, |e| Ok(e.material()))?;
+        let dict = PyDict::new(py);
+        for m in material {
+            dict.set_item(m.name, (m.made, m.used))?;
+        }
         Ok(dict)
     }
 }

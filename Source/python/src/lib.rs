@@ -9,6 +9,10 @@ mod store;
 
 use pyo3::prelude::*;
 
+/// Vectors come and go at every operation; the system's allocator would return their pages to the kernel each time.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 #[pymodule]
 fn _engine(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("__version__", env!("CARGO_PKG_VERSION"))?;

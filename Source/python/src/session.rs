@@ -5,7 +5,10 @@ use std::time::Duration;
 
 use keyquorum_math::DomainKind;
 use keyquorum_mpc::{EngineOptions, Session as CoreSession};
-use keyquorum_net::{Hello, Identity, Peer, TlsConfig, TlsTransport, doctor, parse_fingerprint};
+use keyquorum_net::{
+    Hello, Identity, LinkShape, LocalTransport, Peer, TlsConfig, TlsTransport, doctor,
+    parse_fingerprint,
+};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
@@ -24,16 +27,36 @@ impl Session {
     }
 }
 
-/// `n` sessions in this process, for tests and notebooks; drive each from a thread of its own.
+/// A simulated link: round trip in seconds, bits a second in each direction (None: no limit).
+type Link = (f64, Option<u64>);
+
+fn link_shape((round_trip, bits_per_second): Link) -> PyResult<LinkShape> {
+    let round_trip = Duration::try_from_secs_f64(round_trip)
+        .map_err(|_| usage("the round trip of a link must be 0 or a positive number of seconds"))?;
+    LinkShape::new(round_trip, bits_per_second).map_err(network_error)
+}
+
+/// `n` sessions in this process, for tests and notebooks; drive each from a thread of its own. `link`: simulated between
+/// all of them, (round trip in seconds, bits a second or None).
 #[pyfunction]
-#[pyo3(signature = (n, timeout=60.0))]
-fn local_sessions(py: Python<'_>, n: usize, timeout: f64) -> PyResult<Vec<Session>> {
+#[pyo3(signature = (n, timeout=60.0, link=None))]
+fn local_sessions(
+    py: Python<'_>,
+    n: usize,
+    timeout: f64,
+    link: Option<Link>,
+) -> PyResult<Vec<Session>> {
     if n == 0 || n > 64 {
         return Err(usage(format!("{n} parties in one process: take 1 to 64")));
     }
     let timeout = positive(timeout, "timeout")?;
+    let shape = link.map(link_shape).transpose()?;
     py.detach(|| {
-        let handles: Vec<_> = keyquorum_net::local_mesh(n, timeout)
+        let mesh: Vec<LocalTransport> = match shape {
+            None => keyquorum_net::local_mesh(n, timeout),
+            Some(shape) => keyquorum_net::shaped_local_mesh(n, timeout, shape),
+        };
+        let handles: Vec<_> = mesh
             .into_iter()
             .map(|transport| std::thread::spawn(move || CoreSession::new(Box::new(transport))))
             .collect();
@@ -136,9 +159,10 @@ fn hello(committee: &[u8], context: String, party: usize, parties: usize) -> PyR
 #[pymethods]
 impl Session {
     /// Connects to all other parties over mutual TLS 1.3 with pinned certificates. `peers`: (host, port, fingerprint) of
-    /// every party, ours included; timeouts in seconds.
+    /// every party, ours included; timeouts in seconds; `link`: simulated to all peers, the same at all parties, (round
+    /// trip in seconds, bits a second or None).
     #[staticmethod]
-    #[pyo3(signature = (party, identity_path, peers, committee, context, listen=None, connect_timeout=30.0, io_timeout=120.0))]
+    #[pyo3(signature = (party, identity_path, peers, committee, context, listen=None, connect_timeout=30.0, io_timeout=120.0, link=None))]
     #[allow(clippy::too_many_arguments)]
     fn tls(
         py: Python<'_>,
@@ -150,6 +174,7 @@ impl Session {
         listen: Option<String>,
         connect_timeout: f64,
         io_timeout: f64,
+        link: Option<Link>,
     ) -> PyResult<Self> {
         let parties = peers.len();
         let identity = Identity::load(&identity_path).map_err(network_error)?;
@@ -170,6 +195,7 @@ impl Session {
             .transpose()?;
         config.connect_timeout = positive(connect_timeout, "connect timeout")?;
         config.io_timeout = positive(io_timeout, "i/o timeout")?;
+        config.shape = link.map(link_shape).transpose()?;
         py.detach(|| {
             let transport = TlsTransport::connect(config).map_err(network_error)?;
             CoreSession::new(Box::new(transport))
@@ -215,6 +241,13 @@ impl Session {
         Ok(Engine::wrap(engine, protocol.to_owned(), kind))
     }
 
+    /// Sets the key of our MACs (16 secret bytes), before the first engine that has MACs.
+    fn set_mac_key(&self, key: &[u8]) -> PyResult<()> {
+        let key = <[u8; 16]>::try_from(key)
+            .map_err(|_| usage(format!("a key of MACs has 16 bytes, not {}", key.len())))?;
+        self.core.set_mac_key(key).map_err(engine_error)
+    }
+
     /// Compares a digest with all parties.
     fn compare(&self, py: Python<'_>, label: &str, digest: &[u8]) -> PyResult<()> {
         py.detach(|| self.core.compare(label, digest))
@@ -233,6 +266,14 @@ impl Session {
     fn toss<'py>(&self, py: Python<'py>, nbytes: usize) -> PyResult<Bound<'py, PyBytes>> {
         let out = py.detach(|| self.core.toss(nbytes)).map_err(engine_error)?;
         Ok(PyBytes::new(py, &out))
+    }
+
+    /// A session among some of our parties, numbered in the order of `members`; only they call this.
+    fn subgroup(&self, py: Python<'_>, members: Vec<usize>) -> PyResult<Self> {
+        let core = py
+            .detach(|| self.core.subgroup(&members))
+            .map_err(engine_error)?;
+        Ok(Self::wrap(core))
     }
 
     /// Sends bytes to one party.

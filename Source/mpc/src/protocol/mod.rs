@@ -1,17 +1,25 @@
 //! Protocols behind one trait. A protocol is one file here; everything else is shared.
 
+mod additive;
+pub mod authenticated;
 mod emulate;
+mod permutation;
 mod replicated;
 mod shamir;
+mod stock;
 
+use std::any::Any;
 use std::sync::Arc;
 
 use keyquorum_math::{BitLanes, Domain, Element};
 
-use crate::error::Result;
+use crate::engine::Material;
+use crate::error::{EngineError, Result};
 use crate::graph::SendFn;
 use crate::value::Share;
 
+pub use additive::{Additive, Arithmetic, Channel};
+pub use authenticated::{Authenticated, Peer};
 pub use emulate::Emulate;
 pub use replicated::Replicated;
 pub use shamir::{Shamir, SubsetStream, subsets, uses_prss};
@@ -34,6 +42,11 @@ pub trait Protocol: Sized + Send + 'static {
 
     /// Component vectors of a share.
     fn parts(&self) -> usize;
+
+    /// Component vectors of a share of packed bits.
+    fn bit_parts(&self) -> usize {
+        self.parts()
+    }
 
     /// Whether the protocol computes on packed bits.
     fn has_binary(&self) -> bool;
@@ -69,6 +82,11 @@ pub trait Protocol: Sized + Send + 'static {
     /// Opens a share to everybody.
     fn open<D: Domain>(&mut self, domain: &D, a: &Share<D::E>) -> Result<ClearTask<Self, D::E>>;
 
+    /// Whether a share modulo 2^k, reduced modulo 2^m, is a share modulo 2^m that [`Protocol::open`] opens: not so with MACs.
+    fn opens_low_bits(&self) -> bool {
+        true
+    }
+
     /// Opens a share to one party, under a fresh zero sharing where the sharing itself could tell more than the value.
     fn open_to<D: Domain>(
         &mut self,
@@ -97,6 +115,44 @@ pub trait Protocol: Sized + Send + 'static {
         n: usize,
     ) -> Result<ShareTask<Self, D::E>>;
 
+    /// Whether there is [`Protocol::shuffle`].
+    fn has_shuffle(&self) -> bool {
+        false
+    }
+
+    /// The blocks of `unit` elements in an order that is uniform and unknown to the corrupt parties.
+    fn shuffle<D: Domain>(
+        &mut self,
+        _domain: &D,
+        _a: &Share<D::E>,
+        _unit: usize,
+    ) -> Result<ShareTask<Self, D::E>> {
+        Err(EngineError::usage(
+            "this protocol has no shuffle of its own: use a switching network",
+        ))
+    }
+
+    /// A task that makes the correlated randomness that is still missing for what was asked for so far; called before every
+    /// round until it returns `None`.
+    fn prepare(&mut self) -> Result<Option<SendFn<Self, ()>>> {
+        Ok(None)
+    }
+
+    /// A task that verifies everything that was opened so far, if there is something: run before a value leaves.
+    fn check(&mut self) -> Option<SendFn<Self, ()>> {
+        None
+    }
+
+    /// Our share of the key of MACs, where there are MACs.
+    fn mac_key(&self) -> Option<u128> {
+        None
+    }
+
+    /// Correlated randomness made and used so far.
+    fn material(&self) -> Vec<Material> {
+        Vec::new()
+    }
+
     /// The low `m` bits of each of the summands of `a`, as packed shares `[summand][bit]`; local. Only mod 2^k.
     fn summand_bits<D: Domain>(
         &self,
@@ -104,6 +160,15 @@ pub trait Protocol: Sized + Send + 'static {
         a: &Share<D::E>,
         m: usize,
     ) -> Result<Vec<Vec<Share<u64>>>>;
+}
+
+/// The same value under the name of another type, if it is the same type.
+pub(crate) fn cast<T: 'static, U: 'static>(value: T) -> Result<U> {
+    let mut slot = Some(value);
+    (&mut slot as &mut dyn Any)
+        .downcast_mut::<Option<U>>()
+        .and_then(Option::take)
+        .ok_or_else(|| EngineError::usage("values of another domain"))
 }
 
 /// The domain of packed bits.

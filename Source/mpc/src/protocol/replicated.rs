@@ -6,6 +6,7 @@
 
 use keyquorum_math::{Domain, DomainKind, Prg, bits};
 
+use super::permutation::{permuted, random_permutation};
 use super::{BITS, ClearTask, Protocol, ShareTask, group_sums, lane_bits, lanes};
 use crate::error::{EngineError, Result};
 use crate::graph::{SendFn, Step, and_then, join};
@@ -38,6 +39,56 @@ impl Replicated {
         let mut out = vec![domain.zero(); n];
         domain.random(prg, &mut out);
         out
+    }
+
+    /// One pass of a shuffle: parties i = `first` and i+1 apply a permutation of their common stream to x = a + b, where
+    /// a = s_i + s_{i−1} is known to party i and b = s_{i+1} to party i+1. The new summands s_{i−1} and s_{i+1} come from
+    /// the streams in common with the third party, which learns nothing; s_i is what remains, after one element each way.
+    fn shuffle_pass<D: Domain>(
+        &mut self,
+        domain: &D,
+        x: Share<D::E>,
+        unit: usize,
+        first: usize,
+    ) -> ShareTask<Self, D::E> {
+        let n = x.len();
+        let (own, other) = parts(&x);
+        let leads = self.me == first;
+        if !leads && self.previous_party() != first {
+            // The third party, i−1: its summands are s_{i−1}, in common with party i, and s_{i+1}.
+            let mine = Self::draw(&mut self.next, domain, n);
+            let theirs = Self::draw(&mut self.previous, domain, n);
+            return crate::graph::ready(Share {
+                parts: vec![mine, theirs],
+            });
+        }
+        let (mut half, order, fresh, peer) = if leads {
+            let mut half = own.to_vec();
+            domain.add_assign(&mut half, other);
+            let order = random_permutation(&mut self.next, n / unit);
+            let fresh = Self::draw(&mut self.previous, domain, n);
+            (half, order, fresh, self.next_party())
+        } else {
+            let order = random_permutation(&mut self.previous, n / unit);
+            let fresh = Self::draw(&mut self.next, domain, n);
+            (own.to_vec(), order, fresh, self.previous_party())
+        };
+        half = permuted(&half, &order, unit);
+        domain.sub_assign(&mut half, &fresh);
+        let domain = domain.clone();
+        Box::new(move |_, out| {
+            out.send(&domain, peer, &half);
+            out.expect(&domain, peer, n);
+            Ok(Box::new(move |_, inbox| {
+                domain.add_assign(&mut half, &inbox.take(&domain, peer, n)?);
+                let parts = if leads {
+                    vec![half, fresh]
+                } else {
+                    vec![fresh, half]
+                };
+                Ok(Step::Done(Share { parts }))
+            }))
+        })
     }
 
     /// Turns an additive sharing (one summand a party, masked already) into a replicated one: one element a party.
@@ -277,6 +328,26 @@ impl Protocol for Replicated {
                 }
                 Ok(x)
             }))
+        }))
+    }
+
+    fn has_shuffle(&self) -> bool {
+        true
+    }
+
+    /// Every pair of parties permutes once, so that each party misses one permutation (Laur, Willemson, Zhang, ISC 2011,
+    /// §4.3, resharing with common streams). Three rounds, 2 elements an entry in each.
+    fn shuffle<D: Domain>(
+        &mut self,
+        domain: &D,
+        a: &Share<D::E>,
+        unit: usize,
+    ) -> Result<ShareTask<Self, D::E>> {
+        let first = self.shuffle_pass(domain, a.duplicate(), unit, 0);
+        let (d, e) = (domain.clone(), domain.clone());
+        let second = and_then(first, move |p, x| Ok(p.shuffle_pass(&d, x, unit, 1)));
+        Ok(and_then(second, move |p, x| {
+            Ok(p.shuffle_pass(&e, x, unit, 2))
         }))
     }
 

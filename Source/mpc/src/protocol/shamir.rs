@@ -8,15 +8,18 @@
 
 use keyquorum_math::{Domain, DomainKind, Element, Prg, Zq};
 
-use super::{ClearTask, Protocol, ShareTask, group_sums};
+use super::{ClearTask, Protocol, Replicated, ShareTask, group_sums};
 use crate::error::{EngineError, Result};
-use crate::graph::{SendFn, Step, and_then, join, ready, then, then_maybe};
+use crate::graph::{SendFn, Step, and_then, join, ready, then, then_maybe, within};
 use crate::value::Share;
 
 /// Pseudo-random secret sharing is used while there are at most this many subsets of parties.
 pub const PRSS_SUBSETS: usize = 130;
 /// From this many parties on, multiplication goes through kings.
 pub const KING_FROM: usize = 10;
+
+/// Label of the streams of the replicated shares inside.
+const REPLICATED_STREAM: u64 = 1;
 
 /// A stream in common with the parties of one subset of size n − t.
 pub struct SubsetStream {
@@ -34,6 +37,8 @@ pub struct Shamir {
     /// `pair[j]`: the stream of which we deal to party j, and the one of which j deals to us.
     pairs: Vec<Option<(Prg, Prg)>>,
     subsets: Vec<SubsetStream>,
+    /// With three parties: replicated shares, which turn into ours locally, make random bits and shuffles cheaper.
+    replicated: Option<Replicated>,
 }
 
 /// Shares of degree t and of degree 2t of the same random vector.
@@ -148,16 +153,53 @@ impl Shamir {
         me: usize,
         parties: usize,
         threshold: usize,
-        pairs: Vec<Option<(Prg, Prg)>>,
+        mut pairs: Vec<Option<(Prg, Prg)>>,
         subsets: Vec<SubsetStream>,
     ) -> Self {
+        let mut stream = |peer: usize, dealing: bool| {
+            let (to, from) = pairs.get_mut(peer)?.as_mut()?;
+            Some(Prg::new(
+                if dealing { to } else { from }.next_seed(),
+                REPLICATED_STREAM,
+            ))
+        };
+        let replicated = if parties == 3 && threshold == 1 {
+            let streams = (stream((me + 1) % 3, true), stream((me + 2) % 3, false));
+            match streams {
+                (Some(next), Some(previous)) => Some(Replicated::new(me, next, previous)),
+                _ => None,
+            }
+        } else {
+            None
+        };
         Self {
             me,
             parties,
             threshold,
             pairs,
             subsets,
+            replicated,
         }
+    }
+
+    fn replicated(&mut self) -> Result<&mut Replicated> {
+        self.replicated
+            .as_mut()
+            .ok_or_else(|| EngineError::usage("replicated shares are for three parties"))
+    }
+
+    /// Our Shamir share from replicated ones (Cramer, Damgård, Ishai, TCC 2005, §3): the summand s_j, known to parties j
+    /// and j+1, times the polynomial that is 1 at 0 and 0 at the third party's point. Local.
+    fn convert_replicated<D: Domain>(&self, domain: &D, mut x: Share<D::E>) -> Result<Share<D::E>> {
+        for (part, lead) in x.parts.iter_mut().zip([self.me, (self.me + 2) % 3]) {
+            let factor = self.subset_factor(domain, &[lead, (lead + 1) % 3])?;
+            domain.mul_scalar_assign(part, factor);
+        }
+        let mut parts = std::mem::take(&mut x.parts);
+        if let (Some(second), Some(first)) = (parts.pop(), parts.first_mut()) {
+            domain.add_assign(first, &second);
+        }
+        Ok(Share { parts })
     }
 
     fn kings(&self) -> bool {
@@ -790,9 +832,17 @@ impl Protocol for Shamir {
         self.deal_and_combine(domain, &[owner], vec![domain.one()], values.as_deref(), n)
     }
 
-    /// r random, c = r² opened, bit = (r/√c + 1)/2 (Damgård et al., TCC 2006, §3).
+    /// Three parties: random bits of replicated shares. Otherwise: r random, c = r² opened, bit = (r/√c + 1)/2 (Damgård
+    /// et al., TCC 2006, §3).
     fn random_bit<D: Domain>(&mut self, domain: &D, n: usize) -> Result<ShareTask<Self, D::E>> {
         field_only(domain)?;
+        if let Some(replicated) = &mut self.replicated {
+            let bits = within(replicated.random_bit(domain, n)?, Self::replicated);
+            let domain = domain.clone();
+            return Ok(then(bits, move |p, bits| {
+                p.convert_replicated(&domain, bits)
+            }));
+        }
         if self.random_is_local() {
             let r = self.random_local(domain, n)?;
             return self.bits_from(domain, r);
@@ -809,6 +859,42 @@ impl Protocol for Shamir {
         _: usize,
     ) -> Result<ShareTask<Self, D::E>> {
         no_bits()
+    }
+
+    fn has_shuffle(&self) -> bool {
+        self.replicated.is_some()
+    }
+
+    /// Three parties: parties 0 and 1, whose shares determine x, input their summands of it as replicated shares, which
+    /// are shuffled and turned back. Four rounds, 8 elements an entry.
+    fn shuffle<D: Domain>(
+        &mut self,
+        domain: &D,
+        a: &Share<D::E>,
+        unit: usize,
+    ) -> Result<ShareTask<Self, D::E>> {
+        field_only(domain)?;
+        let n = a.len();
+        let (me, points) = (self.me, [point(domain, 0), point(domain, 1)]);
+        let mut mine = only(a).to_vec();
+        let factors = lagrange(domain, &points, domain.zero())?;
+        if let Some(factor) = factors.get(me) {
+            domain.mul_scalar_assign(&mut mine, *factor);
+        }
+        let replicated = self.replicated()?;
+        let x = replicated.input(domain, 0, n, (me == 0).then(|| mine.clone()))?;
+        let y = replicated.input(domain, 1, n, (me == 1).then_some(mine))?;
+        let (d, e, f) = (domain.clone(), domain.clone(), domain.clone());
+        let sum = join(x, y, move |_, mut x: Share<D::E>, y: Share<D::E>| {
+            for (x, y) in x.parts.iter_mut().zip(&y.parts) {
+                d.add_assign(x, y);
+            }
+            Ok(x)
+        });
+        let shuffled = and_then(sum, move |p: &mut Replicated, x| p.shuffle(&e, &x, unit));
+        Ok(then(within(shuffled, Self::replicated), move |p, x| {
+            p.convert_replicated(&f, x)
+        }))
     }
 
     fn summand_bits<D: Domain>(

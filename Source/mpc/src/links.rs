@@ -1,0 +1,101 @@
+//! Oblivious transfer between all pairs of a session: set up once, when the first engine asks, and used by all engines,
+//! each with streams of its own. Malicious-secure protocols have links of their own: where nothing is checked, an adversary
+//! could learn the keys of the links.
+
+use std::sync::Arc;
+
+use keyquorum_ot::vole::{FixedKey, Multiplicand};
+use keyquorum_ot::{
+    Inbound, OtError, Outbound, Parameters, Receiver, ReceiverLink, Security, Sender, SenderLink,
+};
+
+use zeroize::Zeroizing;
+
+use crate::error::{EngineError, Result};
+use crate::protocol::{Channel, Peer};
+use crate::session::Session;
+
+/// Both directions between us and one peer.
+#[derive(Clone)]
+pub(crate) struct Link {
+    receiver: Arc<ReceiverLink>,
+    sender: Arc<SenderLink>,
+}
+
+impl Link {
+    /// Opens stream `stream` in both directions.
+    pub fn channel(&self, stream: u64, security: Security) -> Channel {
+        Channel {
+            receiver: Receiver::new(Arc::clone(&self.receiver), stream, security),
+            sender: Sender::new(Arc::clone(&self.sender), stream, security),
+        }
+    }
+}
+
+impl Link {
+    /// Oblivious transfer and products with keys of MACs, in stream `stream`.
+    pub fn peer(&self, stream: u64) -> Peer {
+        Peer {
+            channel: self.channel(stream, Security::Malicious),
+            give: Multiplicand::new(Arc::clone(&self.receiver), stream),
+            keep: FixedKey::new(Arc::clone(&self.sender), stream),
+        }
+    }
+}
+
+fn blame(peer: usize) -> impl Fn(OtError) -> EngineError {
+    move |e| {
+        EngineError::protocol(format!(
+            "set-up of oblivious transfer with party {peer}: {e}"
+        ))
+    }
+}
+
+/// Sets up all links of this party: two exchanges, about 13 KB to each peer. Every link has a random Δ, or all have the
+/// given one. `label` says what the links are for.
+pub(crate) fn establish(
+    session: &Session,
+    label: &str,
+    delta: Option<&Zeroizing<u128>>,
+) -> Result<Vec<Option<Link>>> {
+    let (me, parties) = (session.party(), session.parties());
+    let parameters = Parameters::default();
+    let peers: Vec<usize> = (0..parties).filter(|peer| *peer != me).collect();
+    let mut started = Vec::with_capacity(peers.len());
+    for &peer in &peers {
+        let outgoing = session.link_context(label, me, peer)?;
+        let (inbound, point) = Inbound::start(parameters).map_err(blame(peer))?;
+        let (outbound, points) = match delta {
+            None => Outbound::start(parameters, &outgoing),
+            Some(delta) => Outbound::start_with(parameters, &outgoing, delta.clone()),
+        }
+        .map_err(blame(peer))?;
+        session.send(peer, &[point, points].concat())?;
+        started.push((inbound, outbound));
+    }
+    let mut finished = Vec::with_capacity(peers.len());
+    for (&peer, (inbound, outbound)) in peers.iter().zip(started) {
+        let incoming = session.link_context(label, peer, me)?;
+        let bytes = parameters.inbound_bytes() + parameters.outbound_bytes();
+        let first = session.receive(peer, bytes)?;
+        let (point, points) = first.split_at(parameters.inbound_bytes().min(first.len()));
+        let (receiver, prfs) = inbound.finish(&incoming, points).map_err(blame(peer))?;
+        session.send(peer, &prfs)?;
+        finished.push((Arc::new(receiver), outbound, point.to_vec()));
+    }
+    let mut links: Vec<Option<Link>> = (0..parties).map(|_| None).collect();
+    for (&peer, (receiver, outbound, point)) in peers.iter().zip(finished) {
+        let outgoing = session.link_context(label, me, peer)?;
+        let prfs = session.receive(peer, parameters.prf_bytes())?;
+        let sender = outbound
+            .finish(&outgoing, &point, &prfs)
+            .map_err(blame(peer))?;
+        if let Some(slot) = links.get_mut(peer) {
+            *slot = Some(Link {
+                receiver,
+                sender: Arc::new(sender),
+            });
+        }
+    }
+    Ok(links)
+}

@@ -1,0 +1,461 @@
+//! Additive secret sharing among n ≥ 2 parties, n − 1 corruptions, semi-honest (`semi2k`, `semi`, `semi-bin`).
+//!
+//! x = Σ x_i, part i at party i. Inputs and random elements cost no communication: summands come from streams that pairs
+//! of parties have in common. Products use Beaver's triples: both operands are opened under masks, one round, two elements
+//! a product and peer (one for a square). Triples (`triples`), squares (`squares`), AND triples (`ands`) and bits shared in
+//! both domains (`dabits`) come from oblivious transfer between all pairs; they are made when a round needs them, in rounds
+//! of their own, in batches that all parties compute alike (`supply`).
+
+mod ands;
+mod dabits;
+mod squares;
+mod supply;
+mod triples;
+
+use keyquorum_math::{BitLanes, Domain, DomainKind, Element, Prg, Z2k64, Z2k128, Zq, bits};
+use keyquorum_ot::{Field, OtError, Payload, PowerOfTwo, Receiver, Sender};
+
+use super::{BITS, ClearTask, Protocol, ShareTask, cast, group_sums, lane_bits, lanes};
+use crate::engine::Material;
+use crate::error::{EngineError, Result};
+use crate::graph::{SendFn, Step, join, ready, then};
+use crate::value::Share;
+use supply::Supply;
+
+/// A domain in which oblivious transfer makes products.
+pub trait Arithmetic: Domain {
+    /// The ring of correlated OTs.
+    type Payload: Payload<Word = Self::E>;
+
+    /// Payload for products.
+    fn payload(&self) -> Result<Self::Payload>;
+
+    /// Payload for products that will be doubled: modulo 2^k one bit less is enough.
+    fn half_payload(&self) -> Result<Self::Payload>;
+}
+
+fn usage(e: OtError) -> EngineError {
+    EngineError::usage(e.to_string())
+}
+
+impl Arithmetic for Z2k64 {
+    type Payload = PowerOfTwo<u64>;
+
+    fn payload(&self) -> Result<Self::Payload> {
+        PowerOfTwo::<u64>::new(self.k()).map_err(usage)
+    }
+
+    fn half_payload(&self) -> Result<Self::Payload> {
+        PowerOfTwo::<u64>::new((self.k() - 1).max(1)).map_err(usage)
+    }
+}
+
+impl Arithmetic for Z2k128 {
+    type Payload = PowerOfTwo<u128>;
+
+    fn payload(&self) -> Result<Self::Payload> {
+        PowerOfTwo::<u128>::new(self.k()).map_err(usage)
+    }
+
+    fn half_payload(&self) -> Result<Self::Payload> {
+        PowerOfTwo::<u128>::new(self.k() - 1).map_err(usage)
+    }
+}
+
+impl Arithmetic for Zq {
+    type Payload = Field;
+
+    fn payload(&self) -> Result<Self::Payload> {
+        Ok(Field::new(self.clone()))
+    }
+
+    fn half_payload(&self) -> Result<Self::Payload> {
+        self.payload()
+    }
+}
+
+/// Lanes of bits have AND triples; these payloads are never asked for.
+impl Arithmetic for BitLanes {
+    type Payload = PowerOfTwo<u64>;
+
+    fn payload(&self) -> Result<Self::Payload> {
+        Err(EngineError::usage(
+            "packed bits are multiplied by AND triples",
+        ))
+    }
+
+    fn half_payload(&self) -> Result<Self::Payload> {
+        self.payload()
+    }
+}
+
+/// Oblivious transfer with one peer, both ways.
+pub struct Channel {
+    /// OTs that we receive.
+    pub receiver: Receiver,
+    /// OTs that we send.
+    pub sender: Sender,
+}
+
+/// One party of the additive protocol.
+pub struct Additive<A: Arithmetic> {
+    me: usize,
+    parties: usize,
+    domain: A,
+    /// `pairs[j]`: the stream of which we deal to party j, and the one of which j deals to us.
+    pairs: Vec<Option<(Prg, Prg)>>,
+    channels: Vec<Option<Channel>>,
+    /// Known to us alone.
+    private: Prg,
+    supply: Supply<A::E>,
+}
+
+fn only<E: Element>(share: &Share<E>) -> &[E] {
+    share.parts.first().map_or(&[], Vec::as_slice)
+}
+
+fn single<E: Element>(part: Vec<E>) -> Share<E> {
+    Share { parts: vec![part] }
+}
+
+impl<A: Arithmetic> Additive<A> {
+    /// Party `me`; `pairs` and `channels` have an entry a party, `None` for ourselves.
+    pub fn new(
+        me: usize,
+        domain: A,
+        pairs: Vec<Option<(Prg, Prg)>>,
+        channels: Vec<Option<Channel>>,
+        private: Prg,
+    ) -> Self {
+        Self {
+            me,
+            parties: pairs.len(),
+            domain,
+            pairs,
+            channels,
+            private,
+            supply: Supply::default(),
+        }
+    }
+
+    fn peers(&self) -> impl Iterator<Item = usize> + use<A> {
+        let me = self.me;
+        (0..self.parties).filter(move |peer| *peer != me)
+    }
+
+    fn channel(&mut self, peer: usize) -> Result<&mut Channel> {
+        self.channels
+            .get_mut(peer)
+            .and_then(Option::as_mut)
+            .ok_or_else(|| EngineError::usage(format!("no oblivious transfer with party {peer}")))
+    }
+
+    fn draw_private<D: Domain>(&mut self, domain: &D, n: usize) -> Vec<D::E> {
+        let mut out = vec![domain.zero(); n];
+        domain.random(&mut self.private, &mut out);
+        out
+    }
+
+    /// Sends a vector to everybody and adds up what all sent. One round.
+    fn sum_of_all<D: Domain>(&self, domain: &D, mine: Vec<D::E>) -> ClearTask<Self, D::E> {
+        let domain = domain.clone();
+        Box::new(move |p, out| {
+            let n = mine.len();
+            for peer in p.peers() {
+                out.send(&domain, peer, &mine);
+                out.expect(&domain, peer, n);
+            }
+            Ok(Box::new(move |p, inbox| {
+                let mut sum = mine;
+                for peer in p.peers() {
+                    domain.add_assign(&mut sum, &inbox.take(&domain, peer, n)?);
+                }
+                Ok(Step::Done(sum))
+            }))
+        })
+    }
+
+    /// Products from triples, summed over groups.
+    fn beaver<D: Domain>(
+        &mut self,
+        domain: &D,
+        x: Vec<D::E>,
+        y: Vec<D::E>,
+        length: usize,
+    ) -> ShareTask<Self, D::E> {
+        let n = x.len();
+        self.supply.need_triples(domain, n);
+        let domain = domain.clone();
+        Box::new(move |p, out| {
+            let [mut a, b, mut c] = p.supply.take_triples(&domain, n)?;
+            let mut masked = x;
+            domain.sub_assign(&mut masked, &a);
+            masked.extend_from_slice(&y);
+            if let Some(second) = masked.get_mut(n..) {
+                domain.sub_assign(second, &b);
+            }
+            let task = p.sum_of_all(&domain, masked);
+            then(task, move |_, opened| {
+                // With e = x − a and f = y − b: x·y = e·y + f·a + c.
+                let (e, f) = opened.split_at(n);
+                domain.mul_acc(&mut c, e, &y);
+                domain.mul_assign(&mut a, f);
+                domain.add_assign(&mut c, &a);
+                Ok(single(group_sums(&domain, c, length)))
+            })(p, out)
+        })
+    }
+
+    /// Squares, summed over groups.
+    fn square(&mut self, x: Vec<A::E>, length: usize) -> ShareTask<Self, A::E> {
+        let n = x.len();
+        self.supply.squares.need(n);
+        Box::new(move |p, out| {
+            let [a, mut c] = p.supply.squares.take(n)?;
+            let domain = p.domain.clone();
+            let mut masked = x;
+            domain.sub_assign(&mut masked, &a);
+            let mine = masked.clone();
+            let task = p.sum_of_all(&domain, masked);
+            then(task, move |_, e| {
+                // x² = e·(x + a) + c, and x + a = (x − a) + 2a.
+                let mut sum = mine;
+                domain.add_assign(&mut sum, &a);
+                domain.add_assign(&mut sum, &a);
+                domain.mul_acc(&mut c, &e, &sum);
+                Ok(single(group_sums(&domain, c, length)))
+            })(p, out)
+        })
+    }
+}
+
+impl<A: Arithmetic> Protocol for Additive<A> {
+    fn party(&self) -> (usize, usize) {
+        (self.me, self.parties)
+    }
+
+    fn parts(&self) -> usize {
+        1
+    }
+
+    fn has_binary(&self) -> bool {
+        true
+    }
+
+    fn summands(&self) -> usize {
+        self.parties
+    }
+
+    /// Public values are the summand of party 0.
+    fn constant<D: Domain>(&self, domain: &D, values: &[D::E]) -> Share<D::E> {
+        let mut share = Share::zeros(1, values.len());
+        self.add_clear(domain, &mut share, values);
+        share
+    }
+
+    fn add_clear<D: Domain>(&self, domain: &D, share: &mut Share<D::E>, values: &[D::E]) {
+        if self.me == 0
+            && let Some(part) = share.parts.first_mut()
+        {
+            domain.add_assign(part, values);
+        }
+    }
+
+    fn random<D: Domain>(&mut self, domain: &D, n: usize) -> Result<ShareTask<Self, D::E>> {
+        Ok(ready(self.random_local(domain, n)?))
+    }
+
+    fn random_is_local(&self) -> bool {
+        true
+    }
+
+    fn random_local<D: Domain>(&mut self, domain: &D, n: usize) -> Result<Share<D::E>> {
+        Ok(single(self.draw_private(domain, n)))
+    }
+
+    /// Two elements a product (one for squares: `a` and `b` are the same share) and peer, one round.
+    fn dot<D: Domain>(
+        &mut self,
+        domain: &D,
+        a: &Share<D::E>,
+        b: &Share<D::E>,
+        length: usize,
+    ) -> Result<ShareTask<Self, D::E>> {
+        if std::ptr::eq(a, b) && domain.kind() != DomainKind::Bits {
+            let task = self.square(cast(only(a).to_vec())?, length);
+            return Ok(then(task, |_, share| {
+                let mut share = share;
+                cast(std::mem::take(&mut share.parts)).map(|parts| Share { parts })
+            }));
+        }
+        Ok(self.beaver(domain, only(a).to_vec(), only(b).to_vec(), length))
+    }
+
+    fn open<D: Domain>(&mut self, domain: &D, a: &Share<D::E>) -> Result<ClearTask<Self, D::E>> {
+        Ok(self.sum_of_all(domain, only(a).to_vec()))
+    }
+
+    /// Summands go out under a fresh sharing of zero, from the streams that pairs have in common.
+    fn open_to<D: Domain>(
+        &mut self,
+        domain: &D,
+        a: &Share<D::E>,
+        receiver: usize,
+    ) -> Result<SendFn<Self, Option<Vec<D::E>>>> {
+        let mut mine = only(a).to_vec();
+        let n = mine.len();
+        let mut draw = vec![domain.zero(); n];
+        for (peer, pair) in self.pairs.iter_mut().enumerate() {
+            let Some((to, from)) = pair else { continue };
+            if self.me < peer {
+                domain.random(to, &mut draw);
+                domain.add_assign(&mut mine, &draw);
+            } else {
+                domain.random(from, &mut draw);
+                domain.sub_assign(&mut mine, &draw);
+            }
+        }
+        let domain = domain.clone();
+        Ok(Box::new(move |p, out| {
+            if p.me != receiver {
+                out.send(&domain, receiver, &mine);
+                return Ok(Box::new(|_, _| Ok(Step::Done(None))));
+            }
+            for peer in p.peers() {
+                out.expect(&domain, peer, n);
+            }
+            Ok(Box::new(move |p, inbox| {
+                for peer in p.peers() {
+                    domain.add_assign(&mut mine, &inbox.take(&domain, peer, n)?);
+                }
+                Ok(Step::Done(Some(mine)))
+            }))
+        }))
+    }
+
+    /// The others' summands come from the streams that the owner has in common with them: nothing is sent.
+    fn input<D: Domain>(
+        &mut self,
+        domain: &D,
+        owner: usize,
+        n: usize,
+        values: Option<Vec<D::E>>,
+    ) -> Result<ShareTask<Self, D::E>> {
+        let mut draw = vec![domain.zero(); n];
+        if self.me != owner {
+            if let Some(Some((_, from))) = self.pairs.get_mut(owner) {
+                domain.random(from, &mut draw);
+            }
+            return Ok(ready(single(draw)));
+        }
+        let mut rest = values.ok_or_else(|| {
+            EngineError::usage(format!("party {owner} has no input values to share"))
+        })?;
+        for (to, _) in self.pairs.iter_mut().flatten() {
+            domain.random(to, &mut draw);
+            domain.sub_assign(&mut rest, &draw);
+        }
+        Ok(ready(single(rest)))
+    }
+
+    /// Taken from the bits that are shared in both domains: nothing is sent online.
+    fn random_bit<D: Domain>(&mut self, domain: &D, n: usize) -> Result<ShareTask<Self, D::E>> {
+        if domain.kind() == DomainKind::Bits {
+            let random = self.draw_private(&BITS, lanes(n));
+            return Ok(ready(single(lane_bits(domain, &random, n))));
+        }
+        self.supply.need_bits(lanes(n));
+        Ok(Box::new(move |p, _| {
+            let (_, mut elements) = p.supply.take_bits(lanes(n))?;
+            elements.truncate(n);
+            let part = cast(elements)?;
+            Ok(Box::new(move |_, _| Ok(Step::Done(single(part)))))
+        }))
+    }
+
+    /// b ⊕ r is opened for a random bit r shared in both domains: one bit a bit and peer, one round.
+    fn bit_to_arith<D: Domain>(
+        &mut self,
+        domain: &D,
+        bits: &Share<u64>,
+        n: usize,
+    ) -> Result<ShareTask<Self, D::E>> {
+        if domain.kind() == DomainKind::Bits {
+            return Ok(ready(single(lane_bits(domain, only(bits), n))));
+        }
+        let mut masked = only(bits).to_vec();
+        let count = lanes(n);
+        masked.resize(count, 0);
+        self.supply.need_bits(count);
+        let domain = domain.clone();
+        Ok(Box::new(move |p, out| {
+            let (random, mut elements) = p.supply.take_bits(count)?;
+            BITS.add_assign(&mut masked, &random);
+            elements.truncate(n);
+            let mut part: Vec<D::E> = cast(elements)?;
+            let task = p.sum_of_all(&BITS, masked);
+            then(task, move |p, opened| {
+                // b = r + c − 2cr for public c = b ⊕ r.
+                let clear = lane_bits(&domain, &opened, n);
+                let two = domain.add(domain.one(), domain.one());
+                let mut factor = clear.clone();
+                domain.mul_scalar_assign(&mut factor, domain.neg(two));
+                domain.add_scalar_assign(&mut factor, domain.one());
+                domain.mul_assign(&mut part, &factor);
+                let mut share = single(part);
+                p.add_clear(&domain, &mut share, &clear);
+                Ok(share)
+            })(p, out)
+        }))
+    }
+
+    fn prepare(&mut self) -> Result<Option<SendFn<Self, ()>>> {
+        let work = self.supply.next_work(self.parties);
+        let mut tasks = Vec::new();
+        if work.ands > 0 {
+            tasks.push(ands::task(work.ands));
+        }
+        if work.triples > 0 {
+            tasks.push(triples::task(work.triples));
+        }
+        if work.squares > 0 {
+            tasks.push(squares::task(work.squares));
+        }
+        if work.bits > 0 {
+            tasks.push(dabits::task(work.bits));
+        }
+        Ok(tasks
+            .into_iter()
+            .reduce(|a, b| join(a, b, |_, (), ()| Ok(()))))
+    }
+
+    fn material(&self) -> Vec<Material> {
+        self.supply.material()
+    }
+
+    /// Summand i is known to party i.
+    fn summand_bits<D: Domain>(
+        &self,
+        domain: &D,
+        a: &Share<D::E>,
+        m: usize,
+    ) -> Result<Vec<Vec<Share<u64>>>> {
+        if !matches!(domain.kind(), DomainKind::Z2k(_)) {
+            return Err(EngineError::usage(
+                "split_to_n_summands works modulo 2^k only: use edaBits over a prime field",
+            ));
+        }
+        let n = lanes(a.len());
+        let mut own = bits::planes(only(a), m);
+        Ok((0..self.parties)
+            .map(|party| {
+                (0..m)
+                    .map(|bit| match own.get_mut(bit) {
+                        Some(row) if party == self.me => single(std::mem::take(row)),
+                        _ => Share::zeros(1, n),
+                    })
+                    .collect()
+            })
+            .collect())
+    }
+}

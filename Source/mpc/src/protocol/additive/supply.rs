@@ -1,0 +1,119 @@
+//! Stocks of the correlated randomness of additive sharing, and how much to make next.
+
+use keyquorum_math::{Domain, DomainKind, Element};
+
+use super::cast;
+use crate::engine::Material;
+use crate::error::Result;
+use crate::protocol::stock::Stock;
+
+/// Items (triples, squares: elements; bits and ANDs: lanes of 64) that one batch makes at least, so that small computations
+/// do not pay for large batches, and rounds up to: OTs come in blocks of 128.
+const LEAST_ELEMENTS: usize = 128;
+const LEAST_LANES: usize = 8;
+/// A batch grows with what was used so far, up to these surpluses.
+const SURPLUS_ELEMENTS: usize = 1 << 13;
+const SURPLUS_LANES: usize = 1 << 11;
+/// What one batch makes at most, all peers together: bounds the memory of the messages (about 16 MB).
+const MOST_ELEMENTS: usize = 1 << 15;
+const MOST_LANES: usize = 1 << 16;
+const MOST_BIT_LANES: usize = 1 << 14;
+
+/// All stocks of one engine.
+pub(super) struct Supply<E: Element> {
+    /// a, b, ab; lanes of bits.
+    pub ands: Stock<u64, 3>,
+    /// a, b, ab.
+    pub triples: Stock<E, 3>,
+    /// a, a².
+    pub squares: Stock<E, 2>,
+    /// Random bits, packed.
+    bits: Stock<u64, 1>,
+    /// The same bits as elements, 64 a lane.
+    elements: Stock<E, 1>,
+}
+
+impl<E: Element> Default for Supply<E> {
+    fn default() -> Self {
+        Self {
+            ands: Stock::default(),
+            triples: Stock::default(),
+            squares: Stock::default(),
+            bits: Stock::default(),
+            elements: Stock::default(),
+        }
+    }
+}
+
+/// What the next batch makes.
+pub(super) struct Work {
+    /// Lanes of 64.
+    pub ands: usize,
+    pub triples: usize,
+    pub squares: usize,
+    /// Lanes of 64.
+    pub bits: usize,
+}
+
+impl<E: Element> Supply<E> {
+    pub fn need_triples<D: Domain>(&mut self, domain: &D, n: usize) {
+        if domain.kind() == DomainKind::Bits {
+            self.ands.need(n);
+        } else {
+            self.triples.need(n);
+        }
+    }
+
+    pub fn take_triples<D: Domain>(&mut self, domain: &D, n: usize) -> Result<[Vec<D::E>; 3]> {
+        if domain.kind() == DomainKind::Bits {
+            cast(self.ands.take(n)?)
+        } else {
+            cast(self.triples.take(n)?)
+        }
+    }
+
+    /// Asks for random bits, in lanes of 64.
+    pub fn need_bits(&mut self, lanes: usize) {
+        self.bits.need(lanes);
+    }
+
+    /// Random bits, packed and as elements.
+    pub fn take_bits(&mut self, lanes: usize) -> Result<(Vec<u64>, Vec<E>)> {
+        let [bits] = self.bits.take(lanes)?;
+        let [elements] = self.elements.take(64 * lanes)?;
+        Ok((bits, elements))
+    }
+
+    pub fn put_bits(&mut self, bits: Vec<u64>, elements: Vec<E>) {
+        self.bits.put([bits]);
+        self.elements.put([elements]);
+    }
+
+    /// The next batch, of every kind that is missing.
+    pub fn next_work(&self, parties: usize) -> Work {
+        let peers = (parties - 1).max(1);
+        Work {
+            ands: self
+                .ands
+                .batch(LEAST_LANES, SURPLUS_LANES, MOST_LANES / peers),
+            triples: self
+                .triples
+                .batch(LEAST_ELEMENTS, SURPLUS_ELEMENTS, MOST_ELEMENTS / peers),
+            squares: self
+                .squares
+                .batch(LEAST_ELEMENTS, SURPLUS_ELEMENTS, MOST_ELEMENTS / peers),
+            bits: self
+                .bits
+                .batch(LEAST_LANES, SURPLUS_LANES, MOST_BIT_LANES / peers),
+        }
+    }
+
+    pub fn material(&self) -> Vec<Material> {
+        vec![
+            self.ands.material("ands", 64),
+            self.triples.material("triples", 1),
+            self.squares.material("squares", 1),
+            self.bits.material("bits", 64),
+        ]
+    }
+}

@@ -1,0 +1,421 @@
+//! Named adversaries: the last party changes what it sends, or lies from within. Honest parties abort, or open true values.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+use std::time::Duration;
+
+use keyquorum_math::Prg;
+use keyquorum_net::{NetError, Transport, local_mesh};
+use keyquorum_ot::Security;
+use zeroize::Zeroizing;
+
+use super::liar::{Change, To, liar};
+use super::supply::Supply;
+use super::verify::Verifier;
+use super::{AuthenticatedBits, Lie, Standalone};
+use crate::error::{EngineError, Result};
+use crate::links::establish;
+use crate::session::{EngineOptions, Session};
+
+const X: [u64; 4] = [0x0123_4567_89ab_cdef, u64::MAX, 0, 77];
+const Y: [u64; 4] = [0xfeed_face_dead_beef, 0x5555_5555_5555_5555, 9, 78];
+const W: [u64; 4] = [5, 6, 7, 8];
+
+/// Rounds before these where there are more than two parties: the check of the keys.
+const KEYS: u64 = 10;
+
+/// Rounds: 0–2 bits, 3–6 inputs and a random value, 7–18 triples, 19 AND, 20 opening, 21–24 check.
+fn scenario(
+    p: &mut Standalone,
+    before_opening: fn(&mut AuthenticatedBits, &mut Vec<Vec<u64>>),
+) -> Result<Vec<u64>> {
+    let (me, n) = p.bits.party();
+    let x = p.bits.input(0, 4, (me == 0).then(|| X.to_vec()))?;
+    let y = p.bits.input(0, 4, (me == 0).then(|| Y.to_vec()))?;
+    let w = p.bits.input(n - 1, 4, (me == n - 1).then(|| W.to_vec()))?;
+    let r = p.bits.random(4);
+    let (x, y, w, r) = (p.run(x)?, p.run(y)?, p.run(w)?, p.run(r)?);
+    let and = p.bits.and(x, y)?;
+    let mut z = p.run(and)?;
+    for other in [w.duplicate(), w, r.duplicate(), r] {
+        super::add(&mut z, &other);
+    }
+    before_opening(&mut p.bits, &mut z.parts);
+    let open = p.bits.open(z);
+    let opened = p.run(open)?;
+    let check = p.bits.check();
+    p.run(check)?;
+    Ok(opened)
+}
+
+fn want() -> Vec<u64> {
+    X.iter().zip(Y).map(|(x, y)| x & y).collect()
+}
+
+/// Runs the scenario; `set_up` makes the last party. It neither closes nor aborts when it fails, so that the errors of the
+/// others are their own. Results of the others.
+fn attack(
+    n: usize,
+    wrap: impl Fn(Box<dyn Transport>) -> Box<dyn Transport>,
+    set_up: fn(&Session) -> Result<Standalone>,
+    before_opening: fn(&mut AuthenticatedBits, &mut Vec<Vec<u64>>),
+) -> Vec<Result<Vec<u64>>> {
+    let threads: Vec<_> = local_mesh(
+        n,
+        Duration::from_secs(if cfg!(debug_assertions) { 40 } else { 20 }),
+    )
+    .into_iter()
+    .enumerate()
+    .map(|(party, transport)| {
+        let corrupt = party == n - 1;
+        let transport: Box<dyn Transport> = Box::new(transport);
+        let transport = if corrupt { wrap(transport) } else { transport };
+        std::thread::spawn(move || {
+            let session = Session::new(transport)?;
+            let made = if corrupt {
+                set_up(&session)
+            } else {
+                Standalone::new(&session)
+            };
+            let result = made.and_then(|mut p| {
+                let result = scenario(&mut p, if corrupt { before_opening } else { |_, _| () });
+                if corrupt {
+                    std::mem::forget(p);
+                }
+                result
+            });
+            match &result {
+                _ if corrupt => std::mem::forget(session),
+                Err(error) => session.abort(&error.to_string()),
+                Ok(_) => {}
+            }
+            result
+        })
+    })
+    .collect();
+    let mut results: Vec<_> = threads.into_iter().map(|t| t.join().unwrap()).collect();
+    results.pop();
+    results
+}
+
+/// Nothing wrong was opened; if `error` is given, somebody noticed by himself, in these words. Where the MAC check fails
+/// among three parties, the comparison of what they got may fail first: the liar compares what it should have sent.
+fn judge(name: &str, results: &[Result<Vec<u64>>], error: Option<&str>) {
+    for result in results {
+        match result {
+            Ok(opened) => assert_eq!(*opened, want(), "{name}: a wrong value was opened"),
+            Err(e) => assert!(!e.to_string().contains('\n'), "{name}: {e}"),
+        }
+    }
+    if let Some(text) = error {
+        let noticed = results.iter().any(|r| match r {
+            Err(EngineError::Network { source, .. }) => {
+                !matches!(source, NetError::PeerAborted { .. }) && source.to_string().contains(text)
+            }
+            Err(e) => {
+                let told = e.to_string();
+                told.contains(text) || text == MAC && results.len() > 1 && told.contains(ALIKE)
+            }
+            Ok(_) => false,
+        });
+        let told: Vec<_> = results
+            .iter()
+            .map(|r| r.as_ref().map_err(ToString::to_string))
+            .collect();
+        assert!(noticed, "{name}: {told:?}");
+    }
+}
+
+const OT: &str = "the consistency check of the OT extension failed";
+const COMMITTED: &str = "opened another value than it had committed to";
+const MAC: &str = "the MAC check of opened bits failed";
+const ALIKE: &str = "did not get the same messages";
+/// Commitments are compared before they are opened only by those who hold the opening.
+const CASES: [(&str, u64, Change, &str); 27] = [
+    ("corrections of random bits", 0, Change::Invert(0, 1440), OT),
+    (
+        "corrections of input bits",
+        0,
+        Change::Invert(1440, 2880),
+        OT,
+    ),
+    (
+        "commitment to the seed of the OT check",
+        0,
+        Change::Flip(8 * 2880 + 3),
+        COMMITTED,
+    ),
+    ("opening of that seed, nonce", 1, Change::Flip(7), COMMITTED),
+    (
+        "opening of that seed, value",
+        1,
+        Change::Flip(8 * 40),
+        COMMITTED,
+    ),
+    ("hash of choices in the OT proof", 2, Change::Flip(5), OT),
+    (
+        "hash of a row in the OT proof",
+        2,
+        Change::Flip(8 * 16 * 20),
+        OT,
+    ),
+    ("proof of the input bits", 2, Change::Flip(8 * 700), OT),
+    (
+        "corrections of the first operand",
+        7,
+        Change::Invert(0, 6656),
+        OT,
+    ),
+    (
+        "corrections of the second operand",
+        7,
+        Change::Invert(6656, 8896),
+        OT,
+    ),
+    (
+        "commitment to the seed of the triples' OT check",
+        7,
+        Change::Flip(8 * 8896),
+        COMMITTED,
+    ),
+    (
+        "proof of the first operand",
+        9,
+        Change::Flip(8 * 16 * 128),
+        OT,
+    ),
+    (
+        "proof of the second operand",
+        9,
+        Change::Flip(8 * (16 * 129 + 300)),
+        OT,
+    ),
+    (
+        "corrections of products, bits",
+        10,
+        Change::Invert(0, 192),
+        MAC,
+    ),
+    (
+        "corrections of products, MACs",
+        10,
+        Change::Invert(1920, 2112),
+        MAC,
+    ),
+    (
+        "commitment to the seed of the triples' check",
+        10,
+        Change::Flip(8 * 7872 + 9),
+        COMMITTED,
+    ),
+    ("opening of that seed", 11, Change::Flip(300), COMMITTED),
+    ("hash of the triples", 12, Change::Flip(99), MAC),
+    (
+        "opening of the MAC check's seed",
+        14,
+        Change::Flip(8 * 63),
+        COMMITTED,
+    ),
+    (
+        "commitment to the MAC check",
+        15,
+        Change::Flip(0),
+        COMMITTED,
+    ),
+    (
+        "opening of the MAC check",
+        16,
+        Change::Flip(8 * 60),
+        COMMITTED,
+    ),
+    (
+        "opening of the buckets' seed",
+        17,
+        Change::Flip(8 * 50),
+        COMMITTED,
+    ),
+    ("differences in the buckets", 18, Change::Flip(17), MAC),
+    ("masked operand of an AND", 19, Change::Flip(64), MAC),
+    (
+        "masked other operand of an AND",
+        19,
+        Change::Flip(8 * 32 + 1),
+        MAC,
+    ),
+    ("opened bit", 20, Change::Flip(200), MAC),
+    ("last MAC check", 24, Change::Flip(8 * 671), COMMITTED),
+];
+
+#[test]
+fn changed_messages_are_noticed() {
+    for n in [2, 3] {
+        for (name, round, change, error) in CASES {
+            let name = format!("{name}, {n} parties");
+            let round = if n > 2 { KEYS + round } else { round };
+            let results = attack(n, liar(round, To::All, change), Standalone::new, |_, _| ());
+            judge(&name, &results, Some(error));
+        }
+    }
+}
+
+/// What differs between two honest parties: the same checks, or the comparison of what they got.
+#[test]
+fn equivocation_is_noticed() {
+    let cases = [
+        ("input", 5, Change::Flip(3), ALIKE),
+        ("corrections of products", 10, Change::Invert(0, 192), MAC),
+        ("hash of the triples", 12, Change::Flip(99), ""),
+        ("differences in the buckets", 18, Change::Flip(17), ""),
+        ("masked operand of an AND", 19, Change::Flip(64), ""),
+        ("opened bit", 20, Change::Flip(200), ""),
+        ("comparison", 24, Change::Flip(8 * 672), ALIKE),
+    ];
+    for (name, round, change, error) in cases {
+        let results = attack(
+            3,
+            liar(KEYS + round, To::First, change),
+            Standalone::new,
+            |_, _| (),
+        );
+        judge(name, &results, Some(error));
+        assert!(results.iter().any(Result::is_err), "{name}");
+    }
+}
+
+/// One flipped bit of a correction is noticed if the key or the other's bit meets it: never is anything wrong opened.
+#[test]
+fn single_flips_change_nothing_or_are_noticed() {
+    let mut noticed = 0;
+    for i in 0..24 {
+        let (round, bit) = match i % 3 {
+            0 => (0, 37 * i),
+            1 => (7, 211 * i),
+            _ => (10, 2111 * i),
+        };
+        let results = attack(
+            2,
+            liar(round, To::All, Change::Flip(bit)),
+            Standalone::new,
+            |_, _| (),
+        );
+        judge(&format!("bit {bit} of round {round}"), &results, None);
+        noticed += usize::from(results[0].is_err());
+    }
+    // 15/16 or 1/2 each: all or none pass with probability below 2^-60 and 2^-8; at least four are noticed.
+    assert!(noticed >= 4, "{noticed}");
+}
+
+#[test]
+fn wrong_lengths_replays_and_silence_are_errors() {
+    for (round, change, error) in [
+        (0, Change::Shorten, "bytes"),
+        (7, Change::Lengthen, "bytes"),
+        (10, Change::Shorten, "bytes"),
+        (20, Change::Lengthen, "bytes"),
+        (19, Change::Replay, "bytes"),
+        (15, Change::Drop, ""),
+    ] {
+        let name = format!("{change:?} in round {round}");
+        let results = attack(2, liar(round, To::All, change), Standalone::new, |_, _| ());
+        judge(&name, &results, Some(error));
+        assert!(results[0].is_err());
+    }
+}
+
+#[test]
+fn lies_about_shares_are_noticed() {
+    type Lies = fn(&mut AuthenticatedBits, &mut Vec<Vec<u64>>);
+    let lies: [(&str, Lies); 4] = [
+        ("another share of the bits", |_, parts| {
+            parts[0][0] ^= 1 << 9
+        }),
+        ("a share shifted under its own key", |bits, parts| {
+            parts[0][1] ^= 1;
+            let key = *bits.key;
+            for (part, key) in parts.iter_mut().skip(1).zip(key) {
+                part[1] ^= 1 & key;
+            }
+        }),
+        ("another share of a MAC", |_, parts| parts[40][3] ^= 1 << 63),
+        ("another key", |bits, _| bits.key[3] ^= u64::MAX),
+    ];
+    for n in [2, 3] {
+        for (name, lie) in lies {
+            let results = attack(n, |t| t, Standalone::new, lie);
+            judge(name, &results, Some(MAC));
+        }
+    }
+}
+
+fn lying(session: &Session, lie: Lie) -> Result<Standalone> {
+    let mut party = Standalone::new(session)?;
+    party.bits.lie = Some(lie);
+    Ok(party)
+}
+
+#[test]
+fn other_choices_towards_another_peer_are_noticed() {
+    let set_up = |session: &Session| lying(session, Lie::Choices);
+    let results = attack(3, |t| t, set_up, |_, _| ());
+    // Checks of products and of what was told follow each other.
+    judge("choices", &results, Some(""));
+    assert!(results.iter().all(Result::is_err));
+}
+
+#[test]
+fn other_operands_towards_another_peer_are_noticed() {
+    let set_up = |session: &Session| lying(session, Lie::Operand);
+    judge("operand", &attack(3, |t| t, set_up, |_, _| ()), Some(MAC));
+}
+
+#[test]
+fn other_keys_towards_another_peer_are_noticed() {
+    let set_up = |session: &Session| {
+        // The peers set up as always; we draw a key for each.
+        let links = establish(session, "bits", None)?;
+        let channels: Vec<_> = links
+            .iter()
+            .map(|link| link.as_ref().map(|l| l.channel(1, Security::Malicious)))
+            .collect();
+        let delta = channels[0].as_ref().map_or(0, |c| c.sender.delta());
+        let parties = channels.len();
+        let key = std::array::from_fn(|j| ((delta >> j & 1) as u64).wrapping_neg());
+        let bits = AuthenticatedBits {
+            me: session.party(),
+            parties,
+            channels,
+            pairs: session.all_pair_prgs(1, &EngineOptions::default())?,
+            keys_checked: false,
+            key: Zeroizing::new(key),
+            private: Prg::from_os().unwrap(),
+            verifier: Verifier::default(),
+            supply: Supply::new(parties),
+            lie: None,
+        };
+        Ok(Standalone::with(session, bits))
+    };
+    judge("key", &attack(3, |t| t, set_up, |_, _| ()), Some(MAC));
+}
+
+/// Without the check the wrong value would be used: the check is what stops it.
+#[test]
+fn the_check_is_needed() {
+    let results = super::tests::run_with(
+        2,
+        |_, transport| transport,
+        |p| {
+            let lie = p.bits.party().0 == 1;
+            let task = p.bits.input(0, 4, (!lie).then(|| X.to_vec()))?;
+            let mut x = p.run(task)?;
+            if lie {
+                x.parts[0][0] ^= 1;
+            }
+            let open = p.bits.open(x);
+            let opened = p.run(open)?;
+            let check = p.bits.check();
+            Ok((opened, p.run(check).is_err()))
+        },
+    );
+    let (opened, failed) = results.into_iter().next().unwrap().unwrap();
+    assert_eq!(opened[0], X[0] ^ 1);
+    assert!(failed);
+}

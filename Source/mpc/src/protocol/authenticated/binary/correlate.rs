@@ -1,0 +1,221 @@
+//! Correlated OTs between all pairs, checked, and the authenticated bits that they make.
+//!
+//! Party i is the OT receiver with choices x_i towards every peer j, whose Δ is its MAC key: t_ij = q_ij ⊕ x_i·Δ_j, so that
+//! x_i·Δ_i ⊕ ⊕_j t_ij at i and the q_ij at the others share x_i·Δ. The OT extension's check gets one tossed seed on all
+//! links, and the hash of the choices, which it tells under a mask, is compared among the peers: choices are the same
+//! towards all. Three rounds.
+
+use keyquorum_math::Domain;
+use keyquorum_ot::extension::sliced::{correction_bytes, proof_bytes};
+use keyquorum_ot::{OtError, SlicedReceiver, SlicedSender};
+use zeroize::Zeroizing;
+
+use super::verify::{exchange, finish_toss, start_toss};
+use super::{AuthenticatedBits, MAC_BITS, PARTS};
+use crate::error::{EngineError, Result};
+use crate::graph::{SendFn, Step, and_then, join, then};
+use crate::protocol::BITS;
+use crate::value::Share;
+
+/// Correlated OTs that are wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Wanted {
+    /// Who has choices: one party, or all.
+    pub owner: Option<usize>,
+    /// Rows: [`MAC_BITS`], or all for OTs as well.
+    pub rows: usize,
+    /// Lanes of 64, an even number.
+    pub lanes: usize,
+}
+
+impl Wanted {
+    fn has_choices(&self, party: usize) -> bool {
+        self.owner.is_none_or(|owner| owner == party)
+    }
+}
+
+/// Correlated OTs with all peers.
+pub(super) struct Correlated {
+    wanted: Wanted,
+    /// Our choices, zeros if we have none.
+    pub choices: Zeroizing<Vec<u64>>,
+    /// Those that we receive and send, by peer.
+    pub received: Vec<(usize, SlicedReceiver)>,
+    pub sent: Vec<(usize, SlicedSender)>,
+}
+
+pub(super) fn blame(peer: usize) -> impl Fn(OtError) -> EngineError {
+    move |e| EngineError::protocol(format!("oblivious transfer with party {peer}: {e}"))
+}
+
+/// The corrections. One round.
+fn corrections(wanted: Vec<Wanted>) -> SendFn<AuthenticatedBits, Vec<Correlated>> {
+    Box::new(move |p, out| {
+        let mut all = Vec::with_capacity(wanted.len());
+        for wanted in wanted {
+            let mut correlated = Correlated {
+                wanted,
+                choices: Zeroizing::new(vec![0; wanted.lanes]),
+                received: Vec::new(),
+                sent: Vec::new(),
+            };
+            let mut mask = Zeroizing::new([0u64; 2]);
+            if wanted.has_choices(p.me) {
+                p.private.fill_u64(&mut correlated.choices);
+                p.private.fill_u64(mask.as_mut_slice());
+            }
+            let mask = u128::from(mask[0]) | u128::from(mask[1]) << 64;
+            for peer in p.peers() {
+                let channel = p.channel(peer)?;
+                let parameters = channel.sender.parameters();
+                if wanted.has_choices(peer) {
+                    out.expect_bytes(
+                        peer,
+                        correction_bytes(parameters, wanted.rows, wanted.lanes / 2),
+                    );
+                }
+                if wanted.has_choices(p.me) {
+                    let choices = correlated.choices.clone();
+                    #[cfg(test)]
+                    let choices = p.lie_about_choices(peer, choices);
+                    let receiver = &mut p.channel(peer)?.receiver;
+                    let sliced = receiver
+                        .sliced(wanted.rows, &choices, mask, out.buffer(peer)?)
+                        .map_err(blame(peer))?;
+                    correlated.received.push((peer, sliced));
+                }
+            }
+            all.push(correlated);
+        }
+        Ok(Box::new(move |p, inbox| {
+            for correlated in &mut all {
+                let Wanted { rows, lanes, .. } = correlated.wanted;
+                for peer in p.peers() {
+                    if !correlated.wanted.has_choices(peer) {
+                        continue;
+                    }
+                    let sender = &mut p.channel(peer)?.sender;
+                    let bytes = correction_bytes(sender.parameters(), rows, lanes / 2);
+                    let sliced = sender
+                        .sliced(rows, lanes / 2, inbox.take_bytes(peer, bytes)?)
+                        .map_err(blame(peer))?;
+                    correlated.sent.push((peer, sliced));
+                }
+            }
+            Ok(Step::Done(all))
+        }))
+    })
+}
+
+/// Correlated OTs that have passed their check.
+pub(super) fn task(wanted: Vec<Wanted>) -> SendFn<AuthenticatedBits, Vec<Correlated>> {
+    let started = join(corrections(wanted), start_toss(), |_, all, toss| {
+        Ok((all, toss))
+    });
+    let tossed = and_then(started, |_, (all, toss)| {
+        Ok(then(finish_toss(toss), |_, seed| Ok((all, seed))))
+    });
+    and_then(tossed, |p, (all, seed)| {
+        let mut proofs = vec![Vec::new(); p.parties];
+        let mut expected = vec![0; p.parties];
+        // What we tell about our choices, the same to all.
+        let mut told = Vec::new();
+        for correlated in &all {
+            for (i, (peer, sliced)) in correlated.received.iter().enumerate() {
+                let proof = sliced.prove(&seed);
+                if i == 0 {
+                    told.push((p.me, proof.iter().take(16).copied().collect::<Vec<_>>()));
+                }
+                if let Some(message) = proofs.get_mut(*peer) {
+                    message.extend_from_slice(&proof);
+                }
+            }
+            for (peer, _) in &correlated.sent {
+                if let Some(bytes) = expected.get_mut(*peer) {
+                    *bytes += proof_bytes(correlated.wanted.rows);
+                }
+            }
+        }
+        Ok(then(exchange(proofs, expected), move |p, messages| {
+            let mut rest: Vec<&[u8]> = messages.iter().map(Vec::as_slice).collect();
+            for correlated in &all {
+                for (peer, sliced) in &correlated.sent {
+                    let Some(message) = rest.get_mut(*peer) else {
+                        continue;
+                    };
+                    let bytes = proof_bytes(correlated.wanted.rows).min(message.len());
+                    let (proof, later) = message.split_at(bytes);
+                    *message = later;
+                    let delta = p.channel(*peer)?.sender.delta();
+                    let hash = sliced.verify(delta, &seed, proof).map_err(blame(*peer))?;
+                    told.push((*peer, hash.to_le_bytes().to_vec()));
+                }
+            }
+            told.sort_by_key(|(party, _)| *party);
+            for (_, hash) in &told {
+                p.verifier.record(hash);
+            }
+            Ok(all)
+        }))
+    })
+}
+
+impl Correlated {
+    /// Our share of the choices as authenticated bits.
+    pub fn share(&self, key: &[u64; MAC_BITS]) -> Share<u64> {
+        let mut parts = Vec::with_capacity(PARTS);
+        parts.push(self.choices.to_vec());
+        for (j, key) in key.iter().enumerate() {
+            let mut mac: Vec<u64> = self.choices.iter().map(|x| x & key).collect();
+            for (_, sliced) in &self.received {
+                BITS.add_assign(&mut mac, sliced.row(j));
+            }
+            for (_, sliced) in &self.sent {
+                BITS.add_assign(&mut mac, sliced.row(j));
+            }
+            parts.push(mac);
+        }
+        Share { parts }
+    }
+}
+
+/// A task that puts random bits in stock: of nobody (`owner` is `None`) or of a party that knows them.
+pub(super) fn stock(batches: Vec<(Option<usize>, usize)>) -> SendFn<AuthenticatedBits, ()> {
+    let wanted = batches
+        .into_iter()
+        .map(|(owner, lanes)| Wanted {
+            owner,
+            rows: MAC_BITS,
+            lanes,
+        })
+        .collect();
+    then(task(wanted), |p, all| -> Result<()> {
+        for correlated in all {
+            let mut share = correlated.share(&p.key);
+            match correlated.wanted.owner {
+                None => p.supply.random.put([share]),
+                Some(owner) => {
+                    if let Some(bits) = share.parts.first_mut() {
+                        p.add_sharing_of_zero(owner, bits);
+                    }
+                    p.supply.input(owner)?.put(share, &correlated.choices);
+                }
+            }
+        }
+        Ok(())
+    })
+}
+
+#[cfg(test)]
+impl AuthenticatedBits {
+    fn lie_about_choices(
+        &self,
+        peer: usize,
+        mut choices: Zeroizing<Vec<u64>>,
+    ) -> Zeroizing<Vec<u64>> {
+        if self.lie == Some(super::Lie::Choices) && peer == 0 {
+            choices[0] ^= 1;
+        }
+        choices
+    }
+}

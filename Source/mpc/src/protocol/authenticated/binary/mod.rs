@@ -1,0 +1,386 @@
+//! Authenticated bits among n ≥ 2 parties, n − 1 corruptions, malicious, security with abort.
+//!
+//! x = ⊕ x_i, party i has a key Δ_i of [`MAC_BITS`] bits, and the parties share x·Δ for Δ = ⊕ Δ_i: party i holds x_i and its
+//! share m_i of the MAC, ⊕ m_i = x·Δ. A share is bit-sliced: part 0 is x_i, part 1 + j is bit j of m_i, 64 bits a lane.
+//! XOR, AND with public bits, selection and concatenation work on every part alike.
+//!
+//! MACs of random bits are rows of correlated OTs with choices x_i (`correlate`), 10 bits a bit and ordered pair. ANDs take
+//! triples (`leaky`, `buckets`, `triples`). What is opened is verified later (`verify`): no output may leave before
+//! [`AuthenticatedBits::check`] has passed.
+//!
+//! A party may use different keys Δ_i towards different peers. MACs are then off by a function of the honest parties' shares,
+//! so that later checks could tell whether such a share was guessed. Where there is more than one peer the first thing that
+//! is made is therefore a block of leaky AND triples, whose check then fails whatever the party does (`leaky`).
+
+#[cfg(test)]
+mod adversaries;
+mod buckets;
+mod correlate;
+mod leaky;
+#[cfg(test)]
+pub(super) mod liar;
+mod standalone;
+mod supply;
+#[cfg(test)]
+mod tests;
+mod triples;
+mod verify;
+
+use keyquorum_math::{Domain, Prg};
+use zeroize::Zeroizing;
+
+use crate::engine::Material;
+use crate::error::{EngineError, Result};
+use crate::graph::{SendFn, Step, and_then, join, then};
+use crate::protocol::{BITS, Channel};
+use crate::value::Share;
+pub use standalone::Standalone;
+use supply::Supply;
+pub(super) use triples::permutation;
+use verify::Verifier;
+pub(super) use verify::{
+    Committed, Toss, check, commit, exchange, finish_toss, reveal, start_toss,
+};
+
+/// Bits of the MAC key: a wrong opening passes with probability 2^-40.
+pub const MAC_BITS: usize = 40;
+/// Component vectors of a share.
+pub const PARTS: usize = 1 + MAC_BITS;
+
+/// One party of the protocol. Methods that return a task communicate; the others are local. All parties call the same
+/// methods in the same order with the same sizes, counted in lanes of 64 bits.
+pub struct AuthenticatedBits {
+    me: usize,
+    parties: usize,
+    channels: Vec<Option<Channel>>,
+    /// `pairs[j]`: the stream of which we deal to party j, and the one of which j deals to us.
+    pairs: Vec<Option<(Prg, Prg)>>,
+    /// Whether the peers' keys were found to be the same towards all.
+    keys_checked: bool,
+    /// Our key, each bit spread over a lane.
+    key: Zeroizing<[u64; MAC_BITS]>,
+    /// Known to us alone.
+    private: Prg,
+    verifier: Verifier,
+    supply: Supply,
+    #[cfg(test)]
+    lie: Option<Lie>,
+}
+
+/// Deviations from within, towards party 0 only.
+#[cfg(test)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Lie {
+    /// The OT receiver inverts its first choice.
+    Choices,
+    /// The second operands of leaky triples are inverted, with their MACs under our own key.
+    Operand,
+}
+
+impl AuthenticatedBits {
+    /// Party `me`. `channels` and `pairs` have an entry a party, `None` for ourselves. The channels are streams of
+    /// malicious-secure links, on all of which the sender's Δ is the same; its low [`MAC_BITS`] bits are our key.
+    ///
+    /// # Errors
+    /// [`EngineError::Usage`] if they are not.
+    pub fn new(
+        me: usize,
+        channels: Vec<Option<Channel>>,
+        pairs: Vec<Option<(Prg, Prg)>>,
+        private: Prg,
+    ) -> Result<Self> {
+        let mut keys = channels
+            .iter()
+            .flatten()
+            .map(|channel| channel.sender.delta());
+        let first = Zeroizing::new(keys.next().unwrap_or(0));
+        if keys.any(|key| key != *first) {
+            return Err(EngineError::usage(
+                "links with different keys do not make authenticated bits: take those of one set-up",
+            ));
+        }
+        let key = Zeroizing::new(std::array::from_fn(|j| {
+            ((*first >> j & 1) as u64).wrapping_neg()
+        }));
+        let parties = channels.len();
+        Ok(Self {
+            me,
+            parties,
+            channels,
+            pairs,
+            keys_checked: parties < 3,
+            key,
+            private,
+            verifier: Verifier::default(),
+            supply: Supply::new(parties),
+            #[cfg(test)]
+            lie: None,
+        })
+    }
+
+    /// Our number and the number of parties.
+    pub fn party(&self) -> (usize, usize) {
+        (self.me, self.parties)
+    }
+
+    fn peers(&self) -> impl Iterator<Item = usize> + use<> {
+        let me = self.me;
+        (0..self.parties).filter(move |peer| *peer != me)
+    }
+
+    fn channel(&mut self, peer: usize) -> Result<&mut Channel> {
+        self.channels
+            .get_mut(peer)
+            .and_then(Option::as_mut)
+            .ok_or_else(|| EngineError::usage(format!("no oblivious transfer with party {peer}")))
+    }
+
+    /// Adds a fresh sharing of zero, dealt by `owner`, which alone knows what it is added to: openings of sums must not tell
+    /// the summands.
+    fn add_sharing_of_zero(&mut self, owner: usize, shares: &mut [u64]) {
+        let mut draw = Zeroizing::new(vec![0; shares.len()]);
+        for (peer, pair) in self.pairs.iter_mut().enumerate() {
+            let Some((to, from)) = pair else { continue };
+            if self.me == owner {
+                to.fill_u64(&mut draw);
+            } else if peer == owner {
+                from.fill_u64(&mut draw);
+            } else {
+                continue;
+            }
+            BITS.add_assign(shares, &draw);
+        }
+    }
+
+    /// The share of public bits.
+    pub fn constant(&self, values: &[u64]) -> Share<u64> {
+        let mut share = Share::zeros(PARTS, values.len());
+        self.add_clear(&mut share, values);
+        share
+    }
+
+    /// Adds public bits: party 0 to its share of the bits, everybody values·Δ_i to its share of the MACs.
+    pub fn add_clear(&self, share: &mut Share<u64>, values: &[u64]) {
+        let mut parts = share.parts.iter_mut();
+        if let Some(bits) = parts.next()
+            && self.me == 0
+        {
+            BITS.add_assign(bits, values);
+        }
+        for (part, key) in parts.zip(self.key.iter()) {
+            for (word, value) in part.iter_mut().zip(values) {
+                *word ^= value & key;
+            }
+        }
+    }
+
+    /// Uniform bits that nobody knows, from the stock.
+    pub fn random(&mut self, lanes: usize) -> SendFn<Self, Share<u64>> {
+        self.supply.random.need(lanes);
+        Box::new(move |p, _| {
+            let [share] = p.supply.random.take(lanes)?;
+            Ok(Box::new(move |_, _| Ok(Step::Done(share))))
+        })
+    }
+
+    /// Shares bits of `owner` (`values` is `Some` there only): opened by it under bits that it knows alone. One round.
+    ///
+    /// # Errors
+    /// [`EngineError::Usage`] if the owner has another number of lanes.
+    pub fn input(
+        &mut self,
+        owner: usize,
+        lanes: usize,
+        values: Option<Vec<u64>>,
+    ) -> Result<SendFn<Self, Share<u64>>> {
+        let values = match values {
+            Some(values) if values.len() == lanes => Some(Zeroizing::new(values)),
+            None if self.me != owner => None,
+            _ => {
+                return Err(EngineError::usage(format!(
+                    "party {owner} must share {lanes} lanes of bits"
+                )));
+            }
+        };
+        self.supply.input(owner)?.need(lanes);
+        Ok(Box::new(move |p, out| {
+            let (mut share, known) = p.supply.input(owner)?.take(lanes)?;
+            let mut masked = vec![0; lanes];
+            match &values {
+                Some(values) if p.me == owner => {
+                    masked.copy_from_slice(values);
+                    BITS.add_assign(&mut masked, &known);
+                    for peer in p.peers() {
+                        out.send(&BITS, peer, &masked);
+                    }
+                }
+                _ => out.expect(&BITS, owner, lanes),
+            }
+            Ok(Box::new(move |p, inbox| {
+                if p.me != owner {
+                    masked = inbox.take(&BITS, owner, lanes)?;
+                }
+                p.verifier.record_words(&masked);
+                p.add_clear(&mut share, &masked);
+                Ok(Step::Done(share))
+            }))
+        }))
+    }
+
+    /// Notes a message that all parties must have got; the next check compares them.
+    pub(super) fn record(&mut self, message: &[u8]) {
+        self.verifier.record(message);
+    }
+
+    /// Asks for random bits that `owner` knows.
+    pub(super) fn need_input(&mut self, owner: usize, lanes: usize) -> Result<()> {
+        self.supply.input(owner)?.need(lanes);
+        Ok(())
+    }
+
+    /// Random bits that `owner` knows: shares, and the bits (zeros elsewhere).
+    pub(super) fn take_input(
+        &mut self,
+        owner: usize,
+        lanes: usize,
+    ) -> Result<(Share<u64>, Zeroizing<Vec<u64>>)> {
+        self.supply.input(owner)?.take(lanes)
+    }
+
+    /// Opens bits to everybody; what they are is verified by the next [`AuthenticatedBits::check`]. One round.
+    pub fn open(&mut self, share: Share<u64>) -> SendFn<Self, Vec<u64>> {
+        open(share)
+    }
+
+    /// Opens bits to one party, under bits that it knows alone. One round, verified as [`AuthenticatedBits::open`].
+    ///
+    /// # Errors
+    /// [`EngineError::Usage`] if there is no such party.
+    pub fn open_to(
+        &mut self,
+        share: Share<u64>,
+        receiver: usize,
+    ) -> Result<SendFn<Self, Option<Zeroizing<Vec<u64>>>>> {
+        let lanes = share.len();
+        self.supply.input(receiver)?.need(lanes);
+        Ok(Box::new(move |p, out| {
+            let (mask, known) = p.supply.input(receiver)?.take(lanes)?;
+            let mut share = share;
+            add(&mut share, &mask);
+            then(open(share), move |p, mut opened| {
+                BITS.add_assign(&mut opened, &known);
+                Ok((p.me == receiver).then(|| Zeroizing::new(opened)))
+            })(p, out)
+        }))
+    }
+
+    /// AND, from triples: both operands are opened under masks. One round, 2 bits an AND and peer.
+    ///
+    /// # Errors
+    /// [`EngineError::Usage`] for operands of different sizes.
+    pub fn and(&mut self, x: Share<u64>, y: Share<u64>) -> Result<SendFn<Self, Share<u64>>> {
+        let lanes = x.len();
+        if y.len() != lanes {
+            return Err(EngineError::usage(format!(
+                "an AND of {lanes} and {} lanes",
+                y.len()
+            )));
+        }
+        self.supply.ands.need(lanes);
+        Ok(Box::new(move |p, out| {
+            let [a, b, mut c] = p.supply.ands.take(lanes)?;
+            let mut masked = Share {
+                parts: Vec::with_capacity(PARTS),
+            };
+            for ((x, y), (a, b)) in (x.parts.iter().zip(&y.parts)).zip(a.parts.iter().zip(&b.parts))
+            {
+                let sums = x.iter().chain(y).zip(a.iter().chain(b));
+                masked.parts.push(sums.map(|(v, mask)| v ^ mask).collect());
+            }
+            drop(b);
+            then(open(masked), move |_, opened| {
+                // With e = x ⊕ a and f = y ⊕ b: x·y = c ⊕ e·y ⊕ f·a.
+                let (e, f) = opened.split_at(lanes);
+                for ((c, y), a) in c.parts.iter_mut().zip(&y.parts).zip(&a.parts) {
+                    for ((((c, y), a), e), f) in c.iter_mut().zip(y).zip(a).zip(e).zip(f) {
+                        *c ^= e & y ^ f & a;
+                    }
+                }
+                Ok(c)
+            })(p, out)
+        }))
+    }
+
+    /// Verifies everything that was opened so far, and that all parties got the same. Four rounds.
+    pub fn check(&mut self) -> SendFn<Self, ()> {
+        verify::check()
+    }
+
+    /// Whether something was opened that is not verified yet.
+    pub fn unchecked(&self) -> bool {
+        self.verifier.pending() > 0
+    }
+
+    /// As [`crate::protocol::Protocol::prepare`]; also verifies when much was opened, which bounds memory.
+    ///
+    /// # Errors
+    /// None at present.
+    pub fn prepare(&mut self) -> Result<Option<SendFn<Self, ()>>> {
+        if !self.keys_checked {
+            self.keys_checked = true;
+            return Ok(Some(and_then(leaky::task(leaky::BLOCK), |_, _| {
+                Ok(verify::check())
+            })));
+        }
+        let mut tasks = Vec::new();
+        let bits = self.supply.bits_to_make(self.parties);
+        if !bits.is_empty() {
+            tasks.push(correlate::stock(bits));
+        }
+        let triples = self.supply.ands_to_make();
+        if triples > 0 {
+            tasks.push(triples::task(triples));
+        } else if self.verifier.pending() > verify::MOST_PENDING {
+            tasks.push(verify::check());
+        }
+        Ok(tasks
+            .into_iter()
+            .reduce(|a, b| join(a, b, |_, (), ()| Ok(()))))
+    }
+
+    /// Correlated randomness made and used so far.
+    pub fn material(&self) -> Vec<Material> {
+        self.supply.material()
+    }
+}
+
+/// Opens bits.
+fn open(share: Share<u64>) -> SendFn<AuthenticatedBits, Vec<u64>> {
+    Box::new(move |p, out| {
+        let lanes = share.len();
+        for peer in p.peers() {
+            out.send(&BITS, peer, bits(&share));
+            out.expect(&BITS, peer, lanes);
+        }
+        Ok(Box::new(move |p, inbox| {
+            let mut sum = bits(&share).to_vec();
+            for peer in p.peers() {
+                BITS.add_assign(&mut sum, &inbox.take(&BITS, peer, lanes)?);
+            }
+            p.verifier.record_words(&sum);
+            p.verifier.opened(&share, &sum, &p.key);
+            Ok(Step::Done(sum))
+        }))
+    })
+}
+
+/// Our share of the bits.
+fn bits(share: &Share<u64>) -> &[u64] {
+    share.parts.first().map_or(&[], Vec::as_slice)
+}
+
+fn add(share: &mut Share<u64>, other: &Share<u64>) {
+    for (x, y) in share.parts.iter_mut().zip(&other.parts) {
+        BITS.add_assign(x, y);
+    }
+}

@@ -1,0 +1,195 @@
+//! Stocks of authenticated bits and AND triples: what was asked for, what is there, how much to make next. All in lanes of 64.
+
+use zeroize::{Zeroize, Zeroizing};
+
+use super::{PARTS, buckets};
+use crate::engine::Material;
+use crate::error::{EngineError, Result};
+use crate::value::Share;
+
+/// Bits are made in multiples of this: small computations do not pay for large batches.
+const LEAST: usize = 16;
+/// A batch grows with what was used so far, up to this surplus.
+const SURPLUS: usize = 1 << 11;
+/// What one batch of bits makes at most, all peers together: bounds the memory of rows and messages (about 20 MB).
+const MOST_BITS: usize = 1 << 14;
+
+/// Items of `N` shares each, used up from the end.
+pub(super) struct Stock<const N: usize> {
+    /// Share after share.
+    parts: Vec<Vec<u64>>,
+    needed: usize,
+    made: u64,
+    used: u64,
+}
+
+impl<const N: usize> Drop for Stock<N> {
+    fn drop(&mut self) {
+        for part in &mut self.parts {
+            part.zeroize();
+        }
+    }
+}
+
+impl<const N: usize> Default for Stock<N> {
+    fn default() -> Self {
+        Self {
+            parts: vec![Vec::new(); N * PARTS],
+            needed: 0,
+            made: 0,
+            used: 0,
+        }
+    }
+}
+
+impl<const N: usize> Stock<N> {
+    fn len(&self) -> usize {
+        self.parts.first().map_or(0, Vec::len)
+    }
+
+    /// Asks for lanes that will be taken in the next round.
+    pub fn need(&mut self, lanes: usize) {
+        self.needed += lanes;
+    }
+
+    pub fn put(&mut self, new: [Share<u64>; N]) {
+        self.made += new.first().map_or(0, Share::len) as u64;
+        let new = new.iter().flat_map(|share| &share.parts);
+        for (part, new) in self.parts.iter_mut().zip(new) {
+            part.extend_from_slice(new);
+        }
+    }
+
+    pub fn take(&mut self, lanes: usize) -> Result<[Share<u64>; N]> {
+        let rest = self.len().checked_sub(lanes).ok_or_else(|| {
+            EngineError::usage("correlated randomness was used that was not asked for")
+        })?;
+        self.needed = self.needed.saturating_sub(lanes);
+        self.used += lanes as u64;
+        let mut parts = self.parts.iter_mut().map(|part| {
+            let tail = part.get(rest..).unwrap_or_default().to_vec();
+            if let Some(old) = part.get_mut(rest..) {
+                old.zeroize();
+            }
+            part.truncate(rest);
+            tail
+        });
+        Ok(std::array::from_fn(|_| Share {
+            parts: parts.by_ref().take(PARTS).collect(),
+        }))
+    }
+
+    fn missing(&self) -> usize {
+        self.needed.saturating_sub(self.len())
+    }
+
+    /// What is missing, and half of what was used so far on top.
+    fn wanted(&self) -> usize {
+        match self.missing() {
+            0 => 0,
+            missing => missing + (self.used as usize / 2).min(SURPLUS),
+        }
+    }
+
+    fn material(&self, name: &'static str) -> Material {
+        Material {
+            name,
+            made: 64 * self.made,
+            used: 64 * self.used,
+        }
+    }
+}
+
+/// Bits that one party knows.
+#[derive(Default)]
+pub(super) struct Owned {
+    stock: Stock<1>,
+    /// The bits at their owner, zeros elsewhere.
+    known: Zeroizing<Vec<u64>>,
+}
+
+impl Owned {
+    /// As [`Stock::need`].
+    pub fn need(&mut self, lanes: usize) {
+        self.stock.need(lanes);
+    }
+
+    pub fn put(&mut self, share: Share<u64>, known: &[u64]) {
+        self.stock.put([share]);
+        self.known.extend_from_slice(known);
+    }
+
+    /// Share and bits.
+    pub fn take(&mut self, lanes: usize) -> Result<(Share<u64>, Zeroizing<Vec<u64>>)> {
+        let [share] = self.stock.take(lanes)?;
+        let rest = self.known.len().saturating_sub(lanes);
+        let known = Zeroizing::new(self.known.get(rest..).unwrap_or_default().to_vec());
+        if let Some(old) = self.known.get_mut(rest..) {
+            old.zeroize();
+        }
+        self.known.truncate(rest);
+        Ok((share, known))
+    }
+}
+
+/// All stocks of a party.
+pub(super) struct Supply {
+    /// Bits that nobody knows.
+    pub random: Stock<1>,
+    /// Bits that one party knows, by party.
+    inputs: Vec<Owned>,
+    /// a, b, ab.
+    pub ands: Stock<3>,
+}
+
+impl Supply {
+    pub fn new(parties: usize) -> Self {
+        Self {
+            random: Stock::default(),
+            inputs: (0..parties).map(|_| Owned::default()).collect(),
+            ands: Stock::default(),
+        }
+    }
+
+    /// Bits that `owner` knows.
+    pub fn input(&mut self, owner: usize) -> Result<&mut Owned> {
+        let parties = self.inputs.len();
+        self.inputs
+            .get_mut(owner)
+            .ok_or_else(|| EngineError::usage(format!("there is no party {owner} among {parties}")))
+    }
+
+    /// Owners and lanes of the bits to make next.
+    pub fn bits_to_make(&self, parties: usize) -> Vec<(Option<usize>, usize)> {
+        let most = (MOST_BITS / (parties - 1).max(1)).next_multiple_of(LEAST);
+        let owned = self.inputs.iter().enumerate();
+        let owned = owned.map(|(i, owned)| (Some(i), &owned.stock));
+        std::iter::once((None, &self.random))
+            .chain(owned)
+            .map(|(owner, stock)| (owner, stock.wanted().next_multiple_of(LEAST).min(most)))
+            .filter(|(_, lanes)| *lanes > 0)
+            .collect()
+    }
+
+    /// Lanes of AND triples to make next.
+    pub fn ands_to_make(&self) -> usize {
+        match self.ands.missing() {
+            0 => 0,
+            missing => buckets::batch_lanes(missing, self.ands.wanted()),
+        }
+    }
+
+    pub fn material(&self) -> Vec<Material> {
+        let owned = self.inputs.iter().map(|o| (o.stock.made, o.stock.used));
+        let (made, used) = owned.fold((0, 0), |(m, u), (made, used)| (m + made, u + used));
+        vec![
+            self.ands.material("authenticated ands"),
+            self.random.material("authenticated bits"),
+            Material {
+                name: "authenticated input bits",
+                made: 64 * made,
+                used: 64 * used,
+            },
+        ]
+    }
+}

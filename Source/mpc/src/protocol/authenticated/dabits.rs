@@ -1,0 +1,264 @@
+//! Random bits shared in both domains.
+//!
+//! Every party shares bits that it knows, as elements and packed, then a tossed order puts them in buckets. Of a bucket all but the
+//! first are sacrificed: their differences in the packed domain are opened, and the same must hold for the elements, which is
+//! linear once the difference is public and verified without opening it. A pair that is wrong survives only in a bucket of
+//! pairs that are all wrong. The bit is the sum modulo 2 of the parties' first ones; over the elements it takes n − 1 products.
+//! Cut and choose as for edaBits: Escudero, Ghosh, Keller, Rachuri, Scholl (CRYPTO 2020), section 4.
+
+use keyquorum_ot::transpose;
+use zeroize::{Zeroize, Zeroizing};
+
+use super::binary::{self, finish_toss, start_toss};
+use super::values::{Given, authenticate, check_sums};
+use super::verify::check;
+use super::{Arithmetic, Authenticated, bits};
+use crate::error::Result;
+use crate::graph::{SendFn, and_then, join, ready, then, within};
+use crate::protocol::lane_bits;
+use crate::value::Share;
+
+/// log2 of the probability that is allowed.
+const SECURITY: f64 = 40.0;
+const LARGEST: usize = 8;
+
+/// −log2 of the probability that `size` wrong pairs fill one of `n` buckets: the best number of wrong pairs.
+fn security(n: usize, size: usize) -> f64 {
+    let choose: f64 = (0..size)
+        .map(|i| ((n * size - i) as f64 / (i + 1) as f64).log2())
+        .sum();
+    choose - (n as f64).log2()
+}
+
+/// Size of the buckets of a batch of `n` bits.
+fn bucket(n: usize) -> usize {
+    (2..LARGEST)
+        .find(|size| security(n, *size) >= SECURITY)
+        .unwrap_or(LARGEST)
+}
+
+/// Asks for what the batch is made of.
+pub(super) fn need<A: Arithmetic>(p: &mut Authenticated<A>) -> Result<()> {
+    let n = 64 * p.supply.batch;
+    let lanes = p.supply.batch * bucket(n);
+    for owner in 0..p.parties {
+        p.bits.need_input(owner, lanes)?;
+    }
+    p.supply.triples.need((p.parties - 1) * n);
+    Ok(())
+}
+
+/// One word a bit: its share, then those of its MAC.
+fn words(share: &Share<u64>) -> Zeroizing<Vec<u64>> {
+    let mut words = Zeroizing::new(Vec::new());
+    transpose::words(&share.parts, share.len(), &mut words);
+    words
+}
+
+fn sliced(words: &[u64]) -> Share<u64> {
+    let mut share = Share::zeros(binary::PARTS, 0);
+    transpose::planes(words, &mut share.parts);
+    share
+}
+
+/// One party's bits.
+struct Private<A: Arithmetic> {
+    packed: Share<u64>,
+    elements: Share<A::E>,
+}
+
+/// A task that puts `lanes` lanes of 64 bits in stock.
+pub(super) fn task<A: Arithmetic>(lanes: usize) -> SendFn<Authenticated<A>, ()> {
+    let n = 64 * lanes;
+    let size = bucket(n);
+    let shared: SendFn<Authenticated<A>, _> = Box::new(move |p, out| {
+        let mut packed = Vec::with_capacity(p.parties);
+        let mut list = Vec::with_capacity(p.parties);
+        for owner in 0..p.parties {
+            let (share, known) = p.bits.take_input(owner, lanes * size)?;
+            let values = if owner == p.me {
+                #[cfg(test)]
+                let known = p.lie_about_bits(known);
+                let mut values = Zeroizing::new(lane_bits(&p.domain, &known, n * size));
+                values.extend_from_slice(&p.draw(1));
+                Some(values)
+            } else {
+                None
+            };
+            packed.push(share);
+            list.push(Given {
+                owner: Some(owner),
+                n: n * size + 1,
+                values,
+            });
+        }
+        join(
+            authenticate(list),
+            within(start_toss(), bits::<A>),
+            |_, elements, toss| Ok((packed, elements, toss)),
+        )(p, out)
+    });
+    let tossed = and_then(shared, |_, (packed, elements, toss)| {
+        let toss = within(finish_toss(toss), bits::<A>);
+        Ok(then(toss, |_, seed| Ok((packed, elements, seed))))
+    });
+    and_then(tossed, move |_, (packed, elements, seed)| {
+        let checked = check_sums(elements, &seed);
+        Ok(and_then(checked, move |_, elements| {
+            let order = binary::permutation(n * size, &seed);
+            let private = packed
+                .into_iter()
+                .zip(elements)
+                .map(|(packed, elements)| Private { packed, elements })
+                .collect();
+            Ok(and_then(sieve(private, order, size), |_, firsts| {
+                Ok(and_then(sum(firsts), |_, bit: Private<A>| {
+                    Ok(then(check(), move |p: &mut Authenticated<A>, ()| {
+                        p.supply.put_bits(bit.packed, bit.elements)
+                    }))
+                }))
+            }))
+        }))
+    })
+}
+
+/// Compares the bits of every bucket, of all parties; the first ones remain.
+fn sieve<A: Arithmetic>(
+    private: Vec<Private<A>>,
+    order: Vec<u32>,
+    size: usize,
+) -> SendFn<Authenticated<A>, Vec<Private<A>>> {
+    let n = order.len() / size;
+    let mut firsts = Vec::with_capacity(private.len());
+    // Party after party: differences of the first bit to the second of each bucket, to the third, …
+    let mut differences = Zeroizing::new(Vec::with_capacity(private.len() * n * (size - 1)));
+    for bits in &private {
+        let words = words(&bits.packed);
+        let pick = |i: u32| words.get(i as usize).copied().unwrap_or(0);
+        let mut first = Zeroizing::new(Vec::with_capacity(n));
+        for l in 0..size {
+            for (i, bucket) in order.chunks_exact(size).enumerate() {
+                let word = bucket.get(l).map_or(0, |member| pick(*member));
+                match l {
+                    0 => first.push(word),
+                    _ => differences.push(word ^ first.get(i).copied().unwrap_or(0)),
+                }
+            }
+        }
+        firsts.push(sliced(&first));
+    }
+    let opening: SendFn<Authenticated<A>, _> = Box::new(move |p, out| {
+        let task = within(p.bits.open(sliced(&differences)), bits::<A>);
+        task(p, out)
+    });
+    then(opening, move |p, opened| {
+        let per_party = n * (size - 1);
+        let clear: Vec<A::E> = lane_bits(&p.domain, &opened, private.len() * per_party);
+        let mut out = Vec::with_capacity(private.len());
+        for ((bits, packed), clear) in private
+            .iter()
+            .zip(firsts)
+            .zip(clear.chunks_exact(per_party))
+        {
+            let column = |l: usize| {
+                bits.elements.map(|part| {
+                    order
+                        .chunks_exact(size)
+                        .map(|bucket| {
+                            let at = bucket.get(l).map_or(0, |m| *m as usize);
+                            part.get(at).copied().unwrap_or_default()
+                        })
+                        .collect()
+                })
+            };
+            let elements = column(0);
+            for (l, clear) in (1..size).zip(clear.chunks_exact(n)) {
+                let mut other = column(l);
+                p.flip(&mut other, clear);
+                p.sub(&mut other, &elements);
+                p.note_zero(&other);
+            }
+            out.push(Private { packed, elements });
+        }
+        Ok(out)
+    })
+}
+
+/// The sum modulo 2, in a tree.
+fn sum<A: Arithmetic>(mut bits: Vec<Private<A>>) -> SendFn<Authenticated<A>, Private<A>> {
+    if bits.len() == 1
+        && let Some(last) = bits.pop()
+    {
+        return ready(last);
+    }
+    Box::new(move |p, out| {
+        let rest = if bits.len() % 2 == 1 {
+            bits.pop()
+        } else {
+            None
+        };
+        let half = bits.len() / 2;
+        let second = bits.split_off(half);
+        let all = |list: &[Private<A>]| {
+            let mut whole = Share::zeros(super::PARTS, 0);
+            for bits in list {
+                for (whole, part) in whole.parts.iter_mut().zip(&bits.elements.parts) {
+                    whole.extend_from_slice(part);
+                }
+            }
+            whole
+        };
+        let (x, y) = (all(&bits), all(&second));
+        let task = Authenticated::multiply(x.duplicate(), y.duplicate(), 1);
+        and_then(task, move |p: &mut Authenticated<A>, mut product| {
+            // x ⊕ y = x + y − 2xy.
+            let two = p.domain.add(p.domain.one(), p.domain.one());
+            for part in &mut product.parts {
+                p.domain.mul_scalar_assign(part, p.domain.neg(two));
+            }
+            p.add(&mut product, &x);
+            p.add(&mut product, &y);
+            let n = product.len() / half.max(1);
+            let mut sums = Vec::with_capacity(half + 1);
+            for (i, (one, other)) in bits.iter_mut().zip(&second).enumerate() {
+                let mut packed = one.packed.duplicate();
+                for (p, q) in packed.parts.iter_mut().zip(&other.packed.parts) {
+                    for (p, q) in p.iter_mut().zip(q) {
+                        *p ^= q;
+                    }
+                }
+                let elements =
+                    product.map(|part| part.get(i * n..(i + 1) * n).unwrap_or_default().to_vec());
+                sums.push(Private { packed, elements });
+            }
+            product
+                .parts
+                .iter_mut()
+                .for_each(|p| p.iter_mut().zeroize());
+            sums.extend(rest);
+            Ok(sum(sums))
+        })(p, out)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buckets_are_large_enough() {
+        for lanes in [4, 8, 16, 64, 256, 4096] {
+            let n = 64 * lanes;
+            assert!(security(n, bucket(n)) >= SECURITY, "{n}");
+        }
+        assert_eq!((bucket(256), bucket(1024), bucket(16384)), (6, 5, 4));
+    }
+
+    /// The bound is the chance that a random order puts all wrong pairs in one bucket.
+    #[test]
+    fn the_bound_is_exact_for_one_bucket() {
+        let (n, size) = (64usize, 4usize);
+        let together = (1..size).fold(1.0, |p, i| p * (size - i) as f64 / (n * size - i) as f64);
+        assert!((-f64::log2(together) - security(n, size)).abs() < 1e-9);
+    }
+}

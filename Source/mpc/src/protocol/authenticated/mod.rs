@@ -1,0 +1,621 @@
+//! Additive sharing with MACs, n ≥ 2 parties, n − 1 corruptions, malicious, security with abort: `spdz2k` modulo 2^k, `mascot`
+//! over prime fields; packed bits are [`binary`].
+//!
+//! x = Σ x_i; party i has a key α_i of 48 bits, and the parties share x·α for α = Σ α_i: part 0 of a share is x_i, part 1 the
+//! share of the MAC. Modulo 2^k both live modulo 2^(k + 48); a value is what they say modulo 2^k, and what a program opens
+//! is masked by 2^k times a random element. MACs are sharings of x·α_j by pairs of parties (`values`), triples come from
+//! oblivious transfer with amplified privacy and a sacrifice (`triples`), bits that are shared in both domains from cut and choose
+//! (`dabits`). What is opened is verified (`verify`) before a value leaves, before the program opens something else, and at
+//! the end of every batch of correlated randomness.
+//!
+//! Sources: Keller, Orsini, Scholl, "MASCOT" (CCS 2016); Cramer, Damgård, Escudero, Scholl, Xing, "SPDZ2k" (CRYPTO 2018).
+
+#[cfg(test)]
+mod adversaries;
+pub mod binary;
+mod dabits;
+mod supply;
+#[cfg(test)]
+mod tests;
+mod triples;
+mod values;
+mod verify;
+
+use std::any::Any;
+
+use keyquorum_math::{Domain, DomainKind, Element, Prg, bits};
+use keyquorum_ot::vole::{self, FixedKey, Multiplicand};
+use zeroize::{Zeroize, Zeroizing};
+
+use super::{Arithmetic, BITS, Channel};
+use super::{ClearTask, Protocol, ShareTask, cast, group_sums, lane_bits, lanes};
+use crate::engine::Material;
+use crate::error::{EngineError, Result};
+use crate::graph::{SendFn, Step, then, within};
+use crate::value::Share;
+use binary::AuthenticatedBits;
+use supply::Supply;
+use verify::Verifier;
+
+/// Component vectors of a share of elements.
+const PARTS: usize = 2;
+
+/// Bits of the MAC keys, and of the shares modulo 2^k on top of k.
+pub const MAC_BITS: u32 = vole::KEY_BITS;
+
+/// What we have in common with one peer.
+pub struct Peer {
+    /// Malicious-secure oblivious transfer.
+    pub channel: Channel,
+    /// Products of our vectors with the peer's key.
+    pub give: Multiplicand,
+    /// Products of the peer's vectors with our key.
+    pub keep: FixedKey,
+}
+
+/// One party of the protocol.
+pub struct Authenticated<A: Arithmetic> {
+    me: usize,
+    parties: usize,
+    /// Of the shares.
+    domain: A,
+    /// Of the values.
+    visible: A,
+    /// α_i.
+    key: A::E,
+    peers: Vec<Option<Peer>>,
+    /// `pairs[j]`: the stream of which we deal to party j, and the one of which j deals to us.
+    pairs: Vec<Option<(Prg, Prg)>>,
+    private: Prg,
+    bits: AuthenticatedBits,
+    verifier: Verifier<A::E>,
+    supply: Supply<A::E>,
+    /// Whether the program opens something in the next round.
+    opens: bool,
+    #[cfg(test)]
+    lie: Option<adversaries::Lie>,
+}
+
+impl<A: Arithmetic> Drop for Authenticated<A> {
+    fn drop(&mut self) {
+        self.key.zeroize();
+    }
+}
+
+/// The binary part, for [`within`].
+fn bits<A: Arithmetic>(p: &mut Authenticated<A>) -> Result<&mut AuthenticatedBits> {
+    Ok(&mut p.bits)
+}
+
+fn is_bits<D: Domain>(domain: &D) -> bool {
+    domain.kind() == DomainKind::Bits
+}
+
+/// The same share under the name of its type.
+fn known<E: Element, F: Element>(share: Share<E>) -> Result<Share<F>> {
+    let mut share = share;
+    cast(std::mem::take(&mut share.parts)).map(|parts| Share { parts })
+}
+
+fn part<E: Element>(share: &Share<E>, i: usize) -> &[E] {
+    share.parts.get(i).map_or(&[], Vec::as_slice)
+}
+
+impl<A: Arithmetic> Authenticated<A> {
+    /// Party `me`, with values in `visible` and shares in `domain`; `delta` is the Δ of all its links, `peers` and `pairs` have
+    /// an entry a party, `None` for ourselves.
+    pub fn new(
+        (me, delta): (usize, &Zeroizing<u128>),
+        (visible, domain): (A, A),
+        peers: Vec<Option<Peer>>,
+        pairs: Vec<Option<(Prg, Prg)>>,
+        private: Prg,
+        bits: AuthenticatedBits,
+    ) -> Self {
+        let parties = peers.len();
+        Self {
+            me,
+            parties,
+            key: domain.from_u128(u128::from(vole::key(**delta))),
+            visible,
+            domain,
+            peers,
+            pairs,
+            private,
+            bits,
+            verifier: Verifier::default(),
+            supply: Supply::new(parties),
+            opens: false,
+            #[cfg(test)]
+            lie: None,
+        }
+    }
+
+    fn others(&self) -> impl Iterator<Item = usize> + use<A> {
+        let me = self.me;
+        (0..self.parties).filter(move |peer| *peer != me)
+    }
+
+    fn peer(&mut self, peer: usize) -> Result<&mut Peer> {
+        self.peers
+            .get_mut(peer)
+            .and_then(Option::as_mut)
+            .ok_or_else(|| EngineError::usage(format!("no oblivious transfer with party {peer}")))
+    }
+
+    fn draw(&mut self, n: usize) -> Zeroizing<Vec<A::E>> {
+        let mut out = Zeroizing::new(vec![self.domain.zero(); n]);
+        self.domain.random(&mut self.private, &mut out);
+        out
+    }
+
+    /// What shares need on top of values, as a factor: 2^k; `None` in a field.
+    fn overflow(&self) -> Option<A::E> {
+        match (self.visible.kind(), self.domain.kind()) {
+            (DomainKind::Z2k(k), DomainKind::Z2k(l)) if k < l => {
+                Some(self.domain.from_u128(1 << k))
+            }
+            _ => None,
+        }
+    }
+
+    fn add_public(&self, share: &mut Share<A::E>, values: &[A::E]) {
+        let mut parts = share.parts.iter_mut();
+        if let Some(first) = parts.next()
+            && self.me == 0
+        {
+            self.domain.add_assign(first, values);
+        }
+        if let Some(mac) = parts.next() {
+            let mut product = values.to_vec();
+            self.domain.mul_scalar_assign(&mut product, self.key);
+            self.domain.add_assign(mac, &product);
+        }
+    }
+
+    fn add(&self, x: &mut Share<A::E>, y: &Share<A::E>) {
+        for (x, y) in x.parts.iter_mut().zip(&y.parts) {
+            self.domain.add_assign(x, y);
+        }
+    }
+
+    fn sub(&self, x: &mut Share<A::E>, y: &Share<A::E>) {
+        for (x, y) in x.parts.iter_mut().zip(&y.parts) {
+            self.domain.sub_assign(x, y);
+        }
+    }
+
+    /// Adds a fresh sharing of zero, dealt by `owner`, which alone knows what it is added to: openings of sums must not tell
+    /// the summands.
+    fn add_sharing_of_zero(&mut self, owner: usize, shares: &mut [A::E]) {
+        let mut draw = Zeroizing::new(vec![self.domain.zero(); shares.len()]);
+        for (peer, pair) in self.pairs.iter_mut().enumerate() {
+            let Some((to, from)) = pair else { continue };
+            if self.me == owner {
+                self.domain.random(to, &mut draw);
+                self.domain.sub_assign(shares, &draw);
+            } else if peer == owner {
+                self.domain.random(from, &mut draw);
+                self.domain.add_assign(shares, &draw);
+            }
+        }
+    }
+
+    /// Values as they are seen.
+    fn reduced(&self, mut values: Vec<A::E>) -> Vec<A::E> {
+        for v in &mut values {
+            *v = self.visible.from_u128(v.to_u128());
+        }
+        values
+    }
+
+    /// Opens a share of the program, under a mask where the share could tell more than the value.
+    fn open_masked(&mut self, share: Share<A::E>) -> ClearTask<Self, A::E> {
+        let n = share.len();
+        let overflow = self.overflow();
+        if overflow.is_some() {
+            self.supply.randoms.need(n);
+        }
+        self.opens = true;
+        Box::new(move |p, out| {
+            let mut share = share;
+            if let Some(factor) = overflow {
+                let mut mask = Share {
+                    parts: p.supply.randoms.take(n)?.into(),
+                };
+                for part in &mut mask.parts {
+                    p.domain.mul_scalar_assign(part, factor);
+                }
+                p.add(&mut share, &mask);
+            }
+            then(open(share), |p, values| Ok(p.reduced(values)))(p, out)
+        })
+    }
+
+    /// Products from triples, summed over groups. Masked operands are opened in one round, two elements a product and peer.
+    fn beaver(&mut self, x: Share<A::E>, y: Share<A::E>, length: usize) -> ShareTask<Self, A::E> {
+        self.supply.triples.need(x.len());
+        Self::multiply(x, y, length)
+    }
+
+    /// [`Authenticated::beaver`] with triples that were asked for.
+    fn multiply(x: Share<A::E>, y: Share<A::E>, length: usize) -> ShareTask<Self, A::E> {
+        let n = x.len();
+        Box::new(move |p, out| {
+            let [a, am, b, bm, c, cm] = p.supply.triples.take(n)?;
+            let (a, b) = (Share { parts: vec![a, am] }, Share { parts: vec![b, bm] });
+            let mut c = Share { parts: vec![c, cm] };
+            let (mut masked, y) = (x, y);
+            p.sub(&mut masked, &a);
+            let mut second = y.duplicate();
+            p.sub(&mut second, &b);
+            for (part, second) in masked.parts.iter_mut().zip(&second.parts) {
+                part.extend_from_slice(second);
+            }
+            then(open(masked), move |p: &mut Self, opened| {
+                // With e = x − a and f = y − b: x·y = e·y + f·a + c.
+                let (e, f) = opened.split_at(n);
+                for ((c, y), a) in c.parts.iter_mut().zip(&y.parts).zip(&a.parts) {
+                    p.domain.mul_acc(c, e, y);
+                    p.domain.mul_acc(c, f, a);
+                }
+                let parts = std::mem::take(&mut c.parts)
+                    .into_iter()
+                    .map(|part| group_sums(&p.domain, part, length))
+                    .collect();
+                Ok(Share { parts })
+            })(p, out)
+        })
+    }
+
+    /// b ⊕ r is opened for a random bit r shared in both domains: one bit a bit and peer, one round.
+    fn converted(&mut self, mut masked: Share<u64>, n: usize) -> ShareTask<Self, A::E> {
+        let count = lanes(n);
+        for part in &mut masked.parts {
+            part.resize(count, 0);
+        }
+        self.supply.need_bits(count);
+        Box::new(move |p, out| {
+            let (random, mut elements) = p.supply.take_bits(count)?;
+            for (part, random) in masked.parts.iter_mut().zip(&random.parts) {
+                BITS.add_assign(part, random);
+            }
+            elements.parts.iter_mut().for_each(|part| part.truncate(n));
+            let opened = within(p.bits.open(masked), bits::<A>);
+            then(opened, move |p, opened| {
+                let clear = lane_bits(&p.domain, &opened, n);
+                p.flip(&mut elements, &clear);
+                Ok(elements)
+            })(p, out)
+        })
+    }
+
+    /// Shared bits ⊕ public ones: b + c − 2bc.
+    fn flip(&self, share: &mut Share<A::E>, clear: &[A::E]) {
+        let two = self.domain.add(self.domain.one(), self.domain.one());
+        let mut factor = clear.to_vec();
+        self.domain
+            .mul_scalar_assign(&mut factor, self.domain.neg(two));
+        self.domain
+            .add_scalar_assign(&mut factor, self.domain.one());
+        for part in &mut share.parts {
+            self.domain.mul_assign(part, &factor);
+        }
+        self.add_public(share, clear);
+    }
+
+    fn input_elements(
+        &mut self,
+        owner: usize,
+        n: usize,
+        values: Option<Vec<A::E>>,
+    ) -> Result<ShareTask<Self, A::E>> {
+        let values = match values {
+            Some(values) if values.len() == n => Some(Zeroizing::new(values)),
+            None if self.me != owner => None,
+            _ => {
+                return Err(EngineError::usage(format!(
+                    "party {owner} must share {n} values"
+                )));
+            }
+        };
+        self.supply.input(owner)?.need(n);
+        Ok(Box::new(move |p, out| {
+            let [x, m, known] = p.supply.input(owner)?.take(n)?;
+            let (mut share, known) = (Share { parts: vec![x, m] }, Zeroizing::new(known));
+            let domain = p.domain.clone();
+            let mut masked = vec![domain.zero(); n];
+            match &values {
+                Some(values) if p.me == owner => {
+                    masked.copy_from_slice(values);
+                    domain.sub_assign(&mut masked, &known);
+                    for peer in p.others() {
+                        out.send(&domain, peer, &masked);
+                    }
+                }
+                _ => out.expect(&domain, owner, n),
+            }
+            Ok(Box::new(move |p, inbox| {
+                if p.me != owner {
+                    masked = inbox.take(&domain, owner, n)?;
+                }
+                p.record(&masked);
+                p.add_public(&mut share, &masked);
+                Ok(Step::Done(share))
+            }))
+        }))
+    }
+
+    /// Opens to one party, under elements that it knows alone.
+    fn open_elements_to(
+        &mut self,
+        share: Share<A::E>,
+        receiver: usize,
+    ) -> Result<SendFn<Self, Option<Vec<A::E>>>> {
+        let n = share.len();
+        self.supply.input(receiver)?.need(n);
+        self.opens = true;
+        Ok(Box::new(move |p, out| {
+            let [x, m, known] = p.supply.input(receiver)?.take(n)?;
+            let (mask, known) = (Share { parts: vec![x, m] }, Zeroizing::new(known));
+            let mut share = share;
+            p.add(&mut share, &mask);
+            then(open(share), move |p: &mut Self, mut opened| {
+                p.domain.sub_assign(&mut opened, &known);
+                let values = p.reduced(opened);
+                Ok((p.me == receiver).then_some(values))
+            })(p, out)
+        }))
+    }
+
+    /// Notes a message that all parties must have got.
+    fn record(&mut self, values: &[A::E]) {
+        if self.parties > 2 {
+            let mut bytes = Vec::with_capacity(self.domain.wire_bytes(values.len()));
+            self.domain.encode(values, &mut bytes);
+            self.bits.record(&bytes);
+        }
+    }
+
+    /// Notes what a share was opened as.
+    fn note(&mut self, share: &Share<A::E>, values: &[A::E]) {
+        let mut difference = part(share, 1).to_vec();
+        let mut product = values.to_vec();
+        self.domain.mul_scalar_assign(&mut product, self.key);
+        self.domain.sub_assign(&mut difference, &product);
+        self.verifier.note(&difference);
+        difference.iter_mut().zeroize();
+    }
+
+    /// Notes a share that must be zero: verified without being opened.
+    fn note_zero(&mut self, share: &Share<A::E>) {
+        self.verifier.note(part(share, 1));
+    }
+}
+
+/// Opens all bits of a share to everybody.
+fn open<A: Arithmetic>(share: Share<A::E>) -> ClearTask<Authenticated<A>, A::E> {
+    Box::new(move |p, out| {
+        let (domain, n) = (p.domain.clone(), share.len());
+        for peer in p.others() {
+            out.send(&domain, peer, part(&share, 0));
+            out.expect(&domain, peer, n);
+        }
+        Ok(Box::new(move |p, inbox| {
+            let mut sum = part(&share, 0).to_vec();
+            for peer in p.others() {
+                domain.add_assign(&mut sum, &inbox.take(&domain, peer, n)?);
+            }
+            p.record(&sum);
+            p.note(&share, &sum);
+            Ok(Step::Done(sum))
+        }))
+    })
+}
+
+fn no_bits<T>() -> Result<T> {
+    Err(EngineError::usage(
+        "this protocol computes on elements and on packed bits: this is neither",
+    ))
+}
+
+impl<A: Arithmetic> Protocol for Authenticated<A> {
+    fn party(&self) -> (usize, usize) {
+        (self.me, self.parties)
+    }
+
+    fn parts(&self) -> usize {
+        PARTS
+    }
+
+    fn bit_parts(&self) -> usize {
+        binary::PARTS
+    }
+
+    fn has_binary(&self) -> bool {
+        true
+    }
+
+    fn summands(&self) -> usize {
+        0
+    }
+
+    fn constant<D: Domain>(&self, domain: &D, values: &[D::E]) -> Share<D::E> {
+        let parts = if is_bits(domain) {
+            binary::PARTS
+        } else {
+            PARTS
+        };
+        let mut share = Share::zeros(parts, values.len());
+        self.add_clear(domain, &mut share, values);
+        share
+    }
+
+    /// Party 0 adds to its summand, everybody its key times the values to its share of the MAC.
+    fn add_clear<D: Domain>(&self, domain: &D, share: &mut Share<D::E>, values: &[D::E]) {
+        let values: &dyn Any = &values.to_vec();
+        let share: &mut dyn Any = share;
+        if is_bits(domain) {
+            if let (Some(values), Some(share)) =
+                (values.downcast_ref::<Vec<u64>>(), share.downcast_mut())
+            {
+                self.bits.add_clear(share, values);
+            }
+        } else if let (Some(values), Some(share)) =
+            (values.downcast_ref::<Vec<A::E>>(), share.downcast_mut())
+        {
+            self.add_public(share, values);
+        }
+    }
+
+    fn random<D: Domain>(&mut self, domain: &D, n: usize) -> Result<ShareTask<Self, D::E>> {
+        if is_bits(domain) {
+            let task = within(self.bits.random(n), bits::<A>);
+            return Ok(then(task, |_, share| known(share)));
+        }
+        self.supply.randoms.need(n);
+        Ok(Box::new(move |p, _| {
+            let parts = p.supply.randoms.take(n)?.into();
+            let share = known(Share { parts })?;
+            Ok(Box::new(move |_, _| Ok(Step::Done(share))))
+        }))
+    }
+
+    fn random_is_local(&self) -> bool {
+        false
+    }
+
+    fn random_local<D: Domain>(&mut self, _: &D, _: usize) -> Result<Share<D::E>> {
+        no_bits()
+    }
+
+    fn dot<D: Domain>(
+        &mut self,
+        domain: &D,
+        a: &Share<D::E>,
+        b: &Share<D::E>,
+        length: usize,
+    ) -> Result<ShareTask<Self, D::E>> {
+        if is_bits(domain) {
+            let (x, y) = (known(a.duplicate())?, known(b.duplicate())?);
+            let task = within(self.bits.and(x, y)?, bits::<A>);
+            return Ok(then(task, |_, share| known(share)));
+        }
+        let (x, y) = (known(a.duplicate())?, known(b.duplicate())?);
+        Ok(then(self.beaver(x, y, length), |_, share| known(share)))
+    }
+
+    fn open<D: Domain>(&mut self, domain: &D, a: &Share<D::E>) -> Result<ClearTask<Self, D::E>> {
+        if is_bits(domain) {
+            self.opens = true;
+            let task = within(self.bits.open(known(a.duplicate())?), bits::<A>);
+            return Ok(then(task, |_, values| cast(values)));
+        }
+        let task = self.open_masked(known(a.duplicate())?);
+        Ok(then(task, |_, values| cast(values)))
+    }
+
+    fn opens_low_bits(&self) -> bool {
+        false
+    }
+
+    fn open_to<D: Domain>(
+        &mut self,
+        domain: &D,
+        a: &Share<D::E>,
+        receiver: usize,
+    ) -> Result<SendFn<Self, Option<Vec<D::E>>>> {
+        if is_bits(domain) {
+            self.opens = true;
+            let share = known(a.duplicate())?;
+            let task = within(self.bits.open_to(share, receiver)?, bits::<A>);
+            return Ok(then(task, |_, values| {
+                values.map(|v| cast(v.to_vec())).transpose()
+            }));
+        }
+        let task = self.open_elements_to(known(a.duplicate())?, receiver)?;
+        Ok(then(task, |_, values| values.map(cast).transpose()))
+    }
+
+    fn input<D: Domain>(
+        &mut self,
+        domain: &D,
+        owner: usize,
+        n: usize,
+        values: Option<Vec<D::E>>,
+    ) -> Result<ShareTask<Self, D::E>> {
+        if is_bits(domain) {
+            let values = values.map(cast).transpose()?;
+            let task = within(self.bits.input(owner, n, values)?, bits::<A>);
+            return Ok(then(task, |_, share| known(share)));
+        }
+        let values = values.map(cast).transpose()?;
+        let task = self.input_elements(owner, n, values)?;
+        Ok(then(task, |_, share| known(share)))
+    }
+
+    /// Taken from the bits that are shared in both domains: nothing is sent online.
+    fn random_bit<D: Domain>(&mut self, domain: &D, n: usize) -> Result<ShareTask<Self, D::E>> {
+        if is_bits(domain) {
+            return no_bits();
+        }
+        self.supply.need_bits(lanes(n));
+        Ok(Box::new(move |p, _| {
+            let (_, mut elements) = p.supply.take_bits(lanes(n))?;
+            elements.parts.iter_mut().for_each(|part| part.truncate(n));
+            let share = known(elements)?;
+            Ok(Box::new(move |_, _| Ok(Step::Done(share))))
+        }))
+    }
+
+    fn bit_to_arith<D: Domain>(
+        &mut self,
+        domain: &D,
+        bits: &Share<u64>,
+        n: usize,
+    ) -> Result<ShareTask<Self, D::E>> {
+        if is_bits(domain) {
+            return no_bits();
+        }
+        let task = self.converted(bits.duplicate(), n);
+        Ok(then(task, |_, share| known(share)))
+    }
+
+    fn prepare(&mut self) -> Result<Option<SendFn<Self, ()>>> {
+        if let Some(task) = supply::prepare(self)? {
+            return Ok(Some(task));
+        }
+        let full = self.verifier.pending() > verify::MOST_PENDING;
+        if (std::mem::take(&mut self.opens) || full)
+            && let Some(task) = self.check()
+        {
+            return Ok(Some(task));
+        }
+        Ok(None)
+    }
+
+    fn check(&mut self) -> Option<SendFn<Self, ()>> {
+        (self.verifier.pending() > 0 || self.bits.unchecked()).then(verify::check)
+    }
+
+    fn mac_key(&self) -> Option<u128> {
+        Some(self.key.to_u128())
+    }
+
+    fn material(&self) -> Vec<Material> {
+        let mut all = self.supply.material();
+        all.extend(self.bits.material());
+        all
+    }
+
+    fn summand_bits<D: Domain>(
+        &self,
+        _: &D,
+        _: &Share<D::E>,
+        _: usize,
+    ) -> Result<Vec<Vec<Share<u64>>>> {
+        Err(EngineError::usage(
+            "summands of authenticated shares have no MACs of their own: convert by edaBits",
+        ))
+    }
+}

@@ -1,0 +1,168 @@
+//! Random elements with MACs: of everybody, or known to one party.
+//!
+//! A party that has x_i multiplies it with the key of every peer (`keyquorum_ot::vole`); x_i·α_i and its shares of the products
+//! are its share of the MAC, the shares of the products at the peers are theirs. A party that gives different words to
+//! different digits or peers makes MACs that do not fit: a random sum of all, masked by one more, is opened and verified (MASCOT,
+//! CCS 2016, figure 5). Three rounds.
+
+use keyquorum_math::Element;
+use zeroize::{Zeroize, Zeroizing};
+
+use super::binary::{Toss, finish_toss, start_toss};
+use super::verify::public;
+use super::{Arithmetic, Authenticated, bits, open};
+use crate::error::{EngineError, Result};
+use crate::graph::{SendFn, Step, and_then, join, then, within};
+use crate::value::Share;
+
+/// Elements that get MACs.
+pub(super) struct Given<E: Element> {
+    /// Who has summands: one party, or all.
+    pub owner: Option<usize>,
+    pub n: usize,
+    /// Our summands, where we have them.
+    pub values: Option<Zeroizing<Vec<E>>>,
+}
+
+impl<E: Element> Given<E> {
+    fn has_values(&self, party: usize) -> bool {
+        self.owner.is_none_or(|owner| owner == party)
+    }
+}
+
+pub(super) fn blame(peer: usize) -> impl Fn(keyquorum_ot::OtError) -> EngineError {
+    move |e| EngineError::protocol(format!("products with the key of party {peer}: {e}"))
+}
+
+/// Makes MACs, without check. One round.
+pub(super) fn authenticate<A: Arithmetic>(
+    list: Vec<Given<A::E>>,
+) -> SendFn<Authenticated<A>, Vec<Share<A::E>>> {
+    Box::new(move |p, out| {
+        let domain = p.domain.clone();
+        let mut shares = Vec::with_capacity(list.len());
+        for given in &list {
+            let mut share = Share::zeros(super::PARTS, given.n);
+            for peer in p.others() {
+                if given.has_values(peer) {
+                    let bytes = p.peer(peer)?.keep.message_bytes(&domain, given.n);
+                    out.expect_bytes(peer, bytes);
+                }
+            }
+            if let (true, Some(values)) = (given.has_values(p.me), &given.values) {
+                let [x, mac] = share.parts.as_mut_slice() else {
+                    continue;
+                };
+                x.copy_from_slice(values);
+                mac.copy_from_slice(values);
+                domain.mul_scalar_assign(mac, p.key);
+                for peer in p.others() {
+                    #[cfg(test)]
+                    let values = &p.lie_to(peer, values);
+                    let buffer = out.buffer(peer)?;
+                    #[cfg(test)]
+                    let before = buffer.len();
+                    let mut ours = p.peer(peer)?.give.multiply(&domain, values, buffer);
+                    #[cfg(test)]
+                    p.lie_about_digit(peer, &mut buffer[before..]);
+                    domain.add_assign(mac, &ours);
+                    ours.iter_mut().zeroize();
+                }
+            }
+            shares.push(share);
+        }
+        Ok(Box::new(move |p, inbox| {
+            for (given, share) in list.iter().zip(&mut shares) {
+                for peer in p.others().filter(|peer| given.has_values(*peer)) {
+                    let keep = &mut p.peer(peer)?.keep;
+                    let bytes = keep.message_bytes(&domain, given.n);
+                    let message = inbox.take_bytes(peer, bytes)?;
+                    let mut theirs = keep
+                        .multiply(&domain, given.n, message)
+                        .map_err(blame(peer))?;
+                    if let Some(mac) = share.parts.get_mut(1) {
+                        domain.add_assign(mac, &theirs);
+                    }
+                    theirs.iter_mut().zeroize();
+                }
+                if let (Some(owner), Some(x)) = (given.owner, share.parts.first_mut()) {
+                    p.add_sharing_of_zero(owner, x);
+                }
+            }
+            Ok(Step::Done(shares))
+        }))
+    })
+}
+
+/// Opens a random sum of these shares; the last element of each masks it and is taken off.
+pub(super) fn check_sums<A: Arithmetic>(
+    mut shares: Vec<Share<A::E>>,
+    seed: &Toss,
+) -> SendFn<Authenticated<A>, Vec<Share<A::E>>> {
+    let seed = *seed;
+    Box::new(move |p, out| {
+        let mut stream = public(&seed, 1);
+        let mut sums = Share::zeros(super::PARTS, 0);
+        for share in &mut shares {
+            let n = share.len().saturating_sub(1);
+            let mut factors = vec![p.domain.zero(); n];
+            p.domain.random(&mut stream, &mut factors);
+            for (sum, part) in sums.parts.iter_mut().zip(&mut share.parts) {
+                let mask = part.pop().unwrap_or_default();
+                sum.push(p.domain.add(mask, p.domain.dot(part, &factors)));
+            }
+        }
+        then(open(sums), move |_, _| Ok(shares))(p, out)
+    })
+}
+
+/// [`authenticate`] with its check; every list is one longer than what comes back.
+pub(super) fn checked<A: Arithmetic>(
+    list: Vec<Given<A::E>>,
+) -> SendFn<Authenticated<A>, Vec<Share<A::E>>> {
+    let started = join(
+        authenticate(list),
+        within(start_toss(), bits::<A>),
+        |_, shares, toss| Ok((shares, toss)),
+    );
+    and_then(started, |_, (shares, toss)| {
+        let toss = within(finish_toss(toss), bits::<A>);
+        Ok(and_then(toss, move |_, seed| Ok(check_sums(shares, &seed))))
+    })
+}
+
+/// A task that puts random elements in stock: of nobody (`owner` is `None`) or of a party that knows them.
+pub(super) fn stock<A: Arithmetic>(
+    wanted: Vec<(Option<usize>, usize)>,
+) -> SendFn<Authenticated<A>, ()> {
+    Box::new(move |p, out| {
+        let mut list = Vec::with_capacity(wanted.len());
+        let mut known = Vec::with_capacity(wanted.len());
+        for (owner, n) in &wanted {
+            let ours = owner.is_none_or(|owner| owner == p.me);
+            let values = ours.then(|| p.draw(n + 1));
+            known.push(match (&values, owner) {
+                (Some(values), Some(_)) => values.get(..*n).unwrap_or_default().to_vec(),
+                _ => vec![p.domain.zero(); *n],
+            });
+            list.push(Given {
+                owner: *owner,
+                n: n + 1,
+                values,
+            });
+        }
+        then(checked(list), move |p, shares| -> Result<()> {
+            for (((owner, _), mut share), known) in wanted.into_iter().zip(shares).zip(known) {
+                let mut parts = std::mem::take(&mut share.parts).into_iter();
+                let (Some(x), Some(mac)) = (parts.next(), parts.next()) else {
+                    continue;
+                };
+                match owner {
+                    None => p.supply.randoms.put([x, mac]),
+                    Some(owner) => p.supply.input(owner)?.put([x, mac, known]),
+                }
+            }
+            Ok(())
+        })(p, out)
+    })
+}

@@ -1,0 +1,109 @@
+//! The check of what was opened: before a value leaves, and at the end of a batch of correlated randomness.
+//!
+//! For every opened y each party keeps σ_i = m_i − y·α_i, whose sum over the parties is zero if y is true. The check tosses
+//! factors after all was opened; the parties commit to their sums of σ_i times the factors, then open them: the total must
+//! vanish. MASCOT (CCS 2016), figure 6; modulo 2^(k + s) a lie modulo 2^k passes with probability 2^-(s − log(s + 1)): SPDZ2k
+//! (CRYPTO 2018), section 4. Bits are checked at the same time.
+
+use std::mem::take;
+
+use keyquorum_math::{Element, Prg};
+use zeroize::Zeroize;
+
+use super::binary::{self, Toss, commit, finish_toss, reveal, start_toss};
+use super::{Arithmetic, Authenticated, bits};
+use crate::error::{EngineError, Result};
+use crate::graph::{SendFn, and_then, join, then, within};
+
+/// Elements that may be opened before they are verified: 4 MB.
+pub(super) const MOST_PENDING: usize = 1 << 18;
+
+/// What is to be verified: the σ_i.
+#[derive(Default)]
+pub(super) struct Verifier<E: Element> {
+    differences: Vec<E>,
+}
+
+impl<E: Element> Drop for Verifier<E> {
+    fn drop(&mut self) {
+        self.differences.iter_mut().zeroize();
+    }
+}
+
+impl<E: Element> Verifier<E> {
+    pub fn pending(&self) -> usize {
+        self.differences.len()
+    }
+
+    pub fn note(&mut self, differences: &[E]) {
+        self.differences.extend_from_slice(differences);
+    }
+}
+
+/// A stream of public numbers for this purpose.
+pub(super) fn public(seed: &Toss, purpose: u64) -> Prg {
+    let mut key = [0u8; 16];
+    for (k, s) in key.iter_mut().zip(seed) {
+        *k = *s;
+    }
+    Prg::new(key, purpose)
+}
+
+/// A string that nobody knew or could choose before. Two rounds.
+pub(super) fn toss<A: Arithmetic>() -> SendFn<Authenticated<A>, Toss> {
+    and_then(within(start_toss(), bits::<A>), |_, toss| {
+        Ok(within(finish_toss(toss), bits::<A>))
+    })
+}
+
+/// Verifies everything that was opened before it starts. Four rounds.
+pub(super) fn check<A: Arithmetic>() -> SendFn<Authenticated<A>, ()> {
+    Box::new(move |p, out| {
+        let mut differences = take(&mut p.verifier.differences);
+        #[cfg(test)]
+        if p.lie == Some(super::adversaries::Lie::NoCheck) {
+            differences.clear();
+        }
+        let sums = and_then(toss(), move |p: &mut Authenticated<A>, seed| {
+            let mut factors = vec![p.domain.zero(); differences.len()];
+            p.domain.random(&mut public(&seed, 0), &mut factors);
+            let sum = p.domain.dot(&factors, &differences);
+            differences.iter_mut().zeroize();
+            let sum = p.lie_in_check(sum);
+            let committed = within(commit(sum.to_u128().to_le_bytes().to_vec()), bits::<A>);
+            Ok(and_then(committed, |_, committed| {
+                Ok(then(within(reveal(committed), bits::<A>), verify_sums))
+            }))
+        });
+        let bits = within(binary::check(), bits::<A>);
+        join(sums, bits, |_, (), ()| Ok(()))(p, out)
+    })
+}
+
+fn verify_sums<A: Arithmetic>(p: &mut Authenticated<A>, all: Vec<Vec<u8>>) -> Result<()> {
+    let total = all.iter().fold(p.domain.zero(), |total, bytes| {
+        let word = bytes.first_chunk().map_or(1, |b| u128::from_le_bytes(*b));
+        p.domain.add(total, p.domain.from_u128(word))
+    });
+    if total.to_u128() == 0 {
+        return Ok(());
+    }
+    Err(EngineError::protocol(
+        "the MAC check of opened values failed: one of the parties cheats, its results must not be used",
+    ))
+}
+
+impl<A: Arithmetic> Authenticated<A> {
+    #[cfg(not(test))]
+    fn lie_in_check(&self, sum: A::E) -> A::E {
+        sum
+    }
+
+    #[cfg(test)]
+    fn lie_in_check(&self, sum: A::E) -> A::E {
+        if self.lie == Some(super::adversaries::Lie::Check) {
+            return self.domain.add(sum, self.domain.one());
+        }
+        sum
+    }
+}

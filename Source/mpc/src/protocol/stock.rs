@@ -1,0 +1,88 @@
+//! Stocks of correlated randomness: what was asked for, what is there, how much to make next.
+
+use keyquorum_math::Element;
+use zeroize::Zeroize;
+
+use crate::engine::Material;
+use crate::error::{EngineError, Result};
+
+/// `N` vectors of material, used up from the end.
+pub(crate) struct Stock<E: Element, const N: usize> {
+    vectors: [Vec<E>; N],
+    needed: usize,
+    made: u64,
+    used: u64,
+}
+
+impl<E: Element, const N: usize> Default for Stock<E, N> {
+    fn default() -> Self {
+        Self {
+            vectors: std::array::from_fn(|_| Vec::new()),
+            needed: 0,
+            made: 0,
+            used: 0,
+        }
+    }
+}
+
+impl<E: Element, const N: usize> Drop for Stock<E, N> {
+    fn drop(&mut self) {
+        for vector in &mut self.vectors {
+            vector.iter_mut().zeroize();
+        }
+    }
+}
+
+impl<E: Element, const N: usize> Stock<E, N> {
+    pub fn len(&self) -> usize {
+        self.vectors.first().map_or(0, Vec::len)
+    }
+
+    /// Asks for `n` items, which will be taken in the next round.
+    pub fn need(&mut self, n: usize) {
+        self.needed += n;
+    }
+
+    pub fn put(&mut self, new: [Vec<E>; N]) {
+        self.made += new.first().map_or(0, Vec::len) as u64;
+        for (vector, mut new) in self.vectors.iter_mut().zip(new) {
+            vector.extend_from_slice(&new);
+            new.iter_mut().zeroize();
+        }
+    }
+
+    pub fn take(&mut self, n: usize) -> Result<[Vec<E>; N]> {
+        let rest = self.len().checked_sub(n).ok_or_else(|| {
+            EngineError::usage("correlated randomness was used that was not asked for")
+        })?;
+        self.needed = self.needed.saturating_sub(n);
+        self.used += n as u64;
+        let mut taken = std::array::from_fn(|_| Vec::new());
+        for (taken, vector) in taken.iter_mut().zip(&mut self.vectors) {
+            if let Some(tail) = vector.get_mut(rest..) {
+                *taken = tail.to_vec();
+                tail.iter_mut().zeroize();
+            }
+            vector.truncate(rest);
+        }
+        Ok(taken)
+    }
+
+    /// How much to make next: what is missing, and half of what was used so far on top.
+    pub fn batch(&self, least: usize, surplus: usize, most: usize) -> usize {
+        let missing = self.needed.saturating_sub(self.len());
+        if missing == 0 {
+            return 0;
+        }
+        let wanted = missing + (self.used as usize / 2).min(surplus);
+        wanted.min(most.max(least)).next_multiple_of(least)
+    }
+
+    pub fn material(&self, name: &'static str, unit: u64) -> Material {
+        Material {
+            name,
+            made: unit * self.made,
+            used: unit * self.used,
+        }
+    }
+}

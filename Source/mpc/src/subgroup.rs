@@ -1,0 +1,109 @@
+//! A session among some of the parties of a session, over the same channels.
+
+use keyquorum_net::{Counters, NetError, Transport};
+
+use crate::error::EngineError;
+use crate::session::Session;
+
+/// Channels of a larger session, with the members numbered from 0.
+struct Members {
+    whole: Session,
+    /// Numbers in the larger session, in our order.
+    numbers: Vec<usize>,
+    us: usize,
+    counters: Counters,
+}
+
+fn config(detail: String) -> NetError {
+    NetError::Config { detail }
+}
+
+impl Members {
+    fn number(&self, member: usize) -> Result<usize, NetError> {
+        self.numbers
+            .get(member)
+            .copied()
+            .ok_or_else(|| config(format!("there is no member {member} in this group")))
+    }
+
+    fn with<T>(
+        &self,
+        f: impl FnOnce(&mut dyn Transport) -> Result<T, NetError>,
+    ) -> Result<T, NetError> {
+        let mut inner = self.whole.lock().map_err(|e| config(e.to_string()))?;
+        f(inner.net.as_mut())
+    }
+}
+
+impl Transport for Members {
+    fn party(&self) -> usize {
+        self.us
+    }
+
+    fn parties(&self) -> usize {
+        self.numbers.len()
+    }
+
+    fn send(&mut self, to: usize, payload: &[u8]) -> Result<(), NetError> {
+        let number = self.number(to)?;
+        self.with(|net| net.send(number, payload))?;
+        self.counters.count_sent(to, payload.len(), payload.len());
+        Ok(())
+    }
+
+    fn recv(&mut self, from: usize, len: usize) -> Result<Vec<u8>, NetError> {
+        let number = self.number(from)?;
+        let data = self.with(|net| net.recv(number, len))?;
+        self.counters.count_received(from, data.len(), data.len());
+        Ok(data)
+    }
+
+    fn recv_any_len(&mut self, from: usize, max: usize) -> Result<Vec<u8>, NetError> {
+        let number = self.number(from)?;
+        let data = self.with(|net| net.recv_any_len(number, max))?;
+        self.counters.count_received(from, data.len(), data.len());
+        Ok(data)
+    }
+
+    fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// The channels belong to the larger session.
+    fn close(&mut self) {}
+
+    fn abort(&mut self, reason: &str) {
+        self.whole.abort(reason);
+    }
+}
+
+impl Session {
+    /// A session among `members` (numbers of this session, each once, ourselves among them), who all call this with the same
+    /// list and are numbered in its order there. Its secrets are new; its traffic and rounds count here, too. The others do
+    /// not take part, and nobody uses this session while the members compute.
+    pub fn subgroup(&self, members: &[usize]) -> Result<Session, EngineError> {
+        let refuse = |text: String| Err(EngineError::usage(text));
+        if let Some(unknown) = members.iter().find(|m| **m >= self.parties()) {
+            return refuse(format!(
+                "there is no party {unknown} among {}",
+                self.parties()
+            ));
+        }
+        if (1..members.len()).any(|i| members.iter().take(i).any(|m| Some(m) == members.get(i))) {
+            return refuse(format!("a party is named twice in the group {members:?}"));
+        }
+        let Some(us) = members.iter().position(|m| *m == self.party()) else {
+            return refuse(format!(
+                "party {} is not in the group {members:?}",
+                self.party()
+            ));
+        };
+        let net = Members {
+            whole: self.clone(),
+            numbers: members.to_vec(),
+            us,
+            counters: Counters::new(members.len()),
+        };
+        Session::over(Box::new(net), Some(self.clone()))
+    }
+}
