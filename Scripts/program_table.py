@@ -8,7 +8,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 TARGET = ROOT / "docs" / "pages" / "programs.md"
-FIELDS = ("arguments", "protocols", "rounds", "bytes")
+FIELDS = ("arguments", "protocols", "on MP-SPDZ", "rounds", "bytes")
 
 
 def header(path: Path) -> list[str]:
@@ -32,8 +32,8 @@ def table() -> str:
         first = " ".join(lines).split(". ")[0].split(" arguments:")[0]
         parts.append(f"## {path.stem}\n\n{first.rstrip('.')}.\n")
         for line in lines:
-            match = re.match(r"(\w+)(?: of [\w, ]+)?: +(.+)", line)
-            if match and match.group(1) in FIELDS:
+            match = re.match(rf"({'|'.join(FIELDS)})(?: of [\w, ]+)?: +(.+)", line)
+            if match:
                 parts.append(f"* **{line.split(':')[0]}**: `{match.group(2).strip()}`")
         parts.append("")
     return "\n".join(parts)

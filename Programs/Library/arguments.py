@@ -44,6 +44,12 @@ def receiver(name):
     return _Argument(name, lambda word: -1 if word == 'all' else _natural(word), 'a party number or all', None)
 
 
+def destination(name):
+    """A party, `all` (-1), or `share` (-2: the result stays shared)."""
+    special = {'all': -1, 'share': -2}
+    return _Argument(name, lambda word: special[word] if word in special else _natural(word), 'a party number, all or share', None)
+
+
 def _natural(word):
     if int(word) < 0:
         raise ValueError

@@ -1,9 +1,12 @@
 """The oblivious Knuth shuffle of 1^w 0^(N-w) by linear scan. Paper: GMPFHE, section 4.1.3 and figure 3."""
 
+from Compiler.GC.types import sbits
 from Compiler.library import break_point
 from Compiler.types import cint, regint, sint
-from logic import Arithmetic, adder
+from logic import Arithmetic, Binary, adder, one_hot, parity
 from trees import Prefix, tree
+
+BLOCK = 64      # entries of a row of the packed vector
 
 
 def public_bits(values, width):
@@ -76,3 +79,54 @@ def knuth_shuffle(dealers, length, weight):
         v[i] = hit.sum()
     break_point()
     return v.get_vector()
+
+
+def public_row(numbers, i):
+    """Row i of a list of integers, as sbits."""
+    return sbits.get_type(len(numbers))(sum((number >> i & 1) << k for k, number in enumerate(numbers)))
+
+
+def packed_sum_below(a, b, bounds):
+    """(a + b) mod M for rows of sbits, M a list of integers: 3 + 2 * ceil(log2 rows) levels at most."""
+    width = len(a)
+    total = adder(Binary, [*a, a[0] ^ a[0]], [*b, None])
+    negative = [2 ** (width + 1) - bound for bound in bounds]
+    pairs = [Binary.half_add(x, public_row(negative, i)) for i, x in enumerate(total)]
+    prefix = Prefix(Binary, [pair[1] for pair in pairs], [pair[0] for pair in pairs])
+    reaches = prefix.generate(0, width + 1)
+    reduced = [pairs[0][0]] + [pairs[i][0] ^ prefix.generate(0, i) for i in range(1, width)]
+    return [x ^ (reaches & (y ^ x)) for x, y in zip(total, reduced, strict=False)]
+
+
+def packed_indices(dealers, length, weight, summands):
+    """Rows of i + j_i for i = 0..weight-1, the j_i uniform below length - i."""
+    width = max(1, (length - 1).bit_length())
+    given = [[sint.get_input_from(party, size=weight, binary=True) for _ in range(width)] for party in range(dealers)]
+    shares = [[parity(bit, 2, summands) for bit in bits] for bits in given]
+    offsets = tree(lambda a, b: packed_sum_below(a, b, [length - i for i in range(weight)]), shares)
+    return adder(Binary, offsets, [public_row(list(range(weight)), i) for i in range(width)])
+
+
+def packed_knuth_shuffle(dealers, length, weight, summands):
+    """The vector of knuth_shuffle as one row of sbits: the scan is in the binary domain, an AND and entry in each step.
+
+    The vector is cut in blocks. An index is (block, place in it): its one-hot vector is that of the place, where the bit of the block
+    is set; that takes one AND an entry more, for all steps in one level.
+    """
+    index = packed_indices(dealers, length, weight, summands)
+    bits, count = sbits.get_type(BLOCK), -(-length // BLOCK)
+    low = BLOCK.bit_length() - 1
+    places = [row.bit_decompose(weight) for row in one_hot(Binary, (index + [index[0] ^ index[0]] * low)[:low])]
+    tops = [row.bit_decompose(weight) for row in one_hot(Binary, index[low:])[:count]] if len(index) > low else None
+    v = [bits((1 << max(0, min(BLOCK, weight - r * BLOCK))) - 1) for r in range(count)]
+    for i in range(weight):
+        place = bits.bit_compose([row[i] for row in places])
+        chosen = [place] if tops is None else [top[i].if_else(place, bits(0)) for top in tops]
+        hits = [h & x for h, x in zip(chosen, v, strict=True)]
+        v = [x ^ h ^ hit for x, h, hit in zip(v, chosen, hits, strict=True)]
+        found = tree(Binary.differ, tree(Binary.differ, hits).bit_decompose(BLOCK))
+        zero = found ^ found
+        cleared = [zero] * BLOCK
+        cleared[i % BLOCK] = ~found     # entry i was 1
+        v[i // BLOCK] ^= bits.bit_compose(cleared)
+    return sbits.bit_compose([bit for row in v for bit in row.bit_decompose(BLOCK)][:length])

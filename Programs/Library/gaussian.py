@@ -18,7 +18,11 @@ def cumulative_table(sigma_milli, bits, tail):
     with localcontext() as context:
         context.prec = 60
         variance = (Decimal(sigma_milli) / 1000) ** 2
-        weights = [(-Decimal(k * k) / (2 * variance)).exp() for k in range(tail + 12 * sigma_milli // 1000 + 40)]
+        ratio = (-1 / (2 * variance)).exp()     # weight k is ratio^(k^2) = weight k-1 * ratio^(2k-1)
+        weights, step = [Decimal(1)], ratio
+        for _ in range(1, tail + 12 * sigma_milli // 1000 + 40):
+            weights.append(weights[-1] * step)
+            step *= ratio * ratio
         both_signs = [weights[0]] + [2 * weight for weight in weights[1:]]
         total, reached, table = sum(both_signs), Decimal(0), []
         for weight in both_signs[:tail]:

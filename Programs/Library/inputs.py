@@ -22,5 +22,9 @@ def stored(position, size):
 
 
 def send(secret, receiver):
-    """Opens a vector to one party (to all if the receiver is -1), which writes it to its binary output. One round."""
-    (secret.reveal() if receiver < 0 else secret.reveal_to(receiver)).binary_output()
+    """Opens a vector to one party (to all if the receiver is -1), which writes it to its binary output: one round. -2: appends the
+    shares to the share file instead."""
+    if receiver == -2:
+        sint.write_to_file(secret)
+    else:
+        (secret.reveal() if receiver < 0 else secret.reveal_to(receiver)).binary_output()

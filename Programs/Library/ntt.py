@@ -6,7 +6,7 @@ stage is a handful of operations on half vectors; the index rotates by one bit a
 """
 
 from Compiler.library import break_point
-from Compiler.types import cint
+from Compiler.types import cint, regint
 
 
 def smallest_root(degree, modulus):
@@ -31,15 +31,19 @@ class Ntt:
         self._inverse = None
 
     def _twiddles(self, root):
-        """Stage s, position p: entry 2^s + (p mod 2^s) of the powers of the root in bit-reversed order, by doublings."""
-        half = self.degree // 2
-        powers, stages = cint(1, size=1), []
+        """Stage s, position p: entry 2^s + (p mod 2^s) of the powers of the root in bit-reversed order, by doublings.
+
+        All through memory, and factors of full size: MP-SPDZ's compiler takes vectors apart to join or to repeat them.
+        """
+        half, powers = self.degree // 2, cint.Array(self.degree)
+        powers.assign_vector(cint(1, size=1))
+        stages = []
         for s in range(self.degree.bit_length() - 1):
-            row = powers * cint(pow(root, self.degree >> (s + 1), self.modulus))
-            powers = cint.concat([powers, row])
-            while row.size < half:
-                row = cint.concat([row, row])
-            stages.append(row)
+            break_point()
+            step = cint(pow(root, self.degree >> (s + 1), self.modulus), size=1 << s)
+            powers.assign_vector(powers.get_vector(0, 1 << s) * step, 1 << s)
+            break_point()
+            stages.append(powers.get(regint.inc(half, 1 << s, 1, 1, 1 << s)))
         return stages
 
     def forward(self, x):
@@ -59,11 +63,15 @@ class Ntt:
         """Coefficient form of a vector of N sint or cint in NTT form."""
         if self._inverse is None:
             self._inverse = self._twiddles(pow(self.root, -1, self.modulus))
+        half = self.degree // 2
         line, spare = type(x).Array(self.degree), type(x).Array(self.degree)
         for twiddles in reversed(self._inverse):
             line.assign_vector(x)
             break_point()
             u, v = line[0:self.degree:2], line[1:self.degree:2]
-            x = type(x).concat([u + v, (u - v) * twiddles])
+            spare.assign_vector(u + v)
+            spare.assign_vector((u - v) * twiddles, half)
+            break_point()
+            x = spare.get_vector()
             line, spare = spare, line
-        return x * cint(pow(self.degree, -1, self.modulus))
+        return x * cint(pow(self.degree, -1, self.modulus), size=self.degree)

@@ -1,0 +1,1 @@
+../../../../../Programs/Library/ltz_tables.py
