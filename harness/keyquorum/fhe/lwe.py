@@ -1,0 +1,190 @@
+"""LWE ciphertexts: parameter sets, files of many ciphertexts, and a reference in clear text that needs the secret.
+
+A ciphertext of m is (a, b) with b = <a, s> + D m + e mod q, D = q / 2^(plain_bits + padding_bits), s binary. Several ciphertexts
+are one object, so that their phases are one matrix product.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keyquorum.model.errors import CiphertextError, ParameterError
+
+Ints = NDArray[np.int64]
+Words = NDArray[np.uint64]
+MAGIC = b"KQLWE001"
+
+
+@dataclass(frozen=True)
+class LweParameters:
+    """A parameter set. ``log2_modulus`` is 64 for q = 2^64, or 0 with ``prime``. ``deviation``: of fresh noise. ``noise_bits``: log2
+    of the bound on |e| that round_flood may rely on; the exact roundings take any |e| up to D/2."""
+
+    name: str
+    dimension: int
+    prime: int
+    plain_bits: int
+    padding_bits: int
+    deviation: float
+    noise_bits: int
+    source: str
+
+    @property
+    def modulus(self) -> int:
+        """q: a prime, or 2^64."""
+        return self.prime or 1 << 64
+
+    @property
+    def message_bits(self) -> int:
+        """j: bits of the message with its padding."""
+        return self.plain_bits + self.padding_bits
+
+    @property
+    def delta(self) -> int:
+        """Distance of two messages, rounded down."""
+        return self.modulus >> self.message_bits
+
+    @property
+    def ring_bits(self) -> int:
+        """k = l + j: 64 for q = 2^64. For a prime the phase is scaled to a ring in which the roundings of up to 16 summands are less
+        than 1/32 of a unit of q."""
+        return 64 if not self.prime else min(62, self.prime.bit_length() + 9)
+
+    @property
+    def noise_length(self) -> int:
+        """l: the bits that a rounding takes off."""
+        return self.ring_bits - self.message_bits
+
+
+LWE_SETS = {
+    p.name: p
+    for p in (
+        LweParameters(
+            "lwe64-p2", 1024, 0, 1, 0, 2.0**39, 45,
+            "n, q, p: High Throughput Universally Composable Threshold FHE Decryption; noise: TFHE library 1.1, 2^-25",
+        ),
+        LweParameters(
+            "lwe64-p32", 2048, 0, 5, 1, 2.94e-16 * 2.0**64, 17,
+            "2 message, 2 carry and 1 further bit under a padding bit; noise: TFHE-rs, message 2 carry 2, GLWE of degree 2048",
+        ),
+        LweParameters(
+            "lwe53-p16", 2048, 9007199254614017, 4, 0, 3.6, 6,
+            "Ajax (ePrint 2025/1834), appendix B, table 2: q, l, p, and the variance 12.96",
+        ),
+    )
+}  # fmt: skip
+"""Parameter sets by name."""
+
+
+def lwe_parameters(name: str) -> LweParameters:
+    """A parameter set by name."""
+    if name not in LWE_SETS:
+        raise ParameterError(f"unknown LWE parameter set {name!r}: choose one of {', '.join(LWE_SETS)}")
+    return LWE_SETS[name]
+
+
+@dataclass(frozen=True)
+class LweCiphertexts:
+    """``a``: [count, n], ``b``: [count], canonical modulo q."""
+
+    parameters: LweParameters
+    a: Words
+    b: Words
+
+    @property
+    def count(self) -> int:
+        """Number of ciphertexts."""
+        return int(self.b.size)
+
+    def to_bytes(self, key_id: str) -> bytes:
+        """A file: header (parameter set, key, count), a, b, all little endian."""
+        header = json.dumps({"parameters": self.parameters.name, "key_id": key_id, "count": self.count}).encode()
+        body = self.a.astype("<u8").tobytes() + self.b.astype("<u8").tobytes()
+        return MAGIC + len(header).to_bytes(4, "little") + header + body
+
+    def words(self, block: int) -> list[Ints]:
+        """The public input of `lwe_phase`."""
+        parts: list[Ints] = []
+        for first in range(0, self.count, block):
+            parts += [self.a[first : first + block].reshape(-1).view(np.int64), self.b[first : first + block].view(np.int64)]
+        return parts
+
+    def digest(self) -> bytes:
+        """SHA-256 of parameters and content."""
+        state = hashlib.sha256(self.parameters.name.encode())
+        for part in (self.a, self.b):
+            state.update(np.ascontiguousarray(part, dtype="<u8").data)
+        return state.digest()
+
+
+def read_lwe(data: bytes, where: str) -> tuple[LweCiphertexts, str]:
+    """Ciphertexts and the id of their key, from :meth:`LweCiphertexts.to_bytes`; ``where`` names the source in errors."""
+    damaged = f"{where}: not a file of LWE ciphertexts, or a damaged one: make it again"
+    if data[:8] != MAGIC:
+        raise CiphertextError(damaged)
+    size = int.from_bytes(data[8:12], "little")
+    try:
+        header = json.loads(data[12 : 12 + size])
+        parameters, key_id, count = lwe_parameters(header["parameters"]), str(header["key_id"]), header["count"]
+    except (ValueError, KeyError, TypeError):
+        raise CiphertextError(damaged) from None
+    n = parameters.dimension
+    if type(count) is not int or count < 1 or len(data) != 12 + size + 8 * count * (n + 1):
+        raise CiphertextError(damaged)
+    words = np.frombuffer(data, dtype="<u8", offset=12 + size).astype(np.uint64)
+    if parameters.prime and int(words.max()) >= parameters.prime:
+        raise CiphertextError(f"{where}: a number is not below the modulus {parameters.prime}: make the file again")
+    return LweCiphertexts(parameters, words[: count * n].reshape(count, n), words[count * n :]), key_id
+
+
+def _products(parameters: LweParameters, a: Words, secret: Ints) -> Words:
+    """<a, s> mod q for binary s; sums of up to 2048 residues below 2^53 fit 64 bits."""
+    total: Words = a @ secret.astype(np.uint64)
+    return total % np.uint64(parameters.prime) if parameters.prime else total
+
+
+def encrypt(
+    parameters: LweParameters, secret: Ints, messages: Ints, rng: np.random.Generator, noise: Ints | None = None
+) -> LweCiphertexts:
+    """Reference encryption with the secret in clear text. ``noise``: the e of each (default: fresh, rounded Gaussian)."""
+    count, q = messages.size, parameters.modulus
+    if messages.min() < 0 or int(messages.max()) >> parameters.plain_bits:
+        raise ParameterError(f"messages of {parameters.name} are 0 to {(1 << parameters.plain_bits) - 1}")
+    e = np.rint(rng.normal(0, parameters.deviation, count)).astype(np.int64) if noise is None else noise
+    a = rng.integers(0, q - 1, (count, parameters.dimension), dtype=np.uint64, endpoint=True)
+    scaled = [(int(m) * q + (1 << parameters.message_bits) // 2) // (1 << parameters.message_bits) for m in messages]
+    offset = np.array([(s + int(v)) % q for s, v in zip(scaled, e, strict=True)], dtype=np.uint64)
+    b = _products(parameters, a, secret) + offset
+    return LweCiphertexts(parameters, a, b % np.uint64(q) if parameters.prime else b)
+
+
+def decrypt_clear(ciphertexts: LweCiphertexts, secret: Ints) -> tuple[Ints, NDArray[np.float64]]:
+    """Messages (with padding bits) and |e| / D, with the secret in clear text."""
+    parameters = ciphertexts.parameters
+    q, j = parameters.modulus, parameters.message_bits
+    products = _products(parameters, ciphertexts.a, secret)
+    phases = [(int(b) - int(p)) % q for b, p in zip(ciphertexts.b, products, strict=True)]
+    nearest = [((w << j) + q // 2) // q for w in phases]
+    error = [abs(w * (1 << j) - m * q) / q for w, m in zip(phases, nearest, strict=True)]
+    return np.array([m % (1 << j) for m in nearest], dtype=np.int64), np.array(error)
+
+
+def flooding_bits(parameters: LweParameters, security: int) -> int:
+    """f of `round_flood`: uniform flooding in [-2^f, 2^f) that hides noise below 2^noise_bits with ``security`` bits a decryption."""
+    f, room = parameters.noise_bits + security, math.log2(parameters.delta / 2)
+    if math.log2(2.0**f + 2.0**parameters.noise_bits) >= room:
+        need = f + 1 + parameters.message_bits
+        raise ParameterError(
+            f"{parameters.name} has no room for flooding with {security} bits of security: that needs a modulus of {need + 1} bits; "
+            "take a rounding without flooding"
+        )
+    return f
+
+
+__all__ = ["LWE_SETS", "LweCiphertexts", "LweParameters", "decrypt_clear", "encrypt", "lwe_parameters", "read_lwe"]
