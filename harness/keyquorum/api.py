@@ -18,23 +18,32 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from keyquorum.backends import check_backend
 from keyquorum.fhe.keys import galois_element
+from keyquorum.fhe.lwe import LWE_SETS, lwe_parameters, read_lwe
 from keyquorum.fhe.parameters import ParameterSet
 from keyquorum.fhe.parameters import load as load_parameters
 from keyquorum.fhe.seal import Evaluator
 from keyquorum.fhe.seal_format import read_ciphertext
-from keyquorum.model.committee import Committee, Party, check_name, write_atomically
-from keyquorum.model.errors import CiphertextError, CommitteeError, ParameterError
+from keyquorum.model.committee import Committee, Party, check_name, default_threshold, write_atomically
+from keyquorum.model.errors import CiphertextError, CommitteeError, ParameterError, PoolError
+from keyquorum.model.links import check_backend_of_link
 from keyquorum.parties import RunReport, run_in_process, run_party, run_processes
 from keyquorum.parties.context import Progress
-from keyquorum.parties.setup import init, trust
+from keyquorum.parties.setup import address, init, trust
 from keyquorum.plans.decrypt import Decrypted
 from keyquorum.plans.decrypt import decrypt as _decrypt
 from keyquorum.plans.keygen import KeyMaterial, Request, generate
 from keyquorum.plans.keys import FloodPolicy, KeyInfo, load_key, load_public_file, parameters_to_json
+from keyquorum.plans.lwe_keys import load_lwe_key, sharing_of
+from keyquorum.plans.pool_jobs import check_lwe_ciphertexts
+from keyquorum.plans.pool_store import drop_pool, pool_status
+from keyquorum.plans.pools import pools_folder
 from keyquorum.plans.program import ProgramRequest
 from keyquorum.plans.program import run_locally as run
 from keyquorum.plans.receipts import check_receipt, write_receipt
+from keyquorum.plans.resources import Needs, require_memory
+from keyquorum.plans.variants import VARIANTS, Variant
 
 PathLike = str | Path
 
@@ -66,7 +75,7 @@ def key_folder(committee: Committee | PathLike, key: str) -> Path:
     committee = as_committee(committee)
     for party in committee.local_parties():
         folder = committee.key_folder(party, key)
-        if (folder / "key.json").exists():
+        if (folder / "key.json").exists() or (folder / "lwe.json").exists():
             return folder
     raise CommitteeError(f"{committee.folder}: no key {key!r} at any party of this host: make it with keyquorum keygen")
 
@@ -78,11 +87,15 @@ def keygen_job(
     galois_elements: Sequence[int] = (),
     error_law: str = "cbd",
     policy: FloodPolicy | None = None,
+    backend: str = "embedded",
+    mp_spdz: PathLike | None = None,
+    link: str | None = None,
 ) -> dict[str, Any]:
-    """The job of :func:`keygen` as plain data."""
+    """The job of :func:`keygen` as plain data. ``mp_spdz``, under ``local``, may be edited on each host."""
     check_name(key, "key name")
     request = Request(parameters, relin, tuple(galois_elements), error_law, policy or FloodPolicy())
     request.check()
+    check_backend_of_link(backend, link)
     return {
         "kind": "keygen",
         "key": key,
@@ -91,12 +104,31 @@ def keygen_job(
         "galois_elements": list(galois_elements),
         "error_law": error_law,
         "policy": vars(request.policy),
+        "backend": backend,
+        "link": link,
+        "local": _local(mp_spdz),
     }
+
+
+def _local(mp_spdz: PathLike | None) -> dict[str, Any]:
+    return {} if mp_spdz is None else {"mp_spdz": str(Path(mp_spdz).resolve())}
 
 
 def galois_elements(parameters: ParameterSet, steps: Sequence[int]) -> tuple[int, ...]:
     """Galois elements of rotation steps; step 0 is conjugation (CKKS) or the column swap (BFV, BGV)."""
     return tuple(dict.fromkeys(galois_element(step, parameters.ring_degree) for step in steps))
+
+
+def keygen_needs(
+    committee: Committee | PathLike,
+    parameters: ParameterSet | str,
+    relin: bool = True,
+    galois_elements: Sequence[int] = (),
+    error_law: str = "cbd",
+) -> Needs:
+    """What :func:`keygen` will need at each party, on the embedded engine: memory and disk, upper bounds."""
+    chosen = load_parameters(parameters) if isinstance(parameters, str) else parameters
+    return Request(chosen, relin, tuple(galois_elements), error_law).needs(as_committee(committee))
 
 
 def keygen(
@@ -109,17 +141,111 @@ def keygen(
     policy: FloodPolicy | None = None,
     progress: Progress | None = None,
     io_timeout: float = 120.0,
+    backend: str = "embedded",
+    mp_spdz: PathLike | None = None,
+    link: str | None = None,
 ) -> KeygenResult:
-    """Makes a key among all parties of this host, each a process of its own, over TLS."""
+    """Makes a key among all parties of this host, each a process of its own, over TLS.
+
+    ``backend``: ``embedded`` or ``mp-spdz``; ``mp_spdz``: the checkout of MP-SPDZ, if not MP_SPDZ_HOME; ``link``:
+    simulated links, a profile of :mod:`keyquorum.model.links` or ``rtt=MS,mbit=RATE``.
+    """
     committee = as_committee(committee)
+    check_backend(backend, committee, mp_spdz)
     chosen = load_parameters(parameters) if isinstance(parameters, str) else parameters
-    job = keygen_job(key, chosen, relin, galois_elements, error_law, policy)
+    job = keygen_job(key, chosen, relin, galois_elements, error_law, policy, backend, mp_spdz, link)
     for party in committee.local_parties():
         if (committee.key_folder(party, key) / "key.json").exists():
             raise CommitteeError(f"{committee.folder}: there is a key {key!r} already: choose another name")
+    if backend == "embedded":
+        needs = keygen_needs(committee, chosen, relin, galois_elements, error_law)
+        require_memory(needs, len(committee.local_parties()))
     results = run_processes(committee.folder, job, progress, io_timeout=io_timeout)
     folder = committee.key_folder(0, key)
     return KeygenResult(folder, load_key(folder), [RunReport.from_json(r["report"]) for r in results])
+
+
+def lwe_keygen(
+    committee: Committee | PathLike, key: str, parameters: str, progress: Progress | None = None, io_timeout: float = 120.0
+) -> list[RunReport]:
+    """Makes the secret of an LWE key among all parties of this host, each a process of its own, over TLS."""
+    committee = as_committee(committee)
+    check_name(key, "key name")
+    sharing_of(committee, lwe_parameters(parameters))
+    job = {"kind": "lwe_keygen", "key": key, "parameters": parameters}
+    results = run_processes(committee.folder, job, progress, io_timeout=io_timeout)
+    return [RunReport.from_json(r["report"]) for r in results]
+
+
+def pool_fill(
+    committee: Committee | PathLike,
+    parameters: str,
+    rounding: str,
+    items: int,
+    width: int = 8,
+    levels: int = 2,
+    chunk: int = 4096,
+    progress: Progress | None = None,
+    io_timeout: float = 120.0,
+) -> list[RunReport]:
+    """Makes ``items`` items of material for decryptions among all parties of this host, each a process of its own, over TLS."""
+    committee = as_committee(committee)
+    sharing_of(committee, Variant(rounding, lwe_parameters(parameters), width, levels).parameters)
+    job = {"kind": "pool_fill", "parameters": parameters, "rounding": rounding, "width": width, "levels": levels, "count": items, "chunk": chunk}
+    results = run_processes(committee.folder, job, progress, io_timeout=io_timeout)
+    return [RunReport.from_json(r["report"]) for r in results]
+
+
+def pool_lines(committee: Committee | PathLike) -> list[str]:
+    """A line for each pool of each party of this host."""
+    committee = as_committee(committee)
+    lines = []
+    for party in committee.local_parties():
+        for folder in sorted(p for p in pools_folder(committee, party).glob("*") if (p / "pool.json").exists()):
+            made, used = pool_status(folder)
+            lines.append(f"party {party}: {folder.name}: {max(0, made - used):,} items left of {made:,}")
+    return lines or [f"{committee.folder}: no pools"]
+
+
+def pool_drop(committee: Committee | PathLike, name: str) -> list[int]:
+    """Deletes a pool at all parties of this host that have it; returns their numbers."""
+    committee = as_committee(committee)
+    check_name(name, "pool name")
+    folders = {party: pools_folder(committee, party) / name for party in committee.local_parties()}
+    having = [party for party, folder in folders.items() if folder.is_dir()]
+    if not having:
+        raise PoolError(f"{committee.folder}: no pool {name!r} at any party of this host: see keyquorum pool status")
+    for party in having:
+        drop_pool(folders[party])
+    return having
+
+
+def lwe_decrypt(
+    committee: Committee | PathLike,
+    key: str,
+    ciphertexts: PathLike,
+    receiver: int,
+    output: PathLike,
+    rounding: str = "round_ltz_circuit",
+    width: int = 8,
+    levels: int = 2,
+    progress: Progress | None = None,
+    io_timeout: float = 120.0,
+) -> DecryptResult:
+    """Decrypts a file of LWE ciphertexts with material of a pool; the receiver's process writes the messages as JSON (mode 0600)."""
+    committee = as_committee(committee)
+    path = Path(ciphertexts)
+    if not path.exists():
+        raise CiphertextError(f"{path}: no such file")
+    parsed, key_id = read_lwe(path.read_bytes(), str(path))
+    check_lwe_ciphertexts(parsed, key_id, load_lwe_key(key_folder(committee, key)), str(path))
+    job = {
+        "kind": "lwe_decrypt", "key": key, "receiver": receiver, "sha256": parsed.digest().hex(), "parameters": parsed.parameters.name,
+        "rounding": rounding, "width": width, "levels": levels,
+        "local": {"ciphertexts": str(path.resolve()), "output": str(Path(output).resolve())},
+    }  # fmt: skip
+    results = run_processes(committee.folder, job, progress, io_timeout=io_timeout)
+    return DecryptResult([Path(output)], [RunReport.from_json(r["report"]) for r in results])
 
 
 def decrypt_job(
@@ -129,9 +255,13 @@ def decrypt_job(
     receiver: int,
     outputs: Sequence[PathLike],
     rounding: str = "round_ltz_circuit",
+    backend: str = "embedded",
+    mp_spdz: PathLike | None = None,
+    link: str | None = None,
 ) -> dict[str, Any]:
     """The job of :func:`decrypt` as plain data; the ciphertexts are read and checked here."""
     committee = as_committee(committee)
+    check_backend_of_link(backend, link)
     info = load_key(key_folder(committee, key))
     if len(outputs) != len(ciphertexts) or not ciphertexts:
         raise ParameterError(f"{len(outputs)} outputs for {len(ciphertexts)} ciphertexts: name one output for each")
@@ -149,7 +279,10 @@ def decrypt_job(
         "receiver": receiver,
         "rounding": rounding,
         "sha256": digests,
+        "backend": backend,
+        "link": link,
         "local": {
+            **_local(mp_spdz),
             "ciphertexts": [str(Path(c).resolve()) for c in ciphertexts],
             "outputs": [str(Path(o).resolve()) for o in outputs],
         },
@@ -165,10 +298,15 @@ def decrypt(
     rounding: str = "round_ltz_circuit",
     progress: Progress | None = None,
     io_timeout: float = 120.0,
+    backend: str = "embedded",
+    mp_spdz: PathLike | None = None,
+    link: str | None = None,
 ) -> DecryptResult:
-    """Decrypts files with SEAL ciphertexts; the receiver's process writes SEAL plaintexts (mode 0600)."""
+    """Decrypts files with SEAL ciphertexts; the receiver's process writes SEAL plaintexts (mode 0600). A key serves on both
+    backends, wherever it was made."""
     committee = as_committee(committee)
-    job = decrypt_job(committee, key, ciphertexts, receiver, outputs, rounding)
+    check_backend(backend, committee, mp_spdz)
+    job = decrypt_job(committee, key, ciphertexts, receiver, outputs, rounding, backend, mp_spdz, link)
     results = run_processes(committee.folder, job, progress, io_timeout=io_timeout)
     return DecryptResult([Path(o) for o in outputs], [RunReport.from_json(r["report"]) for r in results])
 
@@ -197,16 +335,25 @@ def lower(info: KeyInfo, path: PathLike) -> Path:
 
 def in_process_committee(parties: int = 3, protocol: str = "rep-field", threshold: int | None = None) -> Committee:
     """A committee without folder or certificates, for :func:`keygen_in_process` and :func:`decrypt_in_process`."""
-    t = threshold if threshold is not None else (parties - 1) // 2
+    t = threshold if threshold is not None else default_threshold(protocol, parties)
     members = tuple(Party(i, "in-process", 1, "") for i in range(parties))
     committee = Committee(Path("in-process"), "in-process", protocol, t, members)
     committee.check()
     return committee
 
 
-def keygen_in_process(committee: Committee, request: Request, seed: bytes | None = None) -> list[KeyMaterial]:
+def keygen_in_process(
+    committee: Committee,
+    request: Request,
+    seed: bytes | None = None,
+    backend: str = "embedded",
+    mp_spdz: PathLike | None = None,
+    link: str | None = None,
+) -> list[KeyMaterial]:
     """Makes a key among threads of this process; returns each party's material. ``seed``: INSECURE, tests only."""
-    return run_in_process(committee, lambda context: generate(context, request, seed))
+    return run_in_process(
+        committee, lambda context: generate(context, request, seed), backend=backend, mp_spdz=mp_spdz, link=link
+    )
 
 
 def decrypt_in_process(
@@ -215,6 +362,9 @@ def decrypt_in_process(
     ciphertexts: Sequence[bytes],
     receiver: int = 0,
     rounding: str = "round_ltz_circuit",
+    backend: str = "embedded",
+    mp_spdz: PathLike | None = None,
+    link: str | None = None,
 ) -> list[Decrypted]:
     """Decrypts among threads of this process. CKKS decryptions are flooded by the policy, but not counted: there is no
     key on disk."""
@@ -224,11 +374,13 @@ def decrypt_in_process(
         mine = material[context.party]
         return _decrypt(context, mine.info, mine.shares, parsed, receiver, rounding)
 
-    result: list[Decrypted] = run_in_process(committee, job)[receiver]
+    result: list[Decrypted] = run_in_process(committee, job, backend=backend, mp_spdz=mp_spdz, link=link)[receiver]
     return result
 
 
 __all__ = [
+    "LWE_SETS",
+    "VARIANTS",
     "Committee",
     "DecryptResult",
     "Decrypted",
@@ -236,10 +388,12 @@ __all__ = [
     "KeyInfo",
     "KeyMaterial",
     "KeygenResult",
+    "Needs",
     "ParameterSet",
     "ProgramRequest",
     "Request",
     "RunReport",
+    "address",
     "check_receipt",
     "decrypt",
     "decrypt_in_process",
@@ -248,9 +402,15 @@ __all__ = [
     "init",
     "keygen",
     "keygen_in_process",
+    "keygen_needs",
     "load_key",
     "load_parameters",
     "load_public_file",
+    "lwe_decrypt",
+    "lwe_keygen",
+    "pool_drop",
+    "pool_fill",
+    "pool_lines",
     "run",
     "run_party",
     "trust",

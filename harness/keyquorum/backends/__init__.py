@@ -1,1 +1,5 @@
-"""Backends: run a program, or the programs of a plan, on the embedded engine."""
+"""Backends: run a program, or the programs of a plan, on the embedded engine or on MP-SPDZ."""
+
+from .base import BACKENDS, Backend, ProgramOutput, check_backend, open_backend
+
+__all__ = ["BACKENDS", "Backend", "ProgramOutput", "check_backend", "open_backend"]

@@ -2,26 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from keyquorum.dsl import Persistence, ProgramIO, run_program
 from keyquorum.model.resources import program_path
 
-Ints = NDArray[np.int64]
-
-
-@dataclass
-class ProgramOutput:
-    """What a program gave this party: public vectors, and vectors revealed to it alone (both centred int64)."""
-
-    public: Ints
-    personal: Ints
-    stats: dict[str, int] = field(default_factory=dict)
+from .base import Backend, Ints, ProgramOutput
 
 
 def run(
@@ -37,11 +27,7 @@ def run(
     persistence: Persistence | None = None,
     seed: bytes | None = None,
 ) -> ProgramOutput:
-    """Runs one program of the collection with inputs and share file in memory.
-
-    ``private``: this party's input words, in the order in which the program asks for them. ``public``: the words of
-    ``fixinput``, joined. ``persistence``: the share file of this domain, read and appended to. ``seed``: INSECURE, tests.
-    """
+    """Runs one program with inputs and share file in memory: see :meth:`Backend.run`."""
     words = [str(a) for a in args]
     engine = session.engine(protocol, domain, " ".join([program, *words]), threshold, seed)
     io = ProgramIO(
@@ -50,9 +36,59 @@ def run(
         persistence=Persistence() if persistence is None else persistence,
     )
     run_program(engine, program_path(program), words, io)
-    empty = np.empty(0, dtype=np.int64)
-    return ProgramOutput(
-        np.concatenate([empty, *io.binary_outputs]),
-        np.concatenate([empty, *io.personal_outputs]),
-        engine.stats(),
-    )
+    unused = {name: made - used for name, (made, used) in engine.material().items() if made > used}
+    return ProgramOutput(np.concatenate([np.empty(0, dtype=np.int64), *io.file_outputs]), engine.stats(), unused)
+
+
+class Embedded(Backend):
+    """The embedded engine over a session."""
+
+    name = "embedded"
+
+    def __init__(self, session: Any, of: Embedded | None = None) -> None:
+        self.session = session
+        # Programs among some of the parties count for all.
+        self._offline: Counter[str] = Counter() if of is None else of._offline
+        self._unused: Counter[str] = Counter() if of is None else of._unused
+
+    def run(
+        self,
+        protocol: str,
+        domain: str,
+        program: str,
+        args: Sequence[object],
+        *,
+        threshold: int | None = None,
+        private: Ints | None = None,
+        public: Sequence[Ints] = (),
+        persistence: Persistence | None = None,
+        seed: bytes | None = None,
+    ) -> ProgramOutput:
+        """See :meth:`Backend.run`."""
+        output = run(
+            self.session, protocol, domain, program, args,
+            threshold=threshold, private=private, public=public, persistence=persistence, seed=seed,
+        )  # fmt: skip
+        self._offline.update({name: value for name, value in output.stats.items() if name.startswith("offline_")})
+        self._unused.update(output.unused)
+        return output
+
+    def among(self, members: Sequence[int]) -> Backend:
+        """See :meth:`Backend.among`."""
+        return Embedded(self.session.subgroup(list(members)), self)
+
+    def ring_bits(self, least: int) -> int:
+        """Every ring of up to 64 bits is there."""
+        return least
+
+    def stats(self) -> dict[str, int]:
+        """The session's counters."""
+        counters: dict[str, int] = self.session.stats()
+        return {**counters, **self._offline}
+
+    def unused(self) -> dict[str, int]:
+        """See :meth:`Backend.unused`."""
+        return dict(self._unused)
+
+    def close(self) -> None:
+        """Nothing is kept."""

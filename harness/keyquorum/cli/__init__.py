@@ -9,7 +9,7 @@ import typer
 from keyquorum._engine import EngineError
 from keyquorum.model.errors import KeyQuorumError
 
-from . import committees, data, demo, keys, programs
+from . import bench, cnn, committees, compose, data, demo, keys, pools, programs, report, service
 from .output import fail
 
 app = typer.Typer(
@@ -23,7 +23,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for module in (committees, keys, data, programs, demo):
+for module in (committees, keys, data, programs, demo, cnn, bench, report, compose, pools, service):
     module.register(app)
 
 

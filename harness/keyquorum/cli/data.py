@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Annotated
 
@@ -9,10 +10,14 @@ import typer
 
 from keyquorum import api
 from keyquorum.fhe import seal
+from keyquorum.fhe.lwe import MAGIC as LWE_MAGIC
 from keyquorum.fhe.values import read_values
+from keyquorum.model.committee import write_atomically
 from keyquorum.model.errors import ParameterError
 from keyquorum.plans.keys import KeyInfo, load_key
+from keyquorum.serve.client import fetch
 
+from .options import BackendName, LinkSpec, MpSpdzFolder
 from .output import console, print_reports, progress_bars
 
 Folder = Annotated[Path, typer.Argument(help="Committee folder.", show_default=False)]
@@ -83,30 +88,74 @@ def decrypt(
     ciphertexts: Annotated[
         list[Path], typer.Argument(help="SEAL ciphertexts; all are decrypted in the same rounds.", show_default=False)
     ],
-    to: Annotated[int, typer.Option("--to", help="The party that learns the result.", show_default=False)],
+    to: Annotated[int | None, typer.Option("--to", help="The party that learns the result.", show_default=False)] = None,
+    committee: Annotated[
+        bool, typer.Option("--committee", help="LWE: ask the served committee (keyquorum serve); the result comes to us alone.")
+    ] = False,
+    identity: Annotated[
+        Path | None, typer.Option(help="--committee: our identity, made by keyquorum receiver.", show_default=False)
+    ] = None,
+    at: Annotated[
+        list[str] | None,
+        typer.Option(help="--committee: HOST:PORT of every party, in order; repeat (default: those of this host).", show_default=False),
+    ] = None,
     rounding: Annotated[
         str, typer.Option(help="BFV, BGV: round_ltz_circuit (exact) or round_mask_open.")
     ] = "round_ltz_circuit",
     job: Annotated[
         Path | None, typer.Option(help="Write the job for keyquorum party instead of running it here.")
     ] = None,
+    backend: BackendName = "embedded",
+    mp_spdz: MpSpdzFolder = None,
+    link: LinkSpec = None,
 ) -> None:
     """Decrypt jointly; party TO alone learns the result, and writes it as CIPHERTEXT.plain (SEAL's format, mode 0600).
 
-    BFV and BGV ciphertexts are switched to the last level first. CKKS decryptions are flooded and counted.
+    BFV and BGV ciphertexts are switched to the last level first. CKKS decryptions are flooded and counted. LWE ciphertexts need a pool
+    of the rounding (keyquorum pool fill), and their messages are written as JSON.
     """
+    if committee:
+        for path in ciphertexts:
+            _ask_committee(folder, key, path, identity, at)
+        return
+    if to is None:
+        raise ParameterError("no receiver: name the party that learns the result with --to, or ask a served committee with --committee")
+    if all(path.exists() and path.open("rb").read(8) == LWE_MAGIC for path in ciphertexts):
+        if job is not None or backend != "embedded":
+            raise ParameterError("LWE ciphertexts are decrypted at once and on the embedded engine: leave out --job and --backend")
+        for path in ciphertexts:
+            with progress_bars() as report:
+                done = api.lwe_decrypt(folder, key, path, to, path.with_name(path.name + ".plain"), rounding, progress=report)
+            print_reports(done.reports)
+            console.print(f"party {to} wrote {done.outputs[0]}")
+        return
     _, info = _key(folder, key)
     lowered = [api.lower(info, path) for path in ciphertexts]
     outputs = [path.with_name(path.name + ".plain") for path in ciphertexts]
     if job is not None:
-        api.write_job(job, api.decrypt_job(folder, key, lowered, to, outputs, rounding))
+        api.write_job(job, api.decrypt_job(folder, key, lowered, to, outputs, rounding, backend, mp_spdz, link))
         console.print(f"{job}: start keyquorum party FOLDER INDEX {job} on every host")
         return
     with progress_bars() as report:
-        result = api.decrypt(folder, key, lowered, to, outputs, rounding, report)
+        result = api.decrypt(
+            folder, key, lowered, to, outputs, rounding, report, backend=backend, mp_spdz=mp_spdz, link=link
+        )
     print_reports(result.reports)
     for output in result.outputs:
         console.print(f"party {to} wrote {output}")
+
+
+def _ask_committee(folder: Path, key: str, path: Path, identity: Path | None, at: list[str] | None) -> None:
+    if identity is None:
+        raise ParameterError("no identity: make one with keyquorum receiver, and name it with --identity")
+    if not path.exists() or not identity.exists():
+        raise ParameterError(f"{identity if path.exists() else path}: no such file")
+    places = None if at is None else [api.address(text) for text in at]
+    data = path.read_bytes()
+    messages = fetch(api.as_committee(folder), identity, data, places)
+    output = path.with_name(path.name + ".plain")
+    write_atomically(output, json.dumps(messages.tolist()).encode() + b"\n", 0o600)
+    console.print(f"{output}: {messages.size} messages under key {key}")
 
 
 def decode(

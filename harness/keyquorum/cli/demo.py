@@ -16,6 +16,7 @@ from keyquorum.fhe import seal
 from keyquorum.fhe.parameters import ParameterSet
 from keyquorum.model.errors import KeyQuorumError
 
+from .options import BackendName, LinkSpec, MpSpdzFolder
 from .output import console, print_reports, progress_bars
 
 TOLERANCE = 0.02
@@ -27,7 +28,9 @@ def register(app: typer.Typer) -> None:
     app.command("demo")(demo)
 
 
-def _run(folder: Path, committee: api.Committee, parameters: ParameterSet, x: Any, y: Any) -> NDArray[Any]:
+def _run(
+    folder: Path, committee: api.Committee, parameters: ParameterSet, x: Any, y: Any, engine: dict[str, Any]
+) -> NDArray[Any]:
     """Keys, encryption, multiply + relinearise + rotate by one, joint decryption to party 0; returns the numbers."""
     key = parameters.scheme
     console.rule(f"{parameters.scheme.upper()}, N = {parameters.ring_degree}", style="dim")
@@ -35,7 +38,8 @@ def _run(folder: Path, committee: api.Committee, parameters: ParameterSet, x: An
         f"1. {committee.size} party processes make the keys inside MPC ({committee.protocol}), over mutual TLS 1.3"
     )
     with progress_bars() as report:
-        made = api.keygen(committee, key, parameters, True, api.galois_elements(parameters, (1,)), progress=report)
+        elements = api.galois_elements(parameters, (1,))
+        made = api.keygen(committee, key, parameters, True, elements, progress=report, **engine)
     print_reports(made.reports)
     console.print("2. stock SEAL encrypts two vectors, multiplies, relinearises, rotates by one")
     public = {name: api.load_public_file(made.folder, made.info, name) for name in made.info.files}
@@ -48,18 +52,22 @@ def _run(folder: Path, committee: api.Committee, parameters: ParameterSet, x: An
     console.print("3. the parties decrypt together; party 0 alone learns the result")
     output = folder / f"{key}.plain"
     with progress_bars() as report:
-        done = api.decrypt(committee, key, [api.lower(made.info, path)], 0, [output], progress=report)
+        done = api.decrypt(committee, key, [api.lower(made.info, path)], 0, [output], progress=report, **engine)
     print_reports(done.reports)
     return seal.decode(parameters, output.read_bytes())
 
 
 def demo(
-    protocol: Annotated[str, typer.Option("--protocol", "-E", help="rep-field, or shamir (CKKS only).")] = "rep-field",
+    protocol: Annotated[str, typer.Option("--protocol", "-E", help="rep-field, shamir, semi; on MP-SPDZ mascot.")] = "rep-field",
     parties: Annotated[int, typer.Option("--parties", "-N", help="Number of parties.")] = 3,
     keep: Annotated[Path | None, typer.Option(help="Keep all files in this folder.")] = None,
+    backend: BackendName = "embedded",
+    mp_spdz: MpSpdzFolder = None,
+    link: LinkSpec = None,
 ) -> None:
     """Show the main job: joint keys, unmodified SEAL, joint decryption; CKKS, then BFV."""
     start = time.monotonic()
+    engine = {"backend": backend, "mp_spdz": mp_spdz, "link": link}
     rng = np.random.default_rng()
     with tempfile.TemporaryDirectory(prefix="keyquorum-demo-") as temporary:
         folder = keep if keep is not None else Path(temporary)
@@ -67,7 +75,7 @@ def demo(
         ckks = api.load_parameters("ckks-8192-demo")
         slots = ckks.ring_degree // 2
         x, y = rng.uniform(-1, 1, slots), rng.uniform(-1, 1, slots)
-        error = float(np.abs(np.real(_run(folder, committee, ckks, x, y)) - np.roll(x * y, -1)).max())
+        error = float(np.abs(np.real(_run(folder, committee, ckks, x, y, engine)) - np.roll(x * y, -1)).max())
         console.print(f"   largest error of {slots} products: {error:.1e} (the flooding noise of the policy)")
         if not error < TOLERANCE:
             raise KeyQuorumError(f"the CKKS result is off by {error}: this must not happen, please report it")
@@ -76,13 +84,14 @@ def demo(
             bfv = api.load_parameters("bfv-8192")
             t, half = bfv.plain_modulus, bfv.ring_degree // 2
             u, v = rng.integers(0, t, 2 * half), rng.integers(0, t, 2 * half)
-            got = np.asarray(_run(folder, committee, bfv, u, v)).astype(np.int64) % t
+            got = np.asarray(_run(folder, committee, bfv, u, v, engine)).astype(np.int64) % t
             rows = (u * v % t).reshape(2, half)
             mismatches = int((got != np.roll(rows, -1, axis=1).reshape(-1)).sum())
             console.print(f"   {mismatches} of {2 * half} products differ")
     seconds = time.monotonic() - start
     state = "ok" if not mismatches else "failed"
     shown = "skipped" if mismatches is None else str(mismatches)
-    console.print(f"demo: {state} ckks_error={error:.2e} bfv_mismatches={shown} seconds={seconds:.1f}", markup=False)
+    simulated = f" simulated_links={link}" if link else ""
+    console.print(f"demo: {state} ckks_error={error:.2e} bfv_mismatches={shown} seconds={seconds:.1f}{simulated}", markup=False)
     if mismatches:
         raise KeyQuorumError(f"{mismatches} BFV results are wrong: this must not happen, please report it")

@@ -9,8 +9,10 @@ import typer
 
 from keyquorum import api
 from keyquorum.fhe.parameters import list_parameter_sets
+from keyquorum.model.errors import ParameterError
 from keyquorum.plans.inspect import describe
 
+from .options import BackendName, LinkSpec, MpSpdzFolder
 from .output import console, print_reports, progress_bars
 
 Folder = Annotated[Path, typer.Argument(help="Committee folder.", show_default=False)]
@@ -27,7 +29,7 @@ def keygen(
     folder: Folder,
     key: Annotated[str, typer.Argument(help="Name of the new key.", show_default=False)],
     params: Annotated[
-        str, typer.Option("--params", "-p", help="Parameter set: a name (see keyquorum parameters) or a TOML file.")
+        str, typer.Option("--params", "-p", help="Parameter set: a name (see keyquorum parameters; also lwe64-p2, lwe64-p32, lwe53-p16) or a TOML file.")
     ] = "ckks-8192-demo",
     relin: Annotated[bool, typer.Option(help="Make a relinearisation key.")] = True,
     step: Annotated[
@@ -43,20 +45,36 @@ def keygen(
     job: Annotated[
         Path | None, typer.Option(help="Write the job for keyquorum party instead of running it here.")
     ] = None,
+    backend: BackendName = "embedded",
+    mp_spdz: MpSpdzFolder = None,
+    link: LinkSpec = None,
 ) -> None:
     """Make a key jointly: every party of this host is started as a process of its own, connected by TLS.
 
     The secret key exists as shares only. The public files (public.key, relin.key, galois.key) are stock SEAL.
     """
+    if params in api.LWE_SETS:
+        if job is not None or backend != "embedded":
+            raise ParameterError(f"{params}: secrets of LWE are made at once and on the embedded engine: leave out --job and --backend")
+        with progress_bars() as report:
+            reports = api.lwe_keygen(folder, key, params, report)
+        print_reports(reports)
+        console.print(f"key {key}: shares of an LWE secret")
+        return
     parameters = api.load_parameters(params)
     policy = api.FloodPolicy(flood_bits, decryptions, noise_bits)
     elements = api.galois_elements(parameters, step or ())
     if job is not None:
-        api.write_job(job, api.keygen_job(key, parameters, relin, elements, error, policy))
+        api.write_job(job, api.keygen_job(key, parameters, relin, elements, error, policy, backend, mp_spdz, link))
         console.print(f"{job}: start keyquorum party FOLDER INDEX {job} on every host")
         return
+    if backend == "embedded":
+        needs = api.keygen_needs(folder, parameters, relin, elements, error)
+        console.print(f"needs {needs.text()}", highlight=False)
     with progress_bars() as report:
-        result = api.keygen(folder, key, parameters, relin, elements, error, policy, report)
+        result = api.keygen(
+            folder, key, parameters, relin, elements, error, policy, report, backend=backend, mp_spdz=mp_spdz, link=link
+        )
     print_reports(result.reports)
     console.print(f"key {key} ({result.info.key_id}): public files in {result.folder}")
 

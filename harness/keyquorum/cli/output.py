@@ -11,6 +11,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsed
 from rich.progress import Progress as Bars
 from rich.table import Table
 
+from keyquorum.model.links import notice
 from keyquorum.parties import RunReport
 from keyquorum.parties.context import Progress
 
@@ -61,4 +62,6 @@ def print_reports(reports: Sequence[RunReport]) -> None:
     console.print(table)
     sent = sum(r.total.bytes_sent for r in reports) / 1e6
     memory = max(r.peak_memory for r in reports) / 1e9
+    if reports[0].link:
+        console.print(notice(reports[0].link), markup=False)
     console.print(f"all {len(reports)} parties sent {sent:.1f} MB; peak memory {memory:.2f} GB a party")

@@ -12,6 +12,7 @@ from keyquorum.api import run_party
 from keyquorum.model.errors import ParameterError
 from keyquorum.plans.program import ProgramRequest, run_locally
 
+from .options import BackendName, LinkSpec, MpSpdzFolder
 from .output import console, progress_bars
 
 Folder = Annotated[Path, typer.Argument(help="Committee folder.", show_default=False)]
@@ -30,22 +31,30 @@ def run(
     ],
     args: Annotated[list[str] | None, typer.Argument(help="Its arguments.", show_default=False)] = None,
     protocol: Annotated[
-        str, typer.Option("--protocol", "-E", help="ring, rep-field, shamir or emulate (clear text).")
+        str,
+        typer.Option(
+            "--protocol", "-E", help="ring, rep-field, shamir, semi2k, semi, emulate (clear text); on MP-SPDZ spdz2k, mascot."
+        ),
     ] = "ring",
     parties: Annotated[
-        int | None, typer.Option("--parties", "-N", help="Number of parties (default: 3; emulate: 1).")
+        int | None, typer.Option("--parties", "-N", help="Number of parties (default: 3; emulate: 1; semi2k, semi, spdz2k, mascot: 2).")
     ] = None,
     ring: Annotated[int | None, typer.Option("--ring", "-R", help="Compute modulo 2^R (default 64).")] = None,
     field: Annotated[int | None, typer.Option("--field", "-F", help="Integer bit length over a prime field.")] = None,
     prime: Annotated[int | None, typer.Option("--prime", "-P", help="Compute modulo this prime.")] = None,
     threshold: Annotated[int | None, typer.Option("--threshold", "-T", help="Corruptions tolerated (shamir).")] = None,
+    backend: BackendName = "embedded",
+    mp_spdz: MpSpdzFolder = None,
+    link: LinkSpec = None,
 ) -> None:
     """Run a program among separate party processes of this host, as MP-SPDZ's compile-run does.
 
     Files are those of MP-SPDZ in the current folder: Player-Data/Input-Binary-P<i>-0 (raw int64),
     Programs/Public-Input/<program>, Player-Data/Binary-Output-P<i>-0, Persistence/.
     """
-    request = ProgramRequest(program, tuple(args or ()), protocol, parties, ring, field, prime, threshold)
+    request = ProgramRequest(
+        program, tuple(args or ()), protocol, parties, ring, field, prime, threshold, backend=backend, mp_spdz=mp_spdz, link=link
+    )
     with progress_bars() as report:
         for line in run_locally(request, report):
             console.print(line, markup=False)

@@ -202,7 +202,9 @@ class Vector(RunTime):
         """OR of bits 0 and 1 in the arithmetic domain; one product."""
         other = read(other)
         if is_constant(other):
-            return 1 if other else self
+            if other:
+                return 1
+            raise CompilerError("bit_or(0) changes nothing here, but gives 0 on MP-SPDZ: leave it out")
         return self + other - self * other
 
     def bit_not(self) -> Any:

@@ -54,11 +54,11 @@ class _Bits(RunTime, Structure):
 
     @property
     def size(self) -> int:
-        """Number of bits."""
-        return self.n
+        """1: the bits are packed into one element. Their number is ``n``."""
+        return 1
 
     def __len__(self) -> int:
-        return self.n
+        return 1
 
     def __repr__(self) -> str:
         return type(self).__name__
@@ -190,7 +190,12 @@ class cbits(_Bits):
     def __and__(self, other: Any) -> Any:
         other = read(other)
         if is_constant(other):
+            if other == 0:
+                return 0  # a Python 0: a compiler knows the result
             other = type(self)(other)
+        run = current()
+        if isinstance(other, cbits) and not run.is_ring and self.n >= run.bits:
+            raise CompilerError(f"& of {self.n} opened bits does not fit {run.engine.domain}: use shorter vectors, or sbits")
         return (
             self._wrap(current().engine.and_(self._value, self._checked(other)))
             if isinstance(other, cbits)
@@ -253,6 +258,28 @@ class sbits(_Bits, SecretRunTime):
 
     concat = bit_compose
 
+    @classmethod
+    def get_input_from(cls, player: Any, n_bits: int | None = None) -> Any:
+        """The bits of the next number of ``player``'s text input (``n_bits``, default all, in two's complement; the rest is 0). One
+        round."""
+        if not is_constant(player):
+            raise CompilerError("player must be known at compile time for binary circuit inputs")
+        count = cls.n if n_bits is None else n_bits
+        if not is_constant(count) or not 1 <= count <= cls.n:
+            raise CompilerError(f"{cls.__name__}.get_input_from takes 1 to {cls.n} bits, not {n_bits!r}")
+        run = current()
+        number = run.io.take_number(run.engine, player)
+        if number is not None and not -(1 << (count - 1)) <= number < 1 << count:
+            raise CompilerError(f"input out of range for a {count}-bit (un)signed integer: a number of party {player}")
+        bits = None if number is None else public_bits(number, count)
+        value = run.engine.input_bits(0 if run.emulated else player, count, bits)
+        return cls._wrap(run.engine.concat([value, cls.get_type(cls.n - count)(0).value]) if count < cls.n else value)
+
+    @staticmethod
+    def get_random_bit() -> Any:
+        """One uniform secret bit."""
+        return sbits._wrap(current().engine.random_bits(1))
+
     @staticmethod
     def bit_decompose_clear(numbers: Any, n_bits: int) -> list[Any]:
         """Rows of the low bits of a public vector, as cbits. Waits for the vector."""
@@ -287,13 +314,26 @@ class sbits(_Bits, SecretRunTime):
             return self._checked(other)
         return self._public_value(other)
 
+    def _like(self, value: Value) -> Any:
+        """Bits of our own type."""
+        kind = type(self)
+        made = kind.__new__(kind)
+        made._value = value
+        return made
+
     def __xor__(self, other: Any) -> Any:
+        if type(other) is type(self):  # the common case, without the general path's questions
+            return self._like(current().engine.xor(self._value, other._value))
         o = self._operand(other)
         return NotImplemented if o is None else self._wrap(current().engine.xor(self._value, o))
 
     __rxor__ = __xor__
 
     def __and__(self, other: Any) -> Any:
+        if type(other) is type(self):
+            return self._like(current().engine.and_(self._value, other._value))
+        if is_constant(other) and other == 0:
+            return 0
         o = self._operand(other)
         return NotImplemented if o is None else self._wrap(current().engine.and_(self._value, o))
 
@@ -342,6 +382,10 @@ def _row(x: Any, size: int) -> Row:
     if not isinstance(x, _Bits) or x.n not in (1, size):
         raise VectorMismatch(f"a row of {size} bits is needed, not {x!r}")
     return x._value if x.n == size else current().engine.repeat(x._value, size)
+
+
+WRONG_ON_MP_SPDZ = (2, 4, 5, 6, 8, 9, 10)
+"""Numbers of rows of which popcnt of MP-SPDZ 0.4.2 loses the last carry."""
 
 
 class sbitvec(SecretRunTime):
@@ -407,19 +451,25 @@ class sbitvec(SecretRunTime):
         return iter(self.elements())
 
     def popcnt(self) -> sbitvec:
-        """Number of ones in every column, m - (ones in the binary form of m) ANDs, floor(log2 m) rounds for m rows."""
+        """Number of ones in every column, m - (ones in the binary form of m) ANDs, floor(log2 m) rounds for m rows.
+
+        Refused for the numbers of rows of which MP-SPDZ loses the last carry."""
+        if len(self.v) in WRONG_ON_MP_SPDZ:
+            raise CompilerError(
+                f"popcnt of {len(self.v)} rows is wrong on MP-SPDZ: append rows of zeros up to 3, 7 or 11"
+            )
         rows = [_row(x, self.size) for x in self.v]
         counted = circuits.population_count(PackedBits(current()), [r for r in rows if r is not None])
         return sbitvec.from_vec([sbits._wrap(r) for r in counted])
 
-    def _pairs(self, other: Any) -> list[tuple[Any, Any]]:
+    def _pairs(self, other: Any, mask: bool = False) -> list[tuple[Any, Any]]:
         other = read(other)
-        if is_constant(other):
+        if is_constant(other) and mask:
             rows: list[Any] = [(other >> i) & 1 for i in range(len(self.v))]
         elif isinstance(other, sbitvec):
             rows = other.v
         else:
-            raise CompilerError(f"an operation of a sbitvec takes a sbitvec or int, not {type(other).__name__}")
+            raise CompilerError(f"an operation of a sbitvec takes a sbitvec (& also an int), not {type(other).__name__}")
         if len(rows) != len(self.v):
             raise VectorMismatch(f"different numbers of rows: {len(self.v)}/{len(rows)}")
         size = max(self.size, other.size if isinstance(other, sbitvec) else 1)
@@ -433,7 +483,7 @@ class sbitvec(SecretRunTime):
     __rxor__ = __xor__
 
     def __and__(self, other: Any) -> Any:
-        return sbitvec.from_vec([x & y for x, y in self._pairs(other)])
+        return sbitvec.from_vec([x & y for x, y in self._pairs(other, mask=True)])
 
     __rand__ = __and__
 

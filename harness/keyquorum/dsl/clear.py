@@ -125,8 +125,8 @@ class Element(Vector, Structure):
         return NotImplemented if o is None else self._result(o, current().engine.sub(o.value, self.value))
 
     def __mul__(self, other: Any) -> Any:
-        if other.__class__ is int and other == 1:
-            return self
+        if is_constant(other) and other in (0, 1):
+            return self if other else 0  # a Python 0, whatever the size: a compiler knows the result
         o = self._operand(other)
         return NotImplemented if o is None else self._result(o, current().engine.mul(self.value, o.value))
 
@@ -138,6 +138,8 @@ class Element(Vector, Structure):
     def _matrix_product(self, right: Any, rows: int, inner: int, columns: int) -> Any:
         """Row-major product of a rows x inner and an inner x columns matrix, in pieces that bound the memory."""
         engine, parts = current().engine, []
+        if self.value.kind == "c" or right.value.kind == "c":
+            return self._result(right, engine.matrix_product(self.value, right.value, rows, inner, columns))
         step = max(1, (1 << 22) // max(1, inner * columns))
         by_column = engine.gather(
             right.value, np.arange(inner * columns, dtype=np.int64).reshape(inner, columns).T.ravel()
@@ -290,12 +292,12 @@ class cint(Element, Public):
         elif is_constant(other):
             right = other
         elif isinstance(other, cint):
-            right = run.centred(other.value)
+            right = run.compared(other.value)
         else:
             return NotImplemented
         if not is_constant(right):
             common_size(self.size, len(right))
-        return regint._wrap(np.asarray(compare(run.centred(self.value), right), dtype=np.int64))
+        return regint._wrap(np.asarray(compare(run.compared(self.value), right), dtype=np.int64))
 
     def __lt__(self, other: Any) -> Any:
         return self._compare(other, operator.lt)
@@ -441,8 +443,8 @@ class regint(Public, Structure):
 
     def binary_output(self, player: int | None = None) -> None:
         """Writes the numbers to the binary output of all parties (or of ``player``)."""
-        run = current()
-        run.defer(lambda: run.io.output(self.data, player))
+        run, numbers = current(), regint(self)  # as they are now: an update may come before the output
+        run.defer(lambda: run.io.output(numbers.data, player))
 
     def bit_decompose(self, bit_length: int | None = None) -> list[regint]:
         """The low bits, as vectors of 0 and 1, least significant first."""
@@ -479,6 +481,8 @@ class regint(Public, Structure):
         return self._apply(other, operator.sub, swap=True)
 
     def __mul__(self, other: Any) -> Any:
+        if is_constant(other) and other in (0, 1):
+            return self if other else 0  # as for cint
         return self._apply(other, operator.mul)
 
     __rmul__ = __mul__

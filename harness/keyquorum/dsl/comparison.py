@@ -211,10 +211,17 @@ def negative(run: Run, x: Value, k: int) -> Value:
 def is_zero(run: Run, x: Value, k: int) -> Value:
     """[x = 0] for integers of ``k`` bits, signed.
 
-    Levels: split rings 2 + ceil(log2 k) and a conversion; others an opening, ceil(log2 k) and a conversion.
+    Levels: two summands ceil(log2 k) and a conversion, k - 1 ANDs; three of split rings 2 + ceil(log2 k) and a conversion; others an
+    opening, ceil(log2 k) and a conversion.
     """
     require_bits(run, k, "equality test")
     x = run.to_secret(x)
+    if _splits(run) and run.engine.summands == 2:
+        # a + b = 0 if and only if a = -b, and who knows b knows -b.
+        logic = PackedBits(run)
+        (a, _), (_, b) = run.engine.summand_bits(x, k), run.engine.summand_bits(run.engine.sub(run.secret_zero(), x), k)
+        same = [logic.negate(logic.differ(u, v)) for u, v in zip(a, b, strict=True)]
+        return to_elements(run, logic, circuits.all_ones(logic, same), x.size)
     if _splits(run):
         # a + b = 0 mod 2^k if and only if a xor b = 2 (a or b): no carry chain.
         logic, a, b = _summands(run, x, k)

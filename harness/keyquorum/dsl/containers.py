@@ -295,6 +295,8 @@ class Array(_Container):
         return stop
 
     def __add__(self, other: Any) -> Any:
+        if is_constant(other) and other == 0:
+            return self
         return self.get_vector() + _vector_of(other)
 
     __radd__ = __add__
@@ -387,7 +389,13 @@ class SubMultiArray(_Container):
         return self.get_vector(at * self.part_size(), (size or 1) * self.part_size())
 
     def assign_part_vector(self, vector: Any, base: Any = 0) -> None:
-        """Stores a vector from index ``base`` of the first dimension on."""
+        """Stores a vector of our type from index ``base`` of the first dimension on."""
+        vector = read(vector)
+        if not isinstance(vector, self.value_type):
+            raise CompilerError(
+                f"assign_part_vector takes a {self.value_type.__name__} vector, not {type(vector).__name__}: "
+                f"convert it, {self.value_type.__name__}(...)"
+            )
         self.assign_vector(vector, _checked_index(base, self.sizes[0]) * self.part_size())
 
     def get_part(self, start: Any, size: int) -> Any:

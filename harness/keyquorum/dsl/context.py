@@ -96,11 +96,19 @@ class Run:
         return (words.view(np.int64) << shift) >> shift
 
     def int64s(self, value: Value) -> Ints:
-        """The centred integers, cut to 64 bits: what conversion to regint gives."""
+        """What conversion to regint, comparisons and outputs see: the centred integers, cut to 64 bits. Over a field
+        (q-1)/2 counts as -(q+1)/2, as on MP-SPDZ."""
+        if not self.is_ring:
+            signed: Ints = self.canonical(value).view(np.int64)
+            return np.where(signed >= self.modulus // 2, signed - self.modulus, signed)
         centred = self.centred(value)
         if centred.dtype == np.int64:
             return centred
         return np.array([int(v) & ((1 << 64) - 1) for v in centred], dtype=np.uint64).view(np.int64)
+
+    def compared(self, value: Value) -> NDArray[Any]:
+        """The integers that comparisons of public values see."""
+        return self.int64s(value) if self.bits <= 64 else self.centred(value)
 
     # -- kinds --------------------------------------------------------------------------------------------------------
 

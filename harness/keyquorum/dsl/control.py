@@ -275,7 +275,13 @@ class Timer:
     seconds: float = 0.0
     bytes_sent: int = 0
     rounds: int = 0
-    _start: tuple[float, int, int] | None = None
+    offline_seconds: float = 0.0
+    """Of these, what made correlated randomness."""
+    offline_bytes_sent: int = 0
+    offline_rounds: int = 0
+    bytes_received: int = 0
+    offline_bytes_received: int = 0
+    _start: tuple[float, dict[str, int]] | None = None
 
     @property
     def running(self) -> bool:
@@ -290,16 +296,20 @@ class Timer:
         """Stops the timer when all that came before is done."""
         assert self._start is not None
         now = _reading(run)
-        self.seconds += now[0] - self._start[0]
-        self.bytes_sent += now[1] - self._start[1]
-        self.rounds += now[2] - self._start[2]
-        self._start = None
+        before, self._start = self._start, None
+        self.seconds += now[0] - before[0]
+        self.bytes_sent += now[1]["bytes_sent"] - before[1]["bytes_sent"]
+        self.rounds += now[1]["rounds"] - before[1]["rounds"]
+        self.offline_seconds += (now[1]["offline_microseconds"] - before[1]["offline_microseconds"]) / 1e6
+        self.offline_bytes_sent += now[1]["offline_bytes_sent"] - before[1]["offline_bytes_sent"]
+        self.offline_rounds += now[1]["offline_rounds"] - before[1]["offline_rounds"]
+        self.bytes_received += now[1]["bytes_received"] - before[1]["bytes_received"]
+        self.offline_bytes_received += now[1]["offline_bytes_received"] - before[1]["offline_bytes_received"]
 
 
-def _reading(run: Run) -> tuple[float, int, int]:
+def _reading(run: Run) -> tuple[float, dict[str, int]]:
     run.engine.flush()
-    stats = run.engine.stats()
-    return time.perf_counter(), stats["bytes_sent"], stats["rounds"]
+    return time.perf_counter(), run.engine.stats()
 
 
 def start_timer(timer_id: int = 0) -> None:

@@ -56,7 +56,7 @@ def _two_bits(name: str, constant: Callable[[int, int], int]) -> Callable[[Any, 
     return operation
 
 
-def _bit_not(a: Any, n: int = 1) -> Any:
+def _bit_not(a: Any, n: int) -> Any:
     return ~a & ((1 << n) - 1) if is_constant(a) else a.bit_not()
 
 
@@ -162,11 +162,39 @@ def _module(name: str, content: Mapping[str, Any]) -> ModuleType:
     return module
 
 
-def _compiler_package(program: Any) -> dict[str, ModuleType]:
+class _NeedsArithmetic:
+    """Stands for a type of arithmetic values where there are bits alone."""
+
+    def __init__(self, name: str, protocol: str) -> None:
+        self.__name, self.__protocol = name, protocol
+
+    def __refused(self) -> CompilerError:
+        return CompilerError(
+            f"{self.__protocol} computes on bits alone, {self.__name} needs an arithmetic domain: use sbits, or semi2k or semi"
+        )
+
+    def __call__(self, *_: Any, **__: Any) -> Any:
+        raise self.__refused()
+
+    def __getattr__(self, attribute: str) -> Any:
+        raise self.__refused()
+
+
+_ARITHMETIC_TYPES = ("sint", "sintbit", "personal", "cint")
+
+
+def _types(run: Run) -> dict[str, Any]:
+    """The types that there are on a run's domain."""
+    if run.engine.domain != "bits":
+        return _TYPES
+    return _TYPES | {name: _NeedsArithmetic(name, run.engine.protocol) for name in _ARITHMETIC_TYPES}
+
+
+def _compiler_package(program: Any, types: Mapping[str, Any]) -> dict[str, ModuleType]:
     shared = {"program": program}
     modules = {
-        "Compiler.types": _module("Compiler.types", _TYPES | _INSTRUCTIONS | _ERRORS | shared),
-        "Compiler.library": _module("Compiler.library", _LIBRARY | _TYPES | _INSTRUCTIONS | _ERRORS),
+        "Compiler.types": _module("Compiler.types", {**types, **_INSTRUCTIONS, **_ERRORS, **shared}),
+        "Compiler.library": _module("Compiler.library", {**_LIBRARY, **types, **_INSTRUCTIONS, **_ERRORS}),
         "Compiler.GC.types": _module("Compiler.GC.types", _GC_TYPES | _ERRORS),
         "Compiler.instructions": _module("Compiler.instructions", _INSTRUCTIONS | _ERRORS | shared),
         "Compiler.util": _module("Compiler.util", _UTIL | _ERRORS),
@@ -198,7 +226,8 @@ class Namespace:
     """The globals of one run, and the modules that it imported."""
 
     def __init__(self, run: Run) -> None:
-        self._modules = _compiler_package(run.program)
+        types = _types(run)
+        self._modules = _compiler_package(run.program, types)
         self._helpers: dict[str, ModuleType] = {}
         self.helper_files: list[str] = []
         self._original_path = list(sys.path)
@@ -210,7 +239,7 @@ class Namespace:
         self._builtins["__import__"] = self._import
         self._builtins["print"] = lambda *args, **kwargs: _print(run, *args, **kwargs)
         self.globals: dict[str, Any] = {"__builtins__": self._builtins, "program": run.program}
-        for names in (_TYPES, _GC_TYPES, _INSTRUCTIONS, _LIBRARY, _ERRORS):
+        for names in (types, _GC_TYPES, _INSTRUCTIONS, _LIBRARY, _ERRORS):
             self.globals.update(names)
 
     def _import(

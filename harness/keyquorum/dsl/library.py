@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .base import RunTime, SecretRunTime, is_constant, read
+from .base import Readable, RunTime, SecretRunTime, is_constant, read
 from .binary import cbits
 from .clear import cint, localint, regint
 from .containers import Array, SubMultiArray
@@ -37,7 +37,7 @@ def _text(x: Any, personal_to: int | None = None) -> str:
     if isinstance(x, personal):
         if x.player != personal_to:
             raise CompilerError(f"a value known to party {x.player} is printed with print_ln_to({x.player}, ...)")
-        return _listed([_number(v) for v in x.numbers()])
+        return _listed([_number(v) for v in x.numbers()]) if x.mine else ""
     if isinstance(x, SecretRunTime):
         raise CompilerError(f"cannot print secret value {x!r}: reveal it first")
     if isinstance(x, Array):
@@ -79,9 +79,13 @@ def print_ln_to(player: int, ss: str, *args: Any) -> None:
             raise CompilerError(
                 f"player mismatch: a value known to party {a.player} cannot be printed to party {player}"
             )
+        if isinstance(a, (Readable, SubMultiArray, localint)):
+            raise CompilerError(f"print_ln_to takes numbers and vectors, not a {type(a).__name__}")
+    args = tuple(cint(a) if isinstance(a, regint) else a for a in args)  # so they are shown within the domain
     run.engine.flush()
+    text = _formatted(str(ss) + "\n", args, player)  # at all parties: what it reads may be made here
     if run.emulated or run.engine.party == player:
-        run.io.print(_formatted(str(ss) + "\n", args, player))
+        run.io.print(text)
 
 
 def crash(condition: Any = None) -> None:

@@ -20,12 +20,14 @@ class Persistence:
     """One party's share file in memory: a growing vector of shares of one protocol and domain.
 
     Held as [parts, words]: component j of the share of element i; elements of more than 64 bits take two words.
+    ``mac_key``: this party's share of the MAC key, where the shares are authenticated under one that outlives a run.
     """
 
     def __init__(self) -> None:
         self._words: Words | None = None
         self._used = 0
         self._width = 1
+        self.mac_key: Words | None = None
 
     def __repr__(self) -> str:
         return f"Persistence({self.length} shares)"
@@ -34,14 +36,14 @@ class Persistence:
         self.wipe()
 
     @classmethod
-    def from_words(cls, words: NDArray[Any]) -> Persistence:
-        """From component vectors, [parts, n] words of at most 64 bits; takes the array over (and wipes it at the
-        end)."""
+    def from_words(cls, words: NDArray[Any], element_words: int = 1) -> Persistence:
+        """From component vectors, [parts, n * element_words] words; takes the array over (and wipes it at the end)."""
         if words.ndim != 2:
             raise ValueError(f"components must be a matrix [parts, n], not of {words.ndim} dimensions")
         made = cls()
         made._words = np.ascontiguousarray(words, dtype=np.uint64)
         made._used = words.shape[1]
+        made._width = element_words
         return made
 
     @classmethod
@@ -64,6 +66,11 @@ class Persistence:
         return self._used // self._width
 
     @property
+    def element_words(self) -> int:
+        """Words of a component of one share."""
+        return self._width
+
+    @property
     def words(self) -> Words:
         """The components, [parts, words]; a view."""
         return np.empty((0, 0), dtype=np.uint64) if self._words is None else self._words[:, : self._used]
@@ -76,6 +83,14 @@ class Persistence:
             self._used,
             self._width,
         )
+        made.mac_key = None if self.mac_key is None else self.mac_key.copy()
+        return made
+
+    def head(self, count: int) -> Persistence:
+        """An independent copy of the first ``count`` shares."""
+        self._check_range(0, count)
+        made = Persistence.from_words(self.words[:, : count * self._width].copy(), self._width)
+        made.mac_key = None if self.mac_key is None else self.mac_key.copy()
         return made
 
     def export(self, start: int = 0, count: int | None = None) -> bytes:
@@ -83,7 +98,7 @@ class Persistence:
         count = self.length - start if count is None else count
         self._check_range(start, count)
         w = self._width
-        return np.ascontiguousarray(self.words[:, start * w : (start + count) * w]).astype("<u8").tobytes()
+        return self.words[:, start * w : (start + count) * w].astype("<u8", copy=False).tobytes()
 
     def read(self, engine: Any, start: int, count: int) -> bytes:
         """Same as :meth:`export`, for an engine that the shares must fit."""
@@ -97,6 +112,7 @@ class Persistence:
         rows = np.frombuffer(data, dtype="<u8").reshape(parts, -1)
         if self._words is None:
             self._words, self._width = np.zeros((parts, rows.shape[1]), dtype=np.uint64), width
+            self.mac_key = _mac_key(engine)
         self._check_form(engine)
         start = self._used if position < 0 else position * width
         end = start + rows.shape[1]
@@ -105,11 +121,19 @@ class Persistence:
         self._words[:, start:end] = rows
         self._used = max(self._used, end)
 
+    def replace(self, other: Persistence) -> None:
+        """Takes over what ``other`` holds, which is empty afterwards."""
+        self.wipe()
+        self._words, self._used, self._width, self.mac_key = other._words, other._used, other._width, other.mac_key
+        other._words, other._used, other.mac_key = None, 0, None
+
     def wipe(self) -> None:
         """Overwrites the shares with zeros and forgets them."""
         words, self._words, self._used = getattr(self, "_words", None), None, 0
-        if words is not None and words.flags.writeable:
-            words.fill(0)
+        key, self.mac_key = getattr(self, "mac_key", None), None
+        for secret in (words, key):
+            if secret is not None and secret.flags.writeable:
+                secret.fill(0)
 
     def _reserve(self, end: int) -> None:
         assert self._words is not None
@@ -131,6 +155,12 @@ class Persistence:
                 f"{engine.protocol} over {engine.domain} has {engine.share_parts} of {engine.element_bytes}: "
                 "use one share file per protocol and domain"
             )
+        key = _mac_key(engine)
+        if self.mac_key is not None and key is not None and not np.array_equal(self.mac_key, key):
+            raise ProgramError(
+                f"the share file's MACs are under another key than this run's {engine.protocol} engine has: "
+                "use the shares where they were made, by the committee and the backend that made them"
+            )
 
     def _check_range(self, start: int, count: int) -> None:
         if start < 0 or count < 0 or start + count > self.length:
@@ -140,9 +170,20 @@ class Persistence:
             )
 
 
+def _mac_key(engine: Any) -> Words | None:
+    """An engine's share of the MAC key."""
+    key: bytes | None = engine.mac_key
+    return None if key is None else np.frombuffer(key, dtype="<u8").astype(np.uint64)
+
+
 def shares_path(folder: Path, party: int) -> Path:
     """Place of a party's share file in a working folder."""
     return folder / "Persistence" / f"Shares-P{party}"
+
+
+def mac_path(shares: Path) -> Path:
+    """Place of a party's share of the MAC key of a share file."""
+    return shares.with_name(f"{shares.name}-MAC")
 
 
 def _header(engine: Any, length: int) -> dict[str, Any]:
@@ -162,10 +203,17 @@ def load_shares(path: Path, engine: Any) -> Persistence:
     if not path.exists():
         return Persistence()
     data = _engine.ShareFile.read(str(path), _header(engine, 0))
-    return Persistence.from_export(data, engine.share_parts, engine.element_bytes)
+    shares = Persistence.from_export(data, engine.share_parts, engine.element_bytes)
+    if mac_path(path).exists():
+        key = _engine.ShareFile.read(str(mac_path(path)), _header(engine, 1))
+        shares.mac_key = np.frombuffer(key, dtype="<u8").astype(np.uint64)
+    return shares
 
 
 def save_shares(path: Path, persistence: Persistence, engine: Any) -> None:
-    """Writes a share file, 0600 in a folder of 0700."""
+    """Writes a share file, 0600 in a folder of 0700, and one with the share of the MAC key beside it if there is one."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     _engine.ShareFile.write(str(path), _header(engine, persistence.length), persistence.export())
+    if persistence.mac_key is not None:
+        key = persistence.mac_key.astype("<u8").tobytes()
+        _engine.ShareFile.write(str(mac_path(path)), _header(engine, 1), key)

@@ -8,6 +8,9 @@ from typing import Any
 from .base import is_constant
 from .errors import CompilerError
 
+WORD = 64
+"""Integer length of programs on bits alone (``-B``)."""
+
 
 @dataclass(frozen=True)
 class ProgramOptions:
@@ -19,11 +22,12 @@ class ProgramOptions:
 
 
 class _Options:
-    """``program.options``: ring is the ring size as text (empty over a field); a prime is known at run time only."""
+    """``program.options``: ring is the ring size as text, or 0 over a field; field the length given with -F as text, or 0; a
+    prime is known at run time only."""
 
-    def __init__(self, ring: str, field: int) -> None:
-        self.ring = ring
-        self.field = str(field) if field else "0"
+    def __init__(self, ring: int, field: int) -> None:
+        self.ring: str | int = str(ring) if ring else 0
+        self.field: str | int = str(field) if field else 0
         self.prime: int | None = None
         self.binary = 0
         self.garbled = False
@@ -39,9 +43,11 @@ class Program:
         self.name = "-".join([name, *(a.replace("/", "_") for a in args)])
         self.programs_dir = "Programs"
         ring = engine.modulus is None
-        self.options = _Options(str(engine.bits) if ring else "", 0 if ring else options.field)
+        bits_alone = engine.domain == "bits"
+        self.options = _Options(engine.bits if ring and not bits_alone else 0, 0 if ring else options.field)
+        self.options.binary = WORD if bits_alone else 0
         self.prime: int | None = None
-        self.bit_length: int = engine.bits - 1 if ring else options.field or 64
+        self.bit_length: int = engine.bits - 1 if ring and not bits_alone else options.field or 64
         self._security = options.security
         self._edabit = False
 

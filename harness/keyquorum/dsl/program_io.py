@@ -21,6 +21,35 @@ def _no_words() -> Ints:
     return np.empty(0, dtype=np.int64)
 
 
+def read_binary(folder: Path, party: int) -> Ints:
+    """A party's binary input, ``Player-Data/Input-Binary-P<i>-0``; empty if there is none."""
+    path = folder / "Player-Data" / f"Input-Binary-P{party}-0"
+    if not path.exists():
+        return _no_words()
+    data = path.read_bytes()
+    if len(data) % 8:
+        raise ProgramError(f"{path}: {len(data)} bytes are no whole number of 64-bit words")
+    return np.frombuffer(data, dtype="<i8").astype(np.int64)
+
+
+def read_numbers(folder: Path, party: int) -> list[int]:
+    """A party's input as text, ``Player-Data/Input-P<i>-0``; empty if there is none."""
+    path = folder / "Player-Data" / f"Input-P{party}-0"
+    try:
+        return [int(text) for text in path.read_text().split()] if path.exists() else []
+    except ValueError:
+        raise ProgramError(f"{path}: input is decimal integers, separated by white space") from None
+
+
+def read_listed(folder: Path, name: str) -> Ints:
+    """The public input of a program with its arguments, ``Programs/Public-Input/<name>``; empty if there is none."""
+    path = folder / "Programs" / "Public-Input" / name
+    try:
+        return np.array([int(t) for t in path.read_text().split()], dtype=np.int64) if path.exists() else _no_words()
+    except (ValueError, OverflowError):
+        raise ProgramError(f"{path}: public input is 64-bit decimal numbers, separated by white space") from None
+
+
 @dataclass
 class ProgramIO:
     """Inputs and outputs of one party.
@@ -29,7 +58,8 @@ class ProgramIO:
     ``fixinput(-1, ...)`` consumes, one after another, the same at all parties. listed_inputs: numbers that ``pubinput``
     consumes (default: the public ones). persistence: the share file. stdout: what prints (default: standard output at
     party 0, nothing elsewhere). other_inputs: private words of parties 1, 2, ... on the protocol ``emulate``, where one
-    process stands for all. one_stream: ``fixinput`` reads from the private words, as it does from MP-SPDZ's files.
+    process stands for all. numbers: private decimal numbers, of which ``sbits.get_input_from`` takes the bits, by party (a process
+    needs its own alone). one_stream: ``fixinput`` reads from the private words, as it does from MP-SPDZ's files.
 
     Results: binary_outputs (public vectors), personal_outputs (vectors revealed to us alone), both centred int64, and
     file_outputs (both, in order).
@@ -42,6 +72,7 @@ class ProgramIO:
     listed_inputs: Ints | None = None
     other_inputs: dict[int, Ints] = field(default_factory=dict)
     one_stream: bool = False
+    numbers: dict[int, list[int]] = field(default_factory=dict)
     binary_outputs: list[Ints] = field(default_factory=list)
     personal_outputs: list[Ints] = field(default_factory=list)
     file_outputs: list[Ints] = field(default_factory=list)
@@ -79,13 +110,36 @@ class ProgramIO:
             return None
         return self._take("private", self.private_inputs, count, f"the private input of party {owner}")
 
+    def take_number(self, engine: Any, owner: int) -> int | None:
+        """The next private number of ``owner``; None at other parties."""
+        if owner < 0 or (owner >= engine.parties and not self._everyone):
+            raise CompilerError(f"there is no party {owner} among {engine.parties}")
+        if owner != self._party and not self._everyone:
+            return None
+        at, numbers = self._places.get(f"numbers {owner}", 0), self.numbers.get(owner, [])
+        if at == len(numbers):
+            raise CompilerError(f"the numbers of party {owner} (Player-Data/Input-P{owner}-0) end after {at}, the program asks for more")
+        self._places[f"numbers {owner}"] = at + 1
+        return numbers[at]
+
     def take_public(self, count: int) -> Ints:
         """The next public words."""
         if self.one_stream:
-            return self._take("private", self.private_inputs, count, f"the binary input of party {self._party}")
+            words = self._take("private", self.private_inputs, count, f"the binary input of party {self._party}")
+            if self._everyone:
+                self._skip_public(words)
+            return words
         if self._public is None:
             self._public = np.concatenate([_no_words(), *self.public_inputs])
         return self._take("public", self._public, count, "the public input")
+
+    def _skip_public(self, words: Ints) -> None:
+        """In the files of the other parties, for whom this process stands, the same public words come next."""
+        for party, stream in self.other_inputs.items():
+            if party != self._party and len(stream):
+                own = self._take(f"private {party}", stream, len(words), f"the binary input of party {party}")
+                if not np.array_equal(own, words):
+                    raise CompilerError(f"public words differ between the binary inputs of parties 0 and {party}")
 
     def take_listed(self, count: int) -> Ints:
         """The next numbers of the public input file."""
@@ -121,34 +175,17 @@ class ProgramIO:
 
     @classmethod
     def from_folder(cls, folder: Path, engine: Any, name: str) -> ProgramIO:
-        """Inputs from MP-SPDZ's places in ``folder``: ``Player-Data/Input-Binary-P<i>-0`` (raw int64), ``Programs/
-        Public-Input/<name>`` (decimal numbers). Shares from ``Persistence/Shares-P<i>``, which must be of this engine's
+        """Inputs from MP-SPDZ's places in ``folder``: ``Player-Data/Input-Binary-P<i>-0`` (raw int64), ``Player-Data/Input-P<i>-0``
+        and ``Programs/Public-Input/<name>`` (decimal numbers). Shares from ``Persistence/Shares-P<i>``, which must be of this engine's
         protocol and domain. ``name``: the program's name and arguments, joined with dashes."""
 
-        def binary(party: int) -> Ints:
-            path = folder / "Player-Data" / f"Input-Binary-P{party}-0"
-            if not path.exists():
-                return _no_words()
-            data = path.read_bytes()
-            if len(data) % 8:
-                raise ProgramError(f"{path}: {len(data)} bytes are no whole number of 64-bit words")
-            return np.frombuffer(data, dtype="<i8").astype(np.int64)
-
-        listed = folder / "Programs" / "Public-Input" / name
-        try:
-            numbers = (
-                np.array([int(t) for t in listed.read_text().split()], dtype=np.int64)
-                if listed.exists()
-                else _no_words()
-            )
-        except (ValueError, OverflowError):
-            raise ProgramError(f"{listed}: public input is 64-bit decimal numbers, separated by white space") from None
         return cls(
-            private_inputs=binary(engine.party),
-            listed_inputs=numbers,
+            private_inputs=read_binary(folder, engine.party),
+            listed_inputs=read_listed(folder, name),
             persistence=load_shares(shares_path(folder, engine.party), engine),
-            other_inputs={p: binary(p) for p in range(1, 64)} if engine.protocol == "emulate" else {},
+            other_inputs={p: read_binary(folder, p) for p in range(1, 64)} if engine.protocol == "emulate" else {},
             one_stream=True,
+            numbers={p: read_numbers(folder, p) for p in (range(64) if engine.protocol == "emulate" else [engine.party])},
         )
 
     def save(self, folder: Path, engine: Any) -> None:

@@ -35,6 +35,14 @@ class ProgramResult:
             f"Time{i} = {t.seconds:.6g} seconds ({t.bytes_sent / 1e6:.6g} MB, {t.rounds} rounds)"
             for i, t in sorted(self.timers.items())
         ]
+        if self.total.offline_rounds:
+            t = self.total
+            online = (t.seconds - t.offline_seconds, (t.bytes_sent - t.offline_bytes_sent) / 1e6, t.rounds - t.offline_rounds)
+            offline = (t.offline_seconds, t.offline_bytes_sent / 1e6, t.offline_rounds)
+            result.append(
+                "Spent {:.6g} seconds ({:.6g} MB, {} rounds) on the online phase and ".format(*online)
+                + "{:.6g} seconds ({:.6g} MB, {} rounds) on the preprocessing/offline phase".format(*offline)
+            )
         result.append(f"Data sent = {self.total.bytes_sent / 1e6:.6g} MB in {self.total.rounds} rounds")
         return result
 

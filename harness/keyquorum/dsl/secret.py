@@ -23,7 +23,9 @@ class sint(Element, SecretRunTime):
     is ready. A sint made of a public value stays public inside: products with it are local, opening it is free.
     """
 
-    __slots__ = ()
+    __slots__ = ("_unshifted",)
+    _unshifted: tuple[Value, int]
+    """Of a vector that was shifted to the left and not used otherwise: what was shifted, and how far."""
 
     def __init__(self, val: Any = None, size: int | None = None) -> None:
         run = current()
@@ -168,8 +170,16 @@ class sint(Element, SecretRunTime):
     def __lshift__(self, other: Any) -> Any:
         if not is_constant(other):
             return NotImplemented
-        run = current()
-        return sint._wrap(run.engine.mul(self.value, run.clear_ints((pow(2, other, run.modulus),))))
+        run, value = current(), self.value
+
+        def make() -> Value:
+            return run.engine.mul(value, run.clear_ints((pow(2, other, run.modulus),)))
+
+        if not (run.is_ring and 0 < other < run.engine.bits and value.kind == "s"):
+            return sint._wrap(make())
+        shifted = sint._lazy(self.size, make)
+        shifted._unshifted = (value, other)
+        return shifted
 
     def __rshift__(self, other: Any) -> Any:
         return self.right_shift(other) if is_constant(other) else NotImplemented
@@ -231,7 +241,11 @@ class sint(Element, SecretRunTime):
     # -- opening ------------------------------------------------------------------------------------------------------
 
     def reveal(self, check: bool = True) -> cint:
-        """Opens the vector to everybody. One round."""
+        """Opens the vector to everybody. One round. Of a vector shifted to the left only the bits that are left are sent."""
+        if self._value is None and getattr(self, "_unshifted", None) is not None:
+            run, (source, shift) = current(), self._unshifted
+            low = run.engine.open_low(source, run.engine.bits - shift)
+            return cint._wrap(run.engine.mul(low, run.clear_ints((1 << shift,))))
         value = self.value
         return cint._wrap(value if value.kind == "c" else current().engine.open(value))
 
@@ -252,12 +266,12 @@ class sint(Element, SecretRunTime):
 
     def bit_decompose(self, bit_length: int | None = None, maybe_mixed: bool = False) -> list[Any]:
         """The low bits of signed integers of ``bit_length`` bits (default: ``program.bit_length``), least significant
-        first: sintbit vectors, or sbits rows if ``maybe_mixed`` and the protocol has a binary domain."""
+        first: sintbit vectors, or sbits rows if ``maybe_mixed`` and shares split (``program.use_split()``)."""
         run = current()
         length = run.program.bit_length if bit_length is None else bit_length
         if length == 0:
             return []
-        if maybe_mixed and run.engine.has_binary:
+        if maybe_mixed and run.program.use_split():
             return self._low_rows(length, length)
         return [sintbit._wrap(v) for v in comparison.bit_elements(run, self.value, length, length)]
 
@@ -272,6 +286,8 @@ class sint(Element, SecretRunTime):
         total: Any = 0
         for i, bit in enumerate(bits):
             total = total + (sint.conv(bit) << i)
+        if is_constant(total):
+            raise CompilerError("bit_compose of no bits")
         return total
 
     def split_to_n_summands(self, length: int, n: int) -> list[list[Any]]:
@@ -437,13 +453,13 @@ class personal(RunTime):
             self._known, self.size = public.value, public.size
 
     @classmethod
-    def read_int(cls, player: int, n_bytes: int | None = None, *, size: int = 1) -> personal:
-        """The next ``size`` int64 words of ``player``'s private input, for ``player`` alone."""
+    def read_int(cls, player: int, n_bytes: int | None = None) -> personal:
+        """The next int64 word of ``player``'s private input, for ``player`` alone."""
         if n_bytes not in (None, 0, 8):
             raise CompilerError(f"binary input has 8 bytes a number, not {n_bytes}")
         run = current()
-        words = run.io.take_private(run.engine, player, checked_size(size))
-        return cls(player, run.engine.clear(np.zeros(size, dtype=np.int64) if words is None else words))
+        words = run.io.take_private(run.engine, player, 1)
+        return cls(player, run.engine.clear(np.zeros(1, dtype=np.int64) if words is None else words))
 
     @property
     def mine(self) -> bool:
@@ -464,15 +480,13 @@ class personal(RunTime):
         return current().centred(self._known)
 
     def _clear(self) -> Value:
-        """A clear handle: the numbers where they are known, zeros elsewhere."""
+        """A clear handle: the numbers where they are known, zeros elsewhere. The same operations at all parties, as the
+        schedule demands."""
         run = current()
         if self._known.kind == "c":
             return self._known
         run.engine.flush()  # all parties alike: only one of them is going to read
-        if self.mine:
-            self._known = run.clear_ints(run.canonical(self._known).tolist())
-        else:
-            self._known = run.engine.repeat(run.constant(0), self.size)
+        self._known = run.clear_ints(run.canonical(self._known).tolist() if self.mine else [0] * self.size)
         return self._known
 
     def _share(self) -> Value:
@@ -512,6 +526,8 @@ class personal(RunTime):
         elif isinstance(other, SecretRunTime):
             raise CompilerError("a personal value does not go with a secret one: share it with sint(...) first")
         result = function(cint._wrap(self._clear()), other)
+        if is_constant(result):
+            raise CompilerError("a personal value times 0 is 0: use cint(0)")
         return NotImplemented if result is NotImplemented else personal(self.player, result)
 
     def __add__(self, other: Any) -> Any:

@@ -1,4 +1,5 @@
-"""Secure shuffles by switching networks.
+"""Secure shuffles: the protocol's own where it has one (replicated shares, also of three Shamir parties), otherwise by
+switching networks.
 
 t + 1 parties each choose a uniformly random permutation (OS randomness), route it through a Waksman network [1] and
 input the control bits; the networks are applied one after another. At least one of the permutations is uniform and
@@ -152,6 +153,8 @@ def secure_shuffle(run: Run, value: Value, unit_size: int) -> Value:
     n = value.size // unit_size
     if n < 2:
         return value
+    if engine.has_shuffle:
+        return engine.shuffle(run.to_secret(value), unit_size)
     layers = network(n)
     switches = sum(len(a) for a, _ in layers)
     controls = []

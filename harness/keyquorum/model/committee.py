@@ -24,8 +24,33 @@ PROTOCOLS: dict[str, str] = {
     "ring": "replicated, 3 parties, 1 corruption, semi-honest; the same committee as rep-field",
     "rep-field": "replicated, 3 parties, 1 corruption, semi-honest",
     "shamir": "Shamir, n >= 3 parties, t < n/2 corruptions, semi-honest",
+    "semi2k": "additive, n >= 2 parties, n - 1 corruptions, semi-honest; the same committee as semi",
+    "semi": "additive, n >= 2 parties, n - 1 corruptions, semi-honest",
+    "spdz2k": "additive with MACs, n >= 2 parties, n - 1 corruptions, malicious programs; the same committee as mascot",
+    "mascot": "additive with MACs, n >= 2 parties, n - 1 corruptions, malicious programs",
 }
-"""Protocols of which a committee can be made, with what they promise."""
+"""Protocols of which a committee can be made, with what they promise. With MACs every single program is secure against
+malicious parties; a plan is not: nothing proves that what a party gives to two programs is the same."""
+_KINDS = {
+    "ring": ("ring", "rep-field"),
+    "rep-field": ("ring", "rep-field"),
+    "shamir": (None, "shamir"),
+    "semi2k": ("semi2k", "semi"),
+    "semi": ("semi2k", "semi"),
+    "spdz2k": ("spdz2k", "mascot"),
+    "mascot": ("spdz2k", "mascot"),
+}
+"""For programs modulo 2^k, and for programs over prime fields."""
+DISHONEST_MAJORITY = ("semi2k", "semi", "spdz2k", "mascot")
+"""Protocols that tolerate n - 1 corruptions."""
+AUTHENTICATED = ("spdz2k", "mascot")
+"""Protocols whose shares carry MACs."""
+
+
+def default_threshold(protocol: str, parties: int) -> int:
+    """The most corruptions that a protocol tolerates among so many parties."""
+    return parties - 1 if protocol in DISHONEST_MAJORITY else (parties - 1) // 2
+
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
@@ -71,12 +96,28 @@ class Committee:
     @property
     def ring_protocol(self) -> str | None:
         """The protocol for programs modulo 2^k, if the committee's sharing has one."""
-        return "ring" if self.protocol in ("ring", "rep-field") else None
+        return _KINDS[self.protocol][0]
 
     @property
     def field_protocol(self) -> str:
         """The protocol for programs over prime fields."""
-        return "rep-field" if self.protocol == "ring" else self.protocol
+        return str(_KINDS[self.protocol][1])
+
+    @property
+    def plain_field_protocol(self) -> str:
+        """The same without MACs: over a small prime they would convince nobody, and shares that were scaled locally have none."""
+        return "semi" if self.authenticated else self.field_protocol
+
+    @property
+    def protocols(self) -> list[str]:
+        """All protocols that the committee's plans run."""
+        named = [self.field_protocol, self.plain_field_protocol, self.ring_protocol]
+        return list(dict.fromkeys(name for name in named if name is not None))
+
+    @property
+    def authenticated(self) -> bool:
+        """Whether shares carry MACs."""
+        return self.protocol in AUTHENTICATED
 
     def party_folder(self, index: int) -> Path:
         """Folder of one party."""
@@ -85,6 +126,10 @@ class Committee:
     def identity_path(self, index: int) -> Path:
         """Private key and certificate of one party."""
         return self.party_folder(index) / "identity.pem"
+
+    def mac_key_path(self, index: int) -> Path:
+        """Key of one party's MACs, where the protocol has them."""
+        return self.party_folder(index) / "mac.key"
 
     def key_folder(self, index: int, key: str) -> Path:
         """Folder of one party's part of a key."""
@@ -136,7 +181,8 @@ class Committee:
         path = self.folder / "committee.toml"
         n = self.size
         if self.protocol not in PROTOCOLS:
-            raise CommitteeError(f"{path}: unknown protocol {self.protocol!r}: choose one of {', '.join(PROTOCOLS)}")
+            known = ", ".join(PROTOCOLS)
+            raise CommitteeError(f"{path}: unknown protocol {self.protocol!r}: choose one of {known}")
         if [p.index for p in self.parties] != list(range(n)):
             raise CommitteeError(f"{path}: parties must be numbered 0 to {n - 1} in order")
         if self.protocol in ("ring", "rep-field") and (n != 3 or self.threshold != 1):
@@ -145,6 +191,10 @@ class Committee:
             )
         if self.protocol == "shamir" and not (n >= 3 and self.threshold >= 1 and 2 * self.threshold < n):
             raise CommitteeError(f"{path}: shamir needs n >= 3 parties and 1 <= t < n/2, not n={n}, t={self.threshold}")
+        if self.protocol in DISHONEST_MAJORITY and not (n >= 2 and self.threshold == n - 1):
+            raise CommitteeError(
+                f"{path}: {self.protocol} needs n >= 2 parties and t = n - 1, not n={n}, t={self.threshold}"
+            )
         for p in self.parties:
             if not 1 <= p.port <= 65535:
                 raise CommitteeError(f"{path}: party {p.index} has port {p.port}: choose one from 1 to 65535")

@@ -27,9 +27,25 @@ class PolicyError(KeyQuorumError):
     """The decryption policy of a key does not allow this decryption."""
 
 
+class PoolError(KeyQuorumError):
+    """A pool of material that may be used once is missing, too small, in use, or in a state in which using it would not be safe."""
+
+
+class PoolTooSmall(PoolError):
+    """A pool has fewer items than a request needs; nothing was claimed."""
+
+
 class CiphertextError(KeyQuorumError):
     """A ciphertext cannot be decrypted with this key."""
 
 
 class KeyFileError(KeyQuorumError):
     """A key or share file is missing, damaged or foreign."""
+
+
+class BackendError(KeyQuorumError):
+    """MP-SPDZ is missing, too old, not built for a protocol, or cannot do what is asked."""
+
+
+class ResourceError(KeyQuorumError):
+    """A host has less memory than a plan states that it needs."""

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import resource
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from keyquorum._engine import Session
+from keyquorum.backends import Backend, open_backend
 from keyquorum.model.committee import Committee
 
 Progress = Callable[[str, int, int], None]
@@ -18,32 +20,49 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass
 class PhaseReport:
-    """Cost of one phase at one party: wall-clock seconds, payload bytes, communication rounds."""
+    """Cost of one phase at one party: wall-clock seconds, payload bytes, communication rounds, CPU seconds; and of these
+    what made correlated randomness, where the backend tells."""
 
     name: str
     seconds: float = 0.0
     bytes_sent: int = 0
     bytes_received: int = 0
     rounds: int = 0
+    cpu_seconds: float = 0.0
+    offline_seconds: float = 0.0
+    offline_bytes_sent: int = 0
+    offline_bytes_received: int = 0
+    offline_rounds: int = 0
+
+    def add(self, other: PhaseReport) -> None:
+        """Adds the cost of another phase."""
+        for name in COSTS:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+
+
+COSTS = tuple(f.name for f in fields(PhaseReport) if f.name != "name")
+"""What a phase costs, by name."""
 
 
 @dataclass
 class RunReport:
-    """Cost of a job at one party. ``peak_memory`` is the process's peak resident set in bytes."""
+    """Cost of a job at one party. ``peak_memory``: see :func:`peak_memory`; ``cpu_seconds``: of this process and of those
+    that it started; ``link``: the simulated links (:mod:`keyquorum.model.links`), empty if they are real; ``unused``:
+    correlated randomness that was made and not used, by kind."""
 
     party: int
     phases: list[PhaseReport] = field(default_factory=list)
     peak_memory: int = 0
+    cpu_seconds: float = 0.0
+    link: str = ""
+    unused: dict[str, int] = field(default_factory=dict)
 
     @property
     def total(self) -> PhaseReport:
         """All phases together."""
         total = PhaseReport("total")
         for phase in self.phases:
-            total.seconds += phase.seconds
-            total.bytes_sent += phase.bytes_sent
-            total.bytes_received += phase.bytes_received
-            total.rounds += phase.rounds
+            total.add(phase)
         return total
 
     def to_json(self) -> dict[str, Any]:
@@ -53,24 +72,44 @@ class RunReport:
     @staticmethod
     def from_json(data: dict[str, Any]) -> RunReport:
         """Inverse of :meth:`to_json`."""
-        return RunReport(data["party"], [PhaseReport(**p) for p in data["phases"]], data["peak_memory"])
+        return RunReport(**{**data, "phases": [PhaseReport(**p) for p in data["phases"]]})
+
+
+def peak_memory() -> int:
+    """Peak resident set in bytes of this process, or of the largest that it started (MP-SPDZ's)."""
+    kinds = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    return max(resource.getrusage(kind).ru_maxrss for kind in kinds) * 1024
+
+
+def cpu_seconds() -> float:
+    """CPU time of this process and of those that it started and that ended."""
+    used = os.times()
+    return used.user + used.system + used.children_user + used.children_system
 
 
 class PartyContext:
-    """One party's session, committee and reporting during a job."""
+    """One party's session, committee, backend and reporting during a job."""
 
-    def __init__(self, session: Session, committee: Committee, progress: Progress | None = None) -> None:
+    def __init__(
+        self,
+        session: Session,
+        committee: Committee,
+        progress: Progress | None = None,
+        backend: Backend | None = None,
+        link: str = "",
+    ) -> None:
         self.session = session
         self.committee = committee
+        self.backend = backend or open_backend("embedded", session, committee)
         self.party: int = session.party
         self.parties: int = session.parties
-        self.report = RunReport(session.party)
+        self.report = RunReport(session.party, link=link)
         self._progress = progress or (lambda phase, done, total: None)
 
     @contextmanager
     def phase(self, name: str, steps: int = 1) -> Iterator[Callable[[], None]]:
         """Measures a phase; yields a function that marks one of its ``steps`` as done. Phases of one name add up."""
-        before, start, done = self.session.stats(), time.monotonic(), 0
+        before, start, cpu, done = self.backend.stats(), time.monotonic(), cpu_seconds(), 0
         self._progress(name, 0, steps)
 
         def step() -> None:
@@ -81,14 +120,23 @@ class PartyContext:
         try:
             yield step
         finally:
-            after = self.session.stats()
+            after = self.backend.stats()
             entry = next((p for p in self.report.phases if p.name == name), None)
             if entry is None:
                 entry = PhaseReport(name)
                 self.report.phases.append(entry)
-            entry.seconds += time.monotonic() - start
-            entry.bytes_sent += after["bytes_sent"] - before["bytes_sent"]
-            entry.bytes_received += after["bytes_received"] - before["bytes_received"]
-            entry.rounds += after["rounds"] - before["rounds"]
-            self.report.peak_memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+            spent = {name: after[name] - before.get(name, 0) for name in after}
+            micros = spent.pop("offline_microseconds", 0)
+            entry.add(
+                PhaseReport(
+                    name,
+                    seconds=time.monotonic() - start,
+                    cpu_seconds=cpu_seconds() - cpu,
+                    offline_seconds=micros / 1e6,
+                    **{k: v for k, v in spent.items() if k in COSTS},
+                )
+            )
+            self.report.peak_memory = peak_memory()
+            self.report.cpu_seconds = cpu_seconds()
+            self.report.unused = self.backend.unused()
         self._progress(name, steps, steps)

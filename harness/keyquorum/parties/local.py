@@ -4,34 +4,52 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 from keyquorum import _engine
+from keyquorum.backends import check_backend, open_backend
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import PartyError
+from keyquorum.model.links import check_backend_of_link, parse
 
+from . import mac_key
 from .context import PartyContext, Progress
 
 Job = Callable[[PartyContext], Any]
 
 
 def run_in_process(
-    committee: Committee, job: Job, timeout: float = 300.0, progress: Progress | None = None
+    committee: Committee,
+    job: Job,
+    timeout: float = 300.0,
+    progress: Progress | None = None,
+    backend: str = "embedded",
+    mp_spdz: str | Path | None = None,
+    link: str | None = None,
 ) -> list[Any]:
     """Runs ``job(context)`` for every party in a thread of its own; returns the results in party order.
 
     The first party that failed for a reason of its own is reported, the others were only told of it.
-    ``timeout`` is in seconds, for each wait.
+    ``timeout`` is in seconds, for each wait. ``link``: simulated links, see :mod:`keyquorum.model.links`.
     """
-    sessions = _engine.local_sessions(committee.size, timeout)
+    check_backend(backend, committee, mp_spdz)
+    check_backend_of_link(backend, link)
+    sessions = _engine.local_sessions(committee.size, timeout, parse(link).shape if link else None)
 
     def one(session: Any) -> Any:
-        context = PartyContext(session, committee, progress if session.party == 0 else None)
+        chosen = None
         try:
-            return job(context)
+            if committee.authenticated and committee.party_folder(session.party).exists():
+                mac_key.use(session, committee.mac_key_path(session.party))
+            chosen = open_backend(backend, session, committee, mp_spdz)
+            return job(PartyContext(session, committee, progress if session.party == 0 else None, chosen, link or ""))
         except BaseException as error:
             session.abort(f"{error}")
             raise
+        finally:
+            if chosen is not None:
+                chosen.close()
 
     with ThreadPoolExecutor(committee.size) as pool:
         futures = [pool.submit(one, session) for session in sessions]

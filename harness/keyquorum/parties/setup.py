@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from keyquorum import _engine
-from keyquorum.model.committee import PROTOCOLS, Committee, Party, check_name
+from keyquorum.model.committee import PROTOCOLS, Committee, Party, check_name, default_threshold
 from keyquorum.model.errors import CommitteeError
 
 PathLike = str | Path
@@ -44,11 +44,11 @@ def init(
     if protocol not in PROTOCOLS:
         raise CommitteeError(f"unknown protocol {protocol!r}: choose one of {', '.join(PROTOCOLS)}")
     if not 1 <= parties <= 64:
-        raise CommitteeError(f"{parties} parties: choose 3 to 64")
+        raise CommitteeError(f"{parties} parties: choose 2 to 64")
     if hosts and len(hosts) != parties:
         raise CommitteeError(f"{len(hosts)} hosts for {parties} parties: name each party's HOST:PORT once")
-    t = threshold if threshold is not None else (parties - 1) // 2
-    addresses = [_address(h) for h in hosts] or [("127.0.0.1", port) for port in _free_ports(parties)]
+    t = threshold if threshold is not None else default_threshold(protocol, parties)
+    addresses = [address(h) for h in hosts] or [("127.0.0.1", port) for port in _free_ports(parties)]
     check_name(name or root.name, "committee name")
     members = [Party(i, host, port, "") for i, (host, port) in enumerate(addresses)]
     Committee(root, name or root.name, protocol, t, tuple(members)).check()
@@ -84,7 +84,8 @@ def trust(folder: PathLike, party: int, fingerprint: str) -> Committee:
     return changed
 
 
-def _address(text: str) -> tuple[str, int]:
+def address(text: str) -> tuple[str, int]:
+    """HOST:PORT."""
     host, separator, port = text.rpartition(":")
     if not separator or not host or not port.isdigit():
         raise CommitteeError(f"{text!r} is no address: write HOST:PORT")

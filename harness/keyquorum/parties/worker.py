@@ -11,11 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from keyquorum import _engine
+from keyquorum.backends import open_backend
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import KeyQuorumError
+from keyquorum.model.links import parse
 
+from . import mac_key
 from .context import PartyContext, Progress
-from .jobs import run_job
+from .jobs import backend_of, link_of, run_job
 
 
 def job_digest(job: dict[str, Any]) -> str:
@@ -30,6 +33,7 @@ def open_session(
 ) -> _engine.Session:
     """Connects to all other parties (mutual TLS 1.3, pinned certificates) and compares what each is about to run."""
     committee.check_complete()
+    link = link_of(job)
     identity = committee.identity_path(party)
     if not identity.exists():
         raise KeyQuorumError(f"{identity}: the identity of party {party} is not on this host: run keyquorum init there")
@@ -42,6 +46,7 @@ def open_session(
         None,
         connect_timeout,
         io_timeout,
+        parse(link).shape if link else None,
     )
 
 
@@ -58,13 +63,21 @@ def run_party(
     if not 0 <= party < committee.size:
         raise KeyQuorumError(f"there is no party {party} in {folder}: choose 0 to {committee.size - 1}")
     session = open_session(committee, party, job, connect_timeout, io_timeout)
+    backend = None
     try:
-        context = PartyContext(session, committee, progress)
+        if committee.authenticated:
+            mac_key.use(session, committee.mac_key_path(party))
+        name, mp_spdz = backend_of(job)
+        backend = open_backend(name, session, committee, mp_spdz)
+        context = PartyContext(session, committee, progress, backend, link_of(job))
         result = run_job(context, job)
         result["report"] = context.report.to_json()
     except BaseException as error:
         session.abort(f"party {party} failed: {error}")
         raise
+    finally:
+        if backend is not None:
+            backend.close()
     session.close()
     return result
 

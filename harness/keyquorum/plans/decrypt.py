@@ -2,7 +2,7 @@
 
 CKKS: the phase plus a flooding noise of every dealer, opened to the receiver (protocols: section 4); the policy stored with
 the key bounds the flooding and counts decryptions across restarts. BFV and BGV: exact rounding inside the MPC
-(`round_ltz_circuit`), nothing but the message is opened.
+(`rounding`), nothing but the message is opened.
 """
 
 from __future__ import annotations
@@ -17,8 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from keyquorum._engine import addmod, mulmod_scalar, scale_round
-from keyquorum.backends.embedded import run
+from keyquorum._engine import mulmod_scalar
 from keyquorum.dsl import Persistence
 from keyquorum.fhe.decode import ckks_plaintext, integer_plaintext
 from keyquorum.fhe.parameters import ParameterSet
@@ -29,18 +28,13 @@ from keyquorum.parties.context import PartyContext
 
 from .keys import KeyInfo, load_key, read_share
 from .policy import claim_decryptions
-from .randomness import rounded_gaussian, uniform_bits, wipe
+from .randomness import rounded_gaussian, wipe
 from .receipts import check_receipt
+from .rounding import ROUNDINGS, RoundingGroup, round_exactly
 
 Ints = NDArray[np.int64]
 Words = NDArray[np.uint64]
 
-EXACT_BITS = 2
-"""z = t 2^l w/q of a phase w lies at least 2^l/(2q) from the next rounding border, and scaling three summands moves it by 1.5
-at most: with 2^l > 2^EXACT_BITS q every phase is rounded as the exact fraction would be."""
-LENGTH_MAX = 61
-"""Largest l: the masked sum needs one bit more in a 64-bit word."""
-ROUNDINGS = ("round_ltz_circuit", "round_mask_open")
 
 
 @dataclass(frozen=True)
@@ -122,19 +116,11 @@ class _Decryption:
         self.deals = context.party < self.dealers
         self.mine = context.party == receiver
 
-    def _run(self, protocol: str, domain: str, program: str, args: Sequence[object], **options: Any) -> Any:
-        return run(
-            self.context.session,
-            protocol,
-            domain,
-            program,
-            args,
-            threshold=self.info.threshold,
-            seed=self.seed,
-            **options,
-        )
+    def _run(self, protocol: str, domain: str, program: str, args: Sequence[object], **options: Any) -> Ints:
+        backend, threshold = self.context.backend, self.info.threshold
+        return backend.run(protocol, domain, program, args, threshold=threshold, seed=self.seed, **options).words
 
-    def _field_run(self, q: int, program: str, args: Sequence[object], **options: Any) -> Any:
+    def _field_run(self, q: int, program: str, args: Sequence[object], **options: Any) -> Ints:
         return self._run(self.context.committee.field_protocol, f"F_{q}", program, args, **options)
 
     def _phase(self, index: int, ciphertext: Ciphertext, factor: int = 1) -> Persistence:
@@ -163,7 +149,7 @@ class _Decryption:
                     working = self._phase(index, ciphertext)
                     words = self._field_run(
                         q, "flood", [self.dealers, n, self.receiver, n], private=flooding, persistence=working
-                    ).personal
+                    )
                     if self.mine:
                         residues.append(np.where(words < 0, words + q, words).astype(np.uint64))
                 if flooding is not None:
@@ -189,33 +175,26 @@ class _Decryption:
 
     def exact(self, ciphertexts: Sequence[Ciphertext]) -> list[Decrypted] | None:
         """Exact decryption by rounding; ciphertexts must be at the last level (one prime)."""
-        committee, parameters = self.context.committee, self.parameters
-        if committee.ring_protocol is None:
-            raise ParameterError(
-                f"exact {parameters.scheme.upper()} decryption is not available with {committee.protocol} yet: "
-                "use a committee with rep-field, or CKKS"
-            )
+        parameters = self.parameters
         q, t, n = parameters.coeff_modulus[0], parameters.plain_modulus, parameters.ring_degree
         if t % 2 == 0:
             raise ParameterError(f"plain modulus {t} is even: exact decryption in a plan needs an odd prime")
         bgv = parameters.scheme == "bgv"
         if bgv and q % t != 1:
             raise ParameterError(f"{parameters.name}: BGV decryption needs the first prime = 1 mod t, {q} is not")
-        length = rounding_length(q, t)
+        group = RoundingGroup.of(self.context, self.info.threshold, self.receiver)
         factor = pow(t, -1, q) if bgv else 1
-        size = n * len(ciphertexts)
         with self.context.phase("phase", len(ciphertexts)) as step:
             summands = []
             for ciphertext in ciphertexts:
                 phase = self._phase(0, ciphertext, factor)
-                summands.append(phase.words[:, n : 2 * n].copy())
+                summands.append(group.summands_of(phase.words[:, n : 2 * n], q))
                 phase.wipe()
                 step()
             u = np.ascontiguousarray(np.concatenate(summands, axis=1))
-        ring, field = self._rounding_shares(u, q, t, length)
-        with self.context.phase("rounding"):
-            words = self._round(ring, field, size, length, t)
-        if not self.mine:
+        words = round_exactly(self.context, group, u, q, t, self.rounding, self.seed) if group.member else None
+        wipe(u, *summands)
+        if words is None or not self.mine:
             return None
         results = []
         for i, ciphertext in enumerate(ciphertexts):
@@ -226,75 +205,11 @@ class _Decryption:
             results.append(Decrypted(integer_plaintext(parameters, coefficients), coefficients))
         return results
 
-    def _rounding_shares(self, u: Words, q: int, t: int, length: int) -> tuple[Persistence, Persistence]:
-        """Replicated shares mod q to shares of t 2^l u/q + 2^(l-1) mod 2^l and mod t: each summand is known to two
-        parties, who scale and round it alike. ``u``: [2, size], our two summands."""
-        low, rest = [], []
-        for part in u:
-            z_low, z_t = scale_round(np.ascontiguousarray(part), t, length, q)
-            low.append(z_low)
-            rest.append(z_t)
-        offset_part = {0: 0, 1: 1}.get(self.context.party)
-        if offset_part is not None:
-            half = 1 << (length - 1)
-            low[offset_part] = low[offset_part] + np.uint64(half)
-            rest[offset_part] = addmod(rest[offset_part], np.full_like(rest[offset_part], half % t), t)
-        mask = np.uint64((1 << self._ring_bits(length)) - 1)
-        return Persistence.from_words(np.stack(low) & mask), Persistence.from_words(np.stack(rest))
-
-    def _ring_bits(self, length: int) -> int:
-        return length + max(1, (self.dealers - 1).bit_length())
-
-    def _round(self, ring: Persistence, field: Persistence, size: int, length: int, t: int) -> Ints:
-        committee, dealers = self.context.committee, self.dealers
-        rows = max(1, (dealers - 1).bit_length()) + (1 if self.rounding == "round_ltz_circuit" else 0)
-        private = None
-        if self.deals:
-            private = np.concatenate([uniform_bits(size, length), uniform_bits(size * rows, 1)])
-        ring_bits = self._ring_bits(length)
-        opened = self._run(
-            str(committee.ring_protocol),
-            f"Z2^{ring_bits}",
-            self.rounding,
-            ["ring", dealers, size, length, 0, ring_bits],
-            private=private,
-            persistence=ring,
-        ).public
-        opened[:size] %= 1 << length
-        opened[size:] &= 1
-        result: Ints = self._field_run(
-            t,
-            self.rounding,
-            ["field", dealers, size, length, t, self.receiver],
-            private=private,
-            public=[opened],
-            persistence=field,
-        ).personal
-        if private is not None:
-            wipe(private)
-        return result
-
-
-def rounding_length(q: int, t: int) -> int:
-    """l of z = t 2^l w/q: enough that rounding is exact for every phase w modulo q, where that fits the words.
-
-    That is so for q of up to 59 bits and t of up to 125 - 2 log2 q bits. Beyond, noise must stay below (1/2 - 1.5/2^l) q/t.
-    """
-    length = min(q.bit_length() + EXACT_BITS, LENGTH_MAX, 127 - q.bit_length() - t.bit_length())
-    if length < 8:
-        raise ParameterError(f"plain modulus {t} and prime {q} are too wide for exact decryption: take smaller ones")
-    return length
-
 
 def load_shares(folder: Path, info: KeyInfo, party: int, count: int | None = None) -> list[Persistence]:
     """This party's share files of a key, one a prime (the first ``count``)."""
     primes = info.parameters.coeff_modulus[:count]
-    n = info.parameters.ring_degree
-    shares = []
-    for j, _ in enumerate(primes):
-        data = np.frombuffer(read_share(folder, info, party, j), dtype="<u8").reshape(-1, n)
-        shares.append(Persistence.from_words(data.copy()))
-    return shares
+    return [read_share(folder, info, party, j) for j in range(len(primes))]
 
 
 def _local_paths(job: dict[str, Any], name: str) -> list[Path]:

@@ -1,8 +1,8 @@
 """Joint generation of SEAL keys: the secret key exists as shares only.
 
 1. The parties toss a public seed; everything public (the `a` of every key, the key id) comes from it.
-2. `sample_ternary`, over every prime with the same trits: the secret, uniform ternary (protocols: section 1).
-3. `sample_cbd` or `sample_gaussian`, once, in one domain with room; `lift` brings the noise to every prime.
+2. `sample_ternary`, in one domain with room: the secret, uniform ternary (protocols: section 1).
+3. `sample_cbd` or `sample_gaussian`, there as well; `lift` brings the secret and the noise to every prime.
 4. `rlwe_public_key` and `rlwe_switch_key`, one prime after another, open b = -(a s + f e) (+ P w): the keys.
 5. All parties compare a hash of the transcript and of the key files before the key counts.
 """
@@ -19,7 +19,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from keyquorum.backends.embedded import run
 from keyquorum.dsl import Persistence
 from keyquorum.fhe.keys import (
     assemble_public_key,
@@ -29,6 +28,7 @@ from keyquorum.fhe.keys import (
     validate_switch_keys,
 )
 from keyquorum.fhe.parameters import ParameterSet
+from keyquorum.model.committee import Committee
 from keyquorum.model.errors import KeyQuorumError, ParameterError
 from keyquorum.parties.context import PartyContext
 
@@ -45,21 +45,24 @@ from .keys import (
 )
 from .policy import start_count
 from .randomness import uniform_bits, uniform_trits, wipe
+from .resources import KeygenSizes, Needs, keygen_needs, require_memory
 
 Ints = NDArray[np.int64]
 Words = NDArray[np.uint64]
 
 LIFT_BITS = 61
-"""Size of the domain in which noise is sampled and masked. The masks fill it: each opened value is within 2^-50 of independent
-of the noise for up to 7 dealers, and all values of a key of 2^20 coefficients within 2^-30."""
+"""Size of the domain in which secret and noise are sampled and masked. The masks fill it: each opened value is within 2^-50 of independent
+of what it hides for up to 7 dealers, and all values of a key of 2^20 coefficients within 2^-30."""
 NOISE_BITS = 5
-"""Both error laws stay below 2^5 in absolute value (CBD 21, Gaussian 23)."""
+"""The secret and both error laws stay below 2^5 in absolute value (CBD 21, Gaussian 23)."""
 MERSENNE = 2**61 - 1
 """Auxiliary prime for the noise of protocols without a ring: square roots are cheap modulo it."""
 CHUNK = 1 << 18
 """Noise coefficients sampled at a time: bounds memory."""
 GAUSSIAN_CHUNK = 1 << 15
 """The same for `gaussian` over a field, whose 42 bits a coefficient come with some 350 products."""
+LIFTED = 1 << 23
+"""Masks of all dealers that one run of `lift` holds."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +88,22 @@ class Request:
         if len(self.parameters.coeff_modulus) < 2 and (self.relin or self.galois_elements):
             raise ParameterError("relinearisation and Galois keys need at least two primes in coeff_modulus")
         self.policy.check()
+
+    def needs(self, committee: Committee) -> Needs:
+        """What the plan will need at each party of a committee, on the embedded engine."""
+        self.check()
+        binary = committee.ring_protocol is not None and not committee.authenticated
+        primes = len(self.parameters.coeff_modulus)
+        sizes = KeygenSizes(
+            degree=self.parameters.ring_degree,
+            primes=primes,
+            polynomials=1 + (primes - 1) * len(self.targets),
+            error_law=self.error_law,
+            sampled=CHUNK if binary or self.error_law == "cbd" else GAUSSIAN_CHUNK,
+            lifted=_lifted_at_a_time(committee.threshold + 1),
+            binary=binary,
+        )
+        return keygen_needs(sizes, committee)
 
     @property
     def targets(self) -> list[str]:
@@ -125,6 +144,10 @@ def _residues(words: Ints, q: int) -> Words:
     return np.where(words < 0, words + q, words).astype(np.uint64)
 
 
+def _lifted_at_a_time(dealers: int) -> int:
+    return LIFTED // dealers
+
+
 def _seeds(master: bytes, count: int) -> list[bytes]:
     return [hashlib.shake_256(b"keyquorum a" + master + i.to_bytes(8, "little")).digest(64) for i in range(count)]
 
@@ -132,7 +155,7 @@ def _seeds(master: bytes, count: int) -> list[bytes]:
 def generate(context: PartyContext, request: Request, seed: bytes | None = None) -> KeyMaterial:
     """Makes a key jointly; every party calls this. ``seed`` is INSECURE and for tests only.
 
-    Rounds: about 2 for the secret and 1 for the keys a prime, plus those of the error sampler and one for the lift.
+    Rounds: those of the two samplers, 2 for the lift, and a prime 1 or 2 for the keys.
     """
     request.check()
     parameters, committee = request.parameters, context.committee
@@ -143,11 +166,14 @@ def generate(context: PartyContext, request: Request, seed: bytes | None = None)
     dealers = committee.threshold + 1
     deals = context.party < dealers
     field = committee.field_protocol
-    session, threshold = context.session, committee.threshold
+    session, backend, threshold = context.session, context.backend, committee.threshold
     transcript = _Transcript()
 
+    def run(protocol: str, domain: str, program: str, *args: object, **options: Any) -> Ints:
+        return backend.run(protocol, domain, program, args, threshold=threshold, seed=seed, **options).words
+
     def field_run(q: int, program: str, *args: object, **options: Any) -> Ints:
-        return run(session, field, f"F_{q}", program, args, threshold=threshold, seed=seed, **options).public
+        return run(field, f"F_{q}", program, *args, **options)
 
     with context.phase("set-up"):
         described = json.dumps(
@@ -174,75 +200,69 @@ def generate(context: PartyContext, request: Request, seed: bytes | None = None)
         seeds = _seeds(master, polynomials)
         public_a = [expand_a(s, n, primes) for s in seeds]
 
-    shares = [Persistence() for _ in primes]
-    with context.phase("secret", len(primes)) as step:
+    security = LIFT_BITS - 2 - NOISE_BITS - (dealers - 1).bit_length()  # of a mask, in bits (lift: no wrap)
+    if committee.ring_protocol is not None and not committee.authenticated:
+        bits = backend.ring_bits(LIFT_BITS)
+        protocol, domain, modulus, method = committee.ring_protocol, f"Z2^{bits}", 1 << bits, "bits"
+    else:
+        protocol, domain, modulus, method = field, f"F_{MERSENNE}", MERSENNE, "arith"
+    source = Persistence()
+    with context.phase("secret"):
         trits = uniform_trits(n)
-        private = np.concatenate([trits, np.where(trits == 2, -1, trits)]) if deals else None
-        for q, persistence in zip(primes, shares, strict=True):
-            field_run(q, "sample_ternary", dealers, n, private=private, persistence=persistence)
-            step()
-        wipe(trits, *([] if private is None else [private]))
+        forms = [trits == 1, trits == 2] if method == "bits" else [trits, np.where(trits == 2, -1, trits)]
+        private = np.concatenate(forms).astype(np.int64) if deals else None
+        ternary = "bits" if method == "bits" else "bilinear"
+        run(protocol, domain, "sample_ternary", dealers, n, ternary, private=private, persistence=source)
+        wipe(trits, *forms, *([] if private is None else [private]))
 
-    count = polynomials * n
+    noises = polynomials * n
     with context.phase("noise"):
-        source = Persistence()
-        security = LIFT_BITS - 2 - NOISE_BITS - (dealers - 1).bit_length()  # of a mask, in bits (lift: no wrap)
-        if committee.ring_protocol is not None:
-            protocol, domain, modulus, method = committee.ring_protocol, f"Z2^{LIFT_BITS}", 1 << LIFT_BITS, "bits"
-        else:
-            protocol, domain, modulus, method = field, f"F_{MERSENNE}", MERSENNE, "arith"
         if request.error_law == "cbd":
-            sampler = [count, method, CHUNK]
+            sampler = [noises, method, CHUNK]
         else:
-            sampler = [count, method, 3200, 40, 23, CHUNK if method == "bits" else GAUSSIAN_CHUNK]
-        name = f"sample_{request.error_law}"
-        run(session, protocol, domain, name, sampler, threshold=threshold, persistence=source, seed=seed)
+            sampler = [noises, method, 3200, 40, 23, CHUNK if method == "bits" else GAUSSIAN_CHUNK]
+        run(protocol, domain, f"sample_{request.error_law}", *sampler, persistence=source)
 
+    count = n + noises
     with context.phase("lift"):
         masks = uniform_bits(count, NOISE_BITS + security) if deals else None
-        opened = run(
-            session,
-            protocol,
-            domain,
-            "lift",
-            ["open", dealers, count, NOISE_BITS, security, modulus],
-            threshold=threshold,
-            private=masks,
-            persistence=source,
-            seed=seed,
-        ).public
-        opened %= modulus
+        step_size = _lifted_at_a_time(dealers)
+        pieces = [slice(at, min(at + step_size, count)) for at in range(0, count, step_size)]
+        opened = np.concatenate([
+            run(
+                protocol, domain, "lift", "open", dealers, piece.stop - piece.start, NOISE_BITS, security, modulus, piece.start,
+                private=None if masks is None else masks[piece], persistence=source,
+            )
+            for piece in pieces
+        ])  # fmt: skip
         transcript.add("lift", opened.tobytes())
-        del source
+        source.wipe()
 
     factor = parameters.plain_modulus if parameters.scheme == "bgv" else 1
     b = np.empty((polynomials, len(primes), n), dtype=np.uint64)
+    group = backend.most_targets or len(targets) or 1
+    shares = []
     with context.phase("keys", len(primes)) as step:
-        for j, (q, persistence) in enumerate(zip(primes, shares, strict=True)):
-            working = persistence.copy()
-            field_run(
-                q, "lift", "close", dealers, count, NOISE_BITS, private=masks, public=[opened], persistence=working
-            )
+        for j, q in enumerate(primes):
+            working = Persistence()
+            for piece in pieces:
+                field_run(
+                    q, "lift", "close", dealers, piece.stop - piece.start, NOISE_BITS,
+                    private=None if masks is None else masks[piece], public=[opened[piece]], persistence=working,
+                )  # fmt: skip
             a = [_signed(p[j]) for p in public_a]
             out = field_run(q, "rlwe_public_key", n, q, factor, 1, 0, n, public=[a[0]], persistence=working)
             b[0, j] = _residues(out, q)
-            if targets:
+            for first in range(0, len(targets), group):
+                chosen = targets[first : first + group]
+                begin, end = 1 + first * digits, 1 + (first + len(chosen)) * digits
                 out = field_run(
-                    q,
-                    "rlwe_switch_key",
-                    n,
-                    q,
-                    factor,
-                    digits,
-                    j,
-                    primes[-1] % q,
-                    0,
-                    2 * n,
-                    *targets,
-                    public=a[1:],
-                    persistence=working,
-                )
-                b[1:, j] = _residues(out, q).reshape(polynomials - 1, n)
+                    q, "rlwe_switch_key", n, q, factor, digits, j, primes[-1] % q, 0, (1 + begin) * n, *chosen,
+                    public=a[begin:end], persistence=working,
+                )  # fmt: skip
+                b[begin:end, j] = _residues(out, q).reshape(end - begin, n)
+            shares.append(working.head(n))
+            working.wipe()
             step()
         if masks is not None:
             wipe(masks)
@@ -304,6 +324,8 @@ def keygen_job(context: PartyContext, job: dict[str, Any]) -> dict[str, Any]:
         policy_from_json(job["policy"]),
     )
     request.check()
+    if context.backend.name == "embedded":
+        require_memory(request.needs(context.committee), 1)
     folder = new_key_folder(context.committee, context.party, job["key"])
     material = generate(context, request)
     with context.phase("store"):
@@ -314,9 +336,8 @@ def keygen_job(context: PartyContext, job: dict[str, Any]) -> dict[str, Any]:
 def store(context: PartyContext, material: KeyMaterial, folder: Path) -> KeyInfo:
     """Writes this party's shares, then the public files; when those of all parties are on disk, the metadata, which makes the
     key count. A party that dies before leaves no key anywhere, and its name free."""
-    n = material.info.parameters.ring_degree
     for j, persistence in enumerate(material.shares):
-        write_share(folder, material.info, context.party, j, persistence.export(0, n))
+        write_share(folder, material.info, context.party, j, persistence)
     start_count(folder, material.info)
     info = write_public_files(folder, material.info, material.public)
     context.session.compare("stored key", info.digest)

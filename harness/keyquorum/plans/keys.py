@@ -1,7 +1,8 @@
 """A key on disk: public files, metadata with the decryption policy, and one party's shares.
 
 In a key folder: ``key.json`` (metadata), ``public.key``, ``relin.key``, ``galois.key`` (SEAL's bytes), and at a party
-``share-<j>.kqs``, its shares of the secret key modulo the j-th prime, and ``decryptions.json``, the journal of the policy.
+``share-<j>.kqs``, its shares of the secret key modulo the j-th prime (``mac-<j>.kqs``, of their MAC key), and
+``decryptions.json``, the journal of the policy.
 """
 
 from __future__ import annotations
@@ -13,7 +14,10 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from keyquorum._engine import ShareFile
+from keyquorum.dsl import Persistence
 from keyquorum.fhe.parameters import ParameterSet
 from keyquorum.model.committee import Committee, write_atomically
 from keyquorum.model.errors import KeyFileError, ParameterError, PolicyError
@@ -123,14 +127,24 @@ def parameters_from_json(data: dict[str, Any]) -> ParameterSet:
         raise ParameterError(f"not a parameter set ({error}): write the job or key file again") from None
 
 
-def write_share(folder: Path, info: KeyInfo, party: int, prime_index: int, data: bytes) -> None:
-    """Stores this party's share of the secret key modulo one prime."""
-    ShareFile.write(str(folder / f"share-{prime_index}.kqs"), info.share_header(party, prime_index), data)
+def write_share(folder: Path, info: KeyInfo, party: int, prime_index: int, share: Persistence) -> None:
+    """Stores this party's share of the secret key modulo one prime, and of the MAC key under which it is authenticated."""
+    header = info.share_header(party, prime_index)
+    ShareFile.write(str(folder / f"share-{prime_index}.kqs"), header, share.export(0, header["length"]))
+    if share.mac_key is not None:
+        data = share.mac_key.astype("<u8").tobytes()
+        ShareFile.write(str(folder / f"mac-{prime_index}.kqs"), {**header, "length": 1}, data)
 
 
-def read_share(folder: Path, info: KeyInfo, party: int, prime_index: int) -> bytes:
+def read_share(folder: Path, info: KeyInfo, party: int, prime_index: int) -> Persistence:
     """Reads what :func:`write_share` stored; refuses damaged and foreign files."""
-    return ShareFile.read(str(folder / f"share-{prime_index}.kqs"), info.share_header(party, prime_index))
+    header = info.share_header(party, prime_index)
+    data = np.frombuffer(ShareFile.read(str(folder / f"share-{prime_index}.kqs"), header), dtype="<u8")
+    share = Persistence.from_words(data.reshape(-1, header["length"]).copy())
+    mac = folder / f"mac-{prime_index}.kqs"
+    if mac.exists():
+        share.mac_key = np.frombuffer(ShareFile.read(str(mac), {**header, "length": 1}), dtype="<u8").astype(np.uint64)
+    return share
 
 
 def write_public_files(folder: Path, info: KeyInfo, public: dict[str, bytes]) -> KeyInfo:

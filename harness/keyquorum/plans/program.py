@@ -1,4 +1,4 @@
-"""Running one program among party processes of this host, with MP-SPDZ's flags and files."""
+"""Running one program among party processes of this host, with MP-SPDZ's flags and files, on either backend."""
 
 from __future__ import annotations
 
@@ -8,9 +8,16 @@ from pathlib import Path
 from typing import Any
 
 from keyquorum import _engine
+from keyquorum.backends import BACKENDS
+from keyquorum.backends.mpspdz import PROTOCOLS as ON_MP_SPDZ
+from keyquorum.backends.mpspdz import Checkout, run_program_files
 from keyquorum.dsl import ProgramIO, ProgramOptions, run_program
+from keyquorum.dsl.persistence import shares_path
+from keyquorum.model.committee import AUTHENTICATED, DISHONEST_MAJORITY
 from keyquorum.model.errors import ParameterError, PartyError
+from keyquorum.model.links import check_backend_of_link, notice
 from keyquorum.model.resources import program_path
+from keyquorum.parties import mac_key
 from keyquorum.parties.context import PartyContext, Progress
 from keyquorum.parties.processes import run_processes
 from keyquorum.parties.setup import init
@@ -19,13 +26,15 @@ DEFAULT_PRIME = 1152921504606584833
 """60 bits, 1 mod 2^18: room for comparisons of 18-bit integers (-F 18)."""
 COMPARISON_BITS = 42
 """A masked comparison of k-bit integers needs a prime of k + 42 bits."""
-PROTOCOLS = ("ring", "rep-field", "shamir", "emulate")
+PROTOCOLS = ("ring", "rep-field", "shamir", "semi2k", "semi", "semi-bin", "spdz2k", "mascot", "emulate")
+"""Those of the embedded engine."""
 
 
 @dataclass(frozen=True)
 class ProgramRequest:
     """A run of a program. ``protocol``, ``parties``, ``ring`` (-R), ``field`` (-F), ``prime`` (-P), ``threshold`` (-T) as in
-    MP-SPDZ; ``folder``: where its files are."""
+    MP-SPDZ; ``folder``: where its files are; ``backend``: ``embedded`` or ``mp-spdz``; ``mp_spdz``: its checkout, if not
+    MP_SPDZ_HOME; ``link``: simulated links, see :mod:`keyquorum.model.links`."""
 
     program: str
     args: tuple[str, ...] = ()
@@ -36,20 +45,41 @@ class ProgramRequest:
     prime: int | None = None
     threshold: int | None = None
     folder: str = "."
+    backend: str = "embedded"
+    mp_spdz: str | Path | None = None
+    link: str | None = None
+
+    def check(self) -> None:
+        """Refuses unknown backends, and protocols that the backend does not have."""
+        if self.backend not in BACKENDS:
+            raise ParameterError(f"unknown backend {self.backend!r}: choose one of {', '.join(BACKENDS)}")
+        check_backend_of_link(self.backend, self.link)
+        if self.link is not None and self.protocol == "emulate":
+            raise ParameterError("emulate is one process and has no links: leave out --link")
+        known = PROTOCOLS if self.backend == "embedded" else tuple(ON_MP_SPDZ)
+        if self.protocol in known:
+            return
+        raise ParameterError(f"unknown protocol {self.protocol!r}: choose one of {', '.join(known)}")
 
     @property
     def size(self) -> int:
         """Number of parties."""
-        return self.parties if self.parties is not None else (1 if self.protocol == "emulate" else 3)
+        if self.parties is not None:
+            return self.parties
+        return 1 if self.protocol == "emulate" else 2 if self.protocol in (*DISHONEST_MAJORITY, "semi-bin") else 3
 
     @property
     def domain(self) -> str:
         """The engine's name of the arithmetic domain."""
-        if self.protocol not in PROTOCOLS:
-            raise ParameterError(f"unknown protocol {self.protocol!r}: choose one of {', '.join(PROTOCOLS)}")
+        self.check()
         if self.ring is not None and (self.prime is not None or self.field is not None):
             raise ParameterError("-R is for rings, -P and -F are for prime fields: give one kind")
-        over_field = self.protocol in ("rep-field", "shamir") or self.prime is not None or self.field is not None
+        if self.protocol == "semi-bin":
+            if (self.ring, self.field, self.prime) != (None, None, None):
+                raise ParameterError("semi-bin computes on bits alone: -R, -F and -P are for semi2k and semi")
+            return "bits"
+        always = ON_MP_SPDZ[self.protocol].kind == "field"
+        over_field = always or self.prime is not None or self.field is not None
         if over_field and self.ring is not None:
             raise ParameterError(f"{self.protocol} works over prime fields: give -P instead of -R")
         if not over_field:
@@ -66,8 +96,10 @@ def _run(session: Any, request: ProgramRequest) -> list[str]:
     """Runs the program as one party; returns what it printed and its cost."""
     path = program_path(request.program)
     name = " ".join([path.stem, *request.args])
-    engine = session.engine(request.protocol, request.domain, name, request.threshold, None)
     folder = Path(request.folder)
+    if request.protocol in AUTHENTICATED:
+        mac_key.use(session, shares_path(folder, session.party).with_name(f"MAC-Key-P{session.party}"))
+    engine = session.engine(request.protocol, request.domain, name, request.threshold, None)
     io = ProgramIO.from_folder(folder, engine, "-".join([path.stem, *(a.replace("/", "_") for a in request.args)]))
     printed: list[str] = []
     io.stdout = printed.append
@@ -87,21 +119,34 @@ def program_job(context: PartyContext, job: dict[str, Any]) -> dict[str, Any]:
 
 def run_locally(request: ProgramRequest, progress: Progress | None = None) -> list[str]:
     """Runs a program among processes of this host over TLS (``emulate``: in this process); returns what party 0 prints."""
+    request.check()
     program_path(request.program)
     folder = str(Path(request.folder).resolve())
+    if request.backend == "mp-spdz":
+        return _run_on_mp_spdz(request)
     local = ProgramRequest(**{**asdict(request), "folder": folder})
     if request.domain and request.protocol == "emulate":
         if request.size != 1:
             raise ParameterError(f"emulate runs in one process, not among {request.size} parties: leave out -N")
         return _run(_engine.local_sessions(1)[0], local)
     with tempfile.TemporaryDirectory(prefix="keyquorum-run-") as temporary:
-        protocol = "rep-field" if request.protocol == "ring" else request.protocol
+        protocol = {"ring": "rep-field", "semi2k": "semi", "semi-bin": "semi"}.get(request.protocol, request.protocol)
         committee = init(Path(temporary) / "committee", request.size, protocol, request.threshold)
-        fields = {k: v for k, v in asdict(request).items() if k != "folder"}
-        job = {"kind": "program", "request": fields, "local": {"folder": folder}}
+        fields = {k: v for k, v in asdict(request).items() if k not in ("folder", "mp_spdz", "link")}
+        job = {"kind": "program", "request": fields, "link": request.link, "local": {"folder": folder}}
         results = run_processes(committee.folder, job, progress)
     lines: list[str] = results[0]["lines"]
-    return lines
+    return [*lines, notice(request.link)] if request.link else lines
+
+
+def _run_on_mp_spdz(request: ProgramRequest) -> list[str]:
+    checkout = Checkout.find(request.mp_spdz)
+    compiler = ["-F", str(request.field)] if request.field else []
+    done = run_program_files(
+        checkout, request.protocol, request.size, request.domain, request.program, request.args, Path(request.folder),
+        threshold=request.threshold, compiler=compiler,
+    )  # fmt: skip
+    return [*done.printed[0].splitlines(), *done.result.lines()]
 
 
 __all__ = ["PartyError", "ProgramRequest", "program_job", "run_locally"]

@@ -1,0 +1,105 @@
+"""What a plan asks of a backend, and how it gets one."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keyquorum.dsl import Persistence
+from keyquorum.model.committee import Committee
+from keyquorum.model.errors import BackendError, ParameterError
+
+Ints = NDArray[np.int64]
+BACKENDS = ("embedded", "mp-spdz")
+
+
+@dataclass
+class ProgramOutput:
+    """What a program gave this party: all it wrote by ``binary_output``, public or revealed to this party, centred
+    int64."""
+
+    words: Ints
+    stats: dict[str, int] = field(default_factory=dict)
+    unused: dict[str, int] = field(default_factory=dict)
+
+
+class Backend(ABC):
+    """One party's way to run programs jointly with the same party numbers of the others."""
+
+    name: str
+    most_targets: int | None = None
+    """Most targets that one run of ``rlwe_switch_key`` takes; None if any number."""
+
+    @abstractmethod
+    def run(
+        self,
+        protocol: str,
+        domain: str,
+        program: str,
+        args: Sequence[object],
+        *,
+        threshold: int | None = None,
+        private: Ints | None = None,
+        public: Sequence[Ints] = (),
+        persistence: Persistence | None = None,
+        seed: bytes | None = None,
+    ) -> ProgramOutput:
+        """Runs one program of the collection; every party calls this alike.
+
+        ``private``: this party's input words, in the order in which the program asks for them. ``public``: the words of
+        ``fixinput``, joined. ``persistence``: the share file of this domain, read and appended to. ``seed``: INSECURE,
+        tests.
+        """
+
+    def among(self, members: Sequence[int]) -> Backend:
+        """A backend for some of the parties, numbered in the order of ``members``; only they call this."""
+        raise BackendError(f"the {self.name} backend cannot run a program among some of the parties: use the embedded one")
+
+    @abstractmethod
+    def ring_bits(self, least: int) -> int:
+        """The smallest k >= ``least`` such that programs run modulo 2^k."""
+
+    @abstractmethod
+    def stats(self) -> dict[str, int]:
+        """Counters since the beginning: bytes_sent, bytes_received, rounds; and of these, if the backend tells, what made
+        correlated randomness: the same names and microseconds, after ``offline_``."""
+
+    def unused(self) -> dict[str, int]:
+        """Correlated randomness that was made and not used so far, by kind; empty where the backend does not tell."""
+        return {}
+
+    @abstractmethod
+    def close(self) -> None:
+        """Removes what the backend keeps on disk."""
+
+
+def check_backend(name: str, committee: Committee, mp_spdz: str | Path | None = None) -> None:
+    """Refuses a backend that cannot serve a committee on this host, before anything is started."""
+    if name not in BACKENDS:
+        raise ParameterError(f"unknown backend {name!r}: choose one of {', '.join(BACKENDS)}")
+    if name == "embedded":
+        return
+    from .mpspdz.checkout import Checkout
+
+    checkout = Checkout.find(mp_spdz)
+    for protocol in committee.protocols:
+        checkout.binary(protocol)
+
+
+def open_backend(name: str, session: Any, committee: Committee, mp_spdz: str | Path | None = None) -> Backend:
+    """The backend of a party with a session. ``mp_spdz``: the checkout on this host (default: MP_SPDZ_HOME)."""
+    check_backend(name, committee, mp_spdz)
+    if name == "embedded":
+        from .embedded import Embedded
+
+        return Embedded(session)
+    from .mpspdz.checkout import Checkout
+    from .mpspdz.party import MpSpdz
+
+    return MpSpdz(session, committee, Checkout.find(mp_spdz))

@@ -1,0 +1,11 @@
+"""MP-SPDZ: the same programs on a checkout of MP-SPDZ, in working folders of our own.
+
+Nothing of MP-SPDZ is part of this package: it starts the checkout's own compiler and party executables.
+:func:`run_program` runs one program with all parties on this host; :mod:`.party` runs one party of it, for plans.
+"""
+
+from .checkout import PROTOCOLS, Checkout, Protocol
+from .files import run_program_files
+from .run import MpSpdzRun, run_program
+
+__all__ = ["PROTOCOLS", "Checkout", "MpSpdzRun", "Protocol", "run_program", "run_program_files"]

@@ -1,0 +1,145 @@
+"""A checkout of MP-SPDZ: where it is, whether it is new enough, and what is built in it."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from keyquorum.model.errors import BackendError, ParameterError
+
+HOME_VARIABLE = "MP_SPDZ_HOME"
+OLDEST = (0, 4, 0)
+"""The first version whose compiler takes all of our programs (0.3.9 has no vector ``read_from_file``)."""
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """A protocol of MP-SPDZ, by its name after ``-E``.
+
+    kind: of its arithmetic, ``ring`` or ``field``. parties: their number, None if free. encrypt: whether links are in
+    the clear unless ``-e`` is given. compile_options: what the compiler needs for programs that mix arithmetic and
+    bits. mac: whether shares carry a MAC.
+    """
+
+    name: str
+    binary: str
+    kind: str
+    parties: int | None = None
+    least_parties: int = 1
+    encrypt: bool = False
+    compile_options: tuple[str, ...] = ()
+    mac: bool = False
+
+
+_TABLE = (
+    Protocol("emulate", "emulate.x", "ring", parties=1),
+    Protocol("ring", "replicated-ring-party.x", "ring", parties=3),
+    Protocol("rep-field", "replicated-field-party.x", "field", parties=3),
+    Protocol("shamir", "shamir-party.x", "field", least_parties=3),
+    Protocol("semi2k", "semi2k-party.x", "ring", least_parties=2, encrypt=True),
+    Protocol("semi", "semi-party.x", "field", least_parties=2, encrypt=True),
+    Protocol("spdz2k", "spdz2k-party.x", "ring", least_parties=2, encrypt=True, mac=True),
+    Protocol("mascot", "mascot-party.x", "field", least_parties=2, encrypt=True, mac=True),
+)
+PROTOCOLS = {p.name: p for p in _TABLE}
+
+
+def protocol_named(name: str) -> Protocol:
+    """The protocol of a name, or a one-line error that lists them."""
+    if name not in PROTOCOLS:
+        raise ParameterError(f"unknown protocol {name!r} for MP-SPDZ: choose one of {', '.join(PROTOCOLS)}")
+    return PROTOCOLS[name]
+
+
+@dataclass(frozen=True)
+class Checkout:
+    """A folder with MP-SPDZ that has been looked at: see :meth:`find`."""
+
+    path: Path
+    version: tuple[int, ...]
+
+    @staticmethod
+    def find(directory: Path | str | None = None) -> Checkout:
+        """The checkout at ``directory``, or at MP_SPDZ_HOME. Raises :class:`BackendError` if it is none or too old."""
+        given = str(directory or os.environ.get(HOME_VARIABLE, ""))
+        if not given:
+            raise BackendError(
+                f"the mp-spdz backend needs a built checkout of MP-SPDZ: set {HOME_VARIABLE}, or name it with --mp-spdz DIR"
+            )
+        path = Path(given).resolve()
+        if not path.is_dir():
+            raise BackendError(f"{path}: no such folder: set {HOME_VARIABLE} or --mp-spdz to a checkout of MP-SPDZ")
+        if not (path / "Compiler").is_dir() or not (path / "Scripts").is_dir():
+            raise BackendError(
+                f"{path} is not a checkout of MP-SPDZ (no Compiler, no Scripts): set {HOME_VARIABLE} or --mp-spdz to one"
+            )
+        version = _version(path)
+        for script in ("Scripts/compile-run.py", "compile.py"):
+            if not (path / script).is_file() or version < OLDEST:
+                raise BackendError(
+                    f"{path} is too old (MP-SPDZ {_dotted(version)}, {script} "
+                    f"{'found' if (path / script).is_file() else 'missing'}): check out {_dotted(OLDEST)} or newer"
+                )
+        return Checkout(path, version)
+
+    @property
+    def compile_run(self) -> Path:
+        """MP-SPDZ's script that compiles and runs."""
+        return self.path / "Scripts" / "compile-run.py"
+
+    @property
+    def compiler(self) -> Path:
+        """MP-SPDZ's script that compiles."""
+        return self.path / "compile.py"
+
+    @property
+    def commit(self) -> str:
+        """The commit that is checked out, or the version where there is no git."""
+        try:
+            done = subprocess.run(
+                ["git", "-C", str(self.path), "rev-parse", "HEAD"],
+                capture_output=True, text=True, timeout=10, check=False,
+            )  # fmt: skip
+        except (OSError, subprocess.TimeoutExpired):
+            return _dotted(self.version)
+        return done.stdout.strip() if done.returncode == 0 else _dotted(self.version)
+
+    def has(self, protocol: str) -> bool:
+        """Whether the executable of a protocol is built."""
+        return (self.path / protocol_named(protocol).binary).is_file()
+
+    def binary(self, protocol: str) -> Path:
+        """The executable of a protocol. Raises :class:`BackendError` with the make target if it is not built."""
+        name = protocol_named(protocol).binary
+        path = self.path / name
+        if not path.is_file():
+            raise BackendError(f"{path} is not built: make -C {self.path} {name}")
+        if not os.access(path, os.X_OK):
+            raise BackendError(f"{path} is not executable: build it again, make -C {self.path} -B {name}")
+        return path
+
+
+def check_parties(protocol: Protocol, parties: int, threshold: int | None = None) -> None:
+    """Refuses a number of parties or corruptions that a protocol does not have."""
+    if protocol.parties is not None and parties != protocol.parties:
+        raise ParameterError(f"{protocol.name} is for {protocol.parties} parties, not {parties}")
+    if parties < protocol.least_parties:
+        raise ParameterError(f"{protocol.name} needs at least {protocol.least_parties} parties, not {parties}")
+    if protocol.name == "shamir" and threshold is not None and not 1 <= threshold <= (parties - 1) // 2:
+        raise ParameterError(f"shamir needs 1 <= t < n/2, not n={parties}, t={threshold}")
+
+
+def _version(path: Path) -> tuple[int, ...]:
+    """Of the newest entry of its CHANGELOG.md; (0,) if there is none."""
+    try:
+        match = re.search(r"^##\s+v?(\d+(?:\.\d+)+)", (path / "CHANGELOG.md").read_text(errors="replace"), re.M)
+    except OSError:
+        match = None
+    return tuple(int(n) for n in match.group(1).split(".")) if match else (0,)
+
+
+def _dotted(version: tuple[int, ...]) -> str:
+    return ".".join(map(str, version)) if version != (0,) else "of unknown version"

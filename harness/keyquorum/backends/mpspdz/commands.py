@@ -1,0 +1,173 @@
+"""Command lines, ports and processes: what running one program on MP-SPDZ takes."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import signal
+import socket
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import IO
+
+from keyquorum.model.errors import BackendError, ParameterError
+
+from .checkout import Checkout, Protocol
+from .shares import Domain
+
+PORTS_VARIABLE = "MP_SPDZ_PORTS"
+"""FIRST-LAST in the environment: the ports that parties may listen on, for hosts behind a firewall."""
+STATISTICAL_SECURITY = 40
+"""What MP-SPDZ promises by default, in bits."""
+LEAST_MAC_BITS = 32
+DEFAULT_PORTS = (20000, 32000)
+"""Above those that MP-SPDZ's own scripts draw from, below those that operating systems take for outgoing
+connections."""
+
+
+def compile_options(protocol: Protocol, domain: Domain, extra: Sequence[str] = ()) -> list[str]:
+    """Options of the compiler, without ``-E``. A prime is given at run time, so that programs are compiled for any."""
+    if (domain.prime is None) != (protocol.kind == "ring"):
+        raise ParameterError(
+            f"{protocol.name} on MP-SPDZ computes "
+            + ("modulo 2^k: give -R, not a prime" if protocol.kind == "ring" else "over prime fields: give -P, not -R")
+        )
+    ring = ["-R", str(domain.bits)] if domain.prime is None else []
+    return [*ring, *protocol.compile_options, *extra]
+
+
+def run_options(protocol: Protocol, domain: Domain, extra: Sequence[str] = ()) -> list[str]:
+    """Options of a party executable: prime, encrypted links, details of the cost, and no dump of the memory (it holds
+    shares).
+
+    A MAC over F_q convinces with probability 1 - 1/q. MP-SPDZ refuses to promise 40 bits by primes that are shorter, so
+    it is told to promise what they give; below LEAST_MAC_BITS we refuse.
+    """
+    prime = ["-P", str(domain.prime)] if domain.prime is not None else []
+    if protocol.mac and domain.prime is not None and domain.bits < STATISTICAL_SECURITY:
+        if domain.bits < LEAST_MAC_BITS:
+            raise ParameterError(
+                f"{protocol.name} over the prime {domain.prime} would accept forged results with probability 2^-{domain.bits - 1}: "
+                f"take a prime of at least {LEAST_MAC_BITS} bits"
+            )
+        prime += ["-S", str(domain.bits)]
+    encrypted = ["-e"] if protocol.encrypt else []
+    return [*prime, *encrypted, "-v", "-o", "no_memory_output", *extra]
+
+
+def environment(parties: int, threshold: int | None, extra: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The environment of MP-SPDZ's scripts and compiler: number of parties, corruptions, the same bytecode at every
+    party."""
+    names = dict(os.environ, PLAYERS=str(parties), PYTHONHASHSEED="0", **(extra or {}))
+    for name in ("THRESHOLD", "LOG_PREFIX", "LOG_SUFFIX", "LOGPROT", "BENCH", "GDB_PLAYER", "prefix"):
+        names.pop(name, None)
+    if threshold is not None:
+        names["THRESHOLD"] = str(threshold)
+    return names
+
+
+class Ports:
+    """Some ports in a row that nobody of this host uses, from MP_SPDZ_PORTS or DEFAULT_PORTS; kept until :meth:`close`.
+
+    The ports are bound but not listened on, with SO_REUSEADDR: MP-SPDZ, which sets it too, can bind them again, while
+    whoever looks for a free port (as this does) passes them by.
+    """
+
+    def __init__(self, count: int) -> None:
+        first, last = _port_range()
+        if last - first + 1 < count:
+            raise BackendError(f"{PORTS_VARIABLE}={first}-{last} has fewer ports than the {count} that are needed")
+        self._sockets: list[socket.socket] = []
+        for _ in range(200):
+            self.first = first + secrets.randbelow(last - first + 2 - count)
+            if all(self._take(self.first + i) for i in range(count)):
+                return
+            self.close()
+        raise BackendError(f"found no {count} free ports from {first} to {last}: set {PORTS_VARIABLE} to FIRST-LAST")
+
+    def _take(self, port: int) -> bool:
+        """Keeps a port if it is free: first without SO_REUSEADDR, which fails on any other use."""
+        for reuse in (0, 1):
+            taken = socket.socket()
+            taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, reuse)
+            try:
+                taken.bind(("", port))
+            except OSError:
+                taken.close()
+                return False
+            if reuse:
+                self._sockets.append(taken)
+            else:
+                taken.close()
+        return True
+
+    def close(self) -> None:
+        """Gives the ports back."""
+        while self._sockets:
+            self._sockets.pop().close()
+
+    def __enter__(self) -> Ports:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _port_range() -> tuple[int, int]:
+    text = os.environ.get(PORTS_VARIABLE, "")
+    if not text:
+        return DEFAULT_PORTS
+    first, separator, last = text.partition("-")
+    if separator and first.isdigit() and last.isdigit() and 1024 <= int(first) <= int(last) <= 65535:
+        return int(first), int(last)
+    raise BackendError(f"{PORTS_VARIABLE}={text!r} is no range of ports: write FIRST-LAST, from 1024 to 65535")
+
+
+def own_process() -> int:
+    """Our process id, for launch.py."""
+    return os.getpid()
+
+
+def library_path(checkout: Checkout) -> dict[str, str]:
+    """Where an executable finds MP-SPDZ's library, as its scripts have it."""
+    return {n: f"{checkout.path}:{os.environ.get(n, '')}" for n in ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")}
+
+
+def start(
+    command: Sequence[object], folder: Path, names: Mapping[str, str], output: IO[bytes] | None = None
+) -> subprocess.Popen[str]:
+    """Starts a command in ``folder``, in a process group of its own, so that :func:`stop` ends all that it started.
+    What it writes is readable by its owner alone; what it prints goes to ``output``, or is kept for :func:`finish`."""
+    return subprocess.Popen(
+        [str(word) for word in command],
+        cwd=folder,
+        env=dict(names),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE if output is None else output,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        start_new_session=True,
+        umask=0o077,
+    )
+
+
+def stop(process: subprocess.Popen[str]) -> str:
+    """Ends a process and all that it started; returns what it had printed and nobody had read."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    return process.communicate()[0] or ""
+
+
+def finish(process: subprocess.Popen[str], seconds: float) -> tuple[int | None, str]:
+    """Waits for a process; returns its exit code (None if it took longer and was ended) and its output."""
+    try:
+        output = process.communicate(timeout=seconds)[0]
+    except subprocess.TimeoutExpired:
+        return None, stop(process)
+    except BaseException:
+        stop(process)
+        raise
+    return process.returncode, output

@@ -1,0 +1,275 @@
+"""One party of a program on MP-SPDZ, for plans.
+
+Every party has a working folder of its own (0700), compiles with its own checkout, and starts its own executable with
+nothing but its own inputs and shares: the borders of trust are those of the committee. Over the session, which is
+authenticated, the parties exchange certificates made for this job, the ports at which they listen, and the state of
+their runs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from keyquorum.dsl import Persistence
+from keyquorum.model.committee import Committee
+from keyquorum.model.errors import BackendError, ParameterError, PartyError
+
+from ..base import Backend, Ints, ProgramOutput
+from . import commands
+from .certificates import make_certificate, trust_certificate
+from .checkout import Checkout, Protocol, check_parties, protocol_named
+from .report import failure_line, parse_report
+from .run import PRINTED, put_shares, take_shares
+from .shares import Domain
+from .workdir import WorkFolder, sweep, write_secret
+
+HEARTBEAT = 2.0
+"""Seconds after which parties tell each other that their executables still run."""
+RUN_SECONDS = 4 * 3600.0
+"""Most seconds that one program may take."""
+COMPILE_SECONDS = 1800.0
+START_ATTEMPTS = 3
+"""Tries, with other ports, if another process snatches a port away."""
+_LAUNCH = Path(__file__).with_name("launch.py")
+_RING_BITS = 64
+"""The ring of up to 64 bits for which MP-SPDZ's executables are built."""
+
+
+class MpSpdz(Backend):
+    """Programs on MP-SPDZ among the parties of a session."""
+
+    name = "mp-spdz"
+    most_targets = 20  # MP-SPDZ names files after a program's arguments
+
+    def __init__(
+        self, session: Any, committee: Committee, checkout: Checkout, members: Sequence[int] | None = None
+    ) -> None:
+        """``members``: the numbers in the committee of the parties of the session, if it is not all of them."""
+        self._session, self._committee, self._checkout = session, committee, checkout
+        self._party, self._parties = int(session.party), int(session.parties)
+        self._members = list(range(self._parties)) if members is None else list(members)
+        self._groups: list[MpSpdz] = []
+        self._folder: WorkFolder | None = None
+        self._compiled: dict[str, list[str]] = {}
+        self._sent = self._rounds = 0
+
+    def ring_bits(self, least: int) -> int:
+        """64: MP-SPDZ is built for few rings."""
+        if least > _RING_BITS:
+            raise ParameterError(f"a ring of {least} bits is wider than the {_RING_BITS} bits of MP-SPDZ's executables")
+        return _RING_BITS
+
+    def stats(self) -> dict[str, int]:
+        """Bytes and rounds of MP-SPDZ's parties and bytes of the session. What is received over MP-SPDZ's links it does
+        not tell."""
+        counters: dict[str, int] = dict(self._session.stats())
+        everything = [self, *self._groups]
+        counters["bytes_sent"] += sum(b._sent for b in everything)
+        counters["rounds"] = sum(b._rounds for b in everything)
+        return counters
+
+    def among(self, members: Sequence[int]) -> MpSpdz:
+        """See :meth:`Backend.among`."""
+        numbers = [self._members[i] for i in members]
+        group = MpSpdz(self._session.subgroup(list(members)), self._committee, self._checkout, numbers)
+        self._groups.append(group)
+        return group
+
+    def close(self) -> None:
+        """Overwrites and removes the working folders."""
+        for group in self._groups:
+            group.close()
+        folder, self._folder = self._folder, None
+        if folder is not None:
+            folder.close()
+
+    def run(
+        self,
+        protocol: str,
+        domain: str,
+        program: str,
+        args: Sequence[object],
+        *,
+        threshold: int | None = None,
+        private: Ints | None = None,
+        public: Sequence[Ints] = (),
+        persistence: Persistence | None = None,
+        seed: bytes | None = None,
+    ) -> ProgramOutput:
+        """See :meth:`Backend.run`. Raises :class:`PartyError` with the reason of the party that failed first."""
+        if seed is not None:
+            raise ParameterError("MP-SPDZ draws its own randomness: a test seed is for the embedded engine")
+        entry, where, words = protocol_named(protocol), Domain.parse(domain), [str(a) for a in args]
+        t = threshold if protocol == "shamir" else None
+        check_parties(entry, self._parties, t)
+        folder = self._working_folder()
+        folder.clear_run([self._party])
+        name = self._compile(folder, entry, where, program, words)
+        folder.write_input(self._party, private, public)
+        if persistence is not None and persistence.exists:
+            put_shares(folder, entry, where, self._parties, self._party, persistence)
+        self._execute(folder, entry, where, name, t)
+        if persistence is not None:
+            persistence.replace(take_shares(folder, entry, where, self._party))
+        output = folder.take_output(self._party)
+        folder.clear_run([self._party])
+        return ProgramOutput(output, self.stats())
+
+    def _name(self, party: int) -> str:
+        """A party by its number in the committee."""
+        return f"party {self._members[party]}"
+
+    def _working_folder(self) -> WorkFolder:
+        """The folder of this job, with certificates of all parties; made with the first program."""
+        if self._folder is not None:
+            return self._folder
+        home = self._committee.party_folder(self._members[self._party])
+        if home.is_dir():
+            sweep(home)
+        folder = self._folder = WorkFolder(home if home.is_dir() else None)
+        mine = {"commit": self._checkout.commit, "certificate": make_certificate(folder.player_data, self._party)}
+        for party, data in enumerate(self._session.all_gather(json.dumps(mine).encode())):
+            theirs = _message(self._name(party), data, {"commit": str, "certificate": str})
+            if theirs["commit"] != mine["commit"]:
+                raise BackendError(
+                    f"{self._name(party)} has MP-SPDZ at {theirs['commit'][:12]}, {self._name(self._party)} at {mine['commit'][:12]}: "
+                    "check out and build the same commit"
+                )
+            if party != self._party:
+                trust_certificate(folder.player_data, party, theirs["certificate"])
+        return folder
+
+    def _compile(self, folder: WorkFolder, entry: Protocol, domain: Domain, program: str, args: list[str]) -> str:
+        """Compiles a program unless it was the last to be compiled under this name; returns the name."""
+        source = folder.link_program(program, self._checkout)
+        name = "-".join([source, *(a.replace("/", "_") for a in args)])
+        options = [*commands.compile_options(entry, domain), "-E", entry.name]
+        if self._compiled.get(name) == options:
+            return name
+        command = [sys.executable, self._checkout.compiler, *options, source, *args]
+        process = commands.start(command, folder.path, commands.environment(self._parties, None))
+        code, output = commands.finish(process, COMPILE_SECONDS)
+        if code != 0:
+            raise PartyError(f"{self._name(self._party)}: MP-SPDZ does not compile {name}: {failure_line(output)}")
+        self._compiled[name] = options
+        return name
+
+    def _execute(self, folder: WorkFolder, entry: Protocol, domain: Domain, name: str, threshold: int | None) -> None:
+        """Runs this party's executable to its end, while all parties watch each other; again if a port was snatched
+        away."""
+        for attempt in range(START_ATTEMPTS):
+            failures = self._attempt(folder, entry, domain, name, threshold)
+            if not failures:
+                return
+            if not all(_PORT_TAKEN in text or _no_peer(text) for text in failures.values()) or attempt == START_ATTEMPTS - 1:
+                party, text = _first_cause(failures)
+                raise PartyError(f"{self._name(party)}: {entry.name} on MP-SPDZ failed in {name}: {text}")
+
+    def _attempt(
+        self, folder: WorkFolder, entry: Protocol, domain: Domain, name: str, threshold: int | None
+    ) -> dict[int, str]:
+        """One run; the parties that failed, with the reasons."""
+        log = folder.path / "logs" / "output"
+        write_secret(log, b"")
+        with commands.Ports(1) as ports, log.open("r+b") as file:
+            self._exchange_ports(folder, entry, domain, name, ports.first)
+            names = commands.environment(self._parties, threshold, commands.library_path(self._checkout))
+            process = commands.start(self._command(entry, domain, name, threshold), folder.path, names, file)
+            try:
+                failures = self._watch(process, log)
+            finally:
+                commands.stop(process)
+        if not failures:
+            total = parse_report(log.read_text(errors="replace")).result.total
+            self._sent += total.bytes_sent
+            self._rounds += total.rounds
+        return failures
+
+    def _exchange_ports(self, folder: WorkFolder, entry: Protocol, domain: Domain, name: str, port: int) -> None:
+        """Tells everybody our port, and writes where everybody listens; refuses parties that run something else."""
+        run = hashlib.sha256(f"{entry.name} {domain.modulus} {name}".encode()).hexdigest()
+        lines = []
+        for party, data in enumerate(self._session.all_gather(json.dumps({"run": run, "port": port}).encode())):
+            theirs = _message(self._name(party), data, {"run": str, "port": int})
+            if theirs["run"] != run:
+                raise PartyError(f"{self._name(party)} runs another program than {name} on {entry.name}: give all the same job")
+            lines.append(f"{_host(self._committee, self._members[party])}:{theirs['port']}\n")
+        (folder.path / "hosts").write_text("".join(lines))
+
+    def _command(self, entry: Protocol, domain: Domain, name: str, threshold: int | None) -> list[object]:
+        """Our executable, so that it ends when we do."""
+        command: list[object] = [sys.executable, "-I", _LAUNCH, commands.own_process(), self._checkout.binary(entry.name)]
+        command += [self._party, name, "-ip", "hosts", "-OF", f"Player-Data/{PRINTED}"]
+        command += commands.run_options(entry, domain)
+        if entry.parties is None:
+            command += ["-N", self._parties]
+        return command if threshold is None else [*command, "-T", threshold]
+
+    def _watch(self, process: subprocess.Popen[str], log: Path) -> dict[int, str]:
+        """Waits until the executables of all parties have ended well, or one has failed: the texts of those that
+        failed."""
+        deadline = time.monotonic() + RUN_SECONDS
+        while True:
+            state = _state(process, log, deadline)
+            states = self._session.all_gather(state.encode())
+            failures = {i: s[1:].decode(errors="replace")[:500] for i, s in enumerate(states) if s[:1] == b"f"}
+            if failures or all(s == b"d" for s in states):
+                return failures
+
+
+def _state(process: subprocess.Popen[str], log: Path, deadline: float) -> str:
+    """``d``: has ended well; ``r``: runs; ``f`` and a text: failed. Waits one heartbeat if it runs."""
+    try:
+        code = process.wait(HEARTBEAT)
+    except subprocess.TimeoutExpired:
+        if _PORT_TAKEN in log.read_text(errors="replace"):
+            return f"f{_PORT_TAKEN}: another process has taken the port"
+        return f"ftook longer than {RUN_SECONDS:.0f} s" if time.monotonic() > deadline else "r"
+    if code == 0:
+        return "d"
+    how = f"killed by signal {-code}" if code < 0 else f"exit code {code}"
+    return f"f{failure_line(log.read_text(errors='replace'))} ({how})"
+
+
+_PORT_TAKEN = "Binding to socket"
+"""What MP-SPDZ prints while it cannot have its port."""
+
+
+def _no_peer(text: str) -> bool:
+    """Whether a party failed because another one never came: nothing has been exchanged then."""
+    return "Timed out waiting for peer" in text
+
+
+_CONSEQUENCE = ("connection", "broken pipe", "reset by peer", "end of file", "stream truncated", "eof", "closed")
+
+
+def _first_cause(failures: dict[int, str]) -> tuple[int, str]:
+    """Of the parties that failed, the first that did not just miss another one."""
+    own = {i: t for i, t in failures.items() if not any(word in t.lower() for word in _CONSEQUENCE)}
+    return min((own or failures).items())
+
+
+def _message(name: str, data: bytes, fields: dict[str, type]) -> dict[str, Any]:
+    """What a party sent, or an error that names it."""
+    try:
+        message = json.loads(data)
+        if not isinstance(message, dict) or any(type(message.get(k)) is not kind for k, kind in fields.items()):
+            raise ValueError
+    except ValueError:
+        raise PartyError(f"{name} sent no proper message about its MP-SPDZ: run the same version everywhere") from None
+    return message
+
+
+def _host(committee: Committee, party: int) -> str:
+    """Where a party's MP-SPDZ listens: the host of the committee file."""
+    host = committee.parties[party].host
+    if ":" in host:
+        raise BackendError(f"party {party} has the address {host}: MP-SPDZ needs IPv4 addresses or names of such")
+    return "127.0.0.1" if host == "in-process" else host

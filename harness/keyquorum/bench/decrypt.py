@@ -1,0 +1,228 @@
+"""Threshold decryption of LWE without noise flooding, both phases: ``make bench-decrypt``.
+
+Every party is a process of this host, over TLS. Offline: a pool is filled, on disk. Online: phases, agreement on the pool, the
+synced claim, the rounding, the opening to party 0; the noise of the ciphertexts lies anywhere between both borders of D/2
+for the exact roundings, and is fresh for the others. The secret is put together in every process, to encrypt: a bench key is no
+secret. Times are wall-clock of party 0 for a decryption; all parties share the cores of this host.
+
+    python -m keyquorum.bench.decrypt [--items N] [--full] [--only TEXT]
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import statistics
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import keyquorum
+from keyquorum import api
+from keyquorum.cli.output import console
+from keyquorum.fhe.lwe import LweCiphertexts, LweParameters, encrypt
+from keyquorum.parties import run_processes
+from keyquorum.parties.context import PartyContext
+from keyquorum.plans.lwe_decrypt import lwe_phases
+from keyquorum.plans.lwe_keys import make_lwe_key
+from keyquorum.plans.pool_jobs import pool_group, variant_of
+from keyquorum.plans.pool_store import packed_bytes
+from keyquorum.plans.pools import Pool
+from keyquorum.plans.rounding import RoundingGroup
+from keyquorum.plans.variants import Variant
+
+from .keygen import Row, write_table
+
+Ints = NDArray[np.int64]
+BATCH = 4096
+"""Decryptions in one batch."""
+TABLE_BATCH = 512
+"""The same for `round_ltz_table`, whose material is some 20 KB a decryption in memory: what a batch takes stays near the cache."""
+LATENCY_RUNS = 21
+LATENCY_LINK = "rtt=1"
+"""1 ms ping: 0.5 ms one way, by the link shaper of the engine."""
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """What is measured: a rounding, a parameter set, a committee, and how many decryptions."""
+
+    rounding: str
+    width: int
+    levels: int
+    parameters: str
+    protocol: str
+    parties: int
+    items: int
+
+
+def configurations(items: int | None, full: bool) -> list[Configuration]:
+    """The rows. ``items``: decryptions of each (default: 20,000, tables 4,096)."""
+    rows = []
+    committees = [("semi", 2), ("semi", 4), ("rep-field", 3)] + ([("semi", 3), ("semi", 8), ("semi", 16)] if full else [])
+    shapes = [("round_mask_open", 8, 2), ("round_ltz_circuit", 8, 2), ("round_ltz_table", 8, 2), ("round_ltz_table", 4, 3)]
+    for protocol, parties in committees:
+        for rounding, width, levels in shapes:
+            count = items or (4096 if rounding == "round_ltz_table" else 20000)
+            rows.append(Configuration(rounding, width, levels, "lwe64-p2", protocol, parties, count))
+    for rounding in ("round_mask_open", "round_ltz_circuit", "round_flood"):
+        rows.append(Configuration(rounding, 8, 2, "lwe53-p16", "shamir", 3, items or 4096))
+    rows.append(Configuration("round_mask_open", 8, 2, "lwe64-p32", "semi", 2, items or 4096))
+    return rows
+
+
+def bench_secret(context: PartyContext, group: RoundingGroup, share: Any, parameters: LweParameters) -> Ints:
+    """The secret in clear text, at every party: for encrypting in a bench, and nothing else."""
+    n, q = parameters.dimension, parameters.modulus
+    if group.points:
+        mine = group.summands_of(share.words[:, :n], q) if group.member else np.zeros((1, n), np.uint64)
+    else:
+        mine = share.words[:1, :n]
+    parts = context.session.all_gather(np.ascontiguousarray(mine[0]).tobytes())
+    total = sum(np.frombuffer(p, np.uint64).astype(object) for p in parts)
+    return np.array([int(v) % q for v in np.asarray(total)], dtype=np.int64)
+
+
+def noise_for(variant: Variant, size: int, rng: np.random.Generator) -> Ints | None:
+    """Noise up to both borders for exact roundings, and the borders themselves; None: fresh."""
+    if variant.rounding in ("round_mask_open", "round_flood"):
+        return None
+    p = variant.parameters
+    half = p.delta // 2 - (2 if p.prime else 0)
+    noise = rng.integers(-half, half, size)
+    noise[:2] = (half - 1, -half)[: min(2, size)]
+    return noise
+
+
+def bench_decrypt_job(context: PartyContext, job: dict[str, Any]) -> dict[str, Any]:
+    """The job ``bench_decrypt``: fields of :class:`Configuration`; ``single``: decryptions one by one instead of batches."""
+    variant, rng = variant_of(job), np.random.default_rng(1)
+    parameters, group = variant.parameters, pool_group(context, variant)
+    _, share = make_lwe_key(context, parameters)
+    secret = bench_secret(context, group, share, parameters)
+    pool = Pool(context, group, variant) if group.member else None
+    batch = 1 if job["single"] else min(TABLE_BATCH if variant.rounding == "round_ltz_table" else BATCH, job["items"])
+
+    def decrypt(size: int) -> tuple[float, int]:
+        """Seconds, and wrong messages at the receiver."""
+        messages = rng.integers(0, 1 << parameters.plain_bits, size)
+        ciphertexts: LweCiphertexts = encrypt(parameters, secret, messages, rng, noise_for(variant, size, rng))
+        context.session.compare("ready", b"")
+        start = time.perf_counter()
+        z = lwe_phases(context, group, share, ciphertexts)
+        words = None if pool is None else pool.decrypt(z, "bench", 0)
+        seconds = time.perf_counter() - start
+        return seconds, 0 if words is None else int(np.count_nonzero(variant.messages(words[0]) != messages))
+
+    try:
+        if pool is not None:
+            pool.fill(2 * batch, batch)
+        decrypt(batch)
+        decrypt(batch)  # caches are warm
+        start, sent = time.perf_counter(), context.backend.stats()["bytes_sent"]
+        if pool is not None:
+            pool.fill(job["items"], 1024 if job["single"] else batch)
+        offline, sent = time.perf_counter() - start, context.backend.stats()["bytes_sent"] - sent
+        sizes = [batch] * (job["items"] // batch) + ([job["items"] % batch] if job["items"] % batch else [])
+        runs = [decrypt(size) for size in sizes]
+        rounds, bits = _online_cost(context, group, variant) if group.member else (0, 0.0)
+    finally:
+        if pool is not None:
+            pool.close()
+    context.session.compare("end of the bench", b"")
+    return {
+        "offline": offline,
+        "online": sum(seconds for seconds, _ in runs),
+        "median": statistics.median(seconds for seconds, _ in runs),
+        "wrong": sum(wrong for _, wrong in runs),
+        "rounds": rounds,
+        "bits": bits,
+        "offline_bytes": sent,
+        "storage": packed_bytes(variant.sections, group.parts, 1024) / 1024,
+    }
+
+
+def _online_cost(context: PartyContext, group: RoundingGroup, variant: Variant, size: int = 512) -> tuple[int, float]:
+    """Rounds, and bits a decryption that we send to all others, of the online program alone."""
+    assert group.backend is not None
+    material = variant.make(group, size)
+    z = np.zeros((group.parts, size), dtype=np.uint64)
+    before = group.backend.stats()
+    variant.use(group, z, material, 0)
+    after = group.backend.stats()
+    spent = {k: after[k] - before[k] for k in after}
+    sent = spent["bytes_sent"] - spent.get("offline_bytes_sent", 0)
+    return spent["rounds"] - spent.get("offline_rounds", 0), 8 * sent / size
+
+
+def measure(row: Configuration, single: bool = False) -> tuple[str, Row]:
+    """Runs a configuration; returns its closing line and the row of the table."""
+    job: dict[str, Any] = {
+        "kind": "bench_decrypt", "parameters": row.parameters, "rounding": row.rounding, "width": row.width, "levels": row.levels,
+        "items": LATENCY_RUNS if single else row.items, "single": single,
+    }  # fmt: skip
+    if single:
+        job["link"] = LATENCY_LINK
+    with tempfile.TemporaryDirectory(prefix="keyquorum-bench-") as folder:
+        committee = api.init(Path(folder) / "committee", row.parties, row.protocol)
+        protocol = committee.ring_protocol or committee.field_protocol
+        results = run_processes(committee.folder, job, io_timeout=1200)
+    first, last = results[0], results[committee.threshold if row.protocol == "shamir" else -1]
+    name = row.rounding + (f"-{row.width}x{row.levels}" if row.rounding == "round_ltz_table" else "")
+    items = int(job["items"])
+    values: Row = {
+        "variant": name,
+        "parameters": row.parameters,
+        "protocol": protocol,
+        "n": row.parties,
+        "items": items,
+        "online_us": round(1e6 * first["online"] / items, 2),
+        "offline_us": round(1e6 * first["offline"] / items, 2),
+        "rounds": first["rounds"],
+        "bits": round(last["bits"], 1),
+        "per_s": round(items / first["online"]),
+        "storage_bytes": round(first["storage"], 1),
+        "offline_bytes": round(sum(r["offline_bytes"] for r in results) / items),
+        "wrong": first["wrong"],
+        "latency_ms": round(1e3 * first["median"], 2) if single else 0,
+        "cores": os.cpu_count() or 0,
+        "machine": platform.machine(),
+        "version": keyquorum.__version__,
+    }
+    shown = ("variant", "protocol", "n", "online_us", "offline_us", "rounds", "bits", "per_s", "parameters", "storage_bytes", "wrong")
+    return "decrypt: " + " ".join(f"{key}={values[key]}" for key in shown), values
+
+
+def main() -> int:
+    """Runs every configuration and single decryptions over links of 1 ms ping; writes results/decrypt.csv if the folder is there."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--items", type=int, help="decryptions of each row (default: 20000; tables, fields: 4096)")
+    parser.add_argument("--full", action="store_true", help="also 3, 8 and 16 parties")
+    parser.add_argument("--only", default="", help="rows whose variant, parameters or committee contain this text")
+    options = parser.parse_args()
+    lines, table = [], []
+    chosen = [r for r in configurations(options.items, options.full) if options.only in f"{r.rounding} {r.parameters} {r.protocol} {r.parties}"]
+    for row in chosen:
+        line, values = measure(row)
+        if row.rounding == "round_ltz_table" and row.levels == 2:
+            values["latency_ms"] = measure(row, single=True)[1]["latency_ms"]
+            line += f" latency_ms={values['latency_ms']}"
+        console.print(line, markup=False)
+        lines.append(line)
+        table.append(values)
+    if Path("results").is_dir() and not options.only and table:
+        write_table(Path("results") / "decrypt.csv", table)
+    console.print(f"\nmachine: {platform.machine()}, {os.cpu_count()} cores, all parties on it; latency: one ciphertext over simulated links, {LATENCY_LINK}")
+    for line in lines:
+        console.print(line, markup=False)
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

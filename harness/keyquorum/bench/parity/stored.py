@@ -1,0 +1,81 @@
+"""Rows of the roundings in two parts, and of LWE."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .outcome import Case, Outcome
+from .reference import reference
+
+Ints = NDArray[np.int64]
+LENGTH, MESSAGE, BLOCK, LEVELS = 12, 4, 4, 2
+"""l, j, b and levels: three blocks, one group of three signs."""
+
+
+def _bits(outcome: Outcome) -> str:
+    return "" if set(outcome.appended) <= {0, 1} else "something else than bits"
+
+
+def _masks(size: int, length: int) -> Callable[[Outcome], str]:
+    def check(outcome: Outcome) -> str:
+        rows = np.array(outcome.appended, dtype=object).reshape(1 + length, size)
+        if not set(rows[1:].ravel()) <= {0, 1}:
+            return "something else than bits"
+        total = sum(2**i * row for i, row in enumerate(rows[1:]))
+        return "" if np.array_equal(rows[0], total) else "masks that are not the sums of their bits"
+
+    return check
+
+
+def _tables(size: int, bits: Ints) -> Callable[[Outcome], str]:
+    """Signs of x - r_i for every block, and for the group whether y - mask is negative."""
+
+    def check(outcome: Outcome) -> str:
+        blocks, group = LENGTH // BLOCK, 2 << (LENGTH // BLOCK)
+        values = np.array(outcome.appended)
+        signs = values[: (blocks << BLOCK) * size].reshape(1 << BLOCK, blocks, size)
+        digits = (bits.reshape(blocks, BLOCK, size) << np.arange(BLOCK)[None, :, None]).sum(1)
+        if not np.array_equal(signs, np.sign(np.arange(1 << BLOCK)[:, None, None] - digits)):
+            return "wrong signs"
+        rest = values[(blocks << BLOCK) * size :].reshape(1 + group, size)
+        negative = (np.arange(group)[:, None] - rest[0]) % group >= group // 2
+        return "" if np.array_equal(rest[1:], negative) else "wrong table of the group"
+
+    return check
+
+
+def stored_roundings(builder: Any, n: int) -> Iterator[Case]:
+    """``builder``: of the cases of one protocol; ``n``: vector length."""
+    rng, n = builder.rng, min(n, 256)
+    yield from builder.case("sample_bits", "", n, appended=n, check=_bits)
+    degree, modulus = 64, 1 << 60
+    a, b = rng.integers(0, modulus, (n, degree)), rng.integers(0, modulus, n)
+    public = np.concatenate([part for i in range(0, n, 100) for part in (a[i : i + 100].ravel(), b[i : i + 100])])
+    yield from builder.case("lwe_phase", "", degree, n, -1, 0, 100, public=public, shares=rng.integers(0, 2, degree), appended=n)
+    check = _masks(n, LENGTH)
+    yield from builder.case("round_mask", "", n, LENGTH, "all", appended=(1 + LENGTH) * n, check=check)
+    phase, flooding = rng.integers(-(2**30), 2**30, n), rng.integers(0, 2**41, n)
+    yield from builder.case("round_flood", "", n, 40, 1, shares=np.concatenate([phase, flooding]))
+
+    half = 1 << (LENGTH - 1)
+    e = rng.integers(-half, half, n)
+    z = (rng.integers(0, 1 << MESSAGE, n) << LENGTH) + e + half
+    bits = rng.integers(0, 2, (LENGTH, n))
+    r = (bits << np.arange(LENGTH)[:, None]).sum(0)
+    yield from builder.case(
+        "round_mask_open", "online", "online", n, LENGTH, MESSAGE, 1, shares=np.concatenate([z - e + e % 2, r])
+    )
+    shares = np.concatenate([z, r, bits.ravel(), rng.integers(0, 2, n)])
+    yield from builder.case("round_ltz_circuit", "online", "online", n, LENGTH, MESSAGE, 1, shares=shares)
+    tables = ("tables", n, LENGTH, BLOCK, LEVELS)
+    count = (((LENGTH // BLOCK) << BLOCK) + 1 + (2 << (LENGTH // BLOCK))) * n
+    flat = bits.ravel()
+    yield from builder.case("round_ltz_table", "tables", *tables, shares=flat, appended=count, check=_tables(n, bits))
+    made = reference(Case("round_ltz_table", "tables", tuple(map(str, tables)), "Z2^64", shares=flat)).appended
+    yield from builder.case(
+        "round_ltz_table", "online", "online", n, LENGTH, MESSAGE, BLOCK, LEVELS, 1, shares=np.concatenate([z, r, made])
+    )

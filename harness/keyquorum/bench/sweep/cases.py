@@ -1,0 +1,89 @@
+"""One measurement of a sweep, and the axes along which a sweep is cut."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from keyquorum.model.committee import AUTHENTICATED, DISHONEST_MAJORITY, default_threshold
+from keyquorum.model.errors import KeyQuorumError
+from keyquorum.model.links import parse
+
+RING_PROTOCOLS = ("ring", "semi2k", "spdz2k")
+THREE_PARTIES = ("ring", "rep-field")
+
+
+class CaseError(KeyQuorumError):
+    """A measurement failed, took too long, or gave a wrong result."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """What is measured. ``name``: the operation; ``parameters``: arithmetic domain or parameter set; ``batch``: results a
+    run; ``link``: simulated links, empty for those of the machine."""
+
+    suite: str
+    name: str
+    backend: str
+    protocol: str
+    parties: int
+    parameters: str
+    batch: int
+    link: str = ""
+
+    @property
+    def identity(self) -> str:
+        """Equal for the same measurement, in any sweep."""
+        return "/".join(map(str, vars(self).values()))
+
+    @property
+    def label(self) -> str:
+        """For progress and errors."""
+        words = [self.name, f"-E {self.protocol}", f"n={self.parties}", self.parameters, f"x{self.batch}"]
+        return " ".join(
+            [*words, *([self.link] if self.link else []), *(["MP-SPDZ"] if self.backend != "embedded" else [])]
+        )
+
+    @property
+    def threshold(self) -> int:
+        """Corruptions tolerated."""
+        return default_threshold(self.protocol, self.parties)
+
+    @property
+    def security(self) -> str:
+        """Adversary and majority, in the words of the threat-model table."""
+        majority = "dishonest majority" if self.protocol in DISHONEST_MAJORITY else "honest majority"
+        programs = self.suite in ("primitives", "sampling", "conversion")
+        if self.protocol in AUTHENTICATED:
+            # With MACs single programs are secure against malicious parties, plans are not: nothing binds inputs of two.
+            return f"{'malicious with abort' if programs else 'semi-honest (programs with MACs)'}, {majority}"
+        return f"semi-honest, {majority}"
+
+    @property
+    def possible(self) -> bool:
+        """Whether the protocol is for so many parties, and the backend has it and can shape its links."""
+        if self.link and self.backend != "embedded":
+            return False
+        if self.protocol in THREE_PARTIES:
+            return self.parties == 3
+        return self.parties >= (3 if self.protocol == "shamir" else 2)
+
+
+@dataclass(frozen=True)
+class Axes:
+    """Cuts of a sweep; None: as the suite has it. ``link`` "none": the links of the machine."""
+
+    backends: tuple[str, ...] | None = None
+    protocols: tuple[str, ...] | None = None
+    parties: tuple[int, ...] | None = None
+    parameters: tuple[str, ...] | None = None
+    links: tuple[str, ...] | None = None
+    only: str = ""
+    """Part of the name."""
+
+    def link_specs(self, default: tuple[str, ...]) -> tuple[str, ...]:
+        """The links to sweep, checked."""
+        chosen = default if self.links is None else tuple("" if link == "none" else link for link in self.links)
+        for link in chosen:
+            if link:
+                parse(link)
+        return chosen

@@ -1,0 +1,280 @@
+"""Runs one measurement of a sweep: processes of this host over TLS, or MP-SPDZ's."""
+
+from __future__ import annotations
+
+import itertools
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from subprocess import Popen
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keyquorum import api
+from keyquorum.backends.mpspdz import Checkout, run_program
+from keyquorum.backends.mpspdz.workdir import WorkFolder
+from keyquorum.cnn.run import classify, held_out_digits
+from keyquorum.fhe import seal
+from keyquorum.model.committee import Committee
+from keyquorum.model.errors import KeyQuorumError
+from keyquorum.parties import PhaseReport, RunReport, run_processes
+from keyquorum.plans.keys import FloodPolicy
+
+from .cases import Case, CaseError
+from .party import phases_of
+from .programs import PROGRAMS, Setting
+
+SLOT_TOLERANCE = 0.02
+"""Largest error of a CKKS slot: the flooding of the default policy."""
+SINGLES = 7
+"""Decryptions of LWE that are done one after another when one is measured."""
+INEXACT = ("round_mask_open",)
+"""Decryption that may fail, with a probability that its header gives: wrong results are counted, and no failure."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run: a report of each party (of MP-SPDZ's programs: of party 0, which alone prints), and how many of its
+    results are wrong."""
+
+    reports: list[RunReport]
+    wrong: int = 0
+
+
+@dataclass(frozen=True)
+class Effort:
+    """Runs that count, runs before that do not, and seconds for all runs of a measurement together."""
+
+    repeats: int = 3
+    warm_up: int = 1
+    timeout: float = 600.0
+
+
+class Bench:
+    """Measures cases; keeps committees and keys, so that those of one sort share them. Close it at the end."""
+
+    def __init__(self, effort: Effort, mp_spdz: str | None = None) -> None:
+        self.effort, self._mp_spdz = effort, mp_spdz
+        self._temporary = tempfile.TemporaryDirectory(prefix="keyquorum-bench-")
+        self._committees: dict[tuple[str, int], Committee] = {}
+        self._made = itertools.count()
+
+    def __enter__(self) -> Bench:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._temporary.cleanup()
+
+    def measure(self, case: Case) -> list[Run]:
+        """The runs that count. Raises CaseError with the reason."""
+        measured: dict[str, Callable[[Case], list[Run]]] = {
+            "keygen": self._keygen,
+            "decrypt": self._decrypt,
+            "cnn": self._cnn,
+        }
+        try:
+            return measured.get(case.suite, self._program)(case)
+        except CaseError:
+            raise
+        except (KeyQuorumError, OSError) as error:
+            raise CaseError(f"{case.label}: {error}") from error
+
+    def _committee(self, case: Case) -> Committee:
+        key = (case.protocol, case.parties)
+        if key not in self._committees:
+            folder = Path(self._temporary.name) / f"{case.protocol}-{case.parties}"
+            self._committees[key] = api.init(folder, case.parties, case.protocol, case.threshold)
+        return self._committees[key]
+
+    def _processes(self, case: Case, job: dict[str, Any], deadline: float) -> list[dict[str, Any]]:
+        """The results of the parties; kills them all at the deadline."""
+        processes: list[Popen[str]] = []
+
+        def kill() -> None:
+            for process in processes:
+                process.kill()
+
+        stop = threading.Timer(max(0.1, deadline - time.monotonic()), kill)
+        stop.daemon = True
+        stop.start()
+        try:
+            folder = self._committee(case).folder
+            return run_processes(
+                folder, job, connect_timeout=120, io_timeout=self.effort.timeout, on_start=processes.extend
+            )
+        except KeyQuorumError as error:
+            if time.monotonic() >= deadline:
+                raise CaseError(f"{case.label}: took longer than {self.effort.timeout:g} s") from error
+            raise
+        finally:
+            stop.cancel()
+
+    def _deadline(self) -> float:
+        return time.monotonic() + self.effort.timeout
+
+    # Programs
+
+    def _program(self, case: Case) -> list[Run]:
+        if case.backend == "mp-spdz":
+            return self._on_mp_spdz(case)
+        job = {
+            "kind": "bench", "suite": case.suite, "name": case.name, "protocol": case.protocol, "batch": case.batch,
+            "warm_up": self.effort.warm_up, "repeats": self.effort.repeats, "link": case.link or None,
+        }  # fmt: skip
+        results = self._processes(case, job, self._deadline())
+        reports = [[RunReport.from_json(r) for r in result["reports"]] for result in results]
+        return [Run(list(run)) for run in zip(*reports, strict=True)]
+
+    def _on_mp_spdz(self, case: Case) -> list[Run]:
+        program, checkout = PROGRAMS[case.suite, case.name], Checkout.find(self._mp_spdz)
+        rng, runs = np.random.default_rng(), []
+        here = [Setting(case.protocol, case.parties, case.threshold, case.batch, i) for i in range(case.parties)]
+        split = {"ring": 3, "semi2k": case.parties}.get(case.protocol)
+        folder, deadline = WorkFolder(), self._deadline()
+        try:
+            path = folder.path / "kq_bench.mpc"
+            path.write_text(program.source)
+            for i in range(self.effort.warm_up + self.effort.repeats):
+                done = run_program(
+                    checkout, case.protocol, case.parties, case.parameters, path if program.source else program.program,
+                    program.arguments(here[0]), private={s.party: program.inputs(s, rng) for s in here},
+                    threshold=case.threshold if case.protocol == "shamir" else None, folder=folder, compiled=i > 0,
+                    timeout=max(1.0, deadline - time.monotonic()), compiler=["-Z", str(split)] if split else [],
+                )  # fmt: skip
+                timer = done.result.timers.get(1, done.result.total)
+                runs.append(Run([RunReport(0, phases_of(timer))]))
+        finally:
+            folder.close()
+        return runs[self.effort.warm_up :]
+
+    # Plans
+
+    def _reports(self, results: Sequence[dict[str, Any]]) -> list[RunReport]:
+        return [RunReport.from_json(result["report"]) for result in results]
+
+    def _backend(self, case: Case) -> tuple[str, str | None, str | None]:
+        return case.backend, self._mp_spdz, case.link or None
+
+    def _keygen(self, case: Case) -> list[Run]:
+        parameters = api.load_parameters(case.parameters)
+        committee, runs, deadline = self._committee(case), [], self._deadline()
+        for _ in range(self.effort.warm_up + self.effort.repeats):
+            name = f"{case.parameters}-{next(self._made)}"
+            job = api.keygen_job(name, parameters, case.name != "public key", (), "cbd", None, *self._backend(case))
+            runs.append(Run(self._reports(self._processes(case, job, deadline))))
+            api.load_key(committee.key_folder(0, name))
+        return runs[self.effort.warm_up :]
+
+    def _key(self, case: Case) -> tuple[str, api.KeyInfo, bytes]:
+        """A key for decryption, made once, outside the measurement, over the links of this machine."""
+        committee, parameters = self._committee(case), api.load_parameters(case.parameters)
+        # A CKKS key serves a limited number of decryptions.
+        limited = parameters.scheme == "ckks"
+        name = f"decrypt-{case.parameters}-{next(self._made)}" if limited else f"decrypt-{case.parameters}"
+        folder = committee.key_folder(0, name)
+        if not (folder / "key.json").exists():
+            counted = (self.effort.warm_up + self.effort.repeats) * case.batch
+            policy = FloodPolicy(decryptions=max(16, counted)) if limited else FloodPolicy()
+            job = api.keygen_job(name, parameters, False, (), "cbd", policy, case.backend, self._mp_spdz)
+            self._processes(case, job, self._deadline())
+        info = api.load_key(folder)
+        return name, info, api.load_public_file(folder, info, "public.key")
+
+    def _decrypt(self, case: Case) -> list[Run]:
+        scheme, rounding = case.name.split(" ", 1)
+        if scheme == "lwe":
+            return self._decrypt_lwe(case, rounding)
+        committee = self._committee(case)
+        name, info, public = self._key(case)
+        parameters, rng, runs = info.parameters, np.random.default_rng(), []
+        deadline = self._deadline()
+        with tempfile.TemporaryDirectory(dir=self._temporary.name) as folder:
+            for _ in range(self.effort.warm_up + self.effort.repeats):
+                values, files, outputs = [], [], []
+                for j in range(case.batch):
+                    path = Path(folder) / f"{j}.ct"
+                    clear: NDArray[Any]
+                    if scheme == "ckks":
+                        clear = rng.uniform(-1, 1, parameters.ring_degree // 2)
+                    else:
+                        clear = rng.integers(0, parameters.plain_modulus, parameters.ring_degree)
+                    data = seal.Evaluator(parameters).last_level(seal.encrypt(parameters, public, clear))
+                    path.write_bytes(data)
+                    api.write_receipt(path, data, info)
+                    values.append(clear)
+                    files.append(path)
+                    outputs.append(path.with_suffix(".plain"))
+                program = rounding if rounding.startswith("round_") else "round_ltz_circuit"
+                job = api.decrypt_job(committee, name, files, 0, outputs, program, *self._backend(case))
+                reports = self._reports(self._processes(case, job, deadline))
+                decoded = [seal.decode(parameters, output.read_bytes()) for output in outputs]
+                wrong = sum(not _equal(*pair, parameters.plain_modulus) for pair in zip(decoded, values, strict=True))
+                if wrong and program not in INEXACT:
+                    raise CaseError(f"{case.label}: {wrong} of {case.batch} ciphertexts were decrypted wrongly")
+                runs.append(Run(reports, wrong))
+        return runs[self.effort.warm_up :]
+
+    def _decrypt_lwe(self, case: Case, rounding: str) -> list[Run]:
+        """The job of :mod:`keyquorum.bench.decrypt`; a batch of 1: the median of several single decryptions."""
+        items = SINGLES if case.batch == 1 else case.batch
+        job = {
+            "kind": "bench_decrypt", "parameters": case.parameters, "rounding": rounding, "width": 8, "levels": 2,
+            "items": items, "single": case.batch == 1, "link": case.link or None,
+        }  # fmt: skip
+        runs, deadline = [], self._deadline()
+        for _ in range(self.effort.repeats):  # it warms up by itself
+            results = self._processes(case, job, deadline)
+            wrong = max(r["wrong"] for r in results)
+            if wrong and rounding not in INEXACT:
+                raise CaseError(f"{case.label}: {wrong} of {items} decryptions are wrong")
+            reports = []
+            for result in results:
+                report, share = RunReport.from_json(result["report"]), case.batch / items
+                offline, sent = result["offline"] * share, round(result["offline_bytes"] * share)
+                online = result["median"] if case.batch == 1 else result["online"]
+                report.phases = [
+                    PhaseReport("offline", offline, sent, offline_seconds=offline, offline_bytes_sent=sent),
+                    PhaseReport("online", online, round(result["bits"] * case.batch / 8), rounds=result["rounds"]),
+                ]
+                reports.append(report)
+            runs.append(Run(reports, wrong))
+        return runs
+
+    def _cnn(self, case: Case) -> list[Run]:
+        images, labels = held_out_digits(case.batch)
+        runs = []
+        for _ in range(self.effort.repeats):  # key generation and 13 ciphertexts: long enough to need no warm-up
+            key = f"cnn-{next(self._made)}"
+            result = classify(self._committee(case), images, labels, link=case.link or None, key=key)
+            if not result.agrees:
+                raise CaseError(f"{case.label}: accuracy {result.accuracy}, in clear {result.plain_accuracy}")
+            client = {name: result.seconds[name] for name in ("encryption", "evaluation")}
+            pairs = zip(result.keygen, result.decryption, strict=True)
+            runs.append(Run([_party_of_cnn(a, b, client if a.party == 0 else {}) for a, b in pairs]))
+        return runs
+
+
+def _party_of_cnn(keygen: RunReport, decryption: RunReport, client: dict[str, float]) -> RunReport:
+    """One report of both jobs; encryption and evaluation, which need no party, stand at party 0."""
+    keys, opened = keygen.total, decryption.total
+    keys.name, opened.name = "keys", "decryption"
+    phases = [keys, *(PhaseReport(name, seconds) for name, seconds in client.items()), opened]
+    unused = dict(Counter(keygen.unused) + Counter(decryption.unused))
+    memory, cpu = max(keygen.peak_memory, decryption.peak_memory), keygen.cpu_seconds + decryption.cpu_seconds
+    return RunReport(keygen.party, phases, memory, cpu, keygen.link, unused)
+
+
+def _equal(got: Any, clear: NDArray[Any], modulus: int) -> bool:
+    """Whether all values are right: modulo ``modulus``, or within the tolerance of CKKS if it is 0."""
+    if modulus:
+        return bool(np.array_equal(np.asarray(got).astype(np.int64) % modulus, clear))
+    return bool(np.abs(np.real(got) - clear).max() <= SLOT_TOLERANCE)
+
+
+__all__ = ["Bench", "Effort", "Run"]

@@ -1,0 +1,61 @@
+"""The job ``bench``: one program of a sweep at one party of the embedded engine, several times in one session."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from keyquorum.dsl import ProgramIO, run_program
+from keyquorum.dsl.control import Timer
+from keyquorum.model.errors import ParameterError
+from keyquorum.parties.context import PartyContext, PhaseReport, RunReport, peak_memory
+
+from .programs import PROGRAMS, Setting
+
+
+def phases_of(timer: Timer, cpu_seconds: float = 0.0) -> list[PhaseReport]:
+    """Offline, if there was anything, and online. CPU time is not told apart and stands in the last."""
+    online = PhaseReport(
+        "online",
+        timer.seconds - timer.offline_seconds,
+        timer.bytes_sent - timer.offline_bytes_sent,
+        timer.bytes_received - timer.offline_bytes_received,
+        timer.rounds - timer.offline_rounds,
+        cpu_seconds,
+    )
+    if not timer.offline_rounds:
+        return [online]
+    offline = (timer.offline_seconds, timer.offline_bytes_sent, timer.offline_bytes_received, timer.offline_rounds)
+    return [PhaseReport("offline", *offline, 0.0, *offline), online]
+
+
+def bench_job(context: PartyContext, job: dict[str, Any]) -> dict[str, Any]:
+    """The job ``bench``: program ``name`` of ``suite`` under ``protocol``, ``batch`` results, ``warm_up`` runs that do not count and
+    ``repeats`` that do; gives a report of each."""
+    program = PROGRAMS.get((job["suite"], job["name"]))
+    if program is None:
+        raise ParameterError(f"the suite {job['suite']!r} has no program {job['name']!r}: write the job again")
+    committee, session = context.committee, context.session
+    here = Setting(job["protocol"], context.parties, committee.threshold, job["batch"], context.party)
+    words = [str(a) for a in program.arguments(here)]
+    rng, reports = np.random.default_rng(), []
+    with tempfile.TemporaryDirectory(prefix="keyquorum-bench-") as folder:
+        path = Path(folder) / "bench.mpc"
+        if program.source:
+            path.write_text(program.source)
+        for _ in range(job["warm_up"] + job["repeats"]):
+            engine = session.engine(here.protocol, here.domain, f"bench {program.name}", committee.threshold)
+            io = ProgramIO(private_inputs=program.inputs(here, rng), stdout=lambda _: None)
+            session.compare("start", b"")  # so that nobody waits for a party that still prepares
+            cpu = time.process_time()
+            result = run_program(engine, path if program.source else program.path, words, io)
+            cpu = time.process_time() - cpu
+            report = RunReport(context.party, phases_of(result.timers.get(1, result.total), cpu), peak_memory(), cpu)
+            report.link = context.report.link
+            report.unused = {name: made - used for name, (made, used) in engine.material().items() if made > used}
+            reports.append(report.to_json())
+    return {"reports": reports[job["warm_up"] :]}

@@ -1,0 +1,182 @@
+"""The small programs of the suites ``primitives``, ``sampling`` and ``conversion``: what runs, on which inputs, how many results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from keyquorum.bench.operands import Ints, summand_rows_of
+from keyquorum.bench.parity.cases import declared
+from keyquorum.model.resources import program_path
+
+from .cases import RING_PROTOCOLS
+
+Q60 = 1152921504606584833
+RING, FIELD = "Z2^64", f"F_{Q60}"
+WEIGHT = 64
+"""Hamming weight of sampled vectors, as in paper 004."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Where a program runs, as one party sees it."""
+
+    protocol: str
+    parties: int
+    threshold: int
+    batch: int
+    party: int = 0
+
+    @property
+    def dealers(self) -> int:
+        """Parties that give private randomness: one more than may be corrupt."""
+        return self.threshold + 1
+
+    @property
+    def domain(self) -> str:
+        """The arithmetic domain of the protocol."""
+        return RING if self.protocol in RING_PROTOCOLS else FIELD
+
+
+Arguments = Callable[[Setting], list[object]]
+Inputs = Callable[[Setting, np.random.Generator], Ints]
+
+
+@dataclass(frozen=True)
+class Program:
+    """A row of a suite. ``source``: a program of its own, else ``program`` of the collection in the variant ``variant``.
+    Timer 1 is what counts, if the program has it."""
+
+    suite: str
+    name: str
+    batch: int
+    quick: int
+    arguments: Arguments = lambda s: [s.batch]
+    inputs: Inputs = lambda s, rng: np.empty(0, dtype=np.int64)
+    program: str = ""
+    variant: str = ""
+    source: str = ""
+    protocols: tuple[str, ...] = ()
+
+    def runs_on(self, protocol: str, backend: str) -> bool:
+        """Whether the program is for this protocol."""
+        if self.source:
+            return protocol in self.protocols
+        return protocol in declared(self.program, self.variant, everywhere=backend == "mp-spdz")
+
+    @property
+    def path(self) -> Path:
+        """The file of a program of the collection."""
+        return program_path(self.program)
+
+
+def _primitive(name: str, batch: int, before: str, measured: str, protocols: str) -> Program:
+    """Every primitive opens one element of its result, so that all of it has to be there."""
+    lines = ["n = int(program.args[1])", *before.split("; "), "start_timer(1)", measured, "stop_timer(1)", "z.reveal()"]
+    source = "\n".join([*filter(None, lines), ""])
+    return Program(
+        "primitives", name, batch, batch // 50, _with_summands, source=source, protocols=tuple(protocols.split())
+    )
+
+
+def _with_summands(s: Setting) -> list[object]:
+    """The batch, and into how many summands shares of bits split (-Z)."""
+    return [s.batch, 3 if s.protocol == "ring" else s.parties]
+
+
+_ELEMENTS = "x = sint.get_random(size=n); y = sint.get_random(size=n)"
+_BITS = "p = int(program.args[2]); " + "; ".join(
+    f"{v} = sint.get_random(size=n).split_to_n_summands(1, p)[0][0]" for v in "xy"
+)
+_ALL = "ring rep-field shamir semi2k semi spdz2k mascot"
+_RINGS = "ring semi2k"
+
+PRIMITIVES = [
+    _primitive("product", 100_000, _ELEMENTS, "z = x * y", _ALL),
+    _primitive("random bit", 100_000, "", "z = sint.get_random_bit(size=n)", _ALL),
+    _primitive("opening", 100_000, "x = sint.get_random(size=n)", "z = x + x; c = z.reveal()", _ALL),
+    _primitive("comparison of 64 bits", 10_000, _ELEMENTS, "z = x < y", "ring semi2k spdz2k"),
+    _primitive("AND", 1_000_000, _BITS, "z = x & y", _RINGS),
+]
+
+
+def _uniform(below: int, rows: int = 1) -> Inputs:
+    return lambda s, rng: rng.integers(0, below, rows * s.batch, dtype=np.int64)
+
+
+def _trits(kind: str) -> Inputs:
+    def make(s: Setting, rng: np.random.Generator) -> Ints:
+        t = rng.integers(0, 3, s.batch, dtype=np.int64)
+        if kind == "bits":
+            return np.concatenate([t == 1, t == 2]).astype(np.int64)
+        return np.concatenate([t, np.where(t == 2, -1, t)])
+
+    return make
+
+
+def _summands(s: Setting, rng: np.random.Generator) -> Ints:
+    if s.party >= s.dealers:
+        return np.empty(0, dtype=np.int64)
+    return summand_rows_of(s.party, s.dealers, rng.integers(0, Q60, s.batch, dtype=np.int64), Q60)
+
+
+def _indices(s: Setting, rng: np.random.Generator) -> Ints:
+    width = max(1, (s.batch - 1).bit_length())
+    indices = [int(rng.integers(0, s.batch - i)) for i in range(WEIGHT)]
+    return np.array([j >> b & 1 for b in range(width) for j in indices], dtype=np.int64)
+
+
+SAMPLING = [
+    *(
+        Program("sampling", f"centred binomial ({m})", 1 << 15, 1 << 10, lambda s, m=m: [s.batch, m], program="sample_cbd", variant=m)  # type: ignore[misc]
+        for m in ("bits", "arith")
+    ),
+    *(
+        Program(
+            "sampling", f"discrete Gaussian ({m})", 1 << 15, 1 << 10, lambda s, m=m: [s.batch, m],  # type: ignore[misc]
+            program="sample_gaussian", variant=m,
+        )
+        for m in ("bits", "arith")
+    ),
+    *(
+        Program(
+            "sampling", f"uniform trit ({m})", 1 << 15, 1 << 10,
+            lambda s, m=m: [max(2, s.dealers), s.batch, m], _trits(m), "sample_ternary", m,  # type: ignore[misc]
+        )
+        for m in ("bilinear", "bits")
+    ),
+    Program(
+        "sampling", f"Hamming weight {WEIGHT} (shuffle)", 1 << 15, 1 << 10,
+        lambda s: ["shuffle", s.batch, WEIGHT], program="sample_fixed_weight", variant="shuffle",
+    ),
+    Program(
+        "sampling", f"Hamming weight {WEIGHT} (bits)", 1 << 14, 1 << 10,
+        lambda s: ["bits", s.batch, WEIGHT, max(2, s.dealers)], _indices, "sample_fixed_weight", "bits",
+    ),
+]  # fmt: skip
+
+CONVERSIONS = [
+    *(
+        Program(
+            "conversion", f"Z2 to Zq ({m})", 1 << 15, 1 << 10,
+            lambda s, m=m: [s.dealers, s.batch, m], _uniform(2), "z2_to_zq", m,  # type: ignore[misc]
+        )
+        for m in ("poly", "bits")
+    ),
+    *(
+        Program(
+            "conversion", f"Z3 to Zq ({m})", 1 << 15, 1 << 10,
+            lambda s, m=m: [max(2, s.dealers), s.batch, m], _trits(m), "z3_to_zq", m,  # type: ignore[misc]
+        )
+        for m in ("bilinear", "bits")
+    ),
+    Program(
+        "conversion", "Zq to Z2 (circuit)", 1 << 11, 1 << 8,
+        lambda s: ["circuit", s.dealers, s.batch, Q60, 0], _summands, "zq_to_z2", "circuit",
+    ),
+]  # fmt: skip
+
+PROGRAMS = {(p.suite, p.name): p for p in [*PRIMITIVES, *SAMPLING, *CONVERSIONS]}

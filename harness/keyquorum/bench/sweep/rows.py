@@ -1,0 +1,143 @@
+"""The table of a sweep: one row for each phase of each party of each run, with all that is needed to read it later."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import platform
+import subprocess
+import time
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from pathlib import Path
+
+import keyquorum
+from keyquorum.model.committee import write_atomically
+from keyquorum.model.errors import KeyQuorumError
+from keyquorum.model.links import parse
+from keyquorum.parties.context import COSTS
+
+from .cases import Case
+from .measure import Run
+
+Row = dict[str, str]
+COLUMNS = (
+    "suite", "name", "backend", "protocol", "parties", "threshold", "parameters", "batch", "link", "rtt_ms", "mbit",
+    "repeat", "party", "phase", *COSTS, "run_cpu_seconds", "peak_memory", "unused", "wrong", "status", "error", "security",
+    "simulated_links", "version", "commit", "backend_commit", "python", "machine", "cores", "memory_gb", "load", "utc",
+)  # fmt: skip
+"""``status``: ok, or failed (then the reason is in ``error`` and there are no figures). ``rtt_ms``, ``mbit``: of simulated
+links, empty for those of the machine. ``unused``: correlated randomness that was made and not used, ``kind=number;...``.
+``wrong``: results of the run that are wrong, of a method that may fail.
+``load``: of the machine when the measurement started (one minute): above 1, other work ran beside it."""
+_CASE = ("suite", "name", "backend", "protocol", "parties", "parameters", "batch", "link")
+
+
+class TableError(KeyQuorumError):
+    """A table of results cannot be used."""
+
+
+def identity(row: Row) -> str:
+    """As :attr:`Case.identity`."""
+    return "/".join(row[name] for name in _CASE)
+
+
+def _git(*words: str) -> str:
+    where = Path(__file__).resolve().parent
+    try:
+        done = subprocess.run(
+            ["git", "-C", str(where), *words], capture_output=True, text=True, timeout=20, check=False
+        )
+    except OSError:
+        return ""
+    return done.stdout.strip() if done.returncode == 0 else ""
+
+
+@lru_cache(maxsize=1)
+def commit() -> str:
+    """The commit that runs, "+" behind it if files of it were changed; empty outside of a checkout."""
+    name = _git("rev-parse", "--short=12", "HEAD")
+    root = _git("rev-parse", "--show-toplevel")
+    if not name or not root:
+        return ""
+    changed = _git(
+        "-C", root, "status", "--porcelain", "--untracked-files=no", "--", "Source", "harness", "Programs", "params"
+    )
+    return name + ("+" if changed else "")
+
+
+@lru_cache(maxsize=1)
+def machine() -> str:
+    """The processor's name."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    except OSError:
+        names = []
+    return f"{platform.machine()} {names[0] if names else platform.processor()}".strip()
+
+
+@lru_cache(maxsize=1)
+def _memory_gb() -> str:
+    return f"{os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') / 1e9:.1f}"
+
+
+def _common(case: Case, repeat: int, backend_commit: str, load: float) -> Row:
+    link = parse(case.link) if case.link else None
+    row = {name: str(getattr(case, name)) for name in _CASE}
+    return row | {
+        "threshold": str(case.threshold), "repeat": str(repeat), "security": case.security,
+        "rtt_ms": f"{link.rtt_ms:g}" if link else "", "mbit": f"{link.mbit:g}" if link and link.mbit else "",
+        "simulated_links": "yes" if link else "no", "version": keyquorum.__version__, "commit": commit(),
+        "backend_commit": backend_commit, "python": platform.python_version(), "machine": machine(),
+        "cores": str(os.cpu_count() or 0), "memory_gb": _memory_gb(), "load": f"{load:.2f}",
+        "utc": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+    }  # fmt: skip
+
+
+def rows_of(case: Case, runs: Sequence[Run], backend_commit: str, load: float) -> Iterator[Row]:
+    """The rows of a measurement."""
+    for repeat, run in enumerate(runs):
+        common = _common(case, repeat, backend_commit, load)
+        for report in run.reports:
+            unused = ";".join(f"{kind}={count}" for kind, count in sorted(report.unused.items()))
+            whole = {
+                "party": str(report.party), "run_cpu_seconds": f"{report.cpu_seconds:.6g}",
+                "peak_memory": str(report.peak_memory), "unused": unused, "wrong": str(run.wrong), "status": "ok",
+            }  # fmt: skip
+            for phase in report.phases:
+                costs = {
+                    name: f"{getattr(phase, name):.6g}" if "seconds" in name else str(getattr(phase, name))
+                    for name in COSTS
+                }
+                yield common | whole | costs | {"phase": phase.name}
+
+
+def failed(case: Case, error: Exception, backend_commit: str, load: float) -> Row:
+    """The row of a measurement that failed."""
+    return _common(case, 0, backend_commit, load) | {"status": "failed", "error": " ".join(str(error).split())}
+
+
+def read(path: Path) -> list[Row]:
+    """The rows of a table; none if there is no such file. Raises TableError."""
+    if not path.exists():
+        return []
+    try:
+        with path.open(newline="", encoding="utf-8") as file:
+            reader = csv.DictReader(file, strict=True)
+            if tuple(reader.fieldnames or ()) != COLUMNS:
+                raise TableError(f"{path}: no table of this version: move it away, or start anew with --fresh")
+            return [dict(row) for row in reader]
+    except (csv.Error, UnicodeDecodeError) as error:
+        raise TableError(f"{path}: not readable as CSV ({error}): move it away, or start anew with --fresh") from error
+
+
+def write(path: Path, rows: Sequence[Row]) -> None:
+    """Writes a whole table, so that a run that breaks off leaves the one before."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, COLUMNS, restval="", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(path, text.getvalue().encode(), 0o644)

@@ -1,0 +1,77 @@
+"""bench."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from keyquorum.bench.sweep import SUITES, Axes, Settings, cases_of, run_suite
+from keyquorum.bench.sweep.measure import Effort
+from keyquorum.model.errors import KeyQuorumError
+from keyquorum.model.links import FORMS
+
+from .options import MpSpdzFolder
+from .output import console, progress_bars
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command."""
+    app.command("bench")(bench)
+
+
+def bench(
+    suite: Annotated[
+        str, typer.Argument(help=f"One of {', '.join(SUITES)}; all: one after another.", show_default=False)
+    ],
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer and smaller measurements.")] = False,
+    backend: Annotated[list[str] | None, typer.Option("--backend", help="embedded or mp-spdz. Repeat.")] = None,
+    protocol: Annotated[list[str] | None, typer.Option("--protocol", "-E", help="Protocol. Repeat.")] = None,
+    parties: Annotated[list[int] | None, typer.Option("--parties", "-N", help="Number of parties. Repeat.")] = None,
+    params: Annotated[
+        list[str] | None, typer.Option("--params", "-p", help="Parameter set (keygen, decrypt) or domain. Repeat.")
+    ] = None,
+    link: Annotated[
+        list[str] | None, typer.Option("--link", help=f"Simulated links: none, {FORMS}. Repeat.", show_default=False)
+    ] = None,
+    only: Annotated[str, typer.Option(help="Measurements with this in their name.")] = "",
+    repeats: Annotated[int, typer.Option(min=1, help="Runs of each measurement that count.")] = 3,
+    warm_up: Annotated[int, typer.Option(min=0, help="Runs before them that do not.")] = 1,
+    timeout: Annotated[float, typer.Option(min=1, help="Seconds for all runs of a measurement.")] = 600.0,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the tables, one a suite.")] = Path("results/bench"),
+    fresh: Annotated[bool, typer.Option("--fresh", help="Measure again what the tables hold.")] = False,
+    show: Annotated[bool, typer.Option("--list", help="Tell what would be measured.")] = False,
+    mp_spdz: MpSpdzFolder = None,
+) -> None:
+    """Measure what threat models cost: a sweep over backends, protocols, parties, parameters and links.
+
+    Every party is a process of this host, over TLS. A sweep that broke off goes on where it was; one row a phase of each party
+    of each run. keyquorum report makes plots of the tables.
+    """
+    axes = Axes(
+        backends=tuple(backend) if backend else None,
+        protocols=tuple(protocol) if protocol else None,
+        parties=tuple(parties) if parties else None,
+        parameters=tuple(params) if params else None,
+        links=tuple(link) if link else None,
+        only=only,
+    )
+    settings = Effort(repeats, warm_up, timeout)
+    names = list(SUITES) if suite == "all" else [suite]
+    sweeps = {name: cases_of(name, axes, quick) for name in names}
+    errors: list[str] = []
+    for name, cases in sweeps.items():
+        if show:
+            for case in cases:
+                console.print(f"{name}: {case.label}", markup=False)
+            continue
+        path = output / f"{name}.csv"
+        with progress_bars() as report:
+            outcome = run_suite(cases, Settings(path, settings, fresh, str(mp_spdz) if mp_spdz else None), report)
+        for text in outcome.errors:
+            console.print(f"{name}: {text}", markup=False)
+        console.print(outcome.line(name) + f" table={path}", markup=False)
+        errors += outcome.errors
+    if errors:
+        raise KeyQuorumError(f"{len(errors)} measurements failed, the first: {errors[0]}")

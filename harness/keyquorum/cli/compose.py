@@ -1,0 +1,36 @@
+"""compose."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from keyquorum.deploy.compose import IMAGE, prepare
+
+from .output import console
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command."""
+    app.command("compose")(compose)
+
+
+def compose(
+    folder: Annotated[Path, typer.Argument(help="New folder for the deployment.")] = Path("quorum"),
+    parties: Annotated[int, typer.Option("--parties", "-n", "-N", help="Number of parties.")] = 3,
+    protocol: Annotated[str, typer.Option("--protocol", "-E", help="rep-field, shamir, semi.")] = "shamir",
+    threshold: Annotated[int | None, typer.Option("--threshold", "-T", help="Corruptions tolerated (shamir).")] = None,
+    image: Annotated[str, typer.Option(help="Image, as docker/build.sh makes it.")] = IMAGE,
+    connect_timeout: Annotated[float, typer.Option(help="Seconds to wait for the other parties.")] = 60.0,
+    io_timeout: Annotated[float, typer.Option(help="Seconds to wait for a message.")] = 60.0,
+) -> None:
+    """Write a Docker Compose file with one container a party, each with a volume and an address of its own.
+
+    All identities are made here, so this is for tests and experiments on one machine.
+    """
+    made = prepare(folder, parties, protocol, threshold, image, (connect_timeout, io_timeout))
+    console.print(f"{made.file}: {parties} parties ({protocol}), a volume each under {folder / 'volumes'}", markup=False)
+    console.print(f"write the job: keyquorum keygen {made.volume(0)} key -p bfv-4096 --job {made.job}", markup=False)
+    console.print(f"run it:        docker compose -f {made.file} up", markup=False)

@@ -1,0 +1,59 @@
+"""pool fill, pool status, pool drop."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from keyquorum import api
+
+from .output import console, print_reports, progress_bars
+
+Folder = Annotated[Path, typer.Argument(help="Committee folder.", show_default=False)]
+Params = Annotated[str, typer.Option("--params", "-p", help=f"LWE parameter set: {', '.join(api.LWE_SETS)}.")]
+Rounding = Annotated[str, typer.Option(help=f"One of {', '.join(api.VARIANTS)}; round_ltz_table: see THIRD_PARTY.md.")]
+Width = Annotated[int, typer.Option(help="round_ltz_table: bits of a block.")]
+Levels = Annotated[int, typer.Option(help="round_ltz_table: levels of tables; one round each, and one more.")]
+
+app = typer.Typer(help="Material for decryptions, made ahead and used once.", no_args_is_help=True)
+
+
+def register(parent: typer.Typer) -> None:
+    """Adds the commands."""
+    parent.add_typer(app, name="pool")
+
+
+@app.command("fill")
+def fill(
+    folder: Folder,
+    items: Annotated[int, typer.Option("--items", "-n", help="Items to make: one for each decryption.", show_default=False)],
+    params: Params = "lwe64-p2",
+    rounding: Rounding = "round_ltz_circuit",
+    width: Width = 8,
+    levels: Levels = 2,
+    chunk: Annotated[int, typer.Option(help="Items that are made at a time: bounds memory.")] = 4096,
+) -> None:
+    """Make items among all parties of this host."""
+    with progress_bars() as report:
+        reports = api.pool_fill(folder, params, rounding, items, width, levels, chunk, report)
+    print_reports(reports)
+    for line in api.pool_lines(folder):
+        console.print(line, markup=False)
+
+
+@app.command("status")
+def status(folder: Folder) -> None:
+    """Tell what is in the pools of the parties of this host."""
+    for line in api.pool_lines(folder):
+        console.print(line, markup=False)
+
+
+@app.command("drop")
+def drop(
+    folder: Folder, name: Annotated[str, typer.Argument(help="Pool, as status names it.", show_default=False)]
+) -> None:
+    """Delete a pool at all parties of this host. Do it at all parties."""
+    for party in api.pool_drop(folder, name):
+        console.print(f"party {party}: dropped {name}")

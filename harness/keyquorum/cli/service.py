@@ -1,0 +1,69 @@
+"""serve, receiver."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from keyquorum import api
+from keyquorum.model.errors import CommitteeError
+from keyquorum.serve.client import make_receiver
+
+from .output import console
+from .pools import Levels, Rounding, Width
+
+Folder = Annotated[Path, typer.Argument(help="Committee folder.", show_default=False)]
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the commands."""
+    app.command("serve")(serve)
+    app.command("receiver")(receiver)
+
+
+def receiver(
+    folder: Folder, name: Annotated[str, typer.Argument(help="Name of the receiver.", show_default=False)]
+) -> None:
+    """Make the identity of a receiver, who may ask the parties of this host for decryptions.
+
+    Parties on other hosts need the certificate in their folder party-<i>/receivers. Admit only who may decrypt everything.
+    """
+    identity, certificate = make_receiver(api.as_committee(folder), name)
+    console.print(f"{identity}: for keyquorum decrypt --committee; {certificate}: for the folders receivers of parties elsewhere")
+
+
+def serve(
+    folder: Folder,
+    index: Annotated[int, typer.Argument(help="Which party this is.", show_default=False)],
+    key: Annotated[str, typer.Argument(help="Name of an LWE key.", show_default=False)],
+    rounding: Rounding = "round_ltz_circuit",
+    width: Width = 8,
+    levels: Levels = 2,
+    keep: Annotated[int, typer.Option(help="Fill the pool up to so many items when there is nothing else to do.")] = 0,
+    chunk: Annotated[int, typer.Option(help="Items that are made at a time.")] = 1024,
+    batch: Annotated[int, typer.Option(help="Most ciphertexts of a batch.")] = 4096,
+    patience: Annotated[float, typer.Option(help="Seconds that a request may wait.")] = 30.0,
+    host: Annotated[str, typer.Option(help="Address to listen on for receivers.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port for receivers; 0: any free one.")] = 0,
+    metrics_port: Annotated[int, typer.Option(help="Port of the metrics (Prometheus), on this host alone; 0: any free one.")] = 0,
+) -> None:
+    """Run one party of a served committee: shares and pool at hand, connected to the others, until interrupted.
+
+    All parties give the same options, but for host and ports. Where a party serves is written to party-<i>/serve.json.
+    """
+    from keyquorum.serve.daemon import Service
+    from keyquorum.serve.daemon import serve as run_service
+
+    committee = api.as_committee(folder)
+    if not 0 <= index < committee.size:
+        raise CommitteeError(f"there is no party {index} in {folder}: choose 0 to {committee.size - 1}")
+    service = Service(key, rounding, width, levels, keep, chunk, batch, patience)
+
+    def log(line: str) -> None:
+        console.print(f"party {index}: {line}", markup=False)
+        sys.stdout.flush()
+
+    run_service(committee, index, service, ports=(port, metrics_port), host=host, log=log)

@@ -1,0 +1,1 @@
+"""Deployment: one container a party."""

@@ -1,0 +1,52 @@
+"""Joint decryption of LWE ciphertexts: phases (local), then one of the roundings with material made before."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keyquorum._engine import scale_round
+from keyquorum.dsl import Persistence
+from keyquorum.fhe.lwe import LweCiphertexts
+from keyquorum.parties.context import PartyContext
+
+from .lwe_keys import sharing_of
+from .randomness import wipe
+from .rounding import RoundingGroup
+
+Words = NDArray[np.uint64]
+BLOCK = 1024
+"""Ciphertexts of which the phases are computed at a time: a matrix of 8 MB for n = 1024."""
+
+
+def lwe_phases(
+    context: PartyContext, group: RoundingGroup, key: Persistence, ciphertexts: LweCiphertexts
+) -> Words:
+    """Our summands [parts, count] of z = 2^l m + e + 2^(l-1) modulo 2^k for each ciphertext. Local; every party calls this.
+
+    Modulo 2^64 these are the shares of the phases. Modulo a prime each summand is scaled to 2^k u / q and rounded by who knows it:
+    half a unit each, of 2^l for a message.
+    """
+    parameters = ciphertexts.parameters
+    protocol, domain = sharing_of(context.committee, parameters)
+    working = key.copy()
+    n, count, length = parameters.dimension, ciphertexts.count, parameters.noise_length
+    args = [n, count, -1 if parameters.prime else length - 1, 0, BLOCK]
+    context.backend.run(
+        protocol, domain, "lwe_phase", args, threshold=context.committee.threshold, public=ciphertexts.words(BLOCK),
+        persistence=working,
+    )  # fmt: skip
+    shares = working.words[:, n : n + count]
+    if not parameters.prime:
+        result = shares.copy()
+    else:
+        summands = group.summands_of(shares, parameters.prime)
+        t = 1 << parameters.message_bits
+        result = np.stack([scale_round(np.ascontiguousarray(part), t, length, parameters.prime)[0] for part in summands])
+        if group.me is not None and group.me < group.parts:
+            # Summand 0 takes the offset: the first of party 0, the second of party 1 where shares are replicated.
+            result[group.me] += np.uint64(1 << (length - 1))
+        result &= np.uint64((1 << parameters.ring_bits) - 1)
+        wipe(summands)
+    working.wipe()
+    return result

@@ -1,0 +1,118 @@
+"""Joint generation of LWE secrets: random bits that exist as shares only.
+
+In a key folder: ``lwe.json`` (metadata, the same at every party) and ``share-0.kqs``, this party's shares of the secret.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from keyquorum._engine import ShareFile
+from keyquorum.dsl import Persistence
+from keyquorum.fhe.lwe import LweParameters, lwe_parameters
+from keyquorum.model.committee import Committee, write_atomically
+from keyquorum.model.errors import KeyFileError, ParameterError
+from keyquorum.parties.context import PartyContext
+
+
+@dataclass(frozen=True)
+class LweKeyInfo:
+    """Metadata of an LWE key. ``key_id``: 32 hexadecimal digits."""
+
+    key_id: str
+    parameters: str
+    protocol: str
+    parties: int
+    threshold: int
+
+    @property
+    def digest(self) -> bytes:
+        """32 bytes that identify the key."""
+        return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).digest()
+
+    def header(self, party: int) -> dict[str, Any]:
+        """Header of this party's share file."""
+        set_ = lwe_parameters(self.parameters)
+        return {
+            "protocol": self.protocol,
+            "domain": f"F_{set_.prime}" if set_.prime else "Z2^64",
+            "parties": self.parties,
+            "threshold": self.threshold,
+            "party": party,
+            "key_id": self.key_id,
+            "length": set_.dimension,
+        }
+
+
+def sharing_of(committee: Committee, parameters: LweParameters) -> tuple[str, str]:
+    """Protocol and domain of the secret's shares; refuses a committee that cannot share modulo q, or has MACs."""
+    if committee.authenticated:
+        raise ParameterError(
+            f"{committee.protocol}: material with MACs cannot be kept in pools yet: take a committee of rep-field, semi or shamir for LWE"
+        )
+    if parameters.prime:
+        return committee.field_protocol, f"F_{parameters.prime}"
+    if committee.ring_protocol is None:
+        raise ParameterError(
+            f"{committee.protocol} shares over prime fields alone, {parameters.name} is modulo 2^64: take lwe53-p16, or another committee"
+        )
+    return committee.ring_protocol, "Z2^64"
+
+
+def make_lwe_key(
+    context: PartyContext, parameters: LweParameters, seed: bytes | None = None
+) -> tuple[LweKeyInfo, Persistence]:
+    """Makes a secret jointly; every party calls this. Rounds and bytes are those of `sample_bits`. ``seed``: INSECURE, tests."""
+    committee = context.committee
+    protocol, domain = sharing_of(committee, parameters)
+    described = json.dumps([asdict(parameters), committee.protocol, committee.size, committee.threshold]).encode()
+    context.session.compare("LWE key parameters", hashlib.sha256(described).digest())
+    key_id = hashlib.sha256(b"keyquorum LWE key" + context.session.toss(32) + described).hexdigest()[:32]
+    share = Persistence()
+    with context.phase("secret"):
+        context.backend.run(
+            protocol, domain, "sample_bits", [parameters.dimension], threshold=committee.threshold, persistence=share, seed=seed
+        )
+    info = LweKeyInfo(key_id, parameters.name, committee.protocol, committee.size, committee.threshold)
+    return info, share
+
+
+def lwe_keygen_job(context: PartyContext, job: dict[str, Any]) -> dict[str, Any]:
+    """The job ``lwe_keygen``. Keys: ``key``, ``parameters`` (a name). The key counts when every party has stored its shares."""
+    folder = context.committee.key_folder(context.party, job["key"])
+    if any((folder / name).exists() for name in ("key.json", "lwe.json")):
+        raise KeyFileError(f"{folder}: there is a key of this name already: choose another name")
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    folder.chmod(0o700)
+    info, share = make_lwe_key(context, lwe_parameters(job["parameters"]))
+    ShareFile.write(str(folder / "share-0.kqs"), info.header(context.party), share.export())
+    share.wipe()
+    context.session.compare("stored LWE key", info.digest)
+    write_atomically(folder / "lwe.json", json.dumps(asdict(info), indent=1).encode() + b"\n")
+    return {"key_id": info.key_id, "folder": str(folder)}
+
+
+def load_lwe_key(folder: Path) -> LweKeyInfo:
+    """Reads the metadata of an LWE key."""
+    path = folder / "lwe.json"
+    if not path.exists():
+        raise KeyFileError(f"{folder}: no LWE key here (no lwe.json): make one with keyquorum keygen -p lwe64-p2")
+    try:
+        info = LweKeyInfo(**json.loads(path.read_text()))
+        lwe_parameters(info.parameters)
+    except (ValueError, TypeError, ParameterError) as error:
+        raise KeyFileError(f"{path}: not the metadata of an LWE key ({error}): restore it from a backup") from None
+    return info
+
+
+def load_lwe_share(folder: Path, info: LweKeyInfo, party: int) -> Persistence:
+    """This party's shares of the secret; refuses damaged and foreign files."""
+    header = info.header(party)
+    data = np.frombuffer(ShareFile.read(str(folder / "share-0.kqs"), header), dtype="<u8")
+    return Persistence.from_words(data.reshape(-1, header["length"]).copy())

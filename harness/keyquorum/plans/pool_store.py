@@ -1,0 +1,299 @@
+"""One party's pool on disk: material that may be used once, and a journal of what was used.
+
+In a pool folder: ``pool.json`` (what the pool is, and its chunks), ``chunk-<id>.kqs`` (share files of some thousand items),
+``cursor.journal`` (one line a claim, synced to the disk before anything that depends on it leaves) and ``pool.lock``.
+A claim is of the items [start, end); items below the end of the last claim are never handed out again, used or not.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keyquorum._engine import ShareFile
+from keyquorum.model.checkpoints import reached
+from keyquorum.model.committee import write_atomically
+from keyquorum.model.errors import PoolError
+
+from .variants import Section
+
+Words = NDArray[np.uint64]
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Some items that were made together. ``id``: the same at all parties, 32 hexadecimal digits."""
+
+    id: str
+    count: int
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A line of the journal: items [start, end); ``chain`` binds all claims before; ``before``: (end, chain) of every member when
+    they agreed on this claim."""
+
+    start: int
+    end: int
+    chain: str
+    before: list[tuple[int, str]] = field(default_factory=list)
+
+    def to_line(self, pool_id: str) -> bytes:
+        """With a checksum, so that a torn line is told from a whole one."""
+        text = json.dumps(asdict(self), separators=(",", ":"))
+        return f"{_checksum(pool_id, text)} {text}\n".encode()
+
+
+def _checksum(pool_id: str, text: str) -> str:
+    return hashlib.sha256(f"keyquorum claim {pool_id} {text}".encode()).hexdigest()[:32]
+
+
+def _section_type(bits: int) -> Any:
+    return next(t for t, size in (("<u1", 8), ("<u2", 16), ("<u4", 32), ("<u8", 64)) if bits <= size)
+
+
+def pack(material: Sequence[Words], sections: Sequence[Section]) -> bytes:
+    """Sections one after another: single bits eight to a byte, others as the smallest integers that hold them."""
+    parts = []
+    for words, section in zip(material, sections, strict=True):
+        if section.bits == 1:
+            parts.append(np.packbits(words.astype(np.uint8), axis=-1, bitorder="little").tobytes())
+        else:
+            parts.append(words.astype(_section_type(section.bits)).tobytes())
+    return b"".join(parts)
+
+
+def packed_bytes(sections: Sequence[Section], parts: int, count: int) -> int:
+    """Size of what :func:`pack` gives."""
+    return sum(parts * s.rows * (-(-count // 8) if s.bits == 1 else count * np.dtype(_section_type(s.bits)).itemsize) for s in sections)
+
+
+def unpack(data: bytes, sections: Sequence[Section], parts: int, count: int, start: int, stop: int) -> list[Words]:
+    """Items start..stop-1 of what :func:`pack` gave of ``count`` items, in fresh arrays."""
+    result, at = [], 0
+    for section in sections:
+        shape = (parts, section.rows, -1)
+        size = packed_bytes([section], parts, count)
+        if section.bits == 1:
+            packed = np.frombuffer(data, np.uint8, size, at).reshape(shape)[:, :, start // 8 : -(-stop // 8)]
+            bits = np.unpackbits(packed, axis=-1, bitorder="little")[:, :, start % 8 : start % 8 + stop - start]
+            result.append(bits.astype(np.uint64))
+        else:
+            kind = np.dtype(_section_type(section.bits))
+            stored = np.frombuffer(data, kind, size // kind.itemsize, at).reshape(shape)
+            result.append(stored[:, :, start:stop].astype(np.uint64))
+        at += size
+    return result
+
+
+class PoolStore:
+    """The pool of one party, locked: no other process can use or fill it. ``kind``: what the pool is (plain data, the same at all
+    members but for ``party``)."""
+
+    def __init__(self, folder: Path, kind: dict[str, Any], sections: Sequence[Section], parts: int) -> None:
+        self.folder, self.kind, self.sections, self.parts = folder, kind, list(sections), parts
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._lock = _locked(folder)
+        self._cached: tuple[str, bytes] | None = None
+        try:
+            self.id, self.chunks = self._load()
+            self.claim = self._last_claim()
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Gives the lock back."""
+        if self._lock >= 0:
+            os.close(self._lock)
+            self._lock = -1
+
+    # -- what there is ------------------------------------------------------------------------------------------------
+
+    def _load(self) -> tuple[str, list[Chunk]]:
+        data = read_pool(self.folder)
+        if data is None:
+            return "", []
+        if data["kind"] != self.kind:
+            changed = [k for k in self.kind if data["kind"].get(k) != self.kind[k]]
+            raise PoolError(f"{self.folder}: this pool was made with another {', '.join(changed) or 'layout'}: keyquorum pool drop")
+        return data["id"], [Chunk(**c) for c in data["chunks"]]
+
+    def start(self, pool_id: str) -> None:
+        """Starts an empty pool; claims begin at 0."""
+        self.id, self.chunks, self.claim = pool_id, [], Claim(0, 0, hashlib.sha256(pool_id.encode()).hexdigest())
+        journal = self.folder / "cursor.journal"
+        write_atomically(journal, self.claim.to_line(pool_id), 0o600)  # before the pool counts
+        self._save()
+
+    def _save(self) -> None:
+        data = {"id": self.id, "kind": self.kind, "chunks": [asdict(c) for c in self.chunks]}
+        write_atomically(self.folder / "pool.json", json.dumps(data, indent=1).encode() + b"\n", 0o600)
+
+    @property
+    def total(self) -> int:
+        """Items ever made."""
+        return sum(c.count for c in self.chunks)
+
+    # -- filling ------------------------------------------------------------------------------------------------------
+
+    def _path(self, chunk_id: str) -> Path:
+        return self.folder / f"chunk-{chunk_id}.kqs"
+
+    def _header(self, chunk: Chunk) -> dict[str, Any]:
+        return {
+            "protocol": self.kind["protocol"], "domain": "Z2^64", "parties": self.kind["parties"],
+            "threshold": self.kind["threshold"], "party": self.kind["party"], "key_id": chunk.id, "length": chunk.count,
+        }  # fmt: skip
+
+    def write(self, chunk: Chunk, material: Sequence[Words]) -> None:
+        """Stores a chunk that does not count yet."""
+        ShareFile.write(str(self._path(chunk.id)), self._header(chunk), pack(material, self.sections))
+
+    def add(self, chunk: Chunk) -> None:
+        """Counts a stored chunk, once every member has stored it."""
+        self.chunks.append(chunk)
+        self._save()
+
+    def keep(self, chunks: int) -> None:
+        """Forgets the chunks after the first few: those that not every member has."""
+        for chunk in self.chunks[chunks:]:
+            self._path(chunk.id).unlink(missing_ok=True)
+        if chunks < len(self.chunks):
+            self.chunks = self.chunks[:chunks]
+            self._save()
+        named = {self._path(c.id).name for c in self.chunks}
+        for path in self.folder.glob("chunk-*.kqs"):
+            if path.name not in named:
+                path.unlink(missing_ok=True)
+
+    # -- use ----------------------------------------------------------------------------------------------------------
+
+    def _last_claim(self) -> Claim:
+        path = self.folder / "cursor.journal"
+        if not self.id:
+            return Claim(0, 0, "")
+        claim = last_claim(path, self.id)
+        if claim is None:
+            raise PoolError(f"{path}: missing or damaged, so what was used is not known: keyquorum pool drop, and fill again")
+        write_atomically(path, claim.to_line(self.id), 0o600)  # a torn end, which nothing depended on, goes
+        return claim
+
+    def claim_items(self, claim: Claim) -> None:
+        """Makes a claim durable. From now on its items count as used, whatever happens."""
+        if claim.start < self.claim.end or claim.end <= claim.start:
+            raise PoolError(f"{self.folder}: items {claim.start} to {claim.end} are used already: this is a bug or a foreign journal")
+        line = claim.to_line(self.id)
+        reached("claim/before")
+        file = os.open(self.folder / "cursor.journal", os.O_WRONLY | os.O_APPEND)
+        try:
+            half = len(line) // 2
+            os.write(file, line[:half])
+            reached("claim/half")
+            os.write(file, line[half:])
+            reached("claim/written")
+            os.fsync(file)
+        finally:
+            os.close(file)
+        self.claim = claim
+        reached("claim/durable")
+
+    def read(self, start: int, end: int) -> list[Words]:
+        """The claimed items [start, end), a section an array [parts, rows, end - start]."""
+        assert self.claim.start <= start and end <= self.claim.end
+        pieces, base = [], 0
+        for chunk in self.chunks:
+            low, high = max(start, base), min(end, base + chunk.count)
+            if low < high:
+                data = self._chunk(chunk)
+                pieces.append(unpack(data, self.sections, self.parts, chunk.count, low - base, high - base))
+            base += chunk.count
+        return [np.concatenate(rows, axis=2) if len(rows) > 1 else rows[0] for rows in zip(*pieces, strict=True)]
+
+    def _chunk(self, chunk: Chunk) -> bytes:
+        if self._cached is None or self._cached[0] != chunk.id:
+            data = ShareFile.read(str(self._path(chunk.id)), self._header(chunk))
+            if len(data) != packed_bytes(self.sections, self.parts, chunk.count):
+                raise PoolError(f"{self._path(chunk.id)}: of another size than its items take: keyquorum pool drop, and fill again")
+            self._cached = chunk.id, data
+        return self._cached[1]
+
+    def remove_used(self) -> None:
+        """Deletes the files of chunks that are used up."""
+        base = 0
+        for chunk in self.chunks:
+            base += chunk.count
+            if base <= self.claim.end:
+                self._path(chunk.id).unlink(missing_ok=True)
+
+
+def _locked(folder: Path) -> int:
+    lock = os.open(folder / "pool.lock", os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(lock)
+        raise PoolError(f"{folder}: another process uses this pool: stop it, or wait until it has ended") from None
+    return lock
+
+
+def read_pool(folder: Path) -> dict[str, Any] | None:
+    """``pool.json`` as plain data; None if there is none."""
+    path = folder / "pool.json"
+    if not path.exists():
+        return None
+    try:
+        data = json.loads(path.read_text())
+        if not (isinstance(data["id"], str) and isinstance(data["kind"], dict) and all(Chunk(**c) for c in data["chunks"])):
+            raise ValueError("missing entries")
+    except (ValueError, KeyError, TypeError) as error:
+        raise PoolError(f"{path}: damaged ({error}): keyquorum pool drop, and fill again") from None
+    result: dict[str, Any] = data
+    return result
+
+
+def last_claim(path: Path, pool_id: str) -> Claim | None:
+    """The last whole line of a journal; None if there is none. A line that was being written when the party died has not been
+    synced, so nothing depended on it; but a damaged line with whole ones after it is damage."""
+    claim = None
+    lines = path.read_bytes().split(b"\n") if path.exists() else []
+    for i, line in enumerate(lines):
+        checksum, _, text = line.decode(errors="replace").partition(" ")
+        if checksum != _checksum(pool_id, text) or not text:
+            return claim if all(not rest for rest in lines[i + 1 :]) else None
+        data = json.loads(text)
+        claim = Claim(data["start"], data["end"], data["chain"], [(int(e), str(c)) for e, c in data["before"]])
+    return claim
+
+
+def pool_status(folder: Path) -> tuple[int, int]:
+    """Items made, and items used or given up, of a pool that may be in use."""
+    data = read_pool(folder)
+    if data is None:
+        raise PoolError(f"{folder}: no pool here: make one with keyquorum pool fill")
+    claim = last_claim(folder / "cursor.journal", data["id"])
+    if claim is None:
+        raise PoolError(f"{folder}: the journal is missing or damaged: keyquorum pool drop, and fill again")
+    return sum(c["count"] for c in data["chunks"]), claim.end
+
+
+def drop_pool(folder: Path) -> None:
+    """Deletes a pool that no process uses."""
+    if not folder.is_dir():
+        raise PoolError(f"{folder}: no pool here")
+    lock = _locked(folder)
+    try:
+        (folder / "pool.json").unlink(missing_ok=True)  # first: without it nothing of the rest counts
+        shutil.rmtree(folder)
+    finally:
+        os.close(lock)

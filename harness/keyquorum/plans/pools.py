@@ -1,0 +1,218 @@
+"""Pools that several parties use together: they agree on what there is and where they stand before every batch.
+
+Every member tells the others its chunks, the end of its last claim and a hash of all its claims. Members that died between
+agreeing and claiming are one claim behind, which the claim of the others names; the items in doubt are given up. Any other
+difference means that somebody lost claims (an old backup) or made others (a copy that ran elsewhere): then the pool is refused.
+If all members go back to old backups at once, nobody is left who knows.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keyquorum.backends.embedded import Embedded
+from keyquorum.model.checkpoints import reached
+from keyquorum.model.committee import Committee
+from keyquorum.model.errors import PoolError, PoolTooSmall
+from keyquorum.parties.context import PartyContext
+
+from .pool_store import Chunk, Claim, PoolStore
+from .rounding import RoundingGroup
+from .variants import Variant
+
+Words = NDArray[np.uint64]
+CHUNK = 4096
+"""Items that are made at a time."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a member says of its pool. ``purpose``: what it is about to do, the same at all."""
+
+    purpose: str
+    pool_id: str
+    chunks: list[str]
+    end: int
+    chain: str
+    before: list[tuple[int, str]]
+    start: int
+    nonce: str
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Where all stand: the next unused item, the chunks that all have, and a hash of all reports."""
+
+    position: int
+    chunks: int
+    chain: str
+
+
+def judge(reports: Sequence[Report], names: Sequence[int]) -> Agreement:
+    """What follows from the reports of all members (with these numbers in the committee); PoolError if using the pool is not safe."""
+    for name, report in zip(names, reports, strict=True):
+        if report.purpose != reports[0].purpose:
+            raise PoolError(
+                f"party {names[0]} wants to {reports[0].purpose}, party {name} to {report.purpose}: give all the same job"
+            )
+    digest = hashlib.sha256(json.dumps([asdict(r) for r in reports]).encode()).hexdigest()
+    if not any(r.chunks or r.end for r in reports):
+        return Agreement(0, 0, digest)  # nothing was ever made
+    with_pool = [r.pool_id for r in reports]
+    if len(set(with_pool)) != 1:
+        other = next(n for n, p in zip(names, with_pool, strict=True) if p != with_pool[0])
+        raise PoolError(
+            f"parties {names[0]} and {other} have different pools, or one of them has none: "
+            "keyquorum pool drop at every party, then keyquorum pool fill"
+        )
+    lead = max(range(len(reports)), key=lambda i: reports[i].end)
+    last = reports[lead]
+    for i, (name, report) in enumerate(zip(names, reports, strict=True)):
+        state = (report.end, report.chain)
+        allowed = [(last.end, last.chain), *([last.before[i]] if i < len(last.before) else [])]
+        if state in allowed:
+            continue
+        known = last.before[i][0] if i < len(last.before) else last.end
+        if report.end < known:
+            raise PoolError(
+                f"party {name} is back at item {report.end} of its pool, party {names[lead]} knows that it had used {known}: its files were "
+                "restored from an old backup; keyquorum pool drop at every party, then keyquorum pool fill"
+            )
+        raise PoolError(
+            f"the pools of parties {names[lead]} and {name} were used apart from each other (a party ran twice, or from a copy): "
+            "keyquorum pool drop at every party, then keyquorum pool fill"
+        )
+    common = 0
+    while all(len(r.chunks) > common and r.chunks[common] == reports[0].chunks[common] for r in reports):
+        common += 1
+    return Agreement(last.end, common, digest)
+
+
+def pools_folder(committee: Committee, party: int) -> Path:
+    """Where a party's pools are."""
+    return committee.party_folder(party) / "pools"
+
+
+class Pool:
+    """One member's part of a pool that is open at all members. ``counters`` for those who watch: items claimed so far."""
+
+    def __init__(self, context: PartyContext, group: RoundingGroup, variant: Variant) -> None:
+        if not isinstance(group.backend, Embedded):
+            raise PoolError("pools need the embedded engine: leave out --backend")
+        committee = context.committee
+        self.group, self.variant, self.session = group, variant, group.backend.session
+        kind = {
+            "variant": variant.name, "sections": [[s.rows, s.bits] for s in variant.sections], "protocol": group.ring_protocol,
+            "committee": committee.digest.hex(), "members": list(group.numbers), "parties": len(group.numbers),
+            "threshold": len(group.numbers) - 1 if group.points else committee.threshold, "party": group.me,
+        }  # fmt: skip
+        folder = pools_folder(committee, context.party) / variant.name
+        self.store = PoolStore(folder, kind, variant.sections, group.parts)
+        self._agreed = Agreement(self.store.claim.end, len(self.store.chunks), "")
+
+    def close(self) -> None:
+        """Gives the lock back."""
+        self.store.close()
+
+    def _report(self, purpose: str) -> Report:
+        s = self.store
+        return Report(
+            purpose, s.id, [c.id for c in s.chunks], s.claim.end, s.claim.chain, s.claim.before, s.claim.start, os.urandom(16).hex()
+        )
+
+    def agree(self, purpose: str) -> tuple[Agreement, list[Report]]:
+        """Compares with all members. One exchange."""
+        mine = json.dumps(asdict(self._report(purpose))).encode()
+        reached("agree/before")
+        reports = []
+        for name, data in zip(self.group.numbers, self.session.all_gather(mine), strict=True):
+            try:
+                fields: dict[str, Any] = json.loads(data)
+                fields["before"] = [(int(e), str(c)) for e, c in fields["before"]]
+                reports.append(Report(**fields))
+            except (ValueError, TypeError, KeyError):
+                raise PoolError(f"party {name} sent no report of its pool: run the same version everywhere") from None
+        reached("agree/after")
+        self._agreed = judge(reports, self.group.numbers)
+        return self._agreed, reports
+
+    @property
+    def left(self) -> int:
+        """Items left, as far as the last agreement goes: after it only our own claims and chunks change that."""
+        return max(0, self.store.total - max(self._agreed.position, self.store.claim.end))
+
+    # -- filling ------------------------------------------------------------------------------------------------------
+
+    def fill(self, count: int, chunk: int = CHUNK, seed: bytes | None = None) -> int:
+        """Makes ``count`` items more; every member calls this. Returns the items there are. ``seed``: INSECURE, tests."""
+        agreement, reports = self.agree(f"fill {count} by {chunk}")
+        if not self.store.id or len({r.pool_id for r in reports}) > 1:
+            self.store.start(hashlib.sha256(b"keyquorum pool" + agreement.chain.encode()).hexdigest()[:32])
+            reached("fill/started")
+            self.session.compare("new pool", self.store.id.encode())
+        self.store.keep(agreement.chunks)  # what not all have is made anew
+        done = 0
+        while done < count:
+            size = min(chunk, count - done)
+            made = Chunk(self.session.toss(16).hex(), size)
+            reached("fill/tossed")
+            material = self.variant.make(self.group, size, seed)
+            reached("fill/made")
+            self.store.write(made, material)
+            for words in material:
+                words.fill(0)
+            reached("fill/stored")
+            self.session.compare("stored material", bytes.fromhex(made.id))
+            reached("fill/compared")
+            self.store.add(made)
+            reached("fill/added")
+            done += size
+        self._end("end of the filling")
+        return self.left
+
+    def _end(self, label: str) -> None:
+        self.session.compare(label, hashlib.sha256(json.dumps([c.id for c in self.store.chunks]).encode()).digest())
+
+    # -- use ----------------------------------------------------------------------------------------------------------
+
+    def take(self, count: int, purpose: str) -> list[Words]:
+        """The material of ``count`` decryptions, claimed at every member before anything is done with it. One exchange.
+
+        ``purpose``: what it is for, the same at all members. Refuses before anything is claimed if there is not enough.
+        """
+        agreement, reports = self.agree(f"decrypt {count} items, {purpose}")
+        available = sum(c.count for c in self.store.chunks[: agreement.chunks]) - agreement.position
+        if count > available:
+            raise PoolTooSmall(
+                f"{self.variant.name}: needs {count:,} items, has {max(0, available):,}: keyquorum pool fill, or a smaller request"
+            )
+        before = [(r.end, r.chain) for r in reports]
+        start, end = agreement.position, agreement.position + count
+        self.store.claim_items(Claim(start, end, agreement.chain, before))
+        material = self.store.read(start, end)
+        reached("take/read")
+        return material
+
+    def decrypt(self, z: Words, purpose: str, to: int | str = "share", seed: bytes | None = None) -> Words | None:
+        """Rounds phases z [parts, size]: see :meth:`Variant.use`."""
+        material = self.take(z.shape[1], purpose)
+        reached("decrypt/before")
+        try:
+            result = self.variant.use(self.group, z, material, to, seed)
+        finally:
+            for words in material:
+                if words.flags.writeable:
+                    words.fill(0)
+        reached("decrypt/after")
+        self.store.remove_used()
+        reached("decrypt/removed")
+        return result

@@ -1,0 +1,105 @@
+"""What a plan will need, stated before it starts: memory of a party at its peak, and disk.
+
+Upper bounds, from the sizes of what is alive at once and of the copies that engine and network make of it; tests measure that they
+bound a party's peak resident memory and are not far above it. Correlated randomness comes in batches of bounded size
+(Source/mpc/src/protocol/additive/supply.rs), noise and lifted values in chunks: only the key itself grows with what is asked for.
+"""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from keyquorum.model.committee import DISHONEST_MAJORITY, Committee
+from keyquorum.model.errors import ResourceError
+
+MB = 1_000_000
+PROCESS = 85 * MB
+"""Interpreter, libraries, engine."""
+LINK = 20 * MB
+"""Threads, buffers and oblivious transfer of the link to a peer."""
+BATCH_TRANSFERS = 1 << 22
+"""Oblivious transfers of one batch, all peers together."""
+TRANSFER_BYTES = 16
+"""Of a batch, a transfer: 4 bytes of corrections, sent and received, and copies on their way."""
+NOISE_ANDS = {"cbd": 39, "gaussian": 354}
+"""ANDs a coefficient, in the binary domain."""
+NOISE_CONVERSIONS = 6
+"""Bits of a coefficient that are converted."""
+NOISE_ELEMENTS = {"cbd": 2 * 42, "gaussian": 2 * 400}
+"""Elements a coefficient, over a field: bits, products, and what makes them."""
+
+
+@dataclass(frozen=True)
+class Needs:
+    """``memory``: bytes of one party at its peak, at most; ``disk``: bytes of its key folder."""
+
+    memory: int
+    disk: int
+
+    def text(self) -> str:
+        """For people."""
+        return f"at most {self.memory / 1e9:.2f} GB of memory and {self.disk / 1e6:.0f} MB of disk at each party"
+
+
+@dataclass(frozen=True)
+class KeygenSizes:
+    """What :func:`keygen_needs` counts: ring degree, primes, key polynomials (1 of the public key, and one a digit and target),
+    coefficients sampled and values lifted at a time, and whether sampling is in the binary domain."""
+
+    degree: int
+    primes: int
+    polynomials: int
+    error_law: str
+    sampled: int
+    lifted: int
+    binary: bool
+
+
+def keygen_needs(sizes: KeygenSizes, committee: Committee) -> Needs:
+    """Memory and disk of key generation, on the embedded engine."""
+    n, word = committee.size, 8
+    part = word * (2 if committee.protocol in ("ring", "rep-field") else 1)
+    noises = sizes.polynomials * sizes.degree
+    count = noises + sizes.degree
+    key = word * sizes.degree * sizes.primes * sizes.polynomials
+    # a and b of every key, SEAL's bytes with a copy, and what is validated
+    memory = PROCESS + LINK * (n - 1) + 5 * key + part * sizes.degree * sizes.primes
+    # masks and opened values; the share files of the samples and of a prime, which grow by half; what becomes of them in a run
+    lifted = min(count, sizes.lifted)
+    memory += 2 * word * count + 4 * part * count + part * lifted * (committee.threshold + 5)
+    sampled = min(noises, sizes.sampled)
+    if sizes.binary:
+        ands = NOISE_ANDS[sizes.error_law]
+        memory += 3 * ands * part * sampled // 64 + 4 * NOISE_CONVERSIONS * part * sampled
+    else:
+        memory += NOISE_ELEMENTS[sizes.error_law] * part * sampled
+    if committee.protocol in DISHONEST_MAJORITY:
+        transfers = (NOISE_ANDS[sizes.error_law] + 3 * NOISE_CONVERSIONS) * sampled * (n - 1)
+        memory += TRANSFER_BYTES * min(transfers, 2 * BATCH_TRANSFERS)
+    return Needs(memory, key + part * sizes.degree * sizes.primes)
+
+
+def available_memory(meminfo: Path = Path("/proc/meminfo"), group: Path = Path("/sys/fs/cgroup")) -> int | None:
+    """Bytes that new processes of this host may take, or None where the system does not tell: what the kernel says is
+    available, and what a container may still take."""
+    found = []
+    with suppress(OSError):
+        match = re.search(r"^MemAvailable:\s+(\d+) kB$", meminfo.read_text(), re.M)
+        found += [1024 * int(match[1])] if match else []
+    with suppress(OSError, ValueError):  # no control group, or "max": no limit
+        found.append(int((group / "memory.max").read_text()) - int((group / "memory.current").read_text()))
+    return min(found, default=None)
+
+
+def require_memory(needs: Needs, parties: int, available: int | None = None) -> None:
+    """Refuses to start ``parties`` parties on a host that has less memory than they need. Raises ResourceError."""
+    available = available_memory() if available is None else available
+    wanted = needs.memory * parties
+    if available is not None and wanted > available:
+        raise ResourceError(
+            f"key generation needs {wanted / 1e9:.2f} GB of memory for {parties} {'party' if parties == 1 else 'parties'} on this "
+            f"host, {available / 1e9:.2f} GB are available: ask for fewer Galois keys, free memory, or spread the parties over hosts"
+        )

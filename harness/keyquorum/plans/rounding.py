@@ -1,0 +1,185 @@
+"""Exact decryption: phases modulo q become messages modulo t by rounding inside the MPC (protocols: section 4).
+
+The summands u_i of a phase w = sum of u_i mod q are scaled to z = t 2^l w/q + 2^(l-1) mod t 2^l by whoever knows them, and the
+programs `round_ltz_circuit` or `round_mask_open` take the noise off: once modulo 2^l, once modulo t.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keyquorum._engine import addmod, mulmod_scalar, scale_round
+from keyquorum.backends.base import Backend
+from keyquorum.dsl import Persistence
+from keyquorum.model.errors import ParameterError
+from keyquorum.parties.context import PartyContext
+
+from .randomness import uniform_bits, wipe
+
+Ints = NDArray[np.int64]
+Words = NDArray[np.uint64]
+
+LENGTH_MAX = 61
+"""Largest l: the masked sum needs one bit more in a 64-bit word."""
+ROUNDINGS = ("round_ltz_circuit", "round_mask_open")
+
+
+@dataclass(frozen=True)
+class RoundingGroup:
+    """The parties that round, with shares of which each knows whole summands.
+
+    All parties of the committee, unless it shares by Shamir's scheme: there t + 1 parties, the receiver among them, multiply their
+    shares by Lagrange coefficients and go on with additive sharing, which tolerates t corruptions of t + 1.
+    numbers: the members, by their numbers in the committee. me: our number among them (None: not a member). receiver: likewise.
+    parts: summands that a party knows. summands: of a share. dealers: members that give masks. ring_protocol, field_protocol: of the
+    two programs. points: x-coordinates of the members' Shamir shares, if it is one.
+    """
+
+    numbers: tuple[int, ...]
+    me: int | None
+    receiver: int
+    parts: int
+    summands: int
+    dealers: int
+    ring_protocol: str
+    field_protocol: str
+    reshare: bool
+    points: tuple[int, ...] = ()
+    backend: Backend | None = field(default=None, repr=False)
+
+    @staticmethod
+    def of(context: PartyContext, threshold: int, receiver: int) -> RoundingGroup:
+        """The group of a committee for one receiver. Its members connect, every party calls this."""
+        committee = context.committee
+        if committee.ring_protocol is not None:
+            replicated = committee.field_protocol == "rep-field"
+            return RoundingGroup(
+                numbers=tuple(range(context.parties)),
+                me=context.party,
+                receiver=receiver,
+                parts=2 if replicated else 1,  # a MAC is none
+                summands=3 if replicated else context.parties,
+                dealers=threshold + 1,
+                ring_protocol=committee.ring_protocol,
+                field_protocol=committee.plain_field_protocol,
+                reshare=committee.authenticated,
+                backend=context.backend,
+            )
+        numbers = tuple((receiver + i) % context.parties for i in range(threshold + 1))
+        me = numbers.index(context.party) if context.party in numbers else None
+        return RoundingGroup(
+            numbers=numbers,
+            me=me,
+            receiver=0,
+            parts=1,
+            summands=threshold + 1,
+            dealers=threshold + 1,
+            ring_protocol="semi2k",
+            field_protocol="semi",
+            reshare=False,
+            points=tuple(i + 1 for i in numbers),
+            backend=None if me is None else context.backend.among(numbers),
+        )
+
+    @property
+    def member(self) -> bool:
+        """Whether we round."""
+        return self.me is not None
+
+    def summands_of(self, shares: Words, q: int) -> Words:
+        """Our summands [parts, size] of vectors of which ``shares`` are our share modulo q."""
+        if not self.points or self.me is None:
+            return shares[: self.parts].copy()
+        mine, factor = self.points[self.me], 1
+        for other in self.points:
+            if other != mine:
+                factor = factor * other * pow(other - mine, -1, q) % q
+        return mulmod_scalar(np.ascontiguousarray(shares[0]), factor, q)[None, :]
+
+    def run(self, protocol: str, domain: str, program: str, args: Sequence[object], **options: Any) -> Ints:
+        """Runs a program among the members."""
+        assert self.backend is not None
+        threshold = None if self.points else self.dealers - 1
+        return self.backend.run(protocol, domain, program, args, threshold=threshold, **options).words
+
+
+def round_exactly(
+    context: PartyContext, group: RoundingGroup, u: Words, q: int, t: int, rounding: str, seed: bytes | None = None
+) -> Ints:
+    """Messages modulo t (centred) of phases modulo q, at the receiver; every member calls this. ``u``: [parts, size], our summands."""
+    length = rounding_length(q, t, group.summands)
+    ring, residues = _scaled_shares(group, u, q, t, length)
+    if group.reshare:
+        # With MACs the summands become inputs of new sharings: what a party gives there is not tied to its share of the key.
+        with context.phase("reshare"):
+            private, ring = ring.words[0].view(np.int64).copy(), Persistence()
+            args = [len(group.numbers), u.shape[1]]
+            domain = f"Z2^{_ring_bits(group, length)}"
+            group.run(group.ring_protocol, domain, "sum_inputs", args, private=private, persistence=ring, seed=seed)
+            wipe(private)
+    with context.phase("rounding"):
+        return _round(group, ring, residues, u.shape[1], length, t, rounding, seed)
+
+
+def _scaled_shares(group: RoundingGroup, u: Words, q: int, t: int, length: int) -> tuple[Persistence, Persistence]:
+    """Shares of t 2^l u/q + 2^(l-1) mod 2^l and mod t, locally: each summand is scaled and rounded by who knows it (of replicated
+    shares two parties, alike)."""
+    low, rest = [], []
+    for part in u:
+        z_low, z_t = scale_round(np.ascontiguousarray(part), t, length, q)
+        low.append(z_low)
+        rest.append(z_t)
+    # Summand 0 takes the offset: the first of party 0, the second of party 1 where shares are replicated.
+    if group.me is not None and group.me < group.parts:
+        half = 1 << (length - 1)
+        low[group.me] = low[group.me] + np.uint64(half)
+        rest[group.me] = addmod(rest[group.me], np.full_like(rest[group.me], half % t), t)
+    ring, residues = np.stack(low) & np.uint64((1 << length) - 1), np.stack(rest)
+    wipe(*low, *rest)
+    return Persistence.from_words(ring), Persistence.from_words(residues)
+
+
+def _ring_bits(group: RoundingGroup, length: int) -> int:
+    assert group.backend is not None
+    return group.backend.ring_bits(length + max(1, (group.dealers - 1).bit_length()))
+
+
+def _round(
+    group: RoundingGroup, ring: Persistence, residues: Persistence, size: int, length: int, t: int, rounding: str,
+    seed: bytes | None,
+) -> Ints:  # fmt: skip
+    dealers, deals = group.dealers, group.me is not None and group.me < group.dealers
+    rows = max(1, (dealers - 1).bit_length()) + (1 if rounding == "round_ltz_circuit" else 0)
+    private = np.concatenate([uniform_bits(size, length), uniform_bits(size * rows, 1)]) if deals else None
+    ring_bits = _ring_bits(group, length)
+    opened = group.run(
+        group.ring_protocol, f"Z2^{ring_bits}", rounding, ["ring", dealers, size, length, 0, ring_bits],
+        private=private, persistence=ring, seed=seed,
+    )  # fmt: skip
+    opened[:size] %= 1 << length
+    opened[size:] &= 1
+    result = group.run(
+        group.field_protocol, f"F_{t}", rounding, ["field", dealers, size, length, t, group.receiver],
+        private=private, public=[opened], persistence=residues, seed=seed,
+    )  # fmt: skip
+    if private is not None:
+        wipe(private)
+    return result
+
+
+def rounding_length(q: int, t: int, summands: int = 3) -> int:
+    """l of z = t 2^l w/q: enough that rounding is exact for every phase w modulo q, where that fits the words.
+
+    z lies at least 2^l/(2q) from the next rounding border, and scaling each of the summands moves it by half a unit at most: with
+    2^l > summands q every phase is rounded as the exact fraction would be. For three that is so for q of up to 59 bits and t of up
+    to 125 - 2 log2 q bits. Beyond, noise must stay below (1/2 - summands/2^(l+1)) q/t.
+    """
+    length = min(q.bit_length() + (summands - 1).bit_length(), LENGTH_MAX, 127 - q.bit_length() - t.bit_length())
+    if length < 8:
+        raise ParameterError(f"plain modulus {t} and prime {q} are too wide for exact decryption: take smaller ones")
+    return length

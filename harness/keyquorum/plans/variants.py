@@ -1,0 +1,169 @@
+"""The roundings in two parts: what each keeps for a decryption, how it is made, and how it is used.
+
+Material is a list of sections. A section is an array [parts, rows, items] of share words: for every item (a decryption) a column of
+``rows`` shares, of which the low ``bits`` bits count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keyquorum.dsl import Persistence
+from keyquorum.fhe.lwe import LweParameters, flooding_bits
+from keyquorum.model.errors import ParameterError
+
+from .rounding import RoundingGroup
+
+Words = NDArray[np.uint64]
+VARIANTS = ("round_ltz_circuit", "round_ltz_table", "round_mask_open", "round_flood")
+FLOOD_SECURITY = 40
+"""Statistical security of `round_flood`, in bits a decryption."""
+
+
+@dataclass(frozen=True)
+class Section:
+    """Part of the material of a decryption: ``rows`` shares modulo 2^bits."""
+
+    rows: int
+    bits: int
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A rounding for one LWE parameter set. ``width``, ``levels``: of the tables."""
+
+    rounding: str
+    parameters: LweParameters
+    width: int = 8
+    levels: int = 2
+
+    def __post_init__(self) -> None:
+        if self.rounding not in VARIANTS:
+            raise ParameterError(f"unknown rounding {self.rounding!r}: choose one of {', '.join(VARIANTS)}")
+        if self.rounding == "round_flood":
+            flooding_bits(self.parameters, FLOOD_SECURITY)
+        if self.rounding == "round_ltz_table" and not (1 <= self.width <= 12 and 1 <= self.levels <= 6):
+            raise ParameterError(f"tables of width {self.width} on {self.levels} levels: choose 1 to 12, and 1 to 6")
+
+    @property
+    def name(self) -> str:
+        """Name of the pool, and of its folder."""
+        shape = f"-{self.width}x{self.levels}" if self.rounding == "round_ltz_table" else ""
+        return f"{self.parameters.name}-{self.rounding}{shape}"
+
+    @property
+    def table_groups(self) -> tuple[list[tuple[int, int]], list[list[int]]]:
+        """Blocks (count, width) and groups of signs of each further level: those of Programs/Library/ltz_tables.py."""
+        length, width = self.parameters.noise_length, self.width
+        blocks = [(c, w) for c, w in ((length // width, width), (int(length % width > 0), length % width)) if c]
+        count, groups = sum(c for c, _ in blocks), []
+        group = next(g for g in range(1, count + 1) if self.levels == 1 or g ** (self.levels - 1) >= count)
+        for level in range(self.levels - 1):
+            last = level == self.levels - 2
+            groups.append([count] if last else [min(group, count - i) for i in range(0, count, group)])
+            count = len(groups[-1])
+        return blocks, groups
+
+    @property
+    def table_bits(self) -> int:
+        """Bits of the ring of the tables: of the largest mask of a group, and at least j, for the use of the result."""
+        return max([self.parameters.message_bits, *(s + 1 for sizes in self.table_groups[1] for s in sizes)])
+
+    @property
+    def sections(self) -> list[Section]:
+        """What a decryption needs, in the order of the share files."""
+        p = self.parameters
+        mask = Section(1, p.ring_bits)
+        if self.rounding == "round_ltz_circuit":
+            return [mask, Section(p.noise_length, 1), Section(1, p.message_bits)]
+        if self.rounding == "round_ltz_table":
+            blocks, groups = self.table_groups
+            rows = sum(c << w for c, w in blocks) + sum(1 + (2 << s) for sizes in groups for s in sizes)
+            return [mask, Section(rows, self.table_bits)]
+        return [mask]
+
+    @property
+    def online_rounds(self) -> int:
+        """Rounds with the ciphertext, the opening to the receiver counted."""
+        return {
+            "round_ltz_circuit": 3 + (self.parameters.noise_length - 1).bit_length(),
+            "round_ltz_table": self.levels + 1,
+            "round_mask_open": 2,
+            "round_flood": 1,
+        }[self.rounding]
+
+    def make(self, group: RoundingGroup, size: int, seed: bytes | None = None) -> list[Words]:
+        """The material of ``size`` decryptions, [parts, rows, size] a section; every member calls this."""
+        p, made = self.parameters, Persistence()
+        length = flooding_bits(p, FLOOD_SECURITY) + 1 if self.rounding == "round_flood" else p.noise_length
+        keep = "all" if self.rounding in ("round_ltz_circuit", "round_ltz_table") else "sum"
+        extra = 1 if self.rounding == "round_ltz_circuit" else 0
+        args = [size, length, keep, extra]
+        group.run(group.ring_protocol, f"Z2^{p.ring_bits}", "round_mask", args, persistence=made, seed=seed)
+        rows = made.words.reshape(made.words.shape[0], -1, size)
+        if self.rounding == "round_ltz_circuit":
+            sections = [rows[:, :1], rows[:, 1 : 1 + length], rows[:, 1 + length :]]
+        elif self.rounding == "round_ltz_table":
+            tables = Persistence.from_words((rows[:, 1:] & low_mask(self.table_bits)).reshape(rows.shape[0], -1))
+            args = ["tables", size, length, self.width, self.levels, "binary", 0]
+            group.run(
+                group.ring_protocol, f"Z2^{self.table_bits}", "round_ltz_table", args, persistence=tables, seed=seed
+            )
+            table_rows = tables.words.reshape(rows.shape[0], -1, size)[:, length:]
+            sections = [rows[:, :1], table_rows.copy()]
+            tables.wipe()
+        else:
+            sections = [rows]
+        result = [s & low_mask(section.bits) for s, section in zip(sections, self.sections, strict=True)]
+        made.wipe()
+        return result
+
+    def use(
+        self, group: RoundingGroup, z: Words, material: Sequence[Words], to: int | str = "share", seed: bytes | None = None
+    ) -> Words | None:
+        """Rounds phases z [parts, size] with one item of material each; every member calls this.
+
+        ``to``: ``share`` gives every member its shares [parts, size] of 2^(k-j) m modulo 2^k; a member's number, or ``all``, gives
+        that member (all) the words themselves, [1, size], and others None.
+        """
+        p, size = self.parameters, z.shape[1]
+        parts = [z, *(m.reshape(m.shape[0], -1) for m in material)]
+        working = Persistence.from_words(np.concatenate(parts, axis=1))
+        head: list[object] = ["online", size, p.noise_length, p.message_bits]
+        if self.rounding == "round_flood":
+            args: list[object] = [size, flooding_bits(p, FLOOD_SECURITY), to, 0, size]
+        elif self.rounding == "round_ltz_table":
+            args = [*head, self.width, self.levels, to, 0, size, p.ring_bits]
+        else:
+            args = [*head, to, 0, size, p.ring_bits]
+        domain = f"Z2^{p.ring_bits}"
+        words = group.run(group.ring_protocol, domain, self.rounding, args, persistence=working, seed=seed)
+        result: Words | None
+        if to == "share":
+            result = working.words[:, -size:].copy()
+        else:
+            result = words.view(np.uint64).reshape(1, -1) if words.size else None
+        working.wipe()
+        return result
+
+    def messages(self, words: Words) -> NDArray[np.int64]:
+        """Messages (with padding bits) from opened words. A flooded phase carries 2^(l-1), so that cutting off rounds it."""
+        p = self.parameters
+        return ((words & low_mask(p.ring_bits)) >> np.uint64(p.noise_length)).astype(np.int64)
+
+
+def low_mask(bits: int) -> np.uint64:
+    """2^bits - 1."""
+    return np.uint64((1 << bits) - 1)
+
+
+def combine(shares: Sequence[Words], bits: int) -> Words:
+    """The words of which the members hold these shares ([parts, size] each): the sum of the first summands."""
+    total = np.zeros(shares[0].shape[1], dtype=np.uint64)
+    for share in shares:
+        total += share[0]
+    return total & low_mask(bits)

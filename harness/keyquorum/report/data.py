@@ -1,0 +1,92 @@
+"""Tables of ``keyquorum bench``, condensed: one row a measurement, with medians and ranges over its runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pandas as pd
+
+from keyquorum.model.errors import KeyQuorumError
+
+CASE = ["suite", "name", "backend", "protocol", "parties", "parameters", "batch", "link", "rtt_ms", "mbit", "security"]
+SUMS = ["seconds", "bytes_sent", "bytes_received", "rounds", "cpu_seconds", "offline_seconds", "offline_bytes_sent"]
+
+
+class NoResultsError(KeyQuorumError):
+    """There is nothing to report."""
+
+
+def load(folder: Path) -> pd.DataFrame:
+    """All rows of the tables under ``folder/bench`` with figures. Raises NoResultsError if there are none."""
+    paths = sorted((folder / "bench").glob("*.csv"))
+    tables = [
+        pd.read_csv(path, dtype={"link": str, "unused": str, "error": str, "backend_commit": str}) for path in paths
+    ]
+    tables = [table[table["status"] == "ok"] for table in tables]
+    tables = [table for table in tables if len(table)]
+    if not tables:
+        raise NoResultsError(f"{folder}/bench: no results: run keyquorum bench all --quick first")
+    rows = pd.concat(tables, ignore_index=True)
+    rows["link"] = rows["link"].fillna("")
+    return rows
+
+
+def runs(rows: pd.DataFrame) -> pd.DataFrame:
+    """One row a run: of times the slowest party's, of traffic and memory the mean and the largest of the parties."""
+    keys = [*CASE, "repeat"]
+    parties = rows.groupby([*keys, "party"], dropna=False)[SUMS].sum()
+    parties["peak_memory"] = rows.groupby([*keys, "party"], dropna=False)["peak_memory"].max()
+    parties["online_seconds"] = parties["seconds"] - parties["offline_seconds"]
+    grouped = parties.groupby(level=list(range(len(keys))), dropna=False)
+    return pd.DataFrame(
+        {
+            "seconds": grouped["seconds"].max(),
+            "offline_seconds": grouped["offline_seconds"].max(),
+            "online_seconds": grouped["online_seconds"].max(),
+            "sent_per_party": grouped["bytes_sent"].mean(),
+            "cpu_seconds": grouped["cpu_seconds"].sum(),
+            "rounds": grouped["rounds"].max(),
+            "peak_memory": grouped["peak_memory"].max(),
+        }
+    ).reset_index()
+
+
+def summary(rows: pd.DataFrame) -> pd.DataFrame:
+    """One row a measurement (and a phase of ``cnn``, as suite "cnn: PHASE"): medians, and for times the smallest and largest run (``_low``, ``_high``)."""
+    phases = rows[rows["suite"] == "cnn"].assign(suite=lambda t: "cnn: " + t["phase"])
+    table = runs(pd.concat([rows, phases], ignore_index=True))
+    grouped = table.groupby(CASE, dropna=False)
+    result = grouped.median(numeric_only=True).drop(columns="repeat")
+    for name in ("seconds", "offline_seconds", "online_seconds"):
+        result[f"{name}_low"], result[f"{name}_high"] = grouped[name].min(), grouped[name].max()
+    result["runs"] = grouped.size()
+    return result.reset_index()
+
+
+def select(table: pd.DataFrame, **wanted: object) -> pd.DataFrame:
+    """The rows whose columns have these values (a list: one of them)."""
+    for name, value in wanted.items():
+        chosen = value if isinstance(value, (list, tuple)) else [value]
+        table = table[table[name].isin(chosen)]
+    return table
+
+
+def conditions(rows: pd.DataFrame) -> list[tuple[str, str]]:
+    """Where the results were measured, in words."""
+
+    def distinct(column: str) -> str:
+        return ", ".join(sorted({str(v) for v in rows[column].dropna()})) or "–"
+
+    pairs: Sequence[tuple[str, str]] = [
+        ("processor", distinct("machine")),
+        ("cores", distinct("cores")),
+        ("memory, GB", distinct("memory_gb")),
+        ("commit", distinct("commit")),
+        ("version", distinct("version")),
+        ("Python", distinct("python")),
+        ("MP-SPDZ commit", distinct("backend_commit")),
+        ("load when a measurement started", f"{rows['load'].min():.2f} to {rows['load'].max():.2f}"),
+        ("dates", f"{rows['utc'].min()} to {rows['utc'].max()}"),
+    ]
+    return list(pairs)

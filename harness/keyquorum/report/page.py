@@ -1,0 +1,128 @@
+"""One HTML page that holds everything, and its plots as PNG files."""
+
+from __future__ import annotations
+
+import base64
+import io
+from html import escape
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import pandas as pd
+from matplotlib.figure import Figure
+
+from keyquorum.model.committee import write_atomically
+
+from . import plots, published
+from .data import conditions, load, select, summary
+
+STYLE = """
+body { font: 15px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem; color: #222 }
+figure { margin: 1.5rem 0 2.5rem } img { max-width: 100% } figcaption { color: #444; font-size: 13px; max-width: 48rem }
+table { border-collapse: collapse; font-size: 13px } td, th { padding: .2rem .7rem; border-bottom: 1px solid #ddd; text-align: right }
+td:first-child, th:first-child { text-align: left } .wide { overflow-x: auto }
+"""
+PNG_DPI = 200
+
+
+def write_report(results: Path, output: Path) -> list[Path]:
+    """Writes ``output``/index.html and PNGs from the tables under ``results``; returns what was written.
+
+    Raises NoResultsError if there are none.
+    """
+    rows = load(results)
+    table = summary(rows)
+    output.mkdir(parents=True, exist_ok=True)
+    written, parts = [], [_head(rows)]
+    parts.append("<h2>Threat models</h2>" + _html(threat_model_table(table)))
+    for name, (title, make) in plots.PLOTS.items():
+        made = make(table)
+        parts.append(f"<h2>{escape(title)}</h2>")
+        if made is None:
+            parts.append("<p>Not in these results.</p>")
+        else:
+            written.append(_save(made[0], output / f"{name}.png"))
+            parts.append(_figure(written[-1], title, made[1]))
+    parts.append("<h2>Beside published figures</h2>")
+    counts: dict[str, int] = {}
+    for plot in published.PLOTS:
+        counts[plot.table] = counts.get(plot.table, 0) + 1
+        suffix = f"_{counts[plot.table]}" if counts[plot.table] > 1 else ""
+        figure, caption = published.draw(plot, table)
+        written.append(_save(figure, output / f"published_{plot.table}{suffix}.png"))
+        parts.append(_figure(written[-1], plot.title, caption))
+    parts.append("<h2>All measurements</h2>" + _html(_all(table)))
+    page = output / "index.html"
+    title = "KeyQuorum: measured results"
+    body = "\n".join(parts)
+    text = f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title><style>{STYLE}</style></head><body>{body}</body></html>\n'
+    write_atomically(page, text.encode(), 0o644)
+    return [page, *written]
+
+
+def _head(rows: pd.DataFrame) -> str:
+    pairs = "".join(f"<tr><td>{escape(name)}</td><td>{escape(value)}</td></tr>" for name, value in conditions(rows))
+    simulated = sorted(set(rows["link"]) - {""})
+    notice = (
+        f"<p><b>Links are simulated</b> where a round trip is named ({escape(', '.join(simulated))}): a delay and a token bucket in the "
+        "transport. All other figures are without added delay.</p>"
+        if simulated
+        else "<p>No links were simulated.</p>"
+    )
+    return (
+        "<h1>KeyQuorum: measured results</h1><p>Every party is a process of one machine, over mutual TLS. Times are those of the slowest "
+        f"party, medians over the runs.</p>{notice}<table>{pairs}</table>"
+    )
+
+
+def _save(figure: Figure, path: Path) -> Path:
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", dpi=PNG_DPI, bbox_inches="tight", metadata={"Software": None})
+    plt.close(figure)
+    write_atomically(path, buffer.getvalue(), 0o644)
+    return path
+
+
+def _figure(path: Path, title: str, caption: str) -> str:
+    data = base64.b64encode(path.read_bytes()).decode()
+    return f'<figure><img alt="{escape(title)}" src="data:image/png;base64,{data}"><figcaption>{escape(caption)}</figcaption></figure>'
+
+
+def _html(table: pd.DataFrame) -> str:
+    return f'<div class="wide">{table.to_html(index=False, border=0, na_rep="–", float_format=_number)}</div>'
+
+
+def _number(value: float) -> str:
+    return f"{value:.3g}" if abs(value) < 1000 else f"{value:,.0f}"
+
+
+def threat_model_table(table: pd.DataFrame) -> pd.DataFrame:
+    """Seconds of the main jobs by protocol: the fewest parties measured, no simulated links."""
+    rows = []
+    plain = select(table, backend="embedded", link="", batch=1)
+    for (protocol, security), mine in plain.groupby(["protocol", "security"], sort=False):
+        row: dict[str, object] = {"protocol": protocol, "security": security}
+        for label, suite, name in (
+            ("keys", "keygen", ""),
+            ("exact decryption", "decrypt", "circuit"),
+            ("CKKS decryption", "decrypt", "flood"),
+        ):
+            found = mine[(mine["suite"] == suite) & mine["name"].str.contains(name)]
+            if len(found):
+                least = found.loc[found["parties"].idxmin()]
+                row["n"] = int(least["parties"])
+                row[f"{label}, s"] = least["seconds"]
+                row[f"{label}, MB a party"] = least["sent_per_party"] / 1e6
+        rows.append(row)
+    return pd.DataFrame([row for row in rows if "n" in row])
+
+
+def _all(table: pd.DataFrame) -> pd.DataFrame:
+    made = table[["suite", "name", "backend", "protocol", "parties", "parameters", "batch", "link", "runs"]].copy()
+    made["link"] = made["link"].replace("", "–")
+    made["parameters"] = made["parameters"].str.slice(0, 24)
+    made["seconds"], made["low"], made["high"] = table["seconds"], table["seconds_low"], table["seconds_high"]
+    made["offline s"], made["rounds"] = table["offline_seconds"], table["rounds"].astype(int)
+    made["MB sent a party"] = table["sent_per_party"] / 1e6
+    made["CPU s, all"], made["memory, MB a party"] = table["cpu_seconds"], table["peak_memory"] / 1e6
+    return made

@@ -1,0 +1,149 @@
+"""A receiver: asks every party of a served committee for its shares of the messages, and adds them up. Nobody else learns them."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import socket
+import threading
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keyquorum._engine import make_identity
+from keyquorum.fhe.lwe import LweCiphertexts, read_lwe
+from keyquorum.model.committee import Committee, check_name, write_atomically
+from keyquorum.model.errors import CommitteeError, KeyQuorumError, PartyError
+from keyquorum.plans.variants import combine
+
+from .wire import certificate_of, client_context, connect, receive_message, send_message
+
+ANSWER_LIMIT = 1 << 24
+
+
+class Refused(KeyQuorumError):
+    """The committee refused a request; the text says why. Nothing was decrypted wrongly: send the request again, or mend the cause."""
+
+
+def make_receiver(committee: Committee, name: str) -> tuple[Path, Path]:
+    """Makes the identity of a receiver in the committee's folder, and lets it ask the parties of this host. Returns identity and
+    certificate; parties on other hosts need the certificate in their folder ``receivers``."""
+    check_name(name, "receiver name")
+    identity = committee.folder / f"receiver-{name}.pem"
+    if identity.exists():
+        raise CommitteeError(f"{identity}: there is a receiver of this name already: choose another name")
+    make_identity(str(identity), f"receiver-{name}")
+    certificate = committee.folder / f"receiver-{name}.crt"
+    text = certificate_of(identity).encode()
+    write_atomically(certificate, text)
+    for party in committee.local_parties():
+        folder = committee.party_folder(party) / "receivers"
+        folder.mkdir(mode=0o700, exist_ok=True)
+        write_atomically(folder / certificate.name, text)
+    return identity, certificate
+
+
+def local_places(committee: Committee) -> list[tuple[str, int]]:
+    """Where the parties of this host serve receivers."""
+    places = []
+    for party in _members(committee):
+        path = committee.party_folder(party) / "serve.json"
+        if not path.exists():
+            raise CommitteeError(f"{path}: party {party} does not serve on this host: name all places, HOST:PORT in the order of parties")
+        data = json.loads(path.read_text())
+        places.append((str(data["host"]), int(data["port"])))
+    return places
+
+
+def _members(committee: Committee) -> range:
+    """The parties that round: see ``RoundingGroup.of``."""
+    return range(committee.size if committee.ring_protocol is not None else committee.threshold + 1)
+
+
+class Receiver:
+    """Channels to all parties that round. One request at a time a receiver; several receivers may share an identity."""
+
+    def __init__(
+        self, committee: Committee, identity: Path, places: list[tuple[str, int]] | None = None, timeout: float = 90.0
+    ) -> None:
+        self._committee, self._context, self._timeout = committee, client_context(identity), timeout
+        self._places = places
+        self._channels: list[Any] = []
+        self._lock = threading.Lock()
+
+    def close(self) -> None:
+        """Closes the channels."""
+        for channel in self._channels:
+            channel.close()
+        self._channels = []
+
+    def decrypt(self, data: bytes) -> NDArray[np.int64]:
+        """Messages (with padding bits) of a file of LWE ciphertexts. Raises :class:`Refused` or PartyError."""
+        ciphertexts, _ = read_lwe(data, "the ciphertexts")
+        with self._lock:
+            try:
+                self._connect()
+                answers = self._ask(data)
+            except BaseException:
+                self.close()
+                raise
+        parameters = ciphertexts.parameters
+        shares = [self._shares(i, answer, ciphertexts) for i, answer in enumerate(answers)]
+        words = combine(shares, parameters.ring_bits)
+        return np.asarray((words >> np.uint64(parameters.noise_length)).astype(np.int64))
+
+    def _connect(self) -> None:
+        if self._channels:
+            return
+        places = self._places or local_places(self._committee)
+        if len(places) != len(_members(self._committee)):
+            raise CommitteeError(f"{len(places)} places for {len(_members(self._committee))} parties: name each once, in their order")
+        for party, (host, port) in zip(_members(self._committee), places, strict=True):
+            fingerprint = self._committee.parties[party].fingerprint
+            self._channels.append(connect(self._context, party, host, port, fingerprint, self._timeout))
+
+    def _ask(self, data: bytes) -> list[tuple[dict[str, Any], bytes]]:
+        head = {"id": secrets.token_hex(16)}
+
+        def one(item: tuple[int, Any]) -> tuple[dict[str, Any], bytes]:
+            party, channel = item
+            try:
+                send_message(channel, head, data)
+                answer = receive_message(channel, ANSWER_LIMIT)
+            except (OSError, ConnectionError) as error:
+                raise PartyError(f"party {party}: {error}: nothing was learned, send the request again") from None
+            if answer is None:
+                raise PartyError(f"party {party} closed the channel: nothing was learned, send the request again")
+            if answer[0].get("status") != "ok":
+                raise Refused(f"party {party}: {answer[0].get('error', 'no reason given')}")
+            return answer
+
+        with ThreadPoolExecutor(len(self._channels)) as pool:
+            asked = [pool.submit(one, item) for item in enumerate(self._channels)]
+            finished, _ = wait(asked, return_when=FIRST_EXCEPTION)
+            failed = [f for f in asked if f in finished and f.exception() is not None]
+            if failed:  # one is enough: the others' shares alone would tell nothing
+                for channel in self._channels:
+                    with suppress(OSError):
+                        channel.shutdown(socket.SHUT_RDWR)
+                failed[0].result()
+            return [f.result() for f in asked]
+
+    def _shares(self, party: int, answer: tuple[dict[str, Any], bytes], ciphertexts: LweCiphertexts) -> NDArray[np.uint64]:
+        _, body = answer
+        if len(body) != 8 * ciphertexts.count:
+            raise PartyError(f"party {party} sent {len(body)} bytes for {ciphertexts.count} messages: run the same version everywhere")
+        return np.frombuffer(body, "<u8").astype(np.uint64)[None, :]
+
+
+def fetch(committee: Committee, identity: Path, data: bytes, places: list[tuple[str, int]] | None = None) -> NDArray[np.int64]:
+    """One request: see :meth:`Receiver.decrypt`."""
+    receiver = Receiver(committee, identity, places)
+    try:
+        return receiver.decrypt(data)
+    finally:
+        receiver.close()

@@ -1,0 +1,228 @@
+"""One party of a served committee: holds its key shares and its pool, keeps the session open, decrypts batch by batch.
+
+A cycle: party 0 says which requests it would decrypt (or to fill the pool, or that there is nothing: the sign of life); all tell
+which of them they have; those that all have are one batch. Every member answers its receiver with its own shares of the messages.
+When the session breaks, the requests of the running batch are refused, and the parties connect again; the items in doubt
+are given up when the pool is next agreed on.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from keyquorum._engine import EngineError
+from keyquorum.fhe.lwe import LweCiphertexts, lwe_parameters
+from keyquorum.model.committee import Committee, write_atomically
+from keyquorum.model.errors import PartyError, PoolTooSmall
+from keyquorum.parties.context import PartyContext
+from keyquorum.parties.worker import open_session
+from keyquorum.plans.lwe_decrypt import lwe_phases
+from keyquorum.plans.lwe_keys import load_lwe_key, load_lwe_share
+from keyquorum.plans.pool_jobs import check_lwe_key, pool_group
+from keyquorum.plans.pools import Pool
+from keyquorum.plans.rounding import RoundingGroup
+from keyquorum.plans.variants import Variant
+
+from .front import Front
+from .metrics import Metrics
+from .requests import Request, Requests
+from .wire import server_context
+
+PLAN_LIMIT = 1 << 24
+TICK = 0.5
+"""Seconds after which party 0 gives a sign of life."""
+
+
+@dataclass(frozen=True)
+class Service:
+    """What a committee serves, the same at all parties. ``keep``: items below which the pool is filled when no waiting request can be
+    served, by ``chunk``; ``batch``: most ciphertexts of a batch; ``patience``: seconds that a request may wait."""
+
+    key: str
+    rounding: str = "round_ltz_circuit"
+    width: int = 8
+    levels: int = 2
+    keep: int = 0
+    chunk: int = 1024
+    batch: int = 4096
+    patience: float = 30.0
+
+
+class Daemon:
+    """One party. ``ports``: for receivers and for metrics (0: any free one; metrics None: no endpoint)."""
+
+    def __init__(
+        self, committee: Committee, party: int, service: Service, ports: tuple[int, int | None] = (0, 0), host: str = "127.0.0.1",
+        log: Callable[[str], None] = lambda line: None,
+    ) -> None:  # fmt: skip
+        self.committee, self.party, self.service, self._log = committee, party, service, log
+        folder = committee.key_folder(party, service.key)
+        self.info = load_lwe_key(folder)
+        self.parameters = lwe_parameters(self.info.parameters)
+        self.variant = Variant(service.rounding, self.parameters, service.width, service.levels)
+        self._share = load_lwe_share(folder, self.info, party)
+        self._stop = threading.Event()
+        self.requests = Requests(service.patience)
+        self.metrics = Metrics(ports[1])
+        context = server_context(committee.identity_path(party), committee.party_folder(party) / "receivers")
+        count = lambda result: self.metrics.requests.labels(result).inc()  # noqa: E731
+        self.front = Front(context, host, ports[0], self.parameters, self.info.key_id, self.requests, count)
+        place = {"host": host, "port": self.front.port, "metrics": self.metrics.port}
+        write_atomically(committee.party_folder(party) / "serve.json", json.dumps(place).encode() + b"\n")
+
+    def stop(self) -> None:
+        """Asks the daemon to end; it does within seconds."""
+        self._stop.set()
+
+    def run(self) -> None:
+        """Serves until stopped. Raises what cannot heal: a pool that is not safe to use, or another key elsewhere."""
+        try:
+            while not self._stop.is_set():
+                try:
+                    self._session()
+                except EngineError as error:
+                    self._log(f"not connected: {error}")
+                    self.requests.wait(0)  # late ones are answered
+                    self._stop.wait(0.2)
+        finally:
+            self.requests.close(PartyError(f"party {self.party} stops serving: send the request again when it is back"))
+            self.front.close()
+            self.metrics.close()
+            self._share.wipe()
+
+    # -- one session --------------------------------------------------------------------------------------------------
+
+    def _session(self) -> None:
+        """Connects and serves until the session breaks (EngineError), or we are stopped."""
+        job = {"kind": "serve", **asdict(self.service), "key_id": self.info.key_id}
+        session = open_session(self.committee, self.party, job, 5.0, max(20.0, self.service.patience))
+        context, pool = PartyContext(session, self.committee), None
+        running: list[str] = []
+        try:
+            check_lwe_key(context, self.info, self.committee.key_folder(self.party, self.service.key))
+            group = pool_group(context, self.variant)
+            pool = Pool(context, group, self.variant) if group.member else None
+            if pool is not None:
+                pool.agree("serve")
+            self.metrics.connected.set(1)
+            self._log("connected to all parties")
+            while not self._stop.is_set():
+                self._cycle(context, group, pool, running)
+            raise PartyError(f"party {self.party} was stopped")
+        except BaseException as error:
+            lost = PartyError(f"the batch was interrupted ({error}): send the request again")
+            for key in running:
+                self.requests.answer(key, lost)
+            session.abort(f"party {self.party}: {error}")
+            if isinstance(error, PartyError) and self._stop.is_set():
+                return
+            raise
+        finally:
+            self.metrics.connected.set(0)
+            if pool is not None:
+                pool.close()
+            session.close()
+
+    def _propose(self, pool: Pool | None) -> dict[str, Any]:
+        """What party 0 would do next: as many requests as the pool and a batch hold, in their order; filling the pool, if there is
+        nothing that it can serve."""
+        left, size, keep = 0 if pool is None else pool.left, 0, self.service.keep
+        chosen: list[list[str]] = []
+        refused: list[list[str | int]] = []
+        for request in self.requests.wait(TICK if left >= keep else 0.0):
+            count = request.ciphertexts.count
+            if count > max(left, keep):
+                refused.append([request.key, count, left])
+            elif size + count <= left and (not chosen or size + count <= self.service.batch):
+                chosen.append([request.key, request.digest])
+                size += count
+        fill = min(self.service.chunk, keep - left) if left < keep and not chosen else 0
+        return {"fill": fill, "decrypt": chosen, "refuse": refused}
+
+    def _cycle(self, context: PartyContext, group: RoundingGroup, pool: Pool | None, running: list[str]) -> None:
+        session = context.session
+        if self.party == 0:
+            plan = self._propose(pool)
+            data = json.dumps(plan).encode()
+            for other in range(1, session.parties):
+                session.send(other, data)
+        else:
+            plan = json.loads(session.recv(0, PLAN_LIMIT))
+            self.requests.wait(0)  # late ones are answered
+        for key, count, left in plan["refuse"]:
+            self.requests.get(key, 1.0)
+            self.requests.answer(key, PoolTooSmall(f"{self.variant.name}: needs {count:,} items, has {left:,}: fill the pool, or ask for fewer"))
+        if plan["fill"] and pool is not None:
+            pool.fill(plan["fill"], plan["fill"])
+        wanted = plan["decrypt"]
+        if wanted:
+            running[:] = [key for key, _ in wanted]
+            self._batch(context, group, pool, self._common(context, group, wanted))
+            running.clear()
+        self.metrics.items.set(0 if pool is None else pool.left)
+
+    def _common(self, context: PartyContext, group: RoundingGroup, wanted: list[list[str]]) -> list[Request | str]:
+        """The requests that every member has (the keys, at a party that does not round); others are refused at all."""
+        until = time.monotonic() + 2.0
+        have: list[Request | None] = []
+        for key, digest in wanted:
+            request = self.requests.get(key, max(0.0, until - time.monotonic())) if group.member else None
+            have.append(request if request is not None and request.digest == digest else None)
+        mine = bytes(1 if h is not None or not group.member else 0 for h in have)
+        all_have = context.session.all_gather(mine)
+        common: list[Request | str] = []
+        for i, (key, _) in enumerate(wanted):
+            missing = [p for p, row in enumerate(all_have) if len(row) != len(wanted) or not row[i]]
+            if missing:
+                self.requests.answer(key, PartyError(f"party {missing[0]} has not got this request, or another one: send the same to every party"))
+            else:
+                common.append(have[i] or key)
+        return common
+
+    def _batch(self, context: PartyContext, group: RoundingGroup, pool: Pool | None, batch: list[Request | str]) -> None:
+        if pool is None or not batch:
+            return
+        requests = [r for r in batch if isinstance(r, Request)]
+        start = time.monotonic()
+        with self.metrics.seconds.time():
+            joined = LweCiphertexts(
+                self.parameters,
+                np.concatenate([r.ciphertexts.a for r in requests]) if len(requests) > 1 else requests[0].ciphertexts.a,
+                np.concatenate([r.ciphertexts.b for r in requests]),
+            )
+            z = lwe_phases(context, group, self._share, joined)
+            purpose = hashlib.sha256("".join(r.digest for r in requests).encode()).hexdigest()
+            try:
+                shares = pool.decrypt(z, purpose)
+            except PoolTooSmall as error:  # items in doubt were given up: all members find the same
+                self.metrics.batches.labels("refused").inc()
+                for request in requests:
+                    self.requests.answer(request.key, error)
+                return
+        assert shares is not None
+        at = 0
+        for request in requests:
+            count = request.ciphertexts.count
+            self.requests.answer(request.key, shares[0, at : at + count].astype("<u8").tobytes())
+            at += count
+        shares.fill(0)
+        self.metrics.batches.labels("done").inc()
+        self.metrics.decryptions.inc(joined.count)
+        self._log(f"{len(requests)} requests, {joined.count} ciphertexts, {1e3 * (time.monotonic() - start):.1f} ms")
+
+
+def serve(committee: Committee, party: int, service: Service, **options: Any) -> None:
+    """Runs one party until it is interrupted."""
+    daemon = Daemon(committee, party, service, **options)
+    try:
+        daemon.run()
+    except KeyboardInterrupt:
+        daemon.stop()

@@ -1,0 +1,87 @@
+"""What receivers asked of one party and still wait for."""
+
+from __future__ import annotations
+
+import threading
+import time
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+
+from keyquorum.fhe.lwe import LweCiphertexts
+from keyquorum.model.errors import CiphertextError, PartyError
+
+Key = str
+"""Fingerprint of the receiver, a slash, and the id that the receiver chose."""
+
+
+@dataclass
+class Request:
+    """Ciphertexts to decrypt for a receiver; ``done`` gets our shares of the messages (bytes), or an error."""
+
+    key: Key
+    ciphertexts: LweCiphertexts
+    digest: str
+    deadline: float
+    done: Future[bytes] = field(default_factory=Future)
+
+
+class Requests:
+    """Requests of one party, by key, in the order in which they came. Thread-safe."""
+
+    def __init__(self, patience: float) -> None:
+        self.patience = patience
+        self._waiting: dict[Key, Request] = {}
+        self._changed = threading.Condition()
+        self._closed: BaseException | None = None
+
+    def add(self, key: Key, ciphertexts: LweCiphertexts) -> Request:
+        """A new request; refuses a key that is in use."""
+        request = Request(key, ciphertexts, ciphertexts.digest().hex(), time.monotonic() + self.patience)
+        with self._changed:
+            if self._closed is not None:
+                raise self._closed
+            if key in self._waiting:
+                raise CiphertextError("a request of this id is under way: take another id")
+            self._waiting[key] = request
+            self._changed.notify_all()
+        return request
+
+    def wait(self, seconds: float) -> list[Request]:
+        """All requests; waits until there is one, at most so long. Requests beyond their deadline are answered here."""
+        with self._changed:
+            if not self._waiting:
+                self._changed.wait(seconds)
+            now = time.monotonic()
+            for key in [k for k, r in self._waiting.items() if r.deadline < now]:
+                late = self._waiting.pop(key)
+                late.done.set_exception(
+                    PartyError(f"not decrypted within {self.patience:g} s: a party is missing, or has not got the request; send it again to all")
+                )
+            return list(self._waiting.values())
+
+    def get(self, key: Key, seconds: float) -> Request | None:
+        """The request of a key; waits for it at most so long."""
+        end = time.monotonic() + seconds
+        with self._changed:
+            while key not in self._waiting and (left := end - time.monotonic()) > 0:
+                self._changed.wait(left)
+            return self._waiting.get(key)
+
+    def answer(self, key: Key, result: bytes | BaseException) -> None:
+        """Ends a request with our shares, or with an error."""
+        with self._changed:
+            request = self._waiting.pop(key, None)
+        if request is None:
+            return
+        if isinstance(result, BaseException):
+            request.done.set_exception(result)
+        else:
+            request.done.set_result(result)
+
+    def close(self, error: BaseException) -> None:
+        """Ends all requests with an error, and takes no more."""
+        with self._changed:
+            self._closed = error
+            keys = list(self._waiting)
+        for key in keys:
+            self.answer(key, error)
