@@ -2,37 +2,150 @@
 
 from __future__ import annotations
 
+import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from keyquorum.cli import compile_run
+from keyquorum.model.errors import ParameterError
+from keyquorum.plans.program import ProgramRequest
 
 SCRIPT = Path(__file__).resolve().parents[2] / "Scripts" / "compile-run.py"
+Q60, M61 = "1152921504606584833", "2305843009213693951"
 
 
-def compile_run(folder: Path, *args: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, str(SCRIPT), *args], cwd=folder, capture_output=True, text=True, timeout=60)
+def script(folder: Path, *args: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    names = {k: v for k, v in os.environ.items() if k not in ("PLAYERS", "THRESHOLD")} | environment
+    command = [sys.executable, str(SCRIPT), *args]
+    return subprocess.run(command, cwd=folder, env=names, capture_output=True, text=True, timeout=60, check=False)
 
 
 @pytest.mark.parametrize(
     "options",
     [
         ["-E", "ring", "-R", "64", "-Z", "3", "sample_cbd", "100", "bits"],
-        ["-E", "rep-field", "sample_cbd", "100", "bits", "--", "-P", "1152921504606584833", "-e"],
-        ["-E", "shamir", "-P", "2305843009213693951", "sample_cbd", "100", "arith", "--", "-N", "5", "-T", "2"],
-        ["-E", "emulate", "sample_cbd", "100", "bits"],
+        ["-E", "rep-field", "sample_cbd", "100", "bits", "--", "-P", Q60, "-e"],
+        ["-E", "shamir", "-P", M61, "sample_cbd", "100", "arith", "--", "-N", "5", "-T", "2"],
+        ["emulate", "sample_cbd", "100", "bits"],
     ],
-    ids=lambda o: o[1],
+    ids=lambda o: next(w for w in o if not w.startswith("-")),
 )
 def test_runs(tmp_path: Path, options: list[str]) -> None:
-    done = compile_run(tmp_path, *options)
+    done = script(tmp_path, *options)
     assert done.returncode == 0, done.stderr
     assert "Time = " in done.stdout and "Data sent = " in done.stdout
     assert list((tmp_path / "Persistence").iterdir())
 
 
+def test_players_come_from_the_environment(tmp_path: Path) -> None:
+    done = script(tmp_path, "shamir", "sample_cbd", "10", "arith", PLAYERS="5", THRESHOLD="1")
+    assert done.returncode == 0, done.stderr
+    assert len(list((tmp_path / "Persistence").iterdir())) == 5
+
+
 def test_mistakes_are_one_line(tmp_path: Path) -> None:
-    done = compile_run(tmp_path, "-E", "rep-field", "-R", "64", "sample_cbd", "10")
-    assert done.returncode == 1 and done.stderr.count("\n") == 1 and "-P" in done.stderr
-    assert compile_run(tmp_path, "-E", "mascot", "sample_cbd", "10").returncode == 2
+    for args, text in (
+        (["-E", "rep-field", "-R", "64", "sample_cbd", "10"], "-P"),
+        (["-E", "mascot", "-P", "65537", "sample_cbd", "10"], "more than 32 bits"),
+        (["ring", "sample_cbd", "none"], "size"),
+        (["ring", "nothing"], "no program 'nothing'"),
+        (["--wrong", "ring", "sample_cbd"], "no such option: --wrong"),
+    ):
+        done = script(tmp_path, *args)
+        assert done.returncode == 1 and done.stderr.count("\n") == 1 and text in done.stderr, done.stderr
+
+
+def asked(*words: str) -> ProgramRequest:
+    return compile_run.request(compile_run.parse(words))
+
+
+@pytest.fixture(autouse=True)
+def no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PLAYERS", raising=False)
+    monkeypatch.delenv("THRESHOLD", raising=False)
+
+
+def test_the_protocol_is_an_option_or_the_first_word() -> None:
+    for words in (["-E", "ring", "p", "1"], ["ring", "p", "1"], ["-Ering", "p", "1"], ["p", "1", "--execute=ring"]):
+        assert asked(*words) == ProgramRequest("p", ("1",), "ring")
+    for name, short in (("replicated-field-party.x", "rep-field"), ("replicated-ring", "ring"), ("emulate.x", "emulate")):
+        assert asked(name, "p").protocol == short
+
+
+def test_options_that_are_used() -> None:
+    got = asked("-R", "72", "ring", "p", "7", "--", "-R", "72", "-N", "3")
+    assert (got.ring, got.parties, got.args) == (72, None, ("7",))
+    assert asked("semi2k", "-Z", "4", "p", "--", "-N", "4").size == 4
+    assert asked("semi", "p").size == 2
+    got = asked("shamir", "-F", "18", "p", "--", "--prime", Q60, "--nparties", "5", "-T", "1")
+    assert (got.field, got.prime, got.parties, got.threshold) == (18, int(Q60), 5, 1)
+
+
+def test_options_without_effect() -> None:
+    plain = asked("ring", "p", "1")
+    for option in compile_run.COMPILE_OPTIONS:
+        if option.action == "take":
+            words = [option.short or option.long, *(["1"] if option.value else [])]
+            assert asked(*words, "ring", "p", "1") == plain
+    for option in compile_run.RUN_TIME_OPTIONS:
+        if option.action == "take":
+            words = [option.long, *(["1"] if option.value else [])]
+            assert asked("ring", "p", "1", "--", *words) == plain
+
+
+def test_options_that_are_refused() -> None:
+    refused = 0
+    for options, late in ((compile_run.COMPILE_OPTIONS, False), (compile_run.RUN_TIME_OPTIONS, True)):
+        for option in options:
+            if option.action in ("take", "use"):
+                continue
+            for name in filter(None, (option.short, option.long)):
+                words = [name, *(["1"] if option.value else [])]
+                line = ["ring", "p", "--", *words] if late else [*words, "ring", "p"]
+                with pytest.raises(ParameterError, match=re.escape(option.action)) as error:
+                    asked(*line)
+                assert "\n" not in str(error.value)
+                refused += 1
+    assert refused > 30
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (["p"], "no protocol"),
+        (["-E", "ring"], "no program"),
+        (["ring", "p", "-F", "18"], "modulo 2^k"),
+        (["-Z", "2", "ring", "p"], "3 summands"),
+        (["-Z", "3", "rep-field", "p"], "-Z is for ring and semi2k"),
+        (["-Z", "3", "semi2k", "p"], "2 summands"),
+        (["semi2k", "-F", "18", "p"], "modulo 2^k"),
+        (["-P", M61, "shamir", "p", "--", "-P", Q60], "two values of the prime"),
+        (["-R", "sixty", "ring", "p"], "ring is a number"),
+        (["ring", "p", "--", "-N"], "needs a value"),
+        (["ring", "p", "--", "-N", "4"], "3 parties"),
+        (["ring", "p", "--", "-m", "old"], "memory is not kept"),
+        (["ring", "p", "--", "--threads"], "unknown run-time option '--threads'"),
+    ],
+)
+def test_mistakes(words: list[str], text: str) -> None:
+    with pytest.raises(ParameterError, match=re.escape(text)):
+        asked(*words)
+
+
+@pytest.mark.skipif(not os.environ.get("MP_SPDZ_HOME"), reason="MP_SPDZ_HOME is not set")
+def test_every_option_of_mp_spdz_is_known() -> None:
+    home = Path(os.environ["MP_SPDZ_HOME"])
+    shown = subprocess.run(
+        [sys.executable, str(home / "Scripts" / "compile-run.py"), "--help"], capture_output=True, text=True, timeout=60, check=True
+    ).stdout
+    theirs = set(re.findall(r"--[A-Za-z_-]+", shown.split("ptions:")[-1])) - {"--help", "--field", "--prime"}
+    known = {option.long for option in compile_run.COMPILE_OPTIONS}
+    assert theirs - known == set() and len(theirs) > 25
+    for binary in ("replicated-ring-party.x", "replicated-field-party.x", "shamir-party.x"):
+        done = subprocess.run([str(home / binary)], capture_output=True, text=True, timeout=60, check=False)
+        theirs = set(re.findall(r", (--[a-z0-9-]+)", done.stdout)) | set(re.findall(r"^(--[a-z0-9-]+)", done.stdout, re.M))
+        known = {option.long for option in compile_run.RUN_TIME_OPTIONS}
+        assert theirs - known == set() and len(theirs) > 20

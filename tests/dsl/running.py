@@ -17,16 +17,18 @@ Q60 = 1152921504606584833
 FIELD = f"F_{Q60}"
 EMULATE, RING = ("emulate", 1, "Z2^64"), ("ring", 3, "Z2^64")
 EMULATE_FIELD, REP_FIELD, SHAMIR = ("emulate", 1, FIELD), ("rep-field", 3, FIELD), ("shamir", 3, FIELD)
+SHAMIR_5 = ("shamir", 5, FIELD)
+SEMI_2K, SEMI = ("semi2k", 2, "Z2^64"), ("semi", 2, FIELD)
 Backend = tuple[str, int, str]
-RINGS: list[Backend] = [EMULATE, RING]
-FIELDS: list[Backend] = [EMULATE_FIELD, REP_FIELD, SHAMIR]
-BINARY: list[Backend] = [EMULATE, RING, EMULATE_FIELD, REP_FIELD]
+RINGS: list[Backend] = [EMULATE, RING, SEMI_2K]
+FIELDS: list[Backend] = [EMULATE_FIELD, REP_FIELD, SHAMIR, SEMI]
+BINARY: list[Backend] = [EMULATE, RING, SEMI_2K, EMULATE_FIELD, REP_FIELD, SEMI]
 ALL: list[Backend] = [*RINGS, *FIELDS]
 
 
 def name(backend: Backend) -> str:
     """Test id of a backend."""
-    return f"{backend[0]}-{backend[2][:2]}"
+    return f"{backend[0]}-{backend[1]}-{backend[2][:2]}"
 
 
 @dataclass

@@ -22,6 +22,9 @@ for x in a.bit_decompose(k):
 """
 
 
+RANDOM = "x = sint.get_random(size=64)\n"
+
+
 def integers(k: int, count: int) -> np.ndarray[tuple[int, int], np.dtype[np.int64]]:
     """Pairs of k-bit integers: the extremes, near ones, and random ones."""
     low, high = -(1 << (k - 1)), (1 << (k - 1)) - 1
@@ -54,6 +57,41 @@ def test_rings(tmp_path: Path, backend: Backend, k: int) -> None:
     check(tmp_path, backend, k, 300)
 
 
+@pytest.mark.parametrize(("parties", "k"), [(2, 2), (2, 17), (2, 63), (3, 17), (4, 63), (5, 8), (7, 8)])
+def test_rings_of_many_summands(tmp_path: Path, parties: int, k: int) -> None:
+    """semi2k: a summand a party."""
+    check(tmp_path, ("semi2k", parties, "Z2^64"), k, 100)
+
+
+@pytest.mark.parametrize("domain", ["Z2^8", "Z2^64", "Z2^72"])
+@pytest.mark.parametrize("parties", [2, 3, 6])
+def test_equality_on_semi2k(tmp_path: Path, parties: int, domain: str) -> None:
+    """x = 0 by the summands' bits: true values among multiples of powers of two, which agree in the low bits; of k bits, the upper
+    ones do not count."""
+    bits = int(domain[3:])
+    powers = [0, 0, *(1 << i for i in range(min(bits, 63))), *(-1 << i for i in range(min(bits, 63))), 0]
+    source = """
+        x = sint.get_input_from(1, size=int(program.args[1]), binary=True)
+        (x == 0).reveal().binary_output()
+        x.equal(0, 5).reveal().binary_output()
+        (x != 0).reveal().binary_output()
+        """
+    options = ProgramOptions()
+    out = run(tmp_path, source, ("semi2k", parties, domain), len(powers), private={1: powers}, options=options)[0].io.binary_outputs
+    length = bits - 1   # the default length of integers
+    assert out[0].tolist() == [v % (1 << length) == 0 for v in powers]
+    assert out[1].tolist() == [v % 32 == 0 for v in powers]
+    assert out[2].tolist() == [v % (1 << length) != 0 for v in powers]
+
+
+@pytest.mark.parametrize(("parties", "rounds", "ands"), [(2, 6 + 1, 62), (3, 2 + 6 + 1, 62 + 62 + 61), (4, 3 + 6 + 1, 2 * 62 + 62 + 61)])
+def test_cost_of_equality_on_semi2k(tmp_path: Path, parties: int, rounds: int, ands: int) -> None:
+    """Online: ANDs open two bits a pair of parties, the conversion of the result one; 64 entries, so a row is 8 bytes."""
+    stats = run(tmp_path, RANDOM + "y = x == 0", ("semi2k", parties, "Z2^64"))[0].stats
+    assert stats["rounds"] - stats["offline_rounds"] == rounds
+    assert stats["bytes_sent"] - stats["offline_bytes_sent"] == 8 * (parties - 1) * (2 * ands + 1)
+
+
 @pytest.mark.parametrize("domain", ["Z2^41", "Z2^72"])
 def test_other_rings(tmp_path: Path, domain: str) -> None:
     check(tmp_path, ("ring", 3, domain), 40, 100)
@@ -78,9 +116,6 @@ def test_all_small_numbers(tmp_path: Path, backend: Backend) -> None:
     assert np.array_equal(out[0], a < b) and np.array_equal(out[1], a == b)
 
 
-RANDOM = "x = sint.get_random(size=64)\n"
-
-
 @pytest.mark.parametrize(
     ("backend", "statement", "rounds"),
     [
@@ -91,8 +126,8 @@ RANDOM = "x = sint.get_random(size=64)\n"
         (RING, "y = sbitvec.from_vec([sbits.get_type(64)(sint.get_edabit(1, False, size=64)[1][0]) "
                "for _ in range(31)]).popcnt()", 4),
         (REP_FIELD, "y = sint(1, size=64).less_than(3, 17)", 2 + 1 + 5 + 2),  # mask, opening, carries, conversion
-        (SHAMIR, "y = sint(1, size=64).less_than(3, 17)", 1 + 1 + 5),
-        (SHAMIR, "y = sint(1, size=64).equal(3, 16)", 1 + 1 + 4),
+        (SHAMIR, "y = sint(1, size=64).less_than(3, 17)", 2 + 1 + 5),
+        (SHAMIR, "y = sint(1, size=64).equal(3, 16)", 2 + 1 + 4),
     ],
 )  # fmt: skip
 def test_rounds(tmp_path: Path, backend: Backend, statement: str, rounds: int) -> None:

@@ -24,15 +24,15 @@ y = cint(size=1)
 pubinput(y)
 z = cint(size=1)
 fixinput(-1, z, 0, 0)
-p = personal.read_int(1, size=2)
+p, p2 = personal.read_int(1), personal.read_int(1)
 print_ln('%s %s %s %s %s %s', a.reveal(), b.reveal(), c.reveal(), x, y, z)
 q = (a.reveal_to(1) - 1) * cint(2) + 1
 print_ln_to(1, 'for 1: %s of %s', q, cint(3))
 print_ln_to(0, 'for 0: %s', (a + b.sum()).reveal_to(0))
 q.binary_output()
 (p + 1).binary_output()
-(2 - (-p)).binary_output()
-sint(p * p).reveal().binary_output()
+(2 - (-p2)).binary_output()
+sint(p * p2).reveal().binary_output()
 (a - 100).reveal().binary_output()
 a.reveal_to(0).reveal_to(1).get_vector(0, 2).binary_output()
 regint([1, -2]).binary_output()
@@ -48,20 +48,47 @@ def test_inputs_and_outputs(tmp_path: Path, backend: Backend) -> None:
     lines = [[line for line in p.lines if line.startswith("for")] for p in parties]
     assert all("[1, -2, 3] [10, 20] 7 [11, -12] 13 14" in p.lines for p in parties)
     first, second = ["for 0: [31, 28, 33]"], ["for 1: [1, -5, 5] of 3"]
-    assert lines == ([second + first] if len(parties) == 1 else [first, second, []])
+    assert lines == ([second + first] if len(parties) == 1 else [first, second, *[[]] * (len(parties) - 2)])
     owner = parties[-1 if len(parties) == 1 else 1].io
-    assert [o.tolist() for o in owner.personal_outputs] == [[1, -5, 5], [6, -5], [7, -4], [1, -2]]
-    public = [[25, 36], [-99, -102, -97], [1, -2]]
+    assert [o.tolist() for o in owner.personal_outputs] == [[1, -5, 5], [6], [-4], [1, -2]]
+    public = [[-30], [-99, -102, -97], [1, -2]]
     assert [o.tolist() for o in owner.binary_outputs] == [*public, [9]]
     if len(parties) == 3:
         assert [o.tolist() for o in parties[2].io.binary_outputs] == public
         assert parties[0].io.personal_outputs == parties[2].io.personal_outputs == []
-    assert [o.tolist() for o in owner.file_outputs][:3] == [[1, -5, 5], [6, -5], [7, -4]]
+    assert [o.tolist() for o in owner.file_outputs][:3] == [[1, -5, 5], [6], [-4]]
 
 
 def test_party_numbers(tmp_path: Path) -> None:
     parties = run(tmp_path, "print_ln('%s of %s', get_player_id(), get_number_of_players())", RING)
     assert [p.lines for p in parties] == [["0 of 3"], ["1 of 3"], ["2 of 3"]]
+
+
+def test_outputs_are_those_of_their_time(tmp_path: Path) -> None:
+    source = """
+        x, y = regint(1), cint(1)
+        x.binary_output()
+        y.binary_output()
+        x.update(2)
+        y.update(2)
+        """
+    assert [o.tolist() for o in run(tmp_path, source)[0].io.binary_outputs] == [[1], [1]]
+
+
+@pytest.mark.parametrize("backend", [RING, SHAMIR], ids=name)
+def test_what_one_party_prints_and_knows_keeps_the_parties_in_step(tmp_path: Path, backend: Backend) -> None:
+    """Values that are made for one party alone are made at all of them: the schedule goes on alike."""
+    source = """
+        a = sint.get_input_from(0, size=2, binary=True)
+        p = a.reveal_to(0) + cint(1)
+        A = cint.Array(2)
+        A.assign([3, 4])
+        print_ln_to(1, '%s %s %s', A, [cint(regint([5, 6]))], regint([7, 8]))
+        print_ln('%s', (a * a).reveal())
+        print_ln_to(0, '%s', p)
+        """
+    parties = run(tmp_path, source, backend, private={0: [1, 2]})
+    assert [p.lines for p in parties] == [["[1, 4]", "[2, 3]"], ["[3, 4] [[5, 6]] [7, 8]", "[1, 4]"], ["[1, 4]"]]
 
 
 def test_outputs_cost_no_rounds_of_their_own(tmp_path: Path) -> None:
@@ -70,7 +97,7 @@ def test_outputs_cost_no_rounds_of_their_own(tmp_path: Path) -> None:
         b = sint.get_input_from(1, size=4, binary=True)
         for i in range(10):
             (a + i).reveal().binary_output()
-            (b * i).reveal_to(2).binary_output()
+            (b * (i + 1)).reveal_to(2).binary_output()
         sint.write_to_file(a + b)
         """
     parties = run(tmp_path, source, RING, private={0: [1] * 4, 1: [2] * 4})
@@ -192,6 +219,30 @@ def test_folders(tmp_path: Path, backend: Backend) -> None:
         load_shares(shares, other)
 
 
+def test_emulation_reads_the_files_of_all_parties(tmp_path: Path) -> None:
+    """Public words stand in each of them, as where every party reads its own."""
+    source = tmp_path / "program.mpc"
+    source.write_text(
+        "a = sint.get_input_from(1, size=1, binary=True)\nx = cint(size=2)\nfixinput(-1, x, 0, 0)\n"
+        "b = sint.get_input_from(1, size=1, binary=True)\nsint.concat([a, b]).reveal().binary_output()\n"
+    )
+    data = tmp_path / "Player-Data"
+    data.mkdir()
+
+    def out() -> list[int]:
+        engine = _engine.local_sessions(1)[0].engine("emulate", "Z2^64")
+        io = ProgramIO.from_folder(tmp_path, engine, "program")
+        run_program(engine, source, [], io)
+        return io.file_outputs[0].tolist()
+
+    np.array([7, 8], dtype="<i8").tofile(data / "Input-Binary-P0-0")
+    np.array([1, 7, 8, 2], dtype="<i8").tofile(data / "Input-Binary-P1-0")
+    assert out() == [1, 2]
+    np.array([1, 7, 9, 2], dtype="<i8").tofile(data / "Input-Binary-P1-0")
+    with pytest.raises(ProgramError, match="public words differ between the binary inputs of parties 0 and 1"):
+        out()
+
+
 def test_folders_refuse(tmp_path: Path) -> None:
     engine = _engine.local_sessions(1)[0].engine("emulate", "Z2^64")
     (tmp_path / "Player-Data").mkdir()
@@ -206,6 +257,13 @@ def test_folders_refuse(tmp_path: Path) -> None:
 
 
 def test_centred_outputs(tmp_path: Path) -> None:
-    source = f"cint([0, 1, {Q60 // 2}, {Q60 // 2 + 1}, {Q60 - 1}]).binary_output()"
-    out = run(tmp_path, source, ("emulate", 1, FIELD))[0].io.binary_outputs
-    assert out[0].tolist() == [0, 1, Q60 // 2, -(Q60 // 2), -1]
+    """(q-1)/2 is printed as it is, but comes out, and counts in comparisons, as -(q+1)/2."""
+    half = Q60 // 2
+    source = f"""
+        x = cint([0, 1, {half - 1}, {half}, {half + 1}, {Q60 - 1}])
+        x.binary_output()
+        print_ln('%s %s', x, cint(x < 0))
+        """
+    party = run(tmp_path, source, ("emulate", 1, FIELD))[0]
+    assert party.io.binary_outputs[0].tolist() == [0, 1, half - 1, -half - 1, -half, -1]
+    assert party.lines == [f"[0, 1, {half - 1}, {half}, {-half}, -1] [0, 0, 0, 1, 1, 1]"]

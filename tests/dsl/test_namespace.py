@@ -78,9 +78,9 @@ def test_only_party_0_prints_with_pythons_print(tmp_path: Path) -> None:
         (RING, "64 None 63 3 False 40"),
         (EMULATE, "64 None 63 3 False 40"),
         (("emulate", 1, "Z2^72"), "72 None 71 3 False 40"),
-        (REP_FIELD, " None 64 False False 40"),
-        (EMULATE_FIELD, " None 64 False False 40"),
-        (SHAMIR, " None 64 False False 40"),
+        (REP_FIELD, "0 None 64 False False 40"),
+        (EMULATE_FIELD, "0 None 64 False False 40"),
+        (SHAMIR, "0 None 64 False False 40"),
     ],
 )
 def test_settings(tmp_path: Path, backend: Backend, expected: str) -> None:

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from keyquorum.dsl import shuffle
 
-from .running import ALL, EMULATE, RING, SHAMIR, Backend, name, printed, run
+from .running import ALL, EMULATE, RING, SHAMIR, SHAMIR_5, Backend, name, printed, run
 
 
 def switches(n: int) -> int:
@@ -61,7 +61,9 @@ def test_permutations_of_a_party_are_uniform() -> None:
     assert chi_square(counts, 24_000, 24) < 75.6
 
 
-@pytest.mark.parametrize(("backend", "samples"), [(EMULATE, 2400), (RING, 720)], ids=["emulate", "ring"])
+@pytest.mark.parametrize(
+    ("backend", "samples"), [(EMULATE, 2400), (RING, 2400), (SHAMIR, 2400), (SHAMIR_5, 720)], ids=["emulate", "ring", "shamir", "shamir-5"]
+)
 def test_shuffles_are_uniform(tmp_path: Path, backend: Backend, samples: int) -> None:
     """False alarm 2^-20, see above; expected counts are at least 30."""
     source = f"""
@@ -101,14 +103,15 @@ def test_contents(tmp_path: Path, backend: Backend) -> None:
     assert single.tolist() == [5]
 
 
-@pytest.mark.parametrize("backend", [RING, SHAMIR], ids=name)
+@pytest.mark.parametrize("backend", [RING, SHAMIR, SHAMIR_5], ids=name)
 @pytest.mark.parametrize("n", [2, 5, 64])
 def test_rounds(tmp_path: Path, backend: Backend, n: int) -> None:
     source = f"y = sint.get_random(size={n})\nstart_timer(1)\ny.secure_shuffle()\nstop_timer(1)"
     result = run(tmp_path, source, backend)[0].result
     assert result is not None
-    inputs = 1
-    assert result.timers[1].rounds == inputs + 2 * shuffle.depth(n)
+    inputs, permutations = 1, 3
+    wanted = {"ring": 3, "shamir": 4} if backend[1] == 3 else {"shamir": inputs + permutations * shuffle.depth(n)}
+    assert result.timers[1].rounds == wanted[backend[0]]
 
 
 def test_blocks_must_fit(tmp_path: Path) -> None:

@@ -26,6 +26,16 @@ CASES = [
     ("shamir", 7, f"F_{Q60}"),
     ("shamir", 11, f"F_{MERSENNE}"),
     ("shamir", 13, f"F_{Q60}"),
+    ("semi2k", 2, "Z2^64"),
+    ("semi2k", 3, "Z2^72"),
+    ("semi2k", 4, "Z2^41"),
+    ("semi", 2, f"F_{Q60}"),
+    ("semi", 3, "F_65537"),
+    ("semi", 4, f"F_{MERSENNE}"),
+    ("spdz2k", 2, "Z2^64"),
+    ("spdz2k", 3, "Z2^72"),
+    ("mascot", 2, f"F_{Q60}"),
+    ("mascot", 3, f"F_{MERSENNE}"),
 ]
 
 

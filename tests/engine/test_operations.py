@@ -177,7 +177,7 @@ def test_summand_bits() -> None:
 ROUNDS = {
     "ring": dict(mul=(1, 8), open=(1, 8), bits=(2, 8), input=(1, 8 / 3)),
     "rep-field": dict(mul=(1, 8), open=(1, 8), bits=(2, 8), input=(1, 8 / 3)),
-    "shamir": dict(mul=(1, 8), open=(1, 8), bits=(1, 16), input=(1, 8 / 3)),
+    "shamir": dict(mul=(1, 8), open=(1, 8), bits=(2, 8), input=(1, 8 / 3)),
 }
 
 

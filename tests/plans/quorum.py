@@ -31,7 +31,7 @@ seal = require_seal()
 Ints = NDArray[np.int64]
 Words = NDArray[np.uint64]
 
-BACKENDS = {"rep-field": ("rep-field", 3), "shamir-3": ("shamir", 3), "shamir-5": ("shamir", 5)}
+BACKENDS = {"rep-field": ("rep-field", 3), "shamir-3": ("shamir", 3), "shamir-5": ("shamir", 5), "semi-2": ("semi", 2), "semi-4": ("semi", 4)}
 """Committees by name: protocol and number of parties."""
 
 
@@ -97,7 +97,7 @@ def decrypt_fixed(
 def reconstruct(protocol: str, threshold: int, shares: Sequence[Words], q: int) -> Ints:
     """Values shared modulo a prime, centred. ``shares``: one [parts, n] a party.
 
-    Replicated: the sum of each party's first summand. Shamir: Lagrange at 0, party i at i + 1, on the first t + 1 parties;
+    Replicated, additive: the sum of each party's first summand. Shamir: Lagrange at 0, party i at i + 1, on the first t + 1 parties;
     the others must agree.
     """
     if protocol != "shamir":

@@ -15,8 +15,8 @@ from keyquorum.fhe.noise import ciphertext_noise
 from keyquorum.fhe.parameters import ParameterSet
 from keyquorum.fhe.seal_format import Ciphertext, SecretKey, read_ciphertext, write_ciphertext
 from keyquorum.model.errors import CiphertextError, ParameterError
-from keyquorum.plans.decrypt import rounding_length
 from keyquorum.plans.keygen import KeyMaterial, Request
+from keyquorum.plans.rounding import rounding_length
 from numpy.typing import NDArray
 
 from tests.fhe.dealer import tiny
@@ -109,6 +109,19 @@ def test_a_million_coefficients_are_those_of_seal(name: str, circuit: str) -> No
         mismatches += int((result.coefficients != s.coefficients(ciphertext)).sum())
     assert mismatches == 0
     assert count * s.parameters.ring_degree >= COEFFICIENTS
+
+
+@pytest.mark.parametrize(("backend", "name"), [("shamir-3", "bfv-4096"), ("shamir-5", "bgv-4096")])
+def test_shamir_shares_are_rounded_by_some_of_the_parties(backend: str, name: str) -> None:
+    """t + 1 parties, the receiver among them, go on with additive shares; every receiver in turn."""
+    members = committee(backend)
+    material = make_key(members, Request(api.load_parameters(name), relin=False), f"exact {backend}".encode())
+    s = Seal(material[0], secret_of(members, material))
+    ciphertexts = [s.lowest(c) for c in encryptions(s, members.size)]
+    for receiver, ciphertext in enumerate(ciphertexts):
+        (result,) = decrypt_fixed(members, material, [ciphertext.to_string()], b"subset", receiver)
+        assert result.coefficients is not None
+        assert np.array_equal(result.coefficients, s.coefficients(ciphertext))
 
 
 def test_correction_factors_of_bgv() -> None:
@@ -248,11 +261,6 @@ def test_refusals() -> None:
     with pytest.raises(ParameterError, match="there is no party 3: choose a receiver from 0 to 2"):
         api.decrypt_in_process(MEMBERS, material, low, receiver=3)
     assert api.decrypt_in_process(MEMBERS, material, []) == []
-    shamir = committee("shamir-3")
-    other = make_key(shamir, Request(tiny("bfv"), relin=False), b"shamir")
-    s = Seal(other[0])
-    with pytest.raises(ParameterError, match="not available with shamir yet: use a committee with rep-field, or CKKS"):
-        api.decrypt_in_process(shamir, other, [s.lowest(encryptions(s, 1)[0]).to_string()])
     bgv = make_key(MEMBERS, Request(tiny("bgv"), relin=False), b"bgv")
     s = Seal(bgv[0])
     with pytest.raises(ParameterError, match="BGV decryption needs the first prime = 1 mod t"):

@@ -32,6 +32,10 @@ CASES = [
     ("bfv-8192", "shamir-3", "cbd"),
     ("bgv-8192", "rep-field", "cbd"),
     ("bgv-8192", "shamir-3", "cbd"),
+    ("ckks-4096", "semi-2", "gaussian"),
+    ("ckks-4096", "semi-4", "cbd"),
+    ("bfv-8192", "semi-2", "cbd"),
+    ("bgv-8192", "semi-4", "cbd"),
 ]
 
 
@@ -82,7 +86,7 @@ def test_ckks_keys_work_in_seal(name: str, backend: str, law: str) -> None:
         got = np.asarray(s.encoder.decode(s.context.from_plain_str(plain.plaintext)))
         bound = flooding_bound(ciphertext.scale(), parameters.ring_degree, members.threshold + 1)
         assert np.abs(got - want).max() < bound
-        assert bound < 0.03
+        assert bound < 0.04
 
 
 def test_conjugation_of_complex_numbers() -> None:
@@ -130,7 +134,7 @@ def test_all_parties_have_the_same_key(name: str, backend: str, law: str) -> Non
         for a, b in zip(first.shares, other.shares, strict=True):
             assert not np.array_equal(a.words, b.words)
     assert len(bytes.fromhex(first.info.transcript)) == 32
-    assert (first.info.parties, first.info.threshold) == (len(material), (len(material) - 1) // 2)
+    assert (first.info.parties, first.info.threshold) == (len(material), committee(backend).threshold)
     validate_public_key(first.info.parameters, first.public["public.key"])
     validate_relin_keys(first.info.parameters, first.public["relin.key"])
     validate_galois_keys(first.info.parameters, first.public["galois.key"], first.info.galois_elements)

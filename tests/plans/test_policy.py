@@ -107,6 +107,7 @@ def decrypt_job(key: str, paths: list[Path], receiver: int, outputs: list[Path])
         "key": key,
         "receiver": receiver,
         "rounding": "round_ltz_circuit",
+        "backend": "embedded",
         "sha256": [sha256(path.read_bytes()).hexdigest() for path in paths],
         "local": {"ciphertexts": [str(p) for p in paths], "outputs": [str(o) for o in outputs]},
     }

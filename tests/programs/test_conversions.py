@@ -1,13 +1,32 @@
-"""z2_to_zq, z3_to_zq and lift: every backend agrees with clear arithmetic, at the cost stated."""
+"""z2_to_zq, z3_to_zq, sum_inputs and lift: every backend agrees with clear arithmetic, at the cost stated."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
+from keyquorum.bench.operands import summand_rows
 
-from .running import ALL, FIELDS, Backend, run
+from .running import (
+    ALL,
+    EMULATE_FIELD,
+    EMULATE_RING,
+    FIELD,
+    FIELDS,
+    Q60,
+    REPLICATED_FIELD,
+    REPLICATED_RING,
+    SEMI_FIELD,
+    SEMI_FIELD_3,
+    SEMI_RING,
+    SEMI_RING_4,
+    Backend,
+    run,
+)
 
 RNG = np.random.default_rng(1)
+SPLITTING = [EMULATE_RING, REPLICATED_RING, SEMI_RING, SEMI_RING_4]
+"""Rings whose shares split into summands."""
+SEMI_RING_5 = Backend("semi2k", 5, "Z2^64", 4)
 
 
 def trit_inputs(trits: np.ndarray) -> dict[int, np.ndarray]:
@@ -19,8 +38,19 @@ def trit_inputs(trits: np.ndarray) -> dict[int, np.ndarray]:
 @pytest.mark.parametrize("dealers", [1, 2, 3])
 def test_z2_to_zq(backend: Backend, dealers: int) -> None:
     bits = RNG.integers(0, 2, (dealers, 200))
-    out = run("z2_to_zq", {"dealers": dealers, "size": 200}, backend, private=dict(enumerate(bits)))
-    assert np.array_equal(out.shares, bits.sum(0) % 2)
+    for method in ("poly", "bits"):
+        if method == "poly" or backend in SPLITTING:
+            arguments = {"dealers": dealers, "size": 200, "method": method}
+            out = run("z2_to_zq", arguments, backend, private=dict(enumerate(bits)))
+            assert np.array_equal(out.shares, bits.sum(0) % 2)
+
+
+@pytest.mark.parametrize("backend", ALL, ids=str)
+@pytest.mark.parametrize("dealers", [1, 3])
+def test_sum_inputs(backend: Backend, dealers: int) -> None:
+    words = RNG.integers(-(2**40), 2**40, (dealers, 200))
+    out = run("sum_inputs", {"dealers": dealers, "size": 200}, backend, private=dict(enumerate(words)))
+    assert np.array_equal(out.shares, words.sum(0))
 
 
 @pytest.mark.parametrize("backend", ALL, ids=str)
@@ -35,6 +65,25 @@ def test_z3_to_zq(backend: Backend, dealers: int, method: str) -> None:
     arguments = {"dealers": dealers, "size": 63, "method": method, "modulus": backend.modulus if method == "poly" else 0}
     out = run("z3_to_zq", arguments, backend, private=trit_inputs(trits))
     assert np.array_equal(out.shares, trits.sum(0) % 3)
+
+
+def indicator_inputs(trits: np.ndarray) -> dict[int, np.ndarray]:
+    """Each party's trits as indicators of 1 and of 2."""
+    return {i: np.concatenate([a == 1, a == 2]).astype(np.int64) for i, a in enumerate(trits)}
+
+
+@pytest.mark.parametrize("backend", SPLITTING, ids=str)
+@pytest.mark.parametrize("dealers", [2, 3, 4])
+def test_trits_in_the_binary_domain(backend: Backend, dealers: int) -> None:
+    dealers = min(dealers, max(backend.parties, 2))
+    trits = RNG.integers(0, 3, (dealers, 9 * 7))
+    for i in range(dealers):
+        trits[i, :9] = (np.arange(9) // 3**i) % 3
+    total = trits.sum(0) % 3
+    for program, size, want in (("z3_to_zq", "size", total), ("sample_ternary", "N", np.where(total == 2, -1, total))):
+        arguments = {"dealers": dealers, size: 63, "method": "bits"}
+        out = run(program, arguments, backend, private=indicator_inputs(trits))
+        assert np.array_equal(out.shares, want)
 
 
 LIFTS = [(a, b) for a in ALL for b in ALL if a.protocol == b.protocol and a.parties == b.parties]
@@ -67,3 +116,56 @@ def test_lift_between_small_domains() -> None:
     assert np.array_equal(out.shares, x)
 
 
+
+
+@pytest.mark.parametrize("backend", [*SPLITTING, SEMI_RING_5], ids=str)
+@pytest.mark.parametrize("dealers", [1, 2, 3, 4, 5])
+@pytest.mark.parametrize("q", [3, 65537, Q60])
+def test_zq_to_z2(backend: Backend, dealers: int, q: int) -> None:
+    adder = "ripple" if (dealers + backend.parties) % 2 else "prefix"
+    summands = RNG.integers(0, q, (dealers, 70))
+    summands[:, 0], summands[:, 1] = 0, q - 1       # the least and the greatest sum
+    summands[0, 2:5] = (-summands[1:, 2:5].sum(0, dtype=object) + [0, 1, -1]) % q       # residues 0, 1, q - 1
+    total = summands.sum(0, dtype=object) % q
+    out = min(q.bit_length(), 20)
+    arguments = {"role": "circuit", "dealers": dealers, "size": 70, "q": q, "out": out, "adder": adder}
+    rows = run("zq_to_z2", arguments, backend, private=summand_rows(summands, q)).shares.reshape(out, 70)
+    assert rows.tolist() == [[int(x) >> b & 1 for x in total] for b in range(out)]
+
+
+def test_zq_to_z2_gives_all_bits() -> None:
+    summands = RNG.integers(0, Q60, (2, 50))
+    arguments = {"role": "circuit", "dealers": 2, "size": 50, "q": Q60, "out": 60, "adder": "ripple"}
+    out = run("zq_to_z2", arguments, SEMI_RING, private=summand_rows(summands, Q60))
+    assert (out.shares.reshape(60, 50).T @ (1 << np.arange(60))).tolist() == (summands.sum(0) % Q60).tolist()
+    assert out.timers[1].rounds - out.timers[1].offline_rounds == 119, "one AND less than two a bit, one after another"
+
+
+def test_zq_to_z2_refuses_an_even_modulus() -> None:
+    with pytest.raises(Exception, match="q = 64 is even"):
+        arguments = {"role": "circuit", "dealers": 2, "size": 5, "q": 64, "out": 1, "adder": "prefix"}
+        run("zq_to_z2", arguments, SEMI_RING, private={0: np.zeros(40), 1: np.zeros(35)})
+
+
+BINARY_FIELDS = [EMULATE_FIELD, REPLICATED_FIELD, SEMI_FIELD, SEMI_FIELD_3, Backend("semi", 5, FIELD, 4)]
+NEAR_2_50 = 2**50 - 27
+"""A prime; 27 / 2^50 is below 2^-45."""
+
+
+@pytest.mark.parametrize("backend", BINARY_FIELDS, ids=str)
+@pytest.mark.parametrize(("q", "adder"), [(Q60, "ripple"), (Q60, "prefix"), (NEAR_2_50, "prefix")])
+def test_zq_to_z2_by_a_mask(backend: Backend, q: int, adder: str) -> None:
+    x = np.array([0, 1, 2, q // 2, q // 2 + 1, q - 2, q - 1, *RNG.integers(0, q, 63)])
+    arguments = {"role": "mask", "size": 70, "q": q, "out": 24, "adder": adder, "at": 2, "lam": 40}
+    rows = run("zq_to_z2", arguments, backend.over(f"F_{q}"), shares=[7, 7, *x]).shares.reshape(24, 70)
+    assert rows.tolist() == [[int(v) >> b & 1 for v in x] for b in range(24)]
+
+
+@pytest.mark.parametrize(("q", "lam"), [(65537, 40), (Q60, 43), (2**61 - 1, 60)])
+def test_zq_to_z2_refuses_primes_that_a_mask_does_not_fit(q: int, lam: int) -> None:
+    arguments = {"role": "mask", "size": 5, "q": q, "out": 1, "adder": "ripple", "at": 0, "lam": lam}
+    if q == 2**61 - 1:
+        run("zq_to_z2", arguments, SEMI_FIELD.over(f"F_{q}"), shares=[1] * 5)
+    else:
+        with pytest.raises(Exception, match=f"not within 2\\^-{lam} of uniform modulo {q}: take role circuit"):
+            run("zq_to_z2", arguments, SEMI_FIELD.over(f"F_{q}"), shares=[1] * 5)

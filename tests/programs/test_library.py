@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import pytest
 
-from .costs import below_ands, ring_bits_ands
+from .costs import below_ands, ring_bits_ands, ring_bits_levels
 from .laws import exact_gaussian
 from .library import Row, Split, library, number, rows
 
@@ -25,9 +25,11 @@ def test_ring_bits(m: int, summands: int) -> None:
             Row.ands = 0
             got = lib.logic.ring_bits(Split(*numbers), m, summands, first)
             assert number(got, first) == sum(numbers) % 2**m >> first << first
+            if summands > 1:
+                assert Row.ands == ring_bits_ands(summands, m, first)
+                assert max(r.depth for r in got) == ring_bits_levels(summands, m)
             if summands == 3:
-                assert Row.ands == ring_bits_ands(m, first)
-                assert max(r.depth for r in got) == (1 + math.ceil(math.log2(m - 1)) if m > 1 else 0)
+                assert ring_bits_levels(summands, m) == (1 + math.ceil(math.log2(m - 1)) if m > 1 else 0)
 
 
 @pytest.mark.parametrize("m", [1, 2, 3, 5, 8, 46, 60])

@@ -7,9 +7,23 @@ from typing import Any
 
 import numpy as np
 import pytest
+from keyquorum.bench.operands import summand_rows
 
 from . import mpspdz
-from .running import FIELD, Q60, REPLICATED_FIELD, REPLICATED_RING, SHAMIR_3, Backend
+from .running import (
+    FIELD,
+    MAC_FIELD,
+    MAC_RING,
+    ON_MPSPDZ,
+    Q60,
+    REPLICATED_FIELD,
+    REPLICATED_RING,
+    RING,
+    SEMI_FIELD,
+    SEMI_RING,
+    SHAMIR_3,
+    Backend,
+)
 from .test_conversions import trit_inputs
 from .test_rlwe import N as DEGREE
 from .test_rlwe import automorphism, ntt, residues, words, zero_encryption
@@ -21,34 +35,55 @@ pytestmark = [
     pytest.mark.timeout(600),
 ]
 RNG = np.random.default_rng(7)
-EVERY = pytest.mark.parametrize("backend", [REPLICATED_RING, REPLICATED_FIELD, SHAMIR_3], ids=str)
-FIELDS = pytest.mark.parametrize("backend", [REPLICATED_FIELD, SHAMIR_3], ids=str)
+BACKENDS = [REPLICATED_RING, REPLICATED_FIELD, SHAMIR_3, *ON_MPSPDZ]
+EVERY = pytest.mark.parametrize("backend", BACKENDS, ids=str)
+FIELDS = pytest.mark.parametrize("backend", [b for b in BACKENDS if b.domain == FIELD], ids=str)
+RINGS = pytest.mark.parametrize("backend", [b for b in BACKENDS if b.domain == RING], ids=str)
 
 
 @EVERY
 def test_conversions(tmp_path: Path, backend: Backend) -> None:
-    spdz = mpspdz.MpSpdz(tmp_path, backend)
-    bits = RNG.integers(0, 2, (3, 50))
-    assert np.array_equal(spdz.run("z2_to_zq", {"d": 3, "size": 50}, dict(enumerate(bits)), appended=50)[0], bits.sum(0) % 2)
-    trits = RNG.integers(0, 3, (3, 50))
+    spdz, d = mpspdz.MpSpdz(tmp_path, backend), backend.parties
+    bits = RNG.integers(0, 2, (d, 50))
+    assert np.array_equal(spdz.run("z2_to_zq", {"d": d, "size": 50}, dict(enumerate(bits)), appended=50)[0], bits.sum(0) % 2)
+    if backend.domain == RING:
+        arguments = {"d": d, "size": 50, "method": "bits"}
+        assert np.array_equal(spdz.run("z2_to_zq", arguments, dict(enumerate(bits)), appended=50)[0], bits.sum(0) % 2)
+        shares = RNG.integers(0, Q60, (d, 20))
+        arguments = {"role": "circuit", "d": d, "size": 20, "q": Q60, "out": 4}
+        got = spdz.run("zq_to_z2", arguments, summand_rows(shares, Q60), appended=80)[0]
+        x = shares.sum(0, dtype=object) % Q60
+        assert got.reshape(4, 20).tolist() == [[int(v) >> b & 1 for v in x] for b in range(4)]
+    else:
+        x = [0, 1, Q60 - 1, *RNG.integers(0, Q60, 7).tolist()]
+        arguments = {"role": "mask", "size": 10, "q": Q60, "out": 4}
+        got = spdz.run("zq_to_z2", arguments, shares=[v - Q60 if v > Q60 // 2 else v for v in x], appended=40)[0]
+        assert got.reshape(4, 10).tolist() == [[v >> b & 1 for v in x] for b in range(4)]
+    summands = RNG.integers(-(2**40), 2**40, (d, 50))
+    assert np.array_equal(spdz.run("sum_inputs", {"d": d, "size": 50}, dict(enumerate(summands)), appended=50)[0], summands.sum(0))
+    trits = RNG.integers(0, 3, (d, 50))
     total = trits.sum(0) % 3
     for method, modulus in (("bilinear", 0), ("poly", Q60)):
         if method == "bilinear" or backend.domain == FIELD:
             tail = {"method": method, "modulus": modulus}
-            got = spdz.run("z3_to_zq", {"d": 3, "n": 50} | tail, trit_inputs(trits), appended=50)[0]
+            got = spdz.run("z3_to_zq", {"d": d, "n": 50} | tail, trit_inputs(trits), appended=50)[0]
             assert np.array_equal(got, total)
-            got = spdz.run("sample_ternary", {"d": 3, "n": 50} | tail, trit_inputs(trits), appended=50)[0]
+            got = spdz.run("sample_ternary", {"d": d, "n": 50} | tail, trit_inputs(trits), appended=50)[0]
             assert np.array_equal(got, np.where(total == 2, -1, total))
 
 
 @EVERY
 def test_samplers(tmp_path: Path, backend: Backend) -> None:
     spdz = mpspdz.MpSpdz(tmp_path, backend)
+    dishonest = backend in ON_MPSPDZ
+    size = 500 if dishonest else 4000
     for program in ("sample_cbd", "sample_gaussian"):
-        for method in ("arith", "bits") if backend.protocol != "shamir" else ("arith",):
-            got = spdz.run(program, {"size": 4000, "method": method}, appended=4000)[0]
+        for method in ("arith", "bits"):
+            if dishonest and (program, method) == ("sample_gaussian", "arith"):
+                continue  # 350 products a sample: minutes with oblivious transfers
+            got = spdz.run(program, {"size": size, "method": method}, appended=size)[0]
             assert np.abs(got).max() <= 23
-            assert abs(got.mean()) < 0.21 and abs(got.var() - 10.4) < 1.0, "4 standard errors"
+            assert abs(got.mean()) < 13.3 / size**0.5 and abs(got.var() - 10.4) < 64 / size**0.5, "4 standard errors"
     for length, weight in ((30, 5), (16, 16)):
         indices = np.stack([[RNG.integers(0, length - i) for i in range(weight)] for _ in range(2)])
         arguments = {"method": "knuth", "N": length, "weight": weight, "d": 2}
@@ -59,7 +94,16 @@ def test_samplers(tmp_path: Path, backend: Backend) -> None:
 
 
 @pytest.mark.parametrize(
-    ("source", "target"), [(REPLICATED_RING, REPLICATED_FIELD), (REPLICATED_FIELD, REPLICATED_RING), (SHAMIR_3, SHAMIR_3)], ids=str
+    ("source", "target"),
+    [
+        (REPLICATED_RING, REPLICATED_FIELD),
+        (REPLICATED_FIELD, REPLICATED_RING),
+        (SHAMIR_3, SHAMIR_3),
+        (SEMI_RING, SEMI_FIELD),
+        (MAC_RING, MAC_FIELD),
+        (MAC_FIELD, MAC_RING),
+    ],
+    ids=str,
 )
 def test_lift(tmp_path: Path, source: Backend, target: Backend) -> None:
     x = RNG.integers(-32, 32, 50)
@@ -97,20 +141,27 @@ def test_rlwe(tmp_path: Path, backend: Backend) -> None:
 def test_flood(tmp_path: Path, backend: Backend) -> None:
     phase, noise = RNG.integers(-(2**40), 2**40, 50), RNG.integers(-(2**50), 2**50, (2, 50))
     spdz = mpspdz.MpSpdz(tmp_path, backend)
-    _, outputs = spdz.run("flood", {"d": 2, "N": 50, "receiver": 2}, dict(enumerate(noise)), shares=phase)
-    assert np.array_equal(outputs[2], phase + noise.sum(0)) and not len(outputs[0]) and not len(outputs[1])
+    _, outputs = spdz.run("flood", {"d": 2, "N": 50, "receiver": 1}, dict(enumerate(noise)), shares=phase)
+    assert np.array_equal(outputs[1], phase + noise.sum(0)) and not any(len(outputs[i]) for i in outputs if i != 1)
 
 
+FIELD_OF = {"ring": REPLICATED_FIELD, "semi2k": SEMI_FIELD, "spdz2k": SEMI_FIELD}
+"""Where a rounding over F_65537 ends: mascot takes no prime below 40 bits."""
+
+
+@RINGS
 @pytest.mark.parametrize("program", ["round_ltz_circuit", "round_mask_open"])
 @pytest.mark.parametrize("dealers", [1, 2, 3])
-def test_rounding(tmp_path: Path, program: str, dealers: int) -> None:
+def test_rounding(tmp_path: Path, backend: Backend, program: str, dealers: int) -> None:
+    if dealers > backend.parties:
+        pytest.skip("more dealers than parties")
     rows = (dealers - 1).bit_length() + (program == "round_ltz_circuit")
     for ell, t in ((46, 65537), (40, 1024)):
         z, messages = border_instances(t, ell)
         if program == "round_mask_open":
             z = [2**ell * int(m) + k % 3 - 1 + 2 ** (ell - 1) for k, m in enumerate(messages)]
         private = masks(dealers, len(z), ell, rows)
-        ring = mpspdz.MpSpdz(tmp_path / f"ring{t}", REPLICATED_RING)
+        ring = mpspdz.MpSpdz(tmp_path / f"ring{t}", backend)
         head = {"dealers": dealers, "size": len(z), "l": ell}
         if t % 2 == 0:
             _, outputs = ring.run(program, {"role": "power2"} | head | {"j": 10, "receiver": 1}, private, shares=z)
@@ -118,9 +169,58 @@ def test_rounding(tmp_path: Path, program: str, dealers: int) -> None:
         else:
             low = [v % 2**ell for v in z]
             _, outputs = ring.run(program, {"role": "ring"} | head, private, shares=low)
-            field = mpspdz.MpSpdz(tmp_path / "field", REPLICATED_FIELD.over(f"F_{t}"))
+            field = mpspdz.MpSpdz(tmp_path / "field", FIELD_OF[backend.protocol].over(f"F_{t}"))
             second = {"role": "field"} | head | {"t": t, "receiver": 1}
             _, outputs = field.run(program, second, private, outputs[0], [v % t for v in z])
             assert np.array_equal(outputs[1] % t, messages)
 
 
+def test_rounding_over_a_small_field_with_shamir(tmp_path: Path) -> None:
+    t, ell = 65537, 46
+    z, messages = border_instances(t, ell)
+    private = masks(2, len(z), ell, 2)
+    head = {"dealers": 2, "size": len(z), "l": ell}
+    low = [v % 2**ell for v in z]
+    _, outputs = mpspdz.MpSpdz(tmp_path / "r", SEMI_RING).run("round_ltz_circuit", {"role": "ring"} | head, private, shares=low)
+    field = mpspdz.MpSpdz(tmp_path / "f", SHAMIR_3.over(f"F_{t}"))
+    second = {"role": "field"} | head | {"t": t, "receiver": 1}
+    _, outputs = field.run("round_ltz_circuit", second, private, outputs[0], [v % t for v in z])
+    assert np.array_equal(outputs[1] % t, messages)
+
+
+@RINGS
+def test_stored_roundings(tmp_path: Path, backend: Backend) -> None:
+    """Masks, tables and online parts one after another, exact at the borders."""
+    ell, j, b, levels = 12, 4, 4, 2
+    if backend.protocol == "spdz2k":
+        ell, b = 4, 2
+    spdz = mpspdz.MpSpdz(tmp_path, backend)
+    z, messages = border_instances(2**j, ell)
+    z, messages = (z[:16], messages[:16]) if backend.protocol == "spdz2k" else (z, messages)
+    size, blocks = len(z), ell // b
+    made = spdz.run("round_mask", {"size": size, "l": ell, "bits": "all", "extra": 1}, appended=(2 + ell) * size)[0]
+    r, bits = made[:size], made[size : (1 + ell) * size]
+    tables: dict[str, Any] = {"role": "tables", "size": size, "l": ell, "b": b, "levels": levels}
+    rows = (blocks << b) + 1 + (2 << blocks)
+    table = spdz.run("round_ltz_table", tables, shares=bits, appended=rows * size)[0]
+    head: dict[str, Any] = {"role": "online", "size": size, "l": ell, "j": j}
+    _, outputs = spdz.run("round_ltz_table", head | {"b": b, "levels": levels, "to": 1}, shares=[*z, *r, *table])
+    assert np.array_equal((outputs[1] >> (64 - j)) % 2**j, messages)
+    _, outputs = spdz.run("round_ltz_circuit", head | {"to": 1}, shares=[*z, *made])
+    assert np.array_equal((outputs[1] >> (64 - j)) % 2**j, messages)
+    calm = messages * 2**ell + 2 ** (ell - 1)
+    _, outputs = spdz.run("round_mask_open", head | {"to": 1}, shares=[*calm, *r])
+    assert np.array_equal((outputs[1] >> (64 - j)) % 2**j, messages)
+
+
+@EVERY
+def test_lwe_phase_and_flooding(tmp_path: Path, backend: Backend) -> None:
+    spdz, n, count = mpspdz.MpSpdz(tmp_path, backend), 7, 9
+    a, b, s = RNG.integers(0, 2**40, (count, n)), RNG.integers(0, 2**40, count), RNG.integers(0, 2, n)
+    public = np.concatenate([a[:5].ravel(), b[:5], a[5:].ravel(), b[5:]])
+    arguments = {"n": n, "count": count, "log2_offset": 3, "s_at": 0, "block": 5}
+    assert np.array_equal(spdz.run("lwe_phase", arguments, public=public, shares=s, appended=count)[0], b - a @ s + 8)
+    _, outputs = spdz.run("round_flood", {"size": 9, "f": 10, "to": 1}, shares=[*b, *[5] * 9])
+    assert np.array_equal(outputs[1], b + 5 - 1024)
+    bits = spdz.run("sample_bits", {"size": 200}, appended=200)[0]
+    assert set(bits.tolist()) == {0, 1}

@@ -7,11 +7,22 @@ from typing import Any
 import numpy as np
 import pytest
 
-from .running import EMULATE_RING, REPLICATED_FIELD, REPLICATED_RING, Backend, Outcome, run
+from .running import (
+    EMULATE_RING,
+    REPLICATED_FIELD,
+    REPLICATED_RING,
+    SEMI_FIELD,
+    SEMI_FIELD_3,
+    SEMI_RING,
+    SEMI_RING_4,
+    Backend,
+    Outcome,
+    run,
+)
 
 RNG = np.random.default_rng(4)
-RINGS = [(EMULATE_RING, EMULATE_RING), (REPLICATED_RING, REPLICATED_FIELD)]
-BOTH = pytest.mark.parametrize(("ring", "field"), RINGS, ids=["emulate", "replicated"])
+RINGS = [(EMULATE_RING, EMULATE_RING), (REPLICATED_RING, REPLICATED_FIELD), (SEMI_RING, SEMI_FIELD), (SEMI_RING_4, SEMI_FIELD_3)]
+BOTH = pytest.mark.parametrize(("ring", "field"), RINGS, ids=["emulate", "replicated", "additive-2", "additive-3-4"])
 
 
 def uniform(bits: int, size: int) -> np.ndarray:

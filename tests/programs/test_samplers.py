@@ -11,6 +11,7 @@ import pytest
 
 from .laws import centred_binomial, check_law, exact_gaussian, uniform_ternary
 from .running import (
+    ADDITIVE,
     ALL,
     BINARY,
     EMULATE_FIELD,
@@ -19,12 +20,16 @@ from .running import (
     FIELDS,
     REPLICATED_FIELD,
     REPLICATED_RING,
+    RING,
+    SEMI_FIELD,
+    SEMI_FIELD_3,
+    SEMI_RING,
     SHAMIR_3,
     SHAMIR_5,
     Backend,
     run,
 )
-from .test_conversions import trit_inputs
+from .test_conversions import indicator_inputs, trit_inputs
 
 SAMPLES = 1 << 20
 MERSENNE = f"F_{2**61 - 1}"
@@ -33,7 +38,7 @@ RNG = np.random.default_rng(5)
 
 @pytest.mark.parametrize("backend", ALL, ids=str)
 def test_ternary_is_uniform_whatever_all_but_one_give(backend: Backend) -> None:
-    size = SAMPLES
+    size = 1 << 16 if backend in ADDITIVE else SAMPLES
     trits = np.stack([np.random.default_rng(len(str(backend))).integers(0, 3, size), np.zeros(size, dtype=np.int64)])
     trits[1, ::2] = 2
     arguments = {"dealers": 2, "N": size, "method": "bilinear", "modulus": 0}
@@ -53,14 +58,15 @@ def test_ternary_by_polynomial(backend: Backend, dealers: int) -> None:
     assert np.array_equal(out.shares, np.where(total == 2, -1, total))
 
 
-CBD = [(b, "bits", SAMPLES) for b in BINARY] + [(EMULATE_RING, "arith", SAMPLES), (REPLICATED_FIELD, "arith", 1 << 16),
+CBD = [(b, "bits", 1 << 16 if b in ADDITIVE else SAMPLES) for b in BINARY] + [(SEMI_RING, "arith", 1 << 13), (SEMI_FIELD_3, "arith", 1 << 12),
+                                               (EMULATE_RING, "arith", SAMPLES), (REPLICATED_FIELD, "arith", 1 << 16),
                                                (SHAMIR_3.over(MERSENNE), "arith", SAMPLES), (SHAMIR_5, "arith", 1 << 14)]
 
 
 @pytest.mark.parametrize(("backend", "method", "size"), CBD, ids=str)
 def test_centred_binomial(backend: Backend, method: str, size: int) -> None:
     chunk = 1 << 18 if method == "bits" else 1 << 16
-    out = run("sample_cbd", {"size": size, "method": method, "chunk": chunk}, backend)
+    out = run("sample_cbd", {"size": size, "method": method, "chunk": chunk}, backend, seed=b"centred binomial, 2")
     assert len(out.shares) == size
     check_law(out.shares, centred_binomial())
 
@@ -73,6 +79,7 @@ def test_chunks_cover_the_vector(backend: Backend, size: int, chunk: int) -> Non
 
 
 @pytest.mark.parametrize("backend", [Backend("ring", 3, "Z2^20", 1), Backend("ring", 3, "Z2^48", 1), Backend("rep-field", 3, "F_65537", 1),
+                                     Backend("semi2k", 2, "Z2^20", 1), Backend("semi2k", 3, "Z2^48", 2), Backend("semi", 5, "F_65537", 4),
                                      Backend("shamir", 4, FIELD, 1), Backend("shamir", 7, FIELD, 3)], ids=str)
 def test_other_domains_and_committees(backend: Backend) -> None:
     """Small domains and other numbers of parties, with their own costs."""
@@ -87,7 +94,39 @@ def test_other_domains_and_committees(backend: Backend) -> None:
     assert np.abs(out.shares).tolist() == clear_knuth(20, 3, indices.sum(0) % (20 - np.arange(3)))
 
 
-GAUSSIAN = [(b, "bits", SAMPLES) for b in BINARY] + [(EMULATE_FIELD, "arith", 1 << 16), (REPLICATED_RING, "arith", 1 << 14),
+LARGE = [Backend("semi2k", 6, RING, 5), Backend("semi", 7, FIELD, 6), Backend("shamir", 9, FIELD, 4)]
+
+
+@pytest.mark.parametrize("backend", LARGE, ids=str)
+def test_more_than_five_parties(backend: Backend) -> None:
+    """All samplers, at the cost stated; every party deals, and the laws are those of the paper."""
+    parties, method = backend.parties, "arith" if backend.protocol == "shamir" else "bits"
+    size = 1 << 10
+    out = run("sample_cbd", {"size": size, "method": method, "chunk": 1 << 11}, backend)
+    check_law(out.shares, centred_binomial())
+    arguments = {"size": size // 2, "method": method, "sigma_milli": 3200, "bits": 40, "tail": 23, "chunk": 1 << 11}
+    out = run("sample_gaussian", arguments, backend)
+    check_law(out.shares, {v: float(p) for v, p in exact_gaussian(3200, 23).items()})
+    trits = np.random.default_rng(parties).integers(0, 3, (parties, size))
+    total = trits.sum(0) % 3
+    arguments = {"dealers": parties, "N": size, "method": "bilinear", "modulus": 0}
+    out = run("sample_ternary", arguments, backend, private=trit_inputs(trits))
+    assert np.array_equal(out.shares, np.where(total == 2, -1, total))
+    if backend.protocol == "semi2k":
+        arguments["method"] = "bits"
+        out = run("sample_ternary", arguments, backend, private=indicator_inputs(trits))
+        assert np.array_equal(out.shares, np.where(total == 2, -1, total))
+    indices = np.stack([[RNG.integers(0, 12 - i) for i in range(2)] for _ in range(parties)])
+    wanted = clear_knuth(12, 2, indices.sum(0) % (12 - np.arange(2)))
+    for shuffle in ("knuth", "bits") if method == "bits" else ("knuth",):
+        arguments = {"method": shuffle, "N": 12, "weight": 2, "dealers": parties}
+        out = run("sample_fixed_weight", arguments, backend, private=knuth_inputs(indices, 12), check_costs=shuffle == "knuth")
+        assert np.abs(out.shares).tolist() == wanted and set(out.shares.tolist()) <= {-1, 0, 1}
+    out = run("sample_fixed_weight", {"method": "shuffle", "N": 8, "weight": 3, "dealers": parties}, backend)
+    assert np.abs(out.shares).sum() == 3 and np.abs(out.shares).max() == 1
+
+
+GAUSSIAN = [(b, "bits", 1 << 14 if b in ADDITIVE else SAMPLES) for b in BINARY] + [(SEMI_FIELD, "arith", 1 << 10), (EMULATE_FIELD, "arith", 1 << 16), (REPLICATED_RING, "arith", 1 << 14),
                                                     (SHAMIR_3, "arith", 1 << 12), (SHAMIR_5, "arith", 1 << 11)]
 
 
@@ -130,6 +169,19 @@ def test_knuth_shuffle_is_that_of_the_paper(backend: Backend, length: int, weigh
     indices = np.stack([[RNG.integers(0, length - i) for i in range(weight)] for _ in range(dealers)])
     arguments = {"method": "knuth", "N": length, "weight": weight, "dealers": dealers}
     out = run("sample_fixed_weight", arguments, backend, private=knuth_inputs(indices, length))
+    steps = indices.sum(0) % (length - np.arange(weight))
+    assert np.abs(out.shares).tolist() == clear_knuth(length, weight, steps)
+    assert set(out.shares.tolist()) <= {-1, 0, 1}
+
+
+@pytest.mark.parametrize("backend", [EMULATE_RING, EMULATE_FIELD, *ADDITIVE], ids=str)
+@pytest.mark.parametrize(("length", "weight", "dealers"), [(16, 5, 2), (100, 7, 3), (130, 64, 1), (2, 1, 2), (9, 9, 2)])
+def test_knuth_shuffle_in_the_binary_domain(backend: Backend, length: int, weight: int, dealers: int) -> None:
+    """The same vector from the same indices."""
+    dealers = max(1, min(dealers, backend.parties)) if backend.parties > 1 else dealers
+    indices = np.stack([[RNG.integers(0, length - i) for i in range(weight)] for _ in range(dealers)])
+    arguments = {"method": "bits", "N": length, "weight": weight, "dealers": dealers}
+    out = run("sample_fixed_weight", arguments, backend, private=knuth_inputs(indices, length), check_costs=False)
     steps = indices.sum(0) % (length - np.arange(weight))
     assert np.abs(out.shares).tolist() == clear_knuth(length, weight, steps)
     assert set(out.shares.tolist()) <= {-1, 0, 1}

@@ -1,0 +1,280 @@
+"""One party of a program on MP-SPDZ: what it gets, what it leaves behind, and how failures end. MP-SPDZ is a fake here, whose
+executables run the program as Python."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from keyquorum import _engine, api
+from keyquorum.backends import ProgramOutput
+from keyquorum.backends.mpspdz import commands, party
+from keyquorum.backends.mpspdz.checkout import Checkout
+from keyquorum.backends.mpspdz.party import MpSpdz
+from keyquorum.dsl import Persistence
+from keyquorum.model.errors import BackendError, ParameterError, PartyError
+from keyquorum.parties import PartyContext, run_in_process
+
+from .fake import fake_checkout
+
+FIELD = "F_65537"
+GOOD = """
+words = Path(f"Player-Data/Input-Binary-P{party}-0").read_bytes()
+Path(f"Player-Data/Binary-Output-P{party}-0").write_bytes(words + bytes([party] + 7 * [0]))
+shares = Path(f"Persistence/Transactions-P{party}.data")
+old = shares.read_bytes()
+shares.write_bytes(old + old[-8:])
+for line in Path("hosts").read_text().splitlines():
+    assert line.startswith("127.0.0.1:")
+assert "-e" in options and options[options.index("-N") + 1] == "2" and options[options.index("-P") + 1] == "65537"
+print("Time = 0.5 seconds", file=sys.stderr)
+print("Data sent = 1.5 MB in ~7 rounds (party 0 only)", file=sys.stderr)
+"""
+
+
+def run_all(
+    tmp_path: Path, program: str, *, folder: Path | None = None, job: Callable[[PartyContext, Path], Any] | None = None
+) -> list[Any]:
+    """Runs a program among two parties of ``semi`` in this process."""
+    checkout = folder or fake_checkout(tmp_path / "mp")
+    path = tmp_path / "program.mpc"
+    path.write_text(program)
+
+    def plain(context: PartyContext, source: Path) -> Any:
+        return context.backend.run("semi", FIELD, str(source), [])
+
+    chosen = job or plain
+    committee = api.in_process_committee(2, "semi")
+    return run_in_process(committee, lambda c: chosen(c, path), 20.0, backend="mp-spdz", mp_spdz=checkout)
+
+
+def failure(tmp_path: Path, program: str, **options: Any) -> str:
+    """The error of a run that must fail, and soon."""
+    start = time.monotonic()
+    with pytest.raises(PartyError) as error:
+        run_all(tmp_path, program, **options)
+    assert time.monotonic() - start < 15 and "\n" not in str(error.value)
+    return str(error.value)
+
+
+def test_inputs_outputs_shares_and_costs(tmp_path: Path) -> None:
+    def job(context: PartyContext, source: Path) -> tuple[ProgramOutput, Persistence, Any]:
+        shares = Persistence.from_words(np.array([[3, 5 + context.party]], dtype=np.uint64))
+        with context.phase("one"):
+            output = context.backend.run(
+                "semi", FIELD, str(source), ["x"], private=np.array([10 + context.party]), public=[np.array([-1, 2])],
+                persistence=shares,
+            )  # fmt: skip
+        return output, shares, context.report.phases[0]
+
+    for i, (output, shares, phase) in enumerate(run_all(tmp_path, GOOD, job=job)):
+        assert output.words.tolist() == [10 + i, -1, 2, i]
+        assert shares.words.tolist() == [[3, 5 + i, 5 + i]]
+        assert phase.rounds == 7 and 1_500_000 < phase.bytes_sent < 1_510_000
+
+
+def test_a_party_has_its_own_secrets_only(tmp_path: Path) -> None:
+    program = """
+import os, stat
+mine = sorted(p.name for p in Path("Player-Data").iterdir())
+assert f"P{party}.key" in mine and f"P{1 - party}.key" not in mine and f"P{1 - party}.pem" in mine, mine
+assert f"Input-Binary-P{party}-0" in mine and f"Input-Binary-P{1 - party}-0" not in mine
+for path in [Path("."), *Path(".").rglob("*")]:
+    if not path.is_symlink():
+        mode = stat.S_IMODE(path.stat().st_mode)
+        assert path == Path(".") and mode == 0o700 or not mode & 0o077 or path.suffix in (".pem",) or path.is_dir() or path.name == "hosts", (path, oct(mode))
+Path(os.environ["WATCH"] + str(party)).write_text(os.getcwd())
+"""
+    os.environ["WATCH"] = str(tmp_path / "cwd")
+    try:
+        run_all(tmp_path, program)
+    finally:
+        del os.environ["WATCH"]
+    folders = [Path((tmp_path / f"cwd{i}").read_text()) for i in range(2)]
+    assert folders[0] != folders[1] and not any(f.exists() for f in folders), "nothing is left behind"
+
+
+def test_programs_are_compiled_once(tmp_path: Path) -> None:
+    checkout = fake_checkout(tmp_path / "mp")
+    script = checkout / "compile.py"
+    script.write_text(f"open({str(tmp_path / 'log')!r}, 'a').write('x')\n" + script.read_text())
+
+    def job(context: PartyContext, source: Path) -> None:
+        for args, domain in (([1], FIELD), ([1], FIELD), ([2], FIELD), ([1], "F_257")):
+            context.backend.run("semi", domain, str(source), args)
+
+    run_all(tmp_path, "", folder=checkout, job=job)
+    assert (tmp_path / "log").read_text() == "x" * 4, "two parties, two argument lists, any prime"
+
+
+def test_a_party_that_fails_is_named_and_nobody_waits(tmp_path: Path) -> None:
+    program = """
+if party == 1:
+    print("Using a lot", file=sys.stderr)
+    print("Fatal error: no luck today", file=sys.stderr)
+    sys.exit(1)
+time.sleep(60)
+"""
+    text = failure(tmp_path, program)
+    assert "party 1" in text and "no luck today" in text and "exit code 1" in text and "semi" in text
+
+
+def test_the_cause_comes_before_its_consequences(tmp_path: Path) -> None:
+    program = """
+print("Fatal error: read_some: End of file" if party == 0 else "Fatal error: MAC check failed", file=sys.stderr)
+sys.exit(1)
+"""
+    text = failure(tmp_path, program)
+    assert text.startswith("party 1") and "MAC check failed" in text
+
+
+def test_a_killed_executable(tmp_path: Path) -> None:
+    text = failure(tmp_path, "import os\nif party == 0: os.kill(os.getpid(), 9)\ntime.sleep(60)\n")
+    assert text.startswith("party 0") and "killed by signal 9" in text
+
+
+def test_too_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(party, "RUN_SECONDS", 0.5)
+    monkeypatch.setattr(party, "HEARTBEAT", 0.2)
+    program = f"import os\nopen({str(tmp_path / 'pid')!r} + str(party), 'w').write(str(os.getpid()))\ntime.sleep(60)\n"
+    assert "took longer" in failure(tmp_path, program)
+    for i in range(2):
+        with pytest.raises(ProcessLookupError):
+            os.kill(int((tmp_path / f"pid{i}").read_text()), 0)
+
+
+def test_a_program_that_does_not_compile(tmp_path: Path) -> None:
+    text = failure(tmp_path, "# broken\n")
+    assert "does not compile program" in text and "this program is broken" in text
+
+
+def test_different_programs_and_different_commits(tmp_path: Path) -> None:
+    def differ(context: PartyContext, source: Path) -> None:
+        context.backend.run("semi", FIELD, str(source), [context.party])
+
+    assert "another program" in failure(tmp_path, "", job=differ)
+    committee = api.in_process_committee(2, "semi")
+    checkouts = [Checkout.find(fake_checkout(tmp_path / f"v{i}", version=f"0.4.{i}")) for i in range(2)]
+
+    def one(session: Any) -> None:
+        backend = MpSpdz(session, committee, checkouts[session.party])
+        try:
+            backend.run("semi", FIELD, str(tmp_path / "program.mpc"), [])
+        finally:
+            backend.close()
+
+    with ThreadPoolExecutor(2) as pool:
+        futures = [pool.submit(one, session) for session in _engine.local_sessions(2, 20.0)]
+        for future in futures:
+            with pytest.raises(BackendError, match="check out and build the same commit"):
+                future.result()
+
+
+def test_mistakes(tmp_path: Path) -> None:
+    def asks(**options: Any) -> Callable[[PartyContext, Path], Any]:
+        return lambda context, source: context.backend.run(
+            options.pop("protocol", "semi"), options.pop("domain", FIELD), str(source), [], **options
+        )
+
+    for job, text in (
+        (asks(seed=b"x"), "test seed"),
+        (asks(protocol="ring"), "3 parties"),
+        (asks(domain="Z2^64"), "prime"),
+    ):
+        with pytest.raises(ParameterError, match=text):
+            run_all(tmp_path, "", job=job, folder=fake_checkout(tmp_path / text))
+    with pytest.raises(ParameterError, match="65 bits"):
+        MpSpdz(_engine.local_sessions(1)[0], api.in_process_committee(2, "semi"), None).ring_bits(65)  # type: ignore[arg-type]
+
+
+def test_primes_that_are_too_short_for_macs() -> None:
+    from keyquorum.backends.mpspdz.checkout import PROTOCOLS
+    from keyquorum.backends.mpspdz.shares import Domain
+
+    assert "-S" not in commands.run_options(PROTOCOLS["mascot"], Domain.parse("F_1099511480321"))
+    options = commands.run_options(PROTOCOLS["mascot"], Domain.parse("F_68719403009"))
+    assert options[options.index("-S") + 1] == "36"
+    assert "-S" not in commands.run_options(PROTOCOLS["semi"], Domain.parse(FIELD))
+    with pytest.raises(ParameterError, match="at least 32 bits"):
+        commands.run_options(PROTOCOLS["mascot"], Domain.parse(FIELD))
+
+
+def test_ports(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("MP_SPDZ_PORTS", raising=False)
+    with commands.Ports(3) as ports:
+        assert 20000 <= ports.first <= 31998
+    monkeypatch.setenv("MP_SPDZ_PORTS", "23000-23005")
+    with commands.Ports(3) as first, commands.Ports(2) as second:
+        kept = {first.first, first.first + 1, first.first + 2, second.first, second.first + 1}
+        assert len(kept) == 5 and kept < set(range(23000, 23006))
+        with pytest.raises(BackendError, match="found no 2 free ports"):
+            commands.Ports(2)
+        with socket.socket() as listener:  # as MP-SPDZ does
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind(("", first.first))
+            listener.listen()
+            with socket.create_connection(("127.0.0.1", first.first), timeout=5):
+                listener.accept()[0].close()
+    with pytest.raises(BackendError, match="fewer ports"):
+        commands.Ports(7)
+    for bad in ("23000", "9-10", "30000-20000", "a-b", "1024-70000"):
+        monkeypatch.setenv("MP_SPDZ_PORTS", bad)
+        with pytest.raises(BackendError, match="FIRST-LAST"):
+            commands.Ports(1)
+
+
+def test_a_snatched_port_is_given_up_for_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(party, "HEARTBEAT", 0.3)
+    program = f"""
+tries = Path({str(tmp_path / "tries")!r} + str(party))
+tries.write_text(tries.read_text() + "x" if tries.exists() else "x")
+if party == 1 and len(tries.read_text()) < NEEDED:
+    print("Binding to socket on host:1 failed (Address already in use), trying again in a second ...", file=sys.stderr, flush=True)
+    time.sleep(60)
+if party == 0 and len(tries.read_text()) < NEEDED:
+    print("Timed out waiting for peer. See x", file=sys.stderr)
+    sys.exit(1)
+"""
+    run_all(tmp_path, program.replace("NEEDED", "3"))
+    assert [(tmp_path / f"tries{i}").read_text() for i in range(2)] == ["xxx", "xxx"]
+    text = failure(tmp_path, program.replace("NEEDED", "9"), folder=tmp_path / "mp")
+    assert "Binding to socket" in text or "Timed out" in text
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a process that its parent ended")
+def test_an_executable_ends_with_the_party_that_started_it(tmp_path: Path) -> None:
+    launch = Path(party.__file__).with_name("launch.py")
+    child = f"import os, time; open({str(tmp_path / 'pid')!r}, 'w').write(str(os.getpid())); time.sleep(60)"
+    parent = (
+        "import os, subprocess, sys, time\n"
+        f"subprocess.Popen([sys.executable, {str(launch)!r}, str(os.getpid()), sys.executable, '-c', {child!r}], start_new_session=True)\n"
+        "time.sleep(60)\n"
+    )
+    process = subprocess.Popen([sys.executable, "-c", parent])
+    for _ in range(200):
+        if (tmp_path / "pid").exists() and (tmp_path / "pid").read_text():
+            break
+        time.sleep(0.05)
+    pid = int((tmp_path / "pid").read_text())
+    os.kill(pid, 0)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    for _ in range(100):
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            return
+        if Path(f"/proc/{pid}/stat").read_text().split()[2] == "Z":
+            return  # ended; whoever adopted it has not asked for it yet
+        time.sleep(0.05)
+    pytest.fail("the executable outlived its party")

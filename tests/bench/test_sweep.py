@@ -1,0 +1,222 @@
+"""``keyquorum bench``: every suite measures something true, tables are complete, and a sweep that broke off goes on."""
+
+from __future__ import annotations
+
+import csv
+import os
+from pathlib import Path
+
+import pytest
+from keyquorum.bench.sweep import SUITES, Axes, Case, CaseError, Settings, cases_of, rows, run_suite
+from keyquorum.bench.sweep.measure import Bench, Effort, Run
+from keyquorum.bench.sweep.programs import PROGRAMS
+from keyquorum.cli import app
+from keyquorum.model.errors import ParameterError
+from keyquorum.parties import PhaseReport, RunReport
+from typer.testing import CliRunner
+
+ONE = Effort(repeats=1, warm_up=0, timeout=120)
+
+
+def _fake(seconds: float = 1.5, unused: int = 0) -> list[Run]:
+    phases = [PhaseReport("offline", 1.0, 10, 10, 2), PhaseReport("online", seconds, 7, 8, 3, 0.25)]
+    return [Run([RunReport(i, phases, 1000, 0.5, "", {"triples": unused} if unused else {}) for i in range(3)], 0)]
+
+
+def _settings(path: Path, **rest: object) -> Settings:
+    return Settings(path / "t.csv", ONE, **rest)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("suite", SUITES)
+@pytest.mark.parametrize("quick", [True, False])
+def test_cases_are_possible_and_each_is_there_once(suite: str, quick: bool) -> None:
+    cases = cases_of(suite, Axes(), quick)
+    assert len({case.identity for case in cases}) == len(cases)
+    assert all(case.possible and case.suite == suite for case in cases)
+
+
+def test_sweeps_cover_what_the_papers_have() -> None:
+    decrypt = cases_of("decrypt", Axes())
+    for parties in (4, 8, 16):
+        assert {c.link for c in decrypt if c.parties == parties} >= {"", "paper000-1ms", "paper000-10ms"}
+    keygen = cases_of("keygen", Axes())
+    assert {(c.protocol, c.parties) for c in keygen} >= {("semi", n) for n in (2, 3, 4, 8)} | {("rep-field", 3)}
+
+
+def test_axes_cut_a_sweep() -> None:
+    cases = cases_of("primitives", Axes(protocols=("ring",), links=("wan", "none"), only="product"))
+    assert {(c.protocol, c.link, c.name) for c in cases} == {("ring", "wan", "product"), ("ring", "", "product")}
+    assert all(c.backend == "mp-spdz" for c in cases_of("primitives", Axes(backends=("mp-spdz",), links=("none",))))
+    for axes, says in [
+        (Axes(protocols=("rsa",)), "unknown protocol 'rsa'"),
+        (Axes(backends=("gpu",)), "unknown backend 'gpu'"),
+        (Axes(links=("moon",)), "unknown link 'moon'"),
+        (Axes(only="nothing of this name"), "nothing is left"),
+        (Axes(protocols=("ring",), parties=(5,)), "nothing is left"),
+    ]:
+        with pytest.raises(ParameterError, match=says):
+            cases_of("primitives", axes)
+    with pytest.raises(ParameterError, match="unknown suite"):
+        cases_of("moon", Axes())
+
+
+@pytest.mark.parametrize(
+    ("suite", "only", "protocol"),
+    [
+        ("primitives", "product", "semi2k"),
+        ("primitives", "AND", "ring"),
+        ("sampling", "uniform trit (bilinear)", "shamir"),
+        ("conversion", "Z2 to Zq (poly)", "rep-field"),
+        ("keygen", "", "rep-field"),
+        ("cnn", "", "rep-field"),
+    ],
+)
+def test_a_measurement(suite: str, only: str, protocol: str, tmp_path: Path) -> None:
+    cases = cases_of(suite, Axes(protocols=(protocol,), only=only), quick=True)[:1]
+    assert run_suite(cases, _settings(tmp_path)).line(suite) == f"bench: ok suite={suite} measured=1 kept=0 failed=0"
+    table = rows.read(tmp_path / "t.csv")
+    assert {row["party"] for row in table} == {str(i) for i in range(cases[0].parties)}
+    for name in ("bytes_sent", "bytes_received"):
+        assert sum(int(row[name]) for row in table) > 0
+    # What one party sends another receives.
+    assert sum(int(r["bytes_sent"]) for r in table) == sum(int(r["bytes_received"]) for r in table)
+    for row in table:
+        assert float(row["seconds"]) >= 0 and float(row["peak_memory"]) > 1e6 and float(row["run_cpu_seconds"]) > 0
+        assert row["security"].startswith("semi-honest") and row["simulated_links"] == "no" and row["cores"] != "0"
+    if only == "product":
+        assert {row["phase"] for row in table} == {"offline", "online"}
+        assert all("=" in row["unused"] for row in table)
+
+
+def test_decryption_of_lwe(tmp_path: Path) -> None:
+    axes = Axes(protocols=("rep-field",), links=("none", "rtt=40"), only="lwe round_mask_open")
+    assert not run_suite(cases_of("decrypt", axes, quick=True), _settings(tmp_path)).errors
+    table = [row for row in rows.read(tmp_path / "t.csv") if row["phase"] == "online"]
+    shaped = [row for row in table if row["rtt_ms"] == "40"]
+    assert len(table) == 6 and len(shaped) == 3
+    assert all(int(row["rounds"]) == 2 and float(row["seconds"]) >= 0.039 for row in shaped)
+
+
+def test_a_simulated_link_is_in_force_and_noted(tmp_path: Path) -> None:
+    axes = Axes(protocols=("rep-field",), links=("rtt=60,mbit=100",), only="product")
+    assert not run_suite(cases_of("primitives", axes, quick=True), _settings(tmp_path)).errors
+    table = rows.read(tmp_path / "t.csv")
+    assert {(r["rtt_ms"], r["mbit"], r["simulated_links"]) for r in table} == {("60", "100", "yes")}
+    assert all(float(r["seconds"]) >= 0.029 * int(r["rounds"]) > 0 for r in table)
+
+
+def test_decryption_is_checked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (case, *_) = cases_of("decrypt", Axes(protocols=("rep-field",), links=("none",), only="bfv round_ltz_circuit"), quick=True)
+    with Bench(ONE) as bench:
+        (run,) = bench.measure(case)
+        assert {phase.name for phase in run.reports[0].phases} >= {"load", "phase", "rounding"}
+        monkeypatch.setattr("keyquorum.fhe.seal.decode", lambda *_: [0] * 4096)
+        with pytest.raises(CaseError, match="1 of 1 ciphertexts were decrypted wrongly"):
+            bench.measure(case)
+
+
+def test_a_measurement_that_takes_too_long_is_stopped_and_noted(tmp_path: Path) -> None:
+    axes = Axes(protocols=("shamir",), links=("rtt=10000",), only="product")
+    cases = cases_of("primitives", axes, quick=True)[:1]
+    settings = Settings(tmp_path / "t.csv", Effort(1, 0, 3.0))
+    outcome = run_suite(cases, settings)
+    assert len(outcome.errors) == 1 and "took longer than 3 s" in outcome.errors[0]
+    (row,) = rows.read(settings.path)
+    assert row["status"] == "failed" and "took longer" in row["error"] and row["seconds"] == ""
+
+
+def test_a_broken_sweep_goes_on(tmp_path: Path) -> None:
+    cases = cases_of("primitives", Axes(), quick=True)[:3]
+    measured: list[str] = []
+
+    class Broken(Exception): ...
+
+    def measure(case: Case) -> list[Run]:
+        if len(measured) == 2:
+            raise Broken
+        measured.append(case.identity)
+        return _fake()
+
+    with pytest.raises(Broken):
+        run_suite(cases, _settings(tmp_path), measure=measure)
+    assert len({rows.identity(r) for r in rows.read(tmp_path / "t.csv")}) == 2
+    again: list[str] = []
+
+    def rest(case: Case) -> list[Run]:
+        again.append(case.identity)
+        return _fake()
+
+    outcome = run_suite(cases, _settings(tmp_path), measure=rest)
+    assert (outcome.measured, outcome.kept) == (1, 2)
+    assert again == [cases[2].identity]
+    assert run_suite(cases, _settings(tmp_path), measure=rest).kept == 3
+    assert run_suite(cases, _settings(tmp_path, fresh=True), measure=rest).kept == 0
+    more = Settings(tmp_path / "t.csv", Effort(repeats=2))
+    assert run_suite(cases, more, measure=lambda case: _fake() * 2).kept == 0
+
+
+def test_failures_are_noted_and_tried_again(tmp_path: Path) -> None:
+    cases = cases_of("primitives", Axes(), quick=True)[:2]
+
+    def measure(case: Case) -> list[Run]:
+        if case is cases[0]:
+            raise CaseError("party 1\nwas killed")
+        return _fake(unused=3)
+
+    outcome = run_suite(cases, _settings(tmp_path), measure=measure)
+    assert outcome.line("primitives") == "bench: failed suite=primitives measured=1 kept=0 failed=1"
+    table = rows.read(tmp_path / "t.csv")
+    assert [r["error"] for r in table if r["status"] == "failed"] == ["party 1 was killed"]
+    assert {r["unused"] for r in table if r["status"] == "ok"} == {"triples=3"}
+    outcome = run_suite(cases, _settings(tmp_path), measure=lambda case: _fake())
+    assert (outcome.measured, outcome.kept, outcome.errors) == (1, 1, [])
+    assert all(r["status"] == "ok" for r in rows.read(tmp_path / "t.csv"))
+
+
+def test_tables_of_other_commits_and_other_files_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cases = cases_of("primitives", Axes(), quick=True)[:1]
+    run_suite(cases, _settings(tmp_path), measure=lambda case: _fake())
+    monkeypatch.setattr(rows, "commit", lambda: "0123456789ab")
+    with pytest.raises(rows.TableError, match="this is 0123456789ab: start anew with --fresh"):
+        run_suite(cases, _settings(tmp_path), measure=lambda case: _fake())
+    (tmp_path / "t.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(rows.TableError, match="no table of this version"):
+        run_suite(cases, _settings(tmp_path), measure=lambda case: _fake())
+
+
+def test_every_program_names_protocols_that_exist() -> None:
+    for program in PROGRAMS.values():
+        assert any(program.runs_on(p, "embedded") for p in ("ring", "rep-field", "shamir", "semi2k", "semi"))
+
+
+@pytest.mark.skipif("MP_SPDZ_HOME" not in os.environ, reason="MP_SPDZ_HOME is not set")
+def test_a_program_on_mp_spdz(tmp_path: Path) -> None:
+    axes = Axes(backends=("mp-spdz",), protocols=("semi2k",), only="product", links=("none",))
+    assert not run_suite(cases_of("primitives", axes, quick=True), _settings(tmp_path)).errors
+    table = rows.read(tmp_path / "t.csv")
+    assert {r["party"] for r in table} == {"0"} and all(r["backend_commit"] for r in table)
+    assert sum(float(r["seconds"]) for r in table) > 0 and sum(int(r["bytes_sent"]) for r in table) > 0
+
+
+def test_the_command(tmp_path: Path) -> None:
+    arguments = [
+        "bench",
+        "primitives",
+        "--quick",
+        "--only",
+        "opening",
+        "-E",
+        "ring",
+        "--repeats",
+        "1",
+        "-o",
+        str(tmp_path),
+    ]
+    listed = CliRunner().invoke(app, [*arguments, "--list"])
+    assert listed.exit_code == 0 and listed.output.startswith("primitives: opening -E ring n=3")
+    assert not list(tmp_path.iterdir())
+    done = CliRunner().invoke(app, arguments)
+    assert done.exit_code == 0, done.output
+    assert "bench: ok suite=primitives measured=1 kept=0 failed=0 table=" in done.output
+    with (tmp_path / "primitives.csv").open() as file:
+        assert len(list(csv.DictReader(file))) == 3

@@ -1,0 +1,60 @@
+"""LWE from the command line: key, pool, decryption, status, drop, and their refusals."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from keyquorum import api
+from keyquorum.cli import app
+from keyquorum.fhe.lwe import encrypt, lwe_parameters
+from keyquorum.model.committee import Committee
+from keyquorum.model.errors import CiphertextError, KeyQuorumError, ParameterError, PartyError, PoolError
+from keyquorum.plans.lwe_keys import load_lwe_key, load_lwe_share
+from typer.testing import CliRunner
+
+RUNNER = CliRunner()
+
+
+def call(*arguments: object) -> str:
+    result = RUNNER.invoke(app, [str(a) for a in arguments], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def secret_of(committee: Committee, key: str) -> np.ndarray:
+    """The secret that nobody should have (additive shares modulo 2^64)."""
+    folders = [committee.key_folder(i, key) for i in range(committee.size)]
+    shares = [load_lwe_share(folder, load_lwe_key(folder), i) for i, folder in enumerate(folders)]  # they wipe themselves
+    return np.asarray(sum(share.words[0] for share in shares)).astype(np.int64)
+
+
+def test_lwe_by_hand(tmp_path: Path) -> None:
+    folder = tmp_path / "committee"
+    committee = api.init(folder, 2, "semi")
+    call("keygen", folder, "key", "-p", "lwe64-p2")
+    with pytest.raises(KeyQuorumError, match="there is a key of this name already"):
+        call("keygen", folder, "key", "-p", "lwe64-p2")
+    secret, rng = secret_of(committee, "key"), np.random.default_rng(2)
+    assert set(secret.tolist()) == {0, 1}
+    parameters, messages = lwe_parameters("lwe64-p2"), rng.integers(0, 2, 20)
+    path = tmp_path / "x.lwe"
+    path.write_bytes(encrypt(parameters, secret, messages, rng).to_bytes(load_lwe_key(committee.key_folder(0, "key")).key_id))
+    assert "no pools" in call("pool", "status", folder)
+    with pytest.raises(PartyError, match=r"needs 20 items, has 0: keyquorum pool fill"):
+        call("decrypt", folder, "key", path, "--to", 1)
+    assert "party 1: lwe64-p2-round_ltz_circuit: 30 items left of 30" in call("pool", "fill", folder, "-n", 30)
+    call("decrypt", folder, "key", path, "--to", 1)
+    output = tmp_path / "x.lwe.plain"
+    assert json.loads(output.read_text()) == messages.tolist() and output.stat().st_mode & 0o077 == 0
+    assert "10 items left of 30" in call("pool", "status", folder)
+    path.write_bytes(encrypt(parameters, secret, messages, rng).to_bytes("00" * 16))
+    with pytest.raises(CiphertextError, match="encrypted under another key"):
+        call("decrypt", folder, "key", path, "--to", 1)
+    assert "party 0: dropped" in call("pool", "drop", folder, "lwe64-p2-round_ltz_circuit")
+    with pytest.raises(PoolError, match="no pool 'lwe64-p2-round_ltz_circuit'"):
+        call("pool", "drop", folder, "lwe64-p2-round_ltz_circuit")
+    with pytest.raises(ParameterError, match="no room for flooding"):
+        call("pool", "fill", folder, "-n", 1, "--rounding", "round_flood")

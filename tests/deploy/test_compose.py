@@ -1,0 +1,186 @@
+"""Containers: the Compose file, and where a Docker engine and the image are there, parties that run, fail and rejoin in it.
+
+The image: ``docker/build.sh``, or another named by KEYQUORUM_IMAGE. Without an engine or an image those tests are skipped.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import secrets
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from keyquorum import api
+from keyquorum.cli import app
+from keyquorum.deploy.compose import Deployment, docker_run, host, prepare
+from keyquorum.model.committee import Committee
+from keyquorum.model.errors import CommitteeError
+from typer.testing import CliRunner
+
+IMAGE = os.environ.get("KEYQUORUM_IMAGE", "keyquorum")
+PARTIES = 5
+
+
+def docker(*words: str, ok: bool = True) -> str:
+    """Runs docker; returns what it printed."""
+    done = subprocess.run(["docker", *words], capture_output=True, text=True, timeout=120, check=False)
+    assert not ok or done.returncode == 0, f"docker {' '.join(words)}: {done.stderr}"
+    return (done.stdout + done.stderr).strip()
+
+
+def why_not() -> str:
+    """Why containers cannot be tested here; empty if they can."""
+    if shutil.which("docker") is None:
+        return "docker is not installed"
+    try:
+        if subprocess.run(["docker", "info"], capture_output=True, timeout=20, check=False).returncode != 0:
+            return "no Docker engine answers"
+        found = subprocess.run(["docker", "image", "inspect", IMAGE], capture_output=True, timeout=20, check=False)
+    except subprocess.TimeoutExpired:
+        return "no Docker engine answers"
+    return "" if found.returncode == 0 else f"no image {IMAGE}: make it with docker/build.sh"
+
+
+def test_every_party_has_a_volume_with_its_own_identity_only(tmp_path: Path) -> None:
+    made = prepare(tmp_path / "q", PARTIES, "shamir")
+    for party in range(PARTIES):
+        committee = Committee.load(made.volume(party))
+        assert committee.local_parties() == [party]
+        assert [(p.host, p.port) for p in committee.parties] == [(host(i), 4000) for i in range(PARTIES)]
+        assert made.volume(party).stat().st_mode & 0o077 == 0
+    assert len({Committee.load(made.volume(i)).digest for i in range(PARTIES)}) == 1
+    identities = list((tmp_path / "q").rglob("identity.pem"))
+    assert len(identities) == PARTIES
+
+
+def test_the_file_has_a_service_for_each_party(tmp_path: Path) -> None:
+    made = prepare(tmp_path / "q", 3, "semi", image="mine", timeouts=(7, 9))
+    data = json.loads(made.file.read_text())
+    assert list(data["services"]) == ["party-0", "party-1", "party-2"]
+    volumes = [service["volumes"][0].split(":")[0] for service in data["services"].values()]
+    assert len(set(volumes)) == 3 and all((made.folder / v).is_dir() for v in volumes)
+    for party, service in enumerate(data["services"].values()):
+        assert service["image"] == "mine" and service["healthcheck"]["test"][0] == "CMD"
+        assert service["command"][:3] == ["party", "/committee", str(party)]
+        assert service["command"][-4:] == ["--connect-timeout", "7", "--io-timeout", "9"]
+        words = list(docker_run(made, party, "net", "name"))
+        assert words[-len(service["command"]) - 1 :] == ["mine", *service["command"]]
+        assert f"{made.volume(party).resolve()}:/committee" in words and "ALL" in words
+
+
+def test_mistakes_are_one_line(tmp_path: Path) -> None:
+    prepare(tmp_path / "q", 3)
+    with pytest.raises(CommitteeError, match="there is a deployment already"):
+        prepare(tmp_path / "q", 3)
+    with pytest.raises(CommitteeError, match="rep-field is for 3 parties"):
+        prepare(tmp_path / "r", 5, "rep-field")
+    with pytest.raises(CommitteeError, match="no Compose file"):
+        Deployment(tmp_path / "nothing", 3).services()
+
+
+def test_the_command(tmp_path: Path) -> None:
+    done = CliRunner().invoke(app, ["compose", str(tmp_path / "q"), "-n", "5"])
+    assert done.exit_code == 0, done.output
+    assert "5 parties (shamir)" in done.output and "docker compose -f" in done.output
+
+
+class Containers:
+    """A deployment that runs, with plain docker: Compose need not be installed."""
+
+    def __init__(self, folder: Path) -> None:
+        self.made = prepare(folder, PARTIES, "shamir", image=IMAGE, timeouts=(20, 5))
+        self.network = f"keyquorum-{secrets.token_hex(4)}"
+        docker("network", "create", self.network)
+
+    def name(self, party: int) -> str:
+        """Of a container."""
+        return f"{self.network}-{party}"
+
+    def start(self, key: str, link: str | None = None, parameters: str = "bfv-4096") -> None:
+        """Starts key generation in all of them."""
+        self.remove()
+        job = api.keygen_job(key, api.load_parameters(parameters), link=link)
+        api.write_job(self.made.job, job)
+        for party in range(PARTIES):
+            docker(*docker_run(self.made, party, self.network, self.name(party)))
+
+    def wait(self) -> list[tuple[int, str]]:
+        """Exit codes and outputs."""
+        codes = [int(docker("wait", self.name(i))) for i in range(PARTIES)]
+        return [(code, docker("logs", self.name(i))) for i, code in enumerate(codes)]
+
+    def until_connected(self) -> None:
+        """Waits until party 0 talks to all others."""
+        for _ in range(100):
+            listening = docker("exec", self.name(0), "sh", "-c", "cat /proc/1/net/tcp /proc/1/net/tcp6", ok=False)
+            # State 01: established; four peers, one connection a direction.
+            if sum(line.split()[3] == "01" for line in listening.splitlines() if len(line.split()) > 3) >= 2 * (
+                PARTIES - 1
+            ):
+                return
+            time.sleep(0.1)
+        raise AssertionError("the parties did not connect: " + docker("logs", self.name(0)))
+
+    def remove(self) -> None:
+        """Removes the containers."""
+        docker("rm", "--force", *[self.name(i) for i in range(PARTIES)], ok=False)
+
+    def close(self) -> None:
+        """Removes everything."""
+        self.remove()
+        docker("network", "rm", self.network, ok=False)
+
+
+@pytest.fixture
+def containers(tmp_path: Path) -> Iterator[Containers]:
+    reason = why_not()
+    if reason:
+        pytest.skip(reason)
+    made = Containers(tmp_path / "quorum")
+    yield made
+    made.close()
+
+
+def test_five_containers_make_a_key_survive_a_kill_and_a_cut(containers: Containers) -> None:
+    """A killed container gives the others an error that names it, a cut link ends all waits, and a rerun succeeds."""
+    containers.start("key", link="rtt=400")  # slow enough to be disturbed in the middle
+    containers.until_connected()
+    docker("kill", containers.name(3))
+    results = containers.wait()
+    assert results[3][0] == 137
+    for party in (0, 1, 2, 4):
+        code, text = results[party]
+        assert code == 1 and "party 3" in text and "Traceback" not in text, f"party {party}: {text}"
+
+    containers.start("key", link="rtt=400")
+    containers.until_connected()
+    docker("network", "disconnect", "--force", containers.network, containers.name(2))
+    results = containers.wait()
+    # All waits are equally long, so the one that ends first may be for a party that itself waits for the one cut off.
+    for party, (code, text) in enumerate(results):
+        assert code == 1 and "error: " in text and "Traceback" not in text, f"party {party}: {text}"
+        assert re.search(r"party [0-4]\b", text), text
+
+    containers.start("key")
+    results = containers.wait()
+    assert [code for code, _ in results] == [0] * PARTIES, results
+    for party in range(PARTIES):
+        info = api.load_key(containers.made.volume(party) / f"party-{party}" / "keys" / "key")
+        assert info.parties == PARTIES
+
+
+def test_the_demo_and_a_bench_run_in_a_container(tmp_path: Path) -> None:
+    reason = why_not()
+    if reason:
+        pytest.skip(reason)
+    assert "demo: ok" in docker("run", "--rm", IMAGE, "demo")
+    out = docker(
+        "run", "--rm", IMAGE, "bench", "primitives", "--quick", "--only", "opening", "-E", "ring", "--repeats", "1"
+    )
+    assert "bench: ok suite=primitives" in out

@@ -1,0 +1,73 @@
+"""A party that fills a pool and decrypts with it, and kills itself with SIGKILL at a named checkpoint. Tests only.
+
+Arguments: folder, party, checkpoint (or -), log. What masks were used is appended to the log, before they are."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from keyquorum import _engine
+from keyquorum.fhe.lwe import lwe_parameters
+from keyquorum.model import checkpoints
+from keyquorum.model.committee import Committee
+from keyquorum.model.errors import KeyQuorumError
+from keyquorum.parties.context import PartyContext
+from keyquorum.parties.worker import open_session
+from keyquorum.plans.pool_jobs import pool_group
+from keyquorum.plans.pools import Pool
+from keyquorum.plans.variants import Variant
+
+ITEMS = 3
+
+
+def main() -> int:
+    folder, party, kill_at, log = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3], Path(sys.argv[4])
+
+    def hook(name: str) -> None:
+        if name == kill_at:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    checkpoints.hook = hook
+    variant = Variant("round_mask_open", lwe_parameters("lwe64-p2"))
+    use = Variant.use
+
+    def logged(self: Variant, group: Any, z: Any, material: Any, *rest: Any) -> Any:
+        with log.open("a") as file:
+            for item in range(z.shape[1]):
+                file.write(hashlib.sha256(material[0][:, :, item].tobytes()).hexdigest() + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+        return use(self, group, z, material, *rest)
+
+    Variant.use = logged  # type: ignore[method-assign]
+    committee = Committee.load(folder)
+    session = None
+    try:
+        session = open_session(committee, party, {"kind": "pools"}, 10.0, 10.0)
+        context = PartyContext(session, committee)
+        pool = Pool(context, pool_group(context, variant), variant)
+        pool.fill(2 * ITEMS, ITEMS)
+        z = np.zeros((1, ITEMS), dtype=np.uint64)
+        if party == 0:
+            z += np.uint64(1 << 62) + (np.arange(ITEMS, dtype=np.uint64) << np.uint64(63))
+        words = pool.decrypt(z, "test", "all")
+        assert words is not None
+        print(json.dumps({"messages": variant.messages(words[0]).tolist()}))
+        session.close()
+    except (KeyQuorumError, _engine.EngineError) as error:
+        if session is not None:
+            session.abort(str(error))
+        print(json.dumps({"error": str(error), "type": type(error).__name__}))
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,71 @@
+"""Keys and decryption of every scheme with `semi`, for 2 to 16 parties of whom all but one may be corrupt; small insecure sets."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from keyquorum import api
+from keyquorum.fhe import _arith
+from keyquorum.fhe.parameters import ParameterSet, Scheme
+from keyquorum.plans.keygen import Request
+
+from tests.fhe.dealer import tiny
+
+from .quorum import Seal, decrypt_fixed, make_key, secret_of
+from .test_keygen import POLICY, flooding_bound
+
+CASES: list[tuple[int, Scheme, str]] = [
+    *((n, scheme, "cbd") for n in (2, 3, 5) for scheme in ("ckks", "bfv", "bgv")),
+    (2, "ckks", "gaussian"),
+    (16, "ckks", "cbd"),
+]
+
+
+def small(scheme: Scheme) -> ParameterSet:
+    """``tiny``; for BGV with a first prime that is 1 mod t."""
+    parameters = tiny(scheme)
+    if scheme != "bgv":
+        return parameters
+    step = 2 * parameters.ring_degree * parameters.plain_modulus
+    first = next(q for q in range((1 << 50) // step * step + 1, 0, -step) if _arith.is_prime(q))
+    return replace(parameters, coeff_modulus=(first, *parameters.coeff_modulus[1:]))
+
+
+@pytest.mark.parametrize(("parties", "scheme", "law"), CASES)
+def test_keys_and_decryption(parties: int, scheme: Scheme, law: str) -> None:
+    """Product and rotation (16 parties: the product) in stock SEAL; opened jointly, to the last party: CKKS within the flooding of all parties, BFV and BGV what
+    SEAL's Decryptor gives with the secret, coefficient by coefficient."""
+    members, parameters = api.in_process_committee(parties, "semi"), small(scheme)
+    seed = f"dishonest {parties} {scheme} {law}".encode()
+    material = make_key(members, Request(parameters, True, (3,) if parties < 16 else (), law, POLICY), seed)
+    assert members.threshold == parties - 1 and material[0].info.threshold == parties - 1
+    assert all(m.info == material[0].info and m.public == material[0].public for m in material)
+    s = Seal(material[0], secret_of(members, material))
+    rng, t = np.random.default_rng(parties), parameters.plain_modulus
+    if scheme == "ckks":
+        x, y = (rng.uniform(-1, 1, parameters.slots) for _ in range(2))
+        a, b = (s.encryptor.encrypt(s.encoder.encode(v, parameters.scale)) for v in (x, y))
+        product = s.evaluator.rescale_to_next(s.evaluator.relinearize(s.evaluator.multiply(a, b), s.relin))
+        results, wanted = [product], [x * y]
+        if s.galois is not None:
+            results.append(s.evaluator.rotate_vector(product, 1, s.galois))
+            wanted.append(np.roll(x * y, -1))
+    else:
+        x, y = (rng.integers(-(t // 2), t // 2 + 1, parameters.ring_degree) for _ in range(2))
+        a, b = (s.encryptor.encrypt(s.encoder.encode(v)) for v in (x, y))
+        product = s.evaluator.relinearize(s.evaluator.multiply(a, b), s.relin)
+        rows = (x * y % t).reshape(2, -1)
+        results, wanted = [s.lowest(product)], [rows.ravel()]
+        if s.galois is not None:
+            results.append(s.lowest(s.evaluator.rotate_rows(product, 1, s.galois)))
+            wanted.append(np.roll(rows, -1, axis=1).ravel())
+    opened = decrypt_fixed(members, material, [c.to_string() for c in results], seed, parties - 1)
+    for ciphertext, plain, want in zip(results, opened, wanted, strict=True):
+        got = np.asarray(s.encoder.decode(s.context.from_plain_str(plain.plaintext)))
+        if scheme == "ckks":
+            assert np.abs(got - want).max() < flooding_bound(ciphertext.scale(), parameters.ring_degree, parties) < 0.01
+        else:
+            assert np.array_equal(got % t, want)
+            assert np.array_equal(plain.coefficients, s.coefficients(ciphertext))

@@ -1,0 +1,204 @@
+"""Pools: files, agreement, refusals; material is used once."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from keyquorum.fhe.lwe import lwe_parameters
+from keyquorum.model.committee import Committee, Party
+from keyquorum.model.errors import PoolError
+from keyquorum.parties import PartyContext, run_in_process
+from keyquorum.plans.pool_jobs import pool_group
+from keyquorum.plans.pool_store import Chunk, PoolStore, drop_pool, pack, packed_bytes, pool_status, unpack
+from keyquorum.plans.pools import Pool, Report, judge, pools_folder
+from keyquorum.plans.variants import Section, Variant, combine
+from scipy import stats
+
+OPEN = Variant("round_mask_open", lwe_parameters("lwe64-p2"))
+
+
+def committee(folder: Path, protocol: str = "semi", parties: int = 2) -> Committee:
+    threshold = 1 if protocol in ("rep-field", "shamir") else parties - 1
+    return Committee(folder, "test", protocol, threshold, tuple(Party(i, "in-process", 1, "") for i in range(parties)))
+
+
+def with_pool(members: Committee, job: Callable[[Pool], Any], variant: Variant = OPEN) -> list[Any]:
+    """Runs a job with the open pool at every member."""
+
+    def one(context: PartyContext) -> Any:
+        group = pool_group(context, variant)
+        if not group.member:
+            return None
+        pool = Pool(context, group, variant)
+        try:
+            return job(pool)
+        finally:
+            pool.close()
+
+    return [r for r in run_in_process(members, one, timeout=60) if r is not None]
+
+
+def phases(pool: Pool, messages: np.ndarray, noise: np.ndarray | int = 0) -> np.ndarray:
+    """Shares of z for these messages: party 0 of the pool holds the sum, others nothing."""
+    p = pool.variant.parameters
+    z = np.zeros((pool.group.parts, messages.size), dtype=np.uint64)
+    if pool.group.me == 0:
+        whole = [(int(m) << p.noise_length) + int(e) + (1 << (p.noise_length - 1)) for m, e in np.broadcast(messages, noise)]
+        z[0] = np.array([w % 2**p.ring_bits for w in whole], dtype=np.uint64)
+    if pool.group.ring_protocol == "ring" and pool.group.me == 1:
+        whole = [(int(m) << p.noise_length) + int(e) + (1 << (p.noise_length - 1)) for m, e in np.broadcast(messages, noise)]
+        z[1] = np.array([w % 2**p.ring_bits for w in whole], dtype=np.uint64)
+    return z
+
+
+@pytest.mark.parametrize(("protocol", "parties", "name"), [("semi", 2, "lwe64-p2"), ("rep-field", 3, "lwe64-p32"), ("shamir", 3, "lwe53-p16")])
+@pytest.mark.parametrize("rounding", ["round_ltz_circuit", "round_ltz_table", "round_mask_open"])
+def test_filled_in_chunks_and_used_across_them(tmp_path: Path, protocol: str, parties: int, name: str, rounding: str) -> None:
+    members, variant = committee(tmp_path, protocol, parties), Variant(rounding, lwe_parameters(name), 4, 3)
+    assert with_pool(members, lambda pool: pool.fill(10, 4), variant) == [10] * len(set(with_pool(members, lambda p: p.group.me, variant)))
+    for size in (3, 5):
+        messages = np.arange(size) % 2
+
+        def job(pool: Pool, messages: np.ndarray = messages) -> Any:
+            return pool.decrypt(phases(pool, messages), "test")
+
+        words = combine(with_pool(members, job, variant), variant.parameters.ring_bits)
+        assert np.array_equal(variant.messages(words), messages)
+    folder = pools_folder(members, 0) / variant.name
+    assert pool_status(folder) == (10, 8)
+    assert len(list(folder.glob("chunk-*.kqs"))) == 1  # used ones are gone
+    with pytest.raises(PoolError, match=r"needs 4,096 items, has 2: keyquorum pool fill"):
+        with_pool(members, lambda pool: pool.take(4096, "test"), variant)
+    assert pool_status(folder) == (10, 8)
+
+
+def test_packing() -> None:
+    rng, sections = np.random.default_rng(1), [Section(1, 64), Section(5, 1), Section(3, 9), Section(2, 6)]
+    material = [rng.integers(0, 1 << s.bits, (2, s.rows, 21), dtype=np.uint64, endpoint=False) if s.bits < 64 else
+                rng.integers(0, 2**64 - 1, (2, s.rows, 21), dtype=np.uint64) for s in sections]  # fmt: skip
+    data = pack(material, sections)
+    assert len(data) == packed_bytes(sections, 2, 21)
+    for start, stop in ((0, 21), (3, 4), (8, 16), (20, 21)):
+        got = unpack(data, sections, 2, 21, start, stop)
+        assert all(np.array_equal(g, m[:, :, start:stop]) for g, m in zip(got, material, strict=True))
+
+
+def report(**changes: Any) -> Report:
+    return replace(Report("decrypt", "pool", ["a", "b"], 100, "c1", [(60, "c0"), (60, "c0"), (60, "c0")], 60, "n"), **changes)
+
+
+def test_agreement() -> None:
+    names = [0, 1, 2]
+    assert judge([report(), report(), report()], names).position == 100
+    behind = report(end=60, chain="c0", before=[], start=0)
+    assert judge([behind, report(), behind], names).position == 100  # died between agreeing and claiming
+    assert judge([report(), report(chunks=["a", "x"]), report(chunks=["a"])], names).chunks == 1
+    assert judge([report(pool_id=i, chunks=[], end=0) for i in ("", "x", "y")], names).position == 0
+    digests = {judge([report(nonce=n), report(), report()], names).chain for n in ("n", "m")}
+    assert len(digests) == 2
+    for reports, text in (
+        ([report(), report(end=40, chain="c9"), report()], "party 1 is back at item 40 of its pool, party 0 knows that it had used 60"),
+        ([report(), report(end=60, chain="other"), report()], "were used apart from each other"),
+        ([report(), report(chain="fork"), report()], "parties 0 and 1 were used apart"),
+        ([report(), report(), report(end=80, chain="c7")], "parties 0 and 2 were used apart"),
+        ([report(), report(pool_id="new"), report()], "parties 0 and 1 have different pools"),
+        ([report(), report(), report(purpose="fill 3")], "party 0 wants to decrypt, party 2 to fill 3"),
+    ):
+        with pytest.raises(PoolError, match=text):
+            judge(reports, names)
+
+
+def test_restored_pools_are_refused_and_doubtful_items_given_up(tmp_path: Path) -> None:
+    members = committee(tmp_path)
+    with_pool(members, lambda pool: pool.fill(100, 50))
+    mine, backup = pools_folder(members, 1), tmp_path / "backup"
+    shutil.copytree(mine, backup)
+    with_pool(members, lambda pool: pool.take(10, "a"))
+    shutil.copytree(mine, tmp_path / "backup-10")
+    with_pool(members, lambda pool: pool.take(10, "b"))
+    shutil.rmtree(mine)
+    shutil.copytree(backup, mine)
+    with pytest.raises(PoolError, match=r"party 1 is back at item 0 of its pool, party 0 knows that it had used 10: its files were restored"):
+        with_pool(members, lambda pool: pool.take(10, "c"))
+    # One claim back is as if it had died before claiming: the items in doubt are not used.
+    shutil.rmtree(mine)
+    shutil.copytree(tmp_path / "backup-10", mine)
+    with_pool(members, lambda pool: pool.take(10, "d"))
+    assert [pool_status(pools_folder(members, i) / OPEN.name)[1] for i in (0, 1)] == [30, 30]
+    # A copy that runs elsewhere: both sides claim, apart from each other.
+    shutil.copytree(tmp_path, tmp_path / "fork", ignore=lambda folder, names: [n for n in names if n == "fork"])
+    with_pool(committee(tmp_path / "fork"), lambda pool: pool.take(10, "e"))
+    with_pool(members, lambda pool: pool.take(10, "e"))
+    shutil.rmtree(mine)
+    shutil.copytree(pools_folder(committee(tmp_path / "fork"), 1), mine)
+    with pytest.raises(PoolError, match="parties 0 and 1 were used apart from each other"):
+        with_pool(members, lambda pool: pool.take(10, "f"))
+
+
+def test_one_process_at_a_time(tmp_path: Path) -> None:
+    kind = {"protocol": "semi2k", "parties": 2, "threshold": 1, "party": 0}
+    store = PoolStore(tmp_path / "p", kind, OPEN.sections, 1)
+    with pytest.raises(PoolError, match="another process uses this pool: stop it"):
+        PoolStore(tmp_path / "p", kind, OPEN.sections, 1)
+    with pytest.raises(PoolError, match="another process uses this pool"):
+        drop_pool(tmp_path / "p")
+    store.start("id")
+    store.close()
+    with pytest.raises(PoolError, match="was made with another threshold"):
+        PoolStore(tmp_path / "p", {**kind, "threshold": 2}, OPEN.sections, 1)
+    journal = tmp_path / "p" / "cursor.journal"
+    whole = journal.read_bytes()
+    journal.write_bytes(whole + b"torn li")  # never synced: nothing depended on it
+    PoolStore(tmp_path / "p", kind, OPEN.sections, 1).close()
+    assert journal.read_bytes() == whole
+    journal.write_bytes(whole[:-9] + b"x" + whole[-8:] + whole)
+    with pytest.raises(PoolError, match="what was used is not known: keyquorum pool drop"):
+        PoolStore(tmp_path / "p", kind, OPEN.sections, 1)
+    drop_pool(tmp_path / "p")
+    with pytest.raises(PoolError, match="no pool here"):
+        pool_status(tmp_path / "p")
+    assert Chunk("a", 1) == Chunk("a", 1)
+
+
+def opened_bytes(tmp_path: Path, spoil: Callable[[np.ndarray], None] | None = None) -> float:
+    """p-value of the bytes of many opened masked values, all of the same phase, being uniform (the top one has 7 bits)."""
+    members, count = committee(tmp_path), 20000
+    opened: list[np.ndarray] = []
+
+    def job(pool: Pool) -> int:
+        pool.fill(count)
+        material = pool.take(count, "uniformity")
+        if spoil is not None:
+            spoil(material[0])
+        z = phases(pool, np.zeros(count, np.int64), 5)
+        sums = pool.session.all_gather((z[0] + material[0][0, 0]).tobytes())
+        if pool.group.me == 0:
+            opened.append(sum(np.frombuffer(s, np.uint64) for s in sums) & np.uint64(2**63 - 1))
+        return 0
+
+    with_pool(members, job)
+    digits = opened[0].view(np.uint8).reshape(count, 8)
+    counts = [np.bincount(digits[:, i], minlength=256) for i in range(7)] + [np.bincount(digits[:, 7], minlength=128)]
+    worst = min(stats.chisquare(c).pvalue for c in counts)
+    same = np.unique(opened[0]).size
+    return float(worst) if same == count else 0.0
+
+
+def test_opened_values_are_uniform(tmp_path: Path) -> None:
+    """False alarm: 8 tests at 1e-6. The test sees masks that are zero, short, or used twice."""
+    assert opened_bytes(tmp_path / "good") > 1e-6
+
+    def short(words: np.ndarray) -> None:
+        words &= np.uint64(2**60 - 1)
+
+    def reused(words: np.ndarray) -> None:
+        words[:, :, 1] = words[:, :, 0]
+
+    for name, spoil in (("zero", lambda words: words.fill(0)), ("short", short), ("reused", reused)):
+        assert opened_bytes(tmp_path / name, spoil) <= 1e-6, name

@@ -1,0 +1,116 @@
+"""LWE keys and the roundings in two parts, among committees in this process."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from keyquorum import api
+from keyquorum.fhe.lwe import encrypt, lwe_parameters
+from keyquorum.model.errors import ParameterError
+from keyquorum.parties import PartyContext, run_in_process
+from keyquorum.plans.lwe_decrypt import lwe_phases
+from keyquorum.plans.lwe_keys import make_lwe_key
+from keyquorum.plans.rounding import RoundingGroup
+from keyquorum.plans.variants import Variant, combine
+
+from .quorum import reconstruct
+
+COMMITTEES = {
+    "replicated": ("rep-field", 3, "lwe64-p2"),
+    "additive-2": ("semi", 2, "lwe64-p2"),
+    "additive-3": ("semi", 3, "lwe64-p32"),
+    "shamir-3": ("shamir", 3, "lwe53-p16"),
+    "replicated-53": ("rep-field", 3, "lwe53-p16"),
+    "additive-53": ("semi", 2, "lwe53-p16"),
+}
+SHAPES = [("round_ltz_circuit", 8, 2), ("round_ltz_table", 8, 2), ("round_ltz_table", 4, 3), ("round_mask_open", 8, 2)]
+
+
+def secret_of(shares: list[Any], protocol: str, threshold: int, name: str) -> np.ndarray:
+    """The secret that nobody should have."""
+    n, q = lwe_parameters(name).dimension, lwe_parameters(name).modulus
+    found: np.ndarray = reconstruct(protocol, threshold, [s.words[:, :n] for s in shares], q)
+    assert set(found.tolist()) == {0, 1} and abs(found.mean() - 0.5) < 5 * 0.5 / np.sqrt(n)
+    return found
+
+
+@pytest.mark.parametrize("name", COMMITTEES)
+def test_decryption_is_exact_at_the_borders(name: str) -> None:
+    protocol, parties, set_name = COMMITTEES[name]
+    committee, parameters = api.in_process_committee(parties, protocol), lwe_parameters(set_name)
+    keys = run_in_process(committee, lambda context: make_lwe_key(context, parameters))
+    assert len({info.digest for info, _ in keys}) == 1
+    shares = [share for _, share in keys]
+    rng = np.random.default_rng(8)
+    secret = secret_of(shares, protocol, committee.threshold, set_name)
+    # Modulo a prime a phase is scaled and each summand rounded: a unit or two of q at the border.
+    half = parameters.delta // 2 - (2 if parameters.prime else 0)
+    noise = np.concatenate([[half - 1, -half, 0], rng.integers(-half, half, 17)])
+    messages = rng.integers(0, 1 << parameters.plain_bits, noise.size)
+    ciphertexts = encrypt(parameters, secret, messages, rng, noise)
+    calm = encrypt(parameters, secret, messages, rng)
+    shapes = SHAPES if parties < 4 and name != "replicated-53" else SHAPES[:2]
+    variants = [Variant(rounding, parameters, width, levels) for rounding, width, levels in shapes]
+
+    def job(context: PartyContext) -> list[Any]:
+        group = RoundingGroup.of(context, committee.threshold, 0)
+        z = lwe_phases(context, group, shares[context.party], ciphertexts)
+        z_calm = lwe_phases(context, group, shares[context.party], calm)
+        if not group.member:
+            return []
+        results = []
+        for variant in variants:
+            material = variant.make(group, noise.size)
+            assert [m.shape[1] for m in material] == [s.rows for s in variant.sections]
+            used = z_calm if variant.rounding == "round_mask_open" else z
+            results.append((variant.use(group, used, material), variant.use(group, used, material, 0)))
+        return results
+
+    results = [r for r in run_in_process(committee, job) if r]
+    for i, variant in enumerate(variants):
+        words = combine([r[i][0] for r in results], parameters.ring_bits)
+        assert np.array_equal(variant.messages(words), messages), variant.name
+        opened = results[0][i][1]
+        assert np.array_equal(variant.messages(opened[0]), messages), variant.name
+        assert all(r[i][1] is None for r in results[1:])
+
+
+def test_flooding() -> None:
+    parameters = lwe_parameters("lwe53-p16")
+    with pytest.raises(ParameterError, match="no room for flooding"):
+        Variant("round_flood", lwe_parameters("lwe64-p2"))
+    committee = api.in_process_committee(2, "semi")
+    rng = np.random.default_rng(9)
+    messages = rng.integers(0, 16, 30)
+    variant = Variant("round_flood", parameters)
+
+    def job(context: PartyContext) -> Any:
+        group = RoundingGroup.of(context, 1, 0)
+        _, share = make_lwe_key(context, parameters, b"test seed")
+        words = context.session.all_gather(share.words.tobytes())
+        secret = sum(np.frombuffer(w, np.uint64).astype(object) for w in words) % parameters.prime
+        ciphertexts = encrypt(parameters, secret.astype(np.int64), messages, np.random.default_rng(1))
+        z = lwe_phases(context, group, share, ciphertexts)
+        return variant.use(group, z, variant.make(group, 30), "all")
+
+    for words in run_in_process(committee, job):
+        assert np.array_equal(variant.messages(words[0]), messages)
+
+
+def test_shamir_does_not_share_modulo_powers_of_two() -> None:
+    with pytest.raises(ParameterError, match="take lwe53-p16, or another committee"):
+        run_in_process(api.in_process_committee(3, "shamir"), lambda c: make_lwe_key(c, lwe_parameters("lwe64-p2")))
+
+
+def test_committees_with_macs_are_refused() -> None:
+    with pytest.raises(ParameterError, match="material with MACs cannot be kept in pools yet"):
+        run_in_process(api.in_process_committee(2, "mascot"), lambda c: make_lwe_key(c, lwe_parameters("lwe64-p2")))
+
+
+def test_refusals() -> None:
+    with pytest.raises(ParameterError, match="choose one of round_ltz_circuit"):
+        Variant("round_up", lwe_parameters("lwe64-p2"))
+    with pytest.raises(ParameterError, match="tables of width 20"):
+        Variant("round_ltz_table", lwe_parameters("lwe64-p2"), 20)

@@ -1,0 +1,170 @@
+"""Rounding in two parts: masks and tables made before, and online programs that use them. Exact at both borders, in as many rounds and
+bits as the papers say."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from .running import EMULATE_RING, FIELDS, Q60, REPLICATED_RING, RING, SEMI_RING, SEMI_RING_4, Backend, run
+
+RNG = np.random.default_rng(11)
+RINGS = pytest.mark.parametrize("ring", [EMULATE_RING, REPLICATED_RING, SEMI_RING, SEMI_RING_4], ids=str)
+SHAPES = pytest.mark.parametrize(
+    ("ell", "j", "b", "levels"), [(6, 2, 6, 1), (5, 1, 2, 2), (63, 1, 8, 2), (58, 6, 4, 3), (20, 3, 3, 3), (9, 4, 1, 4)]
+)
+
+
+def phases(ell: int, j: int) -> tuple[list[int], np.ndarray]:
+    """z = 2^l m + e + 2^(l-1) mod 2^64, noises at both borders, and m; the bits above l + j are random."""
+    half = 1 << (ell - 1)
+    noises = [-half, -half + 1, -1, 0, 1, half - 2, half - 1]
+    messages = [0, 1, 2**j - 1, 2 ** (j - 1)]
+    high = 64 - ell - j
+    z = [
+        (2**ell * m + e + half + (int(RNG.integers(0, 2**high)) << (ell + j) if high else 0)) % 2**64
+        for m in messages
+        for e in noises
+    ]
+    return z, np.repeat(np.array(messages), len(noises))
+
+
+def mask(ring: Backend, size: int, ell: int, bits: str = "sum", extra: int = 0) -> list[int]:
+    arguments = {"size": size, "l": ell, "bits": bits, "extra": extra}
+    made = [int(v) % 2**64 for v in run("round_mask", arguments, ring).shares]
+    if bits == "all":
+        rows = np.array(made[size:], dtype=object).reshape(ell + extra, size)
+        assert set(rows.ravel()) <= {0, 1}
+        assert made[:size] == [sum(int(rows[i][c]) << i for i in range(ell)) for c in range(size)]
+    assert max(made[:size]) < 2**ell
+    return made
+
+
+def message(words: np.ndarray, j: int) -> np.ndarray:
+    return words.astype(np.int64).view(np.uint64) >> np.uint64(64 - j)
+
+
+@RINGS
+@SHAPES
+@pytest.mark.parametrize("method", ["binary", "arith"])
+def test_tables_are_exact(ring: Backend, ell: int, j: int, b: int, levels: int, method: str) -> None:
+    if method == "arith" and (ell > 20 or ring is SEMI_RING_4):
+        pytest.skip("the products of large tables take long, and are the same")
+    z, messages = phases(ell, j)
+    made = mask(ring, len(z), ell, "all")
+    r, bits = made[: len(z)], made[len(z) :]
+    arguments: dict[str, Any] = {"role": "tables", "size": len(z), "l": ell, "b": b, "levels": levels, "method": method}
+    tables = [int(v) % 2**64 for v in run("round_ltz_table", arguments, ring, shares=bits).shares]
+    for to in (0, "share") if method == "binary" else (0,):
+        arguments = {"role": "online", "size": len(z), "l": ell, "j": j, "b": b, "levels": levels, "destination": to}
+        out = run("round_ltz_table", arguments, ring, shares=[*z, *r, *tables])
+        assert np.array_equal(message(out.shares if to == "share" else out.personal[0], j), messages)
+
+
+@RINGS
+@pytest.mark.parametrize(("ell", "j"), [(6, 2), (63, 1), (58, 6)])
+def test_circuit_with_stored_masks_is_exact(ring: Backend, ell: int, j: int) -> None:
+    z, messages = phases(ell, j)
+    made = mask(ring, len(z), ell, "all", 1)
+    for to in (0, "share"):
+        arguments: dict[str, Any] = {"role": "online", "size": len(z), "l": ell, "j": j, "destination": to}
+        out = run("round_ltz_circuit", arguments, ring, shares=[*z, *made])
+        assert np.array_equal(message(out.shares if to == "share" else out.personal[0], j), messages)
+
+
+@RINGS
+def test_mask_open_fails_exactly_where_it_says(ring: Backend) -> None:
+    ell, j, size = 10, 8, 2048
+    messages, e = RNG.integers(0, 2**j, size), RNG.integers(-16, 17, size)
+    z = [int(v) for v in (2**ell * messages + e + 2 ** (ell - 1)) % 2 ** (ell + j)]
+    r = mask(ring, size, ell)
+    low = np.array(r)
+    error = np.where(e + low < 0, -1, 0) + np.where(e + low >= 2**ell, 1, 0)
+    assert 0 < np.count_nonzero(error) < size // 8
+    for to in (0, "share"):
+        arguments: dict[str, Any] = {"role": "online", "size": size, "l": ell, "j": j, "destination": to}
+        out = run("round_mask_open", arguments, ring, shares=[*z, *r])
+        assert np.array_equal(message(out.shares if to == "share" else out.personal[0], j), (messages + error) % 2**j)
+
+
+@pytest.mark.parametrize("backend", [EMULATE_RING, REPLICATED_RING, SEMI_RING, *FIELDS], ids=str)
+def test_flooding_adds_noise_of_its_range(backend: Backend) -> None:
+    size, f = 500, 20
+    z = RNG.integers(0, 2**50, size)
+    flooding = [int(v) for v in run("round_mask", {"size": size, "l": f + 1, "bits": "sum", "extra": 0}, backend).shares]
+    for to in (0, "share"):
+        out = run("round_flood", {"size": size, "f": f, "destination": to}, backend, shares=[*map(int, z), *flooding])
+        noise = (out.shares if to == "share" else out.personal[0]) - z
+        assert noise.min() >= -(2**f) and noise.max() < 2**f and noise.std() > 2**f / 2
+
+
+@pytest.mark.parametrize("ring", [REPLICATED_RING, SEMI_RING, SEMI_RING_4], ids=str)
+@pytest.mark.parametrize(("program", "rounds"), [("round_ltz_table", 3), ("round_mask_open", 2)])
+def test_rounds_and_bits_are_those_of_the_paper(ring: Backend, program: str, rounds: int) -> None:
+    """l + (d + 1) + k, and l + k bits a decryption that a party tells each other (the last k to the receiver alone)."""
+    ell, j, b, size = 63, 1, 8, 800
+    z = RNG.integers(0, 2**63, size, dtype=np.int64)
+    arguments: dict[str, Any] = {"role": "online", "size": size, "l": ell, "j": j}
+    bits, shares = ell + 64, [*map(int, z), *[0] * size]
+    if program == "round_ltz_table":
+        arguments |= {"b": b, "levels": 2}
+        bits += 8 + 1
+        shares = shares + [0] * ((7 * 256 + 128 + 1 + 512) * size)
+    out = run(program, {**arguments, "destination": 0}, ring, shares=shares)
+    n = ring.parties
+    others = 1 if ring.protocol == "ring" else n - 1  # of replicated shares each other party lacks one summand
+    last = 1 if ring.protocol == "ring" else n - 1
+    paper = size / 8 * ((bits - 64) * n * others + 64 * last)
+    assert out.rounds == rounds
+    assert abs(out.sent - paper) <= 0.01 * paper
+
+
+@RINGS
+def test_lwe_phase(ring: Backend) -> None:
+    n, count, block = 37, 50, 16
+    a = RNG.integers(-(2**63), 2**63, (count, n), dtype=np.int64)
+    b = RNG.integers(-(2**63), 2**63, count, dtype=np.int64)
+    s = RNG.integers(0, 2, n)
+    public = np.concatenate([np.concatenate([a[i : i + block].ravel(), b[i : i + block]]) for i in range(0, count, block)])
+    arguments = {"n": n, "count": count, "log2_offset": 5, "s_at": 0, "block": block}
+    assert np.array_equal(run("lwe_phase", arguments, ring, shares=s, public=public).shares, b - a @ s + 32)
+
+
+@pytest.mark.parametrize("field", FIELDS, ids=str)
+def test_lwe_phase_over_fields(field: Backend) -> None:
+    n, count = 37, 20
+    a, b = RNG.integers(0, Q60, (count, n)), RNG.integers(0, Q60, count)
+    s = RNG.integers(0, 2, n)
+    arguments = {"n": n, "count": count, "log2_offset": -1, "s_at": 0, "block": 64}
+    got = run("lwe_phase", arguments, field, shares=s, public=np.concatenate([a.ravel(), b])).shares
+    assert [int(v) % Q60 for v in got] == [int(v) % Q60 for v in (b.astype(object) - a.astype(object) @ s)]
+
+
+@pytest.mark.parametrize("backend", [EMULATE_RING, REPLICATED_RING, SEMI_RING, *FIELDS], ids=str)
+def test_bits_are_bits(backend: Backend) -> None:
+    bits = run("sample_bits", {"size": 4096, "chunk": 1000}, backend).shares
+    assert set(bits.tolist()) == {0, 1} and abs(bits.mean() - 0.5) < 5 * 0.5 / 64
+
+
+def test_low_openings_keep_the_bits_above() -> None:
+    """`(x << s).reveal()` takes ceil(n * (64 - s) / 8) bytes, and equals what the whole opening would give."""
+    assert RING == "Z2^64"
+    z, r = RNG.integers(0, 2**63, 100), [0] * 100
+    arguments: dict[str, Any] = {"role": "online", "size": 100, "l": 7, "j": 50, "destination": "share"}
+    assert run("round_mask_open", arguments, SEMI_RING, shares=[*map(int, z), *r]).sent == 2 * ((100 * 7 + 7) // 8)
+
+
+@pytest.mark.parametrize("ring", [REPLICATED_RING, SEMI_RING], ids=str)
+@pytest.mark.parametrize(("ell", "e"), [(10, 64), (8, -50), (6, 1)])
+def test_mask_open_fails_as_often_as_it_says(ring: Backend, ell: int, e: int) -> None:
+    """Failures among 40,000 are binomial of probability |e| / 2^l; fixed seeds, in the 99 % interval."""
+    size, j = 40_000, 4
+    z = [(3 << ell) + e + (1 << (ell - 1))] * size
+    r = mask(ring, size, ell)
+    arguments: dict[str, Any] = {"role": "online", "size": size, "l": ell, "j": j, "destination": 0}
+    wrong = message(run("round_mask_open", arguments, ring, shares=[*z, *r]).personal[0], j) != 3
+    low, high = stats.binom.interval(0.99, size, abs(e) / 2**ell)
+    assert low <= np.count_nonzero(wrong) <= high
