@@ -1,20 +1,29 @@
-# Everything needs only cargo (Rust 1.88 or newer), Python 3.11 or newer with venv, and the package registries.
+# Everything needs only cargo (Rust 1.89 or newer), Python 3.11 or newer with venv, and the package registries.
 VENV := .venv
 PY := $(VENV)/bin/python
 MATURIN := $(VENV)/bin/maturin
 SOURCES := $(shell find Source -name '*.rs' -not -path '*/target/*') Source/Cargo.toml Source/Cargo.lock $(wildcard Source/*/Cargo.toml)
 
-.PHONY: demo test test-rust test-python lint docs bench-keygen build tools clean help
+.PHONY: bench-decrypt cnn bench bench-quick bench-dishonest bench-paper004 parity differential demo test test-rust test-python lint docs bench-keygen build tools clean help
 
 help:
 	@echo "make demo          the main job: joint keys, SEAL, joint decryption (3 processes over TLS)"
 	@echo "make test          all linters and tests"
+	@echo "make bench-dishonest  primitives of semi2k and semi, beside MP-SPDZ's if MP_SPDZ_HOME is set"
+	@echo "make cnn           encrypted handwritten digits under joint keys: accuracy, time of each phase"
+	@echo "make bench-quick   small sweeps of what threat models cost, and results/report (FRESH=1: measure anew)"
+	@echo "make bench         the full sweeps, and results/report (FRESH=1: measure anew)"
+	@echo "make bench-decrypt  threshold decryption of LWE, offline and online: time, rounds, bits, storage"
 	@echo "make bench-keygen  key generation at N=16384: time, bytes, rounds, memory"
+	@echo "make parity        every program on MP-SPDZ as well (MP_SPDZ_HOME), side by side"
+	@echo "make differential  1000 random programs on every engine, MP-SPDZ too with MP_SPDZ_HOME (SEED=fresh: others)"
+	@echo "make bench-paper004  sampling, conversion and keys beside the figures of GMPFHE"
+	@echo "make image         the Docker image of a party (BASE=: base image)"
 	@echo "make docs          API and DSL documentation, in docs/_build"
 	@echo "make clean         remove what was built"
 
 tools:
-	@command -v cargo >/dev/null || { echo "error: cargo is missing: install Rust 1.88 or newer (rustup, or your system's packages)" >&2; exit 1; }
+	@command -v cargo >/dev/null || { echo "error: cargo is missing: install Rust 1.89 or newer (rustup, or your system's packages)" >&2; exit 1; }
 	@command -v python3 >/dev/null || { echo "error: python3 is missing: install Python 3.11 or newer" >&2; exit 1; }
 	@python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "error: python3 is older than 3.11: install a newer one and put it first in PATH" >&2; exit 1; }
 	@python3 -c 'import venv, ensurepip' 2>/dev/null || { echo "error: the Python module venv is missing: install it (Debian: apt-get install python3-venv)" >&2; exit 1; }
@@ -26,13 +35,19 @@ $(VENV)/.tools: pyproject.toml | tools
 	touch $@
 
 $(VENV)/.built: $(VENV)/.tools $(SOURCES)
-	$(MATURIN) develop --release --locked --extras test -q
+	$(MATURIN) develop --release --locked --extras test,report,cnn -q
 	touch $@
 
 build: $(VENV)/.built
 
 demo: build
 	$(VENV)/bin/keyquorum demo
+
+cnn: build
+	$(VENV)/bin/keyquorum cnn
+
+image: build
+	docker/build.sh
 
 lint: build
 	cd Source && cargo fmt --all --check
@@ -47,6 +62,37 @@ test-python: build
 	$(PY) -m pytest
 
 test: lint test-rust test-python
+
+bench-paper004: build
+	$(PY) -m keyquorum.bench.paper004
+
+parity: build
+	$(PY) -m keyquorum.bench.parity
+
+differential: build
+	$(PY) -m tests.differential $(if $(SEED),--seed $(SEED))
+
+bench-dishonest: build
+	$(PY) -m keyquorum.bench.dishonest
+
+BENCH := $(VENV)/bin/keyquorum bench $(if $(FRESH),--fresh)
+
+bench-quick: build
+	$(BENCH) all --quick -o build/bench-quick/bench
+	$(VENV)/bin/keyquorum report build/bench-quick
+
+bench: build
+	$(BENCH) primitives
+	$(BENCH) sampling
+	$(BENCH) conversion
+	$(BENCH) keygen -N 2 -N 3 -N 4 -N 8 --repeats 2
+	$(BENCH) decrypt -N 3 -N 4 --repeats 2
+	$(VENV)/bin/keyquorum bench decrypt --only lwe --repeats 2
+	$(BENCH) cnn --repeats 1
+	$(VENV)/bin/keyquorum report
+
+bench-decrypt: build
+	$(PY) -m keyquorum.bench.decrypt
 
 bench-keygen: build
 	$(PY) -m keyquorum.bench.keygen
