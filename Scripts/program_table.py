@@ -25,7 +25,7 @@ def table() -> str:
     """The page."""
     parts = ["# Programs\n"]
     parts.append(
-        "Made from the headers of `Programs/Source` by `Scripts/program_table.py`; tests check that rounds and bytes are what the engine counts.\n"
+        "Made from the headers of `Programs/Source` by `Scripts/program_table.py`; tests check that rounds and bytes are what the engine counts (`spdz2k` and `mascot` add their checks).\n"
     )
     for path in sorted((ROOT / "Programs" / "Source").glob("*.mpc")):
         lines = header(path)

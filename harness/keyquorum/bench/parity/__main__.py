@@ -26,7 +26,7 @@ from keyquorum.model.errors import KeyQuorumError
 from .cases import PARTIES, PROTOCOLS, cases, declared
 from .embedded import EmbeddedRows
 from .mpspdz import MpSpdzRows
-from .outcome import Case, Measured, Outcome
+from .outcome import Case, Measured, Outcome, wrong
 from .reference import reference
 
 Row = dict[str, str | int | float]
@@ -71,24 +71,10 @@ class Compared:
 def difference(case: Case, clear: Outcome, ours: Measured | None, theirs: Measured | None) -> str:
     """What is wrong with the outcomes, or ""."""
     for name, measured in (("embedded", ours), ("MP-SPDZ", theirs)):
-        if measured is None:
-            continue
-        got = measured.outcome
-        if case.check is not None:
-            text = case.check(got) or ("" if len(got.appended) == len(clear.appended) else "another length")
-        else:
-            text = _unequal(got, clear)
+        text = wrong(case, measured.outcome, clear) if measured is not None else ""
         if text:
             return f"{name}: {text}"
     return ""
-
-
-def _unequal(got: Outcome, clear: Outcome) -> str:
-    if got.appended != clear.appended:
-        return "other shares than the reference"
-    words = got.public or [w for _, vector in sorted(got.personal.items()) for w in vector]
-    wanted = clear.public or [w for vector in clear.personal.values() for w in vector]
-    return "" if words == wanted else "other outputs than the reference"
 
 
 def compare(

@@ -6,6 +6,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from keyquorum import _engine
 from keyquorum.dsl import run_program
 from keyquorum.model.errors import KeyQuorumError
 from keyquorum.model.resources import program_path
@@ -21,21 +22,20 @@ WARM_UP = 5
 """Runs of a process that are not counted: they load code and touch memory. MP-SPDZ's clock starts when it has loaded."""
 
 
-def _measure(context: PartyContext, protocol: str, case: Case, repeats: int) -> dict[str, Any]:
-    """One row, at one party."""
-    session, threshold = context.session, context.committee.threshold
+def run_case(session: _engine.Session, protocol: str, threshold: int, case: Case, repeats: int) -> dict[str, Any]:
+    """A row, `repeats` times with the same shares, at one party: seconds of each, bytes sent, rounds, and what the last gave."""
     shares = deal(session.engine(protocol, case.domain, "deal", threshold), case.shares, case.modulus)
     start, seconds, traffic = shares.length, [], (0, 0)
-    for _ in range(WARM_UP + repeats):
+    for _ in range(repeats):
         mine = shares.copy()
-        io = program_io(case, context.party, mine)
+        io = program_io(case, session.party, mine)
         engine = session.engine(protocol, case.domain, " ".join([case.program, *case.args]), threshold)
         total = run_program(engine, program_path(case.program), case.args, io).total
         seconds.append(total.seconds)
         traffic = total.bytes_sent, total.rounds
     appended = opened(session.engine(protocol, case.domain, "open", threshold), mine, start, case.modulus)
     return {
-        "seconds": seconds[WARM_UP:],
+        "seconds": seconds,
         "sent": traffic[0],
         "rounds": traffic[1],
         "appended": appended,
@@ -44,9 +44,19 @@ def _measure(context: PartyContext, protocol: str, case: Case, repeats: int) -> 
     }
 
 
+def together(case: Case, results: list[dict[str, Any]]) -> Outcome:
+    """What the parties got in common. KeyQuorumError: they got different values."""
+    first = results[0]
+    if any((r["appended"], r["public"]) != (first["appended"], first["public"]) for r in results):
+        raise KeyQuorumError(f"{case.label}: the parties have different outputs")
+    return Outcome(first["appended"], first["public"], {i: r["personal"] for i, r in enumerate(results) if r["personal"]})
+
+
 def parity_job(context: PartyContext, job: dict[str, Any]) -> dict[str, Any]:
     """The job ``parity``: row number ``row`` of ``protocol``, ``repeats`` times; the results of this party."""
-    return _measure(context, job["protocol"], cases(job["protocol"])[job["row"]], job["repeats"])
+    protocol, case = job["protocol"], cases(job["protocol"])[job["row"]]
+    result = run_case(context.session, protocol, context.committee.threshold, case, WARM_UP + job["repeats"])
+    return result | {"seconds": result["seconds"][WARM_UP:]}
 
 
 class EmbeddedRows:
@@ -67,8 +77,4 @@ class EmbeddedRows:
         job = {"kind": "parity", "protocol": self.protocol, "repeats": self.repeats, "row": row}
         results = run_processes(self._folder, job, io_timeout=600)
         first = results[0]
-        personal = {i: r["personal"] for i, r in enumerate(results) if r["personal"]}
-        if any((r["appended"], r["public"]) != (first["appended"], first["public"]) for r in results):
-            raise KeyQuorumError(f"{case.label}: the parties have different outputs")
-        outcome = Outcome(first["appended"], first["public"], personal)
-        return Measured(outcome, first["seconds"], sum(r["sent"] for r in results) / 1e6, first["rounds"])
+        return Measured(together(case, results), first["seconds"], sum(r["sent"] for r in results) / 1e6, first["rounds"])

@@ -56,6 +56,17 @@ class Measured:
     rounds: int
 
 
+def wrong(case: Case, got: Outcome, clear: Outcome) -> str:
+    """What is wrong with an outcome of a case whose clear evaluation gave ``clear``, or ""."""
+    if case.check is not None:
+        return case.check(got) or ("" if len(got.appended) == len(clear.appended) else "another length")
+    if got.appended != clear.appended:
+        return "other shares than the reference"
+    words = got.public or [w for _, vector in sorted(got.personal.items()) for w in vector]
+    wanted = clear.public or [w for vector in clear.personal.values() for w in vector]
+    return "" if words == wanted else "other outputs than the reference"
+
+
 def domain_modulus(domain: str) -> int:
     """2^k or the prime."""
     return 1 << int(domain[3:]) if domain.startswith("Z2^") else int(domain[2:])
