@@ -56,7 +56,8 @@ lint: build
 	$(VENV)/bin/mypy
 
 test-rust: tools
-	cd Source && cargo test --release --locked -q --workspace
+	cd Source && cargo test --release --locked -q --workspace --lib --tests
+	cd Source && cargo test --release --locked -q --workspace --doc
 
 test-python: build
 	$(PY) -m pytest

@@ -58,7 +58,7 @@ def _run(
 
 
 def demo(
-    protocol: Annotated[str, typer.Option("--protocol", "-E", help="rep-field, shamir, semi; on MP-SPDZ mascot.")] = "rep-field",
+    protocol: Annotated[str, typer.Option("--protocol", "-E", help="rep-field, shamir, semi, mascot.")] = "rep-field",
     parties: Annotated[int, typer.Option("--parties", "-N", help="Number of parties.")] = 3,
     keep: Annotated[Path | None, typer.Option(help="Keep all files in this folder.")] = None,
     backend: BackendName = "embedded",

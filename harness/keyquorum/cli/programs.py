@@ -33,7 +33,7 @@ def run(
     protocol: Annotated[
         str,
         typer.Option(
-            "--protocol", "-E", help="ring, rep-field, shamir, semi2k, semi, emulate (clear text); on MP-SPDZ spdz2k, mascot."
+            "--protocol", "-E", help="ring, rep-field, shamir, semi2k, semi, spdz2k, mascot, emulate (clear text)."
         ),
     ] = "ring",
     parties: Annotated[
