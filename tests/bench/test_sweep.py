@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import csv
 import os
+import time
 from pathlib import Path
 
 import pytest
+from keyquorum.bench import peers
 from keyquorum.bench.sweep import SUITES, Axes, Case, CaseError, Settings, cases_of, rows, run_suite
 from keyquorum.bench.sweep.measure import Bench, Effort, Run
 from keyquorum.bench.sweep.programs import PROGRAMS
@@ -40,7 +42,10 @@ def test_sweeps_cover_what_the_papers_have() -> None:
     for parties in (4, 8, 16):
         assert {c.link for c in decrypt if c.parties == parties} >= {"", "paper000-1ms", "paper000-10ms"}
     keygen = cases_of("keygen", Axes())
-    assert {(c.protocol, c.parties) for c in keygen} >= {("semi", n) for n in (2, 3, 4, 8)} | {("rep-field", 3)}
+    wanted = {("semi", n) for n in (2, 3, 4, 8)} | {("shamir", n) for n in (3, 4, 8)} | {("rep-field", 3), ("mascot", 2)}
+    assert {(c.protocol, c.parties) for c in keygen} >= wanted
+    macs = {(c.protocol, c.parties, c.parameters) for c in keygen}
+    assert {("mascot", 3, "ckks-4096-mac"), ("semi", 3, "ckks-4096-mac")} <= macs
 
 
 def test_axes_cut_a_sweep() -> None:
@@ -58,6 +63,57 @@ def test_axes_cut_a_sweep() -> None:
             cases_of("primitives", axes)
     with pytest.raises(ParameterError, match="unknown suite"):
         cases_of("moon", Axes())
+
+
+def test_patience_ends_a_measurement_with_one_run_at_least(tmp_path: Path) -> None:
+    (case, *_) = cases_of("primitives", Axes(protocols=("ring",), only="product"), quick=True)
+    hurried = Settings(tmp_path / "t.csv", Effort(repeats=5, warm_up=1, timeout=120, patience=0.0))
+    assert run_suite([case], hurried).measured == 1
+    table = rows.read(tmp_path / "t.csv")
+    assert {row["repeat"] for row in table} == {"0"} and {row["asked"] for row in table} == {"5"}
+    assert run_suite([case], hurried).kept == 1, "a measurement that was cut short is not made again"
+    made = [Run([])]
+    assert list(hurried.effort.turns()) == [0] and hurried.effort.counted(made) == made
+    patient = Effort(repeats=2, warm_up=1)
+    assert list(patient.turns()) == [0, 1, 2] and patient.counted(made * 3) == made * 2
+
+
+def test_nothing_starts_after_the_deadline(tmp_path: Path) -> None:
+    cases = cases_of("primitives", Axes(), quick=True)[:3]
+    late = _settings(tmp_path, deadline=time.monotonic() - 1)
+    outcome = run_suite(cases, late, measure=lambda case: _fake())
+    assert outcome.line("primitives") == "bench: ok suite=primitives measured=0 kept=0 failed=0 left=3"
+    assert run_suite(cases, _settings(tmp_path), measure=lambda case: _fake()).measured == 3
+    done = CliRunner().invoke(app, ["bench", "primitives", "--quick", "--budget", "0", "-o", str(tmp_path / "none")])
+    assert done.exit_code == 0 and "left out for want of time" in done.output
+
+
+def test_other_libraries_beside_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cases = cases_of("peers", Axes(backends=("seal",)), quick=True)
+    assert {case.parameters for case in cases} == {"ckks-8192", "bfv-8192", "bgv-8192"}
+    assert run_suite(cases, _settings(tmp_path)).line("peers") == "bench: ok suite=peers measured=3 kept=0 failed=0"
+    table = rows.read(tmp_path / "t.csv")
+    assert {row["phase"] for row in table} == {"keys", "encryption", "decryption"}
+    assert all(float(row["seconds"]) > 0 and row["threshold"] == "0" for row in table)
+    assert {row["security"] for row in table} == {"one party has the key"}
+    assert all(row["backend_commit"].startswith("seal-python ") for row in table)
+    monkeypatch.setenv("KEYQUORUM_OPENFHE_PYTHON", str(tmp_path / "no-python"))
+    peers.version.cache_clear()
+    outcome = run_suite(cases_of("peers", Axes(backends=("openfhe",)), quick=True), _settings(tmp_path))
+    assert outcome.measured == 0 and not outcome.errors and len(outcome.skipped) == 3
+    assert "set KEYQUORUM_OPENFHE_PYTHON" in outcome.skipped[0]
+    assert sum(row["status"] == "skipped" for row in rows.read(tmp_path / "t.csv")) == 3
+    peers.version.cache_clear()
+
+
+def test_openfhe_is_measured_or_the_reason_told() -> None:
+    try:
+        report = peers.run("openfhe", "bfv", 3, 120.0)
+    except peers.PeerMissingError as error:
+        assert "openfhe is not to be had for this Python" in str(error)
+        pytest.skip(str(error))
+    assert [phase.name for phase in report.phases] == ["keys", "encryption", "decryption"]
+    assert all(phase.seconds > 0 for phase in report.phases)
 
 
 @pytest.mark.parametrize(

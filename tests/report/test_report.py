@@ -13,12 +13,16 @@ import pandas as pd
 import pytest
 from keyquorum.bench import published as tables
 from keyquorum.bench.sweep import SUITES, Axes, Case, cases_of, rows
+from keyquorum.bench.sweep.cases import SkippedError
 from keyquorum.bench.sweep.measure import Run
 from keyquorum.cli import app
 from keyquorum.parties import PhaseReport, RunReport
-from keyquorum.report import data, page, plots, published
+from keyquorum.report import data, page, plots, published, published_bars
+from keyquorum.report.threat_models import threat_model_table
+from matplotlib.container import BarContainer
 from typer.testing import CliRunner
 
+WHEN = rows.Circumstances(asked=3, load=0.1)
 PNG = b"\x89PNG\r\n\x1a\n"
 
 
@@ -37,8 +41,9 @@ def fake(case: Case) -> list[Run]:
                 PhaseReport("offline", 0.25, 1000, 1000, 2, 0.0, 0.25, 1000, 1000, 2),
                 PhaseReport("online", seconds(case, repeat, party) - 0.25, 500 * (party + 1), 500, 3, 0.5),
             ]
-            if case.suite == "cnn":
+            if case.suite in ("cnn", "peers"):
                 phases = [PhaseReport("keys", seconds(case, repeat, party)), PhaseReport("decryption", 0.5)]
+                phases += [PhaseReport(name, 0.25 if party == 0 else 0.0) for name in ("encryption", "evaluation")]
             reports.append(RunReport(party, phases, 10**8, 0.5))
         runs.append(Run(reports))
     return runs
@@ -57,8 +62,9 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("results")
     for suite in SUITES:
         cases = cases_of(suite, Axes())
-        made = [row for case in cases for row in rows.rows_of(case, fake(case), "", 0.1)]
-        made.append(rows.failed(cases[0], RuntimeError("fell over"), "", 0.1))
+        made = [row for case in cases for row in rows.rows_of(case, fake(case), WHEN)]
+        made.append(rows.failed(cases[0], RuntimeError("fell over"), WHEN))
+        made.append(rows.failed(cases[0], SkippedError("no wheel fits"), WHEN))
         rows.write(folder / "bench" / f"{suite}.csv", made)
     return folder
 
@@ -101,10 +107,41 @@ def test_plots_show_the_figures(table: pd.DataFrame) -> None:
 
 
 def test_every_measured_table_of_three_papers_has_its_plot() -> None:
-    drawn = {plot.table for plot in published.PLOTS}
-    wanted = {"000_slide_online_latency", "000_slide_throughput", "002_table1_decryption", "002_section1_end_to_end"}
-    wanted |= {f"004_table{n}" for n in ("2_gaussian", "3_fixed_weight", "4_conversion", "5_cnn", "6_key_sizes")}
-    assert wanted <= drawn <= set(tables.tables())
+    drawn = {plot.table for plot in (*published.PLOTS, *published_bars.BARS)}
+    of_papers = {name for name in tables.tables() if name[:3] in published.PAPERS}
+    assert drawn | set(page.PARAMETER_TABLES) == of_papers and not drawn & set(page.PARAMETER_TABLES)
+
+
+@pytest.mark.parametrize("plot", published_bars.BARS, ids=lambda p: f"{p.table}-{p.title}")
+def test_published_bars_are_as_long_as_printed(plot: published_bars.Bars, table: pd.DataFrame) -> None:
+    figure, caption = published_bars.draw(plot, table)
+    (axis,) = figure.axes
+    printed = [float(str(row[plot.value])) for row in tables.load(plot.table) if row[plot.value] is not None]
+    theirs, ours = axis.containers[0], next(c for c in axis.containers[1:] if isinstance(c, BarContainer))
+    drawn = [bar.get_width() for bar in theirs]
+    assert set(drawn) <= set(printed) and (plot.where or drawn == printed)
+    assert len(drawn) + len(ours) == len(axis.get_yticklabels())
+    assert bool(len(ours)) == (plot.ours is not None)
+    assert ("alone" in caption) == (plot.ours is None)
+    assert ("ours: " in axis.get_title("left")) == (plot.ours is not None)
+
+
+def test_ours_beside_a_bar_is_what_was_measured(table: pd.DataFrame) -> None:
+    plot = next(plot for plot in published_bars.BARS if plot.table == "004_section6_eval")
+    assert plot.ours is not None
+    ((label, value, low, high),) = plot.ours(table)
+    batch = data.select(table, suite="cnn: evaluation").iloc[0]["batch"]
+    assert label.startswith("ours") and value == low == high == pytest.approx(250 / (batch / 8))
+
+
+def test_the_table_of_threat_models(table: pd.DataFrame) -> None:
+    models, told = threat_model_table(table)
+    assert list(models["committee"].unique()) == ["rep-field + ring", "shamir", "semi + semi2k", "mascot + spdz2k"]
+    semi = models[(models["committee"] == "semi + semi2k") & (models["keys of"] == "bfv-8192")].iloc[0]
+    assert semi["parties"] == 3 and semi["tolerates"] == "2 of 3" and semi["keys, s"] == f"{3 * 1.1 + 0.5:.3g}"
+    macs = models[models["committee"] == "mascot + spdz2k"].iloc[0]
+    assert macs["keys of"] == "ckks-4096-mac" and macs["adversary"].startswith("malicious programs")
+    assert "lwe" in told and "bfv round_ltz_circuit" in told
 
 
 @pytest.mark.parametrize("plot", published.PLOTS, ids=lambda p: f"{p.table}-{p.title}")
@@ -134,19 +171,20 @@ def test_the_page_holds_everything(results: Path, tmp_path: Path) -> None:
     done = CliRunner().invoke(app, ["report", str(results), "-o", str(tmp_path / "out")])
     assert done.exit_code == 0, done.output
     pngs = sorted((tmp_path / "out").glob("*.png"))
-    assert f"plots={len(pngs)}" in done.output and len(pngs) == len(plots.PLOTS) + len(published.PLOTS)
+    assert f"plots={len(pngs)}" in done.output and len(pngs) == len(plots.PLOTS) + len(published.PLOTS) + len(published_bars.BARS)
     text = (tmp_path / "out" / "index.html").read_text()
     images = re.findall(r'src="data:image/png;base64,([^"]+)"', text)
     assert len(images) == len(pngs) and all(base64.b64decode(image).startswith(PNG) for image in images)
     assert not re.search(r'(src|href)="(?!data:)', text), "the page refers to other files"
     for shown in ("Links are simulated", "paper000-10ms", rows.machine(), rows.commit()):
         assert shown in unescape(text)
-    assert "fell over" not in text
+    assert text.count("fell over") == len(SUITES) == text.count("no wheel fits")
+    assert all(f"<h3>{name}</h3>" in text for name in page.PARAMETER_TABLES)
 
 
 def test_few_results_are_enough(tmp_path: Path) -> None:
     case = cases_of("keygen", Axes(protocols=("shamir",), parties=(3,), links=("none",)), quick=True)[0]
-    rows.write(tmp_path / "bench" / "keygen.csv", list(rows.rows_of(case, fake(case), "", 0.1)))
+    rows.write(tmp_path / "bench" / "keygen.csv", list(rows.rows_of(case, fake(case), WHEN)))
     written = page.write_report(tmp_path, tmp_path / "report")
     text = written[0].read_text()
     assert "Not in these results." in text and "No links were simulated." in text

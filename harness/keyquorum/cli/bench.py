@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
+import time
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from keyquorum.bench.sweep import SUITES, Axes, Settings, cases_of, run_suite
+from keyquorum.bench.sweep import SUITES, Axes, Case, Settings, cases_of, run_suite
 from keyquorum.bench.sweep.measure import Effort
-from keyquorum.model.errors import KeyQuorumError
+from keyquorum.model.errors import KeyQuorumError, ParameterError
 from keyquorum.model.links import FORMS
 
 from .options import MpSpdzFolder
@@ -39,6 +41,12 @@ def bench(
     repeats: Annotated[int, typer.Option(min=1, help="Runs of each measurement that count.")] = 3,
     warm_up: Annotated[int, typer.Option(min=0, help="Runs before them that do not.")] = 1,
     timeout: Annotated[float, typer.Option(min=1, help="Seconds for all runs of a measurement.")] = 600.0,
+    patience: Annotated[
+        float, typer.Option(min=0, help="Seconds after which a measurement starts no further run.", show_default="none")
+    ] = math.inf,
+    budget: Annotated[
+        float, typer.Option(min=0, help="Minutes after which no further measurement starts.", show_default="none")
+    ] = math.inf,
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the tables, one a suite.")] = Path("results/bench"),
     fresh: Annotated[bool, typer.Option("--fresh", help="Measure again what the tables hold.")] = False,
     show: Annotated[bool, typer.Option("--list", help="Tell what would be measured.")] = False,
@@ -57,10 +65,10 @@ def bench(
         links=tuple(link) if link else None,
         only=only,
     )
-    settings = Effort(repeats, warm_up, timeout)
-    names = list(SUITES) if suite == "all" else [suite]
-    sweeps = {name: cases_of(name, axes, quick) for name in names}
+    effort, deadline = Effort(repeats, warm_up, timeout, patience), time.monotonic() + 60 * budget
+    sweeps = _sweeps(suite, axes, quick)
     errors: list[str] = []
+    left = 0
     for name, cases in sweeps.items():
         if show:
             for case in cases:
@@ -68,10 +76,31 @@ def bench(
             continue
         path = output / f"{name}.csv"
         with progress_bars() as report:
-            outcome = run_suite(cases, Settings(path, settings, fresh, str(mp_spdz) if mp_spdz else None), report)
+            settings = Settings(path, effort, fresh, str(mp_spdz) if mp_spdz else None, deadline)
+            outcome = run_suite(cases, settings, report)
+        for text in dict.fromkeys(outcome.skipped):
+            console.print(f"{name}: skipped: {text}", markup=False)
         for text in outcome.errors:
             console.print(f"{name}: {text}", markup=False)
         console.print(outcome.line(name) + f" table={path}", markup=False)
         errors += outcome.errors
+        left += outcome.left
+    if left:
+        console.print(f"bench: {left} measurements were left out for want of time: the same command goes on with them", markup=False)
     if errors:
         raise KeyQuorumError(f"{len(errors)} measurements failed, the first: {errors[0]}")
+
+
+def _sweeps(suite: str, axes: Axes, quick: bool) -> dict[str, list[Case]]:
+    """What to measure; of ``all`` those suites that the axes leave something of. Raises ParameterError."""
+    if suite != "all":
+        return {suite: cases_of(suite, axes, quick)}
+    sweeps, reason = {}, None
+    for name in SUITES:
+        try:
+            sweeps[name] = cases_of(name, axes, quick)
+        except ParameterError as error:
+            reason = error
+    if not sweeps and reason is not None:
+        raise reason
+    return sweeps

@@ -32,6 +32,16 @@ def load(folder: Path) -> pd.DataFrame:
     return rows
 
 
+def skipped(folder: Path) -> list[str]:
+    """Why measurements were skipped, or failed: a line each, without repetition."""
+    lines: dict[str, None] = {}
+    for path in sorted((folder / "bench").glob("*.csv")):
+        table = pd.read_csv(path, dtype=str)
+        for _, row in table[table["status"] != "ok"].iterrows():
+            lines[f"{row['suite']}, {row['status']}: {row['error']}"] = None
+    return list(lines)
+
+
 def runs(rows: pd.DataFrame) -> pd.DataFrame:
     """One row a run: of times the slowest party's, of traffic and memory the mean and the largest of the parties."""
     keys = [*CASE, "repeat"]
@@ -53,15 +63,23 @@ def runs(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def summary(rows: pd.DataFrame) -> pd.DataFrame:
-    """One row a measurement (and a phase of ``cnn``, as suite "cnn: PHASE"): medians, and for times the smallest and largest run (``_low``, ``_high``)."""
-    phases = rows[rows["suite"] == "cnn"].assign(suite=lambda t: "cnn: " + t["phase"])
+    """One row a measurement (and a phase of ``cnn`` and ``peers``, as suite "cnn: PHASE"): medians, and for times the smallest and largest run (``_low``, ``_high``)."""
+    phases = rows[rows["suite"].isin(["cnn", "peers"])].assign(suite=lambda t: t["suite"] + ": " + t["phase"])
     table = runs(pd.concat([rows, phases], ignore_index=True))
     grouped = table.groupby(CASE, dropna=False)
     result = grouped.median(numeric_only=True).drop(columns="repeat")
     for name in ("seconds", "offline_seconds", "online_seconds"):
         result[f"{name}_low"], result[f"{name}_high"] = grouped[name].min(), grouped[name].max()
     result["runs"] = grouped.size()
-    return result.reset_index()
+    result = result.reset_index()
+    result.attrs["machine"] = machine(rows)
+    return result
+
+
+def machine(rows: pd.DataFrame) -> str:
+    """Processor and cores, in words."""
+    found = {f"{r['machine']}, {r['cores']} cores" for _, r in rows[["machine", "cores"]].drop_duplicates().iterrows()}
+    return "; ".join(sorted(found))
 
 
 def select(table: pd.DataFrame, **wanted: object) -> pd.DataFrame:

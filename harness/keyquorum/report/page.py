@@ -11,10 +11,12 @@ import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.figure import Figure
 
+from keyquorum.bench import published as tables
 from keyquorum.model.committee import write_atomically
 
-from . import plots, published
-from .data import conditions, load, select, summary
+from . import plots, published, published_bars
+from .data import conditions, load, skipped, summary
+from .threat_models import threat_model_table
 
 STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem; color: #222 }
@@ -22,7 +24,9 @@ figure { margin: 1.5rem 0 2.5rem } img { max-width: 100% } figcaption { color: #
 table { border-collapse: collapse; font-size: 13px } td, th { padding: .2rem .7rem; border-bottom: 1px solid #ddd; text-align: right }
 td:first-child, th:first-child { text-align: left } .wide { overflow-x: auto }
 """
-PNG_DPI = 200
+PARAMETER_TABLES = ("000_slide_parameters", "002_sections4_5_parameters", "002_table2_parameters", "004_parameters")
+"""Published tables that state parameters and no measurements."""
+PNG_DPI = 150
 
 
 def write_report(results: Path, output: Path) -> list[Path]:
@@ -34,7 +38,8 @@ def write_report(results: Path, output: Path) -> list[Path]:
     table = summary(rows)
     output.mkdir(parents=True, exist_ok=True)
     written, parts = [], [_head(rows)]
-    parts.append("<h2>Threat models</h2>" + _html(threat_model_table(table)))
+    models, told = threat_model_table(table)
+    parts.append(f"<h2>Threat models</h2>{_html(models)}<p>{escape(told)}</p>")
     for name, (title, make) in plots.PLOTS.items():
         made = make(table)
         parts.append(f"<h2>{escape(title)}</h2>")
@@ -45,12 +50,20 @@ def write_report(results: Path, output: Path) -> list[Path]:
             parts.append(_figure(written[-1], title, made[1]))
     parts.append("<h2>Beside published figures</h2>")
     counts: dict[str, int] = {}
-    for plot in published.PLOTS:
+    beside: list[published.Published | published_bars.Bars] = [*published.PLOTS, *published_bars.BARS]
+    for plot in sorted(beside, key=lambda p: p.table):
         counts[plot.table] = counts.get(plot.table, 0) + 1
         suffix = f"_{counts[plot.table]}" if counts[plot.table] > 1 else ""
-        figure, caption = published.draw(plot, table)
+        if isinstance(plot, published.Published):
+            figure, caption = published.draw(plot, table)
+        else:
+            figure, caption = published_bars.draw(plot, table)
         written.append(_save(figure, output / f"published_{plot.table}{suffix}.png"))
         parts.append(_figure(written[-1], plot.title, caption))
+    parts.append("<h2>Parameters of the papers</h2>" + "".join(_parameters(name) for name in PARAMETER_TABLES))
+    missing = skipped(results)
+    if missing:
+        parts.append("<h2>Not measured</h2><ul>" + "".join(f"<li>{escape(line)}</li>" for line in missing) + "</ul>")
     parts.append("<h2>All measurements</h2>" + _html(_all(table)))
     page = output / "index.html"
     title = "KeyQuorum: measured results"
@@ -96,25 +109,9 @@ def _number(value: float) -> str:
     return f"{value:.3g}" if abs(value) < 1000 else f"{value:,.0f}"
 
 
-def threat_model_table(table: pd.DataFrame) -> pd.DataFrame:
-    """Seconds of the main jobs by protocol: the fewest parties measured, no simulated links."""
-    rows = []
-    plain = select(table, backend="embedded", link="", batch=1)
-    for (protocol, security), mine in plain.groupby(["protocol", "security"], sort=False):
-        row: dict[str, object] = {"protocol": protocol, "security": security}
-        for label, suite, name in (
-            ("keys", "keygen", ""),
-            ("exact decryption", "decrypt", "circuit"),
-            ("CKKS decryption", "decrypt", "flood"),
-        ):
-            found = mine[(mine["suite"] == suite) & mine["name"].str.contains(name)]
-            if len(found):
-                least = found.loc[found["parties"].idxmin()]
-                row["n"] = int(least["parties"])
-                row[f"{label}, s"] = least["seconds"]
-                row[f"{label}, MB a party"] = least["sent_per_party"] / 1e6
-        rows.append(row)
-    return pd.DataFrame([row for row in rows if "n" in row])
+def _parameters(name: str) -> str:
+    rows = pd.DataFrame(tables.load(name)).astype(object)
+    return f"<h3>{escape(name)}</h3>" + _html(rows.where(rows.notna(), "–"))
 
 
 def _all(table: pd.DataFrame) -> pd.DataFrame:

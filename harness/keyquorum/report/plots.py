@@ -9,6 +9,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from keyquorum.model.committee import AUTHENTICATED
+
 from . import style
 from .data import select
 
@@ -16,14 +18,18 @@ Plot = tuple[Figure, str]
 NAMES = {"seconds": "seconds", "online_seconds": "seconds, online"}
 
 
-def _line(axis: Axes, table: pd.DataFrame, x: str, y: str, label: str, protocol: str, dashed: bool = False) -> None:
+SHADES = (("#e69f00", "v"), ("#b36b00", "s"), ("#7a3e00", "D"), ("#3d1f00", "o"), ("#000000", "^"))
+"""Colours and marks of lines of one protocol."""
+
+
+def _line(axis: Axes, table: pd.DataFrame, x: str, y: str, label: str, protocol: str, shade: int | None = None) -> None:
     table = table.sort_values(x)
+    colour, mark = (style.COLOURS[protocol], style.MARKERS[protocol]) if shade is None else SHADES[shade % len(SHADES)]
     error = None
     if f"{y}_low" in table:
         error = np.maximum(0, np.stack([table[y] - table[f"{y}_low"], table[f"{y}_high"] - table[y]]))
     axis.errorbar(
-        table[x], table[y], yerror(error), label=label, color=style.COLOURS[protocol], marker=style.MARKERS[protocol],
-        linestyle="--" if dashed else "-", capsize=2, markersize=4, linewidth=1.2,
+        table[x], table[y], yerror(error), label=label, color=colour, marker=mark, linestyle="-", capsize=2, markersize=4, linewidth=1.2,
     )  # fmt: skip
 
 
@@ -67,28 +73,31 @@ def threat_models(table: pd.DataFrame) -> Plot | None:
 
 def scaling(table: pd.DataFrame) -> Plot | None:
     """Key generation and decryption against the number of parties."""
-    panels = [("keygen", "key generation"), ("decrypt", "decryption of one ciphertext")]
-    made, axes = style.figure(2, 4.0, 3.2)
-    drawn, captions = False, []
-    for axis, (suite, title) in zip(axes, panels, strict=True):
-        rows = select(table, suite=suite, backend="embedded", link="", batch=1)
-        if suite == "decrypt":
-            rows = rows[rows["name"].str.contains("bfv.*circuit")]
-        if rows.empty:
-            axis.set_axis_off()
-            continue
-        parameters = rows.groupby("parameters")["parties"].nunique().idxmax()
-        rows = rows[rows["parameters"] == parameters]
+    plain = select(table, backend="embedded", link="", batch=1)
+    keys, opened = select(plain, suite="keygen"), select(plain, suite="decrypt")
+    with_macs = set(keys[keys["protocol"].isin(AUTHENTICATED)]["parameters"])
+    panels = [
+        ("keys", "seconds", keys[~keys["parameters"].isin(with_macs)]),
+        ("keys, small set, MACs beside", "seconds", keys[keys["parameters"].isin(with_macs)]),
+        ("decryption of a BFV ciphertext", "seconds", opened[opened["name"].str.contains("bfv.*circuit")]),
+        ("decryption of an LWE ciphertext", "online_seconds", opened[opened["name"] == "lwe round_ltz_circuit"]),
+    ]
+    panels = [panel for panel in panels if len(panel[2])]
+    if not panels:
+        return None
+    made, axes = style.figure(len(panels), 3.1, 3.2)
+    captions = []
+    for axis, (title, value, rows) in zip(axes, panels, strict=True):
+        # Of several parameter sets that with the most numbers of parties; LWE has a set of its own for shamir.
+        chosen = [rows.groupby("parameters")["parties"].nunique().idxmax()]
+        rows = rows[rows["parameters"].isin(chosen)]
         for protocol in style.protocols(rows["protocol"]):
-            _line(axis, rows[rows["protocol"] == protocol], "parties", "seconds", protocol, protocol)
-        axis.set(title=title, xlabel="parties", ylabel="seconds")
+            _line(axis, rows[rows["protocol"] == protocol], "parties", value, protocol, protocol)
+        axis.set(title=title, xlabel="parties", ylabel=NAMES[value])
         style.decades(axis)
         style.ticks(axis, rows["parties"])
-        captions.append(f"{title}: {rows['name'].iloc[0]}, {parameters}")
-        drawn = True
-    if not drawn:
-        return None
-    style.legend_below(made, axes)
+        captions.append(f"{title}: {rows['name'].iloc[0]}, {chosen[0]}")
+    style.legend_below(made, axes, 6)
     return made, (
         f"Time against the number of parties ({'; '.join(captions)}). Medians, bars from the fastest to the slowest run. All parties "
         "share the cores of one machine, so CPU time adds up over the parties: on machines of their own they would be faster."
@@ -120,31 +129,37 @@ def split(table: pd.DataFrame) -> Plot | None:
 
 def round_trips(table: pd.DataFrame) -> Plot | None:
     """Time against the round trip of the links."""
-    suites = [
-        s
-        for s in ("decrypt", "keygen", "primitives")
-        if select(table, suite=s, backend="embedded")["rtt_ms"].nunique() > 0
-    ]
-    made, axes = style.figure(max(1, len(suites)), 3.8, 3.2)
-    if not suites:
+    rows = select(table, backend="embedded").assign(rtt=lambda t: t["rtt_ms"].fillna(0))
+    panels = []
+    for title, suite, name, value in (
+        ("LWE decryption, semi", "decrypt", "lwe round_ltz_circuit", "online_seconds"),
+        ("BFV decryption", "decrypt", "bfv round_ltz_circuit", "seconds"),
+        ("keys", "keygen", "", "seconds"),
+        ("products", "primitives", "product", "seconds"),
+    ):
+        found = rows[(rows["suite"] == suite) & rows["name"].str.startswith(name)]
+        found = found[(found["protocol"] == "semi") | (not name.startswith("lwe"))]
+        shaped = found[found["rtt"] > 0]
+        if shaped.empty:
+            continue
+        found = found[np.logical_and.reduce([found[c] == shaped.iloc[0][c] for c in ("parameters", "batch")])]
+        panels.append((title, value, found))
+    if not panels:
         return None
-    captions = []
-    for axis, suite in zip(axes, suites, strict=True):
-        rows = select(table, suite=suite, backend="embedded").assign(rtt=lambda t: t["rtt_ms"].fillna(0))
-        shaped = rows[rows["rtt"] > 0].iloc[0]
-        same = ("name", "parameters", "batch")
-        rows = rows[np.logical_and.reduce([rows[c] == shaped[c] for c in same])]
-        for protocol in style.protocols(rows["protocol"]):
-            mine = rows[rows["protocol"] == protocol]
-            mine = mine[mine["parties"] == mine[mine["rtt"] > 0]["parties"].min()]
-            if len(mine) > 1:
-                _line(axis, mine, "rtt", "seconds", f"{protocol} (n = {int(mine['parties'].iloc[0])})", protocol)
+    made, axes = style.figure(len(panels), 3.3, 3.2)
+    for axis, (title, value, found) in zip(axes, panels, strict=True):
+        for protocol in style.protocols(found["protocol"]):
+            mine = found[found["protocol"] == protocol]
+            counts = sorted(set(mine[mine["rtt"] > 0]["parties"].astype(int)))
+            lwe = title.startswith("LWE")
+            for i, parties in enumerate(counts if lwe else counts[:1]):
+                _line(axis, mine[mine["parties"] == parties], "rtt", value, f"{protocol} (n = {parties})", protocol, shade=i if lwe else None)
         axis.set_xscale("symlog", linthresh=0.5)
-        style.ticks(axis, rows["rtt"])
-        axis.set(title=suite, xlabel="round trip, ms", ylabel="seconds")
+        style.ticks(axis, found["rtt"])
+        axis.set(title=title, xlabel="round trip, ms", ylabel=NAMES[value])
         style.decades(axis)
-        captions.append(f"{suite}: {shaped['name']}, {shaped['parameters']}, batch {int(shaped['batch'])}")
-    style.legend_below(made, axes, 3)
+    style.legend_below(made, axes, 5)
+    captions = (f"{title}: {rows['name'].iloc[0]}, {rows['parameters'].iloc[0]}, batch {int(rows['batch'].iloc[0])}" for title, _, rows in panels)
     return made, (
         f"Time against the round trip ({'; '.join(captions)}). 0: the machine's own loopback; all others are simulated links (delay and "
         "token bucket in the transport), bandwidth as in their profiles."
@@ -153,26 +168,29 @@ def round_trips(table: pd.DataFrame) -> Plot | None:
 
 def traffic(table: pd.DataFrame) -> Plot | None:
     """Bytes against the number of parties."""
-    panels = [s for s in ("keygen", "decrypt") if len(select(table, suite=s, link="", batch=1))]
+    plain = select(table, backend="embedded", link="", batch=1).assign(mb=lambda t: t["sent_per_party"] / 1e6)
+    opened = select(plain, suite="decrypt")
+    panels = [
+        ("keys", select(plain, suite="keygen")),
+        ("decryption of a BFV ciphertext", opened[opened["name"].str.contains("bfv.*circuit")]),
+        ("decryption of an LWE ciphertext", opened[opened["name"] == "lwe round_ltz_circuit"]),
+    ]
+    panels = [panel for panel in panels if len(panel[1])]
     if not panels:
         return None
-    made, axes = style.figure(len(panels), 4.0, 3.2)
+    made, axes = style.figure(len(panels), 3.6, 3.2)
     captions = []
-    for axis, suite in zip(axes, panels, strict=True):
-        rows = select(table, suite=suite, backend="embedded", link="", batch=1)
-        rows = rows[rows["name"].str.contains("bfv.*circuit")] if suite == "decrypt" else rows
-        if rows.empty:
-            continue
+    for axis, (title, rows) in zip(axes, panels, strict=True):
         parameters = rows.groupby("parameters")["parties"].nunique().idxmax()
-        rows = rows[rows["parameters"] == parameters].assign(mb=lambda t: t["sent_per_party"] / 1e6)
+        rows = rows[rows["parameters"] == parameters]
         for protocol in style.protocols(rows["protocol"]):
             _line(axis, rows[rows["protocol"] == protocol], "parties", "mb", protocol, protocol)
-        axis.set(title=suite, xlabel="parties", ylabel="MB sent by a party")
+        axis.set(title=title, xlabel="parties", ylabel="MB sent by a party")
         style.decades(axis)
         style.ticks(axis, rows["parties"])
-        captions.append(f"{suite}: {rows['name'].iloc[0]}, {parameters}")
-    style.legend_below(made, axes)
-    return made, f"Payload that one party sends, mean over the parties ({'; '.join(captions)})."
+        captions.append(f"{title}: {rows['name'].iloc[0]}, {parameters}")
+    style.legend_below(made, axes, 6)
+    return made, f"Payload that one party sends, offline and online, mean over the parties ({'; '.join(captions)})."
 
 
 def batches(table: pd.DataFrame) -> Plot | None:
@@ -197,6 +215,37 @@ def batches(table: pd.DataFrame) -> Plot | None:
     )
 
 
+LIBRARIES = {"seal": "SEAL, one key", "openfhe": "OpenFHE, threshold"}
+
+
+def peers(table: pd.DataFrame) -> Plot | None:
+    """Keys and decryption beside other libraries: three parties, or one."""
+    others = table[table["suite"].isin(["peers: keys", "peers: decryption"])]
+    if others.empty:
+        return None
+    made, axes = style.figure(2, 4.6, 4.2)
+    for axis, suite, theirs in zip(axes, ("keygen", "decrypt"), ("peers: keys", "peers: decryption"), strict=True):
+        mine = select(table, suite=suite, backend="embedded", link="", batch=1, parties=3)
+        mine = mine[~mine["name"].str.contains("lwe|mask_open")]
+        libraries = select(others, suite=theirs, parties=[1, 3])
+        bars = [(f"{LIBRARIES[r['backend']]}, {r['parameters']}", r, style.PAPER) for _, r in libraries.iterrows()]
+        bars += [(f"{r['protocol']}, {r['parameters']}", r, style.COLOURS[r["protocol"]]) for _, r in mine.iterrows()]
+        for place, (_, row, colour) in enumerate(bars):
+            error = [[row["seconds"] - row["seconds_low"]], [row["seconds_high"] - row["seconds"]]]
+            axis.barh(place, row["seconds"], 0.7, xerr=error, capsize=2, color=colour)
+        axis.set_yticks(range(len(bars)), [label for label, _, _ in bars], fontsize=7)
+        axis.invert_yaxis()
+        axis.grid(axis="y", visible=False)
+        style.decades(axis, "x")
+        axis.set(xlabel="seconds", title={"keygen": "keys", "decrypt": "decryption of one ciphertext"}[suite])
+    return made, (
+        "Public and relinearisation key, and one decryption, by three of our parties (processes, TLS, no added delay), and on the same "
+        "machine by libraries without MPC: SEAL where one party has the key; OpenFHE's additive threshold FHE with noise flooding, all "
+        "parties' work in one process, no network, at a ring of its own choice. What our parties pay for: nobody ever has the key, and "
+        "BFV is decrypted exactly, without flooding."
+    )
+
+
 PLOTS: dict[str, tuple[str, Callable[[pd.DataFrame], Plot | None]]] = {
     "threat_models": ("Cost per threat model", threat_models),
     "scaling": ("Scaling in the number of parties", scaling),
@@ -204,5 +253,6 @@ PLOTS: dict[str, tuple[str, Callable[[pd.DataFrame], Plot | None]]] = {
     "round_trip": ("Time against round trip", round_trips),
     "bytes": ("Communication", traffic),
     "throughput": ("Throughput against batch size", batches),
+    "peers": ("Beside other libraries", peers),
 }
 """Title and function of every plot."""

@@ -1,4 +1,4 @@
-"""Plots of published figures, ours beside them wherever there is something of the same kind. They stand side by side and do not
+"""Plots of published figures against a number of parties (``published_bars``: of those that stand alone), ours beside them wherever there is something of the same kind. They stand side by side and do not
 race: hardware, parameters and often the security differ, and every caption says how."""
 
 from __future__ import annotations
@@ -16,6 +16,12 @@ from .data import select
 
 Ours = Callable[[pd.DataFrame], pd.DataFrame]
 """Ours as columns ``x``, ``y``, ``low``, ``high``, ``label``."""
+PAPERS = {
+    "000": "hardware not stated; 1 Gbit/s",
+    "002": "c6i.2xlarge (8 vCPU) a party; LAN 1 ms, 1 Gbit/s; WAN 100 ms, 100 Mbit/s",
+    "004": "2 vCPU a party; LAN 0.5 ms, 2 Gbit/s; WAN 20 ms, 500 Mbit/s",
+}
+"""Hardware and network of the papers, as params/published/README.md has them."""
 GREYS = ("#222222", "#777777", "#aaaaaa", "#4d4d4d", "#909090", "#bbbbbb")
 MARKS = ("s", "o", "^", "D", "v", "P")
 
@@ -91,6 +97,15 @@ def _lwe(column: str, shift: bool = False) -> Ours:
     return make
 
 
+def _rates(table: pd.DataFrame) -> pd.DataFrame:
+    """Decryptions of LWE a second, of batches, dishonest majority."""
+    rows = select(table, suite="decrypt", backend="embedded", protocol="semi", parameters="lwe64-p2")
+    rows = rows[rows["name"].str.startswith("lwe") & (rows["batch"] > 1)]
+    made = _points(rows, 1.0, lambda r: f"ours, {r['name']}, {r['protocol']}{_where(r)}", "online_seconds")
+    made["y"], made["low"], made["high"] = 1 / made["y"], 1 / made["high"], 1 / made["low"]
+    return made
+
+
 def _keygen(protocols: list[str]) -> Ours:
     def make(table: pd.DataFrame) -> pd.DataFrame:
         rows = select(table, suite="keygen", backend="embedded", protocol=protocols)
@@ -117,6 +132,11 @@ PLOTS = [
     Published(
         "000_slide_throughput", "Latency against Noah's Ark", "000 (ePrint 2025/1781)", "latency_ms", "ms", series=("protocol",),
         ours=_lwe("online_seconds"), note=f"Theirs: 1 ms, 1 Gbit/s. Ours: LWE (lwe64-p2; shamir: lwe53-p16), stored material. {ONE_MACHINE}",
+    ),
+    Published(
+        "000_slide_throughput", "Decryptions a second", "000 (ePrint 2025/1781)", "decryptions_per_second", "decryptions a second",
+        series=("protocol",), ours=lambda t: _rates(t),
+        note=f"Theirs: 1 ms, 1 Gbit/s. Ours: LWE (lwe64-p2), one batch at a time, stored material. {ONE_MACHINE}",
     ),
     Published(
         "002_table1_decryption", "Decryption", "002 (Ajax), table 1", "online_ms", "ms, online", x="corruption_threshold",
@@ -202,7 +222,8 @@ def draw(plot: Published, table: pd.DataFrame) -> tuple[Figure, str]:
             markersize=5,
             linewidth=1.3,
         )
-    axis.set(xlabel=plot.xlabel, ylabel=plot.unit, title=f"{plot.title}: {plot.paper}")
+    axis.set(xlabel=plot.xlabel, ylabel=plot.unit)
+    head(made, f"{plot.title}: {plot.paper}", plot.table, table.attrs.get("machine", "") if len(found) else "")
     style.decades(axis)
     axis.set_xscale("log", base=2)
     style.ticks(axis, [*theirs[plot.x].astype(float), *(found["x"] if len(found) else [])])
@@ -210,6 +231,15 @@ def draw(plot: Published, table: pd.DataFrame) -> tuple[Figure, str]:
     missing = "" if plot.ours is None or len(found) else " Ours: not measured in these results."
     nothing = " Nothing of ours is of this kind." if plot.ours is None else ""
     return made, f"{plot.paper}, as printed (grey, dashed). {plot.note}{missing}{nothing}"
+
+
+def head(made: Figure, title: str, published_table: str, machine: str, computed: bool = False) -> None:
+    """Title, and below it on what was measured: theirs, and ours if ``machine`` is not empty."""
+    made.suptitle(title, fontsize=10)
+    lines = [f"paper: {'computed, not measured' if computed else PAPERS[published_table[:3]]}"]
+    if machine:
+        lines += [f"ours: {machine}, shared by all parties;", "loopback, or simulated links where a round trip is named"]
+    made.axes[0].set_title("\n".join(lines), fontsize=6.5, color=style.PAPER, loc="left")
 
 
 def _words(column: str, value: object) -> str:

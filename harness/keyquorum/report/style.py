@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from typing import Literal
 
 import matplotlib
 
@@ -48,14 +49,14 @@ def legend_below(made: Figure, axes: list[Axes], columns: int = 4) -> None:
         made.legend(list(entries.values()), list(entries), loc="outside lower center", ncols=min(columns, len(entries)))
 
 
-def decades(axis: Axes) -> None:
-    """A logarithmic vertical axis that ends at powers of ten, so that it always has labels."""
-    axis.set_yscale("log")
-    low, high = (float(v) for v in axis.dataLim.intervaly)
-    low = max(low, axis.dataLim.minposy)
+def decades(axis: Axes, which: Literal["x", "y"] = "y") -> None:
+    """A logarithmic axis that ends at powers of ten, so that it always has labels."""
+    (axis.set_yscale if which == "y" else axis.set_xscale)("log")
+    low, high = (float(v) for v in (axis.dataLim.intervaly if which == "y" else axis.dataLim.intervalx))
+    low = max(low, axis.dataLim.minposy if which == "y" else axis.dataLim.minposx)
     if 0 < low <= high < float("inf"):
         bottom, top = math.floor(math.log10(low) - 0.06), math.ceil(math.log10(high) + 0.06)
-        axis.set_ylim(10.0**bottom, 10.0 ** max(top, bottom + 1))
+        (axis.set_ylim if which == "y" else axis.set_xlim)(10.0**bottom, 10.0 ** max(top, bottom + 1))
 
 
 def ticks(axis: Axes, values: Iterable[float]) -> None:

@@ -9,11 +9,20 @@ from keyquorum.model.errors import KeyQuorumError
 from keyquorum.model.links import parse
 
 RING_PROTOCOLS = ("ring", "semi2k", "spdz2k")
+LABELS = {"mp-spdz": "MP-SPDZ", "seal": "SEAL", "openfhe": "OpenFHE"}
 THREE_PARTIES = ("ring", "rep-field")
+
+
+SINGLE_KEY, ADDITIVE = "single key", "additive, noise flooded"
+"""What stands in the place of the protocol for libraries that run beside ours: one key, or their own threshold FHE."""
 
 
 class CaseError(KeyQuorumError):
     """A measurement failed, took too long, or gave a wrong result."""
+
+
+class SkippedError(CaseError):
+    """A measurement cannot be made here: the text says why."""
 
 
 @dataclass(frozen=True)
@@ -40,17 +49,23 @@ class Case:
         """For progress and errors."""
         words = [self.name, f"-E {self.protocol}", f"n={self.parties}", self.parameters, f"x{self.batch}"]
         return " ".join(
-            [*words, *([self.link] if self.link else []), *(["MP-SPDZ"] if self.backend != "embedded" else [])]
+            [*words, *([self.link] if self.link else []), *([LABELS.get(self.backend, self.backend)] if self.backend != "embedded" else [])]
         )
 
     @property
     def threshold(self) -> int:
         """Corruptions tolerated."""
+        if self.suite == "peers":
+            return self.parties - 1
         return default_threshold(self.protocol, self.parties)
 
     @property
     def security(self) -> str:
         """Adversary and majority, in the words of the threat-model table."""
+        if self.protocol == SINGLE_KEY:
+            return "one party has the key"
+        if self.protocol == ADDITIVE:
+            return "semi-honest, dishonest majority, in one process"
         majority = "dishonest majority" if self.protocol in DISHONEST_MAJORITY else "honest majority"
         programs = self.suite in ("primitives", "sampling", "conversion")
         if self.protocol in AUTHENTICATED:
@@ -63,6 +78,8 @@ class Case:
         """Whether the protocol is for so many parties, and the backend has it and can shape its links."""
         if self.link and self.backend != "embedded":
             return False
+        if self.suite == "peers":
+            return (self.parties == 1) == (self.protocol == SINGLE_KEY)
         if self.protocol in THREE_PARTIES:
             return self.parties == 3
         return self.parties >= (3 if self.protocol == "shamir" else 2)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import itertools
+import math
 import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from subprocess import Popen
@@ -19,6 +20,7 @@ from numpy.typing import NDArray
 from keyquorum import api
 from keyquorum.backends.mpspdz import Checkout, run_program
 from keyquorum.backends.mpspdz.workdir import WorkFolder
+from keyquorum.bench import peers
 from keyquorum.cnn.run import classify, held_out_digits
 from keyquorum.fhe import seal
 from keyquorum.model.committee import Committee
@@ -26,7 +28,7 @@ from keyquorum.model.errors import KeyQuorumError
 from keyquorum.parties import PhaseReport, RunReport, run_processes
 from keyquorum.plans.keys import FloodPolicy
 
-from .cases import Case, CaseError
+from .cases import Case, CaseError, SkippedError
 from .party import phases_of
 from .programs import PROGRAMS, Setting
 
@@ -49,11 +51,25 @@ class Run:
 
 @dataclass(frozen=True)
 class Effort:
-    """Runs that count, runs before that do not, and seconds for all runs of a measurement together."""
+    """Runs that count, runs before that do not, and seconds for all runs of a measurement together. ``patience``: seconds after
+    which a measurement starts no further run; if only warm-ups were made by then, the last of them counts."""
 
     repeats: int = 3
     warm_up: int = 1
     timeout: float = 600.0
+    patience: float = math.inf
+
+    def turns(self, warm_up: int | None = None) -> Iterator[int]:
+        """A number for each run; ends early when patience does."""
+        start = time.monotonic()
+        for i in range((self.warm_up if warm_up is None else warm_up) + self.repeats):
+            if i and time.monotonic() - start > self.patience:
+                return
+            yield i
+
+    def counted(self, runs: list[Run]) -> list[Run]:
+        """Without the warm-ups."""
+        return runs[self.warm_up :] or runs[-1:]
 
 
 class Bench:
@@ -77,11 +93,14 @@ class Bench:
             "keygen": self._keygen,
             "decrypt": self._decrypt,
             "cnn": self._cnn,
+            "peers": self._peer,
         }
         try:
             return measured.get(case.suite, self._program)(case)
         except CaseError:
             raise
+        except peers.PeerMissingError as error:
+            raise SkippedError(str(error)) from error
         except (KeyQuorumError, OSError) as error:
             raise CaseError(f"{case.label}: {error}") from error
 
@@ -125,7 +144,8 @@ class Bench:
             return self._on_mp_spdz(case)
         job = {
             "kind": "bench", "suite": case.suite, "name": case.name, "protocol": case.protocol, "batch": case.batch,
-            "warm_up": self.effort.warm_up, "repeats": self.effort.repeats, "link": case.link or None,
+            "warm_up": self.effort.warm_up, "repeats": self.effort.repeats, "patience": min(self.effort.patience, self.effort.timeout),
+            "link": case.link or None,
         }  # fmt: skip
         results = self._processes(case, job, self._deadline())
         reports = [[RunReport.from_json(r) for r in result["reports"]] for result in results]
@@ -140,7 +160,7 @@ class Bench:
         try:
             path = folder.path / "kq_bench.mpc"
             path.write_text(program.source)
-            for i in range(self.effort.warm_up + self.effort.repeats):
+            for i in self.effort.turns():
                 done = run_program(
                     checkout, case.protocol, case.parties, case.parameters, path if program.source else program.program,
                     program.arguments(here[0]), private={s.party: program.inputs(s, rng) for s in here},
@@ -151,7 +171,7 @@ class Bench:
                 runs.append(Run([RunReport(0, phases_of(timer))]))
         finally:
             folder.close()
-        return runs[self.effort.warm_up :]
+        return self.effort.counted(runs)
 
     # Plans
 
@@ -164,12 +184,12 @@ class Bench:
     def _keygen(self, case: Case) -> list[Run]:
         parameters = api.load_parameters(case.parameters)
         committee, runs, deadline = self._committee(case), [], self._deadline()
-        for _ in range(self.effort.warm_up + self.effort.repeats):
+        for _ in self.effort.turns():
             name = f"{case.parameters}-{next(self._made)}"
             job = api.keygen_job(name, parameters, case.name != "public key", (), "cbd", None, *self._backend(case))
             runs.append(Run(self._reports(self._processes(case, job, deadline))))
             api.load_key(committee.key_folder(0, name))
-        return runs[self.effort.warm_up :]
+        return self.effort.counted(runs)
 
     def _key(self, case: Case) -> tuple[str, api.KeyInfo, bytes]:
         """A key for decryption, made once, outside the measurement, over the links of this machine."""
@@ -195,7 +215,7 @@ class Bench:
         parameters, rng, runs = info.parameters, np.random.default_rng(), []
         deadline = self._deadline()
         with tempfile.TemporaryDirectory(dir=self._temporary.name) as folder:
-            for _ in range(self.effort.warm_up + self.effort.repeats):
+            for _ in self.effort.turns():
                 values, files, outputs = [], [], []
                 for j in range(case.batch):
                     path = Path(folder) / f"{j}.ct"
@@ -218,7 +238,7 @@ class Bench:
                 if wrong and program not in INEXACT:
                     raise CaseError(f"{case.label}: {wrong} of {case.batch} ciphertexts were decrypted wrongly")
                 runs.append(Run(reports, wrong))
-        return runs[self.effort.warm_up :]
+        return self.effort.counted(runs)
 
     def _decrypt_lwe(self, case: Case, rounding: str) -> list[Run]:
         """The job of :mod:`keyquorum.bench.decrypt`; a batch of 1: the median of several single decryptions."""
@@ -228,7 +248,7 @@ class Bench:
             "items": items, "single": case.batch == 1, "link": case.link or None,
         }  # fmt: skip
         runs, deadline = [], self._deadline()
-        for _ in range(self.effort.repeats):  # it warms up by itself
+        for _ in self.effort.turns(0):  # it warms up by itself
             results = self._processes(case, job, deadline)
             wrong = max(r["wrong"] for r in results)
             if wrong and rounding not in INEXACT:
@@ -249,7 +269,7 @@ class Bench:
     def _cnn(self, case: Case) -> list[Run]:
         images, labels = held_out_digits(case.batch)
         runs = []
-        for _ in range(self.effort.repeats):  # key generation and 13 ciphertexts: long enough to need no warm-up
+        for _ in self.effort.turns(0):  # key generation and 13 ciphertexts: long enough to need no warm-up
             key = f"cnn-{next(self._made)}"
             result = classify(self._committee(case), images, labels, link=case.link or None, key=key)
             if not result.agrees:
@@ -258,6 +278,14 @@ class Bench:
             pairs = zip(result.keygen, result.decryption, strict=True)
             runs.append(Run([_party_of_cnn(a, b, client if a.party == 0 else {}) for a, b in pairs]))
         return runs
+
+    def _peer(self, case: Case) -> list[Run]:
+        deadline = self._deadline()
+        made = [
+            Run([peers.run(case.backend, case.parameters, case.parties, max(1.0, deadline - time.monotonic()))])
+            for _ in self.effort.turns()
+        ]
+        return self.effort.counted(made)
 
 
 def _party_of_cnn(keygen: RunReport, decryption: RunReport, client: dict[str, float]) -> RunReport:

@@ -35,7 +35,7 @@ def phases_of(timer: Timer, cpu_seconds: float = 0.0) -> list[PhaseReport]:
 
 def bench_job(context: PartyContext, job: dict[str, Any]) -> dict[str, Any]:
     """The job ``bench``: program ``name`` of ``suite`` under ``protocol``, ``batch`` results, ``warm_up`` runs that do not count and
-    ``repeats`` that do; gives a report of each."""
+    ``repeats`` that do; gives a report of each. After ``patience`` seconds, by party 0's clock, no further run starts."""
     program = PROGRAMS.get((job["suite"], job["name"]))
     if program is None:
         raise ParameterError(f"the suite {job['suite']!r} has no program {job['name']!r}: write the job again")
@@ -47,7 +47,11 @@ def bench_job(context: PartyContext, job: dict[str, Any]) -> dict[str, Any]:
         path = Path(folder) / "bench.mpc"
         if program.source:
             path.write_text(program.source)
-        for _ in range(job["warm_up"] + job["repeats"]):
+        start = time.monotonic()
+        for i in range(job["warm_up"] + job["repeats"]):
+            impatient = b"1" if time.monotonic() - start > job["patience"] else b"0"
+            if i and session.all_gather(impatient)[0] == b"1":
+                break
             engine = session.engine(here.protocol, here.domain, f"bench {program.name}", committee.threshold)
             io = ProgramIO(private_inputs=program.inputs(here, rng), stdout=lambda _: None)
             session.compare("start", b"")  # so that nobody waits for a party that still prepares
@@ -58,4 +62,4 @@ def bench_job(context: PartyContext, job: dict[str, Any]) -> dict[str, Any]:
             report.link = context.report.link
             report.unused = {name: made - used for name, (made, used) in engine.material().items() if made > used}
             reports.append(report.to_json())
-    return {"reports": reports[job["warm_up"] :]}
+    return {"reports": reports[job["warm_up"] :] or reports[-1:]}

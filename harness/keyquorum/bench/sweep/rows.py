@@ -9,6 +9,7 @@ import platform
 import subprocess
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
@@ -18,19 +19,22 @@ from keyquorum.model.errors import KeyQuorumError
 from keyquorum.model.links import parse
 from keyquorum.parties.context import COSTS
 
-from .cases import Case
+from .cases import Case, SkippedError
 from .measure import Run
 
 Row = dict[str, str]
 COLUMNS = (
     "suite", "name", "backend", "protocol", "parties", "threshold", "parameters", "batch", "link", "rtt_ms", "mbit",
-    "repeat", "party", "phase", *COSTS, "run_cpu_seconds", "peak_memory", "unused", "wrong", "status", "error", "security",
+    "asked", "repeat", "party", "phase", *COSTS, "run_cpu_seconds", "peak_memory", "unused", "wrong", "status", "error", "security",
     "simulated_links", "version", "commit", "backend_commit", "python", "machine", "cores", "memory_gb", "load", "utc",
 )  # fmt: skip
-"""``status``: ok, or failed (then the reason is in ``error`` and there are no figures). ``rtt_ms``, ``mbit``: of simulated
+"""``asked``: runs that the sweep wanted; there are fewer where they took too long. ``status``: ok, or failed or skipped (then the reason
+is in ``error`` and there are no figures). ``rtt_ms``, ``mbit``: of simulated
 links, empty for those of the machine. ``unused``: correlated randomness that was made and not used, ``kind=number;...``.
 ``wrong``: results of the run that are wrong, of a method that may fail.
 ``load``: of the machine when the measurement started (one minute): above 1, other work ran beside it."""
+MEASURED = ("Source", "harness", "Programs", "params")
+"""Folders whose changes make other results."""
 _CASE = ("suite", "name", "backend", "protocol", "parties", "parameters", "batch", "link")
 
 
@@ -56,14 +60,15 @@ def _git(*words: str) -> str:
 
 @lru_cache(maxsize=1)
 def commit() -> str:
-    """The commit that runs, "+" behind it if files of it were changed; empty outside of a checkout."""
-    name = _git("rev-parse", "--short=12", "HEAD")
+    """The last commit that changed what is measured (documents and results may be newer), "+" behind it if files of that were
+    changed since; empty outside of a checkout."""
     root = _git("rev-parse", "--show-toplevel")
-    if not name or not root:
+    if not root:
         return ""
-    changed = _git(
-        "-C", root, "status", "--porcelain", "--untracked-files=no", "--", "Source", "harness", "Programs", "params"
-    )
+    name = _git("-C", root, "log", "-1", "--format=%H", "--", *MEASURED)[:12]
+    if not name:
+        return ""
+    changed = _git("-C", root, "status", "--porcelain", "--untracked-files=no", "--", *MEASURED)
     return name + ("+" if changed else "")
 
 
@@ -83,23 +88,32 @@ def _memory_gb() -> str:
     return f"{os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') / 1e9:.1f}"
 
 
-def _common(case: Case, repeat: int, backend_commit: str, load: float) -> Row:
+@dataclass(frozen=True)
+class Circumstances:
+    """Of a measurement: runs that were asked for; commit or version of another backend; load of the machine at the start."""
+
+    asked: int
+    backend_commit: str = ""
+    load: float = 0.0
+
+
+def _common(case: Case, repeat: int, when: Circumstances) -> Row:
     link = parse(case.link) if case.link else None
     row = {name: str(getattr(case, name)) for name in _CASE}
     return row | {
-        "threshold": str(case.threshold), "repeat": str(repeat), "security": case.security,
+        "threshold": str(case.threshold), "asked": str(when.asked), "repeat": str(repeat), "security": case.security,
         "rtt_ms": f"{link.rtt_ms:g}" if link else "", "mbit": f"{link.mbit:g}" if link and link.mbit else "",
         "simulated_links": "yes" if link else "no", "version": keyquorum.__version__, "commit": commit(),
-        "backend_commit": backend_commit, "python": platform.python_version(), "machine": machine(),
-        "cores": str(os.cpu_count() or 0), "memory_gb": _memory_gb(), "load": f"{load:.2f}",
+        "backend_commit": when.backend_commit, "python": platform.python_version(), "machine": machine(),
+        "cores": str(os.cpu_count() or 0), "memory_gb": _memory_gb(), "load": f"{when.load:.2f}",
         "utc": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
     }  # fmt: skip
 
 
-def rows_of(case: Case, runs: Sequence[Run], backend_commit: str, load: float) -> Iterator[Row]:
+def rows_of(case: Case, runs: Sequence[Run], when: Circumstances) -> Iterator[Row]:
     """The rows of a measurement."""
     for repeat, run in enumerate(runs):
-        common = _common(case, repeat, backend_commit, load)
+        common = _common(case, repeat, when)
         for report in run.reports:
             unused = ";".join(f"{kind}={count}" for kind, count in sorted(report.unused.items()))
             whole = {
@@ -114,9 +128,10 @@ def rows_of(case: Case, runs: Sequence[Run], backend_commit: str, load: float) -
                 yield common | whole | costs | {"phase": phase.name}
 
 
-def failed(case: Case, error: Exception, backend_commit: str, load: float) -> Row:
-    """The row of a measurement that failed."""
-    return _common(case, 0, backend_commit, load) | {"status": "failed", "error": " ".join(str(error).split())}
+def failed(case: Case, error: Exception, when: Circumstances) -> Row:
+    """The row of a measurement that failed, or was skipped."""
+    status = "skipped" if isinstance(error, SkippedError) else "failed"
+    return _common(case, 0, when) | {"status": status, "error": " ".join(str(error).split())}
 
 
 def read(path: Path) -> list[Row]:

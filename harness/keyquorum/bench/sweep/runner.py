@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import math
 import os
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from keyquorum.backends.mpspdz import Checkout
+from keyquorum.bench import peers
 from keyquorum.parties.context import Progress
 
 from . import rows
-from .cases import Case, CaseError
+from .cases import Case, CaseError, SkippedError
 from .measure import Bench, Effort, Run
 
 Measure = Callable[[Case], Sequence[Run]]
@@ -19,35 +22,37 @@ Measure = Callable[[Case], Sequence[Run]]
 
 @dataclass(frozen=True)
 class Settings:
-    """``path``: the table; ``fresh``: leave out what it holds; else measurements that it has are not repeated."""
+    """``path``: the table; ``fresh``: leave out what it holds; else measurements that it has are not repeated. ``deadline``: no
+    measurement starts after this time of ``time.monotonic``."""
 
     path: Path
     effort: Effort = field(default_factory=Effort)
     fresh: bool = False
     mp_spdz: str | None = None
+    deadline: float = math.inf
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """Numbers of measurements: made now, found in the table, failed; and why."""
+    """Numbers of measurements: made now, found in the table, failed and why; skipped and why; left out for want of time."""
 
     measured: int
     kept: int
     errors: list[str]
+    skipped: list[str] = field(default_factory=list)
+    left: int = 0
 
     def line(self, suite: str) -> str:
         """The closing line of a sweep."""
         state = "ok" if not self.errors else "failed"
-        return f"bench: {state} suite={suite} measured={self.measured} kept={self.kept} failed={len(self.errors)}"
+        others = (("skipped", len(self.skipped)), ("left", self.left))
+        rest = "".join(f" {name}={number}" for name, number in others if number)
+        return f"bench: {state} suite={suite} measured={self.measured} kept={self.kept} failed={len(self.errors)}{rest}"
 
 
 def _done(table: Sequence[rows.Row], repeats: int) -> set[str]:
-    """Measurements with enough good runs."""
-    good: dict[str, set[str]] = {}
-    for row in table:
-        if row["status"] == "ok":
-            good.setdefault(rows.identity(row), set()).add(row["repeat"])
-    return {name for name, runs in good.items() if len(runs) >= repeats}
+    """Measurements that have so many good runs, or were asked for them and found too slow."""
+    return {rows.identity(row) for row in table if row["status"] == "ok" and int(row["asked"]) >= repeats}
 
 
 def run_suite(
@@ -67,19 +72,32 @@ def run_suite(
     done = _done(table, settings.effort.repeats)
     todo = [case for case in cases if case.identity not in done]
     errors: list[str] = []
+    skipped: list[str] = []
+    measured = 0
     report = progress or (lambda phase, finished, total: None)
     suite = cases[0].suite if cases else ""
     with Bench(settings.effort, settings.mp_spdz) as bench:
         for number, case in enumerate(todo):
+            if time.monotonic() > settings.deadline:
+                break
             report(suite, number, len(todo))
-            backend_commit = Checkout.find(settings.mp_spdz).commit if case.backend == "mp-spdz" else ""
             load = os.getloadavg()[0]
+            when = rows.Circumstances(settings.effort.repeats, backend_version(case, settings.mp_spdz), load)
             try:
-                made = list(rows.rows_of(case, (measure or bench.measure)(case), backend_commit, load))
+                made = list(rows.rows_of(case, (measure or bench.measure)(case), when))
+                measured += 1
             except CaseError as error:
-                errors.append(str(error))
-                made = [rows.failed(case, error, backend_commit, load)]
+                (skipped if isinstance(error, SkippedError) else errors).append(str(error))
+                made = [rows.failed(case, error, when)]
             table = [row for row in table if rows.identity(row) != case.identity] + made
             rows.write(settings.path, table)
         report(suite, len(todo), len(todo))
-    return Outcome(len(todo) - len(errors), len(cases) - len(todo), errors)
+    left = len(todo) - measured - len(errors) - len(skipped)
+    return Outcome(measured, len(cases) - len(todo), errors, skipped, left)
+
+
+def backend_version(case: Case, mp_spdz: str | None) -> str:
+    """Of a backend that is not ours: MP-SPDZ's commit, a library's version."""
+    if case.suite == "peers":
+        return peers.version(case.backend)
+    return Checkout.find(mp_spdz).commit if case.backend == "mp-spdz" else ""

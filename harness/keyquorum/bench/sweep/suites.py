@@ -6,18 +6,26 @@ from collections.abc import Callable, Iterator
 from itertools import product
 
 from keyquorum.backends import BACKENDS
+from keyquorum.bench.peers import PEERS, SCHEMES
 from keyquorum.cnn.run import PARAMETERS
 from keyquorum.fhe.parameters import load
+from keyquorum.model.committee import AUTHENTICATED
 from keyquorum.model.errors import ParameterError
 
-from .cases import Axes, Case
-from .programs import PROGRAMS, Setting
+from .cases import ADDITIVE, SINGLE_KEY, THREE_PARTIES, Axes, Case
+from .programs import PROGRAMS, WEIGHT, Setting
 
 PROTOCOLS = ("ring", "rep-field", "shamir", "semi2k", "semi", "spdz2k", "mascot")
 COMMITTEES = ("rep-field", "shamir", "semi")
-"""One protocol a committee: ``ring`` and ``semi2k`` are the same committees as ``rep-field`` and ``semi``."""
+"""One protocol a committee: ``ring``, ``semi2k`` and ``spdz2k`` are the same committees as ``rep-field``, ``semi`` and ``mascot``."""
+MAC_SET = "ckks-4096-mac"
+"""Small, and with primes long enough for MACs."""
+MOST_OF_SEMI = 4
+"""Parties up to which exact decryption is measured among ``semi``: with more it takes minutes on one machine."""
 ROUNDINGS = ("round_ltz_circuit", "round_mask_open")
 LWE_ROUNDINGS = (*ROUNDINGS, "round_ltz_table")
+KEYS = "public and relinearisation key"
+PINGS = ("", "paper000-1ms", "paper000-10ms")
 
 Maker = Callable[[Axes, bool], Iterator[Case]]
 
@@ -33,7 +41,11 @@ def _programs(suite: str) -> Maker:
             for parties in axes.parties or ((smallest,) if quick or link else (smallest, 4)):
                 if not row.runs_on(protocol, backend):
                     continue
-                batch = row.quick if quick else row.batch
+                # Products with MACs are a hundred times dearer: smaller batches, the fewest parties, no links.
+                macs = protocol in AUTHENTICATED
+                if macs and ((parties > smallest and not axes.parties) or (link and axes.links is None)):
+                    continue
+                batch = max(row.quick // 8 if macs else row.quick, WEIGHT * 2) if quick else row.batch // (16 if macs else 1)
                 domain = Setting(protocol, parties, 1, batch).domain
                 case = Case(suite, row.name, backend, protocol, parties, domain, batch, link)
                 if case.possible and (not axes.parameters or domain in axes.parameters):
@@ -43,31 +55,43 @@ def _programs(suite: str) -> Maker:
 
 
 def _keygen(axes: Axes, quick: bool) -> Iterator[Case]:
-    protocols = axes.protocols or COMMITTEES
-    sets = axes.parameters or (("ckks-4096",) if quick else ("ckks-8192", "bfv-8192"))
-    counts = axes.parties or ((2, 3) if quick else (2, 3, 4, 8))
+    """Every committee with 2, 3, 4 and 8 parties; with MACs a small set and few parties, and that set without MACs beside it."""
+    for backend in axes.backends or ("embedded",):
+        for protocol, parties, name, link in _keys(axes, quick):
+            load(name)
+            yield Case("keygen", KEYS, backend, protocol, parties, name, 1, link)
+
+
+def _keys(axes: Axes, quick: bool) -> Iterator[tuple[str, int, str, str]]:
     links = axes.link_specs(("",) if quick else ("", "lan", "wan"))
-    for backend, protocol, name, parties, link in product(
-        axes.backends or ("embedded",), protocols, sets, counts, links
-    ):
-        load(name)
-        if link and parties > 3 and axes.links is None:
-            continue
-        yield Case("keygen", "public and relinearisation key", backend, protocol, parties, name, 1, link)
+    for protocol in axes.protocols or ((*COMMITTEES, "mascot") if not quick else COMMITTEES):
+        macs = protocol in AUTHENTICATED
+        sets = axes.parameters or (("ckks-4096",) if quick else ("ckks-8192", "bfv-8192"))
+        if axes.parameters is None:
+            sets = (MAC_SET,) if macs else (*sets, MAC_SET)
+        for name in sets:
+            small = name == MAC_SET and not axes.parameters
+            counts = axes.parties or ((2, 3) if quick or small else (2, 3, 4, 8))
+            for parties, link in product(counts, links):
+                # Links where they tell most: one set, and no more parties than share the cores well.
+                if axes.links is None and link and (small or parties > 3 or (not axes.parameters and name != sets[0])):
+                    continue
+                yield protocol, parties, name, link
 
 
 def _decrypt(axes: Axes, quick: bool) -> Iterator[Case]:
-    protocols = axes.protocols or COMMITTEES
     yield from _lwe(axes, quick)
-    sets = [
-        s
-        for s in axes.parameters or (("bfv-4096",) if quick else ("bfv-4096", "ckks-8192-demo"))
-        if not s.startswith("lwe")
-    ]
-    counts = axes.parties or ((3,) if quick else (3, 4))
-    links = axes.link_specs(("", "paper000-1ms") if quick else ("", "paper000-1ms", "paper000-10ms"))
-    for backend, protocol, name, parties in product(axes.backends or ("embedded",), protocols, sets, counts):
+    default = ("bfv-4096",) if quick else ("bfv-4096", "ckks-8192-demo")
+    sets = [s for s in axes.parameters or default if not s.startswith("lwe")]
+    counts = axes.parties or ((3,) if quick else (3, 4, 8, 16))
+    links = axes.link_specs(PINGS[:2] if quick else PINGS)
+    committees = axes.protocols or COMMITTEES
+    for backend, protocol, name, parties in product(axes.backends or ("embedded",), committees, sets, counts):
+        if not axes.parties and parties > MOST_OF_SEMI and protocol not in THREE_PARTIES and protocol != "shamir":
+            continue
         scheme = load(name).scheme
+        if scheme == "ckks" and parties > 8 and not axes.parties:  # every measurement makes a key of its own
+            continue
         for kind in ("flood",) if scheme == "ckks" else ROUNDINGS:
             # Throughput against the size of the batch, at the least number of parties.
             batches = (1,) if quick or scheme == "ckks" or parties != min(counts) else (1, 4, 16)
@@ -78,7 +102,7 @@ def _decrypt(axes: Axes, quick: bool) -> Iterator[Case]:
 
 def _lwe(axes: Axes, quick: bool) -> Iterator[Case]:
     """Decryption of LWE with stored material: one at a time, and a batch."""
-    links = axes.link_specs(("", "paper000-1ms") if quick else ("", "paper000-1ms", "paper000-10ms"))
+    links = axes.link_specs(PINGS[:2] if quick else PINGS)
     committees = [("rep-field", 3, "lwe64-p2"), *(("semi", n, "lwe64-p2") for n in ((4,) if quick else (2, 4, 8, 16)))]
     for protocol, parties, name in [*committees, ("shamir", 3, "lwe53-p16")]:
         if (axes.protocols and protocol not in axes.protocols) or (axes.parties and parties not in axes.parties):
@@ -86,7 +110,8 @@ def _lwe(axes: Axes, quick: bool) -> Iterator[Case]:
         if (axes.parameters and name not in axes.parameters) or (axes.backends and "embedded" not in axes.backends):
             continue
         for rounding, link in product(LWE_ROUNDINGS if protocol != "shamir" else ROUNDINGS, links):
-            for batch in (1,) if link or quick or parties > 4 else (1, 1024):
+            throughput = not quick and parties <= 4 and (not link or (protocol == "semi" and parties == 4 and link == PINGS[1]))
+            for batch in (1, 1024) if throughput else (1,):
                 yield Case("decrypt", f"lwe {rounding}", "embedded", protocol, parties, name, batch, link)
 
 
@@ -99,22 +124,41 @@ def _cnn(axes: Axes, quick: bool) -> Iterator[Case]:
                 yield Case("cnn", "encrypted digits", backend, protocol, parties, PARAMETERS, 8 if quick else 104, link)
 
 
+def _peers(axes: Axes, quick: bool) -> Iterator[Case]:
+    """SEAL with one key; OpenFHE's threshold FHE."""
+    if axes.links is not None and "none" not in axes.links:
+        return
+    sets = axes.parameters or ("ckks-8192", "bfv-8192", "bgv-8192")
+    for backend in axes.backends or PEERS:
+        if backend == "seal":
+            found = [(SINGLE_KEY, 1, name) for name in sets if name not in SCHEMES]
+        elif backend == "openfhe":
+            counts = axes.parties or ((3,) if quick else (2, 3, 4, 8))
+            found = [(ADDITIVE, n, name) for name, n in product(axes.parameters or SCHEMES, counts) if name in SCHEMES]
+        else:
+            continue
+        for protocol, parties, name in found:
+            if axes.protocols is None and (axes.parties is None or parties in axes.parties):
+                yield Case("peers", "keys, encryption, decryption", backend, protocol, parties, name, 1)
+
+
 SUITES: dict[str, tuple[str, Maker]] = {
-    "primitives": ("products, random bits, openings, comparisons, ANDs", _programs("primitives")),
-    "sampling": ("secrets and noise", _programs("sampling")),
-    "conversion": ("between Z_2, Z_3 and Z_q", _programs("conversion")),
+    "peers": ("other libraries, beside ours: SEAL with one key, OpenFHE's threshold FHE", _peers),
     "keygen": ("joint keys for SEAL", _keygen),
     "decrypt": ("joint decryption: of LWE with stored material; of BFV, exact; of CKKS, flooded", _decrypt),
     "cnn": ("classification of encrypted digits: keys, encryption, evaluation, decryption", _cnn),
+    "primitives": ("products, random bits, openings, comparisons, ANDs", _programs("primitives")),
+    "conversion": ("between Z_2, Z_3 and Z_q", _programs("conversion")),
+    "sampling": ("secrets and noise", _programs("sampling")),
 }
-"""What each suite measures, and what makes its cases."""
+"""What each suite measures, and what makes its cases; in the order of ``all``, dearest answers first."""
 
 
 def cases_of(suite: str, axes: Axes, quick: bool = False) -> list[Case]:
     """The measurements of a suite that are possible. Raises ParameterError if there is no such suite or nothing is left."""
     if suite not in SUITES:
         raise ParameterError(f"unknown suite {suite!r}: choose one of {', '.join(SUITES)}, or all")
-    for name, known, chosen in (("backend", BACKENDS, axes.backends), ("protocol", PROTOCOLS, axes.protocols)):
+    for name, known, chosen in (("backend", (*BACKENDS, *PEERS), axes.backends), ("protocol", PROTOCOLS, axes.protocols)):
         for value in chosen or ():
             if value not in known:
                 raise ParameterError(f"unknown {name} {value!r}: choose one of {', '.join(known)}")

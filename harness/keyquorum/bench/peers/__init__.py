@@ -1,0 +1,79 @@
+"""Libraries measured beside ours, on the same machine in the same run: SEAL with one key, OpenFHE's threshold FHE.
+
+``seal_single`` and ``openfhe_threshold`` are programs; a process of its own runs each, and :func:`run` reads what it prints.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+
+from keyquorum.model.errors import KeyQuorumError
+from keyquorum.parties import PhaseReport, RunReport
+
+PEERS = ("seal", "openfhe")
+SCHEMES = ("ckks", "bfv", "bgv")
+OPENFHE_PYTHON = "KEYQUORUM_OPENFHE_PYTHON"
+"""A Python for which OpenFHE has a wheel, if that is not ours: its wheels each carry a module for one version of Python."""
+
+
+class PeerError(KeyQuorumError):
+    """A library beside ours failed."""
+
+
+class PeerMissingError(PeerError):
+    """A library beside ours is not installed, or not for this Python."""
+
+
+def _python(peer: str) -> str:
+    return os.environ.get(OPENFHE_PYTHON) or sys.executable if peer == "openfhe" else sys.executable
+
+
+@cache
+def version(peer: str) -> str:
+    """Of the installed package; empty if there is none."""
+    if peer == "seal":
+        return f"seal-python {metadata.version('seal-python')}"
+    code = "from importlib import metadata; print(metadata.version('openfhe'))"
+    try:
+        done = subprocess.run([_python(peer), "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return f"openfhe {done.stdout.strip()}" if done.returncode == 0 else ""
+
+
+def run(peer: str, parameters: str, parties: int, timeout: float) -> RunReport:
+    """Keys, encryption and decryption of a vector, all parties in one process: phases ``keys``, ``encryption`` and ``decryption``.
+
+    ``parameters``: a parameter set (seal), a scheme (openfhe). Raises PeerMissingError, PeerError; the result is checked.
+    """
+    if peer == "seal":
+        words = [_python(peer), "-m", f"{__name__}.seal_single", parameters]
+    else:
+        words = [_python(peer), str(Path(__file__).parent / "openfhe_threshold.py"), parameters, str(parties)]
+    try:
+        done = subprocess.run(words, capture_output=True, text=True, timeout=timeout, check=False)
+    except subprocess.TimeoutExpired:
+        raise PeerError(f"{peer} took longer than {timeout:g} s") from None
+    except OSError as error:
+        raise PeerMissingError(f"{peer}: {words[0]} does not start ({error}): set {OPENFHE_PYTHON} to a Python") from error
+    lines = done.stdout.strip().splitlines()
+    try:
+        result = json.loads(lines[-1])
+    except (IndexError, ValueError):
+        last = (done.stderr.strip().splitlines() or ["no output"])[-1]
+        raise PeerError(f"{peer} failed with exit code {done.returncode}: {last}") from None
+    if "missing" in result:
+        raise PeerMissingError(
+            f"{peer} is not to be had for this Python: {result['missing']}: pip install keyquorum[openfhe] under a Python that "
+            f"its wheels are for (3.10 or 3.12), and set {OPENFHE_PYTHON} to that if it is not ours"
+        )
+    if not result["right"]:
+        raise PeerError(f"{peer}: the decrypted values are not those that were encrypted")
+    phases = [PhaseReport(name, seconds, cpu_seconds=cpu) for name, seconds, cpu in result["phases"]]
+    return RunReport(0, phases, result["peak_memory"], sum(phase.cpu_seconds for phase in phases))

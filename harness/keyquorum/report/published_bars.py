@@ -1,0 +1,115 @@
+"""Published figures that do not depend on a number of parties, or stand for one number of them: a bar each, ours beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from textwrap import fill
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from keyquorum.bench import published
+from keyquorum.cnn.packing import IMAGES
+
+from . import style
+from .data import select
+from .published import head
+
+Bar = tuple[str, float, float, float]
+"""Label, value, lowest and highest run."""
+
+
+@dataclass(frozen=True)
+class Bars:
+    """One published table: ``value`` of each row; ``label``: the columns that name a row."""
+
+    table: str
+    title: str
+    paper: str
+    value: str
+    unit: str
+    label: tuple[str, ...]
+    ours: Callable[[pd.DataFrame], list[Bar]] | None = None
+    note: str = ""
+    where: tuple[tuple[str, tuple[object, ...]], ...] = ()
+
+
+def _cnn_evaluation(table: pd.DataFrame) -> list[Bar]:
+    """Milliseconds of one evaluation, of as many digits as fit."""
+    return [_bar(row, f"ours, evaluation of {IMAGES} digits, stock SEAL", row["batch"] / IMAGES) for row in _phase(table, "evaluation")]
+
+
+def _cnn_client(table: pd.DataFrame) -> list[Bar]:
+    encryption = [_bar(row, f"ours, encryption of {IMAGES} digits", row["batch"] / IMAGES) for row in _phase(table, "encryption")]
+    return encryption + _cnn_evaluation(table)
+
+
+def _phase(table: pd.DataFrame, phase: str) -> list[pd.Series]:
+    """The measurement of a phase that any protocol shares: the first."""
+    return [row for _, row in select(table, suite=f"cnn: {phase}").head(1).iterrows()]
+
+
+def _bar(row: pd.Series, label: str, share: float) -> Bar:
+    value, low, high = (float(row[name]) / share * 1e3 for name in ("seconds", "seconds_low", "seconds_high"))
+    return label, value, low, high
+
+
+AES = "Two parties, AES on 180 or 120 blocks under GHS keys. Nothing of ours is of this kind: published alone."
+BARS = [
+    Bars(
+        "002_sections2_4_communication", "Online communication of one decryption", "002 (Ajax), sections 2.2 and 4.3",
+        "online_bits_per_threshold", "bits times t", ("protocol", "context"),
+        note="Computed, not measured. Published alone: ours depend on the method and stand in the table of all measurements.",
+    ),
+    Bars(
+        "002_sections2_4_communication", "Online communication of one decryption, a party", "002 (Ajax), sections 2.2 and 4.3",
+        "online_bits_per_party", "bits", ("protocol", "context"), note="Computed, not measured. Published alone.",
+    ),
+    Bars(
+        "004_table5_cnn", "Encryption and evaluation of a CNN", "004 (GMPFHE), table 5", "ms", "ms", ("operation",), _cnn_client,
+        where=(("operation", ("Enc", "Eval")),), note="Theirs: one digit. Ours: one set of ciphertexts, which holds eight; stock SEAL, one process.",
+    ),
+    Bars(
+        "004_section6_eval", "Evaluation of a CNN", "004 (GMPFHE), section 6.2.1", "ms", "ms", ("protocol",), _cnn_evaluation,
+        note="Theirs: one digit, MK-CKKS with two parties on a faster machine. Ours: one set of ciphertexts, which holds eight; stock SEAL, one process.",
+    ),
+    Bars("004_section6_ntt", "One number-theoretic transform", "004 (GMPFHE), section 6.1.4", "ms", "ms", ("ring", "context"), note="Published alone."),
+    Bars(
+        "004_appendix_a_binary_keygen", "AND gates of key generation by binary circuits", "004 (GMPFHE), appendix A",
+        "total_and_gates", "AND gates", ("protocol",), note="Computed, not measured. Published alone.",
+    ),
+    Bars(
+        "004_table7_aes_bootstrappable", "AES with bootstrappable GHS", "004 (GMPFHE), table 7", "seconds", "seconds",
+        ("operation", "network"), note=AES,
+    ),
+    Bars("004_table8_aes_leveled", "AES with leveled GHS", "004 (GMPFHE), table 8", "seconds", "seconds", ("operation", "network"), note=AES),
+]  # fmt: skip
+
+
+def draw(plot: Bars, table: pd.DataFrame) -> tuple[Figure, str]:
+    """The figure and its caption."""
+    rows = [row for row in published.load(plot.table) if row[plot.value] is not None]
+    rows = [row for row in rows if all(row[column] in values for column, values in plot.where)]
+    theirs = [("paper, " + _label(row, plot.label), float(str(row[plot.value]))) for row in rows]
+    ours = plot.ours(table) if plot.ours is not None else []
+    made, (axis,) = style.figure(1, 6.4, 1.4 + 0.36 * (len(theirs) + len(ours)))
+    axis.barh(range(len(theirs)), [value for _, value in theirs], 0.7, color="#aaaaaa", hatch="//", edgecolor="white")
+    places = range(len(theirs), len(theirs) + len(ours))
+    values = [value for _, value, _, _ in ours]
+    error = [[value - low for _, value, low, _ in ours], [high - value for _, value, _, high in ours]]
+    axis.barh(places, values, 0.7, xerr=error if ours else None, capsize=2, color=style.COLOURS["ring"])
+    style.decades(axis, "x")
+    for place, value in enumerate([*(value for _, value in theirs), *values]):
+        axis.annotate(f"{value:,.3g}" if value < 1000 or value >= 1e6 else f"{value:,.0f}", (value, place), (3, 0), textcoords="offset points", va="center", fontsize=7)
+    axis.set_yticks(range(len(theirs) + len(ours)), [*(fill(name, 34) for name, _ in theirs), *(fill(bar[0], 34) for bar in ours)], fontsize=7.5)
+    axis.invert_yaxis()
+    axis.grid(axis="y", visible=False)
+    axis.set_xlabel(plot.unit)
+    head(made, f"{plot.title}: {plot.paper}", plot.table, table.attrs.get("machine", "") if ours else "", plot.note.startswith("Computed"))
+    missing = " Ours: not measured in these results." if plot.ours is not None and not ours else ""
+    return made, f"{plot.paper}, as printed (grey). {plot.note}{missing}"
+
+
+def _label(row: published.Row, columns: Sequence[str]) -> str:
+    return ", ".join(str(row[column]) for column in columns if row[column] is not None)

@@ -1,0 +1,71 @@
+"""The table of threat models: what each committee pays for the main jobs, as measured."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from keyquorum.model.committee import AUTHENTICATED
+
+from . import style
+from .data import select
+
+FAMILIES = {"ring": "rep-field", "semi2k": "semi", "spdz2k": "mascot"}
+"""Committees that have two names: for their programs modulo 2^k and over prime fields."""
+JOBS: tuple[tuple[str, str, str, str, str, float, str], ...] = (
+    ("keys", "keygen", "", "seconds", "s", 1.0, ""),
+    ("keys", "keygen", "", "sent_per_party", "MB a party", 1e-6, ""),
+    ("exact decryption, BFV", "decrypt", "bfv round_ltz_circuit", "seconds", "s", 1.0, ""),
+    ("decryption, CKKS", "decrypt", "ckks", "seconds", "s", 1.0, ""),
+    ("decryption, LWE, online", "decrypt", "lwe round_ltz", "online_seconds", "ms", 1e3, "paper000-1ms"),
+)
+"""Column, suite, beginning of the name, figure, unit, scale, link."""
+
+
+def threat_model_table(table: pd.DataFrame) -> tuple[pd.DataFrame, str]:
+    """A row a committee and parameter set of its keys, and what the columns mean. Three parties where that was measured."""
+    rows, used = [], set()
+    embedded = select(table, backend="embedded", batch=1)
+    embedded = embedded.assign(protocol=embedded["protocol"].replace(FAMILIES))
+    plans = embedded[embedded["suite"].isin(["keygen", "decrypt"])]
+    for protocol in style.protocols(plans["protocol"]):
+        mine = plans[plans["protocol"] == protocol]
+        keys = select(mine, suite="keygen", link="")
+        for parameters in list(dict.fromkeys(keys["parameters"])) or [""]:
+            of_set = keys[keys["parameters"] == parameters]
+            parties = _fewest(of_set if len(of_set) else mine)
+            first = parameters == next(iter(keys["parameters"]), "")
+            row: dict[str, object] = {"committee": _name(protocol), "parties": parties, "tolerates": _tolerated(protocol, parties)}
+            row["adversary"] = "malicious programs, semi-honest plans" if protocol in AUTHENTICATED else "semi-honest"
+            row["keys of"] = parameters or "–"
+            for column, suite, name, figure, unit, scale, link in JOBS:
+                found = select(mine, suite=suite, link=link, parties=parties)
+                found = found[found["name"].str.startswith(name)]
+                found = select(found, parameters=parameters) if suite == "keygen" else found if first else found.head(0)
+                label = f"{column}, {unit}"
+                row[label] = _figure(float(found[figure].min()) * scale) if len(found) else "–"
+                if len(found) and suite == "decrypt":
+                    used.add(f"{column}: {found['name'].iloc[0]}, {', '.join(sorted(set(found['parameters'])))}")
+            rows.append(row)
+    made = pd.DataFrame(rows)
+    empty = [column for column in made.columns if len(made) and (made[column] == "–").all()]
+    told = "Medians of the slowest party, all parties on one machine over TLS, no added delay but for LWE: there 1 ms round trip, fastest exact method. "
+    return made.drop(columns=empty), told + "; ".join(sorted(used)) + "."
+
+
+def _fewest(rows: pd.DataFrame) -> int:
+    counts = set(rows["parties"].astype(int))
+    return 3 if 3 in counts else min(counts)
+
+
+def _name(protocol: str) -> str:
+    other = {second: first for first, second in FAMILIES.items()}.get(protocol)
+    return f"{protocol} + {other}" if other else protocol
+
+
+def _tolerated(protocol: str, parties: int) -> str:
+    corrupt = parties - 1 if protocol in ("semi", "mascot") else (parties - 1) // 2
+    return f"{corrupt} of {parties}"
+
+
+def _figure(value: float) -> str:
+    return f"{value:.3g}" if value < 1000 else f"{value:,.0f}"
