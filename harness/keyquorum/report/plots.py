@@ -85,7 +85,7 @@ def scaling(table: pd.DataFrame) -> Plot | None:
     panels = [panel for panel in panels if len(panel[2])]
     if not panels:
         return None
-    made, axes = style.figure(len(panels), 3.1, 3.2)
+    made, axes = style.figure(len(panels), 3.6, 2.8)
     captions = []
     for axis, (title, value, rows) in zip(axes, panels, strict=True):
         # Of several parameter sets that with the most numbers of parties; LWE has a set of its own for shamir.
@@ -146,7 +146,7 @@ def round_trips(table: pd.DataFrame) -> Plot | None:
         panels.append((title, value, found))
     if not panels:
         return None
-    made, axes = style.figure(len(panels), 3.3, 3.2)
+    made, axes = style.figure(len(panels), 3.6, 2.8)
     for axis, (title, value, found) in zip(axes, panels, strict=True):
         for protocol in style.protocols(found["protocol"]):
             mine = found[found["protocol"] == protocol]
@@ -178,7 +178,7 @@ def traffic(table: pd.DataFrame) -> Plot | None:
     panels = [panel for panel in panels if len(panel[1])]
     if not panels:
         return None
-    made, axes = style.figure(len(panels), 3.6, 3.2)
+    made, axes = style.figure(len(panels), 3.6, 2.8)
     captions = []
     for axis, (title, rows) in zip(axes, panels, strict=True):
         parameters = rows.groupby("parameters")["parties"].nunique().idxmax()

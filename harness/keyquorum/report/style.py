@@ -36,10 +36,15 @@ plt.rcParams.update(
 )
 
 
-def figure(columns: int = 1, width: float = 3.6, height: float = 3.0) -> tuple[Figure, list[Axes]]:
-    """A figure with panels side by side."""
-    made, axes = plt.subplots(1, columns, figsize=(width * columns, height), squeeze=False, layout="constrained")
-    return made, list(axes[0])
+def figure(panels: int = 1, width: float = 3.6, height: float = 3.0) -> tuple[Figure, list[Axes]]:
+    """A figure with panels, two side by side: more would be too small in print."""
+    columns = min(panels, 2)
+    rows = -(-panels // columns)
+    made, grid = plt.subplots(rows, columns, figsize=(width * columns, height * rows), squeeze=False, layout="constrained")
+    axes = list(grid.flat)
+    for spare in axes[panels:]:
+        made.delaxes(spare)
+    return made, axes[:panels]
 
 
 def legend_below(made: Figure, axes: list[Axes], columns: int = 4) -> None:
