@@ -27,7 +27,7 @@ from keyquorum.fhe.seal import Evaluator
 from keyquorum.fhe.seal_format import read_ciphertext
 from keyquorum.model.committee import Committee, Party, check_name, default_threshold, write_atomically
 from keyquorum.model.errors import CiphertextError, CommitteeError, ParameterError, PoolError
-from keyquorum.model.links import check_backend_of_link
+from keyquorum.model.links import check_link
 from keyquorum.parties import RunReport, run_in_process, run_party, run_processes
 from keyquorum.parties.context import Progress
 from keyquorum.parties.setup import address, init, trust
@@ -95,7 +95,7 @@ def keygen_job(
     check_name(key, "key name")
     request = Request(parameters, relin, tuple(galois_elements), error_law, policy or FloodPolicy())
     request.check()
-    check_backend_of_link(backend, link)
+    check_link(link)
     return {
         "kind": "keygen",
         "key": key,
@@ -261,7 +261,7 @@ def decrypt_job(
 ) -> dict[str, Any]:
     """The job of :func:`decrypt` as plain data; the ciphertexts are read and checked here."""
     committee = as_committee(committee)
-    check_backend_of_link(backend, link)
+    check_link(link)
     info = load_key(key_folder(committee, key))
     if len(outputs) != len(ciphertexts) or not ciphertexts:
         raise ParameterError(f"{len(outputs)} outputs for {len(ciphertexts)} ciphertexts: name one output for each")

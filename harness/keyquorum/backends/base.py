@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from keyquorum.dsl import Persistence
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import BackendError, ParameterError
+from keyquorum.model.links import parse
 
 Ints = NDArray[np.int64]
 BACKENDS = ("embedded", "mp-spdz")
@@ -92,8 +93,11 @@ def check_backend(name: str, committee: Committee, mp_spdz: str | Path | None = 
         checkout.binary(protocol)
 
 
-def open_backend(name: str, session: Any, committee: Committee, mp_spdz: str | Path | None = None) -> Backend:
-    """The backend of a party with a session. ``mp_spdz``: the checkout on this host (default: MP_SPDZ_HOME)."""
+def open_backend(
+    name: str, session: Any, committee: Committee, mp_spdz: str | Path | None = None, link: str = ""
+) -> Backend:
+    """The backend of a party with a session. ``mp_spdz``: the checkout on this host (default: MP_SPDZ_HOME); ``link``: simulated
+    links of connections that are not the session's."""
     check_backend(name, committee, mp_spdz)
     if name == "embedded":
         from .embedded import Embedded
@@ -102,4 +106,4 @@ def open_backend(name: str, session: Any, committee: Committee, mp_spdz: str | P
     from .mpspdz.checkout import Checkout
     from .mpspdz.party import MpSpdz
 
-    return MpSpdz(session, committee, Checkout.find(mp_spdz))
+    return MpSpdz(session, committee, Checkout.find(mp_spdz), link=parse(link) if link else None)

@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import Any
 
 from keyquorum.model.errors import KeyQuorumError
-from keyquorum.model.links import check_backend_of_link
+from keyquorum.model.links import check_link
 
 from .context import PartyContext
 
@@ -67,7 +67,7 @@ def link_of(job: dict[str, Any]) -> str:
         return ""
     if type(spec) is not str:
         raise KeyQuorumError("the job's link is no text: write the job file again")
-    check_backend_of_link(backend_of(job)[0], spec)
+    check_link(spec)
     return spec
 
 

@@ -11,7 +11,7 @@ from keyquorum import _engine
 from keyquorum.backends import check_backend, open_backend
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import PartyError
-from keyquorum.model.links import check_backend_of_link, parse
+from keyquorum.model.links import check_link, parse
 
 from . import mac_key
 from .context import PartyContext, Progress
@@ -34,7 +34,7 @@ def run_in_process(
     ``timeout`` is in seconds, for each wait. ``link``: simulated links, see :mod:`keyquorum.model.links`.
     """
     check_backend(backend, committee, mp_spdz)
-    check_backend_of_link(backend, link)
+    check_link(link)
     sessions = _engine.local_sessions(committee.size, timeout, parse(link).shape if link else None)
 
     def one(session: Any) -> Any:
@@ -42,7 +42,7 @@ def run_in_process(
         try:
             if committee.authenticated and committee.party_folder(session.party).exists():
                 mac_key.use(session, committee.mac_key_path(session.party))
-            chosen = open_backend(backend, session, committee, mp_spdz)
+            chosen = open_backend(backend, session, committee, mp_spdz, link or "")
             return job(PartyContext(session, committee, progress if session.party == 0 else None, chosen, link or ""))
         except BaseException as error:
             session.abort(f"{error}")

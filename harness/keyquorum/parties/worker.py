@@ -68,7 +68,7 @@ def run_party(
         if committee.authenticated:
             mac_key.use(session, committee.mac_key_path(party))
         name, mp_spdz = backend_of(job)
-        backend = open_backend(name, session, committee, mp_spdz)
+        backend = open_backend(name, session, committee, mp_spdz, link_of(job))
         context = PartyContext(session, committee, progress, backend, link_of(job))
         result = run_job(context, job)
         result["report"] = context.report.to_json()

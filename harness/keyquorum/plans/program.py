@@ -15,7 +15,7 @@ from keyquorum.dsl import ProgramIO, ProgramOptions, run_program
 from keyquorum.dsl.persistence import shares_path
 from keyquorum.model.committee import AUTHENTICATED, DISHONEST_MAJORITY
 from keyquorum.model.errors import ParameterError, PartyError
-from keyquorum.model.links import check_backend_of_link, notice
+from keyquorum.model.links import check_link, notice, parse
 from keyquorum.model.resources import program_path
 from keyquorum.parties import mac_key
 from keyquorum.parties.context import PartyContext, Progress
@@ -53,7 +53,7 @@ class ProgramRequest:
         """Refuses unknown backends, and protocols that the backend does not have."""
         if self.backend not in BACKENDS:
             raise ParameterError(f"unknown backend {self.backend!r}: choose one of {', '.join(BACKENDS)}")
-        check_backend_of_link(self.backend, self.link)
+        check_link(self.link)
         if self.link is not None and self.protocol == "emulate":
             raise ParameterError("emulate is one process and has no links: leave out --link")
         known = PROTOCOLS if self.backend == "embedded" else tuple(ON_MP_SPDZ)
@@ -144,9 +144,10 @@ def _run_on_mp_spdz(request: ProgramRequest) -> list[str]:
     compiler = ["-F", str(request.field)] if request.field else []
     done = run_program_files(
         checkout, request.protocol, request.size, request.domain, request.program, request.args, Path(request.folder),
-        threshold=request.threshold, compiler=compiler,
+        threshold=request.threshold, compiler=compiler, link=parse(request.link) if request.link else None,
     )  # fmt: skip
-    return [*done.printed[0].splitlines(), *done.result.lines()]
+    lines = [*done.printed[0].splitlines(), *done.result.lines()]
+    return [*lines, notice(request.link)] if request.link else lines
 
 
 __all__ = ["PartyError", "ProgramRequest", "program_job", "run_locally"]

@@ -9,6 +9,7 @@ from pathlib import Path
 from keyquorum.dsl import load_shares, save_shares
 from keyquorum.dsl.persistence import shares_path
 from keyquorum.dsl.program_io import read_binary, read_listed
+from keyquorum.model.links import Link
 from keyquorum.model.resources import program_path
 
 from .checkout import Checkout, check_parties, protocol_named
@@ -31,11 +32,11 @@ class Sharing:
 
 def run_program_files(
     checkout: Checkout, protocol: str, parties: int, domain: str, program: str, args: Sequence[str], folder: Path, *,
-    threshold: int | None = None, compiler: Sequence[str] = (), timeout: float = 24 * 3600.0,
+    threshold: int | None = None, compiler: Sequence[str] = (), timeout: float = 24 * 3600.0, link: Link | None = None,
 ) -> MpSpdzRun:  # fmt: skip
     """Runs a program with MP-SPDZ's files in ``folder``: ``Player-Data/Input-Binary-P<i>-0``,
     ``Programs/Public-Input``, ``Player-Data/Binary-Output-P<i>-0``; and share files in our format,
-    ``Persistence/Shares-P<i>``, which the embedded engine reads as well."""
+    ``Persistence/Shares-P<i>``, which the embedded engine reads as well. link: simulated links."""
     entry = protocol_named(protocol)
     check_parties(entry, parties, threshold)
     name = "-".join([program_path(program).stem, *(a.replace("/", "_") for a in args)])
@@ -48,7 +49,7 @@ def run_program_files(
         private={i: read_binary(folder, i) for i in range(parties)},
         listed=read_listed(folder, name),
         shares=[load_shares(shares_path(folder, s.party), s) for s in sharings],
-        threshold=threshold, compiler=compiler, timeout=timeout,
+        threshold=threshold, compiler=compiler, timeout=timeout, link=link,
     )  # fmt: skip
     for sharing, words, shares in zip(sharings, done.outputs, done.shares, strict=True):
         if words.size:

@@ -14,17 +14,20 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 from keyquorum.dsl import Persistence
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import BackendError, ParameterError, PartyError
+from keyquorum.model.links import Link
 
 from ..base import Backend, Ints, ProgramOutput
 from . import commands
 from .certificates import make_certificate, trust_certificate
 from .checkout import Checkout, Protocol, check_parties, protocol_named
+from .relay import Relays
 from .report import failure_line, parse_report
 from .run import PRINTED, put_shares, take_shares
 from .shares import Domain
@@ -49,11 +52,13 @@ class MpSpdz(Backend):
     most_targets = 20  # MP-SPDZ names files after a program's arguments
 
     def __init__(
-        self, session: Any, committee: Committee, checkout: Checkout, members: Sequence[int] | None = None
+        self, session: Any, committee: Committee, checkout: Checkout, members: Sequence[int] | None = None, link: Link | None = None
     ) -> None:
-        """``members``: the numbers in the committee of the parties of the session, if it is not all of them."""
+        """``members``: the numbers in the committee of the parties of the session, if it is not all of them. ``link``: simulated
+        links between the executables."""
         self._session, self._committee, self._checkout = session, committee, checkout
         self._party, self._parties = int(session.party), int(session.parties)
+        self._link = link
         self._members = list(range(self._parties)) if members is None else list(members)
         self._groups: list[MpSpdz] = []
         self._folder: WorkFolder | None = None
@@ -78,7 +83,7 @@ class MpSpdz(Backend):
     def among(self, members: Sequence[int]) -> MpSpdz:
         """See :meth:`Backend.among`."""
         numbers = [self._members[i] for i in members]
-        group = MpSpdz(self._session.subgroup(list(members)), self._committee, self._checkout, numbers)
+        group = MpSpdz(self._session.subgroup(list(members)), self._committee, self._checkout, numbers, self._link)
         self._groups.append(group)
         return group
 
@@ -178,8 +183,12 @@ class MpSpdz(Backend):
         """One run; the parties that failed, with the reasons."""
         log = folder.path / "logs" / "output"
         write_secret(log, b"")
-        with commands.Ports(1) as ports, log.open("r+b") as file:
-            self._exchange_ports(folder, entry, domain, name, ports.first)
+        with commands.Ports(1) as ports, log.open("r+b") as file, ExitStack() as closing:
+            addresses = self._exchange_ports(entry, domain, name, ports.first)
+            if self._link is not None:
+                addresses = closing.enter_context(Relays(self._link, self._party, addresses)).addresses
+            lines = [f"{host}:{port}\n" for _, (host, port) in sorted(addresses.items())]
+            (folder.path / "hosts").write_text("".join(lines))
             names = commands.environment(self._parties, threshold, commands.library_path(self._checkout))
             process = commands.start(self._command(entry, domain, name, threshold), folder.path, names, file)
             try:
@@ -192,16 +201,16 @@ class MpSpdz(Backend):
             self._rounds += total.rounds
         return failures
 
-    def _exchange_ports(self, folder: WorkFolder, entry: Protocol, domain: Domain, name: str, port: int) -> None:
-        """Tells everybody our port, and writes where everybody listens; refuses parties that run something else."""
+    def _exchange_ports(self, entry: Protocol, domain: Domain, name: str, port: int) -> dict[int, tuple[str, int]]:
+        """Tells everybody our port; returns where everybody listens. Refuses parties that run something else."""
         run = hashlib.sha256(f"{entry.name} {domain.modulus} {name}".encode()).hexdigest()
-        lines = []
+        addresses = {}
         for party, data in enumerate(self._session.all_gather(json.dumps({"run": run, "port": port}).encode())):
             theirs = _message(self._name(party), data, {"run": str, "port": int})
             if theirs["run"] != run:
                 raise PartyError(f"{self._name(party)} runs another program than {name} on {entry.name}: give all the same job")
-            lines.append(f"{_host(self._committee, self._members[party])}:{theirs['port']}\n")
-        (folder.path / "hosts").write_text("".join(lines))
+            addresses[party] = _host(self._committee, self._members[party]), int(theirs["port"])
+        return addresses
 
     def _command(self, entry: Protocol, domain: Domain, name: str, threshold: int | None) -> list[object]:
         """Our executable, so that it ends when we do."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -16,11 +17,13 @@ from numpy.typing import NDArray
 from keyquorum.dsl import Persistence
 from keyquorum.dsl.runner import ProgramResult
 from keyquorum.model.errors import ProgramError
+from keyquorum.model.links import Link
 
 from . import shares as share_files
 from .certificates import make_certificate
 from .checkout import Checkout, Protocol, check_parties, protocol_named
-from .commands import Ports, compile_options, environment, finish, run_options, start
+from .commands import Ports, compile_options, environment, finish, library_path, run_options, start, stop
+from .relay import Relays, own_delay
 from .report import failure_line, parse_report
 from .shares import Domain
 from .workdir import WorkFolder, write_secret
@@ -70,6 +73,7 @@ def run_program(
     compiler: Sequence[str] = (),
     run_time: Sequence[str] = (),
     compiled: bool = False,
+    link: Link | None = None,
 ) -> MpSpdzRun:
     """Runs a program of the collection (by name) or an .mpc file (by path) and waits for it.
 
@@ -77,7 +81,8 @@ def run_program(
     program reads after the private ones. listed: the numbers of ``pubinput``. shares: each party's share file at the
     start. timeout: seconds. folder: a working folder to use again (its certificates save time). compiler, run_time:
     further options before and after ``--``. compiled: this program was run in ``folder`` with the same arguments just
-    before, and need not be compiled again. Raises :class:`ProgramError` with the line that says why, if the compiler or
+    before, and need not be compiled again. link: simulated links; then the parties are started one by one, each with addresses of
+    its own. Raises :class:`ProgramError` with the line that says why, if the compiler or
     a party fails or takes too long.
     """
     entry, where, words = protocol_named(protocol), Domain.parse(domain), [str(a) for a in args]
@@ -92,6 +97,13 @@ def run_program(
         if listed is not None and len(listed):
             folder.write_listed(full_name, listed)
         options = run_options(entry, where, ["-OF", f"Player-Data/{PRINTED}", *run_time])
+        if link is not None:
+            compiler = [*compile_options(entry, where, compiler), "-E", entry.name]
+            began = time.monotonic()
+            code, output = _shaped(
+                checkout, entry, folder, parties, threshold, link, timeout, full_name, options, None if compiled else [*compiler, name, *words]
+            )  # fmt: skip
+            return _ended(folder, entry, where, parties, name, timeout, code, output, time.monotonic() - began)
         command: list[str | Path]
         if compiled:
             command = [checkout.path / "Scripts" / f"{entry.name}.sh", full_name, *options]
@@ -102,11 +114,65 @@ def run_program(
         names = environment(parties, threshold, {"PORT": str(ports.first)})
         began = time.monotonic()
         code, output = finish(start(command, folder.path, names), timeout)
-        wall = time.monotonic() - began
+        return _ended(folder, entry, where, parties, name, timeout, code, output, time.monotonic() - began)
+
+
+def _ended(
+    folder: WorkFolder, entry: Protocol, domain: Domain, parties: int, name: str, timeout: float,
+    code: int | None, output: str, wall: float,
+) -> MpSpdzRun:  # fmt: skip
+    if code != 0:
+        what = f"took longer than {timeout:g} s" if code is None else "failed"
+        raise ProgramError(f"{name} on MP-SPDZ ({entry.name}, {parties} parties) {what}: {failure_line(output)}")
+    return _result(folder, entry, domain, parties, output, wall)
+
+
+def _shaped(
+    checkout: Checkout, entry: Protocol, folder: WorkFolder, parties: int, threshold: int | None, link: Link, timeout: float,
+    full_name: str, options: Sequence[str], compiler: Sequence[str] | None,
+) -> tuple[int | None, str]:  # fmt: skip
+    """Compiles if there are words for the compiler, starts every party with addresses of relays; returns the exit code (None: took
+    too long) and the output of party 0, or of the first party that failed."""
+    deadline = time.monotonic() + timeout
+    names = environment(parties, threshold, library_path(checkout))
+    if compiler is not None:
+        code, output = finish(start([sys.executable, checkout.compiler, *compiler], folder.path, names), timeout)
         if code != 0:
-            what = f"took longer than {timeout:g} s" if code is None else "failed"
-            raise ProgramError(f"{name} on MP-SPDZ ({protocol}, {parties} parties) {what}: {failure_line(output)}")
-        return _result(folder, entry, where, parties, output, wall)
+            return code, output
+    with ExitStack() as closing:
+        ports = closing.enter_context(Ports(parties))
+        real = {i: ("127.0.0.1", ports.first + i) for i in range(parties)}
+        own = own_delay()
+        processes: list[subprocess.Popen[str]] = []
+        logs = []
+        for party in range(parties):
+            addresses = closing.enter_context(Relays(link, party, real, own)).addresses
+            hosts = folder.path / f"hosts-{party}"
+            hosts.write_text("".join(f"{host}:{port}\n" for _, (host, port) in sorted(addresses.items())))
+            command: list[object] = [checkout.binary(entry.name), party, full_name, "-ip", hosts.name, *options]
+            command += ["-N", parties] if entry.parties is None else []
+            command += ["-T", threshold] if threshold is not None else []
+            log = closing.enter_context((folder.path / f"output-{party}").open("w+b"))
+            logs.append(log)
+            processes.append(start(command, folder.path, names, log))
+            closing.callback(stop, processes[-1])
+        codes = _wait(processes, deadline)
+        texts = [(folder.path / f"output-{party}").read_text(errors="replace") for party in range(parties)]
+    if None in codes:
+        return None, texts[codes.index(None)]
+    failed = next((i for i, code in enumerate(codes) if code), 0)
+    return codes[failed], texts[failed]
+
+
+def _wait(processes: Sequence[subprocess.Popen[str]], deadline: float) -> list[int | None]:
+    """Waits for all to end well, or one to fail, or the deadline; None: still ran, and no other had failed."""
+    while True:
+        codes = [process.poll() for process in processes]
+        if all(code == 0 for code in codes) or time.monotonic() > deadline:
+            return codes
+        if any(codes):
+            return [code or 0 for code in codes]
+        time.sleep(0.02)
 
 
 def _prepare(

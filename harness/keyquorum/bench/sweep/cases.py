@@ -75,9 +75,7 @@ class Case:
 
     @property
     def possible(self) -> bool:
-        """Whether the protocol is for so many parties, and the backend has it and can shape its links."""
-        if self.link and self.backend != "embedded":
-            return False
+        """Whether the protocol is for so many parties."""
         if self.suite == "peers":
             return (self.parties == 1) == (self.protocol == SINGLE_KEY)
         if self.protocol in THREE_PARTIES:

@@ -25,6 +25,7 @@ from keyquorum.cnn.run import classify, held_out_digits
 from keyquorum.fhe import seal
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import KeyQuorumError
+from keyquorum.model.links import parse
 from keyquorum.parties import PhaseReport, RunReport, run_processes
 from keyquorum.plans.keys import FloodPolicy
 
@@ -166,6 +167,7 @@ class Bench:
                     program.arguments(here[0]), private={s.party: program.inputs(s, rng) for s in here},
                     threshold=case.threshold if case.protocol == "shamir" else None, folder=folder, compiled=i > 0,
                     timeout=max(1.0, deadline - time.monotonic()), compiler=["-Z", str(split)] if split else [],
+                    link=parse(case.link) if case.link else None,
                 )  # fmt: skip
                 timer = done.result.timers.get(1, done.result.total)
                 runs.append(Run([RunReport(0, phases_of(timer))]))
