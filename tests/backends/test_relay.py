@@ -6,12 +6,19 @@ import socket
 import statistics
 import threading
 import time
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from keyquorum import api
+from keyquorum.backends.mpspdz import Checkout, run_program
 from keyquorum.backends.mpspdz.relay import BURST_BYTES, Bucket, Echo, Relay, Relays, own_delay, round_trip
+from keyquorum.model.errors import ProgramError
 from keyquorum.model.links import Link, parse
+from keyquorum.parties import run_in_process
+
+from .fake import fake_checkout
 
 
 @given(st.lists(st.tuples(st.floats(0, 0.01), st.integers(1, 1 << 16)), min_size=1, max_size=50), st.integers(1, 1000))
@@ -124,3 +131,65 @@ def test_a_party_gets_relays_to_those_that_it_connects_to() -> None:
 
 def test_what_a_relay_takes_by_itself_is_small() -> None:
     assert statistics.median(own_delay() for _ in range(3)) < 0.02
+
+
+# A fake of MP-SPDZ whose executables connect as MP-SPDZ's do: each to all before it.
+MEET = """
+import socket, statistics
+places = [(line.split(":")[0], int(line.split(":")[1])) for line in Path(options[options.index("-ip") + 1]).read_text().split()]
+if party == 0:
+    with socket.create_server(places[0]) as server:
+        end = server.accept()[0]
+        while data := end.recv(100):
+            end.sendall(data)
+else:
+    with socket.create_connection(places[0]) as end:
+        times = []
+        for _ in range(9):
+            start = time.perf_counter()
+            end.sendall(b"?")
+            end.recv(1)
+            times.append(time.perf_counter() - start)
+    micros = int(1e6 * statistics.median(times))
+    Path("Player-Data/Binary-Output-P1-0").write_bytes(micros.to_bytes(8, "little"))
+print("Time = 0.5 seconds", file=sys.stderr)
+print("Data sent = 1.5 MB in ~7 rounds (party 0 only)", file=sys.stderr)
+"""
+
+
+@pytest.fixture
+def meeting(tmp_path: Path) -> tuple[Path, Path]:
+    """A fake checkout, and a program."""
+    program = tmp_path / "meet.mpc"
+    program.write_text(MEET)
+    return fake_checkout(tmp_path / "mp"), program
+
+
+def test_plans_on_mp_spdz_are_shaped(meeting: tuple[Path, Path]) -> None:
+    checkout, program = meeting
+    committee = api.in_process_committee(2, "semi")
+    outputs = run_in_process(
+        committee, lambda c: c.backend.run("semi", "F_65537", str(program), []).words, 30.0, backend="mp-spdz",
+        mp_spdz=checkout, link="rtt=30",
+    )  # fmt: skip
+    assert outputs[0].size == 0 and 30_000 * 0.98 <= outputs[1][0] <= 30_000 * 1.05 + 500
+
+
+def test_programs_on_mp_spdz_are_shaped(meeting: tuple[Path, Path]) -> None:
+    checkout, program = meeting
+    for link, least in ((parse("rtt=30"), 29_400), (parse("rtt=80"), 78_400)):
+        done = run_program(Checkout.find(checkout), "semi", 2, "F_65537", program, link=link, timeout=30)
+        assert least <= done.outputs[1][0] <= least / 0.98 * 1.05 + 500
+        assert done.result.total.rounds == 7 and done.seconds == 0.5
+
+
+def test_failures_behind_a_relay_are_told(tmp_path: Path) -> None:
+    program = tmp_path / "bad.mpc"
+    program.write_text('if party == 1:\n    sys.exit("what(): the disk is full")\ntime.sleep(20)\n')
+    start = time.monotonic()
+    with pytest.raises(ProgramError, match="the disk is full"):
+        run_program(Checkout.find(fake_checkout(tmp_path / "mp")), "semi", 2, "F_65537", program, link=parse("lan"), timeout=60)
+    assert time.monotonic() - start < 15
+    program.write_text("time.sleep(20)\n")
+    with pytest.raises(ProgramError, match="took longer than 1 s"):
+        run_program(Checkout.find(tmp_path / "mp"), "semi", 2, "F_65537", program, link=parse("lan"), timeout=1)
