@@ -4,7 +4,7 @@ PY := $(VENV)/bin/python
 MATURIN := $(VENV)/bin/maturin
 SOURCES := $(shell find Source -name '*.rs' -not -path '*/target/*') Source/Cargo.toml Source/Cargo.lock $(wildcard Source/*/Cargo.toml)
 
-.PHONY: bench-decrypt cnn bench bench-quick bench-dishonest bench-paper004 parity differential demo test test-rust test-python lint docs bench-keygen build tools clean help
+.PHONY: test-containers bench-decrypt cnn bench bench-quick bench-dishonest bench-paper004 parity differential demo test test-rust test-python lint docs bench-keygen build tools clean help
 
 help:
 	@echo "make demo          the main job: joint keys, SEAL, joint decryption (3 processes over TLS)"
@@ -18,6 +18,7 @@ help:
 	@echo "make parity        every program on MP-SPDZ as well (MP_SPDZ_HOME), side by side"
 	@echo "make differential  1000 random programs on every engine, MP-SPDZ too with MP_SPDZ_HOME (SEED=fresh: others)"
 	@echo "make bench-paper004  sampling, conversion and keys beside the figures of GMPFHE"
+	@echo "make test-containers  the image, and five containers that make keys, are killed and cut off (needs a Docker engine)"
 	@echo "make image         the Docker image of a party (BASE=: base image)"
 	@echo "make docs          API and DSL documentation, in docs/_build"
 	@echo "make clean         remove what was built"
@@ -63,6 +64,10 @@ test-python: build
 	$(PY) -m pytest
 
 test: lint test-rust test-python
+
+# Skipped, with the reason, where no Docker engine answers or no base image can be had.
+test-containers: build
+	docker/test.sh
 
 bench-paper004: build
 	$(PY) -m keyquorum.bench.paper004

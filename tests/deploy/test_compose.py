@@ -1,6 +1,6 @@
 """Containers: the Compose file, and where a Docker engine and the image are there, parties that run, fail and rejoin in it.
 
-The image: ``docker/build.sh``, or another named by KEYQUORUM_IMAGE. Without an engine or an image those tests are skipped.
+The image: that named by KEYQUORUM_IMAGE, which ``make test-containers`` sets. Without that, an engine or the image those tests are skipped.
 """
 
 from __future__ import annotations
@@ -35,7 +35,9 @@ def docker(*words: str, ok: bool = True) -> str:
 
 
 def why_not() -> str:
-    """Why containers cannot be tested here; empty if they can."""
+    """Why containers cannot be tested here; empty if they can. An image that happens to be there may be of other code."""
+    if not os.environ.get("KEYQUORUM_IMAGE"):
+        return "make test-containers tests containers (KEYQUORUM_IMAGE names no image)"
     if shutil.which("docker") is None:
         return "docker is not installed"
     try:
@@ -74,6 +76,14 @@ def test_the_file_has_a_service_for_each_party(tmp_path: Path) -> None:
         assert f"{made.volume(party).resolve()}:/committee" in words and "ALL" in words
 
 
+def test_netem_needs_a_right_and_is_asked_for(tmp_path: Path) -> None:
+    made = prepare(tmp_path / "q", 3, netem=True)
+    for party, service in enumerate(made.services().values()):
+        assert service["cap_add"] == ["DAC_OVERRIDE", "NET_ADMIN"] and service["environment"] == {"KEYQUORUM_NETEM": "eth0"}
+        words = list(docker_run(made, party, "net", "name"))
+        assert "KEYQUORUM_NETEM=eth0" in words and words[words.index("NET_ADMIN") - 1] == "--cap-add"
+
+
 def test_mistakes_are_one_line(tmp_path: Path) -> None:
     prepare(tmp_path / "q", 3)
     with pytest.raises(CommitteeError, match="there is a deployment already"):
@@ -94,7 +104,7 @@ class Containers:
     """A deployment that runs, with plain docker: Compose need not be installed."""
 
     def __init__(self, folder: Path) -> None:
-        self.made = prepare(folder, PARTIES, "shamir", image=IMAGE, timeouts=(20, 5))
+        self.made = prepare(folder, PARTIES, "shamir", image=IMAGE, timeouts=(20, 5), netem=True)
         self.network = f"keyquorum-{secrets.token_hex(4)}"
         docker("network", "create", self.network)
 
@@ -170,6 +180,12 @@ def test_five_containers_make_a_key_survive_a_kill_and_a_cut(containers: Contain
     containers.start("key")
     results = containers.wait()
     assert [code for code, _ in results] == [0] * PARTIES, results
+    assert all("SIMULATED" not in text for _, text in results)
+    containers.start("shaped", link="rtt=20")
+    results = containers.wait()
+    # One of both is in force, and the same at all parties: which depends on the kernel.
+    said = {re.search(r"SIMULATED LINKS: round trip 20 ms, any bandwidth, by (the engine|tc netem)", text) for _, text in results}
+    assert None not in said and len({match[1] for match in said if match}) == 1, results
     for party in range(PARTIES):
         info = api.load_key(containers.made.volume(party) / f"party-{party}" / "keys" / "key")
         assert info.parties == PARTIES

@@ -25,12 +25,15 @@ def compose(
     image: Annotated[str, typer.Option(help="Image, as docker/build.sh makes it.")] = IMAGE,
     connect_timeout: Annotated[float, typer.Option(help="Seconds to wait for the other parties.")] = 60.0,
     io_timeout: Annotated[float, typer.Option(help="Seconds to wait for a message.")] = 60.0,
+    netem: Annotated[
+        bool, typer.Option("--netem", help="Let the kernel shape simulated links (tc netem), where it can; else the engine does.")
+    ] = False,
 ) -> None:
     """Write a Docker Compose file with one container a party, each with a volume and an address of its own.
 
     All identities are made here, so this is for tests and experiments on one machine.
     """
-    made = prepare(folder, parties, protocol, threshold, image, (connect_timeout, io_timeout))
+    made = prepare(folder, parties, protocol, threshold, image, (connect_timeout, io_timeout), netem)
     console.print(f"{made.file}: {parties} parties ({protocol}), a volume each under {folder / 'volumes'}", markup=False)
     console.print(f"write the job: keyquorum keygen {made.volume(0)} key -p bfv-4096 --job {made.job}", markup=False)
     console.print(f"run it:        docker compose -f {made.file} up", markup=False)

@@ -84,4 +84,6 @@ def party(
         ) from None
     with progress_bars() as report:
         result = run_party(folder, index, task, report, connect_timeout, io_timeout)
-    console.print(json.dumps({k: v for k, v in result.items() if k != "report"}), markup=False)
+    if "links" in result:
+        console.print(result["links"], markup=False)
+    console.print(json.dumps({k: v for k, v in result.items() if k not in ("report", "links")}), markup=False)

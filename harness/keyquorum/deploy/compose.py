@@ -15,10 +15,13 @@ from typing import Any
 from keyquorum.model.committee import Committee, write_atomically
 from keyquorum.model.errors import CommitteeError
 from keyquorum.parties.setup import init
+from keyquorum.parties.shaping import VARIABLE as NETEM
 
 PORT = 4000
 IMAGE = "keyquorum"
 FILE = "compose.yaml"
+INTERFACE = "eth0"
+"""Of a container in a bridge network."""
 
 
 @dataclass(frozen=True)
@@ -56,9 +59,9 @@ def host(party: int) -> str:
     return f"party-{party}"
 
 
-def _service(party: int, image: str, timeouts: tuple[float, float]) -> dict[str, Any]:
+def _service(party: int, image: str, timeouts: tuple[float, float], netem: bool) -> dict[str, Any]:
     connect, io = timeouts
-    return {
+    service: dict[str, Any] = {
         "image": image,
         "hostname": host(party),
         "command": ["party", "/committee", str(party), "/jobs/job.json", "--connect-timeout", f"{connect:g}", "--io-timeout", f"{io:g}"],
@@ -71,6 +74,10 @@ def _service(party: int, image: str, timeouts: tuple[float, float]) -> dict[str,
         "init": True,
         "restart": "no",
     }  # fmt: skip
+    if netem:
+        service["cap_add"].append("NET_ADMIN")
+        service["environment"] = {NETEM: INTERFACE}
+    return service
 
 
 def prepare(
@@ -80,8 +87,10 @@ def prepare(
     threshold: int | None = None,
     image: str = IMAGE,
     timeouts: tuple[float, float] = (60.0, 60.0),
+    netem: bool = False,
 ) -> Deployment:
-    """Makes the committee and the Compose file. ``timeouts``: seconds to wait for the other parties, and for a message.
+    """Makes the committee and the Compose file. ``timeouts``: seconds to wait for the other parties, and for a message. ``netem``:
+    simulated links are the kernel's business where it has tc netem, see :mod:`keyquorum.parties.shaping`.
 
     Raises CommitteeError if there is a deployment already, or for an impossible committee.
     """
@@ -96,7 +105,7 @@ def prepare(
     (folder / "all" / "committee.toml").unlink()
     (folder / "all").rmdir()
     deployment.job.parent.mkdir()
-    services = {host(i): _service(i, image, timeouts) for i in range(parties)}
+    services = {host(i): _service(i, image, timeouts, netem) for i in range(parties)}
     text = json.dumps(
         {"name": "keyquorum", "services": services, "networks": {"quorum": {"driver": "bridge"}}}, indent=2
     )
@@ -116,6 +125,7 @@ def docker_run(deployment: Deployment, party: int, network: str, name: str) -> S
     words = ["run", "--detach", "--name", name, "--hostname", service["hostname"], "--network", network]
     words += ["--network-alias", host(party), "--init", "--cap-drop", "ALL"]
     words += [word for capability in service["cap_add"] for word in ("--cap-add", capability)]
+    words += [word for name, value in service.get("environment", {}).items() for word in ("--env", f"{name}={value}")]
     words += ["--security-opt", service["security_opt"][0]]
     for volume in service["volumes"]:
         source, rest = str(volume).split(":", 1)

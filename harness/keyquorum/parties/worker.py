@@ -19,6 +19,7 @@ from keyquorum.model.links import parse
 from . import mac_key
 from .context import PartyContext, Progress
 from .jobs import backend_of, link_of, run_job
+from .shaping import shaping
 
 
 def job_digest(job: dict[str, Any]) -> str:
@@ -33,7 +34,7 @@ def open_session(
 ) -> _engine.Session:
     """Connects to all other parties (mutual TLS 1.3, pinned certificates) and compares what each is about to run."""
     committee.check_complete()
-    link = link_of(job)
+    link = shaping(link_of(job))
     identity = committee.identity_path(party)
     if not identity.exists():
         raise KeyQuorumError(f"{identity}: the identity of party {party} is not on this host: run keyquorum init there")
@@ -42,11 +43,12 @@ def open_session(
         str(identity),
         [(p.host, p.port, p.fingerprint) for p in committee.parties],
         committee.digest,
-        job_digest(job),
+        # Parties that shape in two ways would delay some messages twice.
+        job_digest(job) + (" netem" if link.by_kernel else ""),
         None,
         connect_timeout,
         io_timeout,
-        parse(link).shape if link else None,
+        parse(link.engine).shape if link.engine else None,
     )
 
 
@@ -68,10 +70,12 @@ def run_party(
         if committee.authenticated:
             mac_key.use(session, committee.mac_key_path(party))
         name, mp_spdz = backend_of(job)
-        backend = open_backend(name, session, committee, mp_spdz, link_of(job))
+        backend = open_backend(name, session, committee, mp_spdz, shaping(link_of(job)).engine)
         context = PartyContext(session, committee, progress, backend, link_of(job))
         result = run_job(context, job)
         result["report"] = context.report.to_json()
+        if link_of(job):
+            result["links"] = shaping(link_of(job)).notice
     except BaseException as error:
         session.abort(f"party {party} failed: {error}")
         raise
