@@ -12,7 +12,7 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
     ("z2_to_zq", {"dealers": 2}, "argument size is missing"),
     ("z2_to_zq", {"dealers": 0, "size": 1}, "argument dealers must be an integer >= 1, not '0'"),
     ("z2_to_zq", {"dealers": 2, "size": "x"}, "argument size must be an integer >= 1, not 'x'"),
-    ("z2_to_zq", {"dealers": 2, "size": 1, "more": 1}, "3 arguments given, at most 2 expected"),
+    ("z2_to_zq", {"dealers": 2, "size": 1, "method": "poly", "more": 1}, "4 arguments given, at most 3 expected"),
     ("sample_ternary", {"dealers": 2, "N": 4, "method": "guess"}, "argument method must be bilinear or poly or bits, not 'guess'"),
     ("z3_to_zq", {"dealers": 2, "N": 4, "method": "poly"}, "needs the prime of the domain as argument modulus"),
     ("sample_gaussian", {"size": 4, "method": "bits", "s": 3200, "bits": 16, "tail": 23}, "tail 23 has no probability in 16 bits"),

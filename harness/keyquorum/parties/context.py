@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
 from typing import Any
 
 from keyquorum._engine import Session
@@ -77,8 +78,16 @@ class RunReport:
 
 def peak_memory() -> int:
     """Peak resident set in bytes of this process, or of the largest that it started (MP-SPDZ's)."""
-    kinds = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
-    return max(resource.getrusage(kind).ru_maxrss for kind in kinds) * 1024
+    return max(_own_peak(), resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024)
+
+
+def _own_peak() -> int:
+    """Of this process since it runs its own program: what ``getrusage`` tells starts with the size of the process that started it."""
+    try:
+        status = Path("/proc/self/status").read_text()
+    except OSError:
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    return next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM:")) * 1024
 
 
 def cpu_seconds() -> float:
