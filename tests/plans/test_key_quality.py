@@ -202,7 +202,7 @@ def joint_trits(backend: str, size: int, honest: int | None, seed: bytes) -> Int
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_joint_trits_are_uniform(backend: str) -> None:
     """2^20 trits (fewer by oblivious transfer): values and pairs of neighbours against the exact law by chi-square, at 99 %."""
-    trits = joint_trits(backend, SAMPLES >> {"semi-2": 3, "semi-4": 5}.get(backend, 0), None, b"trits")
+    trits = joint_trits(backend, SAMPLES >> {"semi-2": 3, "semi-4": 6}.get(backend, 0), None, b"joint trits")
     assert chi_square_p(trits, uniform(range(-1, 2))) > 0.01
     assert chi_square_p(3 * (trits[::2] + 1) + trits[1::2] + 1, uniform(range(9))) > 0.01
 
