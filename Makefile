@@ -4,7 +4,7 @@ PY := $(VENV)/bin/python
 MATURIN := $(VENV)/bin/maturin
 SOURCES := $(shell find Source -name '*.rs' -not -path '*/target/*') Source/Cargo.toml Source/Cargo.lock $(wildcard Source/*/Cargo.toml)
 
-.PHONY: test-containers bench-decrypt cnn bench bench-quick bench-dishonest bench-paper004 parity differential demo test test-rust test-python lint docs bench-keygen build tools clean help
+.PHONY: check-decrypt test-containers bench-decrypt cnn bench bench-quick bench-dishonest bench-paper004 parity differential demo test test-rust test-python lint docs bench-keygen build tools clean help
 
 help:
 	@echo "make demo          the main job: joint keys, SEAL, joint decryption (3 processes over TLS)"
@@ -14,6 +14,7 @@ help:
 	@echo "make bench-quick   small sweeps of what threat models cost, and build/bench-quick/report (FRESH=1: measure anew)"
 	@echo "make bench         the full sweeps, results/report, figures of README.md; 50 minutes, goes on when called again (FRESH=1: anew)"
 	@echo "make bench-decrypt  threshold decryption of LWE, offline and online: time, rounds, bits, storage"
+	@echo "make check-decrypt  10^6 decryptions of every rounding (ITEMS=: fewer), and how many are wrong"
 	@echo "make bench-keygen  key generation at N=16384: time, bytes, rounds, memory"
 	@echo "make parity        every program on MP-SPDZ as well (MP_SPDZ_HOME), side by side"
 	@echo "make differential  1000 random programs on every engine, MP-SPDZ too with MP_SPDZ_HOME (SEED=fresh: others)"
@@ -98,6 +99,9 @@ bench: build
 
 bench-decrypt: build
 	$(PY) -m keyquorum.bench.decrypt
+
+check-decrypt: build
+	$(PY) -m keyquorum.bench.exactness $(if $(ITEMS),--items $(ITEMS))
 
 bench-keygen: build
 	$(PY) -m keyquorum.bench.keygen

@@ -132,11 +132,10 @@ class Lookup:
         size, signs, base = self.size, [], 0
         for count, width in self.shape.blocks:
             table = self._table(count << width)
-            index = regint.Array(count * size)
+            digits = regint.Array(count * size)
             for block in range(count):
-                digit = (x >> (base + block * width)) & (2 ** width - 1)
-                index.assign_vector(digit.to_regint() * (count * size) + regint.inc(size, block * size), block * size)
-            found = table.get(index.get_vector())
+                digits.assign_vector(((x >> (base + block * width)) & (2 ** width - 1)).to_regint(), block * size)
+            found = table.get(digits.get_vector() * (count * size) + regint.inc(count * size))
             signs += [found.get_vector(block * size, size) for block in range(count)]
             base += count * width
         return signs

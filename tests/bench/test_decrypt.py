@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
+from keyquorum.bench import tradeoff
 from keyquorum.bench.decrypt import Configuration, configurations, measure
+from keyquorum.bench.exactness import check, interval
+from keyquorum.bench.keygen import Row
 from keyquorum.plans.variants import VARIANTS
 
 
@@ -23,3 +27,26 @@ def test_closing_line() -> None:
     assert values["wrong"] == 0 and float(values["offline_bytes"]) > 0 and float(values["storage_bytes"]) > 400
     single, values = measure(Configuration("round_mask_open", 8, 2, "lwe64-p2", "semi", 2, 0), single=True)
     assert "rounds=2" in single and 2 < float(values["latency_ms"]) < 2000
+
+
+def test_exactness_counts_what_is_wrong() -> None:
+    assert interval(1 / 16, 6400)[0] < 400 < interval(1 / 16, 6400)[1]
+    line, right = check(Configuration("round_mask_open", 8, 2, "lwe64-p2", "semi", 2, 3000), 1 / 2)
+    wrong = re.search(r"wrong=(\d+) ", line)
+    assert wrong and 1300 < int(wrong.group(1)) < 1700, line  # fails once in 10^12 runs
+    assert right == ("ok" in line)
+    line, right = check(Configuration("round_ltz_circuit", 8, 2, "lwe64-p2", "semi", 2, 300))
+    assert right and "wrong=0 expected=0..0 ok" in line
+
+
+def test_tradeoff_table_and_plot(tmp_path: Path) -> None:
+    rows: list[Row] = [
+        {"parameters": "lwe64-p2", "protocol": "semi2k", "n": n, "variant": variant, "latency_ms": 0}
+        | {name: i + n + 0.5 for i, name in enumerate(tradeoff.COLUMNS) if name != "latency_ms"}
+        for n in (4, 2)
+        for variant in ("round_mask_open", "round_ltz_table-8x2")
+    ]
+    tradeoff.write(rows, tmp_path)
+    lines = (tmp_path / "decrypt-tradeoff.md").read_text().splitlines()
+    assert [line.split(" | ")[2] for line in lines[4:]] == ["2", "2", "4", "4"]
+    assert (tmp_path / "decrypt-tradeoff.png").read_bytes()[1:4] == b"PNG"

@@ -46,6 +46,8 @@ struct Queue {
     /// On a simulated link.
     pacer: Option<Pacer>,
     bytes: usize,
+    /// Threads that wait for a message of this peer.
+    waiting: usize,
     /// Set when no more messages will come.
     ended: Option<NetError>,
 }
@@ -178,9 +180,13 @@ impl Inbox {
                     .as_mut()
                     .map(|pacer| pacer.last(message.wire, arrival));
                 queue.messages.push_back(Queued { message, due });
+                // Whoever waits for another peer is not woken: with many peers most messages come before they are asked for.
+                let awaited = queue.waiting > 0;
                 drop(state);
                 self.count_progress(from, cost);
-                self.arrived.notify_all();
+                if awaited {
+                    self.arrived.notify_all();
+                }
                 return Ok(());
             }
             state = match deadline {
@@ -261,11 +267,17 @@ impl Inbox {
                 seen = moved;
                 deadline = last.min(now + timeout);
             }
+            if let Some(queue) = state.queues.get_mut(from) {
+                queue.waiting += 1;
+            }
             state = self
                 .arrived
                 .wait_timeout(state, deadline.saturating_duration_since(now))
                 .unwrap_or_else(PoisonError::into_inner)
                 .0;
+            if let Some(queue) = state.queues.get_mut(from) {
+                queue.waiting -= 1;
+            }
         }
     }
 

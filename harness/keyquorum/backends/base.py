@@ -50,12 +50,15 @@ class Backend(ABC):
         public: Sequence[Ints] = (),
         persistence: Persistence | None = None,
         seed: bytes | None = None,
+        keep: bool = False,
     ) -> ProgramOutput:
         """Runs one program of the collection; every party calls this alike.
 
         ``private``: this party's input words, in the order in which the program asks for them. ``public``: the words of
         ``fixinput``, joined. ``persistence``: the share file of this domain, read and appended to. ``seed``: INSECURE,
-        tests.
+        tests. ``keep``: parties compare program and arguments before they run them, one exchange; with this they do so for
+        protocol and domain only, once, and run this and later such programs on what they keep. For callers that
+        have compared what they are about to do.
         """
 
     def among(self, members: Sequence[int]) -> Backend:

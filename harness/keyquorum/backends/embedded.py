@@ -26,18 +26,28 @@ def run(
     public: Sequence[Ints] = (),
     persistence: Persistence | None = None,
     seed: bytes | None = None,
+    engine: Any = None,
 ) -> ProgramOutput:
-    """Runs one program with inputs and share file in memory: see :meth:`Backend.run`."""
+    """Runs one program with inputs and share file in memory: see :meth:`Backend.run`. ``engine``: one that was opened for
+    programs one after another; costs are those of this run."""
     words = [str(a) for a in args]
-    engine = session.engine(protocol, domain, " ".join([program, *words]), threshold, seed)
+    if engine is None:
+        engine = session.engine(protocol, domain, " ".join([program, *words]), threshold, seed)
+    before, left = engine.stats(), _left(engine)
     io = ProgramIO(
         private_inputs=np.empty(0, dtype=np.int64) if private is None else private,
         public_inputs=[np.concatenate(public)] if public else [],
         persistence=Persistence() if persistence is None else persistence,
     )
     run_program(engine, program_path(program), words, io)
-    unused = {name: made - used for name, (made, used) in engine.material().items() if made > used}
-    return ProgramOutput(np.concatenate([np.empty(0, dtype=np.int64), *io.file_outputs]), engine.stats(), unused)
+    unused = {name: count - left.get(name, 0) for name, count in _left(engine).items() if count != left.get(name, 0)}
+    stats = {name: value - before[name] for name, value in engine.stats().items()}
+    return ProgramOutput(np.concatenate([np.empty(0, dtype=np.int64), *io.file_outputs]), stats, unused)
+
+
+def _left(engine: Any) -> dict[str, int]:
+    """Correlated randomness of an engine that was not used so far."""
+    return {name: made - used for name, (made, used) in engine.material().items()}
 
 
 class Embedded(Backend):
@@ -50,6 +60,7 @@ class Embedded(Backend):
         # Programs among some of the parties count for all.
         self._offline: Counter[str] = Counter() if of is None else of._offline
         self._unused: Counter[str] = Counter() if of is None else of._unused
+        self._kept: dict[tuple[str, str, int | None], Any] = {}
 
     def run(
         self,
@@ -63,12 +74,19 @@ class Embedded(Backend):
         public: Sequence[Ints] = (),
         persistence: Persistence | None = None,
         seed: bytes | None = None,
+        keep: bool = False,
     ) -> ProgramOutput:
         """See :meth:`Backend.run`."""
+        which, engine = (protocol, domain, threshold), None
+        if keep and seed is None:
+            # Taken out while it is used: an engine on which a program failed is not used again.
+            engine = self._kept.pop(which, None) or self.session.engine(protocol, domain, "programs one after another", threshold, None)
         output = run(
             self.session, protocol, domain, program, args,
-            threshold=threshold, private=private, public=public, persistence=persistence, seed=seed,
+            threshold=threshold, private=private, public=public, persistence=persistence, seed=seed, engine=engine,
         )  # fmt: skip
+        if engine is not None:
+            self._kept[which] = engine
         self._offline.update({name: value for name, value in output.stats.items() if name.startswith("offline_")})
         self._unused.update(output.unused)
         return output

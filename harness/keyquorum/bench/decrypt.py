@@ -5,6 +5,9 @@ synced claim, the rounding, the opening to party 0; the noise of the ciphertexts
 for the exact roundings, and is fresh for the others. The secret is put together in every process, to encrypt: a bench key is no
 secret. Times are wall-clock of party 0 for a decryption; all parties share the cores of this host.
 
+``cpu_us`` is processor time of all parties together, which other work on the machine changes less: divided by the cores it
+bounds what an idle machine does.
+
     python -m keyquorum.bench.decrypt [--items N] [--full] [--only TEXT]
 """
 
@@ -37,13 +40,18 @@ from keyquorum.plans.pools import Pool
 from keyquorum.plans.rounding import RoundingGroup
 from keyquorum.plans.variants import Variant
 
+from . import tradeoff
 from .keygen import Row, write_table
 
 Ints = NDArray[np.int64]
 BATCH = 4096
 """Decryptions in one batch."""
-TABLE_BATCH = 512
-"""The same for `round_ltz_table`, whose material is some 20 KB a decryption in memory: what a batch takes stays near the cache."""
+TABLE_BATCH = 2048
+"""The same for `round_ltz_table`, of which a decryption has some 5 KB of material."""
+TABLE_CHUNK = 512
+"""Tables that are made at a time: some 20 KB each while they are made."""
+TURN = 32
+"""Batches between two fillings of the pool."""
 LATENCY_RUNS = 21
 LATENCY_LINK = "rtt=1"
 """1 ms ping: 0.5 ms one way, by the link shaper of the engine."""
@@ -65,14 +73,15 @@ class Configuration:
 def configurations(items: int | None, full: bool) -> list[Configuration]:
     """The rows. ``items``: decryptions of each (default: 20,000, tables 4,096)."""
     rows = []
-    committees = [("semi", 2), ("semi", 4), ("rep-field", 3)] + ([("semi", 3), ("semi", 8), ("semi", 16)] if full else [])
+    committees = [("semi", n) for n in ((2, 3, 4, 8, 16) if full else (2, 4))] + [("rep-field", 3)]
     shapes = [("round_mask_open", 8, 2), ("round_ltz_circuit", 8, 2), ("round_ltz_table", 8, 2), ("round_ltz_table", 4, 3)]
     for protocol, parties in committees:
         for rounding, width, levels in shapes:
             count = items or (4096 if rounding == "round_ltz_table" else 20000)
             rows.append(Configuration(rounding, width, levels, "lwe64-p2", protocol, parties, count))
-    for rounding in ("round_mask_open", "round_ltz_circuit", "round_flood"):
-        rows.append(Configuration(rounding, 8, 2, "lwe53-p16", "shamir", 3, items or 4096))
+    for parties in (3, 4, 8, 16) if full else (3,):
+        for rounding, width, levels in (*shapes, ("round_flood", 8, 2)):
+            rows.append(Configuration(rounding, width, levels, "lwe53-p16", "shamir", parties, items or 4096))
     rows.append(Configuration("round_mask_open", 8, 2, "lwe64-p32", "semi", 2, items or 4096))
     return rows
 
@@ -89,48 +98,57 @@ def bench_secret(context: PartyContext, group: RoundingGroup, share: Any, parame
     return np.array([int(v) % q for v in np.asarray(total)], dtype=np.int64)
 
 
-def noise_for(variant: Variant, size: int, rng: np.random.Generator) -> Ints | None:
-    """Noise up to both borders for exact roundings, and the borders themselves; None: fresh."""
-    if variant.rounding in ("round_mask_open", "round_flood"):
-        return None
+def noise_for(variant: Variant, size: int, rng: np.random.Generator, fraction: float = 0.0) -> Ints | None:
+    """Noise up to both borders for exact roundings, a quarter of it at each border; for others +-D ``fraction``, or fresh (None) if
+    that is 0."""
     p = variant.parameters
+    if variant.rounding in ("round_mask_open", "round_flood"):
+        return rng.choice(np.array([-1, 1]), size) * int(p.delta * fraction) if fraction else None
     half = p.delta // 2 - (2 if p.prime else 0)
     noise = rng.integers(-half, half, size)
-    noise[:2] = (half - 1, -half)[: min(2, size)]
+    noise[::4], noise[1::4] = half - 1, -half
     return noise
 
 
 def bench_decrypt_job(context: PartyContext, job: dict[str, Any]) -> dict[str, Any]:
-    """The job ``bench_decrypt``: fields of :class:`Configuration`; ``single``: decryptions one by one instead of batches."""
+    """The job ``bench_decrypt``: fields of :class:`Configuration`; ``single``: decryptions one by one instead of batches;
+    ``noise`` (optional): the fraction of :func:`noise_for`. The pool is filled and used in turns, which bounds what lies on the disk."""
     variant, rng = variant_of(job), np.random.default_rng(1)
     parameters, group = variant.parameters, pool_group(context, variant)
     _, share = make_lwe_key(context, parameters)
     secret = bench_secret(context, group, share, parameters)
     pool = Pool(context, group, variant) if group.member else None
-    batch = 1 if job["single"] else min(TABLE_BATCH if variant.rounding == "round_ltz_table" else BATCH, job["items"])
+    tables = variant.rounding == "round_ltz_table"
+    batch = 1 if job["single"] else min(TABLE_BATCH if tables else BATCH, job["items"])
+    chunk = TABLE_CHUNK if tables else BATCH
 
-    def decrypt(size: int) -> tuple[float, int]:
-        """Seconds, and wrong messages at the receiver."""
+    def decrypt(size: int) -> tuple[float, float, int]:
+        """Seconds, seconds of our processor, and wrong messages at the receiver."""
         messages = rng.integers(0, 1 << parameters.plain_bits, size)
-        ciphertexts: LweCiphertexts = encrypt(parameters, secret, messages, rng, noise_for(variant, size, rng))
+        ciphertexts: LweCiphertexts = encrypt(parameters, secret, messages, rng, noise_for(variant, size, rng, float(job.get("noise", 0))))
         context.session.compare("ready", b"")
-        start = time.perf_counter()
+        start, cpu = time.perf_counter(), time.process_time()
         z = lwe_phases(context, group, share, ciphertexts)
         words = None if pool is None else pool.decrypt(z, "bench", 0)
-        seconds = time.perf_counter() - start
-        return seconds, 0 if words is None else int(np.count_nonzero(variant.messages(words[0]) != messages))
+        seconds, cpu = time.perf_counter() - start, time.process_time() - cpu
+        return seconds, cpu, 0 if words is None else int(np.count_nonzero(variant.messages(words[0]) != messages))
 
     try:
         if pool is not None:
-            pool.fill(2 * batch, batch)
+            pool.fill(2 * batch, chunk)
         decrypt(batch)
         decrypt(batch)  # caches are warm
-        start, sent = time.perf_counter(), context.backend.stats()["bytes_sent"]
-        if pool is not None:
-            pool.fill(job["items"], 1024 if job["single"] else batch)
-        offline, sent = time.perf_counter() - start, context.backend.stats()["bytes_sent"] - sent
-        sizes = [batch] * (job["items"] // batch) + ([job["items"] % batch] if job["items"] % batch else [])
-        runs = [decrypt(size) for size in sizes]
+        offline = offline_cpu = 0.0
+        runs, sent, left = [], 0, job["items"]
+        while left:
+            turn = min(left, TURN * batch)
+            start, cpu, before = time.perf_counter(), time.process_time(), context.backend.stats()["bytes_sent"]
+            if pool is not None:
+                pool.fill(turn, chunk)
+            offline, offline_cpu = offline + time.perf_counter() - start, offline_cpu + time.process_time() - cpu
+            sent += context.backend.stats()["bytes_sent"] - before
+            runs += [decrypt(min(batch, turn - first)) for first in range(0, turn, batch)]
+            left -= turn
         rounds, bits = _online_cost(context, group, variant) if group.member else (0, 0.0)
     finally:
         if pool is not None:
@@ -138,9 +156,11 @@ def bench_decrypt_job(context: PartyContext, job: dict[str, Any]) -> dict[str, A
     context.session.compare("end of the bench", b"")
     return {
         "offline": offline,
-        "online": sum(seconds for seconds, _ in runs),
-        "median": statistics.median(seconds for seconds, _ in runs),
-        "wrong": sum(wrong for _, wrong in runs),
+        "online": sum(seconds for seconds, _, _ in runs),
+        "offline_cpu": offline_cpu,
+        "online_cpu": sum(cpu for _, cpu, _ in runs),
+        "median": statistics.median(seconds for seconds, _, _ in runs),
+        "wrong": sum(wrong for _, _, wrong in runs),
         "rounds": rounds,
         "bits": bits,
         "offline_bytes": sent,
@@ -161,11 +181,11 @@ def _online_cost(context: PartyContext, group: RoundingGroup, variant: Variant, 
     return spent["rounds"] - spent.get("offline_rounds", 0), 8 * sent / size
 
 
-def measure(row: Configuration, single: bool = False) -> tuple[str, Row]:
-    """Runs a configuration; returns its closing line and the row of the table."""
+def measure(row: Configuration, single: bool = False, noise: float = 0.0) -> tuple[str, Row]:
+    """Runs a configuration; returns its closing line and the row of the table. ``noise``: see :func:`noise_for`."""
     job: dict[str, Any] = {
         "kind": "bench_decrypt", "parameters": row.parameters, "rounding": row.rounding, "width": row.width, "levels": row.levels,
-        "items": LATENCY_RUNS if single else row.items, "single": single,
+        "items": LATENCY_RUNS if single else row.items, "single": single, "noise": noise,
     }  # fmt: skip
     if single:
         job["link"] = LATENCY_LINK
@@ -187,6 +207,8 @@ def measure(row: Configuration, single: bool = False) -> tuple[str, Row]:
         "rounds": first["rounds"],
         "bits": round(last["bits"], 1),
         "per_s": round(items / first["online"]),
+        "online_cpu_us": round(1e6 * sum(r["online_cpu"] for r in results) / items, 2),
+        "offline_cpu_us": round(1e6 * sum(r["offline_cpu"] for r in results) / items, 2),
         "storage_bytes": round(first["storage"], 1),
         "offline_bytes": round(sum(r["offline_bytes"] for r in results) / items),
         "wrong": first["wrong"],
@@ -195,15 +217,19 @@ def measure(row: Configuration, single: bool = False) -> tuple[str, Row]:
         "machine": platform.machine(),
         "version": keyquorum.__version__,
     }
-    shown = ("variant", "protocol", "n", "online_us", "offline_us", "rounds", "bits", "per_s", "parameters", "storage_bytes", "wrong")
+    shown = (
+        "variant", "protocol", "n", "online_us", "offline_us", "rounds", "bits", "per_s",
+        "online_cpu_us", "offline_cpu_us", "parameters", "storage_bytes", "wrong",
+    )  # fmt: skip
     return "decrypt: " + " ".join(f"{key}={values[key]}" for key in shown), values
 
 
 def main() -> int:
-    """Runs every configuration and single decryptions over links of 1 ms ping; writes results/decrypt.csv if the folder is there."""
+    """Runs every configuration and single decryptions over links of 1 ms ping; writes results/decrypt.csv, and the
+    trade-off as a table and a plot, if the folder is there."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--items", type=int, help="decryptions of each row (default: 20000; tables, fields: 4096)")
-    parser.add_argument("--full", action="store_true", help="also 3, 8 and 16 parties")
+    parser.add_argument("--full", action="store_true", help="2, 3, 4, 8 and 16 parties")
     parser.add_argument("--only", default="", help="rows whose variant, parameters or committee contain this text")
     options = parser.parse_args()
     lines, table = [], []
@@ -218,6 +244,7 @@ def main() -> int:
         table.append(values)
     if Path("results").is_dir() and not options.only and table:
         write_table(Path("results") / "decrypt.csv", table)
+        tradeoff.write(table, Path("results"))
     console.print(f"\nmachine: {platform.machine()}, {os.cpu_count()} cores, all parties on it; latency: one ciphertext over simulated links, {LATENCY_LINK}")
     for line in lines:
         console.print(line, markup=False)

@@ -8,6 +8,7 @@ parties of one process, and runs after one another, share nothing.
 from __future__ import annotations
 
 import builtins
+import os
 import sys
 from collections.abc import Callable, Mapping
 from functools import lru_cache
@@ -216,10 +217,16 @@ def _compiled(path: str, stamp: int, size: int) -> CodeType:
     return compile(Path(path).read_bytes(), path, "exec", dont_inherit=True)
 
 
-def compiled(path: Path) -> CodeType:
+def compiled(path: str | Path) -> CodeType:
     """The code of a program or helper."""
-    stat = path.stat()
+    stat = os.stat(path)
     return _compiled(str(path), stat.st_mtime_ns, stat.st_size)
+
+
+@lru_cache(maxsize=1024)
+def resolved(path: str) -> str:
+    """The path of a program or helper without links. Files of programs are not moved while this process runs."""
+    return os.path.realpath(path)
 
 
 class Namespace:
@@ -270,15 +277,16 @@ class Namespace:
     def _load(self, name: str) -> ModuleType | None:
         """A helper from a folder that the program added to its path."""
         for folder in self._sys.path:
-            path = Path(folder) / f"{name}.py"
-            added = self._sys.path.count(folder) > self._original_path.count(folder)
-            if not (added and path.is_file()):
+            if self._sys.path.count(folder) <= self._original_path.count(folder):
                 continue
-            path = path.resolve()
+            path = os.path.join(folder, f"{name}.py")
+            if not os.path.isfile(path):
+                continue
+            path = resolved(path)
             module = ModuleType(name)
-            module.__dict__.update(__file__=str(path), __builtins__=self._builtins)
+            module.__dict__.update(__file__=path, __builtins__=self._builtins)
             self._helpers[name] = module
-            self.helper_files.append(str(path))
+            self.helper_files.append(path)
             exec(compiled(path), module.__dict__)
             return module
         return None

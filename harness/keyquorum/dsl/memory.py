@@ -44,12 +44,15 @@ class EngineMemory(Memory):
         self._secret = secret
         self._value: Value | None = None
         self._shared = False
+        self._unread: Any = None  # stored shares of which nothing was needed yet
 
     def _zeros(self) -> Value:
         run = current()
         return run.engine.repeat(run.secret_zero() if self._secret else run.constant(0), self.size)
 
     def _content(self) -> Value:
+        if self._unread is not None:
+            self._value, self._shared, self._unread = self._unread.value, True, None
         if self._value is None:
             self._value = self._zeros()
         return self._value
@@ -62,6 +65,9 @@ class EngineMemory(Memory):
         return self._type._wrap(current().engine.slice(value, start, step, count))
 
     def gather(self, indices: Ints) -> Any:
+        picked = None if self._unread is None else self._unread._pick_stored(indices)
+        if picked is not None:
+            return picked
         return self._type._wrap(current().engine.gather(self._content(), np.ascontiguousarray(indices)))
 
     def _own(self, stored: Value) -> Value:
@@ -75,10 +81,14 @@ class EngineMemory(Memory):
         return value
 
     def write(self, start: int, step: int, value: Any) -> None:
+        if start == 0 and step == 1 and value.size == self.size and getattr(value, "_unread", False):
+            self._unread = value
+            return
         stored = value.value
         if start == 0 and step == 1 and value.size == self.size:
-            self._value, self._shared = stored, True
+            self._value, self._shared, self._unread = stored, True, None
             return
+        self._content()
         own = self._own(stored)
         self._value = current().engine.assign(own, start, step, stored)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,9 @@ class Persistence:
     """
 
     def __init__(self) -> None:
-        self._words: Words | None = None
+        self._joined: Words | None = None
+        self._sections: list[NDArray[Any]] = []
+        self._borrowed = 0
         self._used = 0
         self._width = 1
         self.mac_key: Words | None = None
@@ -47,6 +50,35 @@ class Persistence:
         return made
 
     @classmethod
+    def from_sections(cls, sections: Sequence[NDArray[Any]]) -> Persistence:
+        """From parts of the file one after another, each [parts, n_i] of unsigned words of any size. They stay the caller's, who
+        wipes them.
+
+        Of wide tables a program reads few entries: what it does not read is not widened.
+        """
+        made = cls()
+        made._sections, made._borrowed = list(sections), len(sections)
+        made._used = sum(s.shape[1] for s in sections)
+        return made
+
+    @property
+    def _words(self) -> Words | None:
+        if self._sections:
+            self._joined = np.concatenate(self._sections, axis=1, dtype=np.uint64, casting="safe")
+            self._forget_sections()
+        return self._joined
+
+    @_words.setter
+    def _words(self, words: Words | None) -> None:
+        self._forget_sections()
+        self._joined = words
+
+    def _forget_sections(self) -> None:
+        sections, self._sections = getattr(self, "_sections", []), []
+        for section in sections[getattr(self, "_borrowed", 0) :]:
+            section.fill(0)
+
+    @classmethod
     def from_export(cls, data: bytes, parts: int, element_bytes: int = 8) -> Persistence:
         """From what :meth:`export` gives: component after component, little-endian elements of 8 or 16 bytes."""
         made = cls()
@@ -58,7 +90,7 @@ class Persistence:
     @property
     def exists(self) -> bool:
         """Whether anything was ever stored."""
-        return self._words is not None
+        return bool(self._sections) or self._joined is not None
 
     @property
     def length(self) -> int:
@@ -74,6 +106,12 @@ class Persistence:
     def words(self) -> Words:
         """The components, [parts, words]; a view."""
         return np.empty((0, 0), dtype=np.uint64) if self._words is None else self._words[:, : self._used]
+
+    def tail(self, count: int) -> Words:
+        """A copy of the last ``count`` words of the components, [parts, count]."""
+        if self._sections and self._sections[-1].shape[1] >= count:
+            return self._sections[-1][:, -count:].astype(np.uint64)
+        return self.words[:, -count:].copy()
 
     def copy(self) -> Persistence:
         """An independent copy."""
@@ -102,14 +140,52 @@ class Persistence:
 
     def read(self, engine: Any, start: int, count: int) -> bytes:
         """Same as :meth:`export`, for an engine that the shares must fit."""
-        if self._words is not None:
+        if self.exists:
             self._check_form(engine)
-        return self.export(start, count)
+        section = self._section(start, count)
+        if section is None:
+            return self.export(start, count)
+        return section.astype("<u8").tobytes()
+
+    def check(self, engine: Any, start: int, count: int) -> None:
+        """Refuses an engine that the shares do not fit, and shares that are not there."""
+        self._check_form(engine)
+        self._check_range(start, count)
+
+    def pick(self, engine: Any, start: int, indices: NDArray[np.int64]) -> bytes:
+        """The shares ``start + indices`` in the engine's form; the caller has checked the range."""
+        count = int(indices.max()) + 1 if indices.size else 0
+        rows, width = self._section(start, count), self._width
+        if rows is None:
+            assert self._words is not None
+            rows = self._words[:, start * width : (start + count) * width]
+        if width > 1:
+            rows = rows.reshape(rows.shape[0], -1, width)
+        return np.take(rows, indices, axis=1).astype("<u8", copy=False).tobytes()
+
+    def _section(self, start: int, count: int) -> NDArray[Any] | None:
+        """The shares start .. start + count - 1 if they are in one section that was not widened yet."""
+        for section in self._sections:
+            if start < section.shape[1]:
+                return section[:, start : start + count] if start + count <= section.shape[1] else None
+            start -= section.shape[1]
+        return None
+
+    @property
+    def _parts(self) -> int:
+        if self._sections:
+            return int(self._sections[0].shape[0])
+        return 0 if self._joined is None else int(self._joined.shape[0])
 
     def write(self, engine: Any, data: bytes, position: int = -1) -> None:
         """Stores exported shares from ``position`` on, or at the end; a gap is filled with zeros."""
         parts, width = engine.share_parts, engine.element_bytes // 8
         rows = np.frombuffer(data, dtype="<u8").reshape(parts, -1)
+        if self._sections and position < 0:
+            self._check_form(engine)
+            self._sections.append(rows.astype(np.uint64))
+            self._used += rows.shape[1]
+            return
         if self._words is None:
             self._words, self._width = np.zeros((parts, rows.shape[1]), dtype=np.uint64), width
             self.mac_key = _mac_key(engine)
@@ -129,7 +205,7 @@ class Persistence:
 
     def wipe(self) -> None:
         """Overwrites the shares with zeros and forgets them."""
-        words, self._words, self._used = getattr(self, "_words", None), None, 0
+        words, self._words, self._used = getattr(self, "_joined", None), None, 0
         key, self.mac_key = getattr(self, "mac_key", None), None
         for secret in (words, key):
             if secret is not None and secret.flags.writeable:
@@ -148,10 +224,9 @@ class Persistence:
             self._words = self._words.copy()
 
     def _check_form(self, engine: Any) -> None:
-        assert self._words is not None
-        if self._words.shape[0] != engine.share_parts or self._width * 8 != engine.element_bytes:
+        if self._parts != engine.share_parts or self._width * 8 != engine.element_bytes:
             raise ProgramError(
-                f"the share file holds shares of {self._words.shape[0]} parts of {8 * self._width} bytes, "
+                f"the share file holds shares of {self._parts} parts of {8 * self._width} bytes, "
                 f"{engine.protocol} over {engine.domain} has {engine.share_parts} of {engine.element_bytes}: "
                 "use one share file per protocol and domain"
             )

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from weakref import ReferenceType
 
 import numpy as np
 
@@ -82,6 +83,8 @@ class ProgramIO:
         self._places: dict[str, int] = {}
         self._public: Ints | None = None
         self._party, self._everyone = 0, False
+        self.unread: list[ReferenceType[Any]] = []
+        """Vectors of the share file that were not read yet."""
 
     def __repr__(self) -> str:
         return f"ProgramIO(party {self._party})"
@@ -160,6 +163,11 @@ class ProgramIO:
 
     def store(self, engine: Any, value: Value, position: int) -> None:
         """Writes shares to the share file."""
+        if position >= 0:  # what was read before stays what it was
+            for reference in self.unread:
+                vector = reference()
+                _ = None if vector is None else vector.value
+            self.unread.clear()
         self.persistence.write(engine, engine.export(value), position)
         self.writes_pending = False
 

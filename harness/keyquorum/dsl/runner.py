@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import traceback
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -14,7 +15,7 @@ from keyquorum.model.errors import KeyQuorumError, ProgramError
 from .context import Run, active
 from .control import Timer
 from .errors import CompilerError
-from .facade import SUBSET, Namespace, compiled
+from .facade import SUBSET, Namespace, compiled, resolved
 from .program import Program, ProgramOptions
 from .program_io import ProgramIO
 
@@ -56,7 +57,7 @@ def run_program(
     network, of other parties and of share files are the engine's own. On an error, outputs that were not needed yet
     are lost.
     """
-    file = Path(path).resolve()
+    file = Path(resolved(os.path.abspath(path)))
     shown = _shown(file)
     words = [str(a) for a in args]
     program = Program(engine, str(file), file.stem, words, options or ProgramOptions())

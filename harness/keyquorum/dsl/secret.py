@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
+from weakref import ref
 
 import numpy as np
 
@@ -23,9 +24,11 @@ class sint(Element, SecretRunTime):
     is ready. A sint made of a public value stays public inside: products with it are local, opening it is free.
     """
 
-    __slots__ = ("_unshifted",)
+    __slots__ = ("__weakref__", "_place", "_unshifted")
     _unshifted: tuple[Value, int]
     """Of a vector that was shifted to the left and not used otherwise: what was shifted, and how far."""
+    _place: int
+    """Of a vector from the share file: where it starts there."""
 
     def __init__(self, val: Any = None, size: int | None = None) -> None:
         run = current()
@@ -137,12 +140,33 @@ class sint(Element, SecretRunTime):
             if crash_if_missing:
                 raise CompilerError("Persistence not found: no shares were stored for this program")
             return regint(-2), [sint(size=length) for _ in range(count)]
-        vectors = [
-            sint._wrap(run.engine.import_(persistence.read(run.engine, at + i * length, length), length))
-            for i in range(count)
-        ]
+        vectors = [cls._stored(at + i * length, length) for i in range(count)]
         stop = at + count * length
         return regint(-1 if stop == persistence.length else stop), vectors
+
+    @classmethod
+    def _stored(cls, start: int, size: int) -> sint:
+        """Shares of the share file, imported when they are needed."""
+        run = current()
+        persistence, engine = run.io.persistence, run.engine
+        persistence.check(engine, start, size)
+        vector = cls._lazy(size, lambda: engine.import_(persistence.read(engine, start, size), size))
+        vector._place = start
+        run.io.unread.append(ref(vector))
+        return vector
+
+    @property
+    def _unread(self) -> bool:
+        """Whether this is a vector of the share file that nothing needed as a whole yet."""
+        return self._value is None and hasattr(self, "_place")
+
+    def _pick_stored(self, indices: Ints) -> sint | None:
+        """The elements at these indices without reading the others; None if the vector was read already."""
+        if not self._unread:
+            return None
+        run = current()
+        data = run.io.persistence.pick(run.engine, self._place, indices)
+        return sint._wrap(run.engine.import_(data, len(indices)))
 
     @classmethod
     def write_to_file(cls, shares: Any, position: Any = None) -> None:

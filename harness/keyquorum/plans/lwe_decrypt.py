@@ -22,7 +22,7 @@ BLOCK = 1024
 def lwe_phases(
     context: PartyContext, group: RoundingGroup, key: Persistence, ciphertexts: LweCiphertexts
 ) -> Words:
-    """Our summands [parts, count] of z = 2^l m + e + 2^(l-1) modulo 2^k for each ciphertext. Local; every party calls this.
+    """Our summands [parts, count] of z = 2^l m + e + 2^(l-1) modulo 2^k for each ciphertext. Local, but for what ``keep`` compares once; every party calls this.
 
     Modulo 2^64 these are the shares of the phases. Modulo a prime each summand is scaled to 2^k u / q and rounded by who knows it:
     half a unit each, of 2^l for a message.
@@ -34,7 +34,7 @@ def lwe_phases(
     args = [n, count, -1 if parameters.prime else length - 1, 0, BLOCK]
     context.backend.run(
         protocol, domain, "lwe_phase", args, threshold=context.committee.threshold, public=ciphertexts.words(BLOCK),
-        persistence=working,
+        persistence=working, keep=True,
     )  # fmt: skip
     shares = working.words[:, n : n + count]
     if not parameters.prime:

@@ -50,7 +50,7 @@ class Claim:
 
     def to_line(self, pool_id: str) -> bytes:
         """With a checksum, so that a torn line is told from a whole one."""
-        text = json.dumps(asdict(self), separators=(",", ":"))
+        text = json.dumps(vars(self), separators=(",", ":"))
         return f"{_checksum(pool_id, text)} {text}\n".encode()
 
 
@@ -78,8 +78,8 @@ def packed_bytes(sections: Sequence[Section], parts: int, count: int) -> int:
     return sum(parts * s.rows * (-(-count // 8) if s.bits == 1 else count * np.dtype(_section_type(s.bits)).itemsize) for s in sections)
 
 
-def unpack(data: bytes, sections: Sequence[Section], parts: int, count: int, start: int, stop: int) -> list[Words]:
-    """Items start..stop-1 of what :func:`pack` gave of ``count`` items, in fresh arrays."""
+def unpack(data: bytes, sections: Sequence[Section], parts: int, count: int, start: int, stop: int) -> list[NDArray[Any]]:
+    """Items start..stop-1 of what :func:`pack` gave of ``count`` items, in words as wide as they are stored."""
     result, at = [], 0
     for section in sections:
         shape = (parts, section.rows, -1)
@@ -87,11 +87,11 @@ def unpack(data: bytes, sections: Sequence[Section], parts: int, count: int, sta
         if section.bits == 1:
             packed = np.frombuffer(data, np.uint8, size, at).reshape(shape)[:, :, start // 8 : -(-stop // 8)]
             bits = np.unpackbits(packed, axis=-1, bitorder="little")[:, :, start % 8 : start % 8 + stop - start]
-            result.append(bits.astype(np.uint64))
+            result.append(bits)
         else:
             kind = np.dtype(_section_type(section.bits))
             stored = np.frombuffer(data, kind, size // kind.itemsize, at).reshape(shape)
-            result.append(stored[:, :, start:stop].astype(np.uint64))
+            result.append(stored[:, :, start:stop])
         at += size
     return result
 
@@ -208,8 +208,8 @@ class PoolStore:
         self.claim = claim
         reached("claim/durable")
 
-    def read(self, start: int, end: int) -> list[Words]:
-        """The claimed items [start, end), a section an array [parts, rows, end - start]."""
+    def read(self, start: int, end: int) -> list[NDArray[Any]]:
+        """The claimed items [start, end), a section an array [parts, rows, end - start] of words as wide as they are stored."""
         assert self.claim.start <= start and end <= self.claim.end
         pieces, base = [], 0
         for chunk in self.chunks:

@@ -12,7 +12,7 @@ import hashlib
 import json
 import os
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +64,7 @@ def judge(reports: Sequence[Report], names: Sequence[int]) -> Agreement:
             raise PoolError(
                 f"party {names[0]} wants to {reports[0].purpose}, party {name} to {report.purpose}: give all the same job"
             )
-    digest = hashlib.sha256(json.dumps([asdict(r) for r in reports]).encode()).hexdigest()
+    digest = hashlib.sha256(json.dumps([vars(r) for r in reports]).encode()).hexdigest()
     if not any(r.chunks or r.end for r in reports):
         return Agreement(0, 0, digest)  # nothing was ever made
     with_pool = [r.pool_id for r in reports]
@@ -131,7 +131,7 @@ class Pool:
 
     def agree(self, purpose: str) -> tuple[Agreement, list[Report]]:
         """Compares with all members. One exchange."""
-        mine = json.dumps(asdict(self._report(purpose))).encode()
+        mine = json.dumps(vars(self._report(purpose))).encode()
         reached("agree/before")
         reports = []
         for name, data in zip(self.group.numbers, self.session.all_gather(mine), strict=True):
@@ -184,7 +184,7 @@ class Pool:
 
     # -- use ----------------------------------------------------------------------------------------------------------
 
-    def take(self, count: int, purpose: str) -> list[Words]:
+    def take(self, count: int, purpose: str) -> list[NDArray[Any]]:
         """The material of ``count`` decryptions, claimed at every member before anything is done with it. One exchange.
 
         ``purpose``: what it is for, the same at all members. Refuses before anything is claimed if there is not enough.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -123,16 +124,16 @@ class Variant:
         return result
 
     def use(
-        self, group: RoundingGroup, z: Words, material: Sequence[Words], to: int | str = "share", seed: bytes | None = None
+        self, group: RoundingGroup, z: Words, material: Sequence[NDArray[Any]], to: int | str = "share", seed: bytes | None = None
     ) -> Words | None:
         """Rounds phases z [parts, size] with one item of material each; every member calls this.
 
-        ``to``: ``share`` gives every member its shares [parts, size] of 2^(k-j) m modulo 2^k; a member's number, or ``all``, gives
-        that member (all) the words themselves, [1, size], and others None.
+        Members have compared number and purpose before. ``to``: ``share`` gives every member its shares
+        [parts, size] of 2^(k-j) m modulo 2^k; a member's number, or ``all``, gives that member (all) the words themselves,
+        [1, size], and others None.
         """
         p, size = self.parameters, z.shape[1]
-        parts = [z, *(m.reshape(m.shape[0], -1) for m in material)]
-        working = Persistence.from_words(np.concatenate(parts, axis=1))
+        working = Persistence.from_sections([z, *(m.reshape(m.shape[0], -1) for m in material)])
         head: list[object] = ["online", size, p.noise_length, p.message_bits]
         if self.rounding == "round_flood":
             args: list[object] = [size, flooding_bits(p, FLOOD_SECURITY), to, 0, size]
@@ -141,12 +142,9 @@ class Variant:
         else:
             args = [*head, to, 0, size, p.ring_bits]
         domain = f"Z2^{p.ring_bits}"
-        words = group.run(group.ring_protocol, domain, self.rounding, args, persistence=working, seed=seed)
-        result: Words | None
-        if to == "share":
-            result = working.words[:, -size:].copy()
-        else:
-            result = words.view(np.uint64).reshape(1, -1) if words.size else None
+        words = group.run(group.ring_protocol, domain, self.rounding, args, persistence=working, seed=seed, keep=True)
+        opened: Words | None = words.view(np.uint64).reshape(1, -1) if words.size else None
+        result = working.tail(size) if to == "share" else opened
         working.wipe()
         return result
 

@@ -107,6 +107,7 @@ class MpSpdz(Backend):
         public: Sequence[Ints] = (),
         persistence: Persistence | None = None,
         seed: bytes | None = None,
+        keep: bool = False,
     ) -> ProgramOutput:
         """See :meth:`Backend.run`. Raises :class:`PartyError` with the reason of the party that failed first."""
         if seed is not None:
