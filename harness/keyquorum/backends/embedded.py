@@ -36,7 +36,7 @@ def run(
     before, left = engine.stats(), _left(engine)
     io = ProgramIO(
         private_inputs=np.empty(0, dtype=np.int64) if private is None else private,
-        public_inputs=[np.concatenate(public)] if public else [],
+        public_inputs=list(public),
         persistence=Persistence() if persistence is None else persistence,
     )
     run_program(engine, program_path(program), words, io)

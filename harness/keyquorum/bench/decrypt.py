@@ -46,10 +46,8 @@ from .keygen import Row, write_table
 Ints = NDArray[np.int64]
 BATCH = 4096
 """Decryptions in one batch."""
-TABLE_BATCH = 2048
-"""The same for `round_ltz_table`, of which a decryption has some 5 KB of material."""
-TABLE_CHUNK = 512
-"""Tables that are made at a time: some 20 KB each while they are made."""
+TABLE_BATCH = 1024
+"""The same for `round_ltz_table`, of which a decryption has some 5 KB of material, and 20 KB while it is made."""
 TURN = 32
 """Batches between two fillings of the pool."""
 LATENCY_RUNS = 21
@@ -118,9 +116,8 @@ def bench_decrypt_job(context: PartyContext, job: dict[str, Any]) -> dict[str, A
     _, share = make_lwe_key(context, parameters)
     secret = bench_secret(context, group, share, parameters)
     pool = Pool(context, group, variant) if group.member else None
-    tables = variant.rounding == "round_ltz_table"
-    batch = 1 if job["single"] else min(TABLE_BATCH if tables else BATCH, job["items"])
-    chunk = TABLE_CHUNK if tables else BATCH
+    chunk = TABLE_BATCH if variant.rounding == "round_ltz_table" else BATCH
+    batch = 1 if job["single"] else min(chunk, job["items"])
 
     def decrypt(size: int) -> tuple[float, float, int]:
         """Seconds, seconds of our processor, and wrong messages at the receiver."""

@@ -81,7 +81,7 @@ class ProgramIO:
 
     def __post_init__(self) -> None:
         self._places: dict[str, int] = {}
-        self._public: Ints | None = None
+        self._place = 0, 0  # the next public word: of which vector, and where in it
         self._party, self._everyone = 0, False
         self.unread: list[ReferenceType[Any]] = []
         """Vectors of the share file that were not read yet."""
@@ -132,9 +132,25 @@ class ProgramIO:
             if self._everyone:
                 self._skip_public(words)
             return words
-        if self._public is None:
-            self._public = np.concatenate([_no_words(), *self.public_inputs])
-        return self._take("public", self._public, count, "the public input")
+        part, at = self._place
+        if part < len(self.public_inputs) and at + count <= len(self.public_inputs[part]):  # most programs ask as they were given
+            whole = self.public_inputs[part]
+            self._place = (part, at + count) if at + count < len(whole) else (part + 1, 0)
+            return np.ascontiguousarray(whole[at : at + count], dtype=np.int64)
+        given = sum(len(p) for p in self.public_inputs)
+        start = sum(len(p) for p in self.public_inputs[:part]) + at
+        if start + count > given:
+            raise CompilerError(
+                f"the public input ends after {given} words, the program asks for words {start} to {start + count - 1}"
+            )
+        pieces: list[Ints] = []
+        while count:
+            words = self.public_inputs[part][at : at + count]
+            pieces.append(words)
+            count -= len(words)
+            part, at = (part + 1, 0) if at + len(words) == len(self.public_inputs[part]) else (part, at + len(words))
+        self._place = part, at
+        return np.concatenate([_no_words(), *pieces])
 
     def _skip_public(self, words: Ints) -> None:
         """In the files of the other parties, for whom this process stands, the same public words come next."""

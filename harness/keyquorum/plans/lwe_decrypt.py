@@ -15,8 +15,8 @@ from .randomness import wipe
 from .rounding import RoundingGroup
 
 Words = NDArray[np.uint64]
-BLOCK = 1024
-"""Ciphertexts of which the phases are computed at a time: a matrix of 8 MB for n = 1024."""
+BLOCK = 128
+"""Ciphertexts of which the phases are computed at a time: a matrix of 1 MB for n = 1024, which stays in the cache."""
 
 
 def lwe_phases(
