@@ -162,6 +162,60 @@ def test_share_files_refuse(tmp_path: Path) -> None:
         run(tmp_path, "sint.write_to_file([sint(1), sint([1, 2])])")
 
 
+def test_shares_are_what_they_were_when_they_were_read(tmp_path: Path) -> None:
+    """Shares are imported when they are needed: later writes must not be seen, and a table that was only looked up stays whole."""
+    source = """
+        whole = sint.read_from_file(0, size=4)[1][0]
+        table = sint.Array(3)
+        table.assign_vector(sint.read_from_file(1, size=3)[1][0])
+        print_ln('%s', table.get(regint([2, 0, 2])).reveal())
+        sint.write_to_file(sint([70, 80]), 1)
+        sint.write_to_file(sint([9]))
+        print_ln('%s', sint.read_from_file(0, size=5)[1][0].reveal())
+        print_ln('%s %s', whole.reveal(), table.get(regint([1, 0])).reveal())
+        table[1] = 5
+        print_ln('%s', table.get_vector().reveal())
+    """
+    expected = ["[3, 1, 3]", "[0, 70, 80, 3, 9]", "[0, 1, 2, 3] [2, 1]", "[1, 5, 3]"]
+    for backend in ALL:
+        files = [p.io.persistence for p in run(tmp_path, "sint.write_to_file(sint([0, 1, 2, 3]))", backend)]
+        assert printed(tmp_path, source, backend, persistences=files) == expected
+
+
+def test_sections_are_read_without_widening(tmp_path: Path) -> None:
+    """A share file of narrow parts: read within a part, across parts, appended to; the parts stay the caller's."""
+    parts = [np.array([[1, 2]], dtype=np.uint64), np.array([[30, 31, 32]], dtype=np.uint16), np.array([[1, 0]], dtype=np.uint8)]
+    source = """
+        table = sint.Array(3)
+        table.assign_vector(sint.read_from_file(2, size=3)[1][0])
+        print_ln('%s', table.get(regint([1, 1])).reveal())
+        sint.write_to_file(sint([5]))
+    """
+    file = Persistence.from_sections(parts)
+    assert printed(tmp_path, source, persistences=[file]) == ["[31, 31]"]
+    assert file.length == 8 and file.tail(1).tolist() == [[5]]
+    assert printed(tmp_path, "print_ln('%s', sint.read_from_file(1, size=7)[1][0].reveal())", persistences=[file]) == [
+        "[2, 30, 31, 32, 1, 0, 5]"
+    ]
+    assert parts[1].tolist() == [[30, 31, 32]]
+    file.wipe()
+    assert not file.exists and parts[0].tolist() == [[1, 2]]
+
+
+def test_public_words_come_in_any_pieces(tmp_path: Path) -> None:
+    """Vectors of words are one stream, however the program cuts it."""
+    source = """
+        for size in (2, 3, 1, 2):
+            x = cint(size=size)
+            fixinput(-1, x, 0, 0)
+            print_ln('%s', x)
+    """
+    public = [[1, 2, 3], [], [4], [5, 6, 7, 8]]
+    assert printed(tmp_path, source, public=public) == ["[1, 2]", "[3, 4, 5]", "6", "[7, 8]"]
+    with pytest.raises(ProgramError, match="public input ends after 8 words, the program asks for words 8 to 8"):
+        run(tmp_path, source + "    fixinput(-1, cint(size=1), 0, 0)\n", public=public)
+
+
 def test_words_of_a_plan(tmp_path: Path) -> None:
     """Shares that local computation made: every party's component vectors."""
     parts = np.array([[5, 6, 7]], dtype=np.uint64)
