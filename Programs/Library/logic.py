@@ -62,6 +62,22 @@ class Arithmetic:
         return 1 - a
 
 
+class WithTriples(Binary):
+    """Rows of sbits whose ANDs use triples (a, b, a & b) that were made before: two openings of a row each, in one round.
+
+    next_triple(): the rows of another triple. Every triple serves once.
+    """
+
+    def __init__(self, next_triple):
+        self.next_triple = next_triple
+
+    def both(self, x, y):
+        a, b, c = self.next_triple()
+        d, e = (x ^ a).reveal(), (y ^ b).reveal()
+        # xy = (a + d)(b + e) with y = b + e: ab + ae + dy
+        return c ^ (a & e) ^ (y & d)
+
+
 def adder(logic, a, b, first=0):
     """Sum of two numbers of equally many rows, mod 2^m; rows below `first` are left out (and not computed).
 
@@ -78,11 +94,14 @@ def adder(logic, a, b, first=0):
     return rows
 
 
-def below(logic, public, secret):
-    """[public < secret], for rows of public bits and rows of secret ones: m - 1 to 2m ANDs, depth ceil(log2 m)."""
+def below(logic, public, secret, products=None):
+    """[public < secret], for rows of public bits and rows of secret ones: m - 1 to 2m ANDs, depth ceil(log2 m).
+
+    products: the logic of ANDs of two secret rows, if it is another one.
+    """
     g = [logic.both(y, logic.negate(x)) for x, y in zip(public, secret, strict=True)]
     p = [logic.negate(logic.differ(y, x)) for x, y in zip(public, secret, strict=True)]
-    return Prefix(logic, g, p).generate(0, len(secret))
+    return Prefix(products or logic, g, p).generate(0, len(secret))
 
 
 def one_hot(logic, bits):

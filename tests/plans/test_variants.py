@@ -7,13 +7,16 @@ from typing import Any
 import numpy as np
 import pytest
 from keyquorum import api
-from keyquorum.fhe.lwe import encrypt, lwe_parameters
+from keyquorum.fhe.lwe import LWE_SETS, encrypt, lwe_parameters
 from keyquorum.model.errors import ParameterError
 from keyquorum.parties import PartyContext, run_in_process
 from keyquorum.plans.lwe_decrypt import lwe_phases
 from keyquorum.plans.lwe_keys import make_lwe_key
+from keyquorum.plans.pool_jobs import variant_for
 from keyquorum.plans.rounding import RoundingGroup
 from keyquorum.plans.variants import Variant, combine
+
+from tests.programs.costs import below_ands
 
 from .quorum import reconstruct
 
@@ -53,6 +56,8 @@ def test_decryption_is_exact_at_the_borders(name: str) -> None:
     calm = encrypt(parameters, secret, messages, rng)
     shapes = SHAPES if parties < 4 and name != "replicated-53" else SHAPES[:2]
     variants = [Variant(rounding, parameters, width, levels) for rounding, width, levels in shapes]
+    variants.append(variant_for(committee, "round_ltz_circuit", parameters))
+    assert variants[-1].triples == (protocol != "rep-field")
 
     def job(context: PartyContext) -> list[Any]:
         group = RoundingGroup.of(context, committee.threshold, 0)
@@ -75,6 +80,13 @@ def test_decryption_is_exact_at_the_borders(name: str) -> None:
         opened = results[0][i][1]
         assert np.array_equal(variant.messages(opened[0]), messages), variant.name
         assert all(r[i][1] is None for r in results[1:])
+
+
+@pytest.mark.parametrize("name", LWE_SETS)
+def test_as_many_triples_as_the_comparison_has_ands(name: str) -> None:
+    variant = Variant("round_ltz_circuit", lwe_parameters(name), triples=True)
+    assert variant.comparison_ands == below_ands(variant.parameters.noise_length)
+    assert variant.sections[-1].rows == 3 * variant.comparison_ands
 
 
 def test_flooding() -> None:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from .costs import below_ands
 from .running import EMULATE_RING, FIELDS, Q60, REPLICATED_RING, RING, SEMI_RING, SEMI_RING_4, Backend, run
 
 RNG = np.random.default_rng(11)
@@ -70,9 +71,27 @@ def test_circuit_with_stored_masks_is_exact(ring: Backend, ell: int, j: int) -> 
     z, messages = phases(ell, j)
     made = mask(ring, len(z), ell, "all", 1)
     for to in (0, "share"):
-        arguments: dict[str, Any] = {"role": "online", "size": len(z), "l": ell, "j": j, "destination": to}
+        arguments: dict[str, Any] = {
+            "role": "online", "size": len(z), "l": ell, "j": j, "destination": to, "z_at": 0, "at": len(z), "ring_length": 64, "triples": 0,
+        }  # fmt: skip
         out = run("round_ltz_circuit", arguments, ring, shares=[*z, *made])
         assert np.array_equal(message(out.shares if to == "share" else out.personal[0], j), messages)
+
+
+@pytest.mark.parametrize("ring", [EMULATE_RING, REPLICATED_RING, SEMI_RING, SEMI_RING_4], ids=str)
+@pytest.mark.parametrize(("ell", "j"), [(6, 2), (63, 1)])
+def test_circuit_with_stored_triples_is_exact(ring: Backend, ell: int, j: int) -> None:
+    z, messages = phases(ell, j)
+    size, count = len(z), below_ands(ell)
+    made = mask(ring, size, ell, "all", 1)
+    triples = np.array([int(v) & 1 for v in run("and_triples", {"size": size, "count": count}, ring).shares]).reshape(count, 3, size)
+    assert np.array_equal(triples[:, 2], triples[:, 0] & triples[:, 1])
+    assert abs(triples[:, :2].mean() - 0.5) < 5 * 0.5 / np.sqrt(2 * count * size)
+    arguments: dict[str, Any] = {
+        "role": "online", "size": size, "l": ell, "j": j, "destination": 0, "z_at": 0, "at": size, "ring_length": 64, "triples": 1,
+    }  # fmt: skip
+    out = run("round_ltz_circuit", arguments, ring, shares=[*z, *made, *triples.ravel().tolist()])
+    assert np.array_equal(message(out.personal[0], j), messages)
 
 
 @RINGS

@@ -111,7 +111,7 @@ def noise_for(variant: Variant, size: int, rng: np.random.Generator, fraction: f
 def bench_decrypt_job(context: PartyContext, job: dict[str, Any]) -> dict[str, Any]:
     """The job ``bench_decrypt``: fields of :class:`Configuration`; ``single``: decryptions one by one instead of batches;
     ``noise`` (optional): the fraction of :func:`noise_for`. The pool is filled and used in turns, which bounds what lies on the disk."""
-    variant, rng = variant_of(job), np.random.default_rng(1)
+    variant, rng = variant_of(context.committee, job), np.random.default_rng(1)
     parameters, group = variant.parameters, pool_group(context, variant)
     _, share = make_lwe_key(context, parameters)
     secret = bench_secret(context, group, share, parameters)

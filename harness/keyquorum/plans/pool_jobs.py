@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from keyquorum.fhe.lwe import LweCiphertexts, lwe_parameters, read_lwe
-from keyquorum.model.committee import write_atomically
+from keyquorum.fhe.lwe import LweCiphertexts, LweParameters, lwe_parameters, read_lwe
+from keyquorum.model.committee import Committee, write_atomically
 from keyquorum.model.errors import CiphertextError, KeyFileError, ParameterError
 from keyquorum.parties.context import PartyContext
 
@@ -18,9 +18,14 @@ from .rounding import RoundingGroup
 from .variants import Variant
 
 
-def variant_of(job: dict[str, Any]) -> Variant:
+def variant_for(committee: Committee, rounding: str, parameters: LweParameters, width: int = 8, levels: int = 2) -> Variant:
+    """A rounding as a committee keeps material for it."""
+    return Variant(rounding, parameters, width, levels, rounding == "round_ltz_circuit" and committee.field_protocol != "rep-field")
+
+
+def variant_of(committee: Committee, job: dict[str, Any]) -> Variant:
     """The variant that a job names: ``parameters``, ``rounding``, ``width``, ``levels``."""
-    return Variant(job["rounding"], lwe_parameters(job["parameters"]), job["width"], job["levels"])
+    return variant_for(committee, job["rounding"], lwe_parameters(job["parameters"]), job["width"], job["levels"])
 
 
 def pool_group(context: PartyContext, variant: Variant) -> RoundingGroup:
@@ -31,7 +36,7 @@ def pool_group(context: PartyContext, variant: Variant) -> RoundingGroup:
 
 def pool_fill_job(context: PartyContext, job: dict[str, Any]) -> dict[str, Any]:
     """The job ``pool_fill``: makes ``count`` items, ``chunk`` at a time."""
-    variant = variant_of(job)
+    variant = variant_of(context.committee, job)
     if not (1 <= job["count"] <= 1 << 40 and 1 <= job["chunk"] <= 1 << 20):
         raise ParameterError(f"{job['count']} items by {job['chunk']}: choose 1 to 2^40, and chunks of 1 to 2^20")
     group = pool_group(context, variant)
@@ -65,7 +70,7 @@ def lwe_decrypt_job(context: PartyContext, job: dict[str, Any]) -> dict[str, Any
     the paths ``ciphertexts`` and ``output`` (JSON, the messages, written by the receiver, 0600)."""
     committee, party = context.committee, context.party
     folder = committee.key_folder(party, job["key"])
-    info, variant = load_lwe_key(folder), variant_of(job)
+    info, variant = load_lwe_key(folder), variant_of(context.committee, job)
     check_lwe_key(context, info, folder)
     group = pool_group(context, variant)
     if job["receiver"] not in group.numbers:

@@ -35,12 +35,14 @@ class Section:
 
 @dataclass(frozen=True)
 class Variant:
-    """A rounding for one LWE parameter set. ``width``, ``levels``: of the tables."""
+    """A rounding for one LWE parameter set. ``width``, ``levels``: of the tables. ``triples``: whether the triples of the ANDs of
+    `round_ltz_circuit` are material as well; where shares are replicated ANDs need none."""
 
     rounding: str
     parameters: LweParameters
     width: int = 8
     levels: int = 2
+    triples: bool = False
 
     def __post_init__(self) -> None:
         if self.rounding not in VARIANTS:
@@ -75,12 +77,20 @@ class Variant:
         return max([self.parameters.message_bits, *(s + 1 for sizes in self.table_groups[1] for s in sizes)])
 
     @property
+    def comparison_ands(self) -> int:
+        """ANDs of `round_ltz_circuit` that need triples. Its prefix tree has l - 1 ranges that generate, and those that do not begin
+        at 0 propagate as well (Programs/Library/trees.py)."""
+        last = self.parameters.noise_length - 1
+        return 2 * last - last.bit_length()
+
+    @property
     def sections(self) -> list[Section]:
         """What a decryption needs, in the order of the share files."""
         p = self.parameters
         mask = Section(1, p.ring_bits)
         if self.rounding == "round_ltz_circuit":
-            return [mask, Section(p.noise_length, 1), Section(1, p.message_bits)]
+            made = [mask, Section(p.noise_length, 1), Section(1, p.message_bits)]
+            return [*made, Section(3 * self.comparison_ands, 1)] if self.triples else made
         if self.rounding == "round_ltz_table":
             blocks, groups = self.table_groups
             rows = sum(c << w for c, w in blocks) + sum(1 + (2 << s) for sizes in groups for s in sizes)
@@ -108,6 +118,12 @@ class Variant:
         rows = made.words.reshape(made.words.shape[0], -1, size)
         if self.rounding == "round_ltz_circuit":
             sections = [rows[:, :1], rows[:, 1 : 1 + length], rows[:, 1 + length :]]
+            if self.triples:
+                triples = Persistence()
+                args = [size, self.comparison_ands]
+                group.run(group.ring_protocol, "Z2^1", "and_triples", args, persistence=triples, seed=seed)
+                sections.append(triples.words.reshape(rows.shape[0], -1, size).copy())
+                triples.wipe()
         elif self.rounding == "round_ltz_table":
             tables = Persistence.from_words((rows[:, 1:] & low_mask(self.table_bits)).reshape(rows.shape[0], -1))
             args = ["tables", size, length, self.width, self.levels, "binary", 0]
@@ -140,7 +156,7 @@ class Variant:
         elif self.rounding == "round_ltz_table":
             args = [*head, self.width, self.levels, to, 0, size, p.ring_bits]
         else:
-            args = [*head, to, 0, size, p.ring_bits]
+            args = [*head, to, 0, size, p.ring_bits] + ([1] if self.triples else [])
         domain = f"Z2^{p.ring_bits}"
         words = group.run(group.ring_protocol, domain, self.rounding, args, persistence=working, seed=seed, keep=True)
         opened: Words | None = words.view(np.uint64).reshape(1, -1) if words.size else None

@@ -26,10 +26,9 @@ from keyquorum.parties.context import PartyContext
 from keyquorum.parties.worker import open_session
 from keyquorum.plans.lwe_decrypt import lwe_phases
 from keyquorum.plans.lwe_keys import load_lwe_key, load_lwe_share
-from keyquorum.plans.pool_jobs import check_lwe_key, pool_group
+from keyquorum.plans.pool_jobs import check_lwe_key, pool_group, variant_for
 from keyquorum.plans.pools import Pool
 from keyquorum.plans.rounding import RoundingGroup
-from keyquorum.plans.variants import Variant
 
 from .front import Front
 from .metrics import Metrics
@@ -67,7 +66,7 @@ class Daemon:
         folder = committee.key_folder(party, service.key)
         self.info = load_lwe_key(folder)
         self.parameters = lwe_parameters(self.info.parameters)
-        self.variant = Variant(service.rounding, self.parameters, service.width, service.levels)
+        self.variant = variant_for(committee, service.rounding, self.parameters, service.width, service.levels)
         self._share = load_lwe_share(folder, self.info, party)
         self._stop = threading.Event()
         self.requests = Requests(service.patience)

@@ -380,7 +380,8 @@ impl<A: Arithmetic> Protocol for Additive<A> {
         bits: &Share<u64>,
         n: usize,
     ) -> Result<ShareTask<Self, D::E>> {
-        if domain.kind() == DomainKind::Bits {
+        // Shares of bits are summands modulo 2 already.
+        if matches!(domain.kind(), DomainKind::Bits | DomainKind::Z2k(1)) {
             return Ok(ready(single(lane_bits(domain, only(bits), n))));
         }
         let mut masked = only(bits).to_vec();
