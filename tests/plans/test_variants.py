@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from keyquorum import api
+from keyquorum.dsl import Persistence
 from keyquorum.fhe.lwe import LWE_SETS, encrypt, lwe_parameters
 from keyquorum.model.errors import ParameterError
 from keyquorum.parties import PartyContext, run_in_process
@@ -87,6 +88,20 @@ def test_as_many_triples_as_the_comparison_has_ands(name: str) -> None:
     variant = Variant("round_ltz_circuit", lwe_parameters(name), triples=True)
     assert variant.comparison_ands == below_ands(variant.parameters.noise_length)
     assert variant.sections[-1].rows == 3 * variant.comparison_ands
+
+
+def test_triples_of_bits_are_not_converted_modulo_2() -> None:
+    """Shares of bits are shares modulo 2: what `and_triples` stores is not converted, so only the ANDs talk."""
+
+    def job(context: PartyContext) -> tuple[Any, int]:
+        made = Persistence()
+        cost = context.backend.run("semi2k", "Z2^1", "and_triples", [500, 4], persistence=made).stats
+        return made.words[0].reshape(4, 3, 500), cost["bytes_sent"] - cost["offline_bytes_sent"]
+
+    results = run_in_process(api.in_process_committee(2, "semi"), job)
+    a, b, c = np.moveaxis(results[0][0] ^ results[1][0], 1, 0)
+    assert np.array_equal(c, a & b) and set(np.unique(a)) == set(np.unique(b)) == {0, 1}
+    assert [sent for _, sent in results] == [2 * 2048 // 8] * 2  # 2 bits an AND, in whole words
 
 
 def test_flooding() -> None:
