@@ -84,6 +84,7 @@ def sweeps() -> list[str]:
         f"{where['dates'][:10]}). {told}",
     ]
     if len(table):
+        table["committee"] = [" + ".join(f"`{name}`" for name in names.split(" + ")) for names in table["committee"]]
         cells = [[str(value) for value in row] for row in table.to_numpy()]
         lines += ["", f"| {' | '.join(table.columns)} |", "| " + " | ".join("---" for _ in table.columns) + " |"]
         lines += [f"| {' | '.join(row)} |" for row in cells]

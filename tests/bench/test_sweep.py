@@ -151,6 +151,7 @@ def test_decryption_of_lwe(tmp_path: Path) -> None:
     shaped = [row for row in table if row["rtt_ms"] == "40"]
     assert len(table) == 6 and len(shaped) == 3
     assert all(int(row["rounds"]) == 2 and float(row["seconds"]) >= 0.039 for row in shaped)
+    assert all(float(row["cpu_seconds"]) > 0 for row in table)
 
 
 def test_a_simulated_link_is_in_force_and_noted(tmp_path: Path) -> None:

@@ -23,7 +23,8 @@ JOBS: tuple[tuple[str, str, str, str, str, float, str], ...] = (
 
 def threat_model_table(table: pd.DataFrame) -> tuple[pd.DataFrame, str]:
     """A row a committee and parameter set of its keys, and what the columns mean. Three parties where that was measured."""
-    rows, used = [], set()
+    rows: list[dict[str, object]] = []
+    used: set[str] = set()
     embedded = select(table, backend="embedded", batch=1)
     embedded = embedded.assign(protocol=embedded["protocol"].replace(FAMILIES))
     plans = embedded[embedded["suite"].isin(["keygen", "decrypt"])]
@@ -42,9 +43,11 @@ def threat_model_table(table: pd.DataFrame) -> tuple[pd.DataFrame, str]:
                 found = found[found["name"].str.startswith(name)]
                 found = select(found, parameters=parameters) if suite == "keygen" else found if first else found.head(0)
                 label = f"{column}, {unit}"
-                row[label] = _figure(float(found[figure].min()) * scale) if len(found) else "–"
-                if len(found) and suite == "decrypt":
-                    used.add(f"{column}: {found['name'].iloc[0]}, {', '.join(sorted(set(found['parameters'])))}")
+                row[label] = "–"
+                if len(found):
+                    best = found.loc[found[figure].idxmin()]
+                    row[label] = _figure(float(best[figure]) * scale)
+                    used |= {f"{column}: {best['name']}, {best['parameters']}"} if suite == "decrypt" else set()
             rows.append(row)
     made = pd.DataFrame(rows)
     empty = [column for column in made.columns if len(made) and (made[column] == "–").all()]

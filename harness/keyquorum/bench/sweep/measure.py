@@ -260,9 +260,10 @@ class Bench:
                 report, share = RunReport.from_json(result["report"]), case.batch / items
                 offline, sent = result["offline"] * share, round(result["offline_bytes"] * share)
                 online = result["median"] if case.batch == 1 else result["online"]
+                cpu = {name: result[f"{name}_cpu"] * share for name in ("offline", "online")}
                 report.phases = [
-                    PhaseReport("offline", offline, sent, offline_seconds=offline, offline_bytes_sent=sent),
-                    PhaseReport("online", online, round(result["bits"] * case.batch / 8), rounds=result["rounds"]),
+                    PhaseReport("offline", offline, sent, 0, 0, cpu["offline"], offline, sent),
+                    PhaseReport("online", online, round(result["bits"] * case.batch / 8), 0, result["rounds"], cpu["online"]),
                 ]
                 reports.append(report)
             runs.append(Run(reports, wrong))

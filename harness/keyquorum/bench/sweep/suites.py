@@ -103,7 +103,7 @@ def _decrypt(axes: Axes, quick: bool) -> Iterator[Case]:
 def _lwe(axes: Axes, quick: bool) -> Iterator[Case]:
     """Decryption of LWE with stored material: one at a time, and a batch."""
     links = axes.link_specs(PINGS[:2] if quick else PINGS)
-    committees = [("rep-field", 3, "lwe64-p2"), *(("semi", n, "lwe64-p2") for n in ((4,) if quick else (2, 4, 8, 16)))]
+    committees = [("rep-field", 3, "lwe64-p2"), *(("semi", n, "lwe64-p2") for n in ((4,) if quick else (2, 3, 4, 8, 16)))]
     for protocol, parties, name in [*committees, ("shamir", 3, "lwe53-p16")]:
         if (axes.protocols and protocol not in axes.protocols) or (axes.parties and parties not in axes.parties):
             continue
