@@ -1,0 +1,51 @@
+"""The measured part of README.md: made from whatever results are there, and from nothing else."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from keyquorum.bench.sweep import Axes, cases_of, rows
+
+from .test_report import WHEN, fake
+
+SCRIPT = Path(__file__).resolve().parents[2] / "Scripts" / "figures.py"
+
+
+@pytest.fixture
+def figures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    spec = importlib.util.spec_from_file_location("figures", SCRIPT)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    monkeypatch.setattr(module, "ROOT", tmp_path)
+    (tmp_path / "README.md").write_text(f"before\n{module.BEGIN}\nold\n{module.END}\nafter\n")
+    return module
+
+
+def test_without_results_nothing_is_claimed(figures: ModuleType, tmp_path: Path) -> None:
+    assert figures.main() == 0
+    assert (tmp_path / "README.md").read_text() == f"before\n{figures.BEGIN}\n## Measured\n{figures.END}\nafter\n"
+
+
+def test_the_table_and_the_plots_that_are_there(figures: ModuleType, tmp_path: Path) -> None:
+    cases = cases_of("keygen", Axes(protocols=("semi", "mascot"), parties=(3,), links=("none",)))
+    made = [row for case in cases for row in rows.rows_of(case, fake(case), WHEN)]
+    rows.write(tmp_path / "results" / "bench" / "keygen.csv", made)
+    (tmp_path / "results" / "report").mkdir()
+    (tmp_path / "results" / "report" / "scaling.png").write_bytes(b"png")
+    assert figures.main() == 0
+    text = (tmp_path / "README.md").read_text()
+    assert "| `mascot` + `spdz2k` | 3 | 2 of 3 | malicious programs, semi-honest plans | ckks-4096-mac | 3.8 |" in text
+    assert "| `semi` + `semi2k` | 3 | 2 of 3 | semi-honest | bfv-8192 | 3.8 |" in text
+    assert "(results/report/scaling.png)" in text and "round_trip" not in text and "old" not in text
+    assert rows.machine() in text and text.startswith("before\n") and text.endswith("after\n")
+    assert figures.main() == 0 and (tmp_path / "README.md").read_text() == text, "the second time changes nothing"
+
+
+def test_a_readme_without_marks_is_left_alone(figures: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "README.md").write_text("nothing here\n")
+    assert figures.main() == 1 and "no mark" in capsys.readouterr().err
+    assert (tmp_path / "README.md").read_text() == "nothing here\n"
