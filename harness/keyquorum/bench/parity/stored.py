@@ -20,6 +20,14 @@ def _bits(outcome: Outcome) -> str:
     return "" if set(outcome.appended) <= {0, 1} else "something else than bits"
 
 
+def _triples(size: int, count: int) -> Callable[[Outcome], str]:
+    def check(outcome: Outcome) -> str:
+        a, b, c = np.moveaxis(np.array([int(v) & 1 for v in outcome.appended]).reshape(count, 3, size), 1, 0)
+        return "" if np.array_equal(c, a & b) else "triples that are none"
+
+    return check
+
+
 def _masks(size: int, length: int) -> Callable[[Outcome], str]:
     def check(outcome: Outcome) -> str:
         rows = np.array(outcome.appended, dtype=object).reshape(1 + length, size)
@@ -52,6 +60,7 @@ def stored_roundings(builder: Any, n: int) -> Iterator[Case]:
     """``builder``: of the cases of one protocol; ``n``: vector length."""
     rng, n = builder.rng, min(n, 256)
     yield from builder.case("sample_bits", "", n, appended=n, check=_bits)
+    yield from builder.case("and_triples", "", n, 3, appended=9 * n, check=_triples(n, 3))
     degree, modulus = 64, 1 << 60
     a, b = rng.integers(0, modulus, (n, degree)), rng.integers(0, modulus, n)
     public = np.concatenate([part for i in range(0, n, 100) for part in (a[i : i + 100].ravel(), b[i : i + 100])])
