@@ -470,8 +470,9 @@ impl Sender {
     /// [`OtError::Length`].
     pub fn batch(&mut self, blocks: usize, message: &[u8]) -> Result<SenderBatch, OtError> {
         check_length("corrections of a batch", message, self.batch_bytes(blocks))?;
+        let tiles = 1 + blocks.div_ceil(MAX_BLOCKS);
         let mut batch = SenderBatch {
-            rows: Zeroizing::new(Vec::new()),
+            rows: Zeroizing::new(Vec::with_capacity(KAPPA * tiles)),
             blocks,
             tweaks: Vec::new(),
         };
@@ -556,7 +557,7 @@ impl ReceiverBatch {
         let blocks = self.choices.len().saturating_sub(1);
         let mut hash = RowHash::new(seed);
         let (given, mask) = self.choices.split_at(blocks);
-        hash.update(given);
+        given.iter().for_each(|word| hash.update(*word));
         let mut proof = Vec::with_capacity(PROOF_BYTES);
         let choices = hash.finish() ^ mask.first().copied().unwrap_or(0);
         proof.extend_from_slice(&choices.to_le_bytes());
@@ -590,10 +591,8 @@ impl RowHash {
         Self(Polyval::new((&key).into()))
     }
 
-    fn update(&mut self, words: &[u128]) {
-        for word in words {
-            self.0.update(&[word.to_le_bytes().into()]);
-        }
+    fn update(&mut self, word: u128) {
+        self.0.update(&[word.to_le_bytes().into()]);
     }
 
     fn finish(self) -> u128 {
@@ -601,20 +600,30 @@ impl RowHash {
     }
 }
 
-/// The hash of each of the 128 rows over `blocks` blocks, plus the row's block of the mask tile, which comes last.
+/// The hash of each of the 128 rows over `blocks` blocks, plus the row's block of the mask tile, which comes last. A few rows
+/// at a time: each word of a row waits for the word before.
 fn row_hashes(seed: &[u8; 16], rows: &[Row], blocks: usize) -> Vec<u128> {
+    const TOGETHER: usize = 4;
     let tiles = blocks.div_ceil(MAX_BLOCKS);
     let hash = RowHash::new(seed);
-    (0..KAPPA)
-        .map(|i| {
-            let mut row_hash = RowHash(hash.0.clone());
-            for tile in 0..tiles {
-                let count = (blocks - tile * MAX_BLOCKS).min(MAX_BLOCKS);
-                let row = rows.get(tile * KAPPA + i).and_then(|row| row.get(..count));
-                row_hash.update(row.unwrap_or_default());
+    let mut hashes = Vec::with_capacity(KAPPA);
+    for first in (0..KAPPA).step_by(TOGETHER) {
+        let mut states: [_; TOGETHER] = std::array::from_fn(|_| RowHash(hash.0.clone()));
+        for tile in 0..tiles {
+            let row = tile * KAPPA + first;
+            let rows = rows.get(row..row + TOGETHER).unwrap_or_default();
+            for block in 0..(blocks - tile * MAX_BLOCKS).min(MAX_BLOCKS) {
+                for (state, row) in states.iter_mut().zip(rows) {
+                    state.update(row.get(block).copied().unwrap_or_default());
+                }
             }
-            let mask = rows.get(tiles * KAPPA + i).and_then(|row| row.first());
-            row_hash.finish() ^ mask.copied().unwrap_or(0)
-        })
-        .collect()
+        }
+        for (i, state) in states.into_iter().enumerate() {
+            let mask = rows
+                .get(tiles * KAPPA + first + i)
+                .and_then(|row| row.first());
+            hashes.push(state.finish() ^ mask.copied().unwrap_or(0));
+        }
+    }
+    hashes
 }

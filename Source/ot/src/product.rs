@@ -468,6 +468,7 @@ impl<P: Payload> Pending<P> {
     }
 }
 
+/// Reads at most [`CHUNK`] words that [`pack_words`] wrote in one go.
 pub(crate) fn unpack_words<E: Element>(bytes: &[u8], width: u32, out: &mut [E]) {
     let mut words = [0u64; CHUNK];
     let low = width.min(64);

@@ -59,7 +59,9 @@ impl<A: Arithmetic> Authenticated<A> {
     pub(super) fn lie_about_choices(&self, peer: usize, choices: &[u128]) -> Zeroizing<Vec<u128>> {
         let mut choices = Zeroizing::new(choices.to_vec());
         if self.lies(Lie::Choices) && peer == 0 {
-            choices[0] ^= 1;
+            // The lowest bit of a word; highest bits come first.
+            let lowest = (choices.len() - 1) / 2 - 1;
+            choices[lowest] ^= 1;
         }
         choices
     }

@@ -11,7 +11,7 @@
 //! probability 1 − 2^-j. Over fields there is no such error.
 
 use keyquorum_math::Domain;
-use keyquorum_ot::amplified::{self, Partial, Shape};
+use keyquorum_ot::amplified::{self, Operands, Partial, Shape};
 use keyquorum_ot::extension::PROOF_BYTES;
 use keyquorum_ot::{OtError, ReceiverBatch, SenderBatch};
 use zeroize::{Zeroize, Zeroizing};
@@ -31,7 +31,7 @@ fn blame(peer: usize) -> impl Fn(OtError) -> EngineError {
 /// A batch before its payloads.
 struct Batch<A: Arithmetic> {
     shape: Shape<A>,
-    choices: Zeroizing<Vec<u128>>,
+    operands: Operands<A::E>,
     received: Vec<(usize, ReceiverBatch)>,
     sent: Vec<(usize, SenderBatch)>,
     /// Our a_i.
@@ -51,15 +51,19 @@ pub(super) fn task<A: Arithmetic>(n: usize) -> SendFn<Authenticated<A>, ()> {
         Ok(then(toss, |_, seed| Ok((batch, partial, seed))))
     });
     and_then(combined, |p, (batch, partial, seed)| {
-        let shape = &batch.shape;
-        let mut factors = vec![p.domain.zero(); shape.factors()];
-        p.domain.random(&mut public(&seed, 0), &mut factors);
-        let [b, b2] = amplified::words(shape, &batch.choices, &factors);
-        let [c, c2] = partial.finish(shape, &factors);
-        #[cfg(test)]
-        let c = p.lie_about_product(c);
-        Ok(sacrifice([batch.a.to_vec(), b, b2, c, c2]))
+        Ok(sacrifice(p.products(&batch, partial, &seed)))
     })
+}
+
+impl<A: Arithmetic> Authenticated<A> {
+    /// Our shares of a, b, b', ab, ab'.
+    fn products(&self, batch: &Batch<A>, partial: Partial<A::E>, seed: &Toss) -> [Vec<A::E>; 5] {
+        let factors = &mut public(seed, 0);
+        let ([b, b2], [c, c2]) = partial.finish(&batch.shape, &batch.operands, &batch.a, factors);
+        #[cfg(test)]
+        let c = self.lie_about_product(c);
+        [batch.a.to_vec(), b, b2, c, c2]
+    }
 }
 
 /// Draws a and the choices, and sends the corrections of the OTs. One round.
@@ -72,23 +76,22 @@ fn start<A: Arithmetic>(
             items: n,
         };
         let mut batch = Batch {
-            choices: Zeroizing::new(vec![0; shape.choice_words()]),
+            operands: Operands::draw(&shape, &mut p.private),
             shape,
             received: Vec::new(),
             sent: Vec::new(),
             a: p.draw(n),
         };
-        p.private.fill_u128(&mut batch.choices);
         let mut mask = Zeroizing::new([0u128]);
         p.private.fill_u128(mask.as_mut_slice());
-        let words = batch.choices.len();
+        let words = batch.operands.choices.len();
         for peer in p.others() {
             let channel = &mut p.peer(peer)?.channel;
             let bytes = channel.sender.batch_bytes(words);
             #[cfg(test)]
-            let batch_choices = p.lie_about_choices(peer, &batch.choices);
+            let batch_choices = p.lie_about_choices(peer, &batch.operands.choices);
             #[cfg(not(test))]
-            let batch_choices = &batch.choices;
+            let batch_choices = &batch.operands.choices;
             let receiver = &mut p.peer(peer)?.channel.receiver;
             let ours = receiver
                 .batch_masked(&batch_choices[..], mask[0], out.buffer(peer)?)
@@ -163,8 +166,7 @@ fn payloads<A: Arithmetic>(
 ) -> Result<SendFn<Authenticated<A>, Multiplied<A>>> {
     let (shape, me) = (&batch.shape, p.me);
     let mut messages = vec![Vec::new(); p.parties];
-    // a_i·b_i: our own products, in the form of the others.
-    let mut total = own(&batch);
+    let mut total = Partial::new(shape);
     for (peer, theirs) in &batch.sent {
         let Some(message) = messages.get_mut(*peer) else {
             continue;
@@ -174,8 +176,7 @@ fn payloads<A: Arithmetic>(
         #[cfg(not(test))]
         let a = &batch.a;
         let sender = &p.peer(*peer)?.channel.sender;
-        let sent = amplified::send(sender, theirs, shape, a, message).map_err(blame(*peer))?;
-        total.add(&shape.domain, &sent);
+        amplified::send(sender, theirs, shape, a, message, &mut total).map_err(blame(*peer))?;
         #[cfg(test)]
         p.lie_in_payload(message);
     }
@@ -187,9 +188,9 @@ fn payloads<A: Arithmetic>(
         for (peer, ours) in &batch.received {
             let message = messages.get(*peer).map_or(&[][..], Vec::as_slice);
             let receiver = &p.peer(*peer)?.channel.receiver;
-            let part = amplified::receive(receiver, ours, &batch.shape, &batch.choices, message)
+            let choices = &batch.operands.choices;
+            amplified::receive(receiver, ours, &batch.shape, choices, message, &mut total)
                 .map_err(blame(*peer))?;
-            total.add(&batch.shape.domain, &part);
         }
         Ok((batch, total))
     });
@@ -198,10 +199,6 @@ fn payloads<A: Arithmetic>(
         within(start_toss(), bits::<A>),
         |_, (batch, total), toss| Ok((batch, total, toss)),
     ))
-}
-
-fn own<A: Arithmetic>(batch: &Batch<A>) -> Partial<A::E> {
-    amplified::local(&batch.shape, &batch.a, &batch.choices)
 }
 
 /// Authenticates a, b, b', c, c', and sacrifices b' and c'.
