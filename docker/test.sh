@@ -16,7 +16,7 @@ if [ -z "${BASE:-}" ]; then
                 apt-get install -y -q debootstrap >/dev/null 2>&1 || { apt-get update -q && apt-get install -y -q debootstrap; } >/dev/null 2>&1 || true
             fi
             command -v debootstrap >/dev/null || skip "no base image, and debootstrap is not installed: name one with BASE="
-            timeout 900 docker/base-image.sh "$BASE" || skip "docker/base-image.sh failed"
+            timeout 240 docker/base-image.sh "$BASE" || skip "docker/base-image.sh failed"
         fi
     fi
 fi
