@@ -9,7 +9,7 @@ SOURCES := $(shell find Source -name '*.rs' -not -path '*/target/*') Source/Carg
 help:
 	@echo "make demo          the main job: joint keys, SEAL, joint decryption (3 processes over TLS)"
 	@echo "make test          all linters and tests"
-	@echo "make bench-dishonest  primitives of semi2k and semi, beside MP-SPDZ's if MP_SPDZ_HOME is set"
+	@echo "make bench-dishonest  primitives of semi2k, semi, spdz2k and mascot, beside MP-SPDZ's if MP_SPDZ_HOME is set"
 	@echo "make cnn           encrypted handwritten digits under joint keys: accuracy, time of each phase"
 	@echo "make bench-quick   small sweeps of what threat models cost, and build/bench-quick/report (FRESH=1: measure anew)"
 	@echo "make bench         the full sweeps, results/report, figures of README.md; 50 minutes, goes on when called again (FRESH=1: anew)"

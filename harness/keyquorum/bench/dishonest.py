@@ -62,6 +62,8 @@ ROWS = [
     Row("random_bits_field", "semi", FIELD, 100_000, "", "z = sint.get_random_bit(size=n)", TOTAL),
     Row("triples_z2_64", "semi2k", RING, 100_000, ELEMENTS, "z = x * y", TOTAL),
     Row("triples_field", "semi", FIELD, 100_000, ELEMENTS, "z = x * y", TOTAL),
+    Row("triples_spdz2k", "spdz2k", RING, 20_000, ELEMENTS, "z = x * y", TOTAL),
+    Row("triples_mascot", "mascot", FIELD, 20_000, ELEMENTS, "z = x * y", TOTAL),
     Row("and_triples", "semi2k", RING, 1_000_000, BITS, "z = x & y", "z.reveal()"),
     Row("comparisons_64", "semi2k", RING, 10_000, ELEMENTS, "z = x < y", TOTAL),
 ]

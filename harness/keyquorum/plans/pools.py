@@ -204,7 +204,7 @@ class Pool:
 
     def decrypt(self, z: Words, purpose: str, to: int | str = "share", seed: bytes | None = None) -> Words | None:
         """Rounds phases z [parts, size]: see :meth:`Variant.use`."""
-        material = self.take(z.shape[1], purpose)
+        material = self.take(z.shape[1], f"{purpose}, for {to}")
         reached("decrypt/before")
         try:
             result = self.variant.use(self.group, z, material, to, seed)

@@ -1,0 +1,17 @@
+"""Primitives with a dishonest majority: the bench runs them, and its lines hold what was measured."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from keyquorum.bench import dishonest
+
+
+@pytest.mark.parametrize(("row", "least", "most"), [("triples_spdz2k", 8_000, 10_000), ("random_bits_z2_64", 1, 30)])
+def test_a_row(row: str, least: float, most: float, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bytes of both parties an item are those of the protocol, whatever the machine."""
+    monkeypatch.delenv("MP_SPDZ_HOME", raising=False)
+    assert dishonest.main(["--repeats", "1", "--only", row]) == 0
+    found = re.search(rf"^dishonest: row={row} ours_per_s=(\d+) ours_bytes=([\d.]+)$", capsys.readouterr().out, re.M)
+    assert found and int(found[1]) > 0 and least < float(found[2]) < most
