@@ -1,4 +1,5 @@
-"""Keys and decryption of every scheme with `semi`, for 2 to 16 parties of whom all but one may be corrupt; small insecure sets."""
+"""Keys and decryption of every scheme with `semi`, for 2 to 16 parties of whom all but one may be corrupt, and with `mascot`;
+small insecure sets."""
 
 from __future__ import annotations
 
@@ -35,11 +36,22 @@ def small(scheme: Scheme) -> ParameterSet:
 
 @pytest.mark.parametrize(("parties", "scheme", "law"), CASES)
 def test_keys_and_decryption(parties: int, scheme: Scheme, law: str) -> None:
-    """Product and rotation (16 parties: the product) in stock SEAL; opened jointly, to the last party: CKKS within the flooding of all parties, BFV and BGV what
-    SEAL's Decryptor gives with the secret, coefficient by coefficient."""
-    members, parameters = api.in_process_committee(parties, "semi"), small(scheme)
+    """Product and rotation (16 parties: the product) in stock SEAL."""
+    check("semi", parties, scheme, law, (3,) if parties < 16 else ())
+
+
+@pytest.mark.parametrize("scheme", ["ckks", "bfv"])
+def test_with_macs(scheme: Scheme) -> None:
+    """The product, of two parties."""
+    check("mascot", 2, scheme, "cbd", ())
+
+
+def check(protocol: str, parties: int, scheme: Scheme, law: str, elements: tuple[int, ...]) -> None:
+    """Product, and rotation if there is a Galois element, opened jointly, to the last party: CKKS within the flooding of all parties, BFV
+    and BGV what SEAL's Decryptor gives with the secret, coefficient by coefficient."""
+    members, parameters = api.in_process_committee(parties, protocol), small(scheme)
     seed = f"dishonest {parties} {scheme} {law}".encode()
-    material = make_key(members, Request(parameters, True, (3,) if parties < 16 else (), law, POLICY), seed)
+    material = make_key(members, Request(parameters, True, elements, law, POLICY), seed)
     assert members.threshold == parties - 1 and material[0].info.threshold == parties - 1
     assert all(m.info == material[0].info and m.public == material[0].public for m in material)
     s = Seal(material[0], secret_of(members, material))

@@ -40,8 +40,8 @@ def run_in_process(
     def one(session: Any) -> Any:
         chosen = None
         try:
-            if committee.authenticated and committee.party_folder(session.party).exists():
-                mac_key.use(session, committee.mac_key_path(session.party))
+            if committee.authenticated:
+                mac_key.use_in_process(session, committee)
             chosen = open_backend(backend, session, committee, mp_spdz, link or "")
             return job(PartyContext(session, committee, progress if session.party == 0 else None, chosen, link or ""))
         except BaseException as error:

@@ -11,6 +11,7 @@ import secrets
 from pathlib import Path
 from typing import Any
 
+from keyquorum.model.committee import Committee
 from keyquorum.model.errors import KeyFileError
 
 BYTES = 16
@@ -37,3 +38,15 @@ def mac_key(path: Path) -> bytes:
 def use(session: Any, path: Path) -> None:
     """Sets the key of a session."""
     session.set_mac_key(mac_key(path))
+
+
+_IN_PROCESS: dict[tuple[bytes, int], bytes] = {}
+"""Keys of committees without a folder, by digest and party, for as long as this process lives."""
+
+
+def use_in_process(session: Any, committee: Committee) -> None:
+    """Sets the key of a session of this process: that of the party's folder, or one that this process keeps."""
+    if committee.party_folder(session.party).exists():
+        use(session, committee.mac_key_path(session.party))
+    else:
+        session.set_mac_key(_IN_PROCESS.setdefault((committee.digest, session.party), secrets.token_bytes(BYTES)))
