@@ -26,14 +26,14 @@ class Prefix:
 
     def __init__(self, logic, g, p):
         self.logic, self.g, self.p = logic, g, p
-        self._known, self._digits = {}, (None,) * len(p)
+        self._known, self._digits = {}, None
 
     def share_with(self, known, digits):
         """Takes what another instance has computed for ranges of equal digits: `known` is a dictionary common to all."""
         self._known, self._digits = known, tuple(digits)
 
     def _once(self, kind, lo, hi, compute):
-        key = kind, lo, self._digits[lo:hi]
+        key = kind, lo, hi if self._digits is None else self._digits[lo:hi]
         if key not in self._known:
             mid = lo + (1 << ((hi - lo - 1).bit_length() - 1))
             self._known[key] = compute(lo, mid, hi)

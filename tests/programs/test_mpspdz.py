@@ -218,7 +218,7 @@ def test_lwe_phase_and_flooding(tmp_path: Path, backend: Backend) -> None:
     spdz, n, count = mpspdz.MpSpdz(tmp_path, backend), 7, 9
     a, b, s = RNG.integers(0, 2**40, (count, n)), RNG.integers(0, 2**40, count), RNG.integers(0, 2, n)
     public = np.concatenate([a[:5].ravel(), b[:5], a[5:].ravel(), b[5:]])
-    arguments = {"n": n, "count": count, "log2_offset": 3, "s_at": 0, "block": 5}
+    arguments = {"n": n, "count": count, "offset": 8, "s_at": 0, "block": 5}
     assert np.array_equal(spdz.run("lwe_phase", arguments, public=public, shares=s, appended=count)[0], b - a @ s + 8)
     _, outputs = spdz.run("round_flood", {"size": 9, "f": 10, "to": 1}, shares=[*b, *[5] * 9])
     assert np.array_equal(outputs[1], b + 5 - 1024)

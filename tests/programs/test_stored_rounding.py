@@ -148,7 +148,7 @@ def test_lwe_phase(ring: Backend) -> None:
     b = RNG.integers(-(2**63), 2**63, count, dtype=np.int64)
     s = RNG.integers(0, 2, n)
     public = np.concatenate([np.concatenate([a[i : i + block].ravel(), b[i : i + block]]) for i in range(0, count, block)])
-    arguments = {"n": n, "count": count, "log2_offset": 5, "s_at": 0, "block": block}
+    arguments = {"n": n, "count": count, "offset": 32, "s_at": 0, "block": block}
     assert np.array_equal(run("lwe_phase", arguments, ring, shares=s, public=public).shares, b - a @ s + 32)
 
 
@@ -157,7 +157,7 @@ def test_lwe_phase_over_fields(field: Backend) -> None:
     n, count = 37, 20
     a, b = RNG.integers(0, Q60, (count, n)), RNG.integers(0, Q60, count)
     s = RNG.integers(0, 2, n)
-    arguments = {"n": n, "count": count, "log2_offset": -1, "s_at": 0, "block": 64}
+    arguments = {"n": n, "count": count, "offset": 0, "s_at": 0, "block": 64}
     got = run("lwe_phase", arguments, field, shares=s, public=np.concatenate([a.ravel(), b])).shares
     assert [int(v) % Q60 for v in got] == [int(v) % Q60 for v in (b.astype(object) - a.astype(object) @ s)]
 

@@ -160,6 +160,9 @@ fn main() -> Result<(), Failure> {
     per_item("bits planes, 64 bits of a word", words.len(), || {
         black_box(bits::planes(black_box(&words), 64));
     });
+    per_item("bits planes, lowest bit of a word", words.len(), || {
+        black_box(bits::planes(black_box(&words), 1));
+    });
     per_item("bits from_planes, 64 bits of a word", words.len(), || {
         black_box(bits::from_planes::<u64, _>(black_box(&planes), words.len()));
     });

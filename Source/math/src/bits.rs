@@ -6,6 +6,9 @@ use crate::domain::Element;
 /// Bit 0 of every byte.
 const ONES: u64 = 0x0101_0101_0101_0101;
 
+/// Up to how many bit planes are taken one by one: a transposition costs as much as some 6 of them.
+const FEW_PLANES: usize = 4;
+
 /// Number of words that hold `n` bits.
 pub fn words(n: usize) -> usize {
     n.div_ceil(64)
@@ -14,15 +17,16 @@ pub fn words(n: usize) -> usize {
 /// Packs bits, given one to a byte (only bit 0 of a byte counts). The unused high bits of the last
 /// word are zero.
 pub fn pack(bits: &[u8]) -> Vec<u64> {
-    bits.chunks(64)
-        .map(|part| {
-            part.chunks(8).rev().fold(0, |word, eight| {
-                // Byte j moves to bit 56 + j; the partial products never meet, so nothing carries.
-                let gathered = (u64::read_le(eight) & ONES).wrapping_mul(0x0102_0408_1020_4080);
-                word << 8 | gathered >> 56
-            })
-        })
-        .collect()
+    bits.chunks(64).map(packed).collect()
+}
+
+/// Up to 64 bits, given one to a byte.
+fn packed(bits: &[u8]) -> u64 {
+    bits.chunks(8).rev().fold(0, |word, eight| {
+        // Byte j moves to bit 56 + j; the partial products never meet, so nothing carries.
+        let gathered = (u64::read_le(eight) & ONES).wrapping_mul(0x0102_0408_1020_4080);
+        word << 8 | gathered >> 56
+    })
 }
 
 /// The first `n` bits of `words`, one to a byte. Bits beyond the words are zero.
@@ -43,6 +47,9 @@ pub fn unpack(words: &[u64], n: usize) -> Vec<u8> {
 /// The bits of words as packed vectors: vector `j` of the result holds bit `j` of every word, for
 /// `j < m`. Bits beyond the width of the words are zero.
 pub fn planes<E: Element>(words: &[E], m: usize) -> Vec<Vec<u64>> {
+    if m <= FEW_PLANES {
+        return (0..m as u32).map(|j| plane(words, j)).collect();
+    }
     let mut out = vec![Vec::with_capacity(words.len().div_ceil(64)); m];
     for part in words.chunks(64) {
         for (half, planes) in out.chunks_mut(64).enumerate() {
@@ -57,6 +64,20 @@ pub fn planes<E: Element>(words: &[E], m: usize) -> Vec<Vec<u64>> {
         }
     }
     out
+}
+
+/// Bit `j` < 64 of every word, packed.
+fn plane<E: Element>(words: &[E], j: u32) -> Vec<u64> {
+    let mut bytes = [0u8; 64];
+    words
+        .chunks(64)
+        .map(|part| {
+            for (byte, word) in bytes.iter_mut().zip(part) {
+                *byte = (word.to_u128() as u64 >> j) as u8;
+            }
+            packed(bytes.get(..part.len()).unwrap_or_default())
+        })
+        .collect()
 }
 
 /// Undoes [`planes`]: the `n` words whose bits `j` are packed in vector `j`. Missing bits are zero,

@@ -34,6 +34,7 @@
 //! Layout: `value` (what flows), `graph` (the scheduler), `round` (one exchange), `protocol/*` (one file a protocol),
 //! `engine` (the operations), `ops` (what they do, for every protocol), `select` (shapes of vectors), `session` (set-up between parties), `subgroup` (sessions among some of them), `links` (its oblivious transfer), `store` (share files).
 
+mod bytes;
 mod engine;
 pub mod error;
 mod graph;

@@ -2,20 +2,34 @@
 
 use keyquorum_math::Domain;
 use keyquorum_net::Transport;
-use zeroize::Zeroizing;
 
+use crate::bytes::SecretBytes;
 use crate::error::{EngineError, Result};
+
+/// Bytes of the tag at the start of every message.
+const TAG: usize = 8;
 
 /// Collects what leaves in this round and how much is expected from whom.
 pub struct Outbox {
-    buffers: Vec<Zeroizing<Vec<u8>>>,
+    /// One message a peer: empty, or room for the tag and then the payload.
+    buffers: Vec<SecretBytes>,
     expected: Vec<usize>,
+}
+
+impl SecretBytes {
+    /// The message, which starts with room for the tag.
+    fn tagged(&mut self) -> &mut Vec<u8> {
+        if self.is_empty() {
+            self.resize(TAG, 0);
+        }
+        self
+    }
 }
 
 impl Outbox {
     pub(crate) fn new(parties: usize) -> Self {
         Self {
-            buffers: vec![Zeroizing::default(); parties],
+            buffers: (0..parties).map(|_| SecretBytes::default()).collect(),
             expected: vec![0; parties],
         }
     }
@@ -23,7 +37,7 @@ impl Outbox {
     /// Queues elements for one peer.
     pub fn send<D: Domain>(&mut self, domain: &D, to: usize, elements: &[D::E]) {
         if let Some(buffer) = self.buffers.get_mut(to) {
-            domain.encode(elements, buffer);
+            domain.encode(elements, buffer.tagged());
         }
     }
 
@@ -38,7 +52,7 @@ impl Outbox {
     pub fn buffer(&mut self, to: usize) -> Result<&mut Vec<u8>> {
         self.buffers
             .get_mut(to)
-            .map(|buffer| &mut **buffer)
+            .map(SecretBytes::tagged)
             .ok_or_else(|| EngineError::protocol(format!("no such party: {to}")))
     }
 
@@ -49,7 +63,7 @@ impl Outbox {
         }
     }
 
-    /// Sends and receives everything. Each message starts with an 8-byte tag (round number and a digest of the schedule),
+    /// Sends and receives everything. Each message starts with a tag (round number and a digest of the schedule),
     /// so that parties which run different computations notice at once. Returns the inbox and the payload bytes
     /// (sent, received), tags not counted.
     pub(crate) fn exchange(
@@ -61,26 +75,23 @@ impl Outbox {
         let parties = net.parties();
         let describe = |peer: usize| format!("round {} with party {peer}", tag >> 32);
         let (mut sent, mut received) = (0u64, 0u64);
-        let mut message = Zeroizing::new(Vec::new());
         for step in 1..parties {
             let to = (me + step) % parties;
-            let Some(buffer) = self.buffers.get_mut(to).map(std::mem::take) else {
+            let Some(mut message) = self.buffers.get_mut(to).map(std::mem::take) else {
                 continue;
             };
-            if buffer.is_empty() {
+            if message.len() <= TAG {
                 continue;
             }
-            sent += buffer.len() as u64;
-            message.clear();
-            message.extend_from_slice(&tag.to_le_bytes());
-            message.extend_from_slice(&buffer);
-            drop(buffer);
+            sent += (message.len() - TAG) as u64;
+            if let Some(place) = message.first_chunk_mut::<TAG>() {
+                *place = tag.to_le_bytes();
+            }
             net.send(to, &message)
                 .map_err(|e| EngineError::network(describe(to), e))?;
         }
-        drop(message);
         let mut inbox = Inbox {
-            buffers: vec![(Zeroizing::default(), 0); parties],
+            buffers: (0..parties).map(|_| Default::default()).collect(),
         };
         for step in 1..parties {
             let from = (me + parties - step) % parties;
@@ -88,12 +99,12 @@ impl Outbox {
             if expected == 0 {
                 continue;
             }
-            let data = Zeroizing::new(
-                net.recv(from, expected + 8)
+            let data = SecretBytes::new(
+                net.recv(from, expected + TAG)
                     .map_err(|e| EngineError::network(describe(from), e))?,
             );
             let theirs = data
-                .first_chunk::<8>()
+                .first_chunk::<TAG>()
                 .map_or(0, |t| u64::from_le_bytes(*t));
             if theirs != tag {
                 return Err(EngineError::protocol(format!(
@@ -104,7 +115,7 @@ impl Outbox {
             }
             received += expected as u64;
             if let Some(slot) = inbox.buffers.get_mut(from) {
-                *slot = (data, 8);
+                *slot = (data, TAG);
             }
         }
         Ok((inbox, sent, received))
@@ -113,7 +124,7 @@ impl Outbox {
 
 /// What arrived in this round, taken apart in the order in which it was queued.
 pub struct Inbox {
-    buffers: Vec<(Zeroizing<Vec<u8>>, usize)>,
+    buffers: Vec<(SecretBytes, usize)>,
 }
 
 impl Inbox {

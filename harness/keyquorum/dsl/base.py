@@ -214,6 +214,8 @@ class Vector(RunTime):
 
 def progression(start: int, step: int, count: int) -> Ints:
     """``start``, ``start + step``, ... as index vector."""
+    if step and abs(start) + abs(step) * count < 1 << 62:
+        return np.arange(start, start + step * count, step, dtype=np.int64)
     return start + step * np.arange(count, dtype=np.int64)
 
 

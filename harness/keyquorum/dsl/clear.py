@@ -402,12 +402,14 @@ class regint(Public, Structure):
             is_constant(size) and is_constant(step) and is_constant(repeat) and (wrap is None or is_constant(wrap))
         ):
             raise CompilerError("regint.inc takes compile-time integers, but for its base")
-        places = progression(0, 1, size) // repeat
-        if wrap is not None:
-            places %= wrap
         first = cls.conv(base)
         if first.size != 1:
             raise VectorMismatch("the base of regint.inc is a single number")
+        if repeat == 1 and wrap is None:
+            return cls._wrap(first.data[0] + progression(0, step, size))
+        places = progression(0, 1, size) // repeat
+        if wrap is not None:
+            places %= wrap
         return cls._wrap(first.data[0] + step * places)
 
     @classmethod

@@ -249,6 +249,13 @@ class Namespace:
         for names in (types, _GC_TYPES, _INSTRUCTIONS, _LIBRARY, _ERRORS):
             self.globals.update(names)
 
+    def clear(self) -> None:
+        """Forgets all variables of the program and its helpers. Functions and their globals hold each other, so without this shares would
+        stay until Python looks for cycles."""
+        for module in self._helpers.values():
+            module.__dict__.clear()
+        self.globals.clear()
+
     def _import(
         self, name: str, namespace: Any = None, local: Any = None, fromlist: Any = (), level: int = 0
     ) -> ModuleType:

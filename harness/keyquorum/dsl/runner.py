@@ -81,6 +81,8 @@ def run_program(
             if failure is None:
                 raise
             raise failure from error
+        finally:
+            namespace.clear()
         total.stop(run)
     insecure = ""
     if engine.protocol == "emulate":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import threading
@@ -31,6 +32,8 @@ class _Worker:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
+            # Parties share the cores of this host, and idle threads of BLAS wait by spinning.
+            env={"OPENBLAS_NUM_THREADS": "1", **os.environ},
         )
         task = {
             "folder": str(folder),

@@ -31,7 +31,7 @@ def lwe_phases(
     protocol, domain = sharing_of(context.committee, parameters)
     working = key.copy()
     n, count, length = parameters.dimension, ciphertexts.count, parameters.noise_length
-    args = [n, count, -1 if parameters.prime else length - 1, 0, BLOCK]
+    args = [n, count, 0 if parameters.prime else 1 << (length - 1), 0, BLOCK]
     context.backend.run(
         protocol, domain, "lwe_phase", args, threshold=context.committee.threshold, public=ciphertexts.words(BLOCK),
         persistence=working, keep=True,

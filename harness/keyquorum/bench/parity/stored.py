@@ -64,7 +64,7 @@ def stored_roundings(builder: Any, n: int) -> Iterator[Case]:
     degree, modulus = 64, 1 << 60
     a, b = rng.integers(0, modulus, (n, degree)), rng.integers(0, modulus, n)
     public = np.concatenate([part for i in range(0, n, 100) for part in (a[i : i + 100].ravel(), b[i : i + 100])])
-    yield from builder.case("lwe_phase", "", degree, n, -1, 0, 100, public=public, shares=rng.integers(0, 2, degree), appended=n)
+    yield from builder.case("lwe_phase", "", degree, n, 1 << 40, 0, 100, public=public, shares=rng.integers(0, 2, degree), appended=n)
     check = _masks(n, LENGTH)
     yield from builder.case("round_mask", "", n, LENGTH, "all", appended=(1 + LENGTH) * n, check=check)
     phase, flooding = rng.integers(-(2**30), 2**30, n), rng.integers(0, 2**41, n)
