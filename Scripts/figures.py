@@ -70,6 +70,70 @@ def keygen() -> list[str]:
     return lines
 
 
+def lwe() -> list[str]:
+    """Threshold decryption of LWE with stored material."""
+    rows = [row for row in _rows("decrypt") if row["parameters"] == "lwe64-p2"]
+    if not rows:
+        return []
+    lines = [
+        "",
+        f"Decryption of LWE ciphertexts (n = 1024, q = 2^64), offline and online, microseconds a decryption in batches; all parties on {rows[0]['cores']} cores, over TLS. "
+        "Latency: one ciphertext over simulated links of 1 ms ping. `make bench-decrypt`; what the roundings trade: [results](results/decrypt-tradeoff.md).",
+        "",
+        "| rounding | protocol | parties | online | offline | online rounds | decryptions a second, online | latency |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    for row in rows:
+        latency = f"{row['latency_ms']} ms" if float(row["latency_ms"]) else "–"
+        lines.append(
+            f"| `{row['variant']}` | `{row['protocol']}` | {row['n']} | {row['online_us']} | {row['offline_us']} | {row['rounds']} | "
+            f"{int(row['per_s']):,} | {latency} |"
+        )
+    return lines
+
+
+def dishonest() -> list[str]:
+    """Primitives with a dishonest majority."""
+    rows = _rows("dishonest")
+    if not rows:
+        return []
+    lines = [
+        "",
+        "Primitives with a dishonest majority, 2 parties on this machine, correlated randomness included, medians of 5: `make bench-dishonest`.",
+        "",
+        "| primitive | protocol | a second | bytes, both parties | MP-SPDZ: a second | bytes |",
+        "| --- | --- | --- | --- | --- | --- |",
+    ]
+    for row in rows:
+        theirs = f"{int(row['mpspdz_per_s']):,} | {row['mpspdz_bytes']}" if row["mpspdz_per_s"] else "– | –"
+        lines.append(f"| {row['row']} | `{row['protocol']}` | {int(row['embedded_per_s']):,} | {row['embedded_bytes']} | {theirs} |")
+    return lines
+
+
+def gmpfhe() -> list[str]:
+    """The best methods beside the figures of GMPFHE, where it has some."""
+    rows = [row for row in _rows("paper004") if row["best"] == "yes" and row["paper"]]
+    if not rows:
+        return []
+    lines = [
+        "",
+        "Beside the figures that GMPFHE publishes, on other hardware (so they stand side by side and do not race): semi-honest, dishonest majority, the best method for each, "
+        "bytes of one party. `make bench-paper004`.",
+        "",
+        "| what | parties | time here | GMPFHE | bytes here | GMPFHE |",
+        "| --- | --- | --- | --- | --- | --- |",
+    ]
+    for what, parties in dict.fromkeys((row["row"], row["parties"]) for row in rows):
+        cells = ["– | –"] * 2
+        for row in rows:
+            if (row["row"], row["parties"]) == (what, parties):
+                unit = row["quantity"].removeprefix("communication_")
+                shown = {"us": "µs", "seconds": "s", "kb": "KB", "mb": "MB", "gb": "GB"}.get(unit, unit)
+                cells[unit != row["quantity"]] = f"{row['ours']} {shown} | {row['paper']} {shown}"
+        lines.append(f"| {what} | {parties} | {' | '.join(cells)} |")
+    return lines
+
+
 def sweeps() -> list[str]:
     """The table of threat models and some plots, of the sweeps in results/bench."""
     try:
@@ -104,7 +168,7 @@ def main() -> int:
     if not rest:
         print(f"error: README.md has no mark {BEGIN}", file=sys.stderr)
         return 1
-    body = "\n".join(["## Measured", *sweeps(), *keygen(), *parity()])
+    body = "\n".join(["## Measured", *sweeps(), *keygen(), *lwe(), *dishonest(), *gmpfhe(), *parity()])
     path.write_text(f"{head}{BEGIN}\n{body}\n{END}{tail}")
     return 0
 

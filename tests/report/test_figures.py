@@ -7,6 +7,8 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from keyquorum.bench import dishonest
+from keyquorum.bench.keygen import write_table
 from keyquorum.bench.sweep import Axes, cases_of, rows
 
 from .test_report import WHEN, fake
@@ -43,6 +45,22 @@ def test_the_table_and_the_plots_that_are_there(figures: ModuleType, tmp_path: P
     assert "(results/report/scaling.png)" in text and "round_trip" not in text and "old" not in text
     assert rows.machine() in text and text.startswith("before\n") and text.endswith("after\n")
     assert figures.main() == 0 and (tmp_path / "README.md").read_text() == text, "the second time changes nothing"
+
+
+def test_tables_of_the_benches(figures: ModuleType, tmp_path: Path) -> None:
+    """Each is made from its CSV alone; rows without a peer keep their place."""
+    (tmp_path / "results").mkdir()
+    ours = dishonest.Rate(1000.0, 12.0, 3, 1e-6)
+    made = [dishonest.table_row(row, ours, rate, None) for row, rate in zip(dishonest.ROWS, [None, dishonest.Rate(400.0, 30.0, 9, 2e-6)], strict=False)]
+    assert made[1]["ratio"] == 2.5 and made[0]["ratio"] == ""
+    write_table(tmp_path / "results" / "dishonest.csv", made)
+    paper = {"best": "yes", "parties": 2, "quantity": "communication_kb", "ours": 3.0}
+    write_table(tmp_path / "results" / "paper004.csv", [{**paper, "row": "a", "paper": 10.9}, {**paper, "row": "b", "paper": ""}])
+    assert figures.main() == 0
+    text = (tmp_path / "README.md").read_text()
+    assert "| random_bits_z2_64 | `semi2k` | 1,000 | 12.0 | – | – |" in text
+    assert "| random_bits_field | `semi` | 1,000 | 12.0 | 400 | 30.0 |" in text
+    assert "| a | 2 | – | – | 3.0 KB | 10.9 KB |" in text and "| b |" not in text
 
 
 def test_a_readme_without_marks_is_left_alone(figures: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

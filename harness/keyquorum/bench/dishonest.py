@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import platform
 import statistics
 import sys
 import tempfile
@@ -18,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import keyquorum
 from keyquorum.backends.mpspdz import Checkout, run_program
 from keyquorum.backends.mpspdz.workdir import WorkFolder
 from keyquorum.cli.output import console, fail
@@ -28,6 +30,8 @@ from keyquorum.model.errors import KeyQuorumError
 from keyquorum.parties import run_processes
 from keyquorum.parties.context import PartyContext
 from keyquorum.parties.setup import init
+
+from .keygen import write_table
 
 RING, FIELD = "Z2^64", "F_1152921504606584833"
 PARTIES = 2
@@ -169,13 +173,33 @@ def line(row: Row, mine: Rate, other: Rate | None) -> str:
     return "dishonest: " + " ".join(f"{k}={v}" for k, v in columns.items())
 
 
+def table_row(row: Row, mine: Rate, other: Rate | None, checkout: Checkout | None) -> dict[str, str | int | float]:
+    """For the table: of MP-SPDZ's columns nothing where it was not measured."""
+    values: dict[str, str | int | float] = {
+        "row": row.name, "protocol": row.protocol, "domain": row.domain, "parties": PARTIES, "items": row.items, "bound_by": mine.bound,
+    }  # fmt: skip
+    for name, rate in (("embedded", mine), ("mpspdz", other)):
+        values[f"{name}_per_s"] = "" if rate is None else round(rate.per_second)
+        values[f"{name}_bytes"] = "" if rate is None else round(rate.bytes, 2)
+        values[f"{name}_rounds"] = "" if rate is None else rate.rounds
+        values[f"{name}_cpu_us"] = "" if rate is None else round(1e6 * rate.cpu, 3)
+    return values | {
+        "ratio": "" if other is None else round(mine.per_second / other.per_second, 2),
+        "version": keyquorum.__version__,
+        "mpspdz_commit": "" if checkout is None else checkout.commit,
+        "machine": platform.machine(),
+        "cores": os.cpu_count() or 0,
+    }
+
+
 def main(arguments: list[str] | None = None) -> int:
-    """Runs the rows, one engine right after the other; exit code 1 if ours is slower anywhere."""
+    """Runs the rows, one engine right after the other, and writes results/dishonest.csv if all were measured and the folder is there;
+    exit code 1 if ours is slower anywhere."""
     parser = argparse.ArgumentParser(prog="python -m keyquorum.bench.dishonest", description=__doc__)
     parser.add_argument("--repeats", type=int, default=5, help="runs of each row (default 5)")
     parser.add_argument("--only", default="", help="rows whose name contains this")
     options = parser.parse_args(arguments)
-    lines, slower = [], 0
+    lines, table, slower = [], [], 0
     try:
         checkout = Checkout.find(None) if os.environ.get("MP_SPDZ_HOME") else None
         for index, row in enumerate(ROWS):
@@ -189,9 +213,12 @@ def main(arguments: list[str] | None = None) -> int:
                 console.print(f"{'':18} MP-SPDZ {other.text()}; ours {ratio:.2f} times as fast")
                 slower += mine.per_second < other.per_second
             lines.append(line(row, mine, other))
+            table.append(table_row(row, mine, other, checkout))
     except KeyQuorumError as error:
         fail(str(error))
         return 2
+    if Path("results").is_dir() and not options.only:
+        write_table(Path("results") / "dishonest.csv", table)
     for text in lines:
         console.print(text)
     return 1 if slower else 0
