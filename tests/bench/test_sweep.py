@@ -147,7 +147,11 @@ def test_a_measurement(suite: str, only: str, protocol: str, tmp_path: Path) -> 
 def test_decryption_of_lwe(tmp_path: Path) -> None:
     axes = Axes(protocols=("rep-field",), links=("none", "rtt=40"), only="lwe round_mask_open")
     assert not run_suite(cases_of("decrypt", axes, quick=True), _settings(tmp_path)).errors
-    table = [row for row in rows.read(tmp_path / "t.csv") if row["phase"] == "online"]
+    written = rows.read(tmp_path / "t.csv")
+    for phase in ("offline", "online"):
+        sent, received = (sum(int(r[f"bytes_{way}"]) for r in written if r["phase"] == phase) for way in ("sent", "received"))
+        assert sent > 0 and abs(sent - received) <= len(written), "every byte is sent and received, up to rounding"
+    table = [row for row in written if row["phase"] == "online"]
     shaped = [row for row in table if row["rtt_ms"] == "40"]
     assert len(table) == 6 and len(shaped) == 3
     assert all(int(row["rounds"]) == 2 and float(row["seconds"]) >= 0.039 for row in shaped)

@@ -136,17 +136,20 @@ def bench_decrypt_job(context: PartyContext, job: dict[str, Any]) -> dict[str, A
         decrypt(batch)
         decrypt(batch)  # caches are warm
         offline = offline_cpu = 0.0
-        runs, sent, left = [], 0, job["items"]
+        runs, sent, received, left = [], 0, 0, job["items"]
         while left:
             turn = min(left, TURN * batch)
-            start, cpu, before = time.perf_counter(), time.process_time(), context.backend.stats()["bytes_sent"]
+            start, cpu, before = time.perf_counter(), time.process_time(), context.backend.stats()
             if pool is not None:
                 pool.fill(turn, chunk)
             offline, offline_cpu = offline + time.perf_counter() - start, offline_cpu + time.process_time() - cpu
-            sent += context.backend.stats()["bytes_sent"] - before
+            after = context.backend.stats()
+            sent, received = (
+                total + after[name] - before[name] for name, total in (("bytes_sent", sent), ("bytes_received", received))
+            )
             runs += [decrypt(min(batch, turn - first)) for first in range(0, turn, batch)]
             left -= turn
-        rounds, bits = _online_cost(context, group, variant) if group.member else (0, 0.0)
+        rounds, bits, bits_received = _online_cost(context, group, variant) if group.member else (0, 0.0, 0.0)
     finally:
         if pool is not None:
             pool.close()
@@ -160,13 +163,15 @@ def bench_decrypt_job(context: PartyContext, job: dict[str, Any]) -> dict[str, A
         "wrong": sum(wrong for _, _, wrong in runs),
         "rounds": rounds,
         "bits": bits,
+        "bits_received": bits_received,
         "offline_bytes": sent,
+        "offline_bytes_received": received,
         "storage": packed_bytes(variant.sections, group.parts, 1024) / 1024,
     }
 
 
-def _online_cost(context: PartyContext, group: RoundingGroup, variant: Variant, size: int = 512) -> tuple[int, float]:
-    """Rounds, and bits a decryption that we send to all others, of the online program alone."""
+def _online_cost(context: PartyContext, group: RoundingGroup, variant: Variant, size: int = 512) -> tuple[int, float, float]:
+    """Rounds, and bits a decryption that we send to all others and receive from them, of the online program alone."""
     assert group.backend is not None
     material = variant.make(group, size)
     z = np.zeros((group.parts, size), dtype=np.uint64)
@@ -174,8 +179,8 @@ def _online_cost(context: PartyContext, group: RoundingGroup, variant: Variant, 
     variant.use(group, z, material, 0)
     after = group.backend.stats()
     spent = {k: after[k] - before[k] for k in after}
-    sent = spent["bytes_sent"] - spent.get("offline_bytes_sent", 0)
-    return spent["rounds"] - spent.get("offline_rounds", 0), 8 * sent / size
+    online = {k: spent[k] - spent.get(f"offline_{k}", 0) for k in ("rounds", "bytes_sent", "bytes_received")}
+    return online["rounds"], 8 * online["bytes_sent"] / size, 8 * online["bytes_received"] / size
 
 
 def measure(row: Configuration, single: bool = False, noise: float = 0.0) -> tuple[str, Row]:

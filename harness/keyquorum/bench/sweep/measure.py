@@ -258,12 +258,14 @@ class Bench:
             reports = []
             for result in results:
                 report, share = RunReport.from_json(result["report"]), case.batch / items
-                offline, sent = result["offline"] * share, round(result["offline_bytes"] * share)
+                offline = result["offline"] * share
+                made = round(result["offline_bytes"] * share), round(result["offline_bytes_received"] * share)
+                opened = round(result["bits"] * case.batch / 8), round(result["bits_received"] * case.batch / 8)
                 online = result["median"] if case.batch == 1 else result["online"]
                 cpu = {name: result[f"{name}_cpu"] * share for name in ("offline", "online")}
                 report.phases = [
-                    PhaseReport("offline", offline, sent, 0, 0, cpu["offline"], offline, sent),
-                    PhaseReport("online", online, round(result["bits"] * case.batch / 8), 0, result["rounds"], cpu["online"]),
+                    PhaseReport("offline", offline, *made, 0, cpu["offline"], offline, *made),
+                    PhaseReport("online", online, *opened, result["rounds"], cpu["online"]),
                 ]
                 reports.append(report)
             runs.append(Run(reports, wrong))
