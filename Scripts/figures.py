@@ -99,7 +99,7 @@ def dishonest() -> list[str]:
         return []
     lines = [
         "",
-        "Primitives with a dishonest majority, 2 parties on this machine, correlated randomness included, medians of 5: `make bench-dishonest`.",
+        f"Primitives with a dishonest majority, 2 parties on this machine, correlated randomness included, medians of {rows[0]['repeats']}: `make bench-dishonest`.",
         "",
         "| primitive | protocol | a second | bytes, both parties | MP-SPDZ: a second | bytes |",
         "| --- | --- | --- | --- | --- | --- |",
@@ -112,7 +112,7 @@ def dishonest() -> list[str]:
 
 def gmpfhe() -> list[str]:
     """The best methods beside the figures of GMPFHE, where it has some."""
-    rows = [row for row in _rows("paper004") if row["best"] == "yes" and row["paper"]]
+    rows = [row for row in _rows("paper004") if row["best"] == "yes"]
     if not rows:
         return []
     lines = [
@@ -120,17 +120,18 @@ def gmpfhe() -> list[str]:
         "Beside the figures that GMPFHE publishes, on other hardware (so they stand side by side and do not race): semi-honest, dishonest majority, the best method for each, "
         "bytes of one party. `make bench-paper004`.",
         "",
-        "| what | parties | time here | GMPFHE | bytes here | GMPFHE |",
-        "| --- | --- | --- | --- | --- | --- |",
+        "| what | method here | parties | time here | GMPFHE | bytes here | GMPFHE |",
+        "| --- | --- | --- | --- | --- | --- | --- |",
     ]
     for what, parties in dict.fromkeys((row["row"], row["parties"]) for row in rows):
-        cells = ["– | –"] * 2
+        cells, method = ["– | –"] * 2, ""
         for row in rows:
             if (row["row"], row["parties"]) == (what, parties):
-                unit = row["quantity"].removeprefix("communication_")
+                unit, method = row["quantity"].removeprefix("communication_"), row["method"]
                 shown = {"us": "µs", "seconds": "s", "kb": "KB", "mb": "MB", "gb": "GB"}.get(unit, unit)
-                cells[unit != row["quantity"]] = f"{row['ours']} {shown} | {row['paper']} {shown}"
-        lines.append(f"| {what} | {parties} | {' | '.join(cells)} |")
+                theirs = f"{row['paper']} {shown}" if row["paper"] else "–"
+                cells[unit != row["quantity"]] = f"{row['ours']} {shown} | {theirs}"
+        lines.append(f"| {what} | {method} | {parties} | {' | '.join(cells)} |")
     return lines
 
 

@@ -5,7 +5,6 @@ The names below are those of :mod:`keyquorum.api`, loaded when they are first us
 
 from __future__ import annotations
 
-import os
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -28,10 +27,6 @@ if TYPE_CHECKING:
     )
 
 __version__ = "0.1.0"
-
-# Milliseconds until the engine's allocator gives unused pages back to the system. At its default of 10 the vectors of the next operation
-# often come as new pages, which the system clears first. Read when the engine is loaded.
-os.environ.setdefault("MIMALLOC_PURGE_DELAY", "1000")
 
 __all__ = [
     "Committee",

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import gc
 import sys
+import weakref
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 import pytest
+from keyquorum.dsl import runner
+from keyquorum.model.errors import ProgramError
 
 from .running import EMULATE, EMULATE_FIELD, REP_FIELD, RING, SHAMIR, Backend, printed, run
 
@@ -45,6 +51,43 @@ def test_helpers_are_loaded_anew_for_every_run(tmp_path: Path) -> None:
         assert printed(tmp_path, source, backend, helpers=helpers) == ["18 1"]
     assert not {"helper", "other", "Compiler", "Compiler.types"} & set(sys.modules)
     assert not any("Library" in p for p in sys.path)
+
+
+@pytest.mark.parametrize("end", ["pass", "sint(1, size=2) + sint(1, size=3)"])
+def test_nothing_stays_of_a_program_that_ended(end: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Shares are wiped when they are dropped: that must not wait for Python's search for cycles."""
+    kept: list[Any] = []
+    monkeypatch.setitem(sys.modules, "kq_kept", ModuleType("kq_kept"))
+    monkeypatch.setattr(sys.modules["kq_kept"], "kept", kept, raising=False)
+
+    class Run(runner.Run):
+        def __init__(self, *args: Any) -> None:
+            super().__init__(*args)
+            kept.append(weakref.ref(self))
+
+    monkeypatch.setattr(runner, "Run", Run)
+    source = f"""{PATH}
+import helper, weakref, kq_kept
+secret = sint(5)
+def uses():
+    return helper.square(secret)
+uses()
+kq_kept.kept += [weakref.ref(secret), weakref.ref(helper.ONE)]
+{end}
+"""
+    gc.collect()
+    gc.disable()
+    try:
+        try:
+            run(tmp_path, source, helpers={"helper": HELPER, "other": OTHER})
+            failed = False
+        except ProgramError:
+            failed = True
+        assert failed == (end != "pass")
+        assert len(kept) == 3 and [ref() for ref in kept[1:]] == [None] * 2
+        assert failed or kept[0]() is None, "the traceback of a failure may hold the run, but not its variables"
+    finally:
+        gc.enable()
 
 
 def test_names(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ use crate::domain::Element;
 /// Bit 0 of every byte.
 const ONES: u64 = 0x0101_0101_0101_0101;
 
-/// Up to how many bit planes are taken one by one: a transposition costs as much as some 6 of them.
+/// Up to how many bit planes are taken one by one: fewer than a transposition costs, on any machine.
 const FEW_PLANES: usize = 4;
 
 /// Number of words that hold `n` bits.

@@ -30,9 +30,30 @@ impl DerefMut for SecretBytes {
 
 impl Drop for SecretBytes {
     fn drop(&mut self) {
-        let (head, words, tail) = bytemuck::pod_align_to_mut::<u8, u64>(&mut self.0);
-        head.zeroize();
-        words.zeroize();
-        tail.zeroize();
+        self.0.resize(self.0.capacity(), 0); // what was cut off before, too
+        wipe(&mut self.0);
+    }
+}
+
+fn wipe(bytes: &mut [u8]) {
+    let (head, words, tail) = bytemuck::pod_align_to_mut::<u8, u64>(bytes);
+    head.zeroize();
+    words.zeroize();
+    tail.zeroize();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::wipe;
+
+    #[test]
+    fn every_byte_is_wiped() {
+        for length in 0..40 {
+            let mut bytes = vec![0xa5u8; 48];
+            wipe(&mut bytes[3..3 + length]);
+            let wiped = bytes.iter().filter(|byte| **byte == 0).count();
+            assert_eq!(wiped, length);
+            assert!(bytes[3..3 + length].iter().all(|byte| *byte == 0));
+        }
     }
 }

@@ -16,14 +16,12 @@ pub struct Outbox {
     expected: Vec<usize>,
 }
 
-impl SecretBytes {
-    /// The message, which starts with room for the tag.
-    fn tagged(&mut self) -> &mut Vec<u8> {
-        if self.is_empty() {
-            self.resize(TAG, 0);
-        }
-        self
+/// A message, which starts with room for the tag.
+fn tagged(message: &mut SecretBytes) -> &mut Vec<u8> {
+    if message.is_empty() {
+        message.resize(TAG, 0);
     }
+    message
 }
 
 impl Outbox {
@@ -37,7 +35,7 @@ impl Outbox {
     /// Queues elements for one peer.
     pub fn send<D: Domain>(&mut self, domain: &D, to: usize, elements: &[D::E]) {
         if let Some(buffer) = self.buffers.get_mut(to) {
-            domain.encode(elements, buffer.tagged());
+            domain.encode(elements, tagged(buffer));
         }
     }
 
@@ -52,7 +50,7 @@ impl Outbox {
     pub fn buffer(&mut self, to: usize) -> Result<&mut Vec<u8>> {
         self.buffers
             .get_mut(to)
-            .map(SecretBytes::tagged)
+            .map(tagged)
             .ok_or_else(|| EngineError::protocol(format!("no such party: {to}")))
     }
 

@@ -144,9 +144,8 @@ def bench_decrypt_job(context: PartyContext, job: dict[str, Any]) -> dict[str, A
                 pool.fill(turn, chunk)
             offline, offline_cpu = offline + time.perf_counter() - start, offline_cpu + time.process_time() - cpu
             after = context.backend.stats()
-            sent, received = (
-                total + after[name] - before[name] for name, total in (("bytes_sent", sent), ("bytes_received", received))
-            )
+            sent += after["bytes_sent"] - before["bytes_sent"]
+            received += after["bytes_received"] - before["bytes_received"]
             runs += [decrypt(min(batch, turn - first)) for first in range(0, turn, batch)]
             left -= turn
         rounds, bits, bits_received = _online_cost(context, group, variant) if group.member else (0, 0.0, 0.0)

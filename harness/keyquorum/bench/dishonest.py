@@ -173,10 +173,11 @@ def line(row: Row, mine: Rate, other: Rate | None) -> str:
     return "dishonest: " + " ".join(f"{k}={v}" for k, v in columns.items())
 
 
-def table_row(row: Row, mine: Rate, other: Rate | None, checkout: Checkout | None) -> dict[str, str | int | float]:
+def table_row(row: Row, repeats: int, mine: Rate, other: Rate | None, checkout: Checkout | None) -> dict[str, str | int | float]:
     """For the table: of MP-SPDZ's columns nothing where it was not measured."""
     values: dict[str, str | int | float] = {
-        "row": row.name, "protocol": row.protocol, "domain": row.domain, "parties": PARTIES, "items": row.items, "bound_by": mine.bound,
+        "row": row.name, "protocol": row.protocol, "domain": row.domain, "parties": PARTIES, "items": row.items, "repeats": repeats,
+        "bound_by": mine.bound,
     }  # fmt: skip
     for name, rate in (("embedded", mine), ("mpspdz", other)):
         values[f"{name}_per_s"] = "" if rate is None else round(rate.per_second)
@@ -193,8 +194,8 @@ def table_row(row: Row, mine: Rate, other: Rate | None, checkout: Checkout | Non
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Runs the rows, one engine right after the other, and writes results/dishonest.csv if all were measured and the folder is there;
-    exit code 1 if ours is slower anywhere."""
+    """Runs the rows, one engine right after the other, and writes results/dishonest.csv if all were measured and the folder is there (a table with
+    MP-SPDZ's columns is not overwritten by one without); exit code 1 if ours is slower anywhere."""
     parser = argparse.ArgumentParser(prog="python -m keyquorum.bench.dishonest", description=__doc__)
     parser.add_argument("--repeats", type=int, default=5, help="runs of each row (default 5)")
     parser.add_argument("--only", default="", help="rows whose name contains this")
@@ -213,12 +214,13 @@ def main(arguments: list[str] | None = None) -> int:
                 console.print(f"{'':18} MP-SPDZ {other.text()}; ours {ratio:.2f} times as fast")
                 slower += mine.per_second < other.per_second
             lines.append(line(row, mine, other))
-            table.append(table_row(row, mine, other, checkout))
+            table.append(table_row(row, options.repeats, mine, other, checkout))
     except KeyQuorumError as error:
         fail(str(error))
         return 2
-    if Path("results").is_dir() and not options.only:
-        write_table(Path("results") / "dishonest.csv", table)
+    path = Path("results") / "dishonest.csv"
+    if path.parent.is_dir() and not options.only and (checkout is not None or not path.exists()):
+        write_table(path, table)
     for text in lines:
         console.print(text)
     return 1 if slower else 0

@@ -255,6 +255,8 @@ class Namespace:
         for module in self._helpers.values():
             module.__dict__.clear()
         self.globals.clear()
+        self._builtins.clear()  # among them an import that leads back here, and a print that holds the run
+        self._modules.clear()
 
     def _import(
         self, name: str, namespace: Any = None, local: Any = None, fromlist: Any = (), level: int = 0

@@ -80,7 +80,10 @@ def run_program(
             failure = _program_error(error, file, shown, namespace.helper_files)
             if failure is None:
                 raise
-            raise failure from error
+            try:
+                raise failure from error
+            finally:
+                del failure  # its traceback holds this frame
         finally:
             namespace.clear()
         total.stop(run)

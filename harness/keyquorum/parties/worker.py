@@ -23,7 +23,7 @@ from .jobs import backend_of, link_of, run_job
 from .shaping import shaping
 
 YOUNG_OBJECTS = 20_000
-"""Objects of Python between two searches for cycles. Programs make many short-lived objects and no cycles; at the default of 700 the
+"""Objects of Python between two searches for cycles. Programs make many short-lived objects and few cycles; at Python's default the
 searches take a twentieth of the time."""
 
 
@@ -102,12 +102,17 @@ def _die_with_parent() -> None:
     os._exit(3)
 
 
+def search_cycles_less() -> None:
+    """For a process that does nothing but run a party."""
+    gc.set_threshold(YOUNG_OBJECTS)
+
+
 def main() -> int:
     """Entry of the worker process: ``python -m keyquorum.parties``; the task is one line of JSON on standard input.
 
     Writes one JSON object a line: progress, then result or error. Exit code 0, or 1 after an error.
     """
-    gc.set_threshold(YOUNG_OBJECTS)
+    search_cycles_less()
     task = json.loads(sys.stdin.readline())
     threading.Thread(target=_die_with_parent, daemon=True).start()
 

@@ -23,7 +23,7 @@ from keyquorum.fhe.lwe import LweCiphertexts, lwe_parameters
 from keyquorum.model.committee import Committee, write_atomically
 from keyquorum.model.errors import PartyError, PoolTooSmall
 from keyquorum.parties.context import PartyContext
-from keyquorum.parties.worker import open_session
+from keyquorum.parties.worker import open_session, search_cycles_less
 from keyquorum.plans.lwe_decrypt import lwe_phases
 from keyquorum.plans.lwe_keys import load_lwe_key, load_lwe_share
 from keyquorum.plans.pool_jobs import check_lwe_key, pool_group, variant_for
@@ -220,6 +220,7 @@ class Daemon:
 
 def serve(committee: Committee, party: int, service: Service, **options: Any) -> None:
     """Runs one party until it is interrupted."""
+    search_cycles_less()
     daemon = Daemon(committee, party, service, **options)
     try:
         daemon.run()
