@@ -154,7 +154,8 @@ def test_decryption_of_lwe(tmp_path: Path) -> None:
     table = [row for row in written if row["phase"] == "online"]
     shaped = [row for row in table if row["rtt_ms"] == "40"]
     assert len(table) == 6 and len(shaped) == 3
-    assert all(int(row["rounds"]) == 2 and float(row["seconds"]) >= 0.039 for row in shaped)
+    assert all(int(row["rounds"]) == 2 for row in shaped)
+    assert max(float(row["seconds"]) for row in shaped) >= 0.039, "a party that starts late waits less, the first waits for all of it"
     assert all(float(row["cpu_seconds"]) > 0 for row in table)
 
 
@@ -163,7 +164,9 @@ def test_a_simulated_link_is_in_force_and_noted(tmp_path: Path) -> None:
     assert not run_suite(cases_of("primitives", axes, quick=True), _settings(tmp_path)).errors
     table = rows.read(tmp_path / "t.csv")
     assert {(r["rtt_ms"], r["mbit"], r["simulated_links"]) for r in table} == {("60", "100", "yes")}
-    assert all(float(r["seconds"]) >= 0.029 * int(r["rounds"]) > 0 for r in table)
+    assert all(float(r["seconds"]) > 0 and int(r["rounds"]) > 0 for r in table)
+    for repeat in {r["repeat"] for r in table}:  # a party that starts late waits less, the first waits for all of it
+        assert max(float(r["seconds"]) / int(r["rounds"]) for r in table if r["repeat"] == repeat) >= 0.029
 
 
 def test_decryption_is_checked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
