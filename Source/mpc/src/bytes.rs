@@ -49,7 +49,7 @@ mod tests {
     #[test]
     fn every_byte_is_wiped() {
         for length in 0..40 {
-            let mut bytes = vec![0xa5u8; 48];
+            let mut bytes = [0xa5u8; 48];
             wipe(&mut bytes[3..3 + length]);
             let wiped = bytes.iter().filter(|byte| **byte == 0).count();
             assert_eq!(wiped, length);
