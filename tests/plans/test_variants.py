@@ -96,7 +96,7 @@ def test_triples_of_bits_are_not_converted_modulo_2() -> None:
     def job(context: PartyContext) -> tuple[Any, int]:
         made = Persistence()
         cost = context.backend.run("semi2k", "Z2^1", "and_triples", [500, 4], persistence=made).stats
-        return made.words[0].reshape(4, 3, 500), cost["bytes_sent"] - cost["offline_bytes_sent"]
+        return made.words[0].reshape(4, 3, 500).copy(), cost["bytes_sent"] - cost["offline_bytes_sent"]
 
     results = run_in_process(api.in_process_committee(2, "semi"), job)
     a, b, c = np.moveaxis(results[0][0] ^ results[1][0], 1, 0)

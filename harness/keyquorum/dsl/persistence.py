@@ -104,7 +104,7 @@ class Persistence:
 
     @property
     def words(self) -> Words:
-        """The components, [parts, words]; a view."""
+        """The components, [parts, words]; a view: copy what is needed longer than this object, which wipes them at its end."""
         return np.empty((0, 0), dtype=np.uint64) if self._words is None else self._words[:, : self._used]
 
     def tail(self, count: int) -> Words:
