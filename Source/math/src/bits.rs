@@ -6,7 +6,7 @@ use crate::domain::Element;
 /// Bit 0 of every byte.
 const ONES: u64 = 0x0101_0101_0101_0101;
 
-/// Up to how many bit planes are taken one by one: fewer than a transposition costs, on any machine.
+/// Up to how many bit planes are taken one by one, without a transposition of all 64.
 const FEW_PLANES: usize = 4;
 
 /// Number of words that hold `n` bits.

@@ -4,7 +4,7 @@ use std::ops::{Deref, DerefMut};
 
 use zeroize::Zeroize;
 
-/// A message. Wiped in words: byte by byte, as `Zeroizing` of bytes does, takes eight times as long.
+/// A message. Wiped in words, an eighth of the writes that `Zeroizing` of bytes needs.
 #[derive(Default)]
 pub(crate) struct SecretBytes(Vec<u8>);
 
