@@ -128,6 +128,15 @@ struct Waiting<P, E: Element> {
     op: Op<P, E>,
     inputs: Vec<u64>,
     missing: usize,
+    /// Of an operation that communicates: how many were added before it. Local ones do not count: parties may differ in them.
+    number: u64,
+}
+
+/// What communicates in the next round.
+struct Task<P, E: Element> {
+    id: u64,
+    number: u64,
+    send: SendFn<P, Value<E>>,
 }
 
 struct Node<P, E: Element> {
@@ -180,7 +189,8 @@ const PENDING_LIMIT: usize = 1 << 22;
 pub(crate) struct Graph<P, E: Element> {
     nodes: HashMap<u64, Node<P, E>>,
     next_id: u64,
-    queue: Vec<(u64, SendFn<P, Value<E>>)>,
+    queue: Vec<Task<P, E>>,
+    communications: u64,
     pending_elements: usize,
     dropped: Dropped,
     schedule: u64,
@@ -200,6 +210,7 @@ impl<P: Protocol, E: Element> Graph<P, E> {
             nodes: HashMap::new(),
             next_id: 0,
             queue: Vec::new(),
+            communications: 0,
             pending_elements: 0,
             dropped: Dropped::default(),
             schedule: 0,
@@ -245,7 +256,9 @@ impl<P: Protocol, E: Element> Graph<P, E> {
         self.collect_dropped();
         let id = self.next_id;
         self.next_id += 1;
+        let number = self.communications;
         if matches!(op, Op::Comm(_)) {
+            self.communications += 1;
             self.schedule = mix(self.schedule, ((size as u64) << 3) | kind as u64);
             self.pending_elements += if matches!(kind, Kind::SecretBits | Kind::ClearBits) {
                 size / 64
@@ -286,6 +299,7 @@ impl<P: Protocol, E: Element> Graph<P, E> {
                     op,
                     inputs: inputs.to_vec(),
                     missing,
+                    number,
                 }),
                 consumers: Vec::new(),
                 held: true,
@@ -375,8 +389,12 @@ impl<P: Protocol, E: Element> Graph<P, E> {
                     work.extend(self.complete(id, value));
                 }
                 Op::Comm(f) => {
-                    let task = f(protocol, operands)?;
-                    self.queue.push((id, task));
+                    let send = f(protocol, operands)?;
+                    self.queue.push(Task {
+                        id,
+                        number: waiting.number,
+                        send,
+                    });
                 }
             }
         }
@@ -481,16 +499,16 @@ impl<P: Protocol, E: Element> Graph<P, E> {
         self.pending_elements = 0;
         let mut outbox = Outbox::new(net.parties());
         let mut receivers = Vec::with_capacity(tasks.len());
-        for (id, task) in tasks {
-            self.schedule = mix(self.schedule, id);
-            receivers.push((id, task(protocol, &mut outbox)?));
+        for Task { id, number, send } in tasks {
+            self.schedule = mix(self.schedule, number);
+            receivers.push((id, number, send(protocol, &mut outbox)?));
         }
         let mut inbox = self.exchange(outbox, net)?;
         let mut finished = Vec::new();
-        for (id, receive) in receivers {
+        for (id, number, receive) in receivers {
             match receive(protocol, &mut inbox)? {
                 Step::Done(value) => finished.push((id, value)),
-                Step::Next(next) => self.queue.push((id, next)),
+                Step::Next(send) => self.queue.push(Task { id, number, send }),
             }
         }
         for (id, value) in finished {

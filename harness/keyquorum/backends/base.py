@@ -65,6 +65,9 @@ class Backend(ABC):
         """A backend for some of the parties, numbered in the order of ``members``; only they call this."""
         raise BackendError(f"the {self.name} backend cannot run a program among some of the parties: use the embedded one")
 
+    def open_kept(self, protocol: str, domain: str, threshold: int | None = None) -> None:  # noqa: B027
+        """Prepares for runs with ``keep``; every party calls this. A backend that keeps nothing does nothing."""
+
     @abstractmethod
     def ring_bits(self, least: int) -> int:
         """The smallest k >= ``least`` such that programs run modulo 2^k."""

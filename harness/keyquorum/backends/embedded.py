@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from keyquorum.dsl import Persistence, ProgramIO, run_program
+from keyquorum.dsl import KeptEngine, Persistence, ProgramIO, run_program
 from keyquorum.model.resources import program_path
 
 from .base import Backend, Ints, ProgramOutput
@@ -26,20 +26,22 @@ def run(
     public: Sequence[Ints] = (),
     persistence: Persistence | None = None,
     seed: bytes | None = None,
-    engine: Any = None,
+    kept: KeptEngine | None = None,
 ) -> ProgramOutput:
-    """Runs one program with inputs and share file in memory: see :meth:`Backend.run`. ``engine``: one that was opened for
-    programs one after another; costs are those of this run."""
+    """Runs one program with inputs and share file in memory: see :meth:`Backend.run`. ``kept``: an engine that was
+    opened for programs one after another; costs are those of this run."""
     words = [str(a) for a in args]
-    if engine is None:
-        engine = session.engine(protocol, domain, " ".join([program, *words]), threshold, seed)
+    engine = session.engine(protocol, domain, " ".join([program, *words]), threshold, seed) if kept is None else kept.engine
     before, left = engine.stats(), _left(engine)
     io = ProgramIO(
         private_inputs=np.empty(0, dtype=np.int64) if private is None else private,
         public_inputs=list(public),
         persistence=Persistence() if persistence is None else persistence,
     )
-    run_program(engine, program_path(program), words, io)
+    if kept is None:
+        run_program(engine, program_path(program), words, io)
+    else:
+        kept.run(program_path(program), words, io)
     unused = {name: count - left.get(name, 0) for name, count in _left(engine).items() if count != left.get(name, 0)}
     stats = {name: value - before[name] for name, value in engine.stats().items()}
     return ProgramOutput(np.concatenate([np.empty(0, dtype=np.int64), *io.file_outputs]), stats, unused)
@@ -60,7 +62,7 @@ class Embedded(Backend):
         # Programs among some of the parties count for all.
         self._offline: Counter[str] = Counter() if of is None else of._offline
         self._unused: Counter[str] = Counter() if of is None else of._unused
-        self._kept: dict[tuple[str, str, int | None], Any] = {}
+        self._kept: dict[tuple[str, str, int | None], KeptEngine] = {}
 
     def run(
         self,
@@ -77,19 +79,27 @@ class Embedded(Backend):
         keep: bool = False,
     ) -> ProgramOutput:
         """See :meth:`Backend.run`."""
-        which, engine = (protocol, domain, threshold), None
+        which = (protocol, domain, threshold)
+        kept = None
         if keep and seed is None:
             # Taken out while it is used: an engine on which a program failed is not used again.
-            engine = self._kept.pop(which, None) or self.session.engine(protocol, domain, "programs one after another", threshold, None)
+            self.open_kept(protocol, domain, threshold)
+            kept = self._kept.pop(which)
         output = run(
             self.session, protocol, domain, program, args,
-            threshold=threshold, private=private, public=public, persistence=persistence, seed=seed, engine=engine,
+            threshold=threshold, private=private, public=public, persistence=persistence, seed=seed, kept=kept,
         )  # fmt: skip
-        if engine is not None:
-            self._kept[which] = engine
+        if kept is not None:
+            self._kept[which] = kept
         self._offline.update({name: value for name, value in output.stats.items() if name.startswith("offline_")})
         self._unused.update(output.unused)
         return output
+
+    def open_kept(self, protocol: str, domain: str, threshold: int | None = None) -> None:
+        """Opens the engine that runs with ``keep`` will use. One exchange among all; local programs of some parties then need no others."""
+        which = (protocol, domain, threshold)
+        if which not in self._kept:
+            self._kept[which] = KeptEngine(self.session.engine(protocol, domain, "programs one after another", threshold, None))
 
     def among(self, members: Sequence[int]) -> Backend:
         """See :meth:`Backend.among`."""

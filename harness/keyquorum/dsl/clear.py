@@ -13,6 +13,7 @@ from .containers import Structure
 from .context import Ints, Value, current
 from .errors import CompilerError, VectorMismatch
 from .memory import EngineMemory, Memory, NumpyMemory
+from .tape import as_int64, contiguous
 
 
 class Element(Vector, Structure):
@@ -91,7 +92,11 @@ class Element(Vector, Structure):
 
     def _operand(self, other: Any) -> Element | None:
         """An operand of + - * as an element vector of checked size."""
-        if other.__class__ is int or is_constant(other):
+        if isinstance(other, Element):
+            if other.size != self.size:
+                common_size(self.size, other.size)
+            return other
+        if is_constant(other):
             return cint._wrap(current().constant(int(other)))
         if isinstance(other, RunTime):
             other = read(other)
@@ -297,7 +302,7 @@ class cint(Element, Public):
             return NotImplemented
         if not is_constant(right):
             common_size(self.size, len(right))
-        return regint._wrap(np.asarray(compare(run.compared(self.value), right), dtype=np.int64))
+        return regint._wrap(as_int64(compare(run.compared(self.value), right)))
 
     def __lt__(self, other: Any) -> Any:
         return self._compare(other, operator.lt)
@@ -383,7 +388,7 @@ class regint(Public, Structure):
     def _as_clear(self) -> tuple[Value | None, Callable[[], Value] | None, int]:
         if self._clear is not None and self._data is None:
             return None, self._clear, self.size
-        return current().engine.clear(np.ascontiguousarray(self.data)), None, self.size
+        return current().engine.clear(contiguous(self.data)), None, self.size
 
     @classmethod
     def conv(cls, value: Any) -> Any:
@@ -469,7 +474,7 @@ class regint(Public, Structure):
         if o is None:
             return NotImplemented
         result = function(o, self.data) if swap else function(self.data, o)
-        return self._wrap(np.asarray(result, dtype=np.int64))
+        return self._wrap(as_int64(result))
 
     def __add__(self, other: Any) -> Any:
         return self._apply(other, operator.add)

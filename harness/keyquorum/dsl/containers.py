@@ -11,6 +11,7 @@ from .base import ELEMENT_LIMIT, Public, RunTime, SecretRunTime, Vector, is_cons
 from .context import Ints
 from .errors import CompilerError, VectorMismatch
 from .memory import ListMemory, Memory
+from .tape import noted
 
 
 class Structure:
@@ -69,7 +70,11 @@ def _checked_index(index: Any, length: int) -> int:
 
 
 def _checked_indices(indices: Public, length: int) -> Ints:
-    at = indices._indices()
+    return _in_range(indices._indices(), length)
+
+
+@noted
+def _in_range(at: Ints, length: int) -> Ints:
     if at.size and not (at.min() >= 0 and at.max() < length):
         bad = at[(at < 0) | (at >= length)][0]
         raise CompilerError(f"overflow: index {bad}, length {length}")

@@ -24,9 +24,12 @@ _CACHED_CONSTANTS = 1 << 12
 
 
 class Run:
-    """State of one run. ``program`` is what programs see under that name."""
+    """State of one run. ``program`` is what programs see under that name; ``constants``: clear values that other runs on this
+    engine made. ``namespace``: the globals and imports."""
 
-    def __init__(self, engine: Any, io: Any, program: Any) -> None:
+    namespace: Any = None
+
+    def __init__(self, engine: Any, io: Any, program: Any, constants: dict[int, Value] | None = None) -> None:
         self.engine = engine
         self.io = io
         self.program = program
@@ -37,7 +40,7 @@ class Run:
         self.timers: dict[int, Any] = {}
         self.branches: list[bool] = []
         self._deferred: list[Callable[[], None]] = []
-        self._constants: dict[int, Value] = {}
+        self._constants: dict[int, Value] = {} if constants is None else constants
         self._secret_zero: Value | None = None
         self._clear_bits_lift: bool | None = None
 

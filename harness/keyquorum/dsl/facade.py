@@ -1,24 +1,15 @@
-"""The names that a program sees, and its imports.
-
-A program runs with imports of its own: the package ``Compiler`` is made of this one's modules, helpers next to the
-program (folders that it puts on ``sys.path``) are loaded anew for every run, and ``sys`` is a copy, so that several
-parties of one process, and runs after one another, share nothing.
-"""
+"""The names that a program sees: those of the package ``Compiler``."""
 
 from __future__ import annotations
 
-import builtins
-import os
-import sys
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from pathlib import Path
-from types import CodeType, ModuleType
+from types import ModuleType
 from typing import Any
 
 from . import binary, clear, containers, control, errors, library, memvalue, secret
 from .base import is_constant, read
-from .context import Run
+from .context import current
 from .errors import CompilerError
 
 SUBSET = "outside the supported subset of the language (docs/pages/dsl.md)"
@@ -152,15 +143,34 @@ _LIBRARY: dict[str, Any] = {
 } | {"tree_reduce": _tree_reduce}
 
 
+class Package(ModuleType):
+    """A module of ``Compiler``: the same object for all runs, so nothing can be changed in it."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise CompilerError(f"{self.__name__}.{name} cannot be changed: keep the value in the program")
+
+
 def _module(name: str, content: Mapping[str, Any]) -> ModuleType:
-    module = ModuleType(name)
-    module.__dict__.update(content)
+    module = Package(name)
+    module.__dict__.update(content, __path__=[])
 
     def missing(attribute: str) -> Any:
         raise AttributeError(f"{name}.{attribute} is {SUBSET}")
 
     module.__dict__["__getattr__"] = missing
     return module
+
+
+class CurrentProgram:
+    """``program`` as modules know it: that of the current run."""
+
+    __slots__ = ()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(current().program, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(current().program, name, value)
 
 
 class _NeedsArithmetic:
@@ -184,15 +194,22 @@ class _NeedsArithmetic:
 _ARITHMETIC_TYPES = ("sint", "sintbit", "personal", "cint")
 
 
-def _types(run: Run) -> dict[str, Any]:
-    """The types that there are on a run's domain."""
-    if run.engine.domain != "bits":
+def types_of(bits_alone: str) -> dict[str, Any]:
+    """The types that there are; ``bits_alone``: the protocol, if it has no arithmetic values."""
+    if not bits_alone:
         return _TYPES
-    return _TYPES | {name: _NeedsArithmetic(name, run.engine.protocol) for name in _ARITHMETIC_TYPES}
+    return _TYPES | {name: _NeedsArithmetic(name, bits_alone) for name in _ARITHMETIC_TYPES}
 
 
-def _compiler_package(program: Any, types: Mapping[str, Any]) -> dict[str, ModuleType]:
-    shared = {"program": program}
+def names_of(bits_alone: str) -> dict[str, Any]:
+    """What a program sees without an import."""
+    return types_of(bits_alone) | _GC_TYPES | _INSTRUCTIONS | _LIBRARY | _ERRORS
+
+
+@lru_cache(maxsize=16)
+def compiler_package(bits_alone: str) -> dict[str, ModuleType]:
+    """The modules of the package ``Compiler``, by full name."""
+    types, shared = types_of(bits_alone), {"program": CurrentProgram()}
     modules = {
         "Compiler.types": _module("Compiler.types", {**types, **_INSTRUCTIONS, **_ERRORS, **shared}),
         "Compiler.library": _module("Compiler.library", {**_LIBRARY, **types, **_INSTRUCTIONS, **_ERRORS}),
@@ -204,110 +221,4 @@ def _compiler_package(program: Any, types: Mapping[str, Any]) -> dict[str, Modul
     modules["Compiler.GC"] = _module("Compiler.GC", {"types": modules["Compiler.GC.types"]})
     top = {name.split(".")[1]: module for name, module in modules.items() if name.count(".") == 1}
     modules["Compiler"] = _module("Compiler", top)
-    for module in modules.values():
-        module.__dict__["__path__"] = []
     return modules
-
-
-# -- imports ----------------------------------------------------------------------------------------------------------
-
-
-@lru_cache(maxsize=256)
-def _compiled(path: str, stamp: int, size: int) -> CodeType:
-    return compile(Path(path).read_bytes(), path, "exec", dont_inherit=True)
-
-
-def compiled(path: str | Path) -> CodeType:
-    """The code of a program or helper."""
-    stat = os.stat(path)
-    return _compiled(str(path), stat.st_mtime_ns, stat.st_size)
-
-
-@lru_cache(maxsize=1024)
-def resolved(path: str) -> str:
-    """The path of a program or helper without links. Files of programs are not moved while this process runs."""
-    return os.path.realpath(path)
-
-
-class Namespace:
-    """The globals of one run, and the modules that it imported."""
-
-    def __init__(self, run: Run) -> None:
-        types = _types(run)
-        self._modules = _compiler_package(run.program, types)
-        self._helpers: dict[str, ModuleType] = {}
-        self.helper_files: list[str] = []
-        self._original_path = list(sys.path)
-        self._sys = ModuleType("sys")
-        self._sys.__dict__.update(sys.__dict__)
-        self._sys.__dict__["path"] = list(sys.path)
-        self._sys.__dict__["argv"] = list(run.program.args)
-        self._builtins = dict(vars(builtins))
-        self._builtins["__import__"] = self._import
-        self._builtins["print"] = lambda *args, **kwargs: _print(run, *args, **kwargs)
-        self.globals: dict[str, Any] = {"__builtins__": self._builtins, "program": run.program}
-        for names in (types, _GC_TYPES, _INSTRUCTIONS, _LIBRARY, _ERRORS):
-            self.globals.update(names)
-
-    def clear(self) -> None:
-        """Forgets all variables of the program and its helpers. Functions and their globals hold each other, so without this shares would
-        stay until Python looks for cycles."""
-        for module in self._helpers.values():
-            module.__dict__.clear()
-        self.globals.clear()
-        self._builtins.clear()  # among them an import that leads back here, and a print that holds the run
-        self._modules.clear()
-
-    def _import(
-        self, name: str, namespace: Any = None, local: Any = None, fromlist: Any = (), level: int = 0
-    ) -> ModuleType:
-        if level:
-            raise ImportError("programs and helpers import by plain names")
-        top = name.split(".")[0]
-        if top == "Compiler":
-            module = self._modules.get(name)
-            if module is None:
-                raise ImportError(f"{name} is {SUBSET}", name=name)
-            for item in fromlist or ():
-                if item != "*" and not hasattr(module, item):
-                    raise ImportError(f"{name}.{item} is {SUBSET}", name=name)
-            return module if fromlist else self._modules["Compiler"]
-        if name == "sys":
-            return self._sys
-        if top in ("random", "secrets"):
-            raise ImportError(
-                f"{top}: every party would draw other numbers: use get_random, inputs or arguments", name=top
-            )
-        helper = self._helpers.get(name) or self._load(name)
-        if helper is not None:
-            return helper
-        return builtins.__import__(name, namespace, local, fromlist, level)
-
-    def _load(self, name: str) -> ModuleType | None:
-        """A helper from a folder that the program added to its path."""
-        for folder in self._sys.path:
-            if self._sys.path.count(folder) <= self._original_path.count(folder):
-                continue
-            path = os.path.join(folder, f"{name}.py")
-            if not os.path.isfile(path):
-                continue
-            path = resolved(path)
-            module = ModuleType(name)
-            module.__dict__.update(__file__=path, __builtins__=self._builtins)
-            self._helpers[name] = module
-            self.helper_files.append(path)
-            exec(compiled(path), module.__dict__)
-            return module
-        return None
-
-
-def _print(run: Run, *args: Any, sep: str = " ", end: str = "\n", file: Any = None, flush: bool = False) -> None:
-    """Python's print: a compiler prints once, so only party 0 does."""
-    text = (sep or " ").join(map(str, args)) + ("\n" if end is None else end)
-    if file is not None:
-        file.write(text)
-    elif run.engine.party == 0:
-        run.io.print(text)
-
-
-__all__ = ["SUBSET", "Namespace", "compiled"]

@@ -10,6 +10,7 @@ import numpy as np
 from .base import progression
 from .context import Ints, Value, current
 from .errors import CompilerError
+from .tape import contiguous
 
 
 class Memory(ABC):
@@ -68,7 +69,7 @@ class EngineMemory(Memory):
         picked = None if self._unread is None else self._unread._pick_stored(indices)
         if picked is not None:
             return picked
-        return self._type._wrap(current().engine.gather(self._content(), np.ascontiguousarray(indices)))
+        return self._type._wrap(current().engine.gather(self._content(), contiguous(indices)))
 
     def _own(self, stored: Value) -> Value:
         """Our content as a value that an assignment may take: of a kind that holds ``stored``, and nobody else's."""
@@ -95,7 +96,7 @@ class EngineMemory(Memory):
     def scatter(self, indices: Ints, value: Any) -> None:
         stored = value.value
         own = self._own(stored)
-        self._value = current().engine.scatter(own, np.ascontiguousarray(indices), stored)
+        self._value = current().engine.scatter(own, contiguous(indices), stored)
 
 
 class NumpyMemory(Memory):

@@ -50,15 +50,15 @@ class Persistence:
         return made
 
     @classmethod
-    def from_sections(cls, sections: Sequence[NDArray[Any]]) -> Persistence:
-        """From parts of the file one after another, each [parts, n_i] of unsigned words of any size. They stay the caller's, who
-        wipes them.
+    def from_sections(cls, sections: Sequence[NDArray[Any]], element_words: int = 1) -> Persistence:
+        """From parts of the file one after another, each [parts, n_i] of unsigned words of any size (64-bit ones if an element takes
+        several). They stay the caller's, who wipes them.
 
         Of wide tables a program reads few entries: what it does not read is not widened.
         """
         made = cls()
         made._sections, made._borrowed = list(sections), len(sections)
-        made._used = sum(s.shape[1] for s in sections)
+        made._used, made._width = sum(s.shape[1] for s in sections), element_words
         return made
 
     @property
@@ -165,6 +165,7 @@ class Persistence:
 
     def _section(self, start: int, count: int) -> NDArray[Any] | None:
         """The shares start .. start + count - 1 if they are in one section that was not widened yet."""
+        start, count = start * self._width, count * self._width
         for section in self._sections:
             if start < section.shape[1]:
                 return section[:, start : start + count] if start + count <= section.shape[1] else None

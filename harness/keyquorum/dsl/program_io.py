@@ -89,6 +89,12 @@ class ProgramIO:
     def __repr__(self) -> str:
         return f"ProgramIO(party {self._party})"
 
+    def shape(self) -> tuple[int, ...] | None:
+        """Sizes of all inputs and of the share file, in words, and whether there is one; None where a party's input is read for several, or from files."""
+        if self.one_stream or self.other_inputs or self.numbers or self.listed_inputs is not None:
+            return None
+        return (len(self.private_inputs), int(self.persistence.exists), self.persistence.length, self.persistence.element_words, *(len(part) for part in self.public_inputs))
+
     def bind(self, engine: Any) -> None:
         """Attaches to the engine of a run."""
         self._party, self._everyone = engine.party, engine.protocol == "emulate"
@@ -169,6 +175,7 @@ class ProgramIO:
     def output(self, words: Ints, player: int | None = None) -> None:
         """Takes public words to the output (of ``player`` alone)."""
         if player is None or player == self._party or self._everyone:
+            words = words if words.flags.writeable else words.copy()
             self.binary_outputs.append(words)
             self.file_outputs.append(words)
 

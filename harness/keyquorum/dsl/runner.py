@@ -15,9 +15,11 @@ from keyquorum.model.errors import KeyQuorumError, ProgramError
 from .context import Run, active
 from .control import Timer
 from .errors import CompilerError
-from .facade import SUBSET, Namespace, compiled, resolved
+from .facade import SUBSET
+from .imports import Namespace, resolved
 from .program import Program, ProgramOptions
 from .program_io import ProgramIO
+from .tape import Recorder
 
 
 @dataclass
@@ -49,9 +51,17 @@ class ProgramResult:
 
 
 def run_program(
-    engine: Any, path: str | Path, args: Sequence[str], io: ProgramIO, options: ProgramOptions | None = None
+    engine: Any,
+    path: str | Path,
+    args: Sequence[str],
+    io: ProgramIO,
+    options: ProgramOptions | None = None,
+    constants: dict[int, Any] | None = None,
+    recorder: Recorder | None = None,
 ) -> ProgramResult:
-    """Runs the program of a file with arguments, on one party; every party runs the same.
+    """Runs the program of a file with arguments, on one party; every party runs the same. ``constants``: a dictionary that is
+    handed from run to run on one engine, so that equal constants are made once. ``recorder``: notes the run; made for this engine and
+    io.
 
     Every failure of the program is a ProgramError ``<file>:<line>: <what and how to fix it>``; failures of the
     network, of other parties and of share files are the engine's own. On an error, outputs that were not needed yet
@@ -60,12 +70,13 @@ def run_program(
     file = Path(resolved(os.path.abspath(path)))
     shown = _shown(file)
     words = [str(a) for a in args]
-    program = Program(engine, str(file), file.stem, words, options or ProgramOptions())
-    run = Run(engine, io, program)
     io.bind(engine)
+    its_engine, its_io = (engine, io) if recorder is None else (recorder.engine, recorder.io)
+    program = Program(its_engine, str(file), file.stem, words, options or ProgramOptions())
+    run = Run(its_engine, its_io, program, constants)
     total = Timer()
     with active(run):
-        namespace = Namespace(run)
+        run.namespace = namespace = Namespace(run)
         total.start(run)
         try:
             _execute(file, namespace)
@@ -76,6 +87,8 @@ def run_program(
                     if timer.running:
                         timer.stop(run)
             run.settle()
+            if recorder is not None:
+                recorder.files = namespace.repeatable()
         except (Exception, SystemExit) as error:
             failure = _program_error(error, file, shown, namespace.helper_files)
             if failure is None:
@@ -95,11 +108,17 @@ def run_program(
     return ProgramResult(total, run.timers, insecure)
 
 
+def program_failure(error: BaseException, path: str | Path) -> ProgramError | None:
+    """The one-line error of a failure in a tape of a program; None if it is not the program's."""
+    file = Path(resolved(os.path.abspath(path)))
+    return _program_error(error, file, _shown(file), [])
+
+
 def _execute(file: Path, namespace: Namespace) -> None:
     if not file.is_file():
         raise ProgramError(f"no program {file}")
     try:
-        exec(compiled(file), namespace.globals)
+        namespace.execute(file)
     except SystemExit as stop:
         if isinstance(stop, Exception) or stop.code not in (None, 0):
             raise

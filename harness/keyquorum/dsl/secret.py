@@ -16,6 +16,7 @@ from .clear import Element, cint, regint, register_secret
 from .context import Ints, Value, current
 from .errors import CompilerError, VectorMismatch
 from .memory import EngineMemory, Memory
+from .tape import contiguous
 
 
 class sint(Element, SecretRunTime):
@@ -519,7 +520,7 @@ class personal(RunTime):
         if self._known.kind == "p":
             run.engine.flush()  # all parties alike: only one of them is going to read
         if self.mine:
-            words = np.ascontiguousarray(run.int64s(self._known))
+            words = contiguous(run.int64s(self._known))
             if run.bits > 64 and run.centred(self._known).tolist() != words.tolist():
                 raise CompilerError("personal values of more than 64 bits cannot be shared")
         return run.engine.input(0 if run.emulated else self.player, self.size, words)
