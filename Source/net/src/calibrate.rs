@@ -6,11 +6,24 @@ use std::time::{Duration, Instant};
 use crate::shape::LinkShape;
 use crate::{NetError, TlsTransport, Transport};
 
-/// Small messages that each pair exchanges; the shortest round trip counts.
-const ROUND_TRIPS: usize = 25;
+/// Round trips of small messages that a measurement makes at least; the shortest one counts.
+const LEAST_ROUND_TRIPS: usize = 20;
+
+/// It goes on until so many in a row were no shorter than the shortest before: the first are slow, and other work on the
+/// machine disturbs some.
+const NO_SHORTER: usize = 100;
+
+/// But after the first ones no longer than this, for all peers together and for one of them.
+const LONGEST: (Duration, Duration) = (Duration::from_millis(400), Duration::from_millis(80));
+
+/// Round trips up to this one are measured on the shaped link as well.
+const SHORT: Duration = Duration::from_millis(5);
 
 /// Length of a message of this exchange.
 const WORD: usize = 8;
+
+/// Asks for another round trip; any other word tells the path's own round trip in nanoseconds.
+const AGAIN: u64 = u64::MAX;
 
 /// Shapes the links to all peers. All pairs are handled in one order, the same at all parties, so nobody waits in a circle.
 ///
@@ -31,27 +44,66 @@ pub(crate) fn calibrate(party: &mut TlsTransport, shape: LinkShape) -> Result<()
 }
 
 fn lead(party: &mut TlsTransport, peer: usize, shape: LinkShape) -> Result<(), NetError> {
-    let mut path = Duration::MAX;
-    for _ in 0..ROUND_TRIPS {
-        let start = Instant::now();
-        party.send(peer, &[0; WORD])?;
-        party.recv(peer, WORD)?;
-        path = path.min(start.elapsed());
+    let mut path = shortest(party, peer)?;
+    announce(party, peer, shape, path)?;
+    if shape.round_trip() <= SHORT {
+        // With a delay a path takes less than without: a receiver that waits for the moment of delivery need not be
+        // woken up by the message.
+        let delay = shape.round_trip().saturating_sub(path);
+        path = path.min(shortest(party, peer)?.saturating_sub(delay));
+        announce(party, peer, shape, path)?;
     }
-    // Before the peer hears of it, so that nothing of its later words slips through unshaped.
-    party.shape(peer, shape, path);
-    let nanoseconds = u64::try_from(path.as_nanos()).unwrap_or(u64::MAX);
-    party.send(peer, &nanoseconds.to_le_bytes())?;
-    party.recv(peer, WORD).map(drop)
+    Ok(())
 }
 
 fn follow(party: &mut TlsTransport, peer: usize, shape: LinkShape) -> Result<(), NetError> {
-    for _ in 0..ROUND_TRIPS {
-        let ping = party.recv(peer, WORD)?;
-        party.send(peer, &ping)?;
+    for _ in 0..if shape.round_trip() <= SHORT { 2 } else { 1 } {
+        let path = answer(party, peer)?;
+        party.shape(peer, shape, path);
+        party.send(peer, &[0; WORD])?;
     }
-    let word = party.recv(peer, WORD)?;
-    let nanoseconds = word.try_into().map_or(0, u64::from_le_bytes);
-    party.shape(peer, shape, Duration::from_nanos(nanoseconds));
-    party.send(peer, &[0; WORD])
+    Ok(())
+}
+
+/// The shortest of many round trips.
+fn shortest(party: &mut TlsTransport, peer: usize) -> Result<Duration, NetError> {
+    let (all, one) = LONGEST;
+    let longest = one.min(all / party.parties() as u32);
+    let mut path = Duration::MAX;
+    let (begin, mut done, mut no_shorter) = (Instant::now(), 0, 0);
+    while done < LEAST_ROUND_TRIPS || (no_shorter < NO_SHORTER && begin.elapsed() < longest) {
+        let start = Instant::now();
+        party.send(peer, &AGAIN.to_le_bytes())?;
+        party.recv(peer, WORD)?;
+        let took = start.elapsed();
+        no_shorter = if took < path { 0 } else { no_shorter + 1 };
+        path = path.min(took);
+        done += 1;
+    }
+    Ok(path)
+}
+
+/// Answers the messages of [`shortest`], and takes the path's round trip.
+fn answer(party: &mut TlsTransport, peer: usize) -> Result<Duration, NetError> {
+    loop {
+        let word = party.recv(peer, WORD)?;
+        match word.try_into().map_or(0, u64::from_le_bytes) {
+            AGAIN => party.send(peer, &[0; WORD])?,
+            nanoseconds => return Ok(Duration::from_nanos(nanoseconds)),
+        }
+    }
+}
+
+/// Shapes the link at both ends.
+fn announce(
+    party: &mut TlsTransport,
+    peer: usize,
+    shape: LinkShape,
+    path: Duration,
+) -> Result<(), NetError> {
+    // Before the peer hears of it, so that nothing of its later words slips through unshaped.
+    party.shape(peer, shape, path);
+    let nanoseconds = u64::try_from(path.as_nanos()).unwrap_or(AGAIN - 1);
+    party.send(peer, &nanoseconds.to_le_bytes())?;
+    party.recv(peer, WORD).map(drop)
 }
