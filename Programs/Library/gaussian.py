@@ -1,6 +1,6 @@
 """The discrete Gaussian by its cumulative distribution table. Paper: GMPFHE, section 4.1.2 and figure 2."""
 
-from decimal import Decimal, localcontext
+from decimal import Context, Decimal, localcontext
 
 from logic import one_hot
 from trees import Prefix
@@ -15,8 +15,7 @@ def cumulative_table(sigma_milli, bits, tail):
     probability of every value below the tail is exact to 2^-(bits+1); that of +-tail gains half of P(|X| > tail) besides
     (2^-42.4 for sigma = 3.2 and tail = 23).
     """
-    with localcontext() as context:
-        context.prec = 60
+    with localcontext(Context(prec=60)):
         variance = (Decimal(sigma_milli) / 1000) ** 2
         ratio = (-1 / (2 * variance)).exp()     # weight k is ratio^(k^2) = weight k-1 * ratio^(2k-1)
         weights, step = [Decimal(1)], ratio

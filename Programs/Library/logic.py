@@ -150,8 +150,8 @@ def popcount(rows):
 def full_adder(x, y, z):
     """Sum and carry of three rows of sbits, any of which may be None (zero): one AND."""
     rows = [row for row in (x, y, z) if row is not None]
-    if len(rows) == 1:
-        return rows[0], None
+    if len(rows) < 2:
+        return rows[0] if rows else None, None
     if len(rows) == 2:
         return rows[0] ^ rows[1], rows[0] & rows[1]
     return x ^ y ^ z, ((x ^ z) & (y ^ z)) ^ z

@@ -9,7 +9,7 @@ All tables are linear in one-hot vectors of secret random bits. A row is a vecto
 
 from itertools import pairwise
 
-from Compiler.types import regint, sint
+from Compiler.types import cint, regint, sint
 from logic import Arithmetic, Binary, one_hot
 from rounding import open_low, parity
 
@@ -131,11 +131,9 @@ class Lookup:
     def _first(self, x):
         size, signs, base = self.size, [], 0
         for count, width in self.shape.blocks:
-            table = self._table(count << width)
-            digits = regint.Array(count * size)
-            for block in range(count):
-                digits.assign_vector(((x >> (base + block * width)) & (2 ** width - 1)).to_regint(), block * size)
-            found = table.get(digits.get_vector() * (count * size) + regint.inc(count * size))
+            table, top = self._table(count << width), self.ring_length - base - width
+            digits = cint.concat([x << (top - block * width) for block in range(count)]) >> (self.ring_length - width)
+            found = table.get(digits.to_regint() * (count * size) + regint.inc(count * size))
             signs += [found.get_vector(block * size, size) for block in range(count)]
             base += count * width
         return signs

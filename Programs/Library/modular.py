@@ -30,7 +30,7 @@ def full_sum(rows):
 
 
 def ripple(x, y, carry=None):
-    """x + y + carry mod 2^rows, one AND a position and as deep: rows may be None (zero), but one of each position is not."""
+    """x + y + carry mod 2^rows, one AND a position and as deep. Rows may be None (zero)."""
     total = []
     for a, b in zip(x[:-1], y[:-1], strict=True):
         s, carry = full_adder(a, b, carry)
@@ -48,14 +48,25 @@ def prefix_sum(x, y, carry=None):
     return [full_sum(rows) for rows in zip(propagate, carries, strict=True)]
 
 
-ADDERS = {'ripple': ripple, 'prefix': prefix_sum}
+def sum_by(adder):
+    """How two numbers are added: `ripple` or `prefix`."""
+    return {'ripple': ripple, 'prefix': prefix_sum}[adder]
+
+
+def integer_sum(numbers, carry_rows, add):
+    """The l + carry_rows rows of a sum of numbers of l rows each, of which none is lost. add: see sum_by; with `ripple` about
+    (n - 1) l ANDs at depth l + n - 2."""
+    numbers = [[*rows, *[None] * carry_rows] for rows in numbers]
+    while len(numbers) > 2:
+        numbers = [*numbers[3:], *carry_save(*numbers[:3])]
+    return add(*numbers) if len(numbers) == 2 else numbers[0]
 
 
 def bits_of_sum(numbers, q, add):
     """The rows of (sum of v_i) mod q for an odd q and 0 <= v_i < q.
 
     numbers: for m bits of q and L = quotient_bits: the m + L rows of v_0 - 2^(L-1) q (v_0 alone: its m rows) in two's complement, then
-    the m rows of each of the others. add: one of ADDERS; with `ripple` about (n - 1 + L) m ANDs at depth (L + 1) m + L - 2.
+    the m rows of each of the others. add: see sum_by; with `ripple` about (n - 1 + L) m ANDs at depth (L + 1) m + L - 2.
     """
     m, steps = q.bit_length(), quotient_bits(len(numbers))
     if not steps:

@@ -19,6 +19,7 @@ from keyquorum.dsl import Persistence
 from keyquorum.fhe import seal
 from keyquorum.model.committee import AUTHENTICATED
 from keyquorum.model.errors import PartyError, ProgramError
+from keyquorum.model.links import parse
 from keyquorum.parties import run_processes
 from keyquorum.plans.keys import FloodPolicy, load_key, load_public_file
 
@@ -275,3 +276,18 @@ def test_a_party_that_dies_in_the_middle(tmp_path: Path, victim: str) -> None:
     api.keygen(committee, "key", api.load_parameters("bfv-4096"), False, policy=POLICY, backend="mp-spdz")
     assert not list(tmp_path.rglob("mp-spdz-*")), "what the killed party left is swept"
     assert load_key(committee.key_folder(1, "key")).protocol == "mascot"
+
+
+@pytest.mark.parametrize("sharing", SHARINGS, ids=str)
+def test_every_protocol_runs_behind_relays(sharing: tuple[str, int, str], tmp_path: Path) -> None:
+    """Three openings one after another take three times half the round trip, on every protocol, and open what they should."""
+    text = (
+        "x = sint.get_input_from(0, size=4, binary=True)\nx.reveal().binary_output()\nbreak_point()\nstart_timer(1)\n"
+        "for i in range(3):\n    x = x + 0 * x.reveal()\n    x.reveal().binary_output()\n    break_point()\nstop_timer(1)\n"
+    )
+    here = ran(tmp_path, sharing, text, private={0: np.array(VALUES)})
+    there = ran(tmp_path, sharing, text, private={0: np.array(VALUES)}, link=parse("rtt=60"))
+    for done in (here, there):
+        assert np.array_equal(done.outputs[0], VALUES * 4)
+    added = there.result.timers[1].seconds - here.result.timers[1].seconds
+    assert added >= 3 * 0.030 * 0.9, f"{added} s more"

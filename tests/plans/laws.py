@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 
 Z99 = NormalDist().inv_cdf(0.995)
 """Half-width of a two-sided 99 % interval, in standard deviations."""
+Z_SURE = NormalDist().inv_cdf(1 - 5e-8)
+"""Half-width of a two-sided interval that chance leaves once in ten million times: for what no seed can fix."""
 CBD_VARIANCE = 10.5
 CBD_KURTOSIS = 3 - 1 / 21
 """Fourth moment over squared variance of a sum of 42 independent ±1/2."""
@@ -85,6 +87,6 @@ def chi_square_p(sample: NDArray[Any], law: Law, least: float = 8.0) -> float:
     return chi_square_tail(statistic, len(cells) - 1)
 
 
-def variance_ratio_error(kurtosis_value: float, mine: int, theirs: int) -> float:
-    """Standard deviation of the ratio of two sample variances of one law with known mean, for these sample sizes."""
-    return math.sqrt((kurtosis_value - 1) * (1 / mine + 1 / theirs))
+def variance_error(kurtosis_value: float, samples: int) -> float:
+    """Relative standard deviation of the sample variance of a law with known mean."""
+    return math.sqrt((kurtosis_value - 1) / samples)

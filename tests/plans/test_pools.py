@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
@@ -10,12 +12,24 @@ from typing import Any
 
 import numpy as np
 import pytest
-from keyquorum.fhe.lwe import lwe_parameters
+from keyquorum.fhe.lwe import LweCiphertexts, encrypt, lwe_parameters
 from keyquorum.model.committee import Committee, Party
 from keyquorum.model.errors import PoolError
 from keyquorum.parties import PartyContext, run_in_process
-from keyquorum.plans.pool_jobs import pool_group
-from keyquorum.plans.pool_store import Chunk, PoolStore, drop_pool, pack, packed_bytes, pool_status, unpack
+from keyquorum.plans.lwe_decrypt import lwe_phases
+from keyquorum.plans.lwe_keys import make_lwe_key
+from keyquorum.plans.pool_store import (
+    Chunk,
+    Claim,
+    PoolStore,
+    drop_pool,
+    last_claim,
+    pack,
+    packed_bytes,
+    pool_status,
+    unpack,
+)
+from keyquorum.plans.pool_variants import pool_group, variant_for
 from keyquorum.plans.pools import Pool, Report, judge, pools_folder
 from keyquorum.plans.variants import Section, Variant, combine
 from scipy import stats
@@ -32,7 +46,7 @@ def with_pool(members: Committee, job: Callable[[Pool], Any], variant: Variant =
     """Runs a job with the open pool at every member."""
 
     def one(context: PartyContext) -> Any:
-        group = pool_group(context, variant)
+        group = pool_group(context)
         if not group.member:
             return None
         pool = Pool(context, group, variant)
@@ -78,6 +92,33 @@ def test_filled_in_chunks_and_used_across_them(tmp_path: Path, protocol: str, pa
     assert pool_status(folder) == (10, 8)
 
 
+def test_material_with_macs_across_chunks(tmp_path: Path) -> None:
+    """spdz2k: shares of two words and two parts, from the disk, under the committee's MAC key, which outlives sessions."""
+    members, set_ = committee(tmp_path, "mascot", 2), lwe_parameters("lwe64-p2")
+    for party in range(2):
+        members.party_folder(party).mkdir(parents=True)
+    variant = variant_for(members, "round_mask_open", set_)
+    keys = run_in_process(members, lambda context: make_lwe_key(context, set_))
+    secret = np.asarray(sum(share.words[0, : 2 * set_.dimension : 2] for _, share in keys)).astype(np.int64)
+    assert with_pool(members, lambda pool: pool.fill(9, 4), variant) == [9, 9]
+    for size in (3, 5):
+        messages = np.arange(size) % 2
+        ciphertexts = encrypt(set_, secret, messages, np.random.default_rng(size))
+
+        def job(context: PartyContext, ciphertexts: LweCiphertexts = ciphertexts) -> Any:
+            group = pool_group(context)
+            z = lwe_phases(context, group, keys[context.party][1], ciphertexts)
+            pool = Pool(context, group, variant)
+            try:
+                return pool.decrypt(z, "test", 1)
+            finally:
+                pool.close()
+
+        nothing, words = run_in_process(members, job, timeout=60)
+        assert nothing is None and np.array_equal(variant.messages(words[0]), messages)
+    assert pool_status(pools_folder(members, 0) / variant.name) == (9, 8)
+
+
 def test_packing() -> None:
     rng, sections = np.random.default_rng(1), [Section(1, 64), Section(5, 1), Section(3, 9), Section(2, 6)]
     material = [rng.integers(0, 1 << s.bits, (2, s.rows, 21), dtype=np.uint64, endpoint=False) if s.bits < 64 else
@@ -90,7 +131,7 @@ def test_packing() -> None:
 
 
 def report(**changes: Any) -> Report:
-    return replace(Report("decrypt", "pool", ["a", "b"], 100, "c1", [(60, "c0"), (60, "c0"), (60, "c0")], 60, "n"), **changes)
+    return replace(Report("decrypt", "pool", ["a", "b"], 100, "c1", [(60, "c0"), (60, "c0"), (60, "c0")], 60, 100, 0, "n"), **changes)
 
 
 def test_agreement() -> None:
@@ -112,6 +153,105 @@ def test_agreement() -> None:
     ):
         with pytest.raises(PoolError, match=text):
             judge(reports, names)
+
+
+def test_what_is_claimed_ahead_is_handed_out_once_and_given_up_with_the_pool(tmp_path: Path) -> None:
+    """One decryption after another: a claim is as long as what was handed out before, so few of them are written. What is left
+    of the last one is given up by those who open the pool again, and then by all."""
+    members, rows = committee(tmp_path), []
+
+    def some(pool: Pool) -> int:
+        rows.append([int(pool.take(1, f"number {i}")[0][0, 0, 0]) for i in range(9)])
+        return pool.left
+
+    def journal() -> list[tuple[int, int]]:
+        text = (pools_folder(members, 0) / OPEN.name / "cursor.journal").read_text()
+        return [(c["start"], c["end"]) for c in (json.loads(line.partition(" ")[2]) for line in text.splitlines())]
+
+    with_pool(members, lambda pool: pool.fill(60, 20))
+    assert with_pool(members, some) == [51, 51], "what is claimed ahead is there as long as the pool is open"
+    assert journal()[1:] == [(0, 1), (1, 2), (2, 4), (4, 8), (8, 16)]
+    assert pool_status(pools_folder(members, 0) / OPEN.name) == (60, 16)
+    assert with_pool(members, some) == [35, 35]
+    assert journal()[-1] == (24, 32)
+    assert len({value for row in rows for value in row}) == 2 * 2 * 9, "at two parties, twice, nine items"
+    # Near the end no more is claimed than there is.
+    assert with_pool(members, lambda pool: [pool.take(20, "many"), pool.take(7, "more"), pool.left][2]) == [1, 1]
+    with pytest.raises(PoolError, match="needs 2 items, has 0"):
+        with_pool(members, lambda pool: pool.take(2, "too many"))
+    assert journal()[-1] == (52, 60)
+
+
+def test_a_member_that_opens_again_makes_all_give_up_what_was_claimed_ahead() -> None:
+    names = [0, 1, 2]
+    found = judge([report(next=70, ahead=8), report(next=70, ahead=8), report(next=70, ahead=8)], names)
+    assert (found.position, found.end, found.ahead) == (70, 100, 8)
+    found = judge([report(next=70, ahead=8), report(next=100), report(next=70, ahead=8)], names)
+    assert (found.position, found.end, found.ahead) == (100, 100, 0)
+    behind = report(end=60, chain="c0", before=[], start=0, next=60)
+    assert judge([report(next=70, ahead=8), behind, report(next=70, ahead=8)], names).position == 100
+
+
+def test_a_chunk_that_one_member_alone_has_does_not_count(tmp_path: Path) -> None:
+    """It died between storing a chunk and counting it: what is left is what all have, before anything is filled again."""
+    members = committee(tmp_path)
+
+    def orphan(pool: Pool) -> int:
+        pool.fill(4, 4)
+        if pool.group.me == 0:
+            made = Chunk("ab" * 16, 4)
+            pool.store.write(made, [np.zeros((1, section.rows, 4), np.uint64) for section in pool.store.sections])
+            pool.store.add(made)
+        return pool.left
+
+    def left(pool: Pool) -> int:
+        pool.agree("look")
+        return pool.left
+
+    assert with_pool(members, orphan) == [4, 4]
+    assert with_pool(members, left) == [4, 4]
+    with pytest.raises(PoolError, match="needs 5 items, has 4"):
+        with_pool(members, lambda pool: pool.take(5, "more than all have"))
+    assert with_pool(members, lambda pool: pool.fill(4, 4)) == [8, 8]
+
+
+def test_a_disk_that_takes_little_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A claim that was written in part is written on until all of it is there."""
+    store = PoolStore(tmp_path / "p", {"protocol": "semi2k", "parties": 2, "threshold": 1, "party": 0}, OPEN.sections, 1)
+    store.start("id")
+    write = os.write
+    monkeypatch.setattr("keyquorum.plans.pool_store.os.write", lambda file, data: write(file, data[:7]))
+    store.claim_items(Claim(0, 5, "c", [(0, "a")]))
+    store.close()
+    assert last_claim(tmp_path / "p" / "cursor.journal", "id") == Claim(0, 5, "c", [(0, "a")])
+
+    def full(file: int, data: bytes) -> int:
+        raise OSError(28, "No space left on device")
+
+    store = PoolStore(tmp_path / "p", {"protocol": "semi2k", "parties": 2, "threshold": 1, "party": 0}, OPEN.sections, 1)
+    monkeypatch.setattr("keyquorum.plans.pool_store.os.write", full)
+    with pytest.raises(OSError, match="No space"):
+        store.claim_items(Claim(5, 9, "d", []))
+    with pytest.raises(PoolError, match="not claimed"):
+        store.hand_out(5, 9)
+    store.close()
+
+
+def test_used_material_is_wiped_in_memory(tmp_path: Path) -> None:
+    """The masks of a decryption that was made are zero in the chunk that is held; closing wipes all of it."""
+    members, seen = committee(tmp_path), []
+
+    def job(pool: Pool) -> None:
+        pool.fill(8, 8)
+        pool.decrypt(np.zeros((1, 3), np.uint64), "test", "all")
+        assert pool.store._cached is not None
+        data = pool.store._cached[1]
+        words = np.frombuffer(data, "<u8", 8)
+        assert not words[:3].any() and words[3:].all()
+        seen.append(data)
+
+    with_pool(members, job)
+    assert len(seen) == 2 and not any(any(data) for data in seen)
 
 
 def test_restored_pools_are_refused_and_doubtful_items_given_up(tmp_path: Path) -> None:

@@ -13,9 +13,9 @@ from keyquorum.model.errors import ParameterError
 from keyquorum.parties import PartyContext, run_in_process
 from keyquorum.plans.lwe_decrypt import lwe_phases
 from keyquorum.plans.lwe_keys import make_lwe_key
-from keyquorum.plans.pool_jobs import variant_for
+from keyquorum.plans.pool_variants import variant_for
 from keyquorum.plans.rounding import RoundingGroup
-from keyquorum.plans.variants import Variant, combine
+from keyquorum.plans.variants import Variant, combine, comparison_ands
 
 from tests.programs.costs import below_ands
 
@@ -86,8 +86,8 @@ def test_decryption_is_exact_at_the_borders(name: str) -> None:
 @pytest.mark.parametrize("name", LWE_SETS)
 def test_as_many_triples_as_the_comparison_has_ands(name: str) -> None:
     variant = Variant("round_ltz_circuit", lwe_parameters(name), triples=True)
-    assert variant.comparison_ands == below_ands(variant.parameters.noise_length)
-    assert variant.sections[-1].rows == 3 * variant.comparison_ands
+    ands = comparison_ands(variant.parameters.noise_length)
+    assert ands == below_ands(variant.parameters.noise_length) and variant.sections[-1].rows == 3 * ands
 
 
 def test_triples_of_bits_are_not_converted_modulo_2() -> None:
@@ -131,9 +131,41 @@ def test_shamir_does_not_share_modulo_powers_of_two() -> None:
         run_in_process(api.in_process_committee(3, "shamir"), lambda c: make_lwe_key(c, lwe_parameters("lwe64-p2")))
 
 
-def test_committees_with_macs_are_refused() -> None:
-    with pytest.raises(ParameterError, match="material with MACs cannot be kept in pools yet"):
-        run_in_process(api.in_process_committee(2, "mascot"), lambda c: make_lwe_key(c, lwe_parameters("lwe64-p2")))
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize(("rounding", "size"), [("round_mask_open", 40), ("round_ltz_table", 3), ("round_ltz_circuit", 6)])
+def test_stored_material_with_macs(rounding: str, size: int) -> None:
+    """spdz2k: exact at the borders; a changed share of the key or of any section ends in an abort, and nothing is opened."""
+    committee, parameters = api.in_process_committee(2, "mascot"), lwe_parameters("lwe64-p2")
+    variant = variant_for(committee, rounding, parameters, 4, 3)
+    assert isinstance(variant, Variant) and variant.authenticated and {(s.bits, s.words) for s in variant.sections} == {(64, 2)}
+    keys = run_in_process(committee, lambda context: make_lwe_key(context, parameters))
+    n = parameters.dimension
+    secret = np.asarray(sum(share.words[0, : 2 * n : 2] for _, share in keys)).astype(np.int64)
+    assert set(secret.tolist()) == {0, 1}
+    rng, half = np.random.default_rng(2), parameters.delta // 2
+    messages = rng.integers(0, 2, size)
+    noise = None if rounding == "round_mask_open" else np.resize([half - 1, -half, 0], size)
+    ciphertexts = encrypt(parameters, secret, messages, rng, noise)
+
+    def job(context: PartyContext, changed: int | None = None) -> Any:
+        group = RoundingGroup.of(context, 1, 0)
+        z = lwe_phases(context, group, keys[context.party][1], ciphertexts)
+        material = variant.make(group, size)
+        assert [m.shape for m in material] == [(2, s.rows, 2 * size) for s in variant.sections]
+        if context.party == 1 and changed is not None:
+            (z if changed < 0 else material[changed])[0, ..., 0] += np.uint64(1)
+        return variant.use(group, z, material, 0)
+
+    results = run_in_process(committee, job)
+    assert results[1] is None and np.array_equal(variant.messages(results[0][0]), messages)
+    for changed in range(-1, len(variant.sections)):
+        with pytest.raises(Exception, match=r"MAC|check"):
+            run_in_process(committee, lambda context, changed=changed: job(context, changed))
+
+
+def test_macs_do_not_follow_the_scaling_of_phases() -> None:
+    with pytest.raises(ParameterError, match="scaled share by share, which MACs do not follow: take lwe64-p2 or lwe64-p32"):
+        run_in_process(api.in_process_committee(2, "mascot"), lambda c: make_lwe_key(c, lwe_parameters("lwe53-p16")))
 
 
 def test_refusals() -> None:

@@ -122,10 +122,10 @@ class Levels:
         self.ands += 1
         return 1 + max(rows)
 
-    def full_adder(self, *rows: int | None) -> tuple[int, int | None]:
+    def full_adder(self, *rows: int | None) -> tuple[int | None, int | None]:
         """Sum, which is local, and carry."""
         there = [row for row in rows if row is not None]
-        return max(there), self.both(*there) if len(there) > 1 else None
+        return max(there, default=None), self.both(*there) if len(there) > 1 else None
 
     def add(
         self, x: list[int | None], y: list[int | None], carry: int | None = None, public: bool = False
@@ -136,7 +136,7 @@ class Levels:
             for a, b in zip(x[:-1], y[:-1], strict=True):
                 s, carry = self.full_adder(a, b, carry)
                 total.append(s)
-            return [*total, max(row for row in (x[-1], y[-1], carry) if row is not None)]
+            return [*total, max((row for row in (x[-1], y[-1], carry) if row is not None), default=None)]
         g = [None if a is None or b is None else 0 if public else self.both(a, b) for a, b in zip(x[:-1], y[:-1], strict=True)]
         p = [max((row for row in rows if row is not None), default=0) for rows in zip(x, y, strict=True)]
         if carry is not None:
@@ -184,6 +184,28 @@ def _sum_mod(dealers: int, q: int, adder: str) -> tuple[int, int]:
     sign = total[m]
     result = count.add(total[:m], [sign if q >> i & 1 else None for i in range(m)])
     return count.ands, max(row for row in result if row is not None)
+
+
+def _integer_sum(dealers: int, ell: int, adder: str) -> tuple[int, int, int]:
+    """ANDs of the sum of `dealers` numbers of `ell` rows, and the levels of its low rows and of its carry."""
+    count, carry = Levels(adder), (dealers - 1).bit_length()
+    numbers: list[list[int | None]] = [[*[0] * ell, *[None] * carry] for _ in range(dealers)]
+    while len(numbers) > 2:
+        columns = [count.full_adder(*rows) for rows in zip(*(number[:-1] for number in numbers[:3]), strict=True)]
+        top = max((rows for rows in (number[-1] for number in numbers[:3]) if rows is not None), default=None)
+        numbers = [*numbers[3:], [*(s for s, _ in columns), top], [None, *(c for _, c in columns)]]
+    total = count.add(*numbers) if len(numbers) == 2 else numbers[0]
+    return count.ands, max(row or 0 for row in total[:ell]), max((row or 0 for row in total[ell:]), default=0)
+
+
+def integer_sum_ands(dealers: int, ell: int, adder: str = "ripple") -> int:
+    """ANDs of the sum of `dealers` numbers of `ell` rows."""
+    return _integer_sum(dealers, ell, adder)[0]
+
+
+def integer_sum_levels(dealers: int, ell: int, adder: str = "ripple") -> tuple[int, int]:
+    """Levels of the low `ell` rows of the same, and of the carry."""
+    return _integer_sum(dealers, ell, adder)[1:]
 
 
 def sum_mod_ands(dealers: int, q: int, adder: str) -> int:
@@ -292,6 +314,7 @@ def _names(protocol: str, parties: int, threshold: int, domain: str) -> dict[str
         "chunks": chunks, "below_ands": below_ands,
         "sum_below_products": sum_below_products, "sum_below_rounds": sum_below_rounds, "one_hot_products": one_hot_products,
         "range": range, "table_shape": table_shape, "bits": int.bit_length, "min": min,
+        "int": int, "integer_sum_ands": integer_sum_ands, "integer_sum_levels": integer_sum_levels,
         "sum_mod_ands": sum_mod_ands, "sum_mod_levels": sum_mod_levels, "unmask_ands": unmask_ands, "unmask_levels": unmask_levels,
     }
     summands = n if protocol == "semi2k" else 3

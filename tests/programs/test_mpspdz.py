@@ -224,3 +224,34 @@ def test_lwe_phase_and_flooding(tmp_path: Path, backend: Backend) -> None:
     assert np.array_equal(outputs[1], b + 5 - 1024)
     bits = spdz.run("sample_bits", {"size": 200}, appended=200)[0]
     assert set(bits.tolist()) == {0, 1}
+
+
+@RINGS
+@pytest.mark.parametrize("program", ["round_ltz_circuit", "round_mask_open"])
+def test_stored_roundings_for_odd_moduli(tmp_path: Path, backend: Backend, program: str) -> None:
+    """Masks in two sharings, then both online runs."""
+    ell, t, dealers = 12, 65537, 2
+    z, messages = border_instances(t, ell)
+    if program == "round_mask_open":
+        z = [2**ell * int(m) + k % 3 - 1 + 2 ** (ell - 1) for k, m in enumerate(messages)]
+    keep, size = ("all" if program == "round_ltz_circuit" else "carry"), len(z)
+    extra = int(keep == "all")
+    rng = np.random.default_rng(5)
+    words = rng.integers(64, 1 << (ell - 1), (dealers, size))  # far from wrapping: mask and open never errs
+    rows = rng.integers(0, 2, (dealers, 1 + extra, size))
+    places = np.arange(ell)[:, None]
+    bits = {i: np.concatenate([((w >> places) & 1).ravel(), r.ravel()]) for i, (w, r) in enumerate(zip(words, rows, strict=True))}
+    given = {i: np.concatenate([w, r.ravel()]) for i, (w, r) in enumerate(zip(words, rows, strict=True))}
+    ring = mpspdz.MpSpdz(tmp_path / "ring", backend)
+    field = mpspdz.MpSpdz(tmp_path / "field", FIELD_OF[backend.protocol].over(f"F_{t}"))
+    head: dict[str, Any] = {"role": "bits", "dealers": dealers, "size": size, "l": ell, "keep": keep}
+    low, outputs = ring.run("round_mask_odd", head, bits, appended=extra * (ell + 1) * size)
+    head = {"role": "field", "dealers": dealers, "size": size, "l": ell, "t": t, "keep": keep}
+    kept, _ = field.run("round_mask_odd", head, given, outputs[0], appended=(1 + extra) * size)
+    r = words.sum(0) % (1 << ell)
+    assert np.array_equal(np.asarray(kept[:size]) % t, r % t)
+    stored = [*(v % 2**ell for v in z), *map(int, r), *map(int, low)]
+    _, outputs = ring.run(program, {"role": "ring_online", "size": size, "l": ell}, shares=stored)
+    head = {"role": "field_online", "size": size, "l": ell, "t": t, "destination": 1}
+    _, outputs = field.run(program, head, public=outputs[0], shares=[*(v % t for v in z), *map(int, kept)])
+    assert np.array_equal(outputs[1] % t, messages)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from pathlib import Path
 
 from .errors import KeyQuorumError
@@ -20,10 +21,14 @@ def resource_folder(name: str) -> Path:
 
 def program_path(name: str) -> Path:
     """The file of a program, given by name (``sample_cbd``) or path."""
-    direct = Path(name)
-    if direct.suffix == ".mpc" and direct.exists():
-        return direct
-    path = resource_folder("Programs") / "Source" / f"{direct.name.removesuffix('.mpc')}.mpc"
+    if name.endswith(".mpc") and Path(name).exists():
+        return Path(name)
+    return _shipped(name)
+
+
+@lru_cache(maxsize=256)
+def _shipped(name: str) -> Path:
+    path = resource_folder("Programs") / "Source" / f"{Path(name).name.removesuffix('.mpc')}.mpc"
     if not path.exists():
         known = ", ".join(sorted(p.stem for p in path.parent.glob("*.mpc")))
         raise KeyQuorumError(f"no program {name!r}: choose one of {known}, or give the path of an .mpc file")

@@ -23,18 +23,20 @@ from keyquorum.fhe.decode import ckks_plaintext, integer_plaintext
 from keyquorum.fhe.parameters import ParameterSet
 from keyquorum.fhe.seal_format import Ciphertext, read_ciphertext
 from keyquorum.model.committee import write_atomically
-from keyquorum.model.errors import CiphertextError, KeyFileError, KeyQuorumError, ParameterError
+from keyquorum.model.errors import CiphertextError, KeyQuorumError, ParameterError
 from keyquorum.parties.context import PartyContext
 
-from .keys import KeyInfo, load_key, read_share
+from .keys import KeyInfo, check_made_by, load_key, read_share
+from .phases import exact_summands, plain_coefficients, rlwe_phase
 from .policy import claim_decryptions
+from .pool_variants import odd_variant
+from .pools import Pool
 from .randomness import rounded_gaussian, wipe
 from .receipts import check_receipt
-from .rounding import ROUNDINGS, RoundingGroup, round_exactly
+from .rounding import ROUNDINGS, RoundingGroup, round_exactly, scaled_words
 
 Ints = NDArray[np.int64]
 Words = NDArray[np.uint64]
-
 
 
 @dataclass(frozen=True)
@@ -53,8 +55,11 @@ def decrypt(
     receiver: int,
     rounding: str = "round_ltz_circuit",
     seed: bytes | None = None,
+    pool: str = "",
 ) -> list[Decrypted] | None:
     """Decrypts ciphertexts to ``receiver``; every party calls this. Returns None at the other parties.
+
+    ``pool``: take the masks of BFV and BGV from a pool; a text that tells this request from others, the same at all parties.
 
     All ciphertexts are processed in the same rounds: phase (local), then for CKKS 2 rounds, for BFV and BGV those of the
     rounding program. CKKS callers must have claimed the decryptions (:func:`claim_decryptions`) before.
@@ -62,7 +67,7 @@ def decrypt(
     check_decryption(info, ciphertexts, receiver, rounding)
     if not ciphertexts:
         return [] if context.party == receiver else None
-    decryption = _Decryption(context, info, list(shares), receiver, rounding, seed)
+    decryption = _Decryption(context, info, list(shares), receiver, rounding, seed, pool)
     if info.parameters.scheme == "ckks":
         return decryption.approximate(ciphertexts)
     return decryption.exact(ciphertexts)
@@ -108,9 +113,10 @@ class _Decryption:
         receiver: int,
         rounding: str,
         seed: bytes | None,
+        pool: str,
     ) -> None:
         self.context, self.info, self.shares = context, info, shares
-        self.receiver, self.rounding, self.seed = receiver, rounding, seed
+        self.receiver, self.rounding, self.seed, self.pool = receiver, rounding, seed, pool
         self.parameters: ParameterSet = info.parameters
         self.dealers = info.threshold + 1
         self.deals = context.party < self.dealers
@@ -122,17 +128,6 @@ class _Decryption:
 
     def _field_run(self, q: int, program: str, args: Sequence[object], **options: Any) -> Ints:
         return self._run(self.context.committee.field_protocol, f"F_{q}", program, args, **options)
-
-    def _phase(self, index: int, ciphertext: Ciphertext, factor: int = 1) -> Persistence:
-        """Shares of factor (c0 + c1 s) modulo one prime, coefficients; appended to a copy of the key's share file."""
-        n, q = self.parameters.ring_degree, self.parameters.coeff_modulus[index]
-        working = self.shares[index].copy()
-        public = [
-            mulmod_scalar(np.ascontiguousarray(ciphertext.data[i, index]), factor, q).astype(np.int64) for i in (0, 1)
-        ]
-        form = "ntt" if ciphertext.is_ntt else "coeff"
-        self._field_run(q, "rlwe_phase", [n, q, form, "coeff"], public=public, persistence=working)
-        return working
 
     # CKKS
 
@@ -146,7 +141,7 @@ class _Decryption:
                 residues = []
                 for index in range(ciphertext.level_primes):
                     q = self.parameters.coeff_modulus[index]
-                    working = self._phase(index, ciphertext)
+                    working = rlwe_phase(self.context, self.info, self.shares[index], index, ciphertext, seed=self.seed)
                     words = self._field_run(
                         q, "flood", [self.dealers, n, self.receiver, n], private=flooding, persistence=working
                     )
@@ -175,35 +170,41 @@ class _Decryption:
 
     def exact(self, ciphertexts: Sequence[Ciphertext]) -> list[Decrypted] | None:
         """Exact decryption by rounding; ciphertexts must be at the last level (one prime)."""
-        parameters = self.parameters
-        q, t, n = parameters.coeff_modulus[0], parameters.plain_modulus, parameters.ring_degree
-        if t % 2 == 0:
-            raise ParameterError(f"plain modulus {t} is even: exact decryption in a plan needs an odd prime")
-        bgv = parameters.scheme == "bgv"
-        if bgv and q % t != 1:
-            raise ParameterError(f"{parameters.name}: BGV decryption needs the first prime = 1 mod t, {q} is not")
-        group = RoundingGroup.of(self.context, self.info.threshold, self.receiver)
-        factor = pow(t, -1, q) if bgv else 1
-        with self.context.phase("phase", len(ciphertexts)) as step:
-            summands = []
-            for ciphertext in ciphertexts:
-                phase = self._phase(0, ciphertext, factor)
-                summands.append(group.summands_of(phase.words[:, n : 2 * n], q))
-                phase.wipe()
-                step()
-            u = np.ascontiguousarray(np.concatenate(summands, axis=1))
-        words = round_exactly(self.context, group, u, q, t, self.rounding, self.seed) if group.member else None
-        wipe(u, *summands)
+        parameters, n = self.parameters, self.parameters.ring_degree
+        q, t = parameters.coeff_modulus[0], parameters.plain_modulus
+        group = RoundingGroup.of(self.context, self.info.threshold, 0 if self.pool else self.receiver)
+        if self.receiver not in group.numbers:
+            raise ParameterError(f"party {self.receiver} does not round: choose a receiver from 0 to {len(group.numbers) - 1}")
+        u = exact_summands(self.context, self.info, self.shares[0], group, ciphertexts, self.seed)
+        words: Ints | None = None
+        try:
+            if group.member and self.pool:
+                words = self._from_pool(group, u, q, t)
+            elif group.member:
+                words = round_exactly(self.context, group, u, q, t, self.rounding, self.seed)
+        finally:
+            wipe(u)
         if words is None or not self.mine:
             return None
         results = []
         for i, ciphertext in enumerate(ciphertexts):
-            m = np.where(words[i * n : (i + 1) * n] < 0, words[i * n : (i + 1) * n] + t, words[i * n : (i + 1) * n])
-            coefficients = m.astype(np.uint64)
-            if bgv:
-                coefficients = mulmod_scalar(coefficients, pow(-ciphertext.correction_factor, -1, t), t)
+            coefficients = plain_coefficients(parameters, ciphertext, words[i * n : (i + 1) * n])
             results.append(Decrypted(integer_plaintext(parameters, coefficients), coefficients))
         return results
+
+    def _from_pool(self, group: RoundingGroup, u: Words, q: int, t: int) -> Ints | None:
+        variant = odd_variant(self.context.committee, self.rounding, self.parameters)
+        with self.context.phase("online"):
+            pool = Pool(self.context, group, variant)
+            try:
+                z = np.stack(scaled_words(group, u, q, t, variant.length))
+                try:
+                    words = pool.decrypt(z, self.pool, group.numbers.index(self.receiver), self.seed)
+                finally:
+                    wipe(z)
+            finally:
+                pool.close()
+        return None if words is None else words[0].view(np.int64)
 
 
 def load_shares(folder: Path, info: KeyInfo, party: int, count: int | None = None) -> list[Persistence]:
@@ -223,13 +224,13 @@ def _local_paths(job: dict[str, Any], name: str) -> list[Path]:
 
 
 def decrypt_job(context: PartyContext, job: dict[str, Any]) -> dict[str, Any]:
-    """The job ``decrypt``. Keys: ``key``, ``receiver``, ``rounding``, ``sha256`` (of each ciphertext), and under ``local``
+    """The job ``decrypt``. Keys: ``key``, ``receiver``, ``rounding``, ``sha256`` (of each ciphertext), ``pool`` (optional: take masks from the
+    committee's pool), and under ``local``
     the paths: ``ciphertexts``, ``outputs`` (written by the receiver, 0600)."""
     committee, party = context.committee, context.party
     folder = committee.key_folder(party, job["key"])
     info = load_key(folder)
-    if (info.protocol, info.parties, info.threshold) != (committee.protocol, committee.size, committee.threshold):
-        raise KeyFileError(f"{folder}: this key was made by a committee with another protocol or size")
+    check_made_by(committee, info, folder)
     context.session.compare("key", info.digest)
     ciphertexts = []
     inputs, outputs = (_local_paths(job, name) for name in ("ciphertexts", "outputs"))
@@ -245,7 +246,8 @@ def decrypt_job(context: PartyContext, job: dict[str, Any]) -> dict[str, Any]:
         shares = load_shares(folder, info, party, needed)
         if info.parameters.scheme == "ckks":
             claim_decryptions(context, folder, info, len(ciphertexts))
-    results = decrypt(context, info, shares, ciphertexts, job["receiver"], job["rounding"])
+    pool = hashlib.sha256("".join(job["sha256"]).encode()).hexdigest() if job.get("pool") else ""
+    results = decrypt(context, info, shares, ciphertexts, job["receiver"], job["rounding"], pool=pool)
     if results is not None:
         for path, result in zip(outputs, results, strict=True):
             write_atomically(path, result.plaintext, 0o600)

@@ -61,6 +61,8 @@ CHUNK = 1 << 18
 """Noise coefficients sampled at a time: bounds memory."""
 GAUSSIAN_CHUNK = 1 << 15
 """The same for `gaussian` over a field, whose 42 bits a coefficient come with some 350 products."""
+AUTHENTICATED_CHUNK = 1 << 14
+"""The same with MACs, of which every bit has one."""
 LIFTED = 1 << 23
 """Masks of all dealers that one run of `lift` holds."""
 
@@ -92,16 +94,15 @@ class Request:
     def needs(self, committee: Committee) -> Needs:
         """What the plan will need at each party of a committee, on the embedded engine."""
         self.check()
-        binary = committee.ring_protocol is not None and not committee.authenticated
         primes = len(self.parameters.coeff_modulus)
         sizes = KeygenSizes(
             degree=self.parameters.ring_degree,
             primes=primes,
             polynomials=1 + (primes - 1) * len(self.targets),
             error_law=self.error_law,
-            sampled=CHUNK if binary or self.error_law == "cbd" else GAUSSIAN_CHUNK,
+            sampled=_sampled_at_a_time(committee, self.error_law),
             lifted=_lifted_at_a_time(committee.threshold + 1),
-            binary=binary,
+            binary=_noise_method(committee) == "bits",
         )
         return keygen_needs(sizes, committee)
 
@@ -146,6 +147,17 @@ def _residues(words: Ints, q: int) -> Words:
 
 def _lifted_at_a_time(dealers: int) -> int:
     return LIFTED // dealers
+
+
+def _noise_method(committee: Committee) -> str:
+    """Of the samplers of noise: in the binary domain wherever bits of a share are had there, which Shamir's are not."""
+    return "arith" if committee.ring_protocol is None else "bits"
+
+
+def _sampled_at_a_time(committee: Committee, law: str) -> int:
+    if committee.authenticated:
+        return AUTHENTICATED_CHUNK
+    return CHUNK if law == "cbd" or _noise_method(committee) == "bits" else GAUSSIAN_CHUNK
 
 
 def _seeds(master: bytes, count: int) -> list[bytes]:
@@ -217,10 +229,8 @@ def generate(context: PartyContext, request: Request, seed: bytes | None = None)
 
     noises = polynomials * n
     with context.phase("noise"):
-        if request.error_law == "cbd":
-            sampler = [noises, method, CHUNK]
-        else:
-            sampler = [noises, method, 3200, 40, 23, CHUNK if method == "bits" else GAUSSIAN_CHUNK]
+        law = [] if request.error_law == "cbd" else [3200, 40, 23]
+        sampler = [noises, _noise_method(committee), *law, _sampled_at_a_time(committee, request.error_law)]
         run(protocol, domain, f"sample_{request.error_law}", *sampler, persistence=source)
 
     count = n + noises

@@ -106,6 +106,12 @@ class KeyInfo:
         }
 
 
+def check_made_by(committee: Committee, info: Any, folder: Path) -> None:
+    """Refuses a key (its metadata, of any kind) that another committee made."""
+    if (info.protocol, info.parties, info.threshold) != (committee.protocol, committee.size, committee.threshold):
+        raise KeyFileError(f"{folder}: this key was made by a committee with another protocol or size")
+
+
 def policy_from_json(data: dict[str, Any]) -> FloodPolicy:
     """A policy from plain data; refuses unknown fields and anything but integers."""
     fields = FloodPolicy.__dataclass_fields__
@@ -162,6 +168,8 @@ def write_info(folder: Path, info: KeyInfo) -> None:
 def load_key(folder: Path) -> KeyInfo:
     """Reads the metadata of a key."""
     path = folder / "key.json"
+    if (folder / "lwe.json").exists():
+        raise KeyFileError(f"{folder}: a key of LWE, which SEAL has no use for: name a key of CKKS, BFV or BGV")
     if not path.exists():
         raise KeyFileError(f"{folder}: no key here (no key.json): make one with keyquorum keygen")
     try:
@@ -183,10 +191,15 @@ def load_public_file(folder: Path, info: KeyInfo, name: str) -> bytes:
     return data
 
 
+def holds_a_key(folder: Path) -> bool:
+    """Whether there is a key of any kind: of an FHE library, or of LWE."""
+    return any((folder / name).exists() for name in ("key.json", "lwe.json"))
+
+
 def new_key_folder(committee: Committee, party: int, key: str) -> Path:
     """Makes the folder for a new key; refuses to overwrite one."""
     folder = committee.key_folder(party, key)
-    if (folder / "key.json").exists():
+    if holds_a_key(folder):
         raise KeyFileError(f"{folder}: there is a key of this name already: choose another name")
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     folder.chmod(0o700)

@@ -22,7 +22,7 @@ BLOCK = 128
 def lwe_phases(
     context: PartyContext, group: RoundingGroup, key: Persistence, ciphertexts: LweCiphertexts
 ) -> Words:
-    """Our summands [parts, count] of z = 2^l m + e + 2^(l-1) modulo 2^k for each ciphertext. Local, but for what ``keep`` compares once; every party calls this.
+    """Our summands [parts, count words of a share] of z = 2^l m + e + 2^(l-1) modulo 2^k for each ciphertext. Local, but for what ``keep`` compares once; every party calls this.
 
     Modulo 2^64 these are the shares of the phases. Modulo a prime each summand is scaled to 2^k u / q and rounded by who knows it:
     half a unit each, of 2^l for a message.
@@ -36,7 +36,8 @@ def lwe_phases(
         protocol, domain, "lwe_phase", args, threshold=context.committee.threshold, public=ciphertexts.words(BLOCK),
         persistence=working, keep=True,
     )  # fmt: skip
-    shares = working.words[:, n : n + count]
+    width = working.element_words
+    shares = working.words[:, n * width : (n + count) * width]
     if not parameters.prime:
         result = shares.copy()
     else:

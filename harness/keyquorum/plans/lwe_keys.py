@@ -16,9 +16,11 @@ import numpy as np
 from keyquorum._engine import ShareFile
 from keyquorum.dsl import Persistence
 from keyquorum.fhe.lwe import LweParameters, lwe_parameters
-from keyquorum.model.committee import Committee, write_atomically
+from keyquorum.model.committee import AUTHENTICATED, Committee, write_atomically
 from keyquorum.model.errors import KeyFileError, ParameterError
 from keyquorum.parties.context import PartyContext
+
+from .keys import new_key_folder
 
 
 @dataclass(frozen=True)
@@ -51,12 +53,12 @@ class LweKeyInfo:
 
 
 def sharing_of(committee: Committee, parameters: LweParameters) -> tuple[str, str]:
-    """Protocol and domain of the secret's shares; refuses a committee that cannot share modulo q, or has MACs."""
-    if committee.authenticated:
-        raise ParameterError(
-            f"{committee.protocol}: material with MACs cannot be kept in pools yet: take a committee of rep-field, semi or shamir for LWE"
-        )
+    """Protocol and domain of the secret's shares; refuses a committee that cannot share modulo q."""
     if parameters.prime:
+        if committee.authenticated:
+            raise ParameterError(
+                f"{committee.protocol}: phases modulo a prime are scaled share by share, which MACs do not follow: take lwe64-p2 or lwe64-p32"
+            )
         return committee.field_protocol, f"F_{parameters.prime}"
     if committee.ring_protocol is None:
         raise ParameterError(
@@ -85,11 +87,7 @@ def make_lwe_key(
 
 def lwe_keygen_job(context: PartyContext, job: dict[str, Any]) -> dict[str, Any]:
     """The job ``lwe_keygen``. Keys: ``key``, ``parameters`` (a name). The key counts when every party has stored its shares."""
-    folder = context.committee.key_folder(context.party, job["key"])
-    if any((folder / name).exists() for name in ("key.json", "lwe.json")):
-        raise KeyFileError(f"{folder}: there is a key of this name already: choose another name")
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    folder.chmod(0o700)
+    folder = new_key_folder(context.committee, context.party, job["key"])
     info, share = make_lwe_key(context, lwe_parameters(job["parameters"]))
     ShareFile.write(str(folder / "share-0.kqs"), info.header(context.party), share.export())
     share.wipe()
@@ -115,4 +113,5 @@ def load_lwe_share(folder: Path, info: LweKeyInfo, party: int) -> Persistence:
     """This party's shares of the secret; refuses damaged and foreign files."""
     header = info.header(party)
     data = np.frombuffer(ShareFile.read(str(folder / "share-0.kqs"), header), dtype="<u8")
-    return Persistence.from_words(data.reshape(-1, header["length"]).copy())
+    words = 2 if info.protocol in AUTHENTICATED else 1
+    return Persistence.from_words(data.reshape(-1, header["length"] * words).copy(), words)

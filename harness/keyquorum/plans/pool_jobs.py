@@ -6,32 +6,18 @@ import json
 from pathlib import Path
 from typing import Any
 
-from keyquorum.fhe.lwe import LweCiphertexts, LweParameters, lwe_parameters, read_lwe
-from keyquorum.model.committee import Committee, write_atomically
-from keyquorum.model.errors import CiphertextError, KeyFileError, ParameterError
+from keyquorum.fhe.lwe import LweCiphertexts, read_lwe
+from keyquorum.model.committee import write_atomically
+from keyquorum.model.errors import CiphertextError, ParameterError
 from keyquorum.parties.context import PartyContext
 
+from .keys import check_made_by
 from .lwe_decrypt import lwe_phases
-from .lwe_keys import LweKeyInfo, load_lwe_key, load_lwe_share, sharing_of
+from .lwe_keys import LweKeyInfo, load_lwe_key, load_lwe_share
+from .pool_variants import pool_group, variant_of
 from .pools import Pool
-from .rounding import RoundingGroup
+from .randomness import wipe
 from .variants import Variant
-
-
-def variant_for(committee: Committee, rounding: str, parameters: LweParameters, width: int = 8, levels: int = 2) -> Variant:
-    """A rounding as a committee keeps material for it."""
-    return Variant(rounding, parameters, width, levels, rounding == "round_ltz_circuit" and committee.field_protocol != "rep-field")
-
-
-def variant_of(committee: Committee, job: dict[str, Any]) -> Variant:
-    """The variant that a job names: ``parameters``, ``rounding``, ``width``, ``levels``."""
-    return variant_for(committee, job["rounding"], lwe_parameters(job["parameters"]), job["width"], job["levels"])
-
-
-def pool_group(context: PartyContext, variant: Variant) -> RoundingGroup:
-    """The parties that round with pools: all, or t + 1 of a Shamir committee, 0 to t. Every party calls this."""
-    sharing_of(context.committee, variant.parameters)
-    return RoundingGroup.of(context, context.committee.threshold, 0)
 
 
 def pool_fill_job(context: PartyContext, job: dict[str, Any]) -> dict[str, Any]:
@@ -39,24 +25,22 @@ def pool_fill_job(context: PartyContext, job: dict[str, Any]) -> dict[str, Any]:
     variant = variant_of(context.committee, job)
     if not (1 <= job["count"] <= 1 << 40 and 1 <= job["chunk"] <= 1 << 20):
         raise ParameterError(f"{job['count']} items by {job['chunk']}: choose 1 to 2^40, and chunks of 1 to 2^20")
-    group = pool_group(context, variant)
+    group = pool_group(context)
+    pool = Pool(context, group, variant) if group.member else None
+    chunks = -(-job["count"] // job["chunk"])
     available = 0
-    if group.member:
-        pool = Pool(context, group, variant)
-        try:
-            with context.phase("fill"):
-                available = pool.fill(job["count"], job["chunk"])
-        finally:
+    try:
+        with context.phase("fill", chunks) as step:
+            for i in range(chunks):
+                if pool is not None:
+                    available = pool.fill(min(job["chunk"], job["count"] - i * job["chunk"]), job["chunk"])
+                # Those that have no part in it do not wait in vain for long.
+                context.session.compare("items made", f"{variant.name} {i}".encode())
+                step()
+    finally:
+        if pool is not None:
             pool.close()
-    context.session.compare("end of the filling", variant.name.encode())
     return {"pool": variant.name, "available": available}
-
-
-def check_lwe_key(context: PartyContext, info: LweKeyInfo, folder: Path) -> None:
-    """Refuses a key of another committee."""
-    committee = context.committee
-    if (info.protocol, info.parties, info.threshold) != (committee.protocol, committee.size, committee.threshold):
-        raise KeyFileError(f"{folder}: this key was made by a committee with another protocol or size")
 
 
 def check_lwe_ciphertexts(ciphertexts: LweCiphertexts, key_id: str, info: LweKeyInfo, where: str) -> None:
@@ -71,8 +55,10 @@ def lwe_decrypt_job(context: PartyContext, job: dict[str, Any]) -> dict[str, Any
     committee, party = context.committee, context.party
     folder = committee.key_folder(party, job["key"])
     info, variant = load_lwe_key(folder), variant_of(context.committee, job)
-    check_lwe_key(context, info, folder)
-    group = pool_group(context, variant)
+    if not isinstance(variant, Variant):
+        raise ParameterError(f"{job['parameters']} is no LWE parameter set: write the job file again")
+    check_made_by(committee, info, folder)
+    group = pool_group(context)
     if job["receiver"] not in group.numbers:
         raise ParameterError(f"party {job['receiver']} does not round: choose a receiver from 0 to {len(group.numbers) - 1}")
     context.session.compare("key", info.digest)
@@ -92,6 +78,7 @@ def lwe_decrypt_job(context: PartyContext, job: dict[str, Any]) -> dict[str, Any
                 words = pool.decrypt(z, job["sha256"], group.numbers.index(job["receiver"]))
         finally:
             pool.close()
+            wipe(z)
         if words is not None:
             messages = variant.messages(words[0]).tolist()
             write_atomically(Path(job["local"]["output"]), json.dumps(messages).encode() + b"\n", 0o600)

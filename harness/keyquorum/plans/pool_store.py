@@ -2,7 +2,8 @@
 
 In a pool folder: ``pool.json`` (what the pool is, and its chunks), ``chunk-<id>.kqs`` (share files of some thousand items),
 ``cursor.journal`` (one line a claim, synced to the disk before anything that depends on it leaves) and ``pool.lock``.
-A claim is of the items [start, end); items below the end of the last claim are never handed out again, used or not.
+A claim is of the items [start, end). Who has the pool open hands them out in their order, each once; after that nothing below the end of
+the last claim is ever handed out, used or not.
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -75,10 +77,12 @@ def pack(material: Sequence[Words], sections: Sequence[Section]) -> bytes:
 
 def packed_bytes(sections: Sequence[Section], parts: int, count: int) -> int:
     """Size of what :func:`pack` gives."""
-    return sum(parts * s.rows * (-(-count // 8) if s.bits == 1 else count * np.dtype(_section_type(s.bits)).itemsize) for s in sections)
+    return sum(
+        parts * s.rows * (-(-count // 8) if s.bits == 1 else count * s.words * np.dtype(_section_type(s.bits)).itemsize) for s in sections
+    )
 
 
-def unpack(data: bytes, sections: Sequence[Section], parts: int, count: int, start: int, stop: int) -> list[NDArray[Any]]:
+def unpack(data: bytes | bytearray, sections: Sequence[Section], parts: int, count: int, start: int, stop: int) -> list[NDArray[Any]]:
     """Items start..stop-1 of what :func:`pack` gave of ``count`` items, in words as wide as they are stored."""
     result, at = [], 0
     for section in sections:
@@ -91,7 +95,7 @@ def unpack(data: bytes, sections: Sequence[Section], parts: int, count: int, sta
         else:
             kind = np.dtype(_section_type(section.bits))
             stored = np.frombuffer(data, kind, size // kind.itemsize, at).reshape(shape)
-            result.append(stored[:, :, start:stop])
+            result.append(stored[:, :, start * section.words : stop * section.words])
         at += size
     return result
 
@@ -104,16 +108,22 @@ class PoolStore:
         self.folder, self.kind, self.sections, self.parts = folder, kind, list(sections), parts
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._lock = _locked(folder)
-        self._cached: tuple[str, bytes] | None = None
+        self._cached: tuple[str, bytearray] | None = None
+        self._gone = self._gone_items = 0
+        """Chunks whose files we deleted, and their items."""
+        self._digest: bytes | None = None
         try:
             self.id, self.chunks = self._load()
             self.claim = self._last_claim()
+            self.next = self.claim.end
+            """The first item that was not handed out."""
         except BaseException:
             self.close()
             raise
 
     def close(self) -> None:
-        """Gives the lock back."""
+        """Forgets material that was read, and gives the lock back."""
+        self._forget()
         if self._lock >= 0:
             os.close(self._lock)
             self._lock = -1
@@ -129,14 +139,23 @@ class PoolStore:
             raise PoolError(f"{self.folder}: this pool was made with another {', '.join(changed) or 'layout'}: keyquorum pool drop")
         return data["id"], [Chunk(**c) for c in data["chunks"]]
 
+    @property
+    def chunks_digest(self) -> bytes:
+        """SHA-256 of the ids and sizes of all chunks."""
+        if self._digest is None:
+            self._digest = hashlib.sha256(json.dumps([(c.id, c.count) for c in self.chunks]).encode()).digest()
+        return self._digest
+
     def start(self, pool_id: str) -> None:
         """Starts an empty pool; claims begin at 0."""
         self.id, self.chunks, self.claim = pool_id, [], Claim(0, 0, hashlib.sha256(pool_id.encode()).hexdigest())
+        self.next = self._gone = self._gone_items = 0
         journal = self.folder / "cursor.journal"
         write_atomically(journal, self.claim.to_line(pool_id), 0o600)  # before the pool counts
         self._save()
 
     def _save(self) -> None:
+        self._digest = None
         data = {"id": self.id, "kind": self.kind, "chunks": [asdict(c) for c in self.chunks]}
         write_atomically(self.folder / "pool.json", json.dumps(data, indent=1).encode() + b"\n", 0o600)
 
@@ -171,6 +190,8 @@ class PoolStore:
             self._path(chunk.id).unlink(missing_ok=True)
         if chunks < len(self.chunks):
             self.chunks = self.chunks[:chunks]
+            self._gone = min(self._gone, chunks)
+            self._gone_items = sum(chunk.count for chunk in self.chunks[: self._gone])
             self._save()
         named = {self._path(c.id).name for c in self.chunks}
         for path in self.folder.glob("chunk-*.kqs"):
@@ -198,9 +219,9 @@ class PoolStore:
         file = os.open(self.folder / "cursor.journal", os.O_WRONLY | os.O_APPEND)
         try:
             half = len(line) // 2
-            os.write(file, line[:half])
+            _write(file, line[:half])
             reached("claim/half")
-            os.write(file, line[half:])
+            _write(file, line[half:])
             reached("claim/written")
             os.fsync(file)
         finally:
@@ -208,33 +229,62 @@ class PoolStore:
         self.claim = claim
         reached("claim/durable")
 
-    def read(self, start: int, end: int) -> list[NDArray[Any]]:
-        """The claimed items [start, end), a section an array [parts, rows, end - start] of words as wide as they are stored."""
-        assert self.claim.start <= start and end <= self.claim.end
-        pieces, base = [], 0
-        for chunk in self.chunks:
+    def _there(self) -> Iterator[tuple[Chunk, int]]:
+        """The chunks that we have not deleted, each with the number of its first item."""
+        base = self._gone_items
+        for chunk in islice(self.chunks, self._gone, None):
+            yield chunk, base
+            base += chunk.count
+
+    def check(self, start: int, end: int) -> None:
+        """Refuses items of which a file is gone, before they are claimed."""
+        for chunk, base in self._there():
+            if max(start, base) < min(end, base + chunk.count) and not self._path(chunk.id).is_file():
+                raise PoolError(f"{self._path(chunk.id)}: missing: keyquorum pool drop at every party, and fill again")
+
+    def hand_out(self, start: int, end: int) -> list[NDArray[Any]]:
+        """The claimed items [start, end), and never again; a section an array [parts, rows, end - start] of words as wide as they are
+        stored. Wiping it wipes those of wide sections in the chunk that is held in memory, too.
+        What was handed out before is gone by then."""
+        if not self.next <= start <= end <= self.claim.end:
+            raise PoolError(f"{self.folder}: items {start} to {end} are handed out already, or not claimed: this is a bug")
+        self.next = end
+        pieces = []
+        for chunk, base in self._there():
             low, high = max(start, base), min(end, base + chunk.count)
             if low < high:
                 data = self._chunk(chunk)
-                pieces.append(unpack(data, self.sections, self.parts, chunk.count, low - base, high - base))
-            base += chunk.count
+                piece = unpack(data, self.sections, self.parts, chunk.count, low - base, high - base)
+                pieces.append(piece if high == end else [rows.copy() for rows in piece])  # another chunk takes the place of this one
         return [np.concatenate(rows, axis=2) if len(rows) > 1 else rows[0] for rows in zip(*pieces, strict=True)]
 
-    def _chunk(self, chunk: Chunk) -> bytes:
+    def _chunk(self, chunk: Chunk) -> bytearray:
         if self._cached is None or self._cached[0] != chunk.id:
             data = ShareFile.read(str(self._path(chunk.id)), self._header(chunk))
             if len(data) != packed_bytes(self.sections, self.parts, chunk.count):
                 raise PoolError(f"{self._path(chunk.id)}: of another size than its items take: keyquorum pool drop, and fill again")
-            self._cached = chunk.id, data
+            self._forget()
+            self._cached = chunk.id, bytearray(data)
         return self._cached[1]
+
+    def _forget(self) -> None:
+        if self._cached is not None:
+            np.frombuffer(self._cached[1], np.uint8).fill(0)
+            self._cached = None
 
     def remove_used(self) -> None:
         """Deletes the files of chunks that are used up."""
-        base = 0
-        for chunk in self.chunks:
-            base += chunk.count
-            if base <= self.claim.end:
-                self._path(chunk.id).unlink(missing_ok=True)
+        for chunk, base in list(self._there()):
+            if base + chunk.count > self.next:
+                return
+            self._path(chunk.id).unlink(missing_ok=True)
+            self._gone, self._gone_items = self._gone + 1, base + chunk.count
+
+
+def _write(file: int, data: bytes) -> None:
+    """All of it: a full disk takes a part, and says so only when asked for the rest."""
+    while data:
+        data = data[os.write(file, data) :]
 
 
 def _locked(folder: Path) -> int:

@@ -1,8 +1,9 @@
 """Pools that several parties use together: they agree on what there is and where they stand before every batch.
 
-Every member tells the others its chunks, the end of its last claim and a hash of all its claims. Members that died between
-agreeing and claiming are one claim behind, which the claim of the others names; the items in doubt are given up. Any other
-difference means that somebody lost claims (an old backup) or made others (a copy that ran elsewhere): then the pool is refused.
+Every member tells the others its chunks, the end of its last claim, the next item that it has not handed out, and a hash of all its
+claims: a digest of it, and all of it if the digests differ. A pool that is kept open claims ahead, as many items as it has handed out
+before, so that not every batch waits for the disk; what is left of a claim is given up when the pool is closed. Members that died
+between agreeing and claiming are one claim behind, which the claim of the others names; the items in doubt are given up. Any other difference means that somebody lost claims (an old backup) or made others (a copy that ran elsewhere): then the pool is refused.
 If all members go back to old backups at once, nobody is left who knows.
 """
 
@@ -12,7 +13,7 @@ import hashlib
 import json
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from keyquorum.model.committee import Committee
 from keyquorum.model.errors import PoolError, PoolTooSmall
 from keyquorum.parties.context import PartyContext
 
+from .odd_variants import OddVariant
 from .pool_store import Chunk, Claim, PoolStore
 from .rounding import RoundingGroup
 from .variants import Variant
@@ -32,11 +34,16 @@ from .variants import Variant
 Words = NDArray[np.uint64]
 CHUNK = 4096
 """Items that are made at a time."""
+MOST_AHEAD = 256
+"""Items that are claimed ahead at most."""
+REPORT_LIMIT = 1 << 26
+"""Bytes of the longest report: 36 for every chunk that the pool ever had."""
 
 
 @dataclass(frozen=True)
 class Report:
-    """What a member says of its pool. ``purpose``: what it is about to do, the same at all."""
+    """What a member says of its pool. ``purpose``: what it is about to do, the same at all; ``next``: the first item that it has not
+    handed out; ``ahead``: items that it would claim at least."""
 
     purpose: str
     pool_id: str
@@ -45,15 +52,25 @@ class Report:
     chain: str
     before: list[tuple[int, str]]
     start: int
+    next: int
+    ahead: int
     nonce: str
+
+    def digest(self, chunks: bytes) -> bytes:
+        """Of everything but the nonce; ``chunks``: a digest of the chunks."""
+        said = [self.purpose, self.pool_id, chunks.hex(), self.end, self.chain, self.before, self.start, self.next, self.ahead]
+        return hashlib.sha256(json.dumps(said).encode()).digest()
 
 
 @dataclass(frozen=True)
 class Agreement:
-    """Where all stand: the next unused item, the chunks that all have, and a hash of all reports."""
+    """Where all stand: the next unused item, the end of the items that all have claimed, the chunks that all have, how many items
+    may be claimed ahead, and a hash of all reports."""
 
     position: int
+    end: int
     chunks: int
+    ahead: int
     chain: str
 
 
@@ -66,7 +83,7 @@ def judge(reports: Sequence[Report], names: Sequence[int]) -> Agreement:
             )
     digest = hashlib.sha256(json.dumps([vars(r) for r in reports]).encode()).hexdigest()
     if not any(r.chunks or r.end for r in reports):
-        return Agreement(0, 0, digest)  # nothing was ever made
+        return Agreement(0, 0, 0, 0, digest)  # nothing was ever made
     with_pool = [r.pool_id for r in reports]
     if len(set(with_pool)) != 1:
         other = next(n for n, p in zip(names, with_pool, strict=True) if p != with_pool[0])
@@ -94,7 +111,10 @@ def judge(reports: Sequence[Report], names: Sequence[int]) -> Agreement:
     common = 0
     while all(len(r.chunks) > common and r.chunks[common] == reports[0].chunks[common] for r in reports):
         common += 1
-    return Agreement(last.end, common, digest)
+    # What the last claim holds is given up if not all made it, and as far as somebody has, or may have, handed it out.
+    together = all((report.end, report.chain) == (last.end, last.chain) for report in reports)
+    position = max(report.next for report in reports) if together else last.end
+    return Agreement(position, last.end, common, min(report.ahead for report in reports), digest)
 
 
 def pools_folder(committee: Committee, party: int) -> Path:
@@ -105,19 +125,19 @@ def pools_folder(committee: Committee, party: int) -> Path:
 class Pool:
     """One member's part of a pool that is open at all members. ``counters`` for those who watch: items claimed so far."""
 
-    def __init__(self, context: PartyContext, group: RoundingGroup, variant: Variant) -> None:
+    def __init__(self, context: PartyContext, group: RoundingGroup, variant: Variant | OddVariant) -> None:
         if not isinstance(group.backend, Embedded):
             raise PoolError("pools need the embedded engine: leave out --backend")
         committee = context.committee
         self.group, self.variant, self.session = group, variant, group.backend.session
         kind = {
-            "variant": variant.name, "sections": [[s.rows, s.bits] for s in variant.sections], "protocol": group.ring_protocol,
+            "variant": variant.described, "sections": [[s.rows, s.bits] if s.words == 1 else [s.rows, s.bits, s.words] for s in variant.sections], "protocol": group.ring_protocol,
             "committee": committee.digest.hex(), "members": list(group.numbers), "parties": len(group.numbers),
             "threshold": len(group.numbers) - 1 if group.points else committee.threshold, "party": group.me,
         }  # fmt: skip
         folder = pools_folder(committee, context.party) / variant.name
-        self.store = PoolStore(folder, kind, variant.sections, group.parts)
-        self._agreed = Agreement(self.store.claim.end, len(self.store.chunks), "")
+        self.store = PoolStore(folder, kind, variant.sections, variant.parts(group))
+        self._agreed, self._handed_out = Agreement(self.store.next, self.store.claim.end, len(self.store.chunks), 0, ""), 0
 
     def close(self) -> None:
         """Gives the lock back."""
@@ -125,30 +145,47 @@ class Pool:
 
     def _report(self, purpose: str) -> Report:
         s = self.store
+        ahead, nonce = min(self._handed_out, MOST_AHEAD), os.urandom(16).hex()
         return Report(
-            purpose, s.id, [c.id for c in s.chunks], s.claim.end, s.claim.chain, s.claim.before, s.claim.start, os.urandom(16).hex()
+            purpose, s.id, [c.id for c in s.chunks], s.claim.end, s.claim.chain, s.claim.before, s.claim.start, s.next, ahead, nonce
         )
 
     def agree(self, purpose: str) -> tuple[Agreement, list[Report]]:
-        """Compares with all members. One exchange."""
-        mine = json.dumps(vars(self._report(purpose))).encode()
+        """Compares with all members. One exchange, or two if they do not all say the same."""
+        mine = self._report(purpose)
+        digest = mine.digest(self.store.chunks_digest)
         reached("agree/before")
-        reports = []
-        for name, data in zip(self.group.numbers, self.session.all_gather(mine), strict=True):
+        said = self.session.all_gather(digest + bytes.fromhex(mine.nonce))
+        if all(other[:32] == digest and len(other) == 48 for other in said):
+            chain = hashlib.sha256(b"".join(said)).hexdigest()
+            self._agreed, reports = Agreement(mine.next, mine.end, len(mine.chunks), mine.ahead, chain), [mine] * len(said)
+        else:
+            reports = self._all_reports(mine)
+            self._agreed = judge(reports, self.group.numbers)
+        reached("agree/after")
+        return self._agreed, reports
+
+    def _all_reports(self, mine: Report) -> list[Report]:
+        reports, text = [], json.dumps(vars(mine)).encode()
+        others = [i for i in range(self.session.parties) if i != self.session.party]
+        for i in others:
+            self.session.send(i, text)
+        for i, name in enumerate(self.group.numbers):
+            data = self.session.recv(i, REPORT_LIMIT) if i in others else text
             try:
                 fields: dict[str, Any] = json.loads(data)
                 fields["before"] = [(int(e), str(c)) for e, c in fields["before"]]
+                fields |= {name: int(fields[name]) for name in ("end", "start", "next", "ahead")}
                 reports.append(Report(**fields))
-            except (ValueError, TypeError, KeyError):
+            except (ValueError, TypeError, KeyError, AttributeError, OverflowError):
                 raise PoolError(f"party {name} sent no report of its pool: run the same version everywhere") from None
-        reached("agree/after")
-        self._agreed = judge(reports, self.group.numbers)
-        return self._agreed, reports
+        return reports
 
     @property
     def left(self) -> int:
-        """Items left, as far as the last agreement goes: after it only our own claims and chunks change that."""
-        return max(0, self.store.total - max(self._agreed.position, self.store.claim.end))
+        """Items left that all members have, as far as the last agreement goes: after it only what we fill and use together changes that."""
+        common = sum(chunk.count for chunk in self.store.chunks[: self._agreed.chunks])
+        return max(0, common - max(self._agreed.position, self.store.next))
 
     # -- filling ------------------------------------------------------------------------------------------------------
 
@@ -177,6 +214,7 @@ class Pool:
             reached("fill/added")
             done += size
         self._end("end of the filling")
+        self._agreed = replace(self._agreed, chunks=len(self.store.chunks))
         return self.left
 
     def _end(self, label: str) -> None:
@@ -185,7 +223,8 @@ class Pool:
     # -- use ----------------------------------------------------------------------------------------------------------
 
     def take(self, count: int, purpose: str) -> list[NDArray[Any]]:
-        """The material of ``count`` decryptions, claimed at every member before anything is done with it. One exchange.
+        """The material of ``count`` decryptions, claimed at every member before anything is done with it. One exchange, or two; a write
+        to the disk unless it was claimed ahead.
 
         ``purpose``: what it is for, the same at all members. Refuses before anything is claimed if there is not enough.
         """
@@ -195,16 +234,20 @@ class Pool:
             raise PoolTooSmall(
                 f"{self.variant.name}: needs {count:,} items, has {max(0, available):,}: keyquorum pool fill, or a smaller request"
             )
-        before = [(r.end, r.chain) for r in reports]
         start, end = agreement.position, agreement.position + count
-        self.store.claim_items(Claim(start, end, agreement.chain, before))
-        material = self.store.read(start, end)
+        self.store.check(start, end)
+        if end > agreement.end:
+            before = [(r.end, r.chain) for r in reports]
+            ahead = start + min(agreement.ahead, available)
+            self.store.claim_items(Claim(agreement.end, max(end, ahead), agreement.chain, before))
+        self._handed_out += count
+        material = self.store.hand_out(start, end)
         reached("take/read")
         return material
 
     def decrypt(self, z: Words, purpose: str, to: int | str = "share", seed: bytes | None = None) -> Words | None:
-        """Rounds phases z [parts, size]: see :meth:`Variant.use`."""
-        material = self.take(z.shape[1], f"{purpose}, for {to}")
+        """Rounds phases z, whose last axis counts words: see :meth:`Variant.use`."""
+        material = self.take(z.shape[-1] // self.variant.words, f"{purpose}, for {to}")
         reached("decrypt/before")
         try:
             result = self.variant.use(self.group, z, material, to, seed)

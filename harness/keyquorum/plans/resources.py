@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from keyquorum.model.committee import DISHONEST_MAJORITY, Committee
+from keyquorum.model.committee import AUTHENTICATED, DISHONEST_MAJORITY, Committee
 from keyquorum.model.errors import ResourceError
 
 MB = 1_000_000
@@ -24,6 +24,10 @@ BATCH_TRANSFERS = 1 << 22
 """Oblivious transfers of one batch, all peers together."""
 TRANSFER_BYTES = 16
 """Of a batch, a transfer: 4 bytes of corrections, sent and received, and copies on their way."""
+MAC_BATCHES = 80 * MB
+"""Batches of products with MACs, of elements and of bits (Source/mpc/src/protocol/authenticated/supply.rs)."""
+MAC_WORDS = 49
+"""Words of 64 bits with MACs."""
 NOISE_ANDS = {"cbd": 39, "gaussian": 354}
 """ANDs a coefficient, in the binary domain."""
 NOISE_CONVERSIONS = 6
@@ -61,7 +65,8 @@ class KeygenSizes:
 def keygen_needs(sizes: KeygenSizes, committee: Committee) -> Needs:
     """Memory and disk of key generation, on the embedded engine."""
     n, word = committee.size, 8
-    part = word * (2 if committee.protocol in ("ring", "rep-field") else 1)
+    part = word * (2 if committee.protocol in ("ring", "rep-field", *AUTHENTICATED) else 1)
+    packed = word * MAC_WORDS if committee.authenticated else part
     noises = sizes.polynomials * sizes.degree
     count = noises + sizes.degree
     key = word * sizes.degree * sizes.primes * sizes.polynomials
@@ -73,9 +78,11 @@ def keygen_needs(sizes: KeygenSizes, committee: Committee) -> Needs:
     sampled = min(noises, sizes.sampled)
     if sizes.binary:
         ands = NOISE_ANDS[sizes.error_law]
-        memory += 3 * ands * part * sampled // 64 + 4 * NOISE_CONVERSIONS * part * sampled
+        memory += 3 * ands * packed * sampled // 64 + 4 * NOISE_CONVERSIONS * part * sampled
     else:
         memory += NOISE_ELEMENTS[sizes.error_law] * part * sampled
+    if committee.authenticated:
+        memory += MAC_BATCHES
     if committee.protocol in DISHONEST_MAJORITY:
         transfers = (NOISE_ANDS[sizes.error_law] + 3 * NOISE_CONVERSIONS) * sampled * (n - 1)
         memory += TRANSFER_BYTES * min(transfers, 2 * BATCH_TRANSFERS)

@@ -113,7 +113,7 @@ def round_exactly(
 ) -> Ints:
     """Messages modulo t (centred) of phases modulo q, at the receiver; every member calls this. ``u``: [parts, size], our summands."""
     length = rounding_length(q, t, group.summands)
-    ring, residues = _scaled_shares(group, u, q, t, length)
+    ring, residues = map(Persistence.from_words, scaled_words(group, u, q, t, length))
     if group.reshare:
         # With MACs the summands become inputs of new sharings: what a party gives there is not tied to its share of the key.
         with context.phase("reshare"):
@@ -126,8 +126,8 @@ def round_exactly(
         return _round(group, ring, residues, u.shape[1], length, t, rounding, seed)
 
 
-def _scaled_shares(group: RoundingGroup, u: Words, q: int, t: int, length: int) -> tuple[Persistence, Persistence]:
-    """Shares of t 2^l u/q + 2^(l-1) mod 2^l and mod t, locally: each summand is scaled and rounded by who knows it (of replicated
+def scaled_words(group: RoundingGroup, u: Words, q: int, t: int, length: int) -> tuple[Words, Words]:
+    """Our summands of t 2^l u/q + 2^(l-1) mod 2^l and mod t, [parts, size] each, locally: each summand is scaled and rounded by who knows it (of replicated
     shares two parties, alike)."""
     low, rest = [], []
     for part in u:
@@ -141,7 +141,7 @@ def _scaled_shares(group: RoundingGroup, u: Words, q: int, t: int, length: int) 
         rest[group.me] = addmod(rest[group.me], np.full_like(rest[group.me], half % t), t)
     ring, residues = np.stack(low) & np.uint64((1 << length) - 1), np.stack(rest)
     wipe(*low, *rest)
-    return Persistence.from_words(ring), Persistence.from_words(residues)
+    return ring, residues
 
 
 def _ring_bits(group: RoundingGroup, length: int) -> int:

@@ -1,7 +1,7 @@
 """The roundings in two parts: what each keeps for a decryption, how it is made, and how it is used.
 
 Material is a list of sections. A section is an array [parts, rows, items] of share words: for every item (a decryption) a column of
-``rows`` shares, of which the low ``bits`` bits count.
+``rows`` shares, of which the low ``bits`` bits count. Shares with MACs take two words each, and two parts: share and MAC.
 """
 
 from __future__ import annotations
@@ -27,22 +27,25 @@ FLOOD_SECURITY = 40
 
 @dataclass(frozen=True)
 class Section:
-    """Part of the material of a decryption: ``rows`` shares modulo 2^bits."""
+    """Part of the material of a decryption: ``rows`` shares modulo 2^bits, in ``words`` words each."""
 
     rows: int
     bits: int
+    words: int = 1
 
 
 @dataclass(frozen=True)
 class Variant:
     """A rounding for one LWE parameter set. ``width``, ``levels``: of the tables. ``triples``: whether the triples of the ANDs of
-    `round_ltz_circuit` are material as well; where shares are replicated ANDs need none."""
+    `round_ltz_circuit` are material as well; where shares are replicated ANDs need none. ``authenticated``: the shares have MACs, under
+    the committee's key; they are kept whole, whatever bits of them count."""
 
     rounding: str
     parameters: LweParameters
     width: int = 8
     levels: int = 2
     triples: bool = False
+    authenticated: bool = False
 
     def __post_init__(self) -> None:
         if self.rounding not in VARIANTS:
@@ -57,6 +60,11 @@ class Variant:
         """Name of the pool, and of its folder."""
         shape = f"-{self.width}x{self.levels}" if self.rounding == "round_ltz_table" else ""
         return f"{self.parameters.name}-{self.rounding}{shape}"
+
+    @property
+    def described(self) -> str:
+        """What must be the same for material to be of use."""
+        return self.name
 
     @property
     def table_groups(self) -> tuple[list[tuple[int, int]], list[list[int]]]:
@@ -77,20 +85,26 @@ class Variant:
         return max([self.parameters.message_bits, *(s + 1 for sizes in self.table_groups[1] for s in sizes)])
 
     @property
-    def comparison_ands(self) -> int:
-        """ANDs of `round_ltz_circuit` that need triples. Its prefix tree has l - 1 ranges that generate, and those that do not begin
-        at 0 propagate as well (Programs/Library/trees.py)."""
-        last = self.parameters.noise_length - 1
-        return 2 * last - last.bit_length()
+    def words(self) -> int:
+        """64-bit words of a share."""
+        return 2 if self.authenticated else 1
+
+    def parts(self, group: RoundingGroup) -> int:
+        """Components of a share: summands that a party knows, or a share and its MAC."""
+        return 2 if self.authenticated else group.parts
 
     @property
     def sections(self) -> list[Section]:
         """What a decryption needs, in the order of the share files."""
+        return [Section(s.rows, 64, 2) for s in self._sections] if self.authenticated else self._sections
+
+    @property
+    def _sections(self) -> list[Section]:
         p = self.parameters
         mask = Section(1, p.ring_bits)
         if self.rounding == "round_ltz_circuit":
             made = [mask, Section(p.noise_length, 1), Section(1, p.message_bits)]
-            return [*made, Section(3 * self.comparison_ands, 1)] if self.triples else made
+            return [*made, Section(3 * comparison_ands(p.noise_length), 1)] if self.triples else made
         if self.rounding == "round_ltz_table":
             blocks, groups = self.table_groups
             rows = sum(c << w for c, w in blocks) + sum(1 + (2 << s) for sizes in groups for s in sizes)
@@ -115,28 +129,30 @@ class Variant:
         extra = 1 if self.rounding == "round_ltz_circuit" else 0
         args = [size, length, keep, extra]
         group.run(group.ring_protocol, f"Z2^{p.ring_bits}", "round_mask", args, persistence=made, seed=seed)
-        rows = made.words.reshape(made.words.shape[0], -1, size)
+        rows = made.words.reshape(made.words.shape[0], -1, size * self.words)
         if self.rounding == "round_ltz_circuit":
             sections = [rows[:, :1], rows[:, 1 : 1 + length], rows[:, 1 + length :]]
             if self.triples:
                 triples = Persistence()
-                args = [size, self.comparison_ands]
+                args = [size, comparison_ands(length)]
                 group.run(group.ring_protocol, "Z2^1", "and_triples", args, persistence=triples, seed=seed)
                 sections.append(triples.words.reshape(rows.shape[0], -1, size).copy())
                 triples.wipe()
         elif self.rounding == "round_ltz_table":
-            tables = Persistence.from_words((rows[:, 1:] & low_mask(self.table_bits)).reshape(rows.shape[0], -1))
+            # A MAC is modulo the ring that the mask is in; other shares are cut to what the tables need.
+            bits = rows[:, 1:] if self.authenticated else rows[:, 1:] & low_mask(self.table_bits)
+            tables = Persistence.from_words(bits.reshape(rows.shape[0], -1), self.words)
             args = ["tables", size, length, self.width, self.levels, "binary", 0]
-            group.run(
-                group.ring_protocol, f"Z2^{self.table_bits}", "round_ltz_table", args, persistence=tables, seed=seed
-            )
-            table_rows = tables.words.reshape(rows.shape[0], -1, size)[:, length:]
-            sections = [rows[:, :1], table_rows.copy()]
-            tables.wipe()
+            domain = f"Z2^{p.ring_bits if self.authenticated else self.table_bits}"
+            group.run(group.ring_protocol, domain, "round_ltz_table", args, persistence=tables, seed=seed)
+            table_rows = tables.words.reshape(rows.shape[0], -1, size * self.words)[:, length:]
+            sections = [rows[:, :1], table_rows]
         else:
             sections = [rows]
-        result = [s & low_mask(section.bits) for s, section in zip(sections, self.sections, strict=True)]
+        result = [s.copy() if self.authenticated else s & low_mask(section.bits) for s, section in zip(sections, self.sections, strict=True)]
         made.wipe()
+        if self.rounding == "round_ltz_table":
+            tables.wipe()
         return result
 
     def use(
@@ -148,8 +164,8 @@ class Variant:
         [parts, size] of 2^(k-j) m modulo 2^k; a member's number, or ``all``, gives that member (all) the words themselves,
         [1, size], and others None.
         """
-        p, size = self.parameters, z.shape[1]
-        working = Persistence.from_sections([z, *(m.reshape(m.shape[0], -1) for m in material)])
+        p, size = self.parameters, z.shape[1] // self.words
+        working = Persistence.from_sections([z, *(m.reshape(m.shape[0], -1) for m in material)], self.words)
         head: list[object] = ["online", size, p.noise_length, p.message_bits]
         if self.rounding == "round_flood":
             args: list[object] = [size, flooding_bits(p, FLOOD_SECURITY), to, 0, size]
@@ -160,7 +176,7 @@ class Variant:
         domain = f"Z2^{p.ring_bits}"
         words = group.run(group.ring_protocol, domain, self.rounding, args, persistence=working, seed=seed, keep=True)
         opened: Words | None = words.view(np.uint64).reshape(1, -1) if words.size else None
-        result = working.tail(size) if to == "share" else opened
+        result = working.tail(size * self.words) if to == "share" else opened
         working.wipe()
         return result
 
@@ -168,6 +184,12 @@ class Variant:
         """Messages (with padding bits) from opened words. A flooded phase carries 2^(l-1), so that cutting off rounds it."""
         p = self.parameters
         return ((words & low_mask(p.ring_bits)) >> np.uint64(p.noise_length)).astype(np.int64)
+
+
+def comparison_ands(length: int) -> int:
+    """ANDs of `round_ltz_circuit` that need triples. Its prefix tree has l - 1 ranges that generate, and those that do not begin at 0
+    propagate as well (Programs/Library/trees.py)."""
+    return 2 * (length - 1) - (length - 1).bit_length()
 
 
 def low_mask(bits: int) -> np.uint64:

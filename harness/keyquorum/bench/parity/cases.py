@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from keyquorum.model.resources import program_path
 
 from ..operands import summand_rows
+from .odd import odd_roundings
 from .outcome import Case, Outcome, domain_modulus
 from .reference import reference
 from .stored import stored_roundings
@@ -196,6 +197,7 @@ class _Builder:
         for program in ("round_ltz_circuit", "round_mask_open"):
             yield from self.rounding(program, n)
         yield from stored_roundings(self, n)
+        yield from odd_roundings(self, DEALERS, n, PLAIN_MODULUS)
 
     def rounding(self, program: str, n: int) -> Iterator[Case]:
         ell, t, half = 46, PLAIN_MODULUS, 1 << 45

@@ -1,0 +1,56 @@
+"""Rows of the roundings for odd plaintext moduli in two parts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from .outcome import Case, Outcome
+from .reference import reference
+
+LENGTH = 12
+"""l."""
+
+
+def _bits_of_sum(numbers: Any, further: Any) -> Callable[[Outcome], str]:
+    """The bits of the sum of the dealers' masks, and the XOR of their further bits."""
+
+    def check(outcome: Outcome) -> str:
+        rows = np.array([int(v) & 1 for v in outcome.appended]).reshape(LENGTH + 1, -1)
+        total = (numbers.sum(0) >> np.arange(LENGTH)[:, None]) & 1
+        return "" if np.array_equal(rows[:-1], total) and np.array_equal(rows[-1], further) else "other bits than those of the sum"
+
+    return check
+
+
+def odd_roundings(builder: Any, dealers: int, size: int, modulus: int) -> Iterator[Case]:
+    """``builder``: of the cases of one protocol; ``modulus``: t."""
+    rng, n, t, field = builder.rng, min(size, 256), modulus, f"F_{modulus}"
+    carries = (dealers - 1).bit_length()
+    masks, rows = rng.integers(0, 1 << LENGTH, (dealers, n)), rng.integers(0, 2, (dealers, carries + 1, n))
+    places = np.arange(LENGTH)[:, None]
+    bits = {i: np.concatenate([((m >> places) & 1).ravel(), r.ravel()]) for i, (m, r) in enumerate(zip(masks, rows, strict=True))}
+    words = {i: np.concatenate([m, r.ravel()]) for i, (m, r) in enumerate(zip(masks, rows, strict=True))}
+    further = rows[:, -1].sum(0) % 2
+    first = ("bits", dealers, n, LENGTH, "all")
+    check = _bits_of_sum(masks, further)
+    yield from builder.case("round_mask_odd", "bits", *first, private=bits, appended=(LENGTH + 1) * n, check=check)
+    opened = np.array(reference(Case("round_mask_odd", "bits", tuple(map(str, first)), "Z2^64", private=bits)).public)
+    yield from builder.case(
+        "round_mask_odd", "field", "field", dealers, n, LENGTH, t, "all", domain=field, private=words, public=opened, appended=2 * n
+    )
+    half = 1 << (LENGTH - 1)
+    e = rng.integers(-half, half, n)
+    z, r = (rng.integers(0, t, n) << LENGTH) + e + half, masks.sum(0) % (1 << LENGTH)
+    low = np.concatenate([z % (1 << LENGTH), r])
+    ring = {"round_mask_open": low, "round_ltz_circuit": np.concatenate([low, ((r >> places) & 1).ravel(), further])}
+    for program, shares in ring.items():
+        args = ("ring_online", n, LENGTH)
+        yield from builder.case(program, "ring_online", *args, shares=shares)
+        public = np.array(reference(Case(program, "ring_online", tuple(map(str, args)), "Z2^64", shares=shares)).public)
+        kept = [z % t, r] if program == "round_mask_open" else [z % t, r, further]
+        yield from builder.case(
+            program, "field_online", "field_online", n, LENGTH, t, 1, domain=field, public=public, shares=np.concatenate(kept)
+        )

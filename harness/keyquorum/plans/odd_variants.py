@@ -1,0 +1,153 @@
+"""Stored material for BFV and BGV: the roundings modulo an odd prime t, in two parts.
+
+An item serves one coefficient; a ciphertext takes N of them. Phases come as [2, parts, size]: modulo 2^l and modulo t
+(:func:`keyquorum.plans.rounding.scaled_words`), and so does the mask. Interface: that of :class:`.variants.Variant`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keyquorum.dsl import Persistence
+from keyquorum.fhe.parameters import ParameterSet
+from keyquorum.model.committee import check_name
+from keyquorum.model.errors import ParameterError
+
+from .phases import check_exact
+from .randomness import uniform_bits, wipe
+from .rounding import ROUNDINGS, RoundingGroup, rounding_length
+from .variants import Section, comparison_ands, low_mask
+
+Words = NDArray[np.uint64]
+
+
+@dataclass(frozen=True)
+class OddVariant:
+    """A rounding for one BFV or BGV set. ``summands``: into which phases split; ``triples``: see :class:`.variants.Variant`."""
+
+    rounding: str
+    parameters: ParameterSet
+    summands: int
+    triples: bool = False
+    words = 1
+    """64-bit words of a share."""
+
+    def __post_init__(self) -> None:
+        if self.rounding not in ROUNDINGS:
+            raise ParameterError(f"{self.rounding} is for LWE alone: choose one of {', '.join(ROUNDINGS)} for {self.parameters.name}")
+        check_exact(self.parameters)
+        check_name(self.name, "pool name")
+
+    def parts(self, group: RoundingGroup) -> int:
+        """Components of a share: summands that a party knows."""
+        return group.parts
+
+    @property
+    def name(self) -> str:
+        """Name of the pool, and of its folder."""
+        return f"{self.parameters.name}-{self.rounding}"
+
+    @property
+    def described(self) -> str:
+        """What must be the same for material to be of use."""
+        return f"{self.name} l={self.length} t={self.modulus}"
+
+    @property
+    def modulus(self) -> int:
+        """t."""
+        return self.parameters.plain_modulus
+
+    @property
+    def length(self) -> int:
+        """l: the bits that are taken off."""
+        return rounding_length(self.parameters.coeff_modulus[0], self.modulus, self.summands)
+
+    @property
+    def _compares(self) -> bool:
+        return self.rounding == "round_ltz_circuit"
+
+    @property
+    def sections(self) -> list[Section]:
+        """What a coefficient needs: r modulo 2^l; the bits of r, a further bit and triples; r (and the further bit) modulo t."""
+        first, last = Section(1, self.length), Section(2 if self._compares else 1, self.modulus.bit_length())
+        if not self._compares:
+            return [first, last]
+        bits = [Section(self.length + 1, 1)]
+        return [first, *bits, *([Section(3 * comparison_ands(self.length), 1)] if self.triples else []), last]
+
+    @property
+    def online_rounds(self) -> int:
+        """Rounds with the ciphertext, the opening to the receiver counted."""
+        return 3 + (self.length - 1).bit_length() if self._compares else 2
+
+    def make(self, group: RoundingGroup, size: int, seed: bytes | None = None) -> list[Words]:
+        """The material of ``size`` coefficients, [parts, rows, size] a section; every member calls this.
+
+        The dealers' masks go into three runs: as words modulo 2^l, as bits, and as words modulo t; the carry of their sum is opened
+        under random bits. Rounds and bytes: `sum_inputs` and both runs of `round_mask_odd`, and `and_triples`.
+        """
+        length, t, dealers = self.length, self.modulus, group.dealers
+        carries, keep = max(0, (dealers - 1).bit_length()), "all" if self._compares else "carry"
+        words = bits = given = None
+        ring, low, field = Persistence(), Persistence(), Persistence()
+        try:
+            if group.me is not None and group.me < dealers:
+                words, rows = uniform_bits(size, length), uniform_bits(size * (carries + int(self._compares)), 1)
+                bits = np.empty(length * size + rows.size, dtype=np.int64)
+                for place in range(length):
+                    np.right_shift(words, place, out=bits[place * size : (place + 1) * size])
+                bits[length * size :] = rows
+                bits &= 1
+                given = np.concatenate([words, rows])
+            group.run(group.ring_protocol, f"Z2^{length}", "sum_inputs", [dealers, size], private=words, persistence=ring, seed=seed)
+            opened = group.run(
+                group.ring_protocol, "Z2^1", "round_mask_odd", ["bits", dealers, size, length, keep], private=bits, persistence=low, seed=seed
+            )
+            group.run(
+                group.field_protocol, f"F_{t}", "round_mask_odd", ["field", dealers, size, length, t, keep],
+                private=given, public=[opened & 1], persistence=field, seed=seed,
+            )  # fmt: skip
+        finally:
+            wipe(*(secret for secret in (words, bits, given) if secret is not None))
+        made = [ring, *([low] if self._compares else [])]
+        if self._compares and self.triples:
+            triples = Persistence()
+            args = [size, comparison_ands(length)]
+            group.run(group.ring_protocol, "Z2^1", "and_triples", args, persistence=triples, seed=seed)
+            made.append(triples)
+        result: list[Words] = []
+        for part, section in zip([*made, field], self.sections, strict=True):
+            material = part.words[: group.parts].reshape(group.parts, section.rows, size)
+            result.append(material.copy() if part is field else material & low_mask(section.bits))
+            part.wipe()
+        low.wipe()
+        return result
+
+    def use(
+        self, group: RoundingGroup, z: Words, material: Sequence[NDArray[Any]], to: int | str = "share", seed: bytes | None = None
+    ) -> Words | None:
+        """Rounds phases z [2, parts, size] with one item of material each; every member calls this. Results as of
+        :meth:`.variants.Variant.use`, but modulo t: shares, or words in [0, t)."""
+        length, t, size = self.length, self.modulus, z.shape[-1]
+        flat = [np.ascontiguousarray(m).reshape(m.shape[0], -1) for m in material]
+        try:
+            ring = Persistence.from_sections([z[0], *flat[:-1]])
+            args: list[object] = ["ring_online", size, length, 0, size, length, *([int(self.triples)] if self._compares else [])]
+            opened = group.run(group.ring_protocol, f"Z2^{length}", self.rounding, args, persistence=ring, seed=seed, keep=True)
+            opened[:size] &= (1 << length) - 1
+            opened[size:] &= 1
+            field = Persistence.from_sections([z[1], flat[-1]])
+            args = ["field_online", size, length, t, to, 0, size]
+            words = group.run(group.field_protocol, f"F_{t}", self.rounding, args, public=[opened], persistence=field, seed=seed, keep=True)
+            received: Words | None = (words % t).astype(np.uint64).reshape(1, -1) if words.size else None
+            result = field.tail(size) if to == "share" else received
+            ring.wipe()
+            field.wipe()
+        finally:
+            wipe(*(mine for mine, theirs in zip(flat, material, strict=True) if not np.shares_memory(mine, theirs)))
+        return result

@@ -1,0 +1,78 @@
+"""Phases of RLWE ciphertexts, as shares modulo one prime."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keyquorum._engine import mulmod_scalar
+from keyquorum.dsl import Persistence
+from keyquorum.fhe.parameters import ParameterSet
+from keyquorum.fhe.seal_format import Ciphertext
+from keyquorum.model.errors import ParameterError
+from keyquorum.parties.context import PartyContext
+
+from .keys import KeyInfo
+from .randomness import wipe
+from .rounding import RoundingGroup
+
+Words = NDArray[np.uint64]
+
+
+def rlwe_phase(
+    context: PartyContext, info: KeyInfo, share: Persistence, index: int, ciphertext: Ciphertext, factor: int = 1, seed: bytes | None = None,
+    keep: bool = False,
+) -> Persistence:  # fmt: skip
+    """Shares of factor (c0 + c1 s) modulo the prime ``index``, coefficients; appended to a copy of the key's share file modulo that
+    prime. Local. ``keep``: the engine is kept for the next ones."""
+    n, q = info.parameters.ring_degree, info.parameters.coeff_modulus[index]
+    working = share.copy()
+    public = [mulmod_scalar(np.ascontiguousarray(ciphertext.data[i, index]), factor, q).astype(np.int64) for i in (0, 1)]
+    form = "ntt" if ciphertext.is_ntt else "coeff"
+    context.backend.run(
+        context.committee.field_protocol, f"F_{q}", "rlwe_phase", [n, q, form, "coeff"], threshold=info.threshold, seed=seed, public=public,
+        persistence=working, keep=keep,
+    )  # fmt: skip
+    return working
+
+
+def check_exact(parameters: ParameterSet) -> None:
+    """Refuses sets whose ciphertexts cannot be decrypted exactly."""
+    t, q = parameters.plain_modulus, parameters.coeff_modulus[0]
+    if parameters.scheme == "ckks":
+        raise ParameterError(f"{parameters.name}: CKKS has no exact messages: decryption is flooded, and uses no pool")
+    if t % 2 == 0:
+        raise ParameterError(f"plain modulus {t} is even: exact decryption in a plan needs an odd prime")
+    if parameters.scheme == "bgv" and q % t != 1:
+        raise ParameterError(f"{parameters.name}: BGV decryption needs the first prime = 1 mod t, {q} is not")
+
+
+def exact_summands(
+    context: PartyContext, info: KeyInfo, share: Persistence, group: RoundingGroup, ciphertexts: Sequence[Ciphertext],
+    seed: bytes | None = None, keep: bool = False,
+) -> Words:  # fmt: skip
+    """Our summands [parts, count N] of the phases of BFV or BGV ciphertexts at the last prime, the noise below the message for both."""
+    check_exact(info.parameters)
+    q, t, n = info.parameters.coeff_modulus[0], info.parameters.plain_modulus, info.parameters.ring_degree
+    factor = pow(t, -1, q) if info.parameters.scheme == "bgv" else 1
+    summands = []
+    with context.phase("phase", len(ciphertexts)) as step:
+        for ciphertext in ciphertexts:
+            phase = rlwe_phase(context, info, share, 0, ciphertext, factor, seed, keep)
+            summands.append(group.summands_of(phase.words[:, n : 2 * n], q))
+            phase.wipe()
+            step()
+        u = np.ascontiguousarray(np.concatenate(summands, axis=1))
+    wipe(*summands)
+    return u
+
+
+def plain_coefficients(parameters: ParameterSet, ciphertext: Ciphertext, words: NDArray[np.int64]) -> Words:
+    """Coefficients modulo t of a plaintext, from rounded phases (any representatives)."""
+    t = parameters.plain_modulus
+    coefficients = np.ascontiguousarray((words % t).astype(np.uint64))
+    if parameters.scheme == "bgv":
+        coefficients = mulmod_scalar(coefficients, pow(-ciphertext.correction_factor, -1, t), t)
+    return coefficients
