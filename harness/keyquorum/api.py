@@ -34,16 +34,17 @@ from keyquorum.parties.setup import address, init, trust
 from keyquorum.plans.decrypt import Decrypted
 from keyquorum.plans.decrypt import decrypt as _decrypt
 from keyquorum.plans.keygen import KeyMaterial, Request, generate
-from keyquorum.plans.keys import FloodPolicy, KeyInfo, load_key, load_public_file, parameters_to_json
+from keyquorum.plans.keys import FloodPolicy, KeyInfo, holds_a_key, load_key, load_public_file, parameters_to_json
 from keyquorum.plans.lwe_keys import load_lwe_key, sharing_of
 from keyquorum.plans.pool_jobs import check_lwe_ciphertexts
 from keyquorum.plans.pool_store import drop_pool, pool_status
+from keyquorum.plans.pool_variants import parameter_set, variant_for
 from keyquorum.plans.pools import pools_folder
 from keyquorum.plans.program import ProgramRequest
 from keyquorum.plans.program import run_locally as run
 from keyquorum.plans.receipts import check_receipt, write_receipt
 from keyquorum.plans.resources import Needs, require_memory
-from keyquorum.plans.variants import VARIANTS, Variant
+from keyquorum.plans.variants import VARIANTS
 
 PathLike = str | Path
 
@@ -71,13 +72,16 @@ def as_committee(committee: Committee | PathLike) -> Committee:
 
 
 def key_folder(committee: Committee | PathLike, key: str) -> Path:
-    """Folder with the public files of a key, at a party of this host."""
+    """Folder with the public files of a key: at a party of this host, or ``keys/KEY`` of the committee's folder, where who runs no party
+    puts a copy of ``key.json`` and of the public keys."""
     committee = as_committee(committee)
-    for party in committee.local_parties():
-        folder = committee.key_folder(party, key)
-        if (folder / "key.json").exists() or (folder / "lwe.json").exists():
+    folders = [committee.key_folder(party, key) for party in committee.local_parties()]
+    for folder in [*folders, committee.folder / "keys" / check_name(key, "key name")]:
+        if holds_a_key(folder):
             return folder
-    raise CommitteeError(f"{committee.folder}: no key {key!r} at any party of this host: make it with keyquorum keygen")
+    raise CommitteeError(
+        f"{committee.folder}: no key {key!r} at any party of this host: make it with keyquorum keygen, or copy its public files to {folder}"
+    )
 
 
 def keygen_job(
@@ -155,7 +159,7 @@ def keygen(
     chosen = load_parameters(parameters) if isinstance(parameters, str) else parameters
     job = keygen_job(key, chosen, relin, galois_elements, error_law, policy, backend, mp_spdz, link)
     for party in committee.local_parties():
-        if (committee.key_folder(party, key) / "key.json").exists():
+        if holds_a_key(committee.key_folder(party, key)):
             raise CommitteeError(f"{committee.folder}: there is a key {key!r} already: choose another name")
     if backend == "embedded":
         needs = keygen_needs(committee, chosen, relin, galois_elements, error_law)
@@ -190,7 +194,7 @@ def pool_fill(
 ) -> list[RunReport]:
     """Makes ``items`` items of material for decryptions among all parties of this host, each a process of its own, over TLS."""
     committee = as_committee(committee)
-    sharing_of(committee, Variant(rounding, lwe_parameters(parameters), width, levels).parameters)
+    variant_for(committee, rounding, parameter_set(parameters), width, levels)
     job = {"kind": "pool_fill", "parameters": parameters, "rounding": rounding, "width": width, "levels": levels, "count": items, "chunk": chunk}
     results = run_processes(committee.folder, job, progress, io_timeout=io_timeout)
     return [RunReport.from_json(r["report"]) for r in results]
@@ -258,11 +262,18 @@ def decrypt_job(
     backend: str = "embedded",
     mp_spdz: PathLike | None = None,
     link: str | None = None,
+    pool: bool = False,
 ) -> dict[str, Any]:
     """The job of :func:`decrypt` as plain data; the ciphertexts are read and checked here."""
     committee = as_committee(committee)
     check_link(link)
     info = load_key(key_folder(committee, key))
+    if pool:
+        variant_for(committee, rounding, info.parameters)
+        if backend != "embedded":
+            raise ParameterError("pools are the embedded engine's: leave out --backend, or --pool")
+        if committee.protocol == "shamir" and receiver > committee.threshold:
+            raise ParameterError(f"with a pool parties 0 to {committee.threshold} round: choose one of them as the receiver, not {receiver}")
     if len(outputs) != len(ciphertexts) or not ciphertexts:
         raise ParameterError(f"{len(outputs)} outputs for {len(ciphertexts)} ciphertexts: name one output for each")
     digests = []
@@ -279,6 +290,7 @@ def decrypt_job(
         "receiver": receiver,
         "rounding": rounding,
         "sha256": digests,
+        "pool": pool,
         "backend": backend,
         "link": link,
         "local": {
@@ -301,12 +313,15 @@ def decrypt(
     backend: str = "embedded",
     mp_spdz: PathLike | None = None,
     link: str | None = None,
+    pool: bool = False,
 ) -> DecryptResult:
     """Decrypts files with SEAL ciphertexts; the receiver's process writes SEAL plaintexts (mode 0600). A key serves on both
-    backends, wherever it was made."""
+    backends, wherever it was made. ``pool``: BFV and BGV take their masks from the committee's pool (:func:`pool_fill`)."""
     committee = as_committee(committee)
+    if pool and backend != "embedded":
+        raise ParameterError("pools are the embedded engine's: leave out --backend, or --pool")
     check_backend(backend, committee, mp_spdz)
-    job = decrypt_job(committee, key, ciphertexts, receiver, outputs, rounding, backend, mp_spdz, link)
+    job = decrypt_job(committee, key, ciphertexts, receiver, outputs, rounding, backend, mp_spdz, link, pool)
     results = run_processes(committee.folder, job, progress, io_timeout=io_timeout)
     return DecryptResult([Path(o) for o in outputs], [RunReport.from_json(r["report"]) for r in results])
 

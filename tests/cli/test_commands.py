@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import socket
 import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from keyquorum.model.errors import CommitteeError
+from keyquorum.parties import setup
 
 
 def keyquorum(*args: object, folder: Path, ok: bool = True) -> str:
@@ -177,3 +180,20 @@ def test_the_policy_is_enforced_across_runs(tour: Path) -> None:
     keyquorum("encrypt", "committee", "once", "o.json", "-o", "o.ct", folder=tour)
     keyquorum("decrypt", "committee", "once", "o.ct", "--to", "0", folder=tour)
     assert "make a new key" in keyquorum("decrypt", "committee", "once", "o.ct", "--to", "0", folder=tour, ok=False)
+
+
+def test_ports_of_local_parties_are_free_and_not_those_of_outgoing_connections(monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        number = taken.getsockname()[1]
+        monkeypatch.setattr(setup, "LOWEST_PORT", (1 << 16) - 40)
+        monkeypatch.setattr(setup, "_outgoing_ports", lambda: range((1 << 16) - 20, 1 << 16))
+        found = setup._free_ports(5)
+        assert len(set(found)) == 5 and all((1 << 16) - 40 <= port < (1 << 16) - 20 for port in found)
+        monkeypatch.setattr(setup, "LOWEST_PORT", number)
+        monkeypatch.setattr(setup, "_outgoing_ports", lambda: range(number + 1, 1 << 16))
+        assert setup._free_ports(3) and number not in setup._free_ports(3)
+    monkeypatch.setattr(setup, "LOWEST_PORT", 1 << 16)
+    with pytest.raises(CommitteeError, match="--host"):
+        setup._free_ports(1)

@@ -1,4 +1,4 @@
-"""LWE from the command line: key, pool, decryption, status, drop, and their refusals."""
+"""LWE and BFV with pools from the command line: key, pool, decryption, status, drop, and their refusals."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from keyquorum import api
 from keyquorum.cli import app
 from keyquorum.fhe.lwe import encrypt, lwe_parameters
 from keyquorum.model.committee import Committee
-from keyquorum.model.errors import CiphertextError, KeyQuorumError, ParameterError, PartyError, PoolError
+from keyquorum.model.errors import CiphertextError, KeyFileError, KeyQuorumError, ParameterError, PartyError, PoolError
 from keyquorum.plans.lwe_keys import load_lwe_key, load_lwe_share
 from typer.testing import CliRunner
 
@@ -37,6 +37,10 @@ def test_lwe_by_hand(tmp_path: Path) -> None:
     call("keygen", folder, "key", "-p", "lwe64-p2")
     with pytest.raises(KeyQuorumError, match="there is a key of this name already"):
         call("keygen", folder, "key", "-p", "lwe64-p2")
+    with pytest.raises(KeyQuorumError, match="there is a key 'key' already: choose another name"):
+        call("keygen", folder, "key", "-p", "bfv-4096")
+    with pytest.raises(KeyFileError, match="a key of LWE, which SEAL has no use for"):
+        call("encrypt", folder, "key", tmp_path / "x.json", "-o", tmp_path / "x.ct")
     secret, rng = secret_of(committee, "key"), np.random.default_rng(2)
     assert set(secret.tolist()) == {0, 1}
     parameters, messages = lwe_parameters("lwe64-p2"), rng.integers(0, 2, 20)
@@ -58,3 +62,36 @@ def test_lwe_by_hand(tmp_path: Path) -> None:
         call("pool", "drop", folder, "lwe64-p2-round_ltz_circuit")
     with pytest.raises(ParameterError, match="no room for flooding"):
         call("pool", "fill", folder, "-n", 1, "--rounding", "round_flood")
+
+
+def test_bfv_with_a_pool_by_hand(tmp_path: Path) -> None:
+    folder, values = tmp_path / "committee", tmp_path / "x.json"
+    api.init(folder, 3, "shamir")
+    call("keygen", folder, "key", "-p", "bfv-4096", "--no-relin")
+    values.write_text("[1, 2, -3]")
+    path = tmp_path / "x.ct"
+    call("encrypt", folder, "key", values, "-o", path)
+    with pytest.raises(PartyError, match=r"bfv-4096-round_ltz_circuit: needs 4,096 items, has 0: keyquorum pool fill"):
+        call("decrypt", folder, "key", path, "--to", 1, "--pool")
+    assert "party 1: bfv-4096-round_ltz_circuit: 5,000 items left of 5,000" in call("pool", "fill", folder, "-p", "bfv-4096", "-n", 5000)
+    call("decrypt", folder, "key", path, "--to", 1, "--pool")
+    assert "1 2 -3 0" in call("decode", folder, "key", tmp_path / "x.ct.plain", "-n", 4)
+    assert "904 items left of 5,000" in call("pool", "status", folder)
+    with pytest.raises(ParameterError, match="with a pool parties 0 to 1 round: choose one of them as the receiver, not 2"):
+        call("decrypt", folder, "key", path, "--to", 2, "--pool")
+    with pytest.raises(ParameterError, match="pools are the embedded engine's: leave out --backend, or --pool"):
+        call("decrypt", folder, "key", path, "--to", 0, "--pool", "--backend", "mp-spdz")
+    with pytest.raises(ParameterError, match=r"there is no parameter set 'lwe64-p3': choose one of .*; for LWE lwe64-p2"):
+        call("pool", "fill", folder, "-p", "lwe64-p3", "-n", 1)
+    with pytest.raises(ParameterError, match="CKKS has no exact messages"):
+        call("pool", "fill", folder, "-p", "ckks-8192-demo", "-n", 1)
+
+
+def test_parties_that_do_not_round_hear_of_every_chunk(tmp_path: Path) -> None:
+    """They would take a long fill for a party that is gone: after each chunk all compare its number, which each sends to both others."""
+    folder = tmp_path / "committee"
+    api.init(folder, 3, "shamir")
+    reports = api.pool_fill(folder, "lwe53-p16", "round_mask_open", 7, chunk=2)
+    sent = {phase.name: phase.bytes_sent for phase in reports[2].phases}
+    assert sent == {"fill": 4 * 2 * len("lwe53-p16-round_mask_open 0")}
+    assert "party 0: lwe53-p16-round_mask_open: 7 items left of 7" in call("pool", "status", folder)

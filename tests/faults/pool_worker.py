@@ -1,6 +1,6 @@
 """A party that fills a pool and decrypts with it, and kills itself with SIGKILL at a named checkpoint. Tests only.
 
-Arguments: folder, party, checkpoint (or -), log. What masks were used is appended to the log, before they are."""
+Arguments: folder, party, checkpoint (or -; NAME@K: when it is reached for the K-th time), log. What masks were used is appended to the log, before they are."""
 
 from __future__ import annotations
 
@@ -20,18 +20,25 @@ from keyquorum.model.committee import Committee
 from keyquorum.model.errors import KeyQuorumError
 from keyquorum.parties.context import PartyContext
 from keyquorum.parties.worker import open_session
-from keyquorum.plans.pool_jobs import pool_group
+from keyquorum.plans.pool_variants import pool_group
 from keyquorum.plans.pools import Pool
 from keyquorum.plans.variants import Variant
 
 ITEMS = 3
+SINGLES = 4
+"""Decryptions after that, one by one, of which the pool claims some ahead."""
 
 
 def main() -> int:
     folder, party, kill_at, log = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3], Path(sys.argv[4])
 
+    point, _, times = kill_at.partition("@")
+    left = int(times or 1)
+
     def hook(name: str) -> None:
-        if name == kill_at:
+        nonlocal left
+        left -= name == point
+        if name == point and not left:
             os.kill(os.getpid(), signal.SIGKILL)
 
     checkpoints.hook = hook
@@ -52,14 +59,18 @@ def main() -> int:
     try:
         session = open_session(committee, party, {"kind": "pools"}, 10.0, 10.0)
         context = PartyContext(session, committee)
-        pool = Pool(context, pool_group(context, variant), variant)
-        pool.fill(2 * ITEMS, ITEMS)
+        pool = Pool(context, pool_group(context), variant)
+        pool.fill(4 * ITEMS, 2 * ITEMS)
         z = np.zeros((1, ITEMS), dtype=np.uint64)
         if party == 0:
             z += np.uint64(1 << 62) + (np.arange(ITEMS, dtype=np.uint64) << np.uint64(63))
         words = pool.decrypt(z, "test", "all")
         assert words is not None
-        print(json.dumps({"messages": variant.messages(words[0]).tolist()}))
+        messages = variant.messages(words[0]).tolist()
+        for i in range(SINGLES):
+            words = pool.decrypt(z[:, i % ITEMS : i % ITEMS + 1].copy(), f"single {i}", "all")
+            assert words is not None and variant.messages(words[0]).tolist() == messages[i % ITEMS : i % ITEMS + 1]
+        print(json.dumps({"messages": messages}))
         session.close()
     except (KeyQuorumError, _engine.EngineError) as error:
         if session is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import socket
 import ssl
 import subprocess
@@ -12,6 +13,7 @@ import threading
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -19,11 +21,13 @@ from typing import Any
 import numpy as np
 import pytest
 from keyquorum import api
+from keyquorum.fhe import seal
 from keyquorum.fhe.lwe import encrypt, lwe_parameters
 from keyquorum.model.committee import Committee
-from keyquorum.model.errors import CommitteeError, KeyQuorumError, PartyError
+from keyquorum.model.errors import CiphertextError, CommitteeError, KeyQuorumError, ParameterError, PartyError
+from keyquorum.plans.keys import load_key
 from keyquorum.plans.lwe_keys import load_lwe_key, load_lwe_share
-from keyquorum.serve.client import Receiver, Refused, fetch, local_places, make_receiver
+from keyquorum.serve.client import Receiver, Refused, fetch, fetch_seal, local_places, make_receiver
 from keyquorum.serve.daemon import Daemon, Service
 
 REQUESTS = int(os.environ.get("KEYQUORUM_SOAK", "240"))
@@ -138,6 +142,91 @@ def test_no_receivers(tmp_path: Path) -> None:
     assert ssl.HAS_TLSv1_3
 
 
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"chunk": 0}, "chunk 0"), ({"chunk": 1 << 21}, "chunks of 1 to 2"), ({"keep": -1}, "keep -1"), ({"batch": -2}, "batch -2"),
+        ({"patience": 0.0}, "a patience of 0 s"), ({"patience": float("nan")}, "a patience of nan s"), ({"rounding": "round_up"}, "round_up"),
+    ],
+)  # fmt: skip
+def test_options_that_make_no_sense(tmp_path: Path, options: dict[str, Any], text: str) -> None:
+    committee = api.init(tmp_path / "c", 2, "semi")
+    api.lwe_keygen(committee, "key", "lwe64-p2")
+    make_receiver(committee, "alice")
+    with pytest.raises(ParameterError, match=text) as error:
+        Daemon(committee, 0, Service("key", **options))
+    assert "\n" not in str(error.value)
+
+
+def test_receivers_come_and_go_while_a_committee_serves(served: Callable[[int], Served]) -> None:
+    s = served(600)
+    s.filled(600)
+    data, messages = s.request(3, 1)
+    alice = Receiver(s.committee, s.identity)
+    assert np.array_equal(alice.decrypt(data), messages)
+    bob, _ = make_receiver(s.committee, "bob")
+    assert np.array_equal(fetch(s.committee, bob, data), messages)
+    for party in (0, 1):
+        (s.committee.party_folder(party) / "receivers" / "receiver-alice.crt").unlink()
+    with pytest.raises(KeyQuorumError, match="may not ask for decryptions any more"):
+        alice._ask(data)  # over the channel that it has
+    with pytest.raises(PartyError, match=r"party [01]"):
+        fetch(s.committee, s.identity, data)
+    assert np.array_equal(fetch(s.committee, bob, data), messages)
+    # Nobody is left: refused, however often it is tried; nor while a file cannot be read.
+    last = Receiver(s.committee, bob)
+    assert np.array_equal(last.decrypt(data), messages)
+    folders = [s.committee.party_folder(party) / "receivers" for party in (0, 1)]
+    certificate = (folders[0] / "receiver-bob.crt").read_bytes()
+    for folder in folders:
+        (folder / "receiver-bob.crt").unlink()
+    with pytest.raises(KeyQuorumError, match="no receiver may ask for decryptions"):
+        last._ask(data)
+    for _ in range(3):
+        with pytest.raises(PartyError, match="party 0"):
+            fetch(s.committee, bob, data)
+    for folder in folders:
+        (folder / "receiver-bob.crt").write_text("half of it")
+    for _ in range(2):
+        with pytest.raises(PartyError, match="party 0"):
+            fetch(s.committee, bob, data)
+    with pytest.raises(CommitteeError, match=r"receiver-bob\.crt: not a certificate"):
+        Daemon(s.committee, 0, s.service)
+    for folder in folders:
+        (folder / "receiver-bob.crt").write_bytes(certificate)
+    assert np.array_equal(fetch(s.committee, bob, data), messages)
+    last.close()
+    alice.close()
+
+
+def test_a_pool_is_filled_by_whole_chunks(served: Callable[[int], Served]) -> None:
+    """Requests one after another take it below what is kept each time: no chunks of a few items."""
+    s = served(600)
+    s.filled(600)
+    data, messages = s.request(200, 1)
+    for _ in range(4):
+        assert np.array_equal(fetch(s.committee, s.identity, data), messages)
+    s.filled(600)
+    (pool,) = (s.committee.party_folder(0) / "pools").glob("*/pool.json")
+    assert {chunk["count"] for chunk in json.loads(pool.read_text())["chunks"]} == {512}
+
+
+def test_a_damaged_pool_ends_the_daemon(served: Callable[[int], Served]) -> None:
+    s = served(600)
+    s.filled(600)
+    s.stop(1)
+    for path in (s.committee.party_folder(1) / "pools").glob("*/chunk-*.kqs"):
+        path.write_bytes(path.read_bytes()[:-8] + b"\0" * 8)
+    s.start(1)
+    data, _ = s.request(3, 1)
+    with pytest.raises(KeyQuorumError):
+        fetch(s.committee, s.identity, data)
+    s.daemons[1][1].join(30)
+    assert not s.daemons[1][1].is_alive()
+    failure = s.failures.pop()
+    assert type(failure).__name__ == "StoreError" and "chunk-" in str(failure) and not s.failures
+
+
 @pytest.mark.timeout(900)
 def test_many_receivers_and_a_restart(served: Callable[[int], Served]) -> None:
     """Every request is answered rightly or refused with a reason, while party 1 is stopped and started again."""
@@ -187,8 +276,8 @@ def process(s: Served, party: int, log: Path) -> subprocess.Popen[bytes]:
         return subprocess.Popen(command, stdout=file, stderr=subprocess.STDOUT)
 
 
-def until_right(s: Served, seed: int) -> list[str]:
-    """Asks until the answer is right; returns the refusals on the way."""
+def until_right(s: Served, seed: int, log: Path) -> list[str]:
+    """Asks until the answer is right; returns the refusals on the way. ``log``: told if there is none."""
     refusals: list[str] = []
     end = time.monotonic() + 60
     while time.monotonic() < end:
@@ -199,7 +288,7 @@ def until_right(s: Served, seed: int) -> list[str]:
         except KeyQuorumError as error:
             refusals.append(str(error))
             time.sleep(0.2)
-    raise AssertionError(refusals[-3:])
+    raise AssertionError((refusals[-3:], log.read_text()[-2000:]))
 
 
 @pytest.mark.timeout(200)
@@ -209,7 +298,7 @@ def test_killed_processes_come_back(tmp_path: Path) -> None:
     log = tmp_path / "log"
     parties = {party: process(s, party, log) for party in (0, 1)}
     try:
-        until_right(s, 1)
+        until_right(s, 1, log)
         for victim in (1, 0):
             stop = threading.Event()
             wrong: list[str] = []
@@ -235,7 +324,7 @@ def test_killed_processes_come_back(tmp_path: Path) -> None:
                 client.join(60)
                 assert not client.is_alive()
             parties[victim] = process(s, victim, log)
-            refusals = until_right(s, 2 + victim)
+            refusals = until_right(s, 2 + victim, log)
             assert not wrong and all("\n" not in r for r in refusals)
         claims = []
         for party in (0, 1):
@@ -249,3 +338,51 @@ def test_killed_processes_come_back(tmp_path: Path) -> None:
         for child in parties.values():
             child.kill()
             child.wait()
+
+
+@pytest.mark.parametrize("protocol", ["rep-field", "shamir"])
+def test_a_served_committee_decrypts_for_seal(tmp_path: Path, protocol: str) -> None:
+    """BFV under a joint key: a receiver gets SEAL's plaintext, several at once; ciphertexts of another level or key are refused."""
+    committee = api.init(tmp_path / "committee", 3, protocol)
+    api.keygen(committee, "bfv", "bfv-4096", relin=False)
+    info = load_key(committee.key_folder(0, "bfv"))
+    public = api.load_public_file(committee.key_folder(0, "bfv"), info, "public.key")
+    identity, _ = make_receiver(committee, "bob")
+    with pytest.raises(ParameterError, match="a pool of 4095 items serves no request, a ciphertext takes 4096"):
+        Daemon(committee, 0, Service("bfv", keep=4095))
+    service = Service("bfv", keep=3 * 4096, chunk=4096, patience=30.0)
+    daemons = [Daemon(committee, party, service) for party in range(3)]
+    threads = [threading.Thread(target=daemon.run, daemon=True) for daemon in daemons]
+    for thread in threads:
+        thread.start()
+    try:
+        rng, evaluator = np.random.default_rng(3), seal.Evaluator(info.parameters)
+        values = [rng.integers(0, info.parameters.plain_modulus, 4096) for _ in range(3)]
+        data = [evaluator.last_level(seal.encrypt(info.parameters, public, v)) for v in values]
+        with ThreadPoolExecutor(3) as pool:
+            results = list(pool.map(lambda d: fetch_seal(committee, identity, info, d), data))
+        for result, clear in zip(results, values, strict=True):
+            got = np.asarray(seal.decode(info.parameters, result.plaintext)).astype(np.int64)
+            assert np.array_equal(got % info.parameters.plain_modulus, clear)
+        with pytest.raises(CiphertextError, match="switch it to the last level first"):
+            fetch_seal(committee, identity, info, seal.encrypt(info.parameters, public, values[0]))
+        receiver = Receiver(committee, identity)
+        receiver._connect()
+        with pytest.raises(Refused, match="encrypted under another key"):
+            receiver._ask(data[0], {"key": "00" * 16})
+        receiver.close()
+        # A receiver elsewhere has the metadata of the key, and no party.
+        elsewhere = tmp_path / "elsewhere"
+        (elsewhere / "keys" / "bfv").mkdir(parents=True)
+        shutil.copy(committee.folder / "committee.toml", elsewhere)
+        with pytest.raises(CommitteeError, match=r"copy its public files to .*elsewhere/keys/bfv"):
+            api.key_folder(elsewhere, "bfv")
+        shutil.copy(committee.key_folder(0, "bfv") / "key.json", elsewhere / "keys" / "bfv")
+        assert load_key(api.key_folder(elsewhere, "bfv")) == info
+        result = fetch_seal(api.as_committee(elsewhere), identity, info, data[0], local_places(committee))
+        assert np.array_equal(np.asarray(seal.decode(info.parameters, result.plaintext)) % info.parameters.plain_modulus, values[0])
+    finally:
+        for daemon in daemons:
+            daemon.stop()
+        for thread in threads:
+            thread.join(30)

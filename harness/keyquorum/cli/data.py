@@ -15,7 +15,7 @@ from keyquorum.fhe.values import read_values
 from keyquorum.model.committee import write_atomically
 from keyquorum.model.errors import ParameterError
 from keyquorum.plans.keys import KeyInfo, load_key
-from keyquorum.serve.client import fetch
+from keyquorum.serve.client import fetch, fetch_seal
 
 from .options import BackendName, LinkSpec, MpSpdzFolder
 from .output import console, print_reports, progress_bars
@@ -90,7 +90,7 @@ def decrypt(
     ],
     to: Annotated[int | None, typer.Option("--to", help="The party that learns the result.", show_default=False)] = None,
     committee: Annotated[
-        bool, typer.Option("--committee", help="LWE: ask the served committee (keyquorum serve); the result comes to us alone.")
+        bool, typer.Option("--committee", help="LWE, BFV, BGV: ask the served committee (keyquorum serve); the result comes to us alone.")
     ] = False,
     identity: Annotated[
         Path | None, typer.Option(help="--committee: our identity, made by keyquorum receiver.", show_default=False)
@@ -102,6 +102,7 @@ def decrypt(
     rounding: Annotated[
         str, typer.Option(help="BFV, BGV: round_ltz_circuit (exact) or round_mask_open.")
     ] = "round_ltz_circuit",
+    pool: Annotated[bool, typer.Option("--pool", help="BFV, BGV: take the masks from the committee's pool; LWE does always.")] = False,
     job: Annotated[
         Path | None, typer.Option(help="Write the job for keyquorum party instead of running it here.")
     ] = None,
@@ -133,12 +134,12 @@ def decrypt(
     lowered = [api.lower(info, path) for path in ciphertexts]
     outputs = [path.with_name(path.name + ".plain") for path in ciphertexts]
     if job is not None:
-        api.write_job(job, api.decrypt_job(folder, key, lowered, to, outputs, rounding, backend, mp_spdz, link))
+        api.write_job(job, api.decrypt_job(folder, key, lowered, to, outputs, rounding, backend, mp_spdz, link, pool))
         console.print(f"{job}: start keyquorum party FOLDER INDEX {job} on every host")
         return
     with progress_bars() as report:
         result = api.decrypt(
-            folder, key, lowered, to, outputs, rounding, report, backend=backend, mp_spdz=mp_spdz, link=link
+            folder, key, lowered, to, outputs, rounding, report, backend=backend, mp_spdz=mp_spdz, link=link, pool=pool
         )
     print_reports(result.reports)
     for output in result.outputs:
@@ -151,11 +152,17 @@ def _ask_committee(folder: Path, key: str, path: Path, identity: Path | None, at
     if not path.exists() or not identity.exists():
         raise ParameterError(f"{identity if path.exists() else path}: no such file")
     places = None if at is None else [api.address(text) for text in at]
-    data = path.read_bytes()
-    messages = fetch(api.as_committee(folder), identity, data, places)
     output = path.with_name(path.name + ".plain")
-    write_atomically(output, json.dumps(messages.tolist()).encode() + b"\n", 0o600)
-    console.print(f"{output}: {messages.size} messages under key {key}")
+    if path.open("rb").read(8) == LWE_MAGIC:
+        messages = fetch(api.as_committee(folder), identity, path.read_bytes(), places)
+        write_atomically(output, json.dumps(messages.tolist()).encode() + b"\n", 0o600)
+        console.print(f"{output}: {messages.size} messages under key {key}")
+        return
+    _, info = _key(folder, key)
+    lowered = api.lower(info, path)
+    result = fetch_seal(api.as_committee(folder), identity, info, lowered.read_bytes(), places)
+    write_atomically(output, result.plaintext, 0o600)
+    console.print(f"{output}: a plaintext under key {key}")
 
 
 def decode(

@@ -12,7 +12,7 @@ from keyquorum import api
 from .output import console, print_reports, progress_bars
 
 Folder = Annotated[Path, typer.Argument(help="Committee folder.", show_default=False)]
-Params = Annotated[str, typer.Option("--params", "-p", help=f"LWE parameter set: {', '.join(api.LWE_SETS)}.")]
+Params = Annotated[str, typer.Option("--params", "-p", help=f"{', '.join(api.LWE_SETS)}, or a set of BFV or BGV.")]
 Rounding = Annotated[str, typer.Option(help=f"One of {', '.join(api.VARIANTS)}; round_ltz_table: see THIRD_PARTY.md.")]
 Width = Annotated[int, typer.Option(help="round_ltz_table: bits of a block.")]
 Levels = Annotated[int, typer.Option(help="round_ltz_table: levels of tables; one round each, and one more.")]
@@ -28,7 +28,7 @@ def register(parent: typer.Typer) -> None:
 @app.command("fill")
 def fill(
     folder: Folder,
-    items: Annotated[int, typer.Option("--items", "-n", help="Items to make: one for each decryption.", show_default=False)],
+    items: Annotated[int, typer.Option("--items", "-n", help="Items to make: one for each LWE ciphertext, or coefficient.", show_default=False)],
     params: Params = "lwe64-p2",
     rounding: Rounding = "round_ltz_circuit",
     width: Width = 8,

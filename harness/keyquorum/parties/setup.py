@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import socket
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,15 +14,34 @@ from keyquorum.model.errors import CommitteeError
 PathLike = str | Path
 
 
+LOWEST_PORT = 10_000
+
+
 def _free_ports(count: int) -> list[int]:
-    sockets = [socket.socket() for _ in range(count)]
+    """Ports of this host that nobody listens on; if there are such, ones that the system gives to no outgoing connection in the
+    meantime."""
+    outgoing, found = _outgoing_ports(), list[int]()
+    candidates = list(range(LOWEST_PORT, 1 << 16))
+    random.SystemRandom().shuffle(candidates)
+    for port in sorted(candidates, key=outgoing.__contains__):
+        with socket.socket() as s:
+            try:
+                s.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+        found.append(port)
+        if len(found) == count:
+            return found
+    raise CommitteeError(f"{count} parties need a free port each on this host: give their addresses with --host")
+
+
+def _outgoing_ports() -> range:
+    """Of which the system chooses one for a connection; where it does not say, those that it should by its standard (RFC 6335)."""
     try:
-        for s in sockets:
-            s.bind(("127.0.0.1", 0))
-        return [int(s.getsockname()[1]) for s in sockets]
-    finally:
-        for s in sockets:
-            s.close()
+        low, high = map(int, Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split())
+    except (OSError, ValueError):
+        low, high = 49_152, 65_535
+    return range(low, high + 1)
 
 
 def init(

@@ -14,10 +14,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from keyquorum._engine import make_identity
-from keyquorum.fhe.lwe import LweCiphertexts, read_lwe
+from keyquorum._engine import addmod, make_identity
+from keyquorum.fhe.decode import integer_plaintext
+from keyquorum.fhe.lwe import read_lwe
+from keyquorum.fhe.seal_format import read_ciphertext
 from keyquorum.model.committee import Committee, check_name, write_atomically
 from keyquorum.model.errors import CommitteeError, KeyQuorumError, PartyError
+from keyquorum.plans.decrypt import Decrypted, check_decryption
+from keyquorum.plans.keys import KeyInfo
+from keyquorum.plans.phases import plain_coefficients
+from keyquorum.plans.rounding import ROUNDINGS
 from keyquorum.plans.variants import combine
 
 from .wire import certificate_of, client_context, connect, receive_message, send_message
@@ -84,17 +90,35 @@ class Receiver:
     def decrypt(self, data: bytes) -> NDArray[np.int64]:
         """Messages (with padding bits) of a file of LWE ciphertexts. Raises :class:`Refused` or PartyError."""
         ciphertexts, _ = read_lwe(data, "the ciphertexts")
+        parameters = ciphertexts.parameters
+        words = combine(self._shares(data, ciphertexts.count, {}), parameters.ring_bits)
+        return np.asarray((words >> np.uint64(parameters.noise_length)).astype(np.int64))
+
+    def decrypt_seal(self, info: KeyInfo, data: bytes) -> Decrypted:
+        """The plaintext of a BFV or BGV ciphertext at the last level, in SEAL's format."""
+        set_ = info.parameters
+        ciphertext = read_ciphertext(set_, data, "the ciphertext")
+        check_decryption(info, [ciphertext], 0, ROUNDINGS[0])
+        shares = self._shares(data, set_.ring_degree, {"key": info.key_id})
+        words = np.zeros(set_.ring_degree, dtype=np.uint64)
+        for share in shares:
+            words = addmod(words, share[0] % np.uint64(set_.plain_modulus), set_.plain_modulus)
+        coefficients = plain_coefficients(set_, ciphertext, words.view(np.int64))
+        return Decrypted(integer_plaintext(set_, coefficients), coefficients)
+
+    def _shares(self, data: bytes, count: int, head: dict[str, str]) -> list[NDArray[np.uint64]]:
+        """What every party answers to one request: its shares of ``count`` messages, [1, count]."""
         with self._lock:
             try:
                 self._connect()
-                answers = self._ask(data)
+                answers = self._ask(data, head)
             except BaseException:
                 self.close()
                 raise
-        parameters = ciphertexts.parameters
-        shares = [self._shares(i, answer, ciphertexts) for i, answer in enumerate(answers)]
-        words = combine(shares, parameters.ring_bits)
-        return np.asarray((words >> np.uint64(parameters.noise_length)).astype(np.int64))
+        for party, (_, body) in enumerate(answers):
+            if len(body) != 8 * count:
+                raise PartyError(f"party {party} sent {len(body)} bytes for {count} messages: run the same version everywhere")
+        return [np.frombuffer(body, "<u8").astype(np.uint64)[None, :] for _, body in answers]
 
     def _connect(self) -> None:
         if self._channels:
@@ -106,8 +130,8 @@ class Receiver:
             fingerprint = self._committee.parties[party].fingerprint
             self._channels.append(connect(self._context, party, host, port, fingerprint, self._timeout))
 
-    def _ask(self, data: bytes) -> list[tuple[dict[str, Any], bytes]]:
-        head = {"id": secrets.token_hex(16)}
+    def _ask(self, data: bytes, more: dict[str, str] | None = None) -> list[tuple[dict[str, Any], bytes]]:
+        head = {"id": secrets.token_hex(16), **(more or {})}
 
         def one(item: tuple[int, Any]) -> tuple[dict[str, Any], bytes]:
             party, channel = item
@@ -133,17 +157,22 @@ class Receiver:
                 failed[0].result()
             return [f.result() for f in asked]
 
-    def _shares(self, party: int, answer: tuple[dict[str, Any], bytes], ciphertexts: LweCiphertexts) -> NDArray[np.uint64]:
-        _, body = answer
-        if len(body) != 8 * ciphertexts.count:
-            raise PartyError(f"party {party} sent {len(body)} bytes for {ciphertexts.count} messages: run the same version everywhere")
-        return np.frombuffer(body, "<u8").astype(np.uint64)[None, :]
-
 
 def fetch(committee: Committee, identity: Path, data: bytes, places: list[tuple[str, int]] | None = None) -> NDArray[np.int64]:
     """One request: see :meth:`Receiver.decrypt`."""
     receiver = Receiver(committee, identity, places)
     try:
         return receiver.decrypt(data)
+    finally:
+        receiver.close()
+
+
+def fetch_seal(
+    committee: Committee, identity: Path, info: KeyInfo, data: bytes, places: list[tuple[str, int]] | None = None
+) -> Decrypted:
+    """One request: see :meth:`Receiver.decrypt_seal`."""
+    receiver = Receiver(committee, identity, places)
+    try:
+        return receiver.decrypt_seal(info, data)
     finally:
         receiver.close()

@@ -16,26 +16,24 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
-import numpy as np
-
-from keyquorum._engine import EngineError
-from keyquorum.fhe.lwe import LweCiphertexts, lwe_parameters
+from keyquorum._engine import EngineError, StoreError, UsageError
 from keyquorum.model.committee import Committee, write_atomically
-from keyquorum.model.errors import PartyError, PoolTooSmall
+from keyquorum.model.errors import ParameterError, PartyError, PoolTooSmall
 from keyquorum.parties.context import PartyContext
 from keyquorum.parties.worker import open_session, search_cycles_less
-from keyquorum.plans.lwe_decrypt import lwe_phases
-from keyquorum.plans.lwe_keys import load_lwe_key, load_lwe_share
-from keyquorum.plans.pool_jobs import check_lwe_key, pool_group, variant_for
+from keyquorum.plans.pool_variants import pool_group
 from keyquorum.plans.pools import Pool
+from keyquorum.plans.randomness import wipe
 from keyquorum.plans.rounding import RoundingGroup
 
 from .front import Front
+from .kinds import open_kind
 from .metrics import Metrics
 from .requests import Request, Requests
-from .wire import server_context
+from .wire import Receivers
 
 PLAN_LIMIT = 1 << 24
+LONGEST_PATIENCE = 86400.0
 TICK = 0.5
 """Seconds after which party 0 gives a sign of life."""
 
@@ -43,7 +41,8 @@ TICK = 0.5
 @dataclass(frozen=True)
 class Service:
     """What a committee serves, the same at all parties. ``keep``: items below which the pool is filled when no waiting request can be
-    served, by ``chunk``; ``batch``: most ciphertexts of a batch; ``patience``: seconds that a request may wait."""
+    served, by ``chunk``; ``batch``: most ciphertexts of a batch (0: what the kind of key has); ``patience``: seconds that a request may
+    wait."""
 
     key: str
     rounding: str = "round_ltz_circuit"
@@ -51,7 +50,7 @@ class Service:
     levels: int = 2
     keep: int = 0
     chunk: int = 1024
-    batch: int = 4096
+    batch: int = 0
     patience: float = 30.0
 
 
@@ -63,17 +62,20 @@ class Daemon:
         log: Callable[[str], None] = lambda line: None,
     ) -> None:  # fmt: skip
         self.committee, self.party, self.service, self._log = committee, party, service, log
-        folder = committee.key_folder(party, service.key)
-        self.info = load_lwe_key(folder)
-        self.parameters = lwe_parameters(self.info.parameters)
-        self.variant = variant_for(committee, service.rounding, self.parameters, service.width, service.levels)
-        self._share = load_lwe_share(folder, self.info, party)
+        self.kind = open_kind(committee, party, service.key, service.rounding, service.width, service.levels)
+        self._most = (service.batch or self.kind.batch) * self.kind.unit
+        if not (1 <= service.chunk <= 1 << 20 and service.keep >= 0 and service.batch >= 0):
+            raise ParameterError(f"keep {service.keep}, chunk {service.chunk}, batch {service.batch}: none negative, and chunks of 1 to 2^20 items")
+        if not 0 < service.patience <= LONGEST_PATIENCE:
+            raise ParameterError(f"a patience of {service.patience:g} s: choose more than 0 and at most {LONGEST_PATIENCE:g}")
+        if 0 < service.keep < self.kind.unit:
+            raise ParameterError(f"a pool of {service.keep} items serves no request, a ciphertext takes {self.kind.unit}: keep at least so many")
         self._stop = threading.Event()
         self.requests = Requests(service.patience)
         self.metrics = Metrics(ports[1])
-        context = server_context(committee.identity_path(party), committee.party_folder(party) / "receivers")
+        receivers = Receivers(committee.identity_path(party), committee.party_folder(party) / "receivers")
         count = lambda result: self.metrics.requests.labels(result).inc()  # noqa: E731
-        self.front = Front(context, host, ports[0], self.parameters, self.info.key_id, self.requests, count)
+        self.front = Front(receivers, host, ports[0], self.kind, self.requests, count)
         place = {"host": host, "port": self.front.port, "metrics": self.metrics.port}
         write_atomically(committee.party_folder(party) / "serve.json", json.dumps(place).encode() + b"\n")
 
@@ -82,11 +84,14 @@ class Daemon:
         self._stop.set()
 
     def run(self) -> None:
-        """Serves until stopped. Raises what cannot heal: a pool that is not safe to use, or another key elsewhere."""
+        """Serves until stopped; connects again when a party is gone, or was started with other options or another key, and says so.
+        Raises what cannot heal: a pool that is not safe to use, or a damaged file."""
         try:
             while not self._stop.is_set():
                 try:
                     self._session()
+                except (StoreError, UsageError):
+                    raise
                 except EngineError as error:
                     self._log(f"not connected: {error}")
                     self.requests.wait(0)  # late ones are answered
@@ -95,20 +100,20 @@ class Daemon:
             self.requests.close(PartyError(f"party {self.party} stops serving: send the request again when it is back"))
             self.front.close()
             self.metrics.close()
-            self._share.wipe()
+            self.kind.close()
 
     # -- one session --------------------------------------------------------------------------------------------------
 
     def _session(self) -> None:
         """Connects and serves until the session breaks (EngineError), or we are stopped."""
-        job = {"kind": "serve", **asdict(self.service), "key_id": self.info.key_id}
+        job = {"kind": "serve", **asdict(self.service), "key_id": self.kind.key_id}
         session = open_session(self.committee, self.party, job, 5.0, max(20.0, self.service.patience))
         context, pool = PartyContext(session, self.committee), None
         running: list[str] = []
         try:
-            check_lwe_key(context, self.info, self.committee.key_folder(self.party, self.service.key))
-            group = pool_group(context, self.variant)
-            pool = Pool(context, group, self.variant) if group.member else None
+            group = pool_group(context)
+            context.backend.open_kept(*self.kind.sharing, self.committee.threshold)  # here all take part: later only those that round
+            pool = Pool(context, group, self.kind.variant) if group.member else None
             if pool is not None:
                 pool.agree("serve")
             self.metrics.connected.set(1)
@@ -137,13 +142,13 @@ class Daemon:
         chosen: list[list[str]] = []
         refused: list[list[str | int]] = []
         for request in self.requests.wait(TICK if left >= keep else 0.0):
-            count = request.ciphertexts.count
+            count = request.asked.count
             if count > max(left, keep):
                 refused.append([request.key, count, left])
-            elif size + count <= left and (not chosen or size + count <= self.service.batch):
-                chosen.append([request.key, request.digest])
+            elif size + count <= left and (not chosen or size + count <= self._most):
+                chosen.append([request.key, request.asked.digest])
                 size += count
-        fill = min(self.service.chunk, keep - left) if left < keep and not chosen else 0
+        fill = min(self.service.chunk, keep) if left < keep and not chosen else 0
         return {"fill": fill, "decrypt": chosen, "refuse": refused}
 
     def _cycle(self, context: PartyContext, group: RoundingGroup, pool: Pool | None, running: list[str]) -> None:
@@ -156,9 +161,11 @@ class Daemon:
         else:
             plan = json.loads(session.recv(0, PLAN_LIMIT))
             self.requests.wait(0)  # late ones are answered
+        until = time.monotonic() + 1.0
         for key, count, left in plan["refuse"]:
-            self.requests.get(key, 1.0)
-            self.requests.answer(key, PoolTooSmall(f"{self.variant.name}: needs {count:,} items, has {left:,}: fill the pool, or ask for fewer"))
+            if group.member:  # nobody asks the others
+                self.requests.get(key, max(0.0, until - time.monotonic()))
+            self.requests.answer(key, PoolTooSmall(f"{self.kind.variant.name}: needs {count:,} items, has {left:,}: fill the pool (keyquorum pool fill, or serve with a larger --keep)"))
         if plan["fill"] and pool is not None:
             pool.fill(plan["fill"], plan["fill"])
         wanted = plan["decrypt"]
@@ -174,7 +181,7 @@ class Daemon:
         have: list[Request | None] = []
         for key, digest in wanted:
             request = self.requests.get(key, max(0.0, until - time.monotonic())) if group.member else None
-            have.append(request if request is not None and request.digest == digest else None)
+            have.append(request if request is not None and request.asked.digest == digest else None)
         mine = bytes(1 if h is not None or not group.member else 0 for h in have)
         all_have = context.session.all_gather(mine)
         common: list[Request | str] = []
@@ -192,13 +199,8 @@ class Daemon:
         requests = [r for r in batch if isinstance(r, Request)]
         start = time.monotonic()
         with self.metrics.seconds.time():
-            joined = LweCiphertexts(
-                self.parameters,
-                np.concatenate([r.ciphertexts.a for r in requests]) if len(requests) > 1 else requests[0].ciphertexts.a,
-                np.concatenate([r.ciphertexts.b for r in requests]),
-            )
-            z = lwe_phases(context, group, self._share, joined)
-            purpose = hashlib.sha256("".join(r.digest for r in requests).encode()).hexdigest()
+            z = self.kind.phases(context, group, [r.asked for r in requests])
+            purpose = hashlib.sha256("".join(r.asked.digest for r in requests).encode()).hexdigest()
             try:
                 shares = pool.decrypt(z, purpose)
             except PoolTooSmall as error:  # items in doubt were given up: all members find the same
@@ -206,16 +208,18 @@ class Daemon:
                 for request in requests:
                     self.requests.answer(request.key, error)
                 return
+            finally:
+                wipe(z)
         assert shares is not None
         at = 0
         for request in requests:
-            count = request.ciphertexts.count
+            count = request.asked.count
             self.requests.answer(request.key, shares[0, at : at + count].astype("<u8").tobytes())
             at += count
         shares.fill(0)
         self.metrics.batches.labels("done").inc()
-        self.metrics.decryptions.inc(joined.count)
-        self._log(f"{len(requests)} requests, {joined.count} ciphertexts, {1e3 * (time.monotonic() - start):.1f} ms")
+        self.metrics.decryptions.inc(at)
+        self._log(f"{len(requests)} requests, {at} items, {1e3 * (time.monotonic() - start):.1f} ms")
 
 
 def serve(committee: Committee, party: int, service: Service, **options: Any) -> None:

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import socket
-import ssl
 import threading
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
 from keyquorum._engine import EngineError
-from keyquorum.fhe.lwe import LweParameters, read_lwe
-from keyquorum.model.errors import CiphertextError, KeyQuorumError, PartyError
+from keyquorum.model.errors import CiphertextError, CommitteeError, KeyQuorumError, PartyError
 
+from .kinds import Kind
 from .requests import Requests
-from .wire import receive_message, send_message
+from .wire import Receivers, receive_message, send_message
 
-MOST_CIPHERTEXTS = 100_000
-"""Most ciphertexts of a request."""
 IDLE_SECONDS = 600.0
 
 
@@ -26,10 +23,9 @@ class Front:
     """Accepts channels until closed. ``count``: called with ``answered`` or ``refused`` for each request."""
 
     def __init__(
-        self, context: ssl.SSLContext, host: str, port: int, parameters: LweParameters, key_id: str, requests: Requests,
-        count: Callable[[str], None],
-    ) -> None:  # fmt: skip
-        self._context, self._parameters, self._key_id, self._requests, self._count = context, parameters, key_id, requests, count
+        self, receivers: Receivers, host: str, port: int, kind: Kind, requests: Requests, count: Callable[[str], None]
+    ) -> None:
+        self._receivers, self._kind, self._requests, self._count = receivers, kind, requests, count
         self._listener = socket.create_server((host, port), backlog=128)
         self.port: int = self._listener.getsockname()[1]
         self._closed = False
@@ -53,16 +49,16 @@ class Front:
             threading.Thread(target=self._serve, args=(raw,), daemon=True).start()
 
     def _serve(self, raw: socket.socket) -> None:
-        limit = MOST_CIPHERTEXTS * 8 * (self._parameters.dimension + 1) + 4096
         try:
             raw.settimeout(IDLE_SECONDS)
             raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            with self._context.wrap_socket(raw, server_side=True) as channel:
+            with self._receivers.context().wrap_socket(raw, server_side=True) as channel:
                 self._channels.add(channel)
                 receiver = hashlib.sha256(channel.getpeercert(binary_form=True) or b"").hexdigest()
-                while (message := receive_message(channel, limit)) is not None:
+                while (message := receive_message(channel, self._kind.limit)) is not None:
                     head, body = message
                     try:
+                        self._receivers.require(receiver)
                         answer = self._request(receiver, head, body)
                     except (KeyQuorumError, EngineError) as error:
                         self._count("refused")
@@ -70,7 +66,7 @@ class Front:
                         continue
                     self._count("answered")
                     send_message(channel, {"status": "ok"}, answer)
-        except (OSError, ConnectionError):
+        except (OSError, ConnectionError, CommitteeError):
             pass  # the receiver is gone or talks nonsense: what it asked for runs into its deadline
         finally:
             self._channels = {c for c in self._channels if c.fileno() >= 0}
@@ -80,12 +76,7 @@ class Front:
         name = head.get("id")
         if not (isinstance(name, str) and 8 <= len(name) <= 64 and name.isalnum()):
             raise CiphertextError("a request needs an id of 8 to 64 letters and digits")
-        ciphertexts, key_id = read_lwe(body, "the request")
-        if key_id != self._key_id or ciphertexts.parameters != self._parameters:
-            raise CiphertextError(f"the request is encrypted under another key ({key_id}), not {self._key_id}")
-        if ciphertexts.count > MOST_CIPHERTEXTS:
-            raise CiphertextError(f"{ciphertexts.count} ciphertexts in one request: at most {MOST_CIPHERTEXTS}")
-        request = self._requests.add(f"{receiver}/{name}", ciphertexts)
+        request = self._requests.add(f"{receiver}/{name}", self._kind.read(head, body))
         try:
             return request.done.result(timeout=self._requests.patience + 30)
         except TimeoutError:

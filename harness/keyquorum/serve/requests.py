@@ -7,8 +7,9 @@ import time
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 
-from keyquorum.fhe.lwe import LweCiphertexts
 from keyquorum.model.errors import CiphertextError, PartyError
+
+from .kinds import Asked
 
 Key = str
 """Fingerprint of the receiver, a slash, and the id that the receiver chose."""
@@ -19,8 +20,7 @@ class Request:
     """Ciphertexts to decrypt for a receiver; ``done`` gets our shares of the messages (bytes), or an error."""
 
     key: Key
-    ciphertexts: LweCiphertexts
-    digest: str
+    asked: Asked
     deadline: float
     done: Future[bytes] = field(default_factory=Future)
 
@@ -34,9 +34,9 @@ class Requests:
         self._changed = threading.Condition()
         self._closed: BaseException | None = None
 
-    def add(self, key: Key, ciphertexts: LweCiphertexts) -> Request:
+    def add(self, key: Key, asked: Asked) -> Request:
         """A new request; refuses a key that is in use."""
-        request = Request(key, ciphertexts, ciphertexts.digest().hex(), time.monotonic() + self.patience)
+        request = Request(key, asked, time.monotonic() + self.patience)
         with self._changed:
             if self._closed is not None:
                 raise self._closed

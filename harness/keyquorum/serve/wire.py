@@ -12,6 +12,7 @@ import os
 import re
 import socket
 import ssl
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -59,8 +60,45 @@ def server_context(identity: Path, receivers: Path) -> ssl.SSLContext:
     _load_identity(context, identity)
     context.verify_mode = ssl.CERT_REQUIRED
     for file in files:
-        context.load_verify_locations(file)
+        try:
+            context.load_verify_locations(file)
+        except ssl.SSLError:
+            raise CommitteeError(f"{file}: not a certificate: copy the receiver's .crt again, or remove it") from None
     return context
+
+
+class Receivers:
+    """Who may ask a party: the certificates in the folder ``receivers``, which is looked at again when it has changed."""
+
+    def __init__(self, identity: Path, folder: Path) -> None:
+        self._identity, self._folder = identity, folder
+        self._lock = threading.Lock()
+        self._load()
+
+    def _load(self) -> None:
+        stamp = self._folder_stamp()
+        context = server_context(self._identity, self._folder)
+        certificates = (ssl.PEM_cert_to_DER_cert(certificate_of(path)) for path in self._folder.glob("*.crt"))
+        admitted = {hashlib.sha256(certificate).hexdigest() for certificate in certificates}
+        # Last, and together: while the folder cannot be read as a whole, nobody is served as it was before.
+        self._stamp, self._context, self._admitted = stamp, context, admitted
+
+    def _folder_stamp(self) -> tuple[tuple[str, int, int], ...]:
+        stats = ((path.name, path.stat()) for path in sorted(self._folder.glob("*.crt")))
+        return tuple((name, stat.st_mtime_ns, stat.st_size) for name, stat in stats)
+
+    def context(self) -> ssl.SSLContext:
+        """For the next channel. CommitteeError if nobody may ask."""
+        with self._lock:
+            if self._folder_stamp() != self._stamp:
+                self._load()
+            return self._context
+
+    def require(self, fingerprint: str) -> None:
+        """Refuses who may not ask any more: channels outlive the folder's content."""
+        self.context()
+        if fingerprint not in self._admitted:
+            raise CommitteeError("this receiver may not ask for decryptions any more: its certificate was taken away")
 
 
 def client_context(identity: Path) -> ssl.SSLContext:
