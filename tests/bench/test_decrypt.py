@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from keyquorum.bench import tradeoff
+from keyquorum.bench import exchanges, tradeoff
 from keyquorum.bench.decrypt import Configuration, configurations, measure
 from keyquorum.bench.exactness import check, interval
 from keyquorum.bench.keygen import Row
@@ -16,7 +16,7 @@ def test_rows() -> None:
     rows = configurations(None, True)
     assert {r.rounding for r in rows} == set(VARIANTS)
     assert {r.parties for r in rows if r.protocol == "semi"} == {2, 3, 4, 8, 16}
-    assert all(r.items == 50 for r in configurations(50, False))
+    assert all(r.items == (5 * 4096 if r.parameters == "bfv-4096" else 50) for r in configurations(50, False))  # whole ciphertexts
 
 
 def test_closing_line() -> None:
@@ -50,3 +50,9 @@ def test_tradeoff_table_and_plot(tmp_path: Path) -> None:
     lines = (tmp_path / "decrypt-tradeoff.md").read_text().splitlines()
     assert [line.split(" | ")[2] for line in lines[4:]] == ["2", "2", "4", "4"]
     assert (tmp_path / "decrypt-tradeoff.png").read_bytes()[1:4] == b"PNG"
+
+
+def test_exchanges() -> None:
+    line, row = exchanges.measure(2, "rtt=20", runs=3)
+    found = re.fullmatch(r"exchanges: n=2 link=rtt=20 exchanges=4 ms=(\d+\.\d\d) cpu_ms_of_all=\d+\.\d\d", line)
+    assert found is not None and float(found[1]) >= 4 * 10 * 0.95 and row["ms"] == found[1]

@@ -45,7 +45,10 @@ def test_sweeps_cover_what_the_papers_have() -> None:
     wanted = {("semi", n) for n in (2, 3, 4, 8)} | {("shamir", n) for n in (3, 4, 8)} | {("rep-field", 3), ("mascot", 2)}
     assert {(c.protocol, c.parties) for c in keygen} >= wanted
     macs = {(c.protocol, c.parties, c.parameters) for c in keygen}
-    assert {("mascot", 3, "ckks-4096-mac"), ("semi", 3, "ckks-4096-mac")} <= macs
+    assert {(protocol, n, "ckks-4096-mac") for protocol in ("mascot", "semi") for n in (2, 3, 4)} <= macs
+    assert {("ring", 3), *((protocol, n) for protocol in ("semi2k", "spdz2k") for n in (2, 3, 4, 8))} == {
+        (c.protocol, c.parties) for c in keygen if c.parameters == "lwe64-p2"
+    }
 
 
 def test_axes_cut_a_sweep() -> None:

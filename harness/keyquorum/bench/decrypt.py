@@ -1,4 +1,4 @@
-"""Threshold decryption of LWE without noise flooding, both phases: ``make bench-decrypt``.
+"""Threshold decryption without noise flooding, both phases: ``make bench-decrypt``. Of BFV, a decryption is one of a coefficient.
 
 Every party is a process of this host, over TLS. Offline: a pool is filled, on disk. Online: phases, agreement on the pool, the
 synced claim, the rounding, the opening to party 0; the noise of the ciphertexts lies anywhere between both borders of D/2
@@ -24,28 +24,24 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 import keyquorum
 from keyquorum import api
 from keyquorum.cli.output import console
-from keyquorum.fhe.lwe import LweCiphertexts, LweParameters, encrypt
 from keyquorum.parties import run_processes
 from keyquorum.parties.context import PartyContext
-from keyquorum.plans.lwe_decrypt import lwe_phases
-from keyquorum.plans.lwe_keys import make_lwe_key
-from keyquorum.plans.pool_jobs import pool_group, variant_of
 from keyquorum.plans.pool_store import packed_bytes
+from keyquorum.plans.pool_variants import AnyVariant, pool_group, variant_of
 from keyquorum.plans.pools import Pool
 from keyquorum.plans.rounding import RoundingGroup
 from keyquorum.plans.variants import Variant
 
 from . import tradeoff
 from .keygen import Row, write_table
+from .workloads import workload
 
-Ints = NDArray[np.int64]
 BATCH = 4096
-"""Decryptions in one batch."""
+"""Decryptions in one batch; coefficients of one ciphertext of ``bfv-4096``."""
 TABLE_BATCH = 1024
 """The same for `round_ltz_table`, of which a decryption has some 5 KB of material, and 20 KB while it is made."""
 TURN = 32
@@ -81,54 +77,30 @@ def configurations(items: int | None, full: bool) -> list[Configuration]:
         for rounding, width, levels in (*shapes, ("round_flood", 8, 2)):
             rows.append(Configuration(rounding, width, levels, "lwe53-p16", "shamir", parties, items or 4096))
     rows.append(Configuration("round_mask_open", 8, 2, "lwe64-p32", "semi", 2, items or 4096))
+    for protocol, parties in [*committees, ("shamir", 3)]:
+        for rounding in ("round_mask_open", "round_ltz_circuit"):
+            rows.append(Configuration(rounding, 8, 2, "bfv-4096", protocol, parties, 5 * BATCH))
     return rows
 
 
-def bench_secret(context: PartyContext, group: RoundingGroup, share: Any, parameters: LweParameters) -> Ints:
-    """The secret in clear text, at every party: for encrypting in a bench, and nothing else."""
-    n, q = parameters.dimension, parameters.modulus
-    if group.points:
-        mine = group.summands_of(share.words[:, :n], q) if group.member else np.zeros((1, n), np.uint64)
-    else:
-        mine = share.words[:1, :n]
-    parts = context.session.all_gather(np.ascontiguousarray(mine[0]).tobytes())
-    total = sum(np.frombuffer(p, np.uint64).astype(object) for p in parts)
-    return np.array([int(v) % q for v in np.asarray(total)], dtype=np.int64)
-
-
-def noise_for(variant: Variant, size: int, rng: np.random.Generator, fraction: float = 0.0) -> Ints | None:
-    """Noise up to both borders for exact roundings, a quarter of it at each border; for others +-D ``fraction``, or fresh (None) if
-    that is 0."""
-    p = variant.parameters
-    if variant.rounding in ("round_mask_open", "round_flood"):
-        return rng.choice(np.array([-1, 1]), size) * int(p.delta * fraction) if fraction else None
-    half = p.delta // 2 - (2 if p.prime else 0)
-    noise = rng.integers(-half, half, size)
-    noise[::4], noise[1::4] = half - 1, -half
-    return noise
-
-
 def bench_decrypt_job(context: PartyContext, job: dict[str, Any]) -> dict[str, Any]:
-    """The job ``bench_decrypt``: fields of :class:`Configuration`; ``single``: decryptions one by one instead of batches;
-    ``noise`` (optional): the fraction of :func:`noise_for`. The pool is filled and used in turns, which bounds what lies on the disk."""
-    variant, rng = variant_of(context.committee, job), np.random.default_rng(1)
-    parameters, group = variant.parameters, pool_group(context, variant)
-    _, share = make_lwe_key(context, parameters)
-    secret = bench_secret(context, group, share, parameters)
+    """The job ``bench_decrypt``: fields of :class:`Configuration`; ``single``: ciphertexts one by one instead of batches;
+    ``noise`` (optional): the fraction of :func:`.workloads.noise_for`. The pool is filled and used in turns, which bounds what lies on the disk."""
+    variant, group = variant_of(context.committee, job), pool_group(context)
+    work = workload(context, group, variant, float(job.get("noise", 0)))
     pool = Pool(context, group, variant) if group.member else None
     chunk = TABLE_BATCH if variant.rounding == "round_ltz_table" else BATCH
-    batch = 1 if job["single"] else min(chunk, job["items"])
+    batch = work.item_count if job["single"] else min(chunk, job["items"])
 
     def decrypt(size: int) -> tuple[float, float, int]:
         """Seconds, seconds of our processor, and wrong messages at the receiver."""
-        messages = rng.integers(0, 1 << parameters.plain_bits, size)
-        ciphertexts: LweCiphertexts = encrypt(parameters, secret, messages, rng, noise_for(variant, size, rng, float(job.get("noise", 0))))
+        asked = work.batch(size)
         context.session.compare("ready", b"")
         start, cpu = time.perf_counter(), time.process_time()
-        z = lwe_phases(context, group, share, ciphertexts)
+        z = work.phases(asked)
         words = None if pool is None else pool.decrypt(z, "bench", 0)
         seconds, cpu = time.perf_counter() - start, time.process_time() - cpu
-        return seconds, cpu, 0 if words is None else int(np.count_nonzero(variant.messages(words[0]) != messages))
+        return seconds, cpu, 0 if words is None else work.wrong(asked, words)
 
     try:
         if pool is not None:
@@ -165,15 +137,16 @@ def bench_decrypt_job(context: PartyContext, job: dict[str, Any]) -> dict[str, A
         "bits_received": bits_received,
         "offline_bytes": sent,
         "offline_bytes_received": received,
-        "storage": packed_bytes(variant.sections, group.parts, 1024) / 1024,
+        "storage": packed_bytes(variant.sections, variant.parts(group), 1024) / 1024,
     }
 
 
-def _online_cost(context: PartyContext, group: RoundingGroup, variant: Variant, size: int = 512) -> tuple[int, float, float]:
+def _online_cost(context: PartyContext, group: RoundingGroup, variant: AnyVariant, size: int = 512) -> tuple[int, float, float]:
     """Rounds, and bits a decryption that we send to all others and receive from them, of the online program alone."""
     assert group.backend is not None
     material = variant.make(group, size)
-    z = np.zeros((group.parts, size), dtype=np.uint64)
+    parts = variant.parts(group)
+    z = np.zeros((parts, size * variant.words) if isinstance(variant, Variant) else (2, parts, size), dtype=np.uint64)
     before = group.backend.stats()
     variant.use(group, z, material, 0)
     after = group.backend.stats()

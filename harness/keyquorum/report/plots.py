@@ -75,12 +75,15 @@ def scaling(table: pd.DataFrame) -> Plot | None:
     """Key generation and decryption against the number of parties."""
     plain = select(table, backend="embedded", link="", batch=1)
     keys, opened = select(plain, suite="keygen"), select(plain, suite="decrypt")
+    secrets = keys["name"].str.startswith("secret of LWE")
+    keys, secrets = keys[~secrets], keys[secrets]
     with_macs = set(keys[keys["protocol"].isin(AUTHENTICATED)]["parameters"])
     panels = [
         ("keys", "seconds", keys[~keys["parameters"].isin(with_macs)]),
         ("keys, small set, MACs beside", "seconds", keys[keys["parameters"].isin(with_macs)]),
+        ("secrets of LWE", "seconds", secrets),
         ("decryption of a BFV ciphertext", "seconds", opened[opened["name"].str.contains("bfv.*circuit")]),
-        ("decryption of an LWE ciphertext", "online_seconds", opened[opened["name"] == "lwe round_ltz_circuit"]),
+        ("decryption of an LWE ciphertext", "online_seconds", opened[opened["name"] == "lwe round_ltz_table"]),
     ]
     panels = [panel for panel in panels if len(panel[2])]
     if not panels:
@@ -105,25 +108,26 @@ def scaling(table: pd.DataFrame) -> Plot | None:
 
 
 def split(table: pd.DataFrame) -> Plot | None:
-    """Offline and online time of decryption."""
+    """Offline and online share of the time of decryption, at the number of parties that most was measured with."""
     rows = select(table, suite="decrypt", backend="embedded", link="", batch=1)
-    rows = rows[rows["parties"] == rows["parties"].min()] if len(rows) else rows
+    rows = rows[rows["parties"] == rows.groupby("parties").size().idxmax()] if len(rows) else rows
     if rows.empty:
         return None
     rows = rows.sort_values(["name", "protocol"])
-    made, (axis,) = style.figure(1, 6.0, 0.9 + 0.34 * len(rows))
-    labels = [f"{name}, {protocol}" for name, protocol in zip(rows["name"], rows["protocol"], strict=True)]
-    places = np.arange(len(rows))
-    axis.barh(places, rows["offline_seconds"], color="#999999", hatch="//", edgecolor="white", label="offline")
-    axis.barh(places, rows["online_seconds"], left=rows["offline_seconds"], color="#0072b2", label="online")
+    rows = rows.assign(total=rows["offline_seconds"] + rows["online_seconds"])
+    made, (axis,) = style.figure(1, 6.0, 0.9 + 0.3 * len(rows))
+    labels = [f"{r.name_}, {r.protocol}: {1e3 * r.total:,.3g} ms" for r in rows.rename(columns={"name": "name_"}).itertuples()]
+    places, offline = np.arange(len(rows)), 100 * rows["offline_seconds"] / rows["total"]
+    axis.barh(places, offline, color="#999999", hatch="//", edgecolor="white", label="offline")
+    axis.barh(places, 100 - offline, left=offline, color="#0072b2", label="online")
     axis.set_yticks(places, labels)
     axis.invert_yaxis()
-    axis.set_xlabel("seconds")
+    axis.set_xlabel("% of the time")
     axis.grid(axis="y", visible=False)
     style.legend_below(made, [axis])
     return made, (
-        f"Where the time of a decryption goes, n = {int(rows['parties'].iloc[0])}. Offline: correlated randomness, independent of the "
-        "ciphertext (oblivious transfer; protocols with an honest majority need none). Online: the rest, reading the key included."
+        f"Where the time of a decryption goes, n = {int(rows['parties'].iloc[0])}; beside each name the time in all. Offline: correlated randomness, independent "
+        "of the ciphertext (oblivious transfer; protocols with an honest majority need none), and for LWE the material of the pool. Online: the rest, reading the key included."
     )
 
 
@@ -132,9 +136,9 @@ def round_trips(table: pd.DataFrame) -> Plot | None:
     rows = select(table, backend="embedded").assign(rtt=lambda t: t["rtt_ms"].fillna(0))
     panels = []
     for title, suite, name, value in (
-        ("LWE decryption, semi", "decrypt", "lwe round_ltz_circuit", "online_seconds"),
+        ("LWE decryption, semi", "decrypt", "lwe round_ltz_table", "online_seconds"),
         ("BFV decryption", "decrypt", "bfv round_ltz_circuit", "seconds"),
-        ("keys", "keygen", "", "seconds"),
+        ("keys", "keygen", "public", "seconds"),
         ("products", "primitives", "product", "seconds"),
     ):
         found = rows[(rows["suite"] == suite) & rows["name"].str.startswith(name)]
@@ -153,7 +157,8 @@ def round_trips(table: pd.DataFrame) -> Plot | None:
             counts = sorted(set(mine[mine["rtt"] > 0]["parties"].astype(int)))
             lwe = title.startswith("LWE")
             for i, parties in enumerate(counts if lwe else counts[:1]):
-                _line(axis, mine[mine["parties"] == parties], "rtt", value, f"{protocol} (n = {parties})", protocol, shade=i if lwe else None)
+                label = f"{'LWE, ' if lwe else ''}{protocol} (n = {parties})"
+                _line(axis, mine[mine["parties"] == parties], "rtt", value, label, protocol, shade=i if lwe else None)
         axis.set_xscale("symlog", linthresh=0.5)
         style.ticks(axis, found["rtt"])
         axis.set(title=title, xlabel="round trip, ms", ylabel=NAMES[value])
@@ -169,11 +174,11 @@ def round_trips(table: pd.DataFrame) -> Plot | None:
 def traffic(table: pd.DataFrame) -> Plot | None:
     """Bytes against the number of parties."""
     plain = select(table, backend="embedded", link="", batch=1).assign(mb=lambda t: t["sent_per_party"] / 1e6)
-    opened = select(plain, suite="decrypt")
+    keys, opened = select(plain, suite="keygen"), select(plain, suite="decrypt")
     panels = [
-        ("keys", select(plain, suite="keygen")),
+        ("keys", keys[keys["name"].str.startswith("public")]),
         ("decryption of a BFV ciphertext", opened[opened["name"].str.contains("bfv.*circuit")]),
-        ("decryption of an LWE ciphertext", opened[opened["name"] == "lwe round_ltz_circuit"]),
+        ("decryption of an LWE ciphertext", opened[opened["name"] == "lwe round_ltz_table"]),
     ]
     panels = [panel for panel in panels if len(panel[1])]
     if not panels:
@@ -226,7 +231,7 @@ def peers(table: pd.DataFrame) -> Plot | None:
     made, axes = style.figure(2, 4.6, 4.2)
     for axis, suite, theirs in zip(axes, ("keygen", "decrypt"), ("peers: keys", "peers: decryption"), strict=True):
         mine = select(table, suite=suite, backend="embedded", link="", batch=1, parties=3)
-        mine = mine[~mine["name"].str.contains("lwe|mask_open")]
+        mine = mine[~mine["name"].str.contains("(?i)lwe|mask_open")]
         libraries = select(others, suite=theirs, parties=[1, 3])
         bars = [(f"{LIBRARIES[r['backend']]}, {r['parameters']}", r, style.PAPER) for _, r in libraries.iterrows()]
         bars += [(f"{r['protocol']}, {r['parameters']}", r, style.COLOURS[r["protocol"]]) for _, r in mine.iterrows()]

@@ -109,6 +109,7 @@ def _rates(table: pd.DataFrame) -> pd.DataFrame:
 def _keygen(protocols: list[str]) -> Ours:
     def make(table: pd.DataFrame) -> pd.DataFrame:
         rows = select(table, suite="keygen", backend="embedded", protocol=protocols)
+        rows = rows[rows["name"].str.startswith("public")]
         return _points(rows, 1.0, lambda r: f"ours, {r['parameters']}, {r['protocol']}{_where(r)}")
 
     return make

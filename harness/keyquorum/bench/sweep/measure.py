@@ -23,11 +23,13 @@ from keyquorum.backends.mpspdz.workdir import WorkFolder
 from keyquorum.bench import peers
 from keyquorum.cnn.run import classify, held_out_digits
 from keyquorum.fhe import seal
+from keyquorum.fhe.lwe import LWE_SETS
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import KeyQuorumError
 from keyquorum.model.links import parse
 from keyquorum.parties import PhaseReport, RunReport, run_processes
 from keyquorum.plans.keys import FloodPolicy
+from keyquorum.plans.lwe_keys import load_lwe_key
 
 from .cases import Case, CaseError, SkippedError
 from .party import phases_of
@@ -184,13 +186,19 @@ class Bench:
         return case.backend, self._mp_spdz, case.link or None
 
     def _keygen(self, case: Case) -> list[Run]:
-        parameters = api.load_parameters(case.parameters)
         committee, runs, deadline = self._committee(case), [], self._deadline()
         for _ in self.effort.turns():
             name = f"{case.parameters}-{next(self._made)}"
-            job = api.keygen_job(name, parameters, case.name != "public key", (), "cbd", None, *self._backend(case))
-            runs.append(Run(self._reports(self._processes(case, job, deadline))))
-            api.load_key(committee.key_folder(0, name))
+            folder = committee.key_folder(0, name)
+            if case.parameters in LWE_SETS:
+                job = {"kind": "lwe_keygen", "key": name, "parameters": case.parameters, "link": case.link or None}
+                runs.append(Run(self._reports(self._processes(case, job, deadline))))
+                load_lwe_key(folder)
+            else:
+                parameters = api.load_parameters(case.parameters)
+                job = api.keygen_job(name, parameters, True, (), "cbd", None, *self._backend(case))
+                runs.append(Run(self._reports(self._processes(case, job, deadline))))
+                api.load_key(folder)
         return self.effort.counted(runs)
 
     def _key(self, case: Case) -> tuple[str, api.KeyInfo, bytes]:

@@ -48,7 +48,8 @@ Inputs = Callable[[Setting, np.random.Generator], Ints]
 @dataclass(frozen=True)
 class Program:
     """A row of a suite. ``source``: a program of its own, else ``program`` of the collection in the variant ``variant``.
-    Timer 1 is what counts, if the program has it."""
+    Timer 1 is what counts, if the program has it. ``products``: how many products an entry has, about, as a divisor of the batch where
+    products come from oblivious transfer."""
 
     suite: str
     name: str
@@ -60,6 +61,7 @@ class Program:
     variant: str = ""
     source: str = ""
     protocols: tuple[str, ...] = ()
+    products: int = 1
 
     def runs_on(self, protocol: str, backend: str) -> bool:
         """Whether the program is for this protocol."""
@@ -137,7 +139,7 @@ SAMPLING = [
     *(
         Program(
             "sampling", f"discrete Gaussian ({m})", 1 << 15, 1 << 10, lambda s, m=m: [s.batch, m],  # type: ignore[misc]
-            program="sample_gaussian", variant=m,
+            program="sample_gaussian", variant=m, products=16 if m == "arith" else 1,
         )
         for m in ("bits", "arith")
     ),
@@ -145,12 +147,13 @@ SAMPLING = [
         Program(
             "sampling", f"uniform trit ({m})", 1 << 15, 1 << 10,
             lambda s, m=m: [max(2, s.dealers), s.batch, m], _trits(m), "sample_ternary", m,  # type: ignore[misc]
+            products=4 if m == "bilinear" else 1,
         )
         for m in ("bilinear", "bits")
     ),
     Program(
         "sampling", f"Hamming weight {WEIGHT} (shuffle)", 1 << 15, 1 << 10,
-        lambda s: ["shuffle", s.batch, WEIGHT], program="sample_fixed_weight", variant="shuffle",
+        lambda s: ["shuffle", s.batch, WEIGHT], program="sample_fixed_weight", variant="shuffle", products=16,
     ),
     Program(
         "sampling", f"Hamming weight {WEIGHT} (bits)", 1 << 14, 1 << 10,

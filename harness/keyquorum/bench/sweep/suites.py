@@ -8,8 +8,9 @@ from itertools import product
 from keyquorum.backends import BACKENDS
 from keyquorum.bench.peers import PEERS, SCHEMES
 from keyquorum.cnn.run import PARAMETERS
+from keyquorum.fhe.lwe import LWE_SETS
 from keyquorum.fhe.parameters import load
-from keyquorum.model.committee import AUTHENTICATED
+from keyquorum.model.committee import AUTHENTICATED, DISHONEST_MAJORITY
 from keyquorum.model.errors import ParameterError
 
 from .cases import ADDITIVE, SINGLE_KEY, THREE_PARTIES, Axes, Case
@@ -24,7 +25,10 @@ MOST_OF_SEMI = 4
 """Parties up to which exact decryption is measured among ``semi``: with more it takes minutes on one machine."""
 ROUNDINGS = ("round_ltz_circuit", "round_mask_open")
 LWE_ROUNDINGS = (*ROUNDINGS, "round_ltz_table")
-KEYS = "public and relinearisation key"
+PARTIES_OF_MAC_SET = (2, 3, 4)
+"""The time of noise with MACs grows with the cube of the number of parties: eight would take too long for a sweep."""
+LWE_COMMITTEES = ("ring", "shamir", "semi2k", "spdz2k")
+KEYS, LWE_SECRET = "public and relinearisation key", "secret of LWE"
 PINGS = ("", "paper000-1ms", "paper000-10ms")
 
 Maker = Callable[[Axes, bool], Iterator[Case]]
@@ -45,7 +49,8 @@ def _programs(suite: str) -> Maker:
                 macs = protocol in AUTHENTICATED
                 if macs and ((parties > smallest and not axes.parties) or (link and axes.links is None)):
                     continue
-                batch = max(row.quick // 8 if macs else row.quick, WEIGHT * 2) if quick else row.batch // (16 if macs else 1)
+                less = 16 if macs else row.products if protocol in DISHONEST_MAJORITY else 1
+                batch = max(row.quick // 8 if macs else row.quick, WEIGHT * 2) if quick else row.batch // less
                 domain = Setting(protocol, parties, 1, batch).domain
                 case = Case(suite, row.name, backend, protocol, parties, domain, batch, link)
                 if case.possible and (not axes.parameters or domain in axes.parameters):
@@ -55,28 +60,41 @@ def _programs(suite: str) -> Maker:
 
 
 def _keygen(axes: Axes, quick: bool) -> Iterator[Case]:
-    """Every committee with 2, 3, 4 and 8 parties; with MACs a small set and few parties, and that set without MACs beside it."""
+    """Every committee with 2, 3, 4 and 8 parties; with MACs a small set, and that set without MACs beside it; secrets of LWE."""
     for backend in axes.backends or ("embedded",):
         for protocol, parties, name, link in _keys(axes, quick):
             load(name)
             yield Case("keygen", KEYS, backend, protocol, parties, name, 1, link)
+    if not axes.backends or "embedded" in axes.backends:
+        yield from _lwe_keys(axes, quick)
 
 
 def _keys(axes: Axes, quick: bool) -> Iterator[tuple[str, int, str, str]]:
     links = axes.link_specs(("",) if quick else ("", "lan", "wan"))
     for protocol in axes.protocols or ((*COMMITTEES, "mascot") if not quick else COMMITTEES):
         macs = protocol in AUTHENTICATED
-        sets = axes.parameters or (("ckks-4096",) if quick else ("ckks-8192", "bfv-8192"))
+        sets = [name for name in axes.parameters or () if name not in LWE_SETS]
         if axes.parameters is None:
-            sets = (MAC_SET,) if macs else (*sets, MAC_SET)
+            sets = ["ckks-4096"] if quick else [MAC_SET] if macs else ["ckks-8192", "bfv-8192", MAC_SET]
         for name in sets:
             small = name == MAC_SET and not axes.parameters
-            counts = axes.parties or ((2, 3) if quick or small else (2, 3, 4, 8))
+            counts = axes.parties or ((2, 3) if quick else PARTIES_OF_MAC_SET if small else (2, 3, 4, 8))
             for parties, link in product(counts, links):
                 # Links where they tell most: one set, and no more parties than share the cores well.
                 if axes.links is None and link and (small or parties > 3 or (not axes.parameters and name != sets[0])):
                     continue
                 yield protocol, parties, name, link
+
+
+def _lwe_keys(axes: Axes, quick: bool) -> Iterator[Case]:
+    """Secrets of LWE: random bits, which over 2^64 every committee but Shamir's can share, MACs or not."""
+    links = axes.link_specs(("",))
+    for protocol in axes.protocols or LWE_COMMITTEES:
+        name = "lwe53-p16" if protocol == "shamir" else "lwe64-p2"
+        if axes.parameters is not None and name not in axes.parameters:
+            continue
+        for parties, link in product(axes.parties or ((2, 3) if quick else (2, 3, 4, 8)), links):
+            yield Case("keygen", LWE_SECRET, "embedded", protocol, parties, name, 1, link)
 
 
 def _decrypt(axes: Axes, quick: bool) -> Iterator[Case]:

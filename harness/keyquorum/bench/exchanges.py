@@ -1,0 +1,82 @@
+"""What exchanges alone cost: messages of every party to every other, with nothing computed in between.
+
+A decryption of one ciphertext with `round_ltz_table` has four of them (agreement on the pool, three openings), so that its latency is
+never below this, on the same machine: all parties share its cores, and each message is encrypted, sent, received and handed over.
+
+Writes results/exchanges.csv, if the folder is there.
+
+    python -m keyquorum.bench.exchanges [--parties 2,4,8,16] [--link rtt=1]
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import statistics
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import keyquorum
+from keyquorum import api
+from keyquorum.cli.output import console
+from keyquorum.parties import run_processes
+from keyquorum.parties.context import PartyContext
+
+from .keygen import Row, write_table
+
+EXCHANGES = 4
+"""Exchanges in a row: as many as a decryption with two levels of tables has."""
+RUNS = 41
+MESSAGE = bytes(48)
+"""As long as what parties tell each other of a pool."""
+
+
+def exchanges_job(context: PartyContext, job: dict[str, Any]) -> dict[str, Any]:
+    """The job ``exchanges``: medians of ``runs`` runs, seconds and processor seconds of this party."""
+    session, seconds, cpu = context.session, [], []
+    for _ in range(job["runs"]):
+        session.compare("ready", b"")
+        start, used = time.perf_counter(), time.process_time()
+        for _ in range(EXCHANGES):
+            session.all_gather(MESSAGE)
+        seconds.append(time.perf_counter() - start)
+        cpu.append(time.process_time() - used)
+    session.compare("end", b"")
+    return {"seconds": statistics.median(seconds), "cpu": statistics.median(cpu)}
+
+
+def measure(parties: int, link: str | None, runs: int = RUNS) -> tuple[str, Row]:
+    """The line and the row of one number of parties."""
+    with tempfile.TemporaryDirectory(prefix="keyquorum-bench-") as folder:
+        committee = api.init(Path(folder) / "committee", parties, "semi")
+        results = run_processes(committee.folder, {"kind": "exchanges", "runs": runs, "link": link})
+    seconds = max(r["seconds"] for r in results)
+    cpu = sum(r["cpu"] for r in results)
+    row: Row = {
+        "n": parties, "link": link or "none", "exchanges": EXCHANGES, "ms": f"{1e3 * seconds:.2f}", "cpu_ms_of_all": f"{1e3 * cpu:.2f}",
+    }  # fmt: skip
+    line = "exchanges: " + " ".join(f"{name}={value}" for name, value in row.items())
+    return line, {**row, "cores": os.cpu_count() or 0, "machine": platform.machine(), "version": keyquorum.__version__}
+
+
+def main() -> int:
+    """Prints a line for each number of parties."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--parties", default="2,4,8,16", help="comma-separated (default: 2,4,8,16)")
+    parser.add_argument("--link", default="rtt=1", help="simulated links (default: rtt=1), or none")
+    options = parser.parse_args()
+    table = []
+    for parties in map(int, options.parties.split(",")):
+        line, row = measure(parties, None if options.link == "none" else options.link)
+        console.print(line, markup=False)
+        table.append(row)
+    if Path("results").is_dir():
+        write_table(Path("results") / "exchanges.csv", table)
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

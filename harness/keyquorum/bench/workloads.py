@@ -1,0 +1,133 @@
+"""What `bench.decrypt` decrypts: LWE ciphertexts, or BFV and BGV ciphertexts, whose items are coefficients."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keyquorum.fhe import seal
+from keyquorum.fhe.lwe import LweCiphertexts, encrypt
+from keyquorum.fhe.seal_format import read_ciphertext, read_plaintext
+from keyquorum.parties.context import PartyContext
+from keyquorum.plans.keygen import Request, generate
+from keyquorum.plans.lwe_decrypt import lwe_phases
+from keyquorum.plans.lwe_keys import make_lwe_key
+from keyquorum.plans.odd_variants import OddVariant
+from keyquorum.plans.phases import exact_summands, plain_coefficients
+from keyquorum.plans.pool_variants import AnyVariant
+from keyquorum.plans.rounding import RoundingGroup, scaled_words
+from keyquorum.plans.variants import Variant
+
+Ints = NDArray[np.int64]
+Words = NDArray[np.uint64]
+CIPHERTEXT_LIMIT = 1 << 24
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Ciphertexts, and what is in them."""
+
+    ciphertexts: Any
+    messages: Ints
+
+
+def noise_for(variant: Variant, size: int, rng: np.random.Generator, fraction: float = 0.0) -> Ints | None:
+    """Noise up to both borders for exact roundings, a quarter of it at each border; for others +-D ``fraction``, or fresh (None) if
+    that is 0."""
+    p = variant.parameters
+    if variant.rounding in ("round_mask_open", "round_flood"):
+        return rng.choice(np.array([-1, 1]), size) * int(p.delta * fraction) if fraction else None
+    half = p.delta // 2 - (2 if p.prime else 0)
+    noise = rng.integers(-half, half, size)
+    noise[::4], noise[1::4] = half - 1, -half
+    return noise
+
+
+class LweWork:
+    """LWE ciphertexts of random messages. The secret is put together at every party, to encrypt: a bench key is no secret."""
+
+    item_count = 1
+    """Items of the pool that a ciphertext takes."""
+
+    def __init__(self, context: PartyContext, group: RoundingGroup, variant: Variant, fraction: float) -> None:
+        self._context, self._group, self._variant, self._fraction = context, group, variant, fraction
+        self._rng, self._parameters = np.random.default_rng(1), variant.parameters
+        _, self._share = make_lwe_key(context, self._parameters)
+        n, q = self._parameters.dimension, self._parameters.modulus
+        if group.points:
+            mine = group.summands_of(self._share.words[:, :n], q) if group.member else np.zeros((1, n), np.uint64)
+        else:
+            width = self._share.element_words
+            mine = self._share.words[:1, : n * width : width]
+        parts = context.session.all_gather(np.ascontiguousarray(mine[0]).tobytes())
+        total = sum(np.frombuffer(p, np.uint64).astype(object) for p in parts)
+        self._secret = np.array([int(v) % q for v in np.asarray(total)], dtype=np.int64)
+
+    def batch(self, size: int) -> Batch:
+        """Ciphertexts for ``size`` items."""
+        p, rng = self._parameters, self._rng
+        messages = rng.integers(0, 1 << p.plain_bits, size)
+        ciphertexts: LweCiphertexts = encrypt(p, self._secret, messages, rng, noise_for(self._variant, size, rng, self._fraction))
+        return Batch(ciphertexts, messages)
+
+    def phases(self, batch: Batch) -> Words:
+        """Our summands of their phases, as the variant takes them."""
+        return lwe_phases(self._context, self._group, self._share, batch.ciphertexts)
+
+    def wrong(self, batch: Batch, words: Words) -> int:
+        """Wrong messages among those opened."""
+        return int(np.count_nonzero(self._variant.messages(words[0]) != batch.messages))
+
+
+class SealWork:
+    """Fresh BFV or BGV ciphertexts of stock SEAL under a joint key, by party 0, at the last level."""
+
+    def __init__(self, context: PartyContext, group: RoundingGroup, variant: OddVariant) -> None:
+        self._context, self._group, self._variant = context, group, variant
+        self._parameters, self._rng = variant.parameters, np.random.default_rng(1)
+        self._key = generate(context, Request(self._parameters, False))
+        self.item_count = self._parameters.ring_degree
+
+    def batch(self, size: int) -> Batch:
+        """Ciphertexts for ``size`` items, a multiple of N."""
+        set_, session = self._parameters, self._context.session
+        values = self._rng.integers(0, set_.plain_modulus, (size // set_.ring_degree, set_.ring_degree))
+        ciphertexts = []
+        for row in values:
+            data = b""
+            if session.party == 0:
+                data = seal.Evaluator(set_).last_level(seal.encrypt(set_, self._key.public["public.key"], row))
+                for other in range(1, session.parties):
+                    session.send(other, data)
+            else:
+                data = session.recv(0, CIPHERTEXT_LIMIT)
+            ciphertexts.append(read_ciphertext(set_, data))
+        return Batch(ciphertexts, values)
+
+    def phases(self, batch: Batch) -> Words:
+        """See :meth:`LweWork.phases`."""
+        set_ = self._parameters
+        u = exact_summands(self._context, self._key.info, self._key.shares[0], self._group, batch.ciphertexts, keep=True)
+        if not self._group.member:
+            return u
+        return np.stack(scaled_words(self._group, u, set_.coeff_modulus[0], set_.plain_modulus, self._variant.length))
+
+    def wrong(self, batch: Batch, words: Words) -> int:
+        """Wrong coefficients among those opened."""
+        set_, n = self._parameters, self._parameters.ring_degree
+        wrong = 0
+        for i, (ciphertext, values) in enumerate(zip(batch.ciphertexts, batch.messages, strict=True)):
+            coefficients = plain_coefficients(set_, ciphertext, words[0, i * n : (i + 1) * n].view(np.int64))
+            data = read_plaintext(set_, bytes(seal.encode(set_, values).to_bytes())).data
+            wrong += int(np.count_nonzero(coefficients[: data.size] != data) + np.count_nonzero(coefficients[data.size :]))
+        return wrong
+
+
+def workload(context: PartyContext, group: RoundingGroup, variant: AnyVariant, fraction: float = 0.0) -> LweWork | SealWork:
+    """What fits a variant. ``fraction``: see :func:`noise_for`."""
+    if isinstance(variant, Variant):
+        return LweWork(context, group, variant, fraction)
+    return SealWork(context, group, variant)
