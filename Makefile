@@ -57,6 +57,9 @@ lint: build
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/mypy
 
+# Without optimisation across crates, which takes longer than the tests.
+test-rust: export CARGO_PROFILE_RELEASE_LTO := off
+test-rust: export CARGO_PROFILE_RELEASE_DEBUG := 0
 test-rust: tools
 	cd Source && cargo test --release --locked -q --workspace --lib --tests
 	cd Source && cargo test --release --locked -q --workspace --doc
