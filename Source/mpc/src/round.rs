@@ -1,7 +1,7 @@
 //! One communication round: what every task wants to send is joined in one message a peer.
 
 use keyquorum_math::Domain;
-use keyquorum_net::Transport;
+use keyquorum_net::{Length, NetError, Transport};
 
 use crate::bytes::SecretBytes;
 use crate::error::{EngineError, Result};
@@ -71,7 +71,7 @@ impl Outbox {
     ) -> Result<(Inbox, u64, u64)> {
         let me = net.party();
         let parties = net.parties();
-        let describe = |peer: usize| format!("round {} with party {peer}", tag >> 32);
+        let failed = |error: NetError| EngineError::network(format!("round {}", tag >> 32), error);
         let (mut sent, mut received) = (0u64, 0u64);
         for step in 1..parties {
             let to = (me + step) % parties;
@@ -85,8 +85,7 @@ impl Outbox {
             if let Some(place) = message.first_chunk_mut::<TAG>() {
                 *place = tag.to_le_bytes();
             }
-            net.send(to, &message)
-                .map_err(|e| EngineError::network(describe(to), e))?;
+            net.send(to, &message).map_err(failed)?;
         }
         let mut inbox = Inbox {
             buffers: (0..parties).map(|_| Default::default()).collect(),
@@ -97,16 +96,14 @@ impl Outbox {
             if expected == 0 {
                 continue;
             }
-            let data = SecretBytes::new(
-                net.recv(from, expected + TAG)
-                    .map_err(|e| EngineError::network(describe(from), e))?,
-            );
+            let due = Length::Exactly(expected + TAG);
+            let data = SecretBytes::new(net.take(from, due).map_err(failed)?);
             let theirs = data
                 .first_chunk::<TAG>()
                 .map_or(0, |t| u64::from_le_bytes(*t));
             if theirs != tag {
                 return Err(EngineError::protocol(format!(
-                    "party {from} is at another step of the computation (round {} there, {} here): all parties must run the same program with the same arguments",
+                    "party {from} is at another step of the computation (round {} there, {} here): all parties must run the same program with the same arguments, for the same purpose",
                     theirs >> 32,
                     tag >> 32
                 )));
@@ -116,6 +113,7 @@ impl Outbox {
                 *slot = (data, TAG);
             }
         }
+        net.settle().map_err(failed)?;
         Ok((inbox, sent, received))
     }
 }

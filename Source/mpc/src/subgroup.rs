@@ -1,6 +1,6 @@
 //! A session among some of the parties of a session, over the same channels.
 
-use keyquorum_net::{Counters, NetError, Transport};
+use keyquorum_net::{Counters, Length, NetError, Transport};
 
 use crate::error::EngineError;
 use crate::session::Session;
@@ -51,18 +51,15 @@ impl Transport for Members {
         Ok(())
     }
 
-    fn recv(&mut self, from: usize, len: usize) -> Result<Vec<u8>, NetError> {
+    fn take(&mut self, from: usize, len: Length) -> Result<Vec<u8>, NetError> {
         let number = self.number(from)?;
-        let data = self.with(|net| net.recv(number, len))?;
+        let data = self.with(|net| net.take(number, len))?;
         self.counters.count_received(from, data.len(), data.len());
         Ok(data)
     }
 
-    fn recv_any_len(&mut self, from: usize, max: usize) -> Result<Vec<u8>, NetError> {
-        let number = self.number(from)?;
-        let data = self.with(|net| net.recv_any_len(number, max))?;
-        self.counters.count_received(from, data.len(), data.len());
-        Ok(data)
+    fn settle(&mut self) -> Result<(), NetError> {
+        self.with(|net| net.settle())
     }
 
     fn counters(&self) -> &Counters {

@@ -2,11 +2,11 @@
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::NetError;
 use crate::shape::{LinkShape, Pacer};
+use crate::{Length, NetError};
 
 /// Bookkeeping charged for each queued message, so that empty messages are bounded as well.
 const MESSAGE_OVERHEAD: usize = 64;
@@ -48,6 +48,8 @@ struct Queue {
     bytes: usize,
     /// Threads that wait for a message of this peer.
     waiting: usize,
+    /// It was full when the last message was delivered, and is still.
+    held: bool,
     /// Set when no more messages will come.
     ended: Option<NetError>,
 }
@@ -75,6 +77,13 @@ pub(crate) struct Inbox {
     progress: Vec<AtomicU64>,
     /// By how much this machine wakes up late, in nanoseconds; measured when a link is shaped.
     lateness: AtomicU64,
+    /// Called when a queue that was full has room again.
+    more: OnceLock<Box<dyn Fn() + Send + Sync>>,
+}
+
+/// What a queued message takes of the limit.
+fn cost(message: &Message) -> usize {
+    message.payload.len() + MESSAGE_OVERHEAD
 }
 
 impl Inbox {
@@ -92,6 +101,7 @@ impl Inbox {
             space: Condvar::new(),
             progress: (0..parties).map(|_| AtomicU64::new(0)).collect(),
             lateness: AtomicU64::new(0),
+            more: OnceLock::new(),
         }
     }
 
@@ -151,71 +161,110 @@ impl Inbox {
         }
     }
 
-    /// Queues a message of `from`; waits up to `timeout` (`None`: until the session ends) while the queue is full.
+    /// Queues a message of `from`; waits up to `timeout` while the queue is full.
     pub(crate) fn push(
         &self,
         from: usize,
         message: Message,
-        timeout: Option<Duration>,
+        timeout: Duration,
     ) -> Result<(), PushError> {
-        let cost = message.payload.len() + MESSAGE_OVERHEAD;
         let arrival = Instant::now();
-        let deadline = timeout.map(|timeout| arrival + timeout);
+        let deadline = arrival + timeout;
         let mut state = self.lock();
         loop {
-            if state.owner_closed.is_some() {
-                return Err(PushError::OwnerClosed);
-            }
-            if let Some(fatal) = &state.fatal {
-                return Err(PushError::Ended(fatal.clone()));
-            }
-            let parties = state.queues.len();
-            let Some(queue) = state.queues.get_mut(from) else {
-                return Err(PushError::Ended(self.no_such_peer(from, parties)));
-            };
-            if queue.messages.is_empty() || queue.bytes + cost <= self.limit {
-                queue.bytes += cost;
-                let due = queue
-                    .pacer
-                    .as_mut()
-                    .map(|pacer| pacer.last(message.wire, arrival));
-                queue.messages.push_back(Queued { message, due });
-                // Whoever waits for another peer is not woken: with many peers most messages come before they are asked for.
-                let awaited = queue.waiting > 0;
-                drop(state);
-                self.count_progress(from, cost);
-                if awaited {
-                    self.arrived.notify_all();
-                }
+            let queue = self.open_queue(&mut state, from)?;
+            if queue.messages.is_empty() || queue.bytes + cost(&message) <= self.limit {
+                self.queue(state, from, message, arrival);
                 return Ok(());
             }
-            state = match deadline {
-                None => self
-                    .space
-                    .wait(state)
-                    .unwrap_or_else(PoisonError::into_inner),
-                Some(deadline) => {
-                    let left = deadline.saturating_duration_since(Instant::now());
-                    if left.is_zero() {
-                        return Err(PushError::Full);
-                    }
-                    self.space
-                        .wait_timeout(state, left)
-                        .unwrap_or_else(PoisonError::into_inner)
-                        .0
-                }
-            };
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(PushError::Full);
+            }
+            state = self
+                .space
+                .wait_timeout(state, left)
+                .unwrap_or_else(PoisonError::into_inner)
+                .0;
         }
     }
 
-    /// Takes the next message of `from`. `expected` bytes set how long a message under way may take at most.
+    /// Queues a message of `from`, and tells whether there is room for more. If not, [`Inbox::has_room`] tells when there is, and
+    /// whoever was given to [`Inbox::call_for_more`] is called then.
+    pub(crate) fn deliver(&self, from: usize, message: Message) -> Result<bool, PushError> {
+        let arrival = Instant::now();
+        let mut state = self.lock();
+        let queue = self.open_queue(&mut state, from)?;
+        queue.held = queue.bytes + cost(&message) > self.limit;
+        let room = !queue.held;
+        self.queue(state, from, message, arrival);
+        Ok(room)
+    }
+
+    /// The queue of `from`, if the session goes on.
+    fn open_queue<'a>(
+        &self,
+        state: &'a mut MutexGuard<'_, State>,
+        from: usize,
+    ) -> Result<&'a mut Queue, PushError> {
+        if state.owner_closed.is_some() {
+            return Err(PushError::OwnerClosed);
+        }
+        if let Some(fatal) = &state.fatal {
+            return Err(PushError::Ended(fatal.clone()));
+        }
+        let parties = state.queues.len();
+        state
+            .queues
+            .get_mut(from)
+            .ok_or_else(|| PushError::Ended(self.no_such_peer(from, parties)))
+    }
+
+    fn queue(
+        &self,
+        mut state: MutexGuard<'_, State>,
+        from: usize,
+        message: Message,
+        arrival: Instant,
+    ) {
+        let cost = cost(&message);
+        let Some(queue) = state.queues.get_mut(from) else {
+            return;
+        };
+        queue.bytes += cost;
+        let due = queue
+            .pacer
+            .as_mut()
+            .map(|pacer| pacer.last(message.wire, arrival));
+        queue.messages.push_back(Queued { message, due });
+        // Whoever waits for another peer is not woken: with many peers most messages come before they are asked for.
+        let awaited = queue.waiting > 0;
+        drop(state);
+        self.count_progress(from, cost);
+        if awaited {
+            self.arrived.notify_all();
+        }
+    }
+
+    /// Names who is called when a queue that was full has room again.
+    pub(crate) fn call_for_more(&self, call: Box<dyn Fn() + Send + Sync>) {
+        let _ = self.more.set(call);
+    }
+
+    /// Whether more of `from` can be delivered.
+    pub(crate) fn has_room(&self, from: usize) -> bool {
+        self.lock().queues.get(from).is_none_or(|queue| !queue.held)
+    }
+
+    /// Takes the next message of `from`, and when it is delivered if the link is simulated. `expected` bytes set how long a
+    /// message under way may take at most.
     pub(crate) fn pop(
         &self,
         from: usize,
         expected: usize,
         timeout: Duration,
         waiting_for: impl Fn() -> String,
-    ) -> Result<Message, NetError> {
+    ) -> Result<(Message, Option<Instant>), NetError> {
         self.check_peer(from)?;
         let start = Instant::now();
         let last = start + timeout + Duration::from_secs(expected as u64 / SLOWEST_LINK);
@@ -230,20 +279,16 @@ impl Inbox {
             let Some(queue) = state.queues.get_mut(from) else {
                 return Err(self.no_such_peer(from, parties));
             };
-            if let Some(due) = queue.messages.front().and_then(|queued| queued.due) {
-                let left = due.saturating_duration_since(Instant::now());
-                if !left.is_zero() {
-                    state = self.wait_for_link(state, left);
-                    continue;
-                }
-            }
-            if let Some(Queued { message, .. }) = queue.messages.pop_front() {
-                queue.bytes = queue
-                    .bytes
-                    .saturating_sub(message.payload.len() + MESSAGE_OVERHEAD);
+            if let Some(Queued { message, due }) = queue.messages.pop_front() {
+                queue.bytes = queue.bytes.saturating_sub(cost(&message));
+                let resumes = queue.held && queue.bytes <= self.limit;
+                queue.held &= !resumes;
                 drop(state);
                 self.space.notify_all();
-                return Ok(message);
+                if let Some(call) = self.more.get().filter(|_| resumes) {
+                    call();
+                }
+                return Ok((message, due));
             }
             if let Some(ended) = &queue.ended {
                 return Err(ended.clone());
@@ -278,6 +323,21 @@ impl Inbox {
             if let Some(queue) = state.queues.get_mut(from) {
                 queue.waiting -= 1;
             }
+        }
+    }
+
+    /// Waits until `due`, when simulated links have delivered what was taken.
+    pub(crate) fn wait_until(&self, due: Instant) -> Result<(), NetError> {
+        let mut state = self.lock();
+        loop {
+            if let Some(ended) = self.ended(&state) {
+                return Err(ended);
+            }
+            let left = due.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Ok(());
+            }
+            state = self.wait_for_link(state, left);
         }
     }
 
@@ -364,10 +424,14 @@ impl Inbox {
         for queue in &mut state.queues {
             queue.messages.clear();
             queue.bytes = 0;
+            queue.held = false;
         }
         drop(state);
         self.arrived.notify_all();
         self.space.notify_all();
+        if let Some(call) = self.more.get() {
+            call();
+        }
     }
 
     /// The failure that ends waits for any peer, if there is one.
@@ -405,22 +469,17 @@ impl Inbox {
         }
     }
 
-    /// Checks the length of a message that the program expects. After another one the parties no longer run the same
-    /// program, so it ends the session.
-    pub(crate) fn check_len(&self, from: usize, got: usize, want: usize) -> Result<(), NetError> {
-        if got == want {
-            return Ok(());
-        }
-        let detail = format!("a message of {got} bytes where {want} are due");
-        Err(self.malformed(from, detail))
-    }
-
-    /// Checks the length of a message whose length is the sender's choice, likewise.
-    pub(crate) fn check_max(&self, from: usize, got: usize, max: usize) -> Result<(), NetError> {
-        if got <= max {
-            return Ok(());
-        }
-        let detail = format!("a message of {got} bytes where at most {max} are allowed");
+    /// Checks the length of a message. After another one the parties no longer run the same program, so it ends the session.
+    pub(crate) fn check_len(&self, from: usize, got: usize, want: Length) -> Result<(), NetError> {
+        let detail = match want {
+            Length::Exactly(bytes) if got != bytes => {
+                format!("a message of {got} bytes where {bytes} are due")
+            }
+            Length::AtMost(bytes) if got > bytes => {
+                format!("a message of {got} bytes where at most {bytes} are allowed")
+            }
+            _ => return Ok(()),
+        };
         Err(self.malformed(from, detail))
     }
 

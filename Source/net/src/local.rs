@@ -8,7 +8,7 @@ use crate::frame::MAX_REASON;
 use crate::inbox::{DEFAULT_QUEUE_LIMIT, Inbox, Message, PushError};
 use crate::receive::Receiver;
 use crate::shape::LinkShape;
-use crate::{Counters, NetError, Transport};
+use crate::{Counters, Length, NetError, Transport};
 
 /// One party of an in-process mesh: messages are moved through bounded queues in memory. Move each to its own thread.
 ///
@@ -72,7 +72,7 @@ impl LocalTransport {
             payload: payload.to_vec(),
             wire: payload.len(),
         };
-        match inbox.push(self.me, message, Some(self.receiver.timeout)) {
+        match inbox.push(self.me, message, self.receiver.timeout) {
             Ok(()) => {
                 self.receiver
                     .counters
@@ -123,12 +123,12 @@ impl Transport for LocalTransport {
         self.receiver.note(result)
     }
 
-    fn recv(&mut self, from: usize, len: usize) -> Result<Vec<u8>, NetError> {
-        self.receiver.recv(from, len)
+    fn take(&mut self, from: usize, len: Length) -> Result<Vec<u8>, NetError> {
+        self.receiver.take(from, len)
     }
 
-    fn recv_any_len(&mut self, from: usize, max: usize) -> Result<Vec<u8>, NetError> {
-        self.receiver.recv_any_len(from, max)
+    fn settle(&mut self) -> Result<(), NetError> {
+        self.receiver.settle()
     }
 
     fn counters(&self) -> &Counters {

@@ -2,16 +2,18 @@
 //! the last call went.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::inbox::Inbox;
-use crate::{Counters, NetError};
+use crate::{Counters, Length, NetError};
 
 pub(crate) struct Receiver {
     pub(crate) inbox: Arc<Inbox>,
     pub(crate) counters: Counters,
     /// Bound on every wait without progress.
     pub(crate) timeout: Duration,
+    /// When the last of the messages taken is delivered, on simulated links.
+    due: Option<Instant>,
     /// How the last call failed, if it did and the fault was not the caller's.
     failed: Option<NetError>,
 }
@@ -22,41 +24,36 @@ impl Receiver {
             inbox,
             counters: Counters::new(parties),
             timeout,
+            due: None,
             failed: None,
         }
     }
 
-    /// [`crate::Transport::recv`].
-    pub(crate) fn recv(&mut self, from: usize, len: usize) -> Result<Vec<u8>, NetError> {
-        let result = self
-            .take(from, len, || format!("a message of {len} bytes"))
-            .and_then(|payload| {
-                self.inbox.check_len(from, payload.len(), len)?;
-                Ok(payload)
-            });
+    /// [`crate::Transport::take`].
+    pub(crate) fn take(&mut self, from: usize, len: Length) -> Result<Vec<u8>, NetError> {
+        let result = self.next(from, len);
         self.note(result)
     }
 
-    /// [`crate::Transport::recv_any_len`].
-    pub(crate) fn recv_any_len(&mut self, from: usize, max: usize) -> Result<Vec<u8>, NetError> {
-        let result = self
-            .take(from, max, || format!("a message of at most {max} bytes"))
-            .and_then(|payload| {
-                self.inbox.check_max(from, payload.len(), max)?;
-                Ok(payload)
-            });
+    /// [`crate::Transport::settle`].
+    pub(crate) fn settle(&mut self) -> Result<(), NetError> {
+        let Some(due) = self.due.take() else {
+            return Ok(());
+        };
+        let result = self.inbox.wait_until(due);
         self.note(result)
     }
 
-    fn take(
-        &mut self,
-        from: usize,
-        expected: usize,
-        what: impl Fn() -> String,
-    ) -> Result<Vec<u8>, NetError> {
-        let message = self.inbox.pop(from, expected, self.timeout, what)?;
+    fn next(&mut self, from: usize, len: Length) -> Result<Vec<u8>, NetError> {
+        let most = len.most();
+        let (message, due) = self.inbox.pop(from, most, self.timeout, || match len {
+            Length::Exactly(_) => format!("a message of {most} bytes"),
+            Length::AtMost(_) => format!("a message of at most {most} bytes"),
+        })?;
+        self.due = self.due.max(due);
         self.counters
             .count_received(from, message.payload.len(), message.wire);
+        self.inbox.check_len(from, message.payload.len(), len)?;
         Ok(message.payload)
     }
 

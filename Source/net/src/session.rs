@@ -15,7 +15,7 @@ use crate::receive::Receiver;
 use crate::setup::{Links, connect_all, hang_up};
 use crate::shape::LinkShape;
 use crate::stream::WriteError;
-use crate::{Counters, NetError, Transport};
+use crate::{Counters, Length, NetError, Transport};
 
 /// Longest wait, at the end of a session, until the peers have read our last words.
 const LAST_WORDS: Duration = Duration::from_secs(2);
@@ -79,7 +79,7 @@ impl TlsConfig {
 
 /// One party of a session over TLS 1.3, both sides of every connection pinned by certificate fingerprint.
 ///
-/// Per peer it has one connection for sending, one for receiving, and one thread that reads. Dropping it closes it;
+/// Per peer it has one connection for sending and one for receiving; one thread reads them all. Dropping it closes it;
 /// dropping it in a panic aborts the session.
 pub struct TlsTransport {
     me: usize,
@@ -204,12 +204,12 @@ impl Transport for TlsTransport {
         self.receiver.note(result)
     }
 
-    fn recv(&mut self, from: usize, len: usize) -> Result<Vec<u8>, NetError> {
-        self.receiver.recv(from, len)
+    fn take(&mut self, from: usize, len: Length) -> Result<Vec<u8>, NetError> {
+        self.receiver.take(from, len)
     }
 
-    fn recv_any_len(&mut self, from: usize, max: usize) -> Result<Vec<u8>, NetError> {
-        self.receiver.recv_any_len(from, max)
+    fn settle(&mut self) -> Result<(), NetError> {
+        self.receiver.settle()
     }
 
     fn counters(&self) -> &Counters {

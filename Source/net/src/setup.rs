@@ -11,11 +11,12 @@ use std::time::{Duration, Instant};
 
 use crate::NetError;
 use crate::error::one_line;
-use crate::frame::{Event, Kind, MAX_REASON};
+use crate::frame::{Kind, MAX_REASON};
 use crate::hello::{Greeting, Hello, Purpose};
-use crate::inbox::{Inbox, Message};
+use crate::inbox::Inbox;
 use crate::members::{Members, Peer, Reached, Reason, Visitor, reach, receive};
-use crate::stream::{Accepted, Dialled, Patience, StreamError};
+use crate::reader::{Door, Reader};
+use crate::stream::{Accepted, Dialled, Patience};
 
 /// Pause between looks at the listener and at the state of set-up.
 pub(crate) const POLL: Duration = Duration::from_millis(2);
@@ -39,23 +40,18 @@ const LINGER: Duration = Duration::from_secs(3);
 /// How long a set-up that failed waits for its reason to be delivered.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
-/// The thread that reads what one peer sends.
-pub(crate) struct Reader {
-    pub(crate) thread: JoinHandle<()>,
-    pub(crate) socket: TcpStream,
-}
-
-/// All connections of one party, by index of the peer; `None` at its own.
+/// All connections of one party.
 pub(crate) struct Links {
+    /// By index of the peer; `None` at our own.
     pub(crate) outgoing: Vec<Option<Dialled>>,
-    pub(crate) readers: Vec<Option<Reader>>,
+    pub(crate) reader: Reader,
 }
 
 enum Incoming {
     Missing,
     /// Somebody is just answering its hello.
     Reserved,
-    Ready(Reader),
+    Ready,
 }
 
 struct State {
@@ -85,6 +81,7 @@ struct Setup {
     members: Members,
     hello: Hello,
     inbox: Arc<Inbox>,
+    door: Arc<Door>,
     max_message: usize,
     patience: Patience,
     state: Mutex<State>,
@@ -103,10 +100,12 @@ pub(crate) fn connect_all(
 ) -> Result<Links, NetError> {
     let start = Instant::now();
     let parties = members.parties();
+    let reader = Reader::start(Arc::clone(&inbox))?;
     let setup = Arc::new(Setup {
         members,
         hello,
         inbox,
+        door: reader.door(),
         max_message,
         patience: Patience {
             deadline: start + timeout,
@@ -143,13 +142,7 @@ pub(crate) fn connect_all(
     setup.patience.cancel.store(true, Ordering::Relaxed);
     let links = Links {
         outgoing: std::mem::take(&mut state.outgoing),
-        readers: std::mem::take(&mut state.incoming)
-            .into_iter()
-            .map(|incoming| match incoming {
-                Incoming::Ready(reader) => Some(reader),
-                Incoming::Missing | Incoming::Reserved => None,
-            })
-            .collect(),
+        reader,
     };
     drop(state);
     match result {
@@ -166,13 +159,13 @@ pub(crate) fn connect_all(
     }
 }
 
-/// Says the last word to all peers, waits (at most twice `limit`) until they have read it, and ends all reader threads.
+/// Says the last word to all peers, waits (at most twice `limit`) until they have read it, and ends all connections.
 pub(crate) fn hang_up(links: Links, inbox: &Inbox, kind: Kind, reason: &str, limit: Duration) {
     let (body, state) = match kind {
         Kind::Abort => (reason.as_bytes(), format!("aborted: {reason}")),
         _ => (&[][..], reason.to_owned()),
     };
-    // From now on the readers throw away what they read, so that no peer is held up by us.
+    // From now on the reader throws away what it reads, so that no peer is held up by us.
     inbox.close_owner(&state);
     let mut outgoing = links.outgoing;
     let deadline = Instant::now() + limit;
@@ -187,12 +180,7 @@ pub(crate) fn hang_up(links: Links, inbox: &Inbox, kind: Kind, reason: &str, lim
     for stream in outgoing.iter_mut().flatten() {
         stream.wait_until_read(deadline);
     }
-    for reader in links.readers.into_iter().flatten() {
-        // Wakes the reader up, whatever it waits for.
-        let _ = reader.socket.shutdown(std::net::Shutdown::Both);
-        // A reader that panicked has nothing more to give back.
-        let _ = reader.thread.join();
-    }
+    links.reader.stop();
 }
 
 /// Starts a named thread.
@@ -263,7 +251,7 @@ impl Setup {
     fn is_complete(&self, state: &State) -> bool {
         self.members.peers().all(|peer| {
             matches!(state.outgoing.get(peer.index), Some(Some(_)))
-                && matches!(state.incoming.get(peer.index), Some(Incoming::Ready(_)))
+                && matches!(state.incoming.get(peer.index), Some(Incoming::Ready))
         })
     }
 
@@ -301,7 +289,7 @@ impl Setup {
                     )),
                 };
             }
-            if !matches!(state.incoming.get(index), Some(Incoming::Ready(_))) {
+            if !matches!(state.incoming.get(index), Some(Incoming::Ready)) {
                 return NetError::Timeout {
                     peer: index,
                     waiting_for: format!("its connection to our port ({waited:.1} s){dropped}"),
@@ -484,13 +472,10 @@ impl Setup {
         let mut state = self.lock();
         let incoming = match answered {
             Ok(()) if self.is_over() => return,
-            Ok(()) => match start_reader(peer, stream, Arc::clone(&self.inbox)) {
-                Ok(reader) => Incoming::Ready(reader),
-                Err(error) => {
-                    drop(state);
-                    return self.fail(error, Duration::ZERO);
-                }
-            },
+            Ok(()) => {
+                self.door.add(peer, stream);
+                Incoming::Ready
+            }
             // It will dial again.
             Err(_) => Incoming::Missing,
         };
@@ -498,52 +483,4 @@ impl Setup {
             *slot = incoming;
         }
     }
-}
-
-fn start_reader(peer: usize, stream: Accepted, inbox: Arc<Inbox>) -> Result<Reader, NetError> {
-    let socket = stream.socket().map_err(|error| NetError::Io {
-        peer,
-        source: Arc::new(error),
-    })?;
-    let thread = spawn(format!("kq-read-{peer}"), move || {
-        read_peer(peer, stream, &inbox)
-    })?;
-    Ok(Reader { thread, socket })
-}
-
-/// Puts all that `peer` sends into the inbox, until the stream ends.
-fn read_peer(peer: usize, mut stream: Accepted, inbox: &Inbox) {
-    let mut throw_away = false;
-    let result = stream.read_all(&mut |event, wire| {
-        match event {
-            None => inbox.note_progress(peer, wire),
-            Some(Event::Message(payload)) => {
-                // Once the session has ended we only keep the peer from being held up.
-                throw_away =
-                    throw_away || inbox.push(peer, Message { payload, wire }, None).is_err();
-            }
-            Some(Event::Abort(reason)) => {
-                let reason = one_line(&reason, MAX_REASON);
-                inbox.peer_failed(peer, NetError::PeerAborted { peer, reason });
-                return false;
-            }
-            Some(Event::Close) => {
-                inbox.peer_closed(peer);
-                return false;
-            }
-            // The parser lets no second hello through.
-            Some(Event::Hello(_)) => {}
-        }
-        true
-    });
-    let malformed = |detail: String| NetError::MalformedFrame { peer, detail };
-    match result {
-        Ok(()) => {}
-        Err(StreamError::Io(_)) => inbox.peer_lost(peer, NetError::PeerClosed { peer }),
-        Err(StreamError::Tls(error)) => {
-            inbox.peer_failed(peer, malformed(format!("broken TLS record ({error})")));
-        }
-        Err(StreamError::Frame(error)) => inbox.peer_failed(peer, malformed(error.to_string())),
-    }
-    stream.shut_down();
 }

@@ -2,6 +2,25 @@
 
 use crate::{Counters, NetError};
 
+/// How long a message may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Length {
+    /// So many bytes.
+    Exactly(usize),
+    /// The sender's choice, up to so many bytes.
+    AtMost(usize),
+}
+
+impl Length {
+    /// Bytes of the longest message.
+    #[must_use]
+    pub fn most(self) -> usize {
+        match self {
+            Self::Exactly(bytes) | Self::AtMost(bytes) => bytes,
+        }
+    }
+}
+
 /// Channels from one party to each of the others: messages arrive whole, unaltered and in the order of sending.
 ///
 /// `send` and `recv` never wait for ever. When any peer aborts, or sends garbage, every later call fails at once
@@ -22,17 +41,38 @@ pub trait Transport: Send {
     /// error that ends the session.
     fn send(&mut self, to: usize, payload: &[u8]) -> Result<(), NetError>;
 
-    /// Takes the next message of party `from`, which must be exactly `len` bytes long.
+    /// Takes the next message of party `from`. On a simulated link that is before it is delivered: call
+    /// [`Transport::settle`] before anything depends on it. For messages of several parties, which are then waited for once.
     ///
     /// # Errors
     /// [`NetError::MalformedFrame`] for another length, [`NetError::Timeout`], and every error that ends the session.
-    fn recv(&mut self, from: usize, len: usize) -> Result<Vec<u8>, NetError>;
+    fn take(&mut self, from: usize, len: Length) -> Result<Vec<u8>, NetError>;
+
+    /// Waits until all messages that were taken are delivered.
+    ///
+    /// # Errors
+    /// Every error that ends the session.
+    fn settle(&mut self) -> Result<(), NetError>;
+
+    /// Takes the next message of party `from`, which must be exactly `len` bytes long.
+    ///
+    /// # Errors
+    /// As [`Transport::take`].
+    fn recv(&mut self, from: usize, len: usize) -> Result<Vec<u8>, NetError> {
+        let message = self.take(from, Length::Exactly(len))?;
+        self.settle()?;
+        Ok(message)
+    }
 
     /// Takes the next message of party `from`, which must be at most `max` bytes long.
     ///
     /// # Errors
-    /// As [`Transport::recv`].
-    fn recv_any_len(&mut self, from: usize, max: usize) -> Result<Vec<u8>, NetError>;
+    /// As [`Transport::take`].
+    fn recv_any_len(&mut self, from: usize, max: usize) -> Result<Vec<u8>, NetError> {
+        let message = self.take(from, Length::AtMost(max))?;
+        self.settle()?;
+        Ok(message)
+    }
 
     /// Traffic so far.
     fn counters(&self) -> &Counters;

@@ -17,7 +17,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use common::committee;
-use keyquorum_net::{LinkShape, NetError, TlsConfig, TlsTransport, Transport, shaped_local_mesh};
+use keyquorum_net::{
+    Length, LinkShape, NetError, TlsConfig, TlsTransport, Transport, shaped_local_mesh,
+};
 
 const TOLERANCE: f64 = 0.05;
 const CONNECTIONS: usize = 12;
@@ -28,6 +30,26 @@ static ALONE: Mutex<()> = Mutex::new(());
 /// Held by tests that measure: no two of them run at once.
 fn alone() -> MutexGuard<'static, ()> {
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Messages of two peers that are taken first and then settled take the time of one.
+#[test]
+fn messages_of_several_peers_are_waited_for_once() {
+    let _alone = alone();
+    let mut mesh = shaped_local_mesh(3, TIMEOUT, shape(100_000, None));
+    let mut zero = mesh.remove(0);
+    let start = Instant::now();
+    for peer in &mut mesh {
+        peer.send(0, b"x").unwrap();
+    }
+    for from in [1, 2] {
+        assert_eq!(zero.take(from, Length::Exactly(1)).unwrap(), b"x");
+    }
+    let taken = start.elapsed();
+    zero.settle().unwrap();
+    let settled = start.elapsed();
+    assert!(taken < Duration::from_millis(45), "{taken:?}");
+    assert!(settled >= Duration::from_millis(50), "{settled:?}");
 }
 
 type Pair = (Box<dyn Transport>, Box<dyn Transport>);

@@ -220,6 +220,44 @@ fn full_queues_push_back() {
 }
 
 #[test]
+fn a_full_queue_holds_up_no_other_peer() {
+    const LONG: usize = 1 << 18;
+    let mut configs = committee(3);
+    for config in &mut configs {
+        config.queue_limit = LONG;
+    }
+    let mut parties = mesh_of(configs);
+    let mut two = parties.pop().unwrap();
+    let mut one = parties.pop().unwrap();
+    let mut zero = parties.pop().unwrap();
+    let sending = thread::spawn(move || {
+        for i in 0..60u8 {
+            one.send(0, &vec![i; LONG]).unwrap();
+        }
+        one.recv(0, 1).unwrap();
+    });
+    // The messages of party 1 fill its queue long before those of party 2 come.
+    thread::sleep(Duration::from_millis(200));
+    let answering = thread::spawn(move || {
+        for i in 0..100u8 {
+            two.send(0, &[i]).unwrap();
+            two.recv(0, 1).unwrap();
+        }
+    });
+    for i in 0..100u8 {
+        assert_eq!(zero.recv(2, 1).unwrap(), [i]);
+        zero.send(2, b"x").unwrap();
+    }
+    for i in 0..60u8 {
+        let message = zero.recv(1, LONG).unwrap();
+        assert!(message.iter().all(|&byte| byte == i));
+    }
+    zero.send(1, b"x").unwrap();
+    sending.join().unwrap();
+    answering.join().unwrap();
+}
+
+#[test]
 fn a_wrong_certificate_is_named_on_both_sides() {
     let mut configs = committee(2);
     let listed = configs[1].identity.fingerprint();

@@ -23,6 +23,22 @@ const READ_BUFFER: usize = 256 * 1024;
 /// Takes decrypted bytes, together with the parser and the count of wire bytes since the last event.
 type Sink<'a> = dyn FnMut(&mut FrameParser, &mut &[u8], &mut usize) -> Result<(), FrameError> + 'a;
 
+/// Takes events: see [`Accepted::read`].
+pub(crate) type Events<'a> = dyn FnMut(Option<Event>, usize) -> bool + 'a;
+
+/// How far a connection was read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reading {
+    /// There was nothing.
+    Nothing,
+    /// All that had come.
+    All,
+    /// There may be more.
+    Part,
+    /// As far as the events wanted.
+    Stopped,
+}
+
 /// What the accepting end can do next.
 enum Step {
     /// Application data were handed out, or a handshake message was answered: ask again.
@@ -77,7 +93,7 @@ impl Accepted {
                 keep_first(&mut first, parser, bytes)
             }) {
                 Ok(Step::Again) => {}
-                Ok(Step::NeedBytes) => this.fill(Some(patience))?,
+                Ok(Step::NeedBytes) => drop(this.fill(Some(patience))?),
                 Ok(Step::End) => return Err(end_of_stream().into()),
                 Err(error) => {
                     if matches!(error, StreamError::Tls(_)) {
@@ -109,7 +125,7 @@ impl Accepted {
             .map(AsRef::as_ref)
     }
 
-    /// A second handle of the socket, to shut it down from another thread.
+    /// A second handle of the socket.
     pub(crate) fn socket(&self) -> io::Result<TcpStream> {
         self.socket.try_clone()
     }
@@ -128,7 +144,7 @@ impl Accepted {
                 keep_first(&mut first, parser, bytes)
             })? {
                 Step::Again => {}
-                Step::NeedBytes => self.fill(Some(patience))?,
+                Step::NeedBytes => drop(self.fill(Some(patience))?),
                 Step::End => return Err(end_of_stream().into()),
             }
         }
@@ -168,16 +184,35 @@ impl Accepted {
         linger(&mut self.socket, 2 * SLICE);
     }
 
-    /// Reads until the end of the stream or of `events`, which gets each event with the bytes that it took on the wire, and
-    /// is told (`None`) when a part of a message has come. It returns whether to go on.
-    /// `Ok(())` is an end that `events` asked for; the end of the stream is an error.
-    pub(crate) fn read_all(
-        &mut self,
-        events: &mut dyn FnMut(Option<Event>, usize) -> bool,
-    ) -> Result<(), StreamError> {
-        self.socket.set_read_timeout(None)?;
+    /// From now on nothing here waits: the set-up of this connection is over.
+    pub(crate) fn stop_waiting(&self) -> io::Result<()> {
+        self.socket.set_nonblocking(true)
+    }
+
+    /// Reads once, and hands out what came. `events` gets each event with the bytes that it took on the wire, and is told (`None`)
+    /// when a part of a message has come; it returns whether to go on. The end of the stream is an error.
+    pub(crate) fn read(&mut self, events: &mut Events<'_>) -> Result<Reading, StreamError> {
+        // Something may have come together with the handshake.
+        if self.start < self.end && !self.hand_out(events)? {
+            return Ok(Reading::Stopped);
+        }
+        let Some((read, room)) = self.fill(None)? else {
+            return Ok(Reading::Nothing);
+        };
+        if !self.hand_out(events)? || (self.parser.is_midway() && !events(None, self.wire)) {
+            return Ok(Reading::Stopped);
+        }
+        Ok(if read < room {
+            Reading::All
+        } else {
+            Reading::Part
+        })
+    }
+
+    /// Hands out what is in the buffer, up to the last whole record; tells whether to go on.
+    fn hand_out(&mut self, events: &mut Events<'_>) -> Result<bool, StreamError> {
+        let mut go_on = true;
         loop {
-            let mut go_on = true;
             let step = self.step(None, &mut |parser, bytes, wire| {
                 while go_on {
                     match parser.feed(bytes)? {
@@ -187,17 +222,10 @@ impl Accepted {
                 }
                 Ok(())
             })?;
-            if !go_on {
-                return Ok(());
-            }
             match step {
+                _ if !go_on => return Ok(false),
                 Step::Again => {}
-                Step::NeedBytes => {
-                    if self.parser.is_midway() && !events(None, self.wire) {
-                        return Ok(());
-                    }
-                    self.fill(None)?;
-                }
+                Step::NeedBytes => return Ok(true),
                 Step::End => return Err(end_of_stream().into()),
             }
         }
@@ -273,8 +301,9 @@ impl Accepted {
         result.map(|()| step)
     }
 
-    /// Reads more bytes, at least one; waits without limit if there is no `patience`.
-    fn fill(&mut self, patience: Option<&Patience>) -> Result<(), StreamError> {
+    /// Reads more bytes: at least one with `patience`; without, what there is, if anything (`None`). Tells how many it read, and how
+    /// many it had room for.
+    fn fill(&mut self, patience: Option<&Patience>) -> Result<Option<(usize, usize)>, StreamError> {
         if self.start == self.end {
             self.start = 0;
             self.end = 0;
@@ -296,6 +325,7 @@ impl Accepted {
             None => loop {
                 match self.socket.read(space) {
                     Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                    Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(None),
                     other => break other?,
                 }
             },
@@ -304,7 +334,7 @@ impl Accepted {
             return Err(end_of_stream().into());
         }
         self.end += read;
-        Ok(())
+        Ok(Some((read, space.len())))
     }
 }
 

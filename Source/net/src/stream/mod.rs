@@ -1,8 +1,8 @@
 //! One TLS connection, from the side that dialled it (and writes) and from the side that accepted it (and reads).
 //!
 //! Data flow one way on each connection. During set-up every wait is cut into slices of [`SLICE`], between which the
-//! caller's [`Patience`] is asked; afterwards the reading side waits without limit (its owner shuts the socket down to
-//! end it), and the writing side asks its caller between slices.
+//! caller's [`Patience`] is asked; afterwards the reading side never waits (its owner knows when there is something to
+//! read), and the writing side asks its caller between slices.
 
 mod accepted;
 mod dialled;
@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use crate::frame::FrameError;
 
-pub(crate) use accepted::Accepted;
+pub(crate) use accepted::{Accepted, Reading};
 pub(crate) use dialled::{Dialled, WriteError};
 
 /// Longest wait in one system call before the caller is asked whether to go on.

@@ -70,17 +70,24 @@ fn keys_are_changed_in_the_middle_of_a_stream() {
     stream.answer(Kind::Hello, b"hello", &reader).unwrap();
     let mut messages = Vec::new();
     let mut taken = 0;
-    stream
-        .read_all(&mut |event, wire| match event {
-            Some(Event::Message(message)) => {
-                taken += wire;
-                messages.push(message);
-                true
-            }
-            Some(_) => false,
-            None => true,
-        })
-        .unwrap();
+    let mut reading = Reading::Part;
+    while reading != Reading::Stopped {
+        reading = stream
+            .read(&mut |event, wire| match event {
+                Some(Event::Message(message)) => {
+                    taken += wire;
+                    messages.push(message);
+                    true
+                }
+                Some(_) => false,
+                None => true,
+            })
+            .or_else(|error| match error {
+                StreamError::Io(waits) if is_wait(&waits) => Ok(Reading::Nothing),
+                other => Err(other),
+            })
+            .unwrap();
+    }
     stream.shut_down();
     assert_eq!(writing.join().unwrap(), taken);
     assert_eq!(messages.len(), expected.len());

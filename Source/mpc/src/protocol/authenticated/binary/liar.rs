@@ -1,7 +1,7 @@
 //! A transport that lies: what the party sends in one round is changed on its way.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
-use keyquorum_net::{Counters, NetError, Transport};
+use keyquorum_net::{Counters, Length, NetError, Transport};
 
 type Result<T> = std::result::Result<T, NetError>;
 
@@ -73,12 +73,12 @@ impl Transport for Liar {
         self.inner.send(to, &message)
     }
 
-    fn recv(&mut self, from: usize, len: usize) -> Result<Vec<u8>> {
-        self.inner.recv(from, len)
+    fn take(&mut self, from: usize, len: Length) -> Result<Vec<u8>> {
+        self.inner.take(from, len)
     }
 
-    fn recv_any_len(&mut self, from: usize, max: usize) -> Result<Vec<u8>> {
-        self.inner.recv_any_len(from, max)
+    fn settle(&mut self) -> Result<()> {
+        self.inner.settle()
     }
 
     fn counters(&self) -> &Counters {
