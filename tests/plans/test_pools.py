@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from keyquorum._engine import EngineError
 from keyquorum.fhe.lwe import LweCiphertexts, encrypt, lwe_parameters
 from keyquorum.model.committee import Committee, Party
 from keyquorum.model.errors import PoolError
@@ -161,7 +162,7 @@ def test_what_is_claimed_ahead_is_handed_out_once_and_given_up_with_the_pool(tmp
     members, rows = committee(tmp_path), []
 
     def some(pool: Pool) -> int:
-        rows.append([int(pool.take(1, f"number {i}")[0][0, 0, 0]) for i in range(9)])
+        rows.append([int(pool.take(1, f"number {i}")[0][0][0, 0, 0]) for i in range(9)])
         return pool.left
 
     def journal() -> list[tuple[int, int]]:
@@ -180,6 +181,34 @@ def test_what_is_claimed_ahead_is_handed_out_once_and_given_up_with_the_pool(tmp
     with pytest.raises(PoolError, match="needs 2 items, has 0"):
         with_pool(members, lambda pool: pool.take(2, "too many"))
     assert journal()[-1] == (52, 60)
+
+
+def test_a_batch_out_of_a_claim_made_ahead_is_agreed_on_by_its_first_messages(tmp_path: Path) -> None:
+    members, sent = committee(tmp_path, parties=3), []
+
+    def decrypt(pool: Pool, purpose: str) -> Any:
+        before = pool.session.stats()["messages"]
+        words = pool.decrypt(phases(pool, np.array([1])), purpose, "all")
+        sent.append((pool.store.next, pool.store.claim.end, pool.session.stats()["messages"] - before))
+        assert words is not None
+        return pool.variant.messages(words[0])
+
+    def job(pool: Pool) -> list[Any]:
+        pool.fill(30, 30)
+        return [decrypt(pool, f"number {i}") for i in range(7)]
+
+    def apart(pool: Pool) -> None:
+        for i in range(3):
+            decrypt(pool, f"number {i}")
+        decrypt(pool, f"the fourth, for party {pool.group.me}")
+
+    assert all(np.array_equal(m, [1]) for party in with_pool(members, job) for m in party)
+    # Two peers; a claim takes an exchange, an opening of masked words another one, and so does that of the result.
+    costs = {next: cost for next, end, cost in sent}
+    assert [costs[i] for i in (4, 6, 7)] == [4, 4, 4] and [costs[i] for i in (2, 3, 5)] == [6, 6, 6], costs
+    with pytest.raises(EngineError, match="for the same purpose"):
+        with_pool(members, apart)
+    assert with_pool(members, lambda pool: decrypt(pool, "after that")[0]) == [1, 1, 1], "nothing is used twice, and what is left is good"
 
 
 def test_a_member_that_opens_again_makes_all_give_up_what_was_claimed_ahead() -> None:
@@ -313,7 +342,7 @@ def opened_bytes(tmp_path: Path, spoil: Callable[[np.ndarray], None] | None = No
 
     def job(pool: Pool) -> int:
         pool.fill(count)
-        material = pool.take(count, "uniformity")
+        material, _ = pool.take(count, "uniformity")
         if spoil is not None:
             spoil(material[0])
         z = phases(pool, np.zeros(count, np.int64), 5)

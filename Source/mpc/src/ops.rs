@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use keyquorum_math::{Domain, DomainKind, Element};
+use sha2::{Digest, Sha256};
 use zeroize::Zeroizing;
 
 use crate::engine::{ClearOp, Engine, EngineStats, Material};
@@ -1218,6 +1219,12 @@ impl<P: Protocol, D: Domain> Engine for Computation<P, D> {
             share = Share::zeros(parts, 0);
         }
         Ok(self.graph.insert(Value::Secret(share), Kind::Secret, n))
+    }
+
+    fn bind(&mut self, about: &[u8]) {
+        let digest: [u8; 32] = Sha256::digest(about).into();
+        self.graph
+            .bind(digest.first_chunk().map_or(0, |d| u64::from_le_bytes(*d)));
     }
 
     fn flush(&mut self) -> Result<()> {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use keyquorum_math::{BitLanes, Domain, DomainKind, Prg, Z2k64, Z2k128, Zq};
-use keyquorum_net::Transport;
+use keyquorum_net::{Length, Transport};
 use keyquorum_ot::Security;
 use sha2::{Digest, Sha256};
 use sha3::digest::{ExtendableOutput, Update, XofReader};
@@ -224,15 +224,20 @@ impl Session {
         for peer in (0..self.parties).filter(|peer| *peer != self.party) {
             self.send(peer, data)?;
         }
-        (0..self.parties)
-            .map(|peer| {
-                if peer == self.party {
-                    Ok(data.to_vec())
-                } else {
-                    self.receive(peer, MAX_CONTROL)
-                }
-            })
-            .collect()
+        let mut inner = self.lock()?;
+        let net = &mut inner.net;
+        let mut all = Vec::with_capacity(self.parties);
+        for peer in 0..self.parties {
+            all.push(if peer == self.party {
+                data.to_vec()
+            } else {
+                net.take(peer, Length::AtMost(MAX_CONTROL))
+                    .map_err(|e| EngineError::network(format!("message from party {peer}"), e))?
+            });
+        }
+        net.settle()
+            .map_err(|e| EngineError::network("control messages", e))?;
+        Ok(all)
     }
 
     /// Compares a digest with all parties; tells who differs.

@@ -59,6 +59,31 @@ fn independent_products_share_a_round() {
 }
 
 #[test]
+fn parties_that_are_about_something_else_refuse_each_other() {
+    let open_bound = |abouts: [&'static [u8]; 2]| {
+        parties(2, move |session| {
+            let mut e = session
+                .engine("semi2k", DomainKind::Z2k(64), &EngineOptions::default())
+                .unwrap();
+            let x = e
+                .input(0, 1, (session.party() == 0).then_some(&[7][..]))
+                .unwrap();
+            e.flush().unwrap();
+            e.bind(abouts[session.party()]);
+            let opened = e.open(&x).unwrap();
+            e.read(&opened)
+        })
+    };
+    for same in open_bound([b"items 3 to 4", b"items 3 to 4"]) {
+        assert_eq!(same.unwrap(), vec![7]);
+    }
+    for other in open_bound([b"items 3 to 4", b"items 4 to 5"]) {
+        let text = other.unwrap_err().to_string();
+        assert!(text.contains("for the same purpose"), "{text}");
+    }
+}
+
+#[test]
 fn tosses_agree_and_differ() {
     let tossed = parties(4, |session| {
         (session.toss(64).unwrap(), session.toss(64).unwrap())

@@ -528,6 +528,14 @@ impl Engine {
         self.value(py, |e| e.import(data, n))
     }
 
+    /// What comes next is about this, at all parties.
+    fn bind(&self, py: Python<'_>, about: &[u8]) -> PyResult<()> {
+        self.run(py, |e| {
+            e.bind(about);
+            Ok(())
+        })
+    }
+
     fn flush(&self, py: Python<'_>) -> PyResult<()> {
         self.run(py, |e| e.flush())
     }

@@ -51,6 +51,7 @@ class Backend(ABC):
         persistence: Persistence | None = None,
         seed: bytes | None = None,
         keep: bool = False,
+        about: bytes = b"",
     ) -> ProgramOutput:
         """Runs one program of the collection; every party calls this alike.
 
@@ -58,7 +59,8 @@ class Backend(ABC):
         ``fixinput``, joined. ``persistence``: the share file of this domain, read and appended to. ``seed``: INSECURE,
         tests. ``keep``: parties compare program and arguments before they run them, one exchange; with this they do so for
         protocol and domain only, once, and run this and later such programs on what they keep. For callers that
-        have compared what they are about to do.
+        have compared what they are about to do, or let the first messages of this run compare it: ``about`` (needs a backend that
+        compares) must be the same at all, or they refuse each other's messages.
         """
 
     def among(self, members: Sequence[int]) -> Backend:

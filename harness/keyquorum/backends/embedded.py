@@ -27,12 +27,15 @@ def run(
     persistence: Persistence | None = None,
     seed: bytes | None = None,
     kept: KeptEngine | None = None,
+    about: bytes = b"",
 ) -> ProgramOutput:
     """Runs one program with inputs and share file in memory: see :meth:`Backend.run`. ``kept``: an engine that was
     opened for programs one after another; costs are those of this run."""
     words = [str(a) for a in args]
     engine = session.engine(protocol, domain, " ".join([program, *words]), threshold, seed) if kept is None else kept.engine
     before, left = engine.stats(), _left(engine)
+    if about:
+        engine.bind(about)
     io = ProgramIO(
         private_inputs=np.empty(0, dtype=np.int64) if private is None else private,
         public_inputs=list(public),
@@ -77,6 +80,7 @@ class Embedded(Backend):
         persistence: Persistence | None = None,
         seed: bytes | None = None,
         keep: bool = False,
+        about: bytes = b"",
     ) -> ProgramOutput:
         """See :meth:`Backend.run`."""
         which = (protocol, domain, threshold)
@@ -87,7 +91,7 @@ class Embedded(Backend):
             kept = self._kept.pop(which)
         output = run(
             self.session, protocol, domain, program, args,
-            threshold=threshold, private=private, public=public, persistence=persistence, seed=seed, kept=kept,
+            threshold=threshold, private=private, public=public, persistence=persistence, seed=seed, kept=kept, about=about,
         )  # fmt: skip
         if kept is not None:
             self._kept[which] = kept

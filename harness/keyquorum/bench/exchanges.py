@@ -1,7 +1,7 @@
 """What exchanges alone cost: messages of every party to every other, with nothing computed in between.
 
-A decryption of one ciphertext with `round_ltz_table` has four of them (agreement on the pool, three openings), so that its latency is
-never below this, on the same machine: all parties share its cores, and each message is encrypted, sent, received and handed over.
+A decryption of one ciphertext with `round_ltz_table` on two levels has two of them (the openings of masked words, the first of which
+agrees on the pool as well) and one to the receiver, so that its latency is never below this, on the same machine: all parties share its cores, and each message is encrypted, sent, received and handed over.
 
 Writes results/exchanges.csv, if the folder is there.
 
@@ -27,7 +27,7 @@ from keyquorum.parties.context import PartyContext
 
 from .keygen import Row, write_table
 
-EXCHANGES = 4
+EXCHANGES = 2
 """Exchanges in a row: as many as a decryption with two levels of tables has."""
 RUNS = 41
 MESSAGE = bytes(48)

@@ -129,8 +129,9 @@ class OddVariant:
         return result
 
     def use(
-        self, group: RoundingGroup, z: Words, material: Sequence[NDArray[Any]], to: int | str = "share", seed: bytes | None = None
-    ) -> Words | None:
+        self, group: RoundingGroup, z: Words, material: Sequence[NDArray[Any]], to: int | str = "share", seed: bytes | None = None,
+        about: bytes = b"",
+    ) -> Words | None:  # fmt: skip
         """Rounds phases z [2, parts, size] with one item of material each; every member calls this. Results as of
         :meth:`.variants.Variant.use`, but modulo t: shares, or words in [0, t)."""
         length, t, size = self.length, self.modulus, z.shape[-1]
@@ -138,12 +139,14 @@ class OddVariant:
         try:
             ring = Persistence.from_sections([z[0], *flat[:-1]])
             args: list[object] = ["ring_online", size, length, 0, size, length, *([int(self.triples)] if self._compares else [])]
-            opened = group.run(group.ring_protocol, f"Z2^{length}", self.rounding, args, persistence=ring, seed=seed, keep=True)
+            opened = group.run(group.ring_protocol, f"Z2^{length}", self.rounding, args, persistence=ring, seed=seed, keep=True, about=about)
             opened[:size] &= (1 << length) - 1
             opened[size:] &= 1
             field = Persistence.from_sections([z[1], flat[-1]])
             args = ["field_online", size, length, t, to, 0, size]
-            words = group.run(group.field_protocol, f"F_{t}", self.rounding, args, public=[opened], persistence=field, seed=seed, keep=True)
+            words = group.run(
+                group.field_protocol, f"F_{t}", self.rounding, args, public=[opened], persistence=field, seed=seed, keep=True, about=about
+            )
             received: Words | None = (words % t).astype(np.uint64).reshape(1, -1) if words.size else None
             result = field.tail(size) if to == "share" else received
             ring.wipe()

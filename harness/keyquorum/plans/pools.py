@@ -1,8 +1,11 @@
-"""Pools that several parties use together: they agree on what there is and where they stand before every batch.
+"""Pools that several parties use together: they agree on what there is and where they stand before every claim.
 
 Every member tells the others its chunks, the end of its last claim, the next item that it has not handed out, and a hash of all its
 claims: a digest of it, and all of it if the digests differ. A pool that is kept open claims ahead, as many items as it has handed out
-before, so that not every batch waits for the disk; what is left of a claim is given up when the pool is closed. Members that died
+before, so that not every batch waits for the disk and for an exchange; what is left of a claim is given up when the pool is closed. Of a
+batch out of a claim that was made ahead, every message carries a digest of the pool, the claim, the items and the purpose, and a member
+for which it is another one refuses the message; until then it has opened masked words only, under items that it never uses again.
+Members that died
 between agreeing and claiming are one claim behind, which the claim of the others names; the items in doubt are given up. Any other difference means that somebody lost claims (an old backup) or made others (a copy that ran elsewhere): then the pool is refused.
 If all members go back to old backups at once, nobody is left who knows.
 """
@@ -138,6 +141,8 @@ class Pool:
         folder = pools_folder(committee, context.party) / variant.name
         self.store = PoolStore(folder, kind, variant.sections, variant.parts(group))
         self._agreed, self._handed_out = Agreement(self.store.next, self.store.claim.end, len(self.store.chunks), 0, ""), 0
+        self._claimed_together = 0
+        """End of the items that all claimed while they had this pool open."""
 
     def close(self) -> None:
         """Gives the lock back."""
@@ -222,13 +227,26 @@ class Pool:
 
     # -- use ----------------------------------------------------------------------------------------------------------
 
-    def take(self, count: int, purpose: str) -> list[NDArray[Any]]:
-        """The material of ``count`` decryptions, claimed at every member before anything is done with it. One exchange, or two; a write
-        to the disk unless it was claimed ahead.
+    def take(self, count: int, purpose: str) -> tuple[list[NDArray[Any]], bytes]:
+        """The material of ``count`` decryptions, claimed at every member before anything is done with it; and what its use is about,
+        for :meth:`.Backend.run`. One exchange, or two, and a write to the disk; neither if it was claimed ahead.
 
         ``purpose``: what it is for, the same at all members. Refuses before anything is claimed if there is not enough.
         """
-        agreement, reports = self.agree(f"decrypt {count} items, {purpose}")
+        what, start = f"decrypt {count} items, {purpose}", self.store.next
+        if start + count > self._claimed_together:
+            start = self._claim(count, what)
+        self.store.check(start, start + count)
+        self._handed_out += count
+        claim = self.store.claim
+        about = json.dumps([self.store.id, claim.start, claim.end, claim.chain, start, what]).encode()
+        material = self.store.hand_out(start, start + count)
+        reached("take/read")
+        return material, about
+
+    def _claim(self, count: int, what: str) -> int:
+        """Agrees with all, claims what the agreement gives; returns the first item."""
+        agreement, reports = self.agree(what)
         available = sum(c.count for c in self.store.chunks[: agreement.chunks]) - agreement.position
         if count > available:
             raise PoolTooSmall(
@@ -240,17 +258,15 @@ class Pool:
             before = [(r.end, r.chain) for r in reports]
             ahead = start + min(agreement.ahead, available)
             self.store.claim_items(Claim(agreement.end, max(end, ahead), agreement.chain, before))
-        self._handed_out += count
-        material = self.store.hand_out(start, end)
-        reached("take/read")
-        return material
+            self._claimed_together = self.store.claim.end
+        return start
 
     def decrypt(self, z: Words, purpose: str, to: int | str = "share", seed: bytes | None = None) -> Words | None:
         """Rounds phases z, whose last axis counts words: see :meth:`Variant.use`."""
-        material = self.take(z.shape[-1] // self.variant.words, f"{purpose}, for {to}")
+        material, about = self.take(z.shape[-1] // self.variant.words, f"{purpose}, for {to}")
         reached("decrypt/before")
         try:
-            result = self.variant.use(self.group, z, material, to, seed)
+            result = self.variant.use(self.group, z, material, to, seed, about)
         finally:
             for words in material:
                 if words.flags.writeable:

@@ -156,11 +156,12 @@ class Variant:
         return result
 
     def use(
-        self, group: RoundingGroup, z: Words, material: Sequence[NDArray[Any]], to: int | str = "share", seed: bytes | None = None
-    ) -> Words | None:
+        self, group: RoundingGroup, z: Words, material: Sequence[NDArray[Any]], to: int | str = "share", seed: bytes | None = None,
+        about: bytes = b"",
+    ) -> Words | None:  # fmt: skip
         """Rounds phases z [parts, size] with one item of material each; every member calls this.
 
-        Members have compared number and purpose before. ``to``: ``share`` gives every member its shares
+        Members have compared number and purpose before, or do by the first messages, as ``about`` (:meth:`.Backend.run`). ``to``: ``share`` gives every member its shares
         [parts, size] of 2^(k-j) m modulo 2^k; a member's number, or ``all``, gives that member (all) the words themselves,
         [1, size], and others None.
         """
@@ -174,7 +175,7 @@ class Variant:
         else:
             args = [*head, to, 0, size, p.ring_bits] + ([1] if self.triples else [])
         domain = f"Z2^{p.ring_bits}"
-        words = group.run(group.ring_protocol, domain, self.rounding, args, persistence=working, seed=seed, keep=True)
+        words = group.run(group.ring_protocol, domain, self.rounding, args, persistence=working, seed=seed, keep=True, about=about)
         opened: Words | None = words.view(np.uint64).reshape(1, -1) if words.size else None
         result = working.tail(size * self.words) if to == "share" else opened
         working.wipe()

@@ -108,10 +108,13 @@ class MpSpdz(Backend):
         persistence: Persistence | None = None,
         seed: bytes | None = None,
         keep: bool = False,
+        about: bytes = b"",
     ) -> ProgramOutput:
         """See :meth:`Backend.run`. Raises :class:`PartyError` with the reason of the party that failed first."""
         if seed is not None:
             raise ParameterError("MP-SPDZ draws its own randomness: a test seed is for the embedded engine")
+        if about:
+            raise ParameterError("parties of MP-SPDZ do not compare what a run is about: use the embedded engine")
         entry, where, words = protocol_named(protocol), Domain.parse(domain), [str(a) for a in args]
         t = threshold if protocol == "shamir" else None
         check_parties(entry, self._parties, t)
