@@ -161,7 +161,7 @@ class Persistence:
             rows = self._words[:, start * width : (start + count) * width]
         if width > 1:
             rows = rows.reshape(rows.shape[0], -1, width)
-        return np.take(rows, indices, axis=1).astype("<u8", copy=False).tobytes()
+        return rows.take(indices, axis=1).astype("<u8", copy=False).tobytes()
 
     def _section(self, start: int, count: int) -> NDArray[Any] | None:
         """The shares start .. start + count - 1 if they are in one section that was not widened yet."""
