@@ -46,7 +46,7 @@ TABLE_BATCH = 1024
 """The same for `round_ltz_table`, of which a decryption has some 5 KB of material, and 20 KB while it is made."""
 TURN = 32
 """Batches between two fillings of the pool."""
-LATENCY_RUNS = 21
+LATENCY_RUNS = 101
 LATENCY_LINK = "rtt=1"
 """1 ms ping: 0.5 ms one way, by the link shaper of the engine."""
 
