@@ -26,7 +26,7 @@ def test_closing_line() -> None:
     assert found and abs(float(found.group(1)) - (63 + 4 * 5 + 5 + 64)) < 3
     assert values["wrong"] == 0 and float(values["offline_bytes"]) > 0 and float(values["storage_bytes"]) > 400
     single, values = measure(Configuration("round_mask_open", 8, 2, "lwe64-p2", "semi", 2, 0), single=True)
-    assert "rounds=2" in single and 2 < float(values["latency_ms"]) < 2000
+    assert "rounds=2" in single and 2 * 0.5 * 0.95 < float(values["latency_ms"]) < 2000
 
 
 def test_exactness_counts_what_is_wrong() -> None:
@@ -54,5 +54,5 @@ def test_tradeoff_table_and_plot(tmp_path: Path) -> None:
 
 def test_exchanges() -> None:
     line, row = exchanges.measure(2, "rtt=20", runs=3)
-    found = re.fullmatch(r"exchanges: n=2 link=rtt=20 exchanges=4 ms=(\d+\.\d\d) cpu_ms_of_all=\d+\.\d\d", line)
-    assert found is not None and float(found[1]) >= 4 * 10 * 0.95 and row["ms"] == found[1]
+    found = re.fullmatch(r"exchanges: n=2 link=rtt=20 exchanges=2 ms=(\d+\.\d\d) cpu_ms_of_all=\d+\.\d\d", line)
+    assert found is not None and float(found[1]) >= 2 * 10 * 0.95 and row["ms"] == found[1]
