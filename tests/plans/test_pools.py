@@ -15,7 +15,7 @@ import pytest
 from keyquorum._engine import EngineError
 from keyquorum.fhe.lwe import LweCiphertexts, encrypt, lwe_parameters
 from keyquorum.model.committee import Committee, Party
-from keyquorum.model.errors import PoolError
+from keyquorum.model.errors import PoolError, ProgramError
 from keyquorum.parties import PartyContext, run_in_process
 from keyquorum.plans.lwe_decrypt import lwe_phases
 from keyquorum.plans.lwe_keys import make_lwe_key
@@ -183,19 +183,27 @@ def test_what_is_claimed_ahead_is_handed_out_once_and_given_up_with_the_pool(tmp
     assert journal()[-1] == (52, 60)
 
 
-def test_a_batch_out_of_a_claim_made_ahead_is_agreed_on_by_its_first_messages(tmp_path: Path) -> None:
-    members, sent = committee(tmp_path, parties=3), []
+@pytest.mark.parametrize("protocol", ["semi", "rep-field"])
+def test_a_batch_out_of_a_claim_made_ahead_is_agreed_on_by_its_first_messages(tmp_path: Path, protocol: str) -> None:
+    members, sent = committee(tmp_path, protocol, 3), []
 
     def decrypt(pool: Pool, purpose: str) -> Any:
         before = pool.session.stats()["messages"]
         words = pool.decrypt(phases(pool, np.array([1])), purpose, "all")
-        sent.append((pool.store.next, pool.store.claim.end, pool.session.stats()["messages"] - before))
+        sent.append((pool.store.next, pool.session.stats()["messages"] - before))
         assert words is not None
         return pool.variant.messages(words[0])
 
     def job(pool: Pool) -> list[Any]:
-        pool.fill(30, 30)
+        pool.fill(40, 40)
         return [decrypt(pool, f"number {i}") for i in range(7)]
+
+    def one_skips(pool: Pool) -> None:
+        """Party 1 is one item further, for the same purpose."""
+        for i in range(6):
+            decrypt(pool, f"number {i}")
+        pool.store.next += pool.group.me == 1
+        decrypt(pool, "same")
 
     def apart(pool: Pool) -> None:
         for i in range(3):
@@ -203,12 +211,39 @@ def test_a_batch_out_of_a_claim_made_ahead_is_agreed_on_by_its_first_messages(tm
         decrypt(pool, f"the fourth, for party {pool.group.me}")
 
     assert all(np.array_equal(m, [1]) for party in with_pool(members, job) for m in party)
-    # Two peers; a claim takes an exchange, an opening of masked words another one, and so does that of the result.
-    costs = {next: cost for next, end, cost in sent}
-    assert [costs[i] for i in (4, 6, 7)] == [4, 4, 4] and [costs[i] for i in (2, 3, 5)] == [6, 6, 6], costs
-    with pytest.raises(EngineError, match="for the same purpose"):
-        with_pool(members, apart)
-    assert with_pool(members, lambda pool: decrypt(pool, "after that")[0]) == [1, 1, 1], "nothing is used twice, and what is left is good"
+    # A claim takes an exchange with two peers; so do, with both or the next one, the opening of masked words and that of the result.
+    opening = 2 if protocol == "semi" else 1
+    costs = {item: {cost for at, cost in sent if at == item} for item in range(2, 8)}
+    assert all(costs[i] == {2 * opening} for i in (4, 6, 7)) and all(costs[i] == {2 * opening + 2} for i in (2, 3, 5)), costs
+    for wrong in (one_skips, apart):
+        with pytest.raises(EngineError, match="for the same purpose"):
+            with_pool(members, wrong)
+    end = max(at for at, _ in sent)
+    del sent[:]
+    assert with_pool(members, lambda pool: decrypt(pool, "after that")[0]) == [1, 1, 1]
+    assert len({at for at, _ in sent}) == 1 and sent[0][0] > end + 1, "what a member may have used is given up"
+
+
+def test_after_a_failure_and_where_no_opening_compares_members_agree_anew(tmp_path: Path) -> None:
+    members = committee(tmp_path)
+
+    def batches(pool: Pool, size: int = 1) -> int:
+        before = pool.session.stats()["messages"]
+        pool.decrypt(phases(pool, np.ones(size, np.int64)), "test")
+        return int(pool.session.stats()["messages"] - before)
+
+    def fails(pool: Pool) -> list[int]:
+        pool.fill(40, 40)
+        costs = [batches(pool) for _ in range(6)]
+        with pytest.raises(ProgramError):
+            pool.decrypt(np.zeros((0, 1), np.uint64), "no shares of phases")
+        return [*costs[-2:], batches(pool)]
+
+    # Two parties: an opening; agreement and an opening; the same, and the opening of another engine.
+    assert with_pool(members, fails) == [[2, 1, 3]] * 2
+    flood = Variant("round_flood", lwe_parameters("lwe53-p16"))
+    with_pool(members, lambda pool: pool.fill(40, 40), flood)
+    assert with_pool(members, lambda pool: [batches(pool) for _ in range(6)][1:], flood) == [[1] * 5] * 2, "no opening, but agreement"
 
 
 def test_a_member_that_opens_again_makes_all_give_up_what_was_claimed_ahead() -> None:

@@ -162,7 +162,7 @@ pub trait Engine: Send {
     /// A share from raw words; refuses another length or words out of range.
     fn import(&mut self, data: &[u8], n: usize) -> Result<Handle>;
     /// What comes next is about this, at all parties: they refuse the messages of one that says something else. Local.
-    fn bind(&mut self, about: &[u8]);
+    fn about(&mut self, text: &[u8]);
     /// Runs all that is queued.
     fn flush(&mut self) -> Result<()>;
     /// Correlated randomness made and used so far.

@@ -436,12 +436,12 @@ impl<P: Protocol, E: Element> Graph<P, E> {
         started
     }
 
-    /// One exchange with everybody.
     /// From now on messages are only for parties that called this with the same digest.
     pub fn bind(&mut self, digest: u64) {
         self.schedule = mix(self.schedule, digest);
     }
 
+    /// One exchange with everybody.
     fn exchange(&mut self, outbox: Outbox, net: &mut dyn Transport) -> Result<Inbox> {
         let tag = ((self.stats.rounds & 0xFFFF_FFFF) << 32) | (self.schedule & 0xFFFF_FFFF);
         let (inbox, sent, received) = outbox.exchange(net, tag)?;

@@ -1221,8 +1221,8 @@ impl<P: Protocol, D: Domain> Engine for Computation<P, D> {
         Ok(self.graph.insert(Value::Secret(share), Kind::Secret, n))
     }
 
-    fn bind(&mut self, about: &[u8]) {
-        let digest: [u8; 32] = Sha256::digest(about).into();
+    fn about(&mut self, text: &[u8]) {
+        let digest: [u8; 32] = Sha256::digest(text).into();
         self.graph
             .bind(digest.first_chunk().map_or(0, |d| u64::from_le_bytes(*d)));
     }

@@ -69,7 +69,7 @@ fn parties_that_are_about_something_else_refuse_each_other() {
                 .input(0, 1, (session.party() == 0).then_some(&[7][..]))
                 .unwrap();
             e.flush().unwrap();
-            e.bind(abouts[session.party()]);
+            e.about(abouts[session.party()]);
             let opened = e.open(&x).unwrap();
             e.read(&opened)
         })

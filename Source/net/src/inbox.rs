@@ -64,7 +64,8 @@ struct State {
     owner_closed: Option<String>,
 }
 
-/// Queues of arrived messages, one per peer, each bounded in bytes (a queue that is empty takes a message of any size).
+/// Queues of arrived messages, one per peer, each bounded in bytes: a queue that is empty takes a message of any size, and what was read
+/// from the network at once is delivered as a whole.
 pub(crate) struct Inbox {
     me: usize,
     limit: usize,
@@ -77,7 +78,7 @@ pub(crate) struct Inbox {
     progress: Vec<AtomicU64>,
     /// By how much this machine wakes up late, in nanoseconds; measured when a link is shaped.
     lateness: AtomicU64,
-    /// Called when a queue that was full has room again.
+    /// See [`Inbox::call_for_more`].
     more: OnceLock<Box<dyn Fn() + Send + Sync>>,
 }
 
@@ -189,16 +190,14 @@ impl Inbox {
         }
     }
 
-    /// Queues a message of `from`, and tells whether there is room for more. If not, [`Inbox::has_room`] tells when there is, and
-    /// whoever was given to [`Inbox::call_for_more`] is called then.
-    pub(crate) fn deliver(&self, from: usize, message: Message) -> Result<bool, PushError> {
+    /// Queues a message of `from`, even if the queue is full then.
+    pub(crate) fn deliver(&self, from: usize, message: Message) -> Result<(), PushError> {
         let arrival = Instant::now();
         let mut state = self.lock();
         let queue = self.open_queue(&mut state, from)?;
         queue.held = queue.bytes + cost(&message) > self.limit;
-        let room = !queue.held;
         self.queue(state, from, message, arrival);
-        Ok(room)
+        Ok(())
     }
 
     /// The queue of `from`, if the session goes on.
@@ -246,14 +245,22 @@ impl Inbox {
         }
     }
 
-    /// Names who is called when a queue that was full has room again.
+    /// Names who is called when [`Inbox::has_room`] may have changed to true.
     pub(crate) fn call_for_more(&self, call: Box<dyn Fn() + Send + Sync>) {
         let _ = self.more.set(call);
     }
 
-    /// Whether more of `from` can be delivered.
+    /// Whether more of `from` should be read: its queue is not full, or the session is over and nothing is queued any more.
     pub(crate) fn has_room(&self, from: usize) -> bool {
-        self.lock().queues.get(from).is_none_or(|queue| !queue.held)
+        let state = self.lock();
+        let held = state.queues.get(from).is_some_and(|queue| queue.held);
+        !held || state.fatal.is_some()
+    }
+
+    fn call_more(&self) {
+        if let Some(call) = self.more.get() {
+            call();
+        }
     }
 
     /// Takes the next message of `from`, and when it is delivered if the link is simulated. `expected` bytes set how long a
@@ -285,8 +292,8 @@ impl Inbox {
                 queue.held &= !resumes;
                 drop(state);
                 self.space.notify_all();
-                if let Some(call) = self.more.get().filter(|_| resumes) {
-                    call();
+                if resumes {
+                    self.call_more();
                 }
                 return Ok((message, due));
             }
@@ -407,6 +414,7 @@ impl Inbox {
     pub(crate) fn peer_failed(&self, peer: usize, error: NetError) {
         self.lock().fatal.get_or_insert_with(|| error.clone());
         self.end_peer(peer, error);
+        self.call_more();
     }
 
     fn end_peer(&self, peer: usize, error: NetError) {
@@ -429,9 +437,7 @@ impl Inbox {
         drop(state);
         self.arrived.notify_all();
         self.space.notify_all();
-        if let Some(call) = self.more.get() {
-            call();
-        }
+        self.call_more();
     }
 
     /// The failure that ends waits for any peer, if there is one.

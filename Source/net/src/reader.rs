@@ -16,7 +16,7 @@ use crate::NetError;
 use crate::error::one_line;
 use crate::frame::{Event, MAX_REASON};
 use crate::inbox::{Inbox, Message};
-use crate::setup::spawn;
+use crate::setup::{POLL, spawn};
 use crate::stream::{Accepted, Reading, StreamError};
 
 /// The token of the waker; those of peers are their numbers.
@@ -37,6 +37,10 @@ impl Door {
             .unwrap_or_else(PoisonError::into_inner)
             .push((peer, stream));
         self.wake();
+    }
+
+    fn take(&self) -> Vec<(usize, Accepted)> {
+        std::mem::take(&mut *self.arriving.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     fn wake(&self) {
@@ -149,18 +153,14 @@ impl Watch {
         for line in self.lines.values_mut() {
             line.end(&self.poll);
         }
+        for (_, stream) in self.door.take() {
+            stream.shut_down();
+        }
     }
 
     /// Takes the connections that wait at the door.
     fn let_in(&mut self) {
-        let arriving = std::mem::take(
-            &mut *self
-                .door
-                .arriving
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner),
-        );
-        for (peer, stream) in arriving {
+        for (peer, stream) in self.door.take() {
             match self.watch(peer, &stream) {
                 Ok(source) => {
                     let line = Line {
@@ -188,10 +188,17 @@ impl Watch {
 
     /// The system does not tell any more what can be read.
     fn give_up(&mut self, error: &io::Error) {
+        let again = || io::Error::new(error.kind(), error.to_string());
         for (&peer, line) in &mut self.lines {
-            let error = io::Error::new(error.kind(), error.to_string());
-            self.inbox.peer_lost(peer, lost(peer, error));
+            self.inbox.peer_lost(peer, lost(peer, again()));
             line.end(&self.poll);
+        }
+        while !self.door.over.load(Ordering::Acquire) {
+            for (peer, stream) in self.door.take() {
+                self.inbox.peer_lost(peer, lost(peer, again()));
+                stream.shut_down();
+            }
+            std::thread::sleep(POLL);
         }
     }
 }

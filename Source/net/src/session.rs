@@ -51,7 +51,8 @@ pub struct TlsConfig {
     pub io_timeout: Duration,
     /// Bound on one message, in bytes; the same at all parties.
     pub max_message: usize,
-    /// Bound on the bytes queued per peer; beyond it the peer's sends wait. A message longer than this is still taken.
+    /// Bound on the bytes queued per peer; beyond it nothing more is read, so that the peer's sends wait. A message longer than this is
+    /// still taken, and so is the rest of what was read together with the last one.
     pub queue_limit: usize,
     /// Simulates links of this shape to all peers; the same at all parties.
     pub shape: Option<LinkShape>,

@@ -258,6 +258,39 @@ fn a_full_queue_holds_up_no_other_peer() {
 }
 
 #[test]
+fn a_full_queue_is_read_again_when_the_session_is_over() {
+    let mut configs = committee(3);
+    for config in &mut configs {
+        config.queue_limit = 1 << 20;
+        config.io_timeout = Duration::from_secs(5);
+    }
+    let mut parties = mesh_of(configs);
+    let mut two = parties.pop().unwrap();
+    let mut one = parties.pop().unwrap();
+    // Party 0 takes nothing, so that party 1 waits; then party 2 gives up, and party 0 does not notice for a long time.
+    let message = vec![1; 1 << 20];
+    let sending = thread::spawn(move || {
+        let sent = (0..60).try_for_each(|_| one.send(0, &message));
+        let start = Instant::now();
+        one.close();
+        (sent, start.elapsed())
+    });
+    thread::sleep(Duration::from_millis(300));
+    assert!(
+        !sending.is_finished(),
+        "the buffers of the system hold it all"
+    );
+    two.abort("enough");
+    let (sent, closing) = sending.join().unwrap();
+    assert!(
+        matches!(sent, Err(NetError::PeerAborted { peer: 2, .. })),
+        "{sent:?}"
+    );
+    // Party 1 waits until the end of what it said is read.
+    assert!(closing < Duration::from_secs(1), "{closing:?}");
+}
+
+#[test]
 fn a_wrong_certificate_is_named_on_both_sides() {
     let mut configs = committee(2);
     let listed = configs[1].identity.fingerprint();

@@ -529,9 +529,9 @@ impl Engine {
     }
 
     /// What comes next is about this, at all parties.
-    fn bind(&self, py: Python<'_>, about: &[u8]) -> PyResult<()> {
+    fn about(&self, py: Python<'_>, text: &[u8]) -> PyResult<()> {
         self.run(py, |e| {
-            e.bind(about);
+            e.about(text);
             Ok(())
         })
     }

@@ -35,7 +35,7 @@ def run(
     engine = session.engine(protocol, domain, " ".join([program, *words]), threshold, seed) if kept is None else kept.engine
     before, left = engine.stats(), _left(engine)
     if about:
-        engine.bind(about)
+        engine.about(about)
     io = ProgramIO(
         private_inputs=np.empty(0, dtype=np.int64) if private is None else private,
         public_inputs=list(public),

@@ -1,7 +1,7 @@
 """Threshold decryption without noise flooding, both phases: ``make bench-decrypt``. Of BFV, a decryption is one of a coefficient.
 
-Every party is a process of this host, over TLS. Offline: a pool is filled, on disk. Online: phases, agreement on the pool, the
-synced claim, the rounding, the opening to party 0; the noise of the ciphertexts lies anywhere between both borders of D/2
+Every party is a process of this host, over TLS. Offline: a pool is filled, on disk. Online: phases, agreement on the pool and the
+synced claim (if none was made ahead), the rounding, the opening to party 0; the noise of the ciphertexts lies anywhere between both borders of D/2
 for the exact roundings, and is fresh for the others. The secret is put together in every process, to encrypt: a bench key is no
 secret. Times are wall-clock of party 0 for a decryption; all parties share the cores of this host.
 

@@ -28,7 +28,7 @@ from keyquorum.parties.context import PartyContext
 from .keygen import Row, write_table
 
 EXCHANGES = 2
-"""Exchanges in a row: as many as a decryption with two levels of tables has."""
+"""Exchanges in a row: those of a decryption with two levels of tables before the message goes to the receiver."""
 RUNS = 41
 MESSAGE = bytes(48)
 """As long as what parties tell each other of a pool."""

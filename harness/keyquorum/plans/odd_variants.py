@@ -80,6 +80,9 @@ class OddVariant:
         bits = [Section(self.length + 1, 1)]
         return [first, *bits, *([Section(3 * comparison_ands(self.length), 1)] if self.triples else []), last]
 
+    begins_with_opening = True
+    """As of :attr:`.variants.Variant.begins_with_opening`."""
+
     @property
     def online_rounds(self) -> int:
         """Rounds with the ciphertext, the opening to the receiver counted."""

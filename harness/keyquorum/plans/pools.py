@@ -2,12 +2,16 @@
 
 Every member tells the others its chunks, the end of its last claim, the next item that it has not handed out, and a hash of all its
 claims: a digest of it, and all of it if the digests differ. A pool that is kept open claims ahead, as many items as it has handed out
-before, so that not every batch waits for the disk and for an exchange; what is left of a claim is given up when the pool is closed. Of a
-batch out of a claim that was made ahead, every message carries a digest of the pool, the claim, the items and the purpose, and a member
-for which it is another one refuses the message; until then it has opened masked words only, under items that it never uses again.
-Members that died
-between agreeing and claiming are one claim behind, which the claim of the others names; the items in doubt are given up. Any other difference means that somebody lost claims (an old backup) or made others (a copy that ran elsewhere): then the pool is refused.
-If all members go back to old backups at once, nobody is left who knows.
+before, so that not every batch waits for the disk and for an exchange; what is left of a claim is given up when the pool is closed.
+
+The messages of a batch carry a digest of the pool, the claim, the items and the purpose. Where a batch begins with an opening to all
+members, those of a claim that was made ahead have no other agreement: whoever hears from a member that is about something else
+refuses the message. Until then it has opened masked words only, under items that it never uses again; of three with replicated
+shares, one may send its next message as well.
+
+Members that died between agreeing and claiming are one claim behind, which the claim of the others names; the items in doubt are
+given up. Any other difference means that somebody lost claims (an old backup) or made others (a copy that ran elsewhere): then the
+pool is refused. If all members go back to old backups at once, nobody is left who knows.
 """
 
 from __future__ import annotations
@@ -126,7 +130,7 @@ def pools_folder(committee: Committee, party: int) -> Path:
 
 
 class Pool:
-    """One member's part of a pool that is open at all members. ``counters`` for those who watch: items claimed so far."""
+    """One member's part of a pool. All members open it, fill it, use it and close it in step."""
 
     def __init__(self, context: PartyContext, group: RoundingGroup, variant: Variant | OddVariant) -> None:
         if not isinstance(group.backend, Embedded):
@@ -142,7 +146,7 @@ class Pool:
         self.store = PoolStore(folder, kind, variant.sections, variant.parts(group))
         self._agreed, self._handed_out = Agreement(self.store.next, self.store.claim.end, len(self.store.chunks), 0, ""), 0
         self._claimed_together = 0
-        """End of the items that all claimed while they had this pool open."""
+        """End of the items of claims that all agreed on, and we made, since we opened this pool."""
 
     def close(self) -> None:
         """Gives the lock back."""
@@ -199,6 +203,7 @@ class Pool:
         agreement, reports = self.agree(f"fill {count} by {chunk}")
         if not self.store.id or len({r.pool_id for r in reports}) > 1:
             self.store.start(hashlib.sha256(b"keyquorum pool" + agreement.chain.encode()).hexdigest()[:32])
+            self._claimed_together = self._handed_out = 0
             reached("fill/started")
             self.session.compare("new pool", self.store.id.encode())
         self.store.keep(agreement.chunks)  # what not all have is made anew
@@ -229,14 +234,16 @@ class Pool:
 
     def take(self, count: int, purpose: str) -> tuple[list[NDArray[Any]], bytes]:
         """The material of ``count`` decryptions, claimed at every member before anything is done with it; and what its use is about,
-        for :meth:`.Backend.run`. One exchange, or two, and a write to the disk; neither if it was claimed ahead.
+        for :meth:`.Backend.run`. One exchange, or two, and a write to the disk; no write if it was claimed ahead, and no exchange if its
+        use begins with an opening besides.
 
         ``purpose``: what it is for, the same at all members. Refuses before anything is claimed if there is not enough.
         """
         what, start = f"decrypt {count} items, {purpose}", self.store.next
-        if start + count > self._claimed_together:
+        if start + count > self._claimed_together or not self.variant.begins_with_opening:
             start = self._claim(count, what)
-        self.store.check(start, start + count)
+        else:
+            self.store.check(start, start + count)
         self._handed_out += count
         claim = self.store.claim
         about = json.dumps([self.store.id, claim.start, claim.end, claim.chain, start, what]).encode()
@@ -245,7 +252,7 @@ class Pool:
         return material, about
 
     def _claim(self, count: int, what: str) -> int:
-        """Agrees with all, claims what the agreement gives; returns the first item."""
+        """Agrees with all, claims what the agreement gives unless it was claimed ahead; returns the first item."""
         agreement, reports = self.agree(what)
         available = sum(c.count for c in self.store.chunks[: agreement.chunks]) - agreement.position
         if count > available:
@@ -267,6 +274,9 @@ class Pool:
         reached("decrypt/before")
         try:
             result = self.variant.use(self.group, z, material, to, seed, about)
+        except BaseException:
+            self._claimed_together = 0  # members may stand at different items
+            raise
         finally:
             for words in material:
                 if words.flags.writeable:

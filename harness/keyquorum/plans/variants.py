@@ -121,6 +121,11 @@ class Variant:
             "round_flood": 1,
         }[self.rounding]
 
+    @property
+    def begins_with_opening(self) -> bool:
+        """Whether the online part begins with an opening to all members, whose messages compare what it is about."""
+        return self.rounding != "round_flood"
+
     def make(self, group: RoundingGroup, size: int, seed: bytes | None = None) -> list[Words]:
         """The material of ``size`` decryptions, [parts, rows, size] a section; every member calls this."""
         p, made = self.parameters, Persistence()
@@ -161,7 +166,8 @@ class Variant:
     ) -> Words | None:  # fmt: skip
         """Rounds phases z [parts, size] with one item of material each; every member calls this.
 
-        Members have compared number and purpose before, or do by the first messages, as ``about`` (:meth:`.Backend.run`). ``to``: ``share`` gives every member its shares
+        Members have compared number and purpose before, or do by the first messages, as ``about`` (:meth:`.Backend.run`).
+        ``to``: ``share`` gives every member its shares
         [parts, size] of 2^(k-j) m modulo 2^k; a member's number, or ``all``, gives that member (all) the words themselves,
         [1, size], and others None.
         """

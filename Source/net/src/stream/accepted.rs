@@ -3,8 +3,6 @@
 use std::io::{self, ErrorKind, Read};
 use std::net::{Shutdown, TcpStream};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-use std::time::Instant;
 
 use rustls::ServerConfig;
 use rustls::server::UnbufferedServerConnection;
@@ -274,15 +272,13 @@ impl Accepted {
                 })?;
             }
             Ok(ConnectionState::TransmitTlsData(data)) => {
-                let unlimited = Patience {
-                    deadline: Instant::now() + SLICE,
-                    cancel: Arc::new(AtomicBool::new(false)),
+                // After set-up TLS answers nothing at once: what it owes waits for data of ours, which never come.
+                let Some(patience) = patience else {
+                    return Err(
+                        rustls::Error::General("TLS answers after set-up".to_owned()).into(),
+                    );
                 };
-                write_patiently(
-                    &mut self.socket,
-                    &self.outgoing,
-                    patience.unwrap_or(&unlimited),
-                )?;
+                write_patiently(&mut self.socket, &self.outgoing, patience)?;
                 self.outgoing.clear();
                 data.done();
             }
