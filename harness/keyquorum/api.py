@@ -348,11 +348,13 @@ def lower(info: KeyInfo, path: PathLike) -> Path:
     return target
 
 
-def in_process_committee(parties: int = 3, protocol: str = "rep-field", threshold: int | None = None) -> Committee:
+def in_process_committee(
+    parties: int = 3, protocol: str = "rep-field", threshold: int | None = None, openings: str = "direct"
+) -> Committee:
     """A committee without folder or certificates, for :func:`keygen_in_process` and :func:`decrypt_in_process`."""
     t = threshold if threshold is not None else default_threshold(protocol, parties)
     members = tuple(Party(i, "in-process", 1, "") for i in range(parties))
-    committee = Committee(Path("in-process"), "in-process", protocol, t, members)
+    committee = Committee(Path("in-process"), "in-process", protocol, t, members, openings)
     committee.check()
     return committee
 

@@ -147,6 +147,12 @@ MISTAKES = [
     (["run", "sample_cbd", "5", "-E", "mascot", "-P", "65537"], "more than 32 bits"),
     (["run", "sample_cbd", "5", "-E", "ring", "--backend", "mp-spdz", "--mp-spdz", "."], "not a checkout of MP-SPDZ"),
     (["init", "c2", "-N", "4"], "3 parties"),
+    (
+        ["init", "c2", "-E", "semi", "-N", "4", "--openings", "round"],
+        "unknown openings 'round': choose one of direct, star",
+    ),
+    (["init", "c2", "--openings", "star"], "rep-field opens values directly"),
+    (["init", "c2", "-E", "mascot", "-N", "4", "--openings", "star"], "mascot opens values directly"),
     (["init", "c2", "-E", "shamir", "-N", "5", "-T", "3"], "t < n/2"),
     (["encrypt", "committee", "ckks", "missing.json", "-o", "m.ct"], "missing.json"),
     (["encrypt", "committee", "nokey", "x.json", "-o", "m.ct"], "nokey"),
@@ -172,6 +178,17 @@ def test_a_ciphertext_of_another_key_is_refused(tour: Path) -> None:
     keyquorum("keygen", "committee", "bfv2", "-p", "bfv-4096", "--no-relin", folder=tour)
     text = keyquorum("decrypt", "committee", "bfv2", "w.ct", "--to", "0", folder=tour, ok=False)
     assert "another key" in text
+
+
+def test_how_values_are_opened_is_said(tmp_path: Path) -> None:
+    said = "openings: star (one party"
+    assert said in keyquorum("init", "star", "-E", "semi", "-N", "4", "--openings", "star", folder=tmp_path)
+    assert said in keyquorum("inspect", "star", folder=tmp_path)
+    keyquorum("init", "direct", "-E", "semi", "-N", "4", folder=tmp_path)
+    assert (
+        "openings"
+        not in keyquorum("inspect", "direct", folder=tmp_path) + (tmp_path / "direct" / "committee.toml").read_text()
+    )
 
 
 def test_the_policy_is_enforced_across_runs(tour: Path) -> None:

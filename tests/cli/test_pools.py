@@ -15,6 +15,8 @@ from keyquorum.model.errors import CiphertextError, KeyFileError, KeyQuorumError
 from keyquorum.plans.lwe_keys import load_lwe_key, load_lwe_share
 from typer.testing import CliRunner
 
+from tests.plans.quorum import reconstruct
+
 RUNNER = CliRunner()
 
 
@@ -62,6 +64,27 @@ def test_lwe_by_hand(tmp_path: Path) -> None:
         call("pool", "drop", folder, "lwe64-p2-round_ltz_circuit")
     with pytest.raises(ParameterError, match="no room for flooding"):
         call("pool", "fill", folder, "-n", 1, "--rounding", "round_flood")
+
+
+@pytest.mark.parametrize(("protocol", "parties", "name"), [("semi", 4, "lwe64-p2"), ("shamir", 5, "lwe53-p16")])
+def test_lwe_with_star_openings(tmp_path: Path, protocol: str, parties: int, name: str) -> None:
+    """Of a committee of shamir t + 1 round: parties 0 to 2."""
+    folder = tmp_path / "committee"
+    call("init", folder, "-N", parties, "-E", protocol, "--openings", "star")
+    committee, parameters = Committee.load(folder), lwe_parameters(name)
+    call("keygen", folder, "key", "-p", name)
+    folders = [committee.key_folder(i, "key") for i in range(parties)]
+    info = load_lwe_key(folders[0])
+    shares = [load_lwe_share(path, info, i) for i, path in enumerate(folders)]  # they wipe themselves
+    secret = reconstruct(protocol, committee.threshold, [s.words[:, : parameters.dimension] for s in shares], parameters.modulus)
+    assert set(secret.tolist()) == {0, 1}
+    rng, path = np.random.default_rng(4), tmp_path / "x.lwe"
+    call("pool", "fill", folder, "-p", name, "-n", 40)
+    for count, receiver in ((1, 0), (30, 2)):
+        messages = rng.integers(0, 1 << parameters.plain_bits, count)
+        path.write_bytes(encrypt(parameters, secret, messages, rng).to_bytes(info.key_id))
+        call("decrypt", folder, "key", path, "--to", receiver)
+        assert json.loads((tmp_path / "x.lwe.plain").read_text()) == messages.tolist()
 
 
 def test_bfv_with_a_pool_by_hand(tmp_path: Path) -> None:

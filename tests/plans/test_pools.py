@@ -38,9 +38,9 @@ from scipy import stats
 OPEN = Variant("round_mask_open", lwe_parameters("lwe64-p2"))
 
 
-def committee(folder: Path, protocol: str = "semi", parties: int = 2) -> Committee:
+def committee(folder: Path, protocol: str = "semi", parties: int = 2, openings: str = "direct") -> Committee:
     threshold = 1 if protocol in ("rep-field", "shamir") else parties - 1
-    return Committee(folder, "test", protocol, threshold, tuple(Party(i, "in-process", 1, "") for i in range(parties)))
+    return Committee(folder, "test", protocol, threshold, tuple(Party(i, "in-process", 1, "") for i in range(parties)), openings)
 
 
 def with_pool(members: Committee, job: Callable[[Pool], Any], variant: Variant = OPEN) -> list[Any]:
@@ -183,9 +183,9 @@ def test_what_is_claimed_ahead_is_handed_out_once_and_given_up_with_the_pool(tmp
     assert journal()[-1] == (52, 60)
 
 
-@pytest.mark.parametrize("protocol", ["semi", "rep-field"])
-def test_a_batch_out_of_a_claim_made_ahead_is_agreed_on_by_its_first_messages(tmp_path: Path, protocol: str) -> None:
-    members, sent = committee(tmp_path, protocol, 3), []
+@pytest.mark.parametrize(("protocol", "openings"), [("semi", "direct"), ("semi", "star"), ("rep-field", "direct")])
+def test_a_batch_out_of_a_claim_made_ahead_is_agreed_on_by_its_first_messages(tmp_path: Path, protocol: str, openings: str) -> None:
+    members, sent = committee(tmp_path, protocol, 3, openings), []
 
     def decrypt(pool: Pool, purpose: str) -> Any:
         before = pool.session.stats()["messages"]
@@ -212,9 +212,11 @@ def test_a_batch_out_of_a_claim_made_ahead_is_agreed_on_by_its_first_messages(tm
 
     assert all(np.array_equal(m, [1]) for party in with_pool(members, job) for m in party)
     # A claim takes an exchange with two peers; so do, with both or the next one, the opening of masked words and that of the result.
-    opening = 2 if protocol == "semi" else 1
+    # As a star the centre sends two messages an opening, the others one.
+    opening = {1} if protocol == "rep-field" else {2} if openings == "direct" else {1, 2}
     costs = {item: {cost for at, cost in sent if at == item} for item in range(2, 8)}
-    assert all(costs[i] == {2 * opening} for i in (4, 6, 7)) and all(costs[i] == {2 * opening + 2} for i in (2, 3, 5)), costs
+    assert all(costs[i] == {2 * o for o in opening} for i in (4, 6, 7)), costs
+    assert all(costs[i] == {2 * o + 2 for o in opening} for i in (2, 3, 5)), costs
     for wrong in (one_skips, apart):
         with pytest.raises(EngineError, match="for the same purpose"):
             with_pool(members, wrong)
@@ -222,6 +224,13 @@ def test_a_batch_out_of_a_claim_made_ahead_is_agreed_on_by_its_first_messages(tm
     del sent[:]
     assert with_pool(members, lambda pool: decrypt(pool, "after that")[0]) == [1, 1, 1]
     assert len({at for at, _ in sent}) == 1 and sent[0][0] > end + 1, "what a member may have used is given up"
+
+
+def test_a_pool_belongs_to_a_kind_of_openings(tmp_path: Path) -> None:
+    members = committee(tmp_path, "semi", 3)
+    with_pool(members, lambda pool: pool.fill(4, 4))
+    with pytest.raises(PoolError, match="made with another committee: keyquorum pool drop"):
+        with_pool(replace(members, openings="star"), lambda pool: pool.take(1, "test"))
 
 
 def test_after_a_failure_and_where_no_opening_compares_members_agree_anew(tmp_path: Path) -> None:

@@ -55,7 +55,8 @@ pub enum ClearOp {
 }
 
 /// One computation in one arithmetic domain under one protocol. Every operation returns at once; [`Engine::read`] and
-/// [`Engine::flush`] communicate. Sizes must be equal, or one of them 1 (broadcast).
+/// [`Engine::flush`] communicate. Sizes must be equal, or one of them 1 (broadcast). Rounds are those of direct openings: a
+/// round in which [`crate::Openings::Star`] opens values is two.
 pub trait Engine: Send {
     /// The domain.
     fn domain(&self) -> DomainKind;

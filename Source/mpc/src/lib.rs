@@ -51,5 +51,6 @@ mod value;
 pub use engine::{ClearOp, Engine, EngineStats, Material};
 pub use error::EngineError;
 pub use graph::Handle;
+pub use protocol::Openings;
 pub use session::{EngineOptions, Session, SessionStats};
 pub use value::{Kind, Share, Value};

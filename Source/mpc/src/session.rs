@@ -17,7 +17,7 @@ use crate::ops::Computation;
 use crate::protocol::authenticated::MAC_BITS;
 use crate::protocol::authenticated::binary::AuthenticatedBits;
 use crate::protocol::{
-    Additive, Arithmetic, Authenticated, Channel, Emulate, Protocol, Replicated, Shamir,
+    Additive, Arithmetic, Authenticated, Channel, Emulate, Openings, Protocol, Replicated, Shamir,
     SubsetStream, subsets, uses_prss,
 };
 
@@ -69,6 +69,7 @@ pub(crate) struct Inner {
     links: Option<Vec<Option<Link>>>,
     mac_links: Option<MacLinks>,
     mac_key: Option<Zeroizing<[u8; 16]>>,
+    openings: Openings,
     /// The session whose channels these are, if it is another one.
     whole: Option<Session>,
 }
@@ -153,6 +154,9 @@ impl Session {
                 &[party.min(peer) as u8, party.max(peer) as u8],
             )));
         }
+        let openings = whole
+            .as_ref()
+            .map_or(Ok(Openings::default()), Self::openings)?;
         let inner = Inner {
             net,
             rounds: 0,
@@ -162,6 +166,7 @@ impl Session {
             links: None,
             mac_links: None,
             mac_key: None,
+            openings,
             whole,
         };
         Ok(Self {
@@ -297,6 +302,7 @@ impl Session {
                 ("protocol", protocol.to_owned()),
                 ("domain", domain.to_string()),
                 ("threshold", t.to_string()),
+                ("kind of openings", self.openings()?.name().to_owned()),
                 (
                     "seed",
                     if options.insecure_seed.is_some() {
@@ -557,6 +563,17 @@ impl Session {
         Ok(())
     }
 
+    /// Who tells whom in openings and products of `semi2k`, `semi` and `semi-bin`: of engines that are opened from now on, and
+    /// of subgroups that are made from now on. The same at all parties, who compare it when they open an engine.
+    pub fn set_openings(&self, openings: Openings) -> Result<()> {
+        self.lock()?.openings = openings;
+        Ok(())
+    }
+
+    fn openings(&self) -> Result<Openings> {
+        Ok(self.lock()?.openings)
+    }
+
     fn next_engine(&self) -> Result<u64> {
         let mut inner = self.lock()?;
         inner.engines += 1;
@@ -678,6 +695,7 @@ impl Session {
             self.all_pair_prgs(index, options)?,
             self.channels(index, Security::SemiHonest)?,
             private,
+            self.openings()?,
         );
         let insecure = options.insecure_seed.is_some();
         Ok(Box::new(

@@ -5,7 +5,7 @@ use std::thread;
 use std::time::Duration;
 
 use keyquorum_math::DomainKind;
-use keyquorum_mpc::{Engine, EngineOptions, EngineStats, Handle, Session};
+use keyquorum_mpc::{Engine, EngineOptions, EngineStats, Handle, Openings, Session};
 use keyquorum_net::local_mesh;
 
 const Q: u64 = 1152921504606584833;
@@ -24,17 +24,34 @@ fn run<T: Send + 'static>(
     domain: DomainKind,
     body: impl Fn(&mut dyn Engine) -> T + Clone + Send + 'static,
 ) -> Vec<T> {
+    run_with(n, Openings::Direct, protocol, domain, body)
+}
+
+fn run_with<T: Send + 'static>(
+    n: usize,
+    openings: Openings,
+    protocol: &'static str,
+    domain: DomainKind,
+    body: impl Fn(&mut dyn Engine) -> T + Clone + Send + 'static,
+) -> Vec<T> {
+    sessions(n, move |session| {
+        session.set_openings(openings).unwrap();
+        let mut engine = session
+            .engine(protocol, domain, &EngineOptions::default())
+            .unwrap();
+        body(engine.as_mut())
+    })
+}
+
+fn sessions<T: Send + 'static>(
+    n: usize,
+    body: impl Fn(Session) -> T + Clone + Send + 'static,
+) -> Vec<T> {
     let threads: Vec<_> = local_mesh(n, Duration::from_secs(60))
         .into_iter()
         .map(|transport| {
             let body = body.clone();
-            thread::spawn(move || {
-                let session = Session::new(Box::new(transport)).unwrap();
-                let mut engine = session
-                    .engine(protocol, domain, &EngineOptions::default())
-                    .unwrap();
-                body(engine.as_mut())
-            })
+            thread::spawn(move || body(Session::new(Box::new(transport)).unwrap()))
         })
         .collect();
     threads.into_iter().map(|t| t.join().unwrap()).collect()
@@ -230,4 +247,250 @@ fn wrong_domains_are_refused() {
             thread.join().unwrap();
         }
     }
+}
+
+/// What an engine makes of `size` given elements and as many given bits: the elements, products, squares and an inner product.
+fn star_elements(e: &mut dyn Engine, size: usize) -> Vec<Vec<u128>> {
+    let me = e.party().0;
+    let count = i64::try_from(size).unwrap();
+    let given = |owner, factor: i64| {
+        (me == owner).then(|| (0..count).map(|i| i * factor - 77).collect::<Vec<_>>())
+    };
+    let (first, second) = (given(0, 1_234_567_891), given(1, -987_654_321));
+    let a = e.input(0, size, first.as_deref()).unwrap();
+    let b = e.input(1, size, second.as_deref()).unwrap();
+    let made = [
+        e.mul(&a, &b).unwrap(),
+        e.mul(&a, &a).unwrap(),
+        e.dot(&a, &b, size).unwrap(),
+        a,
+        b,
+    ];
+    made.iter().map(|v| open(e, v)).collect()
+}
+
+/// The same of bits: their ands, and where there is arithmetic their conversion.
+fn star_bits(e: &mut dyn Engine, size: usize) -> (Vec<Vec<u8>>, Vec<u128>) {
+    let me = e.party().0;
+    let given = |owner, period: usize| {
+        (me == owner).then(|| {
+            (0..size)
+                .map(|i| u8::from(i % period < 2))
+                .collect::<Vec<_>>()
+        })
+    };
+    let (first, second) = (given(0, 3), given(1, 5));
+    let a = e.input_bits(0, size, first.as_deref()).unwrap();
+    let b = e.input_bits(1, size, second.as_deref()).unwrap();
+    let both = e.and(&a, &b).unwrap();
+    let converted = if e.domain() == DomainKind::Bits {
+        vec![]
+    } else {
+        let elements = e.bit_to_arith(&both).unwrap();
+        open(e, &elements)
+    };
+    let opened = [a, b, both].map(|v| {
+        let opened = e.open(&v).unwrap();
+        e.read_bits(&opened).unwrap()
+    });
+    (opened.to_vec(), converted)
+}
+
+/// 300 elements have one centre, 3100 products two or three: a part has at least 16 KiB.
+#[test]
+fn star_openings_give_the_same_elements() {
+    for (protocol, domain) in [
+        ("semi2k", DomainKind::Z2k(64)),
+        ("semi2k", DomainKind::Z2k(41)),
+        ("semi", DomainKind::Fq(Q)),
+    ] {
+        let m = order(domain);
+        for (n, size) in [(2, 300), (3, 300), (5, 300), (5, 3100)] {
+            let [direct, star] = [Openings::Direct, Openings::Star].map(|openings| {
+                run_with(n, openings, protocol, domain, move |e| {
+                    star_elements(e, size)
+                })
+            });
+            assert_eq!(direct, star, "{protocol} {domain} {n} {size}");
+            for values in star {
+                let [products, squares, inner, a, b] = values.try_into().unwrap();
+                let sum = products.iter().fold(0, |s, p| (s + p) % m);
+                assert_eq!(inner, [sum]);
+                for i in 0..size {
+                    assert_eq!(products[i], mul(a[i], b[i], m));
+                    assert_eq!(squares[i], mul(a[i], a[i], m));
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn star_openings_give_the_same_bits() {
+    for (protocol, domain) in [
+        ("semi-bin", DomainKind::Bits),
+        ("semi2k", DomainKind::Z2k(64)),
+        ("semi2k", DomainKind::Z2k(41)),
+        ("semi", DomainKind::Fq(Q)),
+    ] {
+        for n in [2, 3, 5] {
+            let size = 777;
+            let [direct, star] = [Openings::Direct, Openings::Star].map(|openings| {
+                run_with(n, openings, protocol, domain, move |e| star_bits(e, size))
+            });
+            assert_eq!(direct, star, "{protocol} {domain} {n}");
+            for (bits, converted) in star {
+                let [a, b, both] = bits.try_into().unwrap();
+                for i in 0..size {
+                    assert_eq!((a[i], b[i]), (u8::from(i % 3 < 2), u8::from(i % 5 < 2)));
+                    assert_eq!(both[i], a[i] & b[i]);
+                }
+                let want: Vec<u128> = both.iter().map(|b| u128::from(*b)).collect();
+                assert!(domain == DomainKind::Bits || converted == want);
+            }
+        }
+    }
+}
+
+/// Parts of bits end between words of 64.
+#[test]
+fn star_openings_of_long_vectors_of_bits() {
+    for (n, size) in [(3, 300_001), (5, 700_003)] {
+        let outcomes = run_with(n, Openings::Star, "semi-bin", DomainKind::Bits, move |e| {
+            let bits = (e.party().0 == 1)
+                .then(|| (0..size).map(|i| u8::from(i % 7 < 3)).collect::<Vec<_>>());
+            let shared = e.input_bits(1, size, bits.as_deref()).unwrap();
+            let opened = e.open(&shared).unwrap();
+            e.read_bits(&opened).unwrap()
+        });
+        for opened in outcomes {
+            assert!((0..size).all(|i| opened[i] == u8::from(i % 7 < 3)));
+            assert_eq!(opened.len(), size);
+        }
+    }
+}
+
+/// Rounds and bytes that a party sends online.
+type Cost = (u64, u64);
+
+/// The costs of opening `size` random elements, of as many products and of squares, which send two and one element each, at
+/// every party.
+fn star_costs(n: usize, openings: Openings, size: usize) -> Vec<[Cost; 3]> {
+    run_with(n, openings, "semi2k", DomainKind::Z2k(64), move |e| {
+        let online = |s: EngineStats| {
+            (
+                s.rounds - s.offline_rounds,
+                s.bytes_sent - s.offline_bytes_sent,
+            )
+        };
+        let (a, b) = (e.random(size).unwrap(), e.random(size).unwrap());
+        let mut before = online(e.stats());
+        [0, 1, 2].map(|which| {
+            match which {
+                0 => e.open(&a).unwrap(),
+                1 => e.mul(&a, &b).unwrap(),
+                _ => e.mul(&a, &a).unwrap(),
+            };
+            e.flush().unwrap();
+            let now = online(e.stats());
+            let cost = (now.0 - before.0, now.1 - before.1);
+            before = now;
+            cost
+        })
+    })
+}
+
+#[test]
+fn star_openings_of_short_vectors_cost_one_message_a_round() {
+    let size = 100;
+    let (one, two) = (8 * 100, 16 * 100);
+    for n in [3, 5] {
+        let peers = n as u64 - 1;
+        for cost in star_costs(n, Openings::Direct, size) {
+            assert_eq!(cost, [(1, peers * one), (1, peers * two), (1, peers * one)]);
+        }
+        for (party, cost) in star_costs(n, Openings::Star, size).into_iter().enumerate() {
+            let each = if party == 0 { peers } else { 1 };
+            assert_eq!(cost, [(2, each * one), (2, each * two), (2, each * one)]);
+        }
+    }
+}
+
+#[test]
+fn star_openings_between_two_are_direct() {
+    let costs = star_costs(2, Openings::Star, 100);
+    assert_eq!(costs, star_costs(2, Openings::Direct, 100));
+    assert_eq!(costs[0], [(1, 800), (1, 1600), (1, 800)]);
+}
+
+/// A centre is told its part by all others and tells them the sum: of c centres each sends the others' parts and n − 1 times
+/// its own, everybody else the whole vector once.
+#[test]
+fn star_openings_of_long_vectors_have_a_centre_for_each_part() {
+    let bytes = |elements: u64| 8 * elements;
+    // 4096 elements are 32 KiB, so two parts.
+    for (n, size, centres) in [
+        (3, 4095, 1),
+        (3, 4096, 2),
+        (5, 4100, 2),
+        (3, 12000, 3),
+        (5, 12000, 5),
+    ] {
+        let (whole, part) = (size as u64, size as u64 / centres);
+        let costs = run_with(n, Openings::Star, "semi2k", DomainKind::Z2k(64), move |e| {
+            let a = e.random(size).unwrap();
+            let opened = open(e, &a);
+            let stats = e.stats();
+            (opened, stats.rounds, stats.bytes_sent)
+        });
+        for (party, (opened, rounds, sent)) in costs.iter().enumerate() {
+            assert_eq!((opened, *rounds), (&costs[0].0, 2));
+            let own = if (party as u64) < centres { part } else { 0 };
+            let want = bytes(whole - own) + (n as u64 - 1) * bytes(own);
+            assert_eq!(*sent, want, "{n} {size} {party}");
+        }
+    }
+}
+
+#[test]
+fn star_openings_at_some_parties_are_refused() {
+    for error in sessions(3, |session| {
+        if session.party() == 1 {
+            session.set_openings(Openings::Star).unwrap();
+        }
+        let engine = session.engine("semi2k", DomainKind::Z2k(64), &EngineOptions::default());
+        engine.map(|_| ()).unwrap_err().to_string()
+    }) {
+        assert!(error.contains("another kind of openings"), "{error}");
+        assert!(
+            error.contains("\"star\"") && error.contains("\"direct\""),
+            "{error}"
+        );
+    }
+}
+
+/// Party 3 of the session is party 0 of the group, and so its centre.
+#[test]
+fn star_openings_are_inherited_by_a_group() {
+    let members = [3, 0, 1];
+    let outcomes = sessions(4, move |session| {
+        session.set_openings(Openings::Star).unwrap();
+        if !members.contains(&session.party()) {
+            return None;
+        }
+        let group = session.subgroup(&members).unwrap();
+        let mut engine = group
+            .engine("semi2k", DomainKind::Z2k(64), &EngineOptions::default())
+            .unwrap();
+        let a = engine.random(50).unwrap();
+        let opened = open(engine.as_mut(), &a);
+        let stats = engine.stats();
+        Some((opened, stats.rounds, stats.bytes_sent))
+    });
+    let [Some(a), Some(b), None, Some(centre)] = <[_; 4]>::try_from(outcomes).unwrap() else {
+        panic!("who is a member?")
+    };
+    assert_eq!((&a.0, &b.0), (&centre.0, &centre.0));
+    assert_eq!([(a.1, a.2), (b.1, b.2)], [(2, 400); 2]);
+    assert_eq!((centre.1, centre.2), (2, 800));
 }

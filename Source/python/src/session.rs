@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use keyquorum_math::DomainKind;
-use keyquorum_mpc::{EngineOptions, Session as CoreSession};
+use keyquorum_mpc::{EngineOptions, Openings, Session as CoreSession};
 use keyquorum_net::{
     Hello, Identity, LinkShape, LocalTransport, Peer, TlsConfig, TlsTransport, doctor,
     parse_fingerprint,
@@ -246,6 +246,15 @@ impl Session {
         let key = <[u8; 16]>::try_from(key)
             .map_err(|_| usage(format!("a key of MACs has 16 bytes, not {}", key.len())))?;
         self.core.set_mac_key(key).map_err(engine_error)
+    }
+
+    /// How engines of `semi2k`, `semi` and `semi-bin` open values from now on: `direct` or `star`; the same at all parties.
+    fn set_openings(&self, openings: &str) -> PyResult<()> {
+        let openings = [Openings::Direct, Openings::Star]
+            .into_iter()
+            .find(|known| known.name() == openings)
+            .ok_or_else(|| usage(format!("openings are direct or star, not {openings:?}")))?;
+        self.core.set_openings(openings).map_err(engine_error)
     }
 
     /// Compares a digest with all parties.

@@ -8,11 +8,13 @@ from typing import Annotated
 import typer
 
 from keyquorum import api
-from keyquorum.model.committee import PROTOCOLS, Committee
+from keyquorum.model.committee import OPENINGS, PROTOCOLS, Committee
 from keyquorum.model.errors import PartyError
 from keyquorum.parties.doctor import examine
 
 from .output import console
+
+_SAID = "; ".join(f"{name}: {what}" for name, what in OPENINGS.items())
 
 Folder = Annotated[Path, typer.Argument(help="Committee folder.", show_default=False)]
 
@@ -34,14 +36,19 @@ def init(
     ] = None,
     me: Annotated[list[int] | None, typer.Option(help="Parties of this host, when the others run elsewhere.")] = None,
     name: Annotated[str | None, typer.Option(help="Name of the committee; the same at all parties.")] = None,
+    openings: Annotated[
+        str, typer.Option(help=f"How semi and shamir open additive shares; {_SAID}; the same at all parties.")
+    ] = "direct",
 ) -> None:
     """Make a committee: a folder with the parties file and an identity (key, certificate) for each party of this host.
 
     On several hosts: run init on each with the same --host list, --name and its own --me, exchange the fingerprints that it
     prints over a channel you trust, and enter them with keyquorum trust.
     """
-    committee = api.init(folder, parties, protocol, threshold, host or (), me, name)
+    committee = api.init(folder, parties, protocol, threshold, host or (), me, name, openings)
     console.print(f"committee {committee.name}: {committee.size} parties, {committee.protocol} ({PROTOCOLS[protocol]})")
+    if committee.openings != "direct":
+        console.print(f"  openings: {committee.openings} ({OPENINGS[committee.openings]})")
     for party in committee.parties:
         console.print(
             f"  party {party.index}  {party.host}:{party.port}  {party.fingerprint or '(fingerprint missing)'}"

@@ -45,6 +45,11 @@ DISHONEST_MAJORITY = ("semi2k", "semi", "spdz2k", "mascot")
 """Protocols that tolerate n - 1 corruptions."""
 AUTHENTICATED = ("spdz2k", "mascot")
 """Protocols whose shares carry MACs."""
+OPENINGS = {
+    "direct": "every party tells every other: one round, n - 1 messages of each",
+    "star": "one party (of long vectors several, each a part) adds up and tells the sum: two rounds, one message of each a round",
+}
+"""How additive sharing opens values, and what that takes. In a committee of shamir: among the t + 1 that round."""
 
 
 def default_threshold(protocol: str, parties: int) -> int:
@@ -81,6 +86,8 @@ class Committee:
     protocol: str
     threshold: int
     parties: tuple[Party, ...]
+    openings: str = "direct"
+    """How `semi2k` and `semi` open values, one of :data:`OPENINGS`."""
 
     @property
     def size(self) -> int:
@@ -89,8 +96,9 @@ class Committee:
 
     @property
     def digest(self) -> bytes:
-        """32 bytes that identify the committee: name, protocol, threshold and all certificates."""
-        text = json.dumps([self.name, self.protocol, self.threshold, [[p.index, p.fingerprint] for p in self.parties]])
+        """32 bytes that identify the committee: name, protocol, threshold, all certificates, and how it opens values."""
+        said = [self.name, self.protocol, self.threshold, [[p.index, p.fingerprint] for p in self.parties]]
+        text = json.dumps(said if self.openings == "direct" else [*said, self.openings])
         return hashlib.sha256(b"keyquorum committee v1" + text.encode()).digest()
 
     @property
@@ -145,6 +153,7 @@ class Committee:
             f"name = {json.dumps(self.name)}",
             f"protocol = {json.dumps(self.protocol)}",
             f"threshold = {self.threshold}",
+            *([] if self.openings == "direct" else [f"openings = {json.dumps(self.openings)}"]),
         ]
         for p in self.parties:
             lines += ["", "[[party]]", f"index = {p.index}", f"host = {json.dumps(p.host)}", f"port = {p.port}"]
@@ -165,8 +174,9 @@ class Committee:
                 Party(int(p["index"]), str(p["host"]), int(p["port"]), str(p["fingerprint"])) for p in data.pop("party")
             )
             committee = Committee(
-                folder, str(data.pop("name")), str(data.pop("protocol")), int(data.pop("threshold")), parties
-            )
+                folder, str(data.pop("name")), str(data.pop("protocol")), int(data.pop("threshold")), parties,
+                str(data.pop("openings", "direct")),
+            )  # fmt: skip
         except (tomllib.TOMLDecodeError, KeyError, TypeError, ValueError, UnicodeDecodeError) as error:
             raise CommitteeError(
                 f"{path}: not a committee file ({error!r}): restore it, or run keyquorum init"
@@ -183,6 +193,10 @@ class Committee:
         if self.protocol not in PROTOCOLS:
             known = ", ".join(PROTOCOLS)
             raise CommitteeError(f"{path}: unknown protocol {self.protocol!r}: choose one of {known}")
+        if self.openings not in OPENINGS:
+            raise CommitteeError(f"{path}: unknown openings {self.openings!r}: choose one of {', '.join(OPENINGS)}")
+        if self.openings == "star" and (self.protocol in ("ring", "rep-field") or self.authenticated):
+            raise CommitteeError(f"{path}: {self.protocol} opens values directly: star is for semi, semi2k and shamir")
         if [p.index for p in self.parties] != list(range(n)):
             raise CommitteeError(f"{path}: parties must be numbered 0 to {n - 1} in order")
         if self.protocol in ("ring", "rep-field") and (n != 3 or self.threshold != 1):

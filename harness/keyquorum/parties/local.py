@@ -36,6 +36,8 @@ def run_in_process(
     check_backend(backend, committee, mp_spdz)
     check_link(link)
     sessions = _engine.local_sessions(committee.size, timeout, parse(link).shape if link else None)
+    for session in sessions:
+        session.set_openings(committee.openings)
 
     def one(session: Any) -> Any:
         chosen = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import socket
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from keyquorum import _engine
@@ -52,11 +53,13 @@ def init(
     hosts: Sequence[str] = (),
     me: Sequence[int] | None = None,
     name: str | None = None,
+    openings: str = "direct",
 ) -> Committee:
     """Makes a committee folder: ``committee.toml`` and an identity for each party of this host.
 
     ``hosts``: "HOST:PORT" of each party; without, all parties run on this host on free ports. ``me``: the parties whose
-    identities are made here (default: all); the fingerprints of the others are added with :func:`trust`.
+    identities are made here (default: all); the fingerprints of the others are added with :func:`trust`. ``openings``: one of
+    :data:`keyquorum.model.committee.OPENINGS`; ``star`` is for ``semi`` and ``shamir``.
     """
     root = Path(folder)
     if (root / "committee.toml").exists():
@@ -71,19 +74,19 @@ def init(
     addresses = [address(h) for h in hosts] or [("127.0.0.1", port) for port in _free_ports(parties)]
     check_name(name or root.name, "committee name")
     members = [Party(i, host, port, "") for i, (host, port) in enumerate(addresses)]
-    Committee(root, name or root.name, protocol, t, tuple(members)).check()
+    Committee(root, name or root.name, protocol, t, tuple(members), openings).check()
     mine = list(range(parties)) if me is None else list(me)
     for i in mine:
         if not 0 <= i < parties:
             raise CommitteeError(f"there is no party {i}: choose 0 to {parties - 1}")
     root.mkdir(parents=True, exist_ok=True)
-    committee = Committee(root, name or root.name, protocol, t, tuple(members))
+    committee = Committee(root, name or root.name, protocol, t, tuple(members), openings)
     for i in mine:
         party_folder = committee.party_folder(i)
         party_folder.mkdir(mode=0o700, exist_ok=True)
         fingerprint = _engine.make_identity(str(committee.identity_path(i)), f"{committee.name}-party-{i}")
         members[i] = Party(i, members[i].host, members[i].port, fingerprint)
-    committee = Committee(root, committee.name, protocol, t, tuple(members))
+    committee = replace(committee, parties=tuple(members))
     committee.save()
     return committee
 
@@ -98,7 +101,7 @@ def trust(folder: PathLike, party: int, fingerprint: str) -> Committee:
     members = list(committee.parties)
     old = members[party]
     members[party] = Party(party, old.host, old.port, fingerprint.strip().lower().replace(":", ""))
-    changed = Committee(committee.folder, committee.name, committee.protocol, committee.threshold, tuple(members))
+    changed = replace(committee, parties=tuple(members))
     changed.check()
     changed.save()
     return changed

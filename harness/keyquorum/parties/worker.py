@@ -43,7 +43,7 @@ def open_session(
     identity = committee.identity_path(party)
     if not identity.exists():
         raise KeyQuorumError(f"{identity}: the identity of party {party} is not on this host: run keyquorum init there")
-    return _engine.Session.tls(
+    session = _engine.Session.tls(
         party,
         str(identity),
         [(p.host, p.port, p.fingerprint) for p in committee.parties],
@@ -55,6 +55,8 @@ def open_session(
         io_timeout,
         parse(link.engine).shape if link.engine else None,
     )
+    session.set_openings(committee.openings)
+    return session
 
 
 def run_party(

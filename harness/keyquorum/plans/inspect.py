@@ -10,7 +10,7 @@ from keyquorum.fhe.errors import SealFormatError
 from keyquorum.fhe.parameters import ParameterSet, list_parameter_sets
 from keyquorum.fhe.parameters import load as load_parameters
 from keyquorum.fhe.seal_format import read_ciphertext, read_plaintext, read_public_key, read_switch_keys
-from keyquorum.model.committee import PROTOCOLS, Committee
+from keyquorum.model.committee import OPENINGS, PROTOCOLS, Committee
 from keyquorum.model.errors import KeyFileError
 
 from .keys import load_key
@@ -80,6 +80,8 @@ def _folder(path: Path) -> Iterator[str]:
     if (path / "committee.toml").exists():
         committee = Committee.load(path)
         yield f"committee {committee.name}: {committee.protocol} ({PROTOCOLS[committee.protocol]}), t = {committee.threshold}"
+        if committee.openings != "direct":
+            yield f"openings: {committee.openings} ({OPENINGS[committee.openings]})"
         for party in committee.parties:
             here = "here" if party.index in committee.local_parties() else "elsewhere"
             yield f"party {party.index} ({here}) {party.host}:{party.port} {party.fingerprint or 'fingerprint missing'}"

@@ -18,7 +18,7 @@ use crate::error::{EngineError, Result};
 use crate::graph::SendFn;
 use crate::value::Share;
 
-pub use additive::{Additive, Arithmetic, Channel};
+pub use additive::{Additive, Arithmetic, Channel, Openings};
 pub use authenticated::{Authenticated, Peer};
 pub use emulate::Emulate;
 pub use replicated::Replicated;

@@ -2,12 +2,13 @@
 //!
 //! x = Σ x_i, part i at party i. Inputs and random elements cost no communication: summands come from streams that pairs
 //! of parties have in common. Products use Beaver's triples: both operands are opened under masks, one round, two elements
-//! a product and peer (one for a square). Triples (`triples`), squares (`squares`), AND triples (`ands`) and bits shared in
-//! both domains (`dabits`) come from oblivious transfer between all pairs; they are made when a round needs them, in rounds
-//! of their own, in batches that all parties compute alike (`supply`).
+//! a product and peer (one for a square); as a star, two rounds and fewer messages (`openings`). Triples (`triples`), squares
+//! (`squares`), AND triples (`ands`) and bits shared in both domains (`dabits`) come from oblivious transfer between all
+//! pairs; they are made when a round needs them, in rounds of their own, in batches that all parties compute alike (`supply`).
 
 mod ands;
 mod dabits;
+mod openings;
 mod squares;
 mod supply;
 mod triples;
@@ -20,6 +21,7 @@ use crate::engine::Material;
 use crate::error::{EngineError, Result};
 use crate::graph::{SendFn, Step, join, ready, then};
 use crate::value::Share;
+pub use openings::Openings;
 use supply::Supply;
 
 /// A domain in which oblivious transfer makes products.
@@ -108,6 +110,7 @@ pub struct Additive<A: Arithmetic> {
     /// Known to us alone.
     private: Prg,
     supply: Supply<A::E>,
+    openings: Openings,
 }
 
 fn only<E: Element>(share: &Share<E>) -> &[E] {
@@ -126,6 +129,7 @@ impl<A: Arithmetic> Additive<A> {
         pairs: Vec<Option<(Prg, Prg)>>,
         channels: Vec<Option<Channel>>,
         private: Prg,
+        openings: Openings,
     ) -> Self {
         Self {
             me,
@@ -135,6 +139,7 @@ impl<A: Arithmetic> Additive<A> {
             channels,
             private,
             supply: Supply::default(),
+            openings,
         }
     }
 
@@ -154,25 +159,6 @@ impl<A: Arithmetic> Additive<A> {
         let mut out = vec![domain.zero(); n];
         domain.random(&mut self.private, &mut out);
         out
-    }
-
-    /// Sends a vector to everybody and adds up what all sent. One round.
-    fn sum_of_all<D: Domain>(&self, domain: &D, mine: Vec<D::E>) -> ClearTask<Self, D::E> {
-        let domain = domain.clone();
-        Box::new(move |p, out| {
-            let n = mine.len();
-            for peer in p.peers() {
-                out.send(&domain, peer, &mine);
-                out.expect(&domain, peer, n);
-            }
-            Ok(Box::new(move |p, inbox| {
-                let mut sum = mine;
-                for peer in p.peers() {
-                    domain.add_assign(&mut sum, &inbox.take(&domain, peer, n)?);
-                }
-                Ok(Step::Done(sum))
-            }))
-        })
     }
 
     /// Products from triples, summed over groups.

@@ -1,0 +1,128 @@
+//! Sums of one vector of every party, told to all: what openings and products send.
+//!
+//! Directly, everybody tells everybody: one round, n − 1 messages a party. As a star, one party adds up and tells the sum:
+//! two rounds, one message a party and round, and n − 1 at the centre. Long vectors have several centres, each for its part.
+
+use std::ops::Range;
+
+use keyquorum_math::Domain;
+
+use super::{Additive, Arithmetic};
+use crate::error::{EngineError, Result};
+use crate::graph::Step;
+use crate::protocol::ClearTask;
+
+/// Bytes of a part that are worth messages of their own: below, a message costs more than its bytes.
+const PART: usize = 1 << 14;
+
+/// Who tells whom in an opening among more than two.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Openings {
+    /// Everybody tells everybody: one round.
+    #[default]
+    Direct,
+    /// One party adds up and tells the sum: two rounds, fewer messages.
+    Star,
+}
+
+impl Openings {
+    /// Its name, which parties compare.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Direct => "direct",
+            Self::Star => "star",
+        }
+    }
+}
+
+/// The parts of a vector of `n` elements: that of party i is the i-th.
+fn parts<D: Domain>(domain: &D, n: usize, parties: usize) -> Vec<Range<usize>> {
+    let count = (domain.wire_bytes(n) / PART).clamp(1, parties);
+    (0..count)
+        .map(|i| n * i / count..n * (i + 1) / count)
+        .collect()
+}
+
+fn part<E>(vector: &[E], range: Range<usize>) -> Result<&[E]> {
+    vector
+        .get(range)
+        .ok_or_else(|| EngineError::protocol("a part of a vector is out of its range"))
+}
+
+impl<A: Arithmetic> Additive<A> {
+    /// The sum of a vector of everybody. One round, two as a star.
+    pub(super) fn sum_of_all<D: Domain>(
+        &self,
+        domain: &D,
+        mine: Vec<D::E>,
+    ) -> ClearTask<Self, D::E> {
+        match self.openings {
+            Openings::Star if self.parties > 2 => star(domain.clone(), mine),
+            _ => direct(domain.clone(), mine),
+        }
+    }
+}
+
+fn direct<A: Arithmetic, D: Domain>(domain: D, mine: Vec<D::E>) -> ClearTask<Additive<A>, D::E> {
+    Box::new(move |p, out| {
+        let n = mine.len();
+        for peer in p.peers() {
+            out.send(&domain, peer, &mine);
+            out.expect(&domain, peer, n);
+        }
+        Ok(Box::new(move |p, inbox| {
+            let mut sum = mine;
+            for peer in p.peers() {
+                domain.add_assign(&mut sum, &inbox.take(&domain, peer, n)?);
+            }
+            Ok(Step::Done(sum))
+        }))
+    })
+}
+
+fn star<A: Arithmetic, D: Domain>(domain: D, mut mine: Vec<D::E>) -> ClearTask<Additive<A>, D::E> {
+    Box::new(move |p, out| {
+        let parts = parts(&domain, mine.len(), p.parties);
+        let own = parts.get(p.me).cloned();
+        for (centre, range) in parts.iter().enumerate().filter(|(i, _)| *i != p.me) {
+            out.send(&domain, centre, part(&mine, range.clone())?);
+        }
+        if let Some(own) = &own {
+            for peer in p.peers() {
+                out.expect(&domain, peer, own.len());
+            }
+        }
+        Ok(Box::new(move |p, inbox| {
+            if let Some(own) = &own
+                && let Some(sum) = mine.get_mut(own.clone())
+            {
+                for peer in p.peers() {
+                    domain.add_assign(sum, &inbox.take(&domain, peer, own.len())?);
+                }
+            }
+            Ok(Step::Next(Box::new(move |p, out| {
+                if let Some(own) = own {
+                    let sum = part(&mine, own)?;
+                    for peer in p.peers() {
+                        out.send(&domain, peer, sum);
+                    }
+                }
+                let others = parts.into_iter().enumerate().filter(|(i, _)| *i != p.me);
+                let others: Vec<_> = others.collect();
+                for (centre, range) in &others {
+                    out.expect(&domain, *centre, range.len());
+                }
+                Ok(Box::new(move |_, inbox| {
+                    for (centre, range) in others {
+                        let sum = inbox.take(&domain, centre, range.len())?;
+                        if let Some(place) = mine.get_mut(range) {
+                            place.copy_from_slice(&sum);
+                        }
+                    }
+                    Ok(Step::Done(mine))
+                }))
+            })))
+        }))
+    })
+}
