@@ -102,6 +102,7 @@ bench: build
 
 bench-decrypt: build
 	$(PY) -m keyquorum.bench.decrypt
+	$(PY) -m keyquorum.bench.latency
 
 check-decrypt: build
 	$(PY) -m keyquorum.bench.exactness $(if $(ITEMS),--items $(ITEMS))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from keyquorum.bench import exchanges, tradeoff
+from keyquorum.bench import exchanges, latency, tradeoff
 from keyquorum.bench.decrypt import Configuration, configurations, measure
 from keyquorum.bench.exactness import check, interval
 from keyquorum.bench.keygen import Row
@@ -27,6 +27,13 @@ def test_closing_line() -> None:
     assert values["wrong"] == 0 and float(values["offline_bytes"]) > 0 and float(values["storage_bytes"]) > 400
     single, values = measure(Configuration("round_mask_open", 8, 2, "lwe64-p2", "semi", 2, 0), single=True)
     assert "rounds=2" in single and 2 * 0.5 * 0.95 < float(values["latency_ms"]) < 2000
+
+
+def test_latency_of_a_star() -> None:
+    line, row = latency.latency(3, "star")
+    pattern = r"latency: variant=round_ltz_table-8x2 protocol=semi2k n=3 openings=star link=rtt=1 rounds=5 ms=[\d.]+ cpu_ms_of_all=[\d.]+ runs=101 wrong=0"
+    assert re.fullmatch(pattern, line)
+    assert float(str(row["ms"])) >= 5 * 0.5 * 0.95  # what the links take
 
 
 def test_exactness_counts_what_is_wrong() -> None:

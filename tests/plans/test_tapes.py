@@ -53,6 +53,7 @@ def test_tapes_of_the_roundings(protocol: str, parties: int, set_name: str) -> N
             backends = [context.backend] + ([group.backend] if group.member and group.backend is not context.backend else [])
             kept = [engine for backend in backends for engine in backend._kept.values()]  # type: ignore[attr-defined]
             found = [described(tape, engine.engine) for engine in kept for tape in engine.tapes.values()]
+            assert all(tape.script is not None for engine in kept for tape in engine.tapes.values()), "a tape that needs Python"
             return {"words": words, "tapes": found}
 
         results = run_in_process(committee, job)

@@ -1,6 +1,6 @@
 //! Engines and handles.
 
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard};
 
 use keyquorum_math::DomainKind;
 use keyquorum_mpc::{ClearOp, Engine as CoreEngine, EngineError, Handle};
@@ -36,6 +36,13 @@ impl Value {
         f(guard
             .as_ref()
             .ok_or_else(|| usage("this value was given up by an assignment"))?)
+    }
+
+    /// The handle, held until the guard goes.
+    pub(crate) fn guard(&self) -> PyResult<MutexGuard<'_, Option<Handle>>> {
+        self.handle
+            .lock()
+            .map_err(|_| usage("a value is in use in another thread"))
     }
 
     fn take(&self) -> PyResult<Handle> {
@@ -104,6 +111,20 @@ fn slice<'a, T: numpy::Element>(a: &'a PyReadonlyArray1<'_, T>) -> PyResult<&'a 
         .map_err(|_| usage("vectors must be contiguous: use numpy.ascontiguousarray"))
 }
 
+/// The operation on clear values that has this sign.
+pub(crate) fn clear_op_named(sign: &str) -> Option<ClearOp> {
+    Some(match sign {
+        "<<" => ClearOp::Shl,
+        ">>" => ClearOp::Shr,
+        "%" => ClearOp::Mod,
+        "//" => ClearOp::Div,
+        "&" => ClearOp::And,
+        "|" => ClearOp::Or,
+        "^" => ClearOp::Xor,
+        _ => return None,
+    })
+}
+
 impl Engine {
     pub fn wrap(core: Box<dyn CoreEngine>, protocol: String, kind: DomainKind) -> Self {
         let (party, parties) = core.party();
@@ -124,7 +145,19 @@ impl Engine {
         }
     }
 
-    fn run<T: Send>(
+    /// Does what takes no time and does not communicate, without letting other threads of Python go on.
+    pub(crate) fn at_once<T>(
+        &self,
+        f: impl FnOnce(&mut dyn CoreEngine) -> Result<T, EngineError>,
+    ) -> PyResult<T> {
+        let mut core = self
+            .core
+            .lock()
+            .map_err(|_| usage("the engine failed in another thread"))?;
+        f(core.as_mut()).map_err(engine_error)
+    }
+
+    pub(crate) fn run<T: Send>(
         &self,
         py: Python<'_>,
         f: impl FnOnce(&mut dyn CoreEngine) -> Result<T, EngineError> + Send,
@@ -486,16 +519,8 @@ impl Engine {
     }
 
     fn clear_op(&self, py: Python<'_>, op: &str, a: &Value, b: &Value) -> PyResult<Value> {
-        let op = match op {
-            "<<" => ClearOp::Shl,
-            ">>" => ClearOp::Shr,
-            "%" => ClearOp::Mod,
-            "//" => ClearOp::Div,
-            "&" => ClearOp::And,
-            "|" => ClearOp::Or,
-            "^" => ClearOp::Xor,
-            _ => return Err(usage(format!("unknown operation {op:?} on clear values"))),
-        };
+        let op = clear_op_named(op)
+            .ok_or_else(|| usage(format!("unknown operation {op:?} on clear values")))?;
         self.binary(py, a, b, |e, a, b| e.clear_op(op, a, b))
     }
 

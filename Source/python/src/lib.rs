@@ -1,9 +1,10 @@
-//! `keyquorum._engine`: the engine for Python. No logic here: conversions, errors, and the interpreter lock released in
-//! every call that works or waits.
+//! `keyquorum._engine`: the engine for Python. No logic here but the steps of recorded programs (`script`): conversions, errors,
+//! and the interpreter lock released in every call that works or waits.
 
 mod arithmetic;
 mod engine;
 mod errors;
+mod script;
 mod session;
 mod store;
 
@@ -17,6 +18,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 fn _engine(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("__version__", env!("CARGO_PKG_VERSION"))?;
     errors::register(m)?;
+    script::register(m)?;
     session::register(m)?;
     engine::register(m)?;
     arithmetic::register(m)?;

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from keyquorum.dsl import KeptEngine, Persistence, ProgramIO, run_program
+from keyquorum.dsl import Cost, KeptEngine, Persistence, ProgramIO, run_program
 from keyquorum.model.resources import program_path
 
 from .base import Backend, Ints, ProgramOutput
@@ -33,7 +33,6 @@ def run(
     opened for programs one after another; costs are those of this run."""
     words = [str(a) for a in args]
     engine = session.engine(protocol, domain, " ".join([program, *words]), threshold, seed) if kept is None else kept.engine
-    before, left = engine.stats(), _left(engine)
     if about:
         engine.about(about)
     io = ProgramIO(
@@ -42,17 +41,14 @@ def run(
         persistence=Persistence() if persistence is None else persistence,
     )
     if kept is None:
+        cost = Cost(engine)
         run_program(engine, program_path(program), words, io)
     else:
+        cost = kept.cost
         kept.run(program_path(program), words, io)
-    unused = {name: count - left.get(name, 0) for name, count in _left(engine).items() if count != left.get(name, 0)}
-    stats = {name: value - before[name] for name, value in engine.stats().items()}
-    return ProgramOutput(np.concatenate([np.empty(0, dtype=np.int64), *io.file_outputs]), stats, unused)
-
-
-def _left(engine: Any) -> dict[str, int]:
-    """Correlated randomness of an engine that was not used so far."""
-    return {name: made - used for name, (made, used) in engine.material().items()}
+    outputs = io.file_outputs
+    opened = outputs[0] if len(outputs) == 1 else np.concatenate([np.empty(0, dtype=np.int64), *outputs])
+    return ProgramOutput(opened, *cost.since())
 
 
 class Embedded(Backend):
@@ -95,8 +91,10 @@ class Embedded(Backend):
         )  # fmt: skip
         if kept is not None:
             self._kept[which] = kept
-        self._offline.update({name: value for name, value in output.stats.items() if name.startswith("offline_")})
-        self._unused.update(output.unused)
+        if offline := {name: value for name, value in output.stats.items() if value and name.startswith("offline_")}:
+            self._offline.update(offline)
+        if output.unused:
+            self._unused.update(output.unused)
         return output
 
     def open_kept(self, protocol: str, domain: str, threshold: int | None = None) -> None:

@@ -3,7 +3,7 @@
 Every party is a process of this host, over TLS. Offline: a pool is filled, on disk. Online: phases, agreement on the pool and the
 synced claim (if none was made ahead), the rounding, the opening to party 0; the noise of the ciphertexts lies anywhere between both borders of D/2
 for the exact roundings, and is fresh for the others. The secret is put together in every process, to encrypt: a bench key is no
-secret. Times are wall-clock of party 0 for a decryption; all parties share the cores of this host.
+secret. Times are wall-clock of party 0 for a decryption, from a moment at which all parties begin; they share the cores of this host.
 
 ``cpu_us`` is processor time of all parties together, which other work on the machine changes less: divided by the cores it
 bounds what an idle machine does.
@@ -17,6 +17,7 @@ import argparse
 import os
 import platform
 import statistics
+import struct
 import tempfile
 import time
 from dataclasses import dataclass
@@ -47,13 +48,15 @@ TABLE_BATCH = 1024
 TURN = 32
 """Batches between two fillings of the pool."""
 LATENCY_RUNS = 101
+SETTLING = 0.01
+"""Seconds from when the last party was ready until all begin, by when none of them is busy any more."""
 LATENCY_LINK = "rtt=1"
 """1 ms ping: 0.5 ms one way, by the link shaper of the engine."""
 
 
 @dataclass(frozen=True)
 class Configuration:
-    """What is measured: a rounding, a parameter set, a committee, and how many decryptions."""
+    """What is measured: a rounding, a parameter set, a committee and how it opens values, and how many decryptions."""
 
     rounding: str
     width: int
@@ -62,6 +65,7 @@ class Configuration:
     protocol: str
     parties: int
     items: int
+    openings: str = "direct"
 
 
 def configurations(items: int | None, full: bool) -> list[Configuration]:
@@ -95,11 +99,11 @@ def bench_decrypt_job(context: PartyContext, job: dict[str, Any]) -> dict[str, A
     def decrypt(size: int) -> tuple[float, float, int]:
         """Seconds, seconds of our processor, and wrong messages at the receiver."""
         asked = work.batch(size)
-        context.session.compare("ready", b"")
-        start, cpu = time.perf_counter(), time.process_time()
+        start = common_start(context)
+        cpu = time.process_time()
         z = work.phases(asked)
         words = None if pool is None else pool.decrypt(z, "bench", 0)
-        seconds, cpu = time.perf_counter() - start, time.process_time() - cpu
+        seconds, cpu = time.monotonic() - start, time.process_time() - cpu
         return seconds, cpu, 0 if words is None else work.wrong(asked, words)
 
     try:
@@ -141,6 +145,14 @@ def bench_decrypt_job(context: PartyContext, job: dict[str, Any]) -> dict[str, A
     }
 
 
+def common_start(context: PartyContext) -> float:
+    """Waits for a moment that all parties have agreed on, by the clock of this host, and that finds them idle; returns it."""
+    told = context.session.all_gather(struct.pack("<d", time.monotonic()))
+    start: float = max(struct.unpack("<d", data)[0] for data in told) + SETTLING
+    time.sleep(max(0.0, start - time.monotonic()))
+    return start
+
+
 def _online_cost(context: PartyContext, group: RoundingGroup, variant: AnyVariant, size: int = 512) -> tuple[int, float, float]:
     """Rounds, and bits a decryption that we send to all others and receive from them, of the online program alone."""
     assert group.backend is not None
@@ -164,7 +176,7 @@ def measure(row: Configuration, single: bool = False, noise: float = 0.0) -> tup
     if single:
         job["link"] = LATENCY_LINK
     with tempfile.TemporaryDirectory(prefix="keyquorum-bench-") as folder:
-        committee = api.init(Path(folder) / "committee", row.parties, row.protocol)
+        committee = api.init(Path(folder) / "committee", row.parties, row.protocol, openings=row.openings)
         protocol = committee.ring_protocol or committee.field_protocol
         results = run_processes(committee.folder, job, io_timeout=1200)
     first, last = results[0], results[committee.threshold if row.protocol == "shamir" else -1]

@@ -26,12 +26,32 @@ WIDEST = 64
 """Bits of the largest elements of recorded runs."""
 
 
+class Cost:
+    """What an engine has spent from one look to the next."""
+
+    def __init__(self, engine: Any) -> None:
+        self._engine = engine
+        self._stats, self._left = engine.stats(), self._material()
+
+    def _material(self) -> dict[str, int]:
+        """Correlated randomness that was not used so far."""
+        return {name: made - used for name, (made, used) in self._engine.material().items()}
+
+    def since(self) -> tuple[dict[str, int], dict[str, int]]:
+        """The counters of :meth:`Engine.stats` since the last look, and by how much the unused correlated randomness has changed."""
+        before, left, now, unused = self._stats, self._left, self._engine.stats(), self._material()
+        self._stats, self._left = now, unused
+        changed = {name: count - left.get(name, 0) for name, count in unused.items() if count != left.get(name, 0)}
+        return {name: value - before[name] for name, value in now.items()}, changed
+
+
 class KeptEngine:
     """An engine, the constants that its programs share, and tapes (:mod:`.tape`) of small programs that ran twice with the same arguments
     and inputs of the same sizes (None: the program cannot be recorded). ``records``: whether there will be tapes."""
 
     def __init__(self, engine: Any, records: bool = True) -> None:
         self.engine = engine
+        self.cost = Cost(engine)
         self._records = records and engine.bits <= WIDEST
         self._constants: dict[int, Any] = {}
         self.tapes: dict[object, Tape | None] = {}

@@ -107,6 +107,11 @@ class Persistence:
         """The components, [parts, words]; a view: copy what is needed longer than this object, which wipes them at its end."""
         return np.empty((0, 0), dtype=np.uint64) if self._words is None else self._words[:, : self._used]
 
+    @property
+    def sections(self) -> list[NDArray[Any]]:
+        """The parts of the file one after another, [parts, words] each: views, as wide as they were given."""
+        return self._sections or ([] if self._joined is None else [self._joined[:, : self._used]])
+
     def tail(self, count: int) -> Words:
         """A copy of the last ``count`` words of the components, [parts, count]."""
         if self._sections and self._sections[-1].shape[1] >= count:

@@ -20,6 +20,8 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from keyquorum import _engine
 
+from .script import play, script_of
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -51,13 +53,20 @@ class Tape:
 
     def __init__(self, text: str, constants: dict[str, Any], files: Sequence[tuple[str, Any]]) -> None:
         self.text, self.constants, self.files = text, constants, files
-        space = dict(constants)
-        exec(compile(text, "<tape>", "exec"), space)
-        self._play: Callable[[Any, Any, Any], None] = space["play"]
+        self.script = script_of(text, constants)
+        """The same for the engine alone, if no step needs Python."""
+        self._play: Callable[[Any, Any, Any], None] | None = None
 
     def play(self, engine: Any, io: Any) -> None:
         """Does again, with other data, what was recorded on this engine."""
         io.bind(engine)
+        if self.script is not None:
+            play(self.script, engine, io)
+            return
+        if self._play is None:
+            space = dict(self.constants)
+            exec(compile(self.text, "<tape>", "exec"), space)
+            self._play = space["play"]
         self._play(engine, io.persistence, io)
 
 

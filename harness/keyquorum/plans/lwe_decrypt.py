@@ -29,17 +29,17 @@ def lwe_phases(
     """
     parameters = ciphertexts.parameters
     protocol, domain = sharing_of(context.committee, parameters)
-    working = key.copy()
+    working = Persistence.from_sections([key.words], key.element_words)
+    working.mac_key = None if key.mac_key is None else key.mac_key.copy()
     n, count, length = parameters.dimension, ciphertexts.count, parameters.noise_length
     args = [n, count, 0 if parameters.prime else 1 << (length - 1), 0, BLOCK]
     context.backend.run(
         protocol, domain, "lwe_phase", args, threshold=context.committee.threshold, public=ciphertexts.words(BLOCK),
         persistence=working, keep=True,
     )  # fmt: skip
-    width = working.element_words
-    shares = working.words[:, n * width : (n + count) * width]
+    shares = working.tail(count * working.element_words)
     if not parameters.prime:
-        result = shares.copy()
+        result = shares
     else:
         summands = group.summands_of(shares, parameters.prime)
         t = 1 << parameters.message_bits
@@ -48,6 +48,6 @@ def lwe_phases(
             # Summand 0 takes the offset: the first of party 0, the second of party 1 where shares are replicated.
             result[group.me] += np.uint64(1 << (length - 1))
         result &= np.uint64((1 << parameters.ring_bits) - 1)
-        wipe(summands)
+        wipe(summands, shares)
     working.wipe()
     return result

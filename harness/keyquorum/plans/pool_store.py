@@ -84,19 +84,28 @@ def packed_bytes(sections: Sequence[Section], parts: int, count: int) -> int:
 
 def unpack(data: bytes | bytearray, sections: Sequence[Section], parts: int, count: int, start: int, stop: int) -> list[NDArray[Any]]:
     """Items start..stop-1 of what :func:`pack` gave of ``count`` items, in words as wide as they are stored."""
+    return _items(_views(data, sections, parts, count), sections, start, stop)
+
+
+def _views(data: bytes | bytearray, sections: Sequence[Section], parts: int, count: int) -> list[NDArray[Any]]:
+    """The sections as they are stored, [parts, rows, count] each; single bits eight to a byte."""
     result, at = [], 0
     for section in sections:
-        shape = (parts, section.rows, -1)
+        kind = np.dtype(np.uint8 if section.bits == 1 else _section_type(section.bits))
         size = packed_bytes([section], parts, count)
-        if section.bits == 1:
-            packed = np.frombuffer(data, np.uint8, size, at).reshape(shape)[:, :, start // 8 : -(-stop // 8)]
-            bits = np.unpackbits(packed, axis=-1, bitorder="little")[:, :, start % 8 : start % 8 + stop - start]
-            result.append(bits)
-        else:
-            kind = np.dtype(_section_type(section.bits))
-            stored = np.frombuffer(data, kind, size // kind.itemsize, at).reshape(shape)
-            result.append(stored[:, :, start * section.words : stop * section.words])
+        result.append(np.frombuffer(data, kind, size // kind.itemsize, at).reshape(parts, section.rows, -1))
         at += size
+    return result
+
+
+def _items(stored: Sequence[NDArray[Any]], sections: Sequence[Section], start: int, stop: int) -> list[NDArray[Any]]:
+    result: list[NDArray[Any]] = []
+    for section, words in zip(sections, stored, strict=True):
+        if section.bits == 1:
+            bits = np.unpackbits(words[:, :, start // 8 : -(-stop // 8)], axis=-1, bitorder="little")
+            result.append(bits[:, :, start % 8 : start % 8 + stop - start])
+        else:
+            result.append(words[:, :, start * section.words : stop * section.words])
     return result
 
 
@@ -108,7 +117,7 @@ class PoolStore:
         self.folder, self.kind, self.sections, self.parts = folder, kind, list(sections), parts
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._lock = _locked(folder)
-        self._cached: tuple[str, bytearray] | None = None
+        self._cached: tuple[str, bytearray, list[NDArray[Any]]] | None = None
         self._gone = self._gone_items = 0
         """Chunks whose files we deleted, and their items."""
         self._digest: bytes | None = None
@@ -254,19 +263,20 @@ class PoolStore:
         for chunk, base in self._there():
             low, high = max(start, base), min(end, base + chunk.count)
             if low < high:
-                data = self._chunk(chunk)
-                piece = unpack(data, self.sections, self.parts, chunk.count, low - base, high - base)
+                piece = _items(self._chunk(chunk), self.sections, low - base, high - base)
                 pieces.append(piece if high == end else [rows.copy() for rows in piece])  # another chunk takes the place of this one
         return [np.concatenate(rows, axis=2) if len(rows) > 1 else rows[0] for rows in zip(*pieces, strict=True)]
 
-    def _chunk(self, chunk: Chunk) -> bytearray:
+    def _chunk(self, chunk: Chunk) -> list[NDArray[Any]]:
+        """Its sections as they are stored; they stay in memory."""
         if self._cached is None or self._cached[0] != chunk.id:
             data = ShareFile.read(str(self._path(chunk.id)), self._header(chunk))
             if len(data) != packed_bytes(self.sections, self.parts, chunk.count):
                 raise PoolError(f"{self._path(chunk.id)}: of another size than its items take: keyquorum pool drop, and fill again")
             self._forget()
-            self._cached = chunk.id, bytearray(data)
-        return self._cached[1]
+            held = bytearray(data)
+            self._cached = chunk.id, held, _views(held, self.sections, self.parts, chunk.count)
+        return self._cached[2]
 
     def _forget(self) -> None:
         if self._cached is not None:

@@ -1,0 +1,58 @@
+"""How long one ciphertext takes alone: `round_ltz_table` with 8-bit blocks on two levels, over simulated links of 1 ms ping.
+
+All parties are processes of this host and begin at the same moment, idle until then; the pool is claimed ahead. The time is the median, at party
+0, until it has the message. ``direct`` and ``star``: how the committee opens values.
+
+Writes results/latency.csv, if the folder is there.
+
+    python -m keyquorum.bench.latency [--parties 2,4,8,16] [--openings direct,star]
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+from pathlib import Path
+
+import keyquorum
+from keyquorum.cli.output import console
+
+from .decrypt import LATENCY_LINK, LATENCY_RUNS, Configuration, measure
+from .keygen import Row, write_table
+
+
+def latency(parties: int, openings: str) -> tuple[str, Row]:
+    """The line and the row of one committee."""
+    _, values = measure(Configuration("round_ltz_table", 8, 2, "lwe64-p2", "semi", parties, 0, openings), single=True)
+    row: Row = {
+        "variant": values["variant"], "protocol": values["protocol"], "n": parties, "openings": openings, "link": LATENCY_LINK,
+        "rounds": values["rounds"], "ms": values["latency_ms"], "cpu_ms_of_all": round(float(values["online_cpu_us"]) / 1e3, 2),
+        "runs": LATENCY_RUNS, "wrong": values["wrong"],
+    }  # fmt: skip
+    line = "latency: " + " ".join(f"{key}={value}" for key, value in row.items())
+    return line, {**row, "cores": os.cpu_count() or 0, "machine": platform.machine(), "version": keyquorum.__version__}
+
+
+def main() -> int:
+    """Measures every committee that is asked for."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--parties", default="2,4,8,16", help="numbers of parties (default: 2,4,8,16)")
+    parser.add_argument(
+        "--openings", default="direct,star", help="direct, star, or both (default); a star among two is direct"
+    )
+    options = parser.parse_args()
+    table = []
+    for parties in map(int, options.parties.split(",")):
+        for openings in options.openings.split(","):
+            if parties > 2 or openings == "direct":
+                line, row = latency(parties, openings)
+                console.print(line, markup=False, soft_wrap=True)
+                table.append(row)
+    if Path("results").is_dir() and table:
+        write_table(Path("results") / "latency.csv", table)
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

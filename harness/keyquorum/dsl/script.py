@@ -1,0 +1,271 @@
+"""Tapes that are played without Python: the steps of a :class:`.Tape` as a list for the engine."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from keyquorum import _engine
+
+from .errors import CompilerError
+from .persistence import Persistence
+
+_VALUES = {
+    "add": 2, "sub": 2, "mul": 2, "neg": 1, "dot": 2, "matrix_product": 2, "sum": 1, "slice": 1, "repeat": 1, "assign": 1, "open": 1,
+    "open_low": 1, "open_to": 1, "xor": 2, "and_": 2, "not_": 1, "bit_to_arith": 1, "random": 0, "random_bit": 0, "random_bits": 0,
+}  # fmt: skip
+"""Calls to the engine that give a value, and how many values they take before their numbers."""
+_ELEMENTWISE: dict[Any, str] = {
+    np.add: "int +", np.subtract: "int -", np.multiply: "int *", np.left_shift: "int <<", np.right_shift: "int >>", np.bitwise_and: "int &",
+}  # fmt: skip
+_SHIFTS = ("int <<", "int >>")
+_COPIES = ("keyquorum.dsl.tape.as_int64", "keyquorum.dsl.tape.contiguous")
+_IN_RANGE = "keyquorum.dsl.containers._in_range"
+_METHOD = "keyquorum.dsl.tape._method"
+_AFTER_STORES = ("check", "read", "pick")
+
+
+class _NeedsPython(Exception):
+    """A step that the engine does not know."""
+
+
+class _Translation:
+    """The steps of a tape, one after another. Slots of constants are negative until all are known."""
+
+    def __init__(self, constants: dict[str, Any]) -> None:
+        self._named = constants
+        self.constants: list[Any] = []
+        self.steps: list[tuple[str, int, list[int], list[int]]] = []
+        self._slots: dict[str, int] = {}
+        self._kinds: dict[int, str] = {}
+        self._next = 0
+        self._rows: dict[str, tuple[int, int]] = {}
+        self._stored = False
+
+    def statement(self, node: ast.stmt) -> None:
+        """Adds what a line of the tape does."""
+        if isinstance(node, (ast.Delete, ast.Return)):
+            return
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            name, call = node.targets[0].id, node.value
+        elif isinstance(node, ast.Expr):
+            name, call = "", node.value
+        else:
+            raise _NeedsPython
+        if isinstance(call, ast.Subscript):
+            self._item(name, call)
+            return
+        if not isinstance(call, ast.Call) or call.keywords:
+            raise _NeedsPython
+        if isinstance(call.func, ast.Attribute) and isinstance(call.func.value, ast.Name):
+            known: dict[str, Callable[..., None]] = {
+                "engine": self._engine,
+                "persistence": self._persistence,
+                "io": self._io,
+            }
+            known[call.func.value.id](name, call.func.attr, call.args)
+        elif isinstance(call.func, ast.Name):
+            self._function(name, self._named[call.func.id], call.args)
+        else:
+            raise _NeedsPython
+
+    def _add(self, what: str, name: str, kind: str, slots: Sequence[int], numbers: Sequence[int] = ()) -> None:
+        out = -1
+        if kind:
+            out, self._next = self._next, self._next + 1
+            self._slots[name], self._kinds[out] = out, kind
+        self.steps.append((what, out, list(slots), list(numbers)))
+
+    def _slot(self, node: ast.expr, *kinds: str) -> int:
+        """The slot of an operand of one of these kinds."""
+        name = ast.unparse(node)
+        slot = self._slots.get(name)
+        if slot is None:
+            slot = self._slots[name] = self._constant(node)
+        if self._kinds[slot] not in kinds:
+            raise _NeedsPython
+        return slot
+
+    def _item(self, name: str, node: ast.Subscript) -> None:
+        """An item of what gave several: of all summands a summand, of a summand a row of bits."""
+        whole, [index] = ast.unparse(node.value), self._numbers([node.slice])
+        if whole in self._rows:
+            slot, summand = self._rows[whole]
+            self._add("take", name, "value", [slot], [summand, index])
+        else:
+            self._rows[name] = self._slot(node.value, "rows"), index
+
+    def _constant(self, node: ast.expr) -> int:
+        value = self._named.get(node.id) if isinstance(node, ast.Name) else np.int64(self._numbers([node])[0])
+        slot = -1 - len(self.constants)
+        if isinstance(value, _engine.Value):
+            self._kinds[slot] = "value"
+            self.constants.append(value)
+        elif isinstance(value, (np.ndarray, np.generic)) and value.dtype in (np.int64, np.uint64) and value.ndim < 2:
+            self._kinds[slot] = "ints" if value.dtype == np.int64 else "words"
+            self.constants.append(np.atleast_1d(value).view(np.int64).tolist())
+        else:
+            raise _NeedsPython
+        return slot
+
+    @staticmethod
+    def _numbers(nodes: Sequence[ast.expr]) -> list[int]:
+        try:
+            numbers = [ast.literal_eval(node) for node in nodes]
+        except ValueError:
+            raise _NeedsPython from None
+        if any(number.__class__ is not int or not -(1 << 63) <= number < 1 << 63 for number in numbers):
+            raise _NeedsPython
+        return numbers
+
+    def _engine(self, name: str, what: str, args: list[ast.expr]) -> None:
+        if what in _VALUES:
+            count = _VALUES[what]
+            if what == "assign":  # the first operand is given up
+                slots, numbers = [self._slot(args[0], "value"), self._slot(args[3], "value")], self._numbers(args[1:3])
+                if slots[0] < 0 or slots[0] == slots[1]:
+                    raise _NeedsPython
+            else:
+                slots, numbers = [self._slot(arg, "value") for arg in args[:count]], self._numbers(args[count:])
+            self._add(what, name, "value", slots, numbers)
+        elif what == "concat" and isinstance(args[0], ast.List):
+            self._add(what, name, "value", [self._slot(item, "value") for item in args[0].elts])
+        elif what == "clear_op":
+            sign = ast.literal_eval(args[0])
+            self._add(f"clear {sign}", name, "value", [self._slot(arg, "value") for arg in args[1:]])
+        elif what == "gather":
+            self._add(what, name, "value", [self._slot(args[0], "value"), self._slot(args[1], "ints")])
+        elif what == "clear":
+            self._add(what, name, "value", [self._slot(args[0], "ints")])
+        elif what == "input":
+            given = (
+                []
+                if len(args) < 3 or (isinstance(args[2], ast.Constant) and args[2].value is None)
+                else [self._slot(args[2], "ints")]
+            )
+            self._add(what, name, "value", given, self._numbers(args[:2]))
+        elif what == "clear_bits":
+            self._add(what, name, "value", [self._slot(args[0], "bits")])
+        elif what == "read_bits":
+            self._add(what, name, "bits", [self._slot(args[0], "value")])
+        elif what == "import_":
+            self._add(what, name, "value", [self._slot(args[0], "bytes")], self._numbers(args[1:]))
+        elif what == "read":
+            self._add(what, name, "words", [self._slot(args[0], "value")])
+        elif what == "summand_bits":
+            self._add(what, name, "rows", [self._slot(args[0], "value")], self._numbers(args[1:]))
+        elif what == "flush":
+            self._add(what, name, "", [])
+        else:
+            raise _NeedsPython
+
+    def _persistence(self, name: str, what: str, args: list[ast.expr]) -> None:
+        if self._stored and what in _AFTER_STORES:
+            raise _NeedsPython
+        if what == "check":
+            return  # runs with share files of this length pass, and the form is checked before
+        if what == "read":
+            self._add("load", name, "bytes", [], self._numbers(args[1:]))
+        elif what == "pick":
+            self._add("pick", name, "bytes", [self._slot(args[2], "ints")], self._numbers(args[1:2]))
+        else:
+            raise _NeedsPython
+
+    def _io(self, name: str, what: str, args: list[ast.expr]) -> None:
+        if what == "take_public":
+            self._add("public", name, "ints", [], self._numbers(args))
+        elif what == "take_private":
+            if name:
+                self._add("private", name, "ints", [], self._numbers(args[2:]))
+        elif what == "store" and self._numbers(args[2:]) == [-1]:
+            self._stored = True
+            self._add("store", "", "", [self._slot(args[1], "value")])
+        elif what == "output":
+            everybody = isinstance(args[1], ast.Constant) and args[1].value is None
+            self._add("output", "", "", [self._slot(args[0], "ints")], [] if everybody else self._numbers(args[1:]))
+        elif what == "output_personal":
+            self._add("output_personal", "", "", [self._slot(args[0], "ints")])
+        else:
+            raise _NeedsPython
+
+    def _function(self, name: str, function: Any, args: list[ast.expr]) -> None:
+        if (what := _ELEMENTWISE.get(function)) is not None:
+            slots = [self._slot(arg, "ints", "words") for arg in args]
+            [kind, *mixed] = {
+                self._kinds[slot] for slot, arg in zip(slots, args, strict=True) if not isinstance(arg, ast.Constant)
+            }
+            if mixed or (
+                what in _SHIFTS and not (slots[1] < 0 and all(0 <= n < 64 for n in self.constants[-1 - slots[1]]))
+            ):
+                raise _NeedsPython
+            self._add("word >>" if (what, kind) == ("int >>", "words") else what, name, kind, slots)
+        elif (called := f"{getattr(function, '__module__', '')}.{getattr(function, '__name__', '')}") in _COPIES:
+            self._add("int copy", name, "ints", [self._slot(args[0], "ints")])
+        elif called == _IN_RANGE:
+            self._add("in_range", name, "ints", [self._slot(args[0], "ints")], self._numbers(args[1:]))
+        elif called == _METHOD and self._cast(args[1:], np.int64):
+            self._add("int copy", name, "ints", [self._slot(args[0], "words", "ints", "bits")])
+        elif called == _METHOD and self._cast(args[1:], np.uint8) and ast.literal_eval(args[1]) == "astype":
+            self._add(
+                "int &", name, "bits", [self._slot(args[0], "words", "ints"), self._slot(ast.Constant(255), "ints")]
+            )
+        else:
+            raise _NeedsPython
+
+    def _cast(self, args: list[ast.expr], to: type) -> bool:
+        """Whether these are the arguments of ``view`` or ``astype`` to this type."""
+        return (
+            len(args) == 2
+            and isinstance(args[0], ast.Constant)
+            and args[0].value in ("view", "astype")
+            and isinstance(args[1], ast.Name)
+            and self._named.get(args[1].id) is to
+        )
+
+    def script(self) -> _engine.Script:
+        """The steps with the slots that each was the last to use."""
+        first, seen, steps = len(self.constants), set[int](), []
+        for what, out, slots, numbers in reversed(self.steps):
+            last = [slot for slot in dict.fromkeys(slots) if slot >= 0 and slot not in seen]
+            seen.update(last)
+            places = [slot + first if slot >= 0 else -1 - slot for slot in slots]
+            steps.append((what, out if out < 0 else out + first, places, numbers, [slot + first for slot in last]))
+        return _engine.Script(self.constants, steps[::-1])
+
+
+def script_of(text: str, constants: dict[str, Any]) -> _engine.Script | None:
+    """The steps of a tape's text, or None if some of them need Python."""
+    translation = _Translation(constants)
+    function = ast.parse(text).body[0]
+    assert isinstance(function, ast.FunctionDef)
+    try:
+        for node in function.body:
+            translation.statement(node)
+    except _NeedsPython:
+        return None
+    return translation.script()
+
+
+def play(script: _engine.Script, engine: Any, io: Any) -> None:
+    """Does the steps with the data of a run."""
+    persistence: Persistence = io.persistence
+    if persistence.exists:
+        persistence.check(engine, 0, 0)
+    public, private = (
+        [np.asarray(part, dtype=np.int64) for part in io.public_inputs],
+        np.asarray(io.private_inputs, dtype=np.int64),
+    )
+    try:
+        stored, output = script.play(engine, persistence.sections, persistence.element_words, public, private)
+    except IndexError as error:
+        raise CompilerError(str(error)) from None
+    for data in stored:
+        persistence.write(engine, data)
+    for player, personal, words in output:
+        if personal:
+            io.output_personal(words)
+        else:
+            io.output(words, player)
