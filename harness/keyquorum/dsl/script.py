@@ -62,9 +62,9 @@ class _Translation:
             raise _NeedsPython
         if isinstance(call.func, ast.Attribute) and isinstance(call.func.value, ast.Name):
             known: dict[str, Callable[..., None]] = {
-                "engine": self._engine,
-                "persistence": self._persistence,
-                "io": self._io,
+                "engine": self._of_engine,
+                "persistence": self._of_persistence,
+                "io": self._of_io,
             }
             known[call.func.value.id](name, call.func.attr, call.args)
         elif isinstance(call.func, ast.Name):
@@ -121,7 +121,7 @@ class _Translation:
             raise _NeedsPython
         return numbers
 
-    def _engine(self, name: str, what: str, args: list[ast.expr]) -> None:
+    def _of_engine(self, name: str, what: str, args: list[ast.expr]) -> None:
         if what in _VALUES:
             count = _VALUES[what]
             if what == "assign":  # the first operand is given up
@@ -162,7 +162,7 @@ class _Translation:
         else:
             raise _NeedsPython
 
-    def _persistence(self, name: str, what: str, args: list[ast.expr]) -> None:
+    def _of_persistence(self, name: str, what: str, args: list[ast.expr]) -> None:
         if self._stored and what in _AFTER_STORES:
             raise _NeedsPython
         if what == "check":
@@ -174,7 +174,7 @@ class _Translation:
         else:
             raise _NeedsPython
 
-    def _io(self, name: str, what: str, args: list[ast.expr]) -> None:
+    def _of_io(self, name: str, what: str, args: list[ast.expr]) -> None:
         if what == "take_public":
             self._add("public", name, "ints", [], self._numbers(args))
         elif what == "take_private":
