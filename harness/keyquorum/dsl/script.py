@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import ast
+import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,51 @@ class _NeedsPython(Exception):
     """A step that the engine does not know."""
 
 
+class _Name(str):
+    """A result or a constant of the tape."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True)
+class _Call:
+    """A line of a tape: a call, or an item of what an earlier one gave. ``result``: its name, empty if there is none."""
+
+    result: str
+    called: str
+    args: list[Any]
+    item: int | None = None
+
+
+_LINE = re.compile(r"(?:(\w+) = )?([\w.]+)(?:\((.*)\)|\[(\d+)\])")
+_TOKEN = re.compile(r"\s*(?:(-?\d+)|'([^'\\]*)'|(None)|([A-Za-z]\w*)(?!\w*=)|([\[\],]))")
+
+
+def _parsed(line: str) -> _Call:
+    """What a line says. Python's own parser of expressions fails where several threads use it at once."""
+    found = _LINE.fullmatch(line)
+    if found is None:
+        raise _NeedsPython
+    result, called, inside, item = found.groups()
+    if item is not None:
+        return _Call(result or "", called, [], int(item))
+    args: list[Any] = []
+    into, at = args, 0
+    while at < len(inside):
+        token = _TOKEN.match(inside, at)
+        if token is None:
+            raise _NeedsPython
+        at, (number, text, nothing, name, mark) = token.end(), token.groups()
+        if mark == "[":
+            into = []
+            args.append(into)
+        elif mark == "]":
+            into = args
+        elif mark is None:
+            into.append(int(number) if number else None if nothing else _Name(name) if name else text)
+    return _Call(result or "", called, args)
+
+
 class _Translation:
     """The steps of a tape, one after another. Slots of constants are negative until all are known."""
 
@@ -39,38 +85,29 @@ class _Translation:
         self._named = constants
         self.constants: list[Any] = []
         self.steps: list[tuple[str, int, list[int], list[int]]] = []
-        self._slots: dict[str, int] = {}
+        self._slots: dict[Any, int] = {}
         self._kinds: dict[int, str] = {}
         self._next = 0
         self._rows: dict[str, tuple[int, int]] = {}
         self._stored = False
 
-    def statement(self, node: ast.stmt) -> None:
+    def line(self, line: str) -> None:
         """Adds what a line of the tape does."""
-        if isinstance(node, (ast.Delete, ast.Return)):
+        if line.startswith(("del ", "return ")):
             return
-        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
-            name, call = node.targets[0].id, node.value
-        elif isinstance(node, ast.Expr):
-            name, call = "", node.value
-        else:
-            raise _NeedsPython
-        if isinstance(call, ast.Subscript):
-            self._item(name, call)
-            return
-        if not isinstance(call, ast.Call) or call.keywords:
-            raise _NeedsPython
-        if isinstance(call.func, ast.Attribute) and isinstance(call.func.value, ast.Name):
-            known: dict[str, Callable[..., None]] = {
+        call = _parsed(line)
+        if call.item is not None:
+            self._item(call.result, call.called, call.item)
+        elif "." in call.called:
+            whose, what = call.called.split(".")
+            known: dict[str, Callable[[str, str, list[Any]], None]] = {
                 "engine": self._of_engine,
                 "persistence": self._of_persistence,
                 "io": self._of_io,
             }
-            known[call.func.value.id](name, call.func.attr, call.args)
-        elif isinstance(call.func, ast.Name):
-            self._function(name, self._named[call.func.id], call.args)
+            known[whose](call.result, what, call.args)
         else:
-            raise _NeedsPython
+            self._function(call.result, self._named[call.called], call.args)
 
     def _add(self, what: str, name: str, kind: str, slots: Sequence[int], numbers: Sequence[int] = ()) -> None:
         out = -1
@@ -79,27 +116,25 @@ class _Translation:
             self._slots[name], self._kinds[out] = out, kind
         self.steps.append((what, out, list(slots), list(numbers)))
 
-    def _slot(self, node: ast.expr, *kinds: str) -> int:
+    def _slot(self, operand: Any, *kinds: str) -> int:
         """The slot of an operand of one of these kinds."""
-        name = ast.unparse(node)
-        slot = self._slots.get(name)
+        slot = self._slots.get(operand)
         if slot is None:
-            slot = self._slots[name] = self._constant(node)
+            slot = self._slots[operand] = self._constant(operand)
         if self._kinds[slot] not in kinds:
             raise _NeedsPython
         return slot
 
-    def _item(self, name: str, node: ast.Subscript) -> None:
+    def _item(self, name: str, whole: str, index: int) -> None:
         """An item of what gave several: of all summands a summand, of a summand a row of bits."""
-        whole, [index] = ast.unparse(node.value), self._numbers([node.slice])
         if whole in self._rows:
             slot, summand = self._rows[whole]
             self._add("take", name, "value", [slot], [summand, index])
         else:
-            self._rows[name] = self._slot(node.value, "rows"), index
+            self._rows[name] = self._slot(_Name(whole), "rows"), index
 
-    def _constant(self, node: ast.expr) -> int:
-        value = self._named.get(node.id) if isinstance(node, ast.Name) else np.int64(self._numbers([node])[0])
+    def _constant(self, operand: Any) -> int:
+        value = self._named.get(operand) if isinstance(operand, _Name) else np.int64(self._numbers([operand])[0])
         slot = -1 - len(self.constants)
         if isinstance(value, _engine.Value):
             self._kinds[slot] = "value"
@@ -112,16 +147,12 @@ class _Translation:
         return slot
 
     @staticmethod
-    def _numbers(nodes: Sequence[ast.expr]) -> list[int]:
-        try:
-            numbers = [ast.literal_eval(node) for node in nodes]
-        except ValueError:
-            raise _NeedsPython from None
-        if any(number.__class__ is not int or not -(1 << 63) <= number < 1 << 63 for number in numbers):
+    def _numbers(operands: Sequence[Any]) -> list[int]:
+        if any(number.__class__ is not int or not -(1 << 63) <= number < 1 << 63 for number in operands):
             raise _NeedsPython
-        return numbers
+        return list(operands)
 
-    def _of_engine(self, name: str, what: str, args: list[ast.expr]) -> None:
+    def _of_engine(self, name: str, what: str, args: list[Any]) -> None:
         if what in _VALUES:
             count = _VALUES[what]
             if what == "assign":  # the first operand is given up
@@ -131,21 +162,16 @@ class _Translation:
             else:
                 slots, numbers = [self._slot(arg, "value") for arg in args[:count]], self._numbers(args[count:])
             self._add(what, name, "value", slots, numbers)
-        elif what == "concat" and isinstance(args[0], ast.List):
-            self._add(what, name, "value", [self._slot(item, "value") for item in args[0].elts])
+        elif what == "concat" and isinstance(args[0], list):
+            self._add(what, name, "value", [self._slot(item, "value") for item in args[0]])
         elif what == "clear_op":
-            sign = ast.literal_eval(args[0])
-            self._add(f"clear {sign}", name, "value", [self._slot(arg, "value") for arg in args[1:]])
+            self._add(f"clear {args[0]}", name, "value", [self._slot(arg, "value") for arg in args[1:]])
         elif what == "gather":
             self._add(what, name, "value", [self._slot(args[0], "value"), self._slot(args[1], "ints")])
         elif what == "clear":
             self._add(what, name, "value", [self._slot(args[0], "ints")])
         elif what == "input":
-            given = (
-                []
-                if len(args) < 3 or (isinstance(args[2], ast.Constant) and args[2].value is None)
-                else [self._slot(args[2], "ints")]
-            )
+            given = [self._slot(arg, "ints") for arg in args[2:] if arg is not None]
             self._add(what, name, "value", given, self._numbers(args[:2]))
         elif what == "clear_bits":
             self._add(what, name, "value", [self._slot(args[0], "bits")])
@@ -162,7 +188,7 @@ class _Translation:
         else:
             raise _NeedsPython
 
-    def _of_persistence(self, name: str, what: str, args: list[ast.expr]) -> None:
+    def _of_persistence(self, name: str, what: str, args: list[Any]) -> None:
         if self._stored and what in _AFTER_STORES:
             raise _NeedsPython
         if what == "check":
@@ -174,7 +200,7 @@ class _Translation:
         else:
             raise _NeedsPython
 
-    def _of_io(self, name: str, what: str, args: list[ast.expr]) -> None:
+    def _of_io(self, name: str, what: str, args: list[Any]) -> None:
         if what == "take_public":
             self._add("public", name, "ints", [], self._numbers(args))
         elif what == "take_private":
@@ -184,22 +210,17 @@ class _Translation:
             self._stored = True
             self._add("store", "", "", [self._slot(args[1], "value")])
         elif what == "output":
-            everybody = isinstance(args[1], ast.Constant) and args[1].value is None
-            self._add("output", "", "", [self._slot(args[0], "ints")], [] if everybody else self._numbers(args[1:]))
+            self._add("output", "", "", [self._slot(args[0], "ints")], self._numbers([arg for arg in args[1:] if arg is not None]))
         elif what == "output_personal":
             self._add("output_personal", "", "", [self._slot(args[0], "ints")])
         else:
             raise _NeedsPython
 
-    def _function(self, name: str, function: Any, args: list[ast.expr]) -> None:
+    def _function(self, name: str, function: Any, args: list[Any]) -> None:
         if (what := _ELEMENTWISE.get(function)) is not None:
             slots = [self._slot(arg, "ints", "words") for arg in args]
-            [kind, *mixed] = {
-                self._kinds[slot] for slot, arg in zip(slots, args, strict=True) if not isinstance(arg, ast.Constant)
-            }
-            if mixed or (
-                what in _SHIFTS and not (slots[1] < 0 and all(0 <= n < 64 for n in self.constants[-1 - slots[1]]))
-            ):
+            [kind, *mixed] = {self._kinds[slot] for slot, arg in zip(slots, args, strict=True) if isinstance(arg, _Name)}
+            if mixed or (what in _SHIFTS and not (slots[1] < 0 and all(0 <= n < 64 for n in self.constants[-1 - slots[1]]))):
                 raise _NeedsPython
             self._add("word >>" if (what, kind) == ("int >>", "words") else what, name, kind, slots)
         elif (called := f"{getattr(function, '__module__', '')}.{getattr(function, '__name__', '')}") in _COPIES:
@@ -208,22 +229,14 @@ class _Translation:
             self._add("in_range", name, "ints", [self._slot(args[0], "ints")], self._numbers(args[1:]))
         elif called == _METHOD and self._cast(args[1:], np.int64):
             self._add("int copy", name, "ints", [self._slot(args[0], "words", "ints", "bits")])
-        elif called == _METHOD and self._cast(args[1:], np.uint8) and ast.literal_eval(args[1]) == "astype":
-            self._add(
-                "int &", name, "bits", [self._slot(args[0], "words", "ints"), self._slot(ast.Constant(255), "ints")]
-            )
+        elif called == _METHOD and self._cast(args[1:], np.uint8) and args[1] == "astype":
+            self._add("int &", name, "bits", [self._slot(args[0], "words", "ints"), self._slot(255, "ints")])
         else:
             raise _NeedsPython
 
-    def _cast(self, args: list[ast.expr], to: type) -> bool:
+    def _cast(self, args: list[Any], to: type) -> bool:
         """Whether these are the arguments of ``view`` or ``astype`` to this type."""
-        return (
-            len(args) == 2
-            and isinstance(args[0], ast.Constant)
-            and args[0].value in ("view", "astype")
-            and isinstance(args[1], ast.Name)
-            and self._named.get(args[1].id) is to
-        )
+        return len(args) == 2 and args[0] in ("view", "astype") and isinstance(args[1], _Name) and self._named.get(args[1]) is to
 
     def script(self) -> _engine.Script:
         """The steps with the slots that each was the last to use."""
@@ -239,11 +252,10 @@ class _Translation:
 def script_of(text: str, constants: dict[str, Any]) -> _engine.Script | None:
     """The steps of a tape's text, or None if some of them need Python."""
     translation = _Translation(constants)
-    function = ast.parse(text).body[0]
-    assert isinstance(function, ast.FunctionDef)
     try:
-        for node in function.body:
-            translation.statement(node)
+        for line in text.splitlines()[1:]:
+            if line.strip():
+                translation.line(line.strip())
     except _NeedsPython:
         return None
     return translation.script()
