@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import sys
 import textwrap
 import weakref
 from collections.abc import Callable, Sequence
@@ -16,7 +17,8 @@ import numpy as np
 import pytest
 from keyquorum import _engine
 from keyquorum.dsl import KeptEngine, Persistence, ProgramIO, kept, tape
-from keyquorum.dsl.tape import MOST_CALLS, MOST_HELD, Tape
+from keyquorum.dsl.script import script_of
+from keyquorum.dsl.tape import MOST_CALLS, MOST_HELD, Tape, _method
 from keyquorum.model.errors import ProgramError
 
 from .running import RING, SEMI, SEMI_2K, Backend, name
@@ -309,6 +311,55 @@ def test_a_helper_that_keeps_something_is_not_recorded(tmp_path: Path) -> None:
 def test_randomness_is_drawn_in_every_run(tmp_path: Path) -> None:
     seen = runs(tmp_path, "from Compiler.types import *\nsint.get_random(size=4).reveal().binary_output()", lambda run, party: {}, times=6)
     assert len({x for output in seen[0].outputs for x in output.tolist()}) == 24 and seen[0].tapes[0] is not None
+
+
+def test_what_the_engine_does_not_know_needs_python() -> None:
+    given = np.arange(3, dtype=np.int64)
+    start = "def play(engine, persistence, io):\n    r0 = io.take_public(3)\n    "
+    known = {"k1": np.add, "k2": given, "k3": np.int64, "k4": _method}
+    assert script_of(f"{start}r1 = k1(r0, k2)\n    io.output(r1, None)\n    return None\n    ", known) is not None
+    for line in (
+        "r1 = k1(r0, [1, 2, 3])", "r1 = k1(r0, where=k2)", "r1 = k9(r0)", "r1 = k1(r0, 1.5)", "r1 = engine.edabit(3, 1)", "io.print('a')",
+        "r1 = engine.read_bits(r0)", "r1 = k4(r0, 'view', k1)",
+    ):  # fmt: skip
+        assert script_of(f"{start}{line}\n    return None\n    ", known) is None, line
+
+
+def test_threads_translate_tapes_at_once() -> None:
+    lines = "".join(f"    r{i} = k1(r{i - 1}, {i})\n" for i in range(1, 200))
+    text = f"def play(engine, persistence, io):\n    r0 = io.take_public(3)\n{lines}    return None\n"
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(3) as pool:
+            assert all(pool.map(lambda _: script_of(text, {"k1": np.add}) is not None, range(60)))
+    finally:
+        sys.setswitchinterval(interval)
+
+
+def test_shares_anywhere_in_memory_are_read(tmp_path: Path) -> None:
+    """Sections of a pool begin wherever the one before ended."""
+    raw = bytearray(1 + 4 * 6)
+    misaligned = np.frombuffer(raw, "<u4", 6, 1).reshape(1, 6)
+    misaligned[:] = [[5, 6, 7, 8, 1, 0]]
+    assert not misaligned.flags.aligned
+    source = "from Compiler.types import *\nx = sint.read_from_file(1, size=4)[1][0]\n(x * x).reveal().binary_output()"
+    (tmp_path / "program.mpc").write_text(source)
+    engine = KeptEngine(_engine.local_sessions(1, 30.0)[0].engine("emulate", "Z2^64", "test"))
+    for _ in range(4):
+        io = ProgramIO(persistence=Persistence.from_sections([misaligned]))
+        engine.run(tmp_path / "program.mpc", [], io)
+        assert io.binary_outputs[0].tolist() == [36, 49, 64, 1]
+    assert misaligned.tolist() == [[5, 6, 7, 8, 1, 0]]
+    [made] = engine.tapes.values()
+    assert made is not None and made.script is not None and made.script.shares
+
+
+def test_share_files_that_a_program_leaves_alone_may_be_of_any_form(tmp_path: Path) -> None:
+    (tmp_path / "program.mpc").write_text("from Compiler.types import *\ncint(7, size=2).binary_output()\n")
+    engine = KeptEngine(_engine.local_sessions(1, 30.0)[0].engine("emulate", "Z2^64", "test"))
+    for _ in range(4):
+        engine.run(tmp_path / "program.mpc", [], ProgramIO(persistence=Persistence.from_words(np.ones((2, 3), dtype=np.uint64))))
 
 
 def test_another_version_of_the_program_is_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

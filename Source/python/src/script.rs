@@ -1,7 +1,12 @@
 //! Recorded steps of a program that are done one after another without Python in between.
 
+use std::collections::HashSet;
+
 use keyquorum_mpc::{ClearOp, EngineError, Handle};
-use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
+use numpy::{
+    PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArray,
+    PyUntypedArrayMethods,
+};
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -169,6 +174,13 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Section<'py> {
     type Error = PyErr;
 
     fn extract(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        if let Ok(array) = object.cast::<PyUntypedArray>()
+            && !array.is_aligned()
+        {
+            return Err(usage(
+                "a part of a share file is not aligned in memory: copy it",
+            ));
+        }
         if let Ok(array) = object.cast::<PyArray2<u64>>() {
             return Ok(Self::Words(array.readonly()));
         }
@@ -352,6 +364,14 @@ impl Script {
     /// numbers, slots that are not needed any more).
     #[new]
     fn new(constants: Vec<Constant>, steps: Vec<Described>) -> PyResult<Self> {
+        let mut values = HashSet::new();
+        for constant in &constants {
+            if let Constant::Value(value) = constant
+                && !values.insert(value.as_ptr())
+            {
+                return Err(usage("a value stands twice among the constants"));
+            }
+        }
         let mut size = constants.len();
         let steps = steps
             .into_iter()

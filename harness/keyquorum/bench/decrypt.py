@@ -89,7 +89,8 @@ def configurations(items: int | None, full: bool) -> list[Configuration]:
 
 def bench_decrypt_job(context: PartyContext, job: dict[str, Any]) -> dict[str, Any]:
     """The job ``bench_decrypt``: fields of :class:`Configuration`; ``single``: ciphertexts one by one instead of batches;
-    ``noise`` (optional): the fraction of :func:`.workloads.noise_for`. The pool is filled and used in turns, which bounds what lies on the disk."""
+    ``noise`` (optional): the fraction of :func:`.workloads.noise_for`. The pool is filled and used in turns, which bounds what lies on the disk,
+    and for ciphertexts one by one at once."""
     variant, group = variant_of(context.committee, job), pool_group(context)
     work = workload(context, group, variant, float(job.get("noise", 0)))
     pool = Pool(context, group, variant) if group.member else None
@@ -114,7 +115,7 @@ def bench_decrypt_job(context: PartyContext, job: dict[str, Any]) -> dict[str, A
         offline = offline_cpu = 0.0
         runs, sent, received, left = [], 0, 0, job["items"]
         while left:
-            turn = min(left, TURN * batch)
+            turn = left if job["single"] else min(left, TURN * batch)
             start, cpu, before = time.perf_counter(), time.process_time(), context.backend.stats()
             if pool is not None:
                 pool.fill(turn, chunk)

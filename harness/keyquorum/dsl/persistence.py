@@ -115,8 +115,9 @@ class Persistence:
     def tail(self, count: int) -> Words:
         """A copy of the last ``count`` words of the components, [parts, count]."""
         if self._sections and self._sections[-1].shape[1] >= count:
-            return self._sections[-1][:, -count:].astype(np.uint64)
-        return self.words[:, -count:].copy()
+            last = self._sections[-1]
+            return last[:, last.shape[1] - count :].astype(np.uint64)
+        return self.words[:, self._used - count :].copy()
 
     def copy(self) -> Persistence:
         """An independent copy."""

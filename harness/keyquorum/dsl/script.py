@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from keyquorum import _engine
 
@@ -27,6 +28,38 @@ _COPIES = ("keyquorum.dsl.tape.as_int64", "keyquorum.dsl.tape.contiguous")
 _IN_RANGE = "keyquorum.dsl.containers._in_range"
 _METHOD = "keyquorum.dsl.tape._method"
 _AFTER_STORES = ("check", "read", "pick")
+
+
+@dataclass(frozen=True)
+class Script:
+    """A tape's steps. ``shares``: whether they have to do with the share file."""
+
+    steps: _engine.Script
+    shares: bool
+
+    def play(self, engine: Any, io: Any) -> None:
+        """Does the steps with the data of a run."""
+        persistence: Persistence = io.persistence
+        if self.shares and persistence.exists:
+            persistence.check(engine, 0, 0)
+        sections, copies = persistence.sections, list[NDArray[Any]]()
+        if not all(section.flags.aligned for section in sections):
+            sections = copies = [section.copy() for section in sections]
+        public, private = ([np.asarray(part, dtype=np.int64) for part in io.public_inputs], np.asarray(io.private_inputs, dtype=np.int64))
+        try:
+            stored, output = self.steps.play(engine, sections, persistence.element_words, public, private)
+        except IndexError as error:
+            raise CompilerError(str(error)) from None
+        finally:
+            for copy in copies:
+                copy.fill(0)
+        for data in stored:
+            persistence.write(engine, data)
+        for player, personal, words in output:
+            if personal:
+                io.output_personal(words)
+            else:
+                io.output(words, player)
 
 
 class _NeedsPython(Exception):
@@ -90,6 +123,8 @@ class _Translation:
         self._next = 0
         self._rows: dict[str, tuple[int, int]] = {}
         self._stored = False
+        self.shares = False
+        """Whether a step has to do with the share file."""
 
     def line(self, line: str) -> None:
         """Adds what a line of the tape does."""
@@ -118,6 +153,8 @@ class _Translation:
 
     def _slot(self, operand: Any, *kinds: str) -> int:
         """The slot of an operand of one of these kinds."""
+        if isinstance(operand, list):
+            raise _NeedsPython
         slot = self._slots.get(operand)
         if slot is None:
             slot = self._slots[operand] = self._constant(operand)
@@ -189,6 +226,7 @@ class _Translation:
             raise _NeedsPython
 
     def _of_persistence(self, name: str, what: str, args: list[Any]) -> None:
+        self.shares = True
         if self._stored and what in _AFTER_STORES:
             raise _NeedsPython
         if what == "check":
@@ -207,7 +245,7 @@ class _Translation:
             if name:
                 self._add("private", name, "ints", [], self._numbers(args[2:]))
         elif what == "store" and self._numbers(args[2:]) == [-1]:
-            self._stored = True
+            self._stored = self.shares = True
             self._add("store", "", "", [self._slot(args[1], "value")])
         elif what == "output":
             self._add("output", "", "", [self._slot(args[0], "ints")], self._numbers([arg for arg in args[1:] if arg is not None]))
@@ -228,7 +266,8 @@ class _Translation:
         elif called == _IN_RANGE:
             self._add("in_range", name, "ints", [self._slot(args[0], "ints")], self._numbers(args[1:]))
         elif called == _METHOD and self._cast(args[1:], np.int64):
-            self._add("int copy", name, "ints", [self._slot(args[0], "words", "ints", "bits")])
+            kinds = ("words", "ints", "bits") if args[1] == "astype" else ("words", "ints")
+            self._add("int copy", name, "ints", [self._slot(args[0], *kinds)])
         elif called == _METHOD and self._cast(args[1:], np.uint8) and args[1] == "astype":
             self._add("int &", name, "bits", [self._slot(args[0], "words", "ints"), self._slot(255, "ints")])
         else:
@@ -238,7 +277,7 @@ class _Translation:
         """Whether these are the arguments of ``view`` or ``astype`` to this type."""
         return len(args) == 2 and args[0] in ("view", "astype") and isinstance(args[1], _Name) and self._named.get(args[1]) is to
 
-    def script(self) -> _engine.Script:
+    def script(self) -> Script:
         """The steps with the slots that each was the last to use."""
         first, seen, steps = len(self.constants), set[int](), []
         for what, out, slots, numbers in reversed(self.steps):
@@ -246,38 +285,16 @@ class _Translation:
             seen.update(last)
             places = [slot + first if slot >= 0 else -1 - slot for slot in slots]
             steps.append((what, out if out < 0 else out + first, places, numbers, [slot + first for slot in last]))
-        return _engine.Script(self.constants, steps[::-1])
+        return Script(_engine.Script(self.constants, steps[::-1]), self.shares)
 
 
-def script_of(text: str, constants: dict[str, Any]) -> _engine.Script | None:
+def script_of(text: str, constants: dict[str, Any]) -> Script | None:
     """The steps of a tape's text, or None if some of them need Python."""
     translation = _Translation(constants)
     try:
         for line in text.splitlines()[1:]:
             if line.strip():
                 translation.line(line.strip())
-    except _NeedsPython:
+        return translation.script()
+    except (_NeedsPython, LookupError, TypeError, ValueError):  # the run that was recorded is right, whatever we make of it
         return None
-    return translation.script()
-
-
-def play(script: _engine.Script, engine: Any, io: Any) -> None:
-    """Does the steps with the data of a run."""
-    persistence: Persistence = io.persistence
-    if persistence.exists:
-        persistence.check(engine, 0, 0)
-    public, private = (
-        [np.asarray(part, dtype=np.int64) for part in io.public_inputs],
-        np.asarray(io.private_inputs, dtype=np.int64),
-    )
-    try:
-        stored, output = script.play(engine, persistence.sections, persistence.element_words, public, private)
-    except IndexError as error:
-        raise CompilerError(str(error)) from None
-    for data in stored:
-        persistence.write(engine, data)
-    for player, personal, words in output:
-        if personal:
-            io.output_personal(words)
-        else:
-            io.output(words, player)

@@ -20,7 +20,7 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from keyquorum import _engine
 
-from .script import play, script_of
+from .script import script_of
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -30,7 +30,8 @@ MOST_CALLS = 8192
 MOST_CONSTANTS = 1 << 20
 """Bytes of constants that a tape keeps."""
 MOST_HELD = 1 << 22
-"""Elements of all vectors of a recorded run, which are held until its end."""
+"""Elements of all vectors of a recorded run, which are held until its end. No more than may wait for a round (PENDING_LIMIT of the engine): what
+is played sends nothing before it is asked to."""
 
 _UNNOTED = {"stats", "material", "bind"}
 """Methods that a run may call without changing anything."""
@@ -61,7 +62,7 @@ class Tape:
         """Does again, with other data, what was recorded on this engine."""
         io.bind(engine)
         if self.script is not None:
-            play(self.script, engine, io)
+            self.script.play(engine, io)
             return
         if self._play is None:
             space = dict(self.constants)
