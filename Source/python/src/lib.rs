@@ -4,6 +4,7 @@
 mod arithmetic;
 mod engine;
 mod errors;
+mod inputs;
 mod script;
 mod session;
 mod store;
