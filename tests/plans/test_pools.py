@@ -24,11 +24,12 @@ from keyquorum.plans.pool_store import (
     Claim,
     PoolStore,
     drop_pool,
+    items_of,
     last_claim,
     pack,
     packed_bytes,
     pool_status,
-    unpack,
+    stored_sections,
 )
 from keyquorum.plans.pool_variants import pool_group, variant_for
 from keyquorum.plans.pools import Pool, Report, judge, pools_folder
@@ -127,7 +128,7 @@ def test_packing() -> None:
     data = pack(material, sections)
     assert len(data) == packed_bytes(sections, 2, 21)
     for start, stop in ((0, 21), (3, 4), (8, 16), (20, 21)):
-        got = unpack(data, sections, 2, 21, start, stop)
+        got = items_of(stored_sections(data, sections, 2, 21), sections, start, stop)
         assert all(np.array_equal(g, m[:, :, start:stop]) for g, m in zip(got, material, strict=True))
 
 

@@ -82,13 +82,8 @@ def packed_bytes(sections: Sequence[Section], parts: int, count: int) -> int:
     )
 
 
-def unpack(data: bytes | bytearray, sections: Sequence[Section], parts: int, count: int, start: int, stop: int) -> list[NDArray[Any]]:
-    """Items start..stop-1 of what :func:`pack` gave of ``count`` items, in words as wide as they are stored."""
-    return _items(_views(data, sections, parts, count), sections, start, stop)
-
-
-def _views(data: bytes | bytearray, sections: Sequence[Section], parts: int, count: int) -> list[NDArray[Any]]:
-    """The sections as they are stored, [parts, rows, count] each; single bits eight to a byte."""
+def stored_sections(data: bytes | bytearray, sections: Sequence[Section], parts: int, count: int) -> list[NDArray[Any]]:
+    """The sections of what :func:`pack` gave of ``count`` items, [parts, rows, count] each; single bits eight to a byte."""
     result, at = [], 0
     for section in sections:
         kind = np.dtype(np.uint8 if section.bits == 1 else _section_type(section.bits))
@@ -98,7 +93,8 @@ def _views(data: bytes | bytearray, sections: Sequence[Section], parts: int, cou
     return result
 
 
-def _items(stored: Sequence[NDArray[Any]], sections: Sequence[Section], start: int, stop: int) -> list[NDArray[Any]]:
+def items_of(stored: Sequence[NDArray[Any]], sections: Sequence[Section], start: int, stop: int) -> list[NDArray[Any]]:
+    """Items start..stop-1 of :func:`stored_sections`, in words as wide as they are stored."""
     result: list[NDArray[Any]] = []
     for section, words in zip(sections, stored, strict=True):
         if section.bits == 1:
@@ -263,7 +259,7 @@ class PoolStore:
         for chunk, base in self._there():
             low, high = max(start, base), min(end, base + chunk.count)
             if low < high:
-                piece = _items(self._chunk(chunk), self.sections, low - base, high - base)
+                piece = items_of(self._chunk(chunk), self.sections, low - base, high - base)
                 pieces.append(piece if high == end else [rows.copy() for rows in piece])  # another chunk takes the place of this one
         return [np.concatenate(rows, axis=2) if len(rows) > 1 else rows[0] for rows in zip(*pieces, strict=True)]
 
@@ -275,7 +271,7 @@ class PoolStore:
                 raise PoolError(f"{self._path(chunk.id)}: of another size than its items take: keyquorum pool drop, and fill again")
             self._forget()
             held = bytearray(data)
-            self._cached = chunk.id, held, _views(held, self.sections, self.parts, chunk.count)
+            self._cached = chunk.id, held, stored_sections(held, self.sections, self.parts, chunk.count)
         return self._cached[2]
 
     def _forget(self) -> None:
