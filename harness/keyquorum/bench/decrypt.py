@@ -50,6 +50,8 @@ TURN = 32
 LATENCY_RUNS = 101
 SETTLING = 0.01
 """Seconds from when the last party was ready until all begin, by when none of them is busy any more."""
+PAUSE = 0.05
+"""Seconds after a decryption alone until a party gets the next one ready, which would slow down those that are not done yet."""
 LATENCY_LINK = "rtt=1"
 """1 ms ping: 0.5 ms one way, by the link shaper of the engine."""
 
@@ -105,6 +107,8 @@ def bench_decrypt_job(context: PartyContext, job: dict[str, Any]) -> dict[str, A
         z = work.phases(asked)
         words = None if pool is None else pool.decrypt(z, "bench", 0)
         seconds, cpu = time.monotonic() - start, time.process_time() - cpu
+        if job["single"]:
+            time.sleep(PAUSE)
         return seconds, cpu, 0 if words is None else work.wrong(asked, words)
 
     try:

@@ -1,7 +1,7 @@
 """How long one ciphertext takes alone: `round_ltz_table` with 8-bit blocks on two levels, over simulated links of 1 ms ping.
 
-All parties are processes of this host and begin at the same moment, idle until then; the pool is claimed ahead. The time is the median, at party
-0, until it has the message. ``direct`` and ``star``: how the committee opens values.
+All parties are processes of this host and begin at the same moment, idle until then and once they are done; the pool is claimed ahead.
+The time is the median, at party 0, until it has the message. ``direct`` and ``star``: how the committee opens values.
 
 Writes results/latency.csv, if the folder is there.
 
