@@ -337,8 +337,7 @@ def test_threads_translate_tapes_at_once() -> None:
         sys.setswitchinterval(interval)
 
 
-def test_shares_anywhere_in_memory_are_read(tmp_path: Path) -> None:
-    """Sections of a pool begin wherever the one before ended."""
+def test_shares_that_are_not_aligned_in_memory_are_refused(tmp_path: Path) -> None:
     raw = bytearray(1 + 4 * 6)
     misaligned = np.frombuffer(raw, "<u4", 6, 1).reshape(1, 6)
     misaligned[:] = [[5, 6, 7, 8, 1, 0]]
@@ -346,13 +345,15 @@ def test_shares_anywhere_in_memory_are_read(tmp_path: Path) -> None:
     source = "from Compiler.types import *\nx = sint.read_from_file(1, size=4)[1][0]\n(x * x).reveal().binary_output()"
     (tmp_path / "program.mpc").write_text(source)
     engine = KeptEngine(_engine.local_sessions(1, 30.0)[0].engine("emulate", "Z2^64", "test"))
-    for _ in range(4):
-        io = ProgramIO(persistence=Persistence.from_sections([misaligned]))
+    for _ in range(3):
+        io = ProgramIO(persistence=Persistence.from_sections([misaligned.copy()]))
         engine.run(tmp_path / "program.mpc", [], io)
         assert io.binary_outputs[0].tolist() == [36, 49, 64, 1]
-    assert misaligned.tolist() == [[5, 6, 7, 8, 1, 0]]
     [made] = engine.tapes.values()
     assert made is not None and made.script is not None and made.script.shares
+    with pytest.raises(ProgramError, match="not aligned in memory: copy it"):
+        engine.run(tmp_path / "program.mpc", [], ProgramIO(persistence=Persistence.from_sections([misaligned])))
+    assert misaligned.tolist() == [[5, 6, 7, 8, 1, 0]]
 
 
 def test_share_files_that_a_program_leaves_alone_may_be_of_any_form(tmp_path: Path) -> None:

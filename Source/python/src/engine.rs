@@ -3,7 +3,7 @@
 use std::sync::{Mutex, MutexGuard};
 
 use keyquorum_math::DomainKind;
-use keyquorum_mpc::{ClearOp, Engine as CoreEngine, EngineError, Handle};
+use keyquorum_mpc::{ClearOp, Engine as CoreEngine, EngineError, EngineStats, Handle, Material};
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
@@ -95,12 +95,14 @@ pub struct Engine {
     #[pyo3(get)]
     summands: usize,
     #[pyo3(get)]
-    share_parts: usize,
+    pub(crate) share_parts: usize,
     #[pyo3(get)]
     element_bytes: usize,
     #[pyo3(get)]
     insecure: bool,
     mac_key: Zeroizing<Option<u128>>,
+    /// What [`Engine::spent`] saw last.
+    seen: Mutex<(EngineStats, Vec<Material>)>,
 }
 
 type Ints<'py> = PyReadonlyArray1<'py, i64>;
@@ -141,6 +143,7 @@ impl Engine {
             element_bytes: core.element_bytes(),
             insecure: core.insecure(),
             mac_key: Zeroizing::new(core.mac_key()),
+            seen: Mutex::new((core.stats(), core.material())),
             core: Mutex::new(core),
         }
     }
@@ -568,15 +571,7 @@ impl Engine {
     /// Rounds and payload bytes of this engine so far.
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let stats = self.run(py, |e| Ok(e.stats()))?;
-        let dict = PyDict::new(py);
-        dict.set_item("rounds", stats.rounds)?;
-        dict.set_item("bytes_sent", stats.bytes_sent)?;
-        dict.set_item("bytes_received", stats.bytes_received)?;
-        dict.set_item("offline_rounds", stats.offline_rounds)?;
-        dict.set_item("offline_bytes_sent", stats.offline_bytes_sent)?;
-        dict.set_item("offline_bytes_received", stats.offline_bytes_received)?;
-        dict.set_item("offline_microseconds", stats.offline_nanoseconds / 1000)?;
-        Ok(dict)
+        counters(py, &stats, &EngineStats::default())
     }
 
     /// Correlated randomness: {name: (made, used)}.
@@ -588,6 +583,52 @@ impl Engine {
         }
         Ok(dict)
     }
+
+    /// What was spent since the last call, or since the engine was opened: the counters of [`Engine::stats`], and by how much the unused
+    /// correlated randomness has changed, where it has.
+    fn spent<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyDict>, Bound<'py, PyDict>)> {
+        let (stats, material) = self.at_once(|e| Ok((e.stats(), e.material())))?;
+        let mut seen = self
+            .seen
+            .lock()
+            .map_err(|_| usage("the engine failed in another thread"))?;
+        let (before, left) = std::mem::take(&mut *seen);
+        let changed = PyDict::new(py);
+        for now in &material {
+            let unused = |m: &Material| m.made as i64 - m.used as i64;
+            let before = left.iter().find(|m| m.name == now.name).map_or(0, unused);
+            if unused(now) != before {
+                changed.set_item(now.name, unused(now) - before)?;
+            }
+        }
+        let counted = counters(py, &stats, &before)?;
+        *seen = (stats, material);
+        Ok((counted, changed))
+    }
+}
+
+/// Counters by name, from one look to the next.
+fn counters<'py>(
+    py: Python<'py>,
+    now: &EngineStats,
+    before: &EngineStats,
+) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    dict.set_item("rounds", now.rounds - before.rounds)?;
+    dict.set_item("bytes_sent", now.bytes_sent - before.bytes_sent)?;
+    dict.set_item("bytes_received", now.bytes_received - before.bytes_received)?;
+    dict.set_item("offline_rounds", now.offline_rounds - before.offline_rounds)?;
+    dict.set_item(
+        "offline_bytes_sent",
+        now.offline_bytes_sent - before.offline_bytes_sent,
+    )?;
+    dict.set_item(
+        "offline_bytes_received",
+        now.offline_bytes_received - before.offline_bytes_received,
+    )?;
+    let nanoseconds = now.offline_nanoseconds - before.offline_nanoseconds;
+    dict.set_item("offline_microseconds", nanoseconds / 1000)?;
+    Ok(dict)
 }
 
 pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {

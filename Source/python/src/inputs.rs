@@ -71,8 +71,18 @@ impl Section<'_> {
         ) -> Option<()> {
             let array = array.as_array();
             let row = (part < array.nrows()).then(|| array.row(part))?;
-            let words = row.iter().skip(at.start).take(at.len());
-            data.extend(words.flat_map(|word| (*word).into().to_le_bytes()));
+            let first = data.len();
+            data.resize(first + 8 * at.len(), 0);
+            let (places, _) = data.get_mut(first..)?.as_chunks_mut::<8>();
+            if let Some(words) = row.as_slice() {
+                for (place, word) in places.iter_mut().zip(words.get(at)?) {
+                    *place = (*word).into().to_le_bytes();
+                }
+            } else {
+                for (place, i) in places.iter_mut().zip(at) {
+                    *place = (*row.get(i)?).into().to_le_bytes();
+                }
+            }
             Some(())
         }
         match self {

@@ -3,10 +3,10 @@
 use std::collections::HashSet;
 
 use keyquorum_mpc::{ClearOp, EngineError, Handle};
-use numpy::{PyArray1, PyReadonlyArray1};
+use numpy::ndarray::Array2;
+use numpy::{PyArray1, PyArray2, PyReadonlyArray1};
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
 use zeroize::Zeroizing;
 
 use crate::engine::{Engine, Value};
@@ -169,6 +169,8 @@ pub struct Script {
 }
 
 type Described = (String, i64, Vec<usize>, Vec<i64>, Vec<usize>);
+/// Shares, `[components, words]`.
+type Stored<'py> = Bound<'py, PyArray2<u64>>;
 type Output<'py> = (Option<i64>, bool, Bound<'py, PyArray1<i64>>);
 
 #[pymethods]
@@ -227,7 +229,7 @@ impl Script {
         width: usize,
         public: Vec<PyReadonlyArray1<'py, i64>>,
         private: PyReadonlyArray1<'py, i64>,
-    ) -> PyResult<(Vec<Bound<'py, PyBytes>>, Vec<Output<'py>>)> {
+    ) -> PyResult<(Vec<Stored<'py>>, Vec<Output<'py>>)> {
         let mut inputs = Inputs::new(sections, width, public, private);
         let guards = self
             .constants
@@ -412,7 +414,11 @@ impl Script {
                 Op::Store => {
                     let handle = value(0)?;
                     let data = Zeroizing::new(engine.run(py, |e| e.export(handle))?);
-                    stored.push(PyBytes::new(py, &data));
+                    let (words, _) = data.as_chunks::<8>();
+                    let words: Vec<u64> = words.iter().map(|w| u64::from_le_bytes(*w)).collect();
+                    let shape = (engine.share_parts, words.len() / engine.share_parts.max(1));
+                    let rows = Array2::from_shape_vec(shape, words).map_err(|_| malformed())?;
+                    stored.push(PyArray2::from_owned_array(py, rows));
                     Slot::Empty
                 }
                 Op::Public => Slot::Ints(inputs.take_public(count(0)?)?),

@@ -8,47 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from keyquorum.dsl import Cost, KeptEngine, Persistence, ProgramIO, run_program
+from keyquorum.dsl import KeptEngine, Persistence, ProgramIO, run_program
 from keyquorum.model.resources import program_path
 
 from .base import Backend, Ints, ProgramOutput
 
-
-def run(
-    session: Any,
-    protocol: str,
-    domain: str,
-    program: str,
-    args: Sequence[object],
-    *,
-    threshold: int | None = None,
-    private: Ints | None = None,
-    public: Sequence[Ints] = (),
-    persistence: Persistence | None = None,
-    seed: bytes | None = None,
-    kept: KeptEngine | None = None,
-    about: bytes = b"",
-) -> ProgramOutput:
-    """Runs one program with inputs and share file in memory: see :meth:`Backend.run`. ``kept``: an engine that was
-    opened for programs one after another; costs are those of this run."""
-    words = [str(a) for a in args]
-    engine = session.engine(protocol, domain, " ".join([program, *words]), threshold, seed) if kept is None else kept.engine
-    if about:
-        engine.about(about)
-    io = ProgramIO(
-        private_inputs=np.empty(0, dtype=np.int64) if private is None else private,
-        public_inputs=list(public),
-        persistence=Persistence() if persistence is None else persistence,
-    )
-    if kept is None:
-        cost = Cost(engine)
-        run_program(engine, program_path(program), words, io)
-    else:
-        cost = kept.cost
-        kept.run(program_path(program), words, io)
-    outputs = io.file_outputs
-    opened = outputs[0] if len(outputs) == 1 else np.concatenate([np.empty(0, dtype=np.int64), *outputs])
-    return ProgramOutput(opened, *cost.since())
+NO_WORDS: Ints = np.empty(0, dtype=np.int64)
 
 
 class Embedded(Backend):
@@ -79,23 +44,31 @@ class Embedded(Backend):
         about: bytes = b"",
     ) -> ProgramOutput:
         """See :meth:`Backend.run`."""
-        which = (protocol, domain, threshold)
-        kept = None
+        words, path = tuple(map(str, args)), program_path(program)
+        inputs, shares = NO_WORDS if private is None else private, Persistence() if persistence is None else persistence
         if keep and seed is None:
             # Taken out while it is used: an engine on which a program failed is not used again.
+            which = (protocol, domain, threshold)
             self.open_kept(protocol, domain, threshold)
             kept = self._kept.pop(which)
-        output = run(
-            self.session, protocol, domain, program, args,
-            threshold=threshold, private=private, public=public, persistence=persistence, seed=seed, kept=kept, about=about,
-        )  # fmt: skip
-        if kept is not None:
+            engine = kept.engine
+            if about:
+                engine.about(about)
+            outputs = kept.outputs(path, words, inputs, public, shares)
             self._kept[which] = kept
-        if offline := {name: value for name, value in output.stats.items() if value and name.startswith("offline_")}:
+        else:
+            engine = self.session.engine(protocol, domain, " ".join([program, *words]), threshold, seed)
+            if about:
+                engine.about(about)
+            io = ProgramIO(private_inputs=inputs, public_inputs=list(public), persistence=shares)
+            run_program(engine, path, words, io)
+            outputs = io.file_outputs
+        spent, unused = engine.spent()
+        if offline := {name: value for name, value in spent.items() if value and name.startswith("offline_")}:
             self._offline.update(offline)
-        if output.unused:
-            self._unused.update(output.unused)
-        return output
+        if unused:
+            self._unused.update(unused)
+        return ProgramOutput(outputs[0] if len(outputs) == 1 else np.concatenate([NO_WORDS, *outputs]), spent, unused)
 
     def open_kept(self, protocol: str, domain: str, threshold: int | None = None) -> None:
         """Opens the engine that runs with ``keep`` will use. One exchange among all; local programs of some parties then need no others."""

@@ -4,10 +4,10 @@ An operation on vectors returns at once; what has to communicate is queued, and 
 goes out in one round when a value is needed. :func:`run_program` runs an ``.mpc`` file on one party.
 """
 
-from .kept import Cost, KeptEngine
+from .kept import KeptEngine
 from .persistence import Persistence, load_shares, save_shares
 from .program import ProgramOptions
 from .program_io import ProgramIO
 from .runner import ProgramResult, run_program
 
-__all__ = ["Cost", "KeptEngine", "Persistence", "ProgramIO", "ProgramOptions", "ProgramResult", "load_shares", "run_program", "save_shares"]
+__all__ = ["KeptEngine", "Persistence", "ProgramIO", "ProgramOptions", "ProgramResult", "load_shares", "run_program", "save_shares"]

@@ -5,15 +5,18 @@ from __future__ import annotations
 import os
 import time
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+from .context import Ints
 from .imports import resolved, stamp
-from .program_io import ProgramIO
+from .persistence import Persistence
+from .program_io import ProgramIO, shape_of
 from .runner import program_failure, run_program
 from .tape import Recorder, Tape
 
+T = TypeVar("T")
 MOST_WORDS = 1 << 18
 """Words of inputs and shares of the largest run that is recorded: in larger ones the program itself takes little of the time."""
 MOST_TAPES = 64
@@ -26,32 +29,13 @@ WIDEST = 64
 """Bits of the largest elements of recorded runs."""
 
 
-class Cost:
-    """What an engine has spent from one look to the next."""
-
-    def __init__(self, engine: Any) -> None:
-        self._engine = engine
-        self._stats, self._left = engine.stats(), self._material()
-
-    def _material(self) -> dict[str, int]:
-        """Correlated randomness that was not used so far."""
-        return {name: made - used for name, (made, used) in self._engine.material().items()}
-
-    def since(self) -> tuple[dict[str, int], dict[str, int]]:
-        """The counters of :meth:`Engine.stats` since the last look, and by how much the unused correlated randomness has changed."""
-        before, left, now, unused = self._stats, self._left, self._engine.stats(), self._material()
-        self._stats, self._left = now, unused
-        changed = {name: count - left.get(name, 0) for name, count in unused.items() if count != left.get(name, 0)}
-        return {name: value - before[name] for name, value in now.items()}, changed
-
-
 class KeptEngine:
     """An engine, the constants that its programs share, and tapes (:mod:`.tape`) of small programs that ran twice with the same arguments
     and inputs of the same sizes (None: the program cannot be recorded). ``records``: whether there will be tapes."""
 
     def __init__(self, engine: Any, records: bool = True) -> None:
         self.engine = engine
-        self.cost = Cost(engine)
+        self._everyone = engine.protocol == "emulate"
         self._records = records and engine.bits <= WIDEST
         self._constants: dict[int, Any] = {}
         self.tapes: dict[object, Tape | None] = {}
@@ -64,13 +48,11 @@ class KeptEngine:
         if shape is None or sum(shape) > MOST_WORDS:
             run_program(self.engine, path, args, io, constants=self._constants)
             return
-        key = (resolved(os.path.abspath(path)), tuple(map(str, args)), shape, io.persistence.mac_key is None)
-        tape = self.tapes.get(key)
+        key = _key(path, args, shape, io.persistence)
+        tape = self._tape(key)
         if tape is not None:
-            if self._unchanged(key, tape):
-                self._play(tape, path, io)
-                return
-            del self.tapes[key]
+            _playing(lambda: tape.play(self.engine, io), path)
+            return
         recorder = None
         if key in self._seen and key not in self.tapes and len(self.tapes) < MOST_TAPES:
             recorder = Recorder(self.engine, io, self._constants.values())
@@ -84,6 +66,25 @@ class KeptEngine:
         if len(self._seen) < MOST_SEEN:
             self._seen.add(key)
 
+    def outputs(self, path: str | Path, args: Sequence[str], private: Ints, public: Sequence[Ints], persistence: Persistence) -> list[Ints]:
+        """As :meth:`run` with this input and share file; returns what the program wrote."""
+        tape = self._tape(_key(path, args, shape_of(private, public, persistence), persistence))
+        if tape is not None and tape.script is not None:
+            script, party = tape.script, self.engine.party
+            output = _playing(lambda: script.play(self.engine, persistence, private, public), path)
+            return [words for player, personal, words in output if personal or player is None or player == party or self._everyone]
+        io = ProgramIO(private_inputs=private, public_inputs=list(public), persistence=persistence)
+        self.run(path, args, io)
+        return io.file_outputs
+
+    def _tape(self, key: object) -> Tape | None:
+        """The tape of such runs, if the files of its program are as they were."""
+        tape = self.tapes.get(key)
+        if tape is not None and not self._unchanged(key, tape):
+            del self.tapes[key]
+            return None
+        return tape
+
     def _unchanged(self, key: object, tape: Tape) -> bool:
         now = time.monotonic()
         if now - self._checked.get(key, -CHECK_EVERY) < CHECK_EVERY:
@@ -94,13 +95,20 @@ class KeptEngine:
         except OSError:
             return False
 
-    def _play(self, tape: Tape, path: str | Path, io: ProgramIO) -> None:
-        try:
-            tape.play(self.engine, io)
-        except Exception as error:
-            failure = program_failure(error, path)
-            traceback.clear_frames(error.__traceback__)  # they hold shares
-            if failure is None:
-                raise
-            raise failure from error
 
+def _key(path: str | Path, args: Sequence[str], shape: tuple[int, ...], persistence: Persistence) -> object:
+    """What runs that do the same have in common."""
+    name = os.fspath(path)
+    return resolved(name if os.path.isabs(name) else os.path.abspath(name)), tuple(args), shape, persistence.mac_key is None
+
+
+def _playing(play: Callable[[], T], path: str | Path) -> T:
+    """Plays a tape of this program; its failures are the program's."""
+    try:
+        return play()
+    except Exception as error:
+        failure = program_failure(error, path)
+        traceback.clear_frames(error.__traceback__)  # they hold shares
+        if failure is None:
+            raise
+        raise failure from error

@@ -52,7 +52,7 @@ class Persistence:
     @classmethod
     def from_sections(cls, sections: Sequence[NDArray[Any]], element_words: int = 1) -> Persistence:
         """From parts of the file one after another, each [parts, n_i] of unsigned words of any size (64-bit ones if an element takes
-        several). They stay the caller's, who wipes them.
+        several), aligned in memory. They stay the caller's, who wipes them.
 
         Of wide tables a program reads few entries: what it does not read is not widened.
         """
@@ -189,9 +189,7 @@ class Persistence:
         parts, width = engine.share_parts, engine.element_bytes // 8
         rows = np.frombuffer(data, dtype="<u8").reshape(parts, -1)
         if self._sections and position < 0:
-            self._check_form(engine)
-            self._sections.append(rows.astype(np.uint64))
-            self._used += rows.shape[1]
+            self.append(engine, rows.astype(np.uint64))
             return
         if self._words is None:
             self._words, self._width = np.zeros((parts, rows.shape[1]), dtype=np.uint64), width
@@ -203,6 +201,16 @@ class Persistence:
         assert self._words is not None
         self._words[:, start:end] = rows
         self._used = max(self._used, end)
+
+    def append(self, engine: Any, rows: Words) -> None:
+        """Stores shares at the end, [parts, words], and takes them over."""
+        if self._sections:
+            self._check_form(engine)
+            self._sections.append(rows)
+            self._used += rows.shape[1]
+        else:
+            self.write(engine, rows.astype("<u8", copy=False).tobytes())
+            rows.fill(0)
 
     def replace(self, other: Persistence) -> None:
         """Takes over what ``other`` holds, which is empty afterwards."""
@@ -237,7 +245,7 @@ class Persistence:
                 f"{engine.protocol} over {engine.domain} has {engine.share_parts} of {engine.element_bytes}: "
                 "use one share file per protocol and domain"
             )
-        key = _mac_key(engine)
+        key = None if self.mac_key is None else _mac_key(engine)
         if self.mac_key is not None and key is not None and not np.array_equal(self.mac_key, key):
             raise ProgramError(
                 f"the share file's MACs are under another key than this run's {engine.protocol} engine has: "

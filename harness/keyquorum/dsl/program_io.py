@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -51,6 +51,11 @@ def read_listed(folder: Path, name: str) -> Ints:
         raise ProgramError(f"{path}: public input is 64-bit decimal numbers, separated by white space") from None
 
 
+def shape_of(private: Ints, public: Sequence[Ints], persistence: Persistence) -> tuple[int, ...]:
+    """Sizes of input and share file, in words, and whether there is one."""
+    return (len(private), int(persistence.exists), persistence.length, persistence.element_words, *map(len, public))
+
+
 @dataclass
 class ProgramIO:
     """Inputs and outputs of one party.
@@ -93,7 +98,7 @@ class ProgramIO:
         """Sizes of all inputs and of the share file, in words, and whether there is one; None where a party's input is read for several, or from files."""
         if self.one_stream or self.other_inputs or self.numbers or self.listed_inputs is not None:
             return None
-        return (len(self.private_inputs), int(self.persistence.exists), self.persistence.length, self.persistence.element_words, *(len(part) for part in self.public_inputs))
+        return shape_of(self.private_inputs, self.public_inputs, self.persistence)
 
     def bind(self, engine: Any) -> None:
         """Attaches to the engine of a run."""

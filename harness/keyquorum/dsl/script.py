@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from keyquorum import _engine
 
+from .context import Ints
 from .errors import CompilerError
 from .persistence import Persistence
 
@@ -37,29 +38,19 @@ class Script:
     steps: _engine.Script
     shares: bool
 
-    def play(self, engine: Any, io: Any) -> None:
-        """Does the steps with the data of a run."""
-        persistence: Persistence = io.persistence
+    def play(self, engine: Any, persistence: Persistence, private: Ints, public: Sequence[Ints]) -> list[tuple[int | None, bool, Ints]]:
+        """Does the steps with the share file and the input of a run. Returns the output: whose it is (None: everybody's), whether it was
+        revealed to us alone, and words."""
         if self.shares and persistence.exists:
             persistence.check(engine, 0, 0)
-        sections, copies = persistence.sections, list[NDArray[Any]]()
-        if not all(section.flags.aligned for section in sections):
-            sections = copies = [section.copy() for section in sections]
-        public, private = ([np.asarray(part, dtype=np.int64) for part in io.public_inputs], np.asarray(io.private_inputs, dtype=np.int64))
+        words = [np.asarray(part, dtype=np.int64) for part in public]
         try:
-            stored, output = self.steps.play(engine, sections, persistence.element_words, public, private)
+            stored, output = self.steps.play(engine, persistence.sections, persistence.element_words, words, np.asarray(private, dtype=np.int64))
         except IndexError as error:
             raise CompilerError(str(error)) from None
-        finally:
-            for copy in copies:
-                copy.fill(0)
-        for data in stored:
-            persistence.write(engine, data)
-        for player, personal, words in output:
-            if personal:
-                io.output_personal(words)
-            else:
-                io.output(words, player)
+        for rows in stored:
+            persistence.append(engine, rows)
+        return output
 
 
 class _NeedsPython(Exception):

@@ -62,7 +62,11 @@ class Tape:
         """Does again, with other data, what was recorded on this engine."""
         io.bind(engine)
         if self.script is not None:
-            self.script.play(engine, io)
+            for player, personal, words in self.script.play(engine, io.persistence, io.private_inputs, io.public_inputs):
+                if personal:
+                    io.output_personal(words)
+                else:
+                    io.output(words, player)
             return
         if self._play is None:
             space = dict(self.constants)

@@ -83,12 +83,12 @@ def packed_bytes(sections: Sequence[Section], parts: int, count: int) -> int:
 
 
 def stored_sections(data: bytes | bytearray, sections: Sequence[Section], parts: int, count: int) -> list[NDArray[Any]]:
-    """The sections of what :func:`pack` gave of ``count`` items, [parts, rows, count] each; single bits eight to a byte."""
+    """The sections of what :func:`pack` gave of ``count`` items, [parts, rows, count] each; single bits eight to a byte. Copies."""
     result, at = [], 0
     for section in sections:
         kind = np.dtype(np.uint8 if section.bits == 1 else _section_type(section.bits))
         size = packed_bytes([section], parts, count)
-        result.append(np.frombuffer(data, kind, size // kind.itemsize, at).reshape(parts, section.rows, -1))
+        result.append(np.frombuffer(data, kind, size // kind.itemsize, at).reshape(parts, section.rows, -1).copy())
         at += size
     return result
 
@@ -113,7 +113,7 @@ class PoolStore:
         self.folder, self.kind, self.sections, self.parts = folder, kind, list(sections), parts
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._lock = _locked(folder)
-        self._cached: tuple[str, bytearray, list[NDArray[Any]]] | None = None
+        self._cached: tuple[str, list[NDArray[Any]]] | None = None
         self._gone = self._gone_items = 0
         """Chunks whose files we deleted, and their items."""
         self._digest: bytes | None = None
@@ -245,6 +245,8 @@ class PoolStore:
         """Refuses items of which a file is gone, before they are claimed. What is in memory needs no file."""
         held = None if self._cached is None else self._cached[0]
         for chunk, base in self._there():
+            if base >= end:
+                return
             if chunk.id != held and max(start, base) < min(end, base + chunk.count) and not self._path(chunk.id).is_file():
                 raise PoolError(f"{self._path(chunk.id)}: missing: keyquorum pool drop at every party, and fill again")
 
@@ -257,6 +259,8 @@ class PoolStore:
         self.next = end
         pieces = []
         for chunk, base in self._there():
+            if base >= end:
+                break
             low, high = max(start, base), min(end, base + chunk.count)
             if low < high:
                 piece = items_of(self._chunk(chunk), self.sections, low - base, high - base)
@@ -270,22 +274,23 @@ class PoolStore:
             if len(data) != packed_bytes(self.sections, self.parts, chunk.count):
                 raise PoolError(f"{self._path(chunk.id)}: of another size than its items take: keyquorum pool drop, and fill again")
             self._forget()
-            held = bytearray(data)
-            self._cached = chunk.id, held, stored_sections(held, self.sections, self.parts, chunk.count)
-        return self._cached[2]
+            self._cached = chunk.id, stored_sections(data, self.sections, self.parts, chunk.count)
+        return self._cached[1]
 
     def _forget(self) -> None:
         if self._cached is not None:
-            np.frombuffer(self._cached[1], np.uint8).fill(0)
+            for words in self._cached[1]:
+                words.fill(0)
             self._cached = None
 
     def remove_used(self) -> None:
         """Deletes the files of chunks that are used up."""
-        for chunk, base in list(self._there()):
-            if base + chunk.count > self.next:
+        while self._gone < len(self.chunks):
+            chunk = self.chunks[self._gone]
+            if self._gone_items + chunk.count > self.next:
                 return
             self._path(chunk.id).unlink(missing_ok=True)
-            self._gone, self._gone_items = self._gone + 1, base + chunk.count
+            self._gone, self._gone_items = self._gone + 1, self._gone_items + chunk.count
 
 
 def _write(file: int, data: bytes) -> None:
