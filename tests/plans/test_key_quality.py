@@ -13,7 +13,6 @@ from functools import cache
 
 import numpy as np
 import pytest
-from keyquorum.backends.embedded import run
 from keyquorum.dsl import Persistence
 from keyquorum.fhe.keys import galois_element
 from keyquorum.fhe.noise import galois_noise, relin_noise, zero_encryption_noise
@@ -197,8 +196,8 @@ def joint_trits(backend: str, size: int, honest: int | None, seed: bytes) -> Int
             trits[:] = 0
         persistence = Persistence()
         private = np.concatenate([trits, np.where(trits == 2, -1, trits)]) if context.party < dealers else None
-        run(
-            context.session, members.field_protocol, f"F_{q}", "sample_ternary", [dealers, size],
+        context.backend.run(
+            members.field_protocol, f"F_{q}", "sample_ternary", [dealers, size],
             threshold=members.threshold, private=private, persistence=persistence, seed=seed,
         )  # fmt: skip
         return persistence.words.copy()
