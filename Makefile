@@ -64,8 +64,11 @@ test-rust: tools
 	cd Source && cargo test --release --locked -q --workspace --lib --tests
 	cd Source && cargo test --release --locked -q --workspace --doc
 
+# Two files of tests at a time: JOBS=0 runs them one after another.
+JOBS ?= 2
+
 test-python: build
-	$(PY) -m pytest
+	$(PY) -m pytest -n $(JOBS) --dist loadfile
 
 test: lint test-rust test-python
 
@@ -105,7 +108,7 @@ bench-decrypt: build
 	$(PY) -m keyquorum.bench.latency
 
 check-decrypt: build
-	$(PY) -m keyquorum.bench.exactness $(if $(ITEMS),--items $(ITEMS))
+	$(PY) -m keyquorum.bench.exactness $(if $(ITEMS),--items $(ITEMS)) $(if $(RECORD),--record)
 
 bench-keygen: build
 	$(PY) -m keyquorum.bench.keygen
