@@ -7,7 +7,7 @@ from pathlib import Path
 
 from keyquorum.bench import exchanges, latency, tradeoff
 from keyquorum.bench.decrypt import Configuration, configurations, measure
-from keyquorum.bench.exactness import check, interval
+from keyquorum.bench.exactness import check, interval, judge, record, totals
 from keyquorum.bench.keygen import Row
 from keyquorum.plans.variants import VARIANTS
 
@@ -36,14 +36,24 @@ def test_latency_of_a_star() -> None:
     assert float(str(row["ms"])) >= 5 * 0.5 * 0.95  # what the links take
 
 
-def test_exactness_counts_what_is_wrong() -> None:
+def test_exactness_counts_what_is_wrong(tmp_path: Path) -> None:
     assert interval(1 / 16, 6400)[0] < 400 < interval(1 / 16, 6400)[1]
-    line, right = check(Configuration("round_mask_open", 8, 2, "lwe64-p2", "semi", 2, 3000), 1 / 2)
-    wrong = re.search(r"wrong=(\d+) ", line)
-    assert wrong and 1300 < int(wrong.group(1)) < 1700, line  # fails once in 10^12 runs
+    counted = check(Configuration("round_mask_open", 8, 2, "lwe64-p2", "semi", 2, 3000), 1 / 2)
+    assert 1300 < int(counted["wrong"]) < 1700  # fails once in 10^12 runs
+    line, right = judge(counted)
     assert right == ("ok" in line)
-    line, right = check(Configuration("round_ltz_circuit", 8, 2, "lwe64-p2", "semi", 2, 300))
-    assert right and "wrong=0 expected=0..0 ok" in line
+    exact = check(Configuration("round_ltz_circuit", 8, 2, "lwe64-p2", "semi", 2, 300))
+    line, right = judge(exact)
+    assert right and "noise=D/2 decryptions=300 wrong=0 expected=0..0 ok" in line
+    path = tmp_path / "exactness.csv"
+    assert totals(path) == []
+    for one in (exact, counted, exact):
+        record(path, one)
+    both, other = totals(path)
+    assert (both["variant"], both["decryptions"], both["wrong"]) == ("round_ltz_circuit", 600, 0)
+    assert (other["fraction"], other["decryptions"], other["wrong"]) == ("0.5", 3000, counted["wrong"])
+    line, right = judge({**both, "wrong": 1})
+    assert not right and "decryptions=600 wrong=1 expected=0..0 WRONG" in line
 
 
 def test_tradeoff_table_and_plot(tmp_path: Path) -> None:

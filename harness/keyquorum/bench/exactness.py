@@ -4,24 +4,36 @@ Exact roundings decrypt noise anywhere between both borders of D/2, half of it o
 gets noise of a fixed |e| / D, at which its failures must lie in the 99 % interval of the binomial law: a right program fails this
 check once in a hundred rows.
 
-    python -m keyquorum.bench.exactness [--items N] [--only TEXT]
+What is counted can be kept: ``--record`` adds a line to results/exactness.csv for every row that is done, and ``--totals`` adds up its lines.
+So slow rows can be counted in several turns, each with a key and a pool of its own.
+
+    python -m keyquorum.bench.exactness [--items N] [--only TEXT] [--record]
+    python -m keyquorum.bench.exactness --totals
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
 import math
+import os
+import platform
+from pathlib import Path
 
+import keyquorum
 from keyquorum.cli.output import console
 from keyquorum.model.committee import AUTHENTICATED
 
 from .decrypt import Configuration, measure
+from .keygen import Row
 
 FRACTIONS = (1 / 256, 1 / 16)
 """|e| / D for `round_mask_open`."""
 QUANTILE = 2.576
 """Of the normal law: 99 % lie within so many standard deviations."""
 COMMITTEES = (("rep-field", 3, "lwe64-p2"), ("semi", 2, "lwe64-p2"), ("shamir", 3, "lwe53-p16"), ("mascot", 2, "lwe64-p2"))
+CONFIGURED = ("variant", "protocol", "n", "parameters", "fraction")
+RECORDED = Path("results") / "exactness.csv"
 EXACT = (("round_ltz_circuit", 8, 2), ("round_ltz_table", 8, 2), ("round_ltz_table", 4, 3))
 
 
@@ -31,17 +43,50 @@ def interval(fraction: float, items: int) -> tuple[float, float]:
     return items * fraction - spread, items * fraction + spread
 
 
-def check(row: Configuration, fraction: float = 0.0) -> tuple[str, bool]:
-    """Runs a row; returns its line, and whether the failures are as many as they should be."""
+def check(row: Configuration, fraction: float = 0.0) -> Row:
+    """Runs a row; returns what was counted. ``fraction``: |e| / D, 0 for anywhere between both borders."""
     _, values = measure(row, noise=fraction)
-    wrong, (low, high) = int(values["wrong"]), interval(fraction, row.items) if fraction else (0, 0)
+    return {
+        "variant": values["variant"], "protocol": values["protocol"], "n": row.parties, "parameters": row.parameters,
+        "fraction": fraction, "decryptions": row.items, "wrong": values["wrong"],
+    }  # fmt: skip
+
+
+def judge(counted: Row) -> tuple[str, bool]:
+    """The line of what was counted, and whether the failures are as many as they should be."""
+    fraction, items, wrong = float(counted["fraction"]), int(counted["decryptions"]), int(counted["wrong"])
+    low, high = interval(fraction, items) if fraction else (0, 0)
     right = low <= wrong <= high
     line = (
-        f"exactness: variant={values['variant']} protocol={values['protocol']} n={row.parties} parameters={row.parameters} "
-        f"noise={f'{fraction:.6g}D' if fraction else 'D/2'} decryptions={row.items} wrong={wrong} "
+        f"exactness: variant={counted['variant']} protocol={counted['protocol']} n={counted['n']} parameters={counted['parameters']} "
+        f"noise={f'{fraction:.6g}D' if fraction else 'D/2'} decryptions={items} wrong={wrong} "
         f"expected={low:.0f}..{high:.0f} {'ok' if right else 'WRONG'}"
     )
     return line, right
+
+
+def record(path: Path, counted: Row) -> None:
+    """Adds a line to the counts of a file."""
+    row = {**counted, "cores": os.cpu_count() or 0, "machine": platform.machine(), "version": keyquorum.__version__}
+    new = not path.exists()
+    with path.open("a", newline="") as file:
+        writer = csv.DictWriter(file, list(row))
+        if new:
+            writer.writeheader()
+        writer.writerow(row)
+
+
+def totals(path: Path) -> list[Row]:
+    """The counts of a file, those of the same configuration added up."""
+    if not path.exists():
+        return []
+    sums: dict[tuple[str, ...], tuple[int, int]] = {}
+    with path.open(newline="") as file:
+        for row in csv.DictReader(file):
+            key = tuple(row[name] for name in CONFIGURED)
+            items, wrong = sums.get(key, (0, 0))
+            sums[key] = items + int(row["decryptions"]), wrong + int(row["wrong"])
+    return [{**dict(zip(CONFIGURED, key, strict=True)), "decryptions": items, "wrong": wrong} for key, (items, wrong) in sums.items()]
 
 
 def main() -> int:
@@ -49,8 +94,16 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--items", type=int, default=1_000_000, help="decryptions of each row (default: 1000000, which takes hours)")
     parser.add_argument("--only", default="", help="rows whose variant, parameters or committee contain this text")
+    parser.add_argument("--record", action="store_true", help=f"add what is counted to {RECORDED}")
+    parser.add_argument("--totals", action="store_true", help=f"add up {RECORDED}, and measure nothing")
     options = parser.parse_args()
     good = True
+    if options.totals:
+        for counted in totals(RECORDED):
+            line, right = judge(counted)
+            good &= right
+            console.print(line, markup=False, soft_wrap=True)
+        return 0 if good else 1
     for protocol, parties, parameters in COMMITTEES:
         # Not wide tables with MACs: some 2,400 entries a decryption, made from bits that are converted one by one.
         shapes = [shape for shape in EXACT if protocol not in AUTHENTICATED or shape[:2] != ("round_ltz_table", 8)]
@@ -58,8 +111,11 @@ def main() -> int:
         rows += [(Configuration("round_mask_open", 8, 2, parameters, protocol, parties, options.items), f) for f in FRACTIONS]
         for row, fraction in rows:
             if options.only in f"{row.rounding} {parameters} {protocol} {parties}":
-                line, right = check(row, fraction)
+                counted = check(row, fraction)
+                line, right = judge(counted)
                 good &= right
+                if options.record:
+                    record(RECORDED, counted)
                 console.print(line, markup=False, soft_wrap=True)
     return 0 if good else 1
 
