@@ -21,6 +21,8 @@ from keyquorum.parties import run_in_process
 
 from .fake import fake_checkout
 
+pytestmark = pytest.mark.alone
+
 
 @given(st.lists(st.tuples(st.floats(0, 0.01), st.integers(1, 1 << 16)), min_size=1, max_size=50), st.integers(1, 1000))
 def test_a_bucket_keeps_order_and_bandwidth(chunks: list[tuple[float, int]], mbit: int) -> None:

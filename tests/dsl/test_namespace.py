@@ -147,6 +147,7 @@ def test_star_imports(tmp_path: Path) -> None:
     assert printed(tmp_path, source) == ["1"]
 
 
+@pytest.mark.alone
 def test_overhead_is_microseconds(tmp_path: Path) -> None:
     """One engine call an operation: 20000 operations on vectors in well under a second."""
     source = """

@@ -29,6 +29,7 @@ from .deployment import (
     started,
 )
 
+pytestmark = pytest.mark.alone
 GONE = ("closed the connection", "cannot connect", "connection to party", "kept us waiting")
 PHASES = ("set-up", "secret", "noise", "lift", "keys", "check")
 
