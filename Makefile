@@ -8,13 +8,13 @@ SOURCES := $(shell find Source -name '*.rs' -not -path '*/target/*') Source/Carg
 
 help:
 	@echo "make demo          the main job: joint keys, SEAL, joint decryption (3 processes over TLS)"
-	@echo "make test          all linters and tests"
+	@echo "make test          all linters and tests (JOBS=: files of tests at a time, 2)"
 	@echo "make bench-dishonest  primitives of semi2k, semi, spdz2k and mascot, beside MP-SPDZ's if MP_SPDZ_HOME is set"
 	@echo "make cnn           encrypted handwritten digits under joint keys: accuracy, time of each phase"
 	@echo "make bench-quick   small sweeps of what threat models cost, and build/bench-quick/report (FRESH=1: measure anew)"
 	@echo "make bench         the full sweeps, results/report, figures of README.md; 50 minutes, goes on when called again (FRESH=1: anew)"
 	@echo "make bench-decrypt  threshold decryption of LWE, offline and online: time, rounds, bits, storage"
-	@echo "make check-decrypt  10^6 decryptions of every rounding (ITEMS=: fewer), and how many are wrong"
+	@echo "make check-decrypt  10^6 decryptions of every rounding (ITEMS=: fewer), and how many are wrong (RECORD=1: kept in results/exactness.csv)"
 	@echo "make bench-keygen  key generation at N=16384: time, bytes, rounds, memory"
 	@echo "make parity        every program on MP-SPDZ as well (MP_SPDZ_HOME), side by side"
 	@echo "make differential  1000 random programs on every engine, MP-SPDZ too with MP_SPDZ_HOME (SEED=fresh: others)"

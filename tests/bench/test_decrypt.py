@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from keyquorum.bench import exchanges, latency, tradeoff
+import pytest
+from keyquorum.bench import exactness, exchanges, latency, tradeoff
 from keyquorum.bench.decrypt import Configuration, configurations, measure
 from keyquorum.bench.exactness import check, interval, judge, record, totals
 from keyquorum.bench.keygen import Row
@@ -30,8 +31,8 @@ def test_closing_line() -> None:
 
 
 def test_latency_of_a_star() -> None:
-    line, row = latency.latency(3, "star")
-    pattern = r"latency: variant=round_ltz_table-8x2 protocol=semi2k n=3 openings=star link=rtt=1 rounds=5 ms=[\d.]+ cpu_ms_of_all=[\d.]+ runs=101 wrong=0"
+    line, row = latency.latency(3, "star", 1)
+    pattern = r"latency: variant=round_ltz_table-8x2 protocol=semi2k n=3 openings=star link=rtt=1 rounds=5 ms=([\d.]+) least_ms=\1 most_ms=\1 cpu_ms_of_all=[\d.]+ runs=101 repeats=1 wrong=0"
     assert re.fullmatch(pattern, line)
     assert float(str(row["ms"])) >= 5 * 0.5 * 0.95  # what the links take
 
@@ -40,13 +41,13 @@ def test_exactness_counts_what_is_wrong(tmp_path: Path) -> None:
     assert interval(1 / 16, 6400)[0] < 400 < interval(1 / 16, 6400)[1]
     counted = check(Configuration("round_mask_open", 8, 2, "lwe64-p2", "semi", 2, 3000), 1 / 2)
     assert 1300 < int(counted["wrong"]) < 1700  # fails once in 10^12 runs
-    line, right = judge(counted)
-    assert right == ("ok" in line)
+    for wrong, said in ((1500, "ok"), (1350, "WRONG"), (1650, "WRONG")):
+        line, right = judge({**counted, "wrong": wrong})
+        assert right == (said == "ok") and line.endswith(said)
     exact = check(Configuration("round_ltz_circuit", 8, 2, "lwe64-p2", "semi", 2, 300))
     line, right = judge(exact)
     assert right and "noise=D/2 decryptions=300 wrong=0 expected=0..0 ok" in line
     path = tmp_path / "exactness.csv"
-    assert totals(path) == []
     for one in (exact, counted, exact):
         record(path, one)
     both, other = totals(path)
@@ -54,6 +55,24 @@ def test_exactness_counts_what_is_wrong(tmp_path: Path) -> None:
     assert (other["fraction"], other["decryptions"], other["wrong"]) == ("0.5", 3000, counted["wrong"])
     line, right = judge({**both, "wrong": 1})
     assert not right and "decryptions=600 wrong=1 expected=0..0 WRONG" in line
+
+
+def test_exactness_is_recorded_and_added_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def run(*options: str) -> int:
+        monkeypatch.setattr("sys.argv", ["exactness", *options])
+        return exactness.main()
+
+    monkeypatch.chdir(tmp_path)
+    for option, culprit in (("--record", "there is no folder results here"), ("--totals", "there is no results/exactness.csv here")):
+        with pytest.raises(SystemExit, match="2"):
+            run(option)
+        assert culprit in capsys.readouterr().err
+    (tmp_path / "results").mkdir()
+    for _ in range(2):
+        assert run("--items", "64", "--only", "round_ltz_circuit lwe64-p2 semi 2", "--record") == 0
+    capsys.readouterr()
+    assert run("--totals") == 0
+    assert capsys.readouterr().out.split("decryptions=")[1].startswith("128 wrong=0 expected=0..0 ok")
 
 
 def test_tradeoff_table_and_plot(tmp_path: Path) -> None:

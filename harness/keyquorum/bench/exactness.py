@@ -4,8 +4,8 @@ Exact roundings decrypt noise anywhere between both borders of D/2, half of it o
 gets noise of a fixed |e| / D, at which its failures must lie in the 99 % interval of the binomial law: a right program fails this
 check once in a hundred rows.
 
-What is counted can be kept: ``--record`` adds a line to results/exactness.csv for every row that is done, and ``--totals`` adds up its lines.
-So slow rows can be counted in several turns, each with a key and a pool of its own.
+What is counted can be kept: ``--record`` adds a line to results/exactness.csv for every row that is done, and ``--totals`` adds up its lines,
+of all versions. So slow rows can be counted in several turns, one after another, each with a key and a pool of its own.
 
     python -m keyquorum.bench.exactness [--items N] [--only TEXT] [--record]
     python -m keyquorum.bench.exactness --totals
@@ -78,8 +78,6 @@ def record(path: Path, counted: Row) -> None:
 
 def totals(path: Path) -> list[Row]:
     """The counts of a file, those of the same configuration added up."""
-    if not path.exists():
-        return []
     sums: dict[tuple[str, ...], tuple[int, int]] = {}
     with path.open(newline="") as file:
         for row in csv.DictReader(file):
@@ -90,19 +88,24 @@ def totals(path: Path) -> list[Row]:
 
 
 def main() -> int:
-    """Runs every row; 1 if one of them is not as it should be."""
+    """Runs every row, or adds up what was recorded; 1 if one of them is not as it should be."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--items", type=int, default=1_000_000, help="decryptions of each row (default: 1000000, which takes hours)")
     parser.add_argument("--only", default="", help="rows whose variant, parameters or committee contain this text")
-    parser.add_argument("--record", action="store_true", help=f"add what is counted to {RECORDED}")
-    parser.add_argument("--totals", action="store_true", help=f"add up {RECORDED}, and measure nothing")
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--record", action="store_true", help=f"add what is counted to {RECORDED}")
+    what.add_argument("--totals", action="store_true", help=f"add up {RECORDED}, and measure nothing")
     options = parser.parse_args()
+    if options.record and not RECORDED.parent.is_dir():
+        parser.error(f"there is no folder {RECORDED.parent} here: make it, or go where it is")
+    if options.totals and not RECORDED.is_file():
+        parser.error(f"there is no {RECORDED} here: make it with --record")
     good = True
+    for counted in totals(RECORDED) if options.totals else []:
+        line, right = judge(counted)
+        good &= right
+        console.print(line, markup=False, soft_wrap=True)
     if options.totals:
-        for counted in totals(RECORDED):
-            line, right = judge(counted)
-            good &= right
-            console.print(line, markup=False, soft_wrap=True)
         return 0 if good else 1
     for protocol, parties, parameters in COMMITTEES:
         # Not wide tables with MACs: some 2,400 entries a decryption, made from bits that are converted one by one.
@@ -114,9 +117,9 @@ def main() -> int:
                 counted = check(row, fraction)
                 line, right = judge(counted)
                 good &= right
+                console.print(line, markup=False, soft_wrap=True)
                 if options.record:
                     record(RECORDED, counted)
-                console.print(line, markup=False, soft_wrap=True)
     return 0 if good else 1
 
 
