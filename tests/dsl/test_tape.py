@@ -337,23 +337,47 @@ def test_threads_translate_tapes_at_once() -> None:
         sys.setswitchinterval(interval)
 
 
-def test_shares_that_are_not_aligned_in_memory_are_refused(tmp_path: Path) -> None:
-    raw = bytearray(1 + 4 * 6)
-    misaligned = np.frombuffer(raw, "<u4", 6, 1).reshape(1, 6)
-    misaligned[:] = [[5, 6, 7, 8, 1, 0]]
+def test_shares_that_are_not_aligned_in_memory_are_refused() -> None:
+    misaligned = np.frombuffer(bytearray(1 + 4 * 6), "<u4", 6, 1).reshape(1, 6)
     assert not misaligned.flags.aligned
-    source = "from Compiler.types import *\nx = sint.read_from_file(1, size=4)[1][0]\n(x * x).reveal().binary_output()"
-    (tmp_path / "program.mpc").write_text(source)
-    engine = KeptEngine(_engine.local_sessions(1, 30.0)[0].engine("emulate", "Z2^64", "test"))
-    for _ in range(3):
-        io = ProgramIO(persistence=Persistence.from_sections([misaligned.copy()]))
-        engine.run(tmp_path / "program.mpc", [], io)
-        assert io.binary_outputs[0].tolist() == [36, 49, 64, 1]
-    [made] = engine.tapes.values()
-    assert made is not None and made.script is not None and made.script.shares
-    with pytest.raises(ProgramError, match="not aligned in memory: copy it"):
-        engine.run(tmp_path / "program.mpc", [], ProgramIO(persistence=Persistence.from_sections([misaligned])))
-    assert misaligned.tolist() == [[5, 6, 7, 8, 1, 0]]
+    with pytest.raises(ValueError, match="not aligned in memory: copy it"):
+        Persistence.from_sections([misaligned.copy(), misaligned])
+    engine = _engine.local_sessions(1, 30.0)[0].engine("emulate", "Z2^64", "test")
+    with pytest.raises(_engine.UsageError, match="not aligned in memory: copy it"):
+        _engine.Script([], []).play(engine, [misaligned], 1, [], np.empty(0, np.int64))
+
+
+def test_outputs_of_played_programs_are_those_of_the_program(tmp_path: Path) -> None:
+    """For everybody, for one player, and revealed to one party; shares go to the end of the share file."""
+    source = """
+    from Compiler.types import *
+    x = sint.read_from_file(0, size=3)[1][0] + sint.get_input_from(0, size=3, binary=True)
+    (x * x).reveal().binary_output()
+    x.reveal().binary_output(1)
+    x.reveal_to(0).binary_output()
+    sint.write_to_file(x)
+    """
+    (tmp_path / "program.mpc").write_text(textwrap.dedent(source))
+
+    def one(session: _engine.Session) -> tuple[list[list[list[int]]], list[int], bool]:
+        kept_engine, seen, stored = KeptEngine(session.engine("semi2k", "Z2^64", "test")), [], []
+        for i in range(4):
+            shares = Persistence.from_words(np.full((1, 3), 10, np.uint64))
+            private = np.arange(3 * (session.party == 0), dtype=np.int64) + i
+            written = kept_engine.outputs(tmp_path / "program.mpc", (), private, (), shares)
+            seen.append([words.tolist() for words in written])
+            stored.append(shares.length)
+        [made] = kept_engine.tapes.values()
+        return seen, stored, made is not None and made.script is not None
+
+    with ThreadPoolExecutor(2) as pool:
+        ours, theirs = pool.map(one, _engine.local_sessions(2, 30.0))
+    for i in range(4):
+        x = [20 + i, 21 + i, 22 + i]
+        assert ours[0][i] == [[v * v for v in x], x]
+        assert theirs[0][i] == [[v * v for v in x], x]
+    assert ours[1] == theirs[1] == [6] * 4
+    assert ours[2] and theirs[2]
 
 
 def test_share_files_that_a_program_leaves_alone_may_be_of_any_form(tmp_path: Path) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import numpy as np
 import pytest
 from keyquorum import api
+from keyquorum.backends.embedded import Embedded
 from keyquorum.dsl import Persistence
 from keyquorum.fhe.lwe import LWE_SETS, encrypt, lwe_parameters
 from keyquorum.model.errors import ParameterError
@@ -102,6 +104,30 @@ def test_triples_of_bits_are_not_converted_modulo_2() -> None:
     a, b, c = np.moveaxis(results[0][0] ^ results[1][0], 1, 0)
     assert np.array_equal(c, a & b) and set(np.unique(a)) == set(np.unique(b)) == {0, 1}
     assert [sent for _, sent in results] == [2 * 2048 // 8] * 2  # 2 bits an AND, in whole words
+
+
+def test_costs_of_runs_on_one_engine_add_up() -> None:
+    """Each run is told its own, correlated randomness included."""
+
+    def job(context: PartyContext) -> None:
+        backend = context.backend
+        assert isinstance(backend, Embedded)
+        runs = [
+            backend.run("semi2k", "Z2^1", "and_triples", [size, 4], persistence=Persistence(), keep=True) for size in (500, 500, 500, 9000)
+        ]
+        [kept] = backend._kept.values()
+        told: Counter[str] = Counter()
+        for run in runs:
+            told.update(run.stats)
+        assert told == kept.engine.stats() and told["offline_bytes_sent"] > 0
+        unused = {name: made - used for name, (made, used) in kept.engine.material().items() if made != used}
+        left: Counter[str] = Counter()
+        for run in runs:
+            left.update(run.unused)
+        assert unused and {name: n for name, n in left.items() if n} == unused
+        assert all(backend.stats()[name] == told[name] for name in ("offline_rounds", "offline_bytes_sent"))
+
+    run_in_process(api.in_process_committee(2, "semi"), job)
 
 
 def test_flooding() -> None:

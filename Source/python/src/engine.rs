@@ -587,12 +587,12 @@ impl Engine {
     /// What was spent since the last call, or since the engine was opened: the counters of [`Engine::stats`], and by how much the unused
     /// correlated randomness has changed, where it has.
     fn spent<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyDict>, Bound<'py, PyDict>)> {
-        let (stats, material) = self.at_once(|e| Ok((e.stats(), e.material())))?;
         let mut seen = self
             .seen
             .lock()
             .map_err(|_| usage("the engine failed in another thread"))?;
-        let (before, left) = std::mem::take(&mut *seen);
+        let (stats, material) = self.at_once(|e| Ok((e.stats(), e.material())))?;
+        let (before, left) = &*seen;
         let changed = PyDict::new(py);
         for now in &material {
             let unused = |m: &Material| m.made as i64 - m.used as i64;
@@ -601,7 +601,7 @@ impl Engine {
                 changed.set_item(now.name, unused(now) - before)?;
             }
         }
-        let counted = counters(py, &stats, &before)?;
+        let counted = counters(py, &stats, before)?;
         *seen = (stats, material);
         Ok((counted, changed))
     }
@@ -626,8 +626,8 @@ fn counters<'py>(
         "offline_bytes_received",
         now.offline_bytes_received - before.offline_bytes_received,
     )?;
-    let nanoseconds = now.offline_nanoseconds - before.offline_nanoseconds;
-    dict.set_item("offline_microseconds", nanoseconds / 1000)?;
+    let microseconds = now.offline_nanoseconds / 1000 - before.offline_nanoseconds / 1000;
+    dict.set_item("offline_microseconds", microseconds)?;
     Ok(dict)
 }
 

@@ -414,11 +414,7 @@ impl Script {
                 Op::Store => {
                     let handle = value(0)?;
                     let data = Zeroizing::new(engine.run(py, |e| e.export(handle))?);
-                    let (words, _) = data.as_chunks::<8>();
-                    let words: Vec<u64> = words.iter().map(|w| u64::from_le_bytes(*w)).collect();
-                    let shape = (engine.share_parts, words.len() / engine.share_parts.max(1));
-                    let rows = Array2::from_shape_vec(shape, words).map_err(|_| malformed())?;
-                    stored.push(PyArray2::from_owned_array(py, rows));
+                    stored.push(data);
                     Slot::Empty
                 }
                 Op::Public => Slot::Ints(inputs.take_public(count(0)?)?),
@@ -461,8 +457,25 @@ impl Script {
                 *place = made;
             }
         }
+        // Arrays are the caller's to wipe, so there are none before all went well.
+        let stored = stored
+            .iter()
+            .map(|data| shares(py, data, engine.share_parts))
+            .collect();
         Ok((stored, output))
     }
+}
+
+/// Exported shares, component after component.
+fn shares<'py>(py: Python<'py>, data: &[u8], parts: usize) -> Stored<'py> {
+    let (words, _) = data.as_chunks::<8>();
+    let row = words.len() / parts.max(1);
+    let word = |(part, i)| {
+        words
+            .get(part * row + i)
+            .map_or(0, |w| u64::from_le_bytes(*w))
+    };
+    PyArray2::from_owned_array(py, Array2::from_shape_fn((parts, row), word))
 }
 
 fn numbers(words: Vec<i64>) -> Slot {

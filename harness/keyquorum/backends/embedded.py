@@ -46,29 +46,29 @@ class Embedded(Backend):
         """See :meth:`Backend.run`."""
         words, path = tuple(map(str, args)), program_path(program)
         inputs, shares = NO_WORDS if private is None else private, Persistence() if persistence is None else persistence
+        which, kept = (protocol, domain, threshold), None
         if keep and seed is None:
             # Taken out while it is used: an engine on which a program failed is not used again.
-            which = (protocol, domain, threshold)
             self.open_kept(protocol, domain, threshold)
             kept = self._kept.pop(which)
-            engine = kept.engine
-            if about:
-                engine.about(about)
-            outputs = kept.outputs(path, words, inputs, public, shares)
-            self._kept[which] = kept
-        else:
-            engine = self.session.engine(protocol, domain, " ".join([program, *words]), threshold, seed)
-            if about:
-                engine.about(about)
+        engine = self.session.engine(protocol, domain, " ".join([program, *words]), threshold, seed) if kept is None else kept.engine
+        if about:
+            engine.about(about)
+        if kept is None:
             io = ProgramIO(private_inputs=inputs, public_inputs=list(public), persistence=shares)
             run_program(engine, path, words, io)
             outputs = io.file_outputs
+        else:
+            outputs = kept.outputs(path, words, inputs, public, shares)
         spent, unused = engine.spent()
-        if offline := {name: value for name, value in spent.items() if value and name.startswith("offline_")}:
-            self._offline.update(offline)
+        if kept is not None:
+            self._kept[which] = kept
+        if spent["offline_rounds"] or spent["offline_microseconds"]:
+            self._offline.update({name: value for name, value in spent.items() if value and name.startswith("offline_")})
         if unused:
             self._unused.update(unused)
-        return ProgramOutput(outputs[0] if len(outputs) == 1 else np.concatenate([NO_WORDS, *outputs]), spent, unused)
+        opened = np.concatenate(outputs) if len(outputs) > 1 else outputs[0] if outputs else NO_WORDS
+        return ProgramOutput(opened, spent, unused)
 
     def open_kept(self, protocol: str, domain: str, threshold: int | None = None) -> None:
         """Opens the engine that runs with ``keep`` will use. One exchange among all; local programs of some parties then need no others."""

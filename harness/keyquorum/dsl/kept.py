@@ -14,6 +14,7 @@ from .imports import resolved, stamp
 from .persistence import Persistence
 from .program_io import ProgramIO, shape_of
 from .runner import program_failure, run_program
+from .script import Script
 from .tape import Recorder, Tape
 
 T = TypeVar("T")
@@ -51,7 +52,15 @@ class KeptEngine:
         key = _key(path, args, shape, io.persistence)
         tape = self._tape(key)
         if tape is not None:
-            _playing(lambda: tape.play(self.engine, io), path)
+            if tape.script is None:
+                _playing(lambda: tape.play(self.engine, io), path)
+                return
+            io.bind(self.engine)
+            for player, personal, words in self._scripted(tape.script, path, io.private_inputs, io.public_inputs, io.persistence):
+                if personal:
+                    io.output_personal(words)
+                else:
+                    io.output(words, player)
             return
         recorder = None
         if key in self._seen and key not in self.tapes and len(self.tapes) < MOST_TAPES:
@@ -69,13 +78,17 @@ class KeptEngine:
     def outputs(self, path: str | Path, args: Sequence[str], private: Ints, public: Sequence[Ints], persistence: Persistence) -> list[Ints]:
         """As :meth:`run` with this input and share file; returns what the program wrote."""
         tape = self._tape(_key(path, args, shape_of(private, public, persistence), persistence))
-        if tape is not None and tape.script is not None:
-            script, party = tape.script, self.engine.party
-            output = _playing(lambda: script.play(self.engine, persistence, private, public), path)
-            return [words for player, personal, words in output if personal or player is None or player == party or self._everyone]
+        if tape is not None and tape.script is not None and not self._everyone:
+            output, party = self._scripted(tape.script, path, private, public, persistence), self.engine.party
+            return [words for player, personal, words in output if personal or player is None or player == party]
         io = ProgramIO(private_inputs=private, public_inputs=list(public), persistence=persistence)
         self.run(path, args, io)
         return io.file_outputs
+
+    def _scripted(
+        self, script: Script, path: str | Path, private: Ints, public: Sequence[Ints], persistence: Persistence
+    ) -> list[tuple[int | None, bool, Ints]]:  # fmt: skip
+        return _playing(lambda: script.play(self.engine, persistence, private, public), path)
 
     def _tape(self, key: object) -> Tape | None:
         """The tape of such runs, if the files of its program are as they were."""
@@ -98,8 +111,7 @@ class KeptEngine:
 
 def _key(path: str | Path, args: Sequence[str], shape: tuple[int, ...], persistence: Persistence) -> object:
     """What runs that do the same have in common."""
-    name = os.fspath(path)
-    return resolved(name if os.path.isabs(name) else os.path.abspath(name)), tuple(args), shape, persistence.mac_key is None
+    return resolved(os.path.abspath(path)), tuple(args), shape, persistence.mac_key is None
 
 
 def _playing(play: Callable[[], T], path: str | Path) -> T:
@@ -111,4 +123,7 @@ def _playing(play: Callable[[], T], path: str | Path) -> T:
         traceback.clear_frames(error.__traceback__)  # they hold shares
         if failure is None:
             raise
-        raise failure from error
+        try:
+            raise failure from error
+        finally:
+            del failure  # its traceback holds this frame

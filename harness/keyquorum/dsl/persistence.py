@@ -56,6 +56,8 @@ class Persistence:
 
         Of wide tables a program reads few entries: what it does not read is not widened.
         """
+        if not all(section.flags.aligned for section in sections):
+            raise ValueError("a part of a share file is not aligned in memory: copy it")
         made = cls()
         made._sections, made._borrowed = list(sections), len(sections)
         made._used, made._width = sum(s.shape[1] for s in sections), element_words
@@ -186,11 +188,26 @@ class Persistence:
 
     def write(self, engine: Any, data: bytes, position: int = -1) -> None:
         """Stores exported shares from ``position`` on, or at the end; a gap is filled with zeros."""
-        parts, width = engine.share_parts, engine.element_bytes // 8
-        rows = np.frombuffer(data, dtype="<u8").reshape(parts, -1)
+        rows = np.frombuffer(data, dtype="<u8").reshape(engine.share_parts, -1)
         if self._sections and position < 0:
+            self._check_form(engine)
             self.append(engine, rows.astype(np.uint64))
-            return
+        else:
+            self._put(engine, rows, position)
+
+    def append(self, engine: Any, rows: Words) -> None:
+        """Stores shares at the end, [parts, words]; takes the array over (and wipes it)."""
+        if self._sections:
+            self._check_form(engine)
+            self._sections.append(rows)
+            self._used += rows.shape[1]
+        else:
+            self._put(engine, rows, -1)
+            rows.fill(0)
+
+    def _put(self, engine: Any, rows: NDArray[Any], position: int) -> None:
+        """Copies shares to ``position``, or to the end."""
+        parts, width = engine.share_parts, engine.element_bytes // 8
         if self._words is None:
             self._words, self._width = np.zeros((parts, rows.shape[1]), dtype=np.uint64), width
             self.mac_key = _mac_key(engine)
@@ -201,16 +218,6 @@ class Persistence:
         assert self._words is not None
         self._words[:, start:end] = rows
         self._used = max(self._used, end)
-
-    def append(self, engine: Any, rows: Words) -> None:
-        """Stores shares at the end, [parts, words], and takes them over."""
-        if self._sections:
-            self._check_form(engine)
-            self._sections.append(rows)
-            self._used += rows.shape[1]
-        else:
-            self.write(engine, rows.astype("<u8", copy=False).tobytes())
-            rows.fill(0)
 
     def replace(self, other: Persistence) -> None:
         """Takes over what ``other`` holds, which is empty afterwards."""
@@ -245,8 +252,10 @@ class Persistence:
                 f"{engine.protocol} over {engine.domain} has {engine.share_parts} of {engine.element_bytes}: "
                 "use one share file per protocol and domain"
             )
-        key = None if self.mac_key is None else _mac_key(engine)
-        if self.mac_key is not None and key is not None and not np.array_equal(self.mac_key, key):
+        if self.mac_key is None:
+            return
+        key = _mac_key(engine)
+        if key is not None and not np.array_equal(self.mac_key, key):
             raise ProgramError(
                 f"the share file's MACs are under another key than this run's {engine.protocol} engine has: "
                 "use the shares where they were made, by the committee and the backend that made them"

@@ -47,8 +47,13 @@ class Script:
             stored, output = self.steps.play(engine, persistence.sections, persistence.element_words, words, np.asarray(private, dtype=np.int64))
         except IndexError as error:
             raise CompilerError(str(error)) from None
-        for rows in stored:
-            persistence.append(engine, rows)
+        try:
+            for rows in stored:
+                persistence.append(engine, rows)
+        except BaseException:
+            for rows in stored:
+                rows.fill(0)
+            raise
         return output
 
 

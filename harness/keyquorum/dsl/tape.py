@@ -59,15 +59,8 @@ class Tape:
         self._play: Callable[[Any, Any, Any], None] | None = None
 
     def play(self, engine: Any, io: Any) -> None:
-        """Does again, with other data, what was recorded on this engine."""
+        """Does again, with other data and by Python, what was recorded on this engine."""
         io.bind(engine)
-        if self.script is not None:
-            for player, personal, words in self.script.play(engine, io.persistence, io.private_inputs, io.public_inputs):
-                if personal:
-                    io.output_personal(words)
-                else:
-                    io.output(words, player)
-            return
         if self._play is None:
             space = dict(self.constants)
             exec(compile(self.text, "<tape>", "exec"), space)

@@ -110,8 +110,6 @@ class LweCiphertexts:
 
     def words(self, block: int) -> list[Ints]:
         """The public input of `lwe_phase`."""
-        if self.count <= block:
-            return [self.a.reshape(-1).view(np.int64), self.b.view(np.int64)]
         parts: list[Ints] = []
         for first in range(0, self.count, block):
             parts += [self.a[first : first + block].reshape(-1).view(np.int64), self.b[first : first + block].view(np.int64)]

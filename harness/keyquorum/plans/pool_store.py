@@ -82,7 +82,7 @@ def packed_bytes(sections: Sequence[Section], parts: int, count: int) -> int:
     )
 
 
-def stored_sections(data: bytes | bytearray, sections: Sequence[Section], parts: int, count: int) -> list[NDArray[Any]]:
+def stored_sections(data: bytes, sections: Sequence[Section], parts: int, count: int) -> list[NDArray[Any]]:
     """The sections of what :func:`pack` gave of ``count`` items, [parts, rows, count] each; single bits eight to a byte. Copies."""
     result, at = [], 0
     for section in sections:

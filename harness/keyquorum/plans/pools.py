@@ -246,7 +246,7 @@ class Pool:
             self.store.check(start, start + count)
         self._handed_out += count
         claim = self.store.claim
-        about = f"{self.store.id} {claim.start} {claim.end} {claim.chain} {start} {what}".encode()
+        about = f"{self.store.id} {claim.start} {claim.end} {claim.chain} {start} {what}".encode(errors="surrogatepass")
         material = self.store.hand_out(start, start + count)
         reached("take/read")
         return material, about
