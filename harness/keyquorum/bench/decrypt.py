@@ -69,6 +69,11 @@ class Configuration:
     items: int
     openings: str = "direct"
 
+    @property
+    def name(self) -> str:
+        """The rounding, and the shape of its tables."""
+        return self.rounding + (f"-{self.width}x{self.levels}" if self.rounding == "round_ltz_table" else "")
+
 
 def configurations(items: int | None, full: bool) -> list[Configuration]:
     """The rows. ``items``: decryptions of each (default: 20,000, tables 4,096)."""
@@ -185,10 +190,9 @@ def measure(row: Configuration, single: bool = False, noise: float = 0.0) -> tup
         protocol = committee.ring_protocol or committee.field_protocol
         results = run_processes(committee.folder, job, io_timeout=1200)
     first, last = results[0], results[committee.threshold if row.protocol == "shamir" else -1]
-    name = row.rounding + (f"-{row.width}x{row.levels}" if row.rounding == "round_ltz_table" else "")
     items = int(job["items"])
     values: Row = {
-        "variant": name,
+        "variant": row.name,
         "parameters": row.parameters,
         "protocol": protocol,
         "n": row.parties,

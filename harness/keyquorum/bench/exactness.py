@@ -113,7 +113,7 @@ def main() -> int:
         rows = [(Configuration(*shape, parameters, protocol, parties, options.items), 0.0) for shape in shapes]
         rows += [(Configuration("round_mask_open", 8, 2, parameters, protocol, parties, options.items), f) for f in FRACTIONS]
         for row, fraction in rows:
-            if options.only in f"{row.rounding} {parameters} {protocol} {parties}":
+            if options.only in f"{row.name} {parameters} {protocol} {parties}":
                 counted = check(row, fraction)
                 line, right = judge(counted)
                 good &= right
