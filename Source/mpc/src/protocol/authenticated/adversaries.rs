@@ -24,6 +24,8 @@ pub(super) enum Lie {
     Product,
     /// Its bits are others as elements than packed.
     Bits,
+    /// All of its bits are, alike.
+    AllBits,
     /// Its part of the sum of the MAC check.
     Check,
     /// It does not look at MACs (no lie: for the test that the check matters).
@@ -105,6 +107,9 @@ impl<A: Arithmetic> Authenticated<A> {
     pub(super) fn lie_about_bits(&self, mut known: Zeroizing<Vec<u64>>) -> Zeroizing<Vec<u64>> {
         if self.lies(Lie::Bits) {
             known[0] ^= 1;
+        }
+        if self.lies(Lie::AllBits) {
+            known.iter_mut().for_each(|word| *word = !*word);
         }
         known
     }

@@ -1,9 +1,10 @@
 //! Random bits shared in both domains.
 //!
-//! Every party shares bits that it knows, as elements and packed, then a tossed order puts them in buckets. Of a bucket all but the
-//! first are sacrificed: their differences in the packed domain are opened, and the same must hold for the elements, which is
-//! linear once the difference is public and verified without opening it. A pair that is wrong survives only in a bucket of
-//! pairs that are all wrong. The bit is the sum modulo 2 of the parties' first ones; over the elements it takes n − 1 products.
+//! Every party shares bits that it knows, as elements and packed, then a tossed order opens [`OPENED`] of them and puts the others in
+//! buckets. Of a bucket all but the first are sacrificed: their differences in the packed domain are opened, and the same must hold
+//! for the elements, which is linear once the difference is public and verified without opening it. A pair that is wrong survives only
+//! in a bucket of pairs that are all wrong, and only if none of those that are opened is. The bit is the sum modulo 2 of the
+//! parties' first ones; over the elements it takes n − 1 products.
 //! Cut and choose as for edaBits: Escudero, Ghosh, Keller, Rachuri, Scholl (CRYPTO 2020), section 4.
 
 use keyquorum_ot::transpose;
@@ -22,12 +23,24 @@ use crate::value::Share;
 const SECURITY: f64 = 40.0;
 const LARGEST: usize = 8;
 
-/// −log2 of the probability that `size` wrong pairs fill one of `n` buckets: the best number of wrong pairs.
+/// Pairs that are opened, so that not all can be wrong: one lane.
+pub(super) const OPENED: usize = 64;
+
+/// log2 of the number of ways to take `k` of `n`.
+pub(super) fn log2_choose(n: usize, k: usize) -> f64 {
+    (0..k.min(n - k))
+        .map(|i| ((n - i) as f64 / (i + 1) as f64).log2())
+        .sum()
+}
+
+/// −log2 of the probability that wrong pairs fill `wrong` of `n` buckets, and none is opened.
+fn survival(n: usize, size: usize, wrong: usize) -> f64 {
+    log2_choose(n * size + OPENED, wrong * size) - log2_choose(n, wrong)
+}
+
+/// The same for the best number of wrong pairs: those of one bucket, or all.
 fn security(n: usize, size: usize) -> f64 {
-    let choose: f64 = (0..size)
-        .map(|i| ((n * size - i) as f64 / (i + 1) as f64).log2())
-        .sum();
-    choose - (n as f64).log2()
+    survival(n, size, 1).min(survival(n, size, n))
 }
 
 /// Size of the buckets of a batch of `n` bits.
@@ -40,7 +53,7 @@ fn bucket(n: usize) -> usize {
 /// Asks for what the batch is made of.
 pub(super) fn need<A: Arithmetic>(p: &mut Authenticated<A>) -> Result<()> {
     let n = 64 * p.supply.batch;
-    let lanes = p.supply.batch * bucket(n);
+    let lanes = p.supply.batch * bucket(n) + OPENED / 64;
     for owner in 0..p.parties {
         p.bits.need_input(owner, lanes)?;
     }
@@ -49,13 +62,13 @@ pub(super) fn need<A: Arithmetic>(p: &mut Authenticated<A>) -> Result<()> {
 }
 
 /// One word a bit: its share, then those of its MAC.
-fn words(share: &Share<u64>) -> Zeroizing<Vec<u64>> {
+pub(super) fn words(share: &Share<u64>) -> Zeroizing<Vec<u64>> {
     let mut words = Zeroizing::new(Vec::new());
     transpose::words(&share.parts, share.len(), &mut words);
     words
 }
 
-fn sliced(words: &[u64]) -> Share<u64> {
+pub(super) fn sliced(words: &[u64]) -> Share<u64> {
     let mut share = Share::zeros(binary::PARTS, 0);
     transpose::planes(words, &mut share.parts);
     share
@@ -71,15 +84,16 @@ struct Private<A: Arithmetic> {
 pub(super) fn task<A: Arithmetic>(lanes: usize) -> SendFn<Authenticated<A>, ()> {
     let n = 64 * lanes;
     let size = bucket(n);
+    let pairs = n * size + OPENED;
     let shared: SendFn<Authenticated<A>, _> = Box::new(move |p, out| {
         let mut packed = Vec::with_capacity(p.parties);
         let mut list = Vec::with_capacity(p.parties);
         for owner in 0..p.parties {
-            let (share, known) = p.bits.take_input(owner, lanes * size)?;
+            let (share, known) = p.bits.take_input(owner, pairs / 64)?;
             let values = if owner == p.me {
                 #[cfg(test)]
                 let known = p.lie_about_bits(known);
-                let mut values = Zeroizing::new(lane_bits(&p.domain, &known, n * size));
+                let mut values = Zeroizing::new(lane_bits(&p.domain, &known, pairs));
                 values.extend_from_slice(&p.draw(1));
                 Some(values)
             } else {
@@ -88,7 +102,7 @@ pub(super) fn task<A: Arithmetic>(lanes: usize) -> SendFn<Authenticated<A>, ()> 
             packed.push(share);
             list.push(Given {
                 owner: Some(owner),
-                n: n * size + 1,
+                n: pairs + 1,
                 values,
             });
         }
@@ -105,7 +119,7 @@ pub(super) fn task<A: Arithmetic>(lanes: usize) -> SendFn<Authenticated<A>, ()> 
     and_then(tossed, move |_, (packed, elements, seed)| {
         let checked = check_sums(elements, &seed);
         Ok(and_then(checked, move |_, elements| {
-            let order = binary::permutation(n * size, &seed);
+            let order = binary::permutation(pairs, &seed);
             let private = packed
                 .into_iter()
                 .zip(elements)
@@ -122,16 +136,18 @@ pub(super) fn task<A: Arithmetic>(lanes: usize) -> SendFn<Authenticated<A>, ()> 
     })
 }
 
-/// Compares the bits of every bucket, of all parties; the first ones remain.
+/// Compares the bits of every bucket, of all parties, and looks at the last [`OPENED`] of the order; the first ones remain.
 fn sieve<A: Arithmetic>(
     private: Vec<Private<A>>,
-    order: Vec<u32>,
+    mut order: Vec<u32>,
     size: usize,
 ) -> SendFn<Authenticated<A>, Vec<Private<A>>> {
+    let looked_at = order.split_off(order.len().saturating_sub(OPENED));
     let n = order.len() / size;
     let mut firsts = Vec::with_capacity(private.len());
-    // Party after party: differences of the first bit to the second of each bucket, to the third, …
-    let mut differences = Zeroizing::new(Vec::with_capacity(private.len() * n * (size - 1)));
+    // Party after party: differences of the first bit to the second of each bucket, to the third, …; then bits that are opened.
+    let per_party = n * (size - 1) + OPENED;
+    let mut differences = Zeroizing::new(Vec::with_capacity(private.len() * per_party));
     for bits in &private {
         let words = words(&bits.packed);
         let pick = |i: u32| words.get(i as usize).copied().unwrap_or(0);
@@ -145,6 +161,7 @@ fn sieve<A: Arithmetic>(
                 }
             }
         }
+        differences.extend(looked_at.iter().map(|i| pick(*i)));
         firsts.push(sliced(&first));
     }
     let opening: SendFn<Authenticated<A>, _> = Box::new(move |p, out| {
@@ -152,7 +169,6 @@ fn sieve<A: Arithmetic>(
         task(p, out)
     });
     then(opening, move |p, opened| {
-        let per_party = n * (size - 1);
         let clear: Vec<A::E> = lane_bits(&p.domain, &opened, private.len() * per_party);
         let mut out = Vec::with_capacity(private.len());
         for ((bits, packed), clear) in private
@@ -160,17 +176,22 @@ fn sieve<A: Arithmetic>(
             .zip(firsts)
             .zip(clear.chunks_exact(per_party))
         {
+            let pick = |part: &[A::E], i: Option<&u32>| {
+                let element = i.and_then(|i| part.get(*i as usize));
+                element.copied().unwrap_or_default()
+            };
             let column = |l: usize| {
                 bits.elements.map(|part| {
-                    order
-                        .chunks_exact(size)
-                        .map(|bucket| {
-                            let at = bucket.get(l).map_or(0, |m| *m as usize);
-                            part.get(at).copied().unwrap_or_default()
-                        })
-                        .collect()
+                    let buckets = order.chunks_exact(size);
+                    buckets.map(|bucket| pick(part, bucket.get(l))).collect()
                 })
             };
+            let (clear, seen) = clear.split_at(per_party - OPENED);
+            let mut shown = bits
+                .elements
+                .map(|part| looked_at.iter().map(|i| pick(part, Some(i))).collect());
+            p.sub_public(&mut shown, seen);
+            p.note_zero(&shown);
             let elements = column(0);
             for (l, clear) in (1..size).zip(clear.chunks_exact(n)) {
                 let mut other = column(l);
@@ -245,6 +266,17 @@ fn sum<A: Arithmetic>(mut bits: Vec<Private<A>>) -> SendFn<Authenticated<A>, Pri
 mod tests {
     use super::*;
 
+    /// What decides is one bucket, or all: in between there are more ways to put the wrong pairs.
+    #[test]
+    fn the_best_attack_is_on_one_bucket_or_on_all() {
+        for (n, size) in [(64, 6), (256, 6), (320, 5), (1024, 4)] {
+            for wrong in 1..=n {
+                let found = survival(n, size, wrong);
+                assert!(found >= security(n, size), "{wrong} of {n}: {found}");
+            }
+        }
+    }
+
     #[test]
     fn buckets_are_large_enough() {
         for lanes in [4, 8, 16, 64, 256, 4096] {
@@ -257,8 +289,11 @@ mod tests {
     /// The bound is the chance that a random order puts all wrong pairs in one bucket.
     #[test]
     fn the_bound_is_exact_for_one_bucket() {
+        // The first wrong pair is in a bucket, and the others are in the same one.
         let (n, size) = (64usize, 4usize);
-        let together = (1..size).fold(1.0, |p, i| p * (size - i) as f64 / (n * size - i) as f64);
+        let pairs = n * size + OPENED;
+        let first = (n * size) as f64 / pairs as f64;
+        let together = (1..size).fold(first, |p, i| p * (size - i) as f64 / (pairs - i) as f64);
         assert!((-f64::log2(together) - security(n, size)).abs() < 1e-9);
     }
 }

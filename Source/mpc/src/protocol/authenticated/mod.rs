@@ -173,6 +173,12 @@ impl<A: Arithmetic> Authenticated<A> {
         }
     }
 
+    fn sub_public(&self, share: &mut Share<A::E>, values: &[A::E]) {
+        let mut negative = values.to_vec();
+        self.domain.neg_assign(&mut negative);
+        self.add_public(share, &negative);
+    }
+
     fn add(&self, x: &mut Share<A::E>, y: &Share<A::E>) {
         for (x, y) in x.parts.iter_mut().zip(&y.parts) {
             self.domain.add_assign(x, y);

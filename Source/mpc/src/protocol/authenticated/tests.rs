@@ -253,7 +253,7 @@ fn stored_shares_need_the_key_of_their_session() {
     }
 }
 
-const LIES: [Lie; 9] = [
+const LIES: [Lie; 10] = [
     Lie::Vector,
     Lie::Digit,
     Lie::Choices,
@@ -262,10 +262,11 @@ const LIES: [Lie; 9] = [
     Lie::Payload,
     Lie::Product,
     Lie::Bits,
+    Lie::AllBits,
     Lie::Check,
 ];
 
-/// Of two parties and of three, both protocols: 36 cases. Every honest party stops.
+/// Of two parties and of three, both protocols: 40 cases. Every honest party stops.
 #[test]
 fn lies_are_caught() {
     for protocol in ["spdz2k", "mascot"] {
