@@ -319,7 +319,7 @@ def test_what_the_engine_does_not_know_needs_python() -> None:
     known = {"k1": np.add, "k2": given, "k3": np.int64, "k4": _method}
     assert script_of(f"{start}r1 = k1(r0, k2)\n    io.output(r1, None)\n    return None\n    ", known) is not None
     for line in (
-        "r1 = k1(r0, [1, 2, 3])", "r1 = k1(r0, where=k2)", "r1 = k9(r0)", "r1 = k1(r0, 1.5)", "r1 = engine.edabit(3, 1)", "io.print('a')",
+        "r1 = k1(r0, [1, 2, 3])", "r1 = k1(r0, where=k2)", "r1 = k9(r0)", "r1 = k1(r0, 1.5)", "r1 = engine.dabit(3)", "io.print('a')",
         "r1 = engine.read_bits(r0)", "r1 = k4(r0, 'view', k1)",
     ):  # fmt: skip
         assert script_of(f"{start}{line}\n    return None\n    ", known) is None, line

@@ -66,6 +66,8 @@ pub trait Engine: Send {
     fn threshold(&self) -> usize;
     /// Whether there are packed secret bits.
     fn has_binary(&self) -> bool;
+    /// Whether [`Engine::edabit`] takes no conversions.
+    fn has_edabits(&self) -> bool;
     /// Summands of [`Engine::summand_bits`]; 0 where they do not exist.
     fn summands(&self) -> usize;
     /// Whether there is [`Engine::shuffle`].
@@ -134,6 +136,9 @@ pub trait Engine: Send {
     fn random_bits(&mut self, n: usize) -> Result<Handle>;
     /// Packed secret bits as elements.
     fn bit_to_arith(&mut self, bits: &Handle) -> Result<Handle>;
+    /// `n` uniform secret numbers of `length` bits, and the rows of their bits, packed, the lowest first. What they are made of is made at
+    /// once; where bits are converted one by one, in the next round.
+    fn edabit(&mut self, length: usize, n: usize) -> Result<(Handle, Vec<Handle>)>;
     /// Blocks of `unit` elements in a random order that nobody knows.
     fn shuffle(&mut self, a: &Handle, unit: usize) -> Result<Handle>;
     /// Low `m` bits of each summand of a sharing mod 2^k, `[summand][bit]`; local.

@@ -488,6 +488,13 @@ impl<P: Protocol, E: Element> Graph<P, E> {
         Ok(())
     }
 
+    /// Makes the correlated randomness that was asked for, ahead of the round that needs it.
+    pub fn supply(&mut self, protocol: &mut P, net: &mut dyn Transport) -> Result<()> {
+        self.refuse_after_failure()?;
+        let made = self.prepare(protocol, net);
+        self.note_failure(made)
+    }
+
     /// Verifies what was opened so far: before a value leaves.
     pub fn verify(&mut self, protocol: &mut P, net: &mut dyn Transport) -> Result<()> {
         self.refuse_after_failure()?;

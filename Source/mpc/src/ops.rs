@@ -429,6 +429,17 @@ impl<P: Protocol, D: Domain> Computation<P, D> {
         result
     }
 
+    /// Makes the correlated randomness that was asked for.
+    fn supplied(&mut self) -> Result<()> {
+        let before = self.graph.stats.rounds;
+        let mut inner = self.session.lock()?;
+        let result = self.graph.supply(&mut self.protocol, inner.net.as_mut());
+        drop(inner);
+        self.session
+            .count_rounds(self.graph.stats.rounds - before)?;
+        result
+    }
+
     fn read_elements(&mut self, a: &Handle) -> Result<Vec<D::E>> {
         match &*self.forced(a)? {
             Value::Clear(v) => Ok(v.clone()),
@@ -486,6 +497,10 @@ impl<P: Protocol, D: Domain> Engine for Computation<P, D> {
 
     fn has_binary(&self) -> bool {
         self.protocol.has_binary()
+    }
+
+    fn has_edabits(&self) -> bool {
+        self.protocol.has_numbers()
     }
 
     fn summands(&self) -> usize {
@@ -1026,6 +1041,33 @@ impl<P: Protocol, D: Domain> Engine for Computation<P, D> {
                 _ => mismatch(),
             }
         })
+    }
+
+    fn edabit(&mut self, length: usize, n: usize) -> Result<(Handle, Vec<Handle>)> {
+        self.need_binary()?;
+        let d = self.shares.clone();
+        if self.protocol.has_numbers() {
+            self.protocol.need_numbers(&d, length, n);
+            self.supplied()?;
+            let (elements, rows) = self.protocol.take_numbers(&d, length, n)?;
+            let number = self.graph.insert(Value::Secret(elements), Kind::Secret, n);
+            let row = |bits| {
+                self.graph
+                    .insert(Value::SecretBits(bits), Kind::SecretBits, n)
+            };
+            return Ok((number, rows.into_iter().map(row).collect()));
+        }
+        let mut bits = Vec::with_capacity(length);
+        let mut number = self.clear(&vec![0; n]);
+        for i in 0..length {
+            let row = self.random_bits(n)?;
+            let bit = self.bit_to_arith(&row)?;
+            let weight = self.clear_wide(&[1i128.checked_shl(i as u32).unwrap_or(0)]);
+            let term = self.mul(&bit, &weight)?;
+            number = self.add(&number, &term)?;
+            bits.push(row);
+        }
+        Ok((number, bits))
     }
 
     fn summand_bits(&mut self, a: &Handle, m: usize) -> Result<Vec<Vec<Handle>>> {

@@ -91,6 +91,8 @@ pub struct Engine {
     #[pyo3(get)]
     has_binary: bool,
     #[pyo3(get)]
+    has_edabits: bool,
+    #[pyo3(get)]
     has_shuffle: bool,
     #[pyo3(get)]
     summands: usize,
@@ -137,6 +139,7 @@ impl Engine {
             parties,
             threshold: core.threshold(),
             has_binary: core.has_binary(),
+            has_edabits: core.has_edabits(),
             has_shuffle: core.has_shuffle(),
             summands: core.summands(),
             share_parts: core.share_parts(),
@@ -462,21 +465,9 @@ impl Engine {
         self.value(py, |e| e.random_bits(n))
     }
 
-    /// A random m-bit integer and its bits: the sum over bits is right as an integer in the domain.
+    /// Random m-bit integers and their bits: the sum over bits is right as an integer in the domain.
     fn edabit(&self, py: Python<'_>, m: usize, n: usize) -> PyResult<(Value, Vec<Value>)> {
-        let (sum, bits) = self.run(py, |e| {
-            let mut bits = Vec::with_capacity(m);
-            let mut sum = e.clear(&vec![0; n]);
-            for i in 0..m {
-                let row = e.random_bits(n)?;
-                let bit = e.bit_to_arith(&row)?;
-                let weight = e.clear_wide(&[1i128.checked_shl(i as u32).unwrap_or(0)]);
-                let term = e.mul(&bit, &weight)?;
-                sum = e.add(&sum, &term)?;
-                bits.push(row);
-            }
-            Ok((sum, bits))
-        })?;
+        let (sum, bits) = self.run(py, |e| e.edabit(m, n))?;
         Ok((
             Value::wrap(sum),
             bits.into_iter().map(Value::wrap).collect(),

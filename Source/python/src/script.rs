@@ -32,6 +32,8 @@ enum Op {
     Random,
     RandomBit,
     RandomBits,
+    /// Random numbers, and the rows of their bits.
+    Edabit,
     /// Rows of bits of each summand.
     SummandBits,
     /// One of these rows.
@@ -99,6 +101,7 @@ impl Op {
             "random_bit" => Self::RandomBit,
             "random_bits" => Self::RandomBits,
             "summand_bits" => Self::SummandBits,
+            "edabit" => Self::Edabit,
             "take" => Self::Take,
             "open" => Self::Open,
             "open_low" => Self::OpenLow,
@@ -352,6 +355,12 @@ impl Script {
                     let rows = engine.run(py, |e| e.summand_bits(handle, bits))?;
                     let kept = |row: Vec<Handle>| row.into_iter().map(Some).collect();
                     Slot::Rows(rows.into_iter().map(kept).collect())
+                }
+                Op::Edabit => {
+                    let (bits, n) = (count(0)?, count(1)?);
+                    let (number, rows) = engine.run(py, |e| e.edabit(bits, n))?;
+                    let rows = rows.into_iter().map(Some).collect();
+                    Slot::Rows(vec![vec![Some(number)], rows])
                 }
                 Op::Take => {
                     let (summand, bit) = (count(0)?, count(1)?);

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, ClassVar, Self, cast
 
 import numpy as np
@@ -46,6 +46,20 @@ class _Bits(RunTime, Structure):
         self = kind.__new__(kind)
         self._value = value
         return self
+
+    @classmethod
+    def _lazy(cls, size: int, make: Callable[[], Value]) -> Any:
+        """Bits that are made when they are needed first."""
+        kind = cls.get_type(size)
+        self = kind.__new__(kind)
+        self._make = make
+        return self
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "_value" and "_make" in self.__dict__:
+            self._value = self.__dict__.pop("_make")()
+            return self._value
+        raise AttributeError(f"{type(self).__name__} has no attribute {name}")
 
     @property
     def value(self) -> Value:

@@ -69,14 +69,23 @@ def to_elements(run: Run, logic: Logic, row: Row, size: int) -> Value:
     return run.bits_to_clear(row) if row.kind == "cb" else engine.bit_to_arith(row)
 
 
-def _random_rows(run: Run, logic: Logic, count: int, size: int) -> tuple[list[Value], list[Value]]:
-    """Random bits as rows of the logic, and the same bits as elements."""
+def _random_rows(run: Run, logic: Logic, count: int, size: int) -> tuple[list[Value], Value]:
+    """Random bits as rows of the logic, and the numbers of which these are the bits."""
     engine = run.engine
     if isinstance(logic, ArithmeticBits):
         rows = [engine.random_bit(size) for _ in range(count)]
-        return rows, rows
+        return rows, weighted(run, rows)
+    return edabit(run, count, size)
+
+
+def edabit(run: Run, count: int, size: int) -> tuple[list[Value], Value]:
+    """The same for packed bits: edaBits where the protocol has them, elsewhere every row is converted."""
+    engine = run.engine
+    if engine.has_edabits:
+        number, rows = engine.edabit(count, size)
+        return rows, number
     rows = [engine.random_bits(size) for _ in range(count)]
-    return rows, [engine.bit_to_arith(r) for r in rows]
+    return rows, weighted(run, [engine.bit_to_arith(r) for r in rows])
 
 
 def _random_integer(run: Run, length: int, size: int) -> Value:
@@ -94,8 +103,7 @@ class _Masked:
         engine = run.engine
         self.run, self.m = run, m
         self.logic = _logic(run)
-        self.rows, elements = _random_rows(run, self.logic, m, x.size)
-        self.low_mask = weighted(run, elements)
+        self.rows, self.low_mask = _random_rows(run, self.logic, m, x.size)
         masked = engine.add(x, self.low_mask)
         if run.is_ring:
             up = run.clear_ints((1 << (run.bits - m),))

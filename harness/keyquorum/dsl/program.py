@@ -49,7 +49,7 @@ class Program:
         self.prime: int | None = None
         self.bit_length: int = engine.bits - 1 if ring and not bits_alone else options.field or 64
         self._security = options.security
-        self._edabit = False
+        self._edabit = bool(engine.has_edabits)
 
     @property
     def security(self) -> int:
@@ -82,7 +82,7 @@ class Program:
         return None
 
     def use_edabit(self, change: Any = None) -> Any:
-        """A setting that programs may keep; conversions here choose for themselves."""
+        """Whether edaBits cost less than single bits; a setting that programs may change. Conversions here choose for themselves."""
         if change is None:
             return self._edabit
         self._edabit = bool(change)

@@ -117,6 +117,7 @@ class _Translation:
         self._kinds: dict[int, str] = {}
         self._next = 0
         self._rows: dict[str, tuple[int, int]] = {}
+        self._numbers_with_bits: set[str] = set()
         self._stored = False
         self.shares = False
         """Whether a step has to do with the share file."""
@@ -158,8 +159,10 @@ class _Translation:
         return slot
 
     def _item(self, name: str, whole: str, index: int) -> None:
-        """An item of what gave several: of all summands a summand, of a summand a row of bits."""
-        if whole in self._rows:
+        """An item of what gave several: of all summands a summand, of a summand a row of bits; of edaBits the numbers, or the rows."""
+        if whole in self._numbers_with_bits and index == 0:
+            self._add("take", name, "value", [self._slot(_Name(whole), "rows")], [0, 0])
+        elif whole in self._rows:
             slot, summand = self._rows[whole]
             self._add("take", name, "value", [slot], [summand, index])
         else:
@@ -215,6 +218,9 @@ class _Translation:
             self._add(what, name, "words", [self._slot(args[0], "value")])
         elif what == "summand_bits":
             self._add(what, name, "rows", [self._slot(args[0], "value")], self._numbers(args[1:]))
+        elif what == "edabit":
+            self._numbers_with_bits.add(name)
+            self._add(what, name, "rows", [], self._numbers(args))
         elif what == "flush":
             self._add(what, name, "", [])
         else:

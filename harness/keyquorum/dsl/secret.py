@@ -111,17 +111,18 @@ class sint(Element, SecretRunTime):
 
     @classmethod
     def get_edabit(cls, n_bits: int, strict: bool = False, *, size: int = 1) -> tuple[sint, list[Any]]:
-        """Random ``n_bits``-bit numbers as (sint, list of sbits rows). The arithmetic part communicates when it is used
-        first."""
+        """Random ``n_bits``-bit numbers as (sint, list of sbits rows).
+
+        Where the protocol has edaBits (MACs), and the sint is used before any row, numbers and bits are made together; otherwise the rows
+        are random bits, and the sint is converted from them when it is used: rows alone cost nothing more."""
         if not is_constant(n_bits) or n_bits < 1:
             raise CompilerError(f"get_edabit takes a positive number of bits, not {n_bits!r}")
-        rows = [_random_bits(checked_size(size))[1] for _ in range(n_bits)]
         run = current()
-
-        def make() -> Value:
-            return comparison.weighted(run, [run.engine.bit_to_arith(r) for r in rows])
-
-        return sint._lazy(size, make), [sbits._wrap(r) for r in rows]
+        _need_random_bits(run)
+        made = _Edabit(run, int(n_bits), checked_size(size))
+        if run.engine.has_edabits:
+            return sint._lazy(size, made.number), [sbits._lazy(size, partial(made.row, i)) for i in range(n_bits)]
+        return sint._lazy(size, made.number), [sbits._wrap(made.row(i)) for i in range(n_bits)]
 
     @classmethod
     def read_from_file(
@@ -403,13 +404,41 @@ def _negated(bit: Any) -> Any:
     return NotImplemented if bit is NotImplemented else 1 - bit
 
 
-def _random_bits(size: int) -> tuple[Any, Value]:
-    run = current()
+def _need_random_bits(run: Any) -> None:
     if not run.engine.has_binary:
         raise CompilerError(
             f"{run.engine.protocol} has no binary domain in this engine, so no (e)daBits: use get_random_bit"
         )
+
+
+def _random_bits(size: int) -> tuple[Any, Value]:
+    run = current()
+    _need_random_bits(run)
     return run.engine, run.engine.random_bits(size)
+
+
+class _Edabit:
+    """Random numbers and their bits, made when one of them is needed."""
+
+    def __init__(self, run: Any, length: int, size: int) -> None:
+        self._run, self._length, self._size = run, length, size
+        self._rows: list[Value] | None = None
+        self._number: Value | None = None
+
+    def number(self) -> Value:
+        """The numbers."""
+        if self._number is None:
+            if self._rows is None:
+                self._rows, self._number = comparison.edabit(self._run, self._length, self._size)
+            else:
+                self._number = comparison.weighted(self._run, [self._run.engine.bit_to_arith(r) for r in self._rows])
+        return self._number
+
+    def row(self, index: int) -> Value:
+        """Row ``index`` of the bits."""
+        if self._rows is None:
+            self._rows = [self._run.engine.random_bits(self._size) for _ in range(self._length)]
+        return self._rows[index]
 
 
 class sintbit(sint):

@@ -85,6 +85,11 @@ class Variant:
         return max([self.parameters.message_bits, *(s + 1 for sizes in self.table_groups[1] for s in sizes)])
 
     @property
+    def _stores_bits(self) -> bool:
+        """Whether the circuit gets its mask bit by bit: bits with MACs would have to be converted one by one, and it compares without."""
+        return self.rounding == "round_ltz_circuit" and not self.authenticated
+
+    @property
     def words(self) -> int:
         """64-bit words of a share."""
         return 2 if self.authenticated else 1
@@ -102,7 +107,7 @@ class Variant:
     def _sections(self) -> list[Section]:
         p = self.parameters
         mask = Section(1, p.ring_bits)
-        if self.rounding == "round_ltz_circuit":
+        if self._stores_bits:
             made = [mask, Section(p.noise_length, 1), Section(1, p.message_bits)]
             return [*made, Section(3 * comparison_ands(p.noise_length), 1)] if self.triples else made
         if self.rounding == "round_ltz_table":
@@ -115,7 +120,7 @@ class Variant:
     def online_rounds(self) -> int:
         """Rounds with the ciphertext, the opening to the receiver counted."""
         return {
-            "round_ltz_circuit": 3 + (self.parameters.noise_length - 1).bit_length(),
+            "round_ltz_circuit": (3 if self._stores_bits else 4) + (self.parameters.noise_length - 1).bit_length(),
             "round_ltz_table": self.levels + 1,
             "round_mask_open": 2,
             "round_flood": 1,
@@ -130,12 +135,13 @@ class Variant:
         """The material of ``size`` decryptions, [parts, rows, size] a section; every member calls this."""
         p, made = self.parameters, Persistence()
         length = flooding_bits(p, FLOOD_SECURITY) + 1 if self.rounding == "round_flood" else p.noise_length
-        keep = "all" if self.rounding in ("round_ltz_circuit", "round_ltz_table") else "sum"
-        extra = 1 if self.rounding == "round_ltz_circuit" else 0
+        circuit = self._stores_bits
+        keep = "all" if circuit or self.rounding == "round_ltz_table" else "sum"
+        extra = 1 if circuit else 0
         args = [size, length, keep, extra]
         group.run(group.ring_protocol, f"Z2^{p.ring_bits}", "round_mask", args, persistence=made, seed=seed)
         rows = made.words.reshape(made.words.shape[0], -1, size * self.words)
-        if self.rounding == "round_ltz_circuit":
+        if circuit:
             sections = [rows[:, :1], rows[:, 1 : 1 + length], rows[:, 1 + length :]]
             if self.triples:
                 triples = Persistence()

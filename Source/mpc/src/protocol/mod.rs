@@ -115,6 +115,24 @@ pub trait Protocol: Sized + Send + 'static {
         n: usize,
     ) -> Result<ShareTask<Self, D::E>>;
 
+    /// Whether random numbers and their bits come at once, without conversions: edaBits.
+    fn has_numbers(&self) -> bool {
+        false
+    }
+
+    /// Asks for `n` random numbers of `length` bits and their bits, to be taken when nothing is missing: [`Protocol::prepare`].
+    fn need_numbers<D: Domain>(&mut self, _domain: &D, _length: usize, _n: usize) {}
+
+    /// What [`Protocol::need_numbers`] asked for: elements, and rows of bits, the lowest first.
+    fn take_numbers<D: Domain>(
+        &mut self,
+        _domain: &D,
+        _length: usize,
+        _n: usize,
+    ) -> Result<(Share<D::E>, Vec<Share<u64>>)> {
+        Err(EngineError::usage("this protocol converts bits one by one"))
+    }
+
     /// Whether there is [`Protocol::shuffle`].
     fn has_shuffle(&self) -> bool {
         false

@@ -26,6 +26,10 @@ pub(super) enum Lie {
     Bits,
     /// All of its bits are, alike.
     AllBits,
+    /// One of its numbers is another as an element.
+    Number,
+    /// All of its numbers are, and all tests.
+    AllNumbers,
     /// Its part of the sum of the MAC check.
     Check,
     /// It does not look at MACs (no lie: for the test that the check matters).
@@ -112,5 +116,22 @@ impl<A: Arithmetic> Authenticated<A> {
             known.iter_mut().for_each(|word| *word = !*word);
         }
         known
+    }
+
+    /// Of values the first `n` are numbers, then there are tests; sums of one and another stay right.
+    pub(super) fn lie_about_numbers(&self, values: &mut [A::E], n: usize) {
+        let d = &self.domain;
+        let lies = match self.lie {
+            Some(Lie::Number) => (1, 0),
+            Some(Lie::AllNumbers) => (n, values.len()),
+            _ => return,
+        };
+        for (i, value) in values.iter_mut().enumerate() {
+            if i < n.min(lies.0) {
+                *value = d.add(*value, d.one());
+            } else if i >= n && i < lies.1 {
+                *value = d.sub(*value, d.one());
+            }
+        }
     }
 }

@@ -4,8 +4,8 @@
 //! x = Σ x_i; party i has a key α_i of 48 bits, and the parties share x·α for α = Σ α_i: part 0 of a share is x_i, part 1 the
 //! share of the MAC. Modulo 2^k both live modulo 2^(k + 48); a value is what they say modulo 2^k, and what a program opens
 //! is masked by 2^k times a random element. MACs are sharings of x·α_j by pairs of parties (`values`), triples come from
-//! oblivious transfer with amplified privacy and a sacrifice (`triples`), bits that are shared in both domains from cut and choose
-//! (`dabits`). What is opened is verified (`verify`) before a value leaves, before the program opens something else, and at
+//! oblivious transfer with amplified privacy and a sacrifice (`triples`), bits and numbers that are shared in both domains from cut and
+//! choose (`dabits`, `edabits`). What is opened is verified (`verify`) before a value leaves, before the program opens something else, and at
 //! the end of every batch of correlated randomness.
 //!
 //! Sources: Keller, Orsini, Scholl, "MASCOT" (CCS 2016); Cramer, Damgård, Escudero, Scholl, Xing, "SPDZ2k" (CRYPTO 2018).
@@ -14,6 +14,7 @@
 mod adversaries;
 pub mod binary;
 mod dabits;
+mod edabits;
 mod supply;
 #[cfg(test)]
 mod tests;
@@ -275,12 +276,17 @@ impl<A: Arithmetic> Authenticated<A> {
     }
 
     /// b ⊕ r is opened for a random bit r shared in both domains: one bit a bit and peer, one round.
-    fn converted(&mut self, mut masked: Share<u64>, n: usize) -> ShareTask<Self, A::E> {
+    fn convert(&mut self, bits: Share<u64>, n: usize) -> ShareTask<Self, A::E> {
+        self.supply.need_bits(lanes(n));
+        Self::converted(bits, n)
+    }
+
+    /// [`Authenticated::convert`] with random bits that were asked for.
+    fn converted(mut masked: Share<u64>, n: usize) -> ShareTask<Self, A::E> {
         let count = lanes(n);
         for part in &mut masked.parts {
             part.resize(count, 0);
         }
-        self.supply.need_bits(count);
         Box::new(move |p, out| {
             let (random, mut elements) = p.supply.take_bits(count)?;
             for (part, random) in masked.parts.iter_mut().zip(&random.parts) {
@@ -583,8 +589,35 @@ impl<A: Arithmetic> Protocol for Authenticated<A> {
         if is_bits(domain) {
             return no_bits();
         }
-        let task = self.converted(bits.duplicate(), n);
+        let task = self.convert(bits.duplicate(), n);
         Ok(then(task, |_, share| known(share)))
+    }
+
+    fn has_numbers(&self) -> bool {
+        true
+    }
+
+    fn need_numbers<D: Domain>(&mut self, _: &D, length: usize, n: usize) {
+        if self.has_batches(length, n) {
+            self.supply.need_numbers(length, 64 * lanes(n));
+        } else {
+            self.supply.need_bits(length * lanes(n));
+        }
+    }
+
+    fn take_numbers<D: Domain>(
+        &mut self,
+        _: &D,
+        length: usize,
+        n: usize,
+    ) -> Result<(Share<D::E>, Vec<Share<u64>>)> {
+        let (mut elements, rows) = if self.has_batches(length, n) {
+            self.supply.take_numbers(length, 64 * lanes(n))?
+        } else {
+            self.numbers_of_bits(length, lanes(n))?
+        };
+        elements.parts.iter_mut().for_each(|part| part.truncate(n));
+        Ok((known(elements)?, rows))
     }
 
     fn prepare(&mut self) -> Result<Option<SendFn<Self, ()>>> {

@@ -1,7 +1,10 @@
 //! Stocks of authenticated elements, triples and bits shared in both domains, and what to make next.
 
+use std::collections::BTreeMap;
+
 use keyquorum_math::Element;
 
+use super::edabits::{self, Batch};
 use super::{Arithmetic, Authenticated, PARTS, bits, dabits, triples, values};
 use crate::engine::Material;
 use crate::error::{EngineError, Result};
@@ -21,6 +24,17 @@ const MOST_ELEMENTS: usize = 1 << 16;
 const MOST_LANES: usize = 1 << 8;
 /// Lanes of 64 bits: buckets of five are enough from here on.
 const LEAST_LANES: usize = 4;
+const SURPLUS_NUMBERS: usize = 1 << 9;
+/// Of 64 bits and two parties some 130 MB; two tests a number and party are not enough below 2^20.
+const MOST_NUMBERS: usize = 1 << 13;
+
+/// Random numbers of one length, in both domains.
+#[derive(Default)]
+struct Numbers<E: Element> {
+    elements: Stock<E, PARTS>,
+    /// Their bits: for every 64 numbers a lane a bit.
+    bits: Stock<u64, { binary::PARTS }>,
+}
 
 /// All stocks of a party.
 pub(super) struct Supply<E: Element> {
@@ -36,6 +50,10 @@ pub(super) struct Supply<E: Element> {
     elements: Stock<E, PARTS>,
     /// Lanes of the batch of bits whose material is being made.
     pub batch: usize,
+    /// By length.
+    numbers: BTreeMap<usize, Numbers<E>>,
+    /// The batch of numbers whose material is being made.
+    pub numbers_batch: Option<Batch>,
 }
 
 impl<E: Element> Supply<E> {
@@ -47,6 +65,8 @@ impl<E: Element> Supply<E> {
             bits: Stock::default(),
             elements: Stock::default(),
             batch: 0,
+            numbers: BTreeMap::new(),
+            numbers_batch: None,
         }
     }
 
@@ -86,6 +106,56 @@ impl<E: Element> Supply<E> {
         Ok(())
     }
 
+    /// Asks for `n` (a multiple of 64) random numbers of `length` bits.
+    pub fn need_numbers(&mut self, length: usize, n: usize) {
+        self.numbers.entry(length).or_default().elements.need(n);
+    }
+
+    /// Random numbers: as elements, and the rows of their bits.
+    pub fn take_numbers(&mut self, length: usize, n: usize) -> Result<(Share<E>, Vec<Share<u64>>)> {
+        let stock = self.numbers.entry(length).or_default();
+        let elements = stock.elements.take(n)?;
+        let packed = Share {
+            parts: stock.bits.take(length * n / 64)?.into(),
+        };
+        let rows = (0..length)
+            .map(|i| packed.map(|part| part.iter().skip(i).step_by(length).copied().collect()));
+        Ok((
+            Share {
+                parts: elements.into(),
+            },
+            rows.collect(),
+        ))
+    }
+
+    pub fn put_numbers(&mut self, mut elements: Share<E>, rows: &[Share<u64>]) -> Result<()> {
+        let elements = std::mem::take(&mut elements.parts);
+        let elements = elements
+            .try_into()
+            .map_err(|_| EngineError::usage("shares of another protocol"))?;
+        let lanes = rows.first().map_or(0, Share::len);
+        let lane = |part: usize, i: usize| {
+            rows.iter().map(move |row| {
+                let lanes = row.parts.get(part).map_or(&[][..], Vec::as_slice);
+                lanes.get(i).copied().unwrap_or(0)
+            })
+        };
+        let packed = std::array::from_fn(|part| (0..lanes).flat_map(|i| lane(part, i)).collect());
+        let stock = self.numbers.entry(rows.len()).or_default();
+        stock.elements.put(elements);
+        stock.bits.put(packed);
+        Ok(())
+    }
+
+    /// Length and number of the numbers to make next.
+    fn numbers_to_make(&self, most: usize) -> Option<(usize, usize)> {
+        let mut wanted = self
+            .numbers
+            .iter()
+            .map(|(length, stock)| (*length, stock.elements.batch(64, SURPLUS_NUMBERS, most)));
+        wanted.find(|(_, n)| *n > 0)
+    }
+
     /// Owners and numbers of the elements to make next.
     fn elements_to_make(&self, peers: usize) -> Vec<(Option<usize>, usize)> {
         let most = MOST_ELEMENTS / peers;
@@ -100,6 +170,8 @@ impl<E: Element> Supply<E> {
     pub fn material(&self) -> Vec<Material> {
         let inputs = self.inputs.iter().map(|stock| stock.material("", 1));
         let (made, used) = inputs.fold((0, 0), |(m, u), i| (m + i.made, u + i.used));
+        let numbers = self.numbers.values().map(|n| n.elements.material("", 1));
+        let numbers = numbers.fold((0, 0), |(m, u), i| (m + i.made, u + i.used));
         vec![
             self.triples.material("triples", 1),
             self.bits.material("bits", 64),
@@ -109,15 +181,27 @@ impl<E: Element> Supply<E> {
                 made,
                 used,
             },
+            Material {
+                name: "edabits",
+                made: numbers.0,
+                used: numbers.1,
+            },
         ]
     }
 }
 
-/// The next task that makes what is missing. Bits come after what they are made of.
+/// The next task that makes what is missing. Bits come after what they are made of, and numbers after bits.
 pub(super) fn prepare<A: Arithmetic>(
     p: &mut Authenticated<A>,
 ) -> Result<Option<SendFn<Authenticated<A>, ()>>> {
     let peers = p.parties - 1;
+    if p.supply.numbers_batch.is_none()
+        && let Some((length, n)) = p.supply.numbers_to_make(MOST_NUMBERS / peers / 64 * 64)
+    {
+        let batch = p.numbers_batch(length, n);
+        edabits::need(p, &batch)?;
+        p.supply.numbers_batch = Some(batch);
+    }
     if p.supply.batch == 0 {
         let most = (MOST_LANES / peers).max(LEAST_LANES);
         p.supply.batch = p.supply.bits.batch(LEAST_LANES, SURPLUS_LANES, most);
@@ -140,5 +224,8 @@ pub(super) fn prepare<A: Arithmetic>(
         return Ok(Some(triples::task(n)));
     }
     let lanes = std::mem::take(&mut p.supply.batch);
-    Ok((lanes > 0).then(|| dabits::task(lanes)))
+    if lanes > 0 {
+        return Ok(Some(dabits::task(lanes)));
+    }
+    Ok(p.supply.numbers_batch.take().map(edabits::task))
 }

@@ -192,6 +192,46 @@ fn random_elements_and_bits_are_random() {
     }
 }
 
+/// Numbers of all parties are what their bits say, of whole lanes and of parts, shorter than the domain and as long as it.
+#[test]
+fn numbers_are_what_their_bits_say() {
+    for (protocol, lengths) in [("spdz2k", &[1, 33, 63, 64][..]), ("mascot", &[1, 18])] {
+        for parties in [2, 3] {
+            let results = run(parties, protocol, None, |engine| {
+                let mut all = Vec::new();
+                for (length, n) in lengths.iter().zip([64, 100, 200, 70]) {
+                    let (numbers, rows) = engine.edabit(*length, n)?;
+                    assert_eq!(rows.len(), *length);
+                    let opened = engine.open(&numbers)?;
+                    let numbers = engine.read(&opened)?;
+                    let mut said = vec![0u64; n];
+                    for (j, row) in rows.iter().enumerate() {
+                        let opened = engine.open(row)?;
+                        for (number, bit) in said.iter_mut().zip(engine.read_bits(&opened)?) {
+                            *number |= u64::from(bit) << j;
+                        }
+                    }
+                    assert_eq!(numbers, said, "{length}");
+                    all.push(numbers);
+                }
+                Ok((all, engine.material()))
+            });
+            let all: Vec<_> = results.into_iter().map(Result::unwrap).collect();
+            for (numbers, material) in &all {
+                assert_eq!(*numbers, all[0].0);
+                let made = material.iter().find(|m| m.name == "edabits").unwrap();
+                assert!(made.used >= 128, "{}", made.used);
+            }
+            // Of at least 100 numbers with 18 bits: a bit is not the same in all, but with probability 2^-95.
+            let second = &all[0].0[1];
+            assert!(
+                (0..18)
+                    .all(|j| (1..99).contains(&second.iter().filter(|v| *v >> j & 1 == 1).count()))
+            );
+        }
+    }
+}
+
 #[test]
 fn stored_shares_need_the_key_of_their_session() {
     for (protocol, domain) in [
@@ -253,7 +293,7 @@ fn stored_shares_need_the_key_of_their_session() {
     }
 }
 
-const LIES: [Lie; 10] = [
+const LIES: [Lie; 12] = [
     Lie::Vector,
     Lie::Digit,
     Lie::Choices,
@@ -263,10 +303,12 @@ const LIES: [Lie; 10] = [
     Lie::Product,
     Lie::Bits,
     Lie::AllBits,
+    Lie::Number,
+    Lie::AllNumbers,
     Lie::Check,
 ];
 
-/// Of two parties and of three, both protocols: 40 cases. Every honest party stops.
+/// Of two parties and of three, both protocols: 48 cases. Every honest party stops.
 #[test]
 fn lies_are_caught() {
     for protocol in ["spdz2k", "mascot"] {
@@ -277,8 +319,9 @@ fn lies_are_caught() {
                     let (x, y) = (input(engine, 0, &[3])?, input(engine, last, &[4])?);
                     let product = engine.mul(&x, &y)?;
                     let bits = engine.random_bit(2)?;
-                    let both = engine.concat(&[&product, &bits])?;
-                    let opened = engine.open(&both)?;
+                    let (numbers, _) = engine.edabit(10, 64)?;
+                    let all = engine.concat(&[&product, &bits, &numbers])?;
+                    let opened = engine.open(&all)?;
                     engine.read(&opened)
                 });
                 for result in results.iter().take(n - 1) {

@@ -12,6 +12,7 @@
 //! so that later checks could tell whether such a share was guessed. Where there is more than one peer the first thing that
 //! is made is therefore a block of leaky AND triples, whose check then fails whatever the party does (`leaky`).
 
+pub(super) mod adder;
 #[cfg(test)]
 mod adversaries;
 mod buckets;
@@ -286,8 +287,19 @@ impl AuthenticatedBits {
                 y.len()
             )));
         }
+        self.need_ands(lanes);
+        Ok(Self::product(x, y))
+    }
+
+    /// Asks for triples.
+    pub(super) fn need_ands(&mut self, lanes: usize) {
         self.supply.ands.need(lanes);
-        Ok(Box::new(move |p, out| {
+    }
+
+    /// [`AuthenticatedBits::and`] with triples that were asked for, of operands of one size.
+    fn product(x: Share<u64>, y: Share<u64>) -> SendFn<Self, Share<u64>> {
+        let lanes = x.len();
+        Box::new(move |p, out| {
             let [a, b, mut c] = p.supply.ands.take(lanes)?;
             let mut masked = Share {
                 parts: Vec::with_capacity(PARTS),
@@ -308,7 +320,7 @@ impl AuthenticatedBits {
                 }
                 Ok(c)
             })(p, out)
-        }))
+        })
     }
 
     /// Verifies everything that was opened so far, and that all parties got the same. Four rounds.

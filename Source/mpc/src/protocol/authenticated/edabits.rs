@@ -1,0 +1,497 @@
+//! Random numbers of a given length as elements, and their bits packed (edaBits).
+//!
+//! Every party shares numbers that it knows in both domains. For each there are T others of full length, assigned by a tossed order, which
+//! test it: the sum of number and test is added up bit by bit, opened, and must be what the elements say. It tells nothing, since the test
+//! is uniform: modulo 2^k, and over fields with 40 more bits than the number. [`OPENED`] further tests are opened alone. Numbers
+//! that pass are added up, in both domains, and what exceeds the length is taken off by random bits of both.
+//!
+//! Wrong numbers pass only under wrong tests, and wrong tests only on wrong numbers: of k wrong numbers all k·T tests must be wrong and no
+//! other. Escudero, Ghosh, Keller, Rachuri, Scholl, "Improved primitives for MPC over mixed arithmetic-binary circuits" (CRYPTO
+//! 2020), sections 3 and 4, with tests of full length in place of a conversion of the carry of every test.
+
+use keyquorum_math::DomainKind;
+use zeroize::{Zeroize, Zeroizing};
+
+use super::binary::{self, adder, finish_toss, start_toss};
+use super::dabits::{OPENED, log2_choose, sliced, words};
+use super::values::{Given, authenticate, check_sums};
+use super::verify::check;
+use super::{Arithmetic, Authenticated, bits, open};
+use crate::error::{EngineError, Result};
+use crate::graph::{SendFn, and_then, join, ready, then, within};
+use crate::value::Share;
+
+/// log2 of the probability that is allowed.
+const SECURITY: f64 = 40.0;
+/// Bits of a number from which on a batch costs less than single bits.
+const SHORTEST: usize = 8;
+/// Bits of a test beyond those of the number, over fields.
+const HIDING: usize = 40;
+
+/// −log2 of the probability that `wrong` of `n` numbers pass `tests` tests each.
+fn survival(n: usize, tests: usize, wrong: usize) -> f64 {
+    log2_choose(n * tests + OPENED, wrong * tests)
+}
+
+/// Tests a number: one wrong number, or all, are what passes most easily.
+fn tests(n: usize) -> usize {
+    let enough = |tests: &usize| survival(n, *tests, 1).min(survival(n, *tests, n)) >= SECURITY;
+    (1..).find(enough).unwrap_or(HIDING)
+}
+
+/// What is made at once.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Batch {
+    parties: usize,
+    /// Bits of a number.
+    length: usize,
+    /// Numbers, a multiple of 64.
+    n: usize,
+    /// Bits of a test.
+    full: usize,
+    /// Bits of the sum of a number and a test.
+    width: usize,
+    /// Bits of the sum of all parties' numbers.
+    total: usize,
+    /// Tests a number.
+    tests: usize,
+}
+
+impl Batch {
+    /// Tests of a party that are used, and those that are opened.
+    fn all_tests(&self) -> usize {
+        self.n * self.tests + OPENED
+    }
+
+    fn lanes(&self) -> usize {
+        self.n / 64
+    }
+
+    /// Lanes that a party knows: rows of numbers, then rows of tests.
+    fn known_lanes(&self) -> usize {
+        self.length * self.lanes() + self.full * self.all_tests() / 64
+    }
+
+    /// Bits that are too many.
+    fn excess(&self) -> usize {
+        self.total - self.length
+    }
+
+    /// Width of the sum of two sums of at most `x` bits.
+    fn wider(&self, x: usize) -> usize {
+        (x + 1).min(self.total)
+    }
+}
+
+impl<A: Arithmetic> Authenticated<A> {
+    /// Whether `n` numbers of this length are made in batches: less than a lane of them, or shorter ones, cost less bit by bit.
+    pub(super) fn has_batches(&self, length: usize, n: usize) -> bool {
+        n >= 64 && length >= SHORTEST && self.fits(length)
+    }
+
+    /// Whether a test hides numbers of this length: no longer than the ring, or 42 bits shorter than the field.
+    fn fits(&self, length: usize) -> bool {
+        let bits = self.visible.bits() as usize;
+        match self.visible.kind() {
+            DomainKind::Z2k(_) => length <= bits,
+            _ => length + HIDING + 2 <= bits,
+        }
+    }
+
+    /// A batch of `n` (a multiple of 64) numbers.
+    pub(super) fn numbers_batch(&self, length: usize, n: usize) -> Batch {
+        let bits = self.visible.bits() as usize;
+        let ring = matches!(self.visible.kind(), DomainKind::Z2k(_));
+        let total = length + self.parties.next_power_of_two().trailing_zeros() as usize;
+        let full = if ring { bits } else { length + HIDING };
+        Batch {
+            parties: self.parties,
+            length,
+            n,
+            full,
+            width: if ring { bits } else { full + 1 },
+            total: if ring { total.min(bits) } else { total },
+            tests: tests(n),
+        }
+    }
+
+    /// `lanes` lanes of numbers from bits of both domains, which were asked for. Local.
+    pub(super) fn numbers_of_bits(
+        &mut self,
+        length: usize,
+        lanes: usize,
+    ) -> Result<(Share<A::E>, Vec<Share<u64>>)> {
+        let n = 64 * lanes;
+        let (packed, bits) = self.supply.take_bits(length * lanes)?;
+        let mut sum = Share::zeros(super::PARTS, n);
+        let mut weight = self.domain.one();
+        for i in 0..length {
+            for (sum, bits) in sum.parts.iter_mut().zip(&bits.parts) {
+                let mut bits = bits.get(i * n..(i + 1) * n).unwrap_or_default().to_vec();
+                self.domain.mul_scalar_assign(&mut bits, weight);
+                self.domain.add_assign(sum, &bits);
+                bits.zeroize();
+            }
+            weight = self.domain.add(weight, weight);
+        }
+        Ok((sum, rows(&packed, 0, length, lanes)))
+    }
+}
+
+/// Asks for what the batch is made of.
+pub(super) fn need<A: Arithmetic>(p: &mut Authenticated<A>, batch: &Batch) -> Result<()> {
+    for owner in 0..p.parties {
+        p.bits.need_input(owner, batch.known_lanes())?;
+    }
+    let rows = batch.parties * batch.tests * batch.lanes();
+    let mut ands = rows * adder::ands(batch.length, batch.full, batch.width);
+    let (mut left, mut width) = (batch.parties, batch.length);
+    while left > 1 {
+        ands += left / 2 * batch.lanes() * adder::ands(width, width, batch.wider(width));
+        (left, width) = (left.div_ceil(2), batch.wider(width));
+    }
+    p.bits.need_ands(ands);
+    p.supply.need_bits(batch.excess() * batch.lanes());
+    Ok(())
+}
+
+/// Rows `from..from + count` of `lanes` lanes each, one after another in a share.
+fn rows(share: &Share<u64>, from: usize, count: usize, lanes: usize) -> Vec<Share<u64>> {
+    let row = |i: usize| {
+        let (start, end) = (from + i * lanes, from + (i + 1) * lanes);
+        share.map(|part| part.get(start..end).unwrap_or_default().to_vec())
+    };
+    (0..count).map(row).collect()
+}
+
+fn append(share: &mut Share<u64>, other: &Share<u64>) {
+    for (part, other) in share.parts.iter_mut().zip(&other.parts) {
+        part.extend_from_slice(other);
+    }
+}
+
+/// Rows side by side: row i of the result has the lanes of all rows i. Missing ones are zeros of `lanes` lanes.
+fn side_by_side(list: &[Vec<Share<u64>>], lanes: usize) -> Vec<Share<u64>> {
+    let count = list.iter().map(Vec::len).max().unwrap_or(0);
+    let row = |i: usize| {
+        let mut row = Share::zeros(binary::PARTS, 0);
+        for rows in list {
+            match rows.get(i) {
+                Some(other) => append(&mut row, other),
+                None => append(&mut row, &Share::zeros(binary::PARTS, lanes)),
+            }
+        }
+        row
+    };
+    (0..count).map(row).collect()
+}
+
+/// The numbers whose bits are in rows of `lanes` lanes, one row after another.
+fn numbers(rows: &[u64], lanes: usize) -> Zeroizing<Vec<u128>> {
+    let mut numbers = Zeroizing::new(vec![0u128; 64 * lanes]);
+    for (j, row) in rows.chunks_exact(lanes.max(1)).enumerate() {
+        for (numbers, lane) in numbers.chunks_exact_mut(64).zip(row) {
+            for (i, number) in numbers.iter_mut().enumerate() {
+                *number |= u128::from(lane >> i & 1) << j;
+            }
+        }
+    }
+    numbers
+}
+
+/// Numbers in both domains.
+struct Numbers<A: Arithmetic> {
+    rows: Vec<Share<u64>>,
+    elements: Share<A::E>,
+}
+
+/// One party's numbers and tests.
+struct Private<A: Arithmetic> {
+    packed: Share<u64>,
+    elements: Share<A::E>,
+}
+
+/// A task that puts numbers in stock.
+pub(super) fn task<A: Arithmetic>(batch: Batch) -> SendFn<Authenticated<A>, ()> {
+    let tossed = and_then(share(batch), |_, (packed, elements, toss)| {
+        let toss = within(finish_toss(toss), bits::<A>);
+        Ok(then(toss, |_, seed| Ok((packed, elements, seed))))
+    });
+    let verified = and_then(tossed, |_, (packed, elements, seed)| {
+        Ok(then(check_sums(elements, &seed), move |_, elements| {
+            let both = packed.into_iter().zip(elements);
+            let private = both.map(|(packed, elements)| Private { packed, elements });
+            Ok((private.collect::<Vec<_>>(), seed))
+        }))
+    });
+    let tested = and_then(verified, move |_, (private, seed)| {
+        let order = binary::permutation(batch.all_tests(), &seed);
+        Ok(test(batch, private, &order))
+    });
+    let summed = and_then(tested, move |p: &mut Authenticated<A>, numbers| {
+        let mut elements = Share::zeros(super::PARTS, batch.n);
+        let mut list = Vec::with_capacity(numbers.len());
+        for numbers in numbers {
+            p.add(&mut elements, &numbers.elements);
+            list.push(numbers.rows);
+        }
+        let rows = within(sum(batch, list), bits::<A>);
+        Ok(then(rows, |_, rows| Ok(Numbers { rows, elements })))
+    });
+    let cut = and_then(summed, move |_, numbers| Ok(cut_off(batch, numbers)));
+    and_then(cut, |_, numbers: Numbers<A>| {
+        Ok(then(check(), move |p: &mut Authenticated<A>, ()| {
+            p.supply.put_numbers(numbers.elements, &numbers.rows)
+        }))
+    })
+}
+
+/// All parties' numbers and tests, packed and as elements with one more that masks their check; and a toss.
+fn share<A: Arithmetic>(
+    batch: Batch,
+) -> SendFn<Authenticated<A>, (Vec<Share<u64>>, Vec<Share<A::E>>, binary::Committed)> {
+    Box::new(move |p, out| {
+        let mut packed = Vec::with_capacity(p.parties);
+        let mut list = Vec::with_capacity(p.parties);
+        for owner in 0..p.parties {
+            let (share, known) = p.bits.take_input(owner, batch.known_lanes())?;
+            packed.push(share);
+            let values = (owner == p.me).then(|| p.elements_of(&batch, &known));
+            list.push(Given {
+                owner: Some(owner),
+                n: batch.n + batch.all_tests() + 1,
+                values,
+            });
+        }
+        join(
+            authenticate(list),
+            within(start_toss(), bits::<A>),
+            |_, elements, toss| Ok((packed, elements, toss)),
+        )(p, out)
+    })
+}
+
+impl<A: Arithmetic> Authenticated<A> {
+    /// The elements of our numbers and tests, and one more. What a ring has above 2^k is uniform in tests.
+    fn elements_of(&mut self, batch: &Batch, known: &[u64]) -> Zeroizing<Vec<A::E>> {
+        let (short, full) = known.split_at(batch.length * batch.lanes());
+        let mut values = Zeroizing::new(Vec::with_capacity(batch.n + batch.all_tests() + 1));
+        let element = |v: &u128| self.domain.from_u128(*v);
+        values.extend(numbers(short, batch.lanes()).iter().map(element));
+        values.extend(numbers(full, batch.all_tests() / 64).iter().map(element));
+        if let (Some(factor), Some(tests)) = (self.overflow(), values.get_mut(batch.n..)) {
+            let mut above = self.draw(tests.len());
+            self.domain.mul_scalar_assign(&mut above, factor);
+            self.domain.add_assign(tests, &above);
+        }
+        #[cfg(test)]
+        self.lie_about_numbers(&mut values, batch.n);
+        values.extend_from_slice(&self.draw(1));
+        values
+    }
+}
+
+/// Tests all numbers of all parties; `order` is that of the tests, of which the last [`OPENED`] are opened.
+fn test<A: Arithmetic>(
+    batch: Batch,
+    private: Vec<Private<A>>,
+    order: &[u32],
+) -> SendFn<Authenticated<A>, Vec<Numbers<A>>> {
+    let (lanes, all) = (batch.lanes(), batch.all_tests());
+    let used = batch.n * batch.tests / 64;
+    let mut kept = Vec::with_capacity(private.len());
+    let (mut left, mut right) = (Vec::new(), Vec::new());
+    let mut shown = Share::zeros(binary::PARTS, 0);
+    let mut sums = Share::zeros(super::PARTS, 0);
+    let mut alone = Share::zeros(super::PARTS, 0);
+    for Private { packed, elements } in private {
+        let short = rows(&packed, 0, batch.length, lanes);
+        let tests = rows(&packed, batch.length * lanes, batch.full, all / 64);
+        let tests: Vec<_> = tests.iter().map(|row| reordered(row, order)).collect();
+        let part = |from: usize, to: usize| {
+            let cut = |row: &Share<u64>| row.map(|p| p.get(from..to).unwrap_or_default().to_vec());
+            tests.iter().map(cut).collect::<Vec<_>>()
+        };
+        for i in 0..batch.tests {
+            left.push(short.iter().map(Share::duplicate).collect());
+            right.push(part(i * lanes, (i + 1) * lanes));
+        }
+        part(used, used + OPENED / 64)
+            .iter()
+            .for_each(|row| append(&mut shown, row));
+        // The same of the elements: number + test, and tests alone.
+        let mut own = Share::zeros(super::PARTS, 0);
+        for (part, elements) in elements.parts.iter().enumerate() {
+            let (short, tests) = elements.split_at(batch.n.min(elements.len()));
+            let test = |i: &u32| tests.get(*i as usize).copied().unwrap_or_default();
+            let (inside, opened) = order.split_at(64 * used);
+            if let Some(alone) = alone.parts.get_mut(part) {
+                alone.extend(opened.iter().map(test));
+            }
+            if let Some(own) = own.parts.get_mut(part) {
+                own.extend_from_slice(short);
+            }
+            if let Some(sums) = sums.parts.get_mut(part) {
+                sums.extend(inside.iter().map(test));
+            }
+        }
+        kept.push(Numbers {
+            rows: short,
+            elements: own,
+        });
+    }
+    let added = within(
+        adder::sum(
+            side_by_side(&left, lanes),
+            side_by_side(&right, lanes),
+            batch.width,
+        ),
+        bits::<A>,
+    );
+    let opened = and_then(added, move |p: &mut Authenticated<A>, rows| {
+        let mut all = Share::zeros(binary::PARTS, 0);
+        rows.iter().for_each(|row| append(&mut all, row));
+        let sum_lanes = all.len();
+        append(&mut all, &shown);
+        let opened = within(p.bits.open(all), bits::<A>);
+        Ok(then(opened, move |_, opened| Ok((opened, sum_lanes))))
+    });
+    and_then(opened, move |p: &mut Authenticated<A>, (opened, at)| {
+        let (in_sums, in_tests) = opened.split_at(at);
+        // Elements minus what the bits say: zero, modulo 2^k in a ring.
+        let mut difference = sums;
+        let mut place = 0;
+        for numbers in &kept {
+            for _ in 0..batch.tests {
+                for (sum, short) in difference.parts.iter_mut().zip(&numbers.elements.parts) {
+                    let block = sum.get_mut(place..place + batch.n).unwrap_or_default();
+                    p.domain.add_assign(block, short);
+                }
+                place += batch.n;
+            }
+        }
+        let mut clear: Vec<A::E> = Vec::with_capacity(place + alone.len());
+        let said = numbers(in_sums, kept.len() * used);
+        clear.extend(said.iter().map(|v| p.domain.from_u128(*v)));
+        for rows in in_tests.chunks_exact(batch.full * OPENED / 64) {
+            let said = numbers(rows, OPENED / 64);
+            clear.extend(said.iter().map(|v| p.domain.from_u128(*v)));
+        }
+        for (part, alone) in difference.parts.iter_mut().zip(&alone.parts) {
+            part.extend_from_slice(alone);
+        }
+        p.sub_public(&mut difference, &clear);
+        Ok(then(open(difference), move |p, opened| {
+            if p.reduced(opened).iter().any(|v| v != &p.visible.zero()) {
+                return Err(EngineError::protocol(
+                    "random numbers are not what their bits say: one of the parties cheats, its results must not be used",
+                ));
+            }
+            Ok(kept)
+        }))
+    })
+}
+
+/// The bits of a row in another order.
+fn reordered(row: &Share<u64>, order: &[u32]) -> Share<u64> {
+    let words = words(row);
+    let mut moved = Zeroizing::new(Vec::with_capacity(order.len()));
+    moved.extend(
+        order
+            .iter()
+            .map(|i| words.get(*i as usize).copied().unwrap_or(0)),
+    );
+    sliced(&moved)
+}
+
+/// The bits of the sum of all parties' numbers, in a tree.
+fn sum(
+    batch: Batch,
+    mut list: Vec<Vec<Share<u64>>>,
+) -> SendFn<binary::AuthenticatedBits, Vec<Share<u64>>> {
+    if list.len() == 1
+        && let Some(last) = list.pop()
+    {
+        return ready(last);
+    }
+    let lanes = batch.lanes();
+    let rest = if list.len() % 2 == 1 {
+        list.pop()
+    } else {
+        None
+    };
+    let width = batch.wider(list.first().map_or(0, Vec::len));
+    let second = list.split_off(list.len() / 2);
+    let half = second.len();
+    let added = adder::sum(
+        side_by_side(&list, lanes),
+        side_by_side(&second, lanes),
+        width,
+    );
+    and_then(added, move |_, sums| {
+        let sum = |i: usize| {
+            let cut = |row: &Share<u64>| {
+                row.map(|part| {
+                    part.get(i * lanes..(i + 1) * lanes)
+                        .unwrap_or_default()
+                        .to_vec()
+                })
+            };
+            sums.iter().map(cut).collect()
+        };
+        let mut list: Vec<Vec<Share<u64>>> = (0..half).map(sum).collect();
+        list.extend(rest);
+        Ok(self::sum(batch, list))
+    })
+}
+
+/// Takes off the bits from 2^length on.
+fn cut_off<A: Arithmetic>(
+    batch: Batch,
+    mut numbers: Numbers<A>,
+) -> SendFn<Authenticated<A>, Numbers<A>> {
+    let above = numbers.rows.split_off(batch.length.min(numbers.rows.len()));
+    if above.is_empty() {
+        return ready(numbers);
+    }
+    let mut packed = Share::zeros(binary::PARTS, 0);
+    above.iter().for_each(|row| append(&mut packed, row));
+    let converted = Authenticated::converted(packed, above.len() * batch.n);
+    then(converted, move |p: &mut Authenticated<A>, mut bits| {
+        for i in 0..above.len() {
+            let weight = p.domain.from_u128(1 << (batch.length + i));
+            for (sum, bits) in numbers.elements.parts.iter_mut().zip(&mut bits.parts) {
+                let bits = bits.get_mut(i * batch.n..(i + 1) * batch.n);
+                let bits = bits.unwrap_or_default();
+                p.domain.mul_scalar_assign(bits, weight);
+                p.domain.sub_assign(sum, bits);
+            }
+        }
+        Ok(numbers)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tests_are_enough() {
+        for n in [64, 128, 512, 4096, 8192] {
+            for wrong in 1..=n {
+                let found = survival(n, tests(n), wrong);
+                assert!(found >= SECURITY, "{wrong} of {n}: {found}");
+            }
+        }
+        assert_eq!((tests(64), tests(1024), tests(8192)), (6, 4, 3));
+    }
+
+    /// One wrong number passes if the tests that the adversary has chosen are its own.
+    #[test]
+    fn the_bound_is_exact_for_one_number() {
+        let (n, size) = (64usize, 3usize);
+        let all = n * size + OPENED;
+        let chance = (0..size).fold(1.0, |p, i| p * (size - i) as f64 / (all - i) as f64);
+        assert!((-f64::log2(chance) - survival(n, size, 1)).abs() < 1e-9);
+    }
+}
