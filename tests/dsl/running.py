@@ -19,6 +19,7 @@ EMULATE, RING = ("emulate", 1, "Z2^64"), ("ring", 3, "Z2^64")
 EMULATE_FIELD, REP_FIELD, SHAMIR = ("emulate", 1, FIELD), ("rep-field", 3, FIELD), ("shamir", 3, FIELD)
 SHAMIR_5 = ("shamir", 5, FIELD)
 SEMI_2K, SEMI = ("semi2k", 2, "Z2^64"), ("semi", 2, FIELD)
+SPDZ_2K, MASCOT = ("spdz2k", 2, "Z2^64"), ("mascot", 2, FIELD)
 Backend = tuple[str, int, str]
 RINGS: list[Backend] = [EMULATE, RING, SEMI_2K]
 FIELDS: list[Backend] = [EMULATE_FIELD, REP_FIELD, SHAMIR, SEMI]
@@ -39,6 +40,8 @@ class Party:
     printed: list[str] = field(default_factory=list)
     result: ProgramResult | None = None
     stats: dict[str, int] = field(default_factory=dict)
+    material: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """Correlated randomness made and used."""
 
     @property
     def lines(self) -> list[str]:
@@ -83,7 +86,7 @@ def run(
         except BaseException as error:
             session.abort(str(error))
             raise
-        party.stats = engine.stats()
+        party.stats, party.material = engine.stats(), engine.material()
         return party
 
     sessions = _engine.local_sessions(n, 30.0)

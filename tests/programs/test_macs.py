@@ -13,9 +13,10 @@ from keyquorum.bench.parity.embedded import run_case, together
 from keyquorum.bench.parity.outcome import wrong
 from keyquorum.bench.parity.reference import reference
 
-from .running import FIELD, RING, SEMI_FIELD_3, Backend, run
+from .running import FIELD, MAC_RING, RING, SEMI_FIELD_3, Backend, run
 from .test_rounding import border_instances, carry_rows, masks, odd, power2
 from .test_samplers import clear_knuth, knuth_inputs
+from .test_stored_rounding import mask, message, phases
 
 ROWS = [
     pytest.param(protocol, row, id=f"{protocol} {case.label}")
@@ -49,6 +50,18 @@ def test_three_parties_round_exactly() -> None:
     assert np.array_equal(got, messages)
     z, messages = (v[:96] for v in border_instances(2**10, 40))
     assert np.array_equal(power2("round_ltz_circuit", z, 40, 10, MAC_RING_3, masks(3, len(z), 40, 0)), messages)
+
+
+@pytest.mark.parametrize("ring", [MAC_RING, MAC_RING_3], ids=str)
+@pytest.mark.parametrize(("ell", "j", "times"), [(6, 2, 1), (63, 1, 3), (58, 6, 3)])
+def test_the_circuit_needs_masks_alone(ring: Backend, ell: int, j: int, times: int) -> None:
+    """Exact at both borders, 28 items (bit by bit) or 84 (edaBits), in one round more than with stored bits."""
+    z, messages = (np.tile(np.array(v, dtype=object), times) for v in phases(ell, j))
+    for to in (0, "share"):
+        arguments: dict[str, Any] = {"role": "online", "size": len(z), "l": ell, "j": j, "destination": to}
+        out = run("round_ltz_circuit", arguments, ring, shares=[*z, *mask(ring, len(z), ell)])
+        assert np.array_equal(message(out.shares if to == "share" else out.personal[0], j), messages.astype(np.uint64))
+        assert out.rounds == (ell - 1).bit_length() + (4 if to == 0 else 3)
 
 
 @pytest.mark.parametrize("backend", [MAC_RING_3, MAC_FIELD_3], ids=str)

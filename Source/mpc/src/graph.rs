@@ -491,7 +491,14 @@ impl<P: Protocol, E: Element> Graph<P, E> {
     /// Makes the correlated randomness that was asked for, ahead of the round that needs it.
     pub fn supply(&mut self, protocol: &mut P, net: &mut dyn Transport) -> Result<()> {
         self.refuse_after_failure()?;
-        let made = self.prepare(protocol, net);
+        let mut made = Ok(());
+        while made.is_ok() {
+            made = match protocol.supply() {
+                Ok(Some(task)) => self.run_apart(protocol, net, task),
+                Ok(None) => break,
+                Err(error) => Err(error),
+            };
+        }
         self.note_failure(made)
     }
 

@@ -1047,6 +1047,7 @@ impl<P: Protocol, D: Domain> Engine for Computation<P, D> {
         self.need_binary()?;
         let d = self.shares.clone();
         if self.protocol.has_numbers() {
+            self.graph.bind((length as u64) << 48 ^ n as u64);
             self.protocol.need_numbers(&d, length, n);
             self.supplied()?;
             let (elements, rows) = self.protocol.take_numbers(&d, length, n)?;
@@ -1057,17 +1058,17 @@ impl<P: Protocol, D: Domain> Engine for Computation<P, D> {
             };
             return Ok((number, rows.into_iter().map(row).collect()));
         }
-        let mut bits = Vec::with_capacity(length);
+        let rows = (0..length)
+            .map(|_| self.random_bits(n))
+            .collect::<Result<Vec<_>>>()?;
+        let two = self.clear(&[2]);
         let mut number = self.clear(&vec![0; n]);
-        for i in 0..length {
-            let row = self.random_bits(n)?;
-            let bit = self.bit_to_arith(&row)?;
-            let weight = self.clear_wide(&[1i128.checked_shl(i as u32).unwrap_or(0)]);
-            let term = self.mul(&bit, &weight)?;
-            number = self.add(&number, &term)?;
-            bits.push(row);
+        for row in rows.iter().rev() {
+            let bit = self.bit_to_arith(row)?;
+            number = self.mul(&number, &two)?;
+            number = self.add(&number, &bit)?;
         }
-        Ok((number, bits))
+        Ok((number, rows))
     }
 
     fn summand_bits(&mut self, a: &Handle, m: usize) -> Result<Vec<Vec<Handle>>> {

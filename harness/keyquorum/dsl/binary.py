@@ -57,8 +57,10 @@ class _Bits(RunTime, Structure):
 
     def __getattr__(self, name: str) -> Any:
         if name == "_value" and "_make" in self.__dict__:
-            self._value = self.__dict__.pop("_make")()
-            return self._value
+            value = self.__dict__["_make"]()
+            del self.__dict__["_make"]
+            self._value = value
+            return value
         raise AttributeError(f"{type(self).__name__} has no attribute {name}")
 
     @property
@@ -115,6 +117,7 @@ class _Bits(RunTime, Structure):
         make: Any = type(self)
         value = make(read(other))
         self._value = value._value
+        self.__dict__.pop("_make", None)
 
     def bit_decompose(self, bit_length: int | None = None) -> list[Any]:
         """The single bits, first one first."""

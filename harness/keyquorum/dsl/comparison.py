@@ -75,17 +75,8 @@ def _random_rows(run: Run, logic: Logic, count: int, size: int) -> tuple[list[Va
     if isinstance(logic, ArithmeticBits):
         rows = [engine.random_bit(size) for _ in range(count)]
         return rows, weighted(run, rows)
-    return edabit(run, count, size)
-
-
-def edabit(run: Run, count: int, size: int) -> tuple[list[Value], Value]:
-    """The same for packed bits: edaBits where the protocol has them, elsewhere every row is converted."""
-    engine = run.engine
-    if engine.has_edabits:
-        number, rows = engine.edabit(count, size)
-        return rows, number
-    rows = [engine.random_bits(size) for _ in range(count)]
-    return rows, weighted(run, [engine.bit_to_arith(r) for r in rows])
+    number, rows = engine.edabit(count, size)
+    return rows, number
 
 
 def _random_integer(run: Run, length: int, size: int) -> Value:

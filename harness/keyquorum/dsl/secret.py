@@ -429,7 +429,7 @@ class _Edabit:
         """The numbers."""
         if self._number is None:
             if self._rows is None:
-                self._rows, self._number = comparison.edabit(self._run, self._length, self._size)
+                self._number, self._rows = self._run.engine.edabit(self._length, self._size)
             else:
                 self._number = comparison.weighted(self._run, [self._run.engine.bit_to_arith(r) for r in self._rows])
         return self._number

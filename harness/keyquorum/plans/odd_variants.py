@@ -83,11 +83,6 @@ class OddVariant:
     begins_with_opening = True
     """As of :attr:`.variants.Variant.begins_with_opening`."""
 
-    @property
-    def online_rounds(self) -> int:
-        """Rounds with the ciphertext, the opening to the receiver counted."""
-        return 3 + (self.length - 1).bit_length() if self._compares else 2
-
     def make(self, group: RoundingGroup, size: int, seed: bytes | None = None) -> list[Words]:
         """The material of ``size`` coefficients, [parts, rows, size] a section; every member calls this.
 

@@ -117,16 +117,6 @@ class Variant:
         return [mask]
 
     @property
-    def online_rounds(self) -> int:
-        """Rounds with the ciphertext, the opening to the receiver counted."""
-        return {
-            "round_ltz_circuit": (3 if self._stores_bits else 4) + (self.parameters.noise_length - 1).bit_length(),
-            "round_ltz_table": self.levels + 1,
-            "round_mask_open": 2,
-            "round_flood": 1,
-        }[self.rounding]
-
-    @property
     def begins_with_opening(self) -> bool:
         """Whether the online part begins with an opening to all members, whose messages compare what it is about."""
         return self.rounding != "round_flood"

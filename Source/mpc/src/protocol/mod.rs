@@ -120,7 +120,7 @@ pub trait Protocol: Sized + Send + 'static {
         false
     }
 
-    /// Asks for `n` random numbers of `length` bits and their bits, to be taken when nothing is missing: [`Protocol::prepare`].
+    /// Asks for `n` random numbers of `length` bits and their bits, to be taken when nothing is missing: [`Protocol::supply`].
     fn need_numbers<D: Domain>(&mut self, _domain: &D, _length: usize, _n: usize) {}
 
     /// What [`Protocol::need_numbers`] asked for: elements, and rows of bits, the lowest first.
@@ -154,6 +154,11 @@ pub trait Protocol: Sized + Send + 'static {
     /// round until it returns `None`.
     fn prepare(&mut self) -> Result<Option<SendFn<Self, ()>>> {
         Ok(None)
+    }
+
+    /// As [`Protocol::prepare`], but not before a round: what such a round needs besides correlated randomness is left to it.
+    fn supply(&mut self) -> Result<Option<SendFn<Self, ()>>> {
+        self.prepare()
     }
 
     /// A task that verifies everything that was opened so far, if there is something: run before a value leaves.

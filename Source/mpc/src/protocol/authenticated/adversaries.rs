@@ -30,6 +30,10 @@ pub(super) enum Lie {
     Number,
     /// All of its numbers are, and all tests.
     AllNumbers,
+    /// One of its tests is.
+    Test,
+    /// All of its numbers are others above 2^k, where nothing counts (no lie that matters).
+    Above,
     /// Its part of the sum of the MAC check.
     Check,
     /// It does not look at MACs (no lie: for the test that the check matters).
@@ -108,7 +112,8 @@ impl<A: Arithmetic> Authenticated<A> {
         c
     }
 
-    pub(super) fn lie_about_bits(&self, mut known: Zeroizing<Vec<u64>>) -> Zeroizing<Vec<u64>> {
+    pub(super) fn lie_about_bits(&self, known: &[u64]) -> Zeroizing<Vec<u64>> {
+        let mut known = Zeroizing::new(known.to_vec());
         if self.lies(Lie::Bits) {
             known[0] ^= 1;
         }
@@ -120,18 +125,20 @@ impl<A: Arithmetic> Authenticated<A> {
 
     /// Of values the first `n` are numbers, then there are tests; sums of one and another stay right.
     pub(super) fn lie_about_numbers(&self, values: &mut [A::E], n: usize) {
-        let d = &self.domain;
-        let lies = match self.lie {
-            Some(Lie::Number) => (1, 0),
-            Some(Lie::AllNumbers) => (n, values.len()),
+        let one = self.domain.one();
+        let (numbers, tests, by) = match self.lie {
+            Some(Lie::Number) => (1, 0, one),
+            Some(Lie::AllNumbers) => (n, values.len(), one),
+            Some(Lie::Test) => (0, 1, one),
+            Some(Lie::Above) => (n, 0, self.overflow().unwrap_or_default()),
             _ => return,
         };
-        for (i, value) in values.iter_mut().enumerate() {
-            if i < n.min(lies.0) {
-                *value = d.add(*value, d.one());
-            } else if i >= n && i < lies.1 {
-                *value = d.sub(*value, d.one());
-            }
+        let (first, second) = values.split_at_mut(n);
+        for value in first.iter_mut().take(numbers) {
+            *value = self.domain.add(*value, by);
+        }
+        for value in second.iter_mut().take(tests) {
+            *value = self.domain.sub(*value, by);
         }
     }
 }

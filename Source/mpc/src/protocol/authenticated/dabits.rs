@@ -7,31 +7,20 @@
 //! parties' first ones; over the elements it takes n − 1 products.
 //! Cut and choose as for edaBits: Escudero, Ghosh, Keller, Rachuri, Scholl (CRYPTO 2020), section 4.
 
-use keyquorum_ot::transpose;
 use zeroize::{Zeroize, Zeroizing};
 
-use super::binary::{self, finish_toss, start_toss};
-use super::values::{Given, authenticate, check_sums};
+use super::binary::{self, log2_choose, sliced, words};
+use super::private::{OPENED, Private, shared};
 use super::verify::check;
 use super::{Arithmetic, Authenticated, bits};
 use crate::error::Result;
-use crate::graph::{SendFn, and_then, join, ready, then, within};
+use crate::graph::{SendFn, and_then, ready, then, within};
 use crate::protocol::lane_bits;
 use crate::value::Share;
 
 /// log2 of the probability that is allowed.
 const SECURITY: f64 = 40.0;
 const LARGEST: usize = 8;
-
-/// Pairs that are opened, so that not all can be wrong: one lane.
-pub(super) const OPENED: usize = 64;
-
-/// log2 of the number of ways to take `k` of `n`.
-pub(super) fn log2_choose(n: usize, k: usize) -> f64 {
-    (0..k.min(n - k))
-        .map(|i| ((n - i) as f64 / (i + 1) as f64).log2())
-        .sum()
-}
 
 /// −log2 of the probability that wrong pairs fill `wrong` of `n` buckets, and none is opened.
 fn survival(n: usize, size: usize, wrong: usize) -> f64 {
@@ -61,75 +50,22 @@ pub(super) fn need<A: Arithmetic>(p: &mut Authenticated<A>) -> Result<()> {
     Ok(())
 }
 
-/// One word a bit: its share, then those of its MAC.
-pub(super) fn words(share: &Share<u64>) -> Zeroizing<Vec<u64>> {
-    let mut words = Zeroizing::new(Vec::new());
-    transpose::words(&share.parts, share.len(), &mut words);
-    words
-}
-
-pub(super) fn sliced(words: &[u64]) -> Share<u64> {
-    let mut share = Share::zeros(binary::PARTS, 0);
-    transpose::planes(words, &mut share.parts);
-    share
-}
-
-/// One party's bits.
-struct Private<A: Arithmetic> {
-    packed: Share<u64>,
-    elements: Share<A::E>,
-}
-
 /// A task that puts `lanes` lanes of 64 bits in stock.
 pub(super) fn task<A: Arithmetic>(lanes: usize) -> SendFn<Authenticated<A>, ()> {
     let n = 64 * lanes;
     let size = bucket(n);
     let pairs = n * size + OPENED;
-    let shared: SendFn<Authenticated<A>, _> = Box::new(move |p, out| {
-        let mut packed = Vec::with_capacity(p.parties);
-        let mut list = Vec::with_capacity(p.parties);
-        for owner in 0..p.parties {
-            let (share, known) = p.bits.take_input(owner, pairs / 64)?;
-            let values = if owner == p.me {
-                #[cfg(test)]
-                let known = p.lie_about_bits(known);
-                let mut values = Zeroizing::new(lane_bits(&p.domain, &known, pairs));
-                values.extend_from_slice(&p.draw(1));
-                Some(values)
-            } else {
-                None
-            };
-            packed.push(share);
-            list.push(Given {
-                owner: Some(owner),
-                n: pairs + 1,
-                values,
-            });
-        }
-        join(
-            authenticate(list),
-            within(start_toss(), bits::<A>),
-            |_, elements, toss| Ok((packed, elements, toss)),
-        )(p, out)
+    let shared = shared(pairs / 64, pairs, move |p: &mut Authenticated<A>, known| {
+        #[cfg(test)]
+        let known = &p.lie_about_bits(known);
+        Zeroizing::new(lane_bits(&p.domain, known, pairs))
     });
-    let tossed = and_then(shared, |_, (packed, elements, toss)| {
-        let toss = within(finish_toss(toss), bits::<A>);
-        Ok(then(toss, |_, seed| Ok((packed, elements, seed))))
-    });
-    and_then(tossed, move |_, (packed, elements, seed)| {
-        let checked = check_sums(elements, &seed);
-        Ok(and_then(checked, move |_, elements| {
-            let order = binary::permutation(pairs, &seed);
-            let private = packed
-                .into_iter()
-                .zip(elements)
-                .map(|(packed, elements)| Private { packed, elements })
-                .collect();
-            Ok(and_then(sieve(private, order, size), |_, firsts| {
-                Ok(and_then(sum(firsts), |_, bit: Private<A>| {
-                    Ok(then(check(), move |p: &mut Authenticated<A>, ()| {
-                        p.supply.put_bits(bit.packed, bit.elements)
-                    }))
+    and_then(shared, move |_, (private, seed)| {
+        let order = binary::permutation(pairs, &seed);
+        Ok(and_then(sieve(private, order, size), |_, firsts| {
+            Ok(and_then(sum(firsts), |_, bit: Private<A>| {
+                Ok(then(check(), move |p: &mut Authenticated<A>, ()| {
+                    p.supply.put_bits(bit.packed, bit.elements)
                 }))
             }))
         }))

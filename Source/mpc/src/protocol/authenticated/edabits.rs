@@ -9,23 +9,26 @@
 //! other. Escudero, Ghosh, Keller, Rachuri, Scholl, "Improved primitives for MPC over mixed arithmetic-binary circuits" (CRYPTO
 //! 2020), sections 3 and 4, with tests of full length in place of a conversion of the carry of every test.
 
-use keyquorum_math::DomainKind;
+use keyquorum_math::{DomainKind, Element};
 use zeroize::{Zeroize, Zeroizing};
 
-use super::binary::{self, adder, finish_toss, start_toss};
-use super::dabits::{OPENED, log2_choose, sliced, words};
-use super::values::{Given, authenticate, check_sums};
+use super::binary::{self, adder, log2_choose, sliced, words};
+use super::private::{OPENED, Private, shared};
 use super::verify::check;
 use super::{Arithmetic, Authenticated, bits, open};
 use crate::error::{EngineError, Result};
-use crate::graph::{SendFn, and_then, join, ready, then, within};
+use crate::graph::{SendFn, and_then, ready, then, within};
+use crate::protocol::lanes;
 use crate::value::Share;
 
 /// log2 of the probability that is allowed.
 const SECURITY: f64 = 40.0;
-/// Bits of a number from which on a batch costs less than single bits.
+/// What 64 numbers need.
+const MOST_TESTS: usize = 6;
+/// Bits of a number, and numbers, from which on a batch costs less than single bits.
 const SHORTEST: usize = 8;
-/// Bits of a test beyond those of the number, over fields.
+const FEWEST: usize = 32;
+/// Bits of a test beyond those of the number, over fields: what a sum tells of a number is 2^-40 away from nothing.
 const HIDING: usize = 40;
 
 /// −log2 of the probability that `wrong` of `n` numbers pass `tests` tests each.
@@ -36,7 +39,7 @@ fn survival(n: usize, tests: usize, wrong: usize) -> f64 {
 /// Tests a number: one wrong number, or all, are what passes most easily.
 fn tests(n: usize) -> usize {
     let enough = |tests: &usize| survival(n, *tests, 1).min(survival(n, *tests, n)) >= SECURITY;
-    (1..).find(enough).unwrap_or(HIDING)
+    (1..MOST_TESTS).find(enough).unwrap_or(MOST_TESTS)
 }
 
 /// What is made at once.
@@ -84,9 +87,9 @@ impl Batch {
 }
 
 impl<A: Arithmetic> Authenticated<A> {
-    /// Whether `n` numbers of this length are made in batches: less than a lane of them, or shorter ones, cost less bit by bit.
+    /// Whether `n` numbers of this length are made in batches: fewer or shorter ones cost less bit by bit.
     pub(super) fn has_batches(&self, length: usize, n: usize) -> bool {
-        n >= 64 && length >= SHORTEST && self.fits(length)
+        n >= FEWEST && length >= SHORTEST && self.fits(length)
     }
 
     /// Whether a test hides numbers of this length: no longer than the ring, or 42 bits shorter than the field.
@@ -115,14 +118,13 @@ impl<A: Arithmetic> Authenticated<A> {
         }
     }
 
-    /// `lanes` lanes of numbers from bits of both domains, which were asked for. Local.
+    /// `n` numbers from `length`·`n` bits of both domains, which were asked for. Local.
     pub(super) fn numbers_of_bits(
         &mut self,
         length: usize,
-        lanes: usize,
+        n: usize,
     ) -> Result<(Share<A::E>, Vec<Share<u64>>)> {
-        let n = 64 * lanes;
-        let (packed, bits) = self.supply.take_bits(length * lanes)?;
+        let (packed, bits) = self.supply.take_bits(lanes(length * n))?;
         let mut sum = Share::zeros(super::PARTS, n);
         let mut weight = self.domain.one();
         for i in 0..length {
@@ -134,7 +136,9 @@ impl<A: Arithmetic> Authenticated<A> {
             }
             weight = self.domain.add(weight, weight);
         }
-        Ok((sum, rows(&packed, 0, length, lanes)))
+        let words = words(&packed);
+        let rows = words.chunks_exact(n.max(1)).take(length).map(sliced);
+        Ok((sum, rows.collect()))
     }
 }
 
@@ -164,6 +168,20 @@ fn rows(share: &Share<u64>, from: usize, count: usize, lanes: usize) -> Vec<Shar
     (0..count).map(row).collect()
 }
 
+/// An empty share for `n` lanes or elements, which need no other place later.
+fn room<E: Element>(parts: usize, n: usize) -> Share<E> {
+    Share {
+        parts: (0..parts).map(|_| Vec::with_capacity(n)).collect(),
+    }
+}
+
+/// One row after another.
+fn joined(rows: &[Share<u64>]) -> Share<u64> {
+    let mut all = room(binary::PARTS, rows.iter().map(Share::len).sum());
+    rows.iter().for_each(|row| append(&mut all, row));
+    all
+}
+
 fn append(share: &mut Share<u64>, other: &Share<u64>) {
     for (part, other) in share.parts.iter_mut().zip(&other.parts) {
         part.extend_from_slice(other);
@@ -174,7 +192,7 @@ fn append(share: &mut Share<u64>, other: &Share<u64>) {
 fn side_by_side(list: &[Vec<Share<u64>>], lanes: usize) -> Vec<Share<u64>> {
     let count = list.iter().map(Vec::len).max().unwrap_or(0);
     let row = |i: usize| {
-        let mut row = Share::zeros(binary::PARTS, 0);
+        let mut row = room(binary::PARTS, lanes * list.len());
         for rows in list {
             match rows.get(i) {
                 Some(other) => append(&mut row, other),
@@ -205,26 +223,14 @@ struct Numbers<A: Arithmetic> {
     elements: Share<A::E>,
 }
 
-/// One party's numbers and tests.
-struct Private<A: Arithmetic> {
-    packed: Share<u64>,
-    elements: Share<A::E>,
-}
-
 /// A task that puts numbers in stock.
 pub(super) fn task<A: Arithmetic>(batch: Batch) -> SendFn<Authenticated<A>, ()> {
-    let tossed = and_then(share(batch), |_, (packed, elements, toss)| {
-        let toss = within(finish_toss(toss), bits::<A>);
-        Ok(then(toss, |_, seed| Ok((packed, elements, seed))))
-    });
-    let verified = and_then(tossed, |_, (packed, elements, seed)| {
-        Ok(then(check_sums(elements, &seed), move |_, elements| {
-            let both = packed.into_iter().zip(elements);
-            let private = both.map(|(packed, elements)| Private { packed, elements });
-            Ok((private.collect::<Vec<_>>(), seed))
-        }))
-    });
-    let tested = and_then(verified, move |_, (private, seed)| {
+    let shared = shared(
+        batch.known_lanes(),
+        batch.n + batch.all_tests(),
+        move |p: &mut Authenticated<A>, known| p.elements_of(&batch, known),
+    );
+    let tested = and_then(shared, move |_, (private, seed)| {
         let order = binary::permutation(batch.all_tests(), &seed);
         Ok(test(batch, private, &order))
     });
@@ -246,36 +252,11 @@ pub(super) fn task<A: Arithmetic>(batch: Batch) -> SendFn<Authenticated<A>, ()> 
     })
 }
 
-/// All parties' numbers and tests, packed and as elements with one more that masks their check; and a toss.
-fn share<A: Arithmetic>(
-    batch: Batch,
-) -> SendFn<Authenticated<A>, (Vec<Share<u64>>, Vec<Share<A::E>>, binary::Committed)> {
-    Box::new(move |p, out| {
-        let mut packed = Vec::with_capacity(p.parties);
-        let mut list = Vec::with_capacity(p.parties);
-        for owner in 0..p.parties {
-            let (share, known) = p.bits.take_input(owner, batch.known_lanes())?;
-            packed.push(share);
-            let values = (owner == p.me).then(|| p.elements_of(&batch, &known));
-            list.push(Given {
-                owner: Some(owner),
-                n: batch.n + batch.all_tests() + 1,
-                values,
-            });
-        }
-        join(
-            authenticate(list),
-            within(start_toss(), bits::<A>),
-            |_, elements, toss| Ok((packed, elements, toss)),
-        )(p, out)
-    })
-}
-
 impl<A: Arithmetic> Authenticated<A> {
-    /// The elements of our numbers and tests, and one more. What a ring has above 2^k is uniform in tests.
+    /// The elements of our numbers and tests. What a ring has above 2^k is uniform in tests.
     fn elements_of(&mut self, batch: &Batch, known: &[u64]) -> Zeroizing<Vec<A::E>> {
         let (short, full) = known.split_at(batch.length * batch.lanes());
-        let mut values = Zeroizing::new(Vec::with_capacity(batch.n + batch.all_tests() + 1));
+        let mut values = Zeroizing::new(Vec::with_capacity(batch.n + batch.all_tests()));
         let element = |v: &u128| self.domain.from_u128(*v);
         values.extend(numbers(short, batch.lanes()).iter().map(element));
         values.extend(numbers(full, batch.all_tests() / 64).iter().map(element));
@@ -286,7 +267,6 @@ impl<A: Arithmetic> Authenticated<A> {
         }
         #[cfg(test)]
         self.lie_about_numbers(&mut values, batch.n);
-        values.extend_from_slice(&self.draw(1));
         values
     }
 }
@@ -301,9 +281,10 @@ fn test<A: Arithmetic>(
     let used = batch.n * batch.tests / 64;
     let mut kept = Vec::with_capacity(private.len());
     let (mut left, mut right) = (Vec::new(), Vec::new());
-    let mut shown = Share::zeros(binary::PARTS, 0);
-    let mut sums = Share::zeros(super::PARTS, 0);
-    let mut alone = Share::zeros(super::PARTS, 0);
+    let parties = private.len();
+    let mut shown = room(binary::PARTS, parties * batch.full * OPENED / 64);
+    let mut sums = room(super::PARTS, parties * (64 * used + OPENED));
+    let mut alone = room(super::PARTS, parties * OPENED);
     for Private { packed, elements } in private {
         let short = rows(&packed, 0, batch.length, lanes);
         let tests = rows(&packed, batch.length * lanes, batch.full, all / 64);
@@ -320,7 +301,7 @@ fn test<A: Arithmetic>(
             .iter()
             .for_each(|row| append(&mut shown, row));
         // The same of the elements: number + test, and tests alone.
-        let mut own = Share::zeros(super::PARTS, 0);
+        let mut own = room(super::PARTS, batch.n);
         for (part, elements) in elements.parts.iter().enumerate() {
             let (short, tests) = elements.split_at(batch.n.min(elements.len()));
             let test = |i: &u32| tests.get(*i as usize).copied().unwrap_or_default();
@@ -349,11 +330,9 @@ fn test<A: Arithmetic>(
         bits::<A>,
     );
     let opened = and_then(added, move |p: &mut Authenticated<A>, rows| {
-        let mut all = Share::zeros(binary::PARTS, 0);
-        rows.iter().for_each(|row| append(&mut all, row));
-        let sum_lanes = all.len();
-        append(&mut all, &shown);
-        let opened = within(p.bits.open(all), bits::<A>);
+        let sums = joined(&rows);
+        let sum_lanes = sums.len();
+        let opened = within(p.bits.open(joined(&[sums, shown])), bits::<A>);
         Ok(then(opened, move |_, opened| Ok((opened, sum_lanes))))
     });
     and_then(opened, move |p: &mut Authenticated<A>, (opened, at)| {
@@ -454,9 +433,7 @@ fn cut_off<A: Arithmetic>(
     if above.is_empty() {
         return ready(numbers);
     }
-    let mut packed = Share::zeros(binary::PARTS, 0);
-    above.iter().for_each(|row| append(&mut packed, row));
-    let converted = Authenticated::converted(packed, above.len() * batch.n);
+    let converted = Authenticated::converted(joined(&above), above.len() * batch.n);
     then(converted, move |p: &mut Authenticated<A>, mut bits| {
         for i in 0..above.len() {
             let weight = p.domain.from_u128(1 << (batch.length + i));

@@ -15,6 +15,7 @@ mod adversaries;
 pub mod binary;
 mod dabits;
 mod edabits;
+mod private;
 mod supply;
 #[cfg(test)]
 mod tests;
@@ -601,7 +602,7 @@ impl<A: Arithmetic> Protocol for Authenticated<A> {
         if self.has_batches(length, n) {
             self.supply.need_numbers(length, 64 * lanes(n));
         } else {
-            self.supply.need_bits(length * lanes(n));
+            self.supply.need_bits(lanes(length * n));
         }
     }
 
@@ -614,14 +615,18 @@ impl<A: Arithmetic> Protocol for Authenticated<A> {
         let (mut elements, rows) = if self.has_batches(length, n) {
             self.supply.take_numbers(length, 64 * lanes(n))?
         } else {
-            self.numbers_of_bits(length, lanes(n))?
+            self.numbers_of_bits(length, n)?
         };
         elements.parts.iter_mut().for_each(|part| part.truncate(n));
         Ok((known(elements)?, rows))
     }
 
+    fn supply(&mut self) -> Result<Option<SendFn<Self, ()>>> {
+        supply::prepare(self)
+    }
+
     fn prepare(&mut self) -> Result<Option<SendFn<Self, ()>>> {
-        if let Some(task) = supply::prepare(self)? {
+        if let Some(task) = self.supply()? {
             return Ok(Some(task));
         }
         let full = self.verifier.pending() > verify::MOST_PENDING;

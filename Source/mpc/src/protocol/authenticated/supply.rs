@@ -25,7 +25,7 @@ const MOST_LANES: usize = 1 << 8;
 /// Lanes of 64 bits: buckets of five are enough from here on.
 const LEAST_LANES: usize = 4;
 const SURPLUS_NUMBERS: usize = 1 << 9;
-/// Of 64 bits and two parties some 130 MB; two tests a number and party are not enough below 2^20.
+/// Of 64 bits and two parties some 130 MB; two tests a number and party would be enough from 741,000 on.
 const MOST_NUMBERS: usize = 1 << 13;
 
 /// Random numbers of one length, in both domains.
@@ -140,7 +140,11 @@ impl<E: Element> Supply<E> {
                 lanes.get(i).copied().unwrap_or(0)
             })
         };
-        let packed = std::array::from_fn(|part| (0..lanes).flat_map(|i| lane(part, i)).collect());
+        let packed = std::array::from_fn(|part| {
+            let mut all = Vec::with_capacity(lanes * rows.len());
+            (0..lanes).for_each(|i| all.extend(lane(part, i)));
+            all
+        });
         let stock = self.numbers.entry(rows.len()).or_default();
         stock.elements.put(elements);
         stock.bits.put(packed);

@@ -81,9 +81,14 @@ fn computation<A: Arithmetic>(
 }
 
 fn open(session: &Session, protocol: &str, lie: Option<Lie>) -> Result<Box<dyn Engine>> {
-    if protocol == "spdz2k" {
-        let shares = Z2k128::new(64 + MAC_BITS).unwrap();
-        return computation(session, (Z2k128::new(64).unwrap(), shares), lie);
+    let ring = match protocol {
+        "spdz2k" => Some(64),
+        "spdz2k modulo 2^72" => Some(72),
+        _ => None,
+    };
+    if let Some(k) = ring {
+        let shares = Z2k128::new(k + MAC_BITS).unwrap();
+        return computation(session, (Z2k128::new(k).unwrap(), shares), lie);
     }
     let field = Zq::new(PRIME).unwrap();
     computation(session, (field.clone(), field), lie)
@@ -192,43 +197,146 @@ fn random_elements_and_bits_are_random() {
     }
 }
 
-/// Numbers of all parties are what their bits say, of whole lanes and of parts, shorter than the domain and as long as it.
+/// `n` random numbers of `length` bits, opened, which must be what their bits say.
+fn numbers(engine: &mut dyn Engine, length: usize, n: usize) -> Result<Vec<u128>> {
+    let (numbers, rows) = engine.edabit(length, n)?;
+    assert_eq!((numbers.size(), rows.len()), (n, length));
+    let opened = engine.open(&numbers)?;
+    let numbers = engine.read_wide(&opened)?;
+    let mut said = vec![0u128; n];
+    for (j, row) in rows.iter().enumerate() {
+        let opened = engine.open(row)?;
+        for (number, bit) in said.iter_mut().zip(engine.read_bits(&opened)?) {
+            *number |= u128::from(bit) << j;
+        }
+    }
+    assert_eq!(numbers, said, "{length}");
+    Ok(numbers)
+}
+
+fn made(engine: &dyn Engine, name: &str) -> u64 {
+    let material = engine.material();
+    material.iter().find(|m| m.name == name).unwrap().made
+}
+
+/// Of whole lanes and of parts, shorter than the domain and as long as it; few and short ones bit by bit.
 #[test]
 fn numbers_are_what_their_bits_say() {
-    for (protocol, lengths) in [("spdz2k", &[1, 33, 63, 64][..]), ("mascot", &[1, 18])] {
-        for parties in [2, 3] {
-            let results = run(parties, protocol, None, |engine| {
-                let mut all = Vec::new();
-                for (length, n) in lengths.iter().zip([64, 100, 200, 70]) {
-                    let (numbers, rows) = engine.edabit(*length, n)?;
-                    assert_eq!(rows.len(), *length);
-                    let opened = engine.open(&numbers)?;
-                    let numbers = engine.read(&opened)?;
-                    let mut said = vec![0u64; n];
-                    for (j, row) in rows.iter().enumerate() {
-                        let opened = engine.open(row)?;
-                        for (number, bit) in said.iter_mut().zip(engine.read_bits(&opened)?) {
-                            *number |= u64::from(bit) << j;
-                        }
-                    }
-                    assert_eq!(numbers, said, "{length}");
-                    all.push(numbers);
-                }
-                Ok((all, engine.material()))
-            });
-            let all: Vec<_> = results.into_iter().map(Result::unwrap).collect();
-            for (numbers, material) in &all {
-                assert_eq!(*numbers, all[0].0);
-                let made = material.iter().find(|m| m.name == "edabits").unwrap();
-                assert!(made.used >= 128, "{}", made.used);
+    for (protocol, parties, lengths) in [
+        ("spdz2k", 2, &[1, 33, 63, 64][..]),
+        ("spdz2k", 5, &[12, 64]),
+        ("spdz2k modulo 2^72", 3, &[72, 70]),
+        ("mascot", 2, &[1, 18, 59]),
+        ("mascot", 3, &[18]),
+    ] {
+        let results = run(parties, protocol, None, move |engine| {
+            let mut all = Vec::new();
+            for (length, n) in lengths.iter().zip([64, 100, 200, 70]) {
+                all.push(numbers(engine, *length, n)?);
             }
-            // Of at least 100 numbers with 18 bits: a bit is not the same in all, but with probability 2^-95.
-            let second = &all[0].0[1];
-            assert!(
-                (0..18)
-                    .all(|j| (1..99).contains(&second.iter().filter(|v| *v >> j & 1 == 1).count()))
-            );
+            all.push(numbers(engine, 9, 5)?);
+            assert!(made(engine, "edabits") >= 64);
+            Ok(all)
+        });
+        let all: Vec<_> = results.into_iter().map(Result::unwrap).collect();
+        assert!(all.iter().all(|numbers| *numbers == all[0]), "{protocol}");
+        // Of 64 numbers no bit is the same in all, but with probability 12·2^-63 at most.
+        let length = lengths.iter().find(|length| **length >= 12).unwrap();
+        let place = lengths.iter().position(|l| l == length).unwrap();
+        for j in 0..12 {
+            let ones = all[0][place].iter().filter(|v| *v >> j & 1 == 1).count();
+            assert!((1..all[0][place].len()).contains(&ones), "{protocol} {j}");
         }
+    }
+}
+
+/// Numbers are made at once, and leave what was asked for before as it is.
+#[test]
+fn numbers_come_between_other_operations() {
+    for result in run(2, "spdz2k", None, |engine| {
+        let x = input(engine, 0, &[3])?;
+        let square = engine.mul(&x, &x)?;
+        let opened = engine.open(&square)?;
+        let (first, _) = engine.edabit(20, 40)?;
+        let (second, _) = engine.edabit(20, 24)?;
+        let random = engine.random(1)?;
+        let product = engine.mul(&random, &square)?;
+        let nine = engine.read(&opened)?;
+        let both = engine.concat(&[&first, &second, &product])?;
+        let both = engine.open(&both)?;
+        assert!(engine.read(&both)?.iter().take(64).all(|v| *v < 1 << 20));
+        Ok(nine)
+    }) {
+        assert_eq!(result.unwrap(), [9]);
+    }
+}
+
+/// Parties that ask for other numbers are told at once, also if both have them.
+#[test]
+fn all_parties_ask_for_the_same_numbers() {
+    for more in [0, 64] {
+        for result in run(2, "spdz2k", None, move |engine| {
+            let (_, _) = engine.edabit(9, 64)?;
+            engine.edabit(8, 32 + more * engine.party().0)?;
+            let x = input(engine, 0, &[1])?;
+            let opened = engine.open(&x)?;
+            engine.read(&opened)
+        }) {
+            assert_eq!(result.is_err(), more > 0);
+        }
+    }
+}
+
+/// What a ring has above 2^k does not count, in numbers either.
+#[test]
+fn numbers_count_modulo_their_ring() {
+    for result in run(2, "spdz2k", Some(Lie::Above), |engine| {
+        numbers(engine, 64, 64)
+    }) {
+        assert_eq!(result.unwrap().len(), 64);
+    }
+}
+
+#[test]
+fn numbers_that_are_not_their_bits_are_named() {
+    for protocol in ["spdz2k", "mascot"] {
+        for lie in [Lie::Number, Lie::AllNumbers, Lie::Test] {
+            for n in [2, 3] {
+                let results = run(n, protocol, Some(lie), |engine| {
+                    engine.edabit(10, 64).map(drop)
+                });
+                let told = results.iter().any(|result| {
+                    result
+                        .as_ref()
+                        .is_err_and(|e| e.to_string().contains("not what their bits say"))
+                });
+                assert!(told, "{protocol} {n} {lie:?}");
+                assert!(results.iter().all(Result::is_err), "{protocol} {n} {lie:?}");
+            }
+        }
+    }
+}
+
+/// Messages of every few rounds are changed on their way: what comes out is right, or the parties stop.
+#[test]
+fn changed_messages_about_numbers_are_noticed() {
+    let body = |engine: &mut dyn Engine| {
+        numbers(engine, 10, 64)?;
+        Ok(engine.stats().rounds)
+    };
+    for protocol in ["spdz2k", "mascot"] {
+        let rounds = run(2, protocol, None, body).remove(0).unwrap();
+        let (mut tried, mut noticed) = (0, 0);
+        for round in (0..rounds).step_by(5) {
+            let wrap = liar(round, To::First, Change::Flip(11));
+            let results = run_with(2, protocol, None, wrap, body);
+            (tried, noticed) = (tried + 1, noticed + usize::from(results[0].is_err()));
+        }
+        // A correction for a digit of a key that is 0, or for a bit that was not chosen, changes nothing.
+        assert!(
+            10 * noticed >= 7 * tried,
+            "{protocol}: {noticed} of {tried}"
+        );
     }
 }
 
@@ -293,7 +401,7 @@ fn stored_shares_need_the_key_of_their_session() {
     }
 }
 
-const LIES: [Lie; 12] = [
+const LIES: [Lie; 13] = [
     Lie::Vector,
     Lie::Digit,
     Lie::Choices,
@@ -305,10 +413,11 @@ const LIES: [Lie; 12] = [
     Lie::AllBits,
     Lie::Number,
     Lie::AllNumbers,
+    Lie::Test,
     Lie::Check,
 ];
 
-/// Of two parties and of three, both protocols: 48 cases. Every honest party stops.
+/// Of two parties and of three, both protocols: 52 cases. Every honest party stops.
 #[test]
 fn lies_are_caught() {
     for protocol in ["spdz2k", "mascot"] {

@@ -14,8 +14,9 @@ const LARGEST: usize = 6;
 /// A batch makes at most this many triples: where buckets of 3 begin to do, and 45 MB.
 const MOST: usize = 1 << 18 | 1 << 15;
 
-fn log2_choose(n: usize, k: usize) -> f64 {
-    (0..k)
+/// log2 of the number of ways to take `k` of `n`.
+pub(in super::super) fn log2_choose(n: usize, k: usize) -> f64 {
+    (0..k.min(n - k))
         .map(|i| ((n - i) as f64 / (i + 1) as f64).log2())
         .sum()
 }

@@ -35,9 +35,10 @@ use crate::error::{EngineError, Result};
 use crate::graph::{SendFn, Step, and_then, join, then};
 use crate::protocol::{BITS, Channel};
 use crate::value::Share;
+pub(super) use buckets::log2_choose;
 pub use standalone::Standalone;
 use supply::Supply;
-pub(super) use triples::permutation;
+pub(super) use triples::{permutation, sliced, words};
 use verify::Verifier;
 pub(super) use verify::{
     Committed, Toss, check, commit, exchange, finish_toss, reveal, start_toss,

@@ -5,7 +5,7 @@
 
 use keyquorum_math::Prg;
 use keyquorum_ot::transpose;
-use zeroize::Zeroize;
+use zeroize::{Zeroize, Zeroizing};
 
 use super::leaky::Triples;
 use super::verify::{Toss, check, finish_toss, start_toss};
@@ -41,10 +41,18 @@ impl Words {
     }
 }
 
-fn sliced(words: &[u64]) -> Share<u64> {
+/// The share of which these are the words.
+pub(in super::super) fn sliced(words: &[u64]) -> Share<u64> {
     let mut share = Share::zeros(PARTS, 0);
     transpose::planes(words, &mut share.parts);
     share
+}
+
+/// One word a bit: its share, then those of its MAC.
+pub(in super::super) fn words(share: &Share<u64>) -> Zeroizing<Vec<u64>> {
+    let mut words = Zeroizing::new(Vec::with_capacity(64 * share.len()));
+    transpose::words(&share.parts, share.len(), &mut words);
+    words
 }
 
 /// A task that puts `lanes` (an even number of) lanes of triples in stock.

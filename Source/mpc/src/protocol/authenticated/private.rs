@@ -1,0 +1,64 @@
+//! What parties know shared in both domains, packed and as elements, before anybody has seen that both agree. For cut and choose.
+
+use zeroize::Zeroizing;
+
+use super::binary::{Toss, finish_toss, start_toss};
+use super::values::{Given, authenticate, check_sums};
+use super::{Arithmetic, Authenticated, bits};
+use crate::graph::{SendFn, and_then, join, then, within};
+use crate::value::Share;
+
+/// Items that are opened, so that not all can be wrong: one lane.
+pub(super) const OPENED: usize = 64;
+
+/// What one party knows.
+pub(super) struct Private<A: Arithmetic> {
+    pub packed: Share<u64>,
+    pub elements: Share<A::E>,
+}
+
+/// `lanes` lanes of random bits of every party, in the order of the parties, and the `n` elements that `elements` makes of our own;
+/// and a toss of which nobody knew anything before. Every party's elements have MACs, whatever they are. Four rounds.
+pub(super) fn shared<A: Arithmetic>(
+    lanes: usize,
+    n: usize,
+    elements: impl Fn(&mut Authenticated<A>, &[u64]) -> Zeroizing<Vec<A::E>> + Send + 'static,
+) -> SendFn<Authenticated<A>, (Vec<Private<A>>, Toss)> {
+    let given: SendFn<Authenticated<A>, _> = Box::new(move |p, out| {
+        let mut packed = Vec::with_capacity(p.parties);
+        let mut list = Vec::with_capacity(p.parties);
+        for owner in 0..p.parties {
+            let (share, known) = p.bits.take_input(owner, lanes)?;
+            packed.push(share);
+            let values = (owner == p.me).then(|| {
+                let ours = elements(p, &known);
+                // One more masks the check, and is taken off.
+                let mut values = Zeroizing::new(Vec::with_capacity(n + 1));
+                values.extend_from_slice(&ours);
+                values.extend_from_slice(&p.draw(1));
+                values
+            });
+            list.push(Given {
+                owner: Some(owner),
+                n: n + 1,
+                values,
+            });
+        }
+        join(
+            authenticate(list),
+            within(start_toss(), bits::<A>),
+            |_, elements, toss| Ok((packed, elements, toss)),
+        )(p, out)
+    });
+    let tossed = and_then(given, |_, (packed, elements, toss)| {
+        let toss = within(finish_toss(toss), bits::<A>);
+        Ok(then(toss, |_, seed| Ok((packed, elements, seed))))
+    });
+    and_then(tossed, |_, (packed, elements, seed)| {
+        Ok(then(check_sums(elements, &seed), move |_, elements| {
+            let both = packed.into_iter().zip(elements);
+            let private = both.map(|(packed, elements)| Private { packed, elements });
+            Ok((private.collect(), seed))
+        }))
+    })
+}
