@@ -1,0 +1,250 @@
+//! What programs use: elements and packed bits behind one interface.
+
+use std::any::Any;
+
+use keyquorum_math::{Domain, Element};
+
+use super::{Authenticated, PARTS, binary, bits, is_bits, known, supply, verify};
+use crate::engine::Material;
+use crate::error::{EngineError, Result};
+use crate::graph::{SendFn, Step, then, within};
+use crate::protocol::{Arithmetic, ClearTask, Protocol, ShareTask, cast, lanes};
+use crate::value::Share;
+
+fn no_bits<T>() -> Result<T> {
+    Err(EngineError::usage(
+        "this protocol computes on elements and on packed bits: this is neither",
+    ))
+}
+
+impl<A: Arithmetic> Protocol for Authenticated<A> {
+    fn party(&self) -> (usize, usize) {
+        (self.me, self.parties)
+    }
+
+    fn parts(&self) -> usize {
+        PARTS
+    }
+
+    fn bit_parts(&self) -> usize {
+        binary::PARTS
+    }
+
+    fn has_binary(&self) -> bool {
+        true
+    }
+
+    fn summands(&self) -> usize {
+        0
+    }
+
+    fn constant<D: Domain>(&self, domain: &D, values: &[D::E]) -> Share<D::E> {
+        let parts = if is_bits(domain) {
+            binary::PARTS
+        } else {
+            PARTS
+        };
+        let mut share = Share::zeros(parts, values.len());
+        self.add_clear(domain, &mut share, values);
+        share
+    }
+
+    /// Party 0 adds to its summand, everybody its key times the values to its share of the MAC.
+    fn add_clear<D: Domain>(&self, domain: &D, share: &mut Share<D::E>, values: &[D::E]) {
+        let values: &dyn Any = &values.to_vec();
+        let share: &mut dyn Any = share;
+        if is_bits(domain) {
+            if let (Some(values), Some(share)) =
+                (values.downcast_ref::<Vec<u64>>(), share.downcast_mut())
+            {
+                self.bits.add_clear(share, values);
+            }
+        } else if let (Some(values), Some(share)) =
+            (values.downcast_ref::<Vec<A::E>>(), share.downcast_mut())
+        {
+            self.add_public(share, values);
+        }
+    }
+
+    fn random<D: Domain>(&mut self, domain: &D, n: usize) -> Result<ShareTask<Self, D::E>> {
+        if is_bits(domain) {
+            let task = within(self.bits.random(n), bits::<A>);
+            return Ok(then(task, |_, share| known(share)));
+        }
+        self.supply.randoms.need(n);
+        Ok(Box::new(move |p, _| {
+            let parts = p.supply.randoms.take(n)?.into();
+            let share = known(Share { parts })?;
+            Ok(Box::new(move |_, _| Ok(Step::Done(share))))
+        }))
+    }
+
+    fn random_is_local(&self) -> bool {
+        false
+    }
+
+    fn random_local<D: Domain>(&mut self, _: &D, _: usize) -> Result<Share<D::E>> {
+        no_bits()
+    }
+
+    fn dot<D: Domain>(
+        &mut self,
+        domain: &D,
+        a: &Share<D::E>,
+        b: &Share<D::E>,
+        length: usize,
+    ) -> Result<ShareTask<Self, D::E>> {
+        if is_bits(domain) {
+            let (x, y) = (known(a.duplicate())?, known(b.duplicate())?);
+            let task = within(self.bits.and(x, y)?, bits::<A>);
+            return Ok(then(task, |_, share| known(share)));
+        }
+        let (x, y) = (known(a.duplicate())?, known(b.duplicate())?);
+        Ok(then(self.beaver(x, y, length), |_, share| known(share)))
+    }
+
+    fn open<D: Domain>(&mut self, domain: &D, a: &Share<D::E>) -> Result<ClearTask<Self, D::E>> {
+        if is_bits(domain) {
+            self.opens = true;
+            let task = within(self.bits.open(known(a.duplicate())?), bits::<A>);
+            return Ok(then(task, |_, values| cast(values)));
+        }
+        let task = self.open_masked(known(a.duplicate())?);
+        Ok(then(task, |_, values| cast(values)))
+    }
+
+    fn opens_low_bits(&self) -> bool {
+        false
+    }
+
+    fn open_to<D: Domain>(
+        &mut self,
+        domain: &D,
+        a: &Share<D::E>,
+        receiver: usize,
+    ) -> Result<SendFn<Self, Option<Vec<D::E>>>> {
+        if is_bits(domain) {
+            self.opens = true;
+            let share = known(a.duplicate())?;
+            let task = within(self.bits.open_to(share, receiver)?, bits::<A>);
+            return Ok(then(task, |_, values| {
+                values.map(|v| cast(v.to_vec())).transpose()
+            }));
+        }
+        let task = self.open_elements_to(known(a.duplicate())?, receiver)?;
+        Ok(then(task, |_, values| values.map(cast).transpose()))
+    }
+
+    fn input<D: Domain>(
+        &mut self,
+        domain: &D,
+        owner: usize,
+        n: usize,
+        values: Option<Vec<D::E>>,
+    ) -> Result<ShareTask<Self, D::E>> {
+        if is_bits(domain) {
+            let values = values.map(cast).transpose()?;
+            let task = within(self.bits.input(owner, n, values)?, bits::<A>);
+            return Ok(then(task, |_, share| known(share)));
+        }
+        let values = values.map(cast).transpose()?;
+        let task = self.input_elements(owner, n, values)?;
+        Ok(then(task, |_, share| known(share)))
+    }
+
+    /// Taken from the bits that are shared in both domains: nothing is sent online.
+    fn random_bit<D: Domain>(&mut self, domain: &D, n: usize) -> Result<ShareTask<Self, D::E>> {
+        if is_bits(domain) {
+            return no_bits();
+        }
+        self.supply.need_bits(lanes(n));
+        Ok(Box::new(move |p, _| {
+            let (_, mut elements) = p.supply.take_bits(lanes(n))?;
+            elements.parts.iter_mut().for_each(|part| part.truncate(n));
+            let share = known(elements)?;
+            Ok(Box::new(move |_, _| Ok(Step::Done(share))))
+        }))
+    }
+
+    fn bit_to_arith<D: Domain>(
+        &mut self,
+        domain: &D,
+        bits: &Share<u64>,
+        n: usize,
+    ) -> Result<ShareTask<Self, D::E>> {
+        if is_bits(domain) {
+            return no_bits();
+        }
+        let task = self.convert(bits.duplicate(), n);
+        Ok(then(task, |_, share| known(share)))
+    }
+
+    fn has_numbers(&self) -> bool {
+        true
+    }
+
+    fn need_numbers<D: Domain>(&mut self, _: &D, length: usize, n: usize) {
+        if self.has_batches(length, n) {
+            self.supply.need_numbers(length, 64 * lanes(n));
+        } else {
+            self.supply.need_bits(lanes(length * n));
+        }
+    }
+
+    fn take_numbers<D: Domain>(
+        &mut self,
+        _: &D,
+        length: usize,
+        n: usize,
+    ) -> Result<(Share<D::E>, Vec<Share<u64>>)> {
+        let (mut elements, rows) = if self.has_batches(length, n) {
+            self.supply.take_numbers(length, 64 * lanes(n))?
+        } else {
+            self.numbers_of_bits(length, n)?
+        };
+        elements.parts.iter_mut().for_each(|part| part.truncate(n));
+        Ok((known(elements)?, rows))
+    }
+
+    fn supply(&mut self) -> Result<Option<SendFn<Self, ()>>> {
+        supply::prepare(self)
+    }
+
+    fn prepare(&mut self) -> Result<Option<SendFn<Self, ()>>> {
+        if let Some(task) = self.supply()? {
+            return Ok(Some(task));
+        }
+        let full = self.verifier.pending() > verify::MOST_PENDING;
+        if (std::mem::take(&mut self.opens) || full)
+            && let Some(task) = self.check()
+        {
+            return Ok(Some(task));
+        }
+        Ok(None)
+    }
+
+    fn check(&mut self) -> Option<SendFn<Self, ()>> {
+        (self.verifier.pending() > 0 || self.bits.unchecked()).then(verify::check)
+    }
+
+    fn mac_key(&self) -> Option<u128> {
+        Some(self.key.to_u128())
+    }
+
+    fn material(&self) -> Vec<Material> {
+        let mut all = self.supply.material();
+        all.extend(self.bits.material());
+        all
+    }
+
+    fn summand_bits<D: Domain>(
+        &self,
+        _: &D,
+        _: &Share<D::E>,
+        _: usize,
+    ) -> Result<Vec<Vec<Share<u64>>>> {
+        Err(EngineError::usage(
+            "summands of authenticated shares have no MACs of their own: convert by edaBits",
+        ))
+    }
+}
