@@ -29,6 +29,9 @@ pub type ShareTask<P, E> = SendFn<P, Share<E>>;
 /// A task whose result is clear.
 pub type ClearTask<P, E> = SendFn<P, Vec<E>>;
 
+/// Shares of numbers, and rows of their bits, the lowest first.
+pub type WithBits<E> = (Share<E>, Vec<Share<u64>>);
+
 /// A secret vector shared among several holders of this process.
 pub type Secret<E> = Arc<Share<E>>;
 
@@ -123,13 +126,13 @@ pub trait Protocol: Sized + Send + 'static {
     /// Asks for `n` random numbers of `length` bits and their bits, to be taken when nothing is missing: [`Protocol::supply`].
     fn need_numbers<D: Domain>(&mut self, _domain: &D, _length: usize, _n: usize) {}
 
-    /// What [`Protocol::need_numbers`] asked for: elements, and rows of bits, the lowest first.
+    /// What [`Protocol::need_numbers`] asked for.
     fn take_numbers<D: Domain>(
         &mut self,
         _domain: &D,
         _length: usize,
         _n: usize,
-    ) -> Result<(Share<D::E>, Vec<Share<u64>>)> {
+    ) -> Result<WithBits<D::E>> {
         Err(EngineError::usage("this protocol converts bits one by one"))
     }
 

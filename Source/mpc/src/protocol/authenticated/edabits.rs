@@ -18,7 +18,7 @@ use super::verify::check;
 use super::{Arithmetic, Authenticated, bits, open};
 use crate::error::{EngineError, Result};
 use crate::graph::{SendFn, and_then, ready, then, within};
-use crate::protocol::lanes;
+use crate::protocol::{WithBits, lanes};
 use crate::value::Share;
 
 /// log2 of the probability that is allowed.
@@ -119,11 +119,7 @@ impl<A: Arithmetic> Authenticated<A> {
     }
 
     /// `n` numbers from `length`·`n` bits of both domains, which were asked for. Local.
-    pub(super) fn numbers_of_bits(
-        &mut self,
-        length: usize,
-        n: usize,
-    ) -> Result<(Share<A::E>, Vec<Share<u64>>)> {
+    pub(super) fn numbers_of_bits(&mut self, length: usize, n: usize) -> Result<WithBits<A::E>> {
         let (packed, bits) = self.supply.take_bits(lanes(length * n))?;
         let mut sum = Share::zeros(super::PARTS, n);
         let mut weight = self.domain.one();

@@ -8,7 +8,7 @@ use super::{Authenticated, PARTS, binary, bits, is_bits, known, supply, verify};
 use crate::engine::Material;
 use crate::error::{EngineError, Result};
 use crate::graph::{SendFn, Step, then, within};
-use crate::protocol::{Arithmetic, ClearTask, Protocol, ShareTask, cast, lanes};
+use crate::protocol::{Arithmetic, ClearTask, Protocol, ShareTask, WithBits, cast, lanes};
 use crate::value::Share;
 
 fn no_bits<T>() -> Result<T> {
@@ -196,7 +196,7 @@ impl<A: Arithmetic> Protocol for Authenticated<A> {
         _: &D,
         length: usize,
         n: usize,
-    ) -> Result<(Share<D::E>, Vec<Share<u64>>)> {
+    ) -> Result<WithBits<D::E>> {
         let (mut elements, rows) = if self.has_batches(length, n) {
             self.supply.take_numbers(length, 64 * lanes(n))?
         } else {

@@ -9,6 +9,7 @@ use super::{Arithmetic, Authenticated, PARTS, bits, dabits, triples, values};
 use crate::engine::Material;
 use crate::error::{EngineError, Result};
 use crate::graph::{SendFn, within};
+use crate::protocol::WithBits;
 use crate::protocol::authenticated::binary;
 use crate::protocol::stock::Stock;
 use crate::value::Share;
@@ -112,7 +113,7 @@ impl<E: Element> Supply<E> {
     }
 
     /// Random numbers: as elements, and the rows of their bits.
-    pub fn take_numbers(&mut self, length: usize, n: usize) -> Result<(Share<E>, Vec<Share<u64>>)> {
+    pub fn take_numbers(&mut self, length: usize, n: usize) -> Result<WithBits<E>> {
         let stock = self.numbers.entry(length).or_default();
         let elements = stock.elements.take(n)?;
         let packed = Share {
