@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -40,13 +40,13 @@ class MpSpdz:
 
     def run(
         self, program: str, arguments: Mapping[str, Any], private: Mapping[int, Any] | None = None, public: Any = (),
-        shares: Any = None, appended: int = 0,
+        shares: Any = None, appended: int = 0, compiler: Sequence[str] = (),
     ) -> tuple[NDArray[np.int64], dict[int, NDArray[np.int64]]]:
         """Deals the shares, runs the program, opens what it appended: (appended values, outputs of each party)."""
         start = 0 if shares is None else len(shares)
         dealt = self.call(self.deal, [str(start)], {0: shares}).shares if start else None
         words = [str(w) for value in arguments.values() for w in (value if isinstance(value, list) else [value])]
-        done = self.call(program, words, private or {}, public=public, shares=dealt)
+        done = self.call(program, words, private or {}, public=public, shares=dealt, compiler=compiler)
         opened = np.empty(0, np.int64)
         if appended:
             opened = self.call(self.open, [str(start), str(appended)], {}, shares=done.shares).outputs[0]

@@ -175,6 +175,18 @@ def test_rounding(tmp_path: Path, backend: Backend, program: str, dealers: int) 
             assert np.array_equal(outputs[1] % t, messages)
 
 
+def test_the_circuit_with_macs_needs_masks_alone(tmp_path: Path) -> None:
+    """edaBits (-Y) and the comparison of MP-SPDZ, exact at the borders."""
+    ell, j = 12, 4
+    z, messages = (v[:16] for v in border_instances(2**j, ell))
+    spdz = mpspdz.MpSpdz(tmp_path, MAC_RING)
+    mask = spdz.run("round_mask", {"size": 16, "l": ell}, appended=16, compiler=["-Y"])[0]
+    assert min(mask) >= 0 and max(mask) < 2**ell and len(set(mask)) > 8
+    head: dict[str, Any] = {"role": "online", "size": 16, "l": ell, "j": j, "to": 1}
+    _, outputs = spdz.run("round_ltz_circuit", head, shares=[*z, *mask], compiler=["-Y"])
+    assert np.array_equal((outputs[1] >> (64 - j)) % 2**j, messages)
+
+
 def test_rounding_over_a_small_field_with_shamir(tmp_path: Path) -> None:
     t, ell = 65537, 46
     z, messages = border_instances(t, ell)
