@@ -11,7 +11,7 @@ from itertools import pairwise
 
 from Compiler.types import cint, regint, sint
 from logic import Arithmetic, Binary, one_hot
-from rounding import open_low, parity
+from rounding import dabits, open_low, parity, weighted
 
 
 class Shape:
@@ -89,8 +89,9 @@ def group_tables(logic, rows, last):
     return negative if last else [1 - h - 2 * below for below, h in zip(negative, hot, strict=True)]
 
 
-def make_tables(shape, size, method, summands, stored_bit):
-    """Appends all tables to the share file; stored_bit(i): the shares of bit i of r.
+def make_tables(shape, size, method, summands, stored_bit=None):
+    """Appends all tables to the share file; stored_bit(i): the shares of bit i of r. Without it r is made as well, of bits that are known
+    in both domains, and appended first; then the method is binary.
 
     Order: the tables of equally wide blocks, entry after entry and in it block after block; then for each group its mask and its
     table, entry after entry.
@@ -99,20 +100,43 @@ def make_tables(shape, size, method, summands, stored_bit):
         return (Binary, [parity(row, 2, summands) for row in rows]) if method == 'binary' else (Arithmetic, rows)
 
     # The bits of all masks come first, so that tables do not wait for each other.
-    masks = [[[sint.get_random_bit(size=size) for _ in range(length + 1)] for length in sizes] for sizes in shape.groups]
-    digits = [[logical(bits) for bits in level] for level in masks]
-    base, made = 0, []
-    for count, width in shape.blocks:
-        rows = [sint.concat([stored_bit(base + block * width + i) for block in range(count)]) if count > 1 else stored_bit(base + i)
-                for i in range(width)]
-        made.append((first_tables(*logical(rows), shape.levels == 1), count * size))
-        base += count * width
+    if stored_bit is None:
+        pairs = [[dabits(size, length + 1) for length in sizes] for sizes in shape.groups]
+        masks = [[bits for bits, _ in level] for level in pairs]
+        digits = [[(Binary, rows) for _, rows in level] for level in pairs]
+        blocks = [dabits(count * size, width) for count, width in shape.blocks]
+        sint.write_to_file(_number(shape, size, [bits for bits, _ in blocks]))
+        blocks = [(Binary, rows) for _, rows in blocks]
+    else:
+        masks = [[[sint.get_random_bit(size=size) for _ in range(length + 1)] for length in sizes] for sizes in shape.groups]
+        digits = [[logical(bits) for bits in level] for level in masks]
+        blocks = [logical(rows) for rows in _side_by_side(shape, stored_bit)]
+    made = [(first_tables(*rows, shape.levels == 1), count * size) for rows, (count, _) in zip(blocks, shape.blocks, strict=True)]
     for level, groups in enumerate(digits):
         for bits, digit in zip(masks[level], groups, strict=True):
-            made.append(([sum(2 ** i * row for i, row in enumerate(bits))], size))
+            made.append(([weighted(bits)], size))
             made.append((group_tables(*digit, level == shape.levels - 2), size))
     for rows, width in made:
         sint.write_to_file([row if isinstance(row, sint) else sint(row, size=width) for row in rows])
+
+
+def _side_by_side(shape, stored_bit):
+    """For each width of blocks its rows: bit i of all blocks of that width, block after block."""
+    base = 0
+    for count, width in shape.blocks:
+        yield [sint.concat([stored_bit(base + block * width + i) for block in range(count)]) if count > 1 else stored_bit(base + i)
+               for i in range(width)]
+        base += count * width
+
+
+def _number(shape, size, blocks):
+    """The number whose bits are these, in the order of `_side_by_side`."""
+    base, parts = 0, []
+    for (count, width), rows in zip(shape.blocks, blocks, strict=True):
+        digits = weighted(rows)
+        parts += [2 ** (base + block * width) * digits.get_vector(block * size, size) for block in range(count)]
+        base += count * width
+    return sum(parts)
 
 
 class Lookup:

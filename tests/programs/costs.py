@@ -260,17 +260,18 @@ def table_shape(ell: int, b: int, levels: int) -> tuple[list[tuple[int, int]], l
     return blocks, groups
 
 
-def table_rounds(names: Mapping[str, Any], ell: int, b: int, levels: int, method: str) -> int:
+def table_rounds(names: Mapping[str, Any], ell: int, b: int, levels: int, method: str, masks: str) -> int:
     """Rounds of making tables: one-hot vectors, and conversions of bits that come from the binary domain."""
     blocks, groups = table_shape(ell, b, levels)
     convert = names["B2A_ROUNDS"] if method == "binary" else 0
     widest = max((size + 1 for sizes in groups for size in sizes), default=1)
-    masks = names["BIT_ROUNDS"] + math.ceil(math.log2(widest)) + convert if groups else 0
-    return max(math.ceil(math.log2(max(w for _, w in blocks))) + convert, masks)
+    bits = names["BIT_ROUNDS"] if masks == "stored" else 0
+    last = bits + math.ceil(math.log2(widest)) + convert if groups else 0
+    return max(math.ceil(math.log2(max(w for _, w in blocks))) + convert, last)
 
 
-def table_bytes(names: Mapping[str, Any], ell: int, b: int, levels: int, method: str, size: int) -> int:
-    """Bytes of the same."""
+def table_bytes(names: Mapping[str, Any], ell: int, b: int, levels: int, method: str, masks: str, size: int) -> int:
+    """Bytes of the same; masks that are made are random rows that are converted."""
     blocks, groups = table_shape(ell, b, levels)
 
     def one_hot(width: int, entries: int, converted: int) -> int:
@@ -280,10 +281,13 @@ def table_bytes(names: Mapping[str, Any], ell: int, b: int, levels: int, method:
         return products * int(names["AND"](entries)) + converted * int(names["B2A"](entries))
 
     total = sum(one_hot(width, count * size, 2**width - 1) for count, width in blocks)
+    if masks == "made":
+        total += sum(width * int(names["B2A"](count * size)) for count, width in blocks)
     for level, sizes in enumerate(groups):
         for length in sizes:
             m, last = length + 1, level == levels - 2
-            total += m * size * names["w"] * names["BIT"] + one_hot(m, size, 2 ** (m - 1) if last else 2**m - 1)
+            bit = size * names["w"] * names["BIT"] if masks == "stored" else int(names["B2A"](size))
+            total += m * bit + one_hot(m, size, 2 ** (m - 1) if last else 2**m - 1)
     return total
 
 

@@ -218,6 +218,9 @@ def test_stored_roundings(tmp_path: Path, backend: Backend) -> None:
     head: dict[str, Any] = {"role": "online", "size": size, "l": ell, "j": j}
     _, outputs = spdz.run("round_ltz_table", head | {"b": b, "levels": levels, "to": 1}, shares=[*z, *r, *table])
     assert np.array_equal((outputs[1] >> (64 - j)) % 2**j, messages)
+    own = spdz.run("round_ltz_table", tables | {"method": "binary", "at": 0, "masks": "made"}, appended=(1 + rows) * size)[0]
+    _, outputs = spdz.run("round_ltz_table", head | {"b": b, "levels": levels, "to": 1}, shares=[*z, *own])
+    assert np.array_equal((outputs[1] >> (64 - j)) % 2**j, messages)
     _, outputs = spdz.run("round_ltz_circuit", head | {"to": 1}, shares=[*z, *made])
     assert np.array_equal((outputs[1] >> (64 - j)) % 2**j, messages)
     calm = messages * 2**ell + 2 ** (ell - 1)

@@ -57,12 +57,28 @@ def test_tables_are_exact(ring: Backend, ell: int, j: int, b: int, levels: int, 
     z, messages = phases(ell, j)
     made = mask(ring, len(z), ell, "all")
     r, bits = made[: len(z)], made[len(z) :]
-    arguments: dict[str, Any] = {"role": "tables", "size": len(z), "l": ell, "b": b, "levels": levels, "method": method}
+    arguments: dict[str, Any] = {
+        "role": "tables", "size": len(z), "l": ell, "b": b, "levels": levels, "method": method, "at": 0, "masks": "stored",
+    }  # fmt: skip
     tables = [int(v) % 2**64 for v in run("round_ltz_table", arguments, ring, shares=bits).shares]
     for to in (0, "share") if method == "binary" else (0,):
         arguments = {"role": "online", "size": len(z), "l": ell, "j": j, "b": b, "levels": levels, "destination": to}
         out = run("round_ltz_table", arguments, ring, shares=[*z, *r, *tables])
         assert np.array_equal(message(out.shares if to == "share" else out.personal[0], j), messages)
+
+
+@RINGS
+@SHAPES
+def test_tables_make_masks_of_their_own(ring: Backend, ell: int, j: int, b: int, levels: int) -> None:
+    z, messages = phases(ell, j)
+    arguments: dict[str, Any] = {
+        "role": "tables", "size": len(z), "l": ell, "b": b, "levels": levels, "method": "binary", "at": 0, "masks": "made",
+    }  # fmt: skip
+    made = [int(v) % 2**64 for v in run("round_ltz_table", arguments, ring).shares]
+    assert max(made[: len(z)]) < 2**ell and len(set(made[: len(z)])) > 1
+    arguments = {"role": "online", "size": len(z), "l": ell, "j": j, "b": b, "levels": levels, "destination": 0}
+    out = run("round_ltz_table", arguments, ring, shares=[*z, *made])
+    assert np.array_equal(message(out.personal[0], j), messages)
 
 
 @RINGS

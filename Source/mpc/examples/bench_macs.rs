@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use keyquorum_math::DomainKind;
 use keyquorum_mpc::{Engine, EngineError, EngineOptions, Session};
 
+const ELEMENTS: usize = 1_000_000;
 const TRIPLES: usize = 40_000;
 const BITS: usize = 40_000;
 const NUMBERS: usize = 16_384;
@@ -15,7 +16,10 @@ const NUMBERS: usize = 16_384;
 /// What makes the items, and the name that the engine has for them.
 type Item = (&'static str, fn(&mut dyn Engine) -> Result<(), EngineError>);
 
-const ITEMS: [Item; 3] = [
+const ITEMS: [Item; 4] = [
+    ("random elements", |engine| {
+        engine.random(ELEMENTS).map(drop)
+    }),
     ("triples", |engine| {
         let x = engine.random(TRIPLES)?;
         engine.mul(&x, &x).map(drop)
@@ -68,11 +72,11 @@ fn main() -> Result<(), EngineError> {
     ] {
         for item in ITEMS {
             let (rate, bytes) = run(protocol, domain, item)?;
-            println!("{protocol:8} {rate:8.0} {}/s {bytes:6.0} B", item.0);
+            println!("{protocol:8} {rate:9.0} {}/s {bytes:6.0} B", item.0);
         }
     }
     let long: Item = ("edabits", |engine| engine.edabit(63, NUMBERS).map(drop));
     let (rate, bytes) = run("spdz2k", DomainKind::Z2k(64), long)?;
-    println!("spdz2k   {rate:8.0} edabits of 63 bits/s {bytes:6.0} B");
+    println!("spdz2k   {rate:9.0} edabits of 63 bits/s {bytes:6.0} B");
     Ok(())
 }

@@ -125,12 +125,17 @@ class Variant:
         """The material of ``size`` decryptions, [parts, rows, size] a section; every member calls this."""
         p, made = self.parameters, Persistence()
         length = flooding_bits(p, FLOOD_SECURITY) + 1 if self.rounding == "round_flood" else p.noise_length
-        circuit = self._stores_bits
-        keep = "all" if circuit or self.rounding == "round_ltz_table" else "sum"
-        extra = 1 if circuit else 0
-        args = [size, length, keep, extra]
-        group.run(group.ring_protocol, f"Z2^{p.ring_bits}", "round_mask", args, persistence=made, seed=seed)
+        circuit, table = self._stores_bits, self.rounding == "round_ltz_table"
+        ring = f"Z2^{p.ring_bits}"
+        if table and self.authenticated:
+            # A MAC is modulo the ring that the mask is in. One program makes both, from bits known in both domains.
+            args = self._table_arguments(size)
+            group.run(group.ring_protocol, ring, "round_ltz_table", [*args, "made"], persistence=made, seed=seed)
+        else:
+            keep = "all" if circuit or table else "sum"
+            group.run(group.ring_protocol, ring, "round_mask", [size, length, keep, int(circuit)], persistence=made, seed=seed)
         rows = made.words.reshape(made.words.shape[0], -1, size * self.words)
+        sections = [rows]
         if circuit:
             sections = [rows[:, :1], rows[:, 1 : 1 + length], rows[:, 1 + length :]]
             if self.triples:
@@ -139,22 +144,26 @@ class Variant:
                 group.run(group.ring_protocol, "Z2^1", "and_triples", args, persistence=triples, seed=seed)
                 sections.append(triples.words.reshape(rows.shape[0], -1, size).copy())
                 triples.wipe()
-        elif self.rounding == "round_ltz_table":
-            # A MAC is modulo the ring that the mask is in; other shares are cut to what the tables need.
-            bits = rows[:, 1:] if self.authenticated else rows[:, 1:] & low_mask(self.table_bits)
-            tables = Persistence.from_words(bits.reshape(rows.shape[0], -1), self.words)
-            args = ["tables", size, length, self.width, self.levels, "binary", 0]
-            domain = f"Z2^{p.ring_bits if self.authenticated else self.table_bits}"
-            group.run(group.ring_protocol, domain, "round_ltz_table", args, persistence=tables, seed=seed)
-            table_rows = tables.words.reshape(rows.shape[0], -1, size * self.words)[:, length:]
-            sections = [rows[:, :1], table_rows]
-        else:
-            sections = [rows]
+        elif table:
+            sections = [rows[:, :1], rows[:, 1:] if self.authenticated else self._tables(group, rows[:, 1:], size, seed)]
         result = [s.copy() if self.authenticated else s & low_mask(section.bits) for s, section in zip(sections, self.sections, strict=True)]
         made.wipe()
-        if self.rounding == "round_ltz_table":
-            tables.wipe()
+        if table:
+            sections[1][...] = 0
         return result
+
+    def _table_arguments(self, size: int) -> list[object]:
+        return ["tables", size, self.parameters.noise_length, self.width, self.levels, "binary", 0]
+
+    def _tables(self, group: RoundingGroup, bits: Words, size: int, seed: bytes | None) -> Words:
+        """The tables for the bits [parts, rows, size] of masks, in a ring of as many bits as they need."""
+        bits = bits & low_mask(self.table_bits)
+        tables = Persistence.from_words(bits.reshape(bits.shape[0], -1))
+        domain = f"Z2^{self.table_bits}"
+        group.run(group.ring_protocol, domain, "round_ltz_table", self._table_arguments(size), persistence=tables, seed=seed)
+        made: Words = tables.words.reshape(bits.shape[0], -1, size)[:, self.parameters.noise_length :].copy()
+        tables.wipe()
+        return made
 
     def use(
         self, group: RoundingGroup, z: Words, material: Sequence[NDArray[Any]], to: int | str = "share", seed: bytes | None = None,

@@ -94,6 +94,24 @@ impl Sliced {
             .collect()
     }
 
+    fn strings(&self, hash: &Hash, offset: u128, words: usize) -> Zeroizing<Vec<u128>> {
+        let n = 128 * self.blocks;
+        let mut strings = Zeroizing::new(vec![0; words * n]);
+        self.columns(|tweak, columns| {
+            let first = (tweak - self.tweak) as usize;
+            for (word, strings) in strings.chunks_exact_mut(n.max(1)).enumerate() {
+                let strings = strings.get_mut(first..first + columns.len());
+                hash.hash(
+                    further(tweak, word),
+                    offset,
+                    columns,
+                    strings.unwrap_or_default(),
+                );
+            }
+        });
+        strings
+    }
+
     /// Columns of each tile, for `each(tweak, columns)`.
     fn columns(&self, mut each: impl FnMut(u128, &[u128])) {
         let mut rows: Box<Rows> = Box::new([Row::default(); KAPPA]);
@@ -218,6 +236,17 @@ impl SlicedReceiver {
         strings.zeroize();
         adder.add(out);
     }
+
+    /// `words` words of the chosen string of every OT: all first ones, all second ones, … Only for batches of all rows, after their
+    /// check.
+    pub fn strings(&self, hash: &Hash, words: usize) -> Zeroizing<Vec<u128>> {
+        self.sliced.strings(hash, 0, words)
+    }
+}
+
+/// Tweak of further words of the same OTs: positions of a stream stay below 2^64, and streams below 2^63.
+fn further(tweak: u128, word: usize) -> u128 {
+    tweak ^ (word as u128) << 120
 }
 
 /// Collects words and adds their planes.
@@ -311,6 +340,11 @@ impl SlicedSender {
     /// Row `j`: bit j of q for every OT, in lanes.
     pub fn row(&self, j: usize) -> &[u64] {
         self.sliced.row(j)
+    }
+
+    /// `words` words of both strings of every OT, in the order of [`SlicedReceiver::strings`].
+    pub fn strings(&self, hash: &Hash, delta: u128, words: usize) -> [Zeroizing<Vec<u128>>; 2] {
+        [0, delta].map(|offset| self.sliced.strings(hash, offset, words))
     }
 
     /// Adds bit w of string 0 of every OT to `zeros[w]`, and bit w of the sum of both strings to `sums[w]`. Only for batches

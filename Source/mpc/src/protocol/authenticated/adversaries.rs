@@ -22,10 +22,14 @@ pub(super) enum Lie {
     Payload,
     /// Its share of a product.
     Product,
-    /// Its bits are others as elements than packed.
+    /// One of its bits is another as an element than packed.
     Bits,
     /// All of its bits are, alike.
     AllBits,
+    /// What it multiplies by the bits of party 0 is not its key.
+    Key,
+    /// The same, by the largest power of two that a ring has.
+    Top,
     /// One of its numbers is another as an element.
     Number,
     /// All of its numbers are, and all tests.
@@ -64,6 +68,22 @@ impl<A: Arithmetic> Authenticated<A> {
                 digit[0] ^= 1 << (i % 8);
             }
         }
+    }
+
+    pub(super) fn lie_about_key(
+        &self,
+        owner: usize,
+        mut keys: Zeroizing<Vec<A::E>>,
+    ) -> Zeroizing<Vec<A::E>> {
+        let by = match self.lie {
+            Some(Lie::Key) => self.domain.one(),
+            Some(Lie::Top) => self.domain.from_u128(1 << (self.domain.bits() - 1)),
+            _ => return keys,
+        };
+        if owner == 0 {
+            self.domain.add_scalar_assign(&mut keys, by);
+        }
+        keys
     }
 
     pub(super) fn lie_about_choices(&self, peer: usize, choices: &[u128]) -> Zeroizing<Vec<u128>> {

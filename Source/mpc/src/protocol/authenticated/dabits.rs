@@ -1,199 +1,164 @@
 //! Random bits shared in both domains.
 //!
-//! Every party shares bits that it knows, as elements and packed, then a tossed order opens [`OPENED`] of them and puts the others in
-//! buckets. Of a bucket all but the first are sacrificed: their differences in the packed domain are opened, and the same must hold
-//! for the elements, which is linear once the difference is public and verified without opening it. A pair that is wrong survives only
-//! in a bucket of pairs that are all wrong, and only if none of those that are opened is. The bit is the sum modulo 2 of the
-//! parties' first ones; over the elements it takes n − 1 products.
-//! Cut and choose as for edaBits: Escudero, Ghosh, Keller, Rachuri, Scholl (CRYPTO 2020), section 4.
+//! The bit is the sum modulo 2 of [`bucket`] bits of every party (`mixed`), taken at random after all were fixed: of the bits of
+//! an honest party nobody knows all, though some may have leaked. Over the elements the sum w is made bit by bit: with a bit c and c·g for
+//! a random g, the difference w − g is opened, and c ⊕ w = c + w − 2·(c·(w − g) + c·g). The first party's bits come first: while w is the
+//! sum of these alone, which that party knows, it may know g too.
 
-use zeroize::{Zeroize, Zeroizing};
-
-use super::binary::{self, log2_choose, sliced, words};
-use super::private::{OPENED, Private, shared};
+use super::binary::{self, buckets, log2_choose, sliced, words};
+use super::mixed::{self, Mixed, Wanted};
+use super::private::Private;
 use super::verify::check;
-use super::{Arithmetic, Authenticated, bits};
-use crate::error::Result;
-use crate::graph::{SendFn, and_then, ready, then, within};
-use crate::protocol::lane_bits;
+use super::{Arithmetic, Authenticated, open};
+use crate::error::{EngineError, Result};
+use crate::graph::{SendFn, and_then, ready, then};
 use crate::value::Share;
 
 /// log2 of the probability that is allowed.
 const SECURITY: f64 = 40.0;
 const LARGEST: usize = 8;
 
-/// −log2 of the probability that wrong pairs fill `wrong` of `n` buckets, and none is opened.
-fn survival(n: usize, size: usize, wrong: usize) -> f64 {
-    log2_choose(n * size + OPENED, wrong * size) - log2_choose(n, wrong)
-}
-
-/// The same for the best number of wrong pairs: those of one bucket, or all.
+/// −log2 of the probability that all bits of some bucket of an honest party leak, for `n` buckets; every leak is noticed with
+/// probability 1/2. The first party's buckets have one bit in a fixed place.
 fn security(n: usize, size: usize) -> f64 {
-    survival(n, size, 1).min(survival(n, size, n))
+    let rest = size - 1;
+    let best = (rest..=4 * size)
+        .map(|k| log2_choose(k, rest) - k as f64)
+        .fold(f64::NEG_INFINITY, f64::max);
+    // Of k leaks in fixed places each has its bucket: k·2^-k is at most 1/2.
+    let first = 1.0 + log2_choose(n * rest, rest) - best;
+    first.min(buckets::security(n, size))
 }
 
-/// Size of the buckets of a batch of `n` bits.
+/// Bits of each party in a bit of a batch of `n`.
 fn bucket(n: usize) -> usize {
     (2..LARGEST)
         .find(|size| security(n, *size) >= SECURITY)
         .unwrap_or(LARGEST)
 }
 
-/// Asks for what the batch is made of.
-pub(super) fn need<A: Arithmetic>(p: &mut Authenticated<A>) -> Result<()> {
-    let n = 64 * p.supply.batch;
-    let lanes = p.supply.batch * bucket(n) + OPENED / 64;
-    for owner in 0..p.parties {
-        p.bits.need_input(owner, lanes)?;
-    }
-    p.supply.triples.need((p.parties - 1) * n);
-    Ok(())
+/// What a batch of `lanes` lanes is made of. The sum begins with a bit of the first party, so one bit fewer gets a factor there.
+fn wanted(parties: usize, lanes: usize) -> Vec<Wanted> {
+    let size = bucket(64 * lanes);
+    let of = |owner| Wanted {
+        owner,
+        lanes: lanes * size,
+        factors: 64 * lanes * (size - usize::from(owner == 0)),
+        // The first party knows the sum of its own bits.
+        known_to: (owner == 0).then_some(0),
+    };
+    (0..parties).map(of).collect()
 }
 
-/// A task that puts `lanes` lanes of 64 bits in stock.
+/// Asks for what the batch is made of.
+pub(super) fn need<A: Arithmetic>(p: &mut Authenticated<A>) -> Result<()> {
+    mixed::need(p, &wanted(p.parties, p.supply.batch))
+}
+
+/// A task that puts `lanes` (an even number of) lanes of 64 bits in stock.
 pub(super) fn task<A: Arithmetic>(lanes: usize) -> SendFn<Authenticated<A>, ()> {
-    let n = 64 * lanes;
-    let size = bucket(n);
-    let pairs = n * size + OPENED;
-    let shared = shared(pairs / 64, pairs, move |p: &mut Authenticated<A>, known| {
-        #[cfg(test)]
-        let known = &p.lie_about_bits(known);
-        Zeroizing::new(lane_bits(&p.domain, known, pairs))
+    let made: SendFn<Authenticated<A>, _> =
+        Box::new(move |p, out| mixed::task(wanted(p.parties, lanes))(p, out));
+    let summed = and_then(made, move |_, (all, seed): (Vec<Mixed<A>>, _)| {
+        let n = 64 * lanes;
+        let mut first = None;
+        let mut terms = Vec::new();
+        for mixed in &all {
+            let packed = words(&mixed.bits.packed);
+            let count = mixed.products.len();
+            let order = binary::permutation(count, &seed);
+            terms.extend(
+                order
+                    .chunks_exact(n)
+                    .map(|places| Term::new(mixed, &packed, places)),
+            );
+            if count < packed.len() {
+                let rest: Vec<u32> = (count as u32..packed.len() as u32).collect();
+                first = Some(Term::new(mixed, &packed, &rest).bit);
+            }
+        }
+        let first = first.ok_or_else(|| EngineError::usage("a sum of no bits"))?;
+        // Terms are taken from the end, those of the first party before all others.
+        terms.reverse();
+        Ok(sum(first, terms))
     });
-    and_then(shared, move |_, (private, seed)| {
-        let order = binary::permutation(pairs, &seed);
-        Ok(and_then(sieve(private, order, size), |_, firsts| {
-            Ok(and_then(sum(firsts), |_, bit: Private<A>| {
-                Ok(then(check(), move |p: &mut Authenticated<A>, ()| {
-                    p.supply.put_bits(bit.packed, bit.elements)
-                }))
-            }))
+    and_then(summed, |_, bit: Bit<A>| {
+        let bit = bit.private();
+        Ok(then(check(), move |p: &mut Authenticated<A>, ()| {
+            p.supply.put_bits(bit.packed, bit.elements)
         }))
     })
 }
 
-/// Compares the bits of every bucket, of all parties, and looks at the last [`OPENED`] of the order; the first ones remain.
-fn sieve<A: Arithmetic>(
-    private: Vec<Private<A>>,
-    mut order: Vec<u32>,
-    size: usize,
-) -> SendFn<Authenticated<A>, Vec<Private<A>>> {
-    let looked_at = order.split_off(order.len().saturating_sub(OPENED));
-    let n = order.len() / size;
-    let mut firsts = Vec::with_capacity(private.len());
-    // Party after party: differences of the first bit to the second of each bucket, to the third, …; then bits that are opened.
-    let per_party = n * (size - 1) + OPENED;
-    let mut differences = Zeroizing::new(Vec::with_capacity(private.len() * per_party));
-    for bits in &private {
-        let words = words(&bits.packed);
-        let pick = |i: u32| words.get(i as usize).copied().unwrap_or(0);
-        let mut first = Zeroizing::new(Vec::with_capacity(n));
-        for l in 0..size {
-            for (i, bucket) in order.chunks_exact(size).enumerate() {
-                let word = bucket.get(l).map_or(0, |member| pick(*member));
-                match l {
-                    0 => first.push(word),
-                    _ => differences.push(word ^ first.get(i).copied().unwrap_or(0)),
-                }
-            }
-        }
-        differences.extend(looked_at.iter().map(|i| pick(*i)));
-        firsts.push(sliced(&first));
-    }
-    let opening: SendFn<Authenticated<A>, _> = Box::new(move |p, out| {
-        let task = within(p.bits.open(sliced(&differences)), bits::<A>);
-        task(p, out)
-    });
-    then(opening, move |p, opened| {
-        let clear: Vec<A::E> = lane_bits(&p.domain, &opened, private.len() * per_party);
-        let mut out = Vec::with_capacity(private.len());
-        for ((bits, packed), clear) in private
-            .iter()
-            .zip(firsts)
-            .zip(clear.chunks_exact(per_party))
-        {
-            let pick = |part: &[A::E], i: Option<&u32>| {
-                let element = i.and_then(|i| part.get(*i as usize));
-                element.copied().unwrap_or_default()
-            };
-            let column = |l: usize| {
-                bits.elements.map(|part| {
-                    let buckets = order.chunks_exact(size);
-                    buckets.map(|bucket| pick(part, bucket.get(l))).collect()
-                })
-            };
-            let (clear, seen) = clear.split_at(per_party - OPENED);
-            let mut shown = bits
-                .elements
-                .map(|part| looked_at.iter().map(|i| pick(part, Some(i))).collect());
-            p.sub_public(&mut shown, seen);
-            p.note_zero(&shown);
-            let elements = column(0);
-            for (l, clear) in (1..size).zip(clear.chunks_exact(n)) {
-                let mut other = column(l);
-                p.flip(&mut other, clear);
-                p.sub(&mut other, &elements);
-                p.note_zero(&other);
-            }
-            out.push(Private { packed, elements });
-        }
-        Ok(out)
-    })
+/// Bits in both domains; packed, a word a bit: the share, then those of its MAC.
+struct Bit<A: Arithmetic> {
+    words: zeroize::Zeroizing<Vec<u64>>,
+    elements: Share<A::E>,
 }
 
-/// The sum modulo 2, in a tree.
-fn sum<A: Arithmetic>(mut bits: Vec<Private<A>>) -> SendFn<Authenticated<A>, Private<A>> {
-    if bits.len() == 1
-        && let Some(last) = bits.pop()
-    {
-        return ready(last);
+impl<A: Arithmetic> Bit<A> {
+    fn private(self) -> Private<A> {
+        Private {
+            packed: sliced(&self.words),
+            elements: self.elements,
+        }
     }
+}
+
+/// A summand: bits, elements g that nobody knows, and their products.
+struct Term<A: Arithmetic> {
+    bit: Bit<A>,
+    factor: Share<A::E>,
+    product: Share<A::E>,
+}
+
+impl<A: Arithmetic> Term<A> {
+    /// What is in these places.
+    fn new(mixed: &Mixed<A>, packed: &[u64], places: &[u32]) -> Self {
+        let pick = |share: &Share<A::E>| {
+            share.map(|part| {
+                let picked = places.iter().map(|i| part.get(*i as usize).copied());
+                picked.map(Option::unwrap_or_default).collect()
+            })
+        };
+        let words = places.iter().map(|i| packed.get(*i as usize).copied());
+        Self {
+            bit: Bit {
+                words: words
+                    .map(Option::unwrap_or_default)
+                    .collect::<Vec<_>>()
+                    .into(),
+                elements: pick(&mixed.bits.elements),
+            },
+            factor: pick(&mixed.factors),
+            product: pick(&mixed.products),
+        }
+    }
+}
+
+/// The sum modulo 2 of bits and all terms. One round a term.
+fn sum<A: Arithmetic>(
+    mut bit: Bit<A>,
+    mut terms: Vec<Term<A>>,
+) -> SendFn<Authenticated<A>, Bit<A>> {
+    let Some(mut term) = terms.pop() else {
+        return ready(bit);
+    };
     Box::new(move |p, out| {
-        let rest = if bits.len() % 2 == 1 {
-            bits.pop()
-        } else {
-            None
-        };
-        let half = bits.len() / 2;
-        let second = bits.split_off(half);
-        let all = |list: &[Private<A>]| {
-            let mut whole = Share::zeros(super::PARTS, 0);
-            for bits in list {
-                for (whole, part) in whole.parts.iter_mut().zip(&bits.elements.parts) {
-                    whole.extend_from_slice(part);
-                }
+        let mut masked = bit.elements.duplicate();
+        p.sub(&mut masked, &term.factor);
+        and_then(open(masked), move |p: &mut Authenticated<A>, opened| {
+            let minus_two = p.domain.neg(p.domain.add(p.domain.one(), p.domain.one()));
+            for (product, c) in (term.product.parts.iter_mut()).zip(&term.bit.elements.parts) {
+                p.domain.mul_acc(product, &opened, c);
+                p.domain.mul_scalar_assign(product, minus_two);
             }
-            whole
-        };
-        let (x, y) = (all(&bits), all(&second));
-        let task = Authenticated::multiply(x.duplicate(), y.duplicate(), 1);
-        and_then(task, move |p: &mut Authenticated<A>, mut product| {
-            // x ⊕ y = x + y − 2xy.
-            let two = p.domain.add(p.domain.one(), p.domain.one());
-            for part in &mut product.parts {
-                p.domain.mul_scalar_assign(part, p.domain.neg(two));
+            p.add(&mut bit.elements, &term.product);
+            p.add(&mut bit.elements, &term.bit.elements);
+            for (word, other) in bit.words.iter_mut().zip(term.bit.words.iter()) {
+                *word ^= other;
             }
-            p.add(&mut product, &x);
-            p.add(&mut product, &y);
-            let n = product.len() / half.max(1);
-            let mut sums = Vec::with_capacity(half + 1);
-            for (i, (one, other)) in bits.iter_mut().zip(&second).enumerate() {
-                let mut packed = one.packed.duplicate();
-                for (p, q) in packed.parts.iter_mut().zip(&other.packed.parts) {
-                    for (p, q) in p.iter_mut().zip(q) {
-                        *p ^= q;
-                    }
-                }
-                let elements =
-                    product.map(|part| part.get(i * n..(i + 1) * n).unwrap_or_default().to_vec());
-                sums.push(Private { packed, elements });
-            }
-            product
-                .parts
-                .iter_mut()
-                .for_each(|p| p.iter_mut().zeroize());
-            sums.extend(rest);
-            Ok(sum(sums))
+            Ok(sum(bit, terms))
         })(p, out)
     })
 }
@@ -202,34 +167,29 @@ fn sum<A: Arithmetic>(mut bits: Vec<Private<A>>) -> SendFn<Authenticated<A>, Pri
 mod tests {
     use super::*;
 
-    /// What decides is one bucket, or all: in between there are more ways to put the wrong pairs.
-    #[test]
-    fn the_best_attack_is_on_one_bucket_or_on_all() {
-        for (n, size) in [(64, 6), (256, 6), (320, 5), (1024, 4)] {
-            for wrong in 1..=n {
-                let found = survival(n, size, wrong);
-                assert!(found >= security(n, size), "{wrong} of {n}: {found}");
-            }
-        }
-    }
-
     #[test]
     fn buckets_are_large_enough() {
-        for lanes in [4, 8, 16, 64, 256, 4096] {
+        for lanes in [2, 4, 8, 16, 64, 256, 4096] {
             let n = 64 * lanes;
             assert!(security(n, bucket(n)) >= SECURITY, "{n}");
         }
         assert_eq!((bucket(256), bucket(1024), bucket(16384)), (6, 5, 4));
     }
 
-    /// The bound is the chance that a random order puts all wrong pairs in one bucket.
+    /// The bound is no better than the chance of the smallest attack: all bits of one bucket, guessed.
     #[test]
-    fn the_bound_is_exact_for_one_bucket() {
-        // The first wrong pair is in a bucket, and the others are in the same one.
-        let (n, size) = (64usize, 4usize);
-        let pairs = n * size + OPENED;
-        let first = (n * size) as f64 / pairs as f64;
-        let together = (1..size).fold(first, |p, i| p * (size - i) as f64 / (pairs - i) as f64);
-        assert!((-f64::log2(together) - security(n, size)).abs() < 1e-9);
+    fn the_bound_covers_the_smallest_attack() {
+        let (n, size) = (1024usize, 5usize);
+        // A bit in a fixed place, and the others in its bucket.
+        let rest = size - 1;
+        let fixed: f64 = (0..rest)
+            .map(|i| ((rest - i) as f64 / (n * rest - i) as f64).log2())
+            .sum();
+        let anywhere: f64 = (1..size)
+            .map(|i| ((size - i) as f64 / (n * size - i) as f64).log2())
+            .sum();
+        for chance in [fixed, anywhere] {
+            assert!(size as f64 - chance >= security(n, size));
+        }
     }
 }

@@ -15,6 +15,7 @@ mod adversaries;
 pub mod binary;
 mod dabits;
 mod edabits;
+mod mixed;
 mod operations;
 mod private;
 mod supply;

@@ -23,7 +23,7 @@ const SURPLUS_LANES: usize = 1 << 6;
 const MOST_TRIPLES: usize = 1 << 9;
 const MOST_ELEMENTS: usize = 1 << 16;
 const MOST_LANES: usize = 1 << 8;
-/// Lanes of 64 bits: buckets of five are enough from here on.
+/// Lanes of 64 bits, an even number: OTs come in blocks of 128.
 const LEAST_LANES: usize = 4;
 const SURPLUS_NUMBERS: usize = 1 << 9;
 /// Of 64 bits and two parties some 130 MB; two tests a number and party would be enough from 741,000 on.

@@ -401,7 +401,7 @@ fn stored_shares_need_the_key_of_their_session() {
     }
 }
 
-const LIES: [Lie; 13] = [
+const LIES: [Lie; 15] = [
     Lie::Vector,
     Lie::Digit,
     Lie::Choices,
@@ -411,6 +411,8 @@ const LIES: [Lie; 13] = [
     Lie::Product,
     Lie::Bits,
     Lie::AllBits,
+    Lie::Key,
+    Lie::Top,
     Lie::Number,
     Lie::AllNumbers,
     Lie::Test,

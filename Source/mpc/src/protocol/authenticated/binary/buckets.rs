@@ -22,7 +22,7 @@ pub(in super::super) fn log2_choose(n: usize, k: usize) -> f64 {
 }
 
 /// −log2 of the probability that some triple of a batch of `n` with buckets of `size` is broken.
-fn security(n: usize, size: usize) -> f64 {
+pub(in super::super) fn security(n: usize, size: usize) -> f64 {
     let best = (size..=4 * size)
         .map(|k| log2_choose(k, size) - k as f64)
         .fold(f64::NEG_INFINITY, f64::max);

@@ -19,7 +19,7 @@ use crate::value::Share;
 
 /// Correlated OTs that are wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Wanted {
+pub(in super::super) struct Wanted {
     /// Who has choices: one party, or all.
     pub owner: Option<usize>,
     /// Rows: [`MAC_BITS`], or all for OTs as well.
@@ -35,7 +35,7 @@ impl Wanted {
 }
 
 /// Correlated OTs with all peers.
-pub(super) struct Correlated {
+pub(in super::super) struct Correlated {
     wanted: Wanted,
     /// Our choices, zeros if we have none.
     pub choices: Zeroizing<Vec<u64>>,
@@ -108,7 +108,7 @@ fn corrections(wanted: Vec<Wanted>) -> SendFn<AuthenticatedBits, Vec<Correlated>
 }
 
 /// Correlated OTs that have passed their check.
-pub(super) fn task(wanted: Vec<Wanted>) -> SendFn<AuthenticatedBits, Vec<Correlated>> {
+pub(in super::super) fn task(wanted: Vec<Wanted>) -> SendFn<AuthenticatedBits, Vec<Correlated>> {
     let started = join(corrections(wanted), start_toss(), |_, all, toss| {
         Ok((all, toss))
     });
@@ -179,6 +179,45 @@ impl Correlated {
     }
 }
 
+type Strings = Zeroizing<Vec<u128>>;
+
+impl Correlated {
+    /// Our share of bits that one party knows, in a form that tells nothing if sums are opened.
+    pub fn private_share(&self, p: &mut AuthenticatedBits) -> Share<u64> {
+        let mut share = self.share(&p.key);
+        if let (Some(owner), Some(bits)) = (self.wanted.owner, share.parts.first_mut()) {
+            p.add_sharing_of_zero(owner, bits);
+        }
+        share
+    }
+
+    /// By peer, `words` words of the strings that we chose; for OTs of all rows.
+    pub fn received_strings(
+        &self,
+        p: &mut AuthenticatedBits,
+        words: usize,
+    ) -> Result<Vec<(usize, Strings)>> {
+        let strings = self.received.iter().map(|(peer, sliced)| {
+            let hash = p.channel(*peer)?.receiver.hash();
+            Ok((*peer, sliced.strings(hash, words)))
+        });
+        strings.collect()
+    }
+
+    /// By peer, `words` words of both strings; for OTs of all rows.
+    pub fn sent_strings(
+        &self,
+        p: &mut AuthenticatedBits,
+        words: usize,
+    ) -> Result<Vec<(usize, [Strings; 2])>> {
+        let strings = self.sent.iter().map(|(peer, sliced)| {
+            let sender = &p.channel(*peer)?.sender;
+            Ok((*peer, sliced.strings(sender.hash(), sender.delta(), words)))
+        });
+        strings.collect()
+    }
+}
+
 /// A task that puts random bits in stock: of nobody (`owner` is `None`) or of a party that knows them.
 pub(super) fn stock(batches: Vec<(Option<usize>, usize)>) -> SendFn<AuthenticatedBits, ()> {
     let wanted = batches
@@ -191,15 +230,10 @@ pub(super) fn stock(batches: Vec<(Option<usize>, usize)>) -> SendFn<Authenticate
         .collect();
     then(task(wanted), |p, all| -> Result<()> {
         for correlated in all {
-            let mut share = correlated.share(&p.key);
+            let share = correlated.private_share(p);
             match correlated.wanted.owner {
                 None => p.supply.random.put([share]),
-                Some(owner) => {
-                    if let Some(bits) = share.parts.first_mut() {
-                        p.add_sharing_of_zero(owner, bits);
-                    }
-                    p.supply.input(owner)?.put(share, &correlated.choices);
-                }
+                Some(owner) => p.supply.input(owner)?.put(share, &correlated.choices),
             }
         }
         Ok(())

@@ -15,8 +15,8 @@
 pub(super) mod adder;
 #[cfg(test)]
 mod adversaries;
-mod buckets;
-mod correlate;
+pub(super) mod buckets;
+pub(super) mod correlate;
 mod leaky;
 #[cfg(test)]
 pub(super) mod liar;

@@ -1,0 +1,286 @@
+//! Random bits c that one party knows, in both domains, and their products with random elements g.
+//!
+//! The bits are choices of OTs with all peers, whose rows are their MACs over bits. Further strings of the same OTs carry what each
+//! peer multiplies by c: its key, which makes the MACs of the elements, and its shares of g and of the MAC of g, which make c·g and its
+//! MAC. So bits agree in both domains whatever their owner does, and products with their MACs are as linear as shares.
+//!
+//! A peer that multiplies something else makes MACs wrong where c = 1, and can repair them if it guesses c: it learns that bit, and is
+//! caught with probability 1/2. [`CHECKS`] random subset sums of everything, masked, are opened and verified; one sum with factors of the
+//! ring would do over fields, but modulo 2^l an error of 2^(l-1) in many places passes it with probability 1/2, without a guess
+//! of every bit. Callers put the bits in buckets, at random, and use the sum modulo 2 of a bucket: what leaks is not enough then.
+//! That is the idea of the leaky AND triples of Wang, Ranellucci, Katz (CCS 2017), with elements for their second operands.
+
+use keyquorum_ot::KAPPA;
+use zeroize::{Zeroize, Zeroizing};
+
+use super::binary::{Committed, Toss, correlate, exchange, finish_toss, start_toss};
+use super::private::Private;
+use super::verify::{check, public};
+use super::{Arithmetic, Authenticated, bits, open, part};
+use crate::error::{EngineError, Result};
+use crate::graph::{SendFn, and_then, join, then, within};
+use crate::protocol::lane_bits;
+use crate::value::Share;
+
+/// Subset sums that are verified: wrong MACs that nobody guessed pass with probability 2^-48.
+pub(super) const CHECKS: usize = 48;
+/// Words that a peer multiplies by a bit.
+const WORDS: usize = 3;
+
+/// What is wanted of one party.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Wanted {
+    /// Who knows the bits.
+    pub owner: usize,
+    /// Lanes of bits, an even number.
+    pub lanes: usize,
+    /// How many of the bits, the first ones, are multiplied by elements.
+    pub factors: usize,
+    /// Who knows these elements: nobody, or one party, which costs half as much where there are two.
+    pub known_to: Option<usize>,
+}
+
+impl Wanted {
+    fn bits(self) -> usize {
+        64 * self.lanes
+    }
+}
+
+/// What was made.
+pub(super) struct Mixed<A: Arithmetic> {
+    pub bits: Private<A>,
+    /// g and c·g.
+    pub factors: Share<A::E>,
+    pub products: Share<A::E>,
+}
+
+/// Asks for what [`task`] takes from the stock.
+pub(super) fn need<A: Arithmetic>(p: &mut Authenticated<A>, list: &[Wanted]) -> Result<()> {
+    p.supply.randoms.need(CHECKS);
+    for wanted in list {
+        match wanted.known_to {
+            None => p.supply.randoms.need(wanted.factors),
+            Some(party) => p.supply.input(party)?.need(wanted.factors),
+        }
+    }
+    Ok(())
+}
+
+/// Random elements with MACs.
+fn factors<A: Arithmetic>(p: &mut Authenticated<A>, wanted: &Wanted) -> Result<Share<A::E>> {
+    let parts = match wanted.known_to {
+        None => p.supply.randoms.take(wanted.factors)?.into(),
+        Some(party) => {
+            let [x, mac, mut known] = p.supply.input(party)?.take(wanted.factors)?;
+            known.iter_mut().zeroize();
+            vec![x, mac]
+        }
+    };
+    Ok(Share { parts })
+}
+
+/// A task that makes bits, leaky as they are, and a toss of which nobody knew anything before. Eleven rounds.
+pub(super) fn task<A: Arithmetic>(
+    list: Vec<Wanted>,
+) -> SendFn<Authenticated<A>, (Vec<Mixed<A>>, Toss)> {
+    let correlated = list.iter().map(|wanted| correlate::Wanted {
+        owner: Some(wanted.owner),
+        rows: KAPPA,
+        lanes: wanted.lanes,
+    });
+    let correlated = within(correlate::task(correlated.collect()), bits::<A>);
+    let multiplied = and_then(correlated, move |p, all| {
+        let list = list.into_iter().zip(all).collect();
+        let all = multiply(p, list)?;
+        Ok(join(
+            all,
+            within(start_toss(), bits::<A>),
+            |_, all, toss| Ok((all, toss)),
+        ))
+    });
+    let tossed = and_then(multiplied, |_, (all, toss): (Vec<Mixed<A>>, Committed)| {
+        let toss = within(finish_toss(toss), bits::<A>);
+        Ok(then(toss, |_, seed| Ok((all, seed))))
+    });
+    let summed = and_then(tossed, |p, (all, seed)| {
+        let sums = subset_sums(p, &all, &seed)?;
+        Ok(then(open(sums), |_, _| Ok(all)))
+    });
+    let verified = and_then(summed, |_, all| {
+        Ok(join(
+            check(),
+            within(start_toss(), bits::<A>),
+            |_, (), toss| Ok((all, toss)),
+        ))
+    });
+    and_then(verified, |_, (all, toss)| {
+        let toss = within(finish_toss(toss), bits::<A>);
+        Ok(then(toss, |_, seed| Ok((all, seed))))
+    })
+}
+
+/// Multiplies, without check. One round.
+fn multiply<A: Arithmetic>(
+    p: &mut Authenticated<A>,
+    list: Vec<(Wanted, correlate::Correlated)>,
+) -> Result<SendFn<Authenticated<A>, Vec<Mixed<A>>>> {
+    let domain = p.domain.clone();
+    let mut messages = vec![Vec::new(); p.parties];
+    let mut expected = vec![0; p.parties];
+    let mut all = Vec::with_capacity(list.len());
+    for (wanted, correlated) in &list {
+        let (n, factors) = (wanted.bits(), wanted.factors);
+        let mut mixed = Mixed {
+            bits: Private {
+                packed: correlated.private_share(&mut p.bits),
+                elements: Share::zeros(super::PARTS, n),
+            },
+            factors: self::factors(p, wanted)?,
+            products: Share::zeros(super::PARTS, factors),
+        };
+        if wanted.owner == p.me {
+            let bytes = domain.wire_bytes(n) + (WORDS - 1) * domain.wire_bytes(factors);
+            for peer in p.others() {
+                if let Some(expected) = expected.get_mut(peer) {
+                    *expected += bytes;
+                }
+            }
+            mixed.multiply_ours(p, &correlated.choices);
+        }
+        for (owner, [zeros, ones]) in correlated.sent_strings(&mut p.bits, WORDS)? {
+            let keys = Zeroizing::new(vec![p.key; n]);
+            #[cfg(test)]
+            let keys = p.lie_about_key(owner, keys);
+            let words = [&keys[..], part(&mixed.factors, 0), part(&mixed.factors, 1)];
+            let strings = zeros
+                .chunks_exact(n.max(1))
+                .zip(ones.chunks_exact(n.max(1)));
+            let mut ours = Vec::with_capacity(WORDS);
+            for (words, (zeros, ones)) in words.into_iter().zip(strings) {
+                let mut sent = Zeroizing::new(words.to_vec());
+                let mut kept = Zeroizing::new(Vec::with_capacity(words.len()));
+                for (word, (zero, one)) in sent.iter_mut().zip(zeros.iter().zip(ones)) {
+                    let zero = domain.from_u128(*zero);
+                    let difference = domain.sub(zero, domain.from_u128(*one));
+                    *word = domain.add(*word, difference);
+                    kept.push(domain.neg(zero));
+                }
+                if let Some(message) = messages.get_mut(owner) {
+                    domain.encode(&sent, message);
+                }
+                ours.push(kept);
+            }
+            mixed.add(&domain, &ours);
+        }
+        all.push(mixed);
+    }
+    let exchanged = within(exchange(messages, expected), bits::<A>);
+    Ok(then(
+        exchanged,
+        move |p: &mut Authenticated<A>, messages| {
+            let mut rest: Vec<&[u8]> = messages.iter().map(Vec::as_slice).collect();
+            for ((wanted, correlated), mixed) in list.iter().zip(&mut all) {
+                let (n, factors) = (wanted.bits(), wanted.factors);
+                for (peer, strings) in correlated.received_strings(&mut p.bits, WORDS)? {
+                    let choices = lane_bits(&p.domain, &correlated.choices, n);
+                    let choices = Zeroizing::new(choices);
+                    let mut ours = Vec::with_capacity(WORDS);
+                    for (strings, count) in
+                        strings.chunks_exact(n.max(1)).zip([n, factors, factors])
+                    {
+                        let message = rest
+                            .get_mut(peer)
+                            .and_then(|rest| rest.split_off(..p.domain.wire_bytes(count)))
+                            .unwrap_or_default();
+                        let mut words = Zeroizing::new(vec![p.domain.zero(); count]);
+                        p.domain.decode(message, &mut words).map_err(|e| {
+                            EngineError::protocol(format!(
+                                "products with bits from party {peer}: {e}"
+                            ))
+                        })?;
+                        p.domain
+                            .mul_assign(&mut words, choices.get(..count).unwrap_or_default());
+                        for (word, string) in words.iter_mut().zip(strings) {
+                            *word = p.domain.add(*word, p.domain.from_u128(*string));
+                        }
+                        ours.push(words);
+                    }
+                    mixed.add(&p.domain, &ours);
+                }
+                if let Some(x) = mixed.bits.elements.parts.first_mut() {
+                    p.add_sharing_of_zero(wanted.owner, x);
+                }
+            }
+            Ok(all)
+        },
+    ))
+}
+
+impl<A: Arithmetic> Mixed<A> {
+    /// What we know of our own bits: c, c·α_i, and c times our shares of g and of its MAC.
+    fn multiply_ours(&mut self, p: &Authenticated<A>, choices: &[u64]) {
+        #[cfg(test)]
+        let choices = &p.lie_about_bits(choices);
+        let n = self.bits.elements.len();
+        let bits = Zeroizing::new(lane_bits(&p.domain, choices, n));
+        if let [x, mac] = self.bits.elements.parts.as_mut_slice() {
+            x.copy_from_slice(&bits);
+            mac.copy_from_slice(&bits);
+            p.domain.mul_scalar_assign(mac, p.key);
+        }
+        let parts = self.products.parts.iter_mut().zip(&self.factors.parts);
+        for (product, factor) in parts {
+            p.domain.mul_acc(product, &bits, factor);
+        }
+    }
+
+    /// Adds shares of c times a key, of c·g, and of its MAC.
+    fn add(&mut self, domain: &A, shares: &[Zeroizing<Vec<A::E>>]) {
+        let mac = self.bits.elements.parts.get_mut(1);
+        let to = mac.into_iter().chain(&mut self.products.parts);
+        for (to, shares) in to.zip(shares) {
+            domain.add_assign(to, shares);
+        }
+    }
+}
+
+/// Masked sums of random subsets of all elements and products.
+fn subset_sums<A: Arithmetic>(
+    p: &mut Authenticated<A>,
+    all: &[Mixed<A>],
+    seed: &Toss,
+) -> Result<Share<A::E>> {
+    let mut sums = Share {
+        parts: p.supply.randoms.take(CHECKS)?.into(),
+    };
+    let mut stream = public(seed, 0);
+    for share in all.iter().flat_map(|m| [&m.bits.elements, &m.products]) {
+        let mut subsets = vec![0; share.len()];
+        stream.fill_u64(&mut subsets);
+        for (sums, part) in sums.parts.iter_mut().zip(&share.parts) {
+            add_subsets(&p.domain, part, &subsets, sums);
+        }
+    }
+    Ok(sums)
+}
+
+/// Adds every value to the sums that the bits of its subset word name; four values at a time, by a table of their sums.
+fn add_subsets<A: Arithmetic>(domain: &A, values: &[A::E], subsets: &[u64], sums: &mut [A::E]) {
+    let mut table = Zeroizing::new([domain.zero(); 16]);
+    for (values, subsets) in values.chunks(4).zip(subsets.chunks(4)) {
+        for (i, value) in values.iter().enumerate() {
+            let (known, new) = table.split_at_mut(1 << i);
+            for (new, known) in new.iter_mut().zip(known.iter()) {
+                *new = domain.add(*known, *value);
+            }
+        }
+        for (j, sum) in sums.iter_mut().enumerate() {
+            let named = subsets.iter().rev();
+            let index = named.fold(0, |index, subset| index << 1 | (subset >> j & 1) as usize);
+            if let Some(entry) = table.get(index) {
+                *sum = domain.add(*sum, *entry);
+            }
+        }
+    }
+    table.zeroize();
+}
