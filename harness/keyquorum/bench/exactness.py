@@ -108,7 +108,7 @@ def main() -> int:
     if options.totals:
         return 0 if good else 1
     for protocol, parties, parameters in COMMITTEES:
-        # Not wide tables with MACs: some 2,400 entries a decryption, made from bits that are converted one by one.
+        # Not wide tables with MACs: some 2,400 bits of both domains a decryption.
         shapes = [shape for shape in EXACT if protocol not in AUTHENTICATED or shape[:2] != ("round_ltz_table", 8)]
         rows = [(Configuration(*shape, parameters, protocol, parties, options.items), 0.0) for shape in shapes]
         rows += [(Configuration("round_mask_open", 8, 2, parameters, protocol, parties, options.items), f) for f in FRACTIONS]

@@ -4,8 +4,8 @@
 //! x = Σ x_i; party i has a key α_i of 48 bits, and the parties share x·α for α = Σ α_i: part 0 of a share is x_i, part 1 the
 //! share of the MAC. Modulo 2^k both live modulo 2^(k + 48); a value is what they say modulo 2^k, and what a program opens
 //! is masked by 2^k times a random element. MACs are sharings of x·α_j by pairs of parties (`values`), triples come from
-//! oblivious transfer with amplified privacy and a sacrifice (`triples`), bits and numbers that are shared in both domains from cut and
-//! choose (`dabits`, `edabits`). What is opened is verified (`verify`) before a value leaves, before the program opens something else, and at
+//! oblivious transfer with amplified privacy and a sacrifice (`triples`), bits that are shared in both domains from products of choice
+//! bits with random elements, put in buckets (`mixed`, `dabits`), numbers with their bits from cut and choose (`edabits`). What is opened is verified (`verify`) before a value leaves, before the program opens something else, and at
 //! the end of every batch of correlated randomness.
 //!
 //! Sources: Keller, Orsini, Scholl, "MASCOT" (CCS 2016); Cramer, Damgård, Escudero, Scholl, Xing, "SPDZ2k" (CRYPTO 2018).

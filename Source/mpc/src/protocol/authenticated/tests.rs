@@ -419,7 +419,7 @@ const LIES: [Lie; 15] = [
     Lie::Check,
 ];
 
-/// Of two parties and of three, both protocols: 52 cases. Every honest party stops.
+/// Of two parties and of three, both protocols: 60 cases. Every honest party stops.
 #[test]
 fn lies_are_caught() {
     for protocol in ["spdz2k", "mascot"] {
