@@ -61,6 +61,34 @@ fn sliced(
             }
             assert!(sums[w].iter().any(|s| *s != 0));
         }
+        // The same strings as words, and further words of the same OTs.
+        let n = 64 * choices.len();
+        let chosen_words = ours.strings(receiver.hash(), 3);
+        let [zeros, ones] = theirs.strings(sender.hash(), sender.delta(), 3);
+        assert_eq!(
+            (chosen_words.len(), zeros.len(), ones.len()),
+            (3 * n, 3 * n, 3 * n)
+        );
+        for (i, (chosen_word, (zero, one))) in (chosen_words.iter())
+            .zip(zeros.iter().zip(ones.iter()))
+            .enumerate()
+        {
+            let (lane, bit) = (i % n / 64, i % 64);
+            let pick = if choices[lane] >> bit & 1 == 1 {
+                one
+            } else {
+                zero
+            };
+            assert_eq!(chosen_word, pick);
+            if i < n {
+                assert!(
+                    (0..41).all(|w| chosen[w][lane] >> bit & 1 == (chosen_word >> w & 1) as u64)
+                );
+            }
+        }
+        let all: std::collections::HashSet<u128> =
+            zeros.iter().chain(ones.iter()).copied().collect();
+        assert_eq!(all.len(), 6 * n);
     }
     let all = |row: &dyn Fn(usize) -> Vec<u64>| (0..rows).map(row).collect();
     Ok((

@@ -1,7 +1,7 @@
 """The key under which a party's shares are authenticated (spdz2k, mascot): made once, kept as long as the shares are.
 
-Shares of one session can be used in another one only under the same key. After a failed MAC check the others may know some bits
-of it (each costs them a probability of 1/2 or less of not being caught): make a new committee.
+Shares of one session can be used in another one only under the same key. After a failed MAC check the others may know
+it, as what the check tells is the error times the key: make a new committee.
 """
 
 from __future__ import annotations

@@ -238,13 +238,13 @@ impl SlicedReceiver {
     }
 
     /// `words` words of the chosen string of every OT: all first ones, all second ones, … Only for batches of all rows, after their
-    /// check.
+    /// check, and in place of [`SlicedReceiver::add_strings`], whose strings are the first words.
     pub fn strings(&self, hash: &Hash, words: usize) -> Zeroizing<Vec<u128>> {
         self.sliced.strings(hash, 0, words)
     }
 }
 
-/// Tweak of further words of the same OTs: positions of a stream stay below 2^64, and streams below 2^63.
+/// Tweak of further words of the same OTs: streams stay below 2^56.
 fn further(tweak: u128, word: usize) -> u128 {
     tweak ^ (word as u128) << 120
 }

@@ -26,10 +26,14 @@ pub(super) enum Lie {
     Bits,
     /// All of its bits are, alike.
     AllBits,
-    /// What it multiplies by the bits of party 0 is not its key.
+    /// What it multiplies by the bits of others is not its key.
     Key,
     /// The same, by the largest power of two that a ring has.
     Top,
+    /// What it multiplies by them is not its share of an element.
+    Factor,
+    /// Nor of the MAC of an element.
+    FactorMac,
     /// One of its numbers is another as an element.
     Number,
     /// All of its numbers are, and all tests.
@@ -70,20 +74,21 @@ impl<A: Arithmetic> Authenticated<A> {
         }
     }
 
-    pub(super) fn lie_about_key(
+    /// Of the words that are multiplied by bits: our key, and our shares of elements and of their MACs.
+    pub(super) fn lie_about_words(
         &self,
-        owner: usize,
-        mut keys: Zeroizing<Vec<A::E>>,
-    ) -> Zeroizing<Vec<A::E>> {
-        let by = match self.lie {
-            Some(Lie::Key) => self.domain.one(),
-            Some(Lie::Top) => self.domain.from_u128(1 << (self.domain.bits() - 1)),
-            _ => return keys,
+        mut words: [Zeroizing<Vec<A::E>>; 3],
+    ) -> [Zeroizing<Vec<A::E>>; 3] {
+        let one = self.domain.one();
+        let (place, by) = match self.lie {
+            Some(Lie::Key) => (0, one),
+            Some(Lie::Top) => (0, self.domain.from_u128(1 << (self.domain.bits() - 1))),
+            Some(Lie::Factor) => (1, one),
+            Some(Lie::FactorMac) => (2, one),
+            _ => return words,
         };
-        if owner == 0 {
-            self.domain.add_scalar_assign(&mut keys, by);
-        }
-        keys
+        self.domain.add_scalar_assign(&mut words[place], by);
+        words
     }
 
     pub(super) fn lie_about_choices(&self, peer: usize, choices: &[u128]) -> Zeroizing<Vec<u128>> {

@@ -19,7 +19,7 @@ const SECURITY: f64 = 40.0;
 const LARGEST: usize = 8;
 
 /// −log2 of the probability that all bits of some bucket of an honest party leak, for `n` buckets; every leak is noticed with
-/// probability 1/2. The first party's buckets have one bit in a fixed place.
+/// probability 1/2 (and what is wrong and was not guessed passes with 2^-48). The first party's buckets have one bit in a fixed place.
 fn security(n: usize, size: usize) -> f64 {
     let rest = size - 1;
     let best = (rest..=4 * size)
@@ -105,7 +105,7 @@ impl<A: Arithmetic> Bit<A> {
     }
 }
 
-/// A summand: bits, elements g that nobody knows, and their products.
+/// A summand: bits, elements g, and their products.
 struct Term<A: Arithmetic> {
     bit: Bit<A>,
     factor: Share<A::E>,

@@ -5,9 +5,9 @@
 //! MAC. So bits agree in both domains whatever their owner does, and products with their MACs are as linear as shares.
 //!
 //! A peer that multiplies something else makes MACs wrong where c = 1, and can repair them if it guesses c: it learns that bit, and is
-//! caught with probability 1/2. [`CHECKS`] random subset sums of everything, masked, are opened and verified; one sum with factors of the
-//! ring would do over fields, but modulo 2^l an error of 2^(l-1) in many places passes it with probability 1/2, without a guess
-//! of every bit. Callers put the bits in buckets, at random, and use the sum modulo 2 of a bucket: what leaks is not enough then.
+//! caught with probability 1/2. [`CHECKS`] random subset sums of everything, masked, are opened, and the MAC of each is verified for itself.
+//! One check of a combination of all is not enough: modulo 2^l an error of 2^(l-1) in every place passes it with probability 1/2 and
+//! without a guess of every bit. What is wrong after this check was guessed, so later checks may combine. Callers put the bits in buckets, at random, and use the sum modulo 2 of a bucket: what leaks is not enough then.
 //! That is the idea of the leaky AND triples of Wang, Ranellucci, Katz (CCS 2017), with elements for their second operands.
 
 use keyquorum_ot::KAPPA;
@@ -15,7 +15,7 @@ use zeroize::{Zeroize, Zeroizing};
 
 use super::binary::{Committed, Toss, correlate, exchange, finish_toss, start_toss};
 use super::private::Private;
-use super::verify::{check, public};
+use super::verify::{check, check_each, public};
 use super::{Arithmetic, Authenticated, bits, open, part};
 use crate::error::{EngineError, Result};
 use crate::graph::{SendFn, and_then, join, then, within};
@@ -104,14 +104,13 @@ pub(super) fn task<A: Arithmetic>(
     });
     let summed = and_then(tossed, |p, (all, seed)| {
         let sums = subset_sums(p, &all, &seed)?;
-        Ok(then(open(sums), |_, _| Ok(all)))
+        let opened = open(sums.duplicate());
+        Ok(then(opened, |_, values| Ok((all, sums, values))))
     });
-    let verified = and_then(summed, |_, all| {
-        Ok(join(
-            check(),
-            within(start_toss(), bits::<A>),
-            |_, (), toss| Ok((all, toss)),
-        ))
+    let verified = and_then(summed, |_, (all, sums, values)| {
+        let both = join(check_each(sums, values), check(), |_, (), ()| Ok(()));
+        let toss = within(start_toss(), bits::<A>);
+        Ok(join(both, toss, |_, (), toss| Ok((all, toss))))
     });
     and_then(verified, |_, (all, toss)| {
         let toss = within(finish_toss(toss), bits::<A>);
@@ -148,17 +147,20 @@ fn multiply<A: Arithmetic>(
             mixed.multiply_ours(p, &correlated.choices);
         }
         for (owner, [zeros, ones]) in correlated.sent_strings(&mut p.bits, WORDS)? {
-            let keys = Zeroizing::new(vec![p.key; n]);
+            let words = [
+                &vec![p.key; n],
+                part(&mixed.factors, 0),
+                part(&mixed.factors, 1),
+            ];
+            let words = words.map(|words| Zeroizing::new(words.to_vec()));
             #[cfg(test)]
-            let keys = p.lie_about_key(owner, keys);
-            let words = [&keys[..], part(&mixed.factors, 0), part(&mixed.factors, 1)];
+            let words = p.lie_about_words(words);
             let strings = zeros
                 .chunks_exact(n.max(1))
                 .zip(ones.chunks_exact(n.max(1)));
             let mut ours = Vec::with_capacity(WORDS);
-            for (words, (zeros, ones)) in words.into_iter().zip(strings) {
-                let mut sent = Zeroizing::new(words.to_vec());
-                let mut kept = Zeroizing::new(Vec::with_capacity(words.len()));
+            for (mut sent, (zeros, ones)) in words.into_iter().zip(strings) {
+                let mut kept = Zeroizing::new(Vec::with_capacity(sent.len()));
                 for (word, (zero, one)) in sent.iter_mut().zip(zeros.iter().zip(ones)) {
                     let zero = domain.from_u128(*zero);
                     let difference = domain.sub(zero, domain.from_u128(*one));
@@ -230,7 +232,8 @@ impl<A: Arithmetic> Mixed<A> {
         }
         let parts = self.products.parts.iter_mut().zip(&self.factors.parts);
         for (product, factor) in parts {
-            p.domain.mul_acc(product, &bits, factor);
+            let bits = bits.get(..product.len()).unwrap_or_default();
+            p.domain.mul_acc(product, bits, factor);
         }
     }
 
@@ -282,5 +285,31 @@ fn add_subsets<A: Arithmetic>(domain: &A, values: &[A::E], subsets: &[u64], sums
             }
         }
     }
-    table.zeroize();
+}
+
+#[cfg(test)]
+mod tests {
+    use keyquorum_math::{Domain, Prg, Z2k128};
+
+    use super::*;
+
+    #[test]
+    fn subsets_are_summed() {
+        let domain = Z2k128::new(112).unwrap();
+        let mut prg = Prg::new([3; 16], 0);
+        for n in [0, 1, 3, 4, 17] {
+            let (mut values, mut subsets) = (vec![0; n], vec![0; n]);
+            domain.random(&mut prg, &mut values);
+            prg.fill_u64(&mut subsets);
+            let mut sums = vec![5; CHECKS];
+            add_subsets(&domain, &values, &subsets, &mut sums);
+            for (j, sum) in sums.iter().enumerate() {
+                let named = values
+                    .iter()
+                    .zip(&subsets)
+                    .filter(|(_, s)| **s >> j & 1 == 1);
+                assert_eq!(*sum, named.fold(5, |sum, (v, _)| domain.add(sum, *v)));
+            }
+        }
+    }
 }

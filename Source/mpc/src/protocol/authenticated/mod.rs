@@ -391,12 +391,17 @@ impl<A: Arithmetic> Authenticated<A> {
 
     /// Notes what a share was opened as.
     fn note(&mut self, share: &Share<A::E>, values: &[A::E]) {
-        let mut difference = part(share, 1).to_vec();
+        let differences = self.differences(share, values);
+        self.verifier.note(&differences);
+    }
+
+    /// Our shares of the MACs without those of the values: their sums over the parties must be zero.
+    fn differences(&self, share: &Share<A::E>, values: &[A::E]) -> Zeroizing<Vec<A::E>> {
+        let mut differences = Zeroizing::new(part(share, 1).to_vec());
         let mut product = values.to_vec();
         self.domain.mul_scalar_assign(&mut product, self.key);
-        self.domain.sub_assign(&mut difference, &product);
-        self.verifier.note(&difference);
-        difference.iter_mut().zeroize();
+        self.domain.sub_assign(&mut differences, &product);
+        differences
     }
 
     /// Notes a share that must be zero: verified without being opened.

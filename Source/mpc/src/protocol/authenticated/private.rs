@@ -1,4 +1,5 @@
-//! What parties know shared in both domains, packed and as elements, before anybody has seen that both agree. For cut and choose.
+//! Bits and numbers in both domains, packed and as elements; what parties know shared so before anybody has seen that both agree,
+//! for cut and choose.
 
 use zeroize::Zeroizing;
 
@@ -11,7 +12,7 @@ use crate::value::Share;
 /// Items that are opened, so that not all can be wrong: one lane.
 pub(super) const OPENED: usize = 64;
 
-/// What one party knows.
+/// The same in both domains.
 pub(super) struct Private<A: Arithmetic> {
     pub packed: Share<u64>,
     pub elements: Share<A::E>,

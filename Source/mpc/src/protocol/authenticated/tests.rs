@@ -25,14 +25,14 @@ fn run<T: Send + 'static>(
     lie: Option<Lie>,
     body: impl Fn(&mut dyn Engine) -> Result<T> + Clone + Send + 'static,
 ) -> Vec<Result<T>> {
-    run_with(n, protocol, lie, |transport| transport, body)
+    run_with(n, protocol, (n - 1, lie), |transport| transport, body)
 }
 
-/// Runs all parties; `wrap` changes the transport of the last one, which tells a lie.
+/// Runs all parties, one of which tells a lie; `wrap` changes the transport of the last one.
 fn run_with<T: Send + 'static>(
     n: usize,
     protocol: &'static str,
-    lie: Option<Lie>,
+    (liar, lie): (usize, Option<Lie>),
     wrap: impl Fn(Box<dyn Transport>) -> Box<dyn Transport>,
     body: impl Fn(&mut dyn Engine) -> Result<T> + Clone + Send + 'static,
 ) -> Vec<Result<T>> {
@@ -41,7 +41,7 @@ fn run_with<T: Send + 'static>(
         .enumerate()
         .map(|(party, transport)| {
             let body = body.clone();
-            let lie = lie.filter(|lie| party == n - 1 || *lie == Lie::NoCheck);
+            let lie = lie.filter(|lie| party == liar || *lie == Lie::NoCheck);
             let transport: Box<dyn Transport> = Box::new(transport);
             let transport = if party == n - 1 {
                 wrap(transport)
@@ -329,7 +329,7 @@ fn changed_messages_about_numbers_are_noticed() {
         let (mut tried, mut noticed) = (0, 0);
         for round in (0..rounds).step_by(5) {
             let wrap = liar(round, To::First, Change::Flip(11));
-            let results = run_with(2, protocol, None, wrap, body);
+            let results = run_with(2, protocol, (1, None), wrap, body);
             (tried, noticed) = (tried + 1, noticed + usize::from(results[0].is_err()));
         }
         // A correction for a digit of a key that is 0, or for a bit that was not chosen, changes nothing.
@@ -401,7 +401,68 @@ fn stored_shares_need_the_key_of_their_session() {
     }
 }
 
-const LIES: [Lie; 15] = [
+/// Bits of both domains, with lies of the first party and of the last; every time, in the task that makes them.
+#[test]
+fn lies_about_bits_are_caught_where_they_are_made() {
+    let lies = [
+        Lie::Bits,
+        Lie::AllBits,
+        Lie::Key,
+        Lie::Top,
+        Lie::Factor,
+        Lie::FactorMac,
+    ];
+    let tries = |lie: Lie| if lie == Lie::Top { 10 } else { 1 };
+    for (protocol, n) in [("spdz2k", 2), ("spdz2k", 3), ("mascot", 2), ("mascot", 3)] {
+        for lie in lies {
+            for (liar, _) in (0..tries(lie)).flat_map(|i| [(0, i), (n - 1, i)]) {
+                let results = run_with(
+                    n,
+                    protocol,
+                    (liar, Some(lie)),
+                    |transport| transport,
+                    |engine| {
+                        engine.random_bit(64)?;
+                        engine.flush()
+                    },
+                );
+                let honest = results.iter().enumerate().filter(|(i, _)| *i != liar);
+                for (_, result) in honest {
+                    assert!(result.is_err(), "{protocol} {n} {lie:?} of party {liar}");
+                }
+            }
+        }
+    }
+}
+
+/// Messages of every other round are changed on their way, as for numbers.
+#[test]
+fn changed_messages_about_bits_are_noticed() {
+    let body = |engine: &mut dyn Engine| {
+        let random = engine.random_bits(64)?;
+        let (bits, elements) = (engine.open(&random)?, engine.bit_to_arith(&random)?);
+        let opened = engine.open(&elements)?;
+        let elements = engine.read(&opened)?;
+        let bits: Vec<u64> = (engine.read_bits(&bits)?.into_iter().map(u64::from)).collect();
+        assert_eq!(elements, bits);
+        Ok(engine.stats().rounds)
+    };
+    for protocol in ["spdz2k", "mascot"] {
+        let rounds = run(2, protocol, None, body).remove(0).unwrap();
+        let (mut tried, mut noticed) = (0, 0);
+        for round in (0..rounds).step_by(2) {
+            let wrap = liar(round, To::First, Change::Flip(11));
+            let results = run_with(2, protocol, (1, None), wrap, body);
+            (tried, noticed) = (tried + 1, noticed + usize::from(results[0].is_err()));
+        }
+        assert!(
+            10 * noticed >= 7 * tried,
+            "{protocol}: {noticed} of {tried}"
+        );
+    }
+}
+
+const LIES: [Lie; 17] = [
     Lie::Vector,
     Lie::Digit,
     Lie::Choices,
@@ -413,13 +474,15 @@ const LIES: [Lie; 15] = [
     Lie::AllBits,
     Lie::Key,
     Lie::Top,
+    Lie::Factor,
+    Lie::FactorMac,
     Lie::Number,
     Lie::AllNumbers,
     Lie::Test,
     Lie::Check,
 ];
 
-/// Of two parties and of three, both protocols: 60 cases. Every honest party stops.
+/// Of two parties and of three, both protocols: 68 cases. Every honest party stops.
 #[test]
 fn lies_are_caught() {
     for protocol in ["spdz2k", "mascot"] {
@@ -468,7 +531,13 @@ fn changed_messages_are_noticed() {
                 1 => Change::Shorten,
                 _ => Change::Lengthen,
             };
-            let results = run_with(n, protocol, None, liar(round, To::First, change), product);
+            let results = run_with(
+                n,
+                protocol,
+                (n - 1, None),
+                liar(round, To::First, change),
+                product,
+            );
             (tried, noticed) = (tried + 1, noticed + usize::from(results[0].is_err()));
             for result in results.iter().take(n - 1).flatten() {
                 assert_eq!(result.0, [12], "{protocol} {n} {change:?} in round {round}");
@@ -499,7 +568,7 @@ fn the_check_matters() {
             (before..before + 10)
                 .filter_map(|round| {
                     let wrap = liar(round, To::All, Change::Flip(0));
-                    run_with(2, protocol, lie, wrap, body).remove(0).ok()
+                    run_with(2, protocol, (1, lie), wrap, body).remove(0).ok()
                 })
                 .any(|(opened, _)| opened != [3])
         };

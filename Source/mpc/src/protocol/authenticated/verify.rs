@@ -14,6 +14,7 @@ use super::binary::{self, Toss, commit, finish_toss, reveal, start_toss};
 use super::{Arithmetic, Authenticated, bits};
 use crate::error::{EngineError, Result};
 use crate::graph::{SendFn, and_then, join, then, within};
+use crate::value::Share;
 
 /// Elements that may be opened before they are verified: 4 MB.
 pub(super) const MOST_PENDING: usize = 1 << 18;
@@ -77,6 +78,30 @@ pub(super) fn check<A: Arithmetic>() -> SendFn<Authenticated<A>, ()> {
         });
         let bits = within(binary::check(), bits::<A>);
         join(sums, bits, |_, (), ()| Ok(()))(p, out)
+    })
+}
+
+/// Verifies what a share was opened as, every value for itself: its MAC must fit, not only a combination of all MACs. Two rounds.
+pub(super) fn check_each<A: Arithmetic>(
+    share: Share<A::E>,
+    values: Vec<A::E>,
+) -> SendFn<Authenticated<A>, ()> {
+    Box::new(move |p, out| {
+        let differences = p.differences(&share, &values);
+        let count = differences.len();
+        let bytes = differences.iter().flat_map(|d| d.to_u128().to_le_bytes());
+        let committed = within(commit(bytes.collect()), bits::<A>);
+        and_then(committed, move |_, committed| {
+            Ok(then(
+                within(reveal(committed), bits::<A>),
+                move |p: &mut Authenticated<A>, all| {
+                    (0..count).try_for_each(|i| {
+                        let word = |bytes: &Vec<u8>| bytes.chunks(16).nth(i).map(<[u8]>::to_vec);
+                        verify_sums(p, all.iter().map(|b| word(b).unwrap_or_default()).collect())
+                    })
+                },
+            ))
+        })(p, out)
     })
 }
 
