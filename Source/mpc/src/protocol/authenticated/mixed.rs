@@ -288,6 +288,7 @@ fn add_subsets<A: Arithmetic>(domain: &A, values: &[A::E], subsets: &[u64], sums
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use keyquorum_math::{Domain, Prg, Z2k128};
 
