@@ -7,8 +7,9 @@
 //! A peer that multiplies something else makes MACs wrong where c = 1, and can repair them if it guesses c: it learns that bit, and is
 //! caught with probability 1/2. [`CHECKS`] random subset sums of everything, masked, are opened, and the MAC of each is verified for itself.
 //! One check of a combination of all is not enough: modulo 2^l an error of 2^(l-1) in every place passes it with probability 1/2 and
-//! without a guess of every bit. What is wrong after this check was guessed, so later checks may combine. Callers put the bits in buckets, at random, and use the sum modulo 2 of a bucket: what leaks is not enough then.
-//! That is the idea of the leaky AND triples of Wang, Ranellucci, Katz (CCS 2017), with elements for their second operands.
+//! without a guess of every bit. What is wrong after this check was guessed, so later checks may combine. Callers put the bits in
+//! buckets, at random, and use the sum modulo 2 of a bucket: what leaks is not enough then. That is the idea of the leaky
+//! AND triples of Wang, Ranellucci, Katz (CCS 2017), with elements for their second operands.
 
 use keyquorum_ot::KAPPA;
 use zeroize::{Zeroize, Zeroizing};
