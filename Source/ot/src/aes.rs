@@ -43,8 +43,8 @@ impl Key {
 ///
 /// Semi-honest: H(x) = π(x) ⊕ x, which is correlation robust. Malicious: H(x, i) = π(π(x) ⊕ i) ⊕ π(x) (TMMO), which is
 /// tweakable, and robust against inputs that an adversary shifts and against messages that depend on Δ. Both in the ideal
-/// permutation model: Guo, Katz, Wang, Yu,
-/// "Efficient and secure multiparty computation from fixed-key block ciphers" (IEEE S&P 2020), sections 7.2 and 7.4.
+/// permutation model: Guo, Katz, Wang, Yu, "Efficient and secure multiparty computation from fixed-key block ciphers" (IEEE
+/// S&P 2020), sections 7.2 and 7.4.
 pub struct Hash {
     permutation: Key,
     security: Security,

@@ -5,9 +5,10 @@
 //! a random g, the difference w − g is opened, and c ⊕ w = c + w − 2·(c·(w − g) + c·g). The first party's bits come first: while w is the
 //! sum of these alone, which that party knows, it may know g too.
 
+use zeroize::Zeroizing;
+
 use super::binary::{self, buckets, log2_choose, sliced, words};
 use super::mixed::{self, Mixed, Wanted};
-use super::private::Private;
 use super::verify::check;
 use super::{Arithmetic, Authenticated, open};
 use crate::error::{EngineError, Result};
@@ -83,26 +84,16 @@ pub(super) fn task<A: Arithmetic>(lanes: usize) -> SendFn<Authenticated<A>, ()> 
         Ok(sum(first, terms))
     });
     and_then(summed, |_, bit: Bit<A>| {
-        let bit = bit.private();
         Ok(then(check(), move |p: &mut Authenticated<A>, ()| {
-            p.supply.put_bits(bit.packed, bit.elements)
+            p.supply.put_bits(sliced(&bit.words), bit.elements)
         }))
     })
 }
 
 /// Bits in both domains; packed, a word a bit: the share, then those of its MAC.
 struct Bit<A: Arithmetic> {
-    words: zeroize::Zeroizing<Vec<u64>>,
+    words: Zeroizing<Vec<u64>>,
     elements: Share<A::E>,
-}
-
-impl<A: Arithmetic> Bit<A> {
-    fn private(self) -> Private<A> {
-        Private {
-            packed: sliced(&self.words),
-            elements: self.elements,
-        }
-    }
 }
 
 /// A summand: bits, elements g, and their products.

@@ -148,12 +148,8 @@ fn multiply<A: Arithmetic>(
             mixed.multiply_ours(p, &correlated.choices);
         }
         for (owner, [zeros, ones]) in correlated.sent_strings(&mut p.bits, WORDS)? {
-            let words = [
-                &vec![p.key; n],
-                part(&mixed.factors, 0),
-                part(&mixed.factors, 1),
-            ];
-            let words = words.map(|words| Zeroizing::new(words.to_vec()));
+            let factor = |i| Zeroizing::new(part(&mixed.factors, i).to_vec());
+            let words = [Zeroizing::new(vec![p.key; n]), factor(0), factor(1)];
             #[cfg(test)]
             let words = p.lie_about_words(words);
             let strings = zeros
