@@ -1,8 +1,8 @@
 """Threshold decryption without noise flooding, both phases: ``make bench-decrypt``. Of BFV, a decryption is one of a coefficient.
 
 Every party is a process of this host, over TLS. Offline: a pool is filled, on disk. Online: phases, agreement on the pool and the
-synced claim (if none was made ahead), the rounding, the opening to party 0; the noise of the ciphertexts lies anywhere between both borders of D/2
-for the exact roundings, and is fresh for the others. The secret is put together in every process, to encrypt: a bench key is no
+synced claim (if none was made ahead), the rounding, the opening to party 0; the noise of the ciphertexts lies anywhere between both borders of what
+a rounding takes, and is fresh for `round_mask_open`. The secret is put together in every process, to encrypt: a bench key is no
 secret. Times are wall-clock of party 0 for a decryption, from a moment at which all parties begin; they share the cores of this host.
 
 ``cpu_us`` is processor time of all parties together, which other work on the machine changes less: divided by the cores it

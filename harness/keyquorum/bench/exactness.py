@@ -1,8 +1,9 @@
 """How often decryption is wrong, on real ciphertexts with real pools: ``make check-decrypt``.
 
-Exact roundings decrypt noise anywhere between both borders of D/2, half of it on the borders: nothing may be wrong. `round_mask_open`
-gets noise of a fixed |e| / D, at which its failures must lie in the 99 % interval of the binomial law: a right program fails this
-check once in a hundred rows.
+Exact roundings decrypt noise anywhere between both borders of D/2, half of it on the borders: nothing may be wrong. Nor may it with
+`round_flood`, whose noise has the borders that it relies on; it takes a parameter set with room for flooding. `round_mask_open` gets noise
+of a fixed |e| / D, at which its failures must lie in the 99 % interval of the binomial law: a right program fails this check once in a
+hundred rows.
 
 What is counted can be kept: ``--record`` adds a line to results/exactness.csv for every row that is done, and ``--totals`` adds up its lines,
 of all versions. So slow rows can be counted in several turns, one after another, each with a key and a pool of its own.
@@ -22,6 +23,7 @@ from pathlib import Path
 
 import keyquorum
 from keyquorum.cli.output import console
+from keyquorum.fhe.lwe import lwe_parameters
 from keyquorum.model.committee import AUTHENTICATED
 
 from .decrypt import Configuration, measure
@@ -35,12 +37,28 @@ COMMITTEES = (("rep-field", 3, "lwe64-p2"), ("semi", 2, "lwe64-p2"), ("shamir", 
 CONFIGURED = ("variant", "protocol", "n", "parameters", "fraction")
 RECORDED = Path("results") / "exactness.csv"
 EXACT = (("round_ltz_circuit", 8, 2), ("round_ltz_table", 8, 2), ("round_ltz_table", 4, 3))
+FLOODED = "lwe53-p16"
+"""The set with room for `round_flood`. Its modulus is a prime, which shares with MACs do not follow."""
 
 
 def interval(fraction: float, items: int) -> tuple[float, float]:
     """Failures among ``items`` decryptions that 99 % of all runs have."""
     spread = QUANTILE * math.sqrt(items * fraction * (1 - fraction)) + 0.5
     return items * fraction - spread, items * fraction + spread
+
+
+def configurations(items: int) -> list[tuple[Configuration, float]]:
+    """The rows, and |e| / D of their noise; ``items``: decryptions of each."""
+    rows = []
+    for protocol, parties, parameters in COMMITTEES:
+        authenticated = protocol in AUTHENTICATED
+        # Not wide tables with MACs: some 2,400 bits of both domains a decryption.
+        shapes = [shape for shape in EXACT if not authenticated or shape[:2] != ("round_ltz_table", 8)]
+        rows += [(Configuration(*shape, parameters, protocol, parties, items), 0.0) for shape in shapes]
+        rows += [(Configuration("round_mask_open", 8, 2, parameters, protocol, parties, items), f) for f in FRACTIONS]
+        if not authenticated:
+            rows.append((Configuration("round_flood", 8, 2, FLOODED, protocol, parties, items), 0.0))
+    return rows
 
 
 def check(row: Configuration, fraction: float = 0.0) -> Row:
@@ -57,9 +75,10 @@ def judge(counted: Row) -> tuple[str, bool]:
     fraction, items, wrong = float(counted["fraction"]), int(counted["decryptions"]), int(counted["wrong"])
     low, high = interval(fraction, items) if fraction else (0, 0)
     right = low <= wrong <= high
+    border = f"2^{lwe_parameters(str(counted['parameters'])).noise_bits}" if counted["variant"] == "round_flood" else "D/2"
     line = (
         f"exactness: variant={counted['variant']} protocol={counted['protocol']} n={counted['n']} parameters={counted['parameters']} "
-        f"noise={f'{fraction:.6g}D' if fraction else 'D/2'} decryptions={items} wrong={wrong} "
+        f"noise={f'{fraction:.6g}D' if fraction else border} decryptions={items} wrong={wrong} "
         f"expected={low:.0f}..{high:.0f} {'ok' if right else 'WRONG'}"
     )
     return line, right
@@ -107,19 +126,14 @@ def main() -> int:
         console.print(line, markup=False, soft_wrap=True)
     if options.totals:
         return 0 if good else 1
-    for protocol, parties, parameters in COMMITTEES:
-        # Not wide tables with MACs: some 2,400 bits of both domains a decryption.
-        shapes = [shape for shape in EXACT if protocol not in AUTHENTICATED or shape[:2] != ("round_ltz_table", 8)]
-        rows = [(Configuration(*shape, parameters, protocol, parties, options.items), 0.0) for shape in shapes]
-        rows += [(Configuration("round_mask_open", 8, 2, parameters, protocol, parties, options.items), f) for f in FRACTIONS]
-        for row, fraction in rows:
-            if options.only in f"{row.name} {parameters} {protocol} {parties}":
-                counted = check(row, fraction)
-                line, right = judge(counted)
-                good &= right
-                console.print(line, markup=False, soft_wrap=True)
-                if options.record:
-                    record(RECORDED, counted)
+    for row, fraction in configurations(options.items):
+        if options.only in f"{row.name} {row.parameters} {row.protocol} {row.parties}":
+            counted = check(row, fraction)
+            line, right = judge(counted)
+            good &= right
+            console.print(line, markup=False, soft_wrap=True)
+            if options.record:
+                record(RECORDED, counted)
     return 0 if good else 1
 
 

@@ -35,12 +35,12 @@ class Batch:
 
 
 def noise_for(variant: Variant, size: int, rng: np.random.Generator, fraction: float = 0.0) -> Ints | None:
-    """Noise up to both borders for exact roundings, a quarter of it at each border; for others +-D ``fraction``, or fresh (None) if
-    that is 0."""
+    """Noise up to both borders of what a rounding takes, a quarter of it at each border: D/2, or the bound that `round_flood` relies on;
+    for `round_mask_open` +-D ``fraction``, or fresh (None) if that is 0."""
     p = variant.parameters
-    if variant.rounding in ("round_mask_open", "round_flood"):
+    if variant.rounding == "round_mask_open":
         return rng.choice(np.array([-1, 1]), size) * int(p.delta * fraction) if fraction else None
-    half = p.delta // 2 - (2 if p.prime else 0)
+    half = 1 << p.noise_bits if variant.rounding == "round_flood" else p.delta // 2 - (2 if p.prime else 0)
     noise = rng.integers(-half, half, size)
     noise[::4], noise[1::4] = half - 1, -half
     return noise
