@@ -1,0 +1,144 @@
+//! Openings, to everybody or to one party, and shuffles.
+
+use keyquorum_math::{Domain, Element};
+use zeroize::Zeroizing;
+
+use super::arithmetic::power_of_two;
+use super::{Computation, mismatch, wrong};
+use crate::error::{EngineError, Result};
+use crate::graph::{Handle, then};
+use crate::protocol::{BITS, Protocol};
+use crate::select::*;
+use crate::value::{Kind, Share, Value};
+
+impl<P: Protocol, D: Domain> Computation<P, D> {
+    /// Bits of which those beyond the `n` that count are zero.
+    fn open_masked(share: &Share<u64>, n: usize) -> Share<u64> {
+        let mut share = share.duplicate();
+        for part in &mut share.parts {
+            mask_tail(part, n);
+        }
+        share
+    }
+
+    /// [`Engine::open`](crate::engine::Engine::open).
+    pub(super) fn opened(&mut self, a: &Handle) -> Result<Handle> {
+        let d = self.shares.clone();
+        let n = a.size();
+        match a.kind() {
+            Kind::Secret => self.communicate(&[a], Kind::Clear, n, move |p, inputs| {
+                match inputs.first().map(|v| &**v) {
+                    Some(Value::Secret(x)) => Ok(then(p.open(&d, x)?, |_, v| Ok(Value::Clear(v)))),
+                    _ => mismatch(),
+                }
+            }),
+            Kind::SecretBits => self.communicate(&[a], Kind::ClearBits, n, move |p, inputs| {
+                match inputs.first().map(|v| &**v) {
+                    Some(Value::SecretBits(x)) => {
+                        Ok(then(p.open(&BITS, &Self::open_masked(x, n))?, |_, v| {
+                            Ok(Value::ClearBits(v))
+                        }))
+                    }
+                    _ => mismatch(),
+                }
+            }),
+            _ => Err(wrong("reveal", a)),
+        }
+    }
+
+    /// [`Engine::open_low`](crate::engine::Engine::open_low).
+    pub(super) fn opened_low(&mut self, a: &Handle, bits: u32) -> Result<Handle> {
+        if a.kind() != Kind::Secret {
+            return Err(wrong("opening low bits", a));
+        }
+        let (d, n) = (self.domain.clone(), a.size());
+        let low = d.low_bits(bits).ok_or_else(|| {
+            EngineError::usage(format!(
+                "{bits} low bits of {} cannot be opened: choose 1 to k in a ring Z2^k",
+                d.kind()
+            ))
+        })?;
+        if self.protocol.opens_low_bits() {
+            let mask = u128::MAX >> (128 - bits);
+            return self.communicate(&[a], Kind::Clear, n, move |p, inputs| {
+                match inputs.first().map(|v| &**v) {
+                    Some(Value::Secret(x)) => {
+                        let reduced = x.map(|part| {
+                            let low = |e: &D::E| D::E::from_u128_wrapping(e.to_u128() & mask);
+                            part.iter().map(low).collect()
+                        });
+                        let task = p.open(&low, &reduced)?;
+                        Ok(then(task, |_, v| Ok(Value::Clear(v))))
+                    }
+                    _ => mismatch(),
+                }
+            });
+        }
+        let above = d.bits() - bits;
+        let factor = self.graph.insert(
+            Value::Clear(vec![power_of_two(&d, u128::from(above))]),
+            Kind::Clear,
+            1,
+        );
+        let shifted = self.product(a, &factor)?;
+        let opened = self.opened(&shifted)?;
+        self.local(&[&opened], Kind::Clear, n, move |_, inputs| {
+            match inputs.first().map(|v| &**v) {
+                Some(Value::Clear(x)) => Ok(Value::Clear(
+                    x.iter()
+                        .map(|e| D::E::from_u128_wrapping(e.to_u128() >> above))
+                        .collect(),
+                )),
+                _ => mismatch(),
+            }
+        })
+    }
+
+    /// [`Engine::open_to`](crate::engine::Engine::open_to).
+    pub(super) fn opened_to(&mut self, a: &Handle, receiver: usize) -> Result<Handle> {
+        let (_, parties) = self.protocol.party();
+        if receiver >= parties {
+            return Err(EngineError::usage(format!(
+                "there is no party {receiver} among {parties}"
+            )));
+        }
+        if a.kind() != Kind::Secret {
+            return Err(wrong("reveal_to", a));
+        }
+        let d = self.shares.clone();
+        self.communicate(
+            &[a],
+            Kind::Personal,
+            a.size(),
+            move |p, inputs| match inputs.first().map(|v| &**v) {
+                Some(Value::Secret(x)) => Ok(then(p.open_to(&d, x, receiver)?, move |_, v| {
+                    Ok(Value::Personal(receiver, v.map(Zeroizing::new)))
+                })),
+                _ => mismatch(),
+            },
+        )
+    }
+
+    /// [`Engine::shuffle`](crate::engine::Engine::shuffle).
+    pub(super) fn shuffled(&mut self, a: &Handle, unit: usize) -> Result<Handle> {
+        if a.kind() != Kind::Secret {
+            return Err(wrong("shuffle", a));
+        }
+        if unit == 0 || !a.size().is_multiple_of(unit) {
+            return Err(EngineError::usage(format!(
+                "{} elements do not make blocks of {unit}",
+                a.size()
+            )));
+        }
+        let d = self.shares.clone();
+        self.communicate(&[a], Kind::Secret, a.size(), move |p, inputs| match inputs
+            .first()
+            .map(|v| &**v)
+        {
+            Some(Value::Secret(x)) => Ok(then(p.shuffle(&d, x, unit)?, |_, share| {
+                Ok(Value::Secret(share))
+            })),
+            _ => mismatch(),
+        })
+    }
+}
