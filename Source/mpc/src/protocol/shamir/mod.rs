@@ -1,0 +1,415 @@
+//! Shamir secret sharing over a prime field, t < n/2 corruptions, semi-honest (`shamir`).
+//!
+//! Party i holds f(i + 1) of a polynomial of degree t. Up to [`prss::PRSS_SUBSETS`] subsets, randomness is pseudo-random secret
+//! sharing (Cramer, Damgård, Ishai, TCC 2005, §3) without communication; beyond, parties deal and extract.
+//! Multiplication: below [`openings::KING_FROM`] parties every party reshares its product in one round, t of the new shares coming
+//! from streams that pairs of parties have in common (n − 1 − t elements a dealer); beyond, a masked product goes to a
+//! king who opens it (Damgård, Nielsen, CRYPTO 2007), the vector split among all kings: two rounds.
+
+mod dealing;
+mod openings;
+mod polynomials;
+mod prss;
+
+use keyquorum_math::{Domain, DomainKind, Element, Prg};
+
+use self::polynomials::{add_scaled, inverse_roots, lagrange, point};
+pub use self::prss::{SubsetStream, subsets, uses_prss};
+use super::{ClearTask, Protocol, Replicated, ShareTask, group_sums};
+use crate::error::{EngineError, Result};
+use crate::graph::{SendFn, Step, and_then, join, ready, then, then_maybe, within};
+use crate::value::Share;
+
+/// Label of the streams of the replicated shares inside.
+const REPLICATED_STREAM: u64 = 1;
+
+/// One party of the Shamir protocol.
+pub struct Shamir {
+    me: usize,
+    parties: usize,
+    threshold: usize,
+    /// `pair[j]`: the stream of which we deal to party j, and the one of which j deals to us.
+    pairs: Vec<Option<(Prg, Prg)>>,
+    subsets: Vec<SubsetStream>,
+    /// With three parties: replicated shares, which turn into ours locally, make random bits and shuffles cheaper.
+    replicated: Option<Replicated>,
+}
+
+fn only<E: Element>(share: &Share<E>) -> &[E] {
+    share.parts.first().map_or(&[], Vec::as_slice)
+}
+
+fn field_only<D: Domain>(domain: &D) -> Result<()> {
+    match domain.kind() {
+        DomainKind::Fq(_) => Ok(()),
+        other => Err(EngineError::usage(format!(
+            "shamir works over prime fields, not over {other}: take ring, or a prime"
+        ))),
+    }
+}
+
+fn no_bits<T>() -> Result<T> {
+    Err(EngineError::usage(
+        "shamir has no binary domain in this engine: use arithmetic bits (get_random_bit), or ring or rep-field",
+    ))
+}
+
+impl Shamir {
+    /// Party `me` of `parties`, of which `threshold` may be corrupt.
+    pub fn new(
+        me: usize,
+        parties: usize,
+        threshold: usize,
+        mut pairs: Vec<Option<(Prg, Prg)>>,
+        subsets: Vec<SubsetStream>,
+    ) -> Self {
+        let mut stream = |peer: usize, dealing: bool| {
+            let (to, from) = pairs.get_mut(peer)?.as_mut()?;
+            Some(Prg::new(
+                if dealing { to } else { from }.next_seed(),
+                REPLICATED_STREAM,
+            ))
+        };
+        let replicated = if parties == 3 && threshold == 1 {
+            let streams = (stream((me + 1) % 3, true), stream((me + 2) % 3, false));
+            match streams {
+                (Some(next), Some(previous)) => Some(Replicated::new(me, next, previous)),
+                _ => None,
+            }
+        } else {
+            None
+        };
+        Self {
+            me,
+            parties,
+            threshold,
+            pairs,
+            subsets,
+            replicated,
+        }
+    }
+
+    fn replicated(&mut self) -> Result<&mut Replicated> {
+        self.replicated
+            .as_mut()
+            .ok_or_else(|| EngineError::usage("replicated shares are for three parties"))
+    }
+
+    /// Random bits from random elements; elements that are zero tell nothing of a bit and are drawn again.
+    fn bits_from<D: Domain>(
+        &mut self,
+        domain: &D,
+        r: Share<D::E>,
+    ) -> Result<ShareTask<Self, D::E>> {
+        let n = r.len();
+        let square = if self.kings() || self.subsets.is_empty() {
+            let product = self.dot(domain, &r, &r, 1)?;
+            let domain = domain.clone();
+            and_then(product, move |p, square: Share<D::E>| {
+                p.open(&domain, &square)
+            })
+        } else {
+            let mut product = only(&r).to_vec();
+            domain.mul_assign(&mut product, only(&r));
+            let zero = self.przs(domain, n)?;
+            domain.add_assign(&mut product, &zero);
+            self.open_from_all(domain, product, 2 * self.threshold + 1)?
+        };
+        let domain = domain.clone();
+        let finish = move |domain: &D, square: &[D::E]| -> Result<(Vec<D::E>, Vec<usize>)> {
+            let half = domain
+                .invert(domain.add(domain.one(), domain.one()))
+                .ok_or_else(|| EngineError::usage("random bits need an odd prime"))?;
+            let mut bits = inverse_roots(domain, square)?;
+            domain.mul_assign(&mut bits, only(&r));
+            domain.add_scalar_assign(&mut bits, domain.one());
+            domain.mul_scalar_assign(&mut bits, half);
+            let zeros = square
+                .iter()
+                .enumerate()
+                .filter(|(_, c)| **c == domain.zero())
+                .map(|(i, _)| i)
+                .collect();
+            Ok((bits, zeros))
+        };
+        Ok(then_maybe(square, move |p, square| {
+            let (mut bits, zeros) = finish(&domain, &square)?;
+            if zeros.is_empty() {
+                return Ok(Step::Done(Share { parts: vec![bits] }));
+            }
+            let again = p.random_bit(&domain, zeros.len())?;
+            Ok(Step::Next(then(again, move |_, fresh| {
+                for (i, bit) in zeros.into_iter().zip(only(&fresh)) {
+                    if let Some(slot) = bits.get_mut(i) {
+                        *slot = *bit;
+                    }
+                }
+                Ok(Share { parts: vec![bits] })
+            })))
+        }))
+    }
+}
+
+impl Protocol for Shamir {
+    fn party(&self) -> (usize, usize) {
+        (self.me, self.parties)
+    }
+
+    fn parts(&self) -> usize {
+        1
+    }
+
+    fn has_binary(&self) -> bool {
+        false
+    }
+
+    fn summands(&self) -> usize {
+        0
+    }
+
+    fn constant<D: Domain>(&self, _: &D, values: &[D::E]) -> Share<D::E> {
+        Share {
+            parts: vec![values.to_vec()],
+        }
+    }
+
+    fn add_clear<D: Domain>(&self, domain: &D, share: &mut Share<D::E>, values: &[D::E]) {
+        for part in &mut share.parts {
+            domain.add_assign(part, values);
+        }
+    }
+
+    fn random<D: Domain>(&mut self, domain: &D, n: usize) -> Result<ShareTask<Self, D::E>> {
+        field_only(domain)?;
+        if self.random_is_local() {
+            return Ok(ready(self.random_local(domain, n)?));
+        }
+        let batch = self.parties - self.threshold;
+        let mut values = vec![domain.zero(); n.div_ceil(batch)];
+        domain.random(
+            &mut Prg::from_os().map_err(|e| EngineError::usage(e.to_string()))?,
+            &mut values,
+        );
+        let dealt = self.deal_all(domain, &values, self.threshold)?;
+        let domain = domain.clone();
+        Ok(then(dealt, move |p, dealt| {
+            Ok(Share {
+                parts: vec![p.extract(&domain, &dealt, batch, n)],
+            })
+        }))
+    }
+
+    fn random_is_local(&self) -> bool {
+        !self.subsets.is_empty()
+    }
+
+    fn random_local<D: Domain>(&mut self, domain: &D, n: usize) -> Result<Share<D::E>> {
+        field_only(domain)?;
+        if !self.random_is_local() {
+            return Err(EngineError::usage(
+                "so many parties have no common streams: random values need a round",
+            ));
+        }
+        Ok(Share {
+            parts: vec![self.prss(domain, n)?],
+        })
+    }
+
+    fn dot<D: Domain>(
+        &mut self,
+        domain: &D,
+        a: &Share<D::E>,
+        b: &Share<D::E>,
+        length: usize,
+    ) -> Result<ShareTask<Self, D::E>> {
+        field_only(domain)?;
+        let mut product = only(a).to_vec();
+        domain.mul_assign(&mut product, only(b));
+        let product = group_sums(domain, product, length);
+        let n = product.len();
+        let dealers: Vec<usize> = (0..=2 * self.threshold).collect();
+        if !self.kings() {
+            let points: Vec<D::E> = dealers.iter().map(|i| point(domain, *i)).collect();
+            let factors = lagrange(domain, &points, domain.zero())?;
+            return self.deal_and_combine(domain, &dealers, factors, Some(&product), n);
+        }
+        if self.random_is_local() {
+            let low = self.prss(domain, n)?;
+            let mut high = self.przs(domain, n)?;
+            domain.add_assign(&mut high, &low);
+            return self.unmask(domain, product, low, &high);
+        }
+        let masks = self.double_sharing(domain, n)?;
+        let domain = domain.clone();
+        Ok(and_then(masks, move |p, (low, high)| {
+            p.unmask(&domain, product, low, &high)
+        }))
+    }
+
+    /// Each party gets the shares of the t parties after it.
+    fn open<D: Domain>(&mut self, domain: &D, a: &Share<D::E>) -> Result<ClearTask<Self, D::E>> {
+        let mine = only(a).to_vec();
+        if self.kings() {
+            return self.open_through_kings(domain, mine, self.threshold + 1);
+        }
+        let sources: Vec<usize> = (0..=self.threshold)
+            .map(|step| self.after(self.me, step))
+            .collect();
+        let points: Vec<D::E> = sources.iter().map(|i| point(domain, *i)).collect();
+        let factors = lagrange(domain, &points, domain.zero())?;
+        let domain = domain.clone();
+        Ok(Box::new(move |p, out| {
+            let n = mine.len();
+            for step in 1..=p.threshold {
+                out.send(&domain, p.after(p.me, p.parties - step), &mine);
+                out.expect(&domain, p.after(p.me, step), n);
+            }
+            Ok(Box::new(move |p, inbox| {
+                let mut acc = vec![domain.zero(); n];
+                for (from, factor) in sources.into_iter().zip(factors) {
+                    if from == p.me {
+                        add_scaled(&domain, &mut acc, &mine, factor);
+                    } else {
+                        let share = inbox.take(&domain, from, n)?;
+                        add_scaled(&domain, &mut acc, &share, factor);
+                    }
+                }
+                Ok(Step::Done(acc))
+            }))
+        }))
+    }
+
+    /// t + 1 parties send their share times its Lagrange coefficient, masked by a fresh additive zero sharing: the
+    /// receiver learns the sum, and nothing of the single shares.
+    fn open_to<D: Domain>(
+        &mut self,
+        domain: &D,
+        a: &Share<D::E>,
+        receiver: usize,
+    ) -> Result<SendFn<Self, Option<Vec<D::E>>>> {
+        let sources: Vec<usize> = (0..=self.threshold)
+            .map(|step| self.after(receiver, step))
+            .collect();
+        let points: Vec<D::E> = sources.iter().map(|i| point(domain, *i)).collect();
+        let factors = lagrange(domain, &points, domain.zero())?;
+        let mut mine = only(a).to_vec();
+        let n = mine.len();
+        if let Some(index) = sources.iter().position(|source| *source == self.me) {
+            domain.mul_scalar_assign(&mut mine, factors.get(index).copied().unwrap_or_default());
+            let zero = self.additive_zero(domain, &sources, n);
+            domain.add_assign(&mut mine, &zero);
+        }
+        let domain = domain.clone();
+        Ok(Box::new(move |p, out| {
+            if p.me != receiver && sources.contains(&p.me) {
+                out.send(&domain, receiver, &mine);
+            }
+            let others: Vec<usize> = sources
+                .into_iter()
+                .filter(|source| *source != receiver)
+                .collect();
+            if p.me == receiver {
+                for from in &others {
+                    out.expect(&domain, *from, n);
+                }
+            }
+            Ok(Box::new(move |p, inbox| {
+                if p.me != receiver {
+                    return Ok(Step::Done(None));
+                }
+                for from in others {
+                    let part = inbox.take(&domain, from, n)?;
+                    domain.add_assign(&mut mine, &part);
+                }
+                Ok(Step::Done(Some(mine)))
+            }))
+        }))
+    }
+
+    fn input<D: Domain>(
+        &mut self,
+        domain: &D,
+        owner: usize,
+        n: usize,
+        values: Option<Vec<D::E>>,
+    ) -> Result<ShareTask<Self, D::E>> {
+        field_only(domain)?;
+        self.deal_and_combine(domain, &[owner], vec![domain.one()], values.as_deref(), n)
+    }
+
+    /// Three parties: random bits of replicated shares. Otherwise: r random, c = r² opened, bit = (r/√c + 1)/2 (Damgård
+    /// et al., TCC 2006, §3).
+    fn random_bit<D: Domain>(&mut self, domain: &D, n: usize) -> Result<ShareTask<Self, D::E>> {
+        field_only(domain)?;
+        if let Some(replicated) = &mut self.replicated {
+            let bits = within(replicated.random_bit(domain, n)?, Self::replicated);
+            let domain = domain.clone();
+            return Ok(then(bits, move |p, bits| {
+                p.convert_replicated(&domain, bits)
+            }));
+        }
+        if self.random_is_local() {
+            let r = self.random_local(domain, n)?;
+            return self.bits_from(domain, r);
+        }
+        let r = self.random(domain, n)?;
+        let domain = domain.clone();
+        Ok(and_then(r, move |p, r| p.bits_from(&domain, r)))
+    }
+
+    fn bit_to_arith<D: Domain>(
+        &mut self,
+        _: &D,
+        _: &Share<u64>,
+        _: usize,
+    ) -> Result<ShareTask<Self, D::E>> {
+        no_bits()
+    }
+
+    fn has_shuffle(&self) -> bool {
+        self.replicated.is_some()
+    }
+
+    /// Three parties: parties 0 and 1, whose shares determine x, input their summands of it as replicated shares, which
+    /// are shuffled and turned back. Four rounds, 8 elements an entry.
+    fn shuffle<D: Domain>(
+        &mut self,
+        domain: &D,
+        a: &Share<D::E>,
+        unit: usize,
+    ) -> Result<ShareTask<Self, D::E>> {
+        field_only(domain)?;
+        let n = a.len();
+        let (me, points) = (self.me, [point(domain, 0), point(domain, 1)]);
+        let mut mine = only(a).to_vec();
+        let factors = lagrange(domain, &points, domain.zero())?;
+        if let Some(factor) = factors.get(me) {
+            domain.mul_scalar_assign(&mut mine, *factor);
+        }
+        let replicated = self.replicated()?;
+        let x = replicated.input(domain, 0, n, (me == 0).then(|| mine.clone()))?;
+        let y = replicated.input(domain, 1, n, (me == 1).then_some(mine))?;
+        let (d, e, f) = (domain.clone(), domain.clone(), domain.clone());
+        let sum = join(x, y, move |_, mut x: Share<D::E>, y: Share<D::E>| {
+            for (x, y) in x.parts.iter_mut().zip(&y.parts) {
+                d.add_assign(x, y);
+            }
+            Ok(x)
+        });
+        let shuffled = and_then(sum, move |p: &mut Replicated, x| p.shuffle(&e, &x, unit));
+        Ok(then(within(shuffled, Self::replicated), move |p, x| {
+            p.convert_replicated(&f, x)
+        }))
+    }
+
+    fn summand_bits<D: Domain>(
+        &self,
+        _: &D,
+        _: &Share<D::E>,
+        _: usize,
+    ) -> Result<Vec<Vec<Share<u64>>>> {
+        Err(EngineError::usage(
+            "shamir shares have no summands that parties know: use bit_decompose",
+        ))
+    }
+}

@@ -1,0 +1,309 @@
+//! A session: one party's channels and the secrets that it has in common with others. Engines are opened in it.
+
+mod engines;
+mod streams;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use keyquorum_net::{Length, Transport};
+use sha3::digest::{ExtendableOutput, Update, XofReader};
+use zeroize::Zeroizing;
+
+use self::streams::{MacLinks, derive};
+use crate::error::{EngineError, Result};
+use crate::links::Link;
+use crate::protocol::Openings;
+
+type Seed = Zeroizing<[u8; 32]>;
+
+/// Longest control message of the session itself.
+const MAX_CONTROL: usize = 1 << 20;
+
+/// Seeds are derived from party numbers of one byte.
+const MAX_PARTIES: usize = 256;
+
+/// What an engine is opened with.
+#[derive(Clone, Debug, Default)]
+pub struct EngineOptions {
+    /// Name and arguments of the program: compared among the parties.
+    pub program: String,
+    /// Corruptions tolerated; `None`: the largest the protocol allows.
+    pub threshold: Option<usize>,
+    /// Replaces the secret seeds. INSECURE: for tests only.
+    pub insecure_seed: Option<Vec<u8>>,
+}
+
+/// Traffic of a session: payload of all its engines and control messages.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SessionStats {
+    /// Communication rounds of the engines.
+    pub rounds: u64,
+    /// Payload bytes sent, control messages included.
+    pub bytes_sent: u64,
+    /// Payload bytes received.
+    pub bytes_received: u64,
+    /// Messages sent.
+    pub messages: u64,
+}
+
+pub(crate) struct Inner {
+    pub(crate) net: Box<dyn Transport>,
+    pub(crate) rounds: u64,
+    pairs: Vec<Option<Seed>>,
+    subsets: HashMap<usize, Vec<(Vec<usize>, Seed)>>,
+    engines: u64,
+    links: Option<Vec<Option<Link>>>,
+    mac_links: Option<MacLinks>,
+    mac_key: Option<Zeroizing<[u8; 16]>>,
+    openings: Openings,
+    /// The session whose channels these are, if it is another one.
+    whole: Option<Session>,
+}
+
+/// One party's end of a computation among all.
+#[derive(Clone)]
+pub struct Session {
+    inner: Arc<Mutex<Inner>>,
+    party: usize,
+    parties: usize,
+}
+
+fn os_random(out: &mut [u8]) -> Result<()> {
+    getrandom::fill(out)
+        .map_err(|e| EngineError::usage(format!("the operating system gives no randomness: {e}")))
+}
+
+fn control(e: keyquorum_net::NetError) -> EngineError {
+    EngineError::network("session set-up", e)
+}
+
+impl Session {
+    /// Opens a session over connected channels: pairs of parties agree on common seeds.
+    pub fn new(net: Box<dyn Transport>) -> Result<Self> {
+        Self::over(net, None)
+    }
+
+    /// A session over channels that are those of `whole`, if any.
+    pub(crate) fn over(mut net: Box<dyn Transport>, whole: Option<Session>) -> Result<Self> {
+        let (party, parties) = (net.party(), net.parties());
+        if parties > MAX_PARTIES {
+            return Err(EngineError::usage(format!(
+                "a session has at most {MAX_PARTIES} parties, not {parties}"
+            )));
+        }
+        let mut mine = Vec::with_capacity(parties);
+        for _ in 0..parties {
+            let mut seed = Zeroizing::new([0u8; 32]);
+            os_random(seed.as_mut_slice())?;
+            mine.push(seed);
+        }
+        for (peer, seed) in mine.iter().enumerate().filter(|(peer, _)| *peer != party) {
+            net.send(peer, seed.as_slice()).map_err(control)?;
+        }
+        let mut pairs = Vec::with_capacity(parties);
+        for (peer, seed) in mine.iter().enumerate() {
+            if peer == party {
+                pairs.push(None);
+                continue;
+            }
+            let theirs = Zeroizing::new(net.recv(peer, 32).map_err(control)?);
+            let (low, high) = if party < peer {
+                (seed.as_slice(), theirs.as_slice())
+            } else {
+                (theirs.as_slice(), seed.as_slice())
+            };
+            let joined = Zeroizing::new([low, high].concat());
+            pairs.push(Some(derive(
+                "pair",
+                &joined,
+                0,
+                &[party.min(peer) as u8, party.max(peer) as u8],
+            )));
+        }
+        let openings = whole
+            .as_ref()
+            .map_or(Ok(Openings::default()), Self::openings)?;
+        let inner = Inner {
+            net,
+            rounds: 0,
+            pairs,
+            subsets: HashMap::new(),
+            engines: 0,
+            links: None,
+            mac_links: None,
+            mac_key: None,
+            openings,
+            whole,
+        };
+        Ok(Self {
+            inner: Arc::new(Mutex::new(inner)),
+            party,
+            parties,
+        })
+    }
+
+    /// Our number.
+    pub fn party(&self) -> usize {
+        self.party
+    }
+
+    /// Number of parties.
+    pub fn parties(&self) -> usize {
+        self.parties
+    }
+
+    pub(crate) fn lock(&self) -> Result<MutexGuard<'_, Inner>> {
+        self.inner
+            .lock()
+            .map_err(|_| EngineError::usage("the session broke off in another thread"))
+    }
+
+    /// Counts communication rounds of an engine.
+    pub(crate) fn count_rounds(&self, rounds: u64) -> Result<()> {
+        let whole = {
+            let mut inner = self.lock()?;
+            inner.rounds += rounds;
+            inner.whole.clone()
+        };
+        whole.map_or(Ok(()), |whole| whole.count_rounds(rounds))
+    }
+
+    /// Sends a control message.
+    pub fn send(&self, to: usize, data: &[u8]) -> Result<()> {
+        self.lock()?
+            .net
+            .send(to, data)
+            .map_err(|e| EngineError::network(format!("message to party {to}"), e))
+    }
+
+    /// Receives a control message of at most `max` bytes.
+    pub fn receive(&self, from: usize, max: usize) -> Result<Vec<u8>> {
+        self.lock()?
+            .net
+            .recv_any_len(from, max)
+            .map_err(|e| EngineError::network(format!("message from party {from}"), e))
+    }
+
+    /// Everybody sends its bytes to everybody; returns all, in party order.
+    pub fn all_gather(&self, data: &[u8]) -> Result<Vec<Vec<u8>>> {
+        if data.len() > MAX_CONTROL {
+            return Err(EngineError::usage(format!(
+                "a control message has {} bytes, at most {MAX_CONTROL} are allowed",
+                data.len()
+            )));
+        }
+        for peer in (0..self.parties).filter(|peer| *peer != self.party) {
+            self.send(peer, data)?;
+        }
+        let mut inner = self.lock()?;
+        let net = &mut inner.net;
+        let mut all = Vec::with_capacity(self.parties);
+        for peer in 0..self.parties {
+            all.push(if peer == self.party {
+                data.to_vec()
+            } else {
+                net.take(peer, Length::AtMost(MAX_CONTROL))
+                    .map_err(|e| EngineError::network(format!("message from party {peer}"), e))?
+            });
+        }
+        net.settle()
+            .map_err(|e| EngineError::network("control messages", e))?;
+        Ok(all)
+    }
+
+    /// Compares a digest with all parties; tells who differs.
+    pub fn compare(&self, label: &str, digest: &[u8]) -> Result<()> {
+        let all = self.all_gather(digest)?;
+        let different: Vec<String> = all
+            .iter()
+            .enumerate()
+            .filter(|(_, theirs)| theirs.as_slice() != digest)
+            .map(|(peer, _)| format!("party {peer}"))
+            .collect();
+        if different.is_empty() {
+            return Ok(());
+        }
+        Err(EngineError::protocol(format!(
+            "{label}: {} computed another value than party {}: do not use this result, compare parameters and inputs of the parties",
+            different.join(", "),
+            self.party
+        )))
+    }
+
+    /// A joint coin toss: everyone commits to random bytes, then opens. Two exchanges.
+    pub fn toss(&self, bytes: usize) -> Result<Vec<u8>> {
+        let mut mine = [0u8; 64];
+        os_random(&mut mine)?;
+        let commitment = |party: usize, value: &[u8]| derive("toss", value, party as u64, &[]);
+        let commitments = self.all_gather(commitment(self.party, &mine).as_slice())?;
+        let opened = self.all_gather(&mine)?;
+        let mut shake = sha3::Shake256::default();
+        shake.update(b"keyquorum-v1/toss");
+        for (party, (value, committed)) in opened.iter().zip(&commitments).enumerate() {
+            if value.len() != 64 || commitment(party, value).as_slice() != committed.as_slice() {
+                return Err(EngineError::protocol(format!(
+                    "party {party} opened another value than it had committed to in a coin toss"
+                )));
+            }
+            shake.update(value);
+        }
+        let mut out = vec![0u8; bytes];
+        shake.finalize_xof().read(&mut out);
+        Ok(out)
+    }
+
+    /// The key of our MACs in all engines of this session, instead of a random one: shares of an earlier session can be used
+    /// only with the key that it had.
+    ///
+    /// # Errors
+    /// [`EngineError::Usage`] if an engine was opened before that has MACs.
+    pub fn set_mac_key(&self, key: [u8; 16]) -> Result<()> {
+        let key = Zeroizing::new(key);
+        let mut inner = self.lock()?;
+        if inner.mac_links.is_some() {
+            return Err(EngineError::usage(
+                "the key of MACs is in use: set it before the first spdz2k or mascot engine of a session",
+            ));
+        }
+        inner.mac_key = Some(key);
+        Ok(())
+    }
+
+    /// Who tells whom in openings and products of `semi2k`, `semi` and `semi-bin`: of engines that are opened from now on, and
+    /// of subgroups that are made from now on. The same at all parties, who compare it when they open an engine.
+    pub fn set_openings(&self, openings: Openings) -> Result<()> {
+        self.lock()?.openings = openings;
+        Ok(())
+    }
+
+    fn openings(&self) -> Result<Openings> {
+        Ok(self.lock()?.openings)
+    }
+
+    /// Traffic so far.
+    pub fn stats(&self) -> Result<SessionStats> {
+        let inner = self.lock()?;
+        let counters = inner.net.counters();
+        Ok(SessionStats {
+            rounds: inner.rounds,
+            bytes_sent: counters.total().payload_sent,
+            bytes_received: counters.total().payload_received,
+            messages: counters.total().messages_sent,
+        })
+    }
+
+    /// Tells all others why we stop.
+    pub fn abort(&self, reason: &str) {
+        if let Ok(mut inner) = self.inner.lock() {
+            inner.net.abort(reason);
+        }
+    }
+
+    /// Orderly end.
+    pub fn close(&self) {
+        if let Ok(mut inner) = self.inner.lock() {
+            inner.net.close();
+        }
+    }
+}

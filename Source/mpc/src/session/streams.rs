@@ -1,0 +1,235 @@
+//! Seeds that parties have in common, the streams of engines that come from them, and links of oblivious transfer.
+
+use keyquorum_math::Prg;
+use keyquorum_ot::Security;
+use sha2::{Digest, Sha256};
+use zeroize::Zeroizing;
+
+use super::{EngineOptions, Seed, Session, control, os_random};
+use crate::error::{EngineError, Result};
+use crate::links::{Link, establish};
+use crate::protocol::{Channel, SubsetStream, subsets};
+
+/// Links of protocols with MACs, and their Δ.
+#[derive(Clone)]
+pub(super) struct MacLinks {
+    pub(super) links: Vec<Option<Link>>,
+    pub(super) key: Zeroizing<u128>,
+}
+
+pub(super) fn derive(label: &str, secret: &[u8], index: u64, extra: &[u8]) -> Seed {
+    let mut hash = Sha256::new();
+    Digest::update(&mut hash, b"keyquorum-v1/");
+    Digest::update(&mut hash, (label.len() as u64).to_le_bytes());
+    Digest::update(&mut hash, label.as_bytes());
+    Digest::update(&mut hash, index.to_le_bytes());
+    Digest::update(&mut hash, (secret.len() as u64).to_le_bytes());
+    Digest::update(&mut hash, secret);
+    Digest::update(&mut hash, extra);
+    Zeroizing::new(hash.finalize().into())
+}
+
+pub(super) fn prg(seed: &Seed) -> Prg {
+    let mut key = Zeroizing::new([0u8; 16]);
+    for (k, s) in key.iter_mut().zip(seed.iter()) {
+        *k = *s;
+    }
+    Prg::new(*key, 0)
+}
+
+impl Session {
+    pub(super) fn next_engine(&self) -> Result<u64> {
+        let mut inner = self.lock()?;
+        inner.engines += 1;
+        Ok(inner.engines)
+    }
+
+    pub(crate) fn all_pair_prgs(
+        &self,
+        index: u64,
+        options: &EngineOptions,
+    ) -> Result<Vec<Option<(Prg, Prg)>>> {
+        (0..self.parties)
+            .map(|peer| {
+                if peer == self.party {
+                    Ok(None)
+                } else {
+                    self.pair_prgs(peer, index, options).map(Some)
+                }
+            })
+            .collect()
+    }
+
+    /// What both ends of a link hash into their base OTs, so that these belong to this session and this direction.
+    pub(crate) fn link_context(
+        &self,
+        label: &str,
+        sender: usize,
+        receiver: usize,
+    ) -> Result<[u8; 32]> {
+        let peer = if sender == self.party {
+            receiver
+        } else {
+            sender
+        };
+        let inner = self.lock()?;
+        let secret = inner
+            .pairs
+            .get(peer)
+            .and_then(Option::as_ref)
+            .ok_or_else(|| EngineError::usage(format!("no seed in common with party {peer}")))?;
+        let context = derive(label, secret.as_slice(), 0, &[sender as u8, receiver as u8]);
+        Ok(*context)
+    }
+
+    /// Oblivious transfer with all peers, in a stream of this engine.
+    pub(super) fn channels(&self, index: u64, security: Security) -> Result<Vec<Option<Channel>>> {
+        let links = self.lock()?.links.clone();
+        let links = match links {
+            Some(links) => links,
+            None => {
+                let links = establish(self, "link", None)?;
+                self.lock()?.links = Some(links.clone());
+                links
+            }
+        };
+        Ok(links
+            .iter()
+            .map(|link| link.as_ref().map(|l| l.channel(index, security)))
+            .collect())
+    }
+
+    /// Links of protocols with MACs, on all of which our Δ is our key.
+    pub(super) fn mac_links(&self) -> Result<MacLinks> {
+        if let Some(links) = self.lock()?.mac_links.clone() {
+            return Ok(links);
+        }
+        let key = match self.lock()?.mac_key.clone() {
+            Some(key) => key,
+            None => {
+                let mut key = Zeroizing::new([0u8; 16]);
+                os_random(key.as_mut_slice())?;
+                key
+            }
+        };
+        let key = Zeroizing::new(u128::from_le_bytes(*key));
+        let links = establish(self, "bits", Some(&key))?;
+        let links = MacLinks { links, key };
+        self.lock()?.mac_links = Some(links.clone());
+        Ok(links)
+    }
+
+    pub(super) fn private_prg(&self, index: u64, options: &EngineOptions) -> Result<Prg> {
+        match &options.insecure_seed {
+            Some(seed) => Ok(prg(&derive("private", seed, index, &[self.party as u8]))),
+            None => Prg::from_os().map_err(|e| EngineError::usage(e.to_string())),
+        }
+    }
+
+    pub(super) fn emulator_prg(&self, options: &EngineOptions, index: u64) -> Result<Prg> {
+        Ok(match &options.insecure_seed {
+            Some(seed) => prg(&derive("emulate", seed, index, &[])),
+            None => Prg::from_os().map_err(|e| EngineError::usage(e.to_string()))?,
+        })
+    }
+
+    /// Streams in common with a peer: the one that we deal from, and the one that the peer deals from.
+    pub(super) fn pair_prgs(
+        &self,
+        peer: usize,
+        index: u64,
+        options: &EngineOptions,
+    ) -> Result<(Prg, Prg)> {
+        let stream = |secret: &[u8], from: usize, to: usize| {
+            prg(&derive("stream", secret, index, &[from as u8, to as u8]))
+        };
+        if let Some(seed) = &options.insecure_seed {
+            return Ok((
+                stream(seed, self.party, peer),
+                stream(seed, peer, self.party),
+            ));
+        }
+        let inner = self.lock()?;
+        let secret = inner
+            .pairs
+            .get(peer)
+            .and_then(Option::as_ref)
+            .ok_or_else(|| EngineError::usage(format!("no seed in common with party {peer}")))?;
+        Ok((
+            stream(secret.as_slice(), self.party, peer),
+            stream(secret.as_slice(), peer, self.party),
+        ))
+    }
+
+    /// Streams in common with each subset of n − t parties that we are in; its first member chooses the seed.
+    pub(super) fn subset_streams(
+        &self,
+        n: usize,
+        t: usize,
+        index: u64,
+        options: &EngineOptions,
+    ) -> Result<Vec<SubsetStream>> {
+        let ours: Vec<Vec<usize>> = subsets(n, n - t)
+            .into_iter()
+            .filter(|s| s.contains(&self.party))
+            .collect();
+        let stream = |secret: &[u8], members: &[usize]| {
+            let names: Vec<u8> = members.iter().map(|m| *m as u8).collect();
+            SubsetStream {
+                members: members.to_vec(),
+                prg: prg(&derive("subset", secret, index, &names)),
+            }
+        };
+        if let Some(seed) = &options.insecure_seed {
+            return Ok(ours.iter().map(|members| stream(seed, members)).collect());
+        }
+        if !self.lock()?.subsets.contains_key(&t) {
+            let mut seeds = Vec::with_capacity(ours.len());
+            let mut messages: Vec<Zeroizing<Vec<u8>>> =
+                (0..n).map(|_| Zeroizing::new(Vec::new())).collect();
+            for members in &ours {
+                let mut seed = Zeroizing::new([0u8; 32]);
+                if members.first() == Some(&self.party) {
+                    os_random(seed.as_mut_slice())?;
+                    for member in members.iter().filter(|m| **m != self.party) {
+                        if let Some(message) = messages.get_mut(*member) {
+                            message.extend_from_slice(seed.as_slice());
+                        }
+                    }
+                }
+                seeds.push(seed);
+            }
+            for (peer, message) in messages.iter().enumerate().filter(|(_, m)| !m.is_empty()) {
+                self.send(peer, message)?;
+            }
+            for leader in (0..n).filter(|leader| *leader != self.party) {
+                let led: Vec<usize> = (0..ours.len())
+                    .filter(|i| ours.get(*i).and_then(|m| m.first()) == Some(&leader))
+                    .collect();
+                if led.is_empty() {
+                    continue;
+                }
+                let data = Zeroizing::new(
+                    self.lock()?
+                        .net
+                        .recv(leader, 32 * led.len())
+                        .map_err(control)?,
+                );
+                for (i, chunk) in led.into_iter().zip(data.chunks_exact(32)) {
+                    if let Some(seed) = seeds.get_mut(i) {
+                        seed.copy_from_slice(chunk);
+                    }
+                }
+            }
+            self.lock()?
+                .subsets
+                .insert(t, ours.iter().cloned().zip(seeds).collect());
+        }
+        let inner = self.lock()?;
+        Ok(inner.subsets.get(&t).map_or_else(Vec::new, |list| {
+            list.iter()
+                .map(|(members, seed)| stream(seed.as_slice(), members))
+                .collect()
+        }))
+    }
+}
