@@ -52,7 +52,7 @@ def configurations(items: int) -> list[tuple[Configuration, float]]:
     rows = []
     for protocol, parties, parameters in COMMITTEES:
         authenticated = protocol in AUTHENTICATED
-        # Not wide tables with MACs: some 2,400 bits of both domains a decryption.
+        # Not wide tables with MACs: 2,240 bits of both domains a decryption.
         shapes = [shape for shape in EXACT if not authenticated or shape[:2] != ("round_ltz_table", 8)]
         rows += [(Configuration(*shape, parameters, protocol, parties, items), 0.0) for shape in shapes]
         rows += [(Configuration("round_mask_open", 8, 2, parameters, protocol, parties, items), f) for f in FRACTIONS]

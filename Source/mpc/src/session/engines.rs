@@ -98,7 +98,7 @@ impl Session {
         }
     }
 
-    pub(super) fn check_protocol(
+    fn check_protocol(
         &self,
         protocol: &str,
         domain: DomainKind,
@@ -216,7 +216,7 @@ impl Session {
         )
     }
 
-    pub(super) fn authenticated(
+    fn authenticated(
         &self,
         domain: DomainKind,
         threshold: usize,
@@ -272,7 +272,7 @@ impl Session {
         ))
     }
 
-    pub(super) fn additive(
+    fn additive(
         &self,
         domain: DomainKind,
         threshold: usize,
@@ -294,7 +294,7 @@ impl Session {
         })
     }
 
-    pub(super) fn open_additive<A: Arithmetic>(
+    fn open_additive<A: Arithmetic>(
         &self,
         domain: A,
         threshold: usize,
@@ -316,7 +316,7 @@ impl Session {
         ))
     }
 
-    pub(super) fn open<P: Protocol>(
+    fn open<P: Protocol>(
         &self,
         protocol: P,
         domain: DomainKind,
@@ -348,7 +348,7 @@ impl Session {
         })
     }
 
-    pub(super) fn computation<P: Protocol, D: Domain>(
+    fn computation<P: Protocol, D: Domain>(
         &self,
         protocol: P,
         domain: D,

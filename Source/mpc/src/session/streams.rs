@@ -29,7 +29,7 @@ pub(super) fn derive(label: &str, secret: &[u8], index: u64, extra: &[u8]) -> Se
     Zeroizing::new(hash.finalize().into())
 }
 
-pub(super) fn prg(seed: &Seed) -> Prg {
+fn prg(seed: &Seed) -> Prg {
     let mut key = Zeroizing::new([0u8; 16]);
     for (k, s) in key.iter_mut().zip(seed.iter()) {
         *k = *s;

@@ -1,4 +1,4 @@
-//! Dealt sharings: t shares of each come from streams that pairs of parties have in common.
+//! Dealt sharings: t shares of each come from streams that pairs of parties have in common, or its polynomial is drawn whole.
 
 use keyquorum_math::{Domain, Prg};
 
@@ -18,17 +18,12 @@ impl Shamir {
     }
 
     /// Whether `receiver` derives its share of what `dealer` deals from their common stream.
-    pub(super) fn derived(&self, dealer: usize, receiver: usize) -> bool {
+    fn derived(&self, dealer: usize, receiver: usize) -> bool {
         let step = (receiver + self.parties - dealer) % self.parties;
         (1..=self.threshold).contains(&step)
     }
 
-    pub(super) fn draw_dealt<D: Domain>(
-        &mut self,
-        domain: &D,
-        dealer: usize,
-        n: usize,
-    ) -> Result<Vec<D::E>> {
+    fn draw_dealt<D: Domain>(&mut self, domain: &D, dealer: usize, n: usize) -> Result<Vec<D::E>> {
         let mut out = vec![domain.zero(); n];
         let (_, from) = self
             .pairs
@@ -41,11 +36,7 @@ impl Shamir {
 
     /// Deals a sharing of our `values`: t shares from common streams, the polynomial through them and the secret gives the
     /// others. Returns the shares of all parties, `None` for those that are derived.
-    pub(super) fn deal<D: Domain>(
-        &mut self,
-        domain: &D,
-        values: &[D::E],
-    ) -> Result<Vec<Option<Vec<D::E>>>> {
+    fn deal<D: Domain>(&mut self, domain: &D, values: &[D::E]) -> Result<Vec<Option<Vec<D::E>>>> {
         let n = values.len();
         let mut points = vec![domain.zero()];
         let mut known: Vec<Vec<D::E>> = vec![values.to_vec()];

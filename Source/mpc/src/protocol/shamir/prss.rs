@@ -56,7 +56,7 @@ pub fn uses_prss(n: usize, t: usize) -> bool {
 
 impl Shamir {
     /// Our value of the polynomial that is 1 at 0 and has its roots at the points of the parties outside `members`.
-    pub(super) fn subset_factor<D: Domain>(&self, domain: &D, members: &[usize]) -> Result<D::E> {
+    fn subset_factor<D: Domain>(&self, domain: &D, members: &[usize]) -> Result<D::E> {
         let x = point(domain, self.me);
         let mut value = domain.one();
         for j in (0..self.parties).filter(|j| !members.contains(j)) {
