@@ -41,7 +41,7 @@ def test_rows_of_exactness() -> None:
     rows = exactness.configurations(7)
     assert {(r.rounding, r.protocol) for r, _ in rows} == {
         (rounding, protocol) for rounding in VARIANTS for protocol in ("semi", "rep-field", "shamir", "mascot")
-    } - {("round_flood", "mascot")}
+    }
     assert all(r.items == 7 and (fraction > 0) == (r.rounding == "round_mask_open") for r, fraction in rows)
 
 
@@ -55,9 +55,10 @@ def test_exactness_counts_what_is_wrong(tmp_path: Path) -> None:
     exact = check(Configuration("round_ltz_circuit", 8, 2, "lwe64-p2", "semi", 2, 300))
     line, right = judge(exact)
     assert right and "noise=D/2 decryptions=300 wrong=0 expected=0..0 ok" in line
-    flooded = check(Configuration("round_flood", 8, 2, "lwe53-p16", "shamir", 3, 300))
-    line, right = judge(flooded)
-    assert right and "noise=2^6 decryptions=300 wrong=0 expected=0..0 ok" in line
+    for name, protocol, parties, bits in (("lwe53-p16", "shamir", 3, 6), ("lwe64-p16", "mascot", 2, 17)):
+        flooded = check(Configuration("round_flood", 8, 2, name, protocol, parties, 300))
+        line, right = judge(flooded)
+        assert right and f"noise=2^{bits} decryptions=300 wrong=0 expected=0..0 ok" in line
     path = tmp_path / "exactness.csv"
     for one in (exact, counted, exact):
         record(path, one)

@@ -130,21 +130,27 @@ def test_costs_of_runs_on_one_engine_add_up() -> None:
     run_in_process(api.in_process_committee(2, "semi"), job)
 
 
-def test_flooding() -> None:
-    parameters = lwe_parameters("lwe53-p16")
-    with pytest.raises(ParameterError, match="no room for flooding"):
-        Variant("round_flood", lwe_parameters("lwe64-p2"))
+@pytest.mark.parametrize("name", ["lwe64-p2", "lwe64-p32"])
+def test_no_room_for_flooding(name: str) -> None:
+    with pytest.raises(ParameterError, match=f"{name} has no room for flooding"):
+        Variant("round_flood", lwe_parameters(name))
+
+
+@pytest.mark.parametrize("name", ["lwe64-p16", "lwe53-p16"])
+def test_flooding(name: str) -> None:
+    parameters = lwe_parameters(name)
     committee = api.in_process_committee(2, "semi")
-    rng = np.random.default_rng(9)
+    rng, bound = np.random.default_rng(9), 1 << parameters.noise_bits
     messages = rng.integers(0, 16, 30)
+    noise = np.resize([bound - 1, -bound, 0], 30)
     variant = Variant("round_flood", parameters)
 
     def job(context: PartyContext) -> Any:
         group = RoundingGroup.of(context, 1, 0)
         _, share = make_lwe_key(context, parameters, b"test seed")
         words = context.session.all_gather(share.words.tobytes())
-        secret = sum(np.frombuffer(w, np.uint64).astype(object) for w in words) % parameters.prime
-        ciphertexts = encrypt(parameters, secret.astype(np.int64), messages, np.random.default_rng(1))
+        secret = sum(np.frombuffer(w, np.uint64).astype(object) for w in words) % parameters.modulus
+        ciphertexts = encrypt(parameters, secret.astype(np.int64), messages, np.random.default_rng(1), noise)
         z = lwe_phases(context, group, share, ciphertexts)
         return variant.use(group, z, variant.make(group, 30), "all")
 
@@ -158,18 +164,24 @@ def test_shamir_does_not_share_modulo_powers_of_two() -> None:
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize(("rounding", "size"), [("round_mask_open", 40), ("round_ltz_table", 3), ("round_ltz_circuit", 6)])
-def test_stored_material_with_macs(rounding: str, size: int) -> None:
+@pytest.mark.parametrize(
+    ("rounding", "size", "name"),
+    [
+        ("round_mask_open", 40, "lwe64-p2"), ("round_ltz_table", 3, "lwe64-p2"), ("round_ltz_circuit", 6, "lwe64-p2"),
+        ("round_flood", 40, "lwe64-p16"),
+    ],
+)  # fmt: skip
+def test_stored_material_with_macs(rounding: str, size: int, name: str) -> None:
     """spdz2k: exact at the borders; a changed share of the key or of any section ends in an abort, and nothing is opened."""
-    committee, parameters = api.in_process_committee(2, "mascot"), lwe_parameters("lwe64-p2")
+    committee, parameters = api.in_process_committee(2, "mascot"), lwe_parameters(name)
     variant = variant_for(committee, rounding, parameters, 4, 3)
     assert isinstance(variant, Variant) and variant.authenticated and {(s.bits, s.words) for s in variant.sections} == {(64, 2)}
     keys = run_in_process(committee, lambda context: make_lwe_key(context, parameters))
     n = parameters.dimension
     secret = np.asarray(sum(share.words[0, : 2 * n : 2] for _, share in keys)).astype(np.int64)
     assert set(secret.tolist()) == {0, 1}
-    rng, half = np.random.default_rng(2), parameters.delta // 2
-    messages = rng.integers(0, 2, size)
+    rng, half = np.random.default_rng(2), 1 << parameters.noise_bits if rounding == "round_flood" else parameters.delta // 2
+    messages = rng.integers(0, 1 << parameters.plain_bits, size)
     noise = None if rounding == "round_mask_open" else np.resize([half - 1, -half, 0], size)
     ciphertexts = encrypt(parameters, secret, messages, rng, noise)
 
@@ -190,7 +202,7 @@ def test_stored_material_with_macs(rounding: str, size: int) -> None:
 
 
 def test_macs_do_not_follow_the_scaling_of_phases() -> None:
-    with pytest.raises(ParameterError, match="scaled share by share, which MACs do not follow: take lwe64-p2 or lwe64-p32"):
+    with pytest.raises(ParameterError, match="scaled share by share, which MACs do not follow: take one of lwe64-p2, lwe64-p16, lwe64-p32"):
         run_in_process(api.in_process_committee(2, "mascot"), lambda c: make_lwe_key(c, lwe_parameters("lwe53-p16")))
 
 

@@ -76,7 +76,8 @@ class Configuration:
 
 
 def configurations(items: int | None, full: bool) -> list[Configuration]:
-    """The rows. ``items``: decryptions of each (default: 20,000, tables 4,096)."""
+    """The rows. ``items``: decryptions of each (default: 20,000, tables 4,096; with MACs, of which material takes long to make, 4,096 and
+    tables 256)."""
     rows = []
     committees = [("semi", n) for n in ((2, 3, 4, 8, 16) if full else (2, 4))] + [("rep-field", 3)]
     shapes = [("round_mask_open", 8, 2), ("round_ltz_circuit", 8, 2), ("round_ltz_table", 8, 2), ("round_ltz_table", 4, 3)]
@@ -87,6 +88,12 @@ def configurations(items: int | None, full: bool) -> list[Configuration]:
     for parties in (3, 4, 8, 16) if full else (3,):
         for rounding, width, levels in (*shapes, ("round_flood", 8, 2)):
             rows.append(Configuration(rounding, width, levels, "lwe53-p16", "shamir", parties, items or 4096))
+    for parties in (2, 4) if full else (2,):
+        for rounding, width, levels in shapes:
+            count = items or (256 if rounding == "round_ltz_table" else 4096)
+            rows.append(Configuration(rounding, width, levels, "lwe64-p2", "mascot", parties, count))
+    for protocol, parties in (("semi", 2), ("rep-field", 3), ("mascot", 2)):
+        rows.append(Configuration("round_flood", 8, 2, "lwe64-p16", protocol, parties, items or 4096))
     rows.append(Configuration("round_mask_open", 8, 2, "lwe64-p32", "semi", 2, items or 4096))
     for protocol, parties in [*committees, ("shamir", 3)]:
         for rounding in ("round_mask_open", "round_ltz_circuit"):
@@ -223,7 +230,7 @@ def main() -> int:
     """Runs every configuration and single decryptions over links of 1 ms ping; writes results/decrypt.csv, and the
     trade-off as a table and a plot, if the folder is there."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--items", type=int, help="decryptions of each row (default: 20000; tables, fields: 4096)")
+    parser.add_argument("--items", type=int, help="decryptions of each row (default: 20000; tables, fields, MACs: 4096; tables with MACs: 256)")
     parser.add_argument("--full", action="store_true", help="2, 3, 4, 8 and 16 parties")
     parser.add_argument("--only", default="", help="rows whose variant, parameters or committee contain this text")
     options = parser.parse_args()

@@ -37,8 +37,8 @@ COMMITTEES = (("rep-field", 3, "lwe64-p2"), ("semi", 2, "lwe64-p2"), ("shamir", 
 CONFIGURED = ("variant", "protocol", "n", "parameters", "fraction")
 RECORDED = Path("results") / "exactness.csv"
 EXACT = (("round_ltz_circuit", 8, 2), ("round_ltz_table", 8, 2), ("round_ltz_table", 4, 3))
-FLOODED = "lwe53-p16"
-"""The set with room for `round_flood`. Its modulus is a prime, which shares with MACs do not follow."""
+FLOODED = {"lwe64-p2": "lwe64-p16", "lwe53-p16": "lwe53-p16"}
+"""For a committee's set, the one with room for `round_flood`."""
 
 
 def interval(fraction: float, items: int) -> tuple[float, float]:
@@ -56,8 +56,7 @@ def configurations(items: int) -> list[tuple[Configuration, float]]:
         shapes = [shape for shape in EXACT if not authenticated or shape[:2] != ("round_ltz_table", 8)]
         rows += [(Configuration(*shape, parameters, protocol, parties, items), 0.0) for shape in shapes]
         rows += [(Configuration("round_mask_open", 8, 2, parameters, protocol, parties, items), f) for f in FRACTIONS]
-        if not authenticated:
-            rows.append((Configuration("round_flood", 8, 2, FLOODED, protocol, parties, items), 0.0))
+        rows.append((Configuration("round_flood", 8, 2, FLOODED[parameters], protocol, parties, items), 0.0))
     return rows
 
 

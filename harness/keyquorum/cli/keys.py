@@ -29,7 +29,7 @@ def keygen(
     folder: Folder,
     key: Annotated[str, typer.Argument(help="Name of the new key.", show_default=False)],
     params: Annotated[
-        str, typer.Option("--params", "-p", help="Parameter set: a name (see keyquorum parameters; also lwe64-p2, lwe64-p32, lwe53-p16) or a TOML file.")
+        str, typer.Option("--params", "-p", help=f"Parameter set: a name (see keyquorum parameters; also {', '.join(api.LWE_SETS)}) or a TOML file.")
     ] = "ckks-8192-demo",
     relin: Annotated[bool, typer.Option(help="Make a relinearisation key.")] = True,
     step: Annotated[

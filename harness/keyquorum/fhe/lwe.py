@@ -70,6 +70,10 @@ LWE_SETS = {
             "n, q, p: High Throughput Universally Composable Threshold FHE Decryption; noise: TFHE library 1.1, 2^-25",
         ),
         LweParameters(
+            "lwe64-p16", 2048, 0, 4, 1, 2.94e-16 * 2.0**64, 17,
+            "2 message and 2 carry bits under a padding bit; noise: TFHE-rs, message 2 carry 2, GLWE of degree 2048",
+        ),
+        LweParameters(
             "lwe64-p32", 2048, 0, 5, 1, 2.94e-16 * 2.0**64, 17,
             "2 message, 2 carry and 1 further bit under a padding bit; noise: TFHE-rs, message 2 carry 2, GLWE of degree 2048",
         ),
@@ -176,7 +180,8 @@ def decrypt_clear(ciphertexts: LweCiphertexts, secret: Ints) -> tuple[Ints, NDAr
 
 
 def flooding_bits(parameters: LweParameters, security: int) -> int:
-    """f of `round_flood`: uniform flooding in [-2^f, 2^f) that hides noise below 2^noise_bits with ``security`` bits a decryption."""
+    """f of `round_flood`: uniform flooding in [-2^f, 2^f) that hides noise below 2^noise_bits with ``security`` bits a decryption.
+    Raises :class:`ParameterError` if flooding and noise together may reach D/2."""
     f, room = parameters.noise_bits + security, math.log2(parameters.delta / 2)
     if math.log2(2.0**f + 2.0**parameters.noise_bits) >= room:
         need = f + 1 + parameters.message_bits

@@ -15,7 +15,7 @@ import numpy as np
 
 from keyquorum._engine import ShareFile
 from keyquorum.dsl import Persistence
-from keyquorum.fhe.lwe import LweParameters, lwe_parameters
+from keyquorum.fhe.lwe import LWE_SETS, LweParameters, lwe_parameters
 from keyquorum.model.committee import AUTHENTICATED, Committee, write_atomically
 from keyquorum.model.errors import KeyFileError, ParameterError
 from keyquorum.parties.context import PartyContext
@@ -52,17 +52,22 @@ class LweKeyInfo:
         }
 
 
+def _sets(prime: bool) -> str:
+    """Names of the parameter sets modulo a prime, or modulo 2^64."""
+    return ", ".join(name for name, p in LWE_SETS.items() if bool(p.prime) == prime)
+
+
 def sharing_of(committee: Committee, parameters: LweParameters) -> tuple[str, str]:
     """Protocol and domain of the secret's shares; refuses a committee that cannot share modulo q."""
     if parameters.prime:
         if committee.authenticated:
             raise ParameterError(
-                f"{committee.protocol}: phases modulo a prime are scaled share by share, which MACs do not follow: take lwe64-p2 or lwe64-p32"
+                f"{committee.protocol}: phases modulo a prime are scaled share by share, which MACs do not follow: take one of {_sets(False)}"
             )
         return committee.field_protocol, f"F_{parameters.prime}"
     if committee.ring_protocol is None:
         raise ParameterError(
-            f"{committee.protocol} shares over prime fields alone, {parameters.name} is modulo 2^64: take lwe53-p16, or another committee"
+            f"{committee.protocol} shares over prime fields alone, {parameters.name} is modulo 2^64: take {_sets(True)}, or another committee"
         )
     return committee.ring_protocol, "Z2^64"
 
