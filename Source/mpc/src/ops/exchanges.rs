@@ -1,9 +1,8 @@
 //! Openings, to everybody or to one party, and shuffles.
 
-use keyquorum_math::{Domain, Element};
+use keyquorum_math::Domain;
 use zeroize::Zeroizing;
 
-use super::arithmetic::power_of_two;
 use super::{Computation, mismatch, wrong};
 use crate::error::{EngineError, Result};
 use crate::graph::{Handle, then};
@@ -58,37 +57,11 @@ impl<P: Protocol, D: Domain> Computation<P, D> {
                 d.kind()
             ))
         })?;
-        if self.protocol.opens_low_bits() {
-            let mask = u128::MAX >> (128 - bits);
-            return self.communicate(&[a], Kind::Clear, n, move |p, inputs| {
-                match inputs.first().map(|v| &**v) {
-                    Some(Value::Secret(x)) => {
-                        let reduced = x.map(|part| {
-                            let low = |e: &D::E| D::E::from_u128_wrapping(e.to_u128() & mask);
-                            part.iter().map(low).collect()
-                        });
-                        let task = p.open(&low, &reduced)?;
-                        Ok(then(task, |_, v| Ok(Value::Clear(v))))
-                    }
-                    _ => mismatch(),
-                }
-            });
-        }
-        let above = d.bits() - bits;
-        let factor = self.graph.insert(
-            Value::Clear(vec![power_of_two(&d, u128::from(above))]),
-            Kind::Clear,
-            1,
-        );
-        let shifted = self.product(a, &factor)?;
-        let opened = self.opened(&shifted)?;
-        self.local(&[&opened], Kind::Clear, n, move |_, inputs| {
+        self.communicate(&[a], Kind::Clear, n, move |p, inputs| {
             match inputs.first().map(|v| &**v) {
-                Some(Value::Clear(x)) => Ok(Value::Clear(
-                    x.iter()
-                        .map(|e| D::E::from_u128_wrapping(e.to_u128() >> above))
-                        .collect(),
-                )),
+                Some(Value::Secret(x)) => {
+                    Ok(then(p.open_low(&low, x)?, |_, v| Ok(Value::Clear(v))))
+                }
                 _ => mismatch(),
             }
         })

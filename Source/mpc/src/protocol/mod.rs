@@ -85,9 +85,15 @@ pub trait Protocol: Sized + Send + 'static {
     /// Opens a share to everybody.
     fn open<D: Domain>(&mut self, domain: &D, a: &Share<D::E>) -> Result<ClearTask<Self, D::E>>;
 
-    /// Whether a share modulo 2^k, reduced modulo 2^m, is a share modulo 2^m that [`Protocol::open`] opens: not so with MACs.
-    fn opens_low_bits(&self) -> bool {
-        true
+    /// Opens a share modulo 2^k modulo 2^m, as an element of the ring `low` of m bits. A share that is reduced modulo 2^m is one
+    /// there; not so with MACs.
+    fn open_low<D: Domain>(&mut self, low: &D, a: &Share<D::E>) -> Result<ClearTask<Self, D::E>> {
+        let mask = u128::MAX >> (128 - low.bits());
+        let reduced = a.map(|part| {
+            let low = |e: &D::E| D::E::from_u128_wrapping(e.to_u128() & mask);
+            part.iter().map(low).collect()
+        });
+        self.open(low, &reduced)
     }
 
     /// Opens a share to one party, under a fresh zero sharing where the sharing itself could tell more than the value.

@@ -16,6 +16,7 @@ pub mod binary;
 mod dabits;
 mod edabits;
 mod mixed;
+mod openings;
 mod operations;
 mod private;
 mod supply;
@@ -30,11 +31,12 @@ use keyquorum_ot::vole::{self, FixedKey, Multiplicand};
 use zeroize::{Zeroize, Zeroizing};
 
 use super::{Arithmetic, BITS, Channel};
-use super::{ClearTask, ShareTask, cast, group_sums, lane_bits, lanes};
+use super::{ShareTask, cast, group_sums, lane_bits, lanes};
 use crate::error::{EngineError, Result};
-use crate::graph::{SendFn, Step, then, within};
+use crate::graph::{Step, then, within};
 use crate::value::Share;
 use binary::AuthenticatedBits;
+use openings::open;
 use supply::Supply;
 use verify::Verifier;
 
@@ -216,29 +218,6 @@ impl<A: Arithmetic> Authenticated<A> {
         values
     }
 
-    /// Opens a share of the program, under a mask where the share could tell more than the value.
-    fn open_masked(&mut self, share: Share<A::E>) -> ClearTask<Self, A::E> {
-        let n = share.len();
-        let overflow = self.overflow();
-        if overflow.is_some() {
-            self.supply.randoms.need(n);
-        }
-        self.opens = true;
-        Box::new(move |p, out| {
-            let mut share = share;
-            if let Some(factor) = overflow {
-                let mut mask = Share {
-                    parts: p.supply.randoms.take(n)?.into(),
-                };
-                for part in &mut mask.parts {
-                    p.domain.mul_scalar_assign(part, factor);
-                }
-                p.add(&mut share, &mask);
-            }
-            then(open(share), |p, values| Ok(p.reduced(values)))(p, out)
-        })
-    }
-
     /// Products from triples, summed over groups. Masked operands are opened in one round, two elements a product and peer.
     fn beaver(&mut self, x: Share<A::E>, y: Share<A::E>, length: usize) -> ShareTask<Self, A::E> {
         self.supply.triples.need(x.len());
@@ -358,28 +337,6 @@ impl<A: Arithmetic> Authenticated<A> {
         }))
     }
 
-    /// Opens to one party, under elements that it knows alone.
-    fn open_elements_to(
-        &mut self,
-        share: Share<A::E>,
-        receiver: usize,
-    ) -> Result<SendFn<Self, Option<Vec<A::E>>>> {
-        let n = share.len();
-        self.supply.input(receiver)?.need(n);
-        self.opens = true;
-        Ok(Box::new(move |p, out| {
-            let [x, m, known] = p.supply.input(receiver)?.take(n)?;
-            let (mask, known) = (Share { parts: vec![x, m] }, Zeroizing::new(known));
-            let mut share = share;
-            p.add(&mut share, &mask);
-            then(open(share), move |p: &mut Self, mut opened| {
-                p.domain.sub_assign(&mut opened, &known);
-                let values = p.reduced(opened);
-                Ok((p.me == receiver).then_some(values))
-            })(p, out)
-        }))
-    }
-
     /// Notes a message that all parties must have got.
     fn record(&mut self, values: &[A::E]) {
         if self.parties > 2 {
@@ -408,24 +365,4 @@ impl<A: Arithmetic> Authenticated<A> {
     fn note_zero(&mut self, share: &Share<A::E>) {
         self.verifier.note(part(share, 1));
     }
-}
-
-/// Opens all bits of a share to everybody.
-fn open<A: Arithmetic>(share: Share<A::E>) -> ClearTask<Authenticated<A>, A::E> {
-    Box::new(move |p, out| {
-        let (domain, n) = (p.domain.clone(), share.len());
-        for peer in p.others() {
-            out.send(&domain, peer, part(&share, 0));
-            out.expect(&domain, peer, n);
-        }
-        Ok(Box::new(move |p, inbox| {
-            let mut sum = part(&share, 0).to_vec();
-            for peer in p.others() {
-                domain.add_assign(&mut sum, &inbox.take(&domain, peer, n)?);
-            }
-            p.record(&sum);
-            p.note(&share, &sum);
-            Ok(Step::Done(sum))
-        }))
-    })
 }

@@ -113,8 +113,9 @@ impl<A: Arithmetic> Protocol for Authenticated<A> {
         Ok(then(task, |_, values| cast(values)))
     }
 
-    fn opens_low_bits(&self) -> bool {
-        false
+    fn open_low<D: Domain>(&mut self, low: &D, a: &Share<D::E>) -> Result<ClearTask<Self, D::E>> {
+        let task = self.open_low_masked(known(a.duplicate())?, low.bits());
+        Ok(then(task, |_, values| cast(values)))
     }
 
     fn open_to<D: Domain>(

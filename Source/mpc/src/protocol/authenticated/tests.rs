@@ -176,6 +176,44 @@ fn programs_compute_what_they_say() {
     }
 }
 
+/// Low bits alone are opened, whatever is above them, and sent: so many, and those of the key.
+#[test]
+fn low_bits_are_opened_alone() {
+    for (protocol, k) in [("spdz2k", 64), ("spdz2k modulo 2^72", 72)] {
+        for parties in [2, 3] {
+            for bits in [1, 5, 63, k] {
+                let opened = move |n: i64| {
+                    run(parties, protocol, None, move |engine| {
+                        let values: Vec<i64> =
+                            (0..n).map(|i| i * 0x7654_3210_1234_5679 - i).collect();
+                        let x = input(engine, 0, &values)?;
+                        let opened = engine.open_low(&x, bits)?;
+                        let mask = u128::MAX >> (128 - bits);
+                        let wanted: Vec<u128> = (values.iter())
+                            .map(|v| i128::from(*v).cast_unsigned() & mask)
+                            .collect();
+                        assert_eq!(engine.read_wide(&opened)?, wanted);
+                        let stats = engine.stats();
+                        Ok(stats.bytes_sent - stats.offline_bytes_sent)
+                    })
+                };
+                let (few, many) = (opened(8), opened(808));
+                let peers = parties as u64 - 1;
+                for (few, many) in few.into_iter().zip(many) {
+                    let more = many.unwrap() - few.unwrap();
+                    let sent = 100 * peers * u64::from(bits + MAC_BITS);
+                    // The owner also gives its masked inputs, in whole bytes.
+                    let given = 800 * peers * u64::from((k + MAC_BITS).div_ceil(8));
+                    assert!(
+                        more == sent || more == sent + given,
+                        "{parties} {bits} {more}"
+                    );
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn random_elements_and_bits_are_random() {
     for protocol in ["spdz2k", "mascot"] {
@@ -547,15 +585,18 @@ fn changed_messages_are_noticed() {
     }
 }
 
-/// Without the check of MACs a changed opening comes out: the check is what stops it.
+/// Without the check of MACs a changed opening comes out, of all bits or of the low ones: the check is what stops it.
 #[test]
 fn the_check_matters() {
-    for protocol in ["spdz2k", "mascot"] {
-        let body = |engine: &mut dyn Engine| {
+    for (protocol, low) in [("spdz2k", None), ("spdz2k", Some(5)), ("mascot", None)] {
+        let body = move |engine: &mut dyn Engine| {
             let x = input(engine, 0, &[3])?;
             engine.flush()?;
             let before = engine.stats().rounds;
-            let opened = engine.open(&x)?;
+            let opened = match low {
+                Some(bits) => engine.open_low(&x, bits)?,
+                None => engine.open(&x)?,
+            };
             Ok((engine.read(&opened)?, before))
         };
         let (_, before) = run(2, protocol, None, body).remove(0).unwrap();
@@ -568,7 +609,7 @@ fn the_check_matters() {
                 })
                 .any(|(opened, _)| opened != [3])
         };
-        assert!(tries(Some(Lie::NoCheck)), "{protocol}");
-        assert!(!tries(None), "{protocol}");
+        assert!(tries(Some(Lie::NoCheck)), "{protocol} {low:?}");
+        assert!(!tries(None), "{protocol} {low:?}");
     }
 }

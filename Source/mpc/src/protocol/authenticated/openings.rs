@@ -1,0 +1,126 @@
+//! Openings: to everybody, to everybody but for low bits that are zero, and to one party. What is opened is noted for the check.
+
+use keyquorum_math::Element;
+use zeroize::Zeroizing;
+
+use super::{Arithmetic, Authenticated, part};
+use crate::error::{EngineError, Result};
+use crate::graph::{SendFn, Step, then};
+use crate::protocol::ClearTask;
+use crate::value::Share;
+
+impl<A: Arithmetic> Authenticated<A> {
+    /// Opens a share of the program, under a mask where the share could tell more than the value.
+    pub(super) fn open_masked(&mut self, share: Share<A::E>) -> ClearTask<Self, A::E> {
+        self.open_shifted_masked(share, 0)
+    }
+
+    /// Opens the low `bits` bits of a share of the program, in a ring: they are shifted to the top, where nothing is above them but
+    /// what the mask hides, and the zeros below them are not sent.
+    pub(super) fn open_low_masked(
+        &mut self,
+        mut share: Share<A::E>,
+        bits: u32,
+    ) -> ClearTask<Self, A::E> {
+        let zeros = self.visible.bits() - bits;
+        let factor = self.domain.from_u128(1 << zeros);
+        for part in &mut share.parts {
+            self.domain.mul_scalar_assign(part, factor);
+        }
+        let opened = self.open_shifted_masked(share, zeros);
+        then(opened, move |_, values| Ok(shifted_down(&values, zeros)))
+    }
+
+    /// Opens a share of the program whose low `zeros` bits are zero.
+    fn open_shifted_masked(&mut self, share: Share<A::E>, zeros: u32) -> ClearTask<Self, A::E> {
+        let n = share.len();
+        let overflow = self.overflow();
+        if overflow.is_some() {
+            self.supply.randoms.need(n);
+        }
+        self.opens = true;
+        Box::new(move |p, out| {
+            let mut share = share;
+            if let Some(factor) = overflow {
+                let mut mask = Share {
+                    parts: p.supply.randoms.take(n)?.into(),
+                };
+                for part in &mut mask.parts {
+                    p.domain.mul_scalar_assign(part, factor);
+                }
+                p.add(&mut share, &mask);
+            }
+            then(
+                open_shifted(share, zeros),
+                |p, values| Ok(p.reduced(values)),
+            )(p, out)
+        })
+    }
+
+    /// Opens to one party, under elements that it knows alone.
+    pub(super) fn open_elements_to(
+        &mut self,
+        share: Share<A::E>,
+        receiver: usize,
+    ) -> Result<SendFn<Self, Option<Vec<A::E>>>> {
+        let n = share.len();
+        self.supply.input(receiver)?.need(n);
+        self.opens = true;
+        Ok(Box::new(move |p, out| {
+            let [x, m, known] = p.supply.input(receiver)?.take(n)?;
+            let (mask, known) = (Share { parts: vec![x, m] }, Zeroizing::new(known));
+            let mut share = share;
+            p.add(&mut share, &mask);
+            then(open(share), move |p: &mut Self, mut opened| {
+                p.domain.sub_assign(&mut opened, &known);
+                let values = p.reduced(opened);
+                Ok((p.me == receiver).then_some(values))
+            })(p, out)
+        }))
+    }
+}
+
+/// Opens all bits of a share to everybody.
+pub(super) fn open<A: Arithmetic>(share: Share<A::E>) -> ClearTask<Authenticated<A>, A::E> {
+    open_shifted(share, 0)
+}
+
+/// The same, of a share whose low `zeros` bits are zero at every party: they are not sent.
+fn open_shifted<A: Arithmetic>(
+    share: Share<A::E>,
+    zeros: u32,
+) -> ClearTask<Authenticated<A>, A::E> {
+    Box::new(move |p, out| {
+        let (domain, n) = (p.domain.clone(), share.len());
+        let sent = match zeros {
+            0 => domain.clone(),
+            _ => domain.low_bits(domain.bits() - zeros).ok_or_else(|| {
+                EngineError::usage(format!("{} has no low bits to leave out", domain.kind()))
+            })?,
+        };
+        let mut sum = shifted_down(part(&share, 0), zeros);
+        for peer in p.others() {
+            out.send(&sent, peer, &sum);
+            out.expect(&sent, peer, n);
+        }
+        Ok(Box::new(move |p, inbox| {
+            for peer in p.others() {
+                sent.add_assign(&mut sum, &inbox.take(&sent, peer, n)?);
+            }
+            if zeros > 0 {
+                domain.mul_scalar_assign(&mut sum, domain.from_u128(1 << zeros));
+            }
+            p.record(&sum);
+            p.note(&share, &sum);
+            Ok(Step::Done(sum))
+        }))
+    })
+}
+
+fn shifted_down<E: Element>(values: &[E], bits: u32) -> Vec<E> {
+    if bits == 0 {
+        return values.to_vec();
+    }
+    let shifted = |e: &E| E::from_u128_wrapping(e.to_u128() >> bits);
+    values.iter().map(shifted).collect()
+}
