@@ -26,6 +26,9 @@ def test_closing_line() -> None:
     found = re.match(pattern, line)
     assert found and abs(float(found.group(1)) - (63 + 4 * 5 + 5 + 64)) < 3
     assert values["wrong"] == 0 and float(values["offline_bytes"]) > 0 and float(values["storage_bytes"]) > 400
+    # With MACs every opened value takes 48 bits more, and checks some 230 bytes a round and batch (of 512 decryptions).
+    _, values = measure(Configuration("round_ltz_table", 4, 3, "lwe64-p2", "mascot", 2, 10))
+    assert abs(float(values["bits"]) - (63 + 4 * 5 + 5 + 64 + 7 * 48)) < 8 and values["wrong"] == 0
     single, values = measure(Configuration("round_mask_open", 8, 2, "lwe64-p2", "semi", 2, 0), single=True)
     assert "rounds=2" in single and 2 * 0.5 * 0.95 < float(values["latency_ms"]) < 2000
 
