@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from .keygen import Row
 
@@ -39,24 +40,31 @@ def _shown(value: object, name: str) -> str:
 
 
 def plot(rows: Sequence[Row], path: Path) -> None:
-    """Offline against online time of a decryption, a panel for each number of parties, on logarithmic axes. Needs the extra ``report``."""
+    """Offline against online time of a decryption, a panel for each number of parties, all with the same logarithmic axes: a colour for
+    each protocol, a marker for each rounding, which is hollow for coefficients of BFV. Needs the extra ``report``."""
+    from matplotlib.lines import Line2D
+
     from keyquorum.report import style
 
     parties = sorted({int(r["n"]) for r in rows})
-    made, axes = style.figure(len(parties), width=3.4, height=3.2)
+    made, axes = style.figure(len(parties), width=3.4, height=2.9)
     variants = sorted({str(r["variant"]) for r in rows})
+    markers = {variant: "osD^vP*"[i % 7] for i, variant in enumerate(variants)}
     for axis, n in zip(axes, parties, strict=True):
         for row in rows:
-            if int(row["n"]) != n:
-                continue
-            protocol, variant = str(row["protocol"]), str(row["variant"])
+            colour, lwe = style.COLOURS[str(row["protocol"])], str(row["parameters"]).startswith("lwe")
             axis.scatter(
-                float(row["offline_us"]), float(row["online_us"]), marker="osD^vP*"[variants.index(variant) % 7],
-                color=style.COLOURS[protocol], label=f"{variant.removeprefix('round_')}, {protocol}", s=22,
+                float(row["offline_us"]), float(row["online_us"]), marker=markers[str(row["variant"])], s=24, edgecolors=colour,
+                facecolors=colour if lwe else "none", visible=int(row["n"]) == n,
             )  # fmt: skip
-        axis.set(xscale="log", yscale="log", title=f"{n} parties", xlabel="offline, µs a decryption")
-    axes[0].set_ylabel("online, µs a decryption")
-    style.legend_below(made, axes, 3)
+        style.decades(axis, "x")
+        style.decades(axis, "y")
+        axis.set(title=f"{n} parties", xlabel="offline, µs a decryption", ylabel="online, µs a decryption")
+    empty: dict[str, Any] = {"linestyle": "none", "markersize": 5}
+    entries = [Line2D([], [], color=style.COLOURS[p], marker="o", label=p, **empty) for p in style.protocols(str(r["protocol"]) for r in rows)]
+    entries += [Line2D([], [], color=style.PAPER, marker=m, label=v.removeprefix("round_"), **empty) for v, m in markers.items()]
+    entries.append(Line2D([], [], color=style.PAPER, marker="o", markerfacecolor="none", label="hollow: BFV", **empty))
+    made.legend(handles=entries, loc="outside lower center", ncols=5)
     made.savefig(path, dpi=150)
 
 
