@@ -10,7 +10,8 @@ from keyquorum.bench import exactness, exchanges, latency, tradeoff
 from keyquorum.bench.decrypt import Configuration, configurations, measure
 from keyquorum.bench.exactness import check, interval, judge, record, totals
 from keyquorum.bench.keygen import Row
-from keyquorum.plans.variants import VARIANTS
+from keyquorum.fhe.lwe import lwe_parameters
+from keyquorum.plans.variants import VARIANTS, Variant
 
 
 def test_rows() -> None:
@@ -26,9 +27,11 @@ def test_closing_line() -> None:
     found = re.match(pattern, line)
     assert found and abs(float(found.group(1)) - (63 + 4 * 5 + 5 + 64)) < 3
     assert values["wrong"] == 0 and float(values["offline_bytes"]) > 0 and float(values["storage_bytes"]) > 400
-    # With MACs every opened value takes 48 bits more, and checks some 230 bytes a round and batch (of 512 decryptions).
+    assert values["rounds_in_all"] == 4 and abs(float(values["bits_in_all"]) - (63 + 4 * 5 + 5 + 64)) < 16  # of 40, in whole words
+    # With MACs each of the seven openings takes 48 bits more, and checks come on top: at least one of four rounds.
     _, values = measure(Configuration("round_ltz_table", 4, 3, "lwe64-p2", "mascot", 2, 10))
     assert abs(float(values["bits"]) - (63 + 4 * 5 + 5 + 64 + 7 * 48)) < 8 and values["wrong"] == 0
+    assert values["rounds"] == 4 and float(values["rounds_in_all"]) >= 8 and float(values["bits_in_all"]) > float(values["bits"])
     single, values = measure(Configuration("round_mask_open", 8, 2, "lwe64-p2", "semi", 2, 0), single=True)
     assert "rounds=2" in single and 2 * 0.5 * 0.95 < float(values["latency_ms"]) < 2000
 
@@ -46,6 +49,8 @@ def test_rows_of_exactness() -> None:
         (rounding, protocol) for rounding in VARIANTS for protocol in ("semi", "rep-field", "shamir", "mascot")
     }
     assert all(r.items == 7 and (fraction > 0) == (r.rounding == "round_mask_open") for r, fraction in rows)
+    for row, _ in rows:
+        Variant(row.rounding, lwe_parameters(row.parameters), row.width, row.levels)  # which refuses sets without room
 
 
 def test_exactness_counts_what_is_wrong(tmp_path: Path) -> None:
@@ -99,7 +104,7 @@ def test_tradeoff_table_and_plot(tmp_path: Path) -> None:
     ]
     tradeoff.write(rows, tmp_path)
     lines = (tmp_path / "decrypt-tradeoff.md").read_text().splitlines()
-    assert [line.split(" | ")[2] for line in lines[4:]] == ["2", "2", "4", "4"]
+    assert [line.split(" | ")[2] for line in lines[4:8]] == ["2", "2", "4", "4"]
     assert (tmp_path / "decrypt-tradeoff.png").read_bytes()[1:4] == b"PNG"
 
 

@@ -120,7 +120,8 @@ pub trait Engine: Send {
     fn scatter(&mut self, a: Handle, indices: &[i64], b: &Handle) -> Result<Handle>;
     /// Opens to everybody. One round.
     fn open(&mut self, a: &Handle) -> Result<Handle>;
-    /// Opens the low `bits` bits of elements modulo 2^k and nothing above, `bits` bits an element on the wire. One round.
+    /// Opens the low `bits` bits of elements modulo 2^k and nothing above, `bits` bits an element on the wire (with MACs and those of
+    /// their key). One round.
     fn open_low(&mut self, a: &Handle, bits: u32) -> Result<Handle>;
     /// Opens to one party. One round.
     fn open_to(&mut self, a: &Handle, receiver: usize) -> Result<Handle>;

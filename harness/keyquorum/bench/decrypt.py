@@ -1,9 +1,14 @@
-"""Threshold decryption without noise flooding, both phases: ``make bench-decrypt``. Of BFV, a decryption is one of a coefficient.
+"""Threshold decryption with stored material, both phases, by rounding and by flooding: ``make bench-decrypt``. Of BFV, a decryption is one
+of a coefficient.
 
 Every party is a process of this host, over TLS. Offline: a pool is filled, on disk. Online: phases, agreement on the pool and the
 synced claim (if none was made ahead), the rounding, the opening to party 0; the noise of the ciphertexts lies anywhere between both borders of what
 a rounding takes, and is fresh for `round_mask_open`. The secret is put together in every process, to encrypt: a bench key is no
 secret. Times are wall-clock of party 0 for a decryption, from a moment at which all parties begin; they share the cores of this host.
+
+``rounds`` and ``bits`` (that a party sends) are those of the program's own openings and ANDs. With MACs more is exchanged online: the
+checks, and random elements, bits and triples that the program needs and no pool keeps; ``rounds_in_all``, a batch on average, and
+``bits_in_all`` count them as well.
 
 ``cpu_us`` is processor time of all parties together, which other work on the machine changes less: divided by the cores it
 bounds what an idle machine does.
@@ -76,8 +81,8 @@ class Configuration:
 
 
 def configurations(items: int | None, full: bool) -> list[Configuration]:
-    """The rows. ``items``: decryptions of each (default: 20,000, tables 4,096; with MACs, of which material takes long to make, 4,096 and
-    tables 256)."""
+    """The rows. ``items``: decryptions of each. By default of ``lwe64-p2`` 20,000, tables 4,096, and with MACs, whose material takes long to
+    make, 4,096 and 256; of the other sets 4,096, of BFV five ciphertexts."""
     rows = []
     committees = [("semi", n) for n in ((2, 3, 4, 8, 16) if full else (2, 4))] + [("rep-field", 3)]
     shapes = [("round_mask_open", 8, 2), ("round_ltz_circuit", 8, 2), ("round_ltz_table", 8, 2), ("round_ltz_table", 4, 3)]
@@ -101,6 +106,25 @@ def configurations(items: int | None, full: bool) -> list[Configuration]:
     return rows
 
 
+@dataclass(frozen=True)
+class Online:
+    """What a batch took: seconds, those of our processor, wrong messages at the receiver, and rounds and bytes that the engine sent."""
+
+    seconds: float
+    cpu: float
+    wrong: int
+    rounds: int
+    sent: int
+
+
+def engine_cost(group: RoundingGroup) -> tuple[int, int, int]:
+    """Rounds, bytes sent and bytes received of the group's engines so far: none of who is no member."""
+    if group.backend is None:
+        return 0, 0, 0
+    stats = group.backend.stats()
+    return stats["rounds"], stats["bytes_sent"], stats["bytes_received"]
+
+
 def bench_decrypt_job(context: PartyContext, job: dict[str, Any]) -> dict[str, Any]:
     """The job ``bench_decrypt``: fields of :class:`Configuration`; ``single``: ciphertexts one by one instead of batches;
     ``noise`` (optional): the fraction of :func:`.workloads.noise_for`. The pool is filled and used in turns, which bounds what lies on the disk,
@@ -111,9 +135,8 @@ def bench_decrypt_job(context: PartyContext, job: dict[str, Any]) -> dict[str, A
     chunk = TABLE_BATCH if variant.rounding == "round_ltz_table" else BATCH
     batch = work.item_count if job["single"] else min(chunk, job["items"])
 
-    def decrypt(size: int) -> tuple[float, float, int]:
-        """Seconds, seconds of our processor, and wrong messages at the receiver."""
-        asked = work.batch(size)
+    def decrypt(size: int) -> Online:
+        asked, before = work.batch(size), engine_cost(group)
         start = common_start(context)
         cpu = time.process_time()
         z = work.phases(asked)
@@ -121,7 +144,8 @@ def bench_decrypt_job(context: PartyContext, job: dict[str, Any]) -> dict[str, A
         seconds, cpu = time.monotonic() - start, time.process_time() - cpu
         if job["single"]:
             time.sleep(PAUSE)
-        return seconds, cpu, 0 if words is None else work.wrong(asked, words)
+        rounds, sent, _ = (now - then for now, then in zip(engine_cost(group), before, strict=True))
+        return Online(seconds, cpu, 0 if words is None else work.wrong(asked, words), rounds, sent)
 
     try:
         if pool is not None:
@@ -129,7 +153,8 @@ def bench_decrypt_job(context: PartyContext, job: dict[str, Any]) -> dict[str, A
         decrypt(batch)
         decrypt(batch)  # caches are warm
         offline = offline_cpu = 0.0
-        runs, sent, received, left = [], 0, 0, job["items"]
+        runs: list[Online] = []
+        sent, received, left = 0, 0, job["items"]
         while left:
             turn = left if job["single"] else min(left, TURN * batch)
             start, cpu, before = time.perf_counter(), time.process_time(), context.backend.stats()
@@ -148,13 +173,15 @@ def bench_decrypt_job(context: PartyContext, job: dict[str, Any]) -> dict[str, A
     context.session.compare("end of the bench", b"")
     return {
         "offline": offline,
-        "online": sum(seconds for seconds, _, _ in runs),
+        "online": sum(run.seconds for run in runs),
         "offline_cpu": offline_cpu,
-        "online_cpu": sum(cpu for _, cpu, _ in runs),
-        "median": statistics.median(seconds for seconds, _, _ in runs),
-        "wrong": sum(wrong for _, _, wrong in runs),
+        "online_cpu": sum(run.cpu for run in runs),
+        "median": statistics.median(run.seconds for run in runs),
+        "wrong": sum(run.wrong for run in runs),
         "rounds": rounds,
         "bits": bits,
+        "rounds_in_all": statistics.mean(run.rounds for run in runs),
+        "bits_in_all": 8 * sum(run.sent for run in runs) / job["items"],
         "bits_received": bits_received,
         "offline_bytes": sent,
         "offline_bytes_received": received,
@@ -171,7 +198,7 @@ def common_start(context: PartyContext) -> float:
 
 
 def _online_cost(context: PartyContext, group: RoundingGroup, variant: AnyVariant, size: int = 512) -> tuple[int, float, float]:
-    """Rounds, and bits a decryption that we send to all others and receive from them, of the online program alone."""
+    """Rounds, and bits a decryption that we send to all others and receive from them, of the online program's own openings and ANDs."""
     assert group.backend is not None
     material = variant.make(group, size)
     parts = variant.parts(group)
@@ -209,6 +236,8 @@ def measure(row: Configuration, single: bool = False, noise: float = 0.0) -> tup
         "rounds": first["rounds"],
         "bits": round(last["bits"], 1),
         "per_s": round(items / first["online"]),
+        "rounds_in_all": round(first["rounds_in_all"], 1),
+        "bits_in_all": round(last["bits_in_all"], 1),
         "online_cpu_us": round(1e6 * sum(r["online_cpu"] for r in results) / items, 2),
         "offline_cpu_us": round(1e6 * sum(r["offline_cpu"] for r in results) / items, 2),
         "storage_bytes": round(first["storage"], 1),
@@ -221,7 +250,7 @@ def measure(row: Configuration, single: bool = False, noise: float = 0.0) -> tup
     }
     shown = (
         "variant", "protocol", "n", "online_us", "offline_us", "rounds", "bits", "per_s",
-        "online_cpu_us", "offline_cpu_us", "parameters", "storage_bytes", "wrong",
+        "rounds_in_all", "bits_in_all", "online_cpu_us", "offline_cpu_us", "parameters", "storage_bytes", "wrong",
     )  # fmt: skip
     return "decrypt: " + " ".join(f"{key}={values[key]}" for key in shown), values
 
@@ -230,7 +259,7 @@ def main() -> int:
     """Runs every configuration and single decryptions over links of 1 ms ping; writes results/decrypt.csv, and the
     trade-off as a table and a plot, if the folder is there."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--items", type=int, help="decryptions of each row (default: 20000; tables, fields, MACs: 4096; tables with MACs: 256)")
+    parser.add_argument("--items", type=int, help="decryptions of each row (default: 256 to 20480, by what they take)")
     parser.add_argument("--full", action="store_true", help="2, 3, 4, 8 and 16 parties")
     parser.add_argument("--only", default="", help="rows whose variant, parameters or committee contain this text")
     options = parser.parse_args()

@@ -267,7 +267,8 @@ class sint(Element, SecretRunTime):
     # -- opening ------------------------------------------------------------------------------------------------------
 
     def reveal(self, check: bool = True) -> cint:
-        """Opens the vector to everybody. One round. Of a vector shifted to the left only the bits that are left are sent."""
+        """Opens the vector to everybody. One round. Of a vector shifted to the left only the bits that are left are sent (with
+        MACs and 48 more)."""
         if self._value is None and getattr(self, "_unshifted", None) is not None:
             run, (source, shift) = current(), self._unshifted
             low = run.engine.open_low(source, run.engine.bits - shift)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Literal
 
 import matplotlib
@@ -54,14 +54,17 @@ def legend_below(made: Figure, axes: list[Axes], columns: int = 4) -> None:
         made.legend(list(entries.values()), list(entries), loc="outside lower center", ncols=min(columns, len(entries)))
 
 
-def decades(axis: Axes, which: Literal["x", "y"] = "y") -> None:
-    """A logarithmic axis that ends at powers of ten, so that it always has labels."""
-    (axis.set_yscale if which == "y" else axis.set_xscale)("log")
-    low, high = (float(v) for v in (axis.dataLim.intervaly if which == "y" else axis.dataLim.intervalx))
-    low = max(low, axis.dataLim.minposy if which == "y" else axis.dataLim.minposx)
-    if 0 < low <= high < float("inf"):
-        bottom, top = math.floor(math.log10(low) - 0.06), math.ceil(math.log10(high) + 0.06)
-        (axis.set_ylim if which == "y" else axis.set_xlim)(10.0**bottom, 10.0 ** max(top, bottom + 1))
+def decades(panels: Axes | Sequence[Axes], which: Literal["x", "y"] = "y") -> None:
+    """Logarithmic axes that end at powers of ten, so that they always have labels; of several panels, at the same ones."""
+    axes = [panels] if isinstance(panels, Axes) else panels
+    limits = [axis.dataLim for axis in axes]
+    high = max(float((d.intervaly if which == "y" else d.intervalx)[1]) for d in limits)
+    low = min(float(max(d.intervaly[0], d.minposy) if which == "y" else max(d.intervalx[0], d.minposx)) for d in limits)
+    for axis in axes:
+        (axis.set_yscale if which == "y" else axis.set_xscale)("log")
+        if 0 < low <= high < float("inf"):
+            bottom, top = math.floor(math.log10(low) - 0.06), math.ceil(math.log10(high) + 0.06)
+            (axis.set_ylim if which == "y" else axis.set_xlim)(10.0**bottom, 10.0 ** max(top, bottom + 1))
 
 
 def ticks(axis: Axes, values: Iterable[float]) -> None:

@@ -85,14 +85,12 @@ pub trait Protocol: Sized + Send + 'static {
     /// Opens a share to everybody.
     fn open<D: Domain>(&mut self, domain: &D, a: &Share<D::E>) -> Result<ClearTask<Self, D::E>>;
 
-    /// Opens a share modulo 2^k modulo 2^m, as an element of the ring `low` of m bits. A share that is reduced modulo 2^m is one
-    /// there; not so with MACs.
+    /// Opens a share modulo 2^k modulo 2^m, as an element of the ring `low` of m bits: reduced, it is a share there. Protocols of
+    /// which that is not true (those with MACs) have their own.
     fn open_low<D: Domain>(&mut self, low: &D, a: &Share<D::E>) -> Result<ClearTask<Self, D::E>> {
         let mask = u128::MAX >> (128 - low.bits());
-        let reduced = a.map(|part| {
-            let low = |e: &D::E| D::E::from_u128_wrapping(e.to_u128() & mask);
-            part.iter().map(low).collect()
-        });
+        let reduce = |e: &D::E| D::E::from_u128_wrapping(e.to_u128() & mask);
+        let reduced = a.map(|part| part.iter().map(reduce).collect());
         self.open(low, &reduced)
     }
 
