@@ -45,9 +45,9 @@ def test_latency_of_a_star() -> None:
 
 def test_rows_of_exactness() -> None:
     rows = exactness.configurations(7)
-    assert {(r.rounding, r.protocol) for r, _ in rows} == {
-        (rounding, protocol) for rounding in VARIANTS for protocol in ("semi", "rep-field", "shamir", "mascot")
-    }
+    assert {r.rounding for r, _ in rows} == set(VARIANTS)
+    names = {"round_ltz_circuit", "round_ltz_table-8x2", "round_ltz_table-4x3", "round_mask_open", "round_flood"}
+    assert {(r.name, r.protocol) for r, _ in rows} == {(name, p) for name in names for p in ("semi", "rep-field", "shamir", "mascot")}
     assert all(r.items == 7 and (fraction > 0) == (r.rounding == "round_mask_open") for r, fraction in rows)
     for row, _ in rows:
         Variant(row.rounding, lwe_parameters(row.parameters), row.width, row.levels)  # which refuses sets without room

@@ -24,7 +24,6 @@ from pathlib import Path
 import keyquorum
 from keyquorum.cli.output import console
 from keyquorum.fhe.lwe import lwe_parameters
-from keyquorum.model.committee import AUTHENTICATED
 
 from .decrypt import Configuration, measure
 from .keygen import Row
@@ -51,10 +50,7 @@ def configurations(items: int) -> list[tuple[Configuration, float]]:
     """The rows, and |e| / D of their noise; ``items``: decryptions of each."""
     rows = []
     for protocol, parties, parameters in COMMITTEES:
-        authenticated = protocol in AUTHENTICATED
-        # Not wide tables with MACs: 2,240 bits of both domains a decryption.
-        shapes = [shape for shape in EXACT if not authenticated or shape[:2] != ("round_ltz_table", 8)]
-        rows += [(Configuration(*shape, parameters, protocol, parties, items), 0.0) for shape in shapes]
+        rows += [(Configuration(*shape, parameters, protocol, parties, items), 0.0) for shape in EXACT]
         rows += [(Configuration("round_mask_open", 8, 2, parameters, protocol, parties, items), f) for f in FRACTIONS]
         rows.append((Configuration("round_flood", 8, 2, FLOODED[parameters], protocol, parties, items), 0.0))
     return rows
