@@ -117,12 +117,12 @@ class Online:
     sent: int
 
 
-def engine_cost(group: RoundingGroup) -> tuple[int, int, int]:
-    """Rounds, bytes sent and bytes received of the group's engines so far: none of who is no member."""
+def engine_cost(group: RoundingGroup) -> tuple[int, int]:
+    """Rounds of the group's engines so far, and bytes that we sent in them; nothing of who is no member."""
     if group.backend is None:
-        return 0, 0, 0
+        return 0, 0
     stats = group.backend.stats()
-    return stats["rounds"], stats["bytes_sent"], stats["bytes_received"]
+    return stats["rounds"], stats["bytes_sent"]
 
 
 def bench_decrypt_job(context: PartyContext, job: dict[str, Any]) -> dict[str, Any]:
@@ -144,7 +144,7 @@ def bench_decrypt_job(context: PartyContext, job: dict[str, Any]) -> dict[str, A
         seconds, cpu = time.monotonic() - start, time.process_time() - cpu
         if job["single"]:
             time.sleep(PAUSE)
-        rounds, sent, _ = (now - then for now, then in zip(engine_cost(group), before, strict=True))
+        rounds, sent = (now - then for now, then in zip(engine_cost(group), before, strict=True))
         return Online(seconds, cpu, 0 if words is None else work.wrong(asked, words), rounds, sent)
 
     try:
