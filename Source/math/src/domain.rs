@@ -152,11 +152,21 @@ pub enum DecodeError {
     },
 }
 
+/// Refuses vectors of different lengths, once before the loop over them.
+#[inline(always)]
+#[track_caller]
+pub(crate) fn same_length(one: usize, other: usize) {
+    assert!(
+        one == other,
+        "internal error: vectors of {one} and {other} elements"
+    );
+}
+
 /// A ring whose elements are machine words, with vectors in flat slices.
 ///
 /// Elements that go in must be canonical (in `[0, q)`, in `[0, 2^k)`, or any 64 bits for
 /// [`BitLanes`](crate::BitLanes)); elements that come out are. Vector operations take slices of
-/// one length: this is checked in debug builds, and a release build works on the common prefix.
+/// one length, and panic otherwise: on a common prefix what is to be masked could stay in clear.
 #[allow(clippy::wrong_self_convention)] // the domain is the modulus, not the value converted
 pub trait Domain: Clone + Send + Sync + 'static {
     /// The word that holds one element.

@@ -1,7 +1,7 @@
 //! Bits, 64 to a lane.
 
 use crate::codec;
-use crate::domain::{DecodeError, Domain, DomainKind};
+use crate::domain::{DecodeError, Domain, DomainKind, same_length};
 use crate::prg::Prg;
 
 /// Vectors of bits, 64 to a lane: the ring F_2^64, added with XOR and multiplied with AND.
@@ -47,7 +47,7 @@ impl Domain for BitLanes {
     }
 
     fn add_assign(&self, a: &mut [u64], b: &[u64]) {
-        debug_assert_eq!(a.len(), b.len());
+        same_length(a.len(), b.len());
         for (x, y) in a.iter_mut().zip(b) {
             *x ^= y;
         }
@@ -64,7 +64,7 @@ impl Domain for BitLanes {
     fn neg_assign(&self, _a: &mut [u64]) {}
 
     fn mul_assign(&self, a: &mut [u64], b: &[u64]) {
-        debug_assert_eq!(a.len(), b.len());
+        same_length(a.len(), b.len());
         for (x, y) in a.iter_mut().zip(b) {
             *x &= y;
         }
@@ -83,7 +83,8 @@ impl Domain for BitLanes {
     }
 
     fn mul_acc(&self, acc: &mut [u64], a: &[u64], b: &[u64]) {
-        debug_assert!(acc.len() == a.len() && a.len() == b.len());
+        same_length(a.len(), b.len());
+        same_length(acc.len(), a.len());
         for ((z, x), y) in acc.iter_mut().zip(a).zip(b) {
             *z ^= x & y;
         }
@@ -94,7 +95,7 @@ impl Domain for BitLanes {
     }
 
     fn dot(&self, a: &[u64], b: &[u64]) -> u64 {
-        debug_assert_eq!(a.len(), b.len());
+        same_length(a.len(), b.len());
         a.iter().zip(b).fold(0, |s, (x, y)| s ^ (x & y))
     }
 

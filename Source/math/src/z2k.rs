@@ -1,7 +1,7 @@
 //! Integers modulo a power of two.
 
 use crate::codec;
-use crate::domain::{DecodeError, Domain, DomainError, DomainKind};
+use crate::domain::{DecodeError, Domain, DomainError, DomainKind, same_length};
 use crate::prg::Prg;
 
 macro_rules! power_of_two_ring {
@@ -75,21 +75,21 @@ macro_rules! power_of_two_ring {
             }
 
             fn add_assign(&self, a: &mut [$word], b: &[$word]) {
-                debug_assert_eq!(a.len(), b.len());
+                same_length(a.len(), b.len());
                 for (x, &y) in a.iter_mut().zip(b) {
                     *x = self.add(*x, y);
                 }
             }
 
             fn sub_assign(&self, a: &mut [$word], b: &[$word]) {
-                debug_assert_eq!(a.len(), b.len());
+                same_length(a.len(), b.len());
                 for (x, &y) in a.iter_mut().zip(b) {
                     *x = self.sub(*x, y);
                 }
             }
 
             fn rsub_assign(&self, a: &mut [$word], b: &[$word]) {
-                debug_assert_eq!(a.len(), b.len());
+                same_length(a.len(), b.len());
                 for (x, &y) in a.iter_mut().zip(b) {
                     *x = self.sub(y, *x);
                 }
@@ -102,7 +102,7 @@ macro_rules! power_of_two_ring {
             }
 
             fn mul_assign(&self, a: &mut [$word], b: &[$word]) {
-                debug_assert_eq!(a.len(), b.len());
+                same_length(a.len(), b.len());
                 for (x, &y) in a.iter_mut().zip(b) {
                     *x = self.mul(*x, y);
                 }
@@ -121,7 +121,8 @@ macro_rules! power_of_two_ring {
             }
 
             fn mul_acc(&self, acc: &mut [$word], a: &[$word], b: &[$word]) {
-                debug_assert!(acc.len() == a.len() && a.len() == b.len());
+                same_length(a.len(), b.len());
+        same_length(acc.len(), a.len());
                 for ((z, &x), &y) in acc.iter_mut().zip(a).zip(b) {
                     *z = z.wrapping_add(x.wrapping_mul(y)) & self.mask;
                 }
@@ -132,7 +133,7 @@ macro_rules! power_of_two_ring {
             }
 
             fn dot(&self, a: &[$word], b: &[$word]) -> $word {
-                debug_assert_eq!(a.len(), b.len());
+                same_length(a.len(), b.len());
                 let products = a.iter().zip(b).map(|(&x, &y)| x.wrapping_mul(y));
                 products.fold(0, |s: $word, p| s.wrapping_add(p)) & self.mask
             }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use zeroize::Zeroize;
 
 use crate::codec;
-use crate::domain::{DecodeError, Domain, DomainError, DomainKind};
+use crate::domain::{DecodeError, Domain, DomainError, DomainKind, same_length};
 use crate::modular::{
     Barrett, MERSENNE_61, Mersenne61, Multiply, Shoup, add_if_negative, reduce_once,
 };
@@ -214,21 +214,21 @@ impl Domain for Zq {
     }
 
     fn add_assign(&self, a: &mut [u64], b: &[u64]) {
-        debug_assert_eq!(a.len(), b.len());
+        same_length(a.len(), b.len());
         for (x, &y) in a.iter_mut().zip(b) {
             *x = self.add(*x, y);
         }
     }
 
     fn sub_assign(&self, a: &mut [u64], b: &[u64]) {
-        debug_assert_eq!(a.len(), b.len());
+        same_length(a.len(), b.len());
         for (x, &y) in a.iter_mut().zip(b) {
             *x = self.sub(*x, y);
         }
     }
 
     fn rsub_assign(&self, a: &mut [u64], b: &[u64]) {
-        debug_assert_eq!(a.len(), b.len());
+        same_length(a.len(), b.len());
         for (x, &y) in a.iter_mut().zip(b) {
             *x = self.sub(y, *x);
         }
@@ -241,7 +241,7 @@ impl Domain for Zq {
     }
 
     fn mul_assign(&self, a: &mut [u64], b: &[u64]) {
-        debug_assert_eq!(a.len(), b.len());
+        same_length(a.len(), b.len());
         with_multiply!(self, m => {
             for (x, &y) in a.iter_mut().zip(b) {
                 *x = m.mul(*x, y);
@@ -265,7 +265,8 @@ impl Domain for Zq {
     }
 
     fn mul_acc(&self, acc: &mut [u64], a: &[u64], b: &[u64]) {
-        debug_assert!(acc.len() == a.len() && a.len() == b.len());
+        same_length(a.len(), b.len());
+        same_length(acc.len(), a.len());
         with_multiply!(self, m => {
             for ((z, &x), &y) in acc.iter_mut().zip(a).zip(b) {
                 *z = m.mul_add(x, y, *z);
@@ -279,7 +280,7 @@ impl Domain for Zq {
     }
 
     fn dot(&self, a: &[u64], b: &[u64]) -> u64 {
-        debug_assert_eq!(a.len(), b.len());
+        same_length(a.len(), b.len());
         // Eight products and a residue stay below 8 * 2^124 + 2^62 < 2^128.
         a.chunks(8).zip(b.chunks(8)).fold(0, |sum, (x, y)| {
             let products = x

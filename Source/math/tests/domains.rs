@@ -1,6 +1,6 @@
 //! Every operation of every domain against arithmetic on big integers.
 
-#![allow(clippy::unwrap_used)] // a failure here is a failed test
+#![allow(clippy::indexing_slicing, clippy::unwrap_used)] // a failure here is a failed test
 
 use keyquorum_math::{
     BitLanes, Domain, DomainError, DomainKind, Element, Z2k64, Z2k128, Zq, is_prime,
@@ -344,4 +344,45 @@ fn texts_that_name_no_domain_are_refused() {
         "F_4611686018427387847".parse(),
         Ok(DomainKind::Fq(4_611_686_018_427_387_847))
     );
+}
+
+/// What a vector operation in `Z2^64` does with a mask that is shorter than what it masks: `None` if it refuses.
+fn masked(mask: &[u64]) -> Option<Vec<u64>> {
+    let domain = Z2k64::new(64).unwrap();
+    std::panic::catch_unwind(|| {
+        let mut secret = vec![1, 2, 3];
+        domain.sub_assign(&mut secret, mask);
+        secret
+    })
+    .ok()
+}
+
+#[test]
+fn finding_11_blocked_a_mask_that_is_too_short() {
+    assert_eq!(
+        masked(&[5, 5, 5]).unwrap(),
+        [4, 3, 2].map(|x: u64| x.wrapping_neg())
+    );
+    assert_eq!(masked(&[5, 5]), None);
+    assert_eq!(masked(&[]), None);
+    let short = |f: fn()| std::panic::catch_unwind(f).is_err();
+    assert!(short(|| BitLanes.add_assign(&mut [1, 2], &[1])));
+    assert!(short(|| BitLanes.mul_acc(&mut [1, 2], &[1, 2], &[1])));
+    assert!(short(|| assert_ne!(
+        Zq::new(17).unwrap().dot(&[1, 2], &[1]),
+        0
+    )));
+    assert!(short(|| Z2k128::new(100)
+        .unwrap()
+        .mul_assign(&mut [1], &[1, 2])));
+}
+
+/// The loops work on a common prefix, as they did in a release: what is beyond the mask stays in clear.
+#[test]
+fn finding_11_ablated_a_mask_that_is_too_short() {
+    let domain = Z2k64::new(64).unwrap();
+    let (mut secret, mask) = ([1u64, 2, 3], [5u64]);
+    let n = secret.len().min(mask.len());
+    domain.sub_assign(&mut secret[..n], &mask[..n]);
+    assert_eq!(secret[1..], [2, 3], "two words of three go out in clear");
 }

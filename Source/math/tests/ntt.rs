@@ -1,6 +1,6 @@
 //! The transform against its definition.
 
-#![allow(clippy::unwrap_used)] // a failure here is a failed test
+#![allow(clippy::indexing_slicing, clippy::unwrap_used)] // a failure here is a failed test
 
 use keyquorum_math::{
     Domain, NttError, NttTables, Prg, Zq, automorphism, automorphism_ntt, is_prime,

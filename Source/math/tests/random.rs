@@ -5,7 +5,7 @@
 //! mean, which a correct generator gives with a probability below 10^-6. Seeds are fixed, so the
 //! tests pass always or never.
 
-#![allow(clippy::unwrap_used)] // a failure here is a failed test
+#![allow(clippy::indexing_slicing, clippy::unwrap_used)] // a failure here is a failed test
 
 use keyquorum_math::{BitLanes, Domain, Element, Prg, Z2k64, Z2k128, Zq};
 use proptest::prelude::*;

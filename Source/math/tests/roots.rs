@@ -1,6 +1,6 @@
 //! Powers, inverses and square roots in prime fields.
 
-#![allow(clippy::unwrap_used)] // a failure here is a failed test
+#![allow(clippy::indexing_slicing, clippy::unwrap_used)] // a failure here is a failed test
 
 use keyquorum_math::{Domain, Prg, Zq, is_prime};
 use num_bigint::BigUint;

@@ -1,6 +1,6 @@
 //! The encoding of vectors: its bytes, and what it refuses.
 
-#![allow(clippy::unwrap_used)] // a failure here is a failed test
+#![allow(clippy::indexing_slicing, clippy::unwrap_used)] // a failure here is a failed test
 
 use keyquorum_math::{BitLanes, DecodeError, Domain, DomainKind, Z2k64, Z2k128, Zq};
 use proptest::prelude::*;

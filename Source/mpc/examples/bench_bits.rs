@@ -4,7 +4,7 @@
 //! Each row: parties, what is made and how many, thousands a second, payload bytes an item that each party sends to each
 //! peer, rounds. All rows are bound by the CPU (no network; all parties share this machine's cores): AES of the OT
 //! extension and of the hash, POLYVAL of the checks, transpositions.
-#![allow(clippy::unwrap_used, clippy::expect_used)]
+#![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::expect_used)]
 
 use std::thread;
 use std::time::{Duration, Instant};

@@ -2,7 +2,7 @@
 //!
 //! Each row: protocol, parties, operation, million elements per second, payload bytes an element a party. All rows are bound by CPU
 //! (no network, every party on this machine).
-#![allow(clippy::unwrap_used, clippy::expect_used)]
+#![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::expect_used)]
 
 use std::thread;
 use std::time::{Duration, Instant};

@@ -2,6 +2,29 @@
 
 use keyquorum_net::NetError;
 
+/// Checks whose failure shows that a party cheats. After such a failure the adversary may know the honest parties' MAC keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Check {
+    /// MACs of opened elements.
+    ElementMacs,
+    /// MACs of opened bits.
+    BitMacs,
+    /// MACs of opened subset sums, each verified for itself.
+    SubsetSums,
+    /// The consistency check of the OT extension.
+    OtExtension,
+    /// The consistency of punctured PRFs, in the set-up of oblivious transfer.
+    PuncturedPrfs,
+    /// A commitment against its opening.
+    Commitment,
+    /// What all parties received from one party, compared among them.
+    Broadcast,
+    /// edaBits by cut and choose.
+    EdaBits,
+    /// A MAC check that was cut off after this party had opened its sums: they tell as much as those of a failed one.
+    Interrupted,
+}
+
 /// Everything that can go wrong in a computation.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
@@ -16,12 +39,26 @@ pub enum EngineError {
     /// The parties do not run the same computation, or a message does not follow the protocol.
     #[error("{0}")]
     Protocol(String),
+    /// A check failed: one of the parties cheats.
+    #[error("{text}")]
+    Check {
+        /// Which check.
+        check: Check,
+        /// What happened, in one line.
+        text: String,
+    },
+    /// A MAC key that others may know, or a session in which a check failed: neither is used again.
+    #[error("{0}")]
+    Burned(String),
     /// An operation was asked for that this protocol, domain or value cannot do.
     #[error("{0}")]
     Usage(String),
     /// A share file could not be read or written, or does not belong here.
     #[error("{0}")]
     Store(String),
+    /// A state that the code excludes.
+    #[error("internal error: {0}: please report it, and run all parties again")]
+    Internal(String),
 }
 
 /// Result of an engine operation.
@@ -36,6 +73,29 @@ impl EngineError {
     /// A [`EngineError::Protocol`] with this text.
     pub fn protocol(text: impl Into<String>) -> Self {
         Self::Protocol(text.into())
+    }
+
+    /// A [`EngineError::Check`] with this text.
+    pub fn check(check: Check, text: impl Into<String>) -> Self {
+        Self::Check {
+            check,
+            text: text.into(),
+        }
+    }
+
+    /// A [`EngineError::Internal`]: this was found, which the code excludes.
+    pub fn internal(found: impl Into<String>) -> Self {
+        Self::Internal(found.into())
+    }
+
+    /// An error of oblivious transfer: of its check, or of a message; `what` names the step and the peer.
+    pub(crate) fn ot(check: Check, what: &str, error: &keyquorum_ot::OtError) -> Self {
+        let text = format!("{what}: {error}");
+        match error {
+            keyquorum_ot::OtError::Check(_) => Self::check(check, text),
+            keyquorum_ot::OtError::Internal(_) => Self::internal(text),
+            _ => Self::protocol(text),
+        }
     }
 
     pub(crate) fn network(phase: impl Into<String>, source: NetError) -> Self {

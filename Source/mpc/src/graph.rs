@@ -10,6 +10,7 @@ use keyquorum_net::Transport;
 
 use crate::engine::EngineStats;
 use crate::error::{EngineError, Result};
+use crate::guard::Guard;
 use crate::protocol::Protocol;
 use crate::round::{Inbox, Outbox};
 use crate::value::{Kind, Value};
@@ -195,6 +196,7 @@ pub(crate) struct Graph<P, E: Element> {
     dropped: Dropped,
     schedule: u64,
     failed: Option<String>,
+    guard: Arc<Guard>,
     pub stats: EngineStats,
 }
 
@@ -204,8 +206,17 @@ fn mix(state: u64, word: u64) -> u64 {
         .rotate_left(29)
 }
 
+fn out_of_step() -> EngineError {
+    EngineError::internal("an operation and its operands out of step")
+}
+
+fn one_less(count: usize) -> Result<usize> {
+    count.checked_sub(1).ok_or_else(out_of_step)
+}
+
 impl<P: Protocol, E: Element> Graph<P, E> {
-    pub fn new() -> Self {
+    /// The computation of a session with this guard.
+    pub fn new(guard: Arc<Guard>) -> Self {
         Self {
             nodes: HashMap::new(),
             next_id: 0,
@@ -215,6 +226,7 @@ impl<P: Protocol, E: Element> Graph<P, E> {
             dropped: Dropped::default(),
             schedule: 0,
             failed: None,
+            guard,
             stats: EngineStats::default(),
         }
     }
@@ -279,9 +291,7 @@ impl<P: Protocol, E: Element> Graph<P, E> {
         }
         if missing > 0 {
             for input in inputs {
-                if let Some(node) = self.nodes.get_mut(input) {
-                    node.uses += 1;
-                }
+                self.node(*input)?.uses += 1;
             }
         }
         let handle = Handle {
@@ -306,7 +316,7 @@ impl<P: Protocol, E: Element> Graph<P, E> {
             },
         );
         if missing == 0 {
-            let operands = self.operands(inputs);
+            let operands = self.operands(inputs)?;
             if consumed.is_some() {
                 drop(consumed);
                 self.collect_dropped();
@@ -353,8 +363,9 @@ impl<P: Protocol, E: Element> Graph<P, E> {
     }
 
     /// After an error what was queued is lost, and streams in common with other parties may be out of step: only the first
-    /// error is told from then on.
-    fn refuse_after_failure(&self) -> Result<()> {
+    /// error is told from then on. After a failed check in any engine of the session nothing works any more.
+    pub fn refuse_after_failure(&self) -> Result<()> {
+        self.guard.refuse()?;
         match &self.failed {
             None => Ok(()),
             Some(first) => Err(EngineError::usage(format!(
@@ -363,30 +374,36 @@ impl<P: Protocol, E: Element> Graph<P, E> {
         }
     }
 
+    /// Every error of a round, a batch of correlated randomness or a check comes by here.
     fn note_failure<T>(&mut self, result: Result<T>) -> Result<T> {
+        let result = result.map_err(|error| self.guard.judge(error));
         if let Err(error) = &result {
             self.failed.get_or_insert_with(|| error.to_string());
         }
         result
     }
 
-    fn operands(&self, inputs: &[u64]) -> Inputs<E> {
+    /// A node that waits for others, or others for it, is there.
+    fn node(&mut self, id: u64) -> Result<&mut Node<P, E>> {
+        self.nodes.get_mut(&id).ok_or_else(out_of_step)
+    }
+
+    fn operands(&self, inputs: &[u64]) -> Result<Inputs<E>> {
         inputs
             .iter()
-            .filter_map(|i| self.nodes.get(i).and_then(|n| n.value.clone()))
-            .collect()
+            .map(|i| self.nodes.get(i).and_then(|n| n.value.clone()))
+            .collect::<Option<_>>()
+            .ok_or_else(out_of_step)
     }
 
     fn start(&mut self, protocol: &mut P, id: u64, operands: Inputs<E>) -> Result<()> {
         let mut work = vec![(id, operands)];
         while let Some((id, operands)) = work.pop() {
-            let Some(waiting) = self.nodes.get_mut(&id).and_then(|n| n.waiting.take()) else {
-                continue;
-            };
+            let waiting = self.node(id)?.waiting.take().ok_or_else(out_of_step)?;
             match waiting.op {
                 Op::Local(f) => {
                     let value = f(protocol, operands)?;
-                    work.extend(self.complete(id, value));
+                    work.extend(self.complete(id, value)?);
                 }
                 Op::Comm(f) => {
                     let send = f(protocol, operands)?;
@@ -402,29 +419,21 @@ impl<P: Protocol, E: Element> Graph<P, E> {
     }
 
     /// Stores a result; returns what can start now, in reverse order of creation.
-    fn complete(&mut self, id: u64, value: Value<E>) -> Vec<(u64, Inputs<E>)> {
-        let Some(node) = self.nodes.get_mut(&id) else {
-            return Vec::new();
-        };
+    fn complete(&mut self, id: u64, value: Value<E>) -> Result<Vec<(u64, Inputs<E>)>> {
+        let node = self.node(id)?;
         node.value = Some(Arc::new(value));
         let consumers = std::mem::take(&mut node.consumers);
         let mut started = Vec::new();
         for consumer in consumers {
-            let Some(waiting) = self
-                .nodes
-                .get_mut(&consumer)
-                .and_then(|n| n.waiting.as_mut())
-            else {
-                continue;
-            };
-            waiting.missing = waiting.missing.saturating_sub(1);
+            let node = self.node(consumer)?;
+            let waiting = node.waiting.as_mut().ok_or_else(out_of_step)?;
+            waiting.missing = one_less(waiting.missing)?;
             if waiting.missing == 0 {
                 let inputs = waiting.inputs.clone();
-                started.push((consumer, self.operands(&inputs)));
+                started.push((consumer, self.operands(&inputs)?));
                 for input in inputs {
-                    if let Some(node) = self.nodes.get_mut(&input) {
-                        node.uses = node.uses.saturating_sub(1);
-                    }
+                    let node = self.node(input)?;
+                    node.uses = one_less(node.uses)?;
                     if input != id {
                         self.remove_garbage(input);
                     }
@@ -433,7 +442,7 @@ impl<P: Protocol, E: Element> Graph<P, E> {
         }
         self.remove_garbage(id);
         started.reverse();
-        started
+        Ok(started)
     }
 
     /// From now on messages are only for parties that called this with the same digest.
@@ -531,7 +540,7 @@ impl<P: Protocol, E: Element> Graph<P, E> {
             }
         }
         for (id, value) in finished {
-            for (consumer, operands) in self.complete(id, value).into_iter().rev() {
+            for (consumer, operands) in self.complete(id, value)?.into_iter().rev() {
                 self.start(protocol, consumer, operands)?;
             }
         }

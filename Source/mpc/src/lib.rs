@@ -31,14 +31,18 @@
 //! }
 //! ```
 //!
-//! Layout: `value` (what flows), `graph` (the scheduler), `round` (one exchange), `protocol/*` (one file a protocol),
-//! `engine` (the operations), `ops` (what they do, for every protocol), `select` (shapes of vectors), `session` (set-up between parties), `subgroup` (sessions among some of them), `links` (its oblivious transfer), `store` (share files).
+//! Layout: `budget` (what may go wrong, all together), `value` (what flows), `graph` (the scheduler), `round` (one exchange), `protocol/*` (one file a protocol),
+//! `engine` (the operations), `ops` (what they do, for every protocol), `select` (shapes of vectors), `session` (set-up between parties), `subgroup` (sessions among some of them), `links` (its oblivious transfer), `guard` (what a failed check ends), `mac_key` (what is kept of a MAC key), `store` (share files).
 
+mod adversary;
+pub mod budget;
 mod bytes;
 mod engine;
 pub mod error;
 mod graph;
+mod guard;
 mod links;
+pub mod mac_key;
 mod ops;
 pub mod protocol;
 mod round;
@@ -49,7 +53,7 @@ mod subgroup;
 mod value;
 
 pub use engine::{ClearOp, Engine, EngineStats, Material};
-pub use error::EngineError;
+pub use error::{Check, EngineError};
 pub use graph::Handle;
 pub use protocol::Openings;
 pub use session::{EngineOptions, Session, SessionStats};

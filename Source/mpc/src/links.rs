@@ -6,12 +6,11 @@ use std::sync::Arc;
 
 use keyquorum_ot::vole::{FixedKey, Multiplicand};
 use keyquorum_ot::{
-    Inbound, OtError, Outbound, Parameters, Receiver, ReceiverLink, Security, Sender, SenderLink,
+    Inbound, LinkKey, OtError, Outbound, Parameters, Receiver, ReceiverLink, Security, Sender,
+    SenderLink,
 };
 
-use zeroize::Zeroizing;
-
-use crate::error::{EngineError, Result};
+use crate::error::{Check, EngineError, Result};
 use crate::protocol::{Channel, Peer};
 use crate::session::Session;
 
@@ -45,31 +44,28 @@ impl Link {
 
 fn blame(peer: usize) -> impl Fn(OtError) -> EngineError {
     move |e| {
-        EngineError::protocol(format!(
-            "set-up of oblivious transfer with party {peer}: {e}"
-        ))
+        let what = format!("set-up of oblivious transfer with party {peer}");
+        EngineError::ot(Check::PuncturedPrfs, &what, &e)
     }
 }
 
-/// Sets up all links of this party: two exchanges, about 13 KB to each peer. Every link has a random Δ, or all have the
-/// given one. `label` says what the links are for.
+/// Sets up all links of this party: two exchanges, about 13 KB to each peer, or 23 KB where links have keys of MACs. `label` says what
+/// the links are for, `parameters` what they have, and `key` makes the key of one link.
 pub(crate) fn establish(
     session: &Session,
     label: &str,
-    delta: Option<&Zeroizing<u128>>,
+    parameters: Parameters,
+    key: impl Fn() -> std::result::Result<LinkKey, OtError>,
 ) -> Result<Vec<Option<Link>>> {
     let (me, parties) = (session.party(), session.parties());
-    let parameters = Parameters::default();
     let peers: Vec<usize> = (0..parties).filter(|peer| *peer != me).collect();
     let mut started = Vec::with_capacity(peers.len());
     for &peer in &peers {
         let outgoing = session.link_context(label, me, peer)?;
         let (inbound, point) = Inbound::start(parameters).map_err(blame(peer))?;
-        let (outbound, points) = match delta {
-            None => Outbound::start(parameters, &outgoing),
-            Some(delta) => Outbound::start_with(parameters, &outgoing, delta.clone()),
-        }
-        .map_err(blame(peer))?;
+        let (outbound, points) = key()
+            .and_then(|key| Outbound::start(parameters, &outgoing, key))
+            .map_err(blame(peer))?;
         session.send(peer, &[point, points].concat())?;
         started.push((inbound, outbound));
     }
@@ -90,12 +86,12 @@ pub(crate) fn establish(
         let sender = outbound
             .finish(&outgoing, &point, &prfs)
             .map_err(blame(peer))?;
-        if let Some(slot) = links.get_mut(peer) {
-            *slot = Some(Link {
-                receiver,
-                sender: Arc::new(sender),
-            });
-        }
+        let slot = links.get_mut(peer);
+        let slot = slot.ok_or_else(|| EngineError::internal("a link of a party that is not there"));
+        *slot? = Some(Link {
+            receiver,
+            sender: Arc::new(sender),
+        });
     }
     Ok(links)
 }

@@ -14,6 +14,12 @@ pub struct Outbox {
     /// One message a peer: empty, or room for the tag and then the payload.
     buffers: Vec<SecretBytes>,
     expected: Vec<usize>,
+    /// Somebody wanted to send to, or receive from, a party that is not there: then nothing leaves.
+    stray: Option<usize>,
+}
+
+fn no_such_party(number: usize) -> EngineError {
+    EngineError::internal(format!("a message of party {number}, which is not there"))
 }
 
 /// A message, which starts with room for the tag.
@@ -29,21 +35,21 @@ impl Outbox {
         Self {
             buffers: (0..parties).map(|_| SecretBytes::default()).collect(),
             expected: vec![0; parties],
+            stray: None,
         }
     }
 
     /// Queues elements for one peer.
     pub fn send<D: Domain>(&mut self, domain: &D, to: usize, elements: &[D::E]) {
-        if let Some(buffer) = self.buffers.get_mut(to) {
-            domain.encode(elements, tagged(buffer));
+        match self.buffers.get_mut(to) {
+            Some(buffer) => domain.encode(elements, tagged(buffer)),
+            None => self.stray = Some(to),
         }
     }
 
     /// Announces that `n` elements come from this peer.
     pub fn expect<D: Domain>(&mut self, domain: &D, from: usize, n: usize) {
-        if let Some(expected) = self.expected.get_mut(from) {
-            *expected += domain.wire_bytes(n);
-        }
+        self.expect_bytes(from, domain.wire_bytes(n));
     }
 
     /// What leaves for one peer, for bytes that are made in place.
@@ -51,13 +57,14 @@ impl Outbox {
         self.buffers
             .get_mut(to)
             .map(tagged)
-            .ok_or_else(|| EngineError::protocol(format!("no such party: {to}")))
+            .ok_or_else(|| no_such_party(to))
     }
 
     /// Announces that `n` bytes come from this peer.
     pub fn expect_bytes(&mut self, from: usize, n: usize) {
-        if let Some(expected) = self.expected.get_mut(from) {
-            *expected += n;
+        match self.expected.get_mut(from) {
+            Some(expected) => *expected += n,
+            None => self.stray = Some(from),
         }
     }
 
@@ -72,19 +79,27 @@ impl Outbox {
         let me = net.party();
         let parties = net.parties();
         let failed = |error: NetError| EngineError::network(format!("round {}", tag >> 32), error);
+        if let Some(stray) = self.stray {
+            return Err(EngineError::internal(format!(
+                "a message to or from party {stray} of {parties}"
+            )));
+        }
+        if self.buffers.len() != parties {
+            return Err(EngineError::internal("a round among other parties"));
+        }
         let (mut sent, mut received) = (0u64, 0u64);
         for step in 1..parties {
             let to = (me + step) % parties;
-            let Some(mut message) = self.buffers.get_mut(to).map(std::mem::take) else {
+            let message = self.buffers.get_mut(to);
+            let mut message = std::mem::take(message.ok_or_else(|| no_such_party(to))?);
+            let Some((place, payload)) = message.split_first_chunk_mut::<TAG>() else {
                 continue;
             };
-            if message.len() <= TAG {
+            if payload.is_empty() {
                 continue;
             }
-            sent += (message.len() - TAG) as u64;
-            if let Some(place) = message.first_chunk_mut::<TAG>() {
-                *place = tag.to_le_bytes();
-            }
+            sent += payload.len() as u64;
+            *place = tag.to_le_bytes();
             net.send(to, &message).map_err(failed)?;
         }
         let mut inbox = Inbox {
@@ -92,15 +107,16 @@ impl Outbox {
         };
         for step in 1..parties {
             let from = (me + parties - step) % parties;
-            let expected = self.expected.get(from).copied().unwrap_or(0);
+            let expected = *self.expected.get(from).ok_or_else(|| no_such_party(from))?;
             if expected == 0 {
                 continue;
             }
             let due = Length::Exactly(expected + TAG);
             let data = SecretBytes::new(net.take(from, due).map_err(failed)?);
-            let theirs = data
-                .first_chunk::<TAG>()
-                .map_or(0, |t| u64::from_le_bytes(*t));
+            let theirs = data.first_chunk::<TAG>().ok_or_else(|| {
+                EngineError::internal("a message of another length than was asked for")
+            })?;
+            let theirs = u64::from_le_bytes(*theirs);
             if theirs != tag {
                 return Err(EngineError::protocol(format!(
                     "party {from} is at another step of the computation (round {} there, {} here): all parties must run the same program with the same arguments, for the same purpose",
@@ -109,9 +125,8 @@ impl Outbox {
                 )));
             }
             received += expected as u64;
-            if let Some(slot) = inbox.buffers.get_mut(from) {
-                *slot = (data, TAG);
-            }
+            let slot = inbox.buffers.get_mut(from);
+            *slot.ok_or_else(|| no_such_party(from))? = (data, TAG);
         }
         net.settle().map_err(failed)?;
         Ok((inbox, sent, received))
@@ -129,7 +144,7 @@ impl Inbox {
         let (data, at) = self
             .buffers
             .get_mut(from)
-            .ok_or_else(|| EngineError::protocol(format!("no such party: {from}")))?;
+            .ok_or_else(|| no_such_party(from))?;
         let end = *at + n;
         let slice = data.get(*at..end).ok_or_else(|| {
             EngineError::protocol(format!("party {from} sent a message that is too short"))
@@ -144,7 +159,7 @@ impl Inbox {
         let (data, at) = self
             .buffers
             .get_mut(from)
-            .ok_or_else(|| EngineError::protocol(format!("no such party: {from}")))?;
+            .ok_or_else(|| no_such_party(from))?;
         let end = *at + bytes;
         let slice = data.get(*at..end).ok_or_else(|| {
             EngineError::protocol(format!("party {from} sent a message that is too short"))
@@ -158,5 +173,36 @@ impl Inbox {
         })?;
         *at = end;
         Ok(out)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)] // a failed test may panic
+mod tests {
+    use super::*;
+    use keyquorum_math::BitLanes;
+    use std::time::Duration;
+
+    #[test]
+    fn finding_11_blocked_a_message_to_nobody_stops_the_round() {
+        let mut mesh = keyquorum_net::local_mesh(2, Duration::from_secs(1));
+        for fault in 0..3 {
+            let mut out = Outbox::new(2);
+            out.send(&BitLanes, 1, &[1]);
+            match fault {
+                0 => out.send(&BitLanes, 2, &[1]),
+                1 => out.expect(&BitLanes, 2, 1),
+                _ => out.expect_bytes(2, 1),
+            }
+            let error = out.exchange(&mut mesh[0], 0).map(drop).unwrap_err();
+            assert!(matches!(error, EngineError::Internal(_)), "{error}");
+            assert!(error.to_string().contains("party 2 of 2"), "{error}");
+        }
+        // Nothing left.
+        assert_eq!(mesh[0].counters().total().messages_sent, 0);
+        assert!(matches!(
+            Outbox::new(3).exchange(&mut mesh[0], 0).map(drop),
+            Err(EngineError::Internal(_))
+        ));
     }
 }

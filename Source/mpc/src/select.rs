@@ -8,59 +8,68 @@ use crate::error::{EngineError, Result};
 use crate::protocol::lanes;
 use crate::value::Share;
 
-/// Copies a vector, or repeats its only element.
-pub(crate) fn spread<E: Copy>(v: &[E], n: usize) -> Vec<E> {
+/// The error for a place outside a vector: the sizes of handles were compared before.
+pub(crate) fn outside() -> EngineError {
+    EngineError::internal("a vector of another size than its handle says")
+}
+
+/// Copies a vector of `n` elements, or repeats its only element.
+pub(crate) fn spread<E: Copy>(v: &[E], n: usize) -> Result<Vec<E>> {
     match v {
-        [one] if n != 1 => vec![*one; n],
-        _ => v.to_vec(),
+        [one] if n != 1 => Ok(vec![*one; n]),
+        _ if v.len() == n => Ok(v.to_vec()),
+        _ => Err(outside()),
     }
 }
 
-pub(crate) fn spread_share<E: Element>(share: &Share<E>, n: usize) -> Share<E> {
-    share.map(|part| spread(part, n))
+pub(crate) fn spread_share<E: Element>(share: &Share<E>, n: usize) -> Result<Share<E>> {
+    share.try_map(|part| spread(part, n))
 }
 
-pub(crate) fn spread_lanes(v: &[u64], size: usize, n: usize) -> Vec<u64> {
+pub(crate) fn spread_lanes(v: &[u64], size: usize, n: usize) -> Result<Vec<u64>> {
     if size == 1 && n != 1 {
-        let bit = v.first().map_or(0, |w| w & 1);
-        vec![0u64.wrapping_sub(bit); lanes(n)]
+        let bit = v.first().ok_or_else(outside)? & 1;
+        Ok(vec![0u64.wrapping_sub(bit); lanes(n)])
+    } else if v.len() == lanes(n) {
+        Ok(v.to_vec())
     } else {
-        v.to_vec()
+        Err(outside())
     }
 }
 
-pub(crate) fn bit_at(v: &[u64], i: usize) -> u64 {
-    v.get(i / 64).map_or(0, |w| (w >> (i % 64)) & 1)
+fn bit_at(v: &[u64], i: usize) -> Result<u64> {
+    let lane = v.get(i / 64).ok_or_else(outside)?;
+    Ok((lane >> (i % 64)) & 1)
 }
 
-/// Packed bits at the indices of an iterator.
-pub(crate) fn pick_bits(v: &[u64], indices: impl Iterator<Item = usize>, n: usize) -> Vec<u64> {
+/// Packed bits at the `n` indices of an iterator.
+fn pick_bits(v: &[u64], mut indices: impl Iterator<Item = usize>, n: usize) -> Result<Vec<u64>> {
     let mut out = vec![0u64; lanes(n)];
-    for (to, from) in indices.take(n).enumerate() {
-        if let Some(lane) = out.get_mut(to / 64) {
-            *lane |= bit_at(v, from) << (to % 64);
+    for (lane, first) in out.iter_mut().zip((0..n).step_by(64)) {
+        for to in 0..(n - first).min(64) {
+            *lane |= bit_at(v, indices.next().ok_or_else(outside)?)? << to;
         }
     }
-    out
+    Ok(out)
 }
 
 /// Packed bits `start..start + n`.
-pub(crate) fn bit_range(v: &[u64], start: usize, n: usize) -> Vec<u64> {
+fn bit_range(v: &[u64], start: usize, n: usize) -> Result<Vec<u64>> {
     let shift = start % 64;
-    let mut out: Vec<u64> = (0..lanes(n))
-        .map(|i| {
-            let at = start / 64 + i;
-            let low = v.get(at).copied().unwrap_or(0) >> shift;
-            let high = if shift == 0 {
-                0
-            } else {
-                v.get(at + 1).copied().unwrap_or(0) << (64 - shift)
-            };
-            low | high
+    let used = v.get(start / 64..lanes(start + n)).ok_or_else(outside)?;
+    // Beyond the lanes that hold our bits there are none.
+    let next = used.iter().skip(1).chain([&0]);
+    let mut out: Vec<u64> = used
+        .iter()
+        .zip(next)
+        .take(lanes(n))
+        .map(|(low, high)| match shift {
+            0 => *low,
+            _ => low >> shift | high << (64 - shift),
         })
         .collect();
     mask_tail(&mut out, n);
-    out
+    Ok(out)
 }
 
 /// Clears the bits past `n`.
@@ -73,21 +82,21 @@ pub(crate) fn mask_tail(v: &mut [u64], n: usize) {
 }
 
 /// Appends `n` bits to a packed vector of `at` bits.
-pub(crate) fn append_bits(out: &mut Vec<u64>, at: usize, v: &[u64], n: usize) {
+pub(crate) fn append_bits(out: &mut Vec<u64>, at: usize, v: &[u64], n: usize) -> Result<()> {
+    if out.len() != lanes(at) {
+        return Err(outside());
+    }
     out.resize(lanes(at + n), 0);
     let shift = at % 64;
-    let clean = bit_range(v, 0, n);
-    for (i, word) in clean.into_iter().enumerate() {
-        let to = at / 64 + i;
-        if let Some(slot) = out.get_mut(to) {
-            *slot |= word << shift;
-        }
-        if shift != 0
-            && let Some(slot) = out.get_mut(to + 1)
-        {
-            *slot |= word >> (64 - shift);
-        }
+    let mut carry = 0;
+    let mut words = bit_range(v, 0, n)?.into_iter();
+    // The last lane may have nothing but what the word before had too much.
+    for slot in out.iter_mut().skip(at / 64) {
+        let word = words.next().unwrap_or(0);
+        *slot |= word << shift | carry;
+        carry = if shift == 0 { 0 } else { word >> (64 - shift) };
     }
+    Ok(())
 }
 
 /// Refuses an arithmetic progression of indices that leaves the vector.
@@ -102,9 +111,13 @@ pub(crate) fn check_progression(start: i64, step: i64, count: usize, size: usize
     Ok(())
 }
 
-pub(crate) fn progression(start: i64, step: i64, count: usize) -> Vec<usize> {
+/// The places of a progression that [`check_progression`] accepts.
+pub(crate) fn progression(start: i64, step: i64, count: usize) -> Result<Vec<usize>> {
     (0..count)
-        .map(|i| (start + step * i as i64) as usize)
+        .map(|i| {
+            let place = start as i128 + step as i128 * i as i128;
+            usize::try_from(place).map_err(|_| outside())
+        })
         .collect()
 }
 
@@ -121,6 +134,15 @@ pub(crate) fn checked_indices(indices: &[i64], size: usize) -> Result<Vec<usize>
         })
         .collect()
 }
+
+/// From the first to the last place of a progression.
+fn span(start: usize, step: usize, count: usize) -> std::ops::Range<usize> {
+    match count.checked_sub(1) {
+        Some(steps) => start..start + steps * step + 1,
+        None => start..start,
+    }
+}
+
 /// Selection of elements.
 #[derive(Clone)]
 pub(crate) enum Picker {
@@ -130,24 +152,23 @@ pub(crate) enum Picker {
 }
 
 impl Picker {
-    pub fn elements<E: Copy>(&self, v: &[E]) -> Vec<E> {
+    pub fn elements<E: Copy>(&self, v: &[E]) -> Result<Vec<E>> {
         match self {
-            Self::Forward(start, 1, n) => v
-                .get(*start..start + n)
-                .map_or_else(Vec::new, <[E]>::to_vec),
-            Self::Forward(start, step, n) => v
-                .get(*start..)
-                .unwrap_or_default()
+            Self::Forward(start, step, n) => {
+                let span = v.get(span(*start, *step, *n)).ok_or_else(outside)?;
+                Ok(match step {
+                    1 => span.to_vec(),
+                    _ => span.iter().step_by(*step).copied().collect(),
+                })
+            }
+            Self::List(list) => list
                 .iter()
-                .step_by(*step)
-                .take(*n)
-                .copied()
+                .map(|i| v.get(*i).copied().ok_or_else(outside))
                 .collect(),
-            Self::List(list) => list.iter().filter_map(|i| v.get(*i).copied()).collect(),
         }
     }
 
-    pub fn bits(&self, v: &[u64]) -> Vec<u64> {
+    pub fn bits(&self, v: &[u64]) -> Result<Vec<u64>> {
         match self {
             Self::Forward(start, 1, n) => bit_range(v, *start, *n),
             Self::Forward(start, step, n) => pick_bits(v, (0..*n).map(|i| start + i * step), *n),
@@ -172,51 +193,122 @@ impl Places {
     }
 
     /// Stores a vector, or its only element everywhere.
-    pub fn put<E: Copy>(&self, to: &mut [E], from: &[E]) {
+    pub fn put<E: Copy>(&self, to: &mut [E], from: &[E]) -> Result<()> {
+        if from.len() != 1 && from.len() != self.count() {
+            return Err(outside());
+        }
         match (self, from) {
-            (Self::Forward(start, 1, count), _) if from.len() == *count => {
-                if let Some(slots) = to.get_mut(*start..start + count) {
-                    slots.copy_from_slice(from);
-                }
-            }
             (Self::Forward(start, step, count), from) => {
-                let slots = to
-                    .get_mut(*start..)
-                    .unwrap_or_default()
-                    .iter_mut()
-                    .step_by(*step)
-                    .take(*count);
-                match from {
-                    [one] => slots.for_each(|slot| *slot = *one),
-                    _ => slots.zip(from).for_each(|(slot, v)| *slot = *v),
-                }
-            }
-            (Self::List(list), from) => {
-                for (k, i) in list.iter().enumerate() {
-                    let v = if from.len() == 1 {
-                        from.first()
-                    } else {
-                        from.get(k)
-                    };
-                    if let (Some(slot), Some(v)) = (to.get_mut(*i), v) {
-                        *slot = *v;
+                let span = to.get_mut(span(*start, *step, *count));
+                let span = span.ok_or_else(outside)?;
+                match (step, from) {
+                    (1, from) if from.len() == span.len() => span.copy_from_slice(from),
+                    (step, [one]) => span.iter_mut().step_by(*step).for_each(|v| *v = *one),
+                    (step, from) => {
+                        let slots = span.iter_mut().step_by(*step);
+                        slots.zip(from).for_each(|(slot, v)| *slot = *v);
                     }
                 }
             }
+            (Self::List(list), [one]) => {
+                for i in list {
+                    *to.get_mut(*i).ok_or_else(outside)? = *one;
+                }
+            }
+            (Self::List(list), from) => {
+                for (i, v) in list.iter().zip(from) {
+                    *to.get_mut(*i).ok_or_else(outside)? = *v;
+                }
+            }
         }
+        Ok(())
     }
 
     /// Stores packed bits, or one bit everywhere.
-    pub fn put_bits(&self, to: &mut [u64], from: &[u64], single: bool) {
+    pub fn put_bits(&self, to: &mut [u64], from: &[u64], single: bool) -> Result<()> {
         let mut one = |k: usize, i: usize| {
-            let bit = bit_at(from, if single { 0 } else { k });
-            if let Some(lane) = to.get_mut(i / 64) {
-                *lane = (*lane & !(1 << (i % 64))) | (bit << (i % 64));
-            }
+            let bit = bit_at(from, if single { 0 } else { k })?;
+            let lane = to.get_mut(i / 64).ok_or_else(outside)?;
+            *lane = (*lane & !(1 << (i % 64))) | (bit << (i % 64));
+            Ok(())
         };
         match self {
-            Self::Forward(start, step, count) => (0..*count).for_each(|k| one(k, start + k * step)),
-            Self::List(list) => list.iter().enumerate().for_each(|(k, i)| one(k, *i)),
+            Self::Forward(start, step, count) => {
+                (0..*count).try_for_each(|k| one(k, start + k * step))
+            }
+            Self::List(list) => list.iter().enumerate().try_for_each(|(k, i)| one(k, *i)),
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)] // a failed test may panic
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn is_internal<T>(result: &Result<T>) -> bool {
+        matches!(result, Err(EngineError::Internal(_)))
+    }
+
+    #[test]
+    fn finding_11_blocked_a_vector_shorter_than_its_handle_gives_no_zeros() {
+        let list = |list: &[usize]| Picker::List(Arc::new(list.to_vec()));
+        for picker in [
+            Picker::Forward(0, 1, 65),
+            Picker::Forward(1, 32, 3),
+            Picker::Forward(65, 1, 0),
+            list(&[64]),
+        ] {
+            assert!(is_internal(&picker.elements(&[1u64; 64])));
+            assert!(is_internal(&picker.bits(&[1])) || matches!(picker, Picker::Forward(_, _, 0)));
+        }
+        assert!(is_internal(&spread(&[1u64, 2], 3)));
+        assert!(is_internal(&spread_lanes(&[], 1, 64)));
+        assert!(is_internal(&spread_lanes(&[1], 65, 65)));
+        let (mut to, mut bits) = ([0u64; 4], [0u64; 1]);
+        for places in [Places::Forward(2, 1, 3), Places::List(vec![0, 1, 4])] {
+            assert!(is_internal(&places.put(&mut to, &[1, 2, 3])));
+            assert!(is_internal(&places.put(&mut to, &[1, 2])));
+        }
+        assert!(is_internal(&Places::List(vec![64]).put_bits(
+            &mut bits,
+            &[1],
+            true
+        )));
+        assert!(is_internal(&Places::Forward(0, 1, 2).put_bits(
+            &mut bits,
+            &[],
+            false
+        )));
+        assert!(is_internal(&append_bits(&mut vec![], 0, &[], 1)));
+        assert!(is_internal(&append_bits(&mut vec![], 1, &[1], 1)));
+    }
+
+    proptest! {
+        /// What is picked, stored and appended is what a list of bits says.
+        #[test]
+        fn packed_bits_agree_with_lists(
+            v in prop::collection::vec(0u8..2, 1..300),
+            w in prop::collection::vec(0u8..2, 0..300),
+            a in 0usize..300, b in 0usize..300, step in 1usize..70,
+        ) {
+            use keyquorum_math::bits::{pack, unpack};
+            let start = a % v.len();
+            let count = b % ((v.len() - start).div_ceil(step) + 1);
+            let wanted: Vec<u8> = v.iter().skip(start).step_by(step).take(count).copied().collect();
+            let picker = Picker::Forward(start, step, count);
+            prop_assert_eq!(&unpack(&picker.bits(&pack(&v)).unwrap(), count), &wanted);
+            prop_assert_eq!(&picker.elements(&v).unwrap(), &wanted);
+            let mut both = pack(&v);
+            append_bits(&mut both, v.len(), &pack(&w), w.len()).unwrap();
+            prop_assert_eq!(both.len(), lanes(v.len() + w.len()));
+            prop_assert_eq!(unpack(&both, v.len() + w.len()), [v.clone(), w.clone()].concat());
+            let mut to = vec![2; v.len()];
+            Places::Forward(start, step, count).put(&mut to, &wanted).unwrap();
+            let back: Vec<u8> = to.iter().skip(start).step_by(step).take(count).copied().collect();
+            prop_assert_eq!(back, wanted);
+            prop_assert_eq!(to.iter().filter(|v| **v != 2).count(), count);
         }
     }
 }

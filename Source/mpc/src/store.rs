@@ -35,8 +35,19 @@ pub struct ShareHeader {
     pub length: u64,
 }
 
+/// Longest text of a file's header that an error quotes, in characters.
+const SHOWN: usize = 100;
+
 fn fail(path: &Path, what: impl std::fmt::Display) -> EngineError {
     EngineError::Store(format!("share file {}: {what}", path.display()))
+}
+
+/// What a file says, on one line of ours.
+fn shown(text: &str) -> String {
+    text.chars()
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .take(SHOWN)
+        .collect()
 }
 
 impl ShareHeader {
@@ -73,7 +84,8 @@ impl ShareHeader {
                 return Err(fail(
                     path,
                     format!(
-                        "foreign file, its {name} is {got}, not {wanted}: restore this party's own file"
+                        "foreign file, its {name} is {}, not {wanted}: restore this party's own file",
+                        shown(&got)
                     ),
                 ));
             }
@@ -88,6 +100,10 @@ impl ShareHeader {
 /// [`EngineError::Store`] if the folder cannot be written.
 pub fn write(path: &Path, header: &ShareHeader, data: &[u8]) -> Result<()> {
     let text = serde_json::to_vec(header).map_err(|e| fail(path, e))?;
+    let size = u32::try_from(text.len())
+        .ok()
+        .filter(|_| text.len() <= MAX_HEADER)
+        .ok_or_else(|| fail(path, "its header would be too long to be read"))?;
     let folder = path
         .parent()
         .filter(|p| !p.as_os_str().is_empty())
@@ -100,7 +116,7 @@ pub fn write(path: &Path, header: &ShareHeader, data: &[u8]) -> Result<()> {
     };
     put(&mut file, MAGIC)?;
     put(&mut file, &VERSION.to_le_bytes())?;
-    put(&mut file, &(text.len() as u32).to_le_bytes())?;
+    put(&mut file, &size.to_le_bytes())?;
     put(&mut file, &text)?;
     put(&mut file, &(data.len() as u64).to_le_bytes())?;
     put(&mut file, data)?;
@@ -119,33 +135,25 @@ pub fn read_header(path: &Path) -> Result<ShareHeader> {
     header_of(&mut file, path).map(|(header, _)| header)
 }
 
-fn header_of(file: &mut File, path: &Path) -> Result<(ShareHeader, Vec<u8>)> {
+fn header_of(file: &mut impl Read, path: &Path) -> Result<(ShareHeader, Vec<u8>)> {
     let mut start = [0u8; 16];
     file.read_exact(&mut start)
         .map_err(|_| fail(path, "truncated in its header: restore it from a backup"))?;
-    let (magic, rest) = start.split_at(8);
-    let (version, size) = rest.split_at(4);
-    if magic != MAGIC {
+    let [magic @ .., a, b, c, d, e, f, g, h] = start;
+    if magic != *MAGIC {
         return Err(fail(path, "not a share file of KeyQuorum"));
     }
-    let word = |bytes: &[u8]| {
-        bytes
-            .first_chunk::<4>()
-            .map_or(0, |b| u32::from_le_bytes(*b))
-    };
-    if word(version) != VERSION {
+    let version = u32::from_le_bytes([a, b, c, d]);
+    if version != VERSION {
         return Err(fail(
             path,
-            format!(
-                "format version {}, this release reads {VERSION}",
-                word(version)
-            ),
+            format!("format version {version}, this release reads {VERSION}"),
         ));
     }
-    let size = word(size) as usize;
-    if size > MAX_HEADER {
-        return Err(fail(path, "corrupted: its header is too long"));
-    }
+    let size = usize::try_from(u32::from_le_bytes([e, f, g, h]))
+        .ok()
+        .filter(|size| *size <= MAX_HEADER)
+        .ok_or_else(|| fail(path, "corrupted: its header is too long"))?;
     let mut text = vec![0u8; size];
     file.read_exact(&mut text)
         .map_err(|_| fail(path, "truncated in its header: restore it from a backup"))?;
@@ -170,19 +178,31 @@ pub fn read(path: &Path, expected: &ShareHeader) -> Result<Zeroizing<Vec<u8>>> {
             return Err(fail(path, "readable by others: chmod 600 it"));
         }
     }
-    let (header, raw) = header_of(&mut file, path)?;
+    read_from(&mut file, meta.len(), path, expected)
+}
+
+/// Reads a share file of `total` bytes from `file` and checks all but its permissions; `path` names it in errors.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_from(
+    file: &mut impl Read,
+    total: u64,
+    path: &Path,
+    expected: &ShareHeader,
+) -> Result<Zeroizing<Vec<u8>>> {
+    let (header, raw) = header_of(file, path)?;
     header.check(expected, path)?;
     let mut size = [0u8; 8];
     file.read_exact(&mut size)
         .map_err(|_| fail(path, "truncated: restore it from a backup"))?;
-    let length = u64::from_le_bytes(size);
-    if meta.len() != raw.len() as u64 + 8 + length + 32 {
-        return Err(fail(
-            path,
-            "truncated or extended: restore it from a backup",
-        ));
-    }
-    let mut data = Zeroizing::new(vec![0u8; length as usize]);
+    // What the file says of its length is compared with the file before memory is reserved.
+    let length = total.checked_sub(raw.len() as u64 + 8 + 32);
+    let length = length
+        .filter(|length| *length == u64::from_le_bytes(size))
+        .and_then(|length| usize::try_from(length).ok())
+        .ok_or_else(|| fail(path, "truncated or extended: restore it from a backup"))?;
+    let mut data = Zeroizing::new(vec![0u8; length]);
     file.read_exact(&mut data).map_err(|e| fail(path, e))?;
     let mut sum = [0u8; 32];
     file.read_exact(&mut sum).map_err(|e| fail(path, e))?;
@@ -244,6 +264,18 @@ mod tests {
     }
 
     #[test]
+    fn what_a_foreign_file_says_stays_on_one_line() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s.share");
+        let mut other = header();
+        other.protocol = "\n\u{1b}[2J".repeat(1000);
+        write(&path, &other, &[0; 40]).unwrap();
+        let text = read(&path, &header()).unwrap_err().to_string();
+        assert!(!text.contains(char::is_control), "{text:?}");
+        assert!(text.contains("not shamir") && text.len() < 1000, "{text}");
+    }
+
+    #[test]
     fn a_foreign_file_is_named() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("s.share");
@@ -272,5 +304,23 @@ mod tests {
                 .to_string()
                 .contains("chmod 600")
         );
+    }
+
+    /// 2^64 - 1 bytes and what the file has beside them would wrap around to its length.
+    #[test]
+    fn finding_11_blocked_a_length_that_wraps_around_reserves_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s.share");
+        write(&path, &header(), &[]).unwrap();
+        let good = fs::read(&path).unwrap();
+        let place = good.len() - 32 - 8;
+        for missing in 1..=32 {
+            let mut bad = good[..good.len() - missing].to_vec();
+            let length = 0u64.wrapping_sub(missing as u64);
+            bad[place..place + 8].copy_from_slice(&length.to_le_bytes());
+            fs::write(&path, &bad).unwrap();
+            let text = read(&path, &header()).unwrap_err().to_string();
+            assert!(text.contains("truncated or extended"), "{text}");
+        }
     }
 }

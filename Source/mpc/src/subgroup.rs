@@ -47,14 +47,14 @@ impl Transport for Members {
     fn send(&mut self, to: usize, payload: &[u8]) -> Result<(), NetError> {
         let number = self.number(to)?;
         self.with(|net| net.send(number, payload))?;
-        self.counters.count_sent(to, payload.len(), payload.len());
+        self.counters.count_sent(to, payload.len(), payload.len())?;
         Ok(())
     }
 
     fn take(&mut self, from: usize, len: Length) -> Result<Vec<u8>, NetError> {
         let number = self.number(from)?;
         let data = self.with(|net| net.take(number, len))?;
-        self.counters.count_received(from, data.len(), data.len());
+        self.counters.count_received(from, data.len(), data.len())?;
         Ok(data)
     }
 
@@ -79,6 +79,7 @@ impl Session {
     /// list and are numbered in its order there. Its secrets are new; its traffic and rounds count here, too. The others do
     /// not take part, and nobody uses this session while the members compute.
     pub fn subgroup(&self, members: &[usize]) -> Result<Session, EngineError> {
+        self.guard().refuse()?;
         let refuse = |text: String| Err(EngineError::usage(text));
         if let Some(unknown) = members.iter().find(|m| **m >= self.parties()) {
             return refuse(format!(

@@ -3,6 +3,8 @@
 use keyquorum_math::Element;
 use zeroize::{Zeroize, Zeroizing};
 
+use crate::error::{EngineError, Result};
+
 /// One party's share of a secret vector: structure of arrays, `parts[j][i]` is component `j` of element `i`.
 ///
 /// The number of parts is the protocol's (replicated 2, Shamir 1). Memory is zeroed on drop; there is no `Clone`, copies
@@ -10,6 +12,10 @@ use zeroize::{Zeroize, Zeroizing};
 pub struct Share<E: Element> {
     /// Component vectors, all of one length.
     pub parts: Vec<Vec<E>>,
+}
+
+fn misshapen() -> EngineError {
+    EngineError::internal("a share of another shape than its protocol has")
 }
 
 impl<E: Element> Share<E> {
@@ -41,6 +47,55 @@ impl<E: Element> Share<E> {
         Self {
             parts: self.parts.iter().map(|p| f(p)).collect(),
         }
+    }
+
+    pub(crate) fn try_map(&self, f: impl FnMut(&[E]) -> Result<Vec<E>>) -> Result<Self> {
+        let mut f = f;
+        Ok(Self {
+            parts: self.parts.iter().map(|p| f(p)).collect::<Result<_>>()?,
+        })
+    }
+
+    /// The component of a share that has just one.
+    pub(crate) fn only(&self) -> Result<&[E]> {
+        match self.parts.as_slice() {
+            [only] => Ok(only),
+            _ => Err(misshapen()),
+        }
+    }
+
+    /// The components of a share that has two, of one length.
+    pub(crate) fn pair(&self) -> Result<(&[E], &[E])> {
+        match self.parts.as_slice() {
+            [first, second] if first.len() == second.len() => Ok((first, second)),
+            _ => Err(misshapen()),
+        }
+    }
+
+    /// Our components, each with the same one of a share of the same shape.
+    pub(crate) fn with<'a>(
+        &'a mut self,
+        other: &'a Self,
+    ) -> Result<impl Iterator<Item = (&'a mut Vec<E>, &'a Vec<E>)>> {
+        if self.parts.len() != other.parts.len() {
+            return Err(misshapen());
+        }
+        Ok(self.parts.iter_mut().zip(&other.parts))
+    }
+
+    /// Applies `f` to our components, each with the same one of a share with as many elements.
+    pub(crate) fn combine(
+        &mut self,
+        other: &Self,
+        mut f: impl FnMut(&mut [E], &[E]),
+    ) -> Result<()> {
+        for (ours, theirs) in self.with(other)? {
+            if ours.len() != theirs.len() {
+                return Err(misshapen());
+            }
+            f(ours, theirs);
+        }
+        Ok(())
     }
 }
 

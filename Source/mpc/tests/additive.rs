@@ -1,5 +1,10 @@
 //! The additive protocols: products, squares, bits and conversions for 2 to 5 parties, and what they cost.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![allow(
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic
+)]
 
 use std::thread;
 use std::time::Duration;

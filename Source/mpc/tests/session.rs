@@ -1,5 +1,10 @@
 //! The crate as a user of Rust sees it: sessions, engines, control messages, and what is refused.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![allow(
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic
+)]
 
 use std::thread;
 use std::time::Duration;

@@ -59,7 +59,7 @@ fn lead(party: &mut TlsTransport, peer: usize, shape: LinkShape) -> Result<(), N
 fn follow(party: &mut TlsTransport, peer: usize, shape: LinkShape) -> Result<(), NetError> {
     for _ in 0..if shape.round_trip() <= SHORT { 2 } else { 1 } {
         let path = answer(party, peer)?;
-        party.shape(peer, shape, path);
+        party.shape(peer, shape, path)?;
         party.send(peer, &[0; WORD])?;
     }
     Ok(())
@@ -87,7 +87,10 @@ fn shortest(party: &mut TlsTransport, peer: usize) -> Result<Duration, NetError>
 fn answer(party: &mut TlsTransport, peer: usize) -> Result<Duration, NetError> {
     loop {
         let word = party.recv(peer, WORD)?;
-        match word.try_into().map_or(0, u64::from_le_bytes) {
+        let word: [u8; WORD] = word
+            .try_into()
+            .map_err(|_| NetError::internal("a message of another length than was asked for"))?;
+        match u64::from_le_bytes(word) {
             AGAIN => party.send(peer, &[0; WORD])?,
             nanoseconds => return Ok(Duration::from_nanos(nanoseconds)),
         }
@@ -102,8 +105,11 @@ fn announce(
     path: Duration,
 ) -> Result<(), NetError> {
     // Before the peer hears of it, so that nothing of its later words slips through unshaped.
-    party.shape(peer, shape, path);
-    let nanoseconds = u64::try_from(path.as_nanos()).unwrap_or(AGAIN - 1);
+    party.shape(peer, shape, path)?;
+    let nanoseconds = u64::try_from(path.as_nanos())
+        .ok()
+        .filter(|nanoseconds| *nanoseconds != AGAIN)
+        .ok_or(NetError::internal("a round trip beyond 64 bits"))?;
     party.send(peer, &nanoseconds.to_le_bytes())?;
     party.recv(peer, WORD).map(drop)
 }

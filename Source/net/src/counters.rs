@@ -1,5 +1,7 @@
 //! Traffic counters.
 
+use crate::NetError;
+
 /// Traffic between us and one peer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PeerCounters {
@@ -28,19 +30,6 @@ impl PeerCounters {
             messages_received: self.messages_received + other.messages_received,
         }
     }
-
-    fn minus(self, other: Self) -> Self {
-        Self {
-            payload_sent: self.payload_sent.saturating_sub(other.payload_sent),
-            payload_received: self.payload_received.saturating_sub(other.payload_received),
-            wire_sent: self.wire_sent.saturating_sub(other.wire_sent),
-            wire_received: self.wire_received.saturating_sub(other.wire_received),
-            messages_sent: self.messages_sent.saturating_sub(other.messages_sent),
-            messages_received: self
-                .messages_received
-                .saturating_sub(other.messages_received),
-        }
-    }
 }
 
 /// Traffic of one party, per peer. Set-up traffic (TLS handshakes, hellos) is not counted.
@@ -61,10 +50,10 @@ impl Counters {
         }
     }
 
-    /// Traffic with party `index` (zeros for ourselves or an unknown index).
+    /// Traffic with party `index` (zeros for ourselves); `None` if there is no such party.
     #[must_use]
-    pub fn peer(&self, index: usize) -> PeerCounters {
-        self.peers.get(index).copied().unwrap_or_default()
+    pub fn peer(&self, index: usize) -> Option<PeerCounters> {
+        self.peers.get(index).copied()
     }
 
     /// Traffic with each party in order of index, ourselves (zeros) included.
@@ -81,33 +70,38 @@ impl Counters {
             .fold(PeerCounters::default(), |sum, &peer| sum.plus(peer))
     }
 
-    /// What was added since `earlier`, a copy of these counters.
-    #[must_use]
-    pub fn since(&self, earlier: &Self) -> Self {
-        let peers = self
-            .peers
-            .iter()
-            .enumerate()
-            .map(|(index, peer)| peer.minus(earlier.peer(index)))
-            .collect();
-        Self { peers }
+    fn of(&mut self, index: usize) -> Result<&mut PeerCounters, NetError> {
+        self.peers.get_mut(index).ok_or(NetError::internal(
+            "traffic with a party that has no counters",
+        ))
     }
 
     /// Counts a message to party `to`.
-    pub fn count_sent(&mut self, to: usize, payload: usize, wire: usize) {
-        if let Some(peer) = self.peers.get_mut(to) {
-            peer.payload_sent += payload as u64;
-            peer.wire_sent += wire as u64;
-            peer.messages_sent += 1;
-        }
+    ///
+    /// # Errors
+    /// [`NetError::Internal`] if there are no counters of this party.
+    pub fn count_sent(&mut self, to: usize, payload: usize, wire: usize) -> Result<(), NetError> {
+        let peer = self.of(to)?;
+        peer.payload_sent += payload as u64;
+        peer.wire_sent += wire as u64;
+        peer.messages_sent += 1;
+        Ok(())
     }
 
     /// Counts a message of party `from`.
-    pub fn count_received(&mut self, from: usize, payload: usize, wire: usize) {
-        if let Some(peer) = self.peers.get_mut(from) {
-            peer.payload_received += payload as u64;
-            peer.wire_received += wire as u64;
-            peer.messages_received += 1;
-        }
+    ///
+    /// # Errors
+    /// [`NetError::Internal`] if there are no counters of this party.
+    pub fn count_received(
+        &mut self,
+        from: usize,
+        payload: usize,
+        wire: usize,
+    ) -> Result<(), NetError> {
+        let peer = self.of(from)?;
+        peer.payload_received += payload as u64;
+        peer.wire_received += wire as u64;
+        peer.messages_received += 1;
+        Ok(())
     }
 }

@@ -160,6 +160,12 @@ pub enum NetError {
         /// What is wrong.
         detail: String,
     },
+    /// A state that the code excludes.
+    #[error("internal error: {detail}: please report it, and run all parties again")]
+    Internal {
+        /// What was found.
+        detail: &'static str,
+    },
     /// A configuration that cannot work.
     #[error("network configuration: {detail}")]
     Config {
@@ -169,6 +175,11 @@ pub enum NetError {
 }
 
 impl NetError {
+    /// The error for a state that the code excludes.
+    pub(crate) fn internal(detail: &'static str) -> Self {
+        Self::Internal { detail }
+    }
+
     /// Whether the fault lies in the call, so that the session itself can go on.
     pub(crate) fn is_misuse(&self) -> bool {
         matches!(

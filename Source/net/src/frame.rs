@@ -4,6 +4,8 @@
 //! `DataMore` frames and one `DataLast` frame. The parser takes the stream in pieces of any size, keeps no more
 //! than one message, and refuses everything that a correct party does not send.
 
+use crate::NetError;
+
 /// Bytes before the body of a frame.
 pub(crate) const HEADER: usize = 5;
 
@@ -52,18 +54,28 @@ impl Kind {
 }
 
 /// The header of a frame with a body of `len` bytes, `len <= MAX_BODY`.
-pub(crate) fn header(kind: Kind, len: usize) -> [u8; HEADER] {
-    debug_assert!(len <= MAX_BODY);
-    let [a, b, c, d] = u32::try_from(len).unwrap_or(u32::MAX).to_le_bytes();
-    [a, b, c, d, kind as u8]
+pub(crate) fn header(kind: Kind, len: usize) -> Result<[u8; HEADER], NetError> {
+    let len = u32::try_from(len)
+        .ok()
+        .filter(|len| widen(*len) <= MAX_BODY)
+        .ok_or(NetError::internal("a frame longer than a frame may be"))?;
+    let [a, b, c, d] = len.to_le_bytes();
+    Ok([a, b, c, d, kind as u8])
+}
+
+/// A length of the wire format as one of this machine.
+pub(crate) const fn widen(len: u32) -> usize {
+    const { assert!(usize::BITS >= u32::BITS) };
+    len as usize
 }
 
 /// A whole frame.
-pub(crate) fn frame(kind: Kind, body: &[u8]) -> Vec<u8> {
+pub(crate) fn frame(kind: Kind, body: &[u8]) -> Result<Vec<u8>, NetError> {
+    let header = header(kind, body.len())?;
     let mut bytes = Vec::with_capacity(HEADER + body.len());
-    bytes.extend_from_slice(&header(kind, body.len()));
+    bytes.extend_from_slice(&header);
     bytes.extend_from_slice(body);
-    bytes
+    Ok(bytes)
 }
 
 /// What a peer said.
@@ -188,7 +200,7 @@ impl FrameParser {
         }
         self.header_len = 0;
         let [a, b, c, d, kind] = self.header;
-        let len = usize::try_from(u32::from_le_bytes([a, b, c, d])).unwrap_or(usize::MAX);
+        let len = widen(u32::from_le_bytes([a, b, c, d]));
         let kind = Kind::from_byte(kind).ok_or(FrameError::UnknownKind(kind))?;
         self.judge(kind, len)?;
         let body = (kind, len);
@@ -288,7 +300,7 @@ mod tests {
     }
 
     fn after_hello(rest: &[u8]) -> Vec<u8> {
-        let mut bytes = frame(Kind::Hello, b"hi");
+        let mut bytes = frame(Kind::Hello, b"hi").unwrap();
         bytes.extend_from_slice(rest);
         bytes
     }
@@ -299,10 +311,10 @@ mod tests {
 
     #[test]
     fn messages_hello_and_close_are_understood() {
-        let mut bytes = after_hello(&frame(Kind::DataMore, b"ab"));
-        bytes.extend(frame(Kind::DataLast, b"c"));
-        bytes.extend(frame(Kind::DataLast, b""));
-        bytes.extend(frame(Kind::Close, b""));
+        let mut bytes = after_hello(&frame(Kind::DataMore, b"ab").unwrap());
+        bytes.extend(frame(Kind::DataLast, b"c").unwrap());
+        bytes.extend(frame(Kind::DataLast, b"").unwrap());
+        bytes.extend(frame(Kind::Close, b"").unwrap());
         let events = vec![
             Event::Hello(b"hi".to_vec()),
             Event::Message(b"abc".to_vec()),
@@ -314,8 +326,8 @@ mod tests {
 
     #[test]
     fn abort_may_interrupt_a_message() {
-        let mut bytes = after_hello(&frame(Kind::DataMore, b"ab"));
-        bytes.extend(frame(Kind::Abort, b"no"));
+        let mut bytes = after_hello(&frame(Kind::DataMore, b"ab").unwrap());
+        bytes.extend(frame(Kind::Abort, b"no").unwrap());
         let events = vec![Event::Hello(b"hi".to_vec()), Event::Abort("no".into())];
         assert_eq!(parse(&bytes, &[], 1000), (events, None));
     }
@@ -327,19 +339,19 @@ mod tests {
             Some(FrameError::UnknownKind(9))
         );
         assert_eq!(
-            error_after_hello(&header(Kind::DataMore, 0)),
+            error_after_hello(&header(Kind::DataMore, 0).unwrap()),
             Some(FrameError::EmptyPart)
         );
         assert_eq!(
-            error_after_hello(&header(Kind::DataLast, 1001)),
+            error_after_hello(&header(Kind::DataLast, 1001).unwrap()),
             Some(FrameError::MessageTooLong { max: 1000 })
         );
         assert_eq!(
-            error_after_hello(&frame(Kind::Hello, b"hi")),
+            error_after_hello(&frame(Kind::Hello, b"hi").unwrap()),
             Some(FrameError::SecondHello)
         );
         assert_eq!(
-            error_after_hello(&header(Kind::Close, 1)),
+            error_after_hello(&header(Kind::Close, 1).unwrap()),
             Some(FrameError::TooLong {
                 kind: Kind::Close,
                 len: 1,
@@ -354,18 +366,18 @@ mod tests {
                 max: MAX_BODY
             })
         );
-        let mut cut = frame(Kind::DataMore, b"ab");
-        cut.extend(frame(Kind::Close, b""));
+        let mut cut = frame(Kind::DataMore, b"ab").unwrap();
+        cut.extend(frame(Kind::Close, b"").unwrap());
         assert_eq!(error_after_hello(&cut), Some(FrameError::CloseInMessage));
-        let mut late = frame(Kind::Close, b"");
+        let mut late = frame(Kind::Close, b"").unwrap();
         late.push(0);
         assert_eq!(error_after_hello(&late), Some(FrameError::AfterEnd));
         assert_eq!(
-            parse(&frame(Kind::DataLast, b"x"), &[], 1000).1,
+            parse(&frame(Kind::DataLast, b"x").unwrap(), &[], 1000).1,
             Some(FrameError::NoHello(Kind::DataLast))
         );
-        let mut parts = frame(Kind::DataMore, &[0; 600]);
-        parts.extend(frame(Kind::DataLast, &[0; 600]));
+        let mut parts = frame(Kind::DataMore, &[0; 600]).unwrap();
+        parts.extend(frame(Kind::DataLast, &[0; 600]).unwrap());
         assert_eq!(
             error_after_hello(&parts),
             Some(FrameError::MessageTooLong { max: 1000 })
@@ -378,7 +390,7 @@ mod tests {
             messages in prop::collection::vec(prop::collection::vec(prop::collection::vec(any::<u8>(), 1..40), 0..4), 0..6),
             pieces in prop::collection::vec(1usize..50, 1..8),
         ) {
-            let mut bytes = frame(Kind::Hello, b"hi");
+            let mut bytes = frame(Kind::Hello, b"hi").unwrap();
             let mut expected = vec![Event::Hello(b"hi".to_vec())];
             for parts in &messages {
                 let (last, first) = match parts.split_last() {
@@ -386,9 +398,9 @@ mod tests {
                     None => (&[][..], &[][..]),
                 };
                 for part in first {
-                    bytes.extend(frame(Kind::DataMore, part));
+                    bytes.extend(frame(Kind::DataMore, part).unwrap());
                 }
-                bytes.extend(frame(Kind::DataLast, last));
+                bytes.extend(frame(Kind::DataLast, last).unwrap());
                 expected.push(Event::Message(parts.concat()));
             }
             prop_assert_eq!(parse(&bytes, &pieces, 1000), (expected, None));
@@ -410,6 +422,17 @@ mod tests {
                     prop_assert!(message.len() <= max_message);
                 }
             }
+        }
+    }
+
+    #[test]
+    fn finding_11_blocked_a_body_that_fits_no_frame_has_no_header() {
+        assert!(header(Kind::DataLast, MAX_BODY).is_ok());
+        for len in [MAX_BODY + 1, 1 << 32, usize::MAX] {
+            assert!(matches!(
+                header(Kind::DataLast, len),
+                Err(NetError::Internal { .. })
+            ));
         }
     }
 }

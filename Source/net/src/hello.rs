@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::NetError;
 use crate::error::one_line;
-use crate::frame::MAX_HELLO;
+use crate::frame::{MAX_HELLO, widen};
 use crate::identity::fingerprint_hex;
 
 const MAGIC: &[u8; 9] = b"keyquorum";
@@ -89,36 +89,45 @@ impl HelloError {
     }
 }
 
-/// The wall clock, since 1970.
+/// The wall clock, since 1970. A clock that is set to a time before counts as 1970: clocks are shown, nothing depends on them.
 pub(crate) fn wall_clock() -> Duration {
     SystemTime::now()
         .duration_since(UNIX_EPOCH)
-        .unwrap_or_default()
+        .unwrap_or(Duration::ZERO)
+}
+
+/// A number of the session in the wire format.
+fn narrow(number: usize) -> Result<[u8; 4], NetError> {
+    let number = u32::try_from(number);
+    Ok(number
+        .map_err(|_| NetError::internal("a number in our hello above 2^32"))?
+        .to_le_bytes())
 }
 
 impl Hello {
     /// Body of a hello frame for party `to`, stamped with the time of now.
-    pub(crate) fn encode(&self, purpose: Purpose, to: usize) -> Vec<u8> {
+    pub(crate) fn encode(&self, purpose: Purpose, to: usize) -> Result<Vec<u8>, NetError> {
         let mut out = Vec::new();
         out.extend_from_slice(MAGIC);
         out.extend_from_slice(&WIRE_VERSION.to_le_bytes());
         out.push(purpose as u8);
-        let micros = u64::try_from(wall_clock().as_micros()).unwrap_or(u64::MAX);
+        let micros = u64::try_from(wall_clock().as_micros())
+            .map_err(|_| NetError::internal("a wall clock beyond 64 bits"))?;
         out.extend_from_slice(&micros.to_le_bytes());
-        out.extend_from_slice(&u32::try_from(to).unwrap_or(u32::MAX).to_le_bytes());
+        out.extend_from_slice(&narrow(to)?);
         out.extend_from_slice(&self.party.to_le_bytes());
         out.extend_from_slice(&self.parties.to_le_bytes());
         out.extend_from_slice(&self.committee);
         for text in [&self.version, &self.context, &self.protocol, &self.domain] {
-            out.extend_from_slice(&u32::try_from(text.len()).unwrap_or(u32::MAX).to_le_bytes());
+            out.extend_from_slice(&narrow(text.len())?);
             out.extend_from_slice(text.as_bytes());
         }
-        out
+        Ok(out)
     }
 
     /// Fails if the hello does not fit in its frame.
     pub(crate) fn check_size(&self) -> Result<(), NetError> {
-        let len = self.encode(Purpose::Session, 0).len();
+        let len = self.encode(Purpose::Session, 0)?.len();
         if len <= MAX_HELLO {
             return Ok(());
         }
@@ -218,7 +227,7 @@ fn take<const N: usize>(rest: &mut &[u8]) -> Result<[u8; N], HelloError> {
 }
 
 fn take_text(rest: &mut &[u8]) -> Result<String, HelloError> {
-    let len = usize::try_from(u32::from_le_bytes(take(rest)?)).unwrap_or(usize::MAX);
+    let len = widen(u32::from_le_bytes(take(rest)?));
     let (head, tail) = rest
         .split_at_checked(len)
         .ok_or(HelloError::Malformed("it is cut short"))?;
@@ -246,7 +255,7 @@ mod tests {
 
     #[test]
     fn a_hello_survives_the_wire() {
-        let greeting = Greeting::decode(&hello().encode(Purpose::Probe, 0)).unwrap();
+        let greeting = Greeting::decode(&hello().encode(Purpose::Probe, 0).unwrap()).unwrap();
         assert_eq!(greeting.hello, hello());
         assert_eq!(greeting.purpose, Purpose::Probe);
         assert!(wall_clock().abs_diff(greeting.clock) < Duration::from_secs(5));
@@ -254,7 +263,7 @@ mod tests {
 
     #[test]
     fn another_wire_version_is_told_from_garbage() {
-        let mut bytes = hello().encode(Purpose::Session, 0);
+        let mut bytes = hello().encode(Purpose::Session, 0).unwrap();
         bytes[9] = 2;
         assert_eq!(Greeting::decode(&bytes), Err(HelloError::WireVersion(2)));
         bytes[0] = b'K';
@@ -266,7 +275,7 @@ mod tests {
 
     #[test]
     fn every_cut_is_refused() {
-        let bytes = hello().encode(Purpose::Session, 0);
+        let bytes = hello().encode(Purpose::Session, 0).unwrap();
         for len in 0..bytes.len() {
             assert!(Greeting::decode(bytes.get(..len).unwrap()).is_err());
         }
@@ -275,7 +284,7 @@ mod tests {
     proptest! {
         #[test]
         fn garbage_never_panics(bytes in prop::collection::vec(any::<u8>(), 0..200), prefix in 0usize..120) {
-            let mut mixed = hello().encode(Purpose::Session, 0);
+            let mut mixed = hello().encode(Purpose::Session, 0).unwrap();
             mixed.truncate(prefix);
             mixed.extend(bytes);
             let _ = Greeting::decode(&mixed);

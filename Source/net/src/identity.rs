@@ -10,6 +10,7 @@ use rustls::crypto::ring::sign::any_supported_type;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::sign::CertifiedKey;
+use sha2::{Digest, Sha256};
 use zeroize::{Zeroize, Zeroizing};
 
 use crate::NetError;
@@ -145,18 +146,23 @@ impl Identity {
                 metadata.len()
             )));
         }
-        let mut text = Zeroizing::new(String::with_capacity(
-            usize::try_from(metadata.len()).unwrap_or_default() + 1,
-        ));
+        let len = usize::try_from(metadata.len())
+            .map_err(|_| NetError::internal("a key file that passed the limit on key files"))?;
+        // With room for all of it, so that no copy of the key is left behind when the text grows.
+        let mut text = Zeroizing::new(String::with_capacity(len + 1));
         file.take(MAX_KEY_FILE)
             .read_to_string(&mut text)
             .map_err(cannot_read)?;
-        let marker = "-----BEGIN CERTIFICATE-----";
-        let Some(split) = text.find(marker) else {
-            return Err(bad("it holds no certificate".to_owned()));
-        };
+        Self::parse(&text).map_err(bad)
+    }
+
+    /// The content of a key file, or what is wrong with it.
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+        let split = text
+            .find("-----BEGIN CERTIFICATE-----")
+            .ok_or("it holds no certificate")?;
         let (key, certificate) = text.split_at(split);
-        Self::from_parts(Zeroizing::new(key.to_owned()), certificate.to_owned()).map_err(bad)
+        Self::from_parts(Zeroizing::new(key.to_owned()), certificate.to_owned())
     }
 
     /// SHA-256 of the certificate's DER, 64 hex digits: what the others list for us.
@@ -178,12 +184,7 @@ impl Identity {
 
 /// SHA-256 of a certificate.
 pub(crate) fn sha256(bytes: &[u8]) -> [u8; 32] {
-    let digest = ring::digest::digest(&ring::digest::SHA256, bytes);
-    let mut out = [0; 32];
-    for (out, byte) in out.iter_mut().zip(digest.as_ref()) {
-        *out = *byte;
-    }
-    out
+    Sha256::digest(bytes).into()
 }
 
 /// A fingerprint as 64 lower-case hex digits.

@@ -17,6 +17,9 @@ pub(crate) const SLOWEST_LINK: u64 = 64 * 1024;
 /// Default bound on the bytes queued from one peer.
 pub(crate) const DEFAULT_QUEUE_LIMIT: usize = 1 << 30;
 
+/// Every index that comes here was compared with the number of parties.
+const NO_QUEUE: &str = "a message of a party that has no queue";
+
 /// One message of a peer.
 pub(crate) struct Message {
     pub(crate) payload: Vec<u8>,
@@ -64,6 +67,21 @@ struct State {
     owner_closed: Option<String>,
 }
 
+impl State {
+    fn queue(&mut self, of: usize) -> Result<&mut Queue, NetError> {
+        let queue = self.queues.get_mut(of);
+        queue.ok_or(NetError::internal(NO_QUEUE))
+    }
+
+    /// Nothing more comes from `peer`, for this reason. A peer that we do not have ends everything.
+    fn end_peer(&mut self, peer: usize, error: NetError) {
+        match self.queue(peer) {
+            Ok(queue) => queue.ended.get_or_insert(error),
+            Err(internal) => self.fatal.get_or_insert(internal),
+        };
+    }
+}
+
 /// Queues of arrived messages, one per peer, each bounded in bytes: a queue that is empty takes a message of any size, and what was read
 /// from the network at once is delivered as a whole.
 pub(crate) struct Inbox {
@@ -107,14 +125,19 @@ impl Inbox {
     }
 
     /// From now on messages of `from` arrive as over a link of this shape. `path` is the round trip without it.
-    pub(crate) fn shape(&self, from: usize, shape: LinkShape, path: Duration) {
+    pub(crate) fn shape(
+        &self,
+        from: usize,
+        shape: LinkShape,
+        path: Duration,
+    ) -> Result<(), NetError> {
         if self.lateness.load(Ordering::Relaxed) == 0 {
-            let nanoseconds = u64::try_from(wake_up_lateness().as_nanos()).unwrap_or(0);
+            let nanoseconds = u64::try_from(wake_up_lateness().as_nanos())
+                .map_err(|_| NetError::internal("a wait of centuries"))?;
             self.lateness.store(nanoseconds.max(1), Ordering::Relaxed);
         }
-        if let Some(queue) = self.lock().queues.get_mut(from) {
-            queue.pacer = Some(Pacer::new(shape, path));
-        }
+        self.lock().queue(from)?.pacer = Some(Pacer::new(shape, path));
+        Ok(())
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -123,43 +146,39 @@ impl Inbox {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn no_such_peer(&self, index: usize, parties: usize) -> NetError {
-        NetError::NoSuchPeer {
-            index,
-            me: self.me,
-            parties,
-        }
-    }
-
     /// Fails if `index` is not one of our peers.
     pub(crate) fn check_peer(&self, index: usize) -> Result<(), NetError> {
         let parties = self.progress.len();
         if index >= parties || index == self.me {
-            return Err(self.no_such_peer(index, parties));
+            return Err(NetError::NoSuchPeer {
+                index,
+                me: self.me,
+                parties,
+            });
         }
         Ok(())
     }
 
-    /// Notes that of a message under way `bytes` in all have arrived.
-    pub(crate) fn note_progress(&self, from: usize, bytes: usize) {
-        if self.lateness.load(Ordering::Relaxed) != 0 {
-            let now = Instant::now();
-            if let Some(pacer) = self
-                .lock()
-                .queues
-                .get_mut(from)
-                .and_then(|q| q.pacer.as_mut())
-            {
-                pacer.part(bytes, now);
-            }
-        }
-        self.count_progress(from, bytes);
+    fn progress(&self, from: usize) -> Result<&AtomicU64, NetError> {
+        let progress = self.progress.get(from);
+        progress.ok_or(NetError::internal(NO_QUEUE))
     }
 
-    fn count_progress(&self, from: usize, bytes: usize) {
-        if let Some(progress) = self.progress.get(from) {
-            progress.fetch_add(bytes as u64, Ordering::Relaxed);
+    /// Notes that of a message under way `bytes` in all have arrived.
+    pub(crate) fn note_progress(&self, from: usize, bytes: usize) -> Result<(), NetError> {
+        if self.lateness.load(Ordering::Relaxed) != 0 {
+            let now = Instant::now();
+            if let Some(pacer) = &mut self.lock().queue(from)?.pacer {
+                pacer.part(bytes, now)?;
+            }
         }
+        self.count_progress(from, bytes)
+    }
+
+    fn count_progress(&self, from: usize, bytes: usize) -> Result<(), NetError> {
+        let progress = self.progress(from)?;
+        progress.fetch_add(bytes as u64, Ordering::Relaxed);
+        Ok(())
     }
 
     /// Queues a message of `from`; waits up to `timeout` while the queue is full.
@@ -175,8 +194,7 @@ impl Inbox {
         loop {
             let queue = self.open_queue(&mut state, from)?;
             if queue.messages.is_empty() || queue.bytes + cost(&message) <= self.limit {
-                self.queue(state, from, message, arrival);
-                return Ok(());
+                return self.queue(state, from, message, arrival);
             }
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
@@ -196,8 +214,7 @@ impl Inbox {
         let mut state = self.lock();
         let queue = self.open_queue(&mut state, from)?;
         queue.held = queue.bytes + cost(&message) > self.limit;
-        self.queue(state, from, message, arrival);
-        Ok(())
+        self.queue(state, from, message, arrival)
     }
 
     /// The queue of `from`, if the session goes on.
@@ -212,11 +229,7 @@ impl Inbox {
         if let Some(fatal) = &state.fatal {
             return Err(PushError::Ended(fatal.clone()));
         }
-        let parties = state.queues.len();
-        state
-            .queues
-            .get_mut(from)
-            .ok_or_else(|| PushError::Ended(self.no_such_peer(from, parties)))
+        state.queue(from).map_err(PushError::Ended)
     }
 
     fn queue(
@@ -225,36 +238,44 @@ impl Inbox {
         from: usize,
         message: Message,
         arrival: Instant,
-    ) {
+    ) -> Result<(), PushError> {
         let cost = cost(&message);
-        let Some(queue) = state.queues.get_mut(from) else {
-            return;
-        };
-        queue.bytes += cost;
+        let queue = state.queue(from).map_err(PushError::Ended)?;
         let due = queue
             .pacer
             .as_mut()
-            .map(|pacer| pacer.last(message.wire, arrival));
+            .map(|pacer| pacer.last(message.wire, arrival))
+            .transpose()
+            .map_err(PushError::Ended)?;
+        queue.bytes += cost;
         queue.messages.push_back(Queued { message, due });
         // Whoever waits for another peer is not woken: with many peers most messages come before they are asked for.
         let awaited = queue.waiting > 0;
         drop(state);
-        self.count_progress(from, cost);
+        let counted = self.count_progress(from, cost);
         if awaited {
             self.arrived.notify_all();
         }
+        counted.map_err(PushError::Ended)
     }
 
     /// Names who is called when [`Inbox::has_room`] may have changed to true.
-    pub(crate) fn call_for_more(&self, call: Box<dyn Fn() + Send + Sync>) {
-        let _ = self.more.set(call);
+    pub(crate) fn call_for_more(&self, call: Box<dyn Fn() + Send + Sync>) -> Result<(), NetError> {
+        let set = self.more.set(call);
+        set.map_err(|_| NetError::internal("two readers of one inbox"))
     }
 
     /// Whether more of `from` should be read: its queue is not full, or the session is over and nothing is queued any more.
     pub(crate) fn has_room(&self, from: usize) -> bool {
-        let state = self.lock();
-        let held = state.queues.get(from).is_some_and(|queue| queue.held);
-        !held || state.fatal.is_some()
+        let mut state = self.lock();
+        match state.queue(from) {
+            Ok(queue) if queue.held => state.fatal.is_some(),
+            Ok(_) => true,
+            Err(error) => {
+                state.fatal.get_or_insert(error);
+                false
+            }
+        }
     }
 
     fn call_more(&self) {
@@ -276,18 +297,18 @@ impl Inbox {
         let start = Instant::now();
         let last = start + timeout + Duration::from_secs(expected as u64 / SLOWEST_LINK);
         let mut deadline = start + timeout;
-        let mut seen = self.progress_of(from);
+        let progress = self.progress(from)?;
+        let mut seen = progress.load(Ordering::Relaxed);
         let mut state = self.lock();
         loop {
             if let Some(ended) = self.ended(&state) {
                 return Err(ended);
             }
-            let parties = state.queues.len();
-            let Some(queue) = state.queues.get_mut(from) else {
-                return Err(self.no_such_peer(from, parties));
-            };
+            let queue = state.queue(from)?;
             if let Some(Queued { message, due }) = queue.messages.pop_front() {
-                queue.bytes = queue.bytes.saturating_sub(cost(&message));
+                let left = queue.bytes.checked_sub(cost(&message));
+                queue.bytes =
+                    left.ok_or(NetError::internal("a queue shorter than its messages"))?;
                 let resumes = queue.held && queue.bytes <= self.limit;
                 queue.held &= !resumes;
                 drop(state);
@@ -305,7 +326,7 @@ impl Inbox {
             }
             let now = Instant::now();
             if now >= deadline {
-                let moved = self.progress_of(from);
+                let moved = progress.load(Ordering::Relaxed);
                 if moved == seen || now >= last {
                     return Err(NetError::Timeout {
                         peer: from,
@@ -319,17 +340,13 @@ impl Inbox {
                 seen = moved;
                 deadline = last.min(now + timeout);
             }
-            if let Some(queue) = state.queues.get_mut(from) {
-                queue.waiting += 1;
-            }
+            state.queue(from)?.waiting += 1;
             state = self
                 .arrived
                 .wait_timeout(state, deadline.saturating_duration_since(now))
                 .unwrap_or_else(PoisonError::into_inner)
                 .0;
-            if let Some(queue) = state.queues.get_mut(from) {
-                queue.waiting -= 1;
-            }
+            state.queue(from)?.waiting -= 1;
         }
     }
 
@@ -370,12 +387,6 @@ impl Inbox {
         }
     }
 
-    fn progress_of(&self, from: usize) -> u64 {
-        self.progress
-            .get(from)
-            .map_or(0, |progress| progress.load(Ordering::Relaxed))
-    }
-
     fn ended(&self, state: &State) -> Option<NetError> {
         if let Some(reason) = &state.owner_closed {
             return Some(NetError::Closed {
@@ -389,11 +400,11 @@ impl Inbox {
     /// Fails if nothing can be sent to `to` any more.
     pub(crate) fn check_open(&self, to: usize) -> Result<(), NetError> {
         self.check_peer(to)?;
-        let state = self.lock();
+        let mut state = self.lock();
         if let Some(ended) = self.ended(&state) {
             return Err(ended);
         }
-        match state.queues.get(to).and_then(|queue| queue.ended.clone()) {
+        match state.queue(to)?.ended.clone() {
             Some(ended) => Err(ended),
             None => Ok(()),
         }
@@ -418,9 +429,7 @@ impl Inbox {
     }
 
     fn end_peer(&self, peer: usize, error: NetError) {
-        if let Some(queue) = self.lock().queues.get_mut(peer) {
-            queue.ended.get_or_insert(error);
-        }
+        self.lock().end_peer(peer, error);
         self.arrived.notify_all();
         self.space.notify_all();
     }
@@ -447,12 +456,8 @@ impl Inbox {
     }
 
     /// Whether `peer` sends nothing more.
-    pub(crate) fn has_ended(&self, peer: usize) -> bool {
-        let state = self.lock();
-        state
-            .queues
-            .get(peer)
-            .is_some_and(|queue| queue.ended.is_some())
+    pub(crate) fn has_ended(&self, peer: usize) -> Result<bool, NetError> {
+        Ok(self.lock().queue(peer)?.ended.is_some())
     }
 
     /// Waits up to `limit` until nothing can be sent to `to` any more, and tells why.
@@ -460,9 +465,13 @@ impl Inbox {
         let deadline = Instant::now() + limit;
         let mut state = self.lock();
         loop {
-            let ended = self
-                .ended(&state)
-                .or_else(|| state.queues.get(to).and_then(|queue| queue.ended.clone()));
+            let ended = match self.ended(&state) {
+                Some(ended) => Some(ended),
+                None => match state.queue(to) {
+                    Ok(queue) => queue.ended.clone(),
+                    Err(error) => Some(error),
+                },
+            };
             let left = deadline.saturating_duration_since(Instant::now());
             if ended.is_some() || left.is_zero() {
                 return ended;
@@ -500,14 +509,57 @@ impl Inbox {
 fn wake_up_lateness() -> Duration {
     const NAP: Duration = Duration::from_micros(200);
     let (lock, never) = (Mutex::new(()), Condvar::new());
-    let late = |()| {
+    let late = || {
         let guard = lock.lock().unwrap_or_else(PoisonError::into_inner);
         let start = Instant::now();
         drop(never.wait_timeout(guard, NAP));
         start.elapsed().saturating_sub(NAP)
     };
-    std::iter::repeat_n((), 15)
-        .map(late)
-        .min()
-        .unwrap_or_default()
+    (1..15).fold(late(), |least, _| least.min(late()))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)] // a failed test may panic
+mod tests {
+    use super::*;
+
+    const SOON: Duration = Duration::from_millis(10);
+
+    fn is_internal<T>(result: &Result<T, NetError>) -> bool {
+        matches!(result, Err(NetError::Internal { .. }))
+    }
+
+    #[test]
+    fn finding_11_blocked_a_message_without_a_queue_ends_the_session() {
+        let inbox = Inbox::new(0, 2, DEFAULT_QUEUE_LIMIT);
+        let message = || Message {
+            payload: vec![1, 2, 3],
+            wire: 3,
+        };
+        // It is not lost without a word.
+        for refused in [inbox.push(2, message(), SOON), inbox.deliver(2, message())] {
+            assert!(matches!(
+                refused,
+                Err(PushError::Ended(NetError::Internal { .. }))
+            ));
+        }
+        assert!(is_internal(&inbox.note_progress(2, 3)));
+        assert!(is_internal(&inbox.has_ended(2)));
+        assert!(is_internal(&inbox.shape(
+            2,
+            LinkShape::new(Duration::ZERO, None).unwrap(),
+            Duration::ZERO
+        )));
+        // Where there is nobody to take the error, every wait of the session ends with it.
+        inbox.peer_closed(2);
+        assert!(is_internal(&inbox.pop(1, 3, SOON, String::new).map(drop)));
+        assert!(is_internal(&inbox.check_open(1)));
+    }
+
+    #[test]
+    fn finding_11_blocked_room_for_nobody_is_not_room() {
+        let inbox = Inbox::new(0, 2, DEFAULT_QUEUE_LIMIT);
+        assert!(!inbox.has_room(2));
+        assert!(inbox.failure().is_some());
+    }
 }

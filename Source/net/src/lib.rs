@@ -13,6 +13,8 @@ mod calibrate;
 mod counters;
 mod error;
 mod frame;
+#[cfg(test)]
+mod fuzz;
 mod hello;
 #[cfg(test)]
 mod hostile;

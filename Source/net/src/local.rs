@@ -27,15 +27,22 @@ pub fn local_mesh(n: usize, timeout: Duration) -> Vec<LocalTransport> {
 }
 
 /// As [`local_mesh`], with simulated links between all parties.
-#[must_use]
-pub fn shaped_local_mesh(n: usize, timeout: Duration, shape: LinkShape) -> Vec<LocalTransport> {
+///
+/// # Errors
+/// [`NetError::Internal`].
+pub fn shaped_local_mesh(
+    n: usize,
+    timeout: Duration,
+    shape: LinkShape,
+) -> Result<Vec<LocalTransport>, NetError> {
     let mesh = local_mesh(n, timeout);
     for party in &mesh {
         for peer in (0..n).filter(|peer| *peer != party.me) {
-            party.receiver.inbox.shape(peer, shape, Duration::ZERO);
+            let inbox = &party.receiver.inbox;
+            inbox.shape(peer, shape, Duration::ZERO)?;
         }
     }
-    mesh
+    Ok(mesh)
 }
 
 pub(crate) fn local_mesh_with_limit(
@@ -74,10 +81,8 @@ impl LocalTransport {
         };
         match inbox.push(self.me, message, self.receiver.timeout) {
             Ok(()) => {
-                self.receiver
-                    .counters
-                    .count_sent(to, payload.len(), payload.len());
-                Ok(())
+                let counters = &mut self.receiver.counters;
+                counters.count_sent(to, payload.len(), payload.len())
             }
             Err(PushError::OwnerClosed) => {
                 // The peer's abort or close reaches our inbox as well and says more.
@@ -199,8 +204,8 @@ mod tests {
         zero.send(1, b"").unwrap();
         assert_eq!(one.recv(0, 3).unwrap(), b"abc");
         assert_eq!(one.recv_any_len(0, 10).unwrap(), b"");
-        assert_eq!(zero.counters().peer(1).payload_sent, 3);
-        assert_eq!(zero.counters().peer(1).messages_sent, 2);
+        assert_eq!(zero.counters().peer(1).unwrap().payload_sent, 3);
+        assert_eq!(zero.counters().peer(1).unwrap().messages_sent, 2);
         assert_eq!(one.counters().total().payload_received, 3);
         assert_eq!(one.counters().total().messages_received, 2);
     }

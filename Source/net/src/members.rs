@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::NetError;
 use crate::error::one_line;
-use crate::frame::{Event, Kind, MAX_REASON};
+use crate::frame::{Event, Kind, MAX_REASON, widen};
 use crate::hello::{Greeting, Hello, Purpose};
 use crate::identity::{Identity, fingerprint_hex, sha256};
 use crate::stream::{Accepted, Dialled, Patience, StreamError};
@@ -18,6 +18,9 @@ const ONE_CONNECT: Duration = Duration::from_secs(3);
 
 /// Longest wait for the handshake and the hello on one connection.
 pub(crate) const ONE_GREETING: Duration = Duration::from_secs(10);
+
+/// A certificate is refused by its fingerprint, which is noted first.
+const UNSEEN: &str = "a certificate was refused that was not seen";
 
 /// A party as the parties file lists it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,8 +77,8 @@ impl Members {
         hello: &Hello,
     ) -> Result<Self, NetError> {
         let bad = |detail: String| Err(NetError::Config { detail });
-        let parties = usize::try_from(hello.parties).unwrap_or(usize::MAX);
-        if usize::try_from(hello.party) != Ok(me) || me >= parties {
+        let parties = widen(hello.parties);
+        if widen(hello.party) != me || me >= parties {
             return bad(format!(
                 "our hello says party {} of {parties}, but we are party {me}",
                 hello.party
@@ -181,13 +184,14 @@ impl Unreached {
     /// Judges a failure on a connection to `peer`.
     fn of(error: StreamError, own: &Own, peer: &Peer, fingerprint: Option<[u8; 32]>) -> Self {
         let reason = match error {
-            StreamError::Tls(error) if is_not_listed(&error) => {
-                Reason::Final(NetError::WrongCertificate {
+            StreamError::Tls(error) if is_not_listed(&error) => Reason::Final(match fingerprint {
+                Some(got) => NetError::WrongCertificate {
                     peer: peer.index,
                     expected: fingerprint_hex(&peer.fingerprint),
-                    got: fingerprint_hex(&fingerprint.unwrap_or_default()),
-                })
-            }
+                    got: fingerprint_hex(&got),
+                },
+                None => NetError::internal(UNSEEN),
+            }),
             StreamError::Tls(error) if is_refusal(&error) => {
                 Reason::Final(NetError::CertificateRefused {
                     peer: peer.index,
@@ -198,6 +202,7 @@ impl Unreached {
                 peer: peer.index,
                 detail: error.to_string(),
             }),
+            StreamError::Internal(error) => Reason::Final(error),
             // Another service on that port, a proxy without a party behind it, a party that just stops or starts.
             other => Reason::Retry(other.into_io()),
         };
@@ -232,7 +237,10 @@ pub(crate) fn reach(
     let failed = |error| Unreached::of(error, own, peer, seen.get());
     let mut stream = Dialled::handshake(socket, config, &patience).map_err(failed)?;
     let start = Instant::now();
-    let greeted = stream.greet(&hello.encode(purpose, peer.index), &patience);
+    let greeted = hello
+        .encode(purpose, peer.index)
+        .map_err(StreamError::Internal)
+        .and_then(|hello| stream.greet(&hello, &patience));
     let round_trip = start.elapsed();
     let greeting = greeted.map_err(failed).and_then(|event| {
         read_greeting(peer.index, event).map_err(|error| Unreached {
@@ -321,7 +329,9 @@ pub(crate) fn receive(
     let mut stream = match Accepted::handshake(socket, config, max_message, &patience) {
         Ok(stream) => stream,
         Err(StreamError::Tls(error)) if is_not_listed(&error) => {
-            let got = seen.get().unwrap_or_default();
+            let Some(got) = seen.get() else {
+                return Visitor::Failed(NetError::internal(UNSEEN));
+            };
             let note = if got == members.own.identity.fingerprint_bytes() {
                 "our own certificate: is this party running twice?".to_owned()
             } else {
@@ -335,6 +345,7 @@ pub(crate) fn receive(
         Err(StreamError::Tls(error)) if is_refusal(&error) => {
             return Visitor::Dropped(format!("{from} refused our certificate"));
         }
+        Err(StreamError::Internal(error)) => return Visitor::Failed(error),
         Err(error) => return Visitor::Dropped(format!("{from} ({})", error.into_io())),
     };
     let Some(peer) = stream
@@ -352,7 +363,9 @@ pub(crate) fn receive(
             },
             Err(error) => {
                 // So that a party of another version learns why as well; it may have left already.
-                let _ = stream.answer(Kind::Hello, &hello.encode(purpose, peer), &patience);
+                if let Ok(hello) = hello.encode(purpose, peer) {
+                    let _ = stream.answer(Kind::Hello, &hello, &patience);
+                }
                 stream.dismiss();
                 Visitor::Failed(error)
             }
@@ -361,6 +374,7 @@ pub(crate) fn receive(
             peer,
             detail: error.to_string(),
         }),
+        Err(StreamError::Internal(error)) => Visitor::Failed(error),
         Err(error) => Visitor::Dropped(format!("party {peer} at {from} ({})", error.into_io())),
     }
 }

@@ -18,8 +18,10 @@ use crate::members::{
     Members, ONE_GREETING, Own, Peer, Reached, Reason, Visitor, open_port, reach, receive,
 };
 use crate::session::TlsConfig;
-use crate::setup::{FIRST_PAUSE, GRACE, LONGEST_PAUSE, MAX_GREETINGS, POLL, accept, spawn};
-use crate::stream::Patience;
+use crate::setup::{
+    FIRST_PAUSE, GRACE, LONGEST_PAUSE, MAX_GREETINGS, NOT_LISTED, POLL, accept, spawn,
+};
+use crate::stream::{Patience, StreamError};
 
 /// Dropped connections that a responder remembers.
 const REMEMBERED: usize = 32;
@@ -286,11 +288,17 @@ impl Host {
             Visitor::Member {
                 peer, mut stream, ..
             } => {
-                let hello = self.hello.encode(Purpose::Probe, peer);
-                match stream.answer(Kind::Hello, &hello, &patience) {
+                let answered = self
+                    .hello
+                    .encode(Purpose::Probe, peer)
+                    .map_err(StreamError::Internal)
+                    .and_then(|hello| stream.answer(Kind::Hello, &hello, &patience));
+                match answered {
                     Ok(()) => {
-                        if let Some(seen) = self.lock().seen.get_mut(peer) {
-                            *seen = true;
+                        let mut visits = self.lock();
+                        match visits.seen.get_mut(peer) {
+                            Some(seen) => *seen = true,
+                            None => note(&mut visits, &NetError::internal(NOT_LISTED).to_string()),
                         }
                     }
                     Err(error) => note(
@@ -325,7 +333,7 @@ pub struct DoctorReport {
 /// the same time; it ends as soon as everybody has seen everybody.
 ///
 /// # Errors
-/// As [`Responder::start`]; what is wrong with the others is in the report.
+/// As [`Responder::start`], and [`NetError::Internal`]; what is wrong with the others is in the report.
 pub fn doctor(config: TlsConfig) -> Result<DoctorReport, NetError> {
     let patience = Patience {
         deadline: Instant::now() + config.connect_timeout,
@@ -344,9 +352,10 @@ pub fn doctor(config: TlsConfig) -> Result<DoctorReport, NetError> {
             .collect();
         probing
             .into_iter()
-            .filter_map(|thread| thread.join().ok())
-            .collect()
-    });
+            .map(|thread| thread.join())
+            .collect::<Result<_, _>>()
+    })
+    .map_err(|_| NetError::internal("a probe panicked"))?;
     let (well, ill): (Vec<&ProbeReport>, Vec<&ProbeReport>) =
         probes.iter().partition(|report| report.problem.is_none());
     let index = |reports: &[&ProbeReport]| -> Vec<usize> {

@@ -15,7 +15,7 @@ use mio::{Events, Interest, Poll, Token, Waker};
 use crate::NetError;
 use crate::error::one_line;
 use crate::frame::{Event, MAX_REASON};
-use crate::inbox::{Inbox, Message};
+use crate::inbox::{Inbox, Message, PushError};
 use crate::setup::{POLL, spawn};
 use crate::stream::{Accepted, Reading, StreamError};
 
@@ -65,7 +65,7 @@ impl Reader {
             over: AtomicBool::new(false),
         });
         let caller = Arc::clone(&door);
-        inbox.call_for_more(Box::new(move || caller.wake()));
+        inbox.call_for_more(Box::new(move || caller.wake()))?;
         let watch = Watch {
             poll,
             door: Arc::clone(&door),
@@ -170,7 +170,11 @@ impl Watch {
                         ended: false,
                         throw_away: false,
                     };
-                    self.lines.insert(peer, line);
+                    if let Some(mut first) = self.lines.insert(peer, line) {
+                        first.end(&self.poll);
+                        let twice = NetError::internal("two connections of one party");
+                        self.inbox.peer_failed(peer, twice);
+                    }
                 }
                 Err(error) => self.inbox.peer_lost(peer, lost(peer, error)),
             }
@@ -216,11 +220,24 @@ impl Line {
         let throw_away = &mut self.throw_away;
         let result = self.stream.read(&mut |event, wire| {
             match event {
-                None => inbox.note_progress(peer, wire),
+                None => {
+                    if let Err(error) = inbox.note_progress(peer, wire) {
+                        inbox.peer_failed(peer, error);
+                        return false;
+                    }
+                }
+                // What comes after the end of the session is of no use.
+                Some(Event::Message(_)) if *throw_away => {}
                 // A queue that is full takes the rest of what was read, and no more is read.
                 Some(Event::Message(payload)) => {
-                    *throw_away =
-                        *throw_away || inbox.deliver(peer, Message { payload, wire }).is_err();
+                    match inbox.deliver(peer, Message { payload, wire }) {
+                        Ok(()) => {}
+                        Err(PushError::Ended(error @ NetError::Internal { .. })) => {
+                            inbox.peer_failed(peer, error);
+                            return false;
+                        }
+                        Err(_) => *throw_away = true,
+                    }
                 }
                 Some(Event::Abort(reason)) => {
                     let reason = one_line(&reason, MAX_REASON);
@@ -231,8 +248,11 @@ impl Line {
                     inbox.peer_closed(peer);
                     return false;
                 }
-                // The parser lets no second hello through.
-                Some(Event::Hello(_)) => {}
+                Some(Event::Hello(_)) => {
+                    let second = NetError::internal("the parser let a second hello through");
+                    inbox.peer_failed(peer, second);
+                    return false;
+                }
             }
             true
         });
@@ -245,6 +265,7 @@ impl Line {
                 return true;
             }
             Err(StreamError::Io(_)) => inbox.peer_lost(peer, NetError::PeerClosed { peer }),
+            Err(StreamError::Internal(error)) => inbox.peer_failed(peer, error),
             Err(StreamError::Tls(error)) => {
                 inbox.peer_failed(peer, malformed(format!("broken TLS record ({error})")));
             }

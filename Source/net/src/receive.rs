@@ -52,7 +52,7 @@ impl Receiver {
         })?;
         self.due = self.due.max(due);
         self.counters
-            .count_received(from, message.payload.len(), message.wire);
+            .count_received(from, message.payload.len(), message.wire)?;
         self.inbox.check_len(from, message.payload.len(), len)?;
         Ok(message.payload)
     }

@@ -136,8 +136,13 @@ impl TlsTransport {
     }
 
     /// From now on messages of `peer` arrive as over a link of this shape. `path` is the round trip without it.
-    pub(crate) fn shape(&self, peer: usize, shape: LinkShape, path: Duration) {
-        self.receiver.inbox.shape(peer, shape, path);
+    pub(crate) fn shape(
+        &self,
+        peer: usize,
+        shape: LinkShape,
+        path: Duration,
+    ) -> Result<(), NetError> {
+        self.receiver.inbox.shape(peer, shape, path)
     }
 
     fn put(&mut self, to: usize, payload: &[u8]) -> Result<(), NetError> {
@@ -155,13 +160,13 @@ impl TlsTransport {
             .and_then(|links| links.outgoing.get_mut(to))
             .and_then(Option::as_mut)
         else {
-            return Err(NetError::PeerClosed { peer: to });
+            return Err(NetError::internal("no connection to a peer that is open"));
         };
         let inbox = &self.receiver.inbox;
         match stream.write_message(payload, self.receiver.timeout, &|| inbox.check_open(to)) {
             Ok(wire) => {
-                self.receiver.counters.count_sent(to, payload.len(), wire);
-                Ok(())
+                let counters = &mut self.receiver.counters;
+                counters.count_sent(to, payload.len(), wire)
             }
             Err(WriteError::Ended(error)) => Err(error),
             Err(WriteError::Stalled) => Err(NetError::Timeout {

@@ -40,6 +40,9 @@ const LINGER: Duration = Duration::from_secs(3);
 /// How long a set-up that failed waits for its reason to be delivered.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
+/// Whoever dials or is dialled is one of the members, and they have a place each.
+pub(crate) const NOT_LISTED: &str = "a connection of a party that is not listed";
+
 /// All connections of one party.
 pub(crate) struct Links {
     /// By index of the peer; `None` at our own.
@@ -227,7 +230,7 @@ impl Setup {
             let state = self.lock();
             if let Some(failure) = &state.failure {
                 let over = now >= self.patience.deadline || now >= failure.latest;
-                if over || (now >= failure.due && self.all_know(&state)) {
+                if over || (now >= failure.due && self.all_know(&state)?) {
                     return Err(failure.error.clone());
                 }
                 drop(state);
@@ -256,12 +259,16 @@ impl Setup {
     }
 
     /// Whether every peer hears of a failure when we hang up, or has found out itself, or is gone.
-    fn all_know(&self, state: &State) -> bool {
-        self.members.peers().all(|peer| {
-            matches!(state.outgoing.get(peer.index), Some(Some(_)))
+    fn all_know(&self, state: &State) -> Result<bool, NetError> {
+        for peer in self.members.peers() {
+            let knows = matches!(state.outgoing.get(peer.index), Some(Some(_)))
                 || state.informed.get(peer.index) == Some(&true)
-                || self.inbox.has_ended(peer.index)
-        })
+                || self.inbox.has_ended(peer.index)?;
+            if !knows {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// The error when time has run out.
@@ -296,9 +303,7 @@ impl Setup {
                 };
             }
         }
-        NetError::Config {
-            detail: "set-up took too long: raise the connect timeout".to_owned(),
-        }
+        NetError::internal("a set-up that lacks nothing ran out of time")
     }
 
     fn fail(&self, error: NetError, grace: Duration) {
@@ -319,9 +324,13 @@ impl Setup {
 
     /// Notes that set-up fails for a reason that `peer` sees as well.
     fn fail_with(&self, peer: usize, error: NetError, grace: Duration) {
-        if let Some(informed) = self.lock().informed.get_mut(peer) {
-            *informed = true;
-        }
+        let error = match self.lock().informed.get_mut(peer) {
+            Some(informed) => {
+                *informed = true;
+                error
+            }
+            None => NetError::internal(NOT_LISTED),
+        };
         self.fail(error, grace);
     }
 
@@ -359,9 +368,12 @@ impl Setup {
                     return self.fail_with(peer.index, error, grace);
                 }
                 Reason::Retry(error) => {
-                    if let Some(slot) = self.lock().dial_errors.get_mut(peer.index) {
-                        *slot = Some(error);
-                    }
+                    let mut state = self.lock();
+                    let Some(slot) = state.dial_errors.get_mut(peer.index) else {
+                        drop(state);
+                        return self.fail(NetError::internal(NOT_LISTED), Duration::ZERO);
+                    };
+                    *slot = Some(error);
                 }
             }
             if let Some(stream) = unreached.stream {
@@ -382,8 +394,12 @@ impl Setup {
             drop(state);
             return self.leave(reached.stream);
         }
-        if let Some(slot) = state.outgoing.get_mut(peer) {
-            *slot = Some(reached.stream);
+        match state.outgoing.get_mut(peer) {
+            Some(slot) => *slot = Some(reached.stream),
+            None => {
+                drop(state);
+                self.fail(NetError::internal(NOT_LISTED), Duration::ZERO);
+            }
         }
     }
 
@@ -443,7 +459,10 @@ impl Setup {
 
     /// Answers the hello of a listed party, and keeps the connection if it agrees with us.
     fn welcome(&self, peer: usize, greeting: &Greeting, mut stream: Accepted) {
-        let own_hello = self.hello.encode(Purpose::Session, peer);
+        let own_hello = match self.hello.encode(Purpose::Session, peer) {
+            Ok(hello) => hello,
+            Err(error) => return self.fail(error, Duration::ZERO),
+        };
         if greeting.purpose == Purpose::Probe {
             // It is only looking; if it has left already, that is its affair.
             let _ = stream.answer(Kind::Hello, &own_hello, &self.patience);
@@ -455,12 +474,15 @@ impl Setup {
             self.fail_with(peer, error, Duration::ZERO);
             return stream.dismiss();
         }
-        let free = match self.lock().incoming.get_mut(peer) {
-            Some(slot @ Incoming::Missing) => {
+        let free = self.lock().incoming.get_mut(peer).map(|slot| {
+            let free = matches!(slot, Incoming::Missing);
+            if free {
                 *slot = Incoming::Reserved;
-                true
             }
-            _ => false,
+            free
+        });
+        let Some(free) = free else {
+            return self.fail(NetError::internal(NOT_LISTED), Duration::ZERO);
         };
         if !free {
             self.note_dropped(&format!("a second connection of party {peer}"));
@@ -479,8 +501,12 @@ impl Setup {
             // It will dial again.
             Err(_) => Incoming::Missing,
         };
-        if let Some(slot) = state.incoming.get_mut(peer) {
-            *slot = incoming;
+        match state.incoming.get_mut(peer) {
+            Some(slot) => *slot = incoming,
+            None => {
+                drop(state);
+                self.fail(NetError::internal(NOT_LISTED), Duration::ZERO);
+            }
         }
     }
 }

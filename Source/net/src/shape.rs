@@ -88,16 +88,24 @@ impl Pacer {
     }
 
     /// Notes that of the message under way `bytes` in all have come by `now`.
-    pub(crate) fn part(&mut self, bytes: usize, now: Instant) {
-        self.pass(bytes.saturating_sub(self.paced), now);
-        self.paced = self.paced.max(bytes);
+    pub(crate) fn part(&mut self, bytes: usize, now: Instant) -> Result<(), NetError> {
+        self.more(bytes, now)?;
+        self.paced = bytes;
+        Ok(())
     }
 
     /// The message under way, of `bytes` in all, is complete: tells when the link delivers it.
-    pub(crate) fn last(&mut self, bytes: usize, now: Instant) -> Instant {
-        let passed = self.pass(bytes.saturating_sub(self.paced), now);
+    pub(crate) fn last(&mut self, bytes: usize, now: Instant) -> Result<Instant, NetError> {
+        let passed = self.more(bytes, now)?;
         self.paced = 0;
-        passed + self.delay
+        Ok(passed + self.delay)
+    }
+
+    /// Passes on what is new of a message under way, of which `bytes` in all have come.
+    fn more(&mut self, bytes: usize, now: Instant) -> Result<Instant, NetError> {
+        let new = bytes.checked_sub(self.paced);
+        let new = new.ok_or(NetError::internal("a message under way became shorter"))?;
+        Ok(self.pass(new, now))
     }
 
     /// Token bucket, in its form as a virtual clock: when the link has passed on `bytes` more that come `now`.
@@ -107,6 +115,7 @@ impl Pacer {
         };
         let cost =
             |bytes: u64| Duration::from_secs_f64(bytes as f64 * 8.0 / bits_per_second as f64);
+        // Right after the machine started there is no such moment.
         let full = now.checked_sub(cost(BUCKET_BYTES)).unwrap_or(now);
         let free_at = self.free_at.map_or(full, |at| at.max(full)) + cost(bytes as u64);
         self.free_at = Some(free_at);
@@ -131,16 +140,27 @@ mod tests {
     fn small_messages_take_half_a_round_trip() {
         let start = Instant::now();
         let mut link = pacer(20, Some(100));
-        assert_eq!(link.last(64, start), start + Duration::from_millis(10));
+        assert_eq!(
+            link.last(64, start).unwrap(),
+            start + Duration::from_millis(10)
+        );
         let later = start + Duration::from_secs(1);
-        assert_eq!(link.last(64, later), later + Duration::from_millis(10));
+        assert_eq!(
+            link.last(64, later).unwrap(),
+            later + Duration::from_millis(10)
+        );
     }
 
     #[test]
     fn the_path_s_own_round_trip_is_part_of_the_simulated_one() {
         let start = Instant::now();
         let shape = LinkShape::new(Duration::from_millis(20), None).unwrap();
-        let due = |path| Pacer::new(shape, Duration::from_millis(path)).last(1, start) - start;
+        let due = |path| {
+            Pacer::new(shape, Duration::from_millis(path))
+                .last(1, start)
+                .unwrap()
+                - start
+        };
         assert_eq!(due(4), Duration::from_millis(8));
         assert_eq!(due(30), Duration::ZERO);
     }
@@ -151,14 +171,16 @@ mod tests {
         let mut link = pacer(0, Some(80)); // 10 MB a second
         let bucket = BUCKET_BYTES as usize;
         for i in 1..=10u64 {
-            let due = link.last(
-                if i == 1 {
-                    1_000_000 + bucket
-                } else {
-                    1_000_000
-                },
-                start,
-            );
+            let due = link
+                .last(
+                    if i == 1 {
+                        1_000_000 + bucket
+                    } else {
+                        1_000_000
+                    },
+                    start,
+                )
+                .unwrap();
             let error = (due - start).abs_diff(Duration::from_millis(100 * i));
             assert!(
                 error < Duration::from_micros(1),
@@ -172,13 +194,13 @@ mod tests {
         let start = Instant::now();
         let mut link = pacer(0, Some(8)); // 1 MB a second
         let bucket = BUCKET_BYTES as usize;
-        assert_eq!(link.last(bucket, start), start);
-        let due = link.last(bucket, start) - start;
+        assert_eq!(link.last(bucket, start).unwrap(), start);
+        let due = link.last(bucket, start).unwrap() - start;
         assert!(due.abs_diff(Duration::from_millis(15)) < Duration::from_micros(1));
         // However long it was idle.
         let later = start + Duration::from_secs(3600);
-        assert_eq!(link.last(bucket, later), later);
-        assert!(link.last(1000, later) > later);
+        assert_eq!(link.last(bucket, later).unwrap(), later);
+        assert!(link.last(1000, later).unwrap() > later);
     }
 
     #[test]
@@ -204,12 +226,12 @@ mod tests {
                 now += Duration::from_micros(wait_us);
                 total += bytes as u64;
                 under_way += bytes;
-                let expected = whole.last(bytes, now);
+                let expected = whole.last(bytes, now).unwrap();
                 if complete {
-                    prop_assert_eq!(parts.last(under_way, now), expected);
+                    prop_assert_eq!(parts.last(under_way, now).unwrap(), expected);
                     under_way = 0;
                 } else {
-                    parts.part(under_way, now);
+                    parts.part(under_way, now).unwrap();
                 }
                 prop_assert!(expected >= previous);
                 prop_assert!(expected >= now + Duration::from_micros(500));

@@ -36,7 +36,7 @@ fn alone() -> MutexGuard<'static, ()> {
 #[test]
 fn messages_of_several_peers_are_waited_for_together() {
     let _alone = alone();
-    let mut mesh = shaped_local_mesh(3, TIMEOUT, shape(100_000, None));
+    let mut mesh = shaped_local_mesh(3, TIMEOUT, shape(100_000, None)).unwrap();
     let mut zero = mesh.remove(0);
     mesh[0].send(0, b"x").unwrap();
     thread::sleep(Duration::from_millis(20));
@@ -64,7 +64,7 @@ fn shape(micros: u64, mbit: Option<u64>) -> LinkShape {
 }
 
 fn in_process(shape: LinkShape) -> Pair {
-    let mut mesh = shaped_local_mesh(2, TIMEOUT, shape);
+    let mut mesh = shaped_local_mesh(2, TIMEOUT, shape).unwrap();
     let one = mesh.pop().unwrap();
     (Box::new(mesh.pop().unwrap()), Box::new(one))
 }
@@ -288,7 +288,7 @@ fn what_was_sent_before_an_end_is_still_delivered_and_an_abort_stops_at_once() {
 fn a_slow_link_is_not_taken_for_a_peer_that_hangs() {
     let _alone = alone();
     // Half a second at 1 Mbit/s, with waits of 0.1 s.
-    let mut mesh = shaped_local_mesh(2, Duration::from_millis(100), shape(1000, Some(1)));
+    let mut mesh = shaped_local_mesh(2, Duration::from_millis(100), shape(1000, Some(1))).unwrap();
     let mut one = mesh.pop().unwrap();
     let mut zero = mesh.pop().unwrap();
     zero.send(1, &vec![9; 62_500 + 15_000]).unwrap();

@@ -97,7 +97,7 @@ fn everybody_hears_everybody() {
             }
             let sent: u64 = (0..20).map(|round| round * 1000 + 3).sum();
             for peer in (0..n).filter(|&peer| peer != me) {
-                let traffic = party.counters().peer(peer);
+                let traffic = party.counters().peer(peer).unwrap();
                 assert_eq!(traffic.payload_sent, sent);
                 assert_eq!(traffic.payload_received, sent);
                 assert_eq!(traffic.messages_sent, 40);

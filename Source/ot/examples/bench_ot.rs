@@ -3,7 +3,7 @@
 //! Each row: parameter k, what is made, nanoseconds of CPU an item at either end, bytes from receiver to sender and back. All rows
 //! are bound by the CPU: AES (2^k/k blocks an OT and end, and the hash: 2 blocks at the sender, 1 at the receiver), then
 //! the transposition.
-#![allow(clippy::unwrap_used, clippy::expect_used)]
+#![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::expect_used)]
 
 use std::sync::Arc;
 
@@ -11,8 +11,8 @@ use keyquorum_math::Zq;
 use keyquorum_ot::extension::Choices;
 use keyquorum_ot::product::{self, Operand, Payload};
 use keyquorum_ot::{
-    Field, Inbound, Outbound, Parameters, PowerOfTwo, Receiver, ReceiverLink, Security, Sender,
-    SenderLink, bits,
+    Field, Inbound, LinkKey, Outbound, Parameters, PowerOfTwo, Receiver, ReceiverLink, Security,
+    Sender, SenderLink, bits,
 };
 
 /// Time that this thread had the CPU (Linux: other work on the machine does not count), or wall clock time elsewhere.
@@ -45,7 +45,8 @@ impl Timer {
 fn link(k: usize) -> (Arc<ReceiverLink>, Arc<SenderLink>) {
     let parameters = Parameters::new(k).unwrap();
     let (inbound, point) = Inbound::start(parameters).unwrap();
-    let (outbound, points) = Outbound::start(parameters, b"bench").unwrap();
+    let (outbound, points) =
+        Outbound::start(parameters, b"bench", LinkKey::random(None).unwrap()).unwrap();
     let (receiver, prfs) = inbound.finish(b"bench", &points).unwrap();
     let sender = outbound.finish(b"bench", &point, &prfs).unwrap();
     (Arc::new(receiver), Arc::new(sender))
@@ -148,7 +149,7 @@ fn main() {
         let mut message = Vec::new();
         let start = Timer::now();
         let ours = receiver.batch(&choices, &mut message).unwrap();
-        let proof = ours.prove(&[1; 16]);
+        let proof = ours.prove(&[1; 16]).unwrap();
         let received = start.seconds();
         let start = Timer::now();
         let theirs = sender.batch(choices.len(), &message).unwrap();

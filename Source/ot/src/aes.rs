@@ -4,7 +4,7 @@ use aes::Aes128Enc;
 use aes::cipher::{Array, BlockCipherEncrypt, KeyInit};
 use zeroize::Zeroize;
 
-use crate::Security;
+use crate::{OtError, Security, check_same, uneven};
 
 #[cfg(target_endian = "big")]
 compile_error!(
@@ -66,14 +66,24 @@ impl Hash {
     }
 
     /// `out[i] = H(input[i] ⊕ offset, tweak + i)`; `out` is as long as `input`.
-    pub fn hash(&self, tweak: u128, offset: u128, input: &[u128], out: &mut [u128]) {
+    ///
+    /// # Errors
+    /// [`OtError::Internal`] if it is not; `out` is as it was then.
+    pub fn hash(
+        &self,
+        tweak: u128,
+        offset: u128,
+        input: &[u128],
+        out: &mut [u128],
+    ) -> Result<(), OtError> {
+        check_same(input.len(), out.len())?;
         let mut buffer = [0u128; BATCH];
         let mut tweak = tweak;
         for (input, out) in input.chunks(BATCH).zip(out.chunks_mut(BATCH)) {
             for (o, x) in out.iter_mut().zip(input) {
                 *o = x ^ offset;
             }
-            let buffer = buffer.get_mut(..out.len()).unwrap_or_default();
+            let buffer = buffer.get_mut(..out.len()).ok_or_else(uneven)?;
             match self.security {
                 Security::SemiHonest => {
                     buffer.copy_from_slice(out);
@@ -93,10 +103,12 @@ impl Hash {
             tweak += BATCH as u128;
         }
         buffer.zeroize();
+        Ok(())
     }
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)] // a failed test may panic
 mod tests {
     use super::*;
 
@@ -112,14 +124,18 @@ mod tests {
     fn hashes_are_those_of_the_paper() {
         let input: Vec<u128> = (0..130u128).map(|i| i * i + 7).collect();
         let mut out = vec![0; 130];
-        Hash::new(Security::SemiHonest).hash(5, 9, &input, &mut out);
+        Hash::new(Security::SemiHonest)
+            .hash(5, 9, &input, &mut out)
+            .unwrap();
         assert!(
             input
                 .iter()
                 .zip(&out)
                 .all(|(x, h)| *h == aes(x ^ 9) ^ x ^ 9)
         );
-        Hash::new(Security::Malicious).hash(5, 9, &input, &mut out);
+        Hash::new(Security::Malicious)
+            .hash(5, 9, &input, &mut out)
+            .unwrap();
         for (i, (x, h)) in input.iter().zip(&out).enumerate() {
             let inner = aes(x ^ 9);
             assert_eq!(*h, aes(inner ^ (5 + i as u128)) ^ inner);

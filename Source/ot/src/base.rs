@@ -1,4 +1,4 @@
-//! Base OT: 128 random OTs of 16 bytes between two parties, on the Ristretto group, secure against malicious parties in the
+//! Base OT: random OTs of 16 bytes between two parties, on the Ristretto group, secure against malicious parties in the
 //! random oracle model.
 //!
 //! Masny and Rindal, "Endemic oblivious transfer" (CCS 2019), the Diffie-Hellman instance with programmed points: the
@@ -14,10 +14,10 @@ use sha2::{Digest, Sha512};
 use subtle::{Choice, ConditionallySelectable};
 use zeroize::{Zeroize, Zeroizing};
 
-use crate::{KAPPA, OtError, Seed, entropy};
+use crate::{LinkKey, OtError, Seed, entropy};
 
-/// Bytes of the receiver's message.
-pub const RECEIVER_BYTES: usize = 64 * KAPPA;
+/// Bytes of the receiver's message for one OT.
+pub const RECEIVER_BYTES: usize = 64;
 /// Bytes of the sender's message.
 pub const SENDER_BYTES: usize = 32;
 
@@ -88,15 +88,20 @@ impl BaseSender {
         Ok((Self { secret, message }, message.to_vec()))
     }
 
-    /// Both strings of every OT.
+    /// Both strings of `count` OTs.
     ///
     /// # Errors
     /// [`OtError::Message`] if the receiver's message is no list of group elements.
-    pub fn finish(self, context: &[u8], theirs: &[u8]) -> Result<Vec<[Seed; 2]>, OtError> {
-        crate::check_length("base OT points", theirs, RECEIVER_BYTES)?;
+    pub fn finish(
+        self,
+        context: &[u8],
+        count: usize,
+        theirs: &[u8],
+    ) -> Result<Vec<[Seed; 2]>, OtError> {
+        crate::check_length("base OT points", theirs, count * RECEIVER_BYTES)?;
         let refuse = || OtError::Message("a base OT point is no element of the group");
         theirs
-            .chunks_exact(64)
+            .chunks_exact(RECEIVER_BYTES)
             .enumerate()
             .map(|(number, pair)| {
                 let (first, second) = pair.split_at(32);
@@ -117,21 +122,24 @@ impl BaseSender {
 
 /// The receiver's state between its message and the sender's.
 pub struct BaseReceiver {
-    choices: Zeroizing<u128>,
+    choices: Zeroizing<Vec<u8>>,
     logarithms: Zeroizing<Vec<Scalar>>,
     message: Vec<u8>,
 }
 
 impl BaseReceiver {
-    /// Chooses string `bit i of choices` in OT i; the message goes to the sender.
+    /// Chooses the string that is NOT bit i of `key` in OT i; the message goes to the sender.
     ///
     /// # Errors
     /// [`OtError::Entropy`].
-    pub fn start(context: &[u8], choices: u128) -> Result<(Self, Vec<u8>), OtError> {
-        let mut logarithms = Zeroizing::new(Vec::with_capacity(KAPPA));
-        let mut message = Vec::with_capacity(RECEIVER_BYTES);
-        for number in 0..KAPPA {
-            let bit = (choices >> number & 1) as u8;
+    pub fn start(context: &[u8], key: &LinkKey) -> Result<(Self, Vec<u8>), OtError> {
+        let mut choices = Zeroizing::new(Vec::with_capacity(key.len()));
+        for i in 0..key.len() {
+            choices.push(1 - key.bit(i)?);
+        }
+        let mut logarithms = Zeroizing::new(Vec::with_capacity(choices.len()));
+        let mut message = Vec::with_capacity(choices.len() * RECEIVER_BYTES);
+        for (number, bit) in choices.iter().copied().enumerate() {
             let mut uniform = [0u8; 64];
             entropy(&mut uniform)?;
             let other = RistrettoPoint::from_uniform_bytes(&uniform);
@@ -146,7 +154,7 @@ impl BaseReceiver {
             logarithms.push(y);
         }
         let state = Self {
-            choices: Zeroizing::new(choices),
+            choices,
             logarithms,
             message: message.clone(),
         };
@@ -168,10 +176,10 @@ impl BaseReceiver {
         Ok(self
             .logarithms
             .iter()
-            .zip(self.message.chunks_exact(64))
+            .zip(self.message.chunks_exact(RECEIVER_BYTES))
+            .zip(self.choices.iter().copied())
             .enumerate()
-            .map(|(number, (y, pair))| {
-                let bit = (*self.choices >> number & 1) as u8;
+            .map(|(number, ((y, pair), bit))| {
                 let mut common = &table * y;
                 let seed = string_hash(context, number, bit, &bytes, pair, &common);
                 common.zeroize();
@@ -185,37 +193,42 @@ impl BaseReceiver {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use crate::MacKey;
 
     #[test]
     fn the_receiver_gets_what_it_chose() {
-        let choices = 0x0123_4567_89ab_cdef_fedc_ba98_7654_3210u128;
+        let macs = MacKey::from_bytes(&[0x5a; 16]);
+        let key = LinkKey::with_pads(0x0123_4567_89ab_cdef_fedc_ba98_7654_3210, Some(macs));
         let (sender, point) = BaseSender::start().unwrap();
-        let (receiver, points) = BaseReceiver::start(b"x", choices).unwrap();
-        let both = sender.finish(b"x", &points).unwrap();
+        let (receiver, points) = BaseReceiver::start(b"x", &key).unwrap();
+        let both = sender.finish(b"x", key.len(), &points).unwrap();
         let chosen = receiver.finish(b"x", &point).unwrap();
+        assert_eq!((both.len(), chosen.len()), (216, 216));
         for (i, (pair, seed)) in both.iter().zip(&chosen).enumerate() {
-            let bit = (choices >> i & 1) as usize;
-            assert_eq!(pair[bit], *seed);
-            assert_ne!(pair[1 - bit], *seed);
+            let bit = usize::from(key.bit(i).unwrap());
+            assert_eq!(pair[1 - bit], *seed);
+            assert_ne!(pair[bit], *seed);
         }
     }
 
     #[test]
     fn another_context_gives_other_strings() {
+        let key = LinkKey::with_pads(u128::MAX, None);
         let (sender, point) = BaseSender::start().unwrap();
-        let (receiver, points) = BaseReceiver::start(b"x", 0).unwrap();
-        let both = sender.finish(b"y", &points).unwrap();
+        let (receiver, points) = BaseReceiver::start(b"x", &key).unwrap();
+        let both = sender.finish(b"y", 128, &points).unwrap();
         let chosen = receiver.finish(b"x", &point).unwrap();
         assert!(both.iter().zip(&chosen).all(|(pair, s)| pair[0] != *s));
     }
 
     #[test]
     fn what_is_no_point_is_refused() {
+        let key = LinkKey::with_pads(0, None);
         let (sender, _) = BaseSender::start().unwrap();
-        let (receiver, mut points) = BaseReceiver::start(b"x", 0).unwrap();
+        let (receiver, mut points) = BaseReceiver::start(b"x", &key).unwrap();
         points[64..96].fill(0xff);
         assert!(matches!(
-            sender.finish(b"x", &points),
+            sender.finish(b"x", 128, &points),
             Err(OtError::Message(_))
         ));
         assert!(matches!(
@@ -224,7 +237,7 @@ mod tests {
         ));
         let (sender, _) = BaseSender::start().unwrap();
         assert!(matches!(
-            sender.finish(b"x", &points[1..]),
+            sender.finish(b"x", 128, &points[1..]),
             Err(OtError::Length { .. })
         ));
     }

@@ -4,19 +4,21 @@
 use zeroize::Zeroize;
 
 use crate::extension::{Choices, MAX_BLOCKS, Receiver, Sender};
-use crate::{OtError, check_length, threads};
+use crate::{OtError, check_length, check_same, threads, uneven};
 
 /// Lanes of 64 OTs of one tile.
 const LANES: usize = 2 * MAX_BLOCKS;
 
 /// Bit 0 of each word, packed.
-fn lowest_bits(words: &[u128], out: &mut [u64]) {
+fn lowest_bits(words: &[u128], out: &mut [u64]) -> Result<(), OtError> {
+    check_same(words.len(), 64 * out.len())?;
     for (lane, words) in out.iter_mut().zip(words.chunks(64)) {
         *lane = words
             .iter()
             .enumerate()
             .fold(0, |lane, (i, word)| lane | (*word as u64 & 1) << i);
     }
+    Ok(())
 }
 
 fn even(lanes: usize) -> Result<(), OtError> {
@@ -41,10 +43,11 @@ pub fn receive(
     strings: &mut [u64],
 ) -> Result<(), OtError> {
     even(choices.len())?;
+    check_same(choices.len(), strings.len())?;
     let mut tasks = Vec::new();
     let mut rest = (&mut *choices, &mut *strings);
     for tiles in threads::pieces(rest.0.len().div_ceil(LANES), 64 * LANES) {
-        let lanes = (tiles.len() * LANES).min(rest.0.len()).min(rest.1.len());
+        let lanes = (tiles.len() * LANES).min(rest.0.len());
         let (choices, later) = rest.0.split_at_mut(lanes);
         let (strings, others) = rest.1.split_at_mut(lanes);
         rest = (later, others);
@@ -74,22 +77,20 @@ fn receive_piece(
     let mut words = [0u128; 64 * LANES];
     for (choices, strings) in choices.chunks_mut(LANES).zip(strings.chunks_mut(LANES)) {
         let mut tile = [0u128; MAX_BLOCKS];
-        let tile = tile.get_mut(..choices.len() / 2).unwrap_or_default();
-        for (word, pair) in tile.iter_mut().zip(choices.chunks_exact(2)) {
-            if let [low, high] = pair {
-                *word = u128::from(*low) | u128::from(*high) << 64;
-            }
+        let tile = tile.get_mut(..choices.len() / 2).ok_or_else(uneven)?;
+        let (pairs, odd) = choices.as_chunks_mut::<2>();
+        check_same(odd.len(), 0)?;
+        for (word, [low, high]) in tile.iter_mut().zip(&*pairs) {
+            *word = u128::from(*low) | u128::from(*high) << 64;
         }
-        let words = words.get_mut(..64 * choices.len()).unwrap_or_default();
+        let words = words.get_mut(..128 * pairs.len()).ok_or_else(uneven)?;
         ot.random(tile, source, message, words)?;
         if source == Choices::Random {
-            for (word, pair) in tile.iter().zip(choices.chunks_exact_mut(2)) {
-                if let [low, high] = pair {
-                    (*low, *high) = (*word as u64, (*word >> 64) as u64);
-                }
+            for (word, [low, high]) in tile.iter().zip(pairs) {
+                (*low, *high) = (*word as u64, (*word >> 64) as u64);
             }
         }
-        lowest_bits(words, strings);
+        lowest_bits(words, strings)?;
     }
     words.zeroize();
     Ok(())
@@ -107,13 +108,14 @@ pub fn send(
     ones: &mut [u64],
 ) -> Result<(), OtError> {
     even(zeros.len())?;
+    check_same(zeros.len(), ones.len())?;
     let block = source.block_bytes(ot.parameters());
     check_length("corrections of OTs", message, zeros.len() / 2 * block)?;
     let blocks = zeros.len() / 2;
     let mut tasks = Vec::new();
     let mut rest = (message, zeros, ones);
     for tiles in threads::pieces(blocks.div_ceil(MAX_BLOCKS), 64 * LANES) {
-        let lanes = (tiles.len() * LANES).min(rest.1.len()).min(rest.2.len());
+        let lanes = (tiles.len() * LANES).min(rest.1.len());
         let (message, more) = rest.0.split_at(lanes / 2 * block);
         let (zeros, later) = rest.1.split_at_mut(lanes);
         let (ones, others) = rest.2.split_at_mut(lanes);
@@ -141,11 +143,11 @@ fn send_piece(
         .zip(ones.chunks_mut(LANES))
         .zip(message.chunks(MAX_BLOCKS * block))
     {
-        let first = first.get_mut(..64 * zeros.len()).unwrap_or_default();
-        let second = second.get_mut(..64 * zeros.len()).unwrap_or_default();
+        let first = first.get_mut(..64 * zeros.len()).ok_or_else(uneven)?;
+        let second = second.get_mut(..64 * zeros.len()).ok_or_else(uneven)?;
         ot.random(source, message, first, second)?;
-        lowest_bits(first, zeros);
-        lowest_bits(second, ones);
+        lowest_bits(first, zeros)?;
+        lowest_bits(second, ones)?;
     }
     first.zeroize();
     second.zeroize();

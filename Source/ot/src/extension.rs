@@ -13,6 +13,7 @@
 
 pub mod sliced;
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use polyval::Polyval;
@@ -23,14 +24,69 @@ use zeroize::{Zeroize, Zeroizing};
 
 use crate::aes::Key;
 use crate::transpose::transpose;
-use crate::{Hash, KAPPA, OtError, Parameters, ReceiverLink, Security, SenderLink, check_length};
+use crate::{
+    BIT_MAC_BITS, Hash, KAPPA, LinkKey, OtError, Parameters, ReceiverLink, Security, SenderLink,
+    check_length, check_same, uneven,
+};
 
 /// Blocks of 128 OTs of one tile, at most.
 pub const MAX_BLOCKS: usize = 8;
 
 /// Bits of one row of a tile.
 pub(crate) type Row = [u128; MAX_BLOCKS];
-type Rows = [Row; KAPPA];
+/// Rows of pads, of which columns are made.
+pub(crate) type Rows = [Row; KAPPA];
+/// Which rows of a tile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Part {
+    /// Those of which pads are made.
+    Pads,
+    /// Those that are MACs of the choice bits.
+    Macs,
+}
+
+/// All rows of a tile.
+struct TileRows {
+    pads: Rows,
+    macs: [Row; BIT_MAC_BITS],
+}
+
+impl TileRows {
+    fn new() -> Box<Self> {
+        Box::new(Self {
+            pads: [Row::default(); KAPPA],
+            macs: [Row::default(); BIT_MAC_BITS],
+        })
+    }
+
+    fn part(&mut self, part: Part) -> &mut [Row] {
+        match part {
+            Part::Pads => &mut self.pads,
+            Part::Macs => &mut self.macs,
+        }
+    }
+}
+
+impl Drop for TileRows {
+    fn drop(&mut self) {
+        self.pads.as_flattened_mut().zeroize();
+        self.macs.as_flattened_mut().zeroize();
+    }
+}
+
+impl Part {
+    /// The bits of the link's key to which the rows belong.
+    fn bits(self) -> Range<usize> {
+        match self {
+            Self::Pads => 0..KAPPA,
+            Self::Macs => KAPPA..KAPPA + BIT_MAC_BITS,
+        }
+    }
+}
+
+fn no_rows() -> OtError {
+    OtError::Usage("this link has no keys of MACs: set it up with them".to_owned())
+}
 
 /// Bytes of the receiver's answer to the consistency check.
 pub const PROOF_BYTES: usize = 16 * (KAPPA + 1);
@@ -80,33 +136,31 @@ impl Expander {
         position: u64,
         blocks: usize,
         rows: &mut [Row],
-    ) -> Row {
-        for (leaf, key) in self.leaves.iter_mut().zip(keys).skip(first) {
-            if let Some(part) = leaf.get_mut(..blocks) {
-                key.stream(stream, position, part);
-            }
-        }
+    ) -> Result<Row, OtError> {
         let mut count = self.leaves.len();
+        check_same(keys.len(), count)?;
+        check_same(1 << rows.len(), count)?;
+        for (leaf, key) in self.leaves.iter_mut().zip(keys).skip(first) {
+            key.stream(stream, position, leaf.get_mut(..blocks).ok_or_else(uneven)?);
+        }
         for row in rows.iter_mut() {
             let mut odd = Row::default();
             count /= 2;
             for i in 0..count {
-                if let Some([even, leaf]) = self.leaves.get(2 * i..2 * i + 2) {
-                    xor(&mut odd, leaf);
-                    let mut sum = *even;
-                    xor(&mut sum, leaf);
-                    if let Some(slot) = self.leaves.get_mut(i) {
-                        *slot = sum;
-                    }
-                }
+                let Some([even, leaf]) = self.leaves.get(2 * i..2 * i + 2) else {
+                    return Err(uneven());
+                };
+                xor(&mut odd, leaf);
+                let mut sum = *even;
+                xor(&mut sum, leaf);
+                *self.leaves.get_mut(i).ok_or_else(uneven)? = sum;
             }
             *row = odd;
         }
-        let sum = self.leaves.first().copied().unwrap_or_default();
-        if let Some(leaf) = self.leaves.first_mut() {
-            leaf.zeroize();
-        }
-        sum
+        let root = self.leaves.first_mut().ok_or_else(uneven)?;
+        let sum = *root;
+        root.zeroize();
+        Ok(sum)
     }
 }
 
@@ -132,7 +186,7 @@ pub struct Receiver {
     position: u64,
     hash: Hash,
     expander: Expander,
-    rows: Box<Rows>,
+    rows: Box<TileRows>,
 }
 
 /// The sender's end of one stream of a link.
@@ -142,12 +196,17 @@ pub struct Sender {
     position: u64,
     hash: Hash,
     expander: Expander,
-    rows: Box<Rows>,
+    rows: Box<TileRows>,
 }
 
 fn tweak(stream: u64, position: u64) -> u128 {
     // Columns, not blocks: a stream has less than 2^57 blocks.
     u128::from(stream) << 64 | u128::from(position) << 7
+}
+
+/// Tweak of further words of the same OTs: streams stay below 2^56.
+fn further(tweak: u128, word: usize) -> u128 {
+    tweak ^ (word as u128) << 120
 }
 
 impl Receiver {
@@ -171,7 +230,7 @@ impl Receiver {
             stream,
             position: 0,
             hash: Hash::new(security),
-            rows: Box::new([Row::default(); KAPPA]),
+            rows: TileRows::new(),
         }
     }
 
@@ -185,37 +244,46 @@ impl Receiver {
         &self.hash
     }
 
-    /// One tile of rows; appends the corrections to `message`. Returns the tweak of its first column.
+    /// One tile of rows of pads; appends the corrections to `message`. Returns the tweak of its first column.
     fn rows(
         &mut self,
         choices: &mut [u128],
         source: Choices,
         message: &mut Vec<u8>,
     ) -> Result<u128, OtError> {
-        self.first_rows(KAPPA, choices, source, message)
+        self.part(Part::Pads, choices, source, message)?;
+        Ok(self.advance(choices.len()))
     }
 
-    /// The first `count` rows of a tile.
-    fn first_rows(
+    /// Goes on behind a tile of `blocks` blocks; the tweak of its first column.
+    fn advance(&mut self, blocks: usize) -> u128 {
+        let first = tweak(self.stream, self.position);
+        self.position += blocks as u64;
+        first
+    }
+
+    /// A part of the rows of a tile.
+    fn part(
         &mut self,
-        count: usize,
+        part: Part,
         choices: &mut [u128],
         source: Choices,
         message: &mut Vec<u8>,
-    ) -> Result<u128, OtError> {
+    ) -> Result<(), OtError> {
         let blocks = block_count(choices.len())?;
         let k = self.link.parameters.k();
-        for (group, (keys, rows)) in self
-            .link
-            .keys
+        let Range { start, end } = part.bits();
+        let keys = self.link.keys.get((start / k) << k..(end / k) << k);
+        let rows = self.rows.part(part);
+        for (group, (keys, rows)) in keys
+            .ok_or_else(no_rows)?
             .chunks_exact(1 << k)
-            .zip(self.rows.chunks_exact_mut(k))
-            .take(count / k)
+            .zip(rows.chunks_exact_mut(k))
             .enumerate()
         {
             let sum = self
                 .expander
-                .group(keys, 0, self.stream, self.position, blocks, rows);
+                .group(keys, 0, self.stream, self.position, blocks, rows)?;
             if group == 0 && source == Choices::Random {
                 for (r, u) in choices.iter_mut().zip(&sum) {
                     *r = *u;
@@ -226,9 +294,7 @@ impl Receiver {
                 message.extend_from_slice(&(u ^ r).to_le_bytes());
             }
         }
-        let first = tweak(self.stream, self.position);
-        self.position += blocks as u64;
-        Ok(first)
+        Ok(())
     }
 
     /// One tile of `choices.len()` blocks, without check: appends the corrections to `message`, and writes t, one word an
@@ -243,8 +309,9 @@ impl Receiver {
         message: &mut Vec<u8>,
         columns: &mut [u128],
     ) -> Result<u128, OtError> {
+        check_same(columns.len(), 128 * choices.len())?;
         let first = self.rows(choices, source, message)?;
-        transpose(&self.rows, columns);
+        transpose(&self.rows.pads, columns)?;
         Ok(first)
     }
 
@@ -259,11 +326,12 @@ impl Receiver {
         message: &mut Vec<u8>,
         strings: &mut [u128],
     ) -> Result<(), OtError> {
+        check_same(strings.len(), 128 * choices.len())?;
         let first = self.rows(choices, source, message)?;
         let mut columns = [0u128; 128 * MAX_BLOCKS];
-        let columns = columns.get_mut(..strings.len()).unwrap_or_default();
-        transpose(&self.rows, columns);
-        self.hash.hash(first, 0, columns, strings);
+        let columns = columns.get_mut(..strings.len()).ok_or_else(uneven)?;
+        transpose(&self.rows.pads, columns)?;
+        self.hash.hash(first, 0, columns, strings)?;
         columns.zeroize();
         Ok(())
     }
@@ -306,27 +374,43 @@ impl Receiver {
         let (given, mask) = all.split_at_mut(choices.len());
         for part in given.chunks_mut(MAX_BLOCKS).chain([mask]) {
             batch.tweaks.push(self.rows(part, Choices::Given, message)?);
-            batch.rows.extend_from_slice(self.rows.as_slice());
+            batch.rows.extend_from_slice(&self.rows.pads);
         }
         *batch.choices = all;
         Ok(batch)
     }
 
     /// The chosen strings of tile `tile` of a batch, after its check.
-    pub fn batch_strings(&self, batch: &ReceiverBatch, tile: usize, strings: &mut [u128]) {
-        let mut columns = [0u128; 128 * MAX_BLOCKS];
-        let columns = columns.get_mut(..strings.len()).unwrap_or_default();
-        if let (Some(rows), Some(tweak)) = (tile_rows(&batch.rows, tile), batch.tweaks.get(tile)) {
-            transpose(rows, columns);
-            self.hash.hash(*tweak, 0, columns, strings);
-        }
-        columns.zeroize();
+    ///
+    /// # Errors
+    /// [`OtError::Internal`] if the batch has no such tile, or the tile another number of strings; `strings` must not be used then.
+    pub fn batch_strings(
+        &self,
+        batch: &ReceiverBatch,
+        tile: usize,
+        strings: &mut [u128],
+    ) -> Result<(), OtError> {
+        self.batch_words(batch, tile, 1, strings)
     }
-}
 
-impl Drop for Receiver {
-    fn drop(&mut self) {
-        self.rows.as_flattened_mut().zeroize();
+    /// The same, with `words` words of every string: all first words, all second ones, …
+    pub(crate) fn batch_words(
+        &self,
+        batch: &ReceiverBatch,
+        tile: usize,
+        words: usize,
+        strings: &mut [u128],
+    ) -> Result<(), OtError> {
+        let blocks = batch.choices.len().saturating_sub(1);
+        let count = strings.len() / words.max(1);
+        let (rows, tweak) = tile_rows(&batch.rows, &batch.tweaks, tile, blocks, count)?;
+        let mut columns = Zeroizing::new([0u128; 128 * MAX_BLOCKS]);
+        let columns = columns.get_mut(..count).ok_or_else(uneven)?;
+        transpose(rows, columns)?;
+        for (word, strings) in strings.chunks_exact_mut(count).enumerate() {
+            self.hash.hash(further(tweak, word), 0, columns, strings)?;
+        }
+        Ok(())
     }
 }
 
@@ -351,7 +435,7 @@ impl Sender {
             stream,
             position: 0,
             hash: Hash::new(security),
-            rows: Box::new([Row::default(); KAPPA]),
+            rows: TileRows::new(),
         }
     }
 
@@ -365,61 +449,72 @@ impl Sender {
         &self.hash
     }
 
-    /// The secret Δ of the link.
+    /// Δ, the secret of the pads of the link.
     pub fn delta(&self) -> u128 {
-        *self.link.delta
+        self.link.key.pads()
     }
 
-    /// One tile of rows, from the receiver's corrections.
+    /// All secrets of the link.
+    pub fn key(&self) -> &LinkKey {
+        &self.link.key
+    }
+
+    /// One tile of rows of pads, from the receiver's corrections.
     fn rows(&mut self, blocks: usize, source: Choices, message: &[u8]) -> Result<u128, OtError> {
-        self.first_rows(KAPPA, blocks, source, message)
+        self.part(Part::Pads, blocks, source, message)?;
+        Ok(self.advance(blocks))
     }
 
-    /// The first `count` rows of a tile.
-    fn first_rows(
+    /// Goes on behind a tile of `blocks` blocks; the tweak of its first column.
+    fn advance(&mut self, blocks: usize) -> u128 {
+        let first = tweak(self.stream, self.position);
+        self.position += blocks as u64;
+        first
+    }
+
+    /// A part of the rows of a tile.
+    fn part(
         &mut self,
-        count: usize,
+        part: Part,
         blocks: usize,
         source: Choices,
         message: &[u8],
-    ) -> Result<u128, OtError> {
+    ) -> Result<(), OtError> {
         let blocks = block_count(blocks)?;
         let k = self.link.parameters.k();
-        let sent = count / k - usize::from(source == Choices::Random);
+        let Range { start, end } = part.bits();
+        let sent = (end - start) / k - usize::from(source == Choices::Random);
         check_length("corrections of OTs", message, 16 * blocks * sent)?;
-        let mut corrections = message.chunks_exact(16 * blocks);
-        for (group, (keys, rows)) in self
-            .link
-            .keys
+        let mut corrections = message.as_chunks::<16>().0.chunks_exact(blocks);
+        let keys = self.link.keys.get((start / k) << k..(end / k) << k);
+        let rows = self.rows.part(part);
+        for (group, (keys, rows)) in keys
+            .ok_or_else(no_rows)?
             .chunks_exact(1 << k)
-            .zip(self.rows.chunks_exact_mut(k))
-            .take(count / k)
+            .zip(rows.chunks_exact_mut(k))
             .enumerate()
         {
             let mut sum = self
                 .expander
-                .group(keys, 1, self.stream, self.position, blocks, rows);
+                .group(keys, 1, self.stream, self.position, blocks, rows)?;
             sum.zeroize();
             if group == 0 && source == Choices::Random {
                 continue;
             }
             let mut correction = Row::default();
-            for (c, bytes) in correction
-                .iter_mut()
-                .zip(corrections.next().unwrap_or_default().chunks_exact(16))
-            {
-                *c = bytes.first_chunk().map_or(0, |b| u128::from_le_bytes(*b));
+            let theirs = corrections.next().ok_or_else(uneven)?;
+            for (c, bytes) in correction.iter_mut().zip(theirs) {
+                *c = u128::from_le_bytes(*bytes);
             }
             for (j, row) in rows.iter_mut().enumerate() {
-                let mask = (*self.link.delta >> (group * k + j) & 1).wrapping_neg();
+                let bit = self.link.key.bit(start + group * k + j)?;
+                let mask = u128::from(bit).wrapping_neg();
                 for (w, c) in row.iter_mut().zip(&correction) {
                     *w ^= c & mask;
                 }
             }
         }
-        let first = tweak(self.stream, self.position);
-        self.position += blocks as u64;
-        Ok(first)
+        Ok(())
     }
 
     /// One tile of `blocks` blocks, without check: writes q, one word an OT. Returns the tweak of the first OT.
@@ -433,8 +528,9 @@ impl Sender {
         message: &[u8],
         columns: &mut [u128],
     ) -> Result<u128, OtError> {
+        check_same(columns.len(), 128 * blocks)?;
         let first = self.rows(blocks, source, message)?;
-        transpose(&self.rows, columns);
+        transpose(&self.rows.pads, columns)?;
         Ok(first)
     }
 
@@ -449,12 +545,15 @@ impl Sender {
         zeros: &mut [u128],
         ones: &mut [u128],
     ) -> Result<(), OtError> {
-        let first = self.rows(zeros.len() / 128, source, message)?;
+        let blocks = zeros.len() / 128;
+        check_same(zeros.len(), 128 * blocks)?;
+        check_same(zeros.len(), ones.len())?;
+        let first = self.rows(blocks, source, message)?;
         let mut columns = [0u128; 128 * MAX_BLOCKS];
-        let columns = columns.get_mut(..zeros.len()).unwrap_or_default();
-        transpose(&self.rows, columns);
-        self.hash.hash(first, 0, columns, zeros);
-        self.hash.hash(first, self.delta(), columns, ones);
+        let columns = columns.get_mut(..zeros.len()).ok_or_else(uneven)?;
+        transpose(&self.rows.pads, columns)?;
+        self.hash.hash(first, 0, columns, zeros)?;
+        self.hash.hash(first, self.delta(), columns, ones)?;
         columns.zeroize();
         Ok(())
     }
@@ -482,7 +581,7 @@ impl Sender {
             batch
                 .tweaks
                 .push(self.rows(part.len() / block, Choices::Given, part)?);
-            batch.rows.extend_from_slice(self.rows.as_slice());
+            batch.rows.extend_from_slice(&self.rows.pads);
         }
         Ok(batch)
     }
@@ -498,15 +597,16 @@ impl Sender {
         proof: &[u8],
     ) -> Result<(), OtError> {
         check_length("the proof of the OT extension", proof, PROOF_BYTES)?;
-        let hashed = row_hashes(seed, &batch.rows, batch.blocks);
-        let mut words = proof
-            .chunks_exact(16)
-            .map(|bytes| bytes.first_chunk().map_or(0, |b| u128::from_le_bytes(*b)));
-        let choices = words.next().unwrap_or(0);
+        let hashed = row_hashes(seed, &batch.rows, batch.blocks)?;
+        let words = proof.as_chunks::<16>().0;
+        let (choices, theirs) = words.split_first().ok_or_else(uneven)?;
+        check_same(hashed.len(), KAPPA)?;
+        check_same(hashed.len(), theirs.len())?;
+        let choices = u128::from_le_bytes(*choices);
         let mut wrong = 0u128;
-        for (i, (ours, theirs)) in hashed.iter().zip(words).enumerate() {
-            let mask = (*self.link.delta >> i & 1).wrapping_neg();
-            wrong |= ours ^ theirs ^ (choices & mask);
+        for (i, (ours, theirs)) in hashed.iter().zip(theirs).enumerate() {
+            let mask = u128::from(self.link.key.bit(i)?).wrapping_neg();
+            wrong |= ours ^ u128::from_le_bytes(*theirs) ^ (choices & mask);
         }
         if bool::from(wrong.ct_eq(&0)) {
             Ok(())
@@ -516,32 +616,70 @@ impl Sender {
     }
 
     /// Both strings of the OTs of tile `tile` of a batch, after its check.
+    ///
+    /// # Errors
+    /// [`OtError::Internal`] if the batch has no such tile, or the tile another number of strings; the strings must not be used then.
     pub fn batch_strings(
         &self,
         batch: &SenderBatch,
         tile: usize,
         zeros: &mut [u128],
         ones: &mut [u128],
-    ) {
-        let mut columns = [0u128; 128 * MAX_BLOCKS];
-        let columns = columns.get_mut(..zeros.len()).unwrap_or_default();
-        if let (Some(rows), Some(tweak)) = (tile_rows(&batch.rows, tile), batch.tweaks.get(tile)) {
-            transpose(rows, columns);
-            self.hash.hash(*tweak, 0, columns, zeros);
-            self.hash.hash(*tweak, self.delta(), columns, ones);
+    ) -> Result<(), OtError> {
+        self.batch_words(batch, tile, 1, zeros, ones)
+    }
+
+    /// The same, with `words` words of every string, in the order of [`Receiver::batch_words`].
+    pub(crate) fn batch_words(
+        &self,
+        batch: &SenderBatch,
+        tile: usize,
+        words: usize,
+        zeros: &mut [u128],
+        ones: &mut [u128],
+    ) -> Result<(), OtError> {
+        check_same(zeros.len(), ones.len())?;
+        let count = zeros.len() / words.max(1);
+        let (rows, tweak) = tile_rows(&batch.rows, &batch.tweaks, tile, batch.blocks, count)?;
+        let mut columns = Zeroizing::new([0u128; 128 * MAX_BLOCKS]);
+        let columns = columns.get_mut(..count).ok_or_else(uneven)?;
+        transpose(rows, columns)?;
+        let each = zeros
+            .chunks_exact_mut(count)
+            .zip(ones.chunks_exact_mut(count));
+        for (word, (zeros, ones)) in each.enumerate() {
+            let tweak = further(tweak, word);
+            self.hash.hash(tweak, 0, columns, zeros)?;
+            self.hash.hash(tweak, self.delta(), columns, ones)?;
         }
-        columns.zeroize();
+        Ok(())
     }
 }
 
-impl Drop for Sender {
-    fn drop(&mut self) {
-        self.rows.as_flattened_mut().zeroize();
+/// Rows and tweak of a tile of a batch of `blocks` blocks, if it has as many columns. The tile of the mask, which comes last, has no
+/// strings.
+fn tile_rows<'a>(
+    rows: &'a [Row],
+    tweaks: &[u128],
+    tile: usize,
+    blocks: usize,
+    columns: usize,
+) -> Result<(&'a Rows, u128), OtError> {
+    let absent = OtError::Internal("a tile of oblivious transfers that its batch does not have");
+    let left = tile
+        .checked_mul(MAX_BLOCKS)
+        .and_then(|before| blocks.checked_sub(before));
+    let size = left.unwrap_or(0).min(MAX_BLOCKS);
+    let rows = rows
+        .get(tile.wrapping_mul(KAPPA)..)
+        .and_then(|rows| rows.first_chunk());
+    match (rows, tweaks.get(tile)) {
+        (Some(rows), Some(tweak)) if size > 0 => {
+            check_same(columns, 128 * size)?;
+            Ok((rows, *tweak))
+        }
+        _ => Err(absent),
     }
-}
-
-fn tile_rows(rows: &[Row], tile: usize) -> Option<&Rows> {
-    rows.get(tile * KAPPA..(tile + 1) * KAPPA)?.try_into().ok()
 }
 
 /// Rows of many tiles at the receiver, kept until their check is done.
@@ -553,18 +691,19 @@ pub struct ReceiverBatch {
 
 impl ReceiverBatch {
     /// The answer to the sender's `seed`, which must come after the corrections were sent.
-    pub fn prove(&self, seed: &[u8; 16]) -> Vec<u8> {
-        let blocks = self.choices.len().saturating_sub(1);
+    ///
+    /// # Errors
+    /// [`OtError::Internal`]: a proof without its mask would tell the choices.
+    pub fn prove(&self, seed: &[u8; 16]) -> Result<Vec<u8>, OtError> {
+        let (mask, given) = self.choices.split_last().ok_or_else(uneven)?;
         let mut hash = RowHash::new(seed);
-        let (given, mask) = self.choices.split_at(blocks);
         given.iter().for_each(|word| hash.update(*word));
         let mut proof = Vec::with_capacity(PROOF_BYTES);
-        let choices = hash.finish() ^ mask.first().copied().unwrap_or(0);
-        proof.extend_from_slice(&choices.to_le_bytes());
-        for row in row_hashes(seed, &self.rows, blocks) {
+        proof.extend_from_slice(&(hash.finish() ^ mask).to_le_bytes());
+        for row in row_hashes(seed, &self.rows, given.len())? {
             proof.extend_from_slice(&row.to_le_bytes());
         }
-        proof
+        Ok(proof)
     }
 }
 
@@ -575,19 +714,24 @@ pub struct SenderBatch {
     tweaks: Vec<u128>,
 }
 
+/// A key of POLYVAL: the first half of a digest.
+fn hash_key(digest: [u8; 32]) -> [u8; 16] {
+    let mut key = [0; 16];
+    key.copy_from_slice(digest.split_at(16).0);
+    key
+}
+
 /// A linear universal hash of a row: POLYVAL under a public key.
 struct RowHash(Polyval);
 
 impl RowHash {
     fn new(seed: &[u8; 16]) -> Self {
-        let mut key = [0u8; 16];
         let digest = Sha256::new()
             .chain_update(b"keyquorum-ot/check")
             .chain_update(seed)
             .finalize();
-        for (k, d) in key.iter_mut().zip(digest) {
-            *k = d;
-        }
+        let digest: [u8; 32] = digest.into();
+        let key = hash_key(digest);
         Self(Polyval::new((&key).into()))
     }
 
@@ -602,28 +746,28 @@ impl RowHash {
 
 /// The hash of each of the 128 rows over `blocks` blocks, plus the row's block of the mask tile, which comes last. A few rows
 /// at a time: each word of a row waits for the word before.
-fn row_hashes(seed: &[u8; 16], rows: &[Row], blocks: usize) -> Vec<u128> {
+fn row_hashes(seed: &[u8; 16], rows: &[Row], blocks: usize) -> Result<Vec<u128>, OtError> {
     const TOGETHER: usize = 4;
     let tiles = blocks.div_ceil(MAX_BLOCKS);
+    check_same(rows.len(), (tiles + 1) * KAPPA)?;
     let hash = RowHash::new(seed);
     let mut hashes = Vec::with_capacity(KAPPA);
     for first in (0..KAPPA).step_by(TOGETHER) {
         let mut states: [_; TOGETHER] = std::array::from_fn(|_| RowHash(hash.0.clone()));
         for tile in 0..tiles {
             let row = tile * KAPPA + first;
-            let rows = rows.get(row..row + TOGETHER).unwrap_or_default();
+            let rows = rows.get(row..row + TOGETHER).ok_or_else(uneven)?;
             for block in 0..(blocks - tile * MAX_BLOCKS).min(MAX_BLOCKS) {
                 for (state, row) in states.iter_mut().zip(rows) {
-                    state.update(row.get(block).copied().unwrap_or_default());
+                    state.update(*row.get(block).ok_or_else(uneven)?);
                 }
             }
         }
         for (i, state) in states.into_iter().enumerate() {
-            let mask = rows
-                .get(tiles * KAPPA + first + i)
-                .and_then(|row| row.first());
-            hashes.push(state.finish() ^ mask.copied().unwrap_or(0));
+            let row = rows.get(tiles * KAPPA + first + i);
+            let [mask, ..] = row.ok_or_else(uneven)?;
+            hashes.push(state.finish() ^ mask);
         }
     }
-    hashes
+    Ok(hashes)
 }

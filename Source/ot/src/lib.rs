@@ -1,13 +1,14 @@
 //! Oblivious transfer between two parties: base OT on Ristretto, SoftSpokenOT extension, and what is made of extended OTs
 //! (random bits, correlated OT over Z_2^l, F_q and packed bits). No I/O: parties exchange byte vectors.
 //!
-//! A *link* is one direction between two parties: the OT sender has a fixed secret Δ of 128 bits, the OT receiver has
-//! choice bits. Set-up ([`setup`]), once a link: one round of base OTs (roles swapped) and one message of punctured PRFs.
+//! A *link* is one direction between two parties: the OT sender has a secret [`LinkKey`], the OT receiver has choice bits. Pads of OTs
+//! hang on 128 bits of the key, Δ, which are drawn anew for every link; MACs hang on others ([`MacKey`]), which are the same on all links
+//! of a party: checks of MACs reveal their key when they fail, and nothing of Δ. Set-up ([`setup`]), once a link: one round of base OTs (roles swapped) and one message of punctured PRFs.
 //! Then extension ([`extension`]): each OT costs 128/k bits from receiver to sender, 2^k/k AES blocks and the hash.
 //!
 //! Nothing branches on secrets or uses them as an index. Types that hold secrets wipe them on drop.
 //!
-//! Layout: `base` (base OT), `punctured` (PRFs without one point), `setup` (both, as messages), `extension` (tiles of
+//! Layout: `key` (keys of a link), `base` (base OT), `punctured` (PRFs without one point), `setup` (both, as messages), `extension` (tiles of
 //! correlated OTs and their check; `extension::sliced`: rows for MACs of bits), `product` (Gilboa products, correlated OT),
 //! `bits` (random OT of bits), `vole` (products with a fixed key), `amplified` (products against malicious senders), `packed` (bit packing of payloads), `threads`,
 //! `transpose`, `aes`.
@@ -17,6 +18,7 @@ pub mod amplified;
 pub mod base;
 pub mod bits;
 pub mod extension;
+mod key;
 pub mod packed;
 pub mod product;
 pub mod punctured;
@@ -30,10 +32,11 @@ use zeroize::Zeroizing;
 pub use aes::Hash;
 pub use extension::sliced::{LinearHash, SlicedReceiver, SlicedSender};
 pub use extension::{MAX_BLOCKS, Receiver, ReceiverBatch, Sender, SenderBatch};
+pub use key::{BIT_MAC_BITS, ELEMENT_MAC_BITS, LinkKey, MacKey};
 pub use product::{Field, Payload, PowerOfTwo};
 pub use setup::{Inbound, Outbound, Parameters, ReceiverLink, SenderLink};
 
-/// Computational security in bits: rows of the extension, base OTs of a link.
+/// Computational security in bits: bits of Δ, rows of the extension.
 pub const KAPPA: usize = 128;
 
 /// 16 secret bytes.
@@ -70,6 +73,9 @@ pub enum OtError {
     /// Parameters that make no sense.
     #[error("{0}")]
     Usage(String),
+    /// A state that the code excludes. What was to be made must not be used.
+    #[error("internal error: {0}: please report it")]
+    Internal(&'static str),
     /// The operating system gave no randomness.
     #[error("the operating system gave no randomness ({0})")]
     Entropy(getrandom::Error),
@@ -77,6 +83,16 @@ pub enum OtError {
 
 pub(crate) fn entropy(out: &mut [u8]) -> Result<(), OtError> {
     getrandom::fill(out).map_err(OtError::Entropy)
+}
+
+/// The error for a place outside a vector, or vectors of lengths that do not belong together.
+pub(crate) fn uneven() -> OtError {
+    OtError::Internal("vectors of lengths that do not belong together")
+}
+
+/// Fails unless both lengths are the same.
+pub(crate) fn check_same(one: usize, other: usize) -> Result<(), OtError> {
+    if one == other { Ok(()) } else { Err(uneven()) }
 }
 
 pub(crate) fn check_length(

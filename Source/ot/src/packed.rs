@@ -1,5 +1,7 @@
 //! Words of a fixed number of bits, packed without gaps, least significant bit first.
 
+use crate::{OtError, check_same, uneven};
+
 /// Bytes of `n` words of `width` bits.
 pub fn packed_bytes(n: usize, width: u32) -> usize {
     (n * width as usize).div_ceil(8)
@@ -31,8 +33,12 @@ pub fn pack(words: impl ExactSizeIterator<Item = u64>, width: u32, out: &mut Vec
     out.truncate(end);
 }
 
-/// Reads words that [`pack`] wrote; missing bytes are zero.
-pub fn unpack(bytes: &[u8], width: u32, out: &mut [u64]) {
+/// Reads words that [`pack`] wrote.
+///
+/// # Errors
+/// [`OtError::Internal`] if these are not the bytes of so many words.
+pub fn unpack(bytes: &[u8], width: u32, out: &mut [u64]) -> Result<(), OtError> {
+    check_same(bytes.len(), packed_bytes(out.len(), width))?;
     let mask = u64::MAX >> (64 - width);
     let mut chunks = bytes.chunks(8).map(|chunk| match chunk.first_chunk() {
         Some(full) => u64::from_le_bytes(*full),
@@ -48,16 +54,18 @@ pub fn unpack(bytes: &[u8], width: u32, out: &mut [u64]) {
             pending = pending.checked_shr(width).unwrap_or(0);
             left -= width;
         } else {
-            let next = chunks.next().unwrap_or(0);
+            let next = chunks.next().ok_or_else(uneven)?;
             *word = (pending | next << left) & mask;
             let taken = width - left;
             pending = next.checked_shr(taken).unwrap_or(0);
             left = 64 - taken;
         }
     }
+    Ok(())
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)] // a failed test may panic
 mod tests {
     use super::*;
     use proptest::prelude::*;
@@ -69,7 +77,8 @@ mod tests {
             pack(words.iter().copied(), width, &mut bytes);
             prop_assert_eq!(bytes.len(), 1 + packed_bytes(words.len(), width));
             let mut back = vec![0; words.len()];
-            unpack(&bytes[1..], width, &mut back);
+            unpack(&bytes[1..], width, &mut back).unwrap();
+            prop_assert!(unpack(&bytes, width, &mut back).is_err());
             let mask = u64::MAX >> (64 - width);
             prop_assert!(words.iter().zip(&back).all(|(a, b)| a & mask == *b));
         }

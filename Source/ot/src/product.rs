@@ -14,7 +14,7 @@ use zeroize::{Zeroize, Zeroizing};
 
 use crate::extension::{Choices, MAX_BLOCKS, Receiver, Sender};
 use crate::packed::{pack, packed_bytes, unpack};
-use crate::{OtError, check_length, threads};
+use crate::{OtError, check_length, check_same, threads, uneven};
 
 /// Items of one chunk: their OTs of one bit fill a tile.
 pub(crate) const CHUNK: usize = 128 * MAX_BLOCKS;
@@ -233,14 +233,26 @@ pub enum Operand<'a, E> {
 
 impl<E> Operand<'_, E> {
     /// The part for these items, which start at a whole chunk.
-    fn piece(&self, items: Range<usize>) -> Self {
-        match self {
-            Self::Words(words) => Self::Words(words.get(items).unwrap_or_default()),
+    fn piece(&self, items: Range<usize>) -> Result<Self, OtError> {
+        Ok(match self {
+            Self::Words(words) => Self::Words(words.get(items).ok_or_else(uneven)?),
             Self::Bits(lanes) => {
-                let end = items.end.div_ceil(64).min(lanes.len());
-                Self::Bits(lanes.get(items.start / 64..end).unwrap_or_default())
+                let lanes = lanes.get(items.start / 64..items.end.div_ceil(64));
+                Self::Bits(lanes.ok_or_else(uneven)?)
             }
             Self::Random(_) => Self::Random(items.len()),
+        })
+    }
+
+    /// Fails unless these are `n` words of `count` bits.
+    fn check(&self, n: usize, count: u32) -> Result<(), OtError> {
+        match self {
+            Self::Words(words) => check_same(words.len(), n),
+            Self::Bits(lanes) => {
+                check_same(count as usize, 1)?;
+                check_same(lanes.len(), n.div_ceil(64))
+            }
+            Self::Random(words) => check_same(*words, n),
         }
     }
 }
@@ -261,11 +273,17 @@ impl<P: Payload> Drop for Pending<P> {
     }
 }
 
-fn join(lanes: &[u64], out: &mut [u128]) {
+/// Joins pairs of lanes; the last one may have no second.
+fn join(lanes: &[u64], out: &mut [u128]) -> Result<(), OtError> {
+    check_same(lanes.len().div_ceil(2), out.len())?;
     for (word, pair) in out.iter_mut().zip(lanes.chunks(2)) {
-        let half = |i: usize| u128::from(pair.get(i).copied().unwrap_or(0));
-        *word = half(0) | half(1) << 64;
+        *word = match pair {
+            [low, high] => u128::from(*low) | u128::from(*high) << 64,
+            [low] => u128::from(*low),
+            _ => return Err(uneven()),
+        };
     }
+    Ok(())
 }
 
 /// Starts `n` products by the receiver's operand, whose words have `count` bits; appends the corrections of its OTs.
@@ -281,13 +299,14 @@ pub fn receive<P: Payload>(
     message: &mut Vec<u8>,
 ) -> Result<Pending<P>, OtError> {
     check_count(payload, count)?;
+    operand.check(n, count)?;
     let tasks: Vec<_> = threads::pieces(n.div_ceil(CHUNK), CHUNK * count as usize)
         .into_iter()
         .map(|chunks| {
             let items = chunks.start * CHUNK..(chunks.end * CHUNK).min(n);
-            let operand = operand.piece(items.clone());
+            let operand = operand.piece(items.clone())?;
             let mut fork = ot.fork(chunks.start * MAX_BLOCKS * count as usize);
-            move || {
+            Ok(move || {
                 let mut message = Vec::new();
                 let pending = receive_piece(
                     &mut fork,
@@ -298,9 +317,9 @@ pub fn receive<P: Payload>(
                     &mut message,
                 )?;
                 Ok((pending, message))
-            }
+            })
         })
-        .collect();
+        .collect::<Result<_, OtError>>()?;
     let mut whole: Option<Pending<P>> = None;
     for (mut pending, part) in threads::run(tasks)? {
         message.extend_from_slice(&part);
@@ -344,25 +363,23 @@ fn receive_piece<P: Payload>(
         let mut planes: Vec<Vec<u64>> = match operand {
             Operand::Words(words) => {
                 let end = i * CHUNK + sums.len();
-                bits::planes(
-                    words.get(i * CHUNK..end).unwrap_or_default(),
-                    count as usize,
-                )
+                let words = words.get(i * CHUNK..end).ok_or_else(uneven)?;
+                bits::planes(words, count as usize)
             }
             Operand::Bits(lanes) => {
                 let first = i * (CHUNK / 64);
-                let end = lanes.len().min(first + 2 * blocks);
-                vec![lanes.get(first..end).unwrap_or_default().to_vec()]
+                let lanes = lanes.get(first..first + sums.len().div_ceil(64));
+                vec![lanes.ok_or_else(uneven)?.to_vec()]
             }
             Operand::Random(_) => Vec::new(),
         };
         for j in 0..count {
             let mut choices = [0u128; MAX_BLOCKS];
-            let choices = choices.get_mut(..blocks).unwrap_or_default();
-            if let Some(plane) = planes.get(j as usize) {
-                join(plane, choices);
+            let choices = choices.get_mut(..blocks).ok_or_else(uneven)?;
+            if source == Choices::Given {
+                join(planes.get(j as usize).ok_or_else(uneven)?, choices)?;
             }
-            let strings = strings.get_mut(..128 * blocks).unwrap_or_default();
+            let strings = strings.get_mut(..128 * blocks).ok_or_else(uneven)?;
             ot.random(choices, source, message, strings)?;
             for (sum, string) in sums.iter_mut().zip(strings.iter()) {
                 payload.absorb(sum, j, *string);
@@ -397,12 +414,16 @@ impl<P: Payload> Pending<P> {
     }
 
     /// The receiver's words, low `count` bits.
-    pub fn words(&self) -> Vec<P::Word> {
+    ///
+    /// # Errors
+    /// [`OtError::Internal`].
+    pub fn words(&self) -> Result<Vec<P::Word>, OtError> {
         let mut out = Vec::with_capacity(self.n);
         let mut planes = self.planes.as_slice();
         for n in chunks(self.n) {
             let blocks = n.div_ceil(128);
-            let (now, rest) = planes.split_at((blocks * self.count as usize).min(planes.len()));
+            let now = planes.split_at_checked(blocks * self.count as usize);
+            let (now, rest) = now.ok_or_else(uneven)?;
             planes = rest;
             let mut lanes: Vec<Vec<u64>> = now
                 .chunks_exact(blocks)
@@ -416,7 +437,7 @@ impl<P: Payload> Pending<P> {
             out.extend(bits::from_planes::<P::Word, _>(&lanes, n));
             lanes.iter_mut().zeroize();
         }
-        out
+        Ok(out)
     }
 
     /// The receiver's shares, from the sender's payload.
@@ -439,9 +460,9 @@ impl<P: Payload> Pending<P> {
                 let width = self.payload.width(j);
                 let (now, later) = rest.split_at(wide_bytes(sums.len(), width));
                 rest = later;
-                let words = words.get_mut(..sums.len()).unwrap_or_default();
-                unpack_words(now, width, words);
-                let (plane, later) = planes.split_at(blocks.min(planes.len()));
+                let words = words.get_mut(..sums.len()).ok_or_else(uneven)?;
+                unpack_words(now, width, words)?;
+                let (plane, later) = planes.split_at_checked(blocks).ok_or_else(uneven)?;
                 planes = later;
                 for ((sums, words), choices) in
                     sums.chunks_mut(128).zip(words.chunks(128)).zip(plane)
@@ -469,22 +490,29 @@ impl<P: Payload> Pending<P> {
 }
 
 /// Reads at most [`CHUNK`] words that [`pack_words`] wrote in one go.
-pub(crate) fn unpack_words<E: Element>(bytes: &[u8], width: u32, out: &mut [E]) {
+pub(crate) fn unpack_words<E: Element>(
+    bytes: &[u8],
+    width: u32,
+    out: &mut [E],
+) -> Result<(), OtError> {
     let mut words = [0u64; CHUNK];
     let low = width.min(64);
-    let (first, second) = bytes.split_at(packed_bytes(out.len(), low));
-    if let Some(words) = words.get_mut(..out.len()) {
-        unpack(first, low, words);
-        for (o, w) in out.iter_mut().zip(words.iter()) {
-            *o = E::from_u128_wrapping(u128::from(*w));
-        }
-        if width > 64 {
-            unpack(second, width - 64, words);
-            for (o, w) in out.iter_mut().zip(words.iter()) {
-                *o = E::from_u128_wrapping(o.to_u128() | u128::from(*w) << 64);
-            }
-        }
+    let parts = bytes.split_at_checked(packed_bytes(out.len(), low));
+    let (first, second) = parts.ok_or_else(uneven)?;
+    let words = words.get_mut(..out.len()).ok_or_else(uneven)?;
+    unpack(first, low, words)?;
+    for (o, w) in out.iter_mut().zip(words.iter()) {
+        *o = E::from_u128_wrapping(u128::from(*w));
     }
+    if width > 64 {
+        unpack(second, width - 64, words)?;
+        for (o, w) in out.iter_mut().zip(words.iter()) {
+            *o = E::from_u128_wrapping(o.to_u128() | u128::from(*w) << 64);
+        }
+    } else {
+        check_same(second.len(), 0)?;
+    }
+    Ok(())
 }
 
 pub(crate) fn pack_words<E: Element>(words: &[E], width: u32, out: &mut Vec<u8>) {
@@ -525,17 +553,17 @@ pub fn send<P: Payload>(
             let items = chunks.start * CHUNK..(chunks.end * CHUNK).min(x.len());
             let first = correction_bytes(source, parameters, items.start, count);
             let bytes = correction_bytes(source, parameters, items.len(), count);
-            let message = message.get(first..first + bytes).unwrap_or_default();
-            let x = x.get(items).unwrap_or_default();
+            let message = message.get(first..first + bytes).ok_or_else(uneven)?;
+            let x = x.get(items).ok_or_else(uneven)?;
             let mut fork = ot.fork(chunks.start * MAX_BLOCKS * count as usize);
-            move || {
+            Ok(move || {
                 let mut answer = Vec::new();
                 let shares =
                     send_piece(&mut fork, payload, x, count, source, message, &mut answer)?;
                 Ok((shares, answer))
-            }
+            })
         })
-        .collect();
+        .collect::<Result<_, OtError>>()?;
     let mut shares = Vec::with_capacity(x.len());
     for (mut part, answer) in threads::run(tasks)? {
         out.extend_from_slice(&answer);
@@ -571,12 +599,13 @@ fn send_piece<P: Payload>(
             words.get_mut(..n),
             sums.get_mut(..n),
         ) else {
-            break;
+            return Err(uneven());
         };
         let mut x = Zeroizing::new(x.to_vec());
         sums.fill(P::Sum::default());
         for j in 0..count {
-            let (now, later) = rest.split_at(blocks * source.block_bytes(parameters));
+            let now = rest.split_at_checked(blocks * source.block_bytes(parameters));
+            let (now, later) = now.ok_or_else(uneven)?;
             rest = later;
             ot.random(source, now, zeros, ones)?;
             for ((((word, sum), zero), one), x) in words

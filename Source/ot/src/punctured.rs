@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256, Sha512};
 use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
 use zeroize::{Zeroize, Zeroizing};
 
-use crate::{KAPPA, OtError, Seed, check_length, entropy};
+use crate::{LinkKey, OtError, Seed, check_length, check_same, entropy, uneven};
 
 type Node = u128;
 type Check = [u8; 32];
@@ -49,19 +49,19 @@ fn add(sum: &mut Check, check: &Check) {
     }
 }
 
-/// Bytes of the message of all trees.
-pub fn message_bytes(k: usize) -> usize {
-    32 * KAPPA + 32 * (KAPPA / k) + 32
+/// Bytes of the message of all trees for `count` base OTs.
+pub fn message_bytes(k: usize, count: usize) -> usize {
+    32 * count + 32 * (count / k) + 32
 }
 
-/// Makes the trees for base OT strings `strings` (128 of them, k a tree, lowest bit of α first): all leaves, tree after
+/// Makes the trees for base OT strings `strings` (k a tree, lowest bit of α first): all leaves, tree after
 /// tree, and the message.
 ///
 /// # Errors
 /// [`OtError::Entropy`].
 pub fn full(k: usize, strings: &[[Seed; 2]]) -> Result<(Vec<Seed>, Vec<u8>), OtError> {
-    let mut seeds = Vec::with_capacity((KAPPA / k) << k);
-    let mut message = Vec::with_capacity(message_bytes(k));
+    let mut seeds = Vec::with_capacity((strings.len() / k) << k);
+    let mut message = Vec::with_capacity(message_bytes(k, strings.len()));
     let mut hash = Sha256::new();
     for strings in strings.chunks_exact(k) {
         let mut root = [0u8; 16];
@@ -96,19 +96,33 @@ pub fn full(k: usize, strings: &[[Seed; 2]]) -> Result<(Vec<Seed>, Vec<u8>), OtE
     Ok((seeds, message))
 }
 
-/// The trees without leaf α: tree `i` has α = bits `i * k..(i + 1) * k` of `delta`, and `strings` are the base OT strings of
-/// choices `!delta`. Leaf x is at place x ⊕ α, so that place 0, which holds zeros, is the missing one.
+/// The trees without leaf α: tree `i` has α = bits `i * k..(i + 1) * k` of `key`, and `strings` are the base OT strings of
+/// the choices that are not these bits. Leaf x is at place x ⊕ α, so that place 0, which holds zeros, is the missing one.
 ///
 /// # Errors
 /// [`OtError::Length`]; [`OtError::Check`] if the message is not that of any trees.
 pub fn punctured(
     k: usize,
-    delta: u128,
+    key: &LinkKey,
     strings: &[Seed],
     message: &[u8],
 ) -> Result<Vec<Seed>, OtError> {
-    check_length("punctured PRFs", message, message_bytes(k))?;
-    let mut seeds = Vec::with_capacity((KAPPA / k) << k);
+    match trees(k, key, strings, message)? {
+        (seeds, true) => Ok(seeds),
+        _ => Err(OtError::Check("the punctured PRFs")),
+    }
+}
+
+/// What [`punctured`] makes of a message, and whether that is a message of some trees.
+fn trees(
+    k: usize,
+    key: &LinkKey,
+    strings: &[Seed],
+    message: &[u8],
+) -> Result<(Vec<Seed>, bool), OtError> {
+    check_same(strings.len(), key.len())?;
+    check_length("punctured PRFs", message, message_bytes(k, strings.len()))?;
+    let mut seeds = Vec::with_capacity((strings.len() / k) << k);
     let mut hash = Sha256::new();
     let (trees, expected) = message.split_at(message.len() - 32);
     for (tree, (strings, message)) in strings
@@ -116,7 +130,7 @@ pub fn punctured(
         .zip(trees.chunks_exact(32 * k + 32))
         .enumerate()
     {
-        let bit = |j: usize| Choice::from((delta >> (tree * k + j) & 1) as u8);
+        let bit = |j: usize| key.bit(tree * k + j).map(Choice::from);
         let mut level: Zeroizing<Vec<Node>> = Zeroizing::new(vec![0]);
         for ((j, string), sums) in strings
             .iter()
@@ -124,7 +138,7 @@ pub fn punctured(
             .rev()
             .zip(message.chunks_exact(32))
         {
-            let taken = bit(j);
+            let taken = bit(j)?;
             let (left, right) = sums.split_at(16);
             let word = |half: &[u8]| half.iter().rev().fold(0, |w, b| w << 8 | Node::from(*b));
             // The sum of the side that the path does not take.
@@ -136,8 +150,8 @@ pub fn punctured(
                 next.push(Node::conditional_select(&left, &right, taken));
                 next.push(Node::conditional_select(&right, &left, taken));
             }
-            for pair in next.chunks_exact(2).skip(1) {
-                missing ^= pair.last().copied().unwrap_or(0);
+            for [_, node] in next.as_chunks::<2>().0.iter().skip(1) {
+                missing ^= node;
             }
             for (place, node) in next.iter_mut().take(2).enumerate() {
                 *node = if place == 0 { 0 } else { missing };
@@ -159,12 +173,10 @@ pub fn punctured(
             checks.push(check);
             seeds.push(seed);
         }
-        if let Some(first) = checks.first_mut() {
-            *first = last;
-        }
+        *checks.first_mut().ok_or_else(uneven)? = last;
         // Back to the order of the leaves.
         for j in 0..k {
-            let swap = bit(j);
+            let swap = bit(j)?;
             for block in checks.chunks_exact_mut(2 << j) {
                 let (low, high) = block.split_at_mut(1 << j);
                 for (a, b) in low.iter_mut().flatten().zip(high.iter_mut().flatten()) {
@@ -176,50 +188,77 @@ pub fn punctured(
             hash.update(check);
         }
     }
-    if bool::from(hash.finalize().as_slice().ct_eq(expected)) {
-        Ok(seeds)
-    } else {
-        Err(OtError::Check("the punctured PRFs"))
-    }
+    Ok((seeds, hash.finalize().as_slice().ct_eq(expected).into()))
 }
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use crate::MacKey;
 
-    fn strings() -> Vec<[Seed; 2]> {
-        (0..KAPPA as u8)
-            .map(|i| [Zeroizing::new([i; 16]), Zeroizing::new([i ^ 0x80; 16])])
+    fn strings(count: usize) -> Vec<[Seed; 2]> {
+        (0..count as u8)
+            .map(|i| [Zeroizing::new([i; 16]), Zeroizing::new([!i; 16])])
             .collect()
+    }
+
+    /// The sum that the path to the missing leaf takes, and one that it does not take, are changed: the wrong leaves are refused, and
+    /// without the check they are taken for those of the peer.
+    #[test]
+    fn finding_12_ablated_without_the_check_of_prfs_wrong_leaves_come_out() {
+        let (k, mut wrong) = (4, 0);
+        let key = LinkKey::with_pads(0xdead_beef_0123_4567_89ab_cdef_5566_7788, None);
+        let pairs = strings(key.len());
+        let chosen: Vec<Seed> = (pairs.iter().enumerate())
+            .map(|(i, pair)| pair[usize::from(1 - key.bit(i).unwrap())].clone())
+            .collect();
+        let (_, message) = full(k, &pairs).unwrap();
+        let (right, _) = trees(k, &key, &chosen, &message).unwrap();
+        for side in [0, 1] {
+            let mut changed = message.clone();
+            changed[32 * (k - 1) + 16 * side + 3] ^= 1;
+            let (leaves, fits) = trees(k, &key, &chosen, &changed).unwrap();
+            assert_eq!(leaves == right, fits);
+            let refused = Err(OtError::Check("the punctured PRFs"));
+            let checked = punctured(k, &key, &chosen, &changed);
+            assert_eq!(checked.map(drop) == refused, leaves != right);
+            wrong += usize::from(leaves != right);
+        }
+        assert_eq!(wrong, 1);
     }
 
     #[test]
     fn all_leaves_but_one_are_known() {
-        let delta = 0xdead_beef_0123_4567_89ab_cdef_5566_7788u128;
-        for k in [1, 2, 4, 8] {
-            let pairs = strings();
+        let macs = MacKey::from_bytes(&std::array::from_fn(|i| 7 * i as u8 + 1));
+        let pads = 0xdead_beef_0123_4567_89ab_cdef_5566_7788u128;
+        for (k, macs) in [1, 2, 4, 8]
+            .into_iter()
+            .flat_map(|k| [(k, None), (k, Some(macs.clone()))])
+        {
+            let key = LinkKey::with_pads(pads, macs);
+            let pairs = strings(key.len());
             let chosen: Vec<Seed> = pairs
                 .iter()
                 .enumerate()
-                .map(|(i, pair)| pair[usize::from(delta >> i & 1 == 0)].clone())
+                .map(|(i, pair)| pair[usize::from(1 - key.bit(i).unwrap())].clone())
                 .collect();
             let (all, mut message) = full(k, &pairs).unwrap();
-            let known = punctured(k, delta, &chosen, &message).unwrap();
-            for tree in 0..KAPPA / k {
-                let alpha = (delta >> (tree * k)) as usize & ((1 << k) - 1);
+            let known = punctured(k, &key, &chosen, &message).unwrap();
+            for tree in 0..key.len() / k {
+                let alpha = key.digit(tree * k, k).unwrap();
                 for x in 0..1 << k {
                     let (theirs, ours) = (&all[(tree << k) + x], &known[(tree << k) + (x ^ alpha)]);
                     assert_eq!(x == alpha, theirs != ours);
                 }
             }
             // A sum that is not that of the tree is noticed, wherever it is used.
-            let unused = usize::from(delta & 1 == 1);
+            let unused = usize::from(key.bit(0).unwrap());
             message[32 * (k - 1) + 16 * unused + 3] ^= 1;
-            let got = punctured(k, delta, &chosen, &message);
+            let got = punctured(k, &key, &chosen, &message);
             message[32 * (k - 1) + 16 * unused + 3] ^= 1;
             message[32 * (k - 1) + 16 * (1 - unused) + 3] ^= 1;
-            let other = punctured(k, delta, &chosen, &message);
+            let other = punctured(k, &key, &chosen, &message);
             assert_eq!(u8::from(got.is_err()) + u8::from(other.is_err()), 1);
         }
     }

@@ -4,31 +4,41 @@
 //! sender (receiver of the base OTs). They exchange their messages; the OT receiver finishes and sends the PRFs; the OT
 //! sender finishes with them.
 
-use zeroize::Zeroizing;
-
 use crate::aes::Key;
 use crate::base::{BaseReceiver, BaseSender, RECEIVER_BYTES, SENDER_BYTES};
+use crate::key::MAC_ROWS;
 use crate::punctured::{full, message_bytes, punctured};
-use crate::{KAPPA, OtError, entropy};
+use crate::{KAPPA, LinkKey, OtError};
 
 /// The trade of traffic against work: 128/k bits and 2^k/k blocks of AES an OT.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parameters {
     k: usize,
+    macs: bool,
 }
 
 impl Parameters {
-    /// Parameter k of SoftSpokenOT: 1, 2, 4 or 8.
+    /// Parameter k of SoftSpokenOT: 1, 2, 4 or 8; for OTs alone.
     ///
     /// # Errors
     /// [`OtError::Usage`] for another k.
     pub fn new(k: usize) -> Result<Self, OtError> {
         if matches!(k, 1 | 2 | 4 | 8) {
-            return Ok(Self { k });
+            return Ok(Self { k, macs: false });
         }
         Err(OtError::Usage(format!(
             "SoftSpokenOT with k = {k}: choose 1, 2, 4 or 8"
         )))
+    }
+
+    /// The same, for links that have keys of MACs.
+    pub fn with_macs(self) -> Self {
+        Self { macs: true, ..self }
+    }
+
+    /// Base OTs of a link.
+    fn base_ots(self) -> usize {
+        KAPPA + if self.macs { MAC_ROWS } else { 0 }
     }
 
     /// The parameter k.
@@ -36,7 +46,7 @@ impl Parameters {
         self.k
     }
 
-    /// Number of small-field VOLEs: 128/k.
+    /// Number of small-field VOLEs that make pads: 128/k.
     pub fn groups(self) -> usize {
         KAPPA / self.k
     }
@@ -48,18 +58,18 @@ impl Parameters {
 
     /// Bytes of [`Outbound::start`].
     pub fn outbound_bytes(self) -> usize {
-        RECEIVER_BYTES
+        self.base_ots() * RECEIVER_BYTES
     }
 
     /// Bytes of [`Inbound::finish`].
     pub fn prf_bytes(self) -> usize {
-        message_bytes(self.k)
+        message_bytes(self.k, self.base_ots())
     }
 }
 
 impl Default for Parameters {
     fn default() -> Self {
-        Self { k: 4 }
+        Self { k: 4, macs: false }
     }
 }
 
@@ -69,10 +79,10 @@ pub struct ReceiverLink {
     pub(crate) keys: Vec<Key>,
 }
 
-/// What an OT sender keeps of the set-up: Δ, and all PRF keys but one a group.
+/// What an OT sender keeps of the set-up: its key, and all PRF keys but one a group.
 pub struct SenderLink {
     pub(crate) parameters: Parameters,
-    pub(crate) delta: Zeroizing<u128>,
+    pub(crate) key: LinkKey,
     pub(crate) keys: Vec<Key>,
 }
 
@@ -97,7 +107,8 @@ impl Inbound {
     /// # Errors
     /// [`OtError`] if the message is malformed.
     pub fn finish(self, context: &[u8], theirs: &[u8]) -> Result<(ReceiverLink, Vec<u8>), OtError> {
-        let strings = self.base.finish(context, theirs)?;
+        let count = self.parameters.base_ots();
+        let strings = self.base.finish(context, count, theirs)?;
         let (seeds, message) = full(self.parameters.k, &strings)?;
         let link = ReceiverLink {
             parameters: self.parameters,
@@ -110,38 +121,31 @@ impl Inbound {
 /// The OT sender's end during set-up.
 pub struct Outbound {
     parameters: Parameters,
-    delta: Zeroizing<u128>,
+    key: LinkKey,
     base: BaseReceiver,
 }
 
 impl Outbound {
-    /// Draws Δ and starts; the message goes to the OT receiver.
+    /// Starts with this key; the message goes to the OT receiver.
     ///
     /// # Errors
-    /// [`OtError::Entropy`].
-    pub fn start(parameters: Parameters, context: &[u8]) -> Result<(Self, Vec<u8>), OtError> {
-        let mut bytes = Zeroizing::new([0u8; 16]);
-        entropy(bytes.as_mut_slice())?;
-        Self::start_with(
-            parameters,
-            context,
-            Zeroizing::new(u128::from_le_bytes(*bytes)),
-        )
-    }
-
-    /// As [`Outbound::start`], with the caller's Δ: for a key that is the same towards all peers.
-    ///
-    /// # Errors
-    /// [`OtError::Entropy`].
-    pub fn start_with(
+    /// [`OtError::Entropy`]; [`OtError::Usage`] for a key with MACs on a link without them, and the other way round.
+    pub fn start(
         parameters: Parameters,
         context: &[u8],
-        delta: Zeroizing<u128>,
+        key: LinkKey,
     ) -> Result<(Self, Vec<u8>), OtError> {
-        let (base, message) = BaseReceiver::start(context, !*delta)?;
+        if key.len() != parameters.base_ots() {
+            return Err(OtError::Usage(format!(
+                "a key of {} bits for a link of {}: links with MACs need keys of MACs, others have none",
+                key.len(),
+                parameters.base_ots()
+            )));
+        }
+        let (base, message) = BaseReceiver::start(context, &key)?;
         let state = Self {
             parameters,
-            delta,
+            key,
             base,
         };
         Ok((state, message))
@@ -153,10 +157,10 @@ impl Outbound {
     /// [`OtError`] if a message is malformed, or the PRFs are not consistent.
     pub fn finish(self, context: &[u8], point: &[u8], prfs: &[u8]) -> Result<SenderLink, OtError> {
         let strings = self.base.finish(context, point)?;
-        let seeds = punctured(self.parameters.k, *self.delta, &strings, prfs)?;
+        let seeds = punctured(self.parameters.k, &self.key, &strings, prfs)?;
         Ok(SenderLink {
             parameters: self.parameters,
-            delta: self.delta,
+            key: self.key,
             keys: seeds.iter().map(|seed| Key::new(seed)).collect(),
         })
     }

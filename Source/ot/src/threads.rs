@@ -43,9 +43,11 @@ pub(crate) fn run<T: Send>(
         let last = last();
         let mut results = Vec::with_capacity(others.len() + 1);
         for other in others {
-            results.push(other.join().map_err(|_| {
-                OtError::Usage("a thread of the OT extension broke off".to_owned())
-            })??);
+            results.push(
+                other
+                    .join()
+                    .map_err(|_| OtError::Internal("a thread of the OT extension broke off"))??,
+            );
         }
         results.push(last?);
         Ok(results)

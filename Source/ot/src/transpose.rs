@@ -2,8 +2,8 @@
 
 use zeroize::Zeroize;
 
-use crate::KAPPA;
-use crate::extension::Row;
+use crate::extension::{MAX_BLOCKS, Row};
+use crate::{KAPPA, OtError, uneven};
 
 /// Independent 64 x 64 matrices that one pass of the network transposes: two blocks of 128 columns.
 const LANES: usize = 8;
@@ -60,7 +60,10 @@ fn best(matrices: &mut Matrices) {
 }
 
 /// Bit `i` of `columns[c]` becomes bit `c` of row `i`; `columns` has at most 128 words a block of the rows.
-pub(crate) fn transpose(rows: &[Row; KAPPA], columns: &mut [u128]) {
+pub(crate) fn transpose(rows: &[Row; KAPPA], columns: &mut [u128]) -> Result<(), OtError> {
+    if columns.len() > 128 * MAX_BLOCKS {
+        return Err(uneven());
+    }
     let (upper, lower) = rows.split_at(KAPPA / 2);
     for (pair, columns) in columns.chunks_mut(256).enumerate() {
         let first = 2 * pair;
@@ -68,6 +71,7 @@ pub(crate) fn transpose(rows: &[Row; KAPPA], columns: &mut [u128]) {
         // Lanes: block, half of the columns, half of the rows.
         for ((lanes, top), bottom) in matrices.iter_mut().zip(upper).zip(lower) {
             let [a, b, c, d, e, f, g, h] = lanes;
+            // An odd number of blocks has no second one in its last pair.
             let halves = |row: &Row, block: usize| {
                 let word = row.get(block).copied().unwrap_or(0);
                 (word as u64, (word >> 64) as u64)
@@ -80,15 +84,19 @@ pub(crate) fn transpose(rows: &[Row; KAPPA], columns: &mut [u128]) {
         best(&mut matrices);
         for (half, columns) in columns.chunks_mut(64).enumerate() {
             for (column, lanes) in columns.iter_mut().zip(&matrices) {
-                let lane = |i: usize| lanes.get(i).copied().unwrap_or(0);
-                *column = u128::from(lane(2 * half)) | u128::from(lane(2 * half + 1)) << 64;
+                let Some([low, high]) = lanes.get(2 * half..2 * half + 2) else {
+                    return Err(uneven());
+                };
+                *column = u128::from(*low) | u128::from(*high) << 64;
             }
         }
         matrices.as_flattened_mut().zeroize();
     }
+    Ok(())
 }
 
 /// Appends bit `j` of every word to `planes[j]`, 64 a lane; missing words of the last lane are zero.
+/// There are 64 planes at most.
 pub fn planes(words: &[u64], planes: &mut [Vec<u64>]) {
     for group in words.chunks(64 * LANES) {
         let mut matrices: Matrices = [[0; LANES]; 64];
@@ -102,7 +110,7 @@ pub fn planes(words: &[u64], planes: &mut [Vec<u64>]) {
         best(&mut matrices);
         let lanes = group.len().div_ceil(64);
         for (plane, row) in planes.iter_mut().zip(&matrices) {
-            plane.extend_from_slice(row.get(..lanes).unwrap_or_default());
+            plane.extend(row.iter().take(lanes));
         }
         matrices.as_flattened_mut().zeroize();
     }
@@ -132,6 +140,7 @@ pub fn words<P: AsRef<[u64]>>(planes: &[P], lanes: usize, words: &mut Vec<u64>) 
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)] // a failed test may panic
 mod tests {
     use super::*;
 
@@ -155,7 +164,7 @@ mod tests {
         }
         for blocks in 1..=8 {
             let mut columns = vec![0; 128 * blocks];
-            transpose(&rows, &mut columns);
+            transpose(&rows, &mut columns).unwrap();
             for (i, row) in rows.iter().enumerate() {
                 for (c, column) in columns.iter().enumerate() {
                     let bit = row[c / 128] >> (c % 128) & 1;

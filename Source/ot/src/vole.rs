@@ -1,7 +1,7 @@
 //! Products of vectors with a short fixed key: one party keeps α of [`KEY_BITS`] bits, the other gives x, they get shares of
 //! α·x in Z_2^l or F_q. The material of MACs.
 //!
-//! The punctured PRFs of a link (leaf Δ_c of group c is unknown to the party with Δ) give, without messages, a vector oblivious
+//! The punctured PRFs of a link (leaf Δ_c of group c is unknown to the party with digit Δ_c of α) give, without messages, a vector oblivious
 //! linear evaluation with every small digit Δ_c: with leaves r_y, u = Σ r_y and v = Σ y·r_y at one party, the other computes
 //! w = Σ (Δ_c − y)·r_y = Δ_c·u − v, in which the missing leaf has the factor 0. Roy, "SoftSpokenOT" (CRYPTO 2022), section 3,
 //! with integers in place of the small field. One correction x − u a digit makes all digits multiply the same x: twelve words
@@ -15,23 +15,20 @@ use std::sync::Arc;
 use keyquorum_math::{Domain, DomainKind};
 use zeroize::{Zeroize, Zeroizing};
 
-use crate::{OtError, ReceiverLink, SenderLink, check_length};
+use crate::{
+    BIT_MAC_BITS, ELEMENT_MAC_BITS, KAPPA, OtError, ReceiverLink, SenderLink, check_length, uneven,
+};
 
-/// Bits of α. They are bits 64 to 111 of the link's Δ: apart from those that are keys of MACs of bits.
-pub const KEY_BITS: u32 = 48;
-const FIRST_BIT: usize = 64;
+/// Links of protocols with MACs have the keys.
+const NO_MACS: OtError = OtError::Internal("products with MAC keys on a link without them");
+/// Bits of α.
+pub const KEY_BITS: u32 = ELEMENT_MAC_BITS as u32;
+/// The bit of the link's key where α begins.
+const FIRST_BIT: usize = KAPPA + BIT_MAC_BITS;
 /// Words that are expanded in one go.
 const CHUNK: usize = 1024;
-/// Bits of a string that count for a field: a word holds weighted sums of 2^8 of them, and residues of at most 62 bits are
-/// uniform within 2^-48.
-const FIELD_STRING: u128 = (1 << 110) - 1;
 /// Keeps these streams apart from those of the OT extension.
 const STREAMS: u64 = 1 << 63;
-
-/// α of a party with this Δ.
-pub fn key(delta: u128) -> u64 {
-    (delta >> FIRST_BIT) as u64 & ((1 << KEY_BITS) - 1)
-}
 
 /// Bytes of the message for `n` products over this domain on a link with these parameters.
 pub fn message_bytes<D: Domain>(domain: &D, n: usize, parameters: crate::Parameters) -> usize {
@@ -41,9 +38,15 @@ pub fn message_bytes<D: Domain>(domain: &D, n: usize, parameters: crate::Paramet
         .sum()
 }
 
-fn string_mask<D: Domain>(domain: &D) -> u128 {
+/// Bits of a string that count for a field, with parameter k: as many as let a word of 128 bits hold the weighted sum of all, whose
+/// weights add up to less than 2^(2k + 1). The more, the closer are residues to uniform.
+pub fn string_bits(k: usize) -> u32 {
+    127 - 2 * k as u32
+}
+
+fn string_mask<D: Domain>(domain: &D, k: usize) -> u128 {
     match domain.kind() {
-        DomainKind::Fq(_) => FIELD_STRING,
+        DomainKind::Fq(_) => (1 << string_bits(k)) - 1,
         _ => u128::MAX,
     }
 }
@@ -77,9 +80,17 @@ impl Multiplicand {
     }
 
     /// Multiplies α with `x`: appends the message, returns our shares.
-    pub fn multiply<D: Domain>(&mut self, domain: &D, x: &[D::E], out: &mut Vec<u8>) -> Vec<D::E> {
+    ///
+    /// # Errors
+    /// [`OtError::Internal`] on a link without keys of MACs.
+    pub fn multiply<D: Domain>(
+        &mut self,
+        domain: &D,
+        x: &[D::E],
+        out: &mut Vec<u8>,
+    ) -> Result<Vec<D::E>, OtError> {
         let k = self.link.parameters.k();
-        let mask = string_mask(domain);
+        let mask = string_mask(domain, k);
         let mut shares = Vec::with_capacity(x.len());
         let mut string = Zeroizing::new([0u128; CHUNK]);
         let mut total = Zeroizing::new([0u128; CHUNK]);
@@ -89,18 +100,15 @@ impl Multiplicand {
             let mut sum = vec![domain.zero(); n];
             let mut weight = domain.one();
             let base = domain.from_u128(1 << k);
-            for keys in groups(self.link.parameters)
-                .filter_map(|group| self.link.keys.get(group << k..(group + 1) << k))
-            {
+            for group in groups(self.link.parameters) {
+                let keys = self.link.keys.get(group << k..(group + 1) << k);
+                let keys = keys.ok_or(NO_MACS)?;
                 total.fill(0);
                 weighted.fill(0);
                 // From the last leaf down: after leaf y the running total has been added y times for every leaf above.
                 for (y, key) in keys.iter().enumerate().rev() {
-                    key.stream(
-                        self.stream,
-                        self.position,
-                        string.get_mut(..n).unwrap_or_default(),
-                    );
+                    let string = string.get_mut(..n).ok_or_else(uneven)?;
+                    key.stream(self.stream, self.position, string);
                     for ((t, w), r) in total.iter_mut().zip(weighted.iter_mut()).zip(string.iter())
                     {
                         *t = t.wrapping_add(r & mask);
@@ -126,7 +134,7 @@ impl Multiplicand {
             self.position += n as u64;
             shares.append(&mut sum);
         }
-        shares
+        Ok(shares)
     }
 }
 
@@ -168,7 +176,7 @@ impl FixedKey {
             self.message_bytes(domain, n),
         )?;
         let k = self.link.parameters.k();
-        let mask = string_mask(domain);
+        let mask = string_mask(domain, k);
         let field = matches!(domain.kind(), DomainKind::Fq(_));
         // Makes the factors of a field's strings non-negative; taken off again.
         let offset: u128 = if field { 1 << k } else { 0 };
@@ -183,17 +191,14 @@ impl FixedKey {
             let mut weight = domain.one();
             let base = domain.from_u128(1 << k);
             for group in groups(self.link.parameters) {
-                let digit = *self.link.delta >> (group * k) & ((1 << k) - 1);
+                let digit = self.link.key.digit(group * k, k)? as u128;
                 let keys = self.link.keys.get(group << k..(group + 1) << k);
                 total.fill(0);
                 weighted.fill(0);
                 // Slot i has leaf i ⊕ Δ_c; slot 0 is the missing one.
-                for (i, key) in keys.unwrap_or_default().iter().enumerate().skip(1) {
-                    key.stream(
-                        self.stream,
-                        self.position,
-                        string.get_mut(..count).unwrap_or_default(),
-                    );
+                for (i, key) in keys.ok_or(NO_MACS)?.iter().enumerate().skip(1) {
+                    let string = string.get_mut(..count).ok_or_else(uneven)?;
+                    key.stream(self.stream, self.position, string);
                     let factor = digit.wrapping_sub(i as u128 ^ digit).wrapping_add(offset);
                     for ((t, w), r) in total.iter_mut().zip(weighted.iter_mut()).zip(string.iter())
                     {
@@ -238,12 +243,14 @@ mod tests {
     use keyquorum_math::{Element, Prg, Z2k64, Z2k128, Zq};
 
     use super::*;
-    use crate::{Inbound, Outbound, Parameters};
+    use crate::{Inbound, LinkKey, MacKey, Outbound, Parameters};
 
     fn links(k: usize) -> (Arc<ReceiverLink>, Arc<SenderLink>) {
         let parameters = Parameters::new(k).unwrap();
+        let parameters = parameters.with_macs();
+        let key = LinkKey::random(Some(MacKey::random().unwrap())).unwrap();
         let (inbound, point) = Inbound::start(parameters).unwrap();
-        let (outbound, points) = Outbound::start(parameters, b"test").unwrap();
+        let (outbound, points) = Outbound::start(parameters, b"test", key).unwrap();
         let (receiver, prfs) = inbound.finish(b"test", &points).unwrap();
         let sender = outbound.finish(b"test", &point, &prfs).unwrap();
         (Arc::new(receiver), Arc::new(sender))
@@ -251,7 +258,7 @@ mod tests {
 
     fn products<D: Domain>(domain: &D, k: usize) {
         let (receiver, sender) = links(k);
-        let alpha = domain.from_u128(u128::from(key(*sender.delta)));
+        let alpha = domain.from_u128(u128::from(sender.key.macs().unwrap().element()));
         let mut giver = Multiplicand::new(receiver, 3);
         let mut keeper = FixedKey::new(sender, 3);
         let mut prg = Prg::new([7; 16], 0);
@@ -259,7 +266,7 @@ mod tests {
             let mut x = vec![domain.zero(); n];
             domain.random(&mut prg, &mut x);
             let mut message = Vec::new();
-            let ours = giver.multiply(domain, &x, &mut message);
+            let ours = giver.multiply(domain, &x, &mut message).unwrap();
             assert_eq!(message.len(), giver.message_bytes(domain, n));
             let theirs = keeper.multiply(domain, n, &message).unwrap();
             for ((a, b), x) in ours.iter().zip(&theirs).zip(&x) {

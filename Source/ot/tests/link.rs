@@ -1,5 +1,10 @@
 //! Two ends of a link: correctness of all kinds of OTs, and what is refused.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![allow(
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic
+)]
 
 use std::sync::Arc;
 
@@ -7,15 +12,16 @@ use keyquorum_math::{Domain, Zq};
 use keyquorum_ot::extension::Choices;
 use keyquorum_ot::product::{self, Operand, Payload};
 use keyquorum_ot::{
-    Field, Inbound, OtError, Outbound, Parameters, PowerOfTwo, Receiver, ReceiverLink, Security,
-    Sender, SenderLink, bits,
+    Field, Inbound, LinkKey, OtError, Outbound, Parameters, PowerOfTwo, Receiver, ReceiverLink,
+    Security, Sender, SenderLink, bits,
 };
 use proptest::prelude::*;
 
 fn link(k: usize) -> (Arc<ReceiverLink>, Arc<SenderLink>) {
     let parameters = Parameters::new(k).unwrap();
     let (inbound, point) = Inbound::start(parameters).unwrap();
-    let (outbound, points) = Outbound::start(parameters, b"test").unwrap();
+    let (outbound, points) =
+        Outbound::start(parameters, b"test", LinkKey::random(None).unwrap()).unwrap();
     assert_eq!(point.len(), parameters.inbound_bytes());
     assert_eq!(points.len(), parameters.outbound_bytes());
     let (receiver, prfs) = inbound.finish(b"test", &points).unwrap();
@@ -85,12 +91,12 @@ fn batch(choices: &[u128], flip: Option<usize>) -> Result<(), OtError> {
     }
     let theirs = sender.batch(choices.len(), &message).unwrap();
     let seed = [7; 16];
-    sender.verify(&theirs, &seed, &ours.prove(&seed))?;
+    sender.verify(&theirs, &seed, &ours.prove(&seed)?)?;
     for (tile, choices) in choices.chunks(8).enumerate() {
         let n = 128 * choices.len();
         let (mut s, mut zeros, mut ones) = (vec![0; n], vec![0; n], vec![0; n]);
-        receiver.batch_strings(&ours, tile, &mut s);
-        sender.batch_strings(&theirs, tile, &mut zeros, &mut ones);
+        receiver.batch_strings(&ours, tile, &mut s)?;
+        sender.batch_strings(&theirs, tile, &mut zeros, &mut ones)?;
         for (i, s) in s.iter().enumerate() {
             let r = choices[i / 128] >> (i % 128) & 1 == 1;
             assert_eq!(*s, if r { ones[i] } else { zeros[i] });
@@ -132,7 +138,7 @@ fn a_forged_proof_is_refused() {
     let mut message = Vec::new();
     let ours = receiver.batch(&[5; 3], &mut message).unwrap();
     let theirs = sender.batch(3, &message).unwrap();
-    let mut proof = ours.prove(&[1; 16]);
+    let mut proof = ours.prove(&[1; 16]).unwrap();
     assert!(sender.verify(&theirs, &[2; 16], &proof).is_err());
     assert!(sender.verify(&theirs, &[1; 16], &proof).is_ok());
     assert!(matches!(
@@ -195,7 +201,7 @@ fn products<P: Payload>(
         &mut message,
     )
     .unwrap();
-    let y = pending.words();
+    let y = pending.words().unwrap();
     let theirs = product::send(
         &mut sender,
         payload,
@@ -220,7 +226,7 @@ fn large_batches() {
         let operand = Operand::Random(x.len());
         let pending =
             product::receive(&mut receiver, &payload, operand, x.len(), 64, &mut message).unwrap();
-        let y = pending.words();
+        let y = pending.words().unwrap();
         let (source, out) = (Choices::Random, &mut answer);
         let b = product::send(&mut sender, &payload, &x, 64, source, &message, out).unwrap();
         let a = pending.finish(&answer).unwrap();

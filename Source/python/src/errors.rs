@@ -1,6 +1,7 @@
 //! Exceptions.
 
 use keyquorum_mpc::EngineError as Error;
+use keyquorum_net::NetError;
 use pyo3::create_exception;
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
@@ -25,6 +26,18 @@ create_exception!(
 );
 create_exception!(
     _engine,
+    CheckError,
+    ProtocolError,
+    "A check failed: one of the parties cheats."
+);
+create_exception!(
+    _engine,
+    BurnedError,
+    EngineError,
+    "A MAC key that others may know, or a session in which a check failed: not used again."
+);
+create_exception!(
+    _engine,
     UsageError,
     EngineError,
     "The operation is not possible here."
@@ -36,18 +49,36 @@ create_exception!(
     "A share file cannot be used."
 );
 
+create_exception!(
+    _engine,
+    InternalError,
+    EngineError,
+    "A state that the engine's code excludes: a fault of KeyQuorum."
+);
+
 pub fn engine_error(e: Error) -> PyErr {
     let text = e.to_string();
     match e {
+        Error::Internal(_)
+        | Error::Network {
+            source: NetError::Internal { .. },
+            ..
+        } => InternalError::new_err(text),
         Error::Network { .. } => NetworkError::new_err(text),
         Error::Protocol(_) => ProtocolError::new_err(text),
+        Error::Check { .. } => CheckError::new_err(text),
+        Error::Burned(_) => BurnedError::new_err(text),
         Error::Usage(_) => UsageError::new_err(text),
         Error::Store(_) => StoreError::new_err(text),
     }
 }
 
-pub fn network_error(e: keyquorum_net::NetError) -> PyErr {
-    NetworkError::new_err(e.to_string())
+pub fn network_error(e: NetError) -> PyErr {
+    let text = e.to_string();
+    match e {
+        NetError::Internal { .. } => InternalError::new_err(text),
+        _ => NetworkError::new_err(text),
+    }
 }
 
 pub fn usage(text: impl Into<String>) -> PyErr {
@@ -59,6 +90,9 @@ pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("EngineError", py.get_type::<EngineError>())?;
     m.add("NetworkError", py.get_type::<NetworkError>())?;
     m.add("ProtocolError", py.get_type::<ProtocolError>())?;
+    m.add("CheckError", py.get_type::<CheckError>())?;
+    m.add("BurnedError", py.get_type::<BurnedError>())?;
     m.add("UsageError", py.get_type::<UsageError>())?;
-    m.add("StoreError", py.get_type::<StoreError>())
+    m.add("StoreError", py.get_type::<StoreError>())?;
+    m.add("InternalError", py.get_type::<InternalError>())
 }

@@ -2,6 +2,7 @@
 //! and the interpreter lock released in every call that works or waits.
 
 mod arithmetic;
+mod budget;
 mod engine;
 mod errors;
 mod inputs;
@@ -23,5 +24,6 @@ fn _engine(m: &Bound<'_, PyModule>) -> PyResult<()> {
     session::register(m)?;
     engine::register(m)?;
     arithmetic::register(m)?;
+    budget::register(m)?;
     store::register(m)
 }

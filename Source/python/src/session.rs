@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use keyquorum_math::DomainKind;
+use keyquorum_mpc::mac_key::{MOST_ABORTED, MacKeyFile};
 use keyquorum_mpc::{EngineOptions, Openings, Session as CoreSession};
 use keyquorum_net::{
     Hello, Identity, LinkShape, LocalTransport, Peer, TlsConfig, TlsTransport, doctor,
@@ -54,7 +55,9 @@ fn local_sessions(
     py.detach(|| {
         let mesh: Vec<LocalTransport> = match shape {
             None => keyquorum_net::local_mesh(n, timeout),
-            Some(shape) => keyquorum_net::shaped_local_mesh(n, timeout, shape),
+            Some(shape) => {
+                keyquorum_net::shaped_local_mesh(n, timeout, shape).map_err(network_error)?
+            }
         };
         let handles: Vec<_> = mesh
             .into_iter()
@@ -241,11 +244,25 @@ impl Session {
         Ok(Engine::wrap(engine, protocol.to_owned(), kind))
     }
 
-    /// Sets the key of our MACs (16 secret bytes), before the first engine that has MACs.
-    fn set_mac_key(&self, key: &[u8]) -> PyResult<()> {
+    /// Sets the key of our MACs (16 secret bytes), before the first engine that has MACs; `file`: where it is kept, beside which is
+    /// kept whether it is burned.
+    #[pyo3(signature = (key, file=None))]
+    fn set_mac_key(&self, key: &[u8], file: Option<PathBuf>) -> PyResult<()> {
         let key = <[u8; 16]>::try_from(key)
             .map_err(|_| usage(format!("a key of MACs has 16 bytes, not {}", key.len())))?;
-        self.core.set_mac_key(key).map_err(engine_error)
+        self.core
+            .set_mac_key(key, file.as_deref())
+            .map_err(engine_error)
+    }
+
+    /// Notes that this session uses our MAC keys, before another program computes under them.
+    fn begin_under_mac_key(&self) -> PyResult<()> {
+        self.core.begin_under_mac_key().map_err(engine_error)
+    }
+
+    /// Burns our MAC keys: a check failed in another program that computed under them. Returns what was done.
+    fn burn_mac_key(&self, cause: &str) -> String {
+        self.core.burn_mac_key(cause)
     }
 
     /// How engines of `semi2k`, `semi` and `semi-bin` open values from now on: `direct` or `star`; the same at all parties.
@@ -325,10 +342,32 @@ impl Session {
     }
 }
 
+/// Refuses the MAC key at `path` (which need not be there) if it is burned, or if too many sessions under it broke off.
+#[pyfunction]
+fn check_mac_key(path: PathBuf) -> PyResult<()> {
+    MacKeyFile::new(&path).check().map_err(engine_error)
+}
+
+/// Sessions under the MAC key at `path` that broke off, and how many may.
+#[pyfunction]
+fn aborted_sessions(path: PathBuf) -> PyResult<(usize, usize)> {
+    let aborted = MacKeyFile::new(&path).aborted().map_err(engine_error)?;
+    Ok((aborted, MOST_ABORTED))
+}
+
+/// Burns the MAC key at `path`: a check failed under it. Returns what was done.
+#[pyfunction]
+fn burn_mac_key(path: PathBuf, cause: &str) -> String {
+    MacKeyFile::new(&path).burn(cause)
+}
+
 pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<Session>()?;
     m.add_function(wrap_pyfunction!(make_identity, m)?)?;
     m.add_function(wrap_pyfunction!(identity_fingerprint, m)?)?;
     m.add_function(wrap_pyfunction!(probe_committee, m)?)?;
+    m.add_function(wrap_pyfunction!(check_mac_key, m)?)?;
+    m.add_function(wrap_pyfunction!(aborted_sessions, m)?)?;
+    m.add_function(wrap_pyfunction!(burn_mac_key, m)?)?;
     m.add_function(wrap_pyfunction!(local_sessions, m)?)
 }

@@ -32,12 +32,13 @@ fn matrix_product<D: Domain>(
     right: &[D::E],
     inner: usize,
     columns: usize,
-) -> Vec<D::E> {
+) -> Result<Vec<D::E>> {
+    if inner == 0 || !left.len().is_multiple_of(inner) || right.len() != inner * columns {
+        return Err(EngineError::internal("a matrix of another size"));
+    }
     if columns == 1 {
-        return left
-            .chunks_exact(inner)
-            .map(|row| domain.dot(row, right))
-            .collect();
+        let rows = left.chunks_exact(inner);
+        return Ok(rows.map(|row| domain.dot(row, right)).collect());
     }
     let mut out = Vec::with_capacity(left.len() / inner * columns);
     let (mut sum, mut term) = (Vec::new(), Vec::new());
@@ -56,7 +57,7 @@ fn matrix_product<D: Domain>(
     }
     term.iter_mut().for_each(zeroize::Zeroize::zeroize);
     sum.iter_mut().for_each(zeroize::Zeroize::zeroize);
-    out
+    Ok(out)
 }
 
 impl<P: Protocol, D: Domain> Computation<P, D> {
@@ -91,27 +92,27 @@ impl<P: Protocol, D: Domain> Computation<P, D> {
             };
             Ok(match (&*a, &*b) {
                 (Value::Clear(x), Value::Clear(y)) => {
-                    let mut x = spread(x, n);
-                    combine(&d, &mut x, &spread(y, n));
+                    let mut x = spread(x, n)?;
+                    combine(&d, &mut x, &spread(y, n)?);
                     Value::Clear(x)
                 }
                 (Value::Secret(x), Value::Secret(y)) => {
-                    let mut x = spread_share(x, n);
+                    let mut x = spread_share(x, n)?;
                     if y.len() == n {
-                        for (x, y) in x.parts.iter_mut().zip(&y.parts) {
-                            combine(&shares, x, y);
-                        }
+                        x.combine(y, |x, y| combine(&shares, x, y))?;
                     } else {
-                        for (x, y) in x.parts.iter_mut().zip(&y.parts) {
-                            let y = y.first().copied().unwrap_or_default();
+                        for (x, y) in x.with(y)? {
+                            let [y] = **y else {
+                                return Err(outside());
+                            };
                             shares.add_scalar_assign(x, if subtract { shares.neg(y) } else { y });
                         }
                     }
                     Value::Secret(x)
                 }
                 (Value::Secret(x), Value::Clear(y)) => {
-                    let mut x = spread_share(x, n);
-                    let mut y = spread(y, n);
+                    let mut x = spread_share(x, n)?;
+                    let mut y = spread(y, n)?;
                     if subtract {
                         d.neg_assign(&mut y);
                     }
@@ -119,13 +120,13 @@ impl<P: Protocol, D: Domain> Computation<P, D> {
                     Value::Secret(x)
                 }
                 (Value::Clear(x), Value::Secret(y)) => {
-                    let mut y = spread_share(y, n);
+                    let mut y = spread_share(y, n)?;
                     if subtract {
                         for part in &mut y.parts {
                             shares.neg_assign(part);
                         }
                     }
-                    p.add_clear(&shares, &mut y, &spread(x, n));
+                    p.add_clear(&shares, &mut y, &spread(x, n)?);
                     Value::Secret(y)
                 }
                 _ => return mismatch(),
@@ -164,8 +165,8 @@ impl<P: Protocol, D: Domain> Computation<P, D> {
                 let task = if x_size == n && y_size == n {
                     p.dot(&BITS, x, y, 1)?
                 } else {
-                    let x = x.map(|part| spread_lanes(part, x_size, n));
-                    let y = y.map(|part| spread_lanes(part, y_size, n));
+                    let x = x.try_map(|part| spread_lanes(part, x_size, n))?;
+                    let y = y.try_map(|part| spread_lanes(part, y_size, n))?;
                     p.dot(&BITS, &x, &y, 1)?
                 };
                 Ok(then(task, |_, share| Ok(Value::SecretBits(share))))
@@ -184,14 +185,14 @@ impl<P: Protocol, D: Domain> Computation<P, D> {
             };
             Ok(match (&**a, &**b) {
                 (Value::ClearBits(x), Value::ClearBits(y)) => {
-                    let mut x = spread_lanes(x, x_size, n);
-                    combine(&mut x, &spread_lanes(y, y_size, n));
+                    let mut x = spread_lanes(x, x_size, n)?;
+                    combine(&mut x, &spread_lanes(y, y_size, n)?);
                     Value::ClearBits(x)
                 }
                 (Value::SecretBits(x), Value::SecretBits(y)) => {
-                    let mut x = x.map(|part| spread_lanes(part, x_size, n));
-                    for (x, y) in x.parts.iter_mut().zip(&y.parts) {
-                        combine(x, &spread_lanes(y, y_size, n));
+                    let mut x = x.try_map(|part| spread_lanes(part, x_size, n))?;
+                    for (x, y) in x.with(y)? {
+                        combine(x, &spread_lanes(y, y_size, n)?);
                     }
                     Value::SecretBits(x)
                 }
@@ -202,8 +203,8 @@ impl<P: Protocol, D: Domain> Computation<P, D> {
                     } else {
                         (y_size, x_size)
                     };
-                    let mut s = s.map(|part| spread_lanes(part, s_size, n));
-                    let c = spread_lanes(c, c_size, n);
+                    let mut s = s.try_map(|part| spread_lanes(part, s_size, n))?;
+                    let c = spread_lanes(c, c_size, n)?;
                     if and {
                         for part in &mut s.parts {
                             combine(part, &c);
@@ -234,7 +235,7 @@ impl<P: Protocol, D: Domain> Computation<P, D> {
                     let task = if x.len() == y.len() {
                         p.dot(&d, x, y, 1)?
                     } else {
-                        p.dot(&d, &spread_share(x, n), &spread_share(y, n), 1)?
+                        p.dot(&d, &spread_share(x, n)?, &spread_share(y, n)?, 1)?
                     };
                     Ok(then(task, |_, share| Ok(Value::Secret(share))))
                 })
@@ -250,18 +251,19 @@ impl<P: Protocol, D: Domain> Computation<P, D> {
                         return mismatch();
                     };
                     let times = |d: &D, x: &[D::E], y: &[D::E]| {
-                        let mut x = spread(x, n);
+                        let mut x = spread(x, n)?;
                         match y {
                             [one] => d.mul_scalar_assign(&mut x, *one),
-                            _ => d.mul_assign(&mut x, y),
+                            _ if y.len() == n => d.mul_assign(&mut x, y),
+                            _ => return Err(outside()),
                         }
-                        x
+                        Ok(x)
                     };
                     Ok(match (&**a, &**b) {
-                        (Value::Clear(x), Value::Clear(y)) => Value::Clear(times(&clear, x, y)),
+                        (Value::Clear(x), Value::Clear(y)) => Value::Clear(times(&clear, x, y)?),
                         (Value::Secret(s), Value::Clear(c))
                         | (Value::Clear(c), Value::Secret(s)) => {
-                            Value::Secret(s.map(|part| times(&d, part, c)))
+                            Value::Secret(s.try_map(|part| times(&d, part, c))?)
                         }
                         _ => return mismatch(),
                     })
@@ -356,12 +358,12 @@ impl<P: Protocol, D: Domain> Computation<P, D> {
             };
             let times = |d: &D, x: &[D::E], y: &[D::E]| matrix_product(d, x, y, inner, columns);
             Ok(match (&**a, &**b) {
-                (Value::Clear(x), Value::Clear(y)) => Value::Clear(times(&clear, x, y)),
+                (Value::Clear(x), Value::Clear(y)) => Value::Clear(times(&clear, x, y)?),
                 (Value::Clear(x), Value::Secret(y)) => {
-                    Value::Secret(y.map(|part| times(&d, x, part)))
+                    Value::Secret(y.try_map(|part| times(&d, x, part))?)
                 }
                 (Value::Secret(x), Value::Clear(y)) => {
-                    Value::Secret(x.map(|part| times(&d, part, y)))
+                    Value::Secret(x.try_map(|part| times(&d, part, y))?)
                 }
                 _ => return mismatch(),
             })
@@ -381,12 +383,15 @@ impl<P: Protocol, D: Domain> Computation<P, D> {
         }
         let (clear, d) = (self.domain.clone(), self.shares.clone());
         self.local(&[a], a.kind(), a.size() / length, move |_, inputs| {
-            let sums = |d: &D, v: &[D::E]| -> Vec<D::E> {
-                v.chunks_exact(length).map(|c| d.sum(c)).collect()
+            let sums = |d: &D, v: &[D::E]| -> Result<Vec<D::E>> {
+                if !v.len().is_multiple_of(length) {
+                    return Err(outside());
+                }
+                Ok(v.chunks_exact(length).map(|c| d.sum(c)).collect())
             };
             Ok(match inputs.first().map(|v| &**v) {
-                Some(Value::Secret(x)) => Value::Secret(x.map(|part| sums(&d, part))),
-                Some(Value::Clear(x)) => Value::Clear(sums(&clear, x)),
+                Some(Value::Secret(x)) => Value::Secret(x.try_map(|part| sums(&d, part))?),
+                Some(Value::Clear(x)) => Value::Clear(sums(&clear, x)?),
                 _ => return mismatch(),
             })
         })
@@ -409,7 +414,7 @@ impl<P: Protocol, D: Domain> Computation<P, D> {
             let (Value::Clear(x), Value::Clear(y)) = (&**a, &**b) else {
                 return mismatch();
             };
-            let (x, y) = (spread(x, n), spread(y, n));
+            let (x, y) = (spread(x, n)?, spread(y, n)?);
             let out: Option<Vec<D::E>> = x
                 .iter()
                 .zip(&y)

@@ -64,12 +64,13 @@ impl<P: Protocol, D: Domain> Computation<P, D> {
         threshold: usize,
         insecure: bool,
     ) -> Self {
+        let graph = Graph::new(Arc::clone(session.guard()));
         Self {
             session,
             protocol,
             domain,
             shares,
-            graph: Graph::new(),
+            graph,
             threshold,
             insecure,
         }
@@ -304,7 +305,7 @@ impl<P: Protocol, D: Domain> Engine for Computation<P, D> {
         let list = if step >= 1 || count == 0 {
             Picker::Forward(start.max(0) as usize, step.max(1) as usize, count)
         } else {
-            Picker::List(Arc::new(progression(start, step, count)))
+            Picker::List(Arc::new(progression(start, step, count)?))
         };
         self.pick(a, list, count)
     }
@@ -322,7 +323,7 @@ impl<P: Protocol, D: Domain> Engine for Computation<P, D> {
         let places = if step >= 1 {
             Places::Forward(start as usize, step as usize, b.size())
         } else {
-            Places::List(progression(start, step, b.size()))
+            Places::List(progression(start, step, b.size())?)
         };
         self.store(a, places, b)
     }
@@ -370,6 +371,7 @@ impl<P: Protocol, D: Domain> Engine for Computation<P, D> {
     fn random(&mut self, n: usize) -> Result<Handle> {
         let d = self.shares.clone();
         if self.protocol.random_is_local() {
+            self.graph.refuse_after_failure()?;
             let share = self.protocol.random_local(&d, n)?;
             return Ok(self.graph.insert(Value::Secret(share), Kind::Secret, n));
         }
@@ -398,6 +400,7 @@ impl<P: Protocol, D: Domain> Engine for Computation<P, D> {
     fn random_bits(&mut self, n: usize) -> Result<Handle> {
         self.need_binary()?;
         if self.protocol.random_is_local() {
+            self.graph.refuse_after_failure()?;
             let share = self.protocol.random_local(&BITS, lanes(n))?;
             return Ok(self
                 .graph
@@ -491,8 +494,9 @@ impl<P: Protocol, D: Domain> Engine for Computation<P, D> {
 
     fn about(&mut self, text: &[u8]) {
         let digest: [u8; 32] = Sha256::digest(text).into();
+        let [a, b, c, d, e, f, g, h, ..] = digest;
         self.graph
-            .bind(digest.first_chunk().map_or(0, |d| u64::from_le_bytes(*d)));
+            .bind(u64::from_le_bytes([a, b, c, d, e, f, g, h]));
     }
 
     fn flush(&mut self) -> Result<()> {

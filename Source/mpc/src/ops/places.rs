@@ -19,10 +19,12 @@ impl<P: Protocol, D: Domain> Computation<P, D> {
         }
         self.local(&[a], a.kind(), n, move |_, inputs| {
             Ok(match inputs.first().map(|v| &**v) {
-                Some(Value::Secret(x)) => Value::Secret(x.map(|part| picker.elements(part))),
-                Some(Value::Clear(x)) => Value::Clear(picker.elements(x)),
-                Some(Value::SecretBits(x)) => Value::SecretBits(x.map(|part| picker.bits(part))),
-                Some(Value::ClearBits(x)) => Value::ClearBits(picker.bits(x)),
+                Some(Value::Secret(x)) => Value::Secret(x.try_map(|part| picker.elements(part))?),
+                Some(Value::Clear(x)) => Value::Clear(picker.elements(x)?),
+                Some(Value::SecretBits(x)) => {
+                    Value::SecretBits(x.try_map(|part| picker.bits(part))?)
+                }
+                Some(Value::ClearBits(x)) => Value::ClearBits(picker.bits(x)?),
                 _ => return mismatch(),
             })
         })
@@ -76,23 +78,23 @@ impl<P: Protocol, D: Domain> Computation<P, D> {
             };
             Ok(match (a, b) {
                 (Value::Secret(mut x), Value::Secret(y)) => {
-                    for (x, y) in x.parts.iter_mut().zip(&y.parts) {
-                        places.put(x, y);
+                    for (x, y) in x.with(y)? {
+                        places.put(x, y)?;
                     }
                     Value::Secret(x)
                 }
                 (Value::Clear(mut x), Value::Clear(y)) => {
-                    places.put(&mut x, y);
+                    places.put(&mut x, y)?;
                     Value::Clear(x)
                 }
                 (Value::SecretBits(mut x), Value::SecretBits(y)) => {
-                    for (x, y) in x.parts.iter_mut().zip(&y.parts) {
-                        places.put_bits(x, y, single);
+                    for (x, y) in x.with(y)? {
+                        places.put_bits(x, y, single)?;
                     }
                     Value::SecretBits(x)
                 }
                 (Value::ClearBits(mut x), Value::ClearBits(y)) => {
-                    places.put_bits(&mut x, y, single);
+                    places.put_bits(&mut x, y, single)?;
                     Value::ClearBits(x)
                 }
                 _ => return mismatch(),
@@ -129,31 +131,34 @@ impl<P: Protocol, D: Domain> Computation<P, D> {
                 parts: vec![Vec::new(); p.bit_parts()],
             };
             let (mut clear, mut clear_bits, mut at) = (Vec::new(), Vec::new(), 0);
+            if inputs.len() != lengths.len() {
+                return Err(outside());
+            }
             for (value, n) in inputs.iter().zip(lengths) {
                 match (&**value, kind) {
                     (Value::Secret(x), _) => {
-                        for (out, part) in secret.parts.iter_mut().zip(&x.parts) {
+                        for (out, part) in secret.with(x)? {
                             out.reserve(if out.is_empty() { total } else { 0 });
                             out.extend_from_slice(part);
                         }
                     }
                     (Value::Clear(x), Kind::Secret) => {
-                        for (out, part) in secret.parts.iter_mut().zip(&p.constant(&d, x).parts) {
+                        for (out, part) in secret.with(&p.constant(&d, x))? {
                             out.extend_from_slice(part);
                         }
                     }
                     (Value::Clear(x), _) => clear.extend_from_slice(x),
                     (Value::SecretBits(x), _) => {
-                        for (out, part) in bits.parts.iter_mut().zip(&x.parts) {
-                            append_bits(out, at, part, n);
+                        for (out, part) in bits.with(x)? {
+                            append_bits(out, at, part, n)?;
                         }
                     }
                     (Value::ClearBits(x), Kind::SecretBits) => {
-                        for (out, part) in bits.parts.iter_mut().zip(&p.constant(&BITS, x).parts) {
-                            append_bits(out, at, part, n);
+                        for (out, part) in bits.with(&p.constant(&BITS, x))? {
+                            append_bits(out, at, part, n)?;
                         }
                     }
-                    (Value::ClearBits(x), _) => append_bits(&mut clear_bits, at, x, n),
+                    (Value::ClearBits(x), _) => append_bits(&mut clear_bits, at, x, n)?,
                     (Value::Personal(..), _) => return mismatch(),
                 }
                 at += n;
@@ -177,14 +182,12 @@ impl<P: Protocol, D: Domain> Computation<P, D> {
         }
         self.local(&[a], a.kind(), n, move |_, inputs| {
             Ok(match inputs.first().map(|v| &**v) {
-                Some(Value::Secret(x)) => {
-                    Value::Secret(x.map(|p| vec![p.first().copied().unwrap_or_default(); n]))
+                Some(Value::Secret(x)) => Value::Secret(spread_share(x, n)?),
+                Some(Value::Clear(x)) => Value::Clear(spread(x, n)?),
+                Some(Value::SecretBits(x)) => {
+                    Value::SecretBits(x.try_map(|p| spread_lanes(p, 1, n))?)
                 }
-                Some(Value::Clear(x)) => {
-                    Value::Clear(vec![x.first().copied().unwrap_or_default(); n])
-                }
-                Some(Value::SecretBits(x)) => Value::SecretBits(x.map(|p| spread_lanes(p, 1, n))),
-                Some(Value::ClearBits(x)) => Value::ClearBits(spread_lanes(x, 1, n)),
+                Some(Value::ClearBits(x)) => Value::ClearBits(spread_lanes(x, 1, n)?),
                 _ => return mismatch(),
             })
         })

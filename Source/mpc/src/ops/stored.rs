@@ -29,6 +29,7 @@ impl<P: Protocol, D: Domain> Computation<P, D> {
 
     /// [`Engine::import`](crate::engine::Engine::import).
     pub(super) fn imported(&mut self, data: &[u8], n: usize) -> Result<Handle> {
+        self.graph.refuse_after_failure()?;
         let parts = self.protocol.parts();
         let word = parts * D::E::BYTES;
         if n.checked_mul(word) != Some(data.len()) {

@@ -3,7 +3,7 @@
 use keyquorum_math::{Domain, Prg, bits};
 
 use super::{ClearTask, Protocol, ShareTask, group_sums, lane_bits};
-use crate::error::Result;
+use crate::error::{EngineError, Result};
 use crate::graph::{SendFn, ready};
 use crate::value::Share;
 
@@ -23,10 +23,6 @@ fn clear<E: keyquorum_math::Element>(values: Vec<E>) -> Share<E> {
     Share {
         parts: vec![values],
     }
-}
-
-fn only<E: keyquorum_math::Element>(share: &Share<E>) -> &[E] {
-    share.parts.first().map_or(&[], Vec::as_slice)
 }
 
 impl Protocol for Emulate {
@@ -77,13 +73,13 @@ impl Protocol for Emulate {
         b: &Share<D::E>,
         length: usize,
     ) -> Result<ShareTask<Self, D::E>> {
-        let mut product = only(a).to_vec();
-        domain.mul_assign(&mut product, only(b));
+        let mut product = a.only()?.to_vec();
+        domain.mul_assign(&mut product, b.only()?);
         Ok(ready(clear(group_sums(domain, product, length))))
     }
 
     fn open<D: Domain>(&mut self, _: &D, a: &Share<D::E>) -> Result<ClearTask<Self, D::E>> {
-        Ok(ready(only(a).to_vec()))
+        Ok(ready(a.only()?.to_vec()))
     }
 
     fn open_to<D: Domain>(
@@ -92,19 +88,20 @@ impl Protocol for Emulate {
         a: &Share<D::E>,
         _receiver: usize,
     ) -> Result<SendFn<Self, Option<Vec<D::E>>>> {
-        Ok(ready(Some(only(a).to_vec())))
+        Ok(ready(Some(a.only()?.to_vec())))
     }
 
     fn input<D: Domain>(
         &mut self,
-        domain: &D,
-        _owner: usize,
-        n: usize,
+        _: &D,
+        owner: usize,
+        _: usize,
         values: Option<Vec<D::E>>,
     ) -> Result<ShareTask<Self, D::E>> {
-        Ok(ready(clear(
-            values.unwrap_or_else(|| vec![domain.zero(); n]),
-        )))
+        let values = values.ok_or_else(|| {
+            EngineError::usage(format!("party {owner} has no input values to share"))
+        })?;
+        Ok(ready(clear(values)))
     }
 
     fn random_bit<D: Domain>(&mut self, domain: &D, n: usize) -> Result<ShareTask<Self, D::E>> {
@@ -118,7 +115,7 @@ impl Protocol for Emulate {
         bits: &Share<u64>,
         n: usize,
     ) -> Result<ShareTask<Self, D::E>> {
-        Ok(ready(clear(lane_bits(domain, only(bits), n))))
+        Ok(ready(clear(lane_bits(domain, bits.only()?, n))))
     }
 
     fn summand_bits<D: Domain>(
@@ -128,7 +125,7 @@ impl Protocol for Emulate {
         m: usize,
     ) -> Result<Vec<Vec<Share<u64>>>> {
         Ok(vec![
-            bits::planes(only(a), m).into_iter().map(clear).collect(),
+            bits::planes(a.only()?, m).into_iter().map(clear).collect(),
         ])
     }
 }

@@ -5,6 +5,8 @@
 
 use keyquorum_math::{Element, Prg};
 
+use crate::error::{EngineError, Result};
+
 /// A uniformly random permutation of `0..n` (Fisher-Yates; numbers that would be biased are drawn again).
 pub(crate) fn random_permutation(prg: &mut Prg, n: usize) -> Vec<usize> {
     let mut order: Vec<usize> = (0..n).collect();
@@ -26,19 +28,21 @@ fn below(prg: &mut Prg, bound: u64) -> u64 {
 }
 
 /// The blocks of `unit` elements, block i from place `order[i]`.
-pub(crate) fn permuted<E: Element>(values: &[E], order: &[usize], unit: usize) -> Vec<E> {
+pub(crate) fn permuted<E: Element>(values: &[E], order: &[usize], unit: usize) -> Result<Vec<E>> {
+    let other = || EngineError::internal("a permutation of another number of blocks");
+    if order.len() * unit != values.len() {
+        return Err(other());
+    }
     let mut out = Vec::with_capacity(values.len());
     for &from in order {
-        out.extend_from_slice(
-            values
-                .get(from * unit..(from + 1) * unit)
-                .unwrap_or_default(),
-        );
+        let block = values.get(from * unit..(from + 1) * unit);
+        out.extend_from_slice(block.ok_or_else(other)?);
     }
-    out
+    Ok(out)
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)] // a failed test may panic
 mod tests {
     use super::*;
 
@@ -67,7 +71,7 @@ mod tests {
     #[test]
     fn blocks_stay_together() {
         assert_eq!(
-            permuted(&[1u64, 2, 3, 4, 5, 6], &[2, 0, 1], 2),
+            permuted(&[1u64, 2, 3, 4, 5, 6], &[2, 0, 1], 2).unwrap(),
             [5, 6, 1, 2, 3, 4]
         );
     }

@@ -50,17 +50,17 @@ impl Replicated {
         x: Share<D::E>,
         unit: usize,
         first: usize,
-    ) -> ShareTask<Self, D::E> {
+    ) -> Result<ShareTask<Self, D::E>> {
         let n = x.len();
-        let (own, other) = parts(&x);
+        let (own, other) = x.pair()?;
         let leads = self.me == first;
         if !leads && self.previous_party() != first {
             // The third party, i−1: its summands are s_{i−1}, in common with party i, and s_{i+1}.
             let mine = Self::draw(&mut self.next, domain, n);
             let theirs = Self::draw(&mut self.previous, domain, n);
-            return crate::graph::ready(Share {
+            return Ok(crate::graph::ready(Share {
                 parts: vec![mine, theirs],
-            });
+            }));
         }
         let (mut half, order, fresh, peer) = if leads {
             let mut half = own.to_vec();
@@ -73,10 +73,10 @@ impl Replicated {
             let fresh = Self::draw(&mut self.next, domain, n);
             (own.to_vec(), order, fresh, self.previous_party())
         };
-        half = permuted(&half, &order, unit);
+        half = permuted(&half, &order, unit)?;
         domain.sub_assign(&mut half, &fresh);
         let domain = domain.clone();
-        Box::new(move |_, out| {
+        Ok(Box::new(move |_, out| {
             out.send(&domain, peer, &half);
             out.expect(&domain, peer, n);
             Ok(Box::new(move |_, inbox| {
@@ -88,7 +88,7 @@ impl Replicated {
                 };
                 Ok(Step::Done(Share { parts }))
             }))
-        })
+        }))
     }
 
     /// Turns an additive sharing (one summand a party, masked already) into a replicated one: one element a party.
@@ -105,13 +105,6 @@ impl Replicated {
                 }))
             }))
         })
-    }
-}
-
-fn parts<E: keyquorum_math::Element>(share: &Share<E>) -> (&[E], &[E]) {
-    match share.parts.as_slice() {
-        [first, second] => (first, second),
-        _ => (&[], &[]),
     }
 }
 
@@ -173,8 +166,8 @@ impl Protocol for Replicated {
         b: &Share<D::E>,
         length: usize,
     ) -> Result<ShareTask<Self, D::E>> {
-        let (a0, a1) = parts(a);
-        let (b0, b1) = parts(b);
+        let (a0, a1) = a.pair()?;
+        let (b0, b1) = b.pair()?;
         // a0·(b0 + b1) + a1·b0
         let mut z = b0.to_vec();
         domain.add_assign(&mut z, b1);
@@ -188,7 +181,7 @@ impl Protocol for Replicated {
     }
 
     fn open<D: Domain>(&mut self, domain: &D, a: &Share<D::E>) -> Result<ClearTask<Self, D::E>> {
-        let (first, second) = parts(a);
+        let (first, second) = a.pair()?;
         let missing_there = second.to_vec();
         let mut sum = first.to_vec();
         domain.add_assign(&mut sum, second);
@@ -213,7 +206,7 @@ impl Protocol for Replicated {
         a: &Share<D::E>,
         receiver: usize,
     ) -> Result<SendFn<Self, Option<Vec<D::E>>>> {
-        let (first, second) = parts(a);
+        let (first, second) = a.pair()?;
         let missing_there = second.to_vec();
         let mut sum = first.to_vec();
         domain.add_assign(&mut sum, second);
@@ -293,7 +286,7 @@ impl Protocol for Replicated {
         bits: &Share<u64>,
         n: usize,
     ) -> Result<ShareTask<Self, D::E>> {
-        let (own, other) = parts(bits);
+        let (own, other) = bits.pair()?;
         let known = match self.me {
             0 => other.to_vec(),                                      // b₂
             1 => own.iter().zip(other).map(|(x, y)| x ^ y).collect(), // b₁ ⊕ b₀
@@ -304,28 +297,25 @@ impl Protocol for Replicated {
         let first = self.input(domain, 1, n, (me == 1).then(|| known.clone()))?;
         let domain = domain.clone();
         Ok(and_then(first, move |p, v| {
-            let half = |part: usize, with_bit: bool| {
+            let half = |summand: &[D::E], with_bit: bool| {
                 let two = domain.add(domain.one(), domain.one());
                 let mut factor = known.clone();
                 domain.mul_scalar_assign(&mut factor, domain.neg(two));
                 domain.add_scalar_assign(&mut factor, domain.one());
-                if let Some(summand) = v.parts.get(part) {
-                    domain.mul_assign(&mut factor, summand);
-                }
+                domain.mul_assign(&mut factor, summand);
                 if with_bit {
                     domain.add_assign(&mut factor, &known);
                 }
                 factor
             };
             // v₀ is the summand s₀ (first part of party 0), v₁ the summand s₁ (second part of party 2).
-            let zero_half = (me == 0).then(|| half(0, true));
-            let two_half = (me == 2).then(|| half(1, false));
+            let (first, second) = v.pair()?;
+            let zero_half = (me == 0).then(|| half(first, true));
+            let two_half = (me == 2).then(|| half(second, false));
             let a = p.input(&domain, 0, n, zero_half)?;
             let b = p.input(&domain, 2, n, two_half)?;
             Ok(join(a, b, move |_, mut x: Share<D::E>, y: Share<D::E>| {
-                for (x, y) in x.parts.iter_mut().zip(&y.parts) {
-                    domain.add_assign(x, y);
-                }
+                x.combine(&y, |x, y| domain.add_assign(x, y))?;
                 Ok(x)
             }))
         }))
@@ -343,12 +333,10 @@ impl Protocol for Replicated {
         a: &Share<D::E>,
         unit: usize,
     ) -> Result<ShareTask<Self, D::E>> {
-        let first = self.shuffle_pass(domain, a.duplicate(), unit, 0);
+        let first = self.shuffle_pass(domain, a.duplicate(), unit, 0)?;
         let (d, e) = (domain.clone(), domain.clone());
-        let second = and_then(first, move |p, x| Ok(p.shuffle_pass(&d, x, unit, 1)));
-        Ok(and_then(second, move |p, x| {
-            Ok(p.shuffle_pass(&e, x, unit, 2))
-        }))
+        let second = and_then(first, move |p, x| p.shuffle_pass(&d, x, unit, 1));
+        Ok(and_then(second, move |p, x| p.shuffle_pass(&e, x, unit, 2)))
     }
 
     fn summand_bits<D: Domain>(
@@ -363,22 +351,22 @@ impl Protocol for Replicated {
             ));
         }
         let n = lanes(a.len());
-        let mut summands: Vec<Vec<Share<u64>>> = (0..3)
-            .map(|_| (0..m).map(|_| Share::zeros(2, n)).collect())
-            .collect();
-        for (part, index) in [(0, self.me), (1, self.previous_party())] {
-            let rows = a
-                .parts
-                .get(part)
-                .map_or_else(Vec::new, |values| bits::planes(values, m));
-            if let Some(summand) = summands.get_mut(index) {
-                for (share, row) in summand.iter_mut().zip(rows) {
-                    if let Some(slot) = share.parts.get_mut(part) {
-                        *slot = row;
-                    }
-                }
-            }
-        }
-        Ok(summands)
+        let (first, second) = a.pair()?;
+        let (mut first, mut second) = (bits::planes(first, m), bits::planes(second, m));
+        let rows = |known: bool, of: &mut Vec<Vec<u64>>| match known {
+            true => std::mem::take(of),
+            false => vec![vec![0; n]; m],
+        };
+        let summand = |index: usize| -> Vec<Share<u64>> {
+            let own = rows(index == self.me, &mut first);
+            let other = rows(index == self.previous_party(), &mut second);
+            own.into_iter()
+                .zip(other)
+                .map(|(own, other)| Share {
+                    parts: vec![own, other],
+                })
+                .collect()
+        };
+        Ok((0..3).map(summand).collect())
     }
 }

@@ -55,14 +55,17 @@ impl<E: Element, const N: usize> Stock<E, N> {
         let rest = self.len().checked_sub(n).ok_or_else(|| {
             EngineError::usage("correlated randomness was used that was not asked for")
         })?;
+        let uneven = || EngineError::internal("correlated randomness of which a part is missing");
+        if self.vectors.iter().any(|vector| vector.len() != rest + n) {
+            return Err(uneven());
+        }
         self.needed = self.needed.saturating_sub(n);
         self.used += n as u64;
         let mut taken = std::array::from_fn(|_| Vec::new());
         for (taken, vector) in taken.iter_mut().zip(&mut self.vectors) {
-            if let Some(tail) = vector.get_mut(rest..) {
-                *taken = tail.to_vec();
-                tail.iter_mut().zeroize();
-            }
+            let tail = vector.get_mut(rest..).ok_or_else(uneven)?;
+            *taken = tail.to_vec();
+            tail.iter_mut().zeroize();
             vector.truncate(rest);
         }
         Ok(taken)
@@ -84,5 +87,31 @@ impl<E: Element, const N: usize> Stock<E, N> {
             made: unit * self.made,
             used: unit * self.used,
         }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)] // a failed test may panic
+mod tests {
+    use super::*;
+
+    /// A mask that is shorter than what it masks would let the rest out in clear.
+    #[test]
+    fn finding_11_blocked_masks_of_which_a_part_is_missing() {
+        let mut stock = Stock::<u64, 3>::default();
+        stock.need(4);
+        stock.put([vec![1; 4], vec![2; 4], vec![3; 3]]);
+        let taken = stock.take(4);
+        assert!(matches!(taken, Err(EngineError::Internal(_))));
+    }
+
+    #[test]
+    fn what_was_put_is_taken_once() {
+        let mut stock = Stock::<u64, 2>::default();
+        stock.need(3);
+        stock.put([vec![1, 2, 3], vec![4, 5, 6]]);
+        assert_eq!(stock.take(2).unwrap(), [vec![2, 3], vec![5, 6]]);
+        assert_eq!(stock.take(1).unwrap(), [vec![1], vec![4]]);
+        assert!(matches!(stock.take(1), Err(EngineError::Usage(_))));
     }
 }

@@ -1,10 +1,13 @@
 //! Engines: which protocol works over which domain, and what it is opened with.
 
+use std::sync::Arc;
+
 use keyquorum_math::{BitLanes, Domain, DomainKind, Z2k64, Z2k128, Zq};
 use keyquorum_ot::Security;
 
 use super::streams::MacLinks;
 use super::{EngineOptions, Session};
+use crate::adversary::{Corruption, honest};
 use crate::engine::Engine;
 use crate::error::{EngineError, Result};
 use crate::ops::Computation;
@@ -16,7 +19,20 @@ use crate::protocol::{
 
 impl Session {
     /// Opens an engine; all parties must ask for the same program, protocol, domain and threshold.
+    ///
+    /// # Errors
+    /// [`EngineError::Burned`] after a check failed in this session.
     pub fn engine(
+        &self,
+        protocol: &str,
+        domain: DomainKind,
+        options: &EngineOptions,
+    ) -> Result<Box<dyn Engine>> {
+        self.guard.refuse()?;
+        self.judged(self.open_engine(protocol, domain, options))
+    }
+
+    fn open_engine(
         &self,
         protocol: &str,
         domain: DomainKind,
@@ -201,19 +217,26 @@ impl Session {
     }
 
     /// Authenticated bits among all parties of the session, in streams of their own.
-    pub(crate) fn authenticated_bits(&self, options: &EngineOptions) -> Result<AuthenticatedBits> {
+    pub(crate) fn authenticated_bits(
+        &self,
+        options: &EngineOptions,
+        adversary: Corruption,
+    ) -> Result<AuthenticatedBits> {
         let index = self.next_engine()?;
         let MacLinks { links, .. } = self.mac_links()?;
         let channels = links.iter().map(|link| {
             link.as_ref()
                 .map(|link| link.channel(index, Security::Malicious))
         });
-        AuthenticatedBits::new(
+        let mut bits = AuthenticatedBits::new(
             self.party,
             channels.collect(),
             self.all_pair_prgs(index, options)?,
             self.private_prg(index, options)?,
-        )
+            adversary,
+        )?;
+        bits.guard = Arc::clone(&self.guard);
+        Ok(bits)
     }
 
     fn authenticated(
@@ -228,15 +251,15 @@ impl Session {
         Ok(match domain {
             DomainKind::Fq(q) => {
                 let field = Zq::new(q).map_err(invalid)?;
-                let protocol =
-                    self.protocol_with_macs((field.clone(), field.clone()), index, options)?;
+                let domains = (field.clone(), field.clone());
+                let protocol = self.protocol_with_macs(domains, index, options, honest())?;
                 Box::new(self.computation(protocol, field, threshold, insecure))
             }
             DomainKind::Z2k(k) => {
                 let visible = Z2k128::new(k).map_err(invalid)?;
                 let shares = Z2k128::new(k + MAC_BITS).map_err(invalid)?;
                 let domains = (visible, shares);
-                let protocol = self.protocol_with_macs(domains, index, options)?;
+                let protocol = self.protocol_with_macs(domains, index, options, honest())?;
                 let session = self.clone();
                 Box::new(Computation::new(
                     session, protocol, domains, threshold, insecure,
@@ -256,8 +279,9 @@ impl Session {
         domains: (A, A),
         index: u64,
         options: &EngineOptions,
+        adversary: Corruption,
     ) -> Result<Authenticated<A>> {
-        let bits = self.authenticated_bits(options)?;
+        let bits = self.authenticated_bits(options, Corruption::clone(&adversary))?;
         let MacLinks { links, key } = self.mac_links()?;
         let peers = links
             .iter()
@@ -269,6 +293,7 @@ impl Session {
             self.all_pair_prgs(index, options)?,
             self.private_prg(index, options)?,
             bits,
+            adversary,
         ))
     }
 

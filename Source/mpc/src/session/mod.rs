@@ -2,16 +2,21 @@
 
 mod engines;
 mod streams;
+#[cfg(test)]
+mod tests;
 
 use std::collections::HashMap;
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use keyquorum_net::{Length, Transport};
+use keyquorum_ot::MacKey;
 use sha3::digest::{ExtendableOutput, Update, XofReader};
 use zeroize::Zeroizing;
 
 use self::streams::{MacLinks, derive};
-use crate::error::{EngineError, Result};
+use crate::error::{Check, EngineError, Result};
+use crate::guard::Guard;
 use crate::links::Link;
 use crate::protocol::Openings;
 
@@ -55,7 +60,7 @@ pub(crate) struct Inner {
     engines: u64,
     links: Option<Vec<Option<Link>>>,
     mac_links: Option<MacLinks>,
-    mac_key: Option<Zeroizing<[u8; 16]>>,
+    mac_key: Option<MacKey>,
     openings: Openings,
     /// The session whose channels these are, if it is another one.
     whole: Option<Session>,
@@ -65,8 +70,18 @@ pub(crate) struct Inner {
 #[derive(Clone)]
 pub struct Session {
     inner: Arc<Mutex<Inner>>,
+    /// Of this session, its subgroups, and the one that it is a subgroup of.
+    guard: Arc<Guard>,
     party: usize,
     parties: usize,
+}
+
+impl Inner {
+    /// After a failed check the keys of MACs are known to others.
+    fn forget_mac_keys(&mut self) {
+        self.mac_links = None;
+        self.mac_key = None;
+    }
 }
 
 fn os_random(out: &mut [u8]) -> Result<()> {
@@ -121,6 +136,9 @@ impl Session {
                 &[party.min(peer) as u8, party.max(peer) as u8],
             )));
         }
+        let guard = whole
+            .as_ref()
+            .map_or_else(Arc::default, |whole| Arc::clone(&whole.guard));
         let openings = whole
             .as_ref()
             .map_or(Ok(Openings::default()), Self::openings)?;
@@ -138,6 +156,7 @@ impl Session {
         };
         Ok(Self {
             inner: Arc::new(Mutex::new(inner)),
+            guard,
             party,
             parties,
         })
@@ -154,9 +173,24 @@ impl Session {
     }
 
     pub(crate) fn lock(&self) -> Result<MutexGuard<'_, Inner>> {
-        self.inner
+        let mut inner = self
+            .inner
             .lock()
-            .map_err(|_| EngineError::usage("the session broke off in another thread"))
+            .map_err(|_| EngineError::usage("the session broke off in another thread"))?;
+        if self.guard.poisoned() {
+            inner.forget_mac_keys();
+        }
+        Ok(inner)
+    }
+
+    /// What says whether this session may go on.
+    pub(crate) fn guard(&self) -> &Arc<Guard> {
+        &self.guard
+    }
+
+    /// A result of this session or its engines, as it is told: after a failed check nothing works any more.
+    pub(crate) fn judged<T>(&self, result: Result<T>) -> Result<T> {
+        result.map_err(|error| self.guard.judge(error))
     }
 
     /// Counts communication rounds of an engine.
@@ -171,18 +205,16 @@ impl Session {
 
     /// Sends a control message.
     pub fn send(&self, to: usize, data: &[u8]) -> Result<()> {
-        self.lock()?
-            .net
-            .send(to, data)
-            .map_err(|e| EngineError::network(format!("message to party {to}"), e))
+        self.guard.refuse()?;
+        let sent = self.lock()?.net.send(to, data);
+        self.judged(sent.map_err(|e| EngineError::network(format!("message to party {to}"), e)))
     }
 
     /// Receives a control message of at most `max` bytes.
     pub fn receive(&self, from: usize, max: usize) -> Result<Vec<u8>> {
-        self.lock()?
-            .net
-            .recv_any_len(from, max)
-            .map_err(|e| EngineError::network(format!("message from party {from}"), e))
+        self.guard.refuse()?;
+        let got = self.lock()?.net.recv_any_len(from, max);
+        self.judged(got.map_err(|e| EngineError::network(format!("message from party {from}"), e)))
     }
 
     /// Everybody sends its bytes to everybody; returns all, in party order.
@@ -196,6 +228,10 @@ impl Session {
         for peer in (0..self.parties).filter(|peer| *peer != self.party) {
             self.send(peer, data)?;
         }
+        self.judged(self.all_gathered(data))
+    }
+
+    fn all_gathered(&self, data: &[u8]) -> Result<Vec<Vec<u8>>> {
         let mut inner = self.lock()?;
         let net = &mut inner.net;
         let mut all = Vec::with_capacity(self.parties);
@@ -224,27 +260,52 @@ impl Session {
         if different.is_empty() {
             return Ok(());
         }
-        Err(EngineError::protocol(format!(
+        self.judged(Err(EngineError::protocol(format!(
             "{label}: {} computed another value than party {}: do not use this result, compare parameters and inputs of the parties",
             different.join(", "),
             self.party
-        )))
+        ))))
     }
 
-    /// A joint coin toss: everyone commits to random bytes, then opens. Two exchanges.
+    /// A joint coin toss: everyone commits to random bytes, then opens. Two exchanges; three among more than two parties, who compare
+    /// the commitments before they open, so that nobody can commit to other values towards others.
+    ///
+    /// # Errors
+    /// [`EngineError::Check`] if one of the parties cheats.
     pub fn toss(&self, bytes: usize) -> Result<Vec<u8>> {
+        self.judged(self.tossed(bytes, self.parties > 2))
+    }
+
+    /// [`Session::toss`], with the comparison of the commitments or without.
+    fn tossed(&self, bytes: usize, compares: bool) -> Result<Vec<u8>> {
         let mut mine = [0u8; 64];
         os_random(&mut mine)?;
         let commitment = |party: usize, value: &[u8]| derive("toss", value, party as u64, &[]);
         let commitments = self.all_gather(commitment(self.party, &mine).as_slice())?;
+        if compares {
+            let digest = derive("toss commitments", &commitments.concat(), 0, &[]);
+            let digests = self.all_gather(digest.as_slice())?;
+            if let Some(peer) = digests.iter().position(|d| d != digest.as_slice()) {
+                return Err(EngineError::check(
+                    Check::Broadcast,
+                    format!(
+                        "party {peer} did not get the same commitments as party {} in a coin toss: one of the parties cheats",
+                        self.party
+                    ),
+                ));
+            }
+        }
         let opened = self.all_gather(&mine)?;
         let mut shake = sha3::Shake256::default();
         shake.update(b"keyquorum-v1/toss");
         for (party, (value, committed)) in opened.iter().zip(&commitments).enumerate() {
             if value.len() != 64 || commitment(party, value).as_slice() != committed.as_slice() {
-                return Err(EngineError::protocol(format!(
-                    "party {party} opened another value than it had committed to in a coin toss"
-                )));
+                return Err(EngineError::check(
+                    Check::Commitment,
+                    format!(
+                        "party {party} opened another value than it had committed to in a coin toss"
+                    ),
+                ));
             }
             shake.update(value);
         }
@@ -256,18 +317,37 @@ impl Session {
     /// The key of our MACs in all engines of this session, instead of a random one: shares of an earlier session can be used
     /// only with the key that it had.
     ///
+    /// `file`: where the key is kept. Beside it is kept whether a check failed under it, and how many sessions broke off
+    /// ([`crate::mac_key`]); of a key without a file this process remembers the former.
+    ///
     /// # Errors
-    /// [`EngineError::Usage`] if an engine was opened before that has MACs.
-    pub fn set_mac_key(&self, key: [u8; 16]) -> Result<()> {
-        let key = Zeroizing::new(key);
+    /// [`EngineError::Usage`] if an engine was opened before that has MACs, [`EngineError::Burned`] if the key must not be used again.
+    pub fn set_mac_key(&self, key: [u8; 16], file: Option<&Path>) -> Result<()> {
+        let bytes = Zeroizing::new(key);
+        let key = MacKey::from_bytes(&bytes);
+        self.guard.refuse()?;
         let mut inner = self.lock()?;
         if inner.mac_links.is_some() {
             return Err(EngineError::usage(
                 "the key of MACs is in use: set it before the first spdz2k or mascot engine of a session",
             ));
         }
+        self.guard.add_key(&bytes, file)?;
         inner.mac_key = Some(key);
         Ok(())
+    }
+
+    /// Before another program computes under our MAC keys: notes that this session uses them.
+    ///
+    /// # Errors
+    /// [`EngineError::Burned`], or [`EngineError::Store`] if it cannot be noted.
+    pub fn begin_under_mac_key(&self) -> Result<()> {
+        self.guard.begin()
+    }
+
+    /// A check failed in another program that computed under our MAC keys: they are burned. Returns what was done.
+    pub fn burn_mac_key(&self, cause: &str) -> String {
+        self.guard.burn(cause)
     }
 
     /// Who tells whom in openings and products of `semi2k`, `semi` and `semi-bin`: of engines that are opened from now on, and
@@ -295,6 +375,7 @@ impl Session {
 
     /// Tells all others why we stop.
     pub fn abort(&self, reason: &str) {
+        self.guard.broken();
         if let Ok(mut inner) = self.inner.lock() {
             inner.net.abort(reason);
         }
@@ -303,6 +384,9 @@ impl Session {
     /// Orderly end.
     pub fn close(&self) {
         if let Ok(mut inner) = self.inner.lock() {
+            if inner.whole.is_none() {
+                self.guard.end();
+            }
             inner.net.close();
         }
     }

@@ -1,7 +1,7 @@
 //! Seeds that parties have in common, the streams of engines that come from them, and links of oblivious transfer.
 
 use keyquorum_math::Prg;
-use keyquorum_ot::Security;
+use keyquorum_ot::{LinkKey, MacKey, Parameters, Security};
 use sha2::{Digest, Sha256};
 use zeroize::Zeroizing;
 
@@ -10,11 +10,11 @@ use crate::error::{EngineError, Result};
 use crate::links::{Link, establish};
 use crate::protocol::{Channel, SubsetStream, subsets};
 
-/// Links of protocols with MACs, and their Δ.
+/// Links of protocols with MACs, and our keys of MACs, the same on all of them.
 #[derive(Clone)]
-pub(super) struct MacLinks {
-    pub(super) links: Vec<Option<Link>>,
-    pub(super) key: Zeroizing<u128>,
+pub(crate) struct MacLinks {
+    pub(crate) links: Vec<Option<Link>>,
+    pub(super) key: MacKey,
 }
 
 pub(super) fn derive(label: &str, secret: &[u8], index: u64, extra: &[u8]) -> Seed {
@@ -88,7 +88,8 @@ impl Session {
         let links = match links {
             Some(links) => links,
             None => {
-                let links = establish(self, "link", None)?;
+                let key = || LinkKey::random(None);
+                let links = establish(self, "link", Parameters::default(), key)?;
                 self.lock()?.links = Some(links.clone());
                 links
             }
@@ -99,21 +100,27 @@ impl Session {
             .collect())
     }
 
-    /// Links of protocols with MACs, on all of which our Δ is our key.
+    /// Links of protocols with MACs: on all of them our key of MACs is the same, and the pads of each have a secret of their own, drawn for
+    /// this session. A check of MACs reveals its key when it fails; what went through oblivious transfer stays hidden then.
     pub(super) fn mac_links(&self) -> Result<MacLinks> {
+        self.mac_links_with(LinkKey::random)
+    }
+
+    /// [`Session::mac_links`], with `link_key` to make the key of a link from the key of MACs.
+    pub(crate) fn mac_links_with(
+        &self,
+        link_key: impl Fn(Option<MacKey>) -> std::result::Result<LinkKey, keyquorum_ot::OtError>,
+    ) -> Result<MacLinks> {
+        self.guard.begin()?;
         if let Some(links) = self.lock()?.mac_links.clone() {
             return Ok(links);
         }
-        let key = match self.lock()?.mac_key.clone() {
-            Some(key) => key,
-            None => {
-                let mut key = Zeroizing::new([0u8; 16]);
-                os_random(key.as_mut_slice())?;
-                key
-            }
+        let key = match &self.lock()?.mac_key {
+            Some(key) => key.clone(),
+            None => MacKey::random().map_err(|e| EngineError::usage(e.to_string()))?,
         };
-        let key = Zeroizing::new(u128::from_le_bytes(*key));
-        let links = establish(self, "bits", Some(&key))?;
+        let parameters = Parameters::default().with_macs();
+        let links = establish(self, "bits", parameters, || link_key(Some(key.clone())))?;
         let links = MacLinks { links, key };
         self.lock()?.mac_links = Some(links.clone());
         Ok(links)

@@ -11,7 +11,8 @@ use rustls::unbuffered::{
 };
 
 use super::{
-    Patience, SLICE, StreamError, end_of_stream, linger, prepare, read_patiently, write_patiently,
+    Patience, SLICE, StreamError, end_of_stream, linger, outside, prepare, read_patiently,
+    write_patiently,
 };
 use crate::frame::{Event, FrameError, FrameParser, Kind, frame};
 
@@ -155,11 +156,11 @@ impl Accepted {
         body: &[u8],
         patience: &Patience,
     ) -> Result<(), StreamError> {
-        let plain = frame(kind, body);
+        let plain = frame(kind, body).map_err(StreamError::Internal)?;
         let window = self.buffer.get_mut(self.start..self.end);
         let status = self
             .connection
-            .process_tls_records(window.unwrap_or_default());
+            .process_tls_records(window.ok_or_else(|| StreamError::Internal(outside()))?);
         let discard = status.discard;
         if let ConnectionState::WriteTraffic(mut traffic) = status.state? {
             grow_until_it_fits(&mut self.outgoing, |space| {
@@ -243,7 +244,7 @@ impl Accepted {
         let window = self.buffer.get_mut(self.start..self.end);
         let status = self
             .connection
-            .process_tls_records(window.unwrap_or_default());
+            .process_tls_records(window.ok_or_else(|| StreamError::Internal(outside()))?);
         let mut discard = status.discard;
         let mut step = Step::Again;
         let mut result = Ok(());
@@ -309,7 +310,10 @@ impl Accepted {
             self.end -= self.start;
             self.start = 0;
         }
-        let space = self.buffer.get_mut(self.end..).unwrap_or_default();
+        let space = self
+            .buffer
+            .get_mut(self.end..)
+            .ok_or_else(|| StreamError::Internal(outside()))?;
         if space.is_empty() {
             return Err(rustls::Error::General("TLS record too long".to_owned()).into());
         }
@@ -355,7 +359,8 @@ fn grow_until_it_fits(
 ) -> Result<(), StreamError> {
     let used = out.len();
     loop {
-        match encode(out.get_mut(used..).unwrap_or_default()) {
+        let space = out.get_mut(used..);
+        match encode(space.ok_or_else(|| StreamError::Internal(outside()))?) {
             Ok(written) => {
                 out.truncate(used + written);
                 return Ok(());

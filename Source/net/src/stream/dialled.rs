@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use rustls::{ClientConfig, ClientConnection};
 
 use super::{
-    Patience, SLICE, StreamError, end_of_stream, is_wait, linger, prepare, read_patiently,
+    Patience, SLICE, StreamError, end_of_stream, is_wait, linger, outside, prepare, read_patiently,
 };
 use crate::NetError;
 use crate::frame::{Event, FrameParser, HEADER, Kind, MAX_BODY, frame, header};
@@ -22,7 +22,7 @@ const PIECE: usize = 256 * 1024;
 /// How a write to a peer fails.
 #[derive(Debug)]
 pub(crate) enum WriteError {
-    /// The session ended meanwhile.
+    /// The session ended meanwhile, or the fault is ours.
     Ended(NetError),
     /// The peer took nothing for too long.
     Stalled,
@@ -31,8 +31,9 @@ pub(crate) enum WriteError {
 
 /// The dialling end: it writes.
 pub(crate) struct Dialled {
-    connection: ClientConnection,
-    socket: TcpStream,
+    pub(crate) connection: ClientConnection,
+    /// Below the encryption.
+    pub(crate) socket: TcpStream,
     /// A write failed midway, so nothing more can be said on this connection.
     broken: bool,
 }
@@ -77,9 +78,8 @@ impl Dialled {
         hello: &[u8],
         patience: &Patience,
     ) -> Result<Event, StreamError> {
-        self.connection
-            .writer()
-            .write_all(&frame(Kind::Hello, hello))?;
+        let hello = frame(Kind::Hello, hello).map_err(StreamError::Internal)?;
+        self.connection.writer().write_all(&hello)?;
         // As above: a refusal shows when we read.
         let _ = write_tls_patiently(&mut self.connection, &mut self.socket, patience);
         let mut parser = FrameParser::new(0);
@@ -88,7 +88,8 @@ impl Dialled {
             match self.connection.reader().read(&mut buffer) {
                 Ok(0) => return Err(end_of_stream().into()),
                 Ok(len) => {
-                    let mut bytes = buffer.get(..len).unwrap_or_default();
+                    let bytes = buffer.get(..len);
+                    let mut bytes = bytes.ok_or_else(|| StreamError::Internal(outside()))?;
                     if let Some(event) = parser.feed(&mut bytes)? {
                         return Ok(event);
                     }
@@ -139,7 +140,7 @@ impl Dialled {
         }
         self.broken = true;
         let (mut piece, mut rest) = body.split_at(body.len().min(PIECE - HEADER));
-        let header = header(kind, body.len());
+        let header = header(kind, body.len()).map_err(WriteError::Ended)?;
         let mut head: &[u8] = &header;
         let mut wire = 0;
         loop {
@@ -151,8 +152,11 @@ impl Dialled {
                     .write_vectored(&[IoSlice::new(head), IoSlice::new(piece)])
                     .map_err(WriteError::Io)?;
                 let of_head = taken.min(head.len());
-                head = head.get(of_head..).unwrap_or_default();
-                piece = piece.get(taken - of_head..).unwrap_or_default();
+                let left = (head.get(of_head..), piece.get(taken - of_head..));
+                let (Some(head_left), Some(piece_left)) = left else {
+                    return Err(WriteError::Ended(outside()));
+                };
+                (head, piece) = (head_left, piece_left);
                 wire += self.flush(pace)?;
             }
             if rest.is_empty() {
@@ -187,22 +191,6 @@ impl Dialled {
         let _ = self.write_frame(kind, body, &mut Pace::new(0, limit, &always));
         let _ = self.socket.shutdown(Shutdown::Write);
         self.broken = true;
-    }
-
-    /// Sends bytes that need not be frames.
-    #[cfg(test)]
-    pub(crate) fn write_raw(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.connection.writer().write_all(bytes)?;
-        while self.connection.wants_write() {
-            self.connection.write_tls(&mut self.socket)?;
-        }
-        Ok(())
-    }
-
-    /// The socket below the encryption.
-    #[cfg(test)]
-    pub(crate) fn socket(&mut self) -> &mut TcpStream {
-        &mut self.socket
     }
 
     /// After [`Dialled::finish`]: waits until the peer has read everything and closed its end, or until `deadline`.

@@ -15,6 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use crate::NetError;
 use crate::frame::FrameError;
 
 pub(crate) use accepted::{Accepted, Reading};
@@ -29,6 +30,8 @@ pub(crate) enum StreamError {
     Io(io::Error),
     Tls(rustls::Error),
     Frame(FrameError),
+    /// The fault is ours.
+    Internal(NetError),
 }
 
 impl From<io::Error> for StreamError {
@@ -49,6 +52,11 @@ impl From<FrameError> for StreamError {
     }
 }
 
+/// The error for a span of bytes that lies outside its buffer.
+pub(super) fn outside() -> NetError {
+    NetError::internal("a span outside its buffer")
+}
+
 impl StreamError {
     /// The failure as an I/O error, to be shown.
     pub(crate) fn into_io(self) -> io::Error {
@@ -56,6 +64,7 @@ impl StreamError {
             Self::Io(error) => error,
             Self::Tls(error) => io::Error::new(ErrorKind::InvalidData, error),
             Self::Frame(error) => io::Error::new(ErrorKind::InvalidData, error),
+            Self::Internal(error) => io::Error::other(error),
         }
     }
 }
@@ -142,7 +151,11 @@ pub(super) fn write_patiently(
     while !bytes.is_empty() {
         match socket.write(bytes) {
             Ok(0) => return Err(ErrorKind::WriteZero.into()),
-            Ok(written) => bytes = bytes.get(written..).unwrap_or_default(),
+            Ok(written) => {
+                bytes = bytes
+                    .get(written..)
+                    .ok_or_else(|| io::Error::other(outside()))?;
+            }
             Err(error) if is_wait(&error) => patience.check()?,
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
             Err(error) => return Err(error),

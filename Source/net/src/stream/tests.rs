@@ -1,4 +1,4 @@
-#![allow(clippy::unwrap_used, clippy::panic)] // a failed test may panic
+#![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic)] // a failed test may panic
 
 use super::*;
 use crate::frame::{Event, Kind};

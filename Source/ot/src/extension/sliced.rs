@@ -1,10 +1,12 @@
-//! Batches whose rows stay bit-sliced: row j holds bit j of all columns. The first rows alone, with Δ cut to as many bits,
-//! are MACs of the choice bits (a subspace VOLE), at 1/k bits an OT and row; all rows make oblivious transfer as well.
+//! Batches whose rows stay bit-sliced: row j holds bit j of all columns. Rows under the key of MACs of bits are MACs of the choice bits
+//! (a subspace VOLE), at 1/k bits an OT and row; with the rows of pads beside them the same choices make oblivious transfer as well.
 //!
 //! The check is that of figure 10 of the SoftSpokenOT paper: the receiver sends a linear universal hash of its choices and
 //! of every row under a key that was fixed after the corrections; the last block of choices, random, masks what it tells. A
 //! receiver that used other choices in some groups of rows passes only if it guesses the bits of Δ in these groups. If all
 //! links of a receiver get one key and one masking block, equal hashes prove equal choices on all of them.
+
+use std::sync::Arc;
 
 use polyval::Polyval;
 use polyval::universal_hash::UniversalHash;
@@ -12,9 +14,35 @@ use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 use zeroize::{Zeroize, Zeroizing};
 
-use super::{Choices, MAX_BLOCKS, Receiver, Row, Rows, Sender, tweak};
+use super::{Choices, MAX_BLOCKS, Part, Receiver, Row, Rows, Sender, TileRows, further, hash_key};
 use crate::transpose::{planes, transpose};
-use crate::{Hash, KAPPA, OtError, check_length};
+use crate::{BIT_MAC_BITS, Hash, KAPPA, OtError, SenderLink, check_length, check_same, uneven};
+
+/// What the choices of a batch make.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// MACs of the choices.
+    Macs,
+    /// MACs and oblivious transfer.
+    MacsAndPads,
+}
+
+impl Kind {
+    /// Number of rows: those of MACs come first.
+    pub fn rows(self) -> usize {
+        match self {
+            Self::Macs => BIT_MAC_BITS,
+            Self::MacsAndPads => BIT_MAC_BITS + KAPPA,
+        }
+    }
+
+    fn parts(self) -> &'static [Part] {
+        match self {
+            Self::Macs => &[Part::Macs],
+            Self::MacsAndPads => &[Part::Macs, Part::Pads],
+        }
+    }
+}
 
 /// A universal hash that is linear over bits: POLYVAL of a vector of 128-bit blocks under a public key.
 pub struct LinearHash(Polyval);
@@ -26,10 +54,7 @@ impl LinearHash {
             .chain_update(b"keyquorum-ot/linear")
             .chain_update(seed)
             .finalize();
-        let mut key = [0u8; 16];
-        for (k, d) in key.iter_mut().zip(digest) {
-            *k = d;
-        }
+        let key = hash_key(digest.into());
         Self(Polyval::new((&key).into()))
     }
 
@@ -41,122 +66,126 @@ impl LinearHash {
         u128::from_le_bytes(state.finalize().into())
     }
 
-    /// Hash of an even number of lanes.
+    /// Hash of lanes; one that has no second one is a block with zeros.
     pub fn lanes(&self, lanes: &[u64]) -> u128 {
         let mut state = self.0.clone();
-        let bytes: &[u8] = bytemuck::cast_slice(lanes);
-        state.update(aes::cipher::Array::cast_slice_from_core(
-            bytes.as_chunks().0,
-        ));
+        let (pairs, single) = lanes.as_chunks::<2>();
+        let bytes: &[[u8; 16]] = bytemuck::cast_slice(pairs);
+        state.update(aes::cipher::Array::cast_slice_from_core(bytes));
+        for lane in single {
+            state.update(&[u128::from(*lane).to_le_bytes().into()]);
+        }
         u128::from_le_bytes(state.finalize().into())
     }
 }
 
-/// The rows of a batch: `count` rows of `blocks` blocks, then one more block of each that masks the check.
+/// The rows of a batch, of `blocks` blocks, then one more block of each that masks the check.
 struct Sliced {
     rows: Zeroizing<Vec<u128>>,
-    count: usize,
+    kind: Kind,
     blocks: usize,
     /// Tweak of the first column.
     tweak: u128,
 }
 
 impl Sliced {
-    fn new(count: usize, blocks: usize, tweak: u128) -> Self {
+    fn new(kind: Kind, blocks: usize, tweak: u128) -> Self {
         Self {
-            rows: Zeroizing::new(vec![0; count * (blocks + 1)]),
-            count,
+            rows: Zeroizing::new(vec![0; kind.rows() * (blocks + 1)]),
+            kind,
             blocks,
             tweak,
         }
     }
 
-    fn store(&mut self, tile: usize, size: usize, rows: &Rows) {
+    fn store(&mut self, tile: usize, size: usize, rows: &TileRows) -> Result<(), OtError> {
         let stride = self.blocks + 1;
+        let rows = rows.macs.iter().chain(&rows.pads);
         for (to, from) in self.rows.chunks_exact_mut(stride).zip(rows) {
             let first = tile * MAX_BLOCKS;
-            if let (Some(to), Some(from)) = (to.get_mut(first..first + size), from.get(..size)) {
-                to.copy_from_slice(from);
-            }
+            let to = to.get_mut(first..first + size).ok_or_else(uneven)?;
+            to.copy_from_slice(from.get(..size).ok_or_else(uneven)?);
+        }
+        Ok(())
+    }
+
+    fn row(&self, j: usize) -> Result<&[u64], OtError> {
+        let first = j * (self.blocks + 1);
+        let row = self.rows.get(first..first + self.blocks);
+        match row {
+            Some(row) if j < BIT_MAC_BITS => Ok(bytemuck::cast_slice(row)),
+            _ => Err(OtError::Internal("a row of MACs beyond those of their key")),
         }
     }
 
-    fn row(&self, j: usize) -> &[u64] {
-        let first = j * (self.blocks + 1);
-        let row = self.rows.get(first..first + self.blocks);
-        bytemuck::cast_slice(row.unwrap_or_default())
-    }
-
-    fn hashes(&self, hash: &LinearHash) -> Vec<u128> {
+    fn hashes(&self, hash: &LinearHash) -> Result<Vec<u128>, OtError> {
         self.rows
             .chunks_exact(self.blocks + 1)
             .map(|row| masked_hash(hash, row))
             .collect()
     }
 
-    fn strings(&self, hash: &Hash, offset: u128, words: usize) -> Zeroizing<Vec<u128>> {
+    fn strings(
+        &self,
+        hash: &Hash,
+        offset: u128,
+        words: usize,
+    ) -> Result<Zeroizing<Vec<u128>>, OtError> {
         let n = 128 * self.blocks;
         let mut strings = Zeroizing::new(vec![0; words * n]);
         self.columns(|tweak, columns| {
             let first = (tweak - self.tweak) as usize;
             for (word, strings) in strings.chunks_exact_mut(n.max(1)).enumerate() {
                 let strings = strings.get_mut(first..first + columns.len());
-                hash.hash(
-                    further(tweak, word),
-                    offset,
-                    columns,
-                    strings.unwrap_or_default(),
-                );
+                let strings = strings.ok_or_else(uneven)?;
+                hash.hash(further(tweak, word), offset, columns, strings)?;
             }
-        });
-        strings
+            Ok(())
+        })?;
+        Ok(strings)
     }
 
     /// Columns of each tile, for `each(tweak, columns)`.
-    fn columns(&self, mut each: impl FnMut(u128, &[u128])) {
+    fn columns(
+        &self,
+        mut each: impl FnMut(u128, &[u128]) -> Result<(), OtError>,
+    ) -> Result<(), OtError> {
+        if self.kind != Kind::MacsAndPads {
+            return Err(OtError::Internal("pads of a batch that makes MACs alone"));
+        }
         let mut rows: Box<Rows> = Box::new([Row::default(); KAPPA]);
         let mut columns = vec![0u128; 128 * MAX_BLOCKS];
         for first in (0..self.blocks).step_by(MAX_BLOCKS) {
             let size = MAX_BLOCKS.min(self.blocks - first);
-            for (to, from) in rows.iter_mut().zip(self.rows.chunks_exact(self.blocks + 1)) {
-                if let (Some(to), Some(from)) = (to.get_mut(..size), from.get(first..first + size))
-                {
-                    to.copy_from_slice(from);
-                }
+            let pads = self.rows.chunks_exact(self.blocks + 1).skip(BIT_MAC_BITS);
+            for (to, from) in rows.iter_mut().zip(pads) {
+                let to = to.get_mut(..size).ok_or_else(uneven)?;
+                to.copy_from_slice(from.get(first..first + size).ok_or_else(uneven)?);
             }
-            let columns = columns.get_mut(..128 * size).unwrap_or_default();
-            transpose(&rows, columns);
-            each(self.tweak + 128 * first as u128, columns);
+            let columns = columns.get_mut(..128 * size).ok_or_else(uneven)?;
+            transpose(&rows, columns)?;
+            each(self.tweak + 128 * first as u128, columns)?;
         }
         rows.as_flattened_mut().zeroize();
         columns.zeroize();
+        Ok(())
     }
 }
 
 /// The hash of all words but the last, plus the last.
-fn masked_hash(hash: &LinearHash, words: &[u128]) -> u128 {
-    words
-        .split_last()
-        .map_or(0, |(mask, words)| hash.blocks(words) ^ mask)
+fn masked_hash(hash: &LinearHash, words: &[u128]) -> Result<u128, OtError> {
+    let (mask, words) = words.split_last().ok_or_else(uneven)?;
+    Ok(hash.blocks(words) ^ mask)
 }
 
-fn check_rows(count: usize, k: usize) -> Result<(), OtError> {
-    if (1..=KAPPA).contains(&count) && count.is_multiple_of(k) {
-        return Ok(());
-    }
-    Err(OtError::Usage(format!(
-        "{count} rows of the OT extension: choose a multiple of k = {k} up to {KAPPA}"
-    )))
+/// Bytes that the receiver of a batch of `blocks` blocks sends, mask included.
+pub fn correction_bytes(parameters: crate::Parameters, kind: Kind, blocks: usize) -> usize {
+    16 * (blocks + 1) * (kind.rows() / parameters.k())
 }
 
-/// Bytes that the receiver of a batch of `blocks` blocks and `count` rows sends, mask included.
-pub fn correction_bytes(parameters: crate::Parameters, count: usize, blocks: usize) -> usize {
-    16 * (blocks + 1) * (count / parameters.k())
-}
-
-/// Bytes of the receiver's answer to the check of `count` rows.
-pub fn proof_bytes(count: usize) -> usize {
-    16 * (count + 1)
+/// Bytes of the receiver's answer to the check.
+pub fn proof_bytes(kind: Kind) -> usize {
+    16 * (kind.rows() + 1)
 }
 
 /// The receiver's end of a batch.
@@ -166,19 +195,18 @@ pub struct SlicedReceiver {
 }
 
 impl Receiver {
-    /// The first `count` rows of OTs with these choices (lanes of 64, an even number) and this masking block, which must be
-    /// uniform; appends the corrections to `message`.
+    /// OTs with these choices (lanes of 64, an even number) and this masking block, which must be uniform; appends the corrections to
+    /// `message`.
     ///
     /// # Errors
-    /// [`OtError::Usage`] for an odd number of lanes, or rows that are no multiple of k.
+    /// [`OtError::Usage`] for an odd number of lanes, or a link without keys of MACs.
     pub fn sliced(
         &mut self,
-        count: usize,
+        kind: Kind,
         choices: &[u64],
         mask: u128,
         message: &mut Vec<u8>,
     ) -> Result<SlicedReceiver, OtError> {
-        check_rows(count, self.link.parameters.k())?;
         let (pairs, rest) = choices.as_chunks::<2>();
         if !rest.is_empty() {
             return Err(OtError::Usage(format!(
@@ -193,11 +221,14 @@ impl Receiver {
                 .map(|[low, high]| u128::from(*low) | u128::from(*high) << 64),
         );
         words.push(mask);
-        let mut sliced = Sliced::new(count, pairs.len(), tweak(self.stream, self.position));
-        message.reserve(correction_bytes(self.parameters(), count, pairs.len()));
-        for (tile, part) in words.chunks_mut(MAX_BLOCKS).enumerate() {
-            self.first_rows(count, part, Choices::Given, message)?;
-            sliced.store(tile, part.len(), &self.rows);
+        let mut sliced = Sliced::new(kind, pairs.len(), self.advance(0));
+        message.reserve(correction_bytes(self.parameters(), kind, pairs.len()));
+        for (tile, choices) in words.chunks_mut(MAX_BLOCKS).enumerate() {
+            for part in kind.parts() {
+                self.part(*part, choices, Choices::Given, message)?;
+            }
+            self.advance(choices.len());
+            sliced.store(tile, choices.len(), &self.rows)?;
         }
         Ok(SlicedReceiver {
             sliced,
@@ -208,45 +239,52 @@ impl Receiver {
 
 impl SlicedReceiver {
     /// The answer to the seed of the check: hash of the choices, hashes of the rows.
-    pub fn prove(&self, seed: &[u8]) -> Vec<u8> {
+    ///
+    /// # Errors
+    /// [`OtError::Internal`]: a proof without its mask would tell the choices.
+    pub fn prove(&self, seed: &[u8]) -> Result<Vec<u8>, OtError> {
         let hash = LinearHash::new(seed);
-        let mut proof = Vec::with_capacity(proof_bytes(self.sliced.count));
-        proof.extend_from_slice(&masked_hash(&hash, &self.choices).to_le_bytes());
-        for row in self.sliced.hashes(&hash) {
+        let mut proof = Vec::with_capacity(proof_bytes(self.sliced.kind));
+        proof.extend_from_slice(&masked_hash(&hash, &self.choices)?.to_le_bytes());
+        for row in self.sliced.hashes(&hash)? {
             proof.extend_from_slice(&row.to_le_bytes());
         }
-        proof
+        Ok(proof)
     }
 
-    /// Row `j`: bit j of t for every OT, in lanes.
-    pub fn row(&self, j: usize) -> &[u64] {
+    /// Row `j` of the MACs: bit j of t for every OT, in lanes.
+    ///
+    /// # Errors
+    /// [`OtError::Internal`] if there is no such row.
+    pub fn row(&self, j: usize) -> Result<&[u64], OtError> {
         self.sliced.row(j)
     }
 
     /// Adds bit w of the chosen string of every OT to `out[w]`, for as many bits (at most 64) as `out` has rows. Only for
-    /// batches of all rows, after their check.
-    pub fn add_strings(&self, hash: &Hash, out: &mut [Vec<u64>]) {
+    /// batches with pads, after their check.
+    ///
+    /// # Errors
+    /// [`OtError::Internal`] for a batch without pads, or rows of another length.
+    pub fn add_strings(&self, hash: &Hash, out: &mut [Vec<u64>]) -> Result<(), OtError> {
         let mut strings = vec![0u128; 128 * MAX_BLOCKS];
         let mut adder = Adder::new(out.len());
         self.sliced.columns(|tweak, columns| {
-            let strings = strings.get_mut(..columns.len()).unwrap_or_default();
-            hash.hash(tweak, 0, columns, strings);
-            adder.put(strings.iter().map(|s| *s as u64));
-        });
+            let strings = strings.get_mut(..columns.len()).ok_or_else(uneven)?;
+            hash.hash(tweak, 0, columns, strings)?;
+            adder.put(strings.iter().map(|s| *s as u64))
+        })?;
         strings.zeroize();
-        adder.add(out);
+        adder.add(out)
     }
 
-    /// `words` words of the chosen string of every OT: all first ones, all second ones, … Only for batches of all rows, after their
+    /// `words` words of the chosen string of every OT: all first ones, all second ones, … Only for batches with pads, after their
     /// check, and in place of [`SlicedReceiver::add_strings`], whose strings are the first words.
-    pub fn strings(&self, hash: &Hash, words: usize) -> Zeroizing<Vec<u128>> {
+    ///
+    /// # Errors
+    /// [`OtError::Internal`] for a batch without pads.
+    pub fn strings(&self, hash: &Hash, words: usize) -> Result<Zeroizing<Vec<u128>>, OtError> {
         self.sliced.strings(hash, 0, words)
     }
-}
-
-/// Tweak of further words of the same OTs: streams stay below 2^56.
-fn further(tweak: u128, word: usize) -> u128 {
-    tweak ^ (word as u128) << 120
 }
 
 /// Collects words and adds their planes.
@@ -263,49 +301,67 @@ impl Adder {
         }
     }
 
-    fn put(&mut self, words: impl Iterator<Item = u64>) {
+    fn put(&mut self, words: impl Iterator<Item = u64>) -> Result<(), OtError> {
+        if self.planes.len() > 64 {
+            return Err(uneven());
+        }
         self.words.clear();
         self.words.extend(words);
         planes(&self.words, &mut self.planes);
+        Ok(())
     }
 
-    fn add(mut self, out: &mut [Vec<u64>]) {
+    fn add(mut self, out: &mut [Vec<u64>]) -> Result<(), OtError> {
+        check_same(out.len(), self.planes.len())?;
         for (out, plane) in out.iter_mut().zip(&mut self.planes) {
+            check_same(out.len(), plane.len())?;
             for (o, p) in out.iter_mut().zip(plane.iter()) {
                 *o ^= p;
             }
             plane.zeroize();
         }
+        Ok(())
     }
 }
 
 /// The sender's end of a batch.
 pub struct SlicedSender {
     sliced: Sliced,
+    link: Arc<SenderLink>,
 }
 
 impl Sender {
     /// The sender's end of [`Receiver::sliced`], for `blocks` blocks.
     ///
     /// # Errors
-    /// [`OtError::Length`]; [`OtError::Usage`] for rows that are no multiple of k.
+    /// [`OtError::Length`]; [`OtError::Usage`] for a link without keys of MACs.
     pub fn sliced(
         &mut self,
-        count: usize,
+        kind: Kind,
         blocks: usize,
         message: &[u8],
     ) -> Result<SlicedSender, OtError> {
-        check_rows(count, self.link.parameters.k())?;
-        let expected = correction_bytes(self.parameters(), count, blocks);
+        let expected = correction_bytes(self.parameters(), kind, blocks);
         check_length("corrections of OTs", message, expected)?;
-        let mut sliced = Sliced::new(count, blocks, tweak(self.stream, self.position));
-        let block = correction_bytes(self.parameters(), count, 0);
-        for (tile, part) in message.chunks(MAX_BLOCKS * block).enumerate() {
-            let size = part.len() / block;
-            self.first_rows(count, size, Choices::Given, part)?;
-            sliced.store(tile, size, &self.rows);
+        let mut sliced = Sliced::new(kind, blocks, self.advance(0));
+        let k = self.parameters().k();
+        let block = correction_bytes(self.parameters(), kind, 0);
+        for (tile, message) in message.chunks(MAX_BLOCKS * block).enumerate() {
+            let size = message.len() / block;
+            let mut rest = message;
+            for part in kind.parts() {
+                let bytes = 16 * size * (part.bits().len() / k);
+                let (now, later) = rest.split_at_checked(bytes).ok_or_else(uneven)?;
+                rest = later;
+                self.part(*part, size, Choices::Given, now)?;
+            }
+            self.advance(size);
+            sliced.store(tile, size, &self.rows)?;
         }
-        Ok(SlicedSender { sliced })
+        Ok(SlicedSender {
+            sliced,
+            link: Arc::clone(&self.link),
+        })
     }
 }
 
@@ -314,21 +370,21 @@ impl SlicedSender {
     ///
     /// # Errors
     /// [`OtError::Length`]; [`OtError::Check`] if the receiver's choices are not the same in all rows.
-    pub fn verify(&self, delta: u128, seed: &[u8], proof: &[u8]) -> Result<u128, OtError> {
-        let expected = proof_bytes(self.sliced.count);
+    pub fn verify(&self, seed: &[u8], proof: &[u8]) -> Result<u128, OtError> {
+        let expected = proof_bytes(self.sliced.kind);
         check_length("the proof of the OT extension", proof, expected)?;
-        let mut words = proof
-            .as_chunks::<16>()
-            .0
-            .iter()
-            .copied()
-            .map(u128::from_le_bytes);
-        let choices = words.next().unwrap_or(0);
-        let hashes = self.sliced.hashes(&LinearHash::new(seed));
+        let words = proof.as_chunks::<16>().0;
+        let (choices, theirs) = words.split_first().ok_or_else(uneven)?;
+        let choices = u128::from_le_bytes(*choices);
+        let hashes = self.sliced.hashes(&LinearHash::new(seed))?;
+        let parts = self.sliced.kind.parts().iter();
+        let bits: Vec<usize> = parts.flat_map(|part| part.bits()).collect();
+        check_same(hashes.len(), bits.len())?;
+        check_same(hashes.len(), theirs.len())?;
         let mut wrong = 0u128;
-        for (j, (ours, theirs)) in hashes.iter().zip(words).enumerate() {
-            let mask = (delta >> j & 1).wrapping_neg();
-            wrong |= ours ^ theirs ^ (choices & mask);
+        for ((bit, ours), theirs) in bits.into_iter().zip(&hashes).zip(theirs) {
+            let mask = u128::from(self.link.key.bit(bit)?).wrapping_neg();
+            wrong |= ours ^ u128::from_le_bytes(*theirs) ^ (choices & mask);
         }
         if bool::from(wrong.ct_eq(&0)) {
             Ok(choices)
@@ -337,39 +393,49 @@ impl SlicedSender {
         }
     }
 
-    /// Row `j`: bit j of q for every OT, in lanes.
-    pub fn row(&self, j: usize) -> &[u64] {
+    /// Row `j` of the MACs: bit j of q for every OT, in lanes.
+    ///
+    /// # Errors
+    /// [`OtError::Internal`] if there is no such row.
+    pub fn row(&self, j: usize) -> Result<&[u64], OtError> {
         self.sliced.row(j)
     }
 
     /// `words` words of both strings of every OT, in the order of [`SlicedReceiver::strings`].
-    pub fn strings(&self, hash: &Hash, delta: u128, words: usize) -> [Zeroizing<Vec<u128>>; 2] {
-        [0, delta].map(|offset| self.sliced.strings(hash, offset, words))
+    ///
+    /// # Errors
+    /// [`OtError::Internal`] for a batch without pads.
+    pub fn strings(&self, hash: &Hash, words: usize) -> Result<[Zeroizing<Vec<u128>>; 2], OtError> {
+        let string = |offset| self.sliced.strings(hash, offset, words);
+        Ok([string(0)?, string(self.link.key.pads())?])
     }
 
     /// Adds bit w of string 0 of every OT to `zeros[w]`, and bit w of the sum of both strings to `sums[w]`. Only for batches
-    /// of all rows, after their check.
+    /// with pads, after their check.
+    ///
+    /// # Errors
+    /// [`OtError::Internal`] for a batch without pads, or rows of another length.
     pub fn add_strings(
         &self,
         hash: &Hash,
-        delta: u128,
         zeros: &mut [Vec<u64>],
         sums: &mut [Vec<u64>],
-    ) {
+    ) -> Result<(), OtError> {
+        let delta = self.link.key.pads();
         let mut first = vec![0u128; 128 * MAX_BLOCKS];
         let mut second = vec![0u128; 128 * MAX_BLOCKS];
         let (mut low, mut both) = (Adder::new(zeros.len()), Adder::new(sums.len()));
         self.sliced.columns(|tweak, columns| {
-            let first = first.get_mut(..columns.len()).unwrap_or_default();
-            let second = second.get_mut(..columns.len()).unwrap_or_default();
-            hash.hash(tweak, 0, columns, first);
-            hash.hash(tweak, delta, columns, second);
-            low.put(first.iter().map(|s| *s as u64));
-            both.put(first.iter().zip(second.iter()).map(|(a, b)| (a ^ b) as u64));
-        });
+            let first = first.get_mut(..columns.len()).ok_or_else(uneven)?;
+            let second = second.get_mut(..columns.len()).ok_or_else(uneven)?;
+            hash.hash(tweak, 0, columns, first)?;
+            hash.hash(tweak, delta, columns, second)?;
+            low.put(first.iter().map(|s| *s as u64))?;
+            both.put(first.iter().zip(second.iter()).map(|(a, b)| (a ^ b) as u64))
+        })?;
         first.zeroize();
         second.zeroize();
-        low.add(zeros);
-        both.add(sums);
+        low.add(zeros)?;
+        both.add(sums)
     }
 }

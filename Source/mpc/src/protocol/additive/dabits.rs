@@ -12,7 +12,7 @@ use keyquorum_ot::extension::Choices;
 use keyquorum_ot::product::{self, Operand, Pending, correction_bytes, payload_bytes};
 
 use super::triples::blame;
-use super::{Additive, Arithmetic, BITS, lane_bits};
+use super::{Additive, Arithmetic, BITS, lane_bits, outside};
 use crate::error::Result;
 use crate::graph::{SendFn, Step};
 
@@ -39,11 +39,11 @@ impl<A: Arithmetic> Chain<A> {
     }
 
     /// Subtracts twice these shares of products in segment `s`.
-    fn settle(&mut self, range: Range<usize>, shares: &[A::E]) {
-        if let Some(sums) = self.sums.get_mut(range) {
-            self.domain.sub_assign(sums, shares);
-            self.domain.sub_assign(sums, shares);
-        }
+    fn settle(&mut self, range: Range<usize>, shares: &[A::E]) -> Result<()> {
+        let sums = self.sums.get_mut(range).ok_or_else(outside)?;
+        self.domain.sub_assign(sums, shares);
+        self.domain.sub_assign(sums, shares);
+        Ok(())
     }
 }
 
@@ -90,7 +90,7 @@ fn step<A: Arithmetic>(
             for place in 0..at {
                 let peer = (segment + place) % n;
                 let lanes = chain.segment(n, segment);
-                let choices = chain.bits.get(lanes).unwrap_or_default();
+                let choices = chain.bits.get(lanes).ok_or_else(outside)?;
                 let receiver = &mut p.channel(peer)?.receiver;
                 let operand = Operand::Bits(choices);
                 let (payload, buffer) = (&chain.payload, out.buffer(peer)?);
@@ -107,19 +107,17 @@ fn step<A: Arithmetic>(
         }
         Ok(Box::new(move |p, inbox| {
             // The payloads come before the choices in every message.
-            let mut payloads: Result<Vec<(usize, Vec<A::E>)>> = Ok(Vec::new());
+            let mut payloads: Vec<Vec<A::E>> = Vec::new();
             for (peer, pending) in open {
                 let bytes = payload_bytes(&chain.payload, pending.len(), 1);
                 let shares = pending
                     .finish(inbox.take_bytes(peer, bytes)?)
                     .map_err(blame(peer))?;
-                if let Ok(list) = &mut payloads {
-                    list.push((peer, shares));
-                }
+                payloads.push(shares);
             }
             let previous = (me + n - at + 1) % n;
-            for (_, shares) in payloads? {
-                chain.settle(chain.elements(n, previous), &shares);
+            for shares in payloads {
+                chain.settle(chain.elements(n, previous), &shares)?;
             }
             if at == n {
                 p.supply.put_bits(chain.bits, chain.sums);
@@ -131,7 +129,7 @@ fn step<A: Arithmetic>(
                 let sender = &mut p.channel(peer)?.sender;
                 let bytes = correction_bytes(Choices::Given, sender.parameters(), range.len(), 1);
                 let message = inbox.take_bytes(peer, bytes)?;
-                let words = chain.sums.get(range.clone()).unwrap_or_default();
+                let words = chain.sums.get(range.clone()).ok_or_else(outside)?;
                 let (source, mut answer) = (Choices::Given, Vec::new());
                 let shares = product::send(
                     sender,
@@ -143,7 +141,7 @@ fn step<A: Arithmetic>(
                     &mut answer,
                 )
                 .map_err(blame(peer))?;
-                chain.settle(range, &shares);
+                chain.settle(range, &shares)?;
                 answers.push((peer, answer));
             }
             Ok(Step::Next(step(at + 1, chain, opened, answers)))

@@ -113,8 +113,13 @@ pub struct Additive<A: Arithmetic> {
     openings: Openings,
 }
 
-fn only<E: Element>(share: &Share<E>) -> &[E] {
-    share.parts.first().map_or(&[], Vec::as_slice)
+/// The error for a place outside a vector.
+fn outside() -> EngineError {
+    EngineError::internal("a part of a vector is out of its range")
+}
+
+fn no_streams(peer: usize) -> EngineError {
+    EngineError::internal(format!("no streams in common with party {peer}"))
 }
 
 fn single<E: Element>(part: Vec<E>) -> Share<E> {
@@ -177,9 +182,8 @@ impl<A: Arithmetic> Additive<A> {
             let mut masked = x;
             domain.sub_assign(&mut masked, &a);
             masked.extend_from_slice(&y);
-            if let Some(second) = masked.get_mut(n..) {
-                domain.sub_assign(second, &b);
-            }
+            let second = masked.get_mut(n..).ok_or_else(outside)?;
+            domain.sub_assign(second, &b);
             let task = p.sum_of_all(&domain, masked);
             then(task, move |_, opened| {
                 // With e = x − a and f = y − b: x·y = e·y + f·a + c.
@@ -268,17 +272,17 @@ impl<A: Arithmetic> Protocol for Additive<A> {
         length: usize,
     ) -> Result<ShareTask<Self, D::E>> {
         if std::ptr::eq(a, b) && domain.kind() != DomainKind::Bits {
-            let task = self.square(cast(only(a).to_vec())?, length);
+            let task = self.square(cast(a.only()?.to_vec())?, length);
             return Ok(then(task, |_, share| {
                 let mut share = share;
                 cast(std::mem::take(&mut share.parts)).map(|parts| Share { parts })
             }));
         }
-        Ok(self.beaver(domain, only(a).to_vec(), only(b).to_vec(), length))
+        Ok(self.beaver(domain, a.only()?.to_vec(), b.only()?.to_vec(), length))
     }
 
     fn open<D: Domain>(&mut self, domain: &D, a: &Share<D::E>) -> Result<ClearTask<Self, D::E>> {
-        Ok(self.sum_of_all(domain, only(a).to_vec()))
+        Ok(self.sum_of_all(domain, a.only()?.to_vec()))
     }
 
     /// Summands go out under a fresh sharing of zero, from the streams that pairs have in common.
@@ -288,11 +292,14 @@ impl<A: Arithmetic> Protocol for Additive<A> {
         a: &Share<D::E>,
         receiver: usize,
     ) -> Result<SendFn<Self, Option<Vec<D::E>>>> {
-        let mut mine = only(a).to_vec();
+        let mut mine = a.only()?.to_vec();
         let n = mine.len();
         let mut draw = vec![domain.zero(); n];
         for (peer, pair) in self.pairs.iter_mut().enumerate() {
-            let Some((to, from)) = pair else { continue };
+            if self.me == peer {
+                continue;
+            }
+            let (to, from) = pair.as_mut().ok_or_else(|| no_streams(peer))?;
             if self.me < peer {
                 domain.random(to, &mut draw);
                 domain.add_assign(&mut mine, &draw);
@@ -329,15 +336,22 @@ impl<A: Arithmetic> Protocol for Additive<A> {
     ) -> Result<ShareTask<Self, D::E>> {
         let mut draw = vec![domain.zero(); n];
         if self.me != owner {
-            if let Some(Some((_, from))) = self.pairs.get_mut(owner) {
-                domain.random(from, &mut draw);
-            }
+            let (_, from) = self
+                .pairs
+                .get_mut(owner)
+                .and_then(Option::as_mut)
+                .ok_or_else(|| no_streams(owner))?;
+            domain.random(from, &mut draw);
             return Ok(ready(single(draw)));
         }
         let mut rest = values.ok_or_else(|| {
             EngineError::usage(format!("party {owner} has no input values to share"))
         })?;
-        for (to, _) in self.pairs.iter_mut().flatten() {
+        for (peer, pair) in self.pairs.iter_mut().enumerate() {
+            if peer == owner {
+                continue;
+            }
+            let (to, _) = pair.as_mut().ok_or_else(|| no_streams(peer))?;
             domain.random(to, &mut draw);
             domain.sub_assign(&mut rest, &draw);
         }
@@ -368,9 +382,9 @@ impl<A: Arithmetic> Protocol for Additive<A> {
     ) -> Result<ShareTask<Self, D::E>> {
         // Shares of bits are summands modulo 2 already.
         if matches!(domain.kind(), DomainKind::Bits | DomainKind::Z2k(1)) {
-            return Ok(ready(single(lane_bits(domain, only(bits), n))));
+            return Ok(ready(single(lane_bits(domain, bits.only()?, n))));
         }
-        let mut masked = only(bits).to_vec();
+        let mut masked = bits.only()?.to_vec();
         let count = lanes(n);
         masked.resize(count, 0);
         self.supply.need_bits(count);
@@ -433,15 +447,11 @@ impl<A: Arithmetic> Protocol for Additive<A> {
             ));
         }
         let n = lanes(a.len());
-        let mut own = bits::planes(only(a), m);
+        let mut own = bits::planes(a.only()?, m);
         Ok((0..self.parties)
-            .map(|party| {
-                (0..m)
-                    .map(|bit| match own.get_mut(bit) {
-                        Some(row) if party == self.me => single(std::mem::take(row)),
-                        _ => Share::zeros(1, n),
-                    })
-                    .collect()
+            .map(|party| match party == self.me {
+                true => std::mem::take(&mut own).into_iter().map(single).collect(),
+                false => (0..m).map(|_| Share::zeros(1, n)).collect(),
             })
             .collect())
     }

@@ -7,8 +7,8 @@ use std::ops::Range;
 
 use keyquorum_math::Domain;
 
-use super::{Additive, Arithmetic};
-use crate::error::{EngineError, Result};
+use super::{Additive, Arithmetic, outside};
+use crate::error::Result;
 use crate::graph::Step;
 use crate::protocol::ClearTask;
 
@@ -45,9 +45,7 @@ fn parts<D: Domain>(domain: &D, n: usize, parties: usize) -> Vec<Range<usize>> {
 }
 
 fn part<E>(vector: &[E], range: Range<usize>) -> Result<&[E]> {
-    vector
-        .get(range)
-        .ok_or_else(|| EngineError::protocol("a part of a vector is out of its range"))
+    vector.get(range).ok_or_else(outside)
 }
 
 impl<A: Arithmetic> Additive<A> {
@@ -94,9 +92,8 @@ fn star<A: Arithmetic, D: Domain>(domain: D, mut mine: Vec<D::E>) -> ClearTask<A
             }
         }
         Ok(Box::new(move |p, inbox| {
-            if let Some(own) = &own
-                && let Some(sum) = mine.get_mut(own.clone())
-            {
+            if let Some(own) = &own {
+                let sum = mine.get_mut(own.clone()).ok_or_else(outside)?;
                 for peer in p.peers() {
                     domain.add_assign(sum, &inbox.take(&domain, peer, own.len())?);
                 }
@@ -116,9 +113,8 @@ fn star<A: Arithmetic, D: Domain>(domain: D, mut mine: Vec<D::E>) -> ClearTask<A
                 Ok(Box::new(move |_, inbox| {
                     for (centre, range) in others {
                         let sum = inbox.take(&domain, centre, range.len())?;
-                        if let Some(place) = mine.get_mut(range) {
-                            place.copy_from_slice(&sum);
-                        }
+                        let place = mine.get_mut(range).ok_or_else(outside)?;
+                        place.copy_from_slice(&sum);
                     }
                     Ok(Step::Done(mine))
                 }))

@@ -6,7 +6,7 @@ use keyquorum_ot::extension::Choices;
 use keyquorum_ot::product::{self, Operand, correction_bytes, payload_bytes};
 
 use super::triples::blame;
-use super::{Additive, Arithmetic};
+use super::{Additive, Arithmetic, outside};
 use crate::graph::{SendFn, Step};
 
 /// A task that makes `n` squares.
@@ -22,7 +22,7 @@ pub(super) fn task<A: Arithmetic>(n: usize) -> SendFn<Additive<A>, ()> {
         let a = p.draw_private(&domain, n);
         let mut pending = Vec::with_capacity(p.parties);
         for peer in p.peers() {
-            let words = a.get(received(peer)).unwrap_or_default();
+            let words = a.get(received(peer)).ok_or_else(outside)?;
             let receiver = &mut p.channel(peer)?.receiver;
             let parameters = receiver.parameters();
             let operand = Operand::Words(words);
@@ -41,7 +41,7 @@ pub(super) fn task<A: Arithmetic>(n: usize) -> SendFn<Additive<A>, ()> {
         Ok(Box::new(move |p, inbox| {
             let mut answers = Vec::with_capacity(p.parties);
             for peer in p.peers() {
-                let words = a.get(sent(peer)).unwrap_or_default();
+                let words = a.get(sent(peer)).ok_or_else(outside)?;
                 let sender = &mut p.channel(peer)?.sender;
                 let bytes =
                     correction_bytes(Choices::Given, sender.parameters(), words.len(), count);
@@ -52,9 +52,8 @@ pub(super) fn task<A: Arithmetic>(n: usize) -> SendFn<Additive<A>, ()> {
                 let shares =
                     product::send(sender, &payload, words, count, source, message, &mut answer)
                         .map_err(blame(peer))?;
-                if let Some(cross) = cross.get_mut(sent(peer)) {
-                    domain.add_assign(cross, &shares);
-                }
+                let place = cross.get_mut(sent(peer)).ok_or_else(outside)?;
+                domain.add_assign(place, &shares);
                 answers.push((peer, answer));
             }
             let next: SendFn<Additive<A>, ()> = Box::new(move |_, out| {
@@ -68,9 +67,8 @@ pub(super) fn task<A: Arithmetic>(n: usize) -> SendFn<Additive<A>, ()> {
                         let shares = ours
                             .finish(inbox.take_bytes(peer, bytes)?)
                             .map_err(blame(peer))?;
-                        if let Some(cross) = cross.get_mut(received(peer)) {
-                            domain.add_assign(cross, &shares);
-                        }
+                        let place = cross.get_mut(received(peer)).ok_or_else(outside)?;
+                        domain.add_assign(place, &shares);
                     }
                     let mut c = a.clone();
                     domain.mul_assign(&mut c, &a);

@@ -14,7 +14,13 @@ use crate::graph::{SendFn, Step};
 
 /// Names the peer in an error of oblivious transfer.
 pub(super) fn blame(peer: usize) -> impl Fn(keyquorum_ot::OtError) -> EngineError {
-    move |e| EngineError::protocol(format!("oblivious transfer with party {peer}: {e}"))
+    move |e| {
+        let text = format!("oblivious transfer with party {peer}: {e}");
+        match e {
+            keyquorum_ot::OtError::Internal(_) => EngineError::internal(text),
+            _ => EngineError::protocol(text),
+        }
+    }
 }
 
 /// A task that makes `n` triples.
@@ -50,8 +56,12 @@ pub(super) fn task<A: Arithmetic>(n: usize) -> SendFn<Additive<A>, ()> {
             out.expect_bytes(peer, correction_bytes(source, parameters, n, count));
             pending.push((peer, ours));
         }
-        if drawn && let Some((_, ours)) = pending.first() {
-            b = ours.words();
+        if drawn {
+            // Two parties: there is one peer.
+            let [(peer, ours)] = pending.as_slice() else {
+                return Err(EngineError::internal("words drawn with several peers"));
+            };
+            b = ours.words().map_err(blame(*peer))?;
         }
         let mut c = a.clone();
         domain.mul_assign(&mut c, &b);

@@ -1,23 +1,33 @@
-//! Parties that deviate from within, towards party 0 or all: every one must be caught before a value leaves.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
+//! Parties that deviate from within, towards one victim or all: every one must be caught before a value leaves.
+#![allow(clippy::indexing_slicing)]
 
-use zeroize::Zeroizing;
+use std::sync::Arc;
 
-use super::{Arithmetic, Authenticated};
+use keyquorum_math::{DomainKind, Element};
+
+use super::Arithmetic;
+use crate::adversary::{Adversary, Corruption, Site, honest};
+use crate::error::Check;
 
 /// What a party lies about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Lie {
-    /// Its vectors under the key of party 0 are others than under those of the rest.
+    /// Its vectors under the key of the victim are others than under those of the rest.
     Vector,
-    /// Every digit of the key of party 0 multiplies another vector.
+    /// Every digit of the key of the victim multiplies another vector.
     Digit,
-    /// Its choices in the OTs with party 0 are not those of the other OTs, or of its words.
+    /// Its choices in the OTs with the victim are not those of the other OTs, or of its words.
     Choices,
     /// Its proof for the OT extension is another.
     Proof,
-    /// It multiplies another a.
+    /// It multiplies another key by the choices of the victim.
+    OperandKey,
+    /// Another share of a.
     Operand,
+    /// Another share of the MAC of a.
+    OperandMac,
+    /// Its share of the other factor.
+    OtherFactor,
     /// One word of a payload.
     Payload,
     /// Its share of a product.
@@ -44,126 +54,244 @@ pub(super) enum Lie {
     Above,
     /// Its part of the sum of the MAC check.
     Check,
-    /// It does not look at MACs (no lie: for the test that the check matters).
-    NoCheck,
+    /// Its part of subset sums.
+    SubsetSums,
+    /// One of its inputs, to the victim, where it has told the others something else.
+    Input,
+    /// Its share of an opened element.
+    Opening,
+    /// The same, to the victim only.
+    OpeningToOne,
+    /// Its choices in the OTs of bits with the victim.
+    BitChoices,
+    /// What tells them has different choices in different rows.
+    BitCorrections,
+    /// Its proof for these OTs is another.
+    BitProof,
+    /// What corrects a product of bits.
+    BitPayload,
+    /// One of its input bits, to the victim.
+    BitInput,
+    /// Its share of an opened bit.
+    BitOpening,
+    /// The same, to the victim only.
+    BitOpeningToOne,
+    /// Its part of the sums of the MAC check of bits.
+    BitCheck,
+    /// It opens something else than it has committed to.
+    Reveal,
+    /// It has committed to something else than it opens.
+    Commitment,
+    /// What it says that it received, to the victim.
+    Transcript,
 }
 
-impl<A: Arithmetic> Authenticated<A> {
-    fn lies(&self, lie: Lie) -> bool {
-        self.lie == Some(lie)
-    }
-
-    pub(super) fn lie_to(
-        &self,
-        peer: usize,
-        values: &Zeroizing<Vec<A::E>>,
-    ) -> Zeroizing<Vec<A::E>> {
-        let mut values = values.clone();
-        if self.lies(Lie::Vector) && peer == 0 {
-            values[0] = self.domain.add(values[0], self.domain.one());
+impl Lie {
+    /// Where it is told.
+    fn sites(self) -> &'static [Site] {
+        match self {
+            Self::Vector => &[Site::Vector],
+            Self::Digit => &[Site::Digit],
+            Self::Choices => &[Site::Choices],
+            Self::Proof => &[Site::Proof],
+            Self::OperandKey => &[Site::OperandKey],
+            Self::Operand => &[Site::Operand],
+            Self::OperandMac => &[Site::OperandMac],
+            Self::OtherFactor => &[Site::Factor],
+            Self::Payload => &[Site::Payload],
+            Self::Product => &[Site::Product],
+            Self::Bits | Self::AllBits => &[Site::Bits],
+            Self::Key | Self::Top => &[Site::BitsTimesKey],
+            Self::Factor => &[Site::BitsTimesFactor],
+            Self::FactorMac => &[Site::BitsTimesMac],
+            Self::Number | Self::Above => &[Site::Numbers],
+            Self::AllNumbers => &[Site::Numbers, Site::Tests],
+            Self::Test => &[Site::Tests],
+            Self::Check => &[Site::CheckSum],
+            Self::SubsetSums => &[Site::SubsetSums],
+            Self::Input => &[Site::Input],
+            Self::Opening | Self::OpeningToOne => &[Site::Opening],
+            Self::BitChoices => &[Site::BitChoices],
+            Self::BitCorrections => &[Site::BitCorrections],
+            Self::BitProof => &[Site::BitProof],
+            Self::BitPayload => &[Site::BitPayload],
+            Self::BitInput => &[Site::BitInput],
+            Self::BitOpening | Self::BitOpeningToOne => &[Site::BitOpening],
+            Self::BitCheck => &[Site::BitCheckSum],
+            Self::Reveal => &[Site::Reveal],
+            Self::Commitment => &[Site::Commitment],
+            Self::Transcript => &[Site::Transcript],
         }
-        values
     }
 
-    pub(super) fn lie_about_digit(&self, peer: usize, message: &mut [u8]) {
-        if self.lies(Lie::Digit) && peer == 0 {
-            let digits = message.len() / 12;
-            for (i, digit) in message.chunks_mut(digits).enumerate() {
-                digit[0] ^= 1 << (i % 8);
-            }
+    /// Whether it is told to the victim only.
+    fn is_for_one(self) -> bool {
+        matches!(
+            self,
+            Self::Vector
+                | Self::Digit
+                | Self::Choices
+                | Self::OperandKey
+                | Self::Operand
+                | Self::OperandMac
+                | Self::Input
+                | Self::OpeningToOne
+                | Self::BitChoices
+                | Self::BitInput
+                | Self::BitOpeningToOne
+                | Self::Transcript
+        )
+    }
+}
+
+/// A party that tells a lie.
+struct Liar<A> {
+    lie: Lie,
+    /// Who is told some of the lies.
+    victim: usize,
+    /// Of the values.
+    visible: A,
+    /// Of the shares.
+    domain: A,
+}
+
+/// What a party is in a test.
+#[derive(Clone)]
+pub(super) enum Role {
+    Honest,
+    /// It follows the protocol, but for this check.
+    Omits(Check),
+    Lies(Lie),
+    Plays(Corruption),
+}
+
+impl Role {
+    /// Of this party, in a protocol over these domains.
+    pub fn corruption<A: Arithmetic>(self, me: usize, (visible, domain): (A, A)) -> Corruption {
+        match self {
+            Self::Honest => honest(),
+            Self::Omits(check) => Arc::new(Omits(check)),
+            Self::Lies(lie) => Arc::new(Liar {
+                lie,
+                victim: usize::from(me == 0),
+                visible,
+                domain,
+            }),
+            Self::Plays(corruption) => corruption,
+        }
+    }
+}
+
+/// An honest party without one of its checks.
+pub(super) struct Omits(pub Check);
+
+impl Adversary for Omits {
+    fn omits(&self, check: Check) -> bool {
+        check == self.0
+    }
+}
+
+impl<A: Arithmetic> Liar<A> {
+    fn tells(&self, to: Option<usize>) -> bool {
+        !self.lie.is_for_one() || to == Some(self.victim)
+    }
+
+    fn add(&self, words: &mut [u128], by: A::E) {
+        for word in words {
+            *word = self.domain.add(self.domain.from_u128(*word), by).to_u128();
         }
     }
 
-    /// Of the words that are multiplied by bits: our key, and our shares of elements and of their MACs.
-    pub(super) fn lie_about_words(
-        &self,
-        mut words: [Zeroizing<Vec<A::E>>; 3],
-    ) -> [Zeroizing<Vec<A::E>>; 3] {
+    /// 2^k in a ring, zero in a field.
+    fn overflow(&self) -> A::E {
+        match self.visible.kind() {
+            DomainKind::Z2k(k) => self.domain.from_u128(1 << k),
+            _ => self.domain.zero(),
+        }
+    }
+}
+
+impl<A: Arithmetic> Adversary for Liar<A> {
+    fn deviates(&self, site: Site) -> bool {
+        self.lie.sites().contains(&site)
+    }
+
+    fn words(&self, site: Site, to: Option<usize>, words: &mut [u128]) {
+        if !self.tells(to) {
+            return;
+        }
+        let first = words.len().min(1);
         let one = self.domain.one();
-        let (place, by) = match self.lie {
-            Some(Lie::Key) => (0, one),
-            Some(Lie::Top) => (0, self.domain.from_u128(1 << (self.domain.bits() - 1))),
-            Some(Lie::Factor) => (1, one),
-            Some(Lie::FactorMac) => (2, one),
-            _ => return words,
-        };
-        self.domain.add_scalar_assign(&mut words[place], by);
-        words
-    }
-
-    pub(super) fn lie_about_choices(&self, peer: usize, choices: &[u128]) -> Zeroizing<Vec<u128>> {
-        let mut choices = Zeroizing::new(choices.to_vec());
-        if self.lies(Lie::Choices) && peer == 0 {
-            // The lowest bit of a word; highest bits come first.
-            let lowest = (choices.len() - 1) / 2 - 1;
-            choices[lowest] ^= 1;
+        let top = self.domain.from_u128(1 << (self.domain.bits() - 1));
+        match self.lie {
+            Lie::Choices => {
+                // The lowest bit of a word; highest bits come first.
+                let lowest = words.len() - 2;
+                words[lowest] ^= 1;
+            }
+            Lie::Vector
+            | Lie::OperandKey
+            | Lie::Operand
+            | Lie::OperandMac
+            | Lie::OtherFactor
+            | Lie::Product
+            | Lie::Check
+            | Lie::SubsetSums
+            | Lie::Number
+            | Lie::Input
+            | Lie::Opening
+            | Lie::OpeningToOne => self.add(&mut words[..first], one),
+            Lie::Key | Lie::Factor | Lie::FactorMac => self.add(words, one),
+            Lie::Top => self.add(words, top),
+            Lie::Above => self.add(words, self.overflow()),
+            Lie::Test => self.add(&mut words[..first], self.domain.neg(one)),
+            // Sums of a number and a test stay right.
+            Lie::AllNumbers if site == Site::Numbers => self.add(words, one),
+            Lie::AllNumbers => self.add(words, self.domain.neg(one)),
+            _ => {}
         }
-        choices
     }
 
-    pub(super) fn lie_in_proofs(&self, proofs: &mut [Vec<u8>]) {
-        if self.lies(Lie::Proof) {
-            proofs[0][20] ^= 1;
+    fn lanes(&self, _site: Site, to: Option<usize>, lanes: &mut [u64]) {
+        match self.lie {
+            _ if !self.tells(to) => {}
+            Lie::Bits | Lie::BitInput | Lie::BitOpening | Lie::BitOpeningToOne => lanes[0] ^= 1,
+            _ => lanes.iter_mut().for_each(|lane| *lane = !*lane),
         }
     }
 
-    pub(super) fn lie_about_operand(
-        &self,
-        peer: usize,
-        a: &Zeroizing<Vec<A::E>>,
-    ) -> Zeroizing<Vec<A::E>> {
-        let mut a = a.clone();
-        if self.lies(Lie::Operand) && peer == 0 {
-            a[0] = self.domain.add(a[0], self.domain.one());
-        }
-        a
-    }
-
-    pub(super) fn lie_in_payload(&self, message: &mut [u8]) {
-        if self.lies(Lie::Payload) {
+    fn bytes(&self, _site: Site, to: Option<usize>, message: &mut Vec<u8>) {
+        match self.lie {
+            _ if !self.tells(to) => {}
+            Lie::Digit => {
+                let digits = message.len() / 12;
+                for (i, digit) in message.chunks_mut(digits).enumerate() {
+                    digit[0] ^= 1 << (i % 8);
+                }
+            }
+            Lie::Proof | Lie::BitProof | Lie::BitCheck | Lie::Commitment | Lie::Transcript => {
+                message[20] ^= 1;
+            }
+            // Beyond the nonce.
+            Lie::Reveal => message[32] ^= 1,
+            // Half of the rows.
+            Lie::BitCorrections => {
+                let half = message.len() / 2;
+                message[..half].iter_mut().for_each(|b| *b = !*b);
+            }
+            Lie::BitPayload => message.iter_mut().for_each(|b| *b = !*b),
             // Many words: whatever the receiver's choices are, it takes some.
-            message
+            Lie::Payload => message
                 .iter_mut()
                 .step_by(64)
                 .take(256)
-                .for_each(|b| *b ^= 1);
+                .for_each(|b| *b ^= 1),
+            _ => {}
         }
     }
 
-    pub(super) fn lie_about_product(&self, mut c: Vec<A::E>) -> Vec<A::E> {
-        if self.lies(Lie::Product) {
-            c[0] = self.domain.add(c[0], self.domain.one());
-        }
-        c
-    }
-
-    pub(super) fn lie_about_bits(&self, known: &[u64]) -> Zeroizing<Vec<u64>> {
-        let mut known = Zeroizing::new(known.to_vec());
-        if self.lies(Lie::Bits) {
-            known[0] ^= 1;
-        }
-        if self.lies(Lie::AllBits) {
-            known.iter_mut().for_each(|word| *word = !*word);
-        }
-        known
-    }
-
-    /// Of values the first `n` are numbers, then there are tests; sums of one and another stay right.
-    pub(super) fn lie_about_numbers(&self, values: &mut [A::E], n: usize) {
-        let one = self.domain.one();
-        let (numbers, tests, by) = match self.lie {
-            Some(Lie::Number) => (1, 0, one),
-            Some(Lie::AllNumbers) => (n, values.len(), one),
-            Some(Lie::Test) => (0, 1, one),
-            Some(Lie::Above) => (n, 0, self.overflow().unwrap_or_default()),
-            _ => return,
-        };
-        let (first, second) = values.split_at_mut(n);
-        for value in first.iter_mut().take(numbers) {
-            *value = self.domain.add(*value, by);
-        }
-        for value in second.iter_mut().take(tests) {
-            *value = self.domain.sub(*value, by);
-        }
+    /// What fails tells others: the liar goes on.
+    fn omits(&self, _check: Check) -> bool {
+        true
     }
 }

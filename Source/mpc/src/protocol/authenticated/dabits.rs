@@ -7,34 +7,21 @@
 
 use zeroize::Zeroizing;
 
-use super::binary::{self, buckets, log2_choose, sliced, words};
+use super::binary::{self, sliced, words};
 use super::mixed::{self, Mixed, Wanted};
 use super::verify::check;
 use super::{Arithmetic, Authenticated, open};
+use crate::budget::{ATTEMPT_BITS, FEWEST_BETS, dabit_buckets};
 use crate::error::{EngineError, Result};
 use crate::graph::{SendFn, and_then, ready, then};
 use crate::value::Share;
 
-/// log2 of the probability that is allowed.
-const SECURITY: f64 = 40.0;
 const LARGEST: usize = 8;
 
-/// −log2 of the probability that all bits of some bucket of an honest party leak, for `n` buckets; every leak is noticed with
-/// probability 1/2 (and what is wrong and was not guessed passes with 2^-48). The first party's buckets have one bit in a fixed place.
-fn security(n: usize, size: usize) -> f64 {
-    let rest = size - 1;
-    let best = (rest..=4 * size)
-        .map(|k| log2_choose(k, rest) - k as f64)
-        .fold(f64::NEG_INFINITY, f64::max);
-    // Of k leaks in fixed places each has its bucket: k·2^-k is at most 1/2.
-    let first = 1.0 + log2_choose(n * rest, rest) - best;
-    first.min(buckets::security(n, size))
-}
-
-/// Bits of each party in a bit of a batch of `n`.
+/// Bits of each party in a bit of a batch of `n`. Every leak is noticed with probability 1/2.
 fn bucket(n: usize) -> usize {
-    (2..LARGEST)
-        .find(|size| security(n, *size) >= SECURITY)
+    (FEWEST_BETS..LARGEST)
+        .find(|size| dabit_buckets(n, *size) >= ATTEMPT_BITS)
         .unwrap_or(LARGEST)
 }
 
@@ -162,7 +149,7 @@ mod tests {
     fn buckets_are_large_enough() {
         for lanes in [2, 4, 8, 16, 64, 256, 4096] {
             let n = 64 * lanes;
-            assert!(security(n, bucket(n)) >= SECURITY, "{n}");
+            assert!(dabit_buckets(n, bucket(n)) >= ATTEMPT_BITS, "{n}");
         }
         assert_eq!((bucket(256), bucket(1024), bucket(16384)), (6, 5, 4));
     }
@@ -180,7 +167,7 @@ mod tests {
             .map(|i| ((size - i) as f64 / (n * size - i) as f64).log2())
             .sum();
         for chance in [fixed, anywhere] {
-            assert!(size as f64 - chance >= security(n, size));
+            assert!(size as f64 - chance >= dabit_buckets(n, size));
         }
     }
 }

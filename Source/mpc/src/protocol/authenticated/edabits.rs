@@ -2,7 +2,8 @@
 //!
 //! Every party shares numbers that it knows in both domains. For each there are T others of full length, assigned by a tossed order, which
 //! test it: the sum of number and test is added up bit by bit, opened, and must be what the elements say. It tells nothing, since the test
-//! is uniform: modulo 2^k, and over fields with 40 more bits than the number. [`OPENED`] further tests are opened alone. Numbers
+//! is uniform: modulo 2^k, and over fields with 40 more bits than the number, where a batch is given up if a sum is so small or so large
+//! that not every number could be in it. [`OPENED`] further tests are opened alone. Numbers
 //! that pass are added up, in both domains, and what exceeds the length is taken off by random bits of both.
 //!
 //! Wrong numbers pass only under wrong tests, and wrong tests only on wrong numbers: of k wrong numbers all k·T tests must be wrong and no
@@ -12,33 +13,34 @@
 use keyquorum_math::{DomainKind, Element};
 use zeroize::{Zeroize, Zeroizing};
 
-use super::binary::{self, adder, log2_choose, sliced, words};
+use super::binary::{self, adder, sliced, words};
 use super::private::{OPENED, Private, shared};
 use super::verify::check;
 use super::{Arithmetic, Authenticated, bits, open};
-use crate::error::{EngineError, Result};
+use crate::adversary::Site;
+use crate::budget::{ATTEMPT_BITS, cut_and_choose};
+use crate::error::{Check, EngineError, Result};
 use crate::graph::{SendFn, and_then, ready, then, within};
 use crate::protocol::{WithBits, lanes};
 use crate::value::Share;
 
-/// log2 of the probability that is allowed.
-const SECURITY: f64 = 40.0;
 /// What 64 numbers need.
 const MOST_TESTS: usize = 6;
 /// Bits of a number, and numbers, from which on a batch costs less than single bits.
 const SHORTEST: usize = 8;
 const FEWEST: usize = 32;
-/// Bits of a test beyond those of the number, over fields: what a sum tells of a number is 2^-40 away from nothing.
+/// Bits of a test beyond those of the number, over fields: a sum tells something of a number with probability 2^-40, and the batch is given
+/// up then.
 const HIDING: usize = 40;
 
 /// −log2 of the probability that `wrong` of `n` numbers pass `tests` tests each.
 fn survival(n: usize, tests: usize, wrong: usize) -> f64 {
-    log2_choose(n * tests + OPENED, wrong * tests)
+    cut_and_choose(n, tests, wrong, OPENED)
 }
 
 /// Tests a number: one wrong number, or all, are what passes most easily.
 fn tests(n: usize) -> usize {
-    let enough = |tests: &usize| survival(n, *tests, 1).min(survival(n, *tests, n)) >= SECURITY;
+    let enough = |tests: &usize| survival(n, *tests, 1).min(survival(n, *tests, n)) >= ATTEMPT_BITS;
     (1..MOST_TESTS).find(enough).unwrap_or(MOST_TESTS)
 }
 
@@ -73,6 +75,11 @@ impl Batch {
     /// Lanes that a party knows: rows of numbers, then rows of tests.
     fn known_lanes(&self) -> usize {
         self.length * self.lanes() + self.full * self.all_tests() / 64
+    }
+
+    /// Whether every number could be in the sum of a number and a test, or sums wrap.
+    fn hides(&self, sum: u128) -> bool {
+        self.width == self.full || (sum >= (1 << self.length) - 1 && sum < 1 << self.full)
     }
 
     /// Bits that are too many.
@@ -261,8 +268,14 @@ impl<A: Arithmetic> Authenticated<A> {
             self.domain.mul_scalar_assign(&mut above, factor);
             self.domain.add_assign(tests, &above);
         }
-        #[cfg(test)]
-        self.lie_about_numbers(&mut values, batch.n);
+        let sites = [(Site::Numbers, batch.n), (Site::Tests, batch.all_tests())];
+        let mut rest = values.as_mut_slice();
+        for (site, n) in sites {
+            let (values, later) = rest.split_at_mut(n.min(rest.len()));
+            self.adversary
+                .change_elements(site, None, &self.domain, values);
+            rest = later;
+        }
         values
     }
 }
@@ -347,6 +360,11 @@ fn test<A: Arithmetic>(
         }
         let mut clear: Vec<A::E> = Vec::with_capacity(place + alone.len());
         let said = numbers(in_sums, kept.len() * used);
+        if said.iter().any(|sum| !batch.hides(*sum)) {
+            return Err(EngineError::protocol(
+                "a random number came out that its test does not hide, which happens once in a long while: run the program again",
+            ));
+        }
         clear.extend(said.iter().map(|v| p.domain.from_u128(*v)));
         for rows in in_tests.chunks_exact(batch.full * OPENED / 64) {
             let said = numbers(rows, OPENED / 64);
@@ -356,12 +374,17 @@ fn test<A: Arithmetic>(
             part.extend_from_slice(alone);
         }
         p.sub_public(&mut difference, &clear);
+        // Who gets the others' shares first sees whether this passes, as with the sums of a MAC check.
+        p.bits.guard.revealed()?;
         Ok(then(open(difference), move |p, opened| {
             if p.reduced(opened).iter().any(|v| v != &p.visible.zero()) {
-                return Err(EngineError::protocol(
+                let failed = EngineError::check(
+                    Check::EdaBits,
                     "random numbers are not what their bits say: one of the parties cheats, its results must not be used",
-                ));
+                );
+                p.adversary.judge::<()>(Err(failed))?;
             }
+            p.bits.guard.verified()?;
             Ok(kept)
         }))
     })
@@ -453,10 +476,39 @@ mod tests {
         for n in [64, 128, 512, 4096, 8192] {
             for wrong in 1..=n {
                 let found = survival(n, tests(n), wrong);
-                assert!(found >= SECURITY, "{wrong} of {n}: {found}");
+                assert!(found >= ATTEMPT_BITS, "{wrong} of {n}: {found}");
             }
         }
         assert_eq!((tests(64), tests(1024), tests(8192)), (6, 4, 3));
+    }
+
+    /// Over a field every number is as likely after its sum as before, if the sum is kept; others are not; and few are not kept.
+    #[test]
+    fn sums_that_are_kept_tell_nothing() {
+        let batch = Batch {
+            parties: 2,
+            length: 3,
+            n: 64,
+            full: 7,
+            width: 8,
+            total: 4,
+            tests: 1,
+        };
+        let numbers = |sum: u128| {
+            (0..8)
+                .filter(|x| (0..128).contains(&(sum as i64 - x)))
+                .count()
+        };
+        let (kept, given_up): (Vec<u128>, Vec<u128>) = (0..=134).partition(|sum| batch.hides(*sum));
+        assert!(kept.iter().all(|sum| numbers(*sum) == 8));
+        assert!(given_up.iter().all(|sum| numbers(*sum) < 8));
+        let lost: usize = given_up.iter().map(|sum| numbers(*sum)).sum();
+        assert_eq!(
+            lost, 56,
+            "of 1024: 7/128, about as many as 2^(length - full)"
+        );
+        let ring = Batch { width: 7, ..batch };
+        assert!((0..128).all(|sum| ring.hides(sum)));
     }
 
     /// One wrong number passes if the tests that the adversary has chosen are its own.

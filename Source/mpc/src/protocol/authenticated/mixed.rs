@@ -5,28 +5,32 @@
 //! MAC. So bits agree in both domains whatever their owner does, and products with their MACs are as linear as shares.
 //!
 //! A peer that multiplies something else makes MACs wrong where c = 1, and can repair them if it guesses c: it learns that bit, and is
-//! caught with probability 1/2. [`CHECKS`] random subset sums of everything, masked, are opened, and the MAC of each is verified for itself.
+//! caught with probability 1/2. Random subset sums of everything, masked, are opened, and the MAC of each is verified for itself.
 //! One check of a combination of all is not enough: modulo 2^l an error of 2^(l-1) in every place passes it with probability 1/2 and
 //! without a guess of every bit. What is wrong after this check was guessed, so later checks may combine. Callers put the bits in
 //! buckets, at random, and use the sum modulo 2 of a bucket: what leaks is not enough then. That is the idea of the leaky
 //! AND triples of Wang, Ranellucci, Katz (CCS 2017), with elements for their second operands.
 
-use keyquorum_ot::KAPPA;
+use keyquorum_ot::extension::sliced::Kind;
 use zeroize::{Zeroize, Zeroizing};
 
-use super::binary::{Committed, Toss, correlate, exchange, finish_toss, start_toss};
+use super::binary::{Toss, correlate, exchange, start_toss};
 use super::private::Private;
-use super::verify::{check, check_each, public};
-use super::{Arithmetic, Authenticated, bits, open, part};
+use super::subset_sums::{self, CHECKS};
+use super::{Arithmetic, Authenticated, bits, part};
+use crate::adversary::Site;
 use crate::error::{EngineError, Result};
 use crate::graph::{SendFn, and_then, join, then, within};
 use crate::protocol::lane_bits;
 use crate::value::Share;
 
-/// Subset sums that are verified: wrong MACs that nobody guessed pass with probability 2^-48.
-pub(super) const CHECKS: usize = 48;
 /// Words that a peer multiplies by a bit.
 const WORDS: usize = 3;
+const SITES: [Site; WORDS] = [
+    Site::BitsTimesKey,
+    Site::BitsTimesFactor,
+    Site::BitsTimesMac,
+];
 
 /// What is wanted of one party.
 #[derive(Clone, Copy, Debug)]
@@ -86,7 +90,7 @@ pub(super) fn task<A: Arithmetic>(
 ) -> SendFn<Authenticated<A>, (Vec<Mixed<A>>, Toss)> {
     let correlated = list.iter().map(|wanted| correlate::Wanted {
         owner: Some(wanted.owner),
-        rows: KAPPA,
+        kind: Kind::MacsAndPads,
         lanes: wanted.lanes,
     });
     let correlated = within(correlate::task(correlated.collect()), bits::<A>);
@@ -99,24 +103,20 @@ pub(super) fn task<A: Arithmetic>(
             |_, all, toss| Ok((all, toss)),
         ))
     });
-    let tossed = and_then(multiplied, |_, (all, toss): (Vec<Mixed<A>>, Committed)| {
-        let toss = within(finish_toss(toss), bits::<A>);
-        Ok(then(toss, |_, seed| Ok((all, seed))))
-    });
-    let summed = and_then(tossed, |p, (all, seed)| {
-        let sums = subset_sums(p, &all, &seed)?;
-        let opened = open(sums.duplicate());
-        Ok(then(opened, |_, values| Ok((all, sums, values))))
-    });
-    let verified = and_then(summed, |_, (all, sums, values)| {
-        let both = join(check_each(sums, values), check(), |_, (), ()| Ok(()));
-        let toss = within(start_toss(), bits::<A>);
-        Ok(join(both, toss, |_, (), toss| Ok((all, toss))))
-    });
-    and_then(verified, |_, (all, toss)| {
-        let toss = within(finish_toss(toss), bits::<A>);
-        Ok(then(toss, |_, seed| Ok((all, seed))))
+    and_then(multiplied, |_, (all, toss)| {
+        Ok(subset_sums::check(
+            all,
+            |all: &Vec<Mixed<A>>| shares(all),
+            toss,
+        ))
     })
+}
+
+/// Everything that must have its MAC.
+fn shares<A: Arithmetic>(all: &[Mixed<A>]) -> Vec<&Share<A::E>> {
+    all.iter()
+        .flat_map(|m| [&m.bits.elements, &m.products])
+        .collect()
 }
 
 /// Multiplies, without check. One round.
@@ -132,7 +132,7 @@ fn multiply<A: Arithmetic>(
         let (n, factors) = (wanted.bits(), wanted.factors);
         let mut mixed = Mixed {
             bits: Private {
-                packed: correlated.private_share(&mut p.bits),
+                packed: correlated.private_share(&mut p.bits)?,
                 elements: Share::zeros(super::PARTS, n),
             },
             factors: self::factors(p, wanted)?,
@@ -141,17 +141,17 @@ fn multiply<A: Arithmetic>(
         if wanted.owner == p.me {
             let bytes = domain.wire_bytes(n) + (WORDS - 1) * domain.wire_bytes(factors);
             for peer in p.others() {
-                if let Some(expected) = expected.get_mut(peer) {
-                    *expected += bytes;
-                }
+                *correlate::of_mut(&mut expected, peer)? += bytes;
             }
             mixed.multiply_ours(p, &correlated.choices);
         }
         for (owner, [zeros, ones]) in correlated.sent_strings(&mut p.bits, WORDS)? {
             let factor = |i| Zeroizing::new(part(&mixed.factors, i).to_vec());
-            let words = [Zeroizing::new(vec![p.key; n]), factor(0), factor(1)];
-            #[cfg(test)]
-            let words = p.lie_about_words(words);
+            let mut words = [Zeroizing::new(vec![p.key; n]), factor(0), factor(1)];
+            for (site, words) in SITES.into_iter().zip(&mut words) {
+                p.adversary
+                    .change_elements(site, Some(owner), &domain, words);
+            }
             let strings = zeros
                 .chunks_exact(n.max(1))
                 .zip(ones.chunks_exact(n.max(1)));
@@ -164,9 +164,7 @@ fn multiply<A: Arithmetic>(
                     *word = domain.add(*word, difference);
                     kept.push(domain.neg(zero));
                 }
-                if let Some(message) = messages.get_mut(owner) {
-                    domain.encode(&sent, message);
-                }
+                domain.encode(&sent, correlate::of_mut(&mut messages, owner)?);
                 ours.push(kept);
             }
             mixed.add(&domain, &ours);
@@ -187,18 +185,18 @@ fn multiply<A: Arithmetic>(
                     for (strings, count) in
                         strings.chunks_exact(n.max(1)).zip([n, factors, factors])
                     {
-                        let message = rest
-                            .get_mut(peer)
-                            .and_then(|rest| rest.split_off(..p.domain.wire_bytes(count)))
-                            .unwrap_or_default();
+                        let message = correlate::of_mut(&mut rest, peer)?
+                            .split_off(..p.domain.wire_bytes(count))
+                            .ok_or_else(|| correlate::missing(peer))?;
                         let mut words = Zeroizing::new(vec![p.domain.zero(); count]);
                         p.domain.decode(message, &mut words).map_err(|e| {
                             EngineError::protocol(format!(
                                 "products with bits from party {peer}: {e}"
                             ))
                         })?;
-                        p.domain
-                            .mul_assign(&mut words, choices.get(..count).unwrap_or_default());
+                        let choices = choices.get(..count);
+                        let choices = choices.ok_or_else(|| correlate::missing(peer))?;
+                        p.domain.mul_assign(&mut words, choices);
                         for (word, string) in words.iter_mut().zip(strings) {
                             *word = p.domain.add(*word, p.domain.from_u128(*string));
                         }
@@ -206,9 +204,8 @@ fn multiply<A: Arithmetic>(
                     }
                     mixed.add(&p.domain, &ours);
                 }
-                if let Some(x) = mixed.bits.elements.parts.first_mut() {
-                    p.add_sharing_of_zero(wanted.owner, x);
-                }
+                let x = correlate::of_mut(&mut mixed.bits.elements.parts, 0)?;
+                p.add_sharing_of_zero(wanted.owner, x)?;
             }
             Ok(all)
         },
@@ -218,10 +215,9 @@ fn multiply<A: Arithmetic>(
 impl<A: Arithmetic> Mixed<A> {
     /// What we know of our own bits: c, c·α_i, and c times our shares of g and of its MAC.
     fn multiply_ours(&mut self, p: &Authenticated<A>, choices: &[u64]) {
-        #[cfg(test)]
-        let choices = &p.lie_about_bits(choices);
+        let choices = p.adversary.bits(Site::Bits, None, choices);
         let n = self.bits.elements.len();
-        let bits = Zeroizing::new(lane_bits(&p.domain, choices, n));
+        let bits = Zeroizing::new(lane_bits(&p.domain, &choices, n));
         if let [x, mac] = self.bits.elements.parts.as_mut_slice() {
             x.copy_from_slice(&bits);
             mac.copy_from_slice(&bits);
@@ -240,74 +236,6 @@ impl<A: Arithmetic> Mixed<A> {
         let to = mac.into_iter().chain(&mut self.products.parts);
         for (to, shares) in to.zip(shares) {
             domain.add_assign(to, shares);
-        }
-    }
-}
-
-/// Masked sums of random subsets of all elements and products.
-fn subset_sums<A: Arithmetic>(
-    p: &mut Authenticated<A>,
-    all: &[Mixed<A>],
-    seed: &Toss,
-) -> Result<Share<A::E>> {
-    let mut sums = Share {
-        parts: p.supply.randoms.take(CHECKS)?.into(),
-    };
-    let mut stream = public(seed, 0);
-    for share in all.iter().flat_map(|m| [&m.bits.elements, &m.products]) {
-        let mut subsets = vec![0; share.len()];
-        stream.fill_u64(&mut subsets);
-        for (sums, part) in sums.parts.iter_mut().zip(&share.parts) {
-            add_subsets(&p.domain, part, &subsets, sums);
-        }
-    }
-    Ok(sums)
-}
-
-/// Adds every value to the sums that the bits of its subset word name; four values at a time, by a table of their sums.
-fn add_subsets<A: Arithmetic>(domain: &A, values: &[A::E], subsets: &[u64], sums: &mut [A::E]) {
-    let mut table = Zeroizing::new([domain.zero(); 16]);
-    for (values, subsets) in values.chunks(4).zip(subsets.chunks(4)) {
-        for (i, value) in values.iter().enumerate() {
-            let (known, new) = table.split_at_mut(1 << i);
-            for (new, known) in new.iter_mut().zip(known.iter()) {
-                *new = domain.add(*known, *value);
-            }
-        }
-        for (j, sum) in sums.iter_mut().enumerate() {
-            let named = subsets.iter().rev();
-            let index = named.fold(0, |index, subset| index << 1 | (subset >> j & 1) as usize);
-            if let Some(entry) = table.get(index) {
-                *sum = domain.add(*sum, *entry);
-            }
-        }
-    }
-}
-
-#[cfg(test)]
-#[allow(clippy::unwrap_used)]
-mod tests {
-    use keyquorum_math::{Domain, Prg, Z2k128};
-
-    use super::*;
-
-    #[test]
-    fn subsets_are_summed() {
-        let domain = Z2k128::new(112).unwrap();
-        let mut prg = Prg::new([3; 16], 0);
-        for n in [0, 1, 3, 4, 17] {
-            let (mut values, mut subsets) = (vec![0; n], vec![0; n]);
-            domain.random(&mut prg, &mut values);
-            prg.fill_u64(&mut subsets);
-            let mut sums = vec![5; CHECKS];
-            add_subsets(&domain, &values, &subsets, &mut sums);
-            for (j, sum) in sums.iter().enumerate() {
-                let named = values
-                    .iter()
-                    .zip(&subsets)
-                    .filter(|(_, s)| **s >> j & 1 == 1);
-                assert_eq!(*sum, named.fold(5, |sum, (v, _)| domain.add(sum, *v)));
-            }
         }
     }
 }

@@ -4,7 +4,7 @@
 //! x = Σ x_i; party i has a key α_i of 48 bits, and the parties share x·α for α = Σ α_i: part 0 of a share is x_i, part 1 the
 //! share of the MAC. Modulo 2^k both live modulo 2^(k + 48); a value is what they say modulo 2^k, and what a program opens
 //! is masked by 2^k times a random element. MACs are sharings of x·α_j by pairs of parties (`values`), triples come from
-//! oblivious transfer with amplified privacy and a sacrifice (`triples`), bits that are shared in both domains from products of choice
+//! oblivious transfer with amplified privacy, checked by sums of random subsets (`triples`, `subset_sums`), bits that are shared in both domains from products of choice
 //! bits with random elements, put in buckets (`mixed`, `dabits`), numbers with their bits from cut and choose (`edabits`). What is opened is verified (`verify`) before a value leaves, before the program opens something else, and at
 //! the end of every batch of correlated randomness.
 //!
@@ -19,6 +19,7 @@ mod mixed;
 mod openings;
 mod operations;
 mod private;
+mod subset_sums;
 mod supply;
 #[cfg(test)]
 mod tests;
@@ -27,16 +28,19 @@ mod values;
 mod verify;
 
 use keyquorum_math::{Domain, DomainKind, Element, Prg, bits};
+use keyquorum_ot::MacKey;
 use keyquorum_ot::vole::{self, FixedKey, Multiplicand};
 use zeroize::{Zeroize, Zeroizing};
 
 use super::{Arithmetic, BITS, Channel};
 use super::{ShareTask, cast, group_sums, lane_bits, lanes};
+use crate::adversary::{Corruption, Site};
 use crate::error::{EngineError, Result};
 use crate::graph::{Step, then, within};
 use crate::value::Share;
 use binary::AuthenticatedBits;
 use openings::open;
+pub(crate) use subset_sums::CHECKS as SUBSET_SUMS;
 use supply::Supply;
 use verify::Verifier;
 
@@ -75,8 +79,7 @@ pub struct Authenticated<A: Arithmetic> {
     supply: Supply<A::E>,
     /// Whether the program opens something in the next round.
     opens: bool,
-    #[cfg(test)]
-    lie: Option<adversaries::Lie>,
+    adversary: Corruption,
 }
 
 impl<A: Arithmetic> Drop for Authenticated<A> {
@@ -105,21 +108,24 @@ fn part<E: Element>(share: &Share<E>, i: usize) -> &[E] {
 }
 
 impl<A: Arithmetic> Authenticated<A> {
-    /// Party `me`, with values in `visible` and shares in `domain`; `delta` is the Δ of all its links, `peers` and `pairs` have
+    /// Party `me`, with values in `visible` and shares in `domain`; `key` is that of all its links, `peers` and `pairs` have
     /// an entry a party, `None` for ourselves.
-    pub fn new(
-        (me, delta): (usize, &Zeroizing<u128>),
+    pub(crate) fn new(
+        (me, key): (usize, &MacKey),
         (visible, domain): (A, A),
         peers: Vec<Option<Peer>>,
         pairs: Vec<Option<(Prg, Prg)>>,
         private: Prg,
         bits: AuthenticatedBits,
+        adversary: Corruption,
     ) -> Self {
         let parties = peers.len();
+        let key = domain.from_u128(u128::from(key.element()));
+        adversary.sees_elements(Site::Key, me, &domain, &[key]);
         Self {
             me,
             parties,
-            key: domain.from_u128(u128::from(vole::key(**delta))),
+            key,
             visible,
             domain,
             peers,
@@ -129,8 +135,7 @@ impl<A: Arithmetic> Authenticated<A> {
             verifier: Verifier::default(),
             supply: Supply::new(parties),
             opens: false,
-            #[cfg(test)]
-            lie: None,
+            adversary,
         }
     }
 
@@ -196,18 +201,24 @@ impl<A: Arithmetic> Authenticated<A> {
 
     /// Adds a fresh sharing of zero, dealt by `owner`, which alone knows what it is added to: openings of sums must not tell
     /// the summands.
-    fn add_sharing_of_zero(&mut self, owner: usize, shares: &mut [A::E]) {
+    fn add_sharing_of_zero(&mut self, owner: usize, shares: &mut [A::E]) -> Result<()> {
         let mut draw = Zeroizing::new(vec![self.domain.zero(); shares.len()]);
         for (peer, pair) in self.pairs.iter_mut().enumerate() {
-            let Some((to, from)) = pair else { continue };
+            if peer == self.me || (self.me != owner && peer != owner) {
+                continue;
+            }
+            let (to, from) = pair
+                .as_mut()
+                .ok_or_else(|| binary::correlate::missing(peer))?;
             if self.me == owner {
                 self.domain.random(to, &mut draw);
                 self.domain.sub_assign(shares, &draw);
-            } else if peer == owner {
+            } else {
                 self.domain.random(from, &mut draw);
                 self.domain.add_assign(shares, &draw);
             }
         }
+        Ok(())
     }
 
     /// Values as they are seen.
@@ -321,8 +332,13 @@ impl<A: Arithmetic> Authenticated<A> {
                     masked.copy_from_slice(values);
                     domain.sub_assign(&mut masked, &known);
                     for peer in p.others() {
-                        out.send(&domain, peer, &masked);
+                        let sent = p
+                            .adversary
+                            .elements(Site::Input, Some(peer), &domain, &masked);
+                        out.send(&domain, peer, &sent);
                     }
+                    p.adversary
+                        .change_elements(Site::Input, Some(p.me), &domain, &mut masked);
                 }
                 _ => out.expect(&domain, owner, n),
             }
@@ -359,10 +375,5 @@ impl<A: Arithmetic> Authenticated<A> {
         self.domain.mul_scalar_assign(&mut product, self.key);
         self.domain.sub_assign(&mut differences, &product);
         differences
-    }
-
-    /// Notes a share that must be zero: verified without being opened.
-    fn note_zero(&mut self, share: &Share<A::E>) {
-        self.verifier.note(part(share, 1));
     }
 }

@@ -4,6 +4,7 @@ use keyquorum_math::Element;
 use zeroize::Zeroizing;
 
 use super::{Arithmetic, Authenticated, part};
+use crate::adversary::Site;
 use crate::error::{EngineError, Result};
 use crate::graph::{SendFn, Step, then};
 use crate::protocol::ClearTask;
@@ -100,12 +101,18 @@ fn open_shifted<A: Arithmetic>(
         };
         let mut sum = shifted_down(part(&share, 0), zeros);
         for peer in p.others() {
-            out.send(&sent, peer, &sum);
+            let ours = p.adversary.elements(Site::Opening, Some(peer), &sent, &sum);
+            out.send(&sent, peer, &ours);
             out.expect(&sent, peer, n);
         }
+        p.adversary
+            .change_elements(Site::Opening, Some(p.me), &sent, &mut sum);
         Ok(Box::new(move |p, inbox| {
             for peer in p.others() {
-                sent.add_assign(&mut sum, &inbox.take(&sent, peer, n)?);
+                let theirs = inbox.take(&sent, peer, n)?;
+                p.adversary
+                    .sees_elements(Site::Opening, peer, &sent, &theirs);
+                sent.add_assign(&mut sum, &theirs);
             }
             if zeros > 0 {
                 domain.mul_scalar_assign(&mut sum, domain.from_u128(1 << zeros));

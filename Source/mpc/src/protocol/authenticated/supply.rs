@@ -45,6 +45,8 @@ pub(super) struct Supply<E: Element> {
     inputs: Vec<Stock<E, 3>>,
     /// a, b, ab, each with its MAC.
     pub triples: Stock<E, 6>,
+    /// Number of the triples whose material is being made.
+    pub triples_batch: usize,
     /// Random bits, packed.
     bits: Stock<u64, { binary::PARTS }>,
     /// The same bits as elements, 64 a lane.
@@ -63,6 +65,7 @@ impl<E: Element> Supply<E> {
             randoms: Stock::default(),
             inputs: (0..parties).map(|_| Stock::default()).collect(),
             triples: Stock::default(),
+            triples_batch: 0,
             bits: Stock::default(),
             elements: Stock::default(),
             batch: 0,
@@ -214,6 +217,13 @@ pub(super) fn prepare<A: Arithmetic>(
             dabits::need(p)?;
         }
     }
+    if p.supply.triples_batch == 0 {
+        let most = (MOST_TRIPLES / peers).max(LEAST);
+        p.supply.triples_batch = p.supply.triples.batch(LEAST, SURPLUS, most);
+        if p.supply.triples_batch > 0 {
+            triples::need(p, p.supply.triples_batch);
+        }
+    }
     if let Some(task) = p.bits.prepare()? {
         return Ok(Some(within(task, bits::<A>)));
     }
@@ -221,10 +231,7 @@ pub(super) fn prepare<A: Arithmetic>(
     if !elements.is_empty() {
         return Ok(Some(values::stock(elements)));
     }
-    let n = p
-        .supply
-        .triples
-        .batch(LEAST, SURPLUS, (MOST_TRIPLES / peers).max(LEAST));
+    let n = std::mem::take(&mut p.supply.triples_batch);
     if n > 0 {
         return Ok(Some(triples::task(n)));
     }

@@ -1,7 +1,11 @@
 //! Honest runs, through the operations that programs use; parties that lie are in [`lies`].
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
+mod caught;
+mod factors;
+mod key_separation;
 mod lies;
+mod omitted;
 
 use std::thread;
 use std::time::Duration;
@@ -9,7 +13,7 @@ use std::time::Duration;
 use keyquorum_math::{DomainKind, Z2k128, Zq};
 use keyquorum_net::{Transport, local_mesh};
 
-use super::adversaries::Lie;
+use super::adversaries::{Lie, Role};
 use super::{Authenticated, MAC_BITS};
 use crate::engine::Engine;
 use crate::error::{EngineError, Result};
@@ -37,22 +41,36 @@ fn run_with<T: Send + 'static>(
     wrap: impl Fn(Box<dyn Transport>) -> Box<dyn Transport>,
     body: impl Fn(&mut dyn Engine) -> Result<T> + Clone + Send + 'static,
 ) -> Vec<Result<T>> {
+    let role = |party| match lie {
+        Some(lie) if party == liar => Role::Lies(lie),
+        _ => Role::Honest,
+    };
+    let wrap = |party, transport| match party {
+        party if party == n - 1 => wrap(transport),
+        _ => transport,
+    };
+    run_as(n, protocol, role, wrap, body)
+}
+
+/// Runs all parties: what each is, and its transport.
+fn run_as<T: Send + 'static>(
+    n: usize,
+    protocol: &'static str,
+    role: impl Fn(usize) -> Role,
+    wrap: impl Fn(usize, Box<dyn Transport>) -> Box<dyn Transport>,
+    body: impl Fn(&mut dyn Engine) -> Result<T> + Clone + Send + 'static,
+) -> Vec<Result<T>> {
     let threads: Vec<_> = local_mesh(n, Duration::from_secs(60))
         .into_iter()
         .enumerate()
         .map(|(party, transport)| {
             let body = body.clone();
-            let lie = lie.filter(|lie| party == liar || *lie == Lie::NoCheck);
-            let transport: Box<dyn Transport> = Box::new(transport);
-            let transport = if party == n - 1 {
-                wrap(transport)
-            } else {
-                transport
-            };
+            let role = role(party);
+            let transport = wrap(party, Box::new(transport));
             thread::spawn(move || {
                 let session = Session::new(transport)?;
                 let result =
-                    open(&session, protocol, lie).and_then(|mut engine| body(&mut *engine));
+                    open(&session, protocol, role).and_then(|mut engine| body(&mut *engine));
                 if let Err(error) = &result {
                     session.abort(&error.to_string());
                 }
@@ -66,11 +84,14 @@ fn run_with<T: Send + 'static>(
 fn computation<A: Arithmetic>(
     session: &Session,
     domains: (A, A),
-    lie: Option<Lie>,
+    role: Role,
 ) -> Result<Box<dyn Engine>> {
-    let mut protocol: Authenticated<A> =
-        session.protocol_with_macs(domains.clone(), 1000, &EngineOptions::default())?;
-    protocol.lie = lie;
+    let protocol: Authenticated<A> = session.protocol_with_macs(
+        domains.clone(),
+        1000,
+        &EngineOptions::default(),
+        role.corruption(session.party(), domains.clone()),
+    )?;
     let threshold = session.parties() - 1;
     Ok(Box::new(Computation::new(
         session.clone(),
@@ -81,7 +102,7 @@ fn computation<A: Arithmetic>(
     )))
 }
 
-fn open(session: &Session, protocol: &str, lie: Option<Lie>) -> Result<Box<dyn Engine>> {
+fn open(session: &Session, protocol: &str, role: Role) -> Result<Box<dyn Engine>> {
     let ring = match protocol {
         "spdz2k" => Some(64),
         "spdz2k modulo 2^72" => Some(72),
@@ -89,10 +110,10 @@ fn open(session: &Session, protocol: &str, lie: Option<Lie>) -> Result<Box<dyn E
     };
     if let Some(k) = ring {
         let shares = Z2k128::new(k + MAC_BITS).unwrap();
-        return computation(session, (Z2k128::new(k).unwrap(), shares), lie);
+        return computation(session, (Z2k128::new(k).unwrap(), shares), role);
     }
     let field = Zq::new(PRIME).unwrap();
-    computation(session, (field.clone(), field), lie)
+    computation(session, (field.clone(), field), role)
 }
 
 fn mine(engine: &dyn Engine, owner: usize, values: &[i64]) -> Option<Vec<i64>> {
@@ -357,7 +378,7 @@ fn stored_shares_need_the_key_of_their_session() {
                     let stored = stored.clone();
                     thread::spawn(move || -> Result<(Vec<u8>, Vec<u64>)> {
                         let session = Session::new(Box::new(transport))?;
-                        session.set_mac_key([keys[party]; 16])?;
+                        session.set_mac_key([keys[party]; 16], None)?;
                         let mut engine =
                             session.engine(protocol, domain, &EngineOptions::default())?;
                         let x = match &stored {
@@ -379,26 +400,28 @@ fn stored_shares_need_the_key_of_their_session() {
                 .map(|t| t.join().unwrap())
                 .collect::<Vec<_>>()
         };
-        let first: Vec<_> = session(2, [7, 9], None)
-            .into_iter()
-            .map(Result::unwrap)
-            .collect();
-        let stored: Vec<Vec<u8>> = first.iter().map(|(bytes, _)| bytes.clone()).collect();
-        for result in session(2, [7, 9], Some(stored.clone())) {
+        let store = |keys| -> Vec<Vec<u8>> {
+            let first = session(2, keys, None).into_iter();
+            first.map(|result| result.unwrap().0).collect()
+        };
+        // A failed check burns the keys: others for every case.
+        let keys = if protocol == "spdz2k" { 10 } else { 20 };
+        let stored = store([keys, keys + 1]);
+        for result in session(2, [keys, keys + 1], Some(stored.clone())) {
             assert_eq!(result.unwrap().1, [1, 2, 3]);
         }
         assert!(
-            session(2, [7, 8], Some(stored.clone()))
+            session(2, [keys, keys + 2], Some(stored))
                 .iter()
                 .any(Result::is_err)
         );
         // A party that changes its stored share is caught, too.
-        let mut wrong = stored;
+        let mut wrong = store([keys + 3, keys + 4]);
         wrong[1][0] ^= 1;
-        for result in session(2, [7, 9], Some(wrong)) {
+        for result in session(2, [keys + 3, keys + 4], Some(wrong)) {
             assert!(matches!(
                 result,
-                Err(EngineError::Protocol(_) | EngineError::Network { .. })
+                Err(EngineError::Check { .. } | EngineError::Network { .. })
             ));
         }
     }

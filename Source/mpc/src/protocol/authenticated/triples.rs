@@ -1,31 +1,46 @@
-//! Triples: party i has a_i with MACs; for every ordered pair, products of a_i with two random words b_j, b'_j of party j by
-//! oblivious transfer with amplified privacy (`keyquorum_ot::amplified`); then MACs for b, b', c = a·b, c' = a·b', and the
-//! sacrifice: t·b − b' is opened for a tossed t, and t·c − c' − a·(t·b − b') must be zero, which the check of MACs verifies
-//! without opening it (MASCOT, CCS 2016, section 4.2; SPDZ2k, CRYPTO 2018, section 6).
+//! Triples: random elements a with MACs, and for every ordered pair of parties, products of what one has of a with a random word b_j of
+//! the other, by oblivious transfer with amplified privacy (`keyquorum_ot::amplified`). The OTs bring three products: with the key, which
+//! makes the MAC of b; with the share of a; and with the share of the MAC of a, which makes the MAC of c = a·b. So b cannot be authenticated
+//! as another word than was multiplied, and nothing is sacrificed.
 //!
-//! Choices of OTs are the same towards all peers: the hashes that the OT check tells of them, under one mask, are compared.
-//! 13 rounds a batch.
+//! Why this is secure with abort, also modulo 2^l for l = k + s, where an error of 2^(l - 1) times a secret vanishes with probability
+//! 1/2:
+//! 1. Choices are bits, the same in all rows and towards all peers (the check of the OT extension, whose hashes of the choices are
+//!    compared). b and c are sums of choice bits times public numbers, and so are their MACs.
+//! 2. Nobody learns anything of an honest party's share of a: it goes only into pads of OTs and the correlation of `values`.
+//! 3. A party that multiplies something else, or shifts its own words, makes MACs wrong by a vector d that hangs on choice bits of
+//!    honest parties, and on the key. The subset sums (`subset_sums`) pass only if d is what the party repairs, but for 2^-48.
+//!    So of ℓ bits that d hangs on, all are guessed: it is caught with probability 1 − 2^-ℓ, before anything of the batch is used.
+//!    An error of a value alone that its MAC does not show is a multiple of 2^(l - i) for i low bits of the key that are zero; values count modulo
+//!    2^k, and an error that matters there needs i > s.
+//! 4. What the check tells does not depend on the factors g of the γ, which are tossed after it, and the words b are uniform given ℓ
+//!    guessed bits, within 2^-((E − ℓ)/2 + 1) (`keyquorum_ot::amplified`). So an adversary that bets on a bit of a or b is caught, or
+//!    knows no more of it than before, within 2^-41; if it bets on ever more batches it is caught with probability 1/2 each time, and
+//!    then there is no further one.
+//! 5. What is wrong after the check is known to the adversary, or agrees with its MAC: later checks pass or fail whatever the secrets are.
 //!
-//! What a cheating party can do modulo 2^k: give b, or use an a, that is wrong by 2^(k + s − j). The sacrifice then passes if the
-//! other operand is 0 modulo 2^j: it learns j low bits of a triple that nobody has used yet, and is caught otherwise, with
-//! probability 1 − 2^-j. Over fields there is no such error.
+//! 14 rounds a batch. Keller, Orsini, Scholl, "MASCOT" (CCS 2016), section 4; Cramer, Damgård, Escudero, Scholl, Xing, "SPDZ2k" (CRYPTO
+//! 2018), section 6, which sacrifice instead; the products of authenticated elements with bits are those of `mixed`.
 
-use keyquorum_math::Domain;
-use keyquorum_ot::amplified::{self, Operands, Partial, Shape};
+use keyquorum_ot::amplified::{self, Factors, Operands, Partial, Products, Shape};
 use keyquorum_ot::extension::PROOF_BYTES;
 use keyquorum_ot::{OtError, ReceiverBatch, SenderBatch};
-use zeroize::{Zeroize, Zeroizing};
+use zeroize::Zeroizing;
 
-use super::binary::{Toss, exchange, finish_toss, start_toss};
-use super::values::{Given, authenticate, check_sums};
-use super::verify::{check, public};
-use super::{Arithmetic, Authenticated, bits, open};
-use crate::error::{EngineError, Result};
+use super::binary::{Committed, Toss, exchange, finish_toss, start_toss};
+use super::subset_sums::{self, CHECKS};
+use super::verify::public;
+use super::{Arithmetic, Authenticated, bits, part};
+use crate::adversary::Site;
+use crate::error::{Check, EngineError, Result};
 use crate::graph::{SendFn, Step, and_then, join, then, within};
 use crate::value::Share;
 
 fn blame(peer: usize) -> impl Fn(OtError) -> EngineError {
-    move |e| EngineError::protocol(format!("oblivious transfer with party {peer}: {e}"))
+    move |e| {
+        let what = format!("oblivious transfer with party {peer}");
+        EngineError::ot(Check::OtExtension, &what, &e)
+    }
 }
 
 /// A batch before its payloads.
@@ -34,8 +49,21 @@ struct Batch<A: Arithmetic> {
     operands: Operands<A::E>,
     received: Vec<(usize, ReceiverBatch)>,
     sent: Vec<(usize, SenderBatch)>,
-    /// Our a_i.
-    a: Zeroizing<Vec<A::E>>,
+    /// Our shares of a.
+    a: Share<A::E>,
+}
+
+/// What is left of a batch after its payloads.
+struct Made<A: Arithmetic> {
+    shape: Shape<A>,
+    a: Share<A::E>,
+    /// β, γ, and their products with a.
+    shares: [Share<A::E>; 4],
+}
+
+/// Asks for what [`task`] takes from the stock.
+pub(super) fn need<A: Arithmetic>(p: &mut Authenticated<A>, n: usize) {
+    p.supply.randoms.need(n + CHECKS);
 }
 
 /// A task that puts `n` (a multiple of 128) triples in stock.
@@ -46,55 +74,65 @@ pub(super) fn task<A: Arithmetic>(n: usize) -> SendFn<Authenticated<A>, ()> {
     });
     let proven = and_then(tossed, |_, (batch, seed)| Ok(prove(batch, &seed)));
     let multiplied = and_then(proven, |p, batch| payloads(p, batch));
-    let combined = and_then(multiplied, |_, (batch, partial, toss)| {
-        let toss = within(finish_toss(toss), bits::<A>);
-        Ok(then(toss, |_, seed| Ok((batch, partial, seed))))
+    let checked = and_then(multiplied, |_, (made, toss)| {
+        Ok(subset_sums::check(
+            made,
+            |made: &Made<A>| made.shares.iter().collect(),
+            toss,
+        ))
     });
-    and_then(combined, |p, (batch, partial, seed)| {
-        Ok(sacrifice(p.products(&batch, partial, &seed)))
+    then(checked, |p: &mut Authenticated<A>, (made, seed)| {
+        let [a, am] = two(made.a)?;
+        let [word, extra, product, extra_product] = made.shares;
+        let products = Products {
+            word: two(word)?,
+            extra: two(extra)?,
+            product: two(product)?,
+            extra_product: two(extra_product)?,
+        };
+        let combined = products.combine(&made.shape, &mut public(&seed, 0));
+        let [[b, bm], [c, cm]] = combined.map_err(blame(p.me))?;
+        p.supply.triples.put([a, am, b, bm, c, cm]);
+        Ok(())
     })
 }
 
-impl<A: Arithmetic> Authenticated<A> {
-    /// Our shares of a, b, b', ab, ab'.
-    fn products(&self, batch: &Batch<A>, partial: Partial<A::E>, seed: &Toss) -> [Vec<A::E>; 5] {
-        let factors = &mut public(seed, 0);
-        let ([b, b2], [c, c2]) = partial.finish(&batch.shape, &batch.operands, &batch.a, factors);
-        #[cfg(test)]
-        let c = self.lie_about_product(c);
-        [batch.a.to_vec(), b, b2, c, c2]
-    }
+/// Both component vectors of a share.
+fn two<E: keyquorum_math::Element>(mut share: Share<E>) -> Result<[Vec<E>; 2]> {
+    std::mem::take(&mut share.parts)
+        .try_into()
+        .map_err(|_| EngineError::usage("a share with a MAC has two parts"))
 }
 
-/// Draws a and the choices, and sends the corrections of the OTs. One round.
-fn start<A: Arithmetic>(
-    n: usize,
-) -> SendFn<Authenticated<A>, (Batch<A>, super::binary::Committed)> {
+/// Takes a, draws the choices, and sends the corrections of the OTs. One round.
+fn start<A: Arithmetic>(n: usize) -> SendFn<Authenticated<A>, (Batch<A>, Committed)> {
     let corrections: SendFn<Authenticated<A>, Batch<A>> = Box::new(move |p, out| {
         let shape = Shape {
             domain: p.domain.clone(),
             items: n,
         };
         let mut batch = Batch {
-            operands: Operands::draw(&shape, &mut p.private),
+            operands: Operands::draw(&shape, &mut p.private).map_err(blame(p.me))?,
             shape,
             received: Vec::new(),
             sent: Vec::new(),
-            a: p.draw(n),
+            a: Share {
+                parts: p.supply.randoms.take(n)?.into(),
+            },
         };
         let mut mask = Zeroizing::new([0u128]);
         p.private.fill_u128(mask.as_mut_slice());
+        let [mask] = *mask;
         let words = batch.operands.choices.len();
         for peer in p.others() {
             let channel = &mut p.peer(peer)?.channel;
             let bytes = channel.sender.batch_bytes(words);
-            #[cfg(test)]
-            let batch_choices = p.lie_about_choices(peer, &batch.operands.choices);
-            #[cfg(not(test))]
-            let batch_choices = &batch.operands.choices;
+            let choices = p
+                .adversary
+                .blocks(Site::Choices, Some(peer), &batch.operands.choices);
             let receiver = &mut p.peer(peer)?.channel.receiver;
             let ours = receiver
-                .batch_masked(&batch_choices[..], mask[0], out.buffer(peer)?)
+                .batch_masked(&choices, mask, out.buffer(peer)?)
                 .map_err(blame(peer))?;
             out.expect_bytes(peer, bytes);
             batch.received.push((peer, ours));
@@ -123,23 +161,24 @@ fn prove<A: Arithmetic>(batch: Batch<A>, seed: &Toss) -> SendFn<Authenticated<A>
         let mut proofs = vec![Vec::new(); p.parties];
         let mut told = Vec::new();
         for (i, (peer, ours)) in batch.received.iter().enumerate() {
-            let proof = ours.prove(&seed);
+            let mut proof = ours.prove(&seed).map_err(blame(*peer))?;
             if i == 0 {
                 told.push((p.me, proof.iter().take(16).copied().collect::<Vec<_>>()));
             }
+            p.adversary
+                .change_message(Site::Proof, Some(*peer), &mut proof, 0);
             if let Some(slot) = proofs.get_mut(*peer) {
                 *slot = proof;
             }
         }
-        #[cfg(test)]
-        p.lie_in_proofs(&mut proofs);
         let expected = vec![PROOF_BYTES; p.parties];
         let exchanged = within(exchange(proofs, expected), bits::<A>);
         then(exchanged, move |p, messages| {
             for (peer, theirs) in &batch.sent {
                 let proof = messages.get(*peer).map_or(&[][..], Vec::as_slice);
                 let sender = &p.peer(*peer)?.channel.sender;
-                sender.verify(theirs, &seed, proof).map_err(blame(*peer))?;
+                let verified = sender.verify(theirs, &seed, proof);
+                p.adversary.judge(verified.map_err(blame(*peer)))?;
                 told.push((*peer, proof.iter().take(16).copied().collect()));
             }
             if p.parties > 2 {
@@ -153,13 +192,9 @@ fn prove<A: Arithmetic>(batch: Batch<A>, seed: &Toss) -> SendFn<Authenticated<A>
     })
 }
 
-type Multiplied<A> = (
-    Batch<A>,
-    Partial<<A as Domain>::E>,
-    super::binary::Committed,
-);
+type Multiplied<A> = (Made<A>, Committed);
 
-/// Sends the payloads; our shares of the products so far. One round.
+/// Sends the payloads; our shares of the products. One round.
 fn payloads<A: Arithmetic>(
     p: &mut Authenticated<A>,
     batch: Batch<A>,
@@ -169,22 +204,35 @@ fn payloads<A: Arithmetic>(
     let mut total = Partial::new(shape);
     for (peer, theirs) in &batch.sent {
         let Some(message) = messages.get_mut(*peer) else {
-            continue;
+            return Err(EngineError::usage(format!("there is no party {peer}")));
         };
-        #[cfg(test)]
-        let a = &p.lie_about_operand(*peer, &batch.a);
-        #[cfg(not(test))]
-        let a = &batch.a;
+        let (to, domain) = (Some(*peer), &shape.domain);
+        let mut key = [p.key];
+        p.adversary
+            .change_elements(Site::OperandKey, to, domain, &mut key);
+        let a = p
+            .adversary
+            .elements(Site::Operand, to, domain, part(&batch.a, 0));
+        let mac = p
+            .adversary
+            .elements(Site::OperandMac, to, domain, part(&batch.a, 1));
+        let [key] = key;
+        let factors = Factors {
+            key,
+            a: &a,
+            mac: &mac,
+        };
         let sender = &p.peer(*peer)?.channel.sender;
-        amplified::send(sender, theirs, shape, a, message, &mut total).map_err(blame(*peer))?;
-        #[cfg(test)]
-        p.lie_in_payload(message);
+        amplified::send(sender, theirs, shape, &factors, message, &mut total)
+            .map_err(blame(*peer))?;
+        p.adversary
+            .change_message(Site::Payload, Some(*peer), message, 0);
     }
     let expected = (0..p.parties)
         .map(|peer| if peer == me { 0 } else { shape.payload_bytes() })
         .collect();
     let exchanged = within(exchange(messages, expected), bits::<A>);
-    let received = then(exchanged, move |p, messages| {
+    let received = then(exchanged, move |p: &mut Authenticated<A>, messages| {
         for (peer, ours) in &batch.received {
             let message = messages.get(*peer).map_or(&[][..], Vec::as_slice);
             let receiver = &p.peer(*peer)?.channel.receiver;
@@ -192,84 +240,39 @@ fn payloads<A: Arithmetic>(
             amplified::receive(receiver, ours, &batch.shape, choices, message, &mut total)
                 .map_err(blame(*peer))?;
         }
-        Ok((batch, total))
+        let Batch {
+            shape, operands, a, ..
+        } = batch;
+        let factors = Factors {
+            key: p.key,
+            a: part(&a, 0),
+            mac: part(&a, 1),
+        };
+        let mut products = total
+            .finish(&shape, &operands, &factors)
+            .map_err(blame(p.me))?;
+        let share = |parts: &mut [Vec<A::E>; 2]| Share {
+            parts: parts.iter_mut().map(std::mem::take).collect(),
+        };
+        let mut shares = [
+            share(&mut products.word),
+            share(&mut products.extra),
+            share(&mut products.product),
+            share(&mut products.extra_product),
+        ];
+        for (site, share) in [(Site::Factor, 0), (Site::Product, 2)] {
+            let values = shares
+                .get_mut(share)
+                .and_then(|share| share.parts.first_mut());
+            if let Some(values) = values {
+                p.adversary.change_elements(site, None, &p.domain, values);
+            }
+        }
+        Ok(Made { shape, a, shares })
     });
     Ok(join(
         received,
         within(start_toss(), bits::<A>),
-        |_, (batch, total), toss| Ok((batch, total, toss)),
+        |_, made, toss| Ok((made, toss)),
     ))
-}
-
-/// Authenticates a, b, b', c, c', and sacrifices b' and c'.
-fn sacrifice<A: Arithmetic>(vectors: [Vec<A::E>; 5]) -> SendFn<Authenticated<A>, ()> {
-    let authenticated: SendFn<Authenticated<A>, _> = Box::new(move |p, out| {
-        let mut list = Vec::with_capacity(vectors.len());
-        for mut vector in vectors {
-            let mut values = Zeroizing::new(Vec::with_capacity(vector.len() + 1));
-            values.extend_from_slice(&vector);
-            values.extend_from_slice(&p.draw(1));
-            vector.iter_mut().zeroize();
-            list.push(Given {
-                owner: None,
-                n: values.len(),
-                values: Some(values),
-            });
-        }
-        join(
-            authenticate(list),
-            within(start_toss(), bits::<A>),
-            |_, shares, toss| Ok((shares, toss)),
-        )(p, out)
-    });
-    let tossed = and_then(authenticated, |_, (shares, toss)| {
-        let toss = within(finish_toss(toss), bits::<A>);
-        Ok(then(toss, |_, seed| Ok((shares, seed))))
-    });
-    and_then(tossed, |_, (shares, seed)| {
-        let checked = check_sums(shares, &seed);
-        Ok(and_then(
-            checked,
-            move |p: &mut Authenticated<A>, shares| {
-                let domain = p.domain.clone();
-                let mut t = [domain.zero()];
-                domain.random(&mut public(&seed, 2), &mut t);
-                let [t] = t;
-                let [a, b, b2, c, c2]: [Share<A::E>; 5] = shares
-                    .try_into()
-                    .map_err(|_| EngineError::usage("five vectors make a triple"))?;
-                let difference = |x: &Share<A::E>, y: &Share<A::E>| {
-                    let mut z = x.duplicate();
-                    for (z, y) in z.parts.iter_mut().zip(&y.parts) {
-                        domain.mul_scalar_assign(z, t);
-                        domain.sub_assign(z, y);
-                    }
-                    z
-                };
-                let rho = difference(&b, &b2);
-                let mut sigma = difference(&c, &c2);
-                let opened = then(open(rho), move |p: &mut Authenticated<A>, rho| {
-                    for (sigma, a) in sigma.parts.iter_mut().zip(&a.parts) {
-                        let mut product = a.to_vec();
-                        p.domain.mul_assign(&mut product, &rho);
-                        p.domain.sub_assign(sigma, &product);
-                        product.iter_mut().zeroize();
-                    }
-                    p.note_zero(&sigma);
-                    Ok([a, b, c])
-                });
-                Ok(and_then(opened, |_, triples| {
-                    Ok(then(check(), move |p: &mut Authenticated<A>, ()| {
-                        let mut parts = triples
-                            .into_iter()
-                            .flat_map(|mut share| std::mem::take(&mut share.parts));
-                        p.supply
-                            .triples
-                            .put(std::array::from_fn(|_| parts.next().unwrap_or_default()));
-                        Ok(())
-                    }))
-                }))
-            },
-        ))
-    })
 }

@@ -11,6 +11,7 @@ use zeroize::{Zeroize, Zeroizing};
 use super::binary::{Toss, finish_toss, start_toss};
 use super::verify::public;
 use super::{Arithmetic, Authenticated, bits, open};
+use crate::adversary::Site;
 use crate::error::{EngineError, Result};
 use crate::graph::{SendFn, Step, and_then, join, then, within};
 use crate::value::Share;
@@ -31,7 +32,13 @@ impl<E: Element> Given<E> {
 }
 
 pub(super) fn blame(peer: usize) -> impl Fn(keyquorum_ot::OtError) -> EngineError {
-    move |e| EngineError::protocol(format!("products with the key of party {peer}: {e}"))
+    move |e| {
+        let text = format!("products with the key of party {peer}: {e}");
+        match e {
+            keyquorum_ot::OtError::Internal(_) => EngineError::internal(text),
+            _ => EngineError::protocol(text),
+        }
+    }
 }
 
 /// Makes MACs, without check. One round.
@@ -49,22 +56,27 @@ pub(super) fn authenticate<A: Arithmetic>(
                     out.expect_bytes(peer, bytes);
                 }
             }
-            if let (true, Some(values)) = (given.has_values(p.me), &given.values) {
-                let [x, mac] = share.parts.as_mut_slice() else {
-                    continue;
+            if given.has_values(p.me) {
+                let (Some(values), [x, mac]) = (&given.values, share.parts.as_mut_slice()) else {
+                    return Err(no_values());
                 };
+                if values.len() != given.n {
+                    return Err(no_values());
+                }
                 x.copy_from_slice(values);
                 mac.copy_from_slice(values);
                 domain.mul_scalar_assign(mac, p.key);
                 for peer in p.others() {
-                    #[cfg(test)]
-                    let values = &p.lie_to(peer, values);
+                    let values =
+                        p.adversary
+                            .elements(Site::Vector, Some(peer), &domain, values.as_slice());
                     let buffer = out.buffer(peer)?;
-                    #[cfg(test)]
-                    let before = buffer.len();
-                    let mut ours = p.peer(peer)?.give.multiply(&domain, values, buffer);
-                    #[cfg(test)]
-                    p.lie_about_digit(peer, &mut buffer[before..]);
+                    let start = buffer.len();
+                    let give = &mut p.peer(peer)?.give;
+                    let ours = give.multiply(&domain, &values, buffer);
+                    let mut ours = ours.map_err(blame(peer))?;
+                    p.adversary
+                        .change_message(Site::Digit, Some(peer), buffer, start);
                     domain.add_assign(mac, &ours);
                     ours.iter_mut().zeroize();
                 }
@@ -80,18 +92,27 @@ pub(super) fn authenticate<A: Arithmetic>(
                     let mut theirs = keep
                         .multiply(&domain, given.n, message)
                         .map_err(blame(peer))?;
-                    if let Some(mac) = share.parts.get_mut(1) {
-                        domain.add_assign(mac, &theirs);
-                    }
+                    let [_, mac] = share.parts.as_mut_slice() else {
+                        return Err(no_mask());
+                    };
+                    domain.add_assign(mac, &theirs);
                     theirs.iter_mut().zeroize();
                 }
                 if let (Some(owner), Some(x)) = (given.owner, share.parts.first_mut()) {
-                    p.add_sharing_of_zero(owner, x);
+                    p.add_sharing_of_zero(owner, x)?;
                 }
             }
             Ok(Step::Done(shares))
         }))
     })
+}
+
+fn no_values() -> EngineError {
+    EngineError::internal("values to be authenticated are missing")
+}
+
+fn no_mask() -> EngineError {
+    EngineError::internal("a random sum of shares without its mask")
 }
 
 /// Opens a random sum of these shares; the last element of each masks it and is taken off.
@@ -104,11 +125,14 @@ pub(super) fn check_sums<A: Arithmetic>(
         let mut stream = public(&seed, 1);
         let mut sums = Share::zeros(super::PARTS, 0);
         for share in &mut shares {
-            let n = share.len().saturating_sub(1);
+            let n = share.len().checked_sub(1).ok_or_else(no_mask)?;
             let mut factors = vec![p.domain.zero(); n];
             p.domain.random(&mut stream, &mut factors);
+            if share.parts.len() != sums.parts.len() {
+                return Err(no_mask());
+            }
             for (sum, part) in sums.parts.iter_mut().zip(&mut share.parts) {
-                let mask = part.pop().unwrap_or_default();
+                let mask = part.pop().ok_or_else(no_mask)?;
                 sum.push(p.domain.add(mask, p.domain.dot(part, &factors)));
             }
         }
@@ -142,7 +166,7 @@ pub(super) fn stock<A: Arithmetic>(
             let ours = owner.is_none_or(|owner| owner == p.me);
             let values = ours.then(|| p.draw(n + 1));
             known.push(match (&values, owner) {
-                (Some(values), Some(_)) => values.get(..*n).unwrap_or_default().to_vec(),
+                (Some(values), Some(_)) => values.iter().take(*n).copied().collect(),
                 _ => vec![p.domain.zero(); *n],
             });
             list.push(Given {
@@ -155,7 +179,7 @@ pub(super) fn stock<A: Arithmetic>(
             for (((owner, _), mut share), known) in wanted.into_iter().zip(shares).zip(known) {
                 let mut parts = std::mem::take(&mut share.parts).into_iter();
                 let (Some(x), Some(mac)) = (parts.next(), parts.next()) else {
-                    continue;
+                    return Err(no_mask());
                 };
                 match owner {
                     None => p.supply.randoms.put([x, mac]),

@@ -10,9 +10,10 @@ use std::mem::take;
 use keyquorum_math::{Element, Prg};
 use zeroize::Zeroize;
 
-use super::binary::{self, Toss, commit, finish_toss, reveal, start_toss};
+use super::binary::{self, Toss, commit, commit_and_compare, finish_toss, reveal_sums, start_toss};
 use super::{Arithmetic, Authenticated, bits};
-use crate::error::{EngineError, Result};
+use crate::adversary::Site;
+use crate::error::{Check, EngineError, Result};
 use crate::graph::{SendFn, and_then, join, then, within};
 use crate::value::Share;
 
@@ -61,19 +62,25 @@ pub(super) fn toss<A: Arithmetic>() -> SendFn<Authenticated<A>, Toss> {
 pub(super) fn check<A: Arithmetic>() -> SendFn<Authenticated<A>, ()> {
     Box::new(move |p, out| {
         let mut differences = take(&mut p.verifier.differences);
-        #[cfg(test)]
-        if p.lie == Some(super::adversaries::Lie::NoCheck) {
-            differences.clear();
-        }
         let sums = and_then(toss(), move |p: &mut Authenticated<A>, seed| {
             let mut factors = vec![p.domain.zero(); differences.len()];
             p.domain.random(&mut public(&seed, 0), &mut factors);
             let sum = p.domain.dot(&factors, &differences);
             differences.iter_mut().zeroize();
-            let sum = p.lie_in_check(sum);
+            let mut sum = [sum];
+            p.adversary
+                .change_elements(Site::CheckSum, None, &p.domain, &mut sum);
+            let [sum] = sum;
             let committed = within(commit(sum.to_u128().to_le_bytes().to_vec()), bits::<A>);
             Ok(and_then(committed, |_, committed| {
-                Ok(then(within(reveal(committed), bits::<A>), verify_sums))
+                Ok(then(
+                    within(reveal_sums(committed), bits::<A>),
+                    |p: &mut Authenticated<A>, all| {
+                        saw(p, Site::CheckSum, &all);
+                        verify_sums(p, Check::ElementMacs, all)?;
+                        p.bits.guard.verified()
+                    },
+                ))
             }))
         });
         let bits = within(binary::check(), bits::<A>);
@@ -87,25 +94,36 @@ pub(super) fn check_each<A: Arithmetic>(
     values: Vec<A::E>,
 ) -> SendFn<Authenticated<A>, ()> {
     Box::new(move |p, out| {
-        let differences = p.differences(&share, &values);
+        let mut differences = p.differences(&share, &values);
+        p.adversary
+            .change_elements(Site::SubsetSums, None, &p.domain, &mut differences);
         let count = differences.len();
         let bytes = differences.iter().flat_map(|d| d.to_u128().to_le_bytes());
-        let committed = within(commit(bytes.collect()), bits::<A>);
+        let committed = within(commit_and_compare(bytes.collect()), bits::<A>);
         and_then(committed, move |_, committed| {
             Ok(then(
-                within(reveal(committed), bits::<A>),
+                within(reveal_sums(committed), bits::<A>),
                 move |p: &mut Authenticated<A>, all| {
+                    saw(p, Site::SubsetSums, &all);
                     (0..count).try_for_each(|i| {
                         let word = |bytes: &Vec<u8>| bytes.chunks(16).nth(i).map(<[u8]>::to_vec);
-                        verify_sums(p, all.iter().map(|b| word(b).unwrap_or_default()).collect())
-                    })
+                        let words = all.iter().map(|b| word(b).unwrap_or_default());
+                        verify_sums(p, Check::SubsetSums, words.collect())
+                    })?;
+                    p.bits.guard.verified()
                 },
             ))
         })(p, out)
     })
 }
 
-fn verify_sums<A: Arithmetic>(p: &mut Authenticated<A>, all: Vec<Vec<u8>>) -> Result<()> {
+fn saw<A: Arithmetic>(p: &Authenticated<A>, site: Site, all: &[Vec<u8>]) {
+    for (party, sums) in all.iter().enumerate() {
+        p.adversary.sees(site, party, sums);
+    }
+}
+
+fn verify_sums<A: Arithmetic>(p: &Authenticated<A>, which: Check, all: Vec<Vec<u8>>) -> Result<()> {
     let total = all.iter().fold(p.domain.zero(), |total, bytes| {
         let word = bytes.first_chunk().map_or(1, |b| u128::from_le_bytes(*b));
         p.domain.add(total, p.domain.from_u128(word))
@@ -113,22 +131,11 @@ fn verify_sums<A: Arithmetic>(p: &mut Authenticated<A>, all: Vec<Vec<u8>>) -> Re
     if total.to_u128() == 0 {
         return Ok(());
     }
-    Err(EngineError::protocol(
+    let failed = EngineError::check(
+        which,
         "the MAC check of opened values failed: one of the parties cheats, its results must not be used",
-    ))
-}
-
-impl<A: Arithmetic> Authenticated<A> {
-    #[cfg(not(test))]
-    fn lie_in_check(&self, sum: A::E) -> A::E {
-        sum
-    }
-
-    #[cfg(test)]
-    fn lie_in_check(&self, sum: A::E) -> A::E {
-        if self.lie == Some(super::adversaries::Lie::Check) {
-            return self.domain.add(sum, self.domain.one());
-        }
-        sum
-    }
+    );
+    p.adversary
+        .judge(Err(failed))
+        .map(Option::unwrap_or_default)
 }

@@ -2,8 +2,8 @@
 
 use keyquorum_math::{Domain, Prg};
 
-use super::Shamir;
 use super::polynomials::{add_scaled, lagrange, point};
+use super::{Shamir, outside};
 use crate::error::{EngineError, Result};
 use crate::graph::{SendFn, Step, join};
 use crate::protocol::ShareTask;
@@ -29,7 +29,7 @@ impl Shamir {
             .pairs
             .get_mut(dealer)
             .and_then(Option::as_mut)
-            .ok_or_else(|| EngineError::usage("no stream in common with that party"))?;
+            .ok_or_else(outside)?;
         domain.random(from, &mut out);
         Ok(out)
     }
@@ -43,9 +43,12 @@ impl Shamir {
         for step in 1..=self.threshold {
             let to = self.after(self.me, step);
             let mut share = vec![domain.zero(); n];
-            if let Some(Some((dealt, _))) = self.pairs.get_mut(to) {
-                domain.random(dealt, &mut share);
-            }
+            let (dealt, _) = self
+                .pairs
+                .get_mut(to)
+                .and_then(Option::as_mut)
+                .ok_or_else(outside)?;
+            domain.random(dealt, &mut share);
             points.push(point(domain, to));
             known.push(share);
         }
@@ -55,10 +58,8 @@ impl Shamir {
                     return Ok(None);
                 }
                 let mut share = vec![domain.zero(); n];
-                for (factor, v) in lagrange(domain, &points, point(domain, to))?
-                    .into_iter()
-                    .zip(&known)
-                {
+                let factors = lagrange(domain, &points, point(domain, to))?;
+                for (factor, v) in factors.into_iter().zip(&known) {
                     add_scaled(domain, &mut share, v, factor);
                 }
                 Ok(Some(share))
@@ -75,6 +76,9 @@ impl Shamir {
         values: Option<&[D::E]>,
         n: usize,
     ) -> Result<ShareTask<Self, D::E>> {
+        if dealers.len() != factors.len() {
+            return Err(outside());
+        }
         let mut acc = vec![domain.zero(); n];
         let mut outgoing = Vec::new();
         let mut awaited = Vec::new();
@@ -170,10 +174,13 @@ impl Shamir {
         dealt: &[Vec<D::E>],
         batch: usize,
         n: usize,
-    ) -> Vec<D::E> {
+    ) -> Result<Vec<D::E>> {
+        let blocks = n.div_ceil(batch);
+        if dealt.len() != self.parties || dealt.iter().any(|values| values.len() != blocks) {
+            return Err(outside());
+        }
         let mut out = Vec::with_capacity(n + batch);
         for row in 0..batch {
-            let blocks = dealt.first().map_or(0, Vec::len);
             let mut acc = vec![domain.zero(); blocks];
             for (dealer, values) in dealt.iter().enumerate() {
                 let mut power = domain.one();
@@ -185,7 +192,7 @@ impl Shamir {
             out.extend(acc);
         }
         out.truncate(n);
-        out
+        Ok(out)
     }
 
     /// Random sharings of degree t and of degree 2t of the same values (masks of the king's openings).
@@ -207,8 +214,8 @@ impl Shamir {
         let d = domain.clone();
         Ok(join(low, high, move |p, low, high| {
             Ok((
-                p.extract(&d, &low, batch, n),
-                p.extract(&d, &high, batch, n),
+                p.extract(&d, &low, batch, n)?,
+                p.extract(&d, &high, batch, n)?,
             ))
         }))
     }

@@ -11,7 +11,7 @@ mod openings;
 mod polynomials;
 mod prss;
 
-use keyquorum_math::{Domain, DomainKind, Element, Prg};
+use keyquorum_math::{Domain, DomainKind, Prg};
 
 use self::polynomials::{add_scaled, inverse_roots, lagrange, point};
 pub use self::prss::{SubsetStream, subsets, uses_prss};
@@ -35,8 +35,9 @@ pub struct Shamir {
     replicated: Option<Replicated>,
 }
 
-fn only<E: Element>(share: &Share<E>) -> &[E] {
-    share.parts.first().map_or(&[], Vec::as_slice)
+/// The error for a place outside a vector, or for another number of points than parties.
+fn outside() -> EngineError {
+    EngineError::internal("another number of parties or elements")
 }
 
 fn field_only<D: Domain>(domain: &D) -> Result<()> {
@@ -109,8 +110,8 @@ impl Shamir {
                 p.open(&domain, &square)
             })
         } else {
-            let mut product = only(&r).to_vec();
-            domain.mul_assign(&mut product, only(&r));
+            let mut product = r.only()?.to_vec();
+            domain.mul_assign(&mut product, r.only()?);
             let zero = self.przs(domain, n)?;
             domain.add_assign(&mut product, &zero);
             self.open_from_all(domain, product, 2 * self.threshold + 1)?
@@ -121,7 +122,7 @@ impl Shamir {
                 .invert(domain.add(domain.one(), domain.one()))
                 .ok_or_else(|| EngineError::usage("random bits need an odd prime"))?;
             let mut bits = inverse_roots(domain, square)?;
-            domain.mul_assign(&mut bits, only(&r));
+            domain.mul_assign(&mut bits, r.only()?);
             domain.add_scalar_assign(&mut bits, domain.one());
             domain.mul_scalar_assign(&mut bits, half);
             let zeros = square
@@ -139,10 +140,11 @@ impl Shamir {
             }
             let again = p.random_bit(&domain, zeros.len())?;
             Ok(Step::Next(then(again, move |_, fresh| {
-                for (i, bit) in zeros.into_iter().zip(only(&fresh)) {
-                    if let Some(slot) = bits.get_mut(i) {
-                        *slot = *bit;
-                    }
+                if fresh.len() != zeros.len() {
+                    return Err(EngineError::internal("another number of random bits"));
+                }
+                for (i, bit) in zeros.into_iter().zip(fresh.only()?) {
+                    *bits.get_mut(i).ok_or_else(outside)? = *bit;
                 }
                 Ok(Share { parts: vec![bits] })
             })))
@@ -194,7 +196,7 @@ impl Protocol for Shamir {
         let domain = domain.clone();
         Ok(then(dealt, move |p, dealt| {
             Ok(Share {
-                parts: vec![p.extract(&domain, &dealt, batch, n)],
+                parts: vec![p.extract(&domain, &dealt, batch, n)?],
             })
         }))
     }
@@ -223,8 +225,8 @@ impl Protocol for Shamir {
         length: usize,
     ) -> Result<ShareTask<Self, D::E>> {
         field_only(domain)?;
-        let mut product = only(a).to_vec();
-        domain.mul_assign(&mut product, only(b));
+        let mut product = a.only()?.to_vec();
+        domain.mul_assign(&mut product, b.only()?);
         let product = group_sums(domain, product, length);
         let n = product.len();
         let dealers: Vec<usize> = (0..=2 * self.threshold).collect();
@@ -248,7 +250,7 @@ impl Protocol for Shamir {
 
     /// Each party gets the shares of the t parties after it.
     fn open<D: Domain>(&mut self, domain: &D, a: &Share<D::E>) -> Result<ClearTask<Self, D::E>> {
-        let mine = only(a).to_vec();
+        let mine = a.only()?.to_vec();
         if self.kings() {
             return self.open_through_kings(domain, mine, self.threshold + 1);
         }
@@ -292,11 +294,12 @@ impl Protocol for Shamir {
             .collect();
         let points: Vec<D::E> = sources.iter().map(|i| point(domain, *i)).collect();
         let factors = lagrange(domain, &points, domain.zero())?;
-        let mut mine = only(a).to_vec();
+        let mut mine = a.only()?.to_vec();
         let n = mine.len();
         if let Some(index) = sources.iter().position(|source| *source == self.me) {
-            domain.mul_scalar_assign(&mut mine, factors.get(index).copied().unwrap_or_default());
-            let zero = self.additive_zero(domain, &sources, n);
+            let factor = factors.get(index).ok_or_else(outside)?;
+            domain.mul_scalar_assign(&mut mine, *factor);
+            let zero = self.additive_zero(domain, &sources, n)?;
             domain.add_assign(&mut mine, &zero);
         }
         let domain = domain.clone();
@@ -381,9 +384,10 @@ impl Protocol for Shamir {
         field_only(domain)?;
         let n = a.len();
         let (me, points) = (self.me, [point(domain, 0), point(domain, 1)]);
-        let mut mine = only(a).to_vec();
+        let mut mine = a.only()?.to_vec();
         let factors = lagrange(domain, &points, domain.zero())?;
-        if let Some(factor) = factors.get(me) {
+        if me < points.len() {
+            let factor = factors.get(me).ok_or_else(outside)?;
             domain.mul_scalar_assign(&mut mine, *factor);
         }
         let replicated = self.replicated()?;
@@ -391,9 +395,7 @@ impl Protocol for Shamir {
         let y = replicated.input(domain, 1, n, (me == 1).then_some(mine))?;
         let (d, e, f) = (domain.clone(), domain.clone(), domain.clone());
         let sum = join(x, y, move |_, mut x: Share<D::E>, y: Share<D::E>| {
-            for (x, y) in x.parts.iter_mut().zip(&y.parts) {
-                d.add_assign(x, y);
-            }
+            x.combine(&y, |x, y| d.add_assign(x, y))?;
             Ok(x)
         });
         let shuffled = and_then(sum, move |p: &mut Replicated, x| p.shuffle(&e, &x, unit));

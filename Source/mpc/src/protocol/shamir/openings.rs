@@ -2,8 +2,8 @@
 
 use keyquorum_math::Domain;
 
-use super::Shamir;
 use super::polynomials::{add_scaled, lagrange, point};
+use super::{Shamir, outside};
 use crate::error::Result;
 use crate::graph::{Step, then};
 use crate::protocol::{ClearTask, ShareTask};
@@ -85,9 +85,8 @@ impl Shamir {
         Ok(Box::new(move |p, out| {
             let parties = p.parties;
             for king in (0..parties).filter(|k| *k != p.me && p.me < senders) {
-                if let Some(part) = mine.get(range(king)) {
-                    out.send(&domain, king, part);
-                }
+                let part = mine.get(range(king)).ok_or_else(outside)?;
+                out.send(&domain, king, part);
             }
             let own = range(p.me).len();
             for from in (0..senders).filter(|from| *from != p.me) {
@@ -97,9 +96,8 @@ impl Shamir {
                 let mut acc = vec![domain.zero(); own];
                 for (from, factor) in factors.into_iter().enumerate() {
                     if from == p.me {
-                        if let Some(part) = mine.get(range(p.me)) {
-                            add_scaled(&domain, &mut acc, part, factor);
-                        }
+                        let part = mine.get(range(p.me)).ok_or_else(outside)?;
+                        add_scaled(&domain, &mut acc, part, factor);
                     } else {
                         let part = inbox.take(&domain, from, own)?;
                         add_scaled(&domain, &mut acc, &part, factor);

@@ -2,8 +2,8 @@
 
 use keyquorum_math::{Domain, Prg};
 
-use super::Shamir;
 use super::polynomials::point;
+use super::{Shamir, outside};
 use crate::error::{EngineError, Result};
 use crate::value::Share;
 
@@ -71,6 +71,14 @@ impl Shamir {
         Ok(value)
     }
 
+    /// [`Shamir::subset_factor`] of every subset.
+    fn subset_factors<D: Domain>(&self, domain: &D) -> Result<Vec<D::E>> {
+        let members = self.subsets.iter().map(|subset| &subset.members);
+        members
+            .map(|members| self.subset_factor(domain, members))
+            .collect()
+    }
+
     /// Our Shamir share from replicated ones (Cramer, Damgård, Ishai, TCC 2005, §3): the summand s_j, known to parties j
     /// and j+1, times the polynomial that is 1 at 0 and 0 at the third party's point. Local.
     pub(super) fn convert_replicated<D: Domain>(
@@ -78,14 +86,14 @@ impl Shamir {
         domain: &D,
         mut x: Share<D::E>,
     ) -> Result<Share<D::E>> {
+        x.pair()?;
         for (part, lead) in x.parts.iter_mut().zip([self.me, (self.me + 2) % 3]) {
             let factor = self.subset_factor(domain, &[lead, (lead + 1) % 3])?;
             domain.mul_scalar_assign(part, factor);
         }
         let mut parts = std::mem::take(&mut x.parts);
-        if let (Some(second), Some(first)) = (parts.pop(), parts.first_mut()) {
-            domain.add_assign(first, &second);
-        }
+        let second = parts.pop().ok_or_else(outside)?;
+        domain.add_assign(parts.first_mut().ok_or_else(outside)?, &second);
         Ok(Share { parts })
     }
 
@@ -93,14 +101,9 @@ impl Shamir {
     pub(super) fn prss<D: Domain>(&mut self, domain: &D, n: usize) -> Result<Vec<D::E>> {
         let mut acc = vec![domain.zero(); n];
         let mut draw = vec![domain.zero(); n];
-        for i in 0..self.subsets.len() {
-            let Some(members) = self.subsets.get(i).map(|s| s.members.clone()) else {
-                continue;
-            };
-            let factor = self.subset_factor(domain, &members)?;
-            if let Some(stream) = self.subsets.get_mut(i) {
-                domain.random(&mut stream.prg, &mut draw);
-            }
+        let factors = self.subset_factors(domain)?;
+        for (stream, factor) in self.subsets.iter_mut().zip(factors) {
+            domain.random(&mut stream.prg, &mut draw);
             domain.mul_scalar_assign(&mut draw, factor);
             domain.add_assign(&mut acc, &draw);
         }
@@ -112,16 +115,11 @@ impl Shamir {
         let x = point(domain, self.me);
         let mut acc = vec![domain.zero(); n];
         let mut draw = vec![domain.zero(); n];
-        for i in 0..self.subsets.len() {
-            let Some(members) = self.subsets.get(i).map(|s| s.members.clone()) else {
-                continue;
-            };
-            let mut factor = self.subset_factor(domain, &members)?;
+        let factors = self.subset_factors(domain)?;
+        for (stream, mut factor) in self.subsets.iter_mut().zip(factors) {
             for _ in 0..self.threshold {
                 factor = domain.mul(factor, x);
-                if let Some(stream) = self.subsets.get_mut(i) {
-                    domain.random(&mut stream.prg, &mut draw);
-                }
+                domain.random(&mut stream.prg, &mut draw);
                 domain.mul_scalar_assign(&mut draw, factor);
                 domain.add_assign(&mut acc, &draw);
             }
@@ -135,13 +133,12 @@ impl Shamir {
         domain: &D,
         members: &[usize],
         n: usize,
-    ) -> Vec<D::E> {
+    ) -> Result<Vec<D::E>> {
         let mut acc = vec![domain.zero(); n];
         let mut draw = vec![domain.zero(); n];
         for other in members.iter().copied().filter(|other| *other != self.me) {
-            let Some(Some((to, from))) = self.pairs.get_mut(other) else {
-                continue;
-            };
+            let pair = self.pairs.get_mut(other).and_then(Option::as_mut);
+            let (to, from) = pair.ok_or_else(outside)?;
             if self.me < other {
                 domain.random(to, &mut draw);
                 domain.add_assign(&mut acc, &draw);
@@ -150,6 +147,6 @@ impl Shamir {
                 domain.sub_assign(&mut acc, &draw);
             }
         }
-        acc
+        Ok(acc)
     }
 }

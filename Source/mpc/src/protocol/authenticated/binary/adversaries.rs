@@ -1,17 +1,19 @@
 //! Named adversaries: the last party changes what it sends, or lies from within. Honest parties abort, or open true values.
-#![allow(clippy::unwrap_used, clippy::panic)]
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use keyquorum_math::Prg;
 use keyquorum_net::{NetError, Transport, local_mesh};
-use keyquorum_ot::Security;
+use keyquorum_ot::{LinkKey, MacKey, Parameters, Security};
 use zeroize::Zeroizing;
 
 use super::liar::{Change, To, liar};
 use super::supply::Supply;
 use super::verify::Verifier;
-use super::{AuthenticatedBits, Lie, Standalone};
+use super::{AuthenticatedBits, PARTS, Standalone};
+use crate::adversary::{Adversary, Site, honest};
 use crate::error::{EngineError, Result};
 use crate::links::establish;
 use crate::session::{EngineOptions, Session};
@@ -162,19 +164,19 @@ const CASES: [(&str, u64, Change, &str); 27] = [
     (
         "corrections of the first operand",
         7,
-        Change::Invert(0, 6656),
+        Change::Invert(0, 8736),
         OT,
     ),
     (
         "corrections of the second operand",
         7,
-        Change::Invert(6656, 8896),
+        Change::Invert(8736, 10976),
         OT,
     ),
     (
         "commitment to the seed of the triples' OT check",
         7,
-        Change::Flip(8 * 8896),
+        Change::Flip(8 * 10976),
         COMMITTED,
     ),
     (
@@ -186,7 +188,7 @@ const CASES: [(&str, u64, Change, &str); 27] = [
     (
         "proof of the second operand",
         9,
-        Change::Flip(8 * (16 * 129 + 300)),
+        Change::Flip(8 * (16 * 169 + 300)),
         OT,
     ),
     (
@@ -267,7 +269,7 @@ fn equivocation_is_noticed() {
         ("differences in the buckets", 18, Change::Flip(17), ""),
         ("masked operand of an AND", 19, Change::Flip(64), ""),
         ("opened bit", 20, Change::Flip(200), ""),
-        ("comparison", 24, Change::Flip(8 * 672), ALIKE),
+        ("comparison", 23, Change::Flip(8 * 32), ALIKE),
     ];
     for (name, round, change, error) in cases {
         let results = attack(
@@ -346,10 +348,58 @@ fn lies_about_shares_are_noticed() {
     }
 }
 
+/// Deviations from within, towards party 0 only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Lie {
+    /// The OT receiver inverts its first choice.
+    Choices,
+    /// The second operands of leaky triples are inverted, with their MACs under our own key.
+    Operand,
+}
+
+struct Lying {
+    lie: Lie,
+    /// Our own key, each bit spread over a lane.
+    key: Mutex<Vec<u64>>,
+}
+
+impl Adversary for Lying {
+    fn deviates(&self, site: Site) -> bool {
+        match self.lie {
+            Lie::Choices => site == Site::BitChoices,
+            Lie::Operand => matches!(site, Site::BitOperand | Site::BitKey),
+        }
+    }
+
+    fn sees(&self, site: Site, _from: usize, message: &[u8]) {
+        if site == Site::BitKey {
+            let lanes = message.as_chunks().0.iter().copied();
+            *self.key.lock().unwrap() = lanes.map(u64::from_le_bytes).collect();
+        }
+    }
+
+    fn lanes(&self, _site: Site, to: Option<usize>, lanes: &mut [u64]) {
+        match self.lie {
+            _ if to != Some(0) => {}
+            Lie::Choices => lanes[0] ^= 1,
+            Lie::Operand => {
+                let (bits, macs) = lanes.split_at_mut(lanes.len() / PARTS);
+                for (mac, key) in macs.chunks_mut(bits.len()).zip(&*self.key.lock().unwrap()) {
+                    mac.iter_mut().for_each(|word| *word ^= key);
+                }
+                bits.iter_mut().for_each(|word| *word = !*word);
+            }
+        }
+    }
+}
+
 fn lying(session: &Session, lie: Lie) -> Result<Standalone> {
-    let mut party = Standalone::new(session)?;
-    party.bits.lie = Some(lie);
-    Ok(party)
+    let adversary = Arc::new(Lying {
+        lie,
+        key: Mutex::default(),
+    });
+    let bits = session.authenticated_bits(&EngineOptions::default(), adversary)?;
+    Ok(Standalone::with(session, bits))
 }
 
 #[test]
@@ -371,14 +421,17 @@ fn other_operands_towards_another_peer_are_noticed() {
 fn other_keys_towards_another_peer_are_noticed() {
     let set_up = |session: &Session| {
         // The peers set up as always; we draw a key for each.
-        let links = establish(session, "bits", None)?;
+        let parameters = Parameters::default().with_macs();
+        let key = || LinkKey::random(Some(MacKey::random()?));
+        let links = establish(session, "bits", parameters, key)?;
         let channels: Vec<_> = links
             .iter()
             .map(|link| link.as_ref().map(|l| l.channel(1, Security::Malicious)))
             .collect();
-        let delta = channels[0].as_ref().map_or(0, |c| c.sender.delta());
+        let first = channels[0].as_ref().unwrap().sender.key();
+        let first = first.macs().unwrap().bits();
         let parties = channels.len();
-        let key = std::array::from_fn(|j| ((delta >> j & 1) as u64).wrapping_neg());
+        let key = std::array::from_fn(|j| (first >> j & 1).wrapping_neg());
         let bits = AuthenticatedBits {
             me: session.party(),
             parties,
@@ -388,8 +441,9 @@ fn other_keys_towards_another_peer_are_noticed() {
             key: Zeroizing::new(key),
             private: Prg::from_os().unwrap(),
             verifier: Verifier::default(),
+            guard: std::sync::Arc::default(),
             supply: Supply::new(parties),
-            lie: None,
+            adversary: honest(),
         };
         Ok(Standalone::with(session, bits))
     };

@@ -1,18 +1,19 @@
 //! Correlated OTs between all pairs, checked, and the authenticated bits that they make.
 //!
-//! Party i is the OT receiver with choices x_i towards every peer j, whose Δ is its MAC key: t_ij = q_ij ⊕ x_i·Δ_j, so that
+//! Party i is the OT receiver with choices x_i towards every peer j; rows under the MAC key Δ_j of the peer are t_ij = q_ij ⊕ x_i·Δ_j, so that
 //! x_i·Δ_i ⊕ ⊕_j t_ij at i and the q_ij at the others share x_i·Δ. The OT extension's check gets one tossed seed on all
 //! links, and the hash of the choices, which it tells under a mask, is compared among the peers: choices are the same
 //! towards all. Three rounds.
 
 use keyquorum_math::Domain;
-use keyquorum_ot::extension::sliced::{correction_bytes, proof_bytes};
+use keyquorum_ot::extension::sliced::{Kind, correction_bytes, proof_bytes};
 use keyquorum_ot::{OtError, SlicedReceiver, SlicedSender};
 use zeroize::Zeroizing;
 
 use super::verify::{exchange, finish_toss, start_toss};
 use super::{AuthenticatedBits, MAC_BITS, PARTS};
-use crate::error::{EngineError, Result};
+use crate::adversary::Site;
+use crate::error::{Check, EngineError, Result};
 use crate::graph::{SendFn, Step, and_then, join, then};
 use crate::protocol::BITS;
 use crate::value::Share;
@@ -22,8 +23,8 @@ use crate::value::Share;
 pub(in super::super) struct Wanted {
     /// Who has choices: one party, or all.
     pub owner: Option<usize>,
-    /// Rows: [`MAC_BITS`], or all for OTs as well.
-    pub rows: usize,
+    /// MACs of the choices, or OTs as well.
+    pub kind: Kind,
     /// Lanes of 64, an even number.
     pub lanes: usize,
 }
@@ -45,7 +46,10 @@ pub(in super::super) struct Correlated {
 }
 
 pub(super) fn blame(peer: usize) -> impl Fn(OtError) -> EngineError {
-    move |e| EngineError::protocol(format!("oblivious transfer with party {peer}: {e}"))
+    move |e| {
+        let what = format!("oblivious transfer with party {peer}");
+        EngineError::ot(Check::OtExtension, &what, &e)
+    }
 }
 
 /// The corrections. One round.
@@ -64,24 +68,29 @@ fn corrections(wanted: Vec<Wanted>) -> SendFn<AuthenticatedBits, Vec<Correlated>
                 p.private.fill_u64(&mut correlated.choices);
                 p.private.fill_u64(mask.as_mut_slice());
             }
-            let mask = u128::from(mask[0]) | u128::from(mask[1]) << 64;
+            let [low, high] = *mask;
+            let mask = u128::from(low) | u128::from(high) << 64;
             for peer in p.peers() {
                 let channel = p.channel(peer)?;
                 let parameters = channel.sender.parameters();
                 if wanted.has_choices(peer) {
                     out.expect_bytes(
                         peer,
-                        correction_bytes(parameters, wanted.rows, wanted.lanes / 2),
+                        correction_bytes(parameters, wanted.kind, wanted.lanes / 2),
                     );
                 }
                 if wanted.has_choices(p.me) {
-                    let choices = correlated.choices.clone();
-                    #[cfg(test)]
-                    let choices = p.lie_about_choices(peer, choices);
+                    let choices =
+                        p.adversary
+                            .bits(Site::BitChoices, Some(peer), &correlated.choices);
+                    let buffer = out.buffer(peer)?;
+                    let start = buffer.len();
                     let receiver = &mut p.channel(peer)?.receiver;
                     let sliced = receiver
-                        .sliced(wanted.rows, &choices, mask, out.buffer(peer)?)
+                        .sliced(wanted.kind, &choices, mask, buffer)
                         .map_err(blame(peer))?;
+                    p.adversary
+                        .change_message(Site::BitCorrections, Some(peer), buffer, start);
                     correlated.received.push((peer, sliced));
                 }
             }
@@ -89,15 +98,15 @@ fn corrections(wanted: Vec<Wanted>) -> SendFn<AuthenticatedBits, Vec<Correlated>
         }
         Ok(Box::new(move |p, inbox| {
             for correlated in &mut all {
-                let Wanted { rows, lanes, .. } = correlated.wanted;
+                let Wanted { kind, lanes, .. } = correlated.wanted;
                 for peer in p.peers() {
                     if !correlated.wanted.has_choices(peer) {
                         continue;
                     }
                     let sender = &mut p.channel(peer)?.sender;
-                    let bytes = correction_bytes(sender.parameters(), rows, lanes / 2);
+                    let bytes = correction_bytes(sender.parameters(), kind, lanes / 2);
                     let sliced = sender
-                        .sliced(rows, lanes / 2, inbox.take_bytes(peer, bytes)?)
+                        .sliced(kind, lanes / 2, inbox.take_bytes(peer, bytes)?)
                         .map_err(blame(peer))?;
                     correlated.sent.push((peer, sliced));
                 }
@@ -105,6 +114,15 @@ fn corrections(wanted: Vec<Wanted>) -> SendFn<AuthenticatedBits, Vec<Correlated>
             Ok(Step::Done(all))
         }))
     })
+}
+
+pub(in super::super) fn missing(party: usize) -> EngineError {
+    EngineError::internal(format!("what belongs to party {party} is missing"))
+}
+
+/// What belongs to a party.
+pub(in super::super) fn of_mut<T>(all: &mut [T], party: usize) -> Result<&mut T> {
+    all.get_mut(party).ok_or_else(|| missing(party))
 }
 
 /// Correlated OTs that have passed their check.
@@ -122,33 +140,28 @@ pub(in super::super) fn task(wanted: Vec<Wanted>) -> SendFn<AuthenticatedBits, V
         let mut told = Vec::new();
         for correlated in &all {
             for (i, (peer, sliced)) in correlated.received.iter().enumerate() {
-                let proof = sliced.prove(&seed);
+                let mut proof = sliced.prove(&seed).map_err(blame(*peer))?;
                 if i == 0 {
                     told.push((p.me, proof.iter().take(16).copied().collect::<Vec<_>>()));
                 }
-                if let Some(message) = proofs.get_mut(*peer) {
-                    message.extend_from_slice(&proof);
-                }
+                p.adversary
+                    .change_message(Site::BitProof, Some(*peer), &mut proof, 0);
+                of_mut(&mut proofs, *peer)?.extend_from_slice(&proof);
             }
             for (peer, _) in &correlated.sent {
-                if let Some(bytes) = expected.get_mut(*peer) {
-                    *bytes += proof_bytes(correlated.wanted.rows);
-                }
+                *of_mut(&mut expected, *peer)? += proof_bytes(correlated.wanted.kind);
             }
         }
         Ok(then(exchange(proofs, expected), move |p, messages| {
             let mut rest: Vec<&[u8]> = messages.iter().map(Vec::as_slice).collect();
             for correlated in &all {
                 for (peer, sliced) in &correlated.sent {
-                    let Some(message) = rest.get_mut(*peer) else {
-                        continue;
-                    };
-                    let bytes = proof_bytes(correlated.wanted.rows).min(message.len());
-                    let (proof, later) = message.split_at(bytes);
-                    *message = later;
-                    let delta = p.channel(*peer)?.sender.delta();
-                    let hash = sliced.verify(delta, &seed, proof).map_err(blame(*peer))?;
-                    told.push((*peer, hash.to_le_bytes().to_vec()));
+                    let bytes = proof_bytes(correlated.wanted.kind);
+                    let proof = of_mut(&mut rest, *peer)?.split_off(..bytes);
+                    let proof = proof.ok_or_else(|| missing(*peer))?;
+                    let verified = sliced.verify(&seed, proof).map(drop);
+                    p.adversary.judge(verified.map_err(blame(*peer)))?;
+                    told.push((*peer, proof.iter().take(16).copied().collect()));
                 }
             }
             told.sort_by_key(|(party, _)| *party);
@@ -162,20 +175,20 @@ pub(in super::super) fn task(wanted: Vec<Wanted>) -> SendFn<AuthenticatedBits, V
 
 impl Correlated {
     /// Our share of the choices as authenticated bits.
-    pub fn share(&self, key: &[u64; MAC_BITS]) -> Share<u64> {
+    pub fn share(&self, key: &[u64; MAC_BITS]) -> Result<Share<u64>> {
         let mut parts = Vec::with_capacity(PARTS);
         parts.push(self.choices.to_vec());
         for (j, key) in key.iter().enumerate() {
             let mut mac: Vec<u64> = self.choices.iter().map(|x| x & key).collect();
-            for (_, sliced) in &self.received {
-                BITS.add_assign(&mut mac, sliced.row(j));
+            for (peer, sliced) in &self.received {
+                BITS.add_assign(&mut mac, sliced.row(j).map_err(blame(*peer))?);
             }
-            for (_, sliced) in &self.sent {
-                BITS.add_assign(&mut mac, sliced.row(j));
+            for (peer, sliced) in &self.sent {
+                BITS.add_assign(&mut mac, sliced.row(j).map_err(blame(*peer))?);
             }
             parts.push(mac);
         }
-        Share { parts }
+        Ok(Share { parts })
     }
 }
 
@@ -183,15 +196,15 @@ type Strings = Zeroizing<Vec<u128>>;
 
 impl Correlated {
     /// Our share of bits that one party knows, in a form that tells nothing if sums are opened.
-    pub fn private_share(&self, p: &mut AuthenticatedBits) -> Share<u64> {
-        let mut share = self.share(&p.key);
-        if let (Some(owner), Some(bits)) = (self.wanted.owner, share.parts.first_mut()) {
-            p.add_sharing_of_zero(owner, bits);
+    pub fn private_share(&self, p: &mut AuthenticatedBits) -> Result<Share<u64>> {
+        let mut share = self.share(&p.key)?;
+        if let Some(owner) = self.wanted.owner {
+            p.add_sharing_of_zero(owner, of_mut(&mut share.parts, 0)?)?;
         }
-        share
+        Ok(share)
     }
 
-    /// By peer, `words` words of the strings that we chose; for OTs of all rows.
+    /// By peer, `words` words of the strings that we chose; for OTs.
     pub fn received_strings(
         &self,
         p: &mut AuthenticatedBits,
@@ -199,12 +212,12 @@ impl Correlated {
     ) -> Result<Vec<(usize, Strings)>> {
         let strings = self.received.iter().map(|(peer, sliced)| {
             let hash = p.channel(*peer)?.receiver.hash();
-            Ok((*peer, sliced.strings(hash, words)))
+            Ok((*peer, sliced.strings(hash, words).map_err(blame(*peer))?))
         });
         strings.collect()
     }
 
-    /// By peer, `words` words of both strings; for OTs of all rows.
+    /// By peer, `words` words of both strings; for OTs.
     pub fn sent_strings(
         &self,
         p: &mut AuthenticatedBits,
@@ -212,7 +225,8 @@ impl Correlated {
     ) -> Result<Vec<(usize, [Strings; 2])>> {
         let strings = self.sent.iter().map(|(peer, sliced)| {
             let sender = &p.channel(*peer)?.sender;
-            Ok((*peer, sliced.strings(sender.hash(), sender.delta(), words)))
+            let strings = sliced.strings(sender.hash(), words);
+            Ok((*peer, strings.map_err(blame(*peer))?))
         });
         strings.collect()
     }
@@ -224,13 +238,13 @@ pub(super) fn stock(batches: Vec<(Option<usize>, usize)>) -> SendFn<Authenticate
         .into_iter()
         .map(|(owner, lanes)| Wanted {
             owner,
-            rows: MAC_BITS,
+            kind: Kind::Macs,
             lanes,
         })
         .collect();
     then(task(wanted), |p, all| -> Result<()> {
         for correlated in all {
-            let share = correlated.private_share(p);
+            let share = correlated.private_share(p)?;
             match correlated.wanted.owner {
                 None => p.supply.random.put([share]),
                 Some(owner) => p.supply.input(owner)?.put(share, &correlated.choices),
@@ -238,18 +252,4 @@ pub(super) fn stock(batches: Vec<(Option<usize>, usize)>) -> SendFn<Authenticate
         }
         Ok(())
     })
-}
-
-#[cfg(test)]
-impl AuthenticatedBits {
-    fn lie_about_choices(
-        &self,
-        peer: usize,
-        mut choices: Zeroizing<Vec<u64>>,
-    ) -> Zeroizing<Vec<u64>> {
-        if self.lie == Some(super::Lie::Choices) && peer == 0 {
-            choices[0] ^= 1;
-        }
-        choices
-    }
 }

@@ -7,19 +7,21 @@
 //! x_j = 1, and the MAC wrong by a factor that is not the honest keys, which nobody can repair; so a linear hash of all z,
 //! masked by a block of authenticated random bits, is opened under the usual MAC check. This is the leaky AND of Wang,
 //! Ranellucci, Katz (CCS 2017, figure 9), with the check's values used as the MAC (as in Katz, Ranellucci, Rosulek, Wang,
-//! CRYPTO 2018), on MACs of 40 bits. 83 bits a triple and ordered pair.
+//! CRYPTO 2018), on MACs of 40 bits. 93 bits a triple and ordered pair.
 //!
 //! The check also fails if a party has used different keys towards different honest parties, by differences d_a, say: the
 //! MACs of z then lack Σ_a d_a·(x·y_a ⊕ z_a), and of the honest parties' z_a nobody knows more than their sum. To pass, the
 //! party must guess a hash of 128 bits of that.
 
 use keyquorum_math::Domain;
-use keyquorum_ot::{KAPPA, LinearHash};
+use keyquorum_ot::LinearHash;
+use keyquorum_ot::extension::sliced::Kind;
 
-use super::correlate::{self, Correlated, Wanted};
+use super::correlate::{self, Correlated, Wanted, blame, missing, of_mut};
 use super::verify::{exchange, finish_toss, start_toss};
-use super::{AuthenticatedBits, MAC_BITS, PARTS, open};
-use crate::error::Result;
+use super::{AuthenticatedBits, PARTS, open};
+use crate::adversary::Site;
+use crate::error::{EngineError, Result};
 use crate::graph::{SendFn, and_then, join, then};
 use crate::protocol::BITS;
 use crate::value::Share;
@@ -32,31 +34,40 @@ const MASK: usize = 2;
 /// Shares of x, y and z.
 pub(super) type Triples = [Share<u64>; 3];
 
+fn uneven() -> EngineError {
+    EngineError::internal("leaky triples of which a part is missing")
+}
+
 /// A task that makes `lanes` (an even number of) lanes of leaky triples; they must not be used before the next check of all
 /// that was opened. Six rounds.
 pub(super) fn task(lanes: usize) -> SendFn<AuthenticatedBits, Triples> {
-    let wanted = |rows, lanes| Wanted {
+    let wanted = |kind, lanes| Wanted {
         owner: None,
-        rows,
+        kind,
         lanes,
     };
-    let made = correlate::task(vec![wanted(KAPPA, lanes), wanted(MAC_BITS, lanes + MASK)]);
+    let made = correlate::task(vec![
+        wanted(Kind::MacsAndPads, lanes),
+        wanted(Kind::Macs, lanes + MASK),
+    ]);
     let multiplied = and_then(made, move |p, mut all| {
-        let (y, x) = (all.pop(), all.pop());
+        let (Some(y), Some(x)) = (all.pop(), all.pop()) else {
+            return Err(uneven());
+        };
         let key = &p.key;
-        let y = y.map_or_else(|| Share::zeros(PARTS, 0), |y| y.share(key));
-        let share = x
-            .as_ref()
-            .map_or_else(|| Share::zeros(PARTS, 0), |x| x.share(key));
-        let mask = y.map(|part| part.get(lanes..).unwrap_or_default().to_vec());
-        let y = y.map(|part| part.get(..lanes).unwrap_or_default().to_vec());
-        let (z, corrections) = products(p, x.as_ref(), &y)?;
+        let (y, share) = (y.share(key)?, x.share(key)?);
+        if y.len() != lanes + MASK || share.len() != lanes {
+            return Err(uneven());
+        }
+        let mask = y.map(|part| part.iter().skip(lanes).copied().collect());
+        let y = y.map(|part| part.iter().take(lanes).copied().collect());
+        let (z, corrections) = products(p, &x, &y)?;
         let expected = vec![8 * PARTS * lanes; p.parties];
         Ok(join(
             exchange(corrections, expected),
             start_toss(),
             move |p, messages, toss| {
-                let z = corrected(p, x.as_ref(), z, &messages)?;
+                let z = corrected(p, &x, z, &messages)?;
                 Ok(([share, y, z], mask, toss))
             },
         ))
@@ -66,7 +77,7 @@ pub(super) fn task(lanes: usize) -> SendFn<AuthenticatedBits, Triples> {
             let hash = LinearHash::new(&seed);
             let [_, _, z] = &triples;
             let mut hashed = mask;
-            for (hashed, z) in hashed.parts.iter_mut().zip(&z.parts) {
+            for (hashed, z) in hashed.with(z)? {
                 let sum = hash.lanes(z);
                 BITS.add_assign(hashed, &[sum as u64, (sum >> 64) as u64]);
             }
@@ -78,48 +89,50 @@ pub(super) fn task(lanes: usize) -> SendFn<AuthenticatedBits, Triples> {
 /// Our part of the products without corrections that we receive, and the corrections that we send, by peer.
 fn products(
     p: &mut AuthenticatedBits,
-    x: Option<&Correlated>,
+    x: &Correlated,
     y: &Share<u64>,
 ) -> Result<(Share<u64>, Vec<Vec<u8>>)> {
     let lanes = y.len();
     let mut z = Share::zeros(PARTS, lanes);
     let mut corrections = vec![Vec::new(); p.parties];
-    let Some(x) = x else {
-        return Ok((z, corrections));
-    };
-    for (z, y) in z.parts.iter_mut().zip(&y.parts) {
-        BITS.mul_acc(z, &x.choices, y);
-    }
+    z.combine(y, |z, y| BITS.mul_acc(z, &x.choices, y))?;
     for (peer, sliced) in &x.received {
         let hash = p.channel(*peer)?.receiver.hash();
-        sliced.add_strings(hash, &mut z.parts);
+        sliced
+            .add_strings(hash, &mut z.parts)
+            .map_err(blame(*peer))?;
     }
     for (peer, sliced) in &x.sent {
         let mut sums = y.duplicate();
-        #[cfg(test)]
-        p.lie_about_operand(*peer, &mut sums);
+        p.adversary
+            .change_parts(Site::BitOperand, Some(*peer), &mut sums.parts);
         let sender = &p.channel(*peer)?.sender;
-        sliced.add_strings(sender.hash(), sender.delta(), &mut z.parts, &mut sums.parts);
-        if let Some(message) = corrections.get_mut(*peer) {
-            message.reserve(8 * PARTS * lanes);
-            for part in &sums.parts {
-                BITS.encode(part, message);
-            }
+        sliced
+            .add_strings(sender.hash(), &mut z.parts, &mut sums.parts)
+            .map_err(blame(*peer))?;
+        let message = of_mut(&mut corrections, *peer)?;
+        message.reserve(8 * PARTS * lanes);
+        for part in &sums.parts {
+            BITS.encode(part, message);
         }
+        p.adversary
+            .change_message(Site::BitPayload, Some(*peer), message, 0);
     }
     Ok((z, corrections))
 }
 
 fn corrected(
     p: &AuthenticatedBits,
-    x: Option<&Correlated>,
+    x: &Correlated,
     mut z: Share<u64>,
     messages: &[Vec<u8>],
 ) -> Result<Share<u64>> {
     let lanes = z.len();
-    let Some(x) = x else { return Ok(z) };
     for peer in p.peers() {
-        let message = messages.get(peer).map_or(&[][..], Vec::as_slice);
+        let message = messages.get(peer).ok_or_else(|| missing(peer))?;
+        if message.len() != 8 * PARTS * lanes || x.choices.len() != lanes {
+            return Err(uneven());
+        }
         for (z, bytes) in z
             .parts
             .iter_mut()
@@ -132,18 +145,4 @@ fn corrected(
         }
     }
     Ok(z)
-}
-
-#[cfg(test)]
-impl AuthenticatedBits {
-    fn lie_about_operand(&self, peer: usize, y: &mut Share<u64>) {
-        if self.lie == Some(super::Lie::Operand) && peer == 0 {
-            let mut parts = y.parts.iter_mut();
-            let bits = parts.next().into_iter().flatten();
-            bits.for_each(|word| *word = !*word);
-            for (part, key) in parts.zip(self.key.iter()) {
-                part.iter_mut().for_each(|word| *word ^= key);
-            }
-        }
-    }
 }

@@ -23,29 +23,34 @@ pub(super) mod liar;
 mod standalone;
 mod supply;
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;
 mod triples;
 mod verify;
 
+use std::sync::Arc;
+
 use keyquorum_math::{Domain, Prg};
+use keyquorum_ot::MacKey;
 use zeroize::Zeroizing;
 
+use crate::adversary::{Corruption, Site};
 use crate::engine::Material;
 use crate::error::{EngineError, Result};
 use crate::graph::{SendFn, Step, and_then, join, then};
+use crate::guard::Guard;
 use crate::protocol::{BITS, Channel};
 use crate::value::Share;
-pub(super) use buckets::log2_choose;
 pub use standalone::Standalone;
 use supply::Supply;
 pub(super) use triples::{permutation, sliced, words};
 use verify::Verifier;
 pub(super) use verify::{
-    Committed, Toss, check, commit, exchange, finish_toss, reveal, start_toss,
+    Committed, Toss, check, commit, commit_and_compare, exchange, finish_toss, reveal_sums,
+    start_toss,
 };
 
 /// Bits of the MAC key: a wrong opening passes with probability 2^-40.
-pub const MAC_BITS: usize = 40;
+pub const MAC_BITS: usize = keyquorum_ot::BIT_MAC_BITS;
 /// Component vectors of a share.
 pub const PARTS: usize = 1 + MAC_BITS;
 
@@ -64,46 +69,43 @@ pub struct AuthenticatedBits {
     /// Known to us alone.
     private: Prg,
     verifier: Verifier,
+    /// The session's: told when our sums of a MAC check are open, and when they were right.
+    pub(crate) guard: Arc<Guard>,
     supply: Supply,
-    #[cfg(test)]
-    lie: Option<Lie>,
-}
-
-/// Deviations from within, towards party 0 only.
-#[cfg(test)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Lie {
-    /// The OT receiver inverts its first choice.
-    Choices,
-    /// The second operands of leaky triples are inverted, with their MACs under our own key.
-    Operand,
+    adversary: Corruption,
 }
 
 impl AuthenticatedBits {
     /// Party `me`. `channels` and `pairs` have an entry a party, `None` for ourselves. The channels are streams of
-    /// malicious-secure links, on all of which the sender's Δ is the same; its low [`MAC_BITS`] bits are our key.
+    /// malicious-secure links, on all of which the sender's key of MACs is the same.
     ///
     /// # Errors
     /// [`EngineError::Usage`] if they are not.
-    pub fn new(
+    pub(crate) fn new(
         me: usize,
         channels: Vec<Option<Channel>>,
         pairs: Vec<Option<(Prg, Prg)>>,
         private: Prg,
+        adversary: Corruption,
     ) -> Result<Self> {
         let mut keys = channels
             .iter()
             .flatten()
-            .map(|channel| channel.sender.delta());
-        let first = Zeroizing::new(keys.next().unwrap_or(0));
+            .map(|channel| channel.sender.key().macs().map(MacKey::bits));
+        let first = Zeroizing::new(keys.next().flatten());
         if keys.any(|key| key != *first) {
             return Err(EngineError::usage(
                 "links with different keys do not make authenticated bits: take those of one set-up",
             ));
         }
-        let key = Zeroizing::new(std::array::from_fn(|j| {
-            ((*first >> j & 1) as u64).wrapping_neg()
-        }));
+        let Some(first) = *first else {
+            return Err(EngineError::usage(
+                "links without keys of MACs do not make authenticated bits: set them up with keys",
+            ));
+        };
+        let key: Zeroizing<[u64; MAC_BITS]> =
+            Zeroizing::new(std::array::from_fn(|j| (first >> j & 1).wrapping_neg()));
+        adversary.sees_elements(Site::BitKey, me, &BITS, key.as_slice());
         let parties = channels.len();
         Ok(Self {
             me,
@@ -114,9 +116,9 @@ impl AuthenticatedBits {
             key,
             private,
             verifier: Verifier::default(),
+            guard: Arc::default(),
             supply: Supply::new(parties),
-            #[cfg(test)]
-            lie: None,
+            adversary,
         })
     }
 
@@ -139,19 +141,21 @@ impl AuthenticatedBits {
 
     /// Adds a fresh sharing of zero, dealt by `owner`, which alone knows what it is added to: openings of sums must not tell
     /// the summands.
-    fn add_sharing_of_zero(&mut self, owner: usize, shares: &mut [u64]) {
+    fn add_sharing_of_zero(&mut self, owner: usize, shares: &mut [u64]) -> Result<()> {
         let mut draw = Zeroizing::new(vec![0; shares.len()]);
         for (peer, pair) in self.pairs.iter_mut().enumerate() {
-            let Some((to, from)) = pair else { continue };
+            if peer == self.me || (self.me != owner && peer != owner) {
+                continue;
+            }
+            let (to, from) = pair.as_mut().ok_or_else(|| correlate::missing(peer))?;
             if self.me == owner {
                 to.fill_u64(&mut draw);
-            } else if peer == owner {
-                from.fill_u64(&mut draw);
             } else {
-                continue;
+                from.fill_u64(&mut draw);
             }
             BITS.add_assign(shares, &draw);
         }
+        Ok(())
     }
 
     /// The share of public bits.
@@ -213,8 +217,13 @@ impl AuthenticatedBits {
                     masked.copy_from_slice(values);
                     BITS.add_assign(&mut masked, &known);
                     for peer in p.peers() {
-                        out.send(&BITS, peer, &masked);
+                        let sent = p.adversary.bits(Site::BitInput, Some(peer), &masked);
+                        out.send(&BITS, peer, &sent);
                     }
+                    masked = p
+                        .adversary
+                        .bits(Site::BitInput, Some(p.me), &masked)
+                        .into_owned();
                 }
                 _ => out.expect(&BITS, owner, lanes),
             }
@@ -372,13 +381,18 @@ fn open(share: Share<u64>) -> SendFn<AuthenticatedBits, Vec<u64>> {
     Box::new(move |p, out| {
         let lanes = share.len();
         for peer in p.peers() {
-            out.send(&BITS, peer, bits(&share));
+            let sent = p.adversary.bits(Site::BitOpening, Some(peer), bits(&share));
+            out.send(&BITS, peer, &sent);
             out.expect(&BITS, peer, lanes);
         }
         Ok(Box::new(move |p, inbox| {
-            let mut sum = bits(&share).to_vec();
+            let ours = p.adversary.bits(Site::BitOpening, Some(p.me), bits(&share));
+            let mut sum = ours.into_owned();
             for peer in p.peers() {
-                BITS.add_assign(&mut sum, &inbox.take(&BITS, peer, lanes)?);
+                let theirs = inbox.take(&BITS, peer, lanes)?;
+                p.adversary
+                    .sees_elements(Site::BitOpening, peer, &BITS, &theirs);
+                BITS.add_assign(&mut sum, &theirs);
             }
             p.verifier.record_words(&sum);
             p.verifier.opened(&share, &sum, &p.key);

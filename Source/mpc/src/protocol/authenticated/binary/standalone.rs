@@ -1,6 +1,7 @@
 //! Authenticated bits on their own, over a session: for measurements and tests.
 
 use super::AuthenticatedBits;
+use crate::adversary::honest;
 use crate::error::Result;
 use crate::graph::{SendFn, Step};
 use crate::round::Outbox;
@@ -21,10 +22,10 @@ impl Standalone {
     /// # Errors
     /// As [`Session`]'s.
     pub fn new(session: &Session) -> Result<Self> {
-        Ok(Self::with(
-            session,
-            session.authenticated_bits(&EngineOptions::default())?,
-        ))
+        session.guard().refuse()?;
+        let bits =
+            session.judged(session.authenticated_bits(&EngineOptions::default(), honest()))?;
+        Ok(Self::with(session, bits))
     }
 
     pub(super) fn with(session: &Session, bits: AuthenticatedBits) -> Self {
@@ -42,6 +43,12 @@ impl Standalone {
     }
 
     fn rounds<T>(&mut self, task: SendFn<AuthenticatedBits, T>) -> Result<T> {
+        self.session.guard().refuse()?;
+        let result = self.run_rounds(task);
+        self.session.judged(result)
+    }
+
+    fn run_rounds<T>(&mut self, task: SendFn<AuthenticatedBits, T>) -> Result<T> {
         let mut next = task;
         loop {
             let mut outbox = Outbox::new(self.session.parties());
@@ -72,7 +79,7 @@ impl Standalone {
     /// # Errors
     /// As [`Standalone::run`].
     pub fn prepare(&mut self) -> Result<()> {
-        while let Some(task) = self.bits.prepare()? {
+        while let Some(task) = self.session.judged(self.bits.prepare())? {
             self.rounds(task)?;
         }
         Ok(())

@@ -64,15 +64,17 @@ impl<const N: usize> Stock<N> {
         let rest = self.len().checked_sub(lanes).ok_or_else(|| {
             EngineError::usage("correlated randomness was used that was not asked for")
         })?;
+        let even = |part: &Vec<u64>| part.len() == rest + lanes;
+        if self.parts.len() != N * PARTS || !self.parts.iter().all(even) {
+            return Err(uneven());
+        }
         self.needed = self.needed.saturating_sub(lanes);
         self.used += lanes as u64;
         let mut parts = self.parts.iter_mut().map(|part| {
-            let tail = part.get(rest..).unwrap_or_default().to_vec();
-            if let Some(old) = part.get_mut(rest..) {
-                old.zeroize();
-            }
+            let taken = part.iter().skip(rest).copied().collect();
+            part.iter_mut().skip(rest).for_each(Zeroize::zeroize);
             part.truncate(rest);
-            tail
+            taken
         });
         Ok(std::array::from_fn(|_| Share {
             parts: parts.by_ref().take(PARTS).collect(),
@@ -100,6 +102,10 @@ impl<const N: usize> Stock<N> {
     }
 }
 
+fn uneven() -> EngineError {
+    EngineError::internal("authenticated bits of which a part is missing")
+}
+
 /// Bits that one party knows.
 #[derive(Default)]
 pub(super) struct Owned {
@@ -122,11 +128,12 @@ impl Owned {
     /// Share and bits.
     pub fn take(&mut self, lanes: usize) -> Result<(Share<u64>, Zeroizing<Vec<u64>>)> {
         let [share] = self.stock.take(lanes)?;
-        let rest = self.known.len().saturating_sub(lanes);
-        let known = Zeroizing::new(self.known.get(rest..).unwrap_or_default().to_vec());
-        if let Some(old) = self.known.get_mut(rest..) {
-            old.zeroize();
+        let rest = self.stock.len();
+        if self.known.len() != rest + lanes {
+            return Err(uneven());
         }
+        let known = Zeroizing::new(self.known.iter().skip(rest).copied().collect());
+        self.known.iter_mut().skip(rest).for_each(Zeroize::zeroize);
         self.known.truncate(rest);
         Ok((share, known))
     }
@@ -191,5 +198,32 @@ impl Supply {
                 used: 64 * used,
             },
         ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Bits that are short of their MACs, or masks of inputs that are short, are not handed out.
+    #[test]
+    fn finding_11_blocked_authenticated_bits_of_which_a_part_is_missing() {
+        let mut stock = Stock::<1>::default();
+        let mut share = Share::zeros(PARTS, 4);
+        share.parts.iter_mut().skip(1).for_each(|part| {
+            part.pop();
+        });
+        stock.need(4);
+        stock.put([share]);
+        assert!(matches!(stock.take(4), Err(EngineError::Internal(_))));
+
+        let mut owned = Owned::default();
+        owned.need(4);
+        owned.put(Share::zeros(PARTS, 4), &[1, 2, 3]);
+        assert!(matches!(owned.take(4), Err(EngineError::Internal(_))));
+        let mut owned = Owned::default();
+        owned.put(Share::zeros(PARTS, 4), &[1, 2, 3, 4]);
+        let known = owned.take(3).map(|(_, known)| known.to_vec());
+        assert!(known.is_ok_and(|known| known == [2, 3, 4]));
     }
 }

@@ -1,14 +1,16 @@
 //! Honest runs: values, MACs, rounds and bytes.
-#![allow(clippy::unwrap_used, clippy::panic)]
+#![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic)]
 
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
 use keyquorum_net::{Transport, local_mesh};
 
 use super::{MAC_BITS, PARTS, Standalone, bits};
+use crate::adversary::{Adversary, Corruption, Site, honest};
 use crate::error::Result;
-use crate::session::Session;
+use crate::session::{EngineOptions, Session};
 use crate::value::Share;
 
 /// Runs all parties; `wrap` may replace the transport of one.
@@ -188,10 +190,10 @@ fn rounds_and_bytes() {
             let [triples, and, check] = costs[..] else {
                 panic!("three costs")
             };
-            // 64 lanes are made as 4096 triples in buckets of 4: 83 bits a leaky triple, 3 openings, checks.
+            // 64 lanes are made as 4096 triples in buckets of 4: 93 bits a leaky triple, 3 openings, checks.
             let raw = 4 * 4096;
             assert_eq!(triples.0, 12);
-            let least = others * (raw * 83 / 8 + 3 * 512);
+            let least = others * (raw * 93 / 8 + 3 * 512);
             assert!(
                 (least..least + others * 6000).contains(&triples.1),
                 "{triples:?} {least}"
@@ -220,4 +222,51 @@ fn shares_of_inputs_are_random() {
             assert!((1792..2304).contains(&ones), "{ones}");
         }
     }
+}
+
+/// An OT receiver whose choices are not the same in all rows.
+struct SeveralChoices;
+
+impl Adversary for SeveralChoices {
+    fn deviates(&self, site: Site) -> bool {
+        site == Site::BitCorrections
+    }
+
+    fn bytes(&self, _site: Site, _to: Option<usize>, message: &mut Vec<u8>) {
+        let half = message.len() / 2;
+        message
+            .iter_mut()
+            .take(half)
+            .for_each(|byte| *byte = !*byte);
+    }
+}
+
+/// Random bits of two parties, the last of which has several choices; `first` may say what the first party is. Whether MACs belong to the
+/// bits that the first party takes, or why it takes none.
+pub(in super::super) fn bits_of_several_choices(
+    first: impl Fn() -> Option<Corruption>,
+) -> Result<bool> {
+    let threads: Vec<_> = local_mesh(2, Duration::from_secs(20))
+        .into_iter()
+        .enumerate()
+        .map(|(party, transport)| {
+            let corruption = match party {
+                0 => first().unwrap_or_else(honest),
+                _ => Arc::new(SeveralChoices),
+            };
+            thread::spawn(move || {
+                let session = Session::new(Box::new(transport))?;
+                let bits = session.authenticated_bits(&EngineOptions::default(), corruption)?;
+                let mut party = Standalone::with(&session, bits);
+                let task = party.bits.random(2);
+                let share = party.run(task);
+                if let Err(error) = &share {
+                    session.abort(&error.to_string());
+                }
+                Ok((share?, *party.bits.key))
+            })
+        })
+        .collect();
+    let shares: Result<Vec<_>> = threads.into_iter().map(|t| t.join().unwrap()).collect();
+    Ok(consistent(&shares?))
 }

@@ -94,7 +94,7 @@ pub(in super::super) fn permutation(n: usize, seed: &Toss) -> Vec<u32> {
     let mut random = vec![0u64; n];
     prg.fill_u64(&mut random);
     for (i, r) in random.iter().enumerate().skip(1).rev() {
-        // No order is more likely than 1 + 2^-24 times its share, for less than 2^20 numbers.
+        // No order is more likely than 1 + 2^-23 times its share, for less than 2^21 numbers.
         let j = ((u128::from(*r) * (i as u128 + 1)) >> 64) as usize;
         order.swap(i, j);
     }

@@ -12,8 +12,10 @@ use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 use zeroize::{Zeroize, Zeroizing};
 
+use super::correlate::{missing, of_mut};
 use super::{AuthenticatedBits, MAC_BITS};
-use crate::error::{EngineError, Result};
+use crate::adversary::Site;
+use crate::error::{Check, EngineError, Result};
 use crate::graph::{SendFn, Step, and_then, join, then};
 use crate::protocol::BITS;
 use crate::value::Share;
@@ -88,17 +90,17 @@ pub(in super::super) fn exchange(
 ) -> SendFn<AuthenticatedBits, Vec<Vec<u8>>> {
     Box::new(move |p, out| {
         for peer in p.peers() {
-            if let Some(message) = messages.get(peer) {
-                out.buffer(peer)?.extend_from_slice(message);
-            }
-            out.expect_bytes(peer, expected.get(peer).copied().unwrap_or(0));
+            let message = messages.get(peer).ok_or_else(|| missing(peer))?;
+            out.buffer(peer)?.extend_from_slice(message);
+            out.expect_bytes(peer, *expected.get(peer).ok_or_else(|| missing(peer))?);
         }
         drop(messages);
         Ok(Box::new(move |p, inbox| {
             (0..p.parties)
                 .map(|peer| match expected.get(peer) {
                     Some(n) if peer != p.me => Ok(inbox.take_bytes(peer, *n)?.to_vec()),
-                    _ => Ok(Vec::new()),
+                    Some(_) => Ok(Vec::new()),
+                    None => Err(missing(peer)),
                 })
                 .collect::<Result<_>>()
                 .map(Step::Done)
@@ -107,24 +109,25 @@ pub(in super::super) fn exchange(
 }
 
 /// Sends the same to everybody and gets as much from each; returns all by party.
-fn to_all(message: Vec<u8>) -> SendFn<AuthenticatedBits, Vec<Vec<u8>>> {
+fn to_all(site: Site, message: Vec<u8>) -> SendFn<AuthenticatedBits, Vec<Vec<u8>>> {
     Box::new(move |p, out| {
-        let task = exchange(
-            vec![message.clone(); p.parties],
-            vec![message.len(); p.parties],
-        );
-        then(task, move |p, mut all| {
-            if let Some(slot) = all.get_mut(p.me) {
-                *slot = message;
-            }
+        let expected = vec![message.len(); p.parties];
+        let mut messages = vec![message; p.parties];
+        for (party, message) in messages.iter_mut().enumerate() {
+            p.adversary.change_message(site, Some(party), message, 0);
+        }
+        let ours = messages.get(p.me).cloned();
+        let ours = ours.ok_or_else(|| missing(p.me))?;
+        then(exchange(messages, expected), move |p, mut all| {
+            *of_mut(&mut all, p.me)? = ours;
             Ok(all)
         })(p, out)
     })
 }
 
 /// As [`to_all`]; the next check compares what the parties got.
-pub(super) fn broadcast(message: Vec<u8>) -> SendFn<AuthenticatedBits, Vec<Vec<u8>>> {
-    then(to_all(message), |p, all| {
+pub(super) fn broadcast(site: Site, message: Vec<u8>) -> SendFn<AuthenticatedBits, Vec<Vec<u8>>> {
+    then(to_all(site, message), |p, all| {
         for message in &all {
             p.verifier.record(message);
         }
@@ -158,25 +161,42 @@ pub(in super::super) fn commit(value: Vec<u8>) -> SendFn<AuthenticatedBits, Comm
         mine.extend_from_slice(&value);
         let number = p.verifier.commitments;
         p.verifier.commitments += 1;
-        then(broadcast(commitment(p.me, number, &mine)), move |_, all| {
+        let hash = commitment(p.me, number, &mine);
+        then(broadcast(Site::Commitment, hash), move |_, all| {
             Ok(Committed { mine, number, all })
         })(p, out)
     })
 }
 
 /// Opens what was committed to: the values by party. One round.
-pub(in super::super) fn reveal(committed: Committed) -> SendFn<AuthenticatedBits, Vec<Vec<u8>>> {
+fn reveal(committed: Committed) -> SendFn<AuthenticatedBits, Vec<Vec<u8>>> {
     let Committed { mine, number, all } = committed;
-    then(to_all(mine.to_vec()), move |_, mut openings| {
-        for (party, (opening, expected)) in openings.iter_mut().zip(&all).enumerate() {
-            if commitment(party, number, opening) != *expected {
-                return Err(EngineError::protocol(format!(
-                    "party {party} opened another value than it had committed to"
-                )));
+    then(
+        to_all(Site::Reveal, mine.to_vec()),
+        move |p, mut openings| {
+            for (party, (opening, expected)) in openings.iter_mut().zip(&all).enumerate() {
+                if commitment(party, number, opening) != *expected {
+                    let failed = EngineError::check(
+                        Check::Commitment,
+                        format!("party {party} opened another value than it had committed to"),
+                    );
+                    p.adversary.judge::<()>(Err(failed))?;
+                }
+                opening.drain(..NONCE.min(opening.len()));
             }
-            opening.drain(..NONCE.min(opening.len()));
-        }
-        Ok(openings)
+            Ok(openings)
+        },
+    )
+}
+
+/// [`reveal`] of our sums of a MAC check. They tell others as much as the MAC key, if something was opened wrongly: until they are
+/// verified, whatever goes wrong counts as a failed check, as who has got them need not give its own.
+pub(in super::super) fn reveal_sums(
+    committed: Committed,
+) -> SendFn<AuthenticatedBits, Vec<Vec<u8>>> {
+    Box::new(move |p, out| {
+        p.guard.revealed()?;
+        reveal(committed)(p, out)
     })
 }
 
@@ -191,27 +211,47 @@ pub(in super::super) fn start_toss() -> SendFn<AuthenticatedBits, Committed> {
 
 /// Second half: a string that nobody knew or could choose before.
 pub(in super::super) fn finish_toss(committed: Committed) -> SendFn<AuthenticatedBits, Toss> {
-    then(reveal(committed), |_, all| {
+    then(reveal(committed), |p, all| {
         let mut hash = Sha256::new_with_prefix(b"keyquorum-v1/toss");
         for value in &all {
             hash.update(value);
         }
-        Ok(hash.finalize().into())
+        let toss: Toss = hash.finalize().into();
+        p.adversary.sees(Site::Toss, p.me, &toss);
+        Ok(toss)
     })
 }
 
-/// Compares what all parties got; blames a peer that got something else.
+/// [`commit`], and among more than two parties a comparison of what they got so far, which blames a peer that got something else:
+/// sums of a check must not be revealed while honest parties hold different values, as their difference would single out the key of one
+/// of them. One round.
+pub(in super::super) fn commit_and_compare(value: Vec<u8>) -> SendFn<AuthenticatedBits, Committed> {
+    Box::new(move |p, out| {
+        if p.parties == 2 {
+            return commit(value)(p, out);
+        }
+        join(commit(value), compare(), |_, committed, ()| Ok(committed))(p, out)
+    })
+}
+
 fn compare() -> SendFn<AuthenticatedBits, ()> {
     Box::new(move |p, out| {
         let mine = p.verifier.digest();
-        then(to_all(mine.clone()), move |p, all| {
-            match all.iter().position(|theirs| *theirs != mine) {
-                None => Ok(()),
-                Some(peer) => Err(EngineError::protocol(format!(
+        let said = to_all(Site::Transcript, mine.clone());
+        then(said, move |p, all| {
+            let Some(peer) = all.iter().position(|theirs| *theirs != mine) else {
+                return Ok(());
+            };
+            let failed = EngineError::check(
+                Check::Broadcast,
+                format!(
                     "parties {} and {peer} did not get the same messages: one of the parties cheats",
                     p.me
-                ))),
-            }
+                ),
+            );
+            p.adversary
+                .judge(Err(failed))
+                .map(Option::unwrap_or_default)
         })(p, out)
     })
 }
@@ -221,7 +261,7 @@ pub(in super::super) fn check() -> SendFn<AuthenticatedBits, ()> {
     Box::new(move |p, out| {
         let mut rows = take(&mut p.verifier.rows);
         let task = and_then(start_toss(), |_, toss| Ok(finish_toss(toss)));
-        and_then(task, move |_, seed| {
+        and_then(task, move |p: &mut AuthenticatedBits, seed| {
             let hash = LinearHash::new(&seed);
             let mut sums = Vec::with_capacity(16 * MAC_BITS);
             rows.resize_with(MAC_BITS, Vec::new);
@@ -230,23 +270,22 @@ pub(in super::super) fn check() -> SendFn<AuthenticatedBits, ()> {
                 sums.extend_from_slice(&hash.lanes(row).to_le_bytes());
                 row.zeroize();
             }
-            Ok(and_then(commit(sums), |p, committed| {
-                let others = p.parties > 2;
-                let opened = reveal(committed);
-                let opened = if others {
-                    join(opened, compare(), |_, sums, ()| Ok(sums))
-                } else {
-                    opened
-                };
-                Ok(then(opened, |_, all| verify_sums(&all)))
+            p.adversary
+                .change_message(Site::BitCheckSum, None, &mut sums, 0);
+            Ok(and_then(commit_and_compare(sums), |_, committed| {
+                Ok(then(reveal_sums(committed), |p, all| {
+                    verify_sums(p, &all)?;
+                    p.guard.verified()
+                }))
             }))
         })(p, out)
     })
 }
 
-fn verify_sums(all: &[Vec<u8>]) -> Result<()> {
+fn verify_sums(p: &AuthenticatedBits, all: &[Vec<u8>]) -> Result<()> {
     let mut sum = vec![0u8; 16 * MAC_BITS];
-    for theirs in all {
+    for (party, theirs) in all.iter().enumerate() {
+        p.adversary.sees(Site::BitCheckSum, party, theirs);
         for (s, t) in sum.iter_mut().zip(theirs) {
             *s ^= t;
         }
@@ -254,7 +293,11 @@ fn verify_sums(all: &[Vec<u8>]) -> Result<()> {
     if bool::from(sum.ct_eq(&vec![0; sum.len()])) {
         return Ok(());
     }
-    Err(EngineError::protocol(
+    let failed = EngineError::check(
+        Check::BitMacs,
         "the MAC check of opened bits failed: one of the parties cheats, its results must not be used",
-    ))
+    );
+    p.adversary
+        .judge(Err(failed))
+        .map(Option::unwrap_or_default)
 }

@@ -1,0 +1,182 @@
+//! What may go wrong in the life of a key, all together: less than 2^-40.
+//!
+//! Everything statistical is here: how large buckets, tests and masks must be so that the chances of all batches, checks and values of a
+//! key's life add up to less than 2^-[`TOTAL_BITS`]. Computational assumptions (128 bits) are not counted. There are two kinds of terms.
+//!
+//! # Attempts
+//!
+//! A deviation that can win (a bet on leaky triples, a wrong opening, wrong numbers under wrong tests) is an *attempt*. It wins with a
+//! probability p, passes unnoticed without having won with a probability s, and otherwise fails a check, which burns the MAC key: no
+//! attempt comes after it. If V is the most that an adversary can win with, then V ≤ p + s·V for its first attempt, so V ≤ p/(1 − s), and
+//! that holds for the kind of attempt with the largest p/(1 − s), **whatever the number of batches and of attempts of any kind**. Several attempts under one
+//! check must all pass it: of two, p₁·s₂ + p₂·s₁ + p₁·p₂ is less than the larger p, as every s is at most 1/2 and every p far below.
+//! The premise, kind by kind ([`attempts`]):
+//!
+//! * *Leaky ANDs in buckets of B.* An adversary that bets on k leaky triples passes with 2^-k; to break a triple it needs all of a bucket: k ≥ B ≥
+//!   [`FEWEST_BETS`], so s ≤ 1/8. N buckets are N chances, which [`buckets`] counts.
+//! * *daBits.* The same with the bits of one honest party, of which the first party's have one in a fixed place ([`dabit_buckets`]).
+//!   Wrong MACs that nobody guessed pass the 48 subset sums with 2^-48.
+//! * *MAC checks.* A wrong opening passes with the guess of a key or with a linear combination that vanishes; nothing passes without having won, s is
+//!   as p. Wrong openings of one check are one attempt, since they are combined. Modulo 2^k the combination costs log2(48 + 1) of 48
+//!   bits; over F_q it vanishes with 1/q; 2/q is counted. **Primes below 2^42 do not reach [`ATTEMPT_BITS`]**: a key
+//!   with such primes has 2/q in place of the first term of its total.
+//!   **MACs of bits have 40 bits**: one wrong bit passes with 2^-40 ([`bit_macs`]), beside the total.
+//! * *Cut and choose* (edaBits). Wrong numbers pass under wrong tests only, which must be on them ([`cut_and_choose`]); who passes has won.
+//! * *The OT check.* Guesses of g groups of Δ pass with 2^-4g and tell 4g bits of a key: a forgery after them wins with what is left, the
+//!   product is that of a forgery without them.
+//! * *Triples.* Words that fit only some choice bits pass with 2^-ℓ if ℓ bits are guessed, and leave the other factor uniform within
+//!   2^-((E − ℓ)/2 + 1) (`keyquorum_ot::amplified`).
+//!
+//! Who gets the others' sums first sees that a check will fail, and may break off instead of giving its own. A MAC check, or an opening of cut and
+//! choose, that was broken off between opening ours and finding all right therefore burns the key as well (`crate::guard`).
+//!
+//! # Honest leaks
+//!
+//! What is not exactly uniform leaks in every honest run, and no check ends that: distances are added up over all values of a life. That the
+//! distance of many values grows with their number is true of uniform masks, which tell at their ends. The square root of the number is
+//! enough where every value's squared Hellinger distance H² is what adds up: the distance of all is at most sqrt(2·ΣH²).
+//!
+//! * *Masks of `lift`* ([`lift`]). An honest party's mask is the sum of four uniform numbers of b − 2 bits. Moving such a
+//!   distribution by one changes it by H² = [`ROUGHNESS`]/2 · 2^-2(b − 2), by x by at most x² times that, and what is masked has variance
+//!   [`VARIANCE`] at most, whatever the others' masks are.
+//! * *Residues* ([`residues`]). A string of B bits modulo q, a pad of a digit of a product with a key, has a χ² of at most (q/2^B)²/4.
+//! * *edaBits over fields*: nothing. The sum of a number and its test shows the number only if it lies where not every number could be,
+//!   and then the batch is given up; modulo 2^k tests are uniform.
+//! * *Random elements*: nothing, words that would be biased are drawn again. The orders of buckets are tossed by everybody, and none is likelier
+//!   than 1 + 2^-23 times its share.
+//!
+//! Not in the total, with a statement of their own: MACs of bits and of short primes, `round_flood` (2^-40 a decryption: [`flood`]), comparisons of a program over
+//! a field (`program.security` bits a comparison, as in MP-SPDZ), and the flooding of CKKS (its policy).
+
+use keyquorum_ot::{amplified, vole};
+
+use crate::protocol::authenticated::{MAC_BITS as ELEMENT_MAC_BITS, SUBSET_SUMS, binary::MAC_BITS};
+
+/// −log2 of what may go wrong in a key's life.
+pub const TOTAL_BITS: f64 = 40.0;
+/// −log2 of the chance of one attempt.
+pub const ATTEMPT_BITS: f64 = 41.0;
+/// Leaks without which nothing of a bucket is known: buckets are never smaller.
+pub const FEWEST_BETS: usize = 3;
+/// Twice the squared Hellinger distance by which the sum of four uniform numbers below w changes when it is moved by one, times w²:
+/// 0.77894 for large w, and less than this from w = 64 on.
+pub const ROUGHNESS: f64 = 0.78;
+/// Variance of what `lift` masks, at most: that of 21 coins minus 21 coins.
+pub const VARIANCE: f64 = 10.5;
+/// Bits of the shortest prime that the second kind of MAC check reaches [`ATTEMPT_BITS`] with.
+pub const SHORTEST_PRIME: u32 = 43;
+
+/// log2 of the number of ways to take `k` of `n`.
+pub fn log2_choose(n: usize, k: usize) -> f64 {
+    (0..k.min(n - k))
+        .map(|i| ((n - i) as f64 / (i + 1) as f64).log2())
+        .sum()
+}
+
+/// log2 of the most bets that fill `size` places, times what is left of them: max over k of C(k, size)·2^-k.
+fn bets(size: usize, most: usize) -> f64 {
+    (size..=most)
+        .map(|k| log2_choose(k, size) - k as f64)
+        .fold(f64::NEG_INFINITY, f64::max)
+}
+
+/// −log2 of the probability that some triple of a batch of `n` with buckets of `size` is broken: N·C(k, B)/C(N·B, B)·2^-k for the best k.
+pub fn buckets(n: usize, size: usize) -> f64 {
+    log2_choose(n * size, size) - (n as f64).log2() - bets(size, 4 * size)
+}
+
+/// The same for bits in both domains: the buckets of the first party have one bit in a fixed place.
+pub fn dabit_buckets(n: usize, size: usize) -> f64 {
+    let rest = size - 1;
+    // Of k leaks in fixed places each has its bucket: k·2^-k is at most 1/2.
+    let first = 1.0 + log2_choose(n * rest, rest) - bets(rest, 4 * size);
+    first.min(buckets(n, size))
+}
+
+/// −log2 of the probability that `wrong` of `n` numbers pass `tests` tests each, and `opened` further tests are right.
+pub fn cut_and_choose(n: usize, tests: usize, wrong: usize, opened: usize) -> f64 {
+    log2_choose(n * tests + opened, wrong * tests)
+}
+
+/// A way to deviate: −log2 of its chance to win, and to pass unnoticed without having won.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Attempt {
+    /// What is attempted.
+    pub kind: &'static str,
+    /// −log2 of p.
+    pub wins: f64,
+    /// −log2 of s.
+    pub passes: f64,
+}
+
+impl Attempt {
+    /// What it wins in a life: p/(1 − s).
+    pub fn chance(&self) -> f64 {
+        (-self.wins).exp2() / (1.0 - (-self.passes).exp2())
+    }
+}
+
+/// All that end a key's life when they fail, with the size that the code gives them. `prime_bits`: bits of the shortest prime that values have
+/// MACs over, if any.
+pub fn attempts(prime_bits: Option<u32>) -> Vec<Attempt> {
+    let attempt = |kind, wins, passes| Attempt { kind, wins, passes };
+    let passing = FEWEST_BETS as f64;
+    let mac = f64::from(ELEMENT_MAC_BITS);
+    // One guess of a choice bit; each further one costs more than it gives.
+    let amplified = 1.0 + (amplified::EXTRA - 1) as f64 / 2.0 + 1.0;
+    let mut all = vec![
+        attempt("leaky ANDs in buckets", ATTEMPT_BITS, passing),
+        attempt("bits of both domains in buckets", ATTEMPT_BITS, passing),
+        attempt("subset sums", SUBSET_SUMS as f64, SUBSET_SUMS as f64),
+        attempt(
+            "wrong numbers in cut and choose",
+            ATTEMPT_BITS,
+            ATTEMPT_BITS,
+        ),
+        attempt(
+            "MACs modulo 2^k",
+            mac - (mac + 1.0).log2(),
+            mac - (mac + 1.0).log2(),
+        ),
+    ];
+    all.push(attempt("words that fit some choice bits", amplified, 1.0));
+    if let Some(bits) = prime_bits {
+        let q = f64::from(bits - 1);
+        let wins = -((-mac).exp2() + 2.0 * (-q).exp2()).log2();
+        all.push(attempt("MACs over a field", wins, wins));
+    }
+    all
+}
+
+/// The most that attempts win in a life: the best kind of all.
+pub fn of_attempts(prime_bits: Option<u32>) -> f64 {
+    let all = attempts(prime_bits);
+    all.iter().map(Attempt::chance).fold(0.0, f64::max)
+}
+
+/// The chance of a wrong bit, which the total does not contain: with guesses in the OT check or without them, it is that of the whole key.
+pub fn bit_macs() -> f64 {
+    (-(MAC_BITS as f64)).exp2()
+}
+
+/// Distance from independence of `values` values that `lift` opens under masks of `bits` bits of an honest party.
+pub fn lift(values: u64, bits: u32) -> f64 {
+    (values as f64 * VARIANCE * ROUGHNESS).sqrt() * (2.0 - f64::from(bits)).exp2()
+}
+
+/// Distance from independence of pads modulo a prime of `prime_bits` bits: of `elements` elements that one party gives MACs to, with `peers` peers.
+pub fn residues(elements: u64, peers: u32, prime_bits: u32) -> f64 {
+    let k = keyquorum_ot::Parameters::default().k();
+    let digits = vole::KEY_BITS as usize / k;
+    let pads = elements as f64 * f64::from(peers) * digits as f64;
+    // Half the root of the sum of all χ², each at most (q / 2^B)² / 4.
+    (pads / 4.0).sqrt() / 2.0 * (f64::from(prime_bits) - f64::from(vole::string_bits(k))).exp2()
+}
+
+/// Distance of `decryptions` decryptions of `round_flood`, which the total does not contain.
+pub fn flood(decryptions: u64) -> f64 {
+    decryptions as f64 * (-40f64).exp2()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,116 @@
+//! The check of what others multiplied by bits of ours: sums of random subsets, masked, are opened, and the MAC of each is verified for
+//! itself.
+//!
+//! What a peer made wrong is a vector of differences between MACs and what they should be, which may hang on bits that it does not know. If it
+//! is not what the peer repairs, each sum shows it with probability 1/2 at least, whatever the group: wrong MACs that were not
+//! guessed pass with probability 2^-[`CHECKS`]. One check of a combination of all is not enough: modulo 2^l an error of 2^(l-1) in every
+//! place passes it with probability 1/2 and without a guess of every bit. What is wrong after this check was guessed, so later checks may
+//! combine.
+
+use zeroize::Zeroizing;
+
+use super::binary::{Committed, Toss, finish_toss, start_toss};
+use super::verify::{self, check_each, public};
+use super::{Arithmetic, Authenticated, bits, open};
+use crate::error::Result;
+use crate::graph::{SendFn, and_then, join, then, within};
+use crate::value::Share;
+
+/// Subset sums that are verified, each under a random element of its own.
+pub(crate) const CHECKS: usize = 48;
+
+/// Checks these shares of what was made, under a toss that everybody is committed to since; returns it with a toss of which nobody knew
+/// anything before the check was done. Six rounds.
+pub(super) fn check<A: Arithmetic, T: Send + 'static>(
+    made: T,
+    shares: fn(&T) -> Vec<&Share<A::E>>,
+    toss: Committed,
+) -> SendFn<Authenticated<A>, (T, Toss)> {
+    let tossed = within(finish_toss(toss), bits::<A>);
+    let summed = and_then(tossed, move |p: &mut Authenticated<A>, seed| {
+        let sums = subset_sums(p, shares(&made), &seed)?;
+        let opened = open(sums.duplicate());
+        Ok(then(opened, |_, values| Ok((made, sums, values))))
+    });
+    let verified = and_then(summed, |_, (made, sums, values)| {
+        let both = join(
+            check_each(sums, values),
+            verify::check(),
+            |_, (), ()| Ok(()),
+        );
+        let toss = within(start_toss(), bits::<A>);
+        Ok(join(both, toss, |_, (), toss| Ok((made, toss))))
+    });
+    and_then(verified, |_, (made, toss)| {
+        let toss = within(finish_toss(toss), bits::<A>);
+        Ok(then(toss, |_, seed| Ok((made, seed))))
+    })
+}
+
+/// Masked sums of random subsets of all values.
+fn subset_sums<A: Arithmetic>(
+    p: &mut Authenticated<A>,
+    shares: Vec<&Share<A::E>>,
+    seed: &Toss,
+) -> Result<Share<A::E>> {
+    let mut sums = Share {
+        parts: p.supply.randoms.take(CHECKS)?.into(),
+    };
+    let mut stream = public(seed, 0);
+    for share in shares {
+        let mut subsets = vec![0; share.len()];
+        stream.fill_u64(&mut subsets);
+        for (sums, part) in sums.parts.iter_mut().zip(&share.parts) {
+            add_subsets(&p.domain, part, &subsets, sums);
+        }
+    }
+    Ok(sums)
+}
+
+/// Adds every value to the sums that the bits of its subset word name; four values at a time, by a table of their sums.
+fn add_subsets<A: Arithmetic>(domain: &A, values: &[A::E], subsets: &[u64], sums: &mut [A::E]) {
+    let mut table = Zeroizing::new([domain.zero(); 16]);
+    for (values, subsets) in values.chunks(4).zip(subsets.chunks(4)) {
+        for (i, value) in values.iter().enumerate() {
+            let (known, new) = table.split_at_mut(1 << i);
+            for (new, known) in new.iter_mut().zip(known.iter()) {
+                *new = domain.add(*known, *value);
+            }
+        }
+        for (j, sum) in sums.iter_mut().enumerate() {
+            let named = subsets.iter().rev();
+            let index = named.fold(0, |index, subset| index << 1 | (subset >> j & 1) as usize);
+            if let Some(entry) = table.get(index) {
+                *sum = domain.add(*sum, *entry);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use keyquorum_math::{Domain, Prg, Z2k128};
+
+    use super::*;
+
+    #[test]
+    fn subsets_are_summed() {
+        let domain = Z2k128::new(112).unwrap();
+        let mut prg = Prg::new([3; 16], 0);
+        for n in [0, 1, 3, 4, 17] {
+            let (mut values, mut subsets) = (vec![0; n], vec![0; n]);
+            domain.random(&mut prg, &mut values);
+            prg.fill_u64(&mut subsets);
+            let mut sums = vec![5; CHECKS];
+            add_subsets(&domain, &values, &subsets, &mut sums);
+            for (j, sum) in sums.iter().enumerate() {
+                let named = values
+                    .iter()
+                    .zip(&subsets)
+                    .filter(|(_, s)| **s >> j & 1 == 1);
+                assert_eq!(*sum, named.fold(5, |sum, (v, _)| domain.add(sum, *v)));
+            }
+        }
+    }
+}

@@ -1,0 +1,399 @@
+//! What the transcript of a failed check tells of other secrets: of pads of oblivious transfer nothing.
+
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+use keyquorum_math::{Domain, Z2k128};
+use keyquorum_net::{Counters, Length, NetError, Transport, local_mesh};
+use keyquorum_ot::extension::Choices;
+use keyquorum_ot::{LinearHash, LinkKey, MacKey, OtError, Security};
+use sha2::{Digest, Sha256};
+
+use super::super::verify::public;
+use super::super::{MAC_BITS, binary};
+use super::input;
+use crate::adversary::{Adversary, Corruption, Site};
+use crate::engine::Engine;
+use crate::error::{Check, EngineError};
+use crate::links::Link;
+use crate::ops::Computation;
+use crate::protocol::Channel;
+use crate::protocol::authenticated::adversaries::Role;
+use crate::session::{EngineOptions, Session};
+
+/// One exchange of the adversary with its peer: what it sent, what it received, without the tag of the round.
+#[derive(Default)]
+struct Transcript {
+    sent: Vec<Vec<u8>>,
+    received: Vec<Vec<u8>>,
+}
+
+/// A transport of party 1 that keeps all messages, and inverts a bit of an element and a bit of packed bits in the one message that has
+/// both.
+struct Recorder {
+    inner: Box<dyn Transport>,
+    transcript: Arc<Mutex<Transcript>>,
+}
+
+/// The last bit of the first byte of an opened element, and of the lane that comes after it.
+const PLACES: [usize; 2] = [0, (64 + MAC_BITS as usize) / 8];
+
+impl Transport for Recorder {
+    fn party(&self) -> usize {
+        self.inner.party()
+    }
+
+    fn parties(&self) -> usize {
+        self.inner.parties()
+    }
+
+    fn send(&mut self, to: usize, payload: &[u8]) -> Result<(), NetError> {
+        let mut message = payload.to_vec();
+        self.transcript
+            .lock()
+            .unwrap()
+            .sent
+            .push(payload[8..].to_vec());
+        if payload.len() == 8 + PLACES[1] + 8 {
+            PLACES.iter().for_each(|place| message[8 + place] ^= 1);
+        }
+        self.inner.send(to, &message)
+    }
+
+    fn take(&mut self, from: usize, len: Length) -> Result<Vec<u8>, NetError> {
+        let message = self.inner.take(from, len)?;
+        let body = message.get(8..).unwrap_or_default().to_vec();
+        self.transcript.lock().unwrap().received.push(body);
+        Ok(message)
+    }
+
+    fn settle(&mut self) -> Result<(), NetError> {
+        self.inner.settle()
+    }
+
+    fn counters(&self) -> &Counters {
+        self.inner.counters()
+    }
+
+    fn close(&mut self) {
+        self.inner.close();
+    }
+
+    fn abort(&mut self, reason: &str) {
+        self.inner.abort(reason);
+    }
+}
+
+/// What is left of a run: the transcript of party 1, and both ends of the link on which party 0 sends OTs to party 1.
+struct Run {
+    transcript: Transcript,
+    links: Vec<Link>,
+}
+
+/// The key of a link as it was once made: the pads hang on the keys of MACs.
+fn joined_key(macs: Option<MacKey>) -> Result<LinkKey, OtError> {
+    let mut rest = [0u8; 16];
+    getrandom::fill(&mut rest).unwrap();
+    let all = macs
+        .as_ref()
+        .map_or(0, |m| u128::from(m.bits()) | u128::from(m.element()) << 64);
+    let (mask, rest) = (KNOWN, u128::from_le_bytes(rest));
+    Ok(LinkKey::with_pads(all | rest & !mask, macs))
+}
+
+/// The bits of Δ that were keys of MACs.
+const KNOWN: u128 = ((1 << 40) - 1) | ((1 << 48) - 1) << 64;
+
+/// Both parties share an element and bits, and open them in one round, where party 1 lies; `link_key` makes the keys of links.
+fn opening(link_key: fn(Option<MacKey>) -> Result<LinkKey, OtError>) -> Run {
+    let transcript = Arc::new(Mutex::new(Transcript::default()));
+    let threads: Vec<_> = local_mesh(2, Duration::from_secs(20))
+        .into_iter()
+        .enumerate()
+        .map(|(party, transport)| {
+            let inner: Box<dyn Transport> = Box::new(transport);
+            let transport = if party == 0 {
+                inner
+            } else {
+                let transcript = Arc::clone(&transcript);
+                Box::new(Recorder { inner, transcript })
+            };
+            thread::spawn(move || {
+                let session = Session::new(transport).unwrap();
+                session.mac_links_with(link_key).unwrap();
+                let mut engine = super::open(&session, "spdz2k", Role::Honest).unwrap();
+                // A failed check ends the session, which forgets them.
+                let all = session.mac_links_with(LinkKey::random).unwrap();
+                let link = all.links[1 - party].clone().unwrap();
+                let mut body = || {
+                    let x = input(&mut *engine, 0, &[3])?;
+                    let given = (party == 0).then(|| vec![1u8; 64]);
+                    let bits = engine.input_bits(0, 64, given.as_deref())?;
+                    engine.flush()?;
+                    let (x, bits) = (engine.open(&x)?, engine.open(&bits)?);
+                    let value = engine.read(&x)?;
+                    engine.read_bits(&bits)?;
+                    Ok::<_, crate::EngineError>(value)
+                };
+                (body(), link)
+            })
+        })
+        .collect();
+    let results: Vec<_> = threads.into_iter().map(|t| t.join().unwrap()).collect();
+    assert!(results.iter().all(|(result, _)| result.is_err()));
+    let links = results.into_iter().map(|(_, link)| link).collect();
+    let transcript = std::mem::take(&mut *transcript.lock().unwrap());
+    Run { transcript, links }
+}
+
+/// What the last four exchanges of a failed check tell of the keys of party 0: α and the key of bits. A check commits to a toss, opens
+/// it, commits to sums and opens them; what is of elements comes before what is of bits.
+fn keys_of_the_victim(transcript: &Transcript) -> (u64, u64) {
+    let last = |list: &[Vec<u8>], back: usize| list[list.len() - back].clone();
+    let tosses = [last(&transcript.received, 3), last(&transcript.sent, 3)];
+    let seed = |at: usize| -> [u8; 32] {
+        let mut hash = Sha256::new_with_prefix(b"keyquorum-v1/toss");
+        tosses
+            .iter()
+            .for_each(|t| hash.update(&t[at + 32..at + 64]));
+        hash.finalize().into()
+    };
+    let sums = [last(&transcript.received, 1), last(&transcript.sent, 1)];
+    let domain = Z2k128::new(64 + MAC_BITS).unwrap();
+    // The victim holds y + ε for ε = 1 or −1: the sums of both are χ·(∓α).
+    let mut factor = [0u128];
+    domain.random(&mut public(&seed(0), 0), &mut factor);
+    let words = sums
+        .each_ref()
+        .map(|s| u128::from_le_bytes(s[32..48].try_into().unwrap()));
+    let total = domain.add(words[0], words[1]);
+    // Inverse of an odd number modulo a power of two; even ones come half of the time and are tried again.
+    let inverse = (0..7).fold(1u128, |x, _| {
+        x.wrapping_mul(2u128.wrapping_sub(factor[0].wrapping_mul(x)))
+    });
+    let plus = domain.from_u128(total.wrapping_mul(inverse));
+    let alpha = if plus >> 64 == 0 {
+        plus
+    } else {
+        domain.neg(plus)
+    };
+    let hash = LinearHash::new(&seed(64)).lanes(&[1, 0]);
+    let mut key = 0;
+    for j in 0..binary::MAC_BITS {
+        let row = |s: &[u8]| u128::from_le_bytes(s[48 + 32 + 16 * j..][..16].try_into().unwrap());
+        let sum = row(&sums[0]) ^ row(&sums[1]);
+        assert!(sum == 0 || sum == hash);
+        key |= u64::from(sum == hash) << j;
+    }
+    assert!(factor[0] & 1 == 0 || alpha >> 48 == 0);
+    (if factor[0] & 1 == 1 { alpha as u64 } else { 0 }, key)
+}
+
+/// The bits of Δ that a search goes through, and those that it is given.
+const HIDDEN: usize = 20;
+
+/// Whether the adversary finds the pads that it did not choose on the link from party 0: from the keys that the transcript of the check
+/// told, from as many other bits of Δ as are not searched, and from a search.
+fn pads_are_found(run: &Run) -> Option<bool> {
+    let (alpha, key) = keys_of_the_victim(&run.transcript);
+    if alpha == 0 {
+        return None;
+    }
+    let [victim, adversary] = [0, 1].map(|i| run.links[i].channel(9999, Security::Malicious));
+    let Channel { mut sender, .. } = victim;
+    let Channel { mut receiver, .. } = adversary;
+    let (mut t, mut message) = (vec![0u128; 128], Vec::new());
+    let tweak = receiver
+        .tile(&mut [0], Choices::Given, &mut message, &mut t)
+        .unwrap();
+    let (mut zeros, mut ones) = (vec![0; 128], vec![0; 128]);
+    sender
+        .random(Choices::Given, &message, &mut zeros, &mut ones)
+        .unwrap();
+    let known = u128::from(key) | u128::from(alpha) << 64;
+    let unknown: Vec<usize> = (0..128).filter(|i| KNOWN >> i & 1 == 0).collect();
+    let (hidden, given) = unknown.split_at(HIDDEN);
+    let given = given.iter().fold(0, |mask, i| mask | 1u128 << i);
+    let base = known | sender.delta() & given;
+    Some((0..1u64 << HIDDEN).any(|guess| {
+        let bits = hidden.iter().enumerate();
+        let delta = bits.fold(base, |d, (j, i)| d | u128::from(guess >> j & 1) << i);
+        let mut pad = [0];
+        let hashed = receiver.hash().hash(tweak, delta, &t[..1], &mut pad);
+        hashed.is_ok() && pad[0] == ones[0]
+    }))
+}
+
+/// Whether pads were found in up to three runs of which the transcript told the key of elements.
+fn attack(link_key: fn(Option<MacKey>) -> Result<LinkKey, OtError>) -> Vec<bool> {
+    // A factor that is odd comes half of the time.
+    let runs = (0..40).filter_map(|_| pads_are_found(&opening(link_key)));
+    let found: Vec<bool> = runs.take(3).collect();
+    assert_eq!(found.len(), 3);
+    found
+}
+
+#[test]
+fn finding_01_blocked_a_failed_check_tells_nothing_of_pads() {
+    assert_eq!(attack(LinkKey::random), [false; 3]);
+}
+
+#[test]
+fn finding_01_ablated_pads_under_keys_of_macs_are_found() {
+    assert_eq!(attack(joined_key), [true; 3]);
+}
+
+/// Elements that are opened at once, and nothing else is.
+const OPENED: usize = 5;
+
+/// Party 2 of three opens an element to party 0 as another one, and keeps what it sees of the check.
+struct Isolating(Arc<Mutex<Seen>>);
+
+#[derive(Default)]
+struct Seen {
+    tosses: Vec<[u8; 32]>,
+    sums: Vec<(usize, Vec<u8>)>,
+}
+
+impl Adversary for Isolating {
+    fn deviates(&self, site: Site) -> bool {
+        matches!(site, Site::Opening | Site::Toss | Site::CheckSum)
+    }
+
+    fn words(&self, site: Site, to: Option<usize>, words: &mut [u128]) {
+        if site == Site::Opening && to == Some(0) && words.len() == OPENED {
+            words[0] ^= 1;
+        }
+    }
+
+    fn sees(&self, site: Site, from: usize, message: &[u8]) {
+        let mut seen = self.0.lock().unwrap();
+        match site {
+            Site::Toss => seen.tosses.push(message.try_into().unwrap()),
+            Site::CheckSum => seen.sums.push((from, message.to_vec())),
+            _ => {}
+        }
+    }
+
+    fn omits(&self, _check: Check) -> bool {
+        true
+    }
+}
+
+/// An honest party that shows its key to the test, and compares what was received or not.
+struct Watched {
+    key: Arc<Mutex<Vec<u8>>>,
+    compares: bool,
+}
+
+impl Adversary for Watched {
+    fn deviates(&self, site: Site) -> bool {
+        site == Site::Key
+    }
+
+    fn sees(&self, site: Site, _from: usize, message: &[u8]) {
+        if site == Site::Key {
+            *self.key.lock().unwrap() = message.to_vec();
+        }
+    }
+
+    fn omits(&self, check: Check) -> bool {
+        check == Check::Broadcast && !self.compares
+    }
+}
+
+/// Whether the adversary knows the key of party 0 in the end, and the errors of the honest parties.
+fn key_of_the_first_is_found(compares: bool) -> (bool, Vec<EngineError>) {
+    let seen = Arc::new(Mutex::new(Seen::default()));
+    let key = Arc::new(Mutex::new(Vec::new()));
+    let threads: Vec<_> = local_mesh(3, Duration::from_secs(20))
+        .into_iter()
+        .enumerate()
+        .map(|(party, transport)| {
+            let corruption: Corruption = match party {
+                0 => Arc::new(Watched {
+                    key: Arc::clone(&key),
+                    compares,
+                }),
+                1 => Arc::new(Watched {
+                    key: Arc::default(),
+                    compares,
+                }),
+                _ => Arc::new(Isolating(Arc::clone(&seen))),
+            };
+            thread::spawn(move || {
+                let session = Session::new(Box::new(transport)).unwrap();
+                let domains = (
+                    Z2k128::new(64).unwrap(),
+                    Z2k128::new(64 + MAC_BITS).unwrap(),
+                );
+                let options = EngineOptions::default();
+                let protocol = session
+                    .protocol_with_macs(domains, 9, &options, corruption)
+                    .unwrap();
+                let computation = Computation::new(session.clone(), protocol, domains, 2, false);
+                let mut engine: Box<dyn Engine> = Box::new(computation);
+                let mut body = || {
+                    let x = input(&mut *engine, 0, &[3; OPENED])?;
+                    let x = engine.open(&x)?;
+                    engine.read(&x)
+                };
+                let result = body();
+                if let Err(error) = &result {
+                    session.abort(&error.to_string());
+                }
+                result
+            })
+        })
+        .collect();
+    let results: Vec<_> = threads.into_iter().map(|t| t.join().unwrap()).collect();
+    let errors: Vec<_> = results
+        .into_iter()
+        .take(2)
+        .map(|r| r.unwrap_err())
+        .collect();
+    let domain = Z2k128::new(64 + MAC_BITS).unwrap();
+    let mut truth = [0u128];
+    domain.decode(&key.lock().unwrap(), &mut truth).unwrap();
+    let seen = seen.lock().unwrap();
+    let mut total = 0;
+    for (_, sum) in seen.sums.iter().rev().take(3) {
+        total = domain.add(total, u128::from_le_bytes(sum[..16].try_into().unwrap()));
+    }
+    // The sums of all are χ·(∓α) for the one value that was opened differently: which toss χ came from is tried.
+    let found = !seen.sums.is_empty()
+        && seen.tosses.iter().any(|seed| {
+            let mut factors = [0u128; 64];
+            domain.random(&mut public(seed, 0), &mut factors);
+            let is = |factor: u128| domain.mul(factor, truth[0]);
+            factors
+                .iter()
+                .any(|f| total == is(*f) || domain.neg(total) == is(*f))
+        });
+    (found, errors)
+}
+
+#[test]
+fn finding_01_blocked_a_value_opened_to_one_party_does_not_single_out_its_key() {
+    for _ in 0..3 {
+        let (found, errors) = key_of_the_first_is_found(true);
+        assert!(!found);
+        let broadcast = |e: &EngineError| {
+            matches!(
+                e,
+                EngineError::Check {
+                    check: Check::Broadcast,
+                    ..
+                }
+            )
+        };
+        assert!(errors.iter().any(broadcast), "{errors:?}");
+    }
+}
+
+#[test]
+fn finding_01_ablated_without_the_comparison_the_key_of_one_party_is_found() {
+    // A party that stops early may cut off the sums of another one: then the adversary tries again.
+    assert!((0..8).any(|_| key_of_the_first_is_found(false).0));
+}

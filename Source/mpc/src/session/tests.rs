@@ -1,0 +1,29 @@
+//! Attacks on sessions, by parties that keep a transcript, forge shares, or say different things to different parties.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
+
+mod burned;
+mod toss;
+
+use std::thread;
+use std::time::Duration;
+
+use keyquorum_net::{Transport, local_mesh};
+
+use super::Session;
+
+/// Runs one thread a party; `wrap` changes the transport of a party.
+fn parties<T: Send + 'static>(
+    n: usize,
+    wrap: impl Fn(usize, Box<dyn Transport>) -> Box<dyn Transport>,
+    body: impl Fn(Session) -> T + Clone + Send + 'static,
+) -> Vec<T> {
+    let threads: Vec<_> = local_mesh(n, Duration::from_secs(20))
+        .into_iter()
+        .enumerate()
+        .map(|(party, transport)| {
+            let (transport, body) = (wrap(party, Box::new(transport)), body.clone());
+            thread::spawn(move || body(Session::new(transport).unwrap()))
+        })
+        .collect();
+    threads.into_iter().map(|t| t.join().unwrap()).collect()
+}
