@@ -13,12 +13,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from keyquorum.backends import check_backend
+from keyquorum.fhe.errors import SecurityWarning
 from keyquorum.fhe.keys import galois_element
 from keyquorum.fhe.lwe import LWE_SETS, lwe_parameters, read_lwe
 from keyquorum.fhe.parameters import ParameterSet
@@ -26,12 +28,20 @@ from keyquorum.fhe.parameters import load as load_parameters
 from keyquorum.fhe.seal import Evaluator
 from keyquorum.fhe.seal_format import read_ciphertext
 from keyquorum.model.committee import Committee, Party, check_name, default_threshold, write_atomically
-from keyquorum.model.errors import CiphertextError, CommitteeError, ParameterError, PoolError
+from keyquorum.model.errors import (
+    CiphertextError,
+    CommitteeError,
+    KeyFileError,
+    ParameterError,
+    PolicyError,
+    PoolError,
+)
 from keyquorum.model.links import check_link
-from keyquorum.parties import RunReport, run_in_process, run_party, run_processes
+from keyquorum.parties import RunReport, mac_key, run_in_process, run_party, run_processes
 from keyquorum.parties.context import Progress
 from keyquorum.parties.setup import address, init, trust
-from keyquorum.plans.decrypt import Decrypted
+from keyquorum.plans import approvals
+from keyquorum.plans.decrypt import Decrypted, check_decryption
 from keyquorum.plans.decrypt import decrypt as _decrypt
 from keyquorum.plans.keygen import KeyMaterial, Request, generate
 from keyquorum.plans.keys import FloodPolicy, KeyInfo, holds_a_key, load_key, load_public_file, parameters_to_json
@@ -40,6 +50,7 @@ from keyquorum.plans.pool_jobs import check_lwe_ciphertexts
 from keyquorum.plans.pool_store import drop_pool, pool_status
 from keyquorum.plans.pool_variants import parameter_set, variant_for
 from keyquorum.plans.pools import pools_folder
+from keyquorum.plans.precision import Precision, key_precision
 from keyquorum.plans.program import ProgramRequest
 from keyquorum.plans.program import run_locally as run
 from keyquorum.plans.receipts import check_receipt, write_receipt
@@ -51,19 +62,26 @@ PathLike = str | Path
 
 @dataclass(frozen=True)
 class KeygenResult:
-    """A key that was made: where its public files are, its metadata, and what it cost at each party."""
+    """A key that was made: where its public files are, its metadata, what it cost at each party, and for CKKS the error of its decryptions at
+    the scale of its parameter set."""
 
     folder: Path
     info: KeyInfo
     reports: list[RunReport]
 
+    @property
+    def precision(self) -> Precision | None:
+        """See the class; None for BFV and BGV."""
+        return key_precision(self.info) if self.info.parameters.scheme == "ckks" else None
+
 
 @dataclass(frozen=True)
 class DecryptResult:
-    """Plaintext files that the receiver wrote, and the cost at each party."""
+    """Plaintext files that the receiver wrote, the cost at each party, and for CKKS the error that the flooding added to each."""
 
     outputs: list[Path]
     reports: list[RunReport]
+    precisions: list[Precision] | None = None
 
 
 def as_committee(committee: Committee | PathLike) -> Committee:
@@ -100,6 +118,9 @@ def keygen_job(
     request = Request(parameters, relin, tuple(galois_elements), error_law, policy or FloodPolicy())
     request.check()
     check_link(link)
+    if parameters.scheme == "ckks":
+        for weakness in request.policy.weaknesses(parameters.ring_degree):
+            warnings.warn(weakness, SecurityWarning, stacklevel=2)
     return {
         "kind": "keygen",
         "key": key,
@@ -158,6 +179,7 @@ def keygen(
     check_backend(backend, committee, mp_spdz)
     chosen = load_parameters(parameters) if isinstance(parameters, str) else parameters
     job = keygen_job(key, chosen, relin, galois_elements, error_law, policy, backend, mp_spdz, link)
+    Request(chosen, relin, tuple(galois_elements), error_law, policy or FloodPolicy()).check(committee.threshold + 1)
     for party in committee.local_parties():
         if holds_a_key(committee.key_folder(party, key)):
             raise CommitteeError(f"{committee.folder}: there is a key {key!r} already: choose another name")
@@ -205,6 +227,11 @@ def pool_lines(committee: Committee | PathLike) -> list[str]:
     committee = as_committee(committee)
     lines = []
     for party in committee.local_parties():
+        try:
+            mac_key.check_party(committee, party)
+        except KeyFileError as error:
+            lines.append(f"party {party}: {error}")
+            continue
         for folder in sorted(p for p in pools_folder(committee, party).glob("*") if (p / "pool.json").exists()):
             made, used = pool_status(folder)
             lines.append(f"party {party}: {folder.name}: {max(0, made - used):,} items left of {made:,}")
@@ -276,14 +303,15 @@ def decrypt_job(
             raise ParameterError(f"with a pool parties 0 to {committee.threshold} round: choose one of them as the receiver, not {receiver}")
     if len(outputs) != len(ciphertexts) or not ciphertexts:
         raise ParameterError(f"{len(outputs)} outputs for {len(ciphertexts)} ciphertexts: name one output for each")
-    digests = []
+    digests, parsed = [], []
     for path in map(Path, ciphertexts):
         if not path.exists():
             raise CiphertextError(f"{path}: no such file")
         data = path.read_bytes()
-        read_ciphertext(info.parameters, data, str(path))
+        parsed.append(read_ciphertext(info.parameters, data, str(path)))
         check_receipt(path, data, info)
         digests.append(hashlib.sha256(data).hexdigest())
+    check_decryption(info, parsed, receiver, rounding)
     return {
         "kind": "decrypt",
         "key": key,
@@ -322,8 +350,50 @@ def decrypt(
         raise ParameterError("pools are the embedded engine's: leave out --backend, or --pool")
     check_backend(backend, committee, mp_spdz)
     job = decrypt_job(committee, key, ciphertexts, receiver, outputs, rounding, backend, mp_spdz, link, pool)
+    info = load_key(key_folder(committee, key))
+    precisions = None
+    if info.parameters.scheme == "ckks":
+        scales = [read_ciphertext(info.parameters, Path(c).read_bytes(), str(c)).scale for c in ciphertexts]
+        precisions = [key_precision(info, scale) for scale in scales]
     results = run_processes(committee.folder, job, progress, io_timeout=io_timeout)
-    return DecryptResult([Path(o) for o in outputs], [RunReport.from_json(r["report"]) for r in results])
+    return DecryptResult([Path(o) for o in outputs], [RunReport.from_json(r["report"]) for r in results], precisions)
+
+
+def approve(
+    committee: Committee | PathLike,
+    key: str,
+    ciphertext: PathLike,
+    parties: Sequence[int] | None = None,
+    operation: str | None = None,
+    inputs: Sequence[PathLike] = (),
+    step: int | None = None,
+) -> tuple[str, list[int]]:
+    """Notes that parties of this host (default: all of this host) agree to decrypt a CKKS ciphertext under a key; returns its SHA-256 and the
+    parties. With ``operation`` and ``inputs`` only if the ciphertext is what the operation makes of inputs approved before: it is computed
+    again (``step``: for rotate)."""
+    committee = as_committee(committee)
+    here = committee.local_parties()
+    chosen = list(here if parties is None else parties)
+    for party in chosen:
+        if party not in here:
+            raise CommitteeError(f"party {party} is not on this host: approve there")
+    if not chosen:
+        raise CommitteeError(f"{committee.folder}: no party of the committee is on this host: approve on the hosts of the parties")
+    for path in map(Path, (ciphertext, *inputs)):
+        if not path.exists():
+            raise CiphertextError(f"{path}: no such file")
+    data, digest = Path(ciphertext).read_bytes(), ""
+    for party in chosen:
+        folder = committee.key_folder(party, key)
+        info = load_key(folder)
+        if not info.policy.approvals:
+            raise PolicyError(f"the policy of key {key!r} wants no approvals: make a CKKS key with keyquorum keygen --approvals")
+        check_receipt(Path(ciphertext), data, info)
+        if operation is None:
+            digest = approvals.approve(folder, info, data)
+        else:
+            digest = approvals.approve_derived(folder, info, data, operation, [Path(i).read_bytes() for i in inputs], step)
+    return digest, chosen
 
 
 def write_job(path: PathLike, job: dict[str, Any]) -> None:
@@ -383,8 +453,8 @@ def decrypt_in_process(
     mp_spdz: PathLike | None = None,
     link: str | None = None,
 ) -> list[Decrypted]:
-    """Decrypts among threads of this process. CKKS decryptions are flooded by the policy, but not counted: there is no
-    key on disk."""
+    """Decrypts among threads of this process. CKKS decryptions are flooded by the policy, but neither counted nor approved: there is no
+    key on disk, and the caller is every party."""
     parsed = [read_ciphertext(material[0].info.parameters, data) for data in ciphertexts]
 
     def job(context: Any) -> list[Decrypted] | None:
@@ -407,10 +477,12 @@ __all__ = [
     "KeygenResult",
     "Needs",
     "ParameterSet",
+    "Precision",
     "ProgramRequest",
     "Request",
     "RunReport",
     "address",
+    "approve",
     "check_receipt",
     "decrypt",
     "decrypt_in_process",

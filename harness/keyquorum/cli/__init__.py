@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 
 import typer
 
@@ -10,7 +11,7 @@ from keyquorum._engine import EngineError
 from keyquorum.model.errors import KeyQuorumError
 
 from . import bench, cnn, committees, compose, data, demo, keys, pools, programs, report, service
-from .output import fail
+from .output import fail, show_warning
 
 app = typer.Typer(
     name="keyquorum",
@@ -29,6 +30,7 @@ for module in (committees, keys, data, programs, demo, cnn, bench, report, compo
 
 def main() -> None:
     """Entry point: user mistakes end with one line on standard error and exit code 1."""
+    warnings.showwarning = show_warning
     try:
         app()
     except (KeyQuorumError, EngineError) as error:

@@ -1,4 +1,4 @@
-"""encrypt, eval, decrypt, decode: SEAL on files."""
+"""encrypt, eval, approve, decrypt, decode: SEAL on files."""
 
 from __future__ import annotations
 
@@ -11,14 +11,16 @@ import typer
 from keyquorum import api
 from keyquorum.fhe import seal
 from keyquorum.fhe.lwe import MAGIC as LWE_MAGIC
+from keyquorum.fhe.seal_format import read_ciphertext, read_plaintext
 from keyquorum.fhe.values import read_values
 from keyquorum.model.committee import write_atomically
 from keyquorum.model.errors import ParameterError
 from keyquorum.plans.keys import KeyInfo, load_key
+from keyquorum.plans.precision import expectation, key_precision
 from keyquorum.serve.client import fetch, fetch_seal
 
 from .options import BackendName, LinkSpec, MpSpdzFolder
-from .output import console, print_reports, progress_bars
+from .output import console, errors, print_reports, progress_bars
 
 Folder = Annotated[Path, typer.Argument(help="Committee folder.", show_default=False)]
 Key = Annotated[str, typer.Argument(help="Name of the key.", show_default=False)]
@@ -31,6 +33,7 @@ def register(app: typer.Typer) -> None:
     app.command("eval")(evaluate)
     app.command("decrypt")(decrypt)
     app.command("decode")(decode)
+    app.command("approve")(approve)
 
 
 def _key(folder: Path, key: str) -> tuple[Path, KeyInfo]:
@@ -51,6 +54,7 @@ def encrypt(
     output.write_bytes(data)
     api.write_receipt(output, data, info)
     console.print(f"{output}: {len(data)} bytes under key {info.key_id}")
+    _say_expectation(info, data)
 
 
 def evaluate(
@@ -80,6 +84,7 @@ def evaluate(
     output.write_bytes(result)
     api.write_receipt(output, result, info)
     console.print(f"{output}: {len(result)} bytes")
+    _say_expectation(info, result)
 
 
 def decrypt(
@@ -112,7 +117,9 @@ def decrypt(
 ) -> None:
     """Decrypt jointly; party TO alone learns the result, and writes it as CIPHERTEXT.plain (SEAL's format, mode 0600).
 
-    BFV and BGV ciphertexts are switched to the last level first. CKKS decryptions are flooded and counted. LWE ciphertexts need a pool
+    BFV and BGV ciphertexts are switched to the last level first. CKKS decryptions are flooded and counted, and refused where the flooding would
+    leave less than one bit. Decrypt only results of computations that you know: one ciphertext that somebody chose can reveal the secret key,
+    under every scheme; see keyquorum approve. LWE ciphertexts need a pool
     of the rounding (keyquorum pool fill), and their messages are written as JSON.
     """
     if committee:
@@ -142,8 +149,10 @@ def decrypt(
             folder, key, lowered, to, outputs, rounding, report, backend=backend, mp_spdz=mp_spdz, link=link, pool=pool
         )
     print_reports(result.reports)
-    for output in result.outputs:
+    for i, output in enumerate(result.outputs):
         console.print(f"party {to} wrote {output}")
+        if result.precisions is not None:
+            console.print(f"{output}: {result.precisions[i].text()}", markup=False)
 
 
 def _ask_committee(folder: Path, key: str, path: Path, identity: Path | None, at: list[str] | None) -> None:
@@ -176,3 +185,40 @@ def decode(
     values = seal.decode(info.parameters, plaintext.read_bytes())
     shown = values[:count] if count else values
     console.print(" ".join(f"{v:.8g}" for v in shown) + (" ..." if len(shown) < len(values) else ""))
+    if info.parameters.scheme == "ckks":
+        scale = read_plaintext(info.parameters, plaintext.read_bytes()).scale
+        errors.print(key_precision(info, scale).text(), markup=False)
+
+
+def approve(
+    folder: Folder,
+    key: Key,
+    ciphertexts: Annotated[list[Path], typer.Argument(help="CKKS ciphertexts in SEAL's format.", show_default=False)],
+    party: Annotated[
+        list[int] | None, typer.Option(help="The party that agrees; repeat (default: every party of this host).", show_default=False)
+    ] = None,
+    operation: Annotated[
+        str | None,
+        typer.Option(help="Approve only what this operation of keyquorum eval makes of approved inputs: it is computed again.", show_default=False),
+    ] = None,
+    inputs: Annotated[
+        list[Path] | None, typer.Option("--input", help="An input of the operation, approved before; repeat.", show_default=False)
+    ] = None,
+    step: Annotated[int, typer.Option(help="Rotation step (rotate).")] = 1,
+) -> None:
+    """Agree, at the parties of this host, to decrypt ciphertexts under a key made with --approvals.
+
+    Approve fresh encryptions of owners whom you know, and results that you computed yourself (--operation) or saw computed: one chosen
+    ciphertext, like a result times 2^20, gives the secret key to its receiver.
+    """
+    if operation is None and inputs:
+        raise ParameterError("--input without --operation: say which operation made the ciphertext")
+    for path in ciphertexts:
+        digest, parties = api.approve(folder, key, path, party or None, operation, inputs or (), step if operation == "rotate" else None)
+        console.print(f"{path} (sha256 {digest}): approved at party {', '.join(map(str, parties))}", markup=False)
+
+
+def _say_expectation(info: KeyInfo, data: bytes) -> None:
+    """What joint decryption of a CKKS ciphertext will give."""
+    if info.parameters.scheme == "ckks":
+        console.print(expectation(info, read_ciphertext(info.parameters, data).scale), markup=False)

@@ -39,9 +39,14 @@ def keygen(
         ),
     ] = None,
     error: Annotated[str, typer.Option(help="Error law: cbd (SEAL's own) or gaussian (sigma 3.2).")] = "cbd",
-    flood_bits: Annotated[int, typer.Option(help="CKKS: statistical security of the flooding, in bits.")] = 30,
-    decryptions: Annotated[int, typer.Option(help="CKKS: decryptions that the key may ever serve.")] = 16,
-    noise_bits: Annotated[int, typer.Option(help="CKKS: log2 of the bound on the noise of ciphertexts.")] = 11,
+    flood_bits: Annotated[int, typer.Option(help="CKKS: statistical security of the flooding, all decryptions together, in bits. Below 30: weak.")] = 30,
+    decryptions: Annotated[int, typer.Option(help="CKKS: decryptions that the key may ever serve; four times as many cost a bit of precision.")] = 16,
+    noise_bits: Annotated[
+        int, typer.Option(help="CKKS: log2 of the bound on the root mean square of a ciphertext's noise, over its coefficients.")
+    ] = 11,
+    approvals: Annotated[
+        bool, typer.Option(help="CKKS: every party decrypts only ciphertexts that were approved at it (keyquorum approve).")
+    ] = False,
     job: Annotated[
         Path | None, typer.Option(help="Write the job for keyquorum party instead of running it here.")
     ] = None,
@@ -62,7 +67,7 @@ def keygen(
         console.print(f"key {key}: shares of an LWE secret")
         return
     parameters = api.load_parameters(params)
-    policy = api.FloodPolicy(flood_bits, decryptions, noise_bits)
+    policy = api.FloodPolicy(flood_bits, decryptions, noise_bits, int(approvals))
     elements = api.galois_elements(parameters, step or ())
     if job is not None:
         api.write_job(job, api.keygen_job(key, parameters, relin, elements, error, policy, backend, mp_spdz, link))
@@ -77,6 +82,8 @@ def keygen(
         )
     print_reports(result.reports)
     console.print(f"key {key} ({result.info.key_id}): public files in {result.folder}")
+    if result.precision is not None:
+        console.print(f"{parameters.name}, scale 2^{parameters.scale_bits}: {result.precision.text()}", markup=False)
 
 
 def inspect(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import TextIO
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
@@ -25,6 +26,13 @@ SHOW_AFTER = 1.0
 def fail(text: str) -> None:
     """One line of error."""
     errors.print("error: " + " ".join(text.split()), markup=False)
+
+
+def show_warning(
+    message: Warning | str, category: type[Warning], filename: str, lineno: int, file: TextIO | None = None, line: str | None = None
+) -> None:
+    """One loud line for a warning, in the place of :func:`warnings.showwarning`."""
+    errors.print("WARNING: " + " ".join(str(message).split()), markup=False)
 
 
 @contextmanager

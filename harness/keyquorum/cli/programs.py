@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from keyquorum.api import run_party
-from keyquorum.model.errors import ParameterError
+from keyquorum.parties.jobs import read_job
 from keyquorum.plans.program import ProgramRequest, run_locally
 
 from .options import BackendName, LinkSpec, MpSpdzFolder
@@ -74,16 +74,8 @@ def party(
     Write the job once with keyquorum keygen --job FILE or keyquorum decrypt --job FILE, copy it to all hosts, and start every
     party within the timeout.
     """
-    try:
-        task = json.loads(job.read_text())
-        if not isinstance(task, dict):
-            raise ValueError("not an object")
-    except ValueError as error:
-        raise ParameterError(
-            f"{job}: not a job file ({error}): write one with keyquorum keygen --job or decrypt --job"
-        ) from None
     with progress_bars() as report:
-        result = run_party(folder, index, task, report, connect_timeout, io_timeout)
+        result = run_party(folder, index, read_job(job), report, connect_timeout, io_timeout)
     if "links" in result:
         console.print(result["links"], markup=False)
     console.print(json.dumps({k: v for k, v in result.items() if k not in ("report", "links")}), markup=False)

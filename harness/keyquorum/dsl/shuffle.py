@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import os
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -145,6 +146,15 @@ def apply_clear(permutation: Ints, values: Ints) -> Ints:
     return out
 
 
+def _controls(engine: Any, party: int, switches: int, bits: Ints | None) -> Value:
+    """Control bits of a party's permutation. With MACs they are shared as packed bits and converted: a party that could give another
+    element to a switch would make a sum of both values of it, which is wrong and tells which was which."""
+    if engine.mac_key is None:
+        return engine.input(party, switches, bits)
+    packed = None if bits is None else bits.astype(np.uint8)
+    return engine.bit_to_arith(engine.input_bits(party, switches, packed))
+
+
 def secure_shuffle(run: Run, value: Value, unit_size: int) -> Value:
     """A vector with its blocks of ``unit_size`` in a uniformly random order, see the module."""
     engine = run.engine
@@ -160,7 +170,7 @@ def secure_shuffle(run: Run, value: Value, unit_size: int) -> Value:
     controls = []
     for party in range(engine.threshold + 1):
         bits = np.concatenate(route(random_permutation(n))) if party == engine.party else None
-        controls.append(engine.input(party, switches, bits))
+        controls.append(_controls(engine, party, switches, bits))
     offsets = np.arange(unit_size, dtype=np.int64)
     value = engine.slice(run.to_secret(value), 0, 1, value.size)  # a copy of our own, to be changed in place
     for control in controls:

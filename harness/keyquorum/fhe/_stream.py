@@ -78,23 +78,31 @@ class PlainSource:
             raise TruncatedError(f"{self._what} has {left} bytes too many: fetch the file again")
 
 
+PIECE = 1 << 16
+"""Bytes that zlib gets at a time: what it has no use for yet is copied at every read."""
+WINDOW = 1 << 23
+"""Largest window of zstd, which is allocated on the word of the data. SEAL's default level has 2^21; RFC 8878 asks for 2^23."""
+
+
 class _ZlibInflater:
     def __init__(self, data: memoryview) -> None:
-        self._inflater, self._input = zlib.decompressobj(), bytes(data)
+        self._inflater, self._data, self._at = zlib.decompressobj(), data, 0
 
     def read(self, count: int) -> bytes:
-        out = self._inflater.decompress(self._input, count)
-        self._input = self._inflater.unconsumed_tail
+        out = self._inflater.decompress(self._inflater.unconsumed_tail, count)
+        while not out and not self._inflater.eof and self._at < len(self._data):
+            piece = self._data[self._at : self._at + PIECE]
+            self._at += len(piece)
+            out = self._inflater.decompress(piece, count)
         return out
 
     def trailing(self) -> bool:
-        return not self._inflater.eof or bool(self._inflater.unused_data)
+        return not self._inflater.eof or bool(self._inflater.unused_data) or self._at < len(self._data)
 
 
 class _ZstdInflater:
     def __init__(self, data: memoryview) -> None:
-        window = 1 << 27
-        decompressor = zstandard.ZstdDecompressor(max_window_size=window)
+        decompressor = zstandard.ZstdDecompressor(max_window_size=WINDOW)
         self._reader = decompressor.stream_reader(bytes(data), read_across_frames=False)
 
     def read(self, count: int) -> bytes:

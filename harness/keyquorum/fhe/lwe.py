@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keyquorum.model.errors import CiphertextError, ParameterError
+from keyquorum.model.plain import json_loads
 
 Ints = NDArray[np.int64]
 Words = NDArray[np.uint64]
@@ -134,7 +135,7 @@ def read_lwe(data: bytes, where: str) -> tuple[LweCiphertexts, str]:
         raise CiphertextError(damaged)
     size = int.from_bytes(data[8:12], "little")
     try:
-        header = json.loads(data[12 : 12 + size])
+        header = json_loads(data[12 : 12 + size])
         parameters, key_id, count = lwe_parameters(header["parameters"]), str(header["key_id"]), header["count"]
     except (ValueError, KeyError, TypeError):
         raise CiphertextError(damaged) from None

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import struct
-import tomllib
 import warnings
 from dataclasses import asdict, dataclass
 from functools import cached_property
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from keyquorum.model.errors import ParameterError
+from keyquorum.model.plain import toml_loads
 
 from ._arith import is_prime
 from .errors import SecurityWarning, UnknownParameterSetError
@@ -245,8 +245,8 @@ _FIELDS = frozenset(ParameterSet.__dataclass_fields__)
 def from_toml(text: str, origin: str) -> ParameterSet:
     """Parses and validates one set; ``origin`` is named in errors."""
     try:
-        data: dict[str, Any] = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+        data = toml_loads(text)
+    except ValueError as error:
         raise ParameterError(f"{origin} is no valid TOML: {error}") from error
     unknown = sorted(set(data) - _FIELDS)
     if unknown:

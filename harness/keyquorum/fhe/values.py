@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from keyquorum.model.plain import json_loads
+
 from .errors import ValuesError
 from .parameters import ParameterSet
 
@@ -37,6 +39,16 @@ def _number(text: str) -> float | int | complex:
         return complex(text.replace(" ", ""))
 
 
+def _read_npy(path: Path) -> Numbers:
+    """Mapped before it is copied, so that a header cannot ask for more memory than the file has bytes."""
+    try:
+        return np.array(np.lib.format.open_memmap(path, mode="r"))
+    except (OSError, ValueError):
+        raise
+    except Exception as error:  # the header is read with Python's own tokenizer and parser, and what these raise comes through
+        raise ValueError(f"a damaged header ({type(error).__name__})") from None
+
+
 def read_values(path: Path | str) -> Numbers:
     """A vector of numbers, int64, float64 or complex128. JSON: a list; CSV: numbers in reading order; npy: any shape,
     flattened. Complex numbers: CSV ``1+2j``, npy.
@@ -47,13 +59,13 @@ def read_values(path: Path | str) -> Numbers:
     suffix = _suffix(path)
     try:
         if suffix == ".npy":
-            array = np.load(path, allow_pickle=False)
+            array = _read_npy(path)
         elif suffix == ".json":
-            array = np.asarray(json.loads(path.read_text(encoding="utf-8")))
+            array = np.asarray(json_loads(path.read_text(encoding="utf-8")))
         else:
             rows = csv.reader(StringIO(path.read_text(encoding="utf-8-sig")))
             array = np.asarray([_number(cell) for row in rows for cell in row if cell.strip()])
-    except (OSError, ValueError, OverflowError, EOFError, RecursionError) as error:
+    except (OSError, ValueError, OverflowError, EOFError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise ValuesError(
             f"{path} cannot be read as {suffix[1:]} numbers ({reason}): give a list of numbers"

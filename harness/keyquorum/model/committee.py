@@ -14,11 +14,11 @@ import json
 import os
 import re
 import secrets
-import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
 from .errors import CommitteeError
+from .plain import toml_loads
 
 PROTOCOLS: dict[str, str] = {
     "ring": "replicated, 3 parties, 1 corruption, semi-honest; the same committee as rep-field",
@@ -45,6 +45,8 @@ DISHONEST_MAJORITY = ("semi2k", "semi", "spdz2k", "mascot")
 """Protocols that tolerate n - 1 corruptions."""
 AUTHENTICATED = ("spdz2k", "mascot")
 """Protocols whose shares carry MACs."""
+MAC_KEY = "mac.key"
+"""File in a party's folder."""
 OPENINGS = {
     "direct": "every party tells every other: one round, n - 1 messages of each",
     "star": "one party (of long vectors several, each a part) adds up and tells the sum: two rounds, one message of each a round",
@@ -137,7 +139,7 @@ class Committee:
 
     def mac_key_path(self, index: int) -> Path:
         """Key of one party's MACs, where the protocol has them."""
-        return self.party_folder(index) / "mac.key"
+        return self.party_folder(index) / MAC_KEY
 
     def key_folder(self, index: int, key: str) -> Path:
         """Folder of one party's part of a key."""
@@ -169,7 +171,7 @@ class Committee:
                 f"{folder}: no committee here (no committee.toml): make one with keyquorum init {folder}"
             )
         try:
-            data = tomllib.loads(path.read_text())
+            data = toml_loads(path.read_text())
             parties = tuple(
                 Party(int(p["index"]), str(p["host"]), int(p["port"]), str(p["fingerprint"])) for p in data.pop("party")
             )
@@ -177,7 +179,7 @@ class Committee:
                 folder, str(data.pop("name")), str(data.pop("protocol")), int(data.pop("threshold")), parties,
                 str(data.pop("openings", "direct")),
             )  # fmt: skip
-        except (tomllib.TOMLDecodeError, KeyError, TypeError, ValueError, UnicodeDecodeError) as error:
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise CommitteeError(
                 f"{path}: not a committee file ({error!r}): restore it, or run keyquorum init"
             ) from None

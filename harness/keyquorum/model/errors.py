@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
+LONGEST = 2000
+"""Characters of an error that are shown: what a file or a peer says may be quoted in it."""
+_END = 500
+
 
 class KeyQuorumError(Exception):
-    """Base of all errors of this package."""
+    """Base of all errors of this package. Shown as one line of printable characters; of a long one the middle is left out."""
+
+    def __str__(self) -> str:
+        text = super().__str__()
+        if not text.isprintable():
+            text = "".join(c if c.isprintable() else " " if c.isspace() else c.encode("unicode_escape").decode() for c in text)
+        return text if len(text) <= LONGEST else f"{text[: LONGEST - _END - 5]} ... {text[-_END:]}"
 
 
 class ParameterError(KeyQuorumError):
@@ -27,6 +37,10 @@ class PolicyError(KeyQuorumError):
     """The decryption policy of a key does not allow this decryption."""
 
 
+class ApprovalError(KeyQuorumError):
+    """A ciphertext was not approved at a party whose key wants that."""
+
+
 class PoolError(KeyQuorumError):
     """A pool of material that may be used once is missing, too small, in use, or in a state in which using it would not be safe."""
 
@@ -41,6 +55,10 @@ class CiphertextError(KeyQuorumError):
 
 class KeyFileError(KeyQuorumError):
     """A key or share file is missing, damaged or foreign."""
+
+
+class BurnedKeyError(KeyFileError):
+    """A MAC key under which a check failed, or too many sessions broke off: nothing that was made under it can be used."""
 
 
 class BackendError(KeyQuorumError):

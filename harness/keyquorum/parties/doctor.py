@@ -8,6 +8,9 @@ from dataclasses import dataclass
 
 from keyquorum import _engine
 from keyquorum.model.committee import Committee
+from keyquorum.model.errors import KeyFileError
+
+from . import mac_key
 
 MAX_CLOCK_SKEW = 5.0
 """Seconds by which the clocks of two hosts may differ."""
@@ -67,6 +70,18 @@ def _files(committee: Committee, index: int) -> Iterator[Finding]:
         yield Finding(False, f"party {index}: {path.parent} is open to others: chmod 700 it")
     else:
         yield Finding(True, f"party {index}: identity and permissions")
+    if committee.authenticated:
+        yield _mac_key(committee, index)
+
+
+def _mac_key(committee: Committee, index: int) -> Finding:
+    path = committee.mac_key_path(index)
+    try:
+        mac_key.check(path)
+    except KeyFileError as error:
+        return Finding(False, f"party {index}: {error}")
+    aborted, most = _engine.aborted_sessions(str(path))
+    return Finding(True, f"party {index}: {aborted} sessions under its MAC key broke off, fewer than {most} may")
 
 
 def _judge(committee: Committee, index: int, peer: int, report: dict[str, object]) -> Finding:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
-from keyquorum.model.errors import KeyQuorumError
+from keyquorum.model.errors import KeyQuorumError, ParameterError
 from keyquorum.model.links import check_link
+from keyquorum.model.plain import json_loads
 
 from .context import PartyContext
 
@@ -73,8 +75,27 @@ def link_of(job: dict[str, Any]) -> str:
     return spec
 
 
-def run_job(context: PartyContext, job: dict[str, Any]) -> dict[str, Any]:
-    """Runs a job given as plain data, with the key ``kind``."""
+def local_path(job: dict[str, Any], name: str) -> Path:
+    """A path of this host that a job names under ``local``."""
+    path = job["local"].get(name)
+    if not isinstance(path, str) or not path.isprintable():
+        raise KeyQuorumError(f"the {job['kind']} job has no path {name!r} under local: write the job file again")
+    return Path(path)
+
+
+def read_job(path: Path) -> dict[str, Any]:
+    """A job file, as plain data that nobody has checked yet."""
+    try:
+        job = json_loads(path.read_text())
+        if not isinstance(job, dict):
+            raise ValueError("not an object")
+    except ValueError as error:
+        raise ParameterError(f"{path}: not a job file ({error}): write one with keyquorum keygen --job or decrypt --job") from None
+    return job
+
+
+def check_job(job: dict[str, Any]) -> str:
+    """Refuses a job of an unknown kind, or without a field that its kind has; returns the kind."""
     name = job.get("kind")
     if not isinstance(name, str) or name not in JOBS:
         raise KeyQuorumError(f"unknown job {name!r}: choose one of {', '.join(JOBS)}")
@@ -83,6 +104,11 @@ def run_job(context: PartyContext, job: dict[str, Any]) -> dict[str, Any]:
             raise KeyQuorumError(
                 f"the {name} job has no {field!r}, or not as a {kind.__name__}: write the job file again"
             )
-    module, function = JOBS[name].split(":")
+    return name
+
+
+def run_job(context: PartyContext, job: dict[str, Any]) -> dict[str, Any]:
+    """Runs a job given as plain data, with the key ``kind``."""
+    module, function = JOBS[check_job(job)].split(":")
     run: Callable[[PartyContext, dict[str, Any]], dict[str, Any]] = getattr(import_module(module), function)
     return run(context, job)

@@ -1,7 +1,9 @@
 """The key under which a party's shares are authenticated (spdz2k, mascot): made once, kept as long as the shares are.
 
 Shares of one session can be used in another one only under the same key. After a failed MAC check the others may know
-it, as what the check tells is the error times the key: make a new committee.
+it, as what the check tells is the error times the key: it is burned. The engine marks that on the disk beside the key, where it also
+keeps how many sessions under the key broke off (``Source/mpc/src/mac_key.rs``). What was made under a burned key is refused here,
+and the cure is a new committee.
 """
 
 from __future__ import annotations
@@ -11,14 +13,38 @@ import secrets
 from pathlib import Path
 from typing import Any
 
-from keyquorum.model.committee import Committee
-from keyquorum.model.errors import KeyFileError
+from keyquorum import _engine
+from keyquorum.model.committee import AUTHENTICATED, MAC_KEY, Committee
+from keyquorum.model.errors import BurnedKeyError, KeyFileError
 
 BYTES = 16
 
 
+def check(path: Path) -> None:
+    """Refuses the key in a file, which need not be there, if it is burned: :class:`BurnedKeyError` with the cause and the cure."""
+    try:
+        _engine.check_mac_key(str(path))
+    except _engine.BurnedError as error:
+        raise BurnedKeyError(str(error)) from None
+    except _engine.StoreError as error:
+        raise KeyFileError(str(error)) from None
+
+
+def check_party(committee: Committee, party: int) -> None:
+    """Refuses a party whose MAC key is burned."""
+    if committee.authenticated:
+        check(committee.mac_key_path(party))
+
+
+def check_key_folder(folder: Path, protocol: str) -> None:
+    """Refuses the shares in a key folder of a party whose MAC key is burned."""
+    if protocol in AUTHENTICATED:
+        check(folder.absolute().parent.parent / MAC_KEY)
+
+
 def mac_key(path: Path) -> bytes:
-    """The key in a file, which is made (0600, durable before it is used) if it is not there."""
+    """The key in a file, which is made (0600, durable before it is used) if it is not there. Refuses a burned one."""
+    check(path)
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     try:
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -37,11 +63,18 @@ def mac_key(path: Path) -> bytes:
 
 def use(session: Any, path: Path) -> None:
     """Sets the key of a session."""
-    session.set_mac_key(mac_key(path))
+    _set(session, mac_key(path), str(path))
+
+
+def _set(session: Any, key: bytes, path: str | None = None) -> None:
+    try:
+        session.set_mac_key(key, path)
+    except _engine.BurnedError as error:
+        raise BurnedKeyError(str(error)) from None
 
 
 _IN_PROCESS: dict[tuple[bytes, int], bytes] = {}
-"""Keys of committees without a folder, by digest and party, for as long as this process lives."""
+"""Keys of committees without a folder, by digest and party, for as long as this process lives. The engine remembers which are burned."""
 
 
 def use_in_process(session: Any, committee: Committee) -> None:
@@ -49,4 +82,4 @@ def use_in_process(session: Any, committee: Committee) -> None:
     if committee.party_folder(session.party).exists():
         use(session, committee.mac_key_path(session.party))
     else:
-        session.set_mac_key(_IN_PROCESS.setdefault((committee.digest, session.party), secrets.token_bytes(BYTES)))
+        _set(session, _IN_PROCESS.setdefault((committee.digest, session.party), secrets.token_bytes(BYTES)))

@@ -13,6 +13,7 @@ from typing import Any
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import CommitteeError, PartyError
 
+from . import mac_key
 from .context import Progress
 
 
@@ -107,6 +108,8 @@ def run_processes(
         raise CommitteeError(
             f"party {missing[0]} is not on this host: run every party on its own host with keyquorum party {folder} INDEX"
         )
+    for party in range(committee.size):
+        mac_key.check_party(committee, party)
     timeouts = (connect_timeout, io_timeout)
     workers: list[_Worker] = []
     try:

@@ -71,6 +71,7 @@ def run_party(
     committee = Committee.load(folder)
     if not 0 <= party < committee.size:
         raise KeyQuorumError(f"there is no party {party} in {folder}: choose 0 to {committee.size - 1}")
+    mac_key.check_party(committee, party)
     session = open_session(committee, party, job, connect_timeout, io_timeout)
     backend = None
     try:

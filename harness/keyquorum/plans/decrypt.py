@@ -1,7 +1,8 @@
 """Joint decryption: the result goes to one party, the secret key and the noise stay hidden.
 
 CKKS: the phase plus a flooding noise of every dealer, opened to the receiver (protocols: section 4); the policy stored with
-the key bounds the flooding and counts decryptions across restarts. BFV and BGV: exact rounding inside the MPC
+the key bounds the flooding and counts decryptions across restarts. Before anything is counted, ciphertexts are refused that have not
+the form of an encryption, that were not approved where the policy wants that, or of which the flooding would leave less than a bit. BFV and BGV: exact rounding inside the MPC
 (`rounding`), nothing but the message is opened.
 """
 
@@ -26,12 +27,14 @@ from keyquorum.model.committee import write_atomically
 from keyquorum.model.errors import CiphertextError, KeyQuorumError, ParameterError
 from keyquorum.parties.context import PartyContext
 
+from .approvals import check_approved, check_form
 from .keys import KeyInfo, check_made_by, load_key, read_share
 from .phases import exact_summands, plain_coefficients, rlwe_phase
 from .policy import claim_decryptions
 from .pool_variants import odd_variant
 from .pools import Pool
-from .randomness import rounded_gaussian, wipe
+from .precision import Precision, check_ciphertext_precision, key_precision
+from .randomness import discrete_gaussian, wipe
 from .receipts import check_receipt
 from .rounding import ROUNDINGS, RoundingGroup, round_exactly, scaled_words
 
@@ -41,10 +44,12 @@ Words = NDArray[np.uint64]
 
 @dataclass(frozen=True)
 class Decrypted:
-    """What a receiver gets of one ciphertext: SEAL's plaintext bytes, and for BFV and BGV the coefficients mod t."""
+    """What a receiver gets of one ciphertext: SEAL's plaintext bytes; for BFV and BGV the coefficients mod t; for CKKS the error that the
+    flooding added."""
 
     plaintext: bytes
     coefficients: Words | None
+    precision: Precision | None = None
 
 
 def decrypt(
@@ -74,16 +79,19 @@ def decrypt(
 
 
 def check_decryption(info: KeyInfo, ciphertexts: Sequence[Ciphertext], receiver: int, rounding: str) -> None:
-    """Refuses what cannot be done with the key, from what is public alone: receiver, parts, level, room for the flooding."""
+    """Refuses what cannot be done with the key, from what is public alone: receiver, parts, level; for CKKS the form, room for the flooding,
+    and what it leaves."""
     if not 0 <= receiver < info.parties:
         raise ParameterError(f"there is no party {receiver}: choose a receiver from 0 to {info.parties - 1}")
     if rounding not in ROUNDINGS:
         raise ParameterError(f"unknown rounding {rounding!r}: choose one of {', '.join(ROUNDINGS)}")
-    info.policy.check()
+    info.policy.check(info.parameters.ring_degree)
     for ciphertext in ciphertexts:
         if ciphertext.size != 2:
             raise CiphertextError(f"the ciphertext has {ciphertext.size} parts: relinearise it first")
         if info.parameters.scheme == "ckks":
+            check_form(info.parameters, ciphertext)
+            check_ciphertext_precision(info, ciphertext)
             _check_room(info, ciphertext)
         elif ciphertext.level_primes != 1:
             raise CiphertextError(
@@ -93,7 +101,7 @@ def check_decryption(info: KeyInfo, ciphertexts: Sequence[Ciphertext], receiver:
 
 def _check_room(info: KeyInfo, ciphertext: Ciphertext) -> None:
     """Refuses a level that does not hold the flooding and a message with coefficients of up to 4 scales."""
-    sigma = info.policy.sigma
+    sigma = info.policy.sigma(info.parameters.ring_degree)
     need = 2 * (4 * ciphertext.scale + 8 * sigma * (info.threshold + 1))
     if math.prod(info.parameters.moduli(ciphertext.level_primes)) <= need:
         raise CiphertextError(
@@ -133,11 +141,11 @@ class _Decryption:
 
     def approximate(self, ciphertexts: Sequence[Ciphertext]) -> list[Decrypted] | None:
         """Flooded decryption, at the level of each ciphertext: only its owner knows how large the message is."""
-        n, policy = self.parameters.ring_degree, self.info.policy
-        results = []
+        n = self.parameters.ring_degree
+        sigma, results = self.info.policy.sigma(n), []
         with self.context.phase("decrypt", len(ciphertexts)) as step:
             for ciphertext in ciphertexts:
-                flooding = rounded_gaussian(n, policy.sigma) if self.deals else None
+                flooding = discrete_gaussian(n, sigma) if self.deals else None
                 residues = []
                 for index in range(ciphertext.level_primes):
                     q = self.parameters.coeff_modulus[index]
@@ -152,7 +160,7 @@ class _Decryption:
                 if self.mine:
                     self._check_plausible(residues)
                     data = ckks_plaintext(self.parameters, np.stack(residues), ciphertext.scale)
-                    results.append(Decrypted(data, None))
+                    results.append(Decrypted(data, None, key_precision(self.info, ciphertext.scale)))
                 step()
         return results if self.mine else None
 
@@ -216,7 +224,7 @@ def load_shares(folder: Path, info: KeyInfo, party: int, count: int | None = Non
 def _local_paths(job: dict[str, Any], name: str) -> list[Path]:
     """This party's paths, one for each ciphertext of the job."""
     paths = job["local"].get(name)
-    if not isinstance(paths, list) or not all(isinstance(p, str) for p in paths) or len(paths) != len(job["sha256"]):
+    if not isinstance(paths, list) or not all(isinstance(p, str) and p.isprintable() for p in paths) or len(paths) != len(job["sha256"]):
         raise ParameterError(
             f"the decrypt job needs {len(job['sha256'])} paths under local, {name}: write the job file again"
         )
@@ -241,6 +249,7 @@ def decrypt_job(context: PartyContext, job: dict[str, Any]) -> dict[str, Any]:
         check_receipt(path, data, info)
         ciphertexts.append(read_ciphertext(info.parameters, data, str(path)))
     check_decryption(info, ciphertexts, job["receiver"], job["rounding"])
+    check_approved(folder, info, inputs, job["sha256"])
     needed = max((c.level_primes for c in ciphertexts), default=1)
     with context.phase("load"):
         shares = load_shares(folder, info, party, needed)

@@ -12,9 +12,11 @@ from keyquorum.fhe.parameters import load as load_parameters
 from keyquorum.fhe.seal_format import read_ciphertext, read_plaintext, read_public_key, read_switch_keys
 from keyquorum.model.committee import OPENINGS, PROTOCOLS, Committee
 from keyquorum.model.errors import KeyFileError
+from keyquorum.parties import mac_key
 
-from .keys import load_key
+from .keys import FloodPolicy, load_key
 from .policy import decryptions_used
+from .precision import expectation, key_precision, precision
 
 
 def describe(path: Path) -> Iterator[str]:
@@ -39,18 +41,35 @@ def _seal_object(path: Path) -> Iterator[str]:
     """Tries the shipped parameter sets, and the set of the key folder that the file lies in."""
     data = path.read_bytes()
     sets: list[ParameterSet] = []
-    if (path.parent / "key.json").exists():
-        sets.append(load_key(path.parent).parameters)
+    info = load_key(path.parent) if (path.parent / "key.json").exists() else None
+    if info is not None:
+        sets.append(info.parameters)
     sets += [load_parameters(name, warn=False) for name in list_parameter_sets()]
     for parameters in sets:
         try:
             yield _describe_as(parameters, data)
         except SealFormatError:
             continue
+        scale = _scale_of_ciphertext(parameters, data)
+        if scale and info is not None:
+            yield expectation(info, scale)
+        elif scale:
+            found = precision(parameters, FloodPolicy(), 2, scale)
+            yield f"under the default policy, with 2 contributors (the key is not known): {found.text()}"
         return
     raise KeyFileError(
         f"{path}: neither a file of KeyQuorum, nor an undamaged one of SEAL under a shipped parameter set"
     )
+
+
+def _scale_of_ciphertext(parameters: ParameterSet, data: bytes) -> float | None:
+    """Of a CKKS ciphertext; None for all else."""
+    if parameters.scheme != "ckks":
+        return None
+    try:
+        return read_ciphertext(parameters, data).scale
+    except SealFormatError:
+        return None
 
 
 def _describe_as(parameters: ParameterSet, data: bytes) -> str:
@@ -76,6 +95,15 @@ def _describe_as(parameters: ParameterSet, data: bytes) -> str:
     return f"SEAL plaintext, {name}, N = {n}, {plaintext.data.size} words"
 
 
+def _mac_key(committee: Committee, party: int) -> str:
+    try:
+        mac_key.check_party(committee, party)
+    except KeyFileError as error:
+        return f"party {party}: {error}"
+    aborted, most = _engine.aborted_sessions(str(committee.mac_key_path(party)))
+    return f"party {party}: {aborted} sessions under its MAC key broke off, fewer than {most} may"
+
+
 def _folder(path: Path) -> Iterator[str]:
     if (path / "committee.toml").exists():
         committee = Committee.load(path)
@@ -86,6 +114,8 @@ def _folder(path: Path) -> Iterator[str]:
             here = "here" if party.index in committee.local_parties() else "elsewhere"
             yield f"party {party.index} ({here}) {party.host}:{party.port} {party.fingerprint or 'fingerprint missing'}"
         for party_index in committee.local_parties():
+            if committee.authenticated:
+                yield _mac_key(committee, party_index)
             for folder in sorted((committee.party_folder(party_index) / "keys").glob("*/key.json")):
                 yield f"party {party_index} has key {folder.parent.name}"
     elif (path / "key.json").exists():
@@ -96,7 +126,10 @@ def _folder(path: Path) -> Iterator[str]:
         yield f"relinearisation key: {'yes' if info.relin else 'no'}; Galois elements: {list(info.galois_elements) or 'none'}"
         if parameters.scheme == "ckks":
             used = decryptions_used(path, info)
-            yield f"flooding of {info.policy.bits} bits, {used} of {info.policy.decryptions} decryptions used"
+            yield f"flooding of {info.policy.bits} bits over noise of 2^{info.policy.noise_bits}, {used} of {info.policy.decryptions} decryptions used"
+            yield f"at scale 2^{parameters.scale_bits}: {key_precision(info).text()}"
+            if info.policy.approvals:
+                yield "ciphertexts must be approved at every party (keyquorum approve)"
         for name, digest in info.files.items():
             yield f"{name} sha256 {digest}"
         shares = sorted(path.glob("share-*.kqs"))

@@ -29,9 +29,10 @@ from keyquorum.fhe.keys import (
 )
 from keyquorum.fhe.parameters import ParameterSet
 from keyquorum.model.committee import Committee
-from keyquorum.model.errors import KeyQuorumError, ParameterError
+from keyquorum.model.errors import KeyQuorumError, ParameterError, PolicyError
 from keyquorum.parties.context import PartyContext
 
+from .budget import check_leaks, lift_masks
 from .keys import (
     ERROR_LAWS,
     FloodPolicy,
@@ -44,15 +45,16 @@ from .keys import (
     write_share,
 )
 from .policy import start_count
-from .randomness import uniform_bits, uniform_trits, wipe
+from .precision import check_key_precision
+from .randomness import uniform_trits, wipe
 from .resources import KeygenSizes, Needs, keygen_needs, require_memory
 
 Ints = NDArray[np.int64]
 Words = NDArray[np.uint64]
 
 LIFT_BITS = 61
-"""Size of the domain in which secret and noise are sampled and masked. The masks fill it: each opened value is within 2^-50 of independent
-of what it hides for up to 7 dealers, and all values of a key of 2^20 coefficients within 2^-30."""
+"""Size of the domain in which secret and noise are sampled and masked. The masks fill it; what all values of a key tell together is
+checked against the budget of its life (:mod:`.budget`)."""
 NOISE_BITS = 5
 """The secret and both error laws stay below 2^5 in absolute value (CBD 21, Gaussian 23)."""
 MERSENNE = 2**61 - 1
@@ -77,8 +79,8 @@ class Request:
     error_law: str = "cbd"
     policy: FloodPolicy = field(default_factory=FloodPolicy)
 
-    def check(self) -> None:
-        """Refuses what cannot be made."""
+    def check(self, contributors: int = 1) -> None:
+        """Refuses what cannot be made. ``contributors``: the parties whose flooding adds up in a decryption, t + 1."""
         if self.error_law not in ERROR_LAWS:
             raise ParameterError(f"unknown error law {self.error_law!r}: choose one of {', '.join(ERROR_LAWS)}")
         n = self.parameters.ring_degree
@@ -89,11 +91,15 @@ class Request:
             raise ParameterError("a Galois element is asked for twice: name each once")
         if len(self.parameters.coeff_modulus) < 2 and (self.relin or self.galois_elements):
             raise ParameterError("relinearisation and Galois keys need at least two primes in coeff_modulus")
-        self.policy.check()
+        self.policy.check(n)
+        if self.policy.approvals and self.parameters.scheme != "ckks":
+            raise PolicyError(f"{self.parameters.name}: approvals are for CKKS keys: leave them out")
+        check_key_precision(self.parameters, self.policy, contributors)
 
     def needs(self, committee: Committee) -> Needs:
         """What the plan will need at each party of a committee, on the embedded engine."""
-        self.check()
+        self.check(committee.threshold + 1)
+        self.check_budget(committee)
         primes = len(self.parameters.coeff_modulus)
         sizes = KeygenSizes(
             degree=self.parameters.ring_degree,
@@ -105,6 +111,12 @@ class Request:
             binary=_noise_method(committee) == "bits",
         )
         return keygen_needs(sizes, committee)
+
+    def check_budget(self, committee: Committee) -> None:
+        """Refuses a key whose opened values would tell too much together."""
+        polynomials = 1 + (len(self.parameters.coeff_modulus) - 1) * len(self.targets)
+        values = self.parameters.ring_degree * (1 + polynomials)
+        check_leaks(committee, values, _mask_bits(committee), LIFT_BITS)
 
     @property
     def targets(self) -> list[str]:
@@ -149,6 +161,11 @@ def _lifted_at_a_time(dealers: int) -> int:
     return LIFTED // dealers
 
 
+def _mask_bits(committee: Committee) -> int:
+    """Bits of a mask of `lift`, of each of t + 1 parties: as many as do not wrap."""
+    return LIFT_BITS - 2 - committee.threshold.bit_length()
+
+
 def _noise_method(committee: Committee) -> str:
     """Of the samplers of noise: in the binary domain wherever bits of a share are had there, which Shamir's are not."""
     return "arith" if committee.ring_protocol is None else "bits"
@@ -169,8 +186,9 @@ def generate(context: PartyContext, request: Request, seed: bytes | None = None)
 
     Rounds: those of the two samplers, 2 for the lift, and a prime 1 or 2 for the keys.
     """
-    request.check()
     parameters, committee = request.parameters, context.committee
+    request.check(committee.threshold + 1)
+    request.check_budget(committee)
     n, primes = parameters.ring_degree, parameters.coeff_modulus
     digits = len(primes) - 1
     targets = request.targets
@@ -212,7 +230,7 @@ def generate(context: PartyContext, request: Request, seed: bytes | None = None)
         seeds = _seeds(master, polynomials)
         public_a = [expand_a(s, n, primes) for s in seeds]
 
-    security = LIFT_BITS - 2 - NOISE_BITS - (dealers - 1).bit_length()  # of a mask, in bits (lift: no wrap)
+    security = _mask_bits(committee) - NOISE_BITS
     if committee.ring_protocol is not None and not committee.authenticated:
         bits = backend.ring_bits(LIFT_BITS)
         protocol, domain, modulus, method = committee.ring_protocol, f"Z2^{bits}", 1 << bits, "bits"
@@ -235,7 +253,7 @@ def generate(context: PartyContext, request: Request, seed: bytes | None = None)
 
     count = n + noises
     with context.phase("lift"):
-        masks = uniform_bits(count, NOISE_BITS + security) if deals else None
+        masks = lift_masks(count, NOISE_BITS + security) if deals else None
         step_size = _lifted_at_a_time(dealers)
         pieces = [slice(at, min(at + step_size, count)) for at in range(0, count, step_size)]
         opened = np.concatenate([
@@ -333,7 +351,7 @@ def keygen_job(context: PartyContext, job: dict[str, Any]) -> dict[str, Any]:
         job["error_law"],
         policy_from_json(job["policy"]),
     )
-    request.check()
+    request.check(context.committee.threshold + 1)
     if context.backend.name == "embedded":
         require_memory(request.needs(context.committee), 1)
     folder = new_key_folder(context.committee, context.party, job["key"])

@@ -21,23 +21,40 @@ from keyquorum.dsl import Persistence
 from keyquorum.fhe.parameters import ParameterSet
 from keyquorum.model.committee import Committee, write_atomically
 from keyquorum.model.errors import KeyFileError, ParameterError, PolicyError
+from keyquorum.model.plain import is_count, is_hex, json_loads
+from keyquorum.parties import mac_key
 
 ERROR_LAWS = ("cbd", "gaussian")
 
 
+RECOMMENDED_BITS = 30
+"""Statistical security below which a policy is weak."""
+SIGMA_MAX = 2.0**55
+"""Largest deviation of one party's flooding noise."""
+
+
 @dataclass(frozen=True)
 class FloodPolicy:
-    """How CKKS results are protected: flooding of standard deviation sqrt(12 decryptions) 2^(bits/2) 2^noise_bits.
+    """How CKKS results are protected: every contributor adds Gaussian noise of deviation :meth:`sigma` to every coefficient.
 
-    ``bits``: statistical security s; ``decryptions``: how many decryptions the key may ever serve (tau); ``noise_bits``:
-    log2 of the bound on the noise of ciphertexts that the committee accepts (seal-format: section 3).
+    ``bits``: statistical security s of all decryptions together; ``decryptions``: how many the key may ever serve (tau); ``noise_bits``:
+    the bound on the noise e of the ciphertexts that the committee accepts, a Euclidean norm of sqrt(N) 2^noise_bits. It holds where every
+    coefficient is at most 2^noise_bits, and where their root mean square is. ``approvals``: 1 if every party decrypts only what was
+    approved at it (:mod:`keyquorum.plans.approvals`), else 0.
+
+    The bound (Li, Micciancio, Schultz, Sorrell: Securing Approximate Homomorphic Encryption Using Differential Privacy, CRYPTO 2022; the
+    Gaussian mechanism is differentially private in the Kullback-Leibler sense for the EUCLIDEAN norm): a decryption gives away at most
+    |e|^2 / (2 sigma^2), and tau adaptive ones at most tau times that. With sigma^2 = 12 tau 2^s N 2^(2 noise_bits) it is 2^-s / 24 in all.
+
+    The same formula holds for policies that were stored with keys before it had the factor sqrt(N).
     """
 
     bits: int = 30
     decryptions: int = 16
     noise_bits: int = 11
+    approvals: int = 0
 
-    def check(self) -> None:
+    def check(self, ring_degree: int) -> None:
         """Refuses a policy that makes no sense or no room."""
         if not 1 <= self.bits <= 80:
             raise PolicyError(f"flooding of {self.bits} bits: choose 1 to 80")
@@ -45,16 +62,34 @@ class FloodPolicy:
             raise PolicyError(f"{self.decryptions} decryptions: choose 1 to 2^30")
         if not 1 <= self.noise_bits <= 50:
             raise PolicyError(f"noise of {self.noise_bits} bits: choose 1 to 50")
-        if self.sigma > 2.0**55:
+        if self.approvals not in (0, 1):
+            raise PolicyError(f"approvals {self.approvals}: choose 0 (none needed) or 1 (of every party)")
+        sigma = self.sigma(ring_degree)
+        if sigma > SIGMA_MAX:
             raise PolicyError(
-                f"the policy needs a flooding noise of 2^{math.log2(self.sigma):.0f}, at most 2^55 is possible: "
+                f"the policy needs a flooding noise of 2^{math.log2(sigma):.0f}, at most 2^{math.log2(SIGMA_MAX):.0f} is possible: "
                 "lower the bits, the decryptions or the noise bound"
             )
 
-    @property
-    def sigma(self) -> float:
+    def sigma(self, ring_degree: int) -> float:
         """Standard deviation of one party's flooding noise, in units of the ciphertext's coefficients."""
-        return math.sqrt(12 * self.decryptions) * math.pow(2.0, self.bits / 2 + self.noise_bits)
+        return math.sqrt(12 * self.decryptions * ring_degree) * math.pow(2.0, self.bits / 2 + self.noise_bits)
+
+    def weaknesses(self, ring_degree: int) -> list[str]:
+        """What is weak about the policy, each in one line; empty if nothing is."""
+        found = []
+        if self.bits < RECOMMENDED_BITS:
+            found.append(
+                f"flooding of {self.bits} bits is WEAK: whoever sees the results may find the secret key; take {RECOMMENDED_BITS} or more"
+            )
+        # SEAL encrypts at the key level and divides by the special prime: what is left is rounding, of c0 and of c1 times a ternary secret.
+        fresh = math.log2(math.sqrt((1 + 2 * ring_degree / 3) / 12))
+        if self.noise_bits < fresh:
+            found.append(
+                f"a noise bound of 2^{self.noise_bits} is WEAK: a fresh encryption has noise of 2^{fresh:.1f}, which the flooding does not "
+                f"hide; take {math.ceil(fresh)} bits or more, and several more for results"
+            )
+        return found
 
 
 @dataclass(frozen=True)
@@ -90,7 +125,12 @@ class KeyInfo:
         data["parameters"] = parameters_from_json(data["parameters"])
         data["policy"] = policy_from_json(data["policy"])
         data["galois_elements"] = tuple(data["galois_elements"])
-        return KeyInfo(**data)
+        info = KeyInfo(**data)
+        texts = [info.protocol, info.error_law, info.transcript, *info.files, *info.files.values()]
+        numbers = [info.parties, info.threshold, *info.galois_elements]
+        if not (is_hex(info.key_id, 32) and all(isinstance(t, str) for t in texts) and all(map(is_count, numbers)) and type(info.relin) is bool):
+            raise ValueError("entries of other types")
+        return info
 
     def share_header(self, party: int, prime_index: int) -> dict[str, Any]:
         """Header of a share file of this key."""
@@ -143,7 +183,8 @@ def write_share(folder: Path, info: KeyInfo, party: int, prime_index: int, share
 
 
 def read_share(folder: Path, info: KeyInfo, party: int, prime_index: int) -> Persistence:
-    """Reads what :func:`write_share` stored; refuses damaged and foreign files."""
+    """Reads what :func:`write_share` stored; refuses damaged and foreign files, and those under a burned MAC key."""
+    mac_key.check_key_folder(folder, info.protocol)
     header = info.share_header(party, prime_index)
     data = np.frombuffer(ShareFile.read(str(folder / f"share-{prime_index}.kqs"), header), dtype="<u8")
     share = Persistence.from_words(data.reshape(-1, header["length"]).copy())
@@ -173,7 +214,7 @@ def load_key(folder: Path) -> KeyInfo:
     if not path.exists():
         raise KeyFileError(f"{folder}: no key here (no key.json): make one with keyquorum keygen")
     try:
-        return KeyInfo.from_json(json.loads(path.read_text()))
+        return KeyInfo.from_json(json_loads(path.read_text()))
     except (ValueError, KeyError, TypeError, AttributeError, ParameterError, PolicyError) as error:
         raise KeyFileError(f"{path}: not the metadata of a key ({error}): restore it from a backup") from None
 

@@ -18,6 +18,8 @@ from keyquorum.dsl import Persistence
 from keyquorum.fhe.lwe import LWE_SETS, LweParameters, lwe_parameters
 from keyquorum.model.committee import AUTHENTICATED, Committee, write_atomically
 from keyquorum.model.errors import KeyFileError, ParameterError
+from keyquorum.model.plain import is_count, is_hex, json_loads
+from keyquorum.parties import mac_key
 from keyquorum.parties.context import PartyContext
 
 from .keys import new_key_folder
@@ -107,15 +109,18 @@ def load_lwe_key(folder: Path) -> LweKeyInfo:
     if not path.exists():
         raise KeyFileError(f"{folder}: no LWE key here (no lwe.json): make one with keyquorum keygen -p lwe64-p2")
     try:
-        info = LweKeyInfo(**json.loads(path.read_text()))
+        info = LweKeyInfo(**json_loads(path.read_text()))
         lwe_parameters(info.parameters)
+        if not (is_hex(info.key_id, 32) and isinstance(info.protocol, str) and is_count(info.parties) and is_count(info.threshold)):
+            raise ValueError("entries of other types")
     except (ValueError, TypeError, ParameterError) as error:
         raise KeyFileError(f"{path}: not the metadata of an LWE key ({error}): restore it from a backup") from None
     return info
 
 
 def load_lwe_share(folder: Path, info: LweKeyInfo, party: int) -> Persistence:
-    """This party's shares of the secret; refuses damaged and foreign files."""
+    """This party's shares of the secret; refuses damaged and foreign files, and those under a burned MAC key."""
+    mac_key.check_key_folder(folder, info.protocol)
     header = info.header(party)
     data = np.frombuffer(ShareFile.read(str(folder / "share-0.kqs"), header), dtype="<u8")
     words = 2 if info.protocol in AUTHENTICATED else 1

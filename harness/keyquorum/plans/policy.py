@@ -9,6 +9,7 @@ from pathlib import Path
 
 from keyquorum.model.committee import write_atomically
 from keyquorum.model.errors import KeyFileError, PolicyError
+from keyquorum.model.plain import json_loads
 from keyquorum.parties.context import PartyContext
 
 from .keys import KeyInfo
@@ -22,7 +23,7 @@ def decryptions_used(folder: Path, info: KeyInfo) -> int:
             f"{path} is missing: without the count of decryptions the key must not be used; restore the file"
         )
     try:
-        data = json.loads(path.read_text())
+        data = json_loads(path.read_text())
         if data["key_id"] != info.key_id:
             raise KeyFileError(f"{path} is of another key: restore the file of key {info.key_id}")
         used = data["used"]

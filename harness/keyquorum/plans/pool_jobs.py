@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 from keyquorum.fhe.lwe import LweCiphertexts, read_lwe
 from keyquorum.model.committee import write_atomically
 from keyquorum.model.errors import CiphertextError, ParameterError
 from keyquorum.parties.context import PartyContext
+from keyquorum.parties.jobs import local_path
 
 from .keys import check_made_by
 from .lwe_decrypt import lwe_phases
@@ -62,7 +62,7 @@ def lwe_decrypt_job(context: PartyContext, job: dict[str, Any]) -> dict[str, Any
     if job["receiver"] not in group.numbers:
         raise ParameterError(f"party {job['receiver']} does not round: choose a receiver from 0 to {len(group.numbers) - 1}")
     context.session.compare("key", info.digest)
-    path = Path(job["local"]["ciphertexts"])
+    path, output = local_path(job, "ciphertexts"), local_path(job, "output")
     ciphertexts, key_id = read_lwe(path.read_bytes(), str(path))
     check_lwe_ciphertexts(ciphertexts, key_id, info, str(path))
     if ciphertexts.digest().hex() != job["sha256"]:
@@ -81,6 +81,6 @@ def lwe_decrypt_job(context: PartyContext, job: dict[str, Any]) -> dict[str, Any
             wipe(z)
         if words is not None:
             messages = variant.messages(words[0]).tolist()
-            write_atomically(Path(job["local"]["output"]), json.dumps(messages).encode() + b"\n", 0o600)
+            write_atomically(output, json.dumps(messages).encode() + b"\n", 0o600)
     context.session.compare("end of the decryption", info.digest)
     return {"key_id": info.key_id, "count": ciphertexts.count}

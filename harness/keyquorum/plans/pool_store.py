@@ -3,7 +3,8 @@
 In a pool folder: ``pool.json`` (what the pool is, and its chunks), ``chunk-<id>.kqs`` (share files of some thousand items),
 ``cursor.journal`` (one line a claim, synced to the disk before anything that depends on it leaves) and ``pool.lock``.
 A claim is of the items [start, end). Who has the pool open hands them out in their order, each once; after that nothing below the end of
-the last claim is ever handed out, used or not.
+the last claim is ever handed out, used or not. A claim that cannot be written ends the use of the object, and the journal is cut back to
+what it was; a torn end that is found when the pool is opened counts as a claim that was used.
 """
 
 from __future__ import annotations
@@ -12,9 +13,11 @@ import fcntl
 import hashlib
 import json
 import os
+import re
 import shutil
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -26,6 +29,7 @@ from keyquorum._engine import ShareFile
 from keyquorum.model.checkpoints import reached
 from keyquorum.model.committee import write_atomically
 from keyquorum.model.errors import PoolError
+from keyquorum.model.plain import is_count, is_hex, json_loads
 
 from .variants import Section
 
@@ -43,12 +47,18 @@ class Chunk:
 @dataclass(frozen=True)
 class Claim:
     """A line of the journal: items [start, end); ``chain`` binds all claims before; ``before``: (end, chain) of every member when
-    they agreed on this claim."""
+    they agreed on this claim; ``given_up``: items below this are not handed out either, since a torn line may have claimed them."""
 
     start: int
     end: int
     chain: str
     before: list[tuple[int, str]] = field(default_factory=list)
+    given_up: int = 0
+
+    @property
+    def used(self) -> int:
+        """The end of the items that count as used when the pool is opened."""
+        return max(self.end, self.given_up)
 
     def to_line(self, pool_id: str) -> bytes:
         """With a checksum, so that a torn line is told from a whole one."""
@@ -117,10 +127,12 @@ class PoolStore:
         self._gone = self._gone_items = 0
         """Chunks whose files we deleted, and their items."""
         self._digest: bytes | None = None
+        self._unwritable = ""
+        """Why no claim can be written any more."""
         try:
             self.id, self.chunks = self._load()
             self.claim = self._last_claim()
-            self.next = self.claim.end
+            self.next = self.claim.used
             """The first item that was not handed out."""
         except BaseException:
             self.close()
@@ -153,10 +165,10 @@ class PoolStore:
 
     def start(self, pool_id: str) -> None:
         """Starts an empty pool; claims begin at 0."""
-        self.id, self.chunks, self.claim = pool_id, [], Claim(0, 0, hashlib.sha256(pool_id.encode()).hexdigest())
+        claim = Claim(0, 0, hashlib.sha256(pool_id.encode()).hexdigest())
+        write_atomically(self._journal, claim.to_line(pool_id), 0o600)  # before the pool counts
+        self.id, self.chunks, self.claim = pool_id, [], claim
         self.next = self._gone = self._gone_items = 0
-        journal = self.folder / "cursor.journal"
-        write_atomically(journal, self.claim.to_line(pool_id), 0o600)  # before the pool counts
         self._save()
 
     def _save(self) -> None:
@@ -205,34 +217,56 @@ class PoolStore:
 
     # -- use ----------------------------------------------------------------------------------------------------------
 
+    @property
+    def _journal(self) -> Path:
+        return self.folder / "cursor.journal"
+
     def _last_claim(self) -> Claim:
-        path = self.folder / "cursor.journal"
         if not self.id:
             return Claim(0, 0, "")
-        claim = last_claim(path, self.id)
+        claim = last_claim(self._journal, self.id, self.total)
         if claim is None:
-            raise PoolError(f"{path}: missing or damaged, so what was used is not known: keyquorum pool drop, and fill again")
-        write_atomically(path, claim.to_line(self.id), 0o600)  # a torn end, which nothing depended on, goes
+            raise PoolError(f"{self._journal}: missing or damaged, so what was used is not known: keyquorum pool drop, and fill again")
+        write_atomically(self._journal, claim.to_line(self.id), 0o600)  # in place of a torn end: what it may have claimed
         return claim
 
     def claim_items(self, claim: Claim) -> None:
-        """Makes a claim durable. From now on its items count as used, whatever happens."""
+        """Makes a claim durable. From now on its items count as used, whatever happens. If the disk does not take it, this object makes no
+        claims any more: what is on the disk is found out when the pool is opened again."""
+        if self._unwritable:
+            raise PoolError(self._unwritable)
         if claim.start < self.claim.end or claim.end <= claim.start:
             raise PoolError(f"{self.folder}: items {claim.start} to {claim.end} are used already: this is a bug or a foreign journal")
         line = claim.to_line(self.id)
         reached("claim/before")
-        file = os.open(self.folder / "cursor.journal", os.O_WRONLY | os.O_APPEND)
+        file = -1
         try:
-            half = len(line) // 2
-            _write(file, line[:half])
-            reached("claim/half")
-            _write(file, line[half:])
-            reached("claim/written")
-            os.fsync(file)
+            file = os.open(self._journal, os.O_WRONLY | os.O_APPEND)
+            length, half = os.fstat(file).st_size, len(line) // 2
+            try:
+                _write(file, line[:half])
+                reached("claim/half")
+                _write(file, line[half:])
+                reached("claim/written")
+                os.fsync(file)
+            except BaseException as error:
+                self._close_journal(file, length, error)
+                raise
+        except OSError as error:
+            raise PoolError(self._unwritable or f"{self._journal}: {error}: keyquorum pool drop, and fill again") from None
         finally:
-            os.close(file)
+            if file >= 0:
+                os.close(file)
         self.claim = claim
         reached("claim/durable")
+
+    def _close_journal(self, file: int, length: int, error: BaseException) -> None:
+        """After a write that failed: no claims any more, and nothing of this one, after which a later line could not be read. Where it
+        cannot be cut off either, it is a torn end for whoever opens the pool again."""
+        self._unwritable = f"{self._journal}: the journal could not be written ({error}): make room on the disk, and start the party again"
+        with suppress(OSError):
+            os.ftruncate(file, length)
+            os.fsync(file)
 
     def _there(self) -> Iterator[tuple[Chunk, int]]:
         """The chunks that we have not deleted, each with the number of its first item."""
@@ -315,27 +349,54 @@ def read_pool(folder: Path) -> dict[str, Any] | None:
     if not path.exists():
         return None
     try:
-        data = json.loads(path.read_text())
-        if not (isinstance(data["id"], str) and isinstance(data["kind"], dict) and all(Chunk(**c) for c in data["chunks"])):
+        data = json_loads(path.read_text())
+        chunks = [Chunk(**c) for c in data["chunks"]]
+        if not (isinstance(data["id"], str) and isinstance(data["kind"], dict)):
             raise ValueError("missing entries")
+        if not all(is_hex(chunk.id, 32) and is_count(chunk.count, 1) for chunk in chunks):
+            raise ValueError("a chunk has no proper id or count")
     except (ValueError, KeyError, TypeError) as error:
         raise PoolError(f"{path}: damaged ({error}): keyquorum pool drop, and fill again") from None
     result: dict[str, Any] = data
     return result
 
 
-def last_claim(path: Path, pool_id: str) -> Claim | None:
-    """The last whole line of a journal; None if there is none. A line that was being written when the party died has not been
-    synced, so nothing depended on it; but a damaged line with whole ones after it is damage."""
+def last_claim(path: Path, pool_id: str, items: int = 0) -> Claim | None:
+    """The last whole line of the journal of a pool of so many items; None if there is none, or a whole line is damaged. An end without
+    a line break is torn. Mostly it was being written when the party died, and nothing depended on it; but a file system may lose the end
+    of what was synced, so what it claimed is given up."""
     claim = None
-    lines = path.read_bytes().split(b"\n") if path.exists() else []
-    for i, line in enumerate(lines):
+    whole, _, tail = (path.read_bytes() if path.exists() else b"").rpartition(b"\n")
+    for line in whole.split(b"\n"):
         checksum, _, text = line.decode(errors="replace").partition(" ")
         if checksum != _checksum(pool_id, text) or not text:
-            return claim if all(not rest for rest in lines[i + 1 :]) else None
-        data = json.loads(text)
-        claim = Claim(data["start"], data["end"], data["chain"], [(int(e), str(c)) for e, c in data["before"]])
-    return claim
+            return None
+        claim = _claim_of(text)
+        if claim is None:
+            return None
+    if claim is None or not tail:
+        return claim
+    return replace(claim, given_up=max(claim.given_up, _torn_end(tail, claim.end, items)))
+
+
+def _torn_end(tail: bytes, used: int, items: int) -> int:
+    """The end of the items that a torn line may have claimed: all ``items`` that there are if it does not say."""
+    found = re.match(rb'[0-9a-f]{32} \{"start":(\d{1,18}),"end":(\d{1,18}),', tail)
+    start, end = (int(found[1]), int(found[2])) if found else (0, 0)
+    return end if used <= start < end else items
+
+
+def _claim_of(text: str) -> Claim | None:
+    """What a line of a journal says; None if it is no claim, which a right checksum does not exclude."""
+    try:
+        claim = Claim(**json_loads(text))
+        claim = replace(claim, before=[(end, chain) for end, chain in claim.before])
+    except (ValueError, TypeError):
+        return None
+    ends = [claim.start, claim.end, claim.given_up, *(end for end, _ in claim.before)]
+    chains = [claim.chain, *(chain for _, chain in claim.before)]
+    proper = all(map(is_count, ends)) and all(isinstance(chain, str) for chain in chains) and claim.start <= claim.end
+    return claim if proper else None
 
 
 def pool_status(folder: Path) -> tuple[int, int]:
@@ -343,10 +404,11 @@ def pool_status(folder: Path) -> tuple[int, int]:
     data = read_pool(folder)
     if data is None:
         raise PoolError(f"{folder}: no pool here: make one with keyquorum pool fill")
-    claim = last_claim(folder / "cursor.journal", data["id"])
+    total = sum(c["count"] for c in data["chunks"])
+    claim = last_claim(folder / "cursor.journal", data["id"], total)
     if claim is None:
         raise PoolError(f"{folder}: the journal is missing or damaged: keyquorum pool drop, and fill again")
-    return sum(c["count"] for c in data["chunks"]), claim.end
+    return total, claim.used
 
 
 def drop_pool(folder: Path) -> None:

@@ -31,6 +31,8 @@ from keyquorum.backends.embedded import Embedded
 from keyquorum.model.checkpoints import reached
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import PoolError, PoolTooSmall
+from keyquorum.model.plain import is_count, json_loads
+from keyquorum.parties import mac_key
 from keyquorum.parties.context import PartyContext
 
 from .odd_variants import OddVariant
@@ -67,6 +69,17 @@ class Report:
         """Of everything but the nonce; ``chunks``: a digest of the chunks."""
         said = [self.purpose, self.pool_id, chunks.hex(), self.end, self.chain, self.before, self.start, self.next, self.ahead]
         return hashlib.sha256(json.dumps(said).encode()).digest()
+
+
+def read_report(data: bytes) -> Report:
+    """What a member sent; ValueError or TypeError if it is no report."""
+    report = Report(**json_loads(data))
+    report = replace(report, before=[(end, chain) for end, chain in report.before])
+    numbers = [report.end, report.start, report.next, report.ahead, *(end for end, _ in report.before)]
+    texts = [report.purpose, report.pool_id, report.chain, report.nonce, *report.chunks, *(chain for _, chain in report.before)]
+    if not (all(map(is_count, numbers)) and all(isinstance(text, str) for text in texts) and isinstance(report.chunks, list)):
+        raise ValueError("entries of other types")
+    return report
 
 
 @dataclass(frozen=True)
@@ -118,9 +131,12 @@ def judge(reports: Sequence[Report], names: Sequence[int]) -> Agreement:
     common = 0
     while all(len(r.chunks) > common and r.chunks[common] == reports[0].chunks[common] for r in reports):
         common += 1
-    # What the last claim holds is given up if not all made it, and as far as somebody has, or may have, handed it out.
+    # What the last claim holds is given up if not all made it, and as far as somebody has, or may have, handed it out. A member whose
+    # journal was torn may give up more.
     together = all((report.end, report.chain) == (last.end, last.chain) for report in reports)
-    position = max(report.next for report in reports) if together else last.end
+    position = max(report.next for report in reports)
+    if not together:
+        position = max(position, last.end)
     return Agreement(position, last.end, common, min(report.ahead for report in reports), digest)
 
 
@@ -136,6 +152,7 @@ class Pool:
         if not isinstance(group.backend, Embedded):
             raise PoolError("pools need the embedded engine: leave out --backend")
         committee = context.committee
+        mac_key.check_party(committee, context.party)
         self.group, self.variant, self.session = group, variant, group.backend.session
         kind = {
             "variant": variant.described, "sections": [[s.rows, s.bits] if s.words == 1 else [s.rows, s.bits, s.words] for s in variant.sections], "protocol": group.ring_protocol,
@@ -182,11 +199,8 @@ class Pool:
         for i, name in enumerate(self.group.numbers):
             data = self.session.recv(i, REPORT_LIMIT) if i in others else text
             try:
-                fields: dict[str, Any] = json.loads(data)
-                fields["before"] = [(int(e), str(c)) for e, c in fields["before"]]
-                fields |= {name: int(fields[name]) for name in ("end", "start", "next", "ahead")}
-                reports.append(Report(**fields))
-            except (ValueError, TypeError, KeyError, AttributeError, OverflowError):
+                reports.append(read_report(data))
+            except (ValueError, TypeError):
                 raise PoolError(f"party {name} sent no report of its pool: run the same version everywhere") from None
         return reports
 

@@ -5,20 +5,23 @@ from __future__ import annotations
 import tempfile
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from types import NoneType
 from typing import Any
 
 from keyquorum import _engine
 from keyquorum.backends import BACKENDS
 from keyquorum.backends.mpspdz import PROTOCOLS as ON_MP_SPDZ
 from keyquorum.backends.mpspdz import Checkout, run_program_files
+from keyquorum.backends.mpspdz.report import check_failed
 from keyquorum.dsl import ProgramIO, ProgramOptions, run_program
 from keyquorum.dsl.persistence import shares_path
 from keyquorum.model.committee import AUTHENTICATED, DISHONEST_MAJORITY
-from keyquorum.model.errors import ParameterError, PartyError
+from keyquorum.model.errors import ParameterError, PartyError, ProgramError
 from keyquorum.model.links import check_link, notice, parse
 from keyquorum.model.resources import program_path
 from keyquorum.parties import mac_key
 from keyquorum.parties.context import PartyContext, Progress
+from keyquorum.parties.jobs import local_path
 from keyquorum.parties.processes import run_processes
 from keyquorum.parties.setup import init
 
@@ -61,6 +64,21 @@ class ProgramRequest:
             return
         raise ParameterError(f"unknown protocol {self.protocol!r}: choose one of {', '.join(known)}")
 
+    @staticmethod
+    def from_json(data: dict[str, Any], folder: Path) -> ProgramRequest:
+        """A request from the fields of a job, in a folder of this host."""
+        kinds: dict[str, tuple[type, ...]] = {
+            "program": (str,), "args": (list,), "protocol": (str,), "backend": (str,), "mp_spdz": (str, NoneType), "link": (str, NoneType),
+            **dict.fromkeys(("parties", "ring", "field", "prime", "threshold"), (int, NoneType)),
+        }  # fmt: skip
+        for name, value in data.items():
+            if type(value) not in kinds.get(name, ()):
+                raise ParameterError(f"the request of the program job has {name!r} that is not known, or of another type: write the job file again")
+        args = data.get("args", [])
+        if "program" not in data or not all(isinstance(arg, str) for arg in args):
+            raise ParameterError("the request of the program job has no program, or arguments that are no texts: write the job file again")
+        return ProgramRequest(**{**data, "args": tuple(args), "folder": str(folder)})
+
     @property
     def size(self) -> int:
         """Number of parties."""
@@ -92,13 +110,18 @@ class ProgramRequest:
         return f"F_{self.prime if self.prime is not None else DEFAULT_PRIME}"
 
 
+def _mac_key_path(request: ProgramRequest, party: int) -> Path:
+    """The MAC key of a party's stored shares."""
+    return shares_path(Path(request.folder), party).with_name(f"MAC-Key-P{party}")
+
+
 def _run(session: Any, request: ProgramRequest) -> list[str]:
     """Runs the program as one party; returns what it printed and its cost."""
     path = program_path(request.program)
     name = " ".join([path.stem, *request.args])
     folder = Path(request.folder)
     if request.protocol in AUTHENTICATED:
-        mac_key.use(session, shares_path(folder, session.party).with_name(f"MAC-Key-P{session.party}"))
+        mac_key.use(session, _mac_key_path(request, session.party))
     engine = session.engine(request.protocol, request.domain, name, request.threshold, None)
     io = ProgramIO.from_folder(folder, engine, "-".join([path.stem, *(a.replace("/", "_") for a in request.args)]))
     printed: list[str] = []
@@ -110,9 +133,7 @@ def _run(session: Any, request: ProgramRequest) -> list[str]:
 
 def program_job(context: PartyContext, job: dict[str, Any]) -> dict[str, Any]:
     """The job ``program``: the fields of :class:`ProgramRequest` under ``request``, the folder under ``local``."""
-    request = ProgramRequest(
-        **{**job["request"], "args": tuple(job["request"]["args"]), "folder": job["local"]["folder"]}
-    )
+    request = ProgramRequest.from_json(job["request"], local_path(job, "folder"))
     with context.phase("program"):
         return {"lines": _run(context.session, request)}
 
@@ -121,6 +142,9 @@ def run_locally(request: ProgramRequest, progress: Progress | None = None) -> li
     """Runs a program among processes of this host over TLS (``emulate``: in this process); returns what party 0 prints."""
     request.check()
     program_path(request.program)
+    if request.protocol in AUTHENTICATED:
+        for party in range(request.size):
+            mac_key.check(_mac_key_path(request, party))
     folder = str(Path(request.folder).resolve())
     if request.backend == "mp-spdz":
         return _run_on_mp_spdz(request)
@@ -142,10 +166,16 @@ def run_locally(request: ProgramRequest, progress: Progress | None = None) -> li
 def _run_on_mp_spdz(request: ProgramRequest) -> list[str]:
     checkout = Checkout.find(request.mp_spdz)
     compiler = ["-F", str(request.field)] if request.field else []
-    done = run_program_files(
-        checkout, request.protocol, request.size, request.domain, request.program, request.args, Path(request.folder),
-        threshold=request.threshold, compiler=compiler, link=parse(request.link) if request.link else None,
-    )  # fmt: skip
+    try:
+        done = run_program_files(
+            checkout, request.protocol, request.size, request.domain, request.program, request.args, Path(request.folder),
+            threshold=request.threshold, compiler=compiler, link=parse(request.link) if request.link else None,
+        )  # fmt: skip
+    except ProgramError as error:
+        if request.protocol not in AUTHENTICATED or not check_failed(str(error)):
+            raise
+        told = [_engine.burn_mac_key(str(_mac_key_path(request, party)), str(error)) for party in range(request.size)]
+        raise ProgramError("; ".join([str(error), *told])) from None
     lines = [*done.printed[0].splitlines(), *done.result.lines()]
     return [*lines, notice(request.link)] if request.link else lines
 

@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 
 from keyquorum.model.errors import CiphertextError
+from keyquorum.model.plain import json_loads
 
 from .keys import KeyInfo
 
@@ -23,7 +24,7 @@ def check_receipt(path: Path, data: bytes, info: KeyInfo) -> None:
     if not receipt.exists():
         return
     try:
-        noted = json.loads(receipt.read_text())
+        noted = json_loads(receipt.read_text())
         key_id, digest = str(noted["key_id"]), str(noted["sha256"])
     except (ValueError, KeyError, TypeError):
         raise CiphertextError(f"{receipt}: damaged: remove it if you know which key {path} is for") from None

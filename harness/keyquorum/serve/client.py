@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import secrets
 import socket
 import threading
@@ -20,6 +19,7 @@ from keyquorum.fhe.lwe import read_lwe
 from keyquorum.fhe.seal_format import read_ciphertext
 from keyquorum.model.committee import Committee, check_name, write_atomically
 from keyquorum.model.errors import CommitteeError, KeyQuorumError, PartyError
+from keyquorum.model.plain import json_loads
 from keyquorum.plans.decrypt import Decrypted, check_decryption
 from keyquorum.plans.keys import KeyInfo
 from keyquorum.plans.phases import plain_coefficients
@@ -60,8 +60,11 @@ def local_places(committee: Committee) -> list[tuple[str, int]]:
         path = committee.party_folder(party) / "serve.json"
         if not path.exists():
             raise CommitteeError(f"{path}: party {party} does not serve on this host: name all places, HOST:PORT in the order of parties")
-        data = json.loads(path.read_text())
-        places.append((str(data["host"]), int(data["port"])))
+        try:
+            data = json_loads(path.read_text())
+            places.append((str(data["host"]), int(data["port"])))
+        except (ValueError, KeyError, TypeError, OverflowError):
+            raise CommitteeError(f"{path}: damaged: start keyquorum serve of party {party} again, which writes it") from None
     return places
 
 

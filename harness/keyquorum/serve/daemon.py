@@ -19,6 +19,8 @@ from typing import Any
 from keyquorum._engine import EngineError, StoreError, UsageError
 from keyquorum.model.committee import Committee, write_atomically
 from keyquorum.model.errors import ParameterError, PartyError, PoolTooSmall
+from keyquorum.model.plain import is_count, json_loads
+from keyquorum.parties import mac_key
 from keyquorum.parties.context import PartyContext
 from keyquorum.parties.worker import open_session, search_cycles_less
 from keyquorum.plans.pool_variants import pool_group
@@ -54,6 +56,34 @@ class Service:
     patience: float = 30.0
 
 
+@dataclass(frozen=True)
+class Plan:
+    """What party 0 proposes for a cycle. ``fill``: items to make; ``decrypt``: (key, digest) of requests; ``refuse``: (key, items that the
+    request takes, items that are left)."""
+
+    fill: int
+    decrypt: list[tuple[str, str]]
+    refuse: list[tuple[str, int, int]]
+
+    def to_bytes(self) -> bytes:
+        """See :func:`read_plan`."""
+        return json.dumps(vars(self)).encode()
+
+
+def read_plan(data: bytes) -> Plan:
+    """Inverse of :meth:`Plan.to_bytes`; PartyError if party 0 sent something else."""
+    try:
+        plan = Plan(**json_loads(data))
+        plan = Plan(plan.fill, [(key, digest) for key, digest in plan.decrypt], [(key, count, left) for key, count, left in plan.refuse])
+    except (ValueError, TypeError):
+        raise PartyError("party 0 sent no proper plan: run the same version everywhere") from None
+    texts = [text for pair in plan.decrypt for text in pair] + [key for key, _, _ in plan.refuse]
+    numbers = [plan.fill, *(number for _, *pair in plan.refuse for number in pair)]
+    if not (all(isinstance(text, str) for text in texts) and all(map(is_count, numbers))):
+        raise PartyError("party 0 sent a plan with entries of other types: run the same version everywhere")
+    return plan
+
+
 class Daemon:
     """One party. ``ports``: for receivers and for metrics (0: any free one; metrics None: no endpoint)."""
 
@@ -61,6 +91,7 @@ class Daemon:
         self, committee: Committee, party: int, service: Service, ports: tuple[int, int | None] = (0, 0), host: str = "127.0.0.1",
         log: Callable[[str], None] = lambda line: None,
     ) -> None:  # fmt: skip
+        mac_key.check_party(committee, party)
         self.committee, self.party, self.service, self._log = committee, party, service, log
         self.kind = open_kind(committee, party, service.key, service.rounding, service.width, service.levels)
         self._most = (service.batch or self.kind.batch) * self.kind.unit
@@ -107,6 +138,7 @@ class Daemon:
     def _session(self) -> None:
         """Connects and serves until the session breaks (EngineError), or we are stopped."""
         job = {"kind": "serve", **asdict(self.service), "key_id": self.kind.key_id}
+        mac_key.check_party(self.committee, self.party)
         session = open_session(self.committee, self.party, job, 5.0, max(20.0, self.service.patience))
         context, pool = PartyContext(session, self.committee), None
         running: list[str] = []
@@ -135,47 +167,47 @@ class Daemon:
                 pool.close()
             session.close()
 
-    def _propose(self, pool: Pool | None) -> dict[str, Any]:
+    def _propose(self, pool: Pool | None) -> Plan:
         """What party 0 would do next: as many requests as the pool and a batch hold, in their order; filling the pool, if there is
         nothing that it can serve."""
         left, size, keep = 0 if pool is None else pool.left, 0, self.service.keep
-        chosen: list[list[str]] = []
-        refused: list[list[str | int]] = []
+        chosen: list[tuple[str, str]] = []
+        refused: list[tuple[str, int, int]] = []
         for request in self.requests.wait(TICK if left >= keep else 0.0):
             count = request.asked.count
             if count > max(left, keep):
-                refused.append([request.key, count, left])
+                refused.append((request.key, count, left))
             elif size + count <= left and (not chosen or size + count <= self._most):
-                chosen.append([request.key, request.asked.digest])
+                chosen.append((request.key, request.asked.digest))
                 size += count
         fill = min(self.service.chunk, keep) if left < keep and not chosen else 0
-        return {"fill": fill, "decrypt": chosen, "refuse": refused}
+        return Plan(fill, chosen, refused)
 
     def _cycle(self, context: PartyContext, group: RoundingGroup, pool: Pool | None, running: list[str]) -> None:
         session = context.session
         if self.party == 0:
             plan = self._propose(pool)
-            data = json.dumps(plan).encode()
+            data = plan.to_bytes()
             for other in range(1, session.parties):
                 session.send(other, data)
         else:
-            plan = json.loads(session.recv(0, PLAN_LIMIT))
+            plan = read_plan(session.recv(0, PLAN_LIMIT))
             self.requests.wait(0)  # late ones are answered
         until = time.monotonic() + 1.0
-        for key, count, left in plan["refuse"]:
+        for key, count, left in plan.refuse:
             if group.member:  # nobody asks the others
                 self.requests.get(key, max(0.0, until - time.monotonic()))
             self.requests.answer(key, PoolTooSmall(f"{self.kind.variant.name}: needs {count:,} items, has {left:,}: fill the pool (keyquorum pool fill, or serve with a larger --keep)"))
-        if plan["fill"] and pool is not None:
-            pool.fill(plan["fill"], plan["fill"])
-        wanted = plan["decrypt"]
+        if plan.fill and pool is not None:
+            pool.fill(plan.fill, plan.fill)
+        wanted = plan.decrypt
         if wanted:
             running[:] = [key for key, _ in wanted]
             self._batch(context, group, pool, self._common(context, group, wanted))
             running.clear()
         self.metrics.items.set(0 if pool is None else pool.left)
 
-    def _common(self, context: PartyContext, group: RoundingGroup, wanted: list[list[str]]) -> list[Request | str]:
+    def _common(self, context: PartyContext, group: RoundingGroup, wanted: list[tuple[str, str]]) -> list[Request | str]:
         """The requests that every member has (the keys, at a party that does not round); others are refused at all."""
         until = time.monotonic() + 2.0
         have: list[Request | None] = []

@@ -2,7 +2,57 @@
 
 from __future__ import annotations
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, start_http_server
+import threading
+import time
+from http.server import ThreadingHTTPServer
+from typing import Any
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client.exposition import MetricsHandler
+
+READ_SECONDS = 5.0
+"""Longest silence of who asks."""
+MOST_READERS = 16
+PAUSE = 0.1
+"""Seconds until the next try after the system refused a connection."""
+
+
+class _Server(ThreadingHTTPServer):
+    """Answers few at a time, and goes on when the system has no descriptor or thread for one more."""
+
+    daemon_threads = True
+    request_queue_size = 128
+
+    def __init__(self, port: int, registry: CollectorRegistry) -> None:
+        handler: Any = type("Handler", (MetricsHandler.factory(registry),), {"timeout": READ_SECONDS})
+        self._room = threading.BoundedSemaphore(MOST_READERS)
+        super().__init__(("127.0.0.1", port), handler)
+
+    def get_request(self) -> Any:
+        try:
+            return super().get_request()
+        except OSError:
+            time.sleep(PAUSE)  # the caller asks again at once
+            raise
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        if not self._room.acquire(blocking=False):
+            self.shutdown_request(request)
+            return
+        try:
+            super().process_request(request, client_address)
+        except RuntimeError:  # no thread to be had
+            self._room.release()
+            self.shutdown_request(request)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._room.release()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Who asks is gone: nobody needs to know."""
 
 
 class Metrics:
@@ -17,10 +67,11 @@ class Metrics:
         self.batches = Counter("keyquorum_batches", "Batches, by result", ["result"], registry=self.registry)
         self.seconds = Histogram("keyquorum_batch_seconds", "Duration of batches", registry=self.registry)
         self.port = 0
-        self._server = None
+        self._server: _Server | None = None
         if port is not None:
-            self._server, _ = start_http_server(port, addr="127.0.0.1", registry=self.registry)
+            self._server = _Server(port, self.registry)
             self.port = int(self._server.server_address[1])
+            threading.Thread(target=self._server.serve_forever, daemon=True).start()
 
     def close(self) -> None:
         """Ends the endpoint."""

@@ -18,6 +18,7 @@ from typing import Any
 
 from keyquorum.model.committee import write_atomically
 from keyquorum.model.errors import CommitteeError, PartyError
+from keyquorum.model.plain import json_loads
 
 HEAD_LIMIT = 1 << 16
 _PKCS8_SEED = bytes.fromhex("302e020100300506032b657004220420")
@@ -133,13 +134,13 @@ def send_message(channel: ssl.SSLSocket, head: dict[str, Any], body: bytes = b""
 
 
 def _exactly(channel: ssl.SSLSocket, size: int) -> bytearray:
-    data = bytearray(size)
-    view, at = memoryview(data), 0
-    while at < size:
-        count = channel.recv_into(view[at:], min(size - at, 1 << 20))
-        if count == 0:
+    """Memory grows with what has come, never on the word of a header."""
+    data = bytearray()
+    while len(data) < size:
+        part = channel.recv(min(size - len(data), 1 << 20))
+        if not part:
             raise ConnectionError("the channel was closed in the middle of a message")
-        at += count
+        data += part
     return data
 
 
@@ -153,7 +154,7 @@ def receive_message(channel: ssl.SSLSocket, limit: int) -> tuple[dict[str, Any],
     if head_size > HEAD_LIMIT or size > limit:
         raise ConnectionError(f"a message of {head_size} and {size} bytes is too long: at most {limit} bytes")
     try:
-        head = json.loads(bytes(_exactly(channel, head_size)))
+        head = json_loads(bytes(_exactly(channel, head_size)))
     except ValueError:
         raise ConnectionError("a message without a readable head") from None
     if not isinstance(head, dict):

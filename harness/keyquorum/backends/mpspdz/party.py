@@ -22,13 +22,14 @@ from keyquorum.dsl import Persistence
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import BackendError, ParameterError, PartyError
 from keyquorum.model.links import Link
+from keyquorum.model.plain import json_loads
 
 from ..base import Backend, Ints, ProgramOutput
 from . import commands
 from .certificates import make_certificate, trust_certificate
 from .checkout import Checkout, Protocol, check_parties, protocol_named
 from .relay import Relays
-from .report import failure_line, parse_report
+from .report import check_failed, failure_line, parse_report
 from .run import PRINTED, put_shares, take_shares
 from .shares import Domain
 from .workdir import WorkFolder, sweep, write_secret
@@ -118,6 +119,8 @@ class MpSpdz(Backend):
         entry, where, words = protocol_named(protocol), Domain.parse(domain), [str(a) for a in args]
         t = threshold if protocol == "shamir" else None
         check_parties(entry, self._parties, t)
+        if entry.mac:
+            self._session.begin_under_mac_key()
         folder = self._working_folder()
         folder.clear_run([self._party])
         name = self._compile(folder, entry, where, program, words)
@@ -179,6 +182,8 @@ class MpSpdz(Backend):
                 return
             if not all(_PORT_TAKEN in text or _no_peer(text) for text in failures.values()) or attempt == START_ATTEMPTS - 1:
                 party, text = _first_cause(failures)
+                if entry.mac and any(check_failed(failure) for failure in failures.values()):
+                    text = f"{text}; {self._session.burn_mac_key(f'{entry.name} on MP-SPDZ failed in {name}: {text}')}"
                 raise PartyError(f"{self._name(party)}: {entry.name} on MP-SPDZ failed in {name}: {text}")
 
     def _attempt(
@@ -272,7 +277,7 @@ def _first_cause(failures: dict[int, str]) -> tuple[int, str]:
 def _message(name: str, data: bytes, fields: dict[str, type]) -> dict[str, Any]:
     """What a party sent, or an error that names it."""
     try:
-        message = json.loads(data)
+        message = json_loads(data)
         if not isinstance(message, dict) or any(type(message.get(k)) is not kind for k, kind in fields.items()):
             raise ValueError
     except ValueError:

@@ -68,6 +68,15 @@ _TELLING = re.compile(
 _NOISE = re.compile(r"^\s*(File \"|Traceback|\^|Running |=== Party|The following benchmarks|Using |Trying to run)")
 
 
+_CHECK = re.compile(r"\bmac|check|consisten|sacrific|cheat|commit|hash|mismatch", re.I)
+
+
+def check_failed(line: str) -> bool:
+    """Whether a line of :func:`failure_line` may be of a check that fails if a party cheats. MP-SPDZ has no list of them: words that they
+    have in common, so that it is rather one too many."""
+    return bool(_CHECK.search(line))
+
+
 def failure_line(output: str) -> str:
     """The line of a failed run that says most: the last that looks like an error, else the last of all."""
     lines = [" ".join(line.split()) for line in output.splitlines() if line.strip() and not _NOISE.match(line)]

@@ -30,13 +30,12 @@ from keyquorum.model.links import parse
 from keyquorum.parties import PhaseReport, RunReport, run_processes
 from keyquorum.plans.keys import FloodPolicy
 from keyquorum.plans.lwe_keys import load_lwe_key
+from keyquorum.plans.precision import key_precision
 
 from .cases import Case, CaseError, SkippedError
 from .party import phases_of
 from .programs import PROGRAMS, Setting
 
-SLOT_TOLERANCE = 0.02
-"""Largest error of a CKKS slot: the flooding of the default policy."""
 SINGLES = 7
 """Decryptions of LWE that are done one after another when one is measured."""
 INEXACT = ("round_mask_open",)
@@ -244,7 +243,7 @@ class Bench:
                 job = api.decrypt_job(committee, name, files, 0, outputs, program, *self._backend(case))
                 reports = self._reports(self._processes(case, job, deadline))
                 decoded = [seal.decode(parameters, output.read_bytes()) for output in outputs]
-                wrong = sum(not _equal(*pair, parameters.plain_modulus) for pair in zip(decoded, values, strict=True))
+                wrong = sum(not _equal(*pair, info) for pair in zip(decoded, values, strict=True))
                 if wrong and program not in INEXACT:
                     raise CaseError(f"{case.label}: {wrong} of {case.batch} ciphertexts were decrypted wrongly")
                 runs.append(Run(reports, wrong))
@@ -311,11 +310,12 @@ def _party_of_cnn(keygen: RunReport, decryption: RunReport, client: dict[str, fl
     return RunReport(keygen.party, phases, memory, cpu, keygen.link, unused)
 
 
-def _equal(got: Any, clear: NDArray[Any], modulus: int) -> bool:
-    """Whether all values are right: modulo ``modulus``, or within the tolerance of CKKS if it is 0."""
+def _equal(got: Any, clear: NDArray[Any], info: api.KeyInfo) -> bool:
+    """Whether all values are right: modulo t, or with CKKS within what the flooding explains."""
+    modulus = info.parameters.plain_modulus
     if modulus:
         return bool(np.array_equal(np.asarray(got).astype(np.int64) % modulus, clear))
-    return bool(np.abs(np.real(got) - clear).max() <= SLOT_TOLERANCE)
+    return bool(np.abs(np.real(got) - clear).max() <= key_precision(info).largest)
 
 
 __all__ = ["Bench", "Effort", "Run"]

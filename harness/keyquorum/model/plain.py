@@ -1,0 +1,53 @@
+"""JSON and TOML from files and peers: whatever is wrong with a text is a ValueError."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from typing import Any, NoReturn
+
+INTEGER_BITS = 64
+"""Longest integer of a TOML file: longer ones cannot even be shown in an error."""
+
+
+def _no_number(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no number of JSON")
+
+
+def json_loads(text: str | bytes) -> Any:
+    """``json.loads``, but ValueError for lists or objects that are nested too deeply, and for NaN and infinities."""
+    try:
+        return json.loads(text, parse_constant=_no_number)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+
+
+def toml_loads(text: str) -> dict[str, Any]:
+    """``tomllib.loads``, but ValueError for what is nested too deeply, and for integers of more than 64 bits."""
+    try:
+        data = tomllib.loads(text)
+        _check_integers(data)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+    return data
+
+
+def _check_integers(value: Any) -> None:
+    if isinstance(value, int) and value.bit_length() > INTEGER_BITS:
+        raise ValueError(f"an integer of {value.bit_length()} bits: at most {INTEGER_BITS} are read")
+    if isinstance(value, dict):
+        for each in value.values():
+            _check_integers(each)
+    elif isinstance(value, list):
+        for each in value:
+            _check_integers(each)
+
+
+def is_hex(value: Any, digits: int) -> bool:
+    """Whether a value is a text of so many lower-case hexadecimal digits."""
+    return isinstance(value, str) and len(value) == digits and set(value) <= set("0123456789abcdef")
+
+
+def is_count(value: Any, least: int = 0) -> bool:
+    """Whether a value is an integer from ``least`` to 2^62: no bool, and nothing that cannot be added up."""
+    return type(value) is int and least <= value <= 1 << 62
