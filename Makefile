@@ -4,7 +4,7 @@ PY := $(VENV)/bin/python
 MATURIN := $(VENV)/bin/maturin
 SOURCES := $(shell find Source -name '*.rs' -not -path '*/target/*') Source/Cargo.toml Source/Cargo.lock $(wildcard Source/*/Cargo.toml)
 
-.PHONY: check-decrypt test-containers bench-decrypt cnn bench bench-quick bench-dishonest bench-paper004 parity differential demo test test-rust test-python lint docs bench-keygen build tools clean help
+.PHONY: audit check-decrypt test-containers bench-decrypt cnn bench bench-quick bench-dishonest bench-paper004 parity differential fuzz demo test test-rust test-python lint docs bench-keygen build tools clean help
 
 help:
 	@echo "make demo          the main job: joint keys, SEAL, joint decryption (3 processes over TLS)"
@@ -16,7 +16,9 @@ help:
 	@echo "make bench-decrypt  threshold decryption of LWE, offline and online: time, rounds, bits, storage"
 	@echo "make check-decrypt  10^6 decryptions of every rounding (ITEMS=: fewer), and how many are wrong (RECORD=1: kept in results/exactness.csv)"
 	@echo "make bench-keygen  key generation at N=16384: time, bytes, rounds, memory"
+	@echo "make fuzz          damaged files and messages for every parser (SECONDS=: of each, 20; SEED=fresh: others; INPUT=: a saved one)"
 	@echo "make parity        every program on MP-SPDZ as well (MP_SPDZ_HOME), side by side"
+	@echo "make audit         every attack of the security review: blocked, and successful where the remedy is taken out"
 	@echo "make differential  1000 random programs on every engine, MP-SPDZ too with MP_SPDZ_HOME (SEED=fresh: others)"
 	@echo "make bench-paper004  sampling, conversion and keys beside the figures of GMPFHE"
 	@echo "make test-containers  the image, and five containers that make keys, are killed and cut off (needs a Docker engine)"
@@ -84,6 +86,13 @@ parity: build
 
 differential: build
 	$(PY) -m tests.differential $(if $(SEED),--seed $(SEED))
+
+audit: build
+	$(PY) Scripts/audit.py
+
+# Ends at the first input of a target that fails; it is in build/fuzz, and make fuzz INPUT=build/fuzz/... tries it again.
+fuzz: build
+	$(PY) -m tests.fuzz --seconds $(or $(SECONDS),20) --jobs 1 $(if $(SEED),--seed $(SEED)) $(if $(INPUT),--input $(INPUT)) $(TARGETS)
 
 bench-dishonest: build
 	$(PY) -m keyquorum.bench.dishonest

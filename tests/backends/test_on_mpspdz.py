@@ -23,6 +23,8 @@ from keyquorum.model.links import parse
 from keyquorum.parties import run_processes
 from keyquorum.plans.keys import FloodPolicy, load_key, load_public_file
 
+from tests.fhe.dealer import narrow
+
 pytestmark = [
     pytest.mark.skipif(not os.environ.get("MP_SPDZ_HOME"), reason="MP_SPDZ_HOME is not set"),
     pytest.mark.timeout(600),
@@ -211,7 +213,7 @@ def clear_and_decrypted(folder: Path, committee: api.Committee, key: api.KeygenR
 @pytest.mark.parametrize(("protocol", "parties", "parameters"), KEYS)
 def test_keys_and_decryptions(tmp_path: Path, protocol: str, parties: int, parameters: str) -> None:
     committee = api.init(tmp_path / "committee", parties, protocol)
-    chosen = api.load_parameters(parameters)
+    chosen = narrow(parameters) if parameters.startswith("ckks") else api.load_parameters(parameters)
     elements = api.galois_elements(chosen, (1,)) if chosen.scheme == "ckks" else ()
     key = api.keygen(committee, "key", chosen, True, elements, policy=POLICY, backend="mp-spdz")
     assert {p.name for p in key.reports[0].phases} >= {"secret", "noise", "lift", "keys"}
@@ -227,7 +229,7 @@ def test_keys_and_decryptions(tmp_path: Path, protocol: str, parties: int, param
 
 def test_a_key_of_the_embedded_engine_serves_on_mp_spdz(tmp_path: Path) -> None:
     committee = api.init(tmp_path / "committee")
-    key = api.keygen(committee, "key", api.load_parameters("ckks-4096"), True, (3,), policy=POLICY)
+    key = api.keygen(committee, "key", narrow("ckks-4096"), True, (3,), policy=POLICY)
     clear, got = clear_and_decrypted(tmp_path, committee, key, "mp-spdz")
     assert np.abs(np.real(got) - clear).max() < 0.05
 
@@ -248,7 +250,7 @@ def running(folder: Path, name: str) -> list[int]:
 def test_a_party_that_dies_in_the_middle(tmp_path: Path, victim: str) -> None:
     """Its executable ends with it, the others end with one line about it, no secret stays, and the key's name is free."""
     committee = api.init(tmp_path / "committee", 2, "mascot")
-    chosen = api.load_parameters("ckks-4096-mac")
+    chosen = narrow("ckks-4096-mac")
     job = api.keygen_job("key", chosen, policy=POLICY, backend="mp-spdz")
     killed: list[int] = []
 

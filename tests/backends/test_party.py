@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from keyquorum.backends.mpspdz import commands, party
 from keyquorum.backends.mpspdz.checkout import Checkout
 from keyquorum.backends.mpspdz.party import MpSpdz
 from keyquorum.dsl import Persistence
-from keyquorum.model.errors import BackendError, ParameterError, PartyError
+from keyquorum.model.errors import BackendError, BurnedKeyError, ParameterError, PartyError
 from keyquorum.parties import PartyContext, run_in_process
 
 from .fake import fake_checkout
@@ -136,6 +137,25 @@ sys.exit(1)
 """
     text = failure(tmp_path, program)
     assert text.startswith("party 1") and "MAC check failed" in text
+
+
+def test_finding_02_blocked_check_that_fails_on_mp_spdz(tmp_path: Path) -> None:
+    """Of a protocol with MACs: the committee's key is burned, here as on the embedded engine. Other failures leave it."""
+    checkout = fake_checkout(tmp_path / "mp", [f"{name}-party.x" for name in ("mascot", "spdz2k", "semi")])
+    committee = replace(api.in_process_committee(2, "mascot"), name="on-mp-spdz")
+    source = tmp_path / "program.mpc"
+
+    def job(context: PartyContext) -> None:
+        context.backend.run("mascot", "F_1152921504606584833", str(source), [])
+
+    for line, error, told in (
+        ("Fatal error: no luck today", PartyError, r"no luck today \(exit code 1\)$"),
+        ("Fatal error: MAC check failed", PartyError, r"MAC check failed \(exit code 1\); the MAC key is burned: make a new committee and new keys$"),
+        ("Fatal error: no luck today", BurnedKeyError, r"^this MAC key is burned \(mascot on MP-SPDZ failed in [^\n]*MAC check failed[^\n]*new keys, in a process of its own$"),
+    ):  # fmt: skip
+        source.write_text(f"print({line!r}, file=sys.stderr)\nsys.exit(1)\n")
+        with pytest.raises(error, match=told):
+            run_in_process(committee, job, 20.0, backend="mp-spdz", mp_spdz=checkout)
 
 
 def test_a_killed_executable(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 from keyquorum.bench import dishonest
 
 
-@pytest.mark.parametrize(("row", "least", "most"), [("triples_spdz2k", 8_000, 10_000), ("random_bits_z2_64", 1, 30)])
+@pytest.mark.parametrize(("row", "least", "most"), [("triples_spdz2k", 10_000, 11_500), ("random_bits_z2_64", 1, 30)])
 def test_a_row(row: str, least: float, most: float, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """Bytes of both parties an item are those of the protocol, whatever the machine."""
     monkeypatch.delenv("MP_SPDZ_HOME", raising=False)

@@ -50,6 +50,49 @@ def test_the_tour_of_the_readme(tour: Path) -> None:
     assert "1 of 3 decryptions used" in keyquorum("inspect", "committee/party-1/keys/ckks", folder=tour)
 
 
+@pytest.mark.parametrize("parameters", ["ckks-4096", "ckks-8192"])
+def test_finding_04_blocked_first_use(tour: Path, parameters: str) -> None:
+    """A shipped set and the default policy: every command states the error, and the values are right within it."""
+    stated = "error of a decrypted value at most "
+    made = keyquorum("keygen", "committee", parameters, "-p", parameters, "--no-relin", folder=tour)
+    (tour / "x.json").write_text("[0.5, 0.25, -1]")
+    said = [made, keyquorum("encrypt", "committee", parameters, "x.json", "-o", "f.ct", folder=tour)]
+    said.append(keyquorum("eval", "committee", parameters, "add", "f.ct", "f.ct", "-o", "g.ct", folder=tour))
+    said.append(keyquorum("decrypt", "committee", parameters, "g.ct", "--to", "0", folder=tour))
+    said.append(keyquorum("inspect", f"committee/party-0/keys/{parameters}", folder=tour))
+    said.append(keyquorum("inspect", "g.ct", folder=tour))
+    bounds = {float(text.split(stated)[1].split()[0]) for text in said}
+    assert len(bounds) == 1
+    command = [sys.executable, "-c", "from keyquorum.cli import main; main()", "decode", "committee", parameters, "g.ct.plain", "-n", "3"]
+    done = subprocess.run(command, cwd=tour, capture_output=True, text=True, timeout=120, check=True)
+    assert stated in done.stderr
+    values = [float(v) for v in done.stdout.split()[:3]]
+    assert np.abs(np.array(values) - [1, 0.5, -2]).max() < bounds.pop() < 0.03
+
+
+def test_a_weak_policy_warns_loudly(tour: Path) -> None:
+    """On standard error, and the key is made."""
+    command = [sys.executable, "-c", "from keyquorum.cli import main; main()", "keygen", "committee", "weak", "-p", "ckks-4096", "--no-relin"]
+    done = subprocess.run([*command, "--flood-bits", "1"], cwd=tour, capture_output=True, text=True, timeout=120, check=True)
+    assert done.stderr.strip().startswith("WARNING: flooding of 1 bits is WEAK") and len(done.stderr.strip().splitlines()) == 1
+
+
+def test_approvals(tour: Path) -> None:
+    """Refused, nothing counted; approved; a result by computing it again."""
+    keyquorum("keygen", "committee", "careful", "-p", "ckks-4096", "--no-relin", "--approvals", folder=tour)
+    (tour / "x.json").write_text("[0.5]")
+    keyquorum("encrypt", "committee", "careful", "x.json", "-o", "a.ct", folder=tour)
+    keyquorum("eval", "committee", "careful", "add", "a.ct", "a.ct", "-o", "b.ct", folder=tour)
+    assert "was not approved" in keyquorum("decrypt", "committee", "careful", "b.ct", "--to", "0", folder=tour, ok=False)
+    shown = keyquorum("inspect", "committee/party-0/keys/careful", folder=tour)
+    assert "0 of 16 decryptions used" in shown and "must be approved at every party" in shown
+    keyquorum("approve", "committee", "careful", "a.ct", "--party", "0", "--party", "1", "--party", "2", folder=tour)
+    derived = ("--operation", "add", "--input", "a.ct", "--input", "a.ct")
+    assert "approved at party 0, 1, 2" in keyquorum("approve", "committee", "careful", "b.ct", *derived, folder=tour)
+    keyquorum("decrypt", "committee", "careful", "b.ct", "--to", "0", folder=tour)
+    assert float(keyquorum("decode", "committee", "careful", "b.ct.plain", "-n", "1", folder=tour).split()[0]) == pytest.approx(1, abs=0.001)
+
+
 def test_bfv_is_exact(tour: Path) -> None:
     values = list(range(-50, 50))
     (tour / "v.json").write_text(json.dumps(values))
@@ -138,6 +181,8 @@ MISTAKES = [
     (["keygen", "committee", "k", "-p", "bfv-1"], "bfv-1"),
     (["keygen", "committee", "k", "-p", "bfv-4096", "--error", "flat"], "flat"),
     (["keygen", "committee", "k", "--flood-bits", "200"], "200"),
+    (["keygen", "committee", "k", "-p", "ckks-8192", "--decryptions", "100000"], "fewer --decryptions"),
+    (["approve", "committee", "ckks", "committee/committee.toml"], "wants no approvals"),
     (["init", "committee"], "already"),
     (["init", "c2", "-E", "bmr"], "bmr"),
     (["init", "c2", "-E", "mascot", "-N", "1"], "n >= 2"),

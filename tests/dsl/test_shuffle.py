@@ -11,9 +11,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from keyquorum._engine import EngineError
 from keyquorum.dsl import shuffle
+from keyquorum.dsl.context import current
 
-from .running import ALL, EMULATE, RING, SHAMIR, SHAMIR_5, Backend, name, printed, run
+from .running import ALL, EMULATE, MASCOT, RING, SHAMIR, SHAMIR_5, SPDZ_2K, Backend, name, printed, run
 
 
 def switches(n: int) -> int:
@@ -119,3 +121,45 @@ def test_blocks_must_fit(tmp_path: Path) -> None:
 
     with pytest.raises(ProgramError, match="cannot shuffle 5 elements in blocks of 2"):
         printed(tmp_path, "sint(regint.inc(5)).secure_shuffle(2)")
+
+
+SHUFFLE = """
+x = sint(regint.inc(4, 10))
+x.secure_shuffle().reveal().binary_output()
+"""
+
+
+def _cheating(monkeypatch: pytest.MonkeyPatch, control: int) -> None:
+    """Party 0 gives another control at the first switches than 0 or 1, or than its permutation has."""
+    honest = shuffle.route
+
+    def route(permutation: np.ndarray) -> list[np.ndarray]:
+        layers = honest(permutation)
+        if current().engine.party == 0:
+            layers[0] = np.full_like(layers[0], control)
+        return layers
+
+    monkeypatch.setattr(shuffle, "route", route)
+
+
+@pytest.mark.parametrize("backend", [MASCOT, SPDZ_2K], ids=["mascot", "spdz2k"])
+def test_controls_of_a_shuffle_with_macs_are_bits(backend: Backend, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever a party gives: a permutation comes out, or nothing."""
+    _cheating(monkeypatch, 1)
+    for party in run(tmp_path, SHUFFLE, backend):
+        assert sorted(party.io.binary_outputs[0].tolist()) == [10, 11, 12, 13]
+    _cheating(monkeypatch, 100)
+    try:
+        parties = run(tmp_path, SHUFFLE, backend)
+    except (EngineError, ValueError, OverflowError):
+        return
+    for party in parties:
+        assert sorted(party.io.binary_outputs[0].tolist()) == [10, 11, 12, 13]
+
+
+def test_controls_that_are_elements_spoil_a_shuffle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Why controls are shared as bits: as elements, a wrong result comes out, and nobody notices."""
+    _cheating(monkeypatch, 100)
+    monkeypatch.setattr(shuffle, "_controls", lambda engine, party, n, bits: engine.input(party, n, bits))
+    for party in run(tmp_path, SHUFFLE, MASCOT):
+        assert sorted(party.io.binary_outputs[0].tolist()) != [10, 11, 12, 13]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -93,6 +94,11 @@ def tiny(scheme: Scheme, primes: int = 3, ring_degree: int = 1024) -> ParameterS
     return ParameterSet(f"tiny-{scheme}", scheme, ring_degree, moduli, t, scale, "none", "tests")
 
 
+def narrow(name: str) -> ParameterSet:
+    """A shipped set of N = 4096 at scale 2^30: one multiplication, and no room for flooding that hides anything. For tests alone."""
+    return replace(load(name), name=f"{name}-narrow", scale_bits=30)
+
+
 @cache
 def dealer(name: str) -> Dealer:
     """A dealer of a shipped set, or of ``tiny-ckks``, ``tiny-bfv``, ``tiny-bgv``; made once."""
@@ -100,6 +106,8 @@ def dealer(name: str) -> Dealer:
     if kind == "tiny":
         assert rest in ("ckks", "bfv", "bgv")
         return Dealer(tiny(rest))  # type: ignore[arg-type]
+    if name.endswith("-narrow"):
+        return Dealer(narrow(name.removesuffix("-narrow")))
     return Dealer(load(name))
 
 

@@ -33,7 +33,7 @@ from .dealer import T, dealer, keys
 
 pytestmark = pytest.mark.filterwarnings("ignore::keyquorum.fhe.errors.SecurityWarning")
 STEPS = (1, -3)
-CKKS = ["tiny-ckks", "ckks-4096", "ckks-8192", "ckks-8192-demo", "ckks-16384-bench", "ckks-16384"]
+CKKS = ["tiny-ckks", "ckks-4096-narrow", "ckks-8192", "ckks-8192-demo", "ckks-16384-bench", "ckks-16384"]
 EXACT = ["tiny-bfv", "tiny-bgv", "bfv-4096", "bfv-8192", "bgv-4096", "bgv-8192", "bfv-16384", "bgv-16384"]
 
 

@@ -60,10 +60,10 @@ def test_shipped_sets_are_what_they_say(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "bits"),
     [
-        ("ckks-8192-demo", [60, 49, 49, 60]),
-        ("ckks-8192", [60, 40, 40, 60]),
+        ("ckks-8192-demo", [57, 52, 52, 57]),
+        ("ckks-8192", [58, 51, 51, 58]),
         ("ckks-16384-bench", [60, 52, 52, 52, 52, 52, 52, 60]),
-        ("ckks-16384", [60] + [45] * 7 + [60]),
+        ("ckks-16384", [60] + [55] * 5 + [60]),
         ("ckks-16384-seed004", [53] * 8 + [60]),
     ],
 )

@@ -23,6 +23,7 @@ from keyquorum.plans import randomness
 from keyquorum.plans.decrypt import Decrypted
 from keyquorum.plans.decrypt import decrypt as joint_decrypt
 from keyquorum.plans.keygen import KeyMaterial, Request, generate
+from keyquorum.plans.keys import FloodPolicy
 from numpy.typing import NDArray
 
 from tests.fhe.dealer import find_primes
@@ -33,6 +34,10 @@ Words = NDArray[np.uint64]
 
 BACKENDS = {"rep-field": ("rep-field", 3), "shamir-3": ("shamir", 3), "shamir-5": ("shamir", 5), "semi-2": ("semi", 2), "semi-4": ("semi", 4)}
 """Committees by name: protocol and number of parties."""
+
+
+WEAK = FloodPolicy(bits=1, decryptions=4, noise_bits=4)
+"""Hides nothing: little flooding, so that small sets and scales have room."""
 
 
 def committee(backend: str) -> Committee:

@@ -14,8 +14,9 @@ from keyquorum.plans.keygen import Request
 
 from tests.fhe.dealer import tiny
 
+from .quorum import WEAK as POLICY
 from .quorum import Seal, decrypt_fixed, make_key, secret_of
-from .test_keygen import POLICY, flooding_bound
+from .test_keygen import flooding_bound
 
 CASES: list[tuple[int, Scheme, str]] = [
     *((n, scheme, "cbd") for n in (2, 3, 5) for scheme in ("ckks", "bfv", "bgv")),

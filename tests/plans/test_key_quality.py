@@ -20,7 +20,8 @@ from keyquorum.fhe.seal import context as seal_context
 from keyquorum.fhe.seal_format import SecretKey, read_public_key, read_secret_key, read_switch_keys
 from keyquorum.parties import PartyContext
 from keyquorum.plans.keygen import Request
-from keyquorum.plans.randomness import rounded_gaussian, uniform_bits, uniform_trits
+from keyquorum.plans.randomness import discrete_gaussian as flooding
+from keyquorum.plans.randomness import uniform_bits, uniform_trits
 from numpy.typing import NDArray
 
 from .laws import (
@@ -28,7 +29,6 @@ from .laws import (
     CBD_VARIANCE,
     Z99,
     Z_SURE,
-    Law,
     centred_binomial,
     chi_square_p,
     discrete_gaussian,
@@ -39,6 +39,7 @@ from .laws import (
 )
 from .quorum import (
     BACKENDS,
+    WEAK,
     committee,
     fixed_randomness,
     make_key,
@@ -78,7 +79,7 @@ def sample(backend: str, law: str, keys: int) -> Sample:
     secrets: list[Ints] = []
     noise: dict[str, list[Ints]] = {kind: [] for kind in KINDS}
     for i in range(keys):
-        material = make_key(members, Request(parameters, True, (element,), law), f"{backend} {law} {i}".encode())
+        material = make_key(members, Request(parameters, True, (element,), law, WEAK), f"{backend} {law} {i}".encode())
         secret, public = secret_of(members, material), material[0].public
         secrets.append(secret.coefficients)
         noise["pk"].append(
@@ -221,7 +222,7 @@ def test_one_honest_dealer_is_enough(honest: int) -> None:
 
 
 def test_private_randomness_has_its_laws() -> None:
-    """Trits, bits and rounded normal deviates of one party: chi-square on 2^20 samples at 99 %."""
+    """Trits, bits and discrete Gaussian deviates of one party: chi-square on 2^20 samples at 99 %."""
     with fixed_randomness(b"private 1") as enter:
         enter(0)
         assert chi_square_p(uniform_trits(SAMPLES), uniform(range(3))) > 0.01
@@ -229,19 +230,8 @@ def test_private_randomness_has_its_laws() -> None:
         wide = uniform_bits(SAMPLES, 62)
         assert wide.min() >= 0
         assert chi_square_p(wide >> 54, uniform(range(256))) > 0.01
-        normal = rounded_gaussian(SAMPLES, 3.2)
-    law: Law = rounded_normal(3.2, 40)
-    assert chi_square_p(normal, law) > 0.01
-
-
-def rounded_normal(sigma: float, tail: int) -> dict[int, float]:
-    """Law of a normal deviate rounded to an integer; beyond ±tail there is nothing that a test would see."""
-    from math import erf, sqrt
-
-    def below(x: float) -> float:
-        return 0.5 * (1 + erf(x / (sigma * sqrt(2))))
-
-    return {k: below(k + 0.5) - below(k - 0.5) for k in range(-tail, tail + 1)}
+        narrow = flooding(SAMPLES, 3.2)
+    assert chi_square_p(narrow, discrete_gaussian(3.2, 40)) > 0.01
 
 
 def test_the_tests_would_notice() -> None:

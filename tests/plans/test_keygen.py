@@ -15,25 +15,23 @@ from keyquorum.parties import PartyContext, run_in_process
 from keyquorum.plans.keygen import KeyMaterial, Request, generate
 from keyquorum.plans.keys import FloodPolicy
 
-from tests.fhe.dealer import tiny
+from tests.fhe.dealer import dealer, tiny
 
 from .laws import chi_square_p, uniform
-from .quorum import Seal, committee, make_key, secret_of
+from .quorum import WEAK, Seal, committee, make_key, secret_of
 
-POLICY = FloodPolicy(bits=10, decryptions=4, noise_bits=8)
-"""Little flooding, so that small sets have room; its deviation is 2^15.8."""
 STEPS = (1, -3, 0)
 CASES = [
     ("ckks-8192-demo", "rep-field", "cbd"),
-    ("ckks-4096", "rep-field", "gaussian"),
-    ("ckks-4096", "shamir-3", "cbd"),
-    ("ckks-4096", "shamir-5", "cbd"),
+    ("ckks-4096-narrow", "rep-field", "gaussian"),
+    ("ckks-4096-narrow", "shamir-3", "cbd"),
+    ("ckks-4096-narrow", "shamir-5", "cbd"),
     ("bfv-8192", "rep-field", "cbd"),
     ("bfv-8192", "shamir-3", "cbd"),
     ("bgv-8192", "rep-field", "cbd"),
     ("bgv-8192", "shamir-3", "cbd"),
-    ("ckks-4096", "semi-2", "gaussian"),
-    ("ckks-4096", "semi-4", "cbd"),
+    ("ckks-4096-narrow", "semi-2", "gaussian"),
+    ("ckks-4096-narrow", "semi-4", "cbd"),
     ("bfv-8192", "semi-2", "cbd"),
     ("bgv-8192", "semi-4", "cbd"),
 ]
@@ -42,8 +40,8 @@ CASES = [
 @cache
 def key(name: str, backend: str, law: str = "cbd") -> list[KeyMaterial]:
     """A key with a relinearisation key and three Galois keys."""
-    parameters = api.load_parameters(name)
-    request = Request(parameters, True, api.galois_elements(parameters, STEPS), law, POLICY)
+    parameters = dealer(name).parameters
+    request = Request(parameters, True, api.galois_elements(parameters, STEPS), law, WEAK)
     return make_key(committee(backend), request, f"{name} {backend} {law}".encode())
 
 
@@ -52,7 +50,7 @@ def flooding_bound(scale: float, n: int, dealers: int) -> float:
 
     A slot is a sum of N coefficients with weights of modulus 1; its real part has N/2 times their variance.
     """
-    deviation = np.sqrt((dealers * POLICY.sigma**2 + 4.0**POLICY.noise_bits) * n / 2)
+    deviation = np.sqrt((dealers * WEAK.sigma(n) ** 2 + 4.0**WEAK.noise_bits) * n / 2)
     return float(6.5 * deviation / scale)
 
 
@@ -74,7 +72,7 @@ def circuit(s: Seal, x: Any, y: Any) -> list[Any]:
 def test_ckks_keys_work_in_seal(name: str, backend: str, law: str) -> None:
     """Encrypt, multiply, relinearise, rescale, rotate, conjugate with stock SEAL; joint decryption within the flooding."""
     members, material = committee(backend), key(name, backend, law)
-    s, parameters = Seal(material[0]), api.load_parameters(name)
+    s, parameters = Seal(material[0]), material[0].info.parameters
     rng = np.random.default_rng(1)
     slots = parameters.slots
     x, y = rng.uniform(-1, 1, slots), rng.uniform(-1, 1, slots)
@@ -145,7 +143,7 @@ def test_all_parties_have_the_same_key(name: str, backend: str, law: str) -> Non
 @pytest.mark.parametrize("backend", ["rep-field", "shamir-5"])
 def test_a_share_alone_says_nothing(backend: str) -> None:
     """Each word of each party's share is uniform modulo q, whatever the trit: chi-square of its top 5 bits, at 99.9 %."""
-    members, material = committee(backend), key("ckks-4096", backend)
+    members, material = committee(backend), key("ckks-4096-narrow", backend)
     trits = secret_of(members, material).coefficients
     q = material[0].info.parameters.coeff_modulus[0]
     for party in material:
@@ -158,7 +156,7 @@ def test_a_share_alone_says_nothing(backend: str) -> None:
 def test_two_keys_have_nothing_in_common() -> None:
     """The public seed is tossed afresh even when test seeds repeat; without test seeds the secrets differ too."""
     members = committee("rep-field")
-    request = Request(tiny("ckks"), relin=False, policy=POLICY)
+    request = Request(tiny("ckks"), relin=False, policy=WEAK)
     fixed = [make_key(members, request, b"same") for _ in range(2)]
     assert fixed[0][0].info.key_id != fixed[1][0].info.key_id
     assert fixed[0][0].public["public.key"] != fixed[1][0].public["public.key"]
@@ -169,8 +167,8 @@ def test_two_keys_have_nothing_in_common() -> None:
 def test_only_what_was_asked_for() -> None:
     """Without relinearisation and Galois keys there is a public key alone; Galois keys alone are possible."""
     members, parameters = committee("rep-field"), tiny("ckks")
-    assert set(api.keygen_in_process(members, Request(parameters, relin=False))[0].public) == {"public.key"}
-    only_galois = api.keygen_in_process(members, Request(parameters, False, (3,)))[0].public
+    assert set(api.keygen_in_process(members, Request(parameters, relin=False, policy=WEAK))[0].public) == {"public.key"}
+    only_galois = api.keygen_in_process(members, Request(parameters, False, (3,), policy=WEAK))[0].public
     assert set(only_galois) == {"public.key", "galois.key"}
 
 
@@ -201,23 +199,23 @@ REFUSALS: list[tuple[dict[str, Any], type[Exception], str]] = [
 @pytest.mark.parametrize(("fields", "kind", "message"), REFUSALS, ids=[m for _, _, m in REFUSALS])
 def test_refusals(fields: dict[str, Any], kind: type[Exception], message: str) -> None:
     """Typed, one line, from the request itself, from the job and from the plan."""
-    request = replace(Request(tiny("ckks")), **fields)
+    request = replace(Request(tiny("ckks"), policy=WEAK), **fields)
     with pytest.raises(kind, match=message) as caught:
         request.check()
     assert "\n" not in str(caught.value)
     with pytest.raises(kind, match=message):
-        api.keygen_job("key", tiny("ckks"), **fields)
+        api.keygen_job("key", tiny("ckks"), **{"policy": WEAK, **fields})
     with pytest.raises(kind, match=message):
         api.keygen_in_process(committee("rep-field"), request)
 
 
 @pytest.mark.parametrize(
-    "fields", [{"relin": False}, {"galois_elements": (5,)}, {"error_law": "gaussian"}, {"policy": POLICY}]
+    "fields", [{"relin": False}, {"galois_elements": (5,)}, {"error_law": "gaussian"}, {"policy": replace(WEAK, bits=2)}]
 )
 @pytest.mark.parametrize("odd", [0, 2])
 def test_a_party_that_asks_for_another_key_is_named(fields: dict[str, Any], odd: int) -> None:
     """Every party finds out before anything secret is made."""
-    base = Request(tiny("ckks"))
+    base = Request(tiny("ckks"), policy=WEAK)
     messages: dict[int, str] = {}
 
     def job(context: PartyContext) -> None:

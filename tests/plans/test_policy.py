@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import fcntl
 import json
+import re
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
@@ -29,12 +30,14 @@ from keyquorum.plans.keygen import KeyMaterial, Request
 from keyquorum.plans.keys import FloodPolicy, KeyInfo, load_key
 from numpy.typing import NDArray
 
-from .laws import Z99, chi_square_p, uniform
-from .quorum import Seal, committee, decrypt_fixed, make_key, secret_of
+from tests.fhe.dealer import narrow
 
-CKKS = api.load_parameters("ckks-4096")
+from .laws import Z99, chi_square_p, uniform
+from .quorum import WEAK, Seal, committee, decrypt_fixed, make_key, secret_of
+
+CKKS = narrow("ckks-4096")
 BFV = api.load_parameters("bfv-4096")
-POLICY = FloodPolicy(bits=10, decryptions=4, noise_bits=8)
+POLICY = WEAK
 Outcome = dict[str, Any] | Exception
 
 
@@ -250,19 +253,23 @@ def joint_phase(info: KeyInfo, plaintext: bytes) -> NDArray[np.object_]:
 @pytest.mark.parametrize("primes", [1, 2])
 def test_flooding_has_the_deviation_of_the_policy(backend: str, primes: int) -> None:
     """What is opened less the true phase, on 2^16 coefficients: deviation sqrt(dealers) sigma, each dealer's part being of full
-    size, mean 0 (99 % intervals), normal (chi-square of 64 equal cells, 99 %), and never twice the same."""
-    members, policy = committee(backend), FloodPolicy(bits=16, decryptions=3, noise_bits=10)
-    material = make_key(members, Request(CKKS, relin=False, policy=policy), f"flooding {backend}".encode())
+    size, mean 0 (99 % intervals), normal (chi-square of 64 equal cells, 99 %), and never twice the same. With two primes it is the default
+    policy, whose noise is larger than the second prime."""
+    parameters, policy = (CKKS, FloodPolicy(4, 3, 6)) if primes == 1 else (api.load_parameters("ckks-4096"), FloodPolicy())
+    members = committee(backend)
+    material = make_key(members, Request(parameters, relin=False, policy=policy), f"flooding {backend}".encode())
     secret = secret_of(members, material)
     s = Seal(material[0])
-    fresh = s.encryptor.encrypt(s.encoder.encode(np.full(s.parameters.slots, 0.5), CKKS.scale))
+    fresh = s.encryptor.encrypt(s.encoder.encode(np.full(s.parameters.slots, 0.5), parameters.scale))
     data = (s.lowest(fresh) if primes == 1 else fresh).to_string()
-    parsed = read_ciphertext(CKKS, data)
-    exact = _arith.crt_centred(phase(CKKS, secret, parsed), CKKS.moduli(primes))
+    parsed = read_ciphertext(parameters, data)
+    exact = _arith.crt_centred(phase(parameters, secret, parsed), parameters.moduli(primes))
     opened = decrypt_fixed(members, material, [data] * 16, f"noise {backend} {primes}".encode(), receiver=1)
     noise = np.stack([joint_phase(material[0].info, o.plaintext) - exact for o in opened]).astype(float)
-    deviation = policy.sigma * np.sqrt(members.threshold + 1)
-    assert policy.sigma == pytest.approx(np.sqrt(12 * 3) * 2 ** (16 / 2) * 2**10)
+    sigma = policy.sigma(4096)
+    deviation = sigma * np.sqrt(members.threshold + 1)
+    assert sigma == pytest.approx(64 * np.sqrt(12 * policy.decryptions) * 2 ** (policy.bits / 2) * 2**policy.noise_bits)
+    assert (sigma > parameters.coeff_modulus[1]) == (primes == 2)
     assert abs(noise.std() / deviation - 1) < Z99 / np.sqrt(2 * noise.size)
     assert abs(noise.mean()) < Z99 * deviation / np.sqrt(noise.size)
     cuts = [NormalDist(0, deviation).inv_cdf(i / 64) for i in range(1, 64)]
@@ -271,12 +278,14 @@ def test_flooding_has_the_deviation_of_the_policy(backend: str, primes: int) -> 
 
 
 def test_flooding_hides_the_noise_of_the_policy() -> None:
-    """sigma = sqrt(12 tau) 2^(s/2) times the noise bound: each part of the formula counts."""
+    """sigma = sqrt(12 tau N) 2^(s/2) times the noise bound: each part of the formula counts."""
     base = FloodPolicy(30, 16, 11)
-    assert base.sigma == pytest.approx(np.sqrt(192) * 2.0**26)
-    assert replace(base, bits=32).sigma == pytest.approx(2 * base.sigma)
-    assert replace(base, decryptions=64).sigma == pytest.approx(2 * base.sigma)
-    assert replace(base, noise_bits=12).sigma == pytest.approx(2 * base.sigma)
+    sigma = base.sigma(4096)
+    assert sigma == pytest.approx(64 * np.sqrt(192) * 2.0**26)
+    assert base.sigma(4 * 4096) == pytest.approx(2 * sigma)
+    assert replace(base, bits=32).sigma(4096) == pytest.approx(2 * sigma)
+    assert replace(base, decryptions=64).sigma(4096) == pytest.approx(2 * sigma)
+    assert replace(base, noise_bits=12).sigma(4096) == pytest.approx(2 * sigma)
 
 
 def test_messages_larger_than_the_first_prime() -> None:
@@ -294,15 +303,54 @@ def test_messages_larger_than_the_first_prime() -> None:
 
 
 def test_a_level_without_room_is_refused_and_not_counted(members: Committee) -> None:
-    """Flooding of 2^34.8 does not fit the first prime of 39 bits, but both primes; every party refuses on its own."""
-    for party in range(3):
-        path = members.key_folder(party, "ckks") / "key.json"
-        data = json.loads(path.read_text())
-        path.write_text(json.dumps({**data, "policy": vars(FloodPolicy(40, 16, 11))}))
-    message = "no room for the flooding noise (2^35): decrypt at a higher level, or make a key with a smaller policy"
+    """Values of size 1 at scale 2^37 and flooding do not fit the first prime of 39 bits, but both primes; every party refuses on its own."""
+    _set_key(members, parameters=lambda old: {**old, "scale_bits": 37})
+    message = "no room for the flooding noise (2^13): decrypt at a higher level, or make a key with a smaller policy"
     refused(decrypt(members, "ckks", encrypt(members, "ckks", primes=1)), CiphertextError, message)
     assert counts(members) == [0, 0, 0]
     assert succeeded(decrypt(members, "ckks", encrypt(members, "ckks", primes=2)))
+
+
+def _set_key(members: Committee, **fields: Callable[[Any], Any]) -> None:
+    """Changes fields in the metadata of key `ckks` at all parties."""
+    for party in range(3):
+        path = members.key_folder(party, "ckks") / "key.json"
+        data = json.loads(path.read_text())
+        path.write_text(json.dumps({**data, **{name: change(data[name]) for name, change in fields.items()}}))
+
+
+def test_a_result_that_the_flooding_would_drown_is_refused_and_not_counted(members: Committee) -> None:
+    """Less than one bit: every party refuses, and the job is not even written. A bit more of scale, and it is decrypted."""
+    _set_key(members, policy=lambda old: {**old, "noise_bits": 12})
+    paths = encrypt(members, "ckks")
+    message = "leaves 0.1 bits of a value of size 1 at scale 2^30.0, at least 1 is needed: encrypt at scale 2^31 or above"
+    refused(decrypt(members, "ckks", paths), CiphertextError, message)
+    assert counts(members) == [0, 0, 0] and not paths[0].with_suffix(".out").exists()
+    with pytest.raises(CiphertextError, match=re.escape(message)):
+        api.decrypt_job(_with_folder(members), "ckks", paths, 0, [path.with_suffix(".out") for path in paths])
+    _set_key(members, parameters=lambda old: {**old, "scale_bits": 31})
+    assert succeeded(decrypt(members, "ckks", encrypt(members, "ckks")))
+    assert counts(members) == [1, 1, 1]
+
+
+def _with_folder(members: Committee) -> Committee:
+    for party in range(members.size):
+        members.identity_path(party).parent.mkdir(parents=True, exist_ok=True)
+        members.identity_path(party).touch()
+    return members
+
+
+def test_a_scale_beyond_that_of_the_set_is_refused(members: Committee) -> None:
+    """A product that was not rescaled: its noise grew with its scale, and the policy's bound is for less."""
+    s = seal_of(members, "ckks")
+    path = encrypt(members, "ckks")[0]
+    ciphertext = s.context.from_cipher_str(path.read_bytes())
+    weights = s.encoder.encode(np.full(s.parameters.slots, 0.5), s.parameters.scale)
+    path.write_bytes(s.evaluator.multiply_plain(ciphertext, weights).to_string())
+    refused(decrypt(members, "ckks", [path]), CiphertextError, "has scale 2^60.0, the key's set 2^30: its noise may have grown")
+    assert counts(members) == [0, 0, 0]
+    path.write_bytes(s.evaluator.rescale_to_next(s.context.from_cipher_str(path.read_bytes())).to_string())
+    assert succeeded(decrypt(members, "ckks", [path]))
 
 
 @pytest.mark.parametrize("primes", [1, 2])
@@ -356,7 +404,7 @@ def test_a_party_with_other_metadata_is_named(members: Committee, field: str) ->
     """A weaker policy, say, in the key.json of party 2: everything in it is compared before the key is used."""
     path = members.key_folder(2, "ckks") / "key.json"
     data = json.loads(path.read_text())
-    data[field] = {"policy": vars(replace(POLICY, bits=1)), "files": {}, "error_law": "gaussian"}[field]
+    data[field] = {"policy": vars(replace(POLICY, decryptions=3)), "files": {}, "error_law": "gaussian"}[field]
     path.write_text(json.dumps(data))
     outcomes = decrypt(members, "ckks", encrypt(members, "other"))
     for party, outcome in enumerate(outcomes):

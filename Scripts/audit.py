@@ -1,0 +1,67 @@
+"""Runs the attacks of the security review: each must be blocked, and must succeed where its remedy is taken out.
+
+Tests are named ``finding_NN_blocked_…`` and ``finding_NN_ablated_…``, in Rust and in Python. A finding is blocked if all of its
+tests of the first kind pass, and its ablated attack succeeds if all of the second kind do; a kind without tests counts as no.
+
+Prints ``audit: finding=… attack_blocked=… ablated_attack_succeeds=…`` for every finding, then ``audit: ok findings=12``; exits
+with 1 otherwise.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+FINDINGS = range(1, 13)
+KINDS = ("blocked", "ablated")
+
+Outcomes = dict[tuple[int, str], list[bool]]
+
+
+def _run(command: list[str], folder: Path) -> str:
+    """What a test runner prints; lines of the tests are enough, so its exit code does not count."""
+    environment = {**os.environ, "CARGO_PROFILE_RELEASE_LTO": "off", "CARGO_PROFILE_RELEASE_DEBUG": "0"}
+    result = subprocess.run(command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    return result.stdout.decode(errors="replace")
+
+
+def _note(outcomes: Outcomes, text: str, line: str) -> int:
+    """Notes the tests of these lines; returns how many there are."""
+    found = re.findall(line, text, re.MULTILINE)
+    for number, kind, outcome in found:
+        outcomes.setdefault((int(number), kind), []).append(outcome.lower() in ("ok", "passed"))
+    return len(found)
+
+
+def main() -> int:
+    """Runs all attacks."""
+    outcomes: Outcomes = {}
+    cargo = ["cargo", "test", "--release", "--locked", "--workspace", "--lib", "--tests", "--no-fail-fast", "finding_"]
+    rust = _run(cargo, ROOT / "Source")
+    pytest = [sys.executable, "-m", "pytest", "-k", "finding_", "-v", "-p", "no:cacheprovider", "-p", "no:xdist", "--no-header"]
+    python = _run(pytest, ROOT)
+    many = _note(outcomes, rust, r"^test \S*?finding_(\d\d)_(blocked|ablated)\S* (?:- should panic )?\.\.\. (\w+)")
+    more = _note(outcomes, python, r"test_finding_(\d\d)_(blocked|ablated)\S*(?: <-.*?)? (PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS)")
+    if not many or not more:
+        print(rust[-3000:] if not many else python[-3000:])
+    good = 0
+    for number in FINDINGS:
+        said = {kind: bool(outcomes.get((number, kind))) and all(outcomes[number, kind]) for kind in KINDS}
+        words = {kind: "yes" if said[kind] else "no" for kind in KINDS}
+        print(f"audit: finding={number} attack_blocked={words['blocked']} ablated_attack_succeeds={words['ablated']}")
+        good += all(said.values())
+    if good < len(FINDINGS):
+        failed = re.findall(r"^(?:test )?\S*finding_\d\d_\S+ .*(?:FAILED|ERROR).*$", rust + python, re.MULTILINE)
+        print("\n".join(failed))
+        print(f"audit: FAILED, {good} of {len(FINDINGS)} findings are as they should be")
+        return 1
+    print(f"audit: ok findings={good} attacks={sum(map(len, outcomes.values()))}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,564 @@
+"""What is fuzzed: every parser of files and of messages in Python, with its valid inputs.
+
+Files come from memory where a reader only reads. A parser that accepts an input is followed by what uses the result at once, so that a
+wrong type in it is found here and not later.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import struct
+import tempfile
+import zlib
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import asdict, replace
+from functools import cache
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import zstandard
+from keyquorum._engine import ShareFile
+from keyquorum.backends.embedded import Embedded
+from keyquorum.fhe._stream import HEADER_BYTES
+from keyquorum.fhe.keys import galois_element, validate_galois_keys, validate_public_key, validate_relin_keys
+from keyquorum.fhe.lwe import encrypt, lwe_parameters, read_lwe
+from keyquorum.fhe.parameters import ParameterSet, from_toml
+from keyquorum.fhe.seal_format import (
+    Ciphertext,
+    read_ciphertext,
+    read_plaintext,
+    read_public_key,
+    read_switch_keys,
+    write_ciphertext,
+)
+from keyquorum.fhe.values import fit_values, read_values
+from keyquorum.model.committee import Committee, Party
+from keyquorum.parties import jobs
+from keyquorum.parties.worker import job_digest
+from keyquorum.plans import policy, pool_store, pools, receipts
+from keyquorum.plans.keys import (
+    FloodPolicy,
+    KeyInfo,
+    check_made_by,
+    load_key,
+    load_public_file,
+    parameters_to_json,
+    write_info,
+)
+from keyquorum.plans.lwe_keys import LweKeyInfo, load_lwe_key
+from keyquorum.serve import daemon, front, kinds, wire
+
+from tests.fhe.dealer import Dealer
+
+from .driver import FILE_ERRORS, Target
+from .memory import Channel, MemoryFile, MemoryFolder
+
+# Small, with room for the flooding of the default policy.
+_CKKS = ParameterSet("tiny-ckks", "ckks", 1024, (144115188075134977, 4503599626682369, 144115188075593729), scale_bits=52, security="none")
+_BFV = ParameterSet("tiny-bfv", "bfv", 1024, (833537, 858113), plain_modulus=12289, security="none")
+_BGV = replace(_BFV, name="tiny-bgv", scheme="bgv")
+_SETS = (_CKKS, _BFV, _BGV)
+_POOL_ID = "0123456789abcdef" * 2
+
+
+@cache
+def _key_info() -> KeyInfo:
+    return KeyInfo(
+        "ab" * 16, _CKKS, "rep-field", 3, 1, "cbd", True, (galois_element(1, 1024),), FloodPolicy(), "cd" * 32, {"public.key": "ef" * 32}
+    )
+
+
+def _committee(folder: Path = Path("folder")) -> Committee:
+    parties = tuple(Party(i, "127.0.0.1", 7000 + i, f"{i:064x}") for i in range(3))
+    return Committee(folder, "fuzz", "rep-field", 1, parties)
+
+
+# Pools
+
+
+def _parse_journal(data: bytes) -> None:
+    claim = pool_store.last_claim(MemoryFile("cursor.journal", data), _POOL_ID)  # type: ignore[arg-type]
+    if claim is None:
+        raise pool_store.PoolError("the journal is missing or damaged")
+    assert 0 <= claim.start <= claim.end
+    assert isinstance(claim.chain, str)
+    assert pool_store.last_claim(MemoryFile("cursor.journal", claim.to_line(_POOL_ID)), _POOL_ID) == claim  # type: ignore[arg-type]
+
+
+def _journals() -> list[bytes]:
+    lines = [
+        pool_store.Claim(0, 0, "ab" * 32),
+        pool_store.Claim(0, 7, "cd" * 32, [(0, "ab" * 32), (0, "ab" * 32)]),
+        pool_store.Claim(7, 4096, "ef" * 32, [(7, "cd" * 32), (7, "cd" * 32)]),
+    ]
+    texts = [line.to_line(_POOL_ID) for line in lines]
+    return [texts[0], b"".join(texts), texts[2], texts[1] + texts[2][:40]]
+
+
+def _mend_journal(data: bytes) -> bytes:
+    """The right checksum for what the last line says."""
+    first, _, last = data.removesuffix(b"\n").rpartition(b"\n")
+    text = last.partition(b" ")[2]
+    checksum = hashlib.sha256(f"keyquorum claim {_POOL_ID} ".encode() + text).hexdigest()[:32].encode()
+    return (first + b"\n" if first else b"") + checksum + b" " + text + b"\n"
+
+
+def _parse_pool(data: bytes) -> None:
+    read = pool_store.read_pool(MemoryFolder(pool_json=data))  # type: ignore[arg-type]
+    assert read is not None
+    chunks = [pool_store.Chunk(**c) for c in read["chunks"]]
+    assert sum(chunk.count for chunk in chunks) >= 0
+    assert all(chunk.id.isalnum() for chunk in chunks)
+
+
+def _pool_files() -> list[bytes]:
+    kind = {"variant": "lwe64-p2-round_ltz_circuit", "sections": [[3, 64], [1, 1]], "protocol": "ring", "members": [0, 1, 2], "party": 0}
+    chunks = [{"id": "ab" * 16, "count": 4096}, {"id": "cd" * 16, "count": 17}]
+    return [json.dumps({"id": _POOL_ID, "kind": kind, "chunks": c}, indent=1).encode() + b"\n" for c in ([], chunks)]
+
+
+class _Reports:
+    """A session whose other party says what is given."""
+
+    parties, party = 2, 0
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+
+    def send(self, to: int, data: bytes) -> None: ...
+
+    def recv(self, peer: int, limit: int) -> bytes:
+        return self._data
+
+
+def _report(**changes: Any) -> pools.Report:
+    fields = {
+        "purpose": "decrypt 3 items, x", "pool_id": _POOL_ID, "chunks": ["ab" * 16], "end": 7, "chain": "cd" * 32,
+        "before": [(0, "ab" * 32), (0, "ab" * 32)], "start": 0, "next": 7, "ahead": 2, "nonce": "12" * 16,
+    }  # fmt: skip
+    return pools.Report(**{**fields, **changes})
+
+
+def _parse_report(data: bytes) -> None:
+    pool = object.__new__(pools.Pool)
+    pool.session, pool.group = _Reports(data), SimpleNamespace(numbers=(0, 1))  # type: ignore[assignment]
+    reports = pool._all_reports(_report())
+    pools.judge(reports, (0, 1))
+
+
+def _reports() -> list[bytes]:
+    changed = ({}, {"next": 5}, {"start": 7, "end": 9, "before": [(7, "cd" * 32), (7, "cd" * 32)], "chain": "ef" * 32, "next": 9})
+    return [json.dumps(vars(_report(**c))).encode() for c in changed]
+
+
+# Bytes of SEAL
+
+
+def _compressed(data: bytes) -> list[bytes]:
+    """The same object in SEAL's other two modes."""
+    packed = [zlib.compress(data[HEADER_BYTES:], 1), zstandard.ZstdCompressor(1).compress(data[HEADER_BYTES:])]
+    return [data[:5] + bytes([mode]) + data[6:8] + struct.pack("<Q", HEADER_BYTES + len(p)) + p for mode, p in enumerate(packed, 1)]
+
+
+def _ciphertexts(parameters: ParameterSet) -> list[bytes]:
+    rng = np.random.default_rng(1)
+    moduli = np.array(parameters.coeff_modulus[:-1], dtype=np.uint64)[:, None]
+    found = []
+    for primes in range(1, parameters.levels + 1):
+        words = rng.integers(0, 1 << 60, (2, primes, parameters.ring_degree), dtype=np.uint64) % moduli[:primes]
+        ckks = parameters.scheme == "ckks"
+        found.append(write_ciphertext(parameters, Ciphertext(primes, words, ckks, 2.0**parameters.scale_bits if ckks else 1.0, 1)))
+    zeros = Ciphertext(1, np.zeros((2, 1, parameters.ring_degree), np.uint64), parameters.scheme == "ckks", 1.0, 1)
+    return [*found, *_compressed(write_ciphertext(parameters, zeros))]
+
+
+def _tagged(found: Sequence[tuple[int, bytes]]) -> list[bytes]:
+    """A first byte says which reader an input is for."""
+    return [bytes([tag]) + data for tag, data in found]
+
+
+def _mend_seal(data: bytes) -> bytes:
+    """The length that the bytes have, in the outermost header."""
+    return data[:9] + struct.pack("<Q", len(data) - 1) + data[17:] if len(data) > 17 else data
+
+
+def _parse_ciphertext(data: bytes) -> None:
+    if not data:
+        raise pool_store.PoolError("no input")
+    read_ciphertext(_SETS[data[0] % 3], memoryview(data)[1:], "the file")
+
+
+def _galois() -> list[int]:
+    return [galois_element(1, 1024), galois_element(-2, 1024)]
+
+
+def _parse_key(data: bytes) -> None:
+    if not data:
+        raise pool_store.PoolError("no input")
+    body, parameters = memoryview(data)[1:], _SETS[data[0] // 8 % 3]
+    (
+        lambda: validate_public_key(parameters, body),
+        lambda: validate_relin_keys(parameters, body),
+        lambda: validate_galois_keys(parameters, body, _galois()),
+        lambda: read_switch_keys(parameters, body),
+        lambda: read_public_key(parameters, body),
+        lambda: read_plaintext(parameters, body),
+    )[data[0] % 8 % 6]()  # fmt: skip
+
+
+def _keys() -> list[bytes]:
+    found = []
+    for index, parameters in enumerate(_SETS):
+        dealer = Dealer(parameters)
+        public = dealer.public_key()
+        found.append((8 * index, public))
+        found += [(8 * index + 4, data) for data in _compressed(public)]
+        relin = dealer.relin_keys()
+        found += [(8 * index + 1, relin), (8 * index + 3, _compressed(relin)[1])]
+    found.append((2, Dealer(_CKKS).galois_keys(_galois())))
+    return _tagged(found)
+
+
+# Ciphertexts of LWE, values
+
+
+def _parse_lwe(data: bytes) -> None:
+    ciphertexts, key_id = read_lwe(data, "the file")
+    assert ciphertexts.a.shape == (ciphertexts.count, ciphertexts.parameters.dimension)
+    ciphertexts.digest()
+    assert isinstance(key_id, str)
+
+
+def _lwe_files() -> list[bytes]:
+    rng = np.random.default_rng(1)
+    found = []
+    for name, count in (("lwe64-p2", 1), ("lwe53-p16", 1), ("lwe64-p2", 2)):
+        parameters = lwe_parameters(name)
+        secret = rng.integers(0, 2, parameters.dimension)
+        found.append(encrypt(parameters, secret, rng.integers(0, 2, count), rng).to_bytes("ab" * 16))
+    return found
+
+
+def _mend_lwe(data: bytes) -> bytes:
+    """The length that the header has."""
+    end = data.find(b"}", 12)
+    return data if end < 0 else data[:8] + (end - 11).to_bytes(4, "little") + data[12:]
+
+
+class _Scratch:
+    """A folder in memory that goes with the process."""
+
+    def __init__(self) -> None:
+        shm = Path("/dev/shm")
+        self._folder = tempfile.TemporaryDirectory(prefix="kq-fuzz-", dir=shm if shm.is_dir() else None)
+        self.path = Path(self._folder.name)
+
+
+@cache
+def _scratch() -> Path:
+    scratch = _Scratch()
+    _KEPT.append(scratch)
+    return scratch.path
+
+
+_KEPT: list[_Scratch] = []
+
+
+def _parse_values(data: bytes) -> None:
+    if not data:
+        raise pool_store.PoolError("no input")
+    path = _scratch() / f"values{('.json', '.csv', '.npy')[data[0] % 3]}"
+    path.write_bytes(data[1:])
+    values = read_values(path)
+    fit_values(_SETS[data[0] // 3 % 3], values[:512])
+
+
+def _values() -> list[bytes]:
+    path = _scratch() / "v.npy"
+    found = [(0, b"[1, 2.5, -3]"), (3, b"[1, 2, 3]\n"), (1, b"1,2.5,-3\n1e3,1+2j\n"), (4, b"1,2\n3\n")]
+    for array in (np.arange(6).reshape(2, 3), np.linspace(0, 1, 5)):
+        np.save(path, array)
+        found.append((2, path.read_bytes()))
+    return _tagged(found)
+
+
+# Files of a committee and its keys
+
+
+def _parse_committee(data: bytes) -> None:
+    committee = Committee.load(MemoryFolder(committee_toml=data))  # type: ignore[arg-type]
+    assert len(committee.digest) == 32
+    assert committee.protocols
+    committee.check_complete()
+
+
+def _committees() -> list[bytes]:
+    folder = _scratch()
+    found = []
+    for committee in (
+        _committee(folder),
+        replace(_committee(folder), protocol="shamir", openings="star"),
+        replace(_committee(folder), protocol="spdz2k", threshold=2, name="größer"),
+    ):
+        committee.save()
+        found.append((folder / "committee.toml").read_bytes())
+    return found
+
+
+def _parse_parameters(data: bytes) -> None:
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        raise pool_store.PoolError("the reader of the file refuses it") from None
+    parameters = from_toml(text, "the file")
+    assert from_toml(parameters.to_toml(), "the copy") == parameters
+
+
+def _parameters() -> list[bytes]:
+    folder = Path(__file__).resolve().parents[2] / "params"
+    shipped = [path.read_bytes() for path in sorted(folder.glob("*.toml")) if path.stat().st_size < 1500]
+    return [*(set_.to_toml().encode() for set_ in _SETS), *shipped]
+
+
+def _parse_key_info(data: bytes) -> None:
+    folder: Any = MemoryFolder(key_json=data)
+    info = load_key(folder)
+    assert len(info.digest) == 32
+    assert KeyInfo.from_json(json.loads(json.dumps(info.to_json()))) == info
+    check_made_by(_committee(), info, folder)
+    assert set(info.share_header(0, 0)) > {"key_id"}
+    load_public_file(MemoryFolder(key_json=data, public_key=b"x"), info, "public.key")  # type: ignore[arg-type]
+
+
+def _key_infos() -> list[bytes]:
+    info = replace(_key_info(), files={"public.key": hashlib.sha256(b"x").hexdigest()})
+    bfv = replace(info, parameters=_BFV, galois_elements=(), relin=False)
+    return [json.dumps(i.to_json(), indent=1).encode() + b"\n" for i in (info, bfv)]
+
+
+def _parse_lwe_key_info(data: bytes) -> None:
+    info = load_lwe_key(MemoryFolder(lwe_json=data))  # type: ignore[arg-type]
+    assert len(info.digest) == 32
+    check_made_by(_committee(), info, Path("folder"))
+    assert info.header(0)["length"] > 0
+
+
+def _lwe_key_infos() -> list[bytes]:
+    infos = (LweKeyInfo("ab" * 16, name, "rep-field", 3, 1) for name in ("lwe64-p2", "lwe53-p16"))
+    return [json.dumps(asdict(info), indent=1).encode() + b"\n" for info in infos]
+
+
+def _parse_receipt(data: bytes) -> None:
+    class Beside:
+        def __new__(cls, name: str) -> Any:
+            return MemoryFile(name, data)
+
+    real, receipts.Path = receipts.Path, Beside  # type: ignore[misc, assignment]
+    try:
+        receipts.check_receipt(real("c.ct"), b"a ciphertext", _key_info())
+    finally:
+        receipts.Path = real  # type: ignore[misc]
+
+
+def _receipts() -> list[bytes]:
+    digest = hashlib.sha256(b"a ciphertext").hexdigest()
+    return [json.dumps({"key_id": _key_info().key_id, "sha256": d}).encode() + b"\n" for d in (digest, "00" * 32)]
+
+
+def _parse_count(data: bytes) -> None:
+    folder: Any = MemoryFolder(decryptions_json=data)
+    assert policy.decryptions_used(folder, _key_info()) >= 0
+
+
+def _counts() -> list[bytes]:
+    return [json.dumps({"key_id": _key_info().key_id, "used": used}).encode() + b"\n" for used in (0, 16)]
+
+
+# Jobs
+
+
+class _Reached(Exception):
+    """A job has passed all checks before its parties talk."""
+
+
+class _Session:
+    party, parties = 0, 3
+
+    def compare(self, label: str, digest: bytes) -> None: ...
+
+    def __getattr__(self, name: str) -> Any:
+        raise _Reached
+
+
+class _Backend(Embedded):
+    def __init__(self) -> None:
+        self.session = _Session()  # type: ignore[assignment]
+
+    def __getattr__(self, name: str) -> Any:
+        raise _Reached
+
+
+class _Context:
+    """A party whose job ends where it would first say something that only it knows."""
+
+    party, parties, session, backend = 0, 3, _Session(), _Backend()
+
+    def __init__(self, committee: Committee) -> None:
+        self.committee = committee
+
+    def phase(self, name: str, steps: int = 1) -> Any:
+        raise _Reached
+
+
+_PRODUCT_JOBS = ("keygen", "lwe_keygen", "pool_fill", "lwe_decrypt", "decrypt", "program")
+"""The others measure, and are written by the program that measures."""
+
+
+@cache
+def _job_committee() -> Committee:
+    committee = _committee(_scratch())
+    for name in ("ckks", "lwe"):
+        committee.key_folder(0, name).mkdir(parents=True, exist_ok=True)
+    write_info(committee.key_folder(0, "ckks"), _key_info())
+    info = LweKeyInfo("ab" * 16, "lwe64-p2", "rep-field", 3, 1)
+    (committee.key_folder(0, "lwe") / "lwe.json").write_text(json.dumps(asdict(info)))
+    ShareFile.write(str(committee.key_folder(0, "lwe") / "share-0.kqs"), info.header(0), bytes(2 * 8 * 1024))
+    return committee
+
+
+def _parse_job(data: bytes) -> None:
+    job = jobs.read_job(MemoryFile("job.json", data))  # type: ignore[arg-type]
+    jobs.check_job(job)
+    jobs.link_of(job)
+    jobs.backend_of(job)
+    job_digest(job)
+    if job["kind"] in _PRODUCT_JOBS:
+        with suppress(_Reached):
+            jobs.run_job(_Context(_job_committee()), job)  # type: ignore[arg-type]
+
+
+def _jobs() -> list[bytes]:
+    _job_committee()
+    ciphertext, lwe = _scratch() / "c.ct", _scratch() / "c.lwe"
+    ciphertext.write_bytes(_ciphertexts(_CKKS)[1])
+    lwe.write_bytes(_lwe_files()[0])
+    rounds = {"rounding": "round_ltz_circuit", "width": 8, "levels": 2, "parameters": "lwe64-p2"}
+    made = [
+        {
+            "kind": "keygen", "key": "new", "parameters": parameters_to_json(_CKKS), "relin": True, "galois_elements": [3], "error_law": "cbd",
+            "policy": asdict(FloodPolicy()), "backend": "embedded", "local": {"mp_spdz": None}, "link": "lan",
+        },
+        {"kind": "lwe_keygen", "key": "new-lwe", "parameters": "lwe64-p2"},
+        {"kind": "pool_fill", **rounds, "count": 10, "chunk": 4, "link": "rtt=1,mbit=10"},
+        {
+            "kind": "lwe_decrypt", "key": "lwe", "receiver": 0, **rounds, "sha256": read_lwe(lwe.read_bytes(), "x")[0].digest().hex(),
+            "local": {"ciphertexts": str(lwe), "output": "out.json"},
+        },
+        {
+            "kind": "decrypt", "key": "ckks", "receiver": 1, "rounding": "round_ltz_circuit", "pool": False, "backend": "embedded",
+            "sha256": [hashlib.sha256(ciphertext.read_bytes()).hexdigest()], "local": {"ciphertexts": [str(ciphertext)], "outputs": ["out"]},
+        },
+        {
+            "kind": "program", "link": None, "local": {"folder": "folder"},
+            "request": {"program": "millionaires", "args": ["8"], "protocol": "ring", "parties": 3, "ring": 64, "field": None},
+        },
+        {"kind": "exchanges", "runs": 3},
+    ]  # fmt: skip
+    return [json.dumps(job, indent=1).encode() + b"\n" for job in made]
+
+
+# What peers and receivers send
+
+
+@cache
+def _lwe_kind() -> kinds.LweKind:
+    kind = object.__new__(kinds.LweKind)
+    kind._parameters, kind.key_id = lwe_parameters("lwe64-p2"), "ab" * 16
+    kind.limit = kinds.MOST_CIPHERTEXTS * 8 * (kind._parameters.dimension + 1) + 4096
+    return kind
+
+
+class _Requests:
+    patience = 0.0
+
+    def add(self, key: str, asked: kinds.Asked) -> Any:
+        return SimpleNamespace(done=SimpleNamespace(result=lambda timeout: asked.digest))
+
+
+def _parse_message(data: bytes) -> None:
+    channel, kind = Channel(data), _lwe_kind()
+    side = object.__new__(front.Front)
+    side._kind, side._requests = kind, _Requests()  # type: ignore[assignment]
+    while (message := wire.receive_message(channel, kind.limit)) is not None:  # type: ignore[arg-type]
+        head, body = message
+        side._request("ab" * 32, head, body)
+
+
+def _messages() -> list[bytes]:
+    class Kept:
+        def __init__(self) -> None:
+            self.data = b""
+
+        def sendall(self, data: bytes) -> None:
+            self.data += bytes(data)
+
+    found = []
+    for head in ({"id": "0123456789"}, {"id": "abcdefgh", "key": "ab" * 16}):
+        kept = Kept()
+        wire.send_message(kept, head, _lwe_files()[0])  # type: ignore[arg-type]
+        found.append(kept.data)
+    return found
+
+
+def _mend_message(data: bytes) -> bytes:
+    """Lengths that end head and body where they do."""
+    end = data.find(b"}", 12) + 1
+    return (end - 12).to_bytes(4, "little") + (len(data) - end).to_bytes(8, "little") + data[12:] if end > 12 else data
+
+
+def _parse_plan(data: bytes) -> None:
+    plan = daemon.read_plan(data)
+    assert plan.fill >= 0
+    for key, digest in plan.decrypt:
+        assert isinstance(key, str)
+        assert isinstance(digest, str)
+    for key, count, left in plan.refuse:
+        assert isinstance(key, str)
+        assert f"{count:,} {left:,}"
+
+
+def _plans() -> list[bytes]:
+    key = "ab" * 32 + "/0123456789"
+    made = [
+        {"fill": 0, "decrypt": [], "refuse": []},
+        {"fill": 1024, "decrypt": [], "refuse": [[key, 5000, 17]]},
+        {"fill": 0, "decrypt": [[key, "cd" * 32], [key + "x", "ef" * 32]], "refuse": []},
+    ]
+    return [json.dumps(plan).encode() for plan in made]
+
+
+TARGETS: dict[str, Target] = {
+    target.name: target
+    for target in (
+        Target("pool-journal", _parse_journal, _journals, text=True, mend=_mend_journal),
+        Target("pool-file", _parse_pool, _pool_files, text=True),
+        Target("pool-report", _parse_report, _reports, text=True),
+        Target("seal-ciphertext", _parse_ciphertext, lambda: _tagged([(i, c) for i, s in enumerate(_SETS) for c in _ciphertexts(s)]), mend=_mend_seal),
+        Target("seal-key", _parse_key, _keys, mend=_mend_seal),
+        Target("lwe-file", _parse_lwe, _lwe_files, mend=_mend_lwe),
+        Target("job-file", _parse_job, _jobs, text=True, errors=FILE_ERRORS),
+        Target("committee", _parse_committee, _committees, text=True),
+        Target("parameters", _parse_parameters, _parameters, text=True),
+        Target("key-info", _parse_key_info, _key_infos, text=True),
+        Target("lwe-key-info", _parse_lwe_key_info, _lwe_key_infos, text=True),
+        Target("receipt", _parse_receipt, _receipts, text=True),
+        Target("decryption-count", _parse_count, _counts, text=True),
+        Target("receiver-message", _parse_message, _messages, mend=_mend_message, errors=(*FILE_ERRORS, ConnectionError)),
+        Target("service-plan", _parse_plan, _plans, text=True),
+        Target("values", _parse_values, _values),
+    )
+}

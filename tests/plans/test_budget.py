@@ -1,0 +1,136 @@
+"""Statistical budgets: what all the values and attempts of a key's life give away together."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from keyquorum import api
+from keyquorum._engine import budget_attempts, budget_bit_macs, budget_flood, budget_kinds, budget_lift
+from keyquorum.fhe.parameters import load
+from keyquorum.model.errors import ParameterError
+from keyquorum.plans import keygen
+from keyquorum.plans.budget import TOTAL, check_leaks, leaks, lift_masks
+from keyquorum.plans.randomness import uniform_bits
+from numpy.typing import NDArray
+
+Masks = Callable[[int, int], NDArray[np.int64]]
+
+# A toy of the masks of `lift`: values of -8 to 8 under masks of 20 bits; 2^18 of them relate to the mask as 2^55 to 58 bits.
+TOY_BITS, TOY_NOISE, TOY_VALUES, TOY_KEYS = 20, 8, 1 << 18, 60
+
+
+def told_apart(masks: Masks) -> float:
+    """Of toy keys whose values are all as large, and of keys whose values are all zero: by what fraction more often the attack says
+    `large` of the first. The attack is the best one against uniform masks, an opened value outside of what zeros give, or the mean of
+    what was opened, which is best against smooth ones."""
+    said = np.zeros(2)
+    for which, value in enumerate((TOY_NOISE, 0)):
+        for _ in range(TOY_KEYS):
+            opened = masks(TOY_VALUES, TOY_BITS) + value
+            outside = opened.max() >= 1 << TOY_BITS
+            middle = (1 << TOY_BITS) / 2 + TOY_NOISE / 2
+            far = abs(opened.mean() - middle) > 6 * opened.std() / TOY_VALUES**0.5
+            said[which] += outside or far
+    return float(said[0] - said[1]) / TOY_KEYS
+
+
+def test_finding_10_blocked_all_values_of_a_key() -> None:
+    """False alarm: the attack says so of half a key or more by chance with less than 2^-40."""
+    assert told_apart(lift_masks) < 0.5
+
+
+def test_finding_10_ablated_all_values_of_a_key() -> None:
+    """Uniform masks of the same length, as they were."""
+    assert told_apart(uniform_bits) > 0.7
+
+
+SETS = sorted(path.stem for path in (Path(__file__).parents[2] / "params").glob("*.toml"))
+PAGE = Path(__file__).parents[2] / "docs" / "pages" / "budget.md"
+
+
+def all_rotations(name: str) -> keygen.Request:
+    """The largest key of a set: relinearisation, and rotations by every power of two to both sides and the conjugation."""
+    set_ = load(name, warn=False)
+    steps = [sign << i for i in range(set_.ring_degree.bit_length() - 2) for sign in (1, -1)]
+    return keygen.Request(set_, True, api.galois_elements(set_, [*steps, 0]))
+
+
+def values_of(request: keygen.Request) -> int:
+    digits = len(request.parameters.coeff_modulus) - 1
+    return request.parameters.ring_degree * (2 + digits * len(request.targets))
+
+
+def largest() -> keygen.Request:
+    return max((all_rotations(name) for name in SETS), key=values_of)
+
+
+def sums() -> list[tuple[str, int, float]]:
+    """Committee, parties and log2 of everything together, for the largest shipped key."""
+    rows = []
+    for protocol, size in (("rep-field", 3), ("semi", 2), ("semi", 8), ("shamir", 3), ("shamir", 15), ("mascot", 2), ("mascot", 3), ("mascot", 4)):
+        committee = api.in_process_committee(size, protocol)
+        found = leaks(committee, values_of(largest()), keygen._mask_bits(committee), keygen.LIFT_BITS)
+        found += budget_attempts() if committee.authenticated else 0.0
+        rows.append((protocol, size, math.log2(found)))
+    return rows
+
+
+def test_finding_10_blocked_everything_of_the_largest_key() -> None:
+    for protocol, size, total in sums():
+        assert total < math.log2(TOTAL), (protocol, size)
+        largest().check_budget(api.in_process_committee(size, protocol))
+
+
+def test_finding_10_ablated_everything_of_the_largest_key() -> None:
+    """Uniform masks: a value's distance is its size over the length of the mask, and the sum of all exceeds the budget in every committee."""
+    for protocol, size, _ in sums():
+        bits = keygen._mask_bits(api.in_process_committee(size, protocol))
+        assert values_of(largest()) * 2.5 * 2.0**-bits > TOTAL
+
+
+def test_a_key_beyond_the_budget_is_refused_before_anything_is_made() -> None:
+    committee = api.in_process_committee(40, "semi")
+    with pytest.raises(ParameterError, match=r"3,571,712 coefficients among 40 parties: .*ask for fewer Galois keys, or take fewer parties") as caught:
+        largest().needs(committee)
+    assert "\n" not in str(caught.value)
+    check_leaks(committee, 4096, 53, 61)
+
+
+def test_masks_are_sums_of_four() -> None:
+    masks = lift_masks(1 << 16, 20)
+    assert masks.min() >= 0 and masks.max() <= (1 << 20) - 4
+    middle, deviation = 2 * ((1 << 18) - 1), (1 << 18) / math.sqrt(3)
+    assert abs(masks.mean() - middle) < 6 * deviation / (1 << 8)
+    assert abs(masks.std() / deviation - 1) < 0.03
+
+
+def test_ten_million_items_of_a_pool() -> None:
+    """Attempts end a life, so their number does not count; nothing else of a pool modulo 2^k leaks. `round_flood` has its own statement."""
+    assert budget_attempts() < TOTAL
+    assert math.log2(budget_flood(10**7)) == pytest.approx(-16.75, abs=0.01)
+    assert budget_attempts(36) > TOTAL, "short primes have a statement of their own"
+
+
+def page() -> str:
+    """The numbers of docs/pages/budget.md, as they follow from the code."""
+    lines = ["| committee | parties | everything, for the largest key |", "| --- | --- | --- |"]
+    lines += [f"| `{protocol}` | {size} | 2^{total:.1f} |" for protocol, size, total in sums()]
+    lines += ["", "| attempt | wins with | passes unnoticed with |", "| --- | --- | --- |"]
+    lines += [f"| {kind} | 2^-{wins:.1f} | 2^-{passes:.1f} |" for kind, wins, passes in budget_kinds(60)]
+    lines += ["", "| a life | may go wrong with |", "| --- | --- |"]
+    lines += [f"| a pool of 10^7 items, any number of batches | 2^{math.log2(budget_attempts()):.1f} |"]
+    lines += [f"| masks of `lift`, {values_of(largest()):,} values, 58 bits | 2^{math.log2(budget_lift(values_of(largest()), 58)):.1f} |"]
+    lines += [f"| attempts with primes of {bits} bits | 2^{math.log2(budget_attempts(bits)):.1f} |" for bits in (60, 43, 36)]
+    lines += [f"| a wrong bit (not in the total) | 2^{math.log2(budget_bit_macs()):.1f} |"]
+    lines += [f"| `round_flood`, 10^7 decryptions (not in the total) | 2^{math.log2(budget_flood(10**7)):.1f} |"]
+    return "\n".join(lines)
+
+
+def test_the_page_has_the_numbers_of_the_code() -> None:
+    found = re.search(r"<!-- numbers -->\n\n(.*?)\n\n<!-- end of numbers -->", PAGE.read_text(), re.S)
+    assert found is not None and found[1] == page(), page()
