@@ -39,7 +39,8 @@ class Party:
         self.admit("alice")
         kind: Any = SimpleNamespace(limit=1000, read=lambda head, body: body)
         requests: Any = SimpleNamespace(patience=5.0, add=self._answer)
-        self.front = Front(Receivers(folder / "party.pem", folder / "receivers"), "127.0.0.1", 0, kind, requests, lambda result: None)
+        self.receivers = Receivers(folder / "party.pem", folder / "receivers")
+        self.front = Front(self.receivers, "127.0.0.1", 0, kind, requests, lambda result: None)
         self.fingerprint = self._fingerprint("party")
 
     def _fingerprint(self, name: str) -> str:
@@ -113,7 +114,10 @@ def wait_for_threads() -> None:
 def out_of_descriptors(party: Party) -> bool:
     """A stranger comes when the party has no descriptor left. Returns whether the receiver is served after that."""
     wait_for_threads()
-    with no_descriptors(1):
+    context = party.receivers.context()
+    with pytest.MonkeyPatch.context() as patch, no_descriptors(1):
+        # Made here: a handshake that cannot read its certificates ends at once, and the listener may have the descriptor back.
+        patch.setattr(party.receivers, "context", lambda: context)
         stranger = party.stranger()
         time.sleep(0.5)
     served = party.serves()
@@ -216,7 +220,7 @@ def test_finding_06_blocked_who_is_not_admitted_holds_no_channel(party: Party) -
 def test_finding_06_ablated_out_of_descriptors(party: Party, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(front, "PASSING", frozenset())
     assert party.serves()
-    assert not all(out_of_descriptors(party) for _ in range(3))
+    assert not out_of_descriptors(party)
 
 
 def test_finding_06_ablated_a_crowd_of_strangers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
