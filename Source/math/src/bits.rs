@@ -1,7 +1,7 @@
 //! Packed bits, least significant first: bit `i` of a vector is bit `i % 64` of word `i / 64`.
 
 use crate::codec::Word;
-use crate::domain::Element;
+use crate::domain::{Element, InternalError};
 
 /// Bit 0 of every byte.
 const ONES: u64 = 0x0101_0101_0101_0101;
@@ -29,8 +29,17 @@ fn packed(bits: &[u8]) -> u64 {
     })
 }
 
-/// The first `n` bits of `words`, one to a byte. Bits beyond the words are zero.
-pub fn unpack(words: &[u64], n: usize) -> Vec<u8> {
+/// The first `n` bits of `words`, one to a byte.
+///
+/// # Errors
+///
+/// [`InternalError`] if there are not as many bits.
+pub fn unpack(words: &[u64], n: usize) -> Result<Vec<u8>, InternalError> {
+    if words.len() < self::words(n) {
+        return Err(InternalError {
+            found: "fewer packed bits than were asked for",
+        });
+    }
     let mut out = vec![0u8; n.div_ceil(64) * 64];
     for (part, &word) in out.chunks_exact_mut(64).zip(words) {
         for (eight, byte) in part.chunks_exact_mut(8).zip(word.to_le_bytes()) {
@@ -41,7 +50,7 @@ pub fn unpack(words: &[u64], n: usize) -> Vec<u8> {
         }
     }
     out.truncate(n);
-    out
+    Ok(out)
 }
 
 /// The bits of words as packed vectors: vector `j` of the result holds bit `j` of every word, for
@@ -55,6 +64,7 @@ pub fn planes<E: Element>(words: &[E], m: usize) -> Vec<Vec<u64>> {
         for (half, planes) in out.chunks_mut(64).enumerate() {
             let mut matrix = [0; 64];
             for (row, word) in matrix.iter_mut().zip(part) {
+                // No word has bits from 128 on: they are zero.
                 *row = word.to_u128().checked_shr(64 * half as u32).unwrap_or(0) as u64;
             }
             transpose(&mut matrix);
@@ -75,29 +85,43 @@ fn plane<E: Element>(words: &[E], j: u32) -> Vec<u64> {
             for (byte, word) in bytes.iter_mut().zip(part) {
                 *byte = (word.to_u128() as u64 >> j) as u8;
             }
-            packed(bytes.get(..part.len()).unwrap_or_default())
+            packed(bytes.split_at(part.len()).0)
         })
         .collect()
 }
 
-/// Undoes [`planes`]: the `n` words whose bits `j` are packed in vector `j`. Missing bits are zero,
-/// and bits beyond the width of the words are dropped.
-pub fn from_planes<E: Element, P: AsRef<[u64]>>(planes: &[P], n: usize) -> Vec<E> {
+/// Undoes [`planes`]: the `n` words whose bits `j` are packed in vector `j`. Bits beyond the last
+/// vector are zero, and bits beyond the width of the words are dropped.
+///
+/// # Errors
+///
+/// [`InternalError`] if one of the vectors does not hold `n` bits.
+pub fn from_planes<E: Element, P: AsRef<[u64]>>(
+    planes: &[P],
+    n: usize,
+) -> Result<Vec<E>, InternalError> {
+    const UNEVEN: InternalError = InternalError {
+        found: "bits of words in vectors of another length",
+    };
+    if planes.iter().any(|plane| plane.as_ref().len() != words(n)) {
+        return Err(UNEVEN);
+    }
     let mut out = vec![E::default(); n];
     for (block, part) in out.chunks_mut(64).enumerate() {
         for (half, planes) in planes.chunks(64).enumerate() {
             let mut matrix = [0; 64];
             for (row, plane) in matrix.iter_mut().zip(planes) {
-                *row = plane.as_ref().get(block).copied().unwrap_or(0);
+                *row = *plane.as_ref().get(block).ok_or(UNEVEN)?;
             }
             transpose(&mut matrix);
             for (word, &row) in part.iter_mut().zip(&matrix) {
+                // Bits from 128 on are dropped: no word has them.
                 let bits = u128::from(row).checked_shl(64 * half as u32).unwrap_or(0);
                 *word = E::from_u128_wrapping(word.to_u128() | bits);
             }
         }
     }
-    out
+    Ok(out)
 }
 
 /// Transposes a matrix of 64 rows of 64 bits: bit `j` of row `i` and bit `i` of row `j` change

@@ -4,9 +4,9 @@ use crate::domain::{DecodeError, DomainKind, Element};
 
 /// A word with a little-endian byte form, for the codec only.
 pub(crate) trait Word: Element {
-    /// Writes the low `out.len()` bytes.
+    /// Writes the low `out.len()` bytes. Panics if the word has fewer.
     fn write_le(self, out: &mut [u8]);
-    /// Reads a word of `bytes.len()` bytes.
+    /// Reads a word of `bytes.len()` bytes. Panics if the word has fewer.
     fn read_le(bytes: &[u8]) -> Self;
 }
 
@@ -16,17 +16,13 @@ macro_rules! impl_word {
             #[inline(always)]
             fn write_le(self, out: &mut [u8]) {
                 let full = self.to_le_bytes();
-                if let Some(low) = full.get(..out.len()) {
-                    out.copy_from_slice(low);
-                }
+                out.copy_from_slice(full.split_at(out.len()).0);
             }
 
             #[inline(always)]
             fn read_le(bytes: &[u8]) -> Self {
                 let mut full = [0u8; size_of::<$word>()];
-                if let Some(low) = full.get_mut(..bytes.len()) {
-                    low.copy_from_slice(bytes);
-                }
+                full.split_at_mut(bytes.len()).0.copy_from_slice(bytes);
                 Self::from_le_bytes(full)
             }
         }
@@ -37,10 +33,9 @@ impl_word!(u64, u128);
 fn encode_width<T: Word, const W: usize>(v: &[T], out: &mut Vec<u8>) {
     let start = out.len();
     out.resize(start + v.len() * W, 0);
-    if let Some(tail) = out.get_mut(start..) {
-        for (chunk, &x) in tail.chunks_exact_mut(W).zip(v) {
-            x.write_le(chunk);
-        }
+    let (_, tail) = out.split_at_mut(start);
+    for (chunk, &x) in tail.chunks_exact_mut(W).zip(v) {
+        x.write_le(chunk);
     }
 }
 
@@ -73,12 +68,23 @@ macro_rules! by_width {
     };
 }
 
-/// Appends `width` bytes (1..=16) a word, little endian.
+/// Refuses widths that words do not have, once before the loop over them.
+#[inline(always)]
+fn fitting<T: Word>(width: usize) {
+    assert!(
+        (1..=T::BYTES).contains(&width),
+        "internal error: words of {} bytes in {width} bytes",
+        T::BYTES
+    );
+}
+
+/// Appends `width` bytes a word, little endian. Panics if `width` is not in `1..=T::BYTES`.
 pub(crate) fn encode<T: Word>(v: &[T], width: usize, out: &mut Vec<u8>) {
+    fitting::<T>(width);
     by_width!(width, encode_width, T, (v, out));
 }
 
-/// Reads `out.len()` words of `width` bytes (1..=16) and refuses those not at most `max`.
+/// Reads `out.len()` words of `width` bytes and refuses those not at most `max`. Panics if `width` is not in `1..=T::BYTES`.
 pub(crate) fn decode<T: Word>(
     domain: DomainKind,
     width: usize,
@@ -86,6 +92,7 @@ pub(crate) fn decode<T: Word>(
     bytes: &[u8],
     out: &mut [T],
 ) -> Result<(), DecodeError> {
+    fitting::<T>(width);
     let expected = out.len() * width;
     if bytes.len() != expected {
         out.fill(T::default());
@@ -98,7 +105,7 @@ pub(crate) fn decode<T: Word>(
     }
     by_width!(width, decode_width, T, (bytes, &mut *out));
     if out.iter().fold(false, |bad, &x| bad | (x > max)) {
-        let index = out.iter().position(|&x| x > max).unwrap_or_default();
+        let index = out.iter().take_while(|&&x| x <= max).count();
         out.fill(T::default());
         return Err(DecodeError::NotCanonical { domain, index });
     }
@@ -137,14 +144,15 @@ pub(crate) fn decode_bits<T: Word>(
     out: &mut [T],
 ) -> Result<(), DecodeError> {
     let expected = (out.len() * bits as usize).div_ceil(8);
+    let wrong_length = DecodeError::Length {
+        domain,
+        elements: out.len(),
+        expected,
+        got: bytes.len(),
+    };
     if bytes.len() != expected {
         out.fill(T::default());
-        return Err(DecodeError::Length {
-            domain,
-            elements: out.len(),
-            expected,
-            got: bytes.len(),
-        });
+        return Err(wrong_length);
     }
     let mut source = bytes.iter();
     let (mut pending, mut filled) = (0u128, 0u32);
@@ -153,7 +161,8 @@ pub(crate) fn decode_bits<T: Word>(
         while have < bits {
             let take = (bits - have).min(64);
             while filled < take {
-                pending |= u128::from(source.next().copied().unwrap_or_default()) << filled;
+                let byte = source.next().ok_or(wrong_length)?;
+                pending |= u128::from(*byte) << filled;
                 filled += 8;
             }
             word |= (pending & (u128::MAX >> (128 - take))) << have;
@@ -171,6 +180,36 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
+
+    /// Nothing is left out, and no zeros are written in its place.
+    #[test]
+    fn finding_11_blocked_words_in_more_bytes_than_they_have() {
+        let refused = |f: fn()| std::panic::catch_unwind(f).is_err();
+        assert!(refused(|| encode(&[1u64], 9, &mut Vec::new())));
+        assert!(refused(|| encode(&[1u64], 0, &mut Vec::new())));
+        assert!(refused(|| encode(&[1u128], 17, &mut Vec::new())));
+        assert!(refused(|| {
+            drop(decode(DomainKind::Bits, 9, u64::MAX, &[0; 9], &mut [0u64]));
+        }));
+        assert!(refused(|| 1u64.write_le(&mut [0; 9])));
+        assert!(refused(|| drop(u64::read_le(&[0; 9]))));
+        for width in 1..=8 {
+            let mut bytes = vec![9];
+            encode(&[0x42u64, 7], width, &mut bytes);
+            let mut back = [0u64; 2];
+            decode(DomainKind::Bits, width, u64::MAX, &bytes[1..], &mut back).unwrap();
+            assert_eq!(back, [0x42, 7]);
+        }
+    }
+
+    #[test]
+    fn the_first_word_that_is_no_element_is_named() {
+        let mut out = [0u64; 3];
+        let refused = decode(DomainKind::Fq(5), 1, 4, &[4, 5, 6], &mut out);
+        let (domain, index) = (DomainKind::Fq(5), 1);
+        assert_eq!(refused, Err(DecodeError::NotCanonical { domain, index }));
+        assert_eq!(out, [0; 3]);
+    }
 
     #[test]
     fn packed_words_come_back_in_as_few_bytes_as_their_bits_need() {

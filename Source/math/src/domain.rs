@@ -152,6 +152,14 @@ pub enum DecodeError {
     },
 }
 
+/// A state that the code excludes: what was to be made must not be used.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("internal error: {found}: please report it")]
+pub struct InternalError {
+    /// What was found.
+    pub found: &'static str,
+}
+
 /// Refuses vectors of different lengths, once before the loop over them.
 #[inline(always)]
 #[track_caller]

@@ -18,7 +18,9 @@ mod prg;
 mod z2k;
 mod zq;
 
-pub use domain::{DecodeError, Domain, DomainError, DomainKind, Element, ParseDomainError};
+pub use domain::{
+    DecodeError, Domain, DomainError, DomainKind, Element, InternalError, ParseDomainError,
+};
 pub use lanes::BitLanes;
 pub use ntt::{NttError, NttTables, automorphism, automorphism_ntt};
 pub use prg::{EntropyError, Prg, os_random};

@@ -36,12 +36,25 @@ pub enum NttError {
         /// The ring degree.
         n: usize,
     },
+    /// A state that the code excludes.
+    #[error("internal error: {found}: please report it")]
+    Internal {
+        /// What was found.
+        found: &'static str,
+    },
     /// The exponent of an automorphism is even.
     #[error("X -> X^{g} is no automorphism: the Galois element must be odd")]
     Galois {
         /// The refused exponent.
         g: u64,
     },
+}
+
+/// The error for a place that a polynomial or a table does not have.
+fn outside() -> NttError {
+    NttError::Internal {
+        found: "a place that a polynomial of this ring degree does not have",
+    }
 }
 
 /// Reverses the low `log_n` bits of `i`.
@@ -91,8 +104,8 @@ impl NttTables {
             q,
             n,
             psi,
-            forward: powers_bit_reversed(&field, psi, n),
-            inverse: powers_bit_reversed(&field, psi_inverse, n),
+            forward: powers_bit_reversed(&field, psi, n)?,
+            inverse: powers_bit_reversed(&field, psi_inverse, n)?,
             scale: field.shoup(n_inverse),
             // psi^-bitrev(1) = psi^-(n/2)
             last: field.shoup(field.mul(n_inverse, field.pow(psi_inverse, n as u64 / 2))),
@@ -121,8 +134,7 @@ impl NttTables {
     /// [`NttError::Length`] if `a.len()` is not the ring degree.
     pub fn forward(&self, a: &mut [u64]) -> Result<(), NttError> {
         self.check_one(a)?;
-        self.forward_unchecked(a);
-        Ok(())
+        self.forward_unchecked(a)
     }
 
     /// Undoes [`forward`](Self::forward).
@@ -132,8 +144,7 @@ impl NttTables {
     /// [`NttError::Length`] if `a.len()` is not the ring degree.
     pub fn inverse(&self, a: &mut [u64]) -> Result<(), NttError> {
         self.check_one(a)?;
-        self.inverse_unchecked(a);
-        Ok(())
+        self.inverse_unchecked(a)
     }
 
     /// Transforms polynomials that lie one after another.
@@ -144,8 +155,7 @@ impl NttTables {
     pub fn forward_all(&self, a: &mut [u64]) -> Result<(), NttError> {
         self.check_many(a)?;
         a.chunks_exact_mut(self.n)
-            .for_each(|polynomial| self.forward_unchecked(polynomial));
-        Ok(())
+            .try_for_each(|polynomial| self.forward_unchecked(polynomial))
     }
 
     /// Undoes [`forward_all`](Self::forward_all).
@@ -156,8 +166,7 @@ impl NttTables {
     pub fn inverse_all(&self, a: &mut [u64]) -> Result<(), NttError> {
         self.check_many(a)?;
         a.chunks_exact_mut(self.n)
-            .for_each(|polynomial| self.inverse_unchecked(polynomial));
-        Ok(())
+            .try_for_each(|polynomial| self.inverse_unchecked(polynomial))
     }
 
     fn check_one(&self, a: &[u64]) -> Result<(), NttError> {
@@ -182,19 +191,19 @@ impl NttTables {
         }
     }
 
-    fn forward_unchecked(&self, a: &mut [u64]) {
+    fn forward_unchecked(&self, a: &mut [u64]) -> Result<(), NttError> {
         if self.q < 1 << 60 {
-            butterflies::forward::<true>(a, &self.forward, self.q);
+            butterflies::forward::<true>(a, &self.forward, self.q)
         } else {
-            butterflies::forward::<false>(a, &self.forward, self.q);
+            butterflies::forward::<false>(a, &self.forward, self.q)
         }
     }
 
-    fn inverse_unchecked(&self, a: &mut [u64]) {
+    fn inverse_unchecked(&self, a: &mut [u64]) -> Result<(), NttError> {
         if self.q < 1 << 60 {
-            butterflies::inverse::<true>(a, &self.inverse, self.scale, self.last, self.q);
+            butterflies::inverse::<true>(a, &self.inverse, self.scale, self.last, self.q)
         } else {
-            butterflies::inverse::<false>(a, &self.inverse, self.scale, self.last, self.q);
+            butterflies::inverse::<false>(a, &self.inverse, self.scale, self.last, self.q)
         }
     }
 }
@@ -219,7 +228,7 @@ fn smallest_root(field: &Zq, n: usize) -> Option<u64> {
     Some(smallest)
 }
 
-fn powers_bit_reversed(field: &Zq, root: u64, n: usize) -> Vec<Shoup> {
+fn powers_bit_reversed(field: &Zq, root: u64, n: usize) -> Result<Vec<Shoup>, NttError> {
     let mut powers = Vec::with_capacity(n);
     let mut power = 1;
     for _ in 0..n {
@@ -227,8 +236,8 @@ fn powers_bit_reversed(field: &Zq, root: u64, n: usize) -> Vec<Shoup> {
         power = field.mul(power, root);
     }
     (0..n)
-        .filter_map(|i| powers.get(bit_reverse(i, n.ilog2())))
-        .map(|&w| field.shoup(w))
+        .map(|i| powers.get(bit_reverse(i, n.ilog2())).ok_or_else(outside))
+        .map(|w| Ok(field.shoup(*w?)))
         .collect()
 }
 
@@ -243,9 +252,8 @@ pub fn automorphism(a: &[u64], g: u64, q: u64) -> Result<Vec<u64>, NttError> {
     let mut exponent = 0;
     for &x in a {
         let negated = q.wrapping_sub(x) & u64::from(x != 0).wrapping_neg();
-        if let Some(o) = out.get_mut(exponent % n) {
-            *o = if exponent < n { x } else { negated };
-        }
+        let o = out.get_mut(exponent % n).ok_or_else(outside)?;
+        *o = if exponent < n { x } else { negated };
         exponent = (exponent + step) % (2 * n);
     }
     Ok(out)
@@ -261,9 +269,10 @@ pub fn automorphism_ntt(a: &[u64], g: u64) -> Result<Vec<u64>, NttError> {
     let log_n = n.ilog2();
     let source = |k| {
         let exponent = (2 * bit_reverse(k, log_n) + 1) * step % (2 * n);
-        a.get(bit_reverse(exponent / 2, log_n)).copied()
+        let value = a.get(bit_reverse(exponent / 2, log_n));
+        value.copied().ok_or_else(outside)
     };
-    Ok((0..n).filter_map(source).collect())
+    (0..n).map(source).collect()
 }
 
 /// The ring degree, and `g` modulo twice that degree.

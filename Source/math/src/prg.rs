@@ -98,14 +98,15 @@ impl Prg {
     fn fill_words<T: Word>(&mut self, out: &mut [T]) {
         let mut buffer = [0u8; BUFFER];
         for part in out.chunks_mut(BUFFER / T::BYTES) {
-            let bytes = buffer.get_mut(..part.len() * T::BYTES).unwrap_or_default();
+            // Never more than the buffer holds; a word that was not drawn would be a word that everybody knows.
+            let (bytes, _) = buffer.split_at_mut(part.len() * T::BYTES);
             self.fill(bytes);
             for (o, b) in part.iter_mut().zip(bytes.chunks_exact(T::BYTES)) {
                 *o = T::read_le(b);
             }
         }
         let used = buffer.len().min(out.len() * T::BYTES);
-        buffer.get_mut(..used).unwrap_or_default().zeroize();
+        buffer.split_at_mut(used).0.zeroize();
     }
 }
 

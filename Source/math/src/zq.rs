@@ -2,6 +2,7 @@
 
 mod roots;
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use zeroize::Zeroize;
@@ -55,7 +56,8 @@ impl Zq {
             two_part: None,
         };
         if q % 4 == 1 {
-            field.two_part = Some(Arc::new(TwoPart::new(&field)));
+            let tables = TwoPart::new(&field).ok_or(DomainError::NotAnOddPrime { q })?;
+            field.two_part = Some(Arc::new(tables));
         }
         Ok(field)
     }
@@ -314,15 +316,17 @@ impl Domain for Zq {
         let mut missing = out;
         while !missing.is_empty() {
             prg.fill_u64(missing);
+            let words = Cell::from_mut(&mut *missing).as_slice_of_cells();
             let mut kept = 0;
-            for i in 0..missing.len() {
-                let x = missing.get(i).map_or(0, |x| x & mask);
-                if let Some(o) = missing.get_mut(kept) {
-                    *o = x;
+            for word in words {
+                let x = word.get() & mask;
+                // There is such a place, as no more were kept than drawn: an element that was lost here would panic below.
+                if let Some(place) = words.get(kept) {
+                    place.set(x);
                 }
                 kept += usize::from(x < q);
             }
-            missing = missing.get_mut(kept..).unwrap_or_default();
+            missing = missing.split_at_mut(kept).1;
         }
     }
 

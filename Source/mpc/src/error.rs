@@ -83,6 +83,11 @@ impl EngineError {
         }
     }
 
+    /// The error for vectors of different lengths, or of another shape than their protocol has.
+    pub(crate) fn uneven() -> Self {
+        Self::internal("vectors of lengths that do not belong together")
+    }
+
     /// A [`EngineError::Internal`]: this was found, which the code excludes.
     pub fn internal(found: impl Into<String>) -> Self {
         Self::Internal(found.into())
@@ -98,10 +103,24 @@ impl EngineError {
         }
     }
 
+    /// An error of oblivious transfer where no peer has a part in it.
+    pub(crate) fn local_ot(error: keyquorum_ot::OtError) -> Self {
+        match error {
+            keyquorum_ot::OtError::Internal(found) => Self::internal(found),
+            other => Self::internal(other.to_string()),
+        }
+    }
+
     pub(crate) fn network(phase: impl Into<String>, source: NetError) -> Self {
         Self::Network {
             phase: phase.into(),
             source,
         }
+    }
+}
+
+impl From<keyquorum_math::InternalError> for EngineError {
+    fn from(error: keyquorum_math::InternalError) -> Self {
+        Self::internal(error.found)
     }
 }

@@ -242,6 +242,7 @@ impl<P: Protocol, E: Element> Graph<P, E> {
     }
 
     fn release(&mut self, id: u64) {
+        // What is gone already has nothing more to free.
         if let Some(node) = self.nodes.get_mut(&id) {
             node.held = false;
         }

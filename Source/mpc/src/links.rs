@@ -13,6 +13,7 @@ use keyquorum_ot::{
 use crate::error::{Check, EngineError, Result};
 use crate::protocol::{Channel, Peer};
 use crate::session::Session;
+use crate::value::zip;
 
 /// Both directions between us and one peer.
 #[derive(Clone)]
@@ -70,17 +71,18 @@ pub(crate) fn establish(
         started.push((inbound, outbound));
     }
     let mut finished = Vec::with_capacity(peers.len());
-    for (&peer, (inbound, outbound)) in peers.iter().zip(started) {
+    for (&peer, (inbound, outbound)) in zip(&peers, started)? {
         let incoming = session.link_context(label, peer, me)?;
         let bytes = parameters.inbound_bytes() + parameters.outbound_bytes();
         let first = session.receive(peer, bytes)?;
+        // The length of both is checked by those who read them.
         let (point, points) = first.split_at(parameters.inbound_bytes().min(first.len()));
         let (receiver, prfs) = inbound.finish(&incoming, points).map_err(blame(peer))?;
         session.send(peer, &prfs)?;
         finished.push((Arc::new(receiver), outbound, point.to_vec()));
     }
     let mut links: Vec<Option<Link>> = (0..parties).map(|_| None).collect();
-    for (&peer, (receiver, outbound, point)) in peers.iter().zip(finished) {
+    for (&peer, (receiver, outbound, point)) in zip(&peers, finished)? {
         let outgoing = session.link_context(label, me, peer)?;
         let prfs = session.receive(peer, parameters.prf_bytes())?;
         let sender = outbound

@@ -271,7 +271,7 @@ fn overwrite(path: &Path) -> std::io::Result<()> {
     file.sync_all()
 }
 
-/// The time in UTC, as in RFC 3339.
+/// The time in UTC, as in RFC 3339. A clock before 1970 counts as 1970: the time is shown, nothing depends on it.
 fn now() -> String {
     let seconds = SystemTime::now()
         .duration_since(UNIX_EPOCH)

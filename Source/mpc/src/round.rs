@@ -92,9 +92,12 @@ impl Outbox {
             let to = (me + step) % parties;
             let message = self.buffers.get_mut(to);
             let mut message = std::mem::take(message.ok_or_else(|| no_such_party(to))?);
-            let Some((place, payload)) = message.split_first_chunk_mut::<TAG>() else {
+            if message.is_empty() {
                 continue;
-            };
+            }
+            let parts = message.split_first_chunk_mut::<TAG>();
+            let (place, payload) =
+                parts.ok_or_else(|| EngineError::internal("a message without room for its tag"))?;
             if payload.is_empty() {
                 continue;
             }

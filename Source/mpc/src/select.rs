@@ -68,17 +68,19 @@ fn bit_range(v: &[u64], start: usize, n: usize) -> Result<Vec<u64>> {
             _ => low >> shift | high << (64 - shift),
         })
         .collect();
-    mask_tail(&mut out, n);
+    mask_tail(&mut out, n)?;
     Ok(out)
 }
 
-/// Clears the bits past `n`.
-pub(crate) fn mask_tail(v: &mut [u64], n: usize) {
-    if !n.is_multiple_of(64)
-        && let Some(last) = v.get_mut(n / 64)
-    {
-        *last &= (1u64 << (n % 64)) - 1;
+/// Clears the bits past `n`, in as many lanes as `n` bits have.
+pub(crate) fn mask_tail(v: &mut [u64], n: usize) -> Result<()> {
+    if v.len() != lanes(n) {
+        return Err(outside());
     }
+    if !n.is_multiple_of(64) {
+        *v.last_mut().ok_or_else(outside)? &= (1u64 << (n % 64)) - 1;
+    }
+    Ok(())
 }
 
 /// Appends `n` bits to a packed vector of `at` bits.
@@ -282,6 +284,12 @@ mod tests {
             false
         )));
         assert!(is_internal(&append_bits(&mut vec![], 0, &[], 1)));
+        assert!(is_internal(&mask_tail(&mut [1], 65)));
+        assert!(is_internal(&mask_tail(&mut [1, 1], 64)));
+        assert!(is_internal(&mask_tail(&mut [], 1)));
+        let mut lanes = [!0, !0];
+        mask_tail(&mut lanes, 66).unwrap();
+        assert_eq!(lanes, [!0, 3]);
         assert!(is_internal(&append_bits(&mut vec![], 1, &[1], 1)));
     }
 
@@ -298,12 +306,12 @@ mod tests {
             let count = b % ((v.len() - start).div_ceil(step) + 1);
             let wanted: Vec<u8> = v.iter().skip(start).step_by(step).take(count).copied().collect();
             let picker = Picker::Forward(start, step, count);
-            prop_assert_eq!(&unpack(&picker.bits(&pack(&v)).unwrap(), count), &wanted);
+            prop_assert_eq!(&unpack(&picker.bits(&pack(&v)).unwrap(), count).unwrap(), &wanted);
             prop_assert_eq!(&picker.elements(&v).unwrap(), &wanted);
             let mut both = pack(&v);
             append_bits(&mut both, v.len(), &pack(&w), w.len()).unwrap();
             prop_assert_eq!(both.len(), lanes(v.len() + w.len()));
-            prop_assert_eq!(unpack(&both, v.len() + w.len()), [v.clone(), w.clone()].concat());
+            prop_assert_eq!(unpack(&both, v.len() + w.len()).unwrap(), [v.clone(), w.clone()].concat());
             let mut to = vec![2; v.len()];
             Places::Forward(start, step, count).put(&mut to, &wanted).unwrap();
             let back: Vec<u8> = to.iter().skip(start).step_by(step).take(count).copied().collect();

@@ -1,5 +1,8 @@
 //! What flows through a computation: shares, clear vectors, packed bits, and values known to one party.
 
+use std::iter::Zip;
+use std::ops::Range;
+
 use keyquorum_math::Element;
 use zeroize::{Zeroize, Zeroizing};
 
@@ -18,6 +21,39 @@ fn misshapen() -> EngineError {
     EngineError::internal("a share of another shape than its protocol has")
 }
 
+/// Pairs of the items of two vectors, which must be as long: the rest of the longer one would be left out.
+///
+/// # Errors
+/// [`EngineError::Internal`] if they are not.
+pub(crate) fn zip<X, Y>(x: X, y: Y) -> Result<Zip<X::IntoIter, Y::IntoIter>>
+where
+    X: IntoIterator<IntoIter: ExactSizeIterator>,
+    Y: IntoIterator<IntoIter: ExactSizeIterator>,
+{
+    let (x, y) = (x.into_iter(), y.into_iter());
+    same(x.len(), y.len())?;
+    Ok(x.zip(y))
+}
+
+/// Fails unless both lengths are the same.
+pub(crate) fn same(one: usize, other: usize) -> Result<()> {
+    if one == other {
+        return Ok(());
+    }
+    Err(EngineError::uneven())
+}
+
+/// The elements in these places.
+pub(crate) fn picked<E: Copy>(values: &[E], places: &[u32]) -> Result<Vec<E>> {
+    // With room for all from the start: what is secret has no other place before.
+    let mut out = Vec::with_capacity(places.len());
+    for place in places {
+        let value = values.get(*place as usize);
+        out.push(*value.ok_or_else(EngineError::uneven)?);
+    }
+    Ok(out)
+}
+
 impl<E: Element> Share<E> {
     /// A share of `n` zeros with `parts` components.
     pub fn zeros(parts: usize, n: usize) -> Self {
@@ -26,7 +62,7 @@ impl<E: Element> Share<E> {
         }
     }
 
-    /// Number of elements.
+    /// Number of elements. Without components there are none.
     pub fn len(&self) -> usize {
         self.parts.first().map_or(0, Vec::len)
     }
@@ -54,6 +90,49 @@ impl<E: Element> Share<E> {
         Ok(Self {
             parts: self.parts.iter().map(|p| f(p)).collect::<Result<_>>()?,
         })
+    }
+
+    /// Fails unless there are `parts` components of `n` elements.
+    pub(crate) fn check(&self, parts: usize, n: usize) -> Result<()> {
+        if self.parts.len() == parts && self.parts.iter().all(|part| part.len() == n) {
+            return Ok(());
+        }
+        Err(misshapen())
+    }
+
+    /// Component `i`.
+    pub(crate) fn part(&self, i: usize) -> Result<&[E]> {
+        self.parts.get(i).map(Vec::as_slice).ok_or_else(misshapen)
+    }
+
+    /// Component `i`, to be changed.
+    pub(crate) fn part_mut(&mut self, i: usize) -> Result<&mut [E]> {
+        self.parts
+            .get_mut(i)
+            .map(Vec::as_mut_slice)
+            .ok_or_else(misshapen)
+    }
+
+    /// The elements of a range.
+    pub(crate) fn range(&self, range: Range<usize>) -> Result<Self> {
+        self.try_map(|part| {
+            let part = part.get(range.clone());
+            Ok(part.ok_or_else(misshapen)?.to_vec())
+        })
+    }
+
+    /// The elements in these places.
+    pub(crate) fn picked(&self, places: &[u32]) -> Result<Self> {
+        self.try_map(|part| picked(part, places))
+    }
+
+    /// Puts a share of the same shape, but for the number of elements, behind ours.
+    pub(crate) fn append(&mut self, other: &Self) -> Result<()> {
+        other.check(self.parts.len(), other.len())?;
+        for (ours, theirs) in self.with(other)? {
+            ours.extend_from_slice(theirs);
+        }
+        Ok(())
     }
 
     /// The component of a share that has just one.
@@ -148,4 +227,54 @@ pub enum Value<E: Element> {
     ClearBits(Vec<u64>),
     /// Elements known to one party: `Some` there, `None` elsewhere.
     Personal(usize, Option<Zeroizing<Vec<E>>>),
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)] // a failed test may panic
+mod tests {
+    use super::*;
+
+    fn internal<T>(result: Result<T>) -> bool {
+        matches!(result, Err(EngineError::Internal(_)))
+    }
+
+    #[test]
+    fn finding_11_blocked_vectors_of_different_lengths() {
+        let pairs: Vec<_> = zip([1, 2], ["a", "b"]).unwrap().collect();
+        assert_eq!(pairs, [(1, "a"), (2, "b")]);
+        assert!(internal(zip([1, 2], [1])));
+        assert!(internal(zip(&[1][..], vec![1, 2])));
+        assert!(same(3, 3).is_ok() && internal(same(3, 4)));
+        assert_eq!(picked(&[5u64, 6, 7], &[2, 0, 2]).unwrap(), [7, 5, 7]);
+        assert!(internal(picked(&[5u64, 6, 7], &[0, 3])));
+    }
+
+    #[test]
+    fn finding_11_blocked_shares_of_another_shape() {
+        let share = |parts: &[&[u64]]| Share {
+            parts: parts.iter().map(|part| part.to_vec()).collect(),
+        };
+        let mut even = share(&[&[1, 2, 3], &[4, 5, 6]]);
+        let uneven = share(&[&[1, 2, 3], &[4, 5]]);
+        let single = share(&[&[1, 2, 3]]);
+        assert!(even.check(2, 3).is_ok());
+        for (parts, n) in [(1, 3), (3, 3), (2, 2), (2, 4)] {
+            assert!(internal(even.check(parts, n)), "{parts} {n}");
+        }
+        assert!(internal(uneven.check(2, 3)));
+        assert_eq!(even.part(1).unwrap(), [4, 5, 6]);
+        assert!(internal(even.part(2)) && internal(even.part_mut(2)));
+        assert_eq!(even.range(1..3).unwrap().parts, [[2, 3], [5, 6]]);
+        assert!(internal(even.range(1..4)) && internal(uneven.range(0..3)));
+        assert_eq!(even.picked(&[2, 0]).unwrap().parts, [[3, 1], [6, 4]]);
+        assert!(internal(even.picked(&[3])) && internal(uneven.picked(&[2])));
+        for other in [&uneven, &single] {
+            assert!(internal(even.append(other)));
+            assert!(internal(even.combine(other, |_, _| ())));
+        }
+        assert!(even.check(2, 3).is_ok(), "nothing was appended");
+        let more = share(&[&[7], &[8]]);
+        even.append(&more).unwrap();
+        assert_eq!(even.parts, [[1, 2, 3, 7], [4, 5, 6, 8]]);
+    }
 }

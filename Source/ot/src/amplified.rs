@@ -207,6 +207,18 @@ impl<E: Element> Partial<E> {
         }
     }
 
+    /// Fails unless these are sums for a batch of this shape.
+    fn check<D: Domain<E = E>>(&self, shape: &Shape<D>) -> Result<(), OtError> {
+        for words in &self.words {
+            check_same(words.len(), shape.items)?;
+        }
+        check_same(self.keys.len(), EXTRA)?;
+        for extra in &self.extra {
+            check_same(extra.len(), EXTRA * shape.items)?;
+        }
+        Ok(())
+    }
+
     /// What comes out, with the products of our own choices.
     ///
     /// # Errors
@@ -217,6 +229,7 @@ impl<E: Element> Partial<E> {
         operands: &Operands<E>,
         factors: &Factors<'_, E>,
     ) -> Result<Products<E>, OtError> {
+        self.check(shape)?;
         check_same(factors.a.len(), shape.items)?;
         check_same(factors.mac.len(), shape.items)?;
         check_same(operands.word.len(), shape.items)?;
@@ -270,6 +283,9 @@ impl<E: Element> Products<E> {
         shape: &Shape<D>,
         factors: &mut Prg,
     ) -> Result<[[Vec<E>; PARTS]; 2], OtError> {
+        for part in self.word.iter().chain(&self.product) {
+            check_same(part.len(), shape.items)?;
+        }
         let domain = &shape.domain;
         let mut b = std::mem::take(&mut self.word);
         let mut c = std::mem::take(&mut self.product);
@@ -334,6 +350,7 @@ pub fn send<D: Domain>(
             shape.items
         )));
     }
+    partial.check(shape)?;
     let domain = &shape.domain;
     let count = shape.choice_words();
     let mut sums: [_; FACTORS] =
@@ -440,6 +457,7 @@ pub fn receive<D: Domain>(
     partial: &mut Partial<D::E>,
 ) -> Result<(), OtError> {
     check_length("payloads of products", message, shape.payload_bytes())?;
+    partial.check(shape)?;
     let domain = &shape.domain;
     let count = shape.choice_words();
     check_same(choices.len(), count)?;
@@ -602,6 +620,38 @@ mod tests {
             mac: &mac,
         };
         assert!(send(&sender, &theirs, &shape, &short, &mut payload, &mut again).is_err());
+        // Sums of a batch of another size would get only a part of the shares, in other places.
+        let other = Shape {
+            domain: shape.domain.clone(),
+            items: items + BLOCK,
+        };
+        let mut again = Partial::new(&other);
+        let sent = send(&sender, &theirs, &shape, &factors, &mut payload, &mut again);
+        assert!(matches!(sent, Err(OtError::Internal(_))));
+        let read = &message_of(&payload, shape.payload_bytes());
+        let received = receive(&receiver, &ours, &shape, choices, read, &mut again);
+        assert!(matches!(received, Err(OtError::Internal(_))));
+        let finished = again.finish(&shape, &operands, &factors).map(drop);
+        assert!(matches!(finished, Err(OtError::Internal(_))));
+        let products = Partial::new(&other);
+        let empty = Operands {
+            word: Zeroizing::new(vec![other.domain.zero(); other.items]),
+            choices: Zeroizing::new(vec![0; other.choice_words()]),
+        };
+        let zeros = vec![other.domain.zero(); other.items];
+        let none = Factors {
+            key,
+            a: &zeros,
+            mac: &zeros,
+        };
+        let products = products.finish(&other, &empty, &none).unwrap();
+        let combined = products.combine(&shape, &mut stream()).map(drop);
+        assert!(matches!(combined, Err(OtError::Internal(_))));
+    }
+
+    /// The first bytes, which are one payload.
+    fn message_of(all: &[u8], bytes: usize) -> Vec<u8> {
+        all.iter().copied().take(bytes).collect()
     }
 
     #[test]

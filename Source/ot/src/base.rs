@@ -172,6 +172,8 @@ impl BaseReceiver {
             .ok_or(OtError::Message(
                 "the base OT sender's point is no element of the group",
             ))?;
+        crate::check_same(self.logarithms.len(), self.choices.len())?;
+        crate::check_same(self.message.len(), self.choices.len() * RECEIVER_BYTES)?;
         let table = RistrettoBasepointTable::create(&point);
         Ok(self
             .logarithms

@@ -275,8 +275,10 @@ impl Receiver {
         let Range { start, end } = part.bits();
         let keys = self.link.keys.get((start / k) << k..(end / k) << k);
         let rows = self.rows.part(part);
+        let keys = keys.ok_or_else(no_rows)?;
+        // A group for every k rows: none keeps what it had before.
+        check_same(rows.len(), (keys.len() >> k) * k)?;
         for (group, (keys, rows)) in keys
-            .ok_or_else(no_rows)?
             .chunks_exact(1 << k)
             .zip(rows.chunks_exact_mut(k))
             .enumerate()
@@ -403,6 +405,7 @@ impl Receiver {
     ) -> Result<(), OtError> {
         let blocks = batch.choices.len().saturating_sub(1);
         let count = strings.len() / words.max(1);
+        check_same(strings.len(), words * count)?;
         let (rows, tweak) = tile_rows(&batch.rows, &batch.tweaks, tile, blocks, count)?;
         let mut columns = Zeroizing::new([0u128; 128 * MAX_BLOCKS]);
         let columns = columns.get_mut(..count).ok_or_else(uneven)?;
@@ -488,8 +491,10 @@ impl Sender {
         let mut corrections = message.as_chunks::<16>().0.chunks_exact(blocks);
         let keys = self.link.keys.get((start / k) << k..(end / k) << k);
         let rows = self.rows.part(part);
+        let keys = keys.ok_or_else(no_rows)?;
+        // A group for every k rows: none keeps what it had before.
+        check_same(rows.len(), (keys.len() >> k) * k)?;
         for (group, (keys, rows)) in keys
-            .ok_or_else(no_rows)?
             .chunks_exact(1 << k)
             .zip(rows.chunks_exact_mut(k))
             .enumerate()
@@ -640,6 +645,7 @@ impl Sender {
     ) -> Result<(), OtError> {
         check_same(zeros.len(), ones.len())?;
         let count = zeros.len() / words.max(1);
+        check_same(zeros.len(), words * count)?;
         let (rows, tweak) = tile_rows(&batch.rows, &batch.tweaks, tile, batch.blocks, count)?;
         let mut columns = Zeroizing::new([0u128; 128 * MAX_BLOCKS]);
         let columns = columns.get_mut(..count).ok_or_else(uneven)?;
@@ -669,13 +675,12 @@ fn tile_rows<'a>(
     let left = tile
         .checked_mul(MAX_BLOCKS)
         .and_then(|before| blocks.checked_sub(before));
-    let size = left.unwrap_or(0).min(MAX_BLOCKS);
     let rows = rows
         .get(tile.wrapping_mul(KAPPA)..)
         .and_then(|rows| rows.first_chunk());
-    match (rows, tweaks.get(tile)) {
-        (Some(rows), Some(tweak)) if size > 0 => {
-            check_same(columns, 128 * size)?;
+    match (rows, tweaks.get(tile), left) {
+        (Some(rows), Some(tweak), Some(left)) if left > 0 => {
+            check_same(columns, 128 * left.min(MAX_BLOCKS))?;
             Ok((rows, *tweak))
         }
         _ => Err(absent),

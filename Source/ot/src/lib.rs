@@ -81,6 +81,12 @@ pub enum OtError {
     Entropy(getrandom::Error),
 }
 
+impl From<keyquorum_math::InternalError> for OtError {
+    fn from(error: keyquorum_math::InternalError) -> Self {
+        Self::Internal(error.found)
+    }
+}
+
 pub(crate) fn entropy(out: &mut [u8]) -> Result<(), OtError> {
     getrandom::fill(out).map_err(OtError::Entropy)
 }

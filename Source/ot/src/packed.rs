@@ -51,6 +51,7 @@ pub fn unpack(bytes: &[u8], width: u32, out: &mut [u64]) -> Result<(), OtError> 
     for word in out {
         if left >= width {
             *word = pending & mask;
+            // Here, too, a shift by the whole width leaves nothing.
             pending = pending.checked_shr(width).unwrap_or(0);
             left -= width;
         } else {

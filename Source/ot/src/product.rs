@@ -431,10 +431,11 @@ impl<P: Payload> Pending<P> {
                     plane
                         .iter()
                         .flat_map(|word| [*word as u64, (*word >> 64) as u64])
+                        .take(bits::words(n)) // the rest of the last block belongs to no item
                         .collect()
                 })
                 .collect();
-            out.extend(bits::from_planes::<P::Word, _>(&lanes, n));
+            out.extend(bits::from_planes::<P::Word, _>(&lanes, n)?);
             lanes.iter_mut().zeroize();
         }
         Ok(out)

@@ -54,12 +54,18 @@ pub fn message_bytes(k: usize, count: usize) -> usize {
     32 * count + 32 * (count / k) + 32
 }
 
+/// Fails if base OTs are left over.
+fn whole_trees(k: usize, count: usize) -> Result<(), OtError> {
+    check_same(count, (count / k) * k)
+}
+
 /// Makes the trees for base OT strings `strings` (k a tree, lowest bit of α first): all leaves, tree after
 /// tree, and the message.
 ///
 /// # Errors
-/// [`OtError::Entropy`].
+/// [`OtError::Entropy`]; [`OtError::Internal`] if there are strings that belong to no tree.
 pub fn full(k: usize, strings: &[[Seed; 2]]) -> Result<(Vec<Seed>, Vec<u8>), OtError> {
+    whole_trees(k, strings.len())?;
     let mut seeds = Vec::with_capacity((strings.len() / k) << k);
     let mut message = Vec::with_capacity(message_bytes(k, strings.len()));
     let mut hash = Sha256::new();
@@ -121,6 +127,7 @@ fn trees(
     message: &[u8],
 ) -> Result<(Vec<Seed>, bool), OtError> {
     check_same(strings.len(), key.len())?;
+    whole_trees(k, strings.len())?;
     check_length("punctured PRFs", message, message_bytes(k, strings.len()))?;
     let mut seeds = Vec::with_capacity((strings.len() / k) << k);
     let mut hash = Sha256::new();
@@ -226,6 +233,17 @@ mod tests {
             wrong += usize::from(leaves != right);
         }
         assert_eq!(wrong, 1);
+    }
+
+    /// The last strings would be left out, and with them bits of the key.
+    #[test]
+    fn finding_11_blocked_strings_of_no_tree() {
+        let refused = full(4, &strings(130)).map(drop);
+        assert!(matches!(refused, Err(OtError::Internal(_))));
+        let key = LinkKey::with_pads(1, None);
+        let chosen = vec![Seed::default(); key.len()];
+        let refused = punctured(3, &key, &chosen, &vec![0; message_bytes(3, 128)]).map(drop);
+        assert!(matches!(refused, Err(OtError::Internal(_))));
     }
 
     #[test]

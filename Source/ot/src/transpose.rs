@@ -3,7 +3,7 @@
 use zeroize::Zeroize;
 
 use crate::extension::{MAX_BLOCKS, Row};
-use crate::{KAPPA, OtError, uneven};
+use crate::{KAPPA, OtError, check_same, uneven};
 
 /// Independent 64 x 64 matrices that one pass of the network transposes: two blocks of 128 columns.
 const LANES: usize = 8;
@@ -66,20 +66,17 @@ pub(crate) fn transpose(rows: &[Row; KAPPA], columns: &mut [u128]) -> Result<(),
     }
     let (upper, lower) = rows.split_at(KAPPA / 2);
     for (pair, columns) in columns.chunks_mut(256).enumerate() {
-        let first = 2 * pair;
         let mut matrices: Matrices = [[0; LANES]; 64];
         // Lanes: block, half of the columns, half of the rows.
         for ((lanes, top), bottom) in matrices.iter_mut().zip(upper).zip(lower) {
             let [a, b, c, d, e, f, g, h] = lanes;
-            // An odd number of blocks has no second one in its last pair.
-            let halves = |row: &Row, block: usize| {
-                let word = row.get(block).copied().unwrap_or(0);
-                (word as u64, (word >> 64) as u64)
-            };
-            (*a, *c) = halves(top, first);
-            (*b, *d) = halves(bottom, first);
-            (*e, *g) = halves(top, first + 1);
-            (*f, *h) = halves(bottom, first + 1);
+            let blocks = |row: &Row| row.as_chunks::<2>().0.get(pair).copied().ok_or_else(uneven);
+            let halves = |word: u128| (word as u64, (word >> 64) as u64);
+            let ([first, second], [third, fourth]) = (blocks(top)?, blocks(bottom)?);
+            (*a, *c) = halves(first);
+            (*b, *d) = halves(third);
+            (*e, *g) = halves(second);
+            (*f, *h) = halves(fourth);
         }
         best(&mut matrices);
         for (half, columns) in columns.chunks_mut(64).enumerate() {
@@ -96,15 +93,18 @@ pub(crate) fn transpose(rows: &[Row; KAPPA], columns: &mut [u128]) -> Result<(),
 }
 
 /// Appends bit `j` of every word to `planes[j]`, 64 a lane; missing words of the last lane are zero.
-/// There are 64 planes at most.
-pub fn planes(words: &[u64], planes: &mut [Vec<u64>]) {
+///
+/// # Errors
+/// [`OtError::Internal`] for more than 64 planes.
+pub fn planes(words: &[u64], planes: &mut [Vec<u64>]) -> Result<(), OtError> {
+    if planes.len() > 64 {
+        return Err(uneven());
+    }
     for group in words.chunks(64 * LANES) {
         let mut matrices: Matrices = [[0; LANES]; 64];
         for (lane, part) in group.chunks(64).enumerate() {
             for (row, word) in matrices.iter_mut().zip(part) {
-                if let Some(slot) = row.get_mut(lane) {
-                    *slot = *word;
-                }
+                *row.get_mut(lane).ok_or_else(uneven)? = *word;
             }
         }
         best(&mut matrices);
@@ -114,10 +114,24 @@ pub fn planes(words: &[u64], planes: &mut [Vec<u64>]) {
         }
         matrices.as_flattened_mut().zeroize();
     }
+    Ok(())
 }
 
-/// Undoes [`planes`]: appends 64 words for each of the `lanes` lanes; planes are cut or continued with zeros.
-pub fn words<P: AsRef<[u64]>>(planes: &[P], lanes: usize, words: &mut Vec<u64>) {
+/// Undoes [`planes`]: appends 64 words for each of the `lanes` lanes; bits beyond the last plane are zero.
+///
+/// # Errors
+/// [`OtError::Internal`] for more than 64 planes, or a plane of another number of lanes.
+pub fn words<P: AsRef<[u64]>>(
+    planes: &[P],
+    lanes: usize,
+    words: &mut Vec<u64>,
+) -> Result<(), OtError> {
+    if planes.len() > 64 {
+        return Err(uneven());
+    }
+    for plane in planes {
+        check_same(plane.as_ref().len(), lanes)?;
+    }
     words.reserve(64 * lanes);
     for first in (0..lanes).step_by(LANES) {
         let count = LANES.min(lanes - first);
@@ -133,10 +147,13 @@ pub fn words<P: AsRef<[u64]>>(planes: &[P], lanes: usize, words: &mut Vec<u64>) 
         }
         best(&mut matrices);
         for lane in 0..count {
-            words.extend(matrices.iter().filter_map(|row| row.get(lane)));
+            for row in &matrices {
+                words.push(*row.get(lane).ok_or_else(uneven)?);
+            }
         }
         matrices.as_flattened_mut().zeroize();
     }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -183,16 +200,35 @@ mod tests {
         for n in [64usize, 128, 512, 576, 1024 + 64] {
             let given = words_of(n);
             let mut rows = vec![Vec::new(); 64];
-            planes(&given, &mut rows);
+            planes(&given, &mut rows).unwrap();
             for (i, word) in given.iter().enumerate() {
                 for (j, row) in rows.iter().enumerate() {
                     assert_eq!(row[i / 64] >> (i % 64) & 1, word >> j & 1);
                 }
             }
             let mut back = Vec::new();
-            super::words(&rows, n / 64, &mut back);
+            super::words(&rows, n / 64, &mut back).unwrap();
             assert_eq!(back, given);
         }
+    }
+
+    /// Shares of bits that are short of a part of their MACs would go on with zeros in its place.
+    #[test]
+    fn finding_11_blocked_planes_of_other_lengths() {
+        let internal = |result| matches!(result, Err(OtError::Internal(_)));
+        let mut out = Vec::new();
+        let mut rows = vec![vec![1; 3]; 41];
+        super::words(&rows, 3, &mut out).unwrap();
+        assert_eq!(out.len(), 192);
+        assert!(internal(super::words(&rows, 4, &mut out)));
+        assert!(internal(super::words(&rows, 2, &mut out)));
+        rows[40].pop();
+        assert!(internal(super::words(&rows, 3, &mut out)));
+        assert!(internal(super::words(&vec![[0u64; 1]; 65], 1, &mut out)));
+        assert!(internal(planes(&[1], &mut vec![Vec::new(); 65])));
+        assert_eq!(out.len(), 192);
+        let columns = &mut [0; 128 * MAX_BLOCKS + 128];
+        assert!(internal(transpose(&[Row::default(); KAPPA], columns)));
     }
 
     fn words_of(n: usize) -> Vec<u64> {

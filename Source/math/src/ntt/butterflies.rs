@@ -5,14 +5,32 @@
 //! and up to `4q`. A pass works on blocks of four strides; a `STRIDE` that is not zero fixes the
 //! stride at compile time, so that short loops are unrolled.
 
+use super::NttError;
 use crate::modular::{Shoup, reduce_once};
 
-/// Coefficients in `[0, q)` to values in `[0, q)`. `roots[i]` is `psi^bitrev(i)`.
-pub(super) fn forward<const ROOM: bool>(a: &mut [u64], roots: &[Shoup], q: u64) {
+/// The ring degree, a power of two from 2 on, of which there must be as many roots: passes take them as they come.
+fn degree(a: &[u64], roots: &[Shoup]) -> Result<usize, NttError> {
     let n = a.len();
+    if n < 2 || !n.is_power_of_two() || roots.len() != n {
+        return Err(NttError::Internal {
+            found: "a transform with the table of another ring degree",
+        });
+    }
+    Ok(n)
+}
+
+/// Coefficients in `[0, q)` to values in `[0, q)`. `roots[i]` is `psi^bitrev(i)`.
+pub(super) fn forward<const ROOM: bool>(
+    a: &mut [u64],
+    roots: &[Shoup],
+    q: u64,
+) -> Result<(), NttError> {
+    let n = degree(a, roots)?;
     let mut stride = n / 4;
     if n.ilog2() % 2 == 1 {
-        let root = roots.get(1).copied().unwrap_or_default();
+        let &[_, root, ..] = roots else {
+            return Err(super::outside());
+        };
         let (low, high) = a.split_at_mut(n / 2);
         for (x, y) in low.iter_mut().zip(high) {
             (*x, *y) = forward_2(*x, *y, root, q);
@@ -33,9 +51,10 @@ pub(super) fn forward<const ROOM: bool>(a: &mut [u64], roots: &[Shoup], q: u64) 
             *x = reduce_once(reduce_once(*x, 2 * q), q);
         }
     }
+    Ok(())
 }
 
-/// Two layers. The last pass, of stride 1, reduces the values completely.
+/// Two layers. The last pass, of stride 1, reduces the values completely. As many roots as values: more than blocks.
 #[inline(never)]
 fn forward_pass<const ROOM: bool, const STRIDE: usize>(
     a: &mut [u64],
@@ -46,9 +65,8 @@ fn forward_pass<const ROOM: bool, const STRIDE: usize>(
     let stride = if STRIDE > 0 { STRIDE } else { stride };
     let blocks = a.len() / (4 * stride);
     let firsts = roots.iter().skip(blocks);
-    let seconds = roots.chunks_exact(2).skip(blocks);
-    for ((block, &w1), pair) in a.chunks_exact_mut(4 * stride).zip(firsts).zip(seconds) {
-        let &[w2, w3] = pair else { return };
+    let seconds = roots.as_chunks::<2>().0.iter().skip(blocks);
+    for ((block, &w1), &[w2, w3]) in a.chunks_exact_mut(4 * stride).zip(firsts).zip(seconds) {
         let (low, high) = block.split_at_mut(2 * stride);
         let (a, b) = low.split_at_mut(stride);
         let (c, d) = high.split_at_mut(stride);
@@ -102,8 +120,8 @@ pub(super) fn inverse<const ROOM: bool>(
     scale: Shoup,
     last: Shoup,
     q: u64,
-) {
-    let n = a.len();
+) -> Result<(), NttError> {
+    let n = degree(a, roots)?;
     if n >= 8 {
         inverse_pass::<ROOM, 1>(a, roots, 1, q);
     }
@@ -122,7 +140,10 @@ pub(super) fn inverse<const ROOM: bool>(
         for (x, y) in low.iter_mut().zip(high) {
             [*x, *y] = inverse_last(*x, *y, bound, [scale, last], q);
         }
-    } else if let Some(&[w2, w3]) = roots.chunks_exact(2).nth(1) {
+    } else {
+        let &[_, _, w2, w3, ..] = roots else {
+            return Err(super::outside());
+        };
         let (low, high) = a.split_at_mut(n / 2);
         let (a, b) = low.split_at_mut(n / 4);
         let (c, d) = high.split_at_mut(n / 4);
@@ -137,6 +158,7 @@ pub(super) fn inverse<const ROOM: bool>(
             [*b, *d] = inverse_last(b1, d1, 2, [scale, last], q);
         }
     }
+    Ok(())
 }
 
 /// Two layers, not the last ones.
@@ -150,9 +172,8 @@ fn inverse_pass<const ROOM: bool, const STRIDE: usize>(
     let stride = if STRIDE > 0 { STRIDE } else { stride };
     let blocks = a.len() / (4 * stride);
     let firsts = roots.iter().skip(blocks);
-    let seconds = roots.chunks_exact(2).skip(blocks);
-    for ((block, &w1), pair) in a.chunks_exact_mut(4 * stride).zip(firsts).zip(seconds) {
-        let &[w2, w3] = pair else { return };
+    let seconds = roots.as_chunks::<2>().0.iter().skip(blocks);
+    for ((block, &w1), &[w2, w3]) in a.chunks_exact_mut(4 * stride).zip(firsts).zip(seconds) {
         let (low, high) = block.split_at_mut(2 * stride);
         let (a, b) = low.split_at_mut(stride);
         let (c, d) = high.split_at_mut(stride);
@@ -197,5 +218,26 @@ fn inverse_4<const ROOM: bool>(
         let (a, c) = inverse_2(a, c, 2, w1, q);
         let (b, d) = inverse_2(b, d, 2, w1, q);
         [reduce_once(a, 2 * q), reduce_once(b, 2 * q), c, d]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Without its root a block would stay as it is, and the result would look like a transform.
+    #[test]
+    fn finding_11_blocked_transform_with_the_table_of_another_ring_degree() {
+        let roots = [Shoup::default(); 8];
+        for (n, table) in [(8, 7), (8, 4), (4, 8), (2, 1), (3, 3), (1, 1), (0, 0)] {
+            let (mut a, before) = (vec![1; n], vec![1; n]);
+            let (roots, _) = roots.split_at(table);
+            let refused = forward::<true>(&mut a, roots, 17);
+            assert!(matches!(refused, Err(NttError::Internal { .. })), "{n}");
+            let (scale, last) = (Shoup::default(), Shoup::default());
+            let refused = inverse::<true>(&mut a, roots, scale, last, 17);
+            assert!(matches!(refused, Err(NttError::Internal { .. })), "{n}");
+            assert_eq!(a, before);
+        }
     }
 }

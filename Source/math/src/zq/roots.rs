@@ -57,9 +57,10 @@ pub(super) fn pow<M: Multiply, const L: usize>(m: M, a: [u64; L], e: u64) -> [u6
     for i in (0..digits).rev() {
         out = square(m, out, 4);
         let digit = (e >> (4 * i)) & 15;
-        if let Some(p) = powers.get(digit as usize) {
-            out = mul(m, out, p);
-        }
+        // Four bits are below 16. A factor that was left out would be a wrong power.
+        #[allow(clippy::indexing_slicing)]
+        let factor = &powers[digit as usize];
+        out = mul(m, out, factor);
     }
     out
 }
@@ -98,18 +99,15 @@ pub(super) struct TwoPart {
 }
 
 impl TwoPart {
-    /// Tables for a field whose modulus is 1 modulo 4.
-    pub(super) fn new(field: &Zq) -> Self {
+    /// Tables for a field whose modulus is 1 modulo 4; `None` if no element generates the subgroup, which is so for no prime.
+    pub(super) fn new(field: &Zq) -> Option<Self> {
         let q = field.modulus();
         let s = (q - 1).trailing_zeros();
         let odd = (q - 1) >> s;
         let window = s.min(WINDOW);
         // Every second element is a non-square: g = x^odd generates the subgroup exactly then.
         let is_generator = |&g: &u64| field.pow(g, 1 << (s - 1)) == q - 1;
-        let g = (2..q)
-            .map(|x| field.pow(x, odd))
-            .find(is_generator)
-            .unwrap_or_default();
+        let g = (2..q).map(|x| field.pow(x, odd)).find(is_generator)?;
         let count = 1u32 << window;
 
         let h = field.pow(g, 1 << (s - window));
@@ -136,13 +134,13 @@ impl TwoPart {
                 row
             })
             .collect();
-        Self {
+        Some(Self {
             s,
             odd,
             window,
             logarithms,
             halves,
-        }
+        })
     }
 
     /// `1/sqrt(c)` in every lane; zero for non-squares and zero.
@@ -168,7 +166,7 @@ impl TwoPart {
         root
     }
 
-    /// The entry of `halves` for the digit that is `2^-shift` times the logarithm of `x`.
+    /// The entry of `halves` for the digit that is `2^-shift` times the logarithm of `x`. Zero has no logarithm: it stays zero.
     fn half(&self, halves: &[u64], x: u64, shift: u32) -> u64 {
         let found = self
             .logarithms

@@ -8,7 +8,7 @@ use crate::error::{EngineError, Result};
 use crate::graph::{Handle, then};
 use crate::protocol::{BITS, Protocol};
 use crate::select::*;
-use crate::value::{Kind, Value};
+use crate::value::{Kind, Value, zip};
 
 /// 2^exponent in the domain.
 pub(super) fn power_of_two<D: Domain>(domain: &D, mut exponent: u128) -> D::E {
@@ -116,7 +116,7 @@ impl<P: Protocol, D: Domain> Computation<P, D> {
                     if subtract {
                         d.neg_assign(&mut y);
                     }
-                    p.add_clear(&shares, &mut x, &y);
+                    p.add_clear(&shares, &mut x, &y)?;
                     Value::Secret(x)
                 }
                 (Value::Clear(x), Value::Secret(y)) => {
@@ -126,7 +126,7 @@ impl<P: Protocol, D: Domain> Computation<P, D> {
                             shares.neg_assign(part);
                         }
                     }
-                    p.add_clear(&shares, &mut y, &spread(x, n)?);
+                    p.add_clear(&shares, &mut y, &spread(x, n)?)?;
                     Value::Secret(y)
                 }
                 _ => return mismatch(),
@@ -210,7 +210,7 @@ impl<P: Protocol, D: Domain> Computation<P, D> {
                             combine(part, &c);
                         }
                     } else {
-                        p.add_clear(&BITS, &mut s, &c);
+                        p.add_clear(&BITS, &mut s, &c)?;
                     }
                     Value::SecretBits(s)
                 }
@@ -415,15 +415,14 @@ impl<P: Protocol, D: Domain> Computation<P, D> {
                 return mismatch();
             };
             let (x, y) = (spread(x, n)?, spread(y, n)?);
-            let out: Option<Vec<D::E>> = x
-                .iter()
-                .zip(&y)
+            let out: Option<Vec<D::E>> = zip(&x, &y)?
                 .map(|(x, y)| {
                     let (x, y) = (x.to_u128(), y.to_u128());
                     let shift = u32::try_from(y).ok();
                     Some(d.from_u128(match op {
                         // Stays exact: a shift is a product with a power of two in the domain.
                         ClearOp::Shl => return Some(d.mul(d.from_u128(x), power_of_two(&d, y))),
+                        // A shift by the whole word, or further, leaves nothing.
                         ClearOp::Shr => shift.and_then(|s| x.checked_shr(s)).unwrap_or(0),
                         ClearOp::Mod => x.checked_rem(y)?,
                         ClearOp::Div => x.checked_div(y)?,

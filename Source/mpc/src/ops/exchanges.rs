@@ -12,12 +12,12 @@ use crate::value::{Kind, Share, Value};
 
 impl<P: Protocol, D: Domain> Computation<P, D> {
     /// Bits of which those beyond the `n` that count are zero.
-    fn open_masked(share: &Share<u64>, n: usize) -> Share<u64> {
+    fn open_masked(share: &Share<u64>, n: usize) -> Result<Share<u64>> {
         let mut share = share.duplicate();
         for part in &mut share.parts {
-            mask_tail(part, n);
+            mask_tail(part, n)?;
         }
-        share
+        Ok(share)
     }
 
     /// [`Engine::open`](crate::engine::Engine::open).
@@ -34,7 +34,7 @@ impl<P: Protocol, D: Domain> Computation<P, D> {
             Kind::SecretBits => self.communicate(&[a], Kind::ClearBits, n, move |p, inputs| {
                 match inputs.first().map(|v| &**v) {
                     Some(Value::SecretBits(x)) => {
-                        Ok(then(p.open(&BITS, &Self::open_masked(x, n))?, |_, v| {
+                        Ok(then(p.open(&BITS, &Self::open_masked(x, n)?)?, |_, v| {
                             Ok(Value::ClearBits(v))
                         }))
                     }

@@ -155,6 +155,8 @@ impl<P: Protocol, D: Domain> Computation<P, D> {
 
     fn read_elements(&mut self, a: &Handle) -> Result<Vec<D::E>> {
         match &*self.forced(a)? {
+            Value::Clear(v) if v.len() != a.size() => Err(outside()),
+            Value::Personal(_, Some(v)) if v.len() != a.size() => Err(outside()),
             Value::Clear(v) => Ok(v.clone()),
             Value::Personal(_, Some(v)) => Ok(v.to_vec()),
             Value::Personal(owner, None) => Err(EngineError::usage(format!(
@@ -477,7 +479,7 @@ impl<P: Protocol, D: Domain> Engine for Computation<P, D> {
 
     fn read_bits(&mut self, a: &Handle) -> Result<Vec<u8>> {
         match &*self.forced(a)? {
-            Value::ClearBits(v) => Ok(keyquorum_math::bits::unpack(v, a.size())),
+            Value::ClearBits(v) => Ok(keyquorum_math::bits::unpack(v, a.size())?),
             _ => Err(EngineError::usage(
                 "a secret value cannot be read: reveal it first",
             )),

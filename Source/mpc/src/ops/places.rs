@@ -57,11 +57,11 @@ impl<P: Protocol, D: Domain> Computation<P, D> {
             let converted_bits;
             let b = match (&*a, &*b) {
                 (Value::Secret(_), Value::Clear(y)) => {
-                    converted = Value::Secret(p.constant(&d, y));
+                    converted = Value::Secret(p.constant(&d, y)?);
                     &converted
                 }
                 (Value::SecretBits(_), Value::ClearBits(y)) => {
-                    converted_bits = Value::SecretBits(p.constant(&BITS, y));
+                    converted_bits = Value::SecretBits(p.constant(&BITS, y)?);
                     &converted_bits
                 }
                 (_, other) => other,
@@ -143,7 +143,7 @@ impl<P: Protocol, D: Domain> Computation<P, D> {
                         }
                     }
                     (Value::Clear(x), Kind::Secret) => {
-                        for (out, part) in secret.with(&p.constant(&d, x))? {
+                        for (out, part) in secret.with(&p.constant(&d, x)?)? {
                             out.extend_from_slice(part);
                         }
                     }
@@ -154,7 +154,7 @@ impl<P: Protocol, D: Domain> Computation<P, D> {
                         }
                     }
                     (Value::ClearBits(x), Kind::SecretBits) => {
-                        for (out, part) in bits.with(&p.constant(&BITS, x))? {
+                        for (out, part) in bits.with(&p.constant(&BITS, x)?)? {
                             append_bits(out, at, part, n)?;
                         }
                     }

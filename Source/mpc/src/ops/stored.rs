@@ -13,6 +13,7 @@ impl<P: Protocol, D: Domain> Computation<P, D> {
     pub(super) fn exported(&mut self, a: &Handle) -> Result<Vec<u8>> {
         match &*self.forced(a)? {
             Value::Secret(share) => {
+                share.check(self.protocol.parts(), a.size())?;
                 let mut out = Vec::with_capacity(self.protocol.parts() * share.len() * D::E::BYTES);
                 for v in share.parts.iter().flatten() {
                     if D::E::BYTES == 8 {

@@ -42,14 +42,19 @@ impl Protocol for Emulate {
         1
     }
 
-    fn constant<D: Domain>(&self, _: &D, values: &[D::E]) -> Share<D::E> {
-        clear(values.to_vec())
+    fn constant<D: Domain>(&self, _: &D, values: &[D::E]) -> Result<Share<D::E>> {
+        Ok(clear(values.to_vec()))
     }
 
-    fn add_clear<D: Domain>(&self, domain: &D, share: &mut Share<D::E>, values: &[D::E]) {
-        for part in &mut share.parts {
-            domain.add_assign(part, values);
-        }
+    fn add_clear<D: Domain>(
+        &self,
+        domain: &D,
+        share: &mut Share<D::E>,
+        values: &[D::E],
+    ) -> Result<()> {
+        share.check(1, values.len())?;
+        domain.add_assign(share.part_mut(0)?, values);
+        Ok(())
     }
 
     fn random<D: Domain>(&mut self, domain: &D, n: usize) -> Result<ShareTask<Self, D::E>> {
@@ -75,7 +80,7 @@ impl Protocol for Emulate {
     ) -> Result<ShareTask<Self, D::E>> {
         let mut product = a.only()?.to_vec();
         domain.mul_assign(&mut product, b.only()?);
-        Ok(ready(clear(group_sums(domain, product, length))))
+        Ok(ready(clear(group_sums(domain, product, length)?)))
     }
 
     fn open<D: Domain>(&mut self, _: &D, a: &Share<D::E>) -> Result<ClearTask<Self, D::E>> {
@@ -115,7 +120,7 @@ impl Protocol for Emulate {
         bits: &Share<u64>,
         n: usize,
     ) -> Result<ShareTask<Self, D::E>> {
-        Ok(ready(clear(lane_bits(domain, bits.only()?, n))))
+        Ok(ready(clear(lane_bits(domain, bits.only()?, n)?)))
     }
 
     fn summand_bits<D: Domain>(

@@ -58,10 +58,21 @@ pub trait Protocol: Sized + Send + 'static {
     fn summands(&self) -> usize;
 
     /// The share of a public vector.
-    fn constant<D: Domain>(&self, domain: &D, values: &[D::E]) -> Share<D::E>;
+    ///
+    /// # Errors
+    /// [`EngineError::Internal`] in a domain that the protocol does not have.
+    fn constant<D: Domain>(&self, domain: &D, values: &[D::E]) -> Result<Share<D::E>>;
 
-    /// Adds a public vector (of the same length) to a share.
-    fn add_clear<D: Domain>(&self, domain: &D, share: &mut Share<D::E>, values: &[D::E]);
+    /// Adds a public vector to a share.
+    ///
+    /// # Errors
+    /// [`EngineError::Internal`] if it has another length, or the share another shape than those of this protocol.
+    fn add_clear<D: Domain>(
+        &self,
+        domain: &D,
+        share: &mut Share<D::E>,
+        values: &[D::E],
+    ) -> Result<()>;
 
     /// `n` uniform secret elements.
     fn random<D: Domain>(&mut self, domain: &D, n: usize) -> Result<ShareTask<Self, D::E>>;
@@ -210,16 +221,41 @@ pub(crate) fn lanes(n: usize) -> usize {
 }
 
 /// Sums over consecutive groups.
-pub(crate) fn group_sums<D: Domain>(domain: &D, values: Vec<D::E>, length: usize) -> Vec<D::E> {
+///
+/// # Errors
+/// [`EngineError::Internal`] if some elements are in no group.
+pub(crate) fn group_sums<D: Domain>(
+    domain: &D,
+    values: Vec<D::E>,
+    length: usize,
+) -> Result<Vec<D::E>> {
     if length == 1 {
-        values
-    } else {
-        values.chunks_exact(length).map(|c| domain.sum(c)).collect()
+        return Ok(values);
     }
+    if length == 0 || !values.len().is_multiple_of(length) {
+        return Err(EngineError::uneven());
+    }
+    Ok(values.chunks_exact(length).map(|c| domain.sum(c)).collect())
 }
 
-/// Bits `0/1` of a packed vector as elements. Branch-free: the bits are secret.
-pub(crate) fn lane_bits<D: Domain>(domain: &D, bits: &[u64], n: usize) -> Vec<D::E> {
+/// Takes off lanes beyond those of `n` bits, which hold arbitrary data.
+///
+/// # Errors
+/// [`EngineError::Internal`] if there are not as many bits.
+pub(crate) fn cut_lanes(bits: &mut Vec<u64>, n: usize) -> Result<()> {
+    if bits.len() < lanes(n) {
+        return Err(EngineError::uneven());
+    }
+    bits.truncate(lanes(n));
+    Ok(())
+}
+
+/// The first `n` bits `0/1` of a packed vector as elements. Branch-free: the bits are secret.
+///
+/// # Errors
+/// [`EngineError::Internal`] if there are not as many bits.
+pub(crate) fn lane_bits<D: Domain>(domain: &D, bits: &[u64], n: usize) -> Result<Vec<D::E>> {
+    let bits = bits.get(..lanes(n)).ok_or_else(EngineError::uneven)?;
     // In every domain zero is the word 0, so that selection is a mask.
     let one = domain.one().to_u128();
     let mut out = Vec::with_capacity(n);
@@ -230,5 +266,42 @@ pub(crate) fn lane_bits<D: Domain>(domain: &D, bits: &[u64], n: usize) -> Vec<D:
             D::E::from_u128_wrapping(one & mask)
         }));
     }
-    out
+    Ok(out)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)] // a failed test may panic
+mod tests {
+    use keyquorum_math::Z2k64;
+
+    use super::*;
+
+    fn internal<T>(result: Result<T>) -> bool {
+        matches!(result, Err(EngineError::Internal(_)))
+    }
+
+    #[test]
+    fn finding_11_blocked_sums_that_leave_elements_out() {
+        let ring = Z2k64::new(8).unwrap();
+        let sums = |values: &[u64], length| group_sums(&ring, values.to_vec(), length);
+        assert_eq!(sums(&[1, 2, 3, 255], 2).unwrap(), [3, 2]);
+        assert_eq!(sums(&[1, 2, 3], 1).unwrap(), [1, 2, 3]);
+        assert!(internal(sums(&[1, 2, 3], 2)));
+        assert!(internal(sums(&[1, 2, 3], 4)));
+        assert!(internal(sums(&[1, 2, 3], 0)));
+    }
+
+    #[test]
+    fn finding_11_blocked_bits_that_are_not_there() {
+        let ring = Z2k64::new(8).unwrap();
+        assert_eq!(lane_bits(&ring, &[0b101], 4).unwrap(), [1, 0, 1, 0]);
+        let two = lane_bits(&ring, &[!0, 1, 7], 66).unwrap();
+        assert_eq!((two.len(), two[63], two[64], two[65]), (66, 1, 1, 0));
+        assert!(internal(lane_bits(&ring, &[!0], 65)));
+        assert!(internal(lane_bits(&ring, &[], 1)));
+        let mut bits = vec![1, 2];
+        assert!(internal(cut_lanes(&mut bits, 129)));
+        cut_lanes(&mut bits, 64).unwrap();
+        assert_eq!(bits, [1]);
+    }
 }

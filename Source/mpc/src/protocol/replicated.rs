@@ -10,7 +10,7 @@ use super::permutation::{permuted, random_permutation};
 use super::{BITS, ClearTask, Protocol, ShareTask, group_sums, lane_bits, lanes};
 use crate::error::{EngineError, Result};
 use crate::graph::{SendFn, Step, and_then, join};
-use crate::value::Share;
+use crate::value::{Share, zip};
 
 /// One party of the replicated protocol.
 pub struct Replicated {
@@ -125,22 +125,25 @@ impl Protocol for Replicated {
         3
     }
 
-    fn constant<D: Domain>(&self, domain: &D, values: &[D::E]) -> Share<D::E> {
+    fn constant<D: Domain>(&self, domain: &D, values: &[D::E]) -> Result<Share<D::E>> {
         let mut share = Share::zeros(2, values.len());
-        self.add_clear(domain, &mut share, values);
-        share
+        self.add_clear(domain, &mut share, values)?;
+        Ok(share)
     }
 
     /// Public values go to the summand s₀.
-    fn add_clear<D: Domain>(&self, domain: &D, share: &mut Share<D::E>, values: &[D::E]) {
-        let index = match self.me {
-            0 => 0,
-            1 => 1,
-            _ => return,
-        };
-        if let Some(part) = share.parts.get_mut(index) {
-            domain.add_assign(part, values);
+    fn add_clear<D: Domain>(
+        &self,
+        domain: &D,
+        share: &mut Share<D::E>,
+        values: &[D::E],
+    ) -> Result<()> {
+        share.check(2, values.len())?;
+        // Party 2 has no part of s₀.
+        if self.me < 2 {
+            domain.add_assign(share.part_mut(self.me)?, values);
         }
+        Ok(())
     }
 
     fn random<D: Domain>(&mut self, domain: &D, n: usize) -> Result<ShareTask<Self, D::E>> {
@@ -173,7 +176,7 @@ impl Protocol for Replicated {
         domain.add_assign(&mut z, b1);
         domain.mul_assign(&mut z, a0);
         domain.mul_acc(&mut z, a1, b0);
-        let mut z = group_sums(domain, z, length);
+        let mut z = group_sums(domain, z, length)?;
         let n = z.len();
         domain.add_assign(&mut z, &Self::draw(&mut self.next, domain, n));
         domain.sub_assign(&mut z, &Self::draw(&mut self.previous, domain, n));
@@ -292,7 +295,7 @@ impl Protocol for Replicated {
             1 => own.iter().zip(other).map(|(x, y)| x ^ y).collect(), // b₁ ⊕ b₀
             _ => own.to_vec(),                                        // b₂
         };
-        let known = lane_bits(domain, &known, n);
+        let known = lane_bits(domain, &known, n)?;
         let me = self.me;
         let first = self.input(domain, 1, n, (me == 1).then(|| known.clone()))?;
         let domain = domain.clone();
@@ -357,16 +360,14 @@ impl Protocol for Replicated {
             true => std::mem::take(of),
             false => vec![vec![0; n]; m],
         };
-        let summand = |index: usize| -> Vec<Share<u64>> {
+        let summand = |index: usize| -> Result<Vec<Share<u64>>> {
             let own = rows(index == self.me, &mut first);
             let other = rows(index == self.previous_party(), &mut second);
-            own.into_iter()
-                .zip(other)
-                .map(|(own, other)| Share {
-                    parts: vec![own, other],
-                })
-                .collect()
+            let row = |(own, other)| Share {
+                parts: vec![own, other],
+            };
+            Ok(zip(own, other)?.map(row).collect())
         };
-        Ok((0..3).map(summand).collect())
+        (0..3).map(summand).collect()
     }
 }

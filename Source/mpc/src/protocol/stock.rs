@@ -34,6 +34,7 @@ impl<E: Element, const N: usize> Drop for Stock<E, N> {
 }
 
 impl<E: Element, const N: usize> Stock<E, N> {
+    /// Items of the first vector; [`Stock::take`] compares the others.
     pub fn len(&self) -> usize {
         self.vectors.first().map_or(0, Vec::len)
     }
@@ -44,7 +45,7 @@ impl<E: Element, const N: usize> Stock<E, N> {
     }
 
     pub fn put(&mut self, new: [Vec<E>; N]) {
-        self.made += new.first().map_or(0, Vec::len) as u64;
+        self.made += new.first().map_or(0, Vec::len) as u64; // for statistics
         for (vector, mut new) in self.vectors.iter_mut().zip(new) {
             vector.extend_from_slice(&new);
             new.iter_mut().zeroize();

@@ -66,15 +66,21 @@ impl Session {
                 .join("\n");
             for (peer, theirs) in self.all_gather(mine.as_bytes())?.into_iter().enumerate() {
                 let theirs = String::from_utf8_lossy(&theirs).into_owned();
-                for ((name, _), (a, b)) in fields.iter().zip(
-                    mine.lines()
-                        .zip(theirs.lines().chain(std::iter::repeat(""))),
-                ) {
+                // Of a field that is not there the text is empty, which none of ours is where it counts.
+                let lines = mine
+                    .lines()
+                    .zip(theirs.lines().chain(std::iter::repeat("")));
+                for ((name, _), (a, b)) in fields.iter().zip(lines) {
                     if a != b {
                         return Err(EngineError::protocol(format!(
                             "party {peer} has another {name}: {b:?} there, {a:?} here: start all parties with the same"
                         )));
                     }
+                }
+                if theirs != mine {
+                    return Err(EngineError::protocol(format!(
+                        "party {peer} opens its engine with other fields than we do: start all parties with the same version"
+                    )));
                 }
             }
         }
@@ -105,7 +111,7 @@ impl Session {
                     Vec::new()
                 };
                 self.open(
-                    Shamir::new(self.party, n, t, pairs, streams),
+                    Shamir::new(self.party, n, t, pairs, streams)?,
                     domain,
                     t,
                     options,

@@ -7,7 +7,7 @@ mod tests;
 
 use std::collections::HashMap;
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use keyquorum_net::{Length, Transport};
 use keyquorum_ot::MacKey;
@@ -19,6 +19,7 @@ use crate::error::{Check, EngineError, Result};
 use crate::guard::Guard;
 use crate::links::Link;
 use crate::protocol::Openings;
+use crate::value::zip;
 
 type Seed = Zeroizing<[u8; 32]>;
 
@@ -298,7 +299,7 @@ impl Session {
         let opened = self.all_gather(&mine)?;
         let mut shake = sha3::Shake256::default();
         shake.update(b"keyquorum-v1/toss");
-        for (party, (value, committed)) in opened.iter().zip(&commitments).enumerate() {
+        for (party, (value, committed)) in zip(&opened, &commitments)?.enumerate() {
             if value.len() != 64 || commitment(party, value).as_slice() != committed.as_slice() {
                 return Err(EngineError::check(
                     Check::Commitment,
@@ -376,12 +377,12 @@ impl Session {
     /// Tells all others why we stop.
     pub fn abort(&self, reason: &str) {
         self.guard.broken();
-        if let Ok(mut inner) = self.inner.lock() {
-            inner.net.abort(reason);
-        }
+        // After a panic that held the session nothing else works, but the others are told.
+        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        inner.net.abort(reason);
     }
 
-    /// Orderly end.
+    /// Orderly end. There is none after a panic that held the session: the transport ends when the session is dropped.
     pub fn close(&self) {
         if let Ok(mut inner) = self.inner.lock() {
             if inner.whole.is_none() {

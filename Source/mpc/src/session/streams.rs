@@ -9,6 +9,7 @@ use super::{EngineOptions, Seed, Session, control, os_random};
 use crate::error::{EngineError, Result};
 use crate::links::{Link, establish};
 use crate::protocol::{Channel, SubsetStream, subsets};
+use crate::value::zip;
 
 /// Links of protocols with MACs, and our keys of MACs, the same on all of them.
 #[derive(Clone)]
@@ -35,6 +36,23 @@ fn prg(seed: &Seed) -> Prg {
         *k = *s;
     }
     Prg::new(*key, 0)
+}
+
+/// The error for a subset without its seed, or with a member that is not there.
+fn no_member() -> EngineError {
+    EngineError::internal("the seed of a subset of parties has no place")
+}
+
+/// Takes seeds from a message that holds them one after another: none stays zero, which everybody knows.
+fn fill_seeds(seeds: Vec<&mut Seed>, message: &[u8]) -> Result<()> {
+    let (all, rest) = message.as_chunks::<32>();
+    if !rest.is_empty() {
+        return Err(no_member());
+    }
+    for (seed, bytes) in zip(seeds, all)? {
+        **seed = *bytes;
+    }
+    Ok(())
 }
 
 impl Session {
@@ -199,9 +217,8 @@ impl Session {
                 if members.first() == Some(&self.party) {
                     os_random(seed.as_mut_slice())?;
                     for member in members.iter().filter(|m| **m != self.party) {
-                        if let Some(message) = messages.get_mut(*member) {
-                            message.extend_from_slice(seed.as_slice());
-                        }
+                        let message = messages.get_mut(*member).ok_or_else(no_member)?;
+                        message.extend_from_slice(seed.as_slice());
                     }
                 }
                 seeds.push(seed);
@@ -210,33 +227,43 @@ impl Session {
                 self.send(peer, message)?;
             }
             for leader in (0..n).filter(|leader| *leader != self.party) {
-                let led: Vec<usize> = (0..ours.len())
-                    .filter(|i| ours.get(*i).and_then(|m| m.first()) == Some(&leader))
-                    .collect();
+                let led = zip(&ours, &mut seeds)?
+                    .filter(|(members, _)| members.first() == Some(&leader))
+                    .map(|(_, seed)| seed)
+                    .collect::<Vec<_>>();
                 if led.is_empty() {
                     continue;
                 }
-                let data = Zeroizing::new(
-                    self.lock()?
-                        .net
-                        .recv(leader, 32 * led.len())
-                        .map_err(control)?,
-                );
-                for (i, chunk) in led.into_iter().zip(data.chunks_exact(32)) {
-                    if let Some(seed) = seeds.get_mut(i) {
-                        seed.copy_from_slice(chunk);
-                    }
-                }
+                let data = self.lock()?.net.recv(leader, 32 * led.len());
+                fill_seeds(led, &Zeroizing::new(data.map_err(control)?))?;
             }
-            self.lock()?
-                .subsets
-                .insert(t, ours.iter().cloned().zip(seeds).collect());
+            let subsets = zip(ours, seeds)?.collect();
+            self.lock()?.subsets.insert(t, subsets);
         }
         let inner = self.lock()?;
-        Ok(inner.subsets.get(&t).map_or_else(Vec::new, |list| {
-            list.iter()
-                .map(|(members, seed)| stream(seed.as_slice(), members))
-                .collect()
-        }))
+        let list = inner.subsets.get(&t).ok_or_else(no_member)?;
+        let streams = list.iter();
+        Ok(streams
+            .map(|(members, seed)| stream(seed.as_slice(), members))
+            .collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A subset without its seed would have a stream that everybody knows.
+    #[test]
+    fn finding_11_blocked_subsets_without_seeds() {
+        for bytes in [0, 32, 63, 65, 96] {
+            let mut seeds = [Seed::default(), Seed::default()];
+            let filled = fill_seeds(seeds.iter_mut().collect(), &vec![7; bytes]);
+            assert!(matches!(filled, Err(EngineError::Internal(_))), "{bytes}");
+        }
+        let mut seeds = [Seed::default(), Seed::default()];
+        let message: Vec<u8> = (0..64).collect();
+        assert!(fill_seeds(seeds.iter_mut().collect(), &message).is_ok());
+        assert_eq!([seeds[0].as_slice(), seeds[1].as_slice()].concat(), message);
     }
 }

@@ -27,3 +27,30 @@ fn parties<T: Send + 'static>(
         .collect();
     threads.into_iter().map(|t| t.join().unwrap()).collect()
 }
+
+/// A panic that held the session does not keep the others from learning why it ends.
+#[test]
+fn finding_11_blocked_an_abort_that_nobody_hears() {
+    let told = parties(
+        2,
+        |_, transport| transport,
+        |session| {
+            if session.party() == 1 {
+                return session.receive(0, 10).unwrap_err().to_string();
+            }
+            let held = session.clone();
+            let broken = thread::spawn(move || {
+                let _held = held.lock();
+                panic!("as the test wants it");
+            });
+            assert!(broken.join().is_err() && session.lock().is_err());
+            session.abort("a thread broke off");
+            String::new()
+        },
+    );
+    assert!(
+        told[1].ends_with("party 0 aborted: a thread broke off"),
+        "{}",
+        told[1]
+    );
+}

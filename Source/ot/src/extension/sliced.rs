@@ -302,13 +302,9 @@ impl Adder {
     }
 
     fn put(&mut self, words: impl Iterator<Item = u64>) -> Result<(), OtError> {
-        if self.planes.len() > 64 {
-            return Err(uneven());
-        }
         self.words.clear();
         self.words.extend(words);
-        planes(&self.words, &mut self.planes);
-        Ok(())
+        planes(&self.words, &mut self.planes)
     }
 
     fn add(mut self, out: &mut [Vec<u64>]) -> Result<(), OtError> {

@@ -59,7 +59,7 @@ pub(super) fn task<A: Arithmetic>(lanes: usize) -> SendFn<Additive<A>, ()> {
         let bits = p.draw_private(&BITS, lanes);
         let chain = Chain {
             lanes,
-            sums: lane_bits(&domain, &bits, 64 * lanes),
+            sums: lane_bits(&domain, &bits, 64 * lanes)?,
             bits,
             payload: domain.half_payload()?,
             domain,
@@ -120,7 +120,7 @@ fn step<A: Arithmetic>(
                 chain.settle(chain.elements(n, previous), &shares)?;
             }
             if at == n {
-                p.supply.put_bits(chain.bits, chain.sums);
+                p.supply.put_bits(chain.bits, chain.sums)?;
                 return Ok(Step::Done(()));
             }
             let mut answers = Vec::new();

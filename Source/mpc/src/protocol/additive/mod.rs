@@ -16,7 +16,7 @@ mod triples;
 use keyquorum_math::{BitLanes, Domain, DomainKind, Element, Prg, Z2k64, Z2k128, Zq, bits};
 use keyquorum_ot::{Field, OtError, Payload, PowerOfTwo, Receiver, Sender};
 
-use super::{BITS, ClearTask, Protocol, ShareTask, cast, group_sums, lane_bits, lanes};
+use super::{BITS, ClearTask, Protocol, ShareTask, cast, cut_lanes, group_sums, lane_bits, lanes};
 use crate::engine::Material;
 use crate::error::{EngineError, Result};
 use crate::graph::{SendFn, Step, join, ready, then};
@@ -191,7 +191,7 @@ impl<A: Arithmetic> Additive<A> {
                 domain.mul_acc(&mut c, e, &y);
                 domain.mul_assign(&mut a, f);
                 domain.add_assign(&mut c, &a);
-                Ok(single(group_sums(&domain, c, length)))
+                Ok(single(group_sums(&domain, c, length)?))
             })(p, out)
         })
     }
@@ -213,7 +213,7 @@ impl<A: Arithmetic> Additive<A> {
                 domain.add_assign(&mut sum, &a);
                 domain.add_assign(&mut sum, &a);
                 domain.mul_acc(&mut c, &e, &sum);
-                Ok(single(group_sums(&domain, c, length)))
+                Ok(single(group_sums(&domain, c, length)?))
             })(p, out)
         })
     }
@@ -237,18 +237,23 @@ impl<A: Arithmetic> Protocol for Additive<A> {
     }
 
     /// Public values are the summand of party 0.
-    fn constant<D: Domain>(&self, domain: &D, values: &[D::E]) -> Share<D::E> {
+    fn constant<D: Domain>(&self, domain: &D, values: &[D::E]) -> Result<Share<D::E>> {
         let mut share = Share::zeros(1, values.len());
-        self.add_clear(domain, &mut share, values);
-        share
+        self.add_clear(domain, &mut share, values)?;
+        Ok(share)
     }
 
-    fn add_clear<D: Domain>(&self, domain: &D, share: &mut Share<D::E>, values: &[D::E]) {
-        if self.me == 0
-            && let Some(part) = share.parts.first_mut()
-        {
-            domain.add_assign(part, values);
+    fn add_clear<D: Domain>(
+        &self,
+        domain: &D,
+        share: &mut Share<D::E>,
+        values: &[D::E],
+    ) -> Result<()> {
+        share.check(1, values.len())?;
+        if self.me == 0 {
+            domain.add_assign(share.part_mut(0)?, values);
         }
+        Ok(())
     }
 
     fn random<D: Domain>(&mut self, domain: &D, n: usize) -> Result<ShareTask<Self, D::E>> {
@@ -362,7 +367,7 @@ impl<A: Arithmetic> Protocol for Additive<A> {
     fn random_bit<D: Domain>(&mut self, domain: &D, n: usize) -> Result<ShareTask<Self, D::E>> {
         if domain.kind() == DomainKind::Bits {
             let random = self.draw_private(&BITS, lanes(n));
-            return Ok(ready(single(lane_bits(domain, &random, n))));
+            return Ok(ready(single(lane_bits(domain, &random, n)?)));
         }
         self.supply.need_bits(lanes(n));
         Ok(Box::new(move |p, _| {
@@ -382,11 +387,11 @@ impl<A: Arithmetic> Protocol for Additive<A> {
     ) -> Result<ShareTask<Self, D::E>> {
         // Shares of bits are summands modulo 2 already.
         if matches!(domain.kind(), DomainKind::Bits | DomainKind::Z2k(1)) {
-            return Ok(ready(single(lane_bits(domain, bits.only()?, n))));
+            return Ok(ready(single(lane_bits(domain, bits.only()?, n)?)));
         }
         let mut masked = bits.only()?.to_vec();
         let count = lanes(n);
-        masked.resize(count, 0);
+        cut_lanes(&mut masked, n)?;
         self.supply.need_bits(count);
         let domain = domain.clone();
         Ok(Box::new(move |p, out| {
@@ -397,14 +402,14 @@ impl<A: Arithmetic> Protocol for Additive<A> {
             let task = p.sum_of_all(&BITS, masked);
             then(task, move |p, opened| {
                 // b = r + c − 2cr for public c = b ⊕ r.
-                let clear = lane_bits(&domain, &opened, n);
+                let clear = lane_bits(&domain, &opened, n)?;
                 let two = domain.add(domain.one(), domain.one());
                 let mut factor = clear.clone();
                 domain.mul_scalar_assign(&mut factor, domain.neg(two));
                 domain.add_scalar_assign(&mut factor, domain.one());
                 domain.mul_assign(&mut part, &factor);
                 let mut share = single(part);
-                p.add_clear(&domain, &mut share, &clear);
+                p.add_clear(&domain, &mut share, &clear)?;
                 Ok(share)
             })(p, out)
         }))

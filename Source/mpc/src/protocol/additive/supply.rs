@@ -6,6 +6,7 @@ use super::cast;
 use crate::engine::Material;
 use crate::error::Result;
 use crate::protocol::stock::Stock;
+use crate::value::same;
 
 /// Items (triples, squares: elements; bits and ANDs: lanes of 64) that one batch makes at least, so that small computations
 /// do not pay for large batches, and rounds up to: OTs come in blocks of 128.
@@ -84,9 +85,12 @@ impl<E: Element> Supply<E> {
         Ok((bits, elements))
     }
 
-    pub fn put_bits(&mut self, bits: Vec<u64>, elements: Vec<E>) {
+    /// Adds lanes of bits, and the same as elements.
+    pub fn put_bits(&mut self, bits: Vec<u64>, elements: Vec<E>) -> Result<()> {
+        same(64 * bits.len(), elements.len())?;
         self.bits.put([bits]);
         self.elements.put([elements]);
+        Ok(())
     }
 
     /// The next batch, of every kind that is missing.
@@ -115,5 +119,23 @@ impl<E: Element> Supply<E> {
             self.squares.material("squares", 1),
             self.bits.material("bits", 64),
         ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::EngineError;
+
+    /// Bits of one domain would go with those of others in the other.
+    #[test]
+    fn finding_11_blocked_bits_without_their_elements() {
+        let mut supply = Supply::<u64>::default();
+        for n in [0, 64, 127, 129] {
+            let put = supply.put_bits(vec![0; 2], vec![0; n]);
+            assert!(matches!(put, Err(EngineError::Internal(_))), "{n}");
+        }
+        assert!(supply.put_bits(vec![0; 2], vec![0; 128]).is_ok());
+        assert!(supply.take_bits(2).is_ok());
     }
 }

@@ -14,7 +14,7 @@ use super::{Arithmetic, Authenticated, open};
 use crate::budget::{ATTEMPT_BITS, FEWEST_BETS, dabit_buckets};
 use crate::error::{EngineError, Result};
 use crate::graph::{SendFn, and_then, ready, then};
-use crate::value::Share;
+use crate::value::{Share, picked, same, zip};
 
 const LARGEST: usize = 8;
 
@@ -22,7 +22,7 @@ const LARGEST: usize = 8;
 fn bucket(n: usize) -> usize {
     (FEWEST_BETS..LARGEST)
         .find(|size| dabit_buckets(n, *size) >= ATTEMPT_BITS)
-        .unwrap_or(LARGEST)
+        .unwrap_or(LARGEST) // enough for every batch
 }
 
 /// What a batch of `lanes` lanes is made of. The sum begins with a bit of the first party, so one bit fewer gets a factor there.
@@ -52,27 +52,28 @@ pub(super) fn task<A: Arithmetic>(lanes: usize) -> SendFn<Authenticated<A>, ()> 
         let mut first = None;
         let mut terms = Vec::new();
         for mixed in &all {
-            let packed = words(&mixed.bits.packed);
+            let packed = words(&mixed.bits.packed)?;
             let count = mixed.products.len();
             let order = binary::permutation(count, &seed);
-            terms.extend(
-                order
-                    .chunks_exact(n)
-                    .map(|places| Term::new(mixed, &packed, places)),
-            );
+            let (chunks, rest) = (order.chunks_exact(n), order.chunks_exact(n).remainder());
+            same(rest.len(), 0)?;
+            for places in chunks {
+                terms.push(Term::new(mixed, &packed, places)?);
+            }
             if count < packed.len() {
                 let rest: Vec<u32> = (count as u32..packed.len() as u32).collect();
-                first = Some(Term::new(mixed, &packed, &rest).bit);
+                same(rest.len(), n)?;
+                first = Some(Bit::new(mixed, &packed, &rest)?);
             }
         }
-        let first = first.ok_or_else(|| EngineError::usage("a sum of no bits"))?;
+        let first = first.ok_or_else(|| EngineError::internal("a sum of no bits"))?;
         // Terms are taken from the end, those of the first party before all others.
         terms.reverse();
         Ok(sum(first, terms))
     });
     and_then(summed, |_, bit: Bit<A>| {
         Ok(then(check(), move |p: &mut Authenticated<A>, ()| {
-            p.supply.put_bits(sliced(&bit.words), bit.elements)
+            p.supply.put_bits(sliced(&bit.words)?, bit.elements)
         }))
     })
 }
@@ -90,27 +91,24 @@ struct Term<A: Arithmetic> {
     product: Share<A::E>,
 }
 
+impl<A: Arithmetic> Bit<A> {
+    /// The bits in these places.
+    fn new(mixed: &Mixed<A>, packed: &[u64], places: &[u32]) -> Result<Self> {
+        Ok(Self {
+            words: picked(packed, places)?.into(),
+            elements: mixed.bits.elements.picked(places)?,
+        })
+    }
+}
+
 impl<A: Arithmetic> Term<A> {
     /// What is in these places.
-    fn new(mixed: &Mixed<A>, packed: &[u64], places: &[u32]) -> Self {
-        let pick = |share: &Share<A::E>| {
-            share.map(|part| {
-                let picked = places.iter().map(|i| part.get(*i as usize).copied());
-                picked.map(Option::unwrap_or_default).collect()
-            })
-        };
-        let words = places.iter().map(|i| packed.get(*i as usize).copied());
-        Self {
-            bit: Bit {
-                words: words
-                    .map(Option::unwrap_or_default)
-                    .collect::<Vec<_>>()
-                    .into(),
-                elements: pick(&mixed.bits.elements),
-            },
-            factor: pick(&mixed.factors),
-            product: pick(&mixed.products),
-        }
+    fn new(mixed: &Mixed<A>, packed: &[u64], places: &[u32]) -> Result<Self> {
+        Ok(Self {
+            bit: Bit::new(mixed, packed, places)?,
+            factor: mixed.factors.picked(places)?,
+            product: mixed.products.picked(places)?,
+        })
     }
 }
 
@@ -124,16 +122,16 @@ fn sum<A: Arithmetic>(
     };
     Box::new(move |p, out| {
         let mut masked = bit.elements.duplicate();
-        p.sub(&mut masked, &term.factor);
+        p.sub(&mut masked, &term.factor)?;
         and_then(open(masked), move |p: &mut Authenticated<A>, opened| {
             let minus_two = p.domain.neg(p.domain.add(p.domain.one(), p.domain.one()));
-            for (product, c) in (term.product.parts.iter_mut()).zip(&term.bit.elements.parts) {
+            term.product.combine(&term.bit.elements, |product, c| {
                 p.domain.mul_acc(product, &opened, c);
                 p.domain.mul_scalar_assign(product, minus_two);
-            }
-            p.add(&mut bit.elements, &term.product);
-            p.add(&mut bit.elements, &term.bit.elements);
-            for (word, other) in bit.words.iter_mut().zip(term.bit.words.iter()) {
+            })?;
+            p.add(&mut bit.elements, &term.product)?;
+            p.add(&mut bit.elements, &term.bit.elements)?;
+            for (word, other) in zip(bit.words.iter_mut(), term.bit.words.iter())? {
                 *word ^= other;
             }
             Ok(sum(bit, terms))
@@ -143,7 +141,11 @@ fn sum<A: Arithmetic>(
 
 #[cfg(test)]
 mod tests {
+    use keyquorum_math::Z2k128;
+
     use super::*;
+    use crate::protocol::authenticated::PARTS;
+    use crate::protocol::authenticated::private::Private;
 
     #[test]
     fn buckets_are_large_enough() {
@@ -169,5 +171,29 @@ mod tests {
         for chance in [fixed, anywhere] {
             assert!(size as f64 - chance >= dabit_buckets(n, size));
         }
+    }
+
+    /// A bit that is not in its place would be zero, which everybody knows.
+    #[test]
+    fn finding_11_blocked_places_that_are_not_there() {
+        let mut mixed = Mixed::<Z2k128> {
+            bits: Private {
+                packed: Share::zeros(binary::PARTS, 2),
+                elements: Share::zeros(PARTS, 128),
+            },
+            factors: Share::zeros(PARTS, 64),
+            products: Share::zeros(PARTS, 64),
+        };
+        let internal = |mixed: &Mixed<Z2k128>, packed: &[u64], places: &[u32]| {
+            let term = Term::new(mixed, packed, places).map(drop);
+            matches!(term, Err(EngineError::Internal(_)))
+        };
+        assert!(!internal(&mixed, &[0; 128], &[0, 63]));
+        assert!(internal(&mixed, &[0; 128], &[0, 64]));
+        assert!(internal(&mixed, &[0; 63], &[0, 63]));
+        assert!(Bit::new(&mixed, &[0; 128], &[127]).is_ok());
+        assert!(Bit::new(&mixed, &[0; 128], &[128]).is_err());
+        mixed.products.parts[1].pop();
+        assert!(internal(&mixed, &[0; 128], &[0, 63]));
     }
 }

@@ -11,7 +11,7 @@
 //! 2020), sections 3 and 4, with tests of full length in place of a conversion of the carry of every test.
 
 use keyquorum_math::{DomainKind, Element};
-use zeroize::{Zeroize, Zeroizing};
+use zeroize::Zeroizing;
 
 use super::binary::{self, adder, sliced, words};
 use super::private::{OPENED, Private, shared};
@@ -22,7 +22,7 @@ use crate::budget::{ATTEMPT_BITS, cut_and_choose};
 use crate::error::{Check, EngineError, Result};
 use crate::graph::{SendFn, and_then, ready, then, within};
 use crate::protocol::{WithBits, lanes};
-use crate::value::Share;
+use crate::value::{Share, picked, same};
 
 /// What 64 numbers need.
 const MOST_TESTS: usize = 6;
@@ -41,7 +41,7 @@ fn survival(n: usize, tests: usize, wrong: usize) -> f64 {
 /// Tests a number: one wrong number, or all, are what passes most easily.
 fn tests(n: usize) -> usize {
     let enough = |tests: &usize| survival(n, *tests, 1).min(survival(n, *tests, n)) >= ATTEMPT_BITS;
-    (1..MOST_TESTS).find(enough).unwrap_or(MOST_TESTS)
+    (1..MOST_TESTS).find(enough).unwrap_or(MOST_TESTS) // enough for every batch
 }
 
 /// What is made at once.
@@ -131,17 +131,22 @@ impl<A: Arithmetic> Authenticated<A> {
         let mut sum = Share::zeros(super::PARTS, n);
         let mut weight = self.domain.one();
         for i in 0..length {
-            for (sum, bits) in sum.parts.iter_mut().zip(&bits.parts) {
-                let mut bits = bits.get(i * n..(i + 1) * n).unwrap_or_default().to_vec();
-                self.domain.mul_scalar_assign(&mut bits, weight);
-                self.domain.add_assign(sum, &bits);
-                bits.zeroize();
+            let mut row = bits.range(i * n..(i + 1) * n)?;
+            for part in &mut row.parts {
+                self.domain.mul_scalar_assign(part, weight);
             }
+            self.add(&mut sum, &row)?;
             weight = self.domain.add(weight, weight);
         }
-        let words = words(&packed);
-        let rows = words.chunks_exact(n.max(1)).take(length).map(sliced);
-        Ok((sum, rows.collect()))
+        let words = words(&packed)?;
+        let row = |i: usize| {
+            sliced(
+                words
+                    .get(i * n..(i + 1) * n)
+                    .ok_or_else(EngineError::uneven)?,
+            )
+        };
+        Ok((sum, (0..length).map(row).collect::<Result<_>>()?))
     }
 }
 
@@ -163,11 +168,8 @@ pub(super) fn need<A: Arithmetic>(p: &mut Authenticated<A>, batch: &Batch) -> Re
 }
 
 /// Rows `from..from + count` of `lanes` lanes each, one after another in a share.
-fn rows(share: &Share<u64>, from: usize, count: usize, lanes: usize) -> Vec<Share<u64>> {
-    let row = |i: usize| {
-        let (start, end) = (from + i * lanes, from + (i + 1) * lanes);
-        share.map(|part| part.get(start..end).unwrap_or_default().to_vec())
-    };
+fn rows(share: &Share<u64>, from: usize, count: usize, lanes: usize) -> Result<Vec<Share<u64>>> {
+    let row = |i: usize| share.range(from + i * lanes..from + (i + 1) * lanes);
     (0..count).map(row).collect()
 }
 
@@ -179,45 +181,47 @@ fn room<E: Element>(parts: usize, n: usize) -> Share<E> {
 }
 
 /// One row after another.
-fn joined(rows: &[Share<u64>]) -> Share<u64> {
+fn joined(rows: &[Share<u64>]) -> Result<Share<u64>> {
     let mut all = room(binary::PARTS, rows.iter().map(Share::len).sum());
-    rows.iter().for_each(|row| append(&mut all, row));
-    all
+    rows.iter().try_for_each(|row| all.append(row))?;
+    Ok(all)
 }
 
-fn append(share: &mut Share<u64>, other: &Share<u64>) {
-    for (part, other) in share.parts.iter_mut().zip(&other.parts) {
-        part.extend_from_slice(other);
-    }
-}
-
-/// Rows side by side: row i of the result has the lanes of all rows i. Missing ones are zeros of `lanes` lanes.
-fn side_by_side(list: &[Vec<Share<u64>>], lanes: usize) -> Vec<Share<u64>> {
-    let count = list.iter().map(Vec::len).max().unwrap_or(0);
+/// Rows of `lanes` lanes side by side: row i of the result has the lanes of all rows i. Numbers may have fewer rows than others: their
+/// bits above are zero.
+fn side_by_side(list: &[Vec<Share<u64>>], lanes: usize) -> Result<Vec<Share<u64>>> {
+    let count = list.iter().map(Vec::len).max();
+    let count = count.ok_or_else(EngineError::uneven)?;
     let row = |i: usize| {
         let mut row = room(binary::PARTS, lanes * list.len());
         for rows in list {
             match rows.get(i) {
-                Some(other) => append(&mut row, other),
-                None => append(&mut row, &Share::zeros(binary::PARTS, lanes)),
+                Some(other) => {
+                    other.check(binary::PARTS, lanes)?;
+                    row.append(other)?;
+                }
+                None => row.append(&Share::zeros(binary::PARTS, lanes))?,
             }
         }
-        row
+        Ok(row)
     };
     (0..count).map(row).collect()
 }
 
-/// The numbers whose bits are in rows of `lanes` lanes, one row after another.
-fn numbers(rows: &[u64], lanes: usize) -> Zeroizing<Vec<u128>> {
+/// The numbers of at most 128 bits whose bits are in rows of `lanes` lanes, one row after another.
+fn numbers(rows: &[u64], lanes: usize) -> Result<Zeroizing<Vec<u128>>> {
+    if lanes == 0 || !rows.len().is_multiple_of(lanes) || rows.len() / lanes > 128 {
+        return Err(EngineError::uneven());
+    }
     let mut numbers = Zeroizing::new(vec![0u128; 64 * lanes]);
-    for (j, row) in rows.chunks_exact(lanes.max(1)).enumerate() {
+    for (j, row) in rows.chunks_exact(lanes).enumerate() {
         for (numbers, lane) in numbers.chunks_exact_mut(64).zip(row) {
             for (i, number) in numbers.iter_mut().enumerate() {
                 *number |= u128::from(lane >> i & 1) << j;
             }
         }
     }
-    numbers
+    Ok(numbers)
 }
 
 /// Numbers in both domains.
@@ -235,19 +239,19 @@ pub(super) fn task<A: Arithmetic>(batch: Batch) -> SendFn<Authenticated<A>, ()> 
     );
     let tested = and_then(shared, move |_, (private, seed)| {
         let order = binary::permutation(batch.all_tests(), &seed);
-        Ok(test(batch, private, &order))
+        test(batch, private, &order)
     });
     let summed = and_then(tested, move |p: &mut Authenticated<A>, numbers| {
         let mut elements = Share::zeros(super::PARTS, batch.n);
         let mut list = Vec::with_capacity(numbers.len());
         for numbers in numbers {
-            p.add(&mut elements, &numbers.elements);
+            p.add(&mut elements, &numbers.elements)?;
             list.push(numbers.rows);
         }
-        let rows = within(sum(batch, list), bits::<A>);
+        let rows = within(sum(batch, list)?, bits::<A>);
         Ok(then(rows, |_, rows| Ok(Numbers { rows, elements })))
     });
-    let cut = and_then(summed, move |_, numbers| Ok(cut_off(batch, numbers)));
+    let cut = and_then(summed, move |_, numbers| cut_off(batch, numbers));
     and_then(cut, |_, numbers: Numbers<A>| {
         Ok(then(check(), move |p: &mut Authenticated<A>, ()| {
             p.supply.put_numbers(numbers.elements, &numbers.rows)
@@ -257,26 +261,25 @@ pub(super) fn task<A: Arithmetic>(batch: Batch) -> SendFn<Authenticated<A>, ()> 
 
 impl<A: Arithmetic> Authenticated<A> {
     /// The elements of our numbers and tests. What a ring has above 2^k is uniform in tests.
-    fn elements_of(&mut self, batch: &Batch, known: &[u64]) -> Zeroizing<Vec<A::E>> {
+    fn elements_of(&mut self, batch: &Batch, known: &[u64]) -> Result<Zeroizing<Vec<A::E>>> {
+        same(known.len(), batch.known_lanes())?;
         let (short, full) = known.split_at(batch.length * batch.lanes());
         let mut values = Zeroizing::new(Vec::with_capacity(batch.n + batch.all_tests()));
         let element = |v: &u128| self.domain.from_u128(*v);
-        values.extend(numbers(short, batch.lanes()).iter().map(element));
-        values.extend(numbers(full, batch.all_tests() / 64).iter().map(element));
-        if let (Some(factor), Some(tests)) = (self.overflow(), values.get_mut(batch.n..)) {
+        values.extend(numbers(short, batch.lanes())?.iter().map(element));
+        values.extend(numbers(full, batch.all_tests() / 64)?.iter().map(element));
+        same(values.len(), batch.n + batch.all_tests())?;
+        let (short, tests) = values.split_at_mut(batch.n);
+        if let Some(factor) = self.overflow() {
             let mut above = self.draw(tests.len());
             self.domain.mul_scalar_assign(&mut above, factor);
             self.domain.add_assign(tests, &above);
         }
-        let sites = [(Site::Numbers, batch.n), (Site::Tests, batch.all_tests())];
-        let mut rest = values.as_mut_slice();
-        for (site, n) in sites {
-            let (values, later) = rest.split_at_mut(n.min(rest.len()));
+        for (site, values) in [(Site::Numbers, short), (Site::Tests, tests)] {
             self.adversary
                 .change_elements(site, None, &self.domain, values);
-            rest = later;
         }
-        values
+        Ok(values)
     }
 }
 
@@ -285,8 +288,9 @@ fn test<A: Arithmetic>(
     batch: Batch,
     private: Vec<Private<A>>,
     order: &[u32],
-) -> SendFn<Authenticated<A>, Vec<Numbers<A>>> {
+) -> Result<SendFn<Authenticated<A>, Vec<Numbers<A>>>> {
     let (lanes, all) = (batch.lanes(), batch.all_tests());
+    same(order.len(), all)?;
     let used = batch.n * batch.tests / 64;
     let mut kept = Vec::with_capacity(private.len());
     let (mut left, mut right) = (Vec::new(), Vec::new());
@@ -295,122 +299,111 @@ fn test<A: Arithmetic>(
     let mut sums = room(super::PARTS, parties * (64 * used + OPENED));
     let mut alone = room(super::PARTS, parties * OPENED);
     for Private { packed, elements } in private {
-        let short = rows(&packed, 0, batch.length, lanes);
-        let tests = rows(&packed, batch.length * lanes, batch.full, all / 64);
-        let tests: Vec<_> = tests.iter().map(|row| reordered(row, order)).collect();
+        packed.check(binary::PARTS, batch.known_lanes())?;
+        elements.check(super::PARTS, batch.n + all)?;
+        let short = rows(&packed, 0, batch.length, lanes)?;
+        let tests = rows(&packed, batch.length * lanes, batch.full, all / 64)?;
+        let tests = tests.iter().map(|row| reordered(row, order));
+        let tests = tests.collect::<Result<Vec<_>>>()?;
         let part = |from: usize, to: usize| {
-            let cut = |row: &Share<u64>| row.map(|p| p.get(from..to).unwrap_or_default().to_vec());
-            tests.iter().map(cut).collect::<Vec<_>>()
+            let rows = tests.iter().map(|row| row.range(from..to));
+            rows.collect::<Result<Vec<_>>>()
         };
         for i in 0..batch.tests {
             left.push(short.iter().map(Share::duplicate).collect());
-            right.push(part(i * lanes, (i + 1) * lanes));
+            right.push(part(i * lanes, (i + 1) * lanes)?);
         }
-        part(used, used + OPENED / 64)
-            .iter()
-            .for_each(|row| append(&mut shown, row));
+        for row in part(used, used + OPENED / 64)? {
+            shown.append(&row)?;
+        }
         // The same of the elements: number + test, and tests alone.
-        let mut own = room(super::PARTS, batch.n);
-        for (part, elements) in elements.parts.iter().enumerate() {
-            let (short, tests) = elements.split_at(batch.n.min(elements.len()));
-            let test = |i: &u32| tests.get(*i as usize).copied().unwrap_or_default();
-            let (inside, opened) = order.split_at(64 * used);
-            if let Some(alone) = alone.parts.get_mut(part) {
-                alone.extend(opened.iter().map(test));
-            }
-            if let Some(own) = own.parts.get_mut(part) {
-                own.extend_from_slice(short);
-            }
-            if let Some(sums) = sums.parts.get_mut(part) {
-                sums.extend(inside.iter().map(test));
-            }
-        }
+        let tests = elements.range(batch.n..batch.n + all)?;
+        let (inside, opened) = order.split_at(64 * used);
+        sums.append(&tests.picked(inside)?)?;
+        alone.append(&tests.picked(opened)?)?;
         kept.push(Numbers {
             rows: short,
-            elements: own,
+            elements: elements.range(0..batch.n)?,
         });
     }
     let added = within(
         adder::sum(
-            side_by_side(&left, lanes),
-            side_by_side(&right, lanes),
+            side_by_side(&left, lanes)?,
+            side_by_side(&right, lanes)?,
             batch.width,
-        ),
+        )?,
         bits::<A>,
     );
     let opened = and_then(added, move |p: &mut Authenticated<A>, rows| {
-        let sums = joined(&rows);
+        let sums = joined(&rows)?;
         let sum_lanes = sums.len();
-        let opened = within(p.bits.open(joined(&[sums, shown])), bits::<A>);
+        let opened = within(p.bits.open(joined(&[sums, shown])?), bits::<A>);
         Ok(then(opened, move |_, opened| Ok((opened, sum_lanes))))
     });
-    and_then(opened, move |p: &mut Authenticated<A>, (opened, at)| {
-        let (in_sums, in_tests) = opened.split_at(at);
-        // Elements minus what the bits say: zero, modulo 2^k in a ring.
-        let mut difference = sums;
-        let mut place = 0;
-        for numbers in &kept {
-            for _ in 0..batch.tests {
-                for (sum, short) in difference.parts.iter_mut().zip(&numbers.elements.parts) {
-                    let block = sum.get_mut(place..place + batch.n).unwrap_or_default();
-                    p.domain.add_assign(block, short);
+    Ok(and_then(
+        opened,
+        move |p: &mut Authenticated<A>, (opened, at)| {
+            let (in_sums, in_tests) = opened
+                .split_at_checked(at)
+                .ok_or_else(EngineError::uneven)?;
+            let shown = batch.full * OPENED / 64;
+            same(in_tests.len(), kept.len() * shown)?;
+            // Elements minus what the bits say: zero, modulo 2^k in a ring.
+            let mut difference = sums;
+            let mut place = 0;
+            for numbers in &kept {
+                for _ in 0..batch.tests {
+                    for (sum, short) in difference.with(&numbers.elements)? {
+                        let block = sum.get_mut(place..place + batch.n);
+                        p.domain
+                            .add_assign(block.ok_or_else(EngineError::uneven)?, short);
+                    }
+                    place += batch.n;
                 }
-                place += batch.n;
             }
-        }
-        let mut clear: Vec<A::E> = Vec::with_capacity(place + alone.len());
-        let said = numbers(in_sums, kept.len() * used);
-        if said.iter().any(|sum| !batch.hides(*sum)) {
-            return Err(EngineError::protocol(
-                "a random number came out that its test does not hide, which happens once in a long while: run the program again",
-            ));
-        }
-        clear.extend(said.iter().map(|v| p.domain.from_u128(*v)));
-        for rows in in_tests.chunks_exact(batch.full * OPENED / 64) {
-            let said = numbers(rows, OPENED / 64);
+            let mut clear: Vec<A::E> = Vec::with_capacity(place + alone.len());
+            let said = numbers(in_sums, kept.len() * used)?;
+            if said.iter().any(|sum| !batch.hides(*sum)) {
+                return Err(EngineError::protocol(
+                    "a random number came out that its test does not hide, which happens once in a long while: run the program again",
+                ));
+            }
             clear.extend(said.iter().map(|v| p.domain.from_u128(*v)));
-        }
-        for (part, alone) in difference.parts.iter_mut().zip(&alone.parts) {
-            part.extend_from_slice(alone);
-        }
-        p.sub_public(&mut difference, &clear);
-        // Who gets the others' shares first sees whether this passes, as with the sums of a MAC check.
-        p.bits.guard.revealed()?;
-        Ok(then(open(difference), move |p, opened| {
-            if p.reduced(opened).iter().any(|v| v != &p.visible.zero()) {
-                let failed = EngineError::check(
-                    Check::EdaBits,
-                    "random numbers are not what their bits say: one of the parties cheats, its results must not be used",
-                );
-                p.adversary.judge::<()>(Err(failed))?;
+            for rows in in_tests.chunks_exact(shown) {
+                let said = numbers(rows, OPENED / 64)?;
+                clear.extend(said.iter().map(|v| p.domain.from_u128(*v)));
             }
-            p.bits.guard.verified()?;
-            Ok(kept)
-        }))
-    })
+            difference.append(&alone)?;
+            p.sub_public(&mut difference, &clear)?;
+            // Who gets the others' shares first sees whether this passes, as with the sums of a MAC check.
+            p.bits.guard.revealed()?;
+            Ok(then(open(difference), move |p, opened| {
+                if p.reduced(opened).iter().any(|v| v != &p.visible.zero()) {
+                    let failed = EngineError::check(
+                        Check::EdaBits,
+                        "random numbers are not what their bits say: one of the parties cheats, its results must not be used",
+                    );
+                    p.adversary.judge::<()>(Err(failed))?;
+                }
+                p.bits.guard.verified()?;
+                Ok(kept)
+            }))
+        },
+    ))
 }
 
 /// The bits of a row in another order.
-fn reordered(row: &Share<u64>, order: &[u32]) -> Share<u64> {
-    let words = words(row);
-    let mut moved = Zeroizing::new(Vec::with_capacity(order.len()));
-    moved.extend(
-        order
-            .iter()
-            .map(|i| words.get(*i as usize).copied().unwrap_or(0)),
-    );
-    sliced(&moved)
+fn reordered(row: &Share<u64>, order: &[u32]) -> Result<Share<u64>> {
+    sliced(&Zeroizing::new(picked(&words(row)?, order)?))
 }
 
 /// The bits of the sum of all parties' numbers, in a tree.
 fn sum(
     batch: Batch,
     mut list: Vec<Vec<Share<u64>>>,
-) -> SendFn<binary::AuthenticatedBits, Vec<Share<u64>>> {
-    if list.len() == 1
-        && let Some(last) = list.pop()
-    {
-        return ready(last);
+) -> Result<SendFn<binary::AuthenticatedBits, Vec<Share<u64>>>> {
+    if let [last] = list.as_mut_slice() {
+        return Ok(ready(std::mem::take(last)));
     }
     let lanes = batch.lanes();
     let rest = if list.len() % 2 == 1 {
@@ -418,58 +411,58 @@ fn sum(
     } else {
         None
     };
-    let width = batch.wider(list.first().map_or(0, Vec::len));
+    let longest = list.first().ok_or_else(EngineError::uneven)?;
+    let width = batch.wider(longest.len());
     let second = list.split_off(list.len() / 2);
     let half = second.len();
     let added = adder::sum(
-        side_by_side(&list, lanes),
-        side_by_side(&second, lanes),
+        side_by_side(&list, lanes)?,
+        side_by_side(&second, lanes)?,
         width,
-    );
-    and_then(added, move |_, sums| {
+    )?;
+    Ok(and_then(added, move |_, sums| {
         let sum = |i: usize| {
-            let cut = |row: &Share<u64>| {
-                row.map(|part| {
-                    part.get(i * lanes..(i + 1) * lanes)
-                        .unwrap_or_default()
-                        .to_vec()
-                })
-            };
-            sums.iter().map(cut).collect()
+            let cut = |row: &Share<u64>| row.range(i * lanes..(i + 1) * lanes);
+            sums.iter().map(cut).collect::<Result<_>>()
         };
-        let mut list: Vec<Vec<Share<u64>>> = (0..half).map(sum).collect();
+        let mut list = (0..half).map(sum).collect::<Result<Vec<_>>>()?;
         list.extend(rest);
-        Ok(self::sum(batch, list))
-    })
+        self::sum(batch, list)
+    }))
 }
 
 /// Takes off the bits from 2^length on.
 fn cut_off<A: Arithmetic>(
     batch: Batch,
     mut numbers: Numbers<A>,
-) -> SendFn<Authenticated<A>, Numbers<A>> {
-    let above = numbers.rows.split_off(batch.length.min(numbers.rows.len()));
-    if above.is_empty() {
-        return ready(numbers);
+) -> Result<SendFn<Authenticated<A>, Numbers<A>>> {
+    if !(batch.length..=batch.total).contains(&numbers.rows.len()) {
+        return Err(EngineError::uneven());
     }
-    let converted = Authenticated::converted(joined(&above), above.len() * batch.n);
-    then(converted, move |p: &mut Authenticated<A>, mut bits| {
+    let above = numbers.rows.split_off(batch.length);
+    if above.is_empty() {
+        return Ok(ready(numbers));
+    }
+    let converted = Authenticated::converted(joined(&above)?, above.len() * batch.n);
+    Ok(then(converted, move |p: &mut Authenticated<A>, bits| {
         for i in 0..above.len() {
             let weight = p.domain.from_u128(1 << (batch.length + i));
-            for (sum, bits) in numbers.elements.parts.iter_mut().zip(&mut bits.parts) {
-                let bits = bits.get_mut(i * batch.n..(i + 1) * batch.n);
-                let bits = bits.unwrap_or_default();
-                p.domain.mul_scalar_assign(bits, weight);
-                p.domain.sub_assign(sum, bits);
+            let mut row = bits.range(i * batch.n..(i + 1) * batch.n)?;
+            for part in &mut row.parts {
+                p.domain.mul_scalar_assign(part, weight);
             }
+            p.sub(&mut numbers.elements, &row)?;
         }
         Ok(numbers)
-    })
+    }))
 }
 
 #[cfg(test)]
 mod tests {
+    use keyquorum_math::Z2k128;
+
     use super::*;
+    use crate::protocol::authenticated::PARTS;
 
     #[test]
     fn tests_are_enough() {
@@ -480,6 +473,81 @@ mod tests {
             }
         }
         assert_eq!((tests(64), tests(1024), tests(8192)), (6, 4, 3));
+    }
+
+    fn internal<T>(result: Result<T>) -> bool {
+        matches!(result, Err(EngineError::Internal(_)))
+    }
+
+    /// What is missing would count as zeros, in the number or in its test.
+    #[test]
+    fn finding_11_blocked_rows_that_are_missing() {
+        let share = |parts, lanes| Share::zeros(parts, lanes);
+        let packed = share(binary::PARTS, 6);
+        assert!(rows(&packed, 0, 3, 2).is_ok_and(|rows| rows.len() == 3));
+        assert!(internal(rows(&packed, 0, 4, 2)));
+        assert!(internal(rows(&packed, 1, 3, 2)));
+        assert!(internal(joined(&[share(binary::PARTS, 2), share(1, 2)])));
+        let number = |lanes: &[usize]| -> Vec<Share<u64>> {
+            lanes.iter().map(|n| share(binary::PARTS, *n)).collect()
+        };
+        let beside = side_by_side(&[number(&[2, 2, 2]), number(&[2, 2])], 2);
+        assert!(beside.is_ok_and(|rows| rows.iter().map(Share::len).eq([4, 4, 4])));
+        assert!(internal(side_by_side(&[number(&[2, 1])], 2)));
+        assert!(internal(side_by_side(
+            &[number(&[2]), vec![share(1, 2)]],
+            2
+        )));
+        assert!(internal(side_by_side(&[], 2)));
+        assert!(numbers(&[1, 2, 3, 4], 2).is_ok_and(|all| all.len() == 128));
+        assert!(internal(numbers(&[1, 2, 3], 2)));
+        assert!(internal(numbers(&[], 0)));
+        assert!(internal(numbers(&[0; 129], 1)));
+        let order: Vec<u32> = (0..128).rev().collect();
+        assert!(reordered(&share(binary::PARTS, 2), &order).is_ok());
+        assert!(internal(reordered(&share(binary::PARTS, 1), &order)));
+        assert!(internal(reordered(&share(binary::PARTS - 1, 2), &order)));
+    }
+
+    /// Parties that share fewer tests or elements than the batch has are not tested by those of others.
+    #[test]
+    fn finding_11_blocked_tests_that_are_missing() {
+        let batch = Batch {
+            parties: 2,
+            length: 3,
+            n: 64,
+            full: 7,
+            width: 7,
+            total: 4,
+            tests: 1,
+        };
+        let order: Vec<u32> = (0..128).collect();
+        let party = |lanes, n| Private::<Z2k128> {
+            packed: Share::zeros(binary::PARTS, lanes),
+            elements: Share::zeros(PARTS, n),
+        };
+        let tested = |lanes, n, order: &[u32]| test(batch, vec![party(lanes, n)], order).map(drop);
+        assert!(tested(17, 192, &order).is_ok());
+        for (lanes, n, count) in [
+            (16, 192, 128),
+            (18, 192, 128),
+            (17, 191, 128),
+            (17, 192, 127),
+        ] {
+            assert!(
+                internal(tested(lanes, n, &order[..count])),
+                "{lanes} {n} {count}"
+            );
+        }
+        assert!(internal(sum(batch, Vec::new()).map(drop)));
+        for rows in [2, 5] {
+            let row = |_| Share::zeros(binary::PARTS, 1);
+            let numbers = Numbers::<Z2k128> {
+                rows: (0..rows).map(row).collect(),
+                elements: Share::zeros(PARTS, 64),
+            };
+            assert!(internal(cut_off(batch, numbers).map(drop)), "{rows}");
+        }
     }
 
     /// Over a field every number is as likely after its sum as before, if the sum is kept; others are not; and few are not kept.

@@ -17,12 +17,12 @@ use zeroize::{Zeroize, Zeroizing};
 use super::binary::{Toss, correlate, exchange, start_toss};
 use super::private::Private;
 use super::subset_sums::{self, CHECKS};
-use super::{Arithmetic, Authenticated, bits, part};
+use super::{Arithmetic, Authenticated, bits};
 use crate::adversary::Site;
 use crate::error::{EngineError, Result};
 use crate::graph::{SendFn, and_then, join, then, within};
 use crate::protocol::lane_bits;
-use crate::value::Share;
+use crate::value::{Share, same, zip};
 
 /// Words that a peer multiplies by a bit.
 const WORDS: usize = 3;
@@ -95,7 +95,7 @@ pub(super) fn task<A: Arithmetic>(
     });
     let correlated = within(correlate::task(correlated.collect()), bits::<A>);
     let multiplied = and_then(correlated, move |p, all| {
-        let list = list.into_iter().zip(all).collect();
+        let list = zip(list, all)?.collect();
         let all = multiply(p, list)?;
         Ok(join(
             all,
@@ -143,11 +143,15 @@ fn multiply<A: Arithmetic>(
             for peer in p.others() {
                 *correlate::of_mut(&mut expected, peer)? += bytes;
             }
-            mixed.multiply_ours(p, &correlated.choices);
+            mixed.multiply_ours(p, &correlated.choices)?;
         }
+        // Factors are fewer than bits: strings beyond them are not used.
+        mixed.factors.check(super::PARTS, factors)?;
         for (owner, [zeros, ones]) in correlated.sent_strings(&mut p.bits, WORDS)? {
-            let factor = |i| Zeroizing::new(part(&mixed.factors, i).to_vec());
-            let mut words = [Zeroizing::new(vec![p.key; n]), factor(0), factor(1)];
+            same(zeros.len(), WORDS * n)?;
+            same(ones.len(), WORDS * n)?;
+            let factor = |i| Ok::<_, EngineError>(Zeroizing::new(mixed.factors.part(i)?.to_vec()));
+            let mut words = [Zeroizing::new(vec![p.key; n]), factor(0)?, factor(1)?];
             for (site, words) in SITES.into_iter().zip(&mut words) {
                 p.adversary
                     .change_elements(site, Some(owner), &domain, words);
@@ -167,7 +171,7 @@ fn multiply<A: Arithmetic>(
                 domain.encode(&sent, correlate::of_mut(&mut messages, owner)?);
                 ours.push(kept);
             }
-            mixed.add(&domain, &ours);
+            mixed.add(&domain, &ours)?;
         }
         all.push(mixed);
     }
@@ -176,10 +180,11 @@ fn multiply<A: Arithmetic>(
         exchanged,
         move |p: &mut Authenticated<A>, messages| {
             let mut rest: Vec<&[u8]> = messages.iter().map(Vec::as_slice).collect();
-            for ((wanted, correlated), mixed) in list.iter().zip(&mut all) {
+            for ((wanted, correlated), mixed) in zip(&list, &mut all)? {
                 let (n, factors) = (wanted.bits(), wanted.factors);
                 for (peer, strings) in correlated.received_strings(&mut p.bits, WORDS)? {
-                    let choices = lane_bits(&p.domain, &correlated.choices, n);
+                    same(strings.len(), WORDS * n)?;
+                    let choices = lane_bits(&p.domain, &correlated.choices, n)?;
                     let choices = Zeroizing::new(choices);
                     let mut ours = Vec::with_capacity(WORDS);
                     for (strings, count) in
@@ -202,7 +207,7 @@ fn multiply<A: Arithmetic>(
                         }
                         ours.push(words);
                     }
-                    mixed.add(&p.domain, &ours);
+                    mixed.add(&p.domain, &ours)?;
                 }
                 let x = correlate::of_mut(&mut mixed.bits.elements.parts, 0)?;
                 p.add_sharing_of_zero(wanted.owner, x)?;
@@ -214,28 +219,78 @@ fn multiply<A: Arithmetic>(
 
 impl<A: Arithmetic> Mixed<A> {
     /// What we know of our own bits: c, c·α_i, and c times our shares of g and of its MAC.
-    fn multiply_ours(&mut self, p: &Authenticated<A>, choices: &[u64]) {
+    fn multiply_ours(&mut self, p: &Authenticated<A>, choices: &[u64]) -> Result<()> {
         let choices = p.adversary.bits(Site::Bits, None, choices);
         let n = self.bits.elements.len();
-        let bits = Zeroizing::new(lane_bits(&p.domain, &choices, n));
-        if let [x, mac] = self.bits.elements.parts.as_mut_slice() {
-            x.copy_from_slice(&bits);
-            mac.copy_from_slice(&bits);
-            p.domain.mul_scalar_assign(mac, p.key);
-        }
-        let parts = self.products.parts.iter_mut().zip(&self.factors.parts);
-        for (product, factor) in parts {
-            let bits = bits.get(..product.len()).unwrap_or_default();
+        let bits = Zeroizing::new(lane_bits(&p.domain, &choices, n)?);
+        self.bits.elements.check(super::PARTS, bits.len())?;
+        self.bits.elements.part_mut(0)?.copy_from_slice(&bits);
+        let mac = self.bits.elements.part_mut(1)?;
+        mac.copy_from_slice(&bits);
+        p.domain.mul_scalar_assign(mac, p.key);
+        let bits = bits
+            .get(..self.factors.len())
+            .ok_or_else(EngineError::uneven)?;
+        self.products.combine(&self.factors, |product, factor| {
             p.domain.mul_acc(product, bits, factor);
-        }
+        })
     }
 
     /// Adds shares of c times a key, of c·g, and of its MAC.
-    fn add(&mut self, domain: &A, shares: &[Zeroizing<Vec<A::E>>]) {
-        let mac = self.bits.elements.parts.get_mut(1);
-        let to = mac.into_iter().chain(&mut self.products.parts);
-        for (to, shares) in to.zip(shares) {
+    fn add(&mut self, domain: &A, shares: &[Zeroizing<Vec<A::E>>]) -> Result<()> {
+        let [key, factor, mac] = shares else {
+            return Err(EngineError::uneven());
+        };
+        same(self.bits.elements.len(), key.len())?;
+        domain.add_assign(self.bits.elements.part_mut(1)?, key);
+        for (part, shares) in [factor, mac].into_iter().enumerate() {
+            let to = self.products.part_mut(part)?;
+            same(to.len(), shares.len())?;
             domain.add_assign(to, shares);
         }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)] // a failed test may panic
+mod tests {
+    use keyquorum_math::Z2k128;
+
+    use super::*;
+    use crate::protocol::authenticated::{PARTS, binary};
+
+    /// Products that are left out would be zeros: the sharing of another value.
+    #[test]
+    fn finding_11_blocked_products_that_are_missing() {
+        let ring = Z2k128::new(112).unwrap();
+        let mut mixed = Mixed::<Z2k128> {
+            bits: Private {
+                packed: Share::zeros(binary::PARTS, 1),
+                elements: Share::zeros(PARTS, 64),
+            },
+            factors: Share::zeros(PARTS, 8),
+            products: Share::zeros(PARTS, 8),
+        };
+        let vector = |n: usize| Zeroizing::new(vec![1u128; n]);
+        for lengths in [
+            &[64, 8][..],
+            &[64, 8, 8, 8],
+            &[63, 8, 8],
+            &[64, 7, 8],
+            &[64, 8, 9],
+        ] {
+            let shares: Vec<_> = lengths.iter().map(|n| vector(*n)).collect();
+            let added = mixed.add(&ring, &shares);
+            assert!(
+                matches!(added, Err(EngineError::Internal(_))),
+                "{lengths:?}"
+            );
+        }
+        mixed.products = Share::zeros(PARTS, 8);
+        mixed
+            .add(&ring, &[vector(64), vector(8), vector(8)])
+            .unwrap();
+        assert_eq!(mixed.products.parts, [[1; 8]; 2]);
     }
 }

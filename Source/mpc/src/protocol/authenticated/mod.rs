@@ -33,7 +33,7 @@ use keyquorum_ot::vole::{self, FixedKey, Multiplicand};
 use zeroize::{Zeroize, Zeroizing};
 
 use super::{Arithmetic, BITS, Channel};
-use super::{ShareTask, cast, group_sums, lane_bits, lanes};
+use super::{ShareTask, cast, cut_lanes, group_sums, lane_bits, lanes};
 use crate::adversary::{Corruption, Site};
 use crate::error::{EngineError, Result};
 use crate::graph::{Step, then, within};
@@ -103,10 +103,6 @@ fn known<E: Element, F: Element>(share: Share<E>) -> Result<Share<F>> {
     cast(std::mem::take(&mut share.parts)).map(|parts| Share { parts })
 }
 
-fn part<E: Element>(share: &Share<E>, i: usize) -> &[E] {
-    share.parts.get(i).map_or(&[], Vec::as_slice)
-}
-
 impl<A: Arithmetic> Authenticated<A> {
     /// Party `me`, with values in `visible` and shares in `domain`; `key` is that of all its links, `peers` and `pairs` have
     /// an entry a party, `None` for ourselves.
@@ -167,36 +163,29 @@ impl<A: Arithmetic> Authenticated<A> {
         }
     }
 
-    fn add_public(&self, share: &mut Share<A::E>, values: &[A::E]) {
-        let mut parts = share.parts.iter_mut();
-        if let Some(first) = parts.next()
-            && self.me == 0
-        {
-            self.domain.add_assign(first, values);
+    fn add_public(&self, share: &mut Share<A::E>, values: &[A::E]) -> Result<()> {
+        share.check(PARTS, values.len())?;
+        if self.me == 0 {
+            self.domain.add_assign(share.part_mut(0)?, values);
         }
-        if let Some(mac) = parts.next() {
-            let mut product = values.to_vec();
-            self.domain.mul_scalar_assign(&mut product, self.key);
-            self.domain.add_assign(mac, &product);
-        }
+        let mut product = values.to_vec();
+        self.domain.mul_scalar_assign(&mut product, self.key);
+        self.domain.add_assign(share.part_mut(1)?, &product);
+        Ok(())
     }
 
-    fn sub_public(&self, share: &mut Share<A::E>, values: &[A::E]) {
+    fn sub_public(&self, share: &mut Share<A::E>, values: &[A::E]) -> Result<()> {
         let mut negative = values.to_vec();
         self.domain.neg_assign(&mut negative);
-        self.add_public(share, &negative);
+        self.add_public(share, &negative)
     }
 
-    fn add(&self, x: &mut Share<A::E>, y: &Share<A::E>) {
-        for (x, y) in x.parts.iter_mut().zip(&y.parts) {
-            self.domain.add_assign(x, y);
-        }
+    fn add(&self, x: &mut Share<A::E>, y: &Share<A::E>) -> Result<()> {
+        x.combine(y, |x, y| self.domain.add_assign(x, y))
     }
 
-    fn sub(&self, x: &mut Share<A::E>, y: &Share<A::E>) {
-        for (x, y) in x.parts.iter_mut().zip(&y.parts) {
-            self.domain.sub_assign(x, y);
-        }
+    fn sub(&self, x: &mut Share<A::E>, y: &Share<A::E>) -> Result<()> {
+        x.combine(y, |x, y| self.domain.sub_assign(x, y))
     }
 
     /// Adds a fresh sharing of zero, dealt by `owner`, which alone knows what it is added to: openings of sums must not tell
@@ -243,24 +232,21 @@ impl<A: Arithmetic> Authenticated<A> {
             let (a, b) = (Share { parts: vec![a, am] }, Share { parts: vec![b, bm] });
             let mut c = Share { parts: vec![c, cm] };
             let (mut masked, y) = (x, y);
-            p.sub(&mut masked, &a);
+            p.sub(&mut masked, &a)?;
             let mut second = y.duplicate();
-            p.sub(&mut second, &b);
-            for (part, second) in masked.parts.iter_mut().zip(&second.parts) {
-                part.extend_from_slice(second);
-            }
+            p.sub(&mut second, &b)?;
+            masked.append(&second)?;
             then(open(masked), move |p: &mut Self, opened| {
                 // With e = x − a and f = y − b: x·y = e·y + f·a + c.
                 let (e, f) = opened.split_at(n);
-                for ((c, y), a) in c.parts.iter_mut().zip(&y.parts).zip(&a.parts) {
-                    p.domain.mul_acc(c, e, y);
-                    p.domain.mul_acc(c, f, a);
-                }
+                c.combine(&y, |c, y| p.domain.mul_acc(c, e, y))?;
+                c.combine(&a, |c, a| p.domain.mul_acc(c, f, a))?;
                 let parts = std::mem::take(&mut c.parts)
                     .into_iter()
-                    .map(|part| group_sums(&p.domain, part, length))
-                    .collect();
-                Ok(Share { parts })
+                    .map(|part| group_sums(&p.domain, part, length));
+                Ok(Share {
+                    parts: parts.collect::<Result<_>>()?,
+                })
             })(p, out)
         })
     }
@@ -274,26 +260,25 @@ impl<A: Arithmetic> Authenticated<A> {
     /// [`Authenticated::convert`] with random bits that were asked for.
     fn converted(mut masked: Share<u64>, n: usize) -> ShareTask<Self, A::E> {
         let count = lanes(n);
-        for part in &mut masked.parts {
-            part.resize(count, 0);
-        }
         Box::new(move |p, out| {
-            let (random, mut elements) = p.supply.take_bits(count)?;
-            for (part, random) in masked.parts.iter_mut().zip(&random.parts) {
-                BITS.add_assign(part, random);
+            for part in &mut masked.parts {
+                cut_lanes(part, n)?;
             }
+            let (random, mut elements) = p.supply.take_bits(count)?;
+            masked.combine(&random, |bits, random| BITS.add_assign(bits, random))?;
             elements.parts.iter_mut().for_each(|part| part.truncate(n));
             let opened = within(p.bits.open(masked), bits::<A>);
             then(opened, move |p, opened| {
-                let clear = lane_bits(&p.domain, &opened, n);
-                p.flip(&mut elements, &clear);
+                let clear = lane_bits(&p.domain, &opened, n)?;
+                p.flip(&mut elements, &clear)?;
                 Ok(elements)
             })(p, out)
         })
     }
 
     /// Shared bits ⊕ public ones: b + c − 2bc.
-    fn flip(&self, share: &mut Share<A::E>, clear: &[A::E]) {
+    fn flip(&self, share: &mut Share<A::E>, clear: &[A::E]) -> Result<()> {
+        share.check(PARTS, clear.len())?;
         let two = self.domain.add(self.domain.one(), self.domain.one());
         let mut factor = clear.to_vec();
         self.domain
@@ -303,7 +288,7 @@ impl<A: Arithmetic> Authenticated<A> {
         for part in &mut share.parts {
             self.domain.mul_assign(part, &factor);
         }
-        self.add_public(share, clear);
+        self.add_public(share, clear)
     }
 
     fn input_elements(
@@ -347,7 +332,7 @@ impl<A: Arithmetic> Authenticated<A> {
                     masked = inbox.take(&domain, owner, n)?;
                 }
                 p.record(&masked);
-                p.add_public(&mut share, &masked);
+                p.add_public(&mut share, &masked)?;
                 Ok(Step::Done(share))
             }))
         }))
@@ -363,17 +348,19 @@ impl<A: Arithmetic> Authenticated<A> {
     }
 
     /// Notes what a share was opened as.
-    fn note(&mut self, share: &Share<A::E>, values: &[A::E]) {
-        let differences = self.differences(share, values);
+    fn note(&mut self, share: &Share<A::E>, values: &[A::E]) -> Result<()> {
+        let differences = self.differences(share, values)?;
         self.verifier.note(&differences);
+        Ok(())
     }
 
     /// Our shares of the MACs without those of the values: their sums over the parties must be zero.
-    fn differences(&self, share: &Share<A::E>, values: &[A::E]) -> Zeroizing<Vec<A::E>> {
-        let mut differences = Zeroizing::new(part(share, 1).to_vec());
+    fn differences(&self, share: &Share<A::E>, values: &[A::E]) -> Result<Zeroizing<Vec<A::E>>> {
+        share.check(PARTS, values.len())?;
+        let mut differences = Zeroizing::new(share.part(1)?.to_vec());
         let mut product = values.to_vec();
         self.domain.mul_scalar_assign(&mut product, self.key);
         self.domain.sub_assign(&mut differences, &product);
-        differences
+        Ok(differences)
     }
 }

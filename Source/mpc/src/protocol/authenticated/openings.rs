@@ -3,7 +3,7 @@
 use keyquorum_math::Element;
 use zeroize::Zeroizing;
 
-use super::{Arithmetic, Authenticated, part};
+use super::{Arithmetic, Authenticated};
 use crate::adversary::Site;
 use crate::error::{EngineError, Result};
 use crate::graph::{SendFn, Step, then};
@@ -49,7 +49,7 @@ impl<A: Arithmetic> Authenticated<A> {
                 for part in &mut mask.parts {
                     p.domain.mul_scalar_assign(part, factor);
                 }
-                p.add(&mut share, &mask);
+                p.add(&mut share, &mask)?;
             }
             then(
                 open_shifted(share, zeros),
@@ -71,7 +71,7 @@ impl<A: Arithmetic> Authenticated<A> {
             let [x, m, known] = p.supply.input(receiver)?.take(n)?;
             let (mask, known) = (Share { parts: vec![x, m] }, Zeroizing::new(known));
             let mut share = share;
-            p.add(&mut share, &mask);
+            p.add(&mut share, &mask)?;
             then(open(share), move |p: &mut Self, mut opened| {
                 p.domain.sub_assign(&mut opened, &known);
                 let values = p.reduced(opened);
@@ -99,7 +99,7 @@ fn open_shifted<A: Arithmetic>(
                 EngineError::usage(format!("{} has no low bits to leave out", domain.kind()))
             })?,
         };
-        let mut sum = shifted_down(part(&share, 0), zeros);
+        let mut sum = shifted_down(share.part(0)?, zeros);
         for peer in p.others() {
             let ours = p.adversary.elements(Site::Opening, Some(peer), &sent, &sum);
             out.send(&sent, peer, &ours);
@@ -118,7 +118,7 @@ fn open_shifted<A: Arithmetic>(
                 domain.mul_scalar_assign(&mut sum, domain.from_u128(1 << zeros));
             }
             p.record(&sum);
-            p.note(&share, &sum);
+            p.note(&share, &sum)?;
             Ok(Step::Done(sum))
         }))
     })

@@ -38,31 +38,33 @@ impl<A: Arithmetic> Protocol for Authenticated<A> {
         0
     }
 
-    fn constant<D: Domain>(&self, domain: &D, values: &[D::E]) -> Share<D::E> {
+    fn constant<D: Domain>(&self, domain: &D, values: &[D::E]) -> Result<Share<D::E>> {
         let parts = if is_bits(domain) {
             binary::PARTS
         } else {
             PARTS
         };
         let mut share = Share::zeros(parts, values.len());
-        self.add_clear(domain, &mut share, values);
-        share
+        self.add_clear(domain, &mut share, values)?;
+        Ok(share)
     }
 
     /// Party 0 adds to its summand, everybody its key times the values to its share of the MAC.
-    fn add_clear<D: Domain>(&self, domain: &D, share: &mut Share<D::E>, values: &[D::E]) {
-        let values: &dyn Any = &values.to_vec();
+    fn add_clear<D: Domain>(
+        &self,
+        domain: &D,
+        share: &mut Share<D::E>,
+        values: &[D::E],
+    ) -> Result<()> {
         let share: &mut dyn Any = share;
+        let other = || EngineError::internal("a share of another domain");
         if is_bits(domain) {
-            if let (Some(values), Some(share)) =
-                (values.downcast_ref::<Vec<u64>>(), share.downcast_mut())
-            {
-                self.bits.add_clear(share, values);
-            }
-        } else if let (Some(values), Some(share)) =
-            (values.downcast_ref::<Vec<A::E>>(), share.downcast_mut())
-        {
-            self.add_public(share, values);
+            let share = share.downcast_mut().ok_or_else(other)?;
+            self.bits
+                .add_clear(share, &cast::<_, Vec<u64>>(values.to_vec())?)
+        } else {
+            let share = share.downcast_mut().ok_or_else(other)?;
+            self.add_public(share, &cast::<_, Vec<A::E>>(values.to_vec())?)
         }
     }
 

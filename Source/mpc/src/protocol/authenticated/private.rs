@@ -6,8 +6,9 @@ use zeroize::Zeroizing;
 use super::binary::{Toss, finish_toss, start_toss};
 use super::values::{Given, authenticate, check_sums};
 use super::{Arithmetic, Authenticated, bits};
+use crate::error::Result;
 use crate::graph::{SendFn, and_then, join, then, within};
-use crate::value::Share;
+use crate::value::{Share, same, zip};
 
 /// Items that are opened, so that not all can be wrong: one lane.
 pub(super) const OPENED: usize = 64;
@@ -23,7 +24,7 @@ pub(super) struct Private<A: Arithmetic> {
 pub(super) fn shared<A: Arithmetic>(
     lanes: usize,
     n: usize,
-    elements: impl Fn(&mut Authenticated<A>, &[u64]) -> Zeroizing<Vec<A::E>> + Send + 'static,
+    elements: impl Fn(&mut Authenticated<A>, &[u64]) -> Result<Zeroizing<Vec<A::E>>> + Send + 'static,
 ) -> SendFn<Authenticated<A>, (Vec<Private<A>>, Toss)> {
     let given: SendFn<Authenticated<A>, _> = Box::new(move |p, out| {
         let mut packed = Vec::with_capacity(p.parties);
@@ -31,14 +32,17 @@ pub(super) fn shared<A: Arithmetic>(
         for owner in 0..p.parties {
             let (share, known) = p.bits.take_input(owner, lanes)?;
             packed.push(share);
-            let values = (owner == p.me).then(|| {
-                let ours = elements(p, &known);
+            let values = if owner == p.me {
+                let ours = elements(p, &known)?;
+                same(ours.len(), n)?;
                 // One more masks the check, and is taken off.
                 let mut values = Zeroizing::new(Vec::with_capacity(n + 1));
                 values.extend_from_slice(&ours);
                 values.extend_from_slice(&p.draw(1));
-                values
-            });
+                Some(values)
+            } else {
+                None
+            };
             list.push(Given {
                 owner: Some(owner),
                 n: n + 1,
@@ -57,7 +61,7 @@ pub(super) fn shared<A: Arithmetic>(
     });
     and_then(tossed, |_, (packed, elements, seed)| {
         Ok(then(check_sums(elements, &seed), move |_, elements| {
-            let both = packed.into_iter().zip(elements);
+            let both = zip(packed, elements)?;
             let private = both.map(|(packed, elements)| Private { packed, elements });
             Ok((private.collect(), seed))
         }))

@@ -12,9 +12,9 @@ use zeroize::Zeroizing;
 use super::binary::{Committed, Toss, finish_toss, start_toss};
 use super::verify::{self, check_each, public};
 use super::{Arithmetic, Authenticated, bits, open};
-use crate::error::Result;
+use crate::error::{EngineError, Result};
 use crate::graph::{SendFn, and_then, join, then, within};
-use crate::value::Share;
+use crate::value::{Share, same};
 
 /// Subset sums that are verified, each under a random element of its own.
 pub(crate) const CHECKS: usize = 48;
@@ -60,15 +60,22 @@ fn subset_sums<A: Arithmetic>(
     for share in shares {
         let mut subsets = vec![0; share.len()];
         stream.fill_u64(&mut subsets);
-        for (sums, part) in sums.parts.iter_mut().zip(&share.parts) {
-            add_subsets(&p.domain, part, &subsets, sums);
+        for (sums, part) in sums.with(share)? {
+            add_subsets(&p.domain, part, &subsets, sums)?;
         }
     }
     Ok(sums)
 }
 
 /// Adds every value to the sums that the bits of its subset word name; four values at a time, by a table of their sums.
-fn add_subsets<A: Arithmetic>(domain: &A, values: &[A::E], subsets: &[u64], sums: &mut [A::E]) {
+fn add_subsets<A: Arithmetic>(
+    domain: &A,
+    values: &[A::E],
+    subsets: &[u64],
+    sums: &mut [A::E],
+) -> Result<()> {
+    same(values.len(), subsets.len())?;
+    same(sums.len(), CHECKS)?;
     let mut table = Zeroizing::new([domain.zero(); 16]);
     for (values, subsets) in values.chunks(4).zip(subsets.chunks(4)) {
         for (i, value) in values.iter().enumerate() {
@@ -80,11 +87,11 @@ fn add_subsets<A: Arithmetic>(domain: &A, values: &[A::E], subsets: &[u64], sums
         for (j, sum) in sums.iter_mut().enumerate() {
             let named = subsets.iter().rev();
             let index = named.fold(0, |index, subset| index << 1 | (subset >> j & 1) as usize);
-            if let Some(entry) = table.get(index) {
-                *sum = domain.add(*sum, *entry);
-            }
+            let entry = table.get(index).ok_or_else(EngineError::uneven)?;
+            *sum = domain.add(*sum, *entry);
         }
     }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -103,7 +110,7 @@ mod tests {
             domain.random(&mut prg, &mut values);
             prg.fill_u64(&mut subsets);
             let mut sums = vec![5; CHECKS];
-            add_subsets(&domain, &values, &subsets, &mut sums);
+            add_subsets(&domain, &values, &subsets, &mut sums).unwrap();
             for (j, sum) in sums.iter().enumerate() {
                 let named = values
                     .iter()
@@ -111,6 +118,17 @@ mod tests {
                     .filter(|(_, s)| **s >> j & 1 == 1);
                 assert_eq!(*sum, named.fold(5, |sum, (v, _)| domain.add(sum, *v)));
             }
+        }
+    }
+
+    /// A value that is in no sum, or a sum that is not there, would not be checked.
+    #[test]
+    fn finding_11_blocked_values_that_are_in_no_sum() {
+        let domain = Z2k128::new(112).unwrap();
+        for (values, subsets, sums) in [(4, 3, CHECKS), (3, 4, CHECKS), (4, 4, CHECKS - 1)] {
+            let (values, subsets) = (vec![1; values], vec![1; subsets]);
+            let added = add_subsets(&domain, &values, &subsets, &mut vec![0; sums]);
+            assert!(matches!(added, Err(EngineError::Internal(_))));
         }
     }
 }

@@ -100,10 +100,13 @@ impl<E: Element> Supply<E> {
     }
 
     pub fn put_bits(&mut self, mut bits: Share<u64>, mut elements: Share<E>) -> Result<()> {
+        let lanes = bits.len();
+        bits.check(binary::PARTS, lanes)?;
+        elements.check(PARTS, 64 * lanes)?;
         let bits = std::mem::take(&mut bits.parts).try_into();
         let elements = std::mem::take(&mut elements.parts).try_into();
         let (Ok(bits), Ok(elements)) = (bits, elements) else {
-            return Err(EngineError::usage("shares of another protocol"));
+            return Err(EngineError::internal("shares of another protocol"));
         };
         self.bits.put(bits);
         self.elements.put(elements);
@@ -133,22 +136,24 @@ impl<E: Element> Supply<E> {
     }
 
     pub fn put_numbers(&mut self, mut elements: Share<E>, rows: &[Share<u64>]) -> Result<()> {
+        let lanes = elements.len() / 64;
+        elements.check(PARTS, 64 * lanes)?;
+        for row in rows {
+            row.check(binary::PARTS, lanes)?;
+        }
         let elements = std::mem::take(&mut elements.parts);
         let elements = elements
             .try_into()
-            .map_err(|_| EngineError::usage("shares of another protocol"))?;
-        let lanes = rows.first().map_or(0, Share::len);
-        let lane = |part: usize, i: usize| {
-            rows.iter().map(move |row| {
-                let lanes = row.parts.get(part).map_or(&[][..], Vec::as_slice);
-                lanes.get(i).copied().unwrap_or(0)
-            })
-        };
-        let packed = std::array::from_fn(|part| {
-            let mut all = Vec::with_capacity(lanes * rows.len());
-            (0..lanes).for_each(|i| all.extend(lane(part, i)));
-            all
-        });
+            .map_err(|_| EngineError::internal("shares of another protocol"))?;
+        let mut packed = std::array::from_fn(|_| Vec::with_capacity(lanes * rows.len()));
+        for (part, all) in packed.iter_mut().enumerate() {
+            for i in 0..lanes {
+                for row in rows {
+                    let lane = row.part(part)?.get(i);
+                    all.push(*lane.ok_or_else(EngineError::uneven)?);
+                }
+            }
+        }
         let stock = self.numbers.entry(rows.len()).or_default();
         stock.elements.put(elements);
         stock.bits.put(packed);
@@ -240,4 +245,71 @@ pub(super) fn prepare<A: Arithmetic>(
         return Ok(Some(dabits::task(lanes)));
     }
     Ok(p.supply.numbers_batch.take().map(edabits::task))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)] // a failed test may panic
+mod tests {
+    use super::*;
+
+    fn internal<T>(result: Result<T>) -> bool {
+        matches!(result, Err(EngineError::Internal(_)))
+    }
+
+    /// Bits that are missing would be zeros in one domain, and something else in the other.
+    #[test]
+    fn finding_11_blocked_numbers_of_which_bits_are_missing() {
+        let mut supply = Supply::<u64>::new(2);
+        let rows = |lanes: &[usize]| -> Vec<Share<u64>> {
+            let row = |n: &usize| Share::zeros(binary::PARTS, *n);
+            lanes.iter().map(row).collect()
+        };
+        let numbers = |n: usize| Share::zeros(PARTS, n);
+        assert!(internal(
+            supply.put_numbers(numbers(128), &rows(&[2, 1, 2]))
+        ));
+        assert!(internal(
+            supply.put_numbers(numbers(128), &rows(&[1, 1, 1]))
+        ));
+        assert!(internal(
+            supply.put_numbers(numbers(100), &rows(&[1, 1, 1]))
+        ));
+        assert!(internal(
+            supply.put_numbers(Share::zeros(1, 128), &rows(&[2]))
+        ));
+        let mut short = rows(&[2, 2]);
+        short[1].parts.pop();
+        assert!(internal(supply.put_numbers(numbers(128), &short)));
+        let mut given = rows(&[2, 2, 2]);
+        for (i, row) in given.iter_mut().enumerate() {
+            row.parts[0] = vec![i as u64, 10 + i as u64];
+        }
+        supply.put_numbers(numbers(128), &given).unwrap();
+        let (elements, rows) = supply.take_numbers(3, 64).unwrap();
+        elements.check(PARTS, 64).unwrap();
+        let first: Vec<_> = rows.iter().map(|row| row.parts[0].clone()).collect();
+        assert_eq!(first, [[10], [11], [12]], "the last are taken first");
+    }
+
+    #[test]
+    fn finding_11_blocked_bits_without_their_elements() {
+        let mut supply = Supply::<u64>::new(2);
+        let bits = |parts, lanes| Share::zeros(parts, lanes);
+        for (parts, lanes, elements, n) in [
+            (binary::PARTS - 1, 2, PARTS, 128),
+            (binary::PARTS, 2, 1, 128),
+            (binary::PARTS, 2, PARTS, 64),
+            (binary::PARTS, 1, PARTS, 128),
+        ] {
+            let put = supply.put_bits(bits(parts, lanes), Share::zeros(elements, n));
+            assert!(internal(put));
+        }
+        let mut uneven = bits(binary::PARTS, 2);
+        uneven.parts[3].pop();
+        assert!(internal(supply.put_bits(uneven, Share::zeros(PARTS, 128))));
+        supply
+            .put_bits(bits(binary::PARTS, 2), Share::zeros(PARTS, 128))
+            .unwrap();
+        assert!(supply.take_bits(2).is_ok());
+    }
 }

@@ -27,10 +27,11 @@ use keyquorum_ot::extension::PROOF_BYTES;
 use keyquorum_ot::{OtError, ReceiverBatch, SenderBatch};
 use zeroize::Zeroizing;
 
-use super::binary::{Committed, Toss, exchange, finish_toss, start_toss};
+use super::binary::correlate::{missing, of_mut};
+use super::binary::{Committed, Toss, exchange, finish_toss, first_half, start_toss};
 use super::subset_sums::{self, CHECKS};
 use super::verify::public;
-use super::{Arithmetic, Authenticated, bits, part};
+use super::{Arithmetic, Authenticated, bits};
 use crate::adversary::Site;
 use crate::error::{Check, EngineError, Result};
 use crate::graph::{SendFn, Step, and_then, join, then, within};
@@ -101,7 +102,7 @@ pub(super) fn task<A: Arithmetic>(n: usize) -> SendFn<Authenticated<A>, ()> {
 fn two<E: keyquorum_math::Element>(mut share: Share<E>) -> Result<[Vec<E>; 2]> {
     std::mem::take(&mut share.parts)
         .try_into()
-        .map_err(|_| EngineError::usage("a share with a MAC has two parts"))
+        .map_err(|_| EngineError::internal("a share with a MAC has two parts"))
 }
 
 /// Takes a, draws the choices, and sends the corrections of the OTs. One round.
@@ -156,7 +157,7 @@ fn start<A: Arithmetic>(n: usize) -> SendFn<Authenticated<A>, (Batch<A>, Committ
 
 /// The consistency check of the OTs. One round.
 fn prove<A: Arithmetic>(batch: Batch<A>, seed: &Toss) -> SendFn<Authenticated<A>, Batch<A>> {
-    let seed: [u8; 16] = std::array::from_fn(|i| seed.get(i).copied().unwrap_or(0));
+    let seed = first_half(seed);
     Box::new(move |p, out| {
         let mut proofs = vec![Vec::new(); p.parties];
         let mut told = Vec::new();
@@ -167,15 +168,13 @@ fn prove<A: Arithmetic>(batch: Batch<A>, seed: &Toss) -> SendFn<Authenticated<A>
             }
             p.adversary
                 .change_message(Site::Proof, Some(*peer), &mut proof, 0);
-            if let Some(slot) = proofs.get_mut(*peer) {
-                *slot = proof;
-            }
+            *of_mut(&mut proofs, *peer)? = proof;
         }
         let expected = vec![PROOF_BYTES; p.parties];
         let exchanged = within(exchange(proofs, expected), bits::<A>);
         then(exchanged, move |p, messages| {
             for (peer, theirs) in &batch.sent {
-                let proof = messages.get(*peer).map_or(&[][..], Vec::as_slice);
+                let proof = messages.get(*peer).ok_or_else(|| missing(*peer))?;
                 let sender = &p.peer(*peer)?.channel.sender;
                 let verified = sender.verify(theirs, &seed, proof);
                 p.adversary.judge(verified.map_err(blame(*peer)))?;
@@ -203,19 +202,17 @@ fn payloads<A: Arithmetic>(
     let mut messages = vec![Vec::new(); p.parties];
     let mut total = Partial::new(shape);
     for (peer, theirs) in &batch.sent {
-        let Some(message) = messages.get_mut(*peer) else {
-            return Err(EngineError::usage(format!("there is no party {peer}")));
-        };
+        let message = of_mut(&mut messages, *peer)?;
         let (to, domain) = (Some(*peer), &shape.domain);
         let mut key = [p.key];
         p.adversary
             .change_elements(Site::OperandKey, to, domain, &mut key);
         let a = p
             .adversary
-            .elements(Site::Operand, to, domain, part(&batch.a, 0));
+            .elements(Site::Operand, to, domain, batch.a.part(0)?);
         let mac = p
             .adversary
-            .elements(Site::OperandMac, to, domain, part(&batch.a, 1));
+            .elements(Site::OperandMac, to, domain, batch.a.part(1)?);
         let [key] = key;
         let factors = Factors {
             key,
@@ -234,7 +231,7 @@ fn payloads<A: Arithmetic>(
     let exchanged = within(exchange(messages, expected), bits::<A>);
     let received = then(exchanged, move |p: &mut Authenticated<A>, messages| {
         for (peer, ours) in &batch.received {
-            let message = messages.get(*peer).map_or(&[][..], Vec::as_slice);
+            let message = messages.get(*peer).ok_or_else(|| missing(*peer))?;
             let receiver = &p.peer(*peer)?.channel.receiver;
             let choices = &batch.operands.choices;
             amplified::receive(receiver, ours, &batch.shape, choices, message, &mut total)
@@ -245,8 +242,8 @@ fn payloads<A: Arithmetic>(
         } = batch;
         let factors = Factors {
             key: p.key,
-            a: part(&a, 0),
-            mac: part(&a, 1),
+            a: a.part(0)?,
+            mac: a.part(1)?,
         };
         let mut products = total
             .finish(&shape, &operands, &factors)
@@ -261,12 +258,9 @@ fn payloads<A: Arithmetic>(
             share(&mut products.extra_product),
         ];
         for (site, share) in [(Site::Factor, 0), (Site::Product, 2)] {
-            let values = shares
-                .get_mut(share)
-                .and_then(|share| share.parts.first_mut());
-            if let Some(values) = values {
-                p.adversary.change_elements(site, None, &p.domain, values);
-            }
+            let share = shares.get_mut(share).ok_or_else(EngineError::uneven)?;
+            let values = share.part_mut(0)?;
+            p.adversary.change_elements(site, None, &p.domain, values);
         }
         Ok(Made { shape, a, shares })
     });

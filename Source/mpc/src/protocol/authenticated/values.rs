@@ -14,7 +14,7 @@ use super::{Arithmetic, Authenticated, bits, open};
 use crate::adversary::Site;
 use crate::error::{EngineError, Result};
 use crate::graph::{SendFn, Step, and_then, join, then, within};
-use crate::value::Share;
+use crate::value::{Share, zip};
 
 /// Elements that get MACs.
 pub(super) struct Given<E: Element> {
@@ -84,7 +84,7 @@ pub(super) fn authenticate<A: Arithmetic>(
             shares.push(share);
         }
         Ok(Box::new(move |p, inbox| {
-            for (given, share) in list.iter().zip(&mut shares) {
+            for (given, share) in zip(&list, &mut shares)? {
                 for peer in p.others().filter(|peer| given.has_values(*peer)) {
                     let keep = &mut p.peer(peer)?.keep;
                     let bytes = keep.message_bytes(&domain, given.n);
@@ -98,8 +98,8 @@ pub(super) fn authenticate<A: Arithmetic>(
                     domain.add_assign(mac, &theirs);
                     theirs.iter_mut().zeroize();
                 }
-                if let (Some(owner), Some(x)) = (given.owner, share.parts.first_mut()) {
-                    p.add_sharing_of_zero(owner, x)?;
+                if let Some(owner) = given.owner {
+                    p.add_sharing_of_zero(owner, share.part_mut(0)?)?;
                 }
             }
             Ok(Step::Done(shares))
@@ -176,7 +176,8 @@ pub(super) fn stock<A: Arithmetic>(
             });
         }
         then(checked(list), move |p, shares| -> Result<()> {
-            for (((owner, _), mut share), known) in wanted.into_iter().zip(shares).zip(known) {
+            let made = zip(shares, known)?;
+            for ((owner, _), (mut share, known)) in zip(wanted, made)? {
                 let mut parts = std::mem::take(&mut share.parts).into_iter();
                 let (Some(x), Some(mac)) = (parts.next(), parts.next()) else {
                     return Err(no_mask());

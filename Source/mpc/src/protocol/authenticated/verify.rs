@@ -7,7 +7,7 @@
 
 use std::mem::take;
 
-use keyquorum_math::{Element, Prg};
+use keyquorum_math::{Domain, Element, Prg};
 use zeroize::Zeroize;
 
 use super::binary::{self, Toss, commit, commit_and_compare, finish_toss, reveal_sums, start_toss};
@@ -15,7 +15,7 @@ use super::{Arithmetic, Authenticated, bits};
 use crate::adversary::Site;
 use crate::error::{Check, EngineError, Result};
 use crate::graph::{SendFn, and_then, join, then, within};
-use crate::value::Share;
+use crate::value::{Share, same, zip};
 
 /// Elements that may be opened before they are verified: 4 MB.
 pub(super) const MOST_PENDING: usize = 1 << 18;
@@ -44,11 +44,7 @@ impl<E: Element> Verifier<E> {
 
 /// A stream of public numbers for this purpose.
 pub(super) fn public(seed: &Toss, purpose: u64) -> Prg {
-    let mut key = [0u8; 16];
-    for (k, s) in key.iter_mut().zip(seed) {
-        *k = *s;
-    }
-    Prg::new(key, purpose)
+    Prg::new(binary::first_half(seed), purpose)
 }
 
 /// A string that nobody knew or could choose before. Two rounds.
@@ -77,7 +73,9 @@ pub(super) fn check<A: Arithmetic>() -> SendFn<Authenticated<A>, ()> {
                     within(reveal_sums(committed), bits::<A>),
                     |p: &mut Authenticated<A>, all| {
                         saw(p, Site::CheckSum, &all);
-                        verify_sums(p, Check::ElementMacs, all)?;
+                        for sum in totals(&p.domain, &all, 1)? {
+                            verify_sum(p, Check::ElementMacs, sum)?;
+                        }
                         p.bits.guard.verified()
                     },
                 ))
@@ -94,7 +92,7 @@ pub(super) fn check_each<A: Arithmetic>(
     values: Vec<A::E>,
 ) -> SendFn<Authenticated<A>, ()> {
     Box::new(move |p, out| {
-        let mut differences = p.differences(&share, &values);
+        let mut differences = p.differences(&share, &values)?;
         p.adversary
             .change_elements(Site::SubsetSums, None, &p.domain, &mut differences);
         let count = differences.len();
@@ -105,11 +103,9 @@ pub(super) fn check_each<A: Arithmetic>(
                 within(reveal_sums(committed), bits::<A>),
                 move |p: &mut Authenticated<A>, all| {
                     saw(p, Site::SubsetSums, &all);
-                    (0..count).try_for_each(|i| {
-                        let word = |bytes: &Vec<u8>| bytes.chunks(16).nth(i).map(<[u8]>::to_vec);
-                        let words = all.iter().map(|b| word(b).unwrap_or_default());
-                        verify_sums(p, Check::SubsetSums, words.collect())
-                    })?;
+                    for sum in totals(&p.domain, &all, count)? {
+                        verify_sum(p, Check::SubsetSums, sum)?;
+                    }
                     p.bits.guard.verified()
                 },
             ))
@@ -123,11 +119,20 @@ fn saw<A: Arithmetic>(p: &Authenticated<A>, site: Site, all: &[Vec<u8>]) {
     }
 }
 
-fn verify_sums<A: Arithmetic>(p: &Authenticated<A>, which: Check, all: Vec<Vec<u8>>) -> Result<()> {
-    let total = all.iter().fold(p.domain.zero(), |total, bytes| {
-        let word = bytes.first_chunk().map_or(1, |b| u128::from_le_bytes(*b));
-        p.domain.add(total, p.domain.from_u128(word))
-    });
+/// The sums over all parties of the `count` words of each.
+fn totals<D: Domain>(domain: &D, all: &[Vec<u8>], count: usize) -> Result<Vec<D::E>> {
+    let mut totals = vec![domain.zero(); count];
+    for bytes in all {
+        let (words, rest) = bytes.as_chunks::<16>();
+        same(rest.len(), 0)?;
+        for (total, word) in zip(&mut totals, words)? {
+            *total = domain.add(*total, domain.from_u128(u128::from_le_bytes(*word)));
+        }
+    }
+    Ok(totals)
+}
+
+fn verify_sum<A: Arithmetic>(p: &Authenticated<A>, which: Check, total: A::E) -> Result<()> {
     if total.to_u128() == 0 {
         return Ok(());
     }
@@ -135,7 +140,29 @@ fn verify_sums<A: Arithmetic>(p: &Authenticated<A>, which: Check, all: Vec<Vec<u
         which,
         "the MAC check of opened values failed: one of the parties cheats, its results must not be used",
     );
-    p.adversary
-        .judge(Err(failed))
-        .map(Option::unwrap_or_default)
+    p.adversary.judge::<()>(Err(failed)).map(drop)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)] // a failed test may panic
+mod tests {
+    use keyquorum_math::Z2k128;
+
+    use super::*;
+
+    /// Sums that one party does not give would be taken for zeros.
+    #[test]
+    fn finding_11_blocked_sums_that_are_missing() {
+        let ring = Z2k128::new(64).unwrap();
+        let said =
+            |words: &[u128]| -> Vec<u8> { words.iter().flat_map(|w| w.to_le_bytes()).collect() };
+        let all = [said(&[5, 7]), said(&[(1 << 64) - 5, 1])];
+        assert_eq!(totals(&ring, &all, 2).unwrap(), [0, 8]);
+        assert!(totals(&ring, &[], 0).unwrap().is_empty());
+        for bytes in [0, 16, 31, 33, 48] {
+            let short = [said(&[5, 7]), vec![0; bytes]];
+            let totals = totals(&ring, &short, 2);
+            assert!(matches!(totals, Err(EngineError::Internal(_))), "{bytes}");
+        }
+    }
 }

@@ -7,7 +7,7 @@ use super::{Shamir, outside};
 use crate::error::{EngineError, Result};
 use crate::graph::{SendFn, Step, join};
 use crate::protocol::ShareTask;
-use crate::value::Share;
+use crate::value::{Share, zip};
 
 /// Shares of degree t and of degree 2t of the same random vector.
 pub(super) type Masks<E> = (Vec<E>, Vec<E>);
@@ -59,7 +59,7 @@ impl Shamir {
                 }
                 let mut share = vec![domain.zero(); n];
                 let factors = lagrange(domain, &points, point(domain, to))?;
-                for (factor, v) in factors.into_iter().zip(&known) {
+                for (factor, v) in zip(factors, &known)? {
                     add_scaled(domain, &mut share, v, factor);
                 }
                 Ok(Some(share))
@@ -76,13 +76,10 @@ impl Shamir {
         values: Option<&[D::E]>,
         n: usize,
     ) -> Result<ShareTask<Self, D::E>> {
-        if dealers.len() != factors.len() {
-            return Err(outside());
-        }
         let mut acc = vec![domain.zero(); n];
         let mut outgoing = Vec::new();
         let mut awaited = Vec::new();
-        for (dealer, factor) in dealers.iter().copied().zip(factors) {
+        for (dealer, factor) in zip(dealers.iter().copied(), factors)? {
             if dealer == self.me {
                 let values = values.ok_or_else(|| {
                     EngineError::usage(format!("party {dealer} has no input values to share"))

@@ -18,7 +18,7 @@ pub use self::prss::{SubsetStream, subsets, uses_prss};
 use super::{ClearTask, Protocol, Replicated, ShareTask, group_sums};
 use crate::error::{EngineError, Result};
 use crate::graph::{SendFn, Step, and_then, join, ready, then, then_maybe, within};
-use crate::value::Share;
+use crate::value::{Share, zip};
 
 /// Label of the streams of the replicated shares inside.
 const REPLICATED_STREAM: u64 = 1;
@@ -56,38 +56,50 @@ fn no_bits<T>() -> Result<T> {
 }
 
 impl Shamir {
-    /// Party `me` of `parties`, of which `threshold` may be corrupt.
+    /// Party `me` of `parties`, of which `threshold` may be corrupt. `pairs` has the streams in common with every other party, `None`
+    /// for ourselves; `subsets` those of all subsets that we are in, or none at all.
+    ///
+    /// # Errors
+    /// [`EngineError::Internal`] if a stream is missing: what comes from it would come from the others alone.
     pub fn new(
         me: usize,
         parties: usize,
         threshold: usize,
         mut pairs: Vec<Option<(Prg, Prg)>>,
         subsets: Vec<SubsetStream>,
-    ) -> Self {
+    ) -> Result<Self> {
+        let missing = || EngineError::internal("streams in common with other parties are missing");
+        let has_all = |(peer, pair): (usize, &Option<_>)| pair.is_some() == (peer != me);
+        if pairs.len() != parties || me >= parties || !pairs.iter().enumerate().all(has_all) {
+            return Err(missing());
+        }
+        let mut ours = prss::subsets(parties, parties.saturating_sub(threshold));
+        ours.retain(|members| members.contains(&me));
+        let given = subsets.iter().map(|subset| &subset.members);
+        if !subsets.is_empty() && !given.eq(&ours) {
+            return Err(missing());
+        }
         let mut stream = |peer: usize, dealing: bool| {
-            let (to, from) = pairs.get_mut(peer)?.as_mut()?;
-            Some(Prg::new(
-                if dealing { to } else { from }.next_seed(),
-                REPLICATED_STREAM,
-            ))
+            let pair = pairs.get_mut(peer).and_then(Option::as_mut);
+            let (to, from) = pair.ok_or_else(missing)?;
+            let seed = if dealing { to } else { from }.next_seed();
+            Ok::<_, EngineError>(Prg::new(seed, REPLICATED_STREAM))
         };
         let replicated = if parties == 3 && threshold == 1 {
-            let streams = (stream((me + 1) % 3, true), stream((me + 2) % 3, false));
-            match streams {
-                (Some(next), Some(previous)) => Some(Replicated::new(me, next, previous)),
-                _ => None,
-            }
+            let next = stream((me + 1) % 3, true)?;
+            let previous = stream((me + 2) % 3, false)?;
+            Some(Replicated::new(me, next, previous))
         } else {
             None
         };
-        Self {
+        Ok(Self {
             me,
             parties,
             threshold,
             pairs,
             subsets,
             replicated,
-        }
+        })
     }
 
     fn replicated(&mut self) -> Result<&mut Replicated> {
@@ -169,16 +181,21 @@ impl Protocol for Shamir {
         0
     }
 
-    fn constant<D: Domain>(&self, _: &D, values: &[D::E]) -> Share<D::E> {
-        Share {
+    fn constant<D: Domain>(&self, _: &D, values: &[D::E]) -> Result<Share<D::E>> {
+        Ok(Share {
             parts: vec![values.to_vec()],
-        }
+        })
     }
 
-    fn add_clear<D: Domain>(&self, domain: &D, share: &mut Share<D::E>, values: &[D::E]) {
-        for part in &mut share.parts {
-            domain.add_assign(part, values);
-        }
+    fn add_clear<D: Domain>(
+        &self,
+        domain: &D,
+        share: &mut Share<D::E>,
+        values: &[D::E],
+    ) -> Result<()> {
+        share.check(1, values.len())?;
+        domain.add_assign(share.part_mut(0)?, values);
+        Ok(())
     }
 
     fn random<D: Domain>(&mut self, domain: &D, n: usize) -> Result<ShareTask<Self, D::E>> {
@@ -227,7 +244,7 @@ impl Protocol for Shamir {
         field_only(domain)?;
         let mut product = a.only()?.to_vec();
         domain.mul_assign(&mut product, b.only()?);
-        let product = group_sums(domain, product, length);
+        let product = group_sums(domain, product, length)?;
         let n = product.len();
         let dealers: Vec<usize> = (0..=2 * self.threshold).collect();
         if !self.kings() {
@@ -268,7 +285,7 @@ impl Protocol for Shamir {
             }
             Ok(Box::new(move |p, inbox| {
                 let mut acc = vec![domain.zero(); n];
-                for (from, factor) in sources.into_iter().zip(factors) {
+                for (from, factor) in zip(sources, factors)? {
                     if from == p.me {
                         add_scaled(&domain, &mut acc, &mine, factor);
                     } else {
@@ -413,5 +430,68 @@ impl Protocol for Shamir {
         Err(EngineError::usage(
             "shamir shares have no summands that parties know: use bit_decompose",
         ))
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)] // a failed test may panic
+mod tests {
+    use keyquorum_math::Zq;
+
+    use super::*;
+
+    fn pairs(parties: usize, me: usize) -> Vec<Option<(Prg, Prg)>> {
+        let pair = || (Prg::new([1; 16], 0), Prg::new([2; 16], 0));
+        (0..parties).map(|j| (j != me).then(pair)).collect()
+    }
+
+    fn streams(parties: usize, threshold: usize, me: usize) -> Vec<SubsetStream> {
+        let ours = subsets(parties, parties - threshold);
+        let ours = ours.into_iter().filter(|members| members.contains(&me));
+        let prg = || Prg::new([3; 16], 0);
+        ours.map(|members| SubsetStream {
+            members,
+            prg: prg(),
+        })
+        .collect()
+    }
+
+    #[test]
+    fn finding_11_blocked_streams_that_are_missing() {
+        for (n, t, me) in [(3, 1, 0), (3, 1, 2), (5, 2, 4), (4, 1, 1)] {
+            let internal = |pairs, subsets| {
+                let made = Shamir::new(me, n, t, pairs, subsets);
+                matches!(made, Err(EngineError::Internal(_)))
+            };
+            assert!(!internal(pairs(n, me), streams(n, t, me)));
+            assert!(!internal(pairs(n, me), Vec::new()), "randomness is dealt");
+            // Of a peer, of all after one, of ourselves instead of a peer.
+            let mut without = pairs(n, me);
+            without[(me + 1) % n] = None;
+            assert!(internal(without, streams(n, t, me)));
+            let mut short = pairs(n, me);
+            short.pop();
+            assert!(internal(short, streams(n, t, me)));
+            assert!(internal(pairs(n, (me + 1) % n), streams(n, t, me)));
+            // Of a subset, and of a subset that we are not in.
+            let mut fewer = streams(n, t, me);
+            fewer.pop();
+            assert!(internal(pairs(n, me), fewer));
+            assert!(internal(pairs(n, me), streams(n, t, (me + 1) % n)));
+        }
+    }
+
+    #[test]
+    fn finding_11_blocked_public_vectors_of_another_length() {
+        let field = Zq::new(65537).unwrap();
+        let p = Shamir::new(0, 3, 1, pairs(3, 0), streams(3, 1, 0)).unwrap();
+        for (parts, n) in [(1, 2), (1, 4), (0, 3), (2, 3)] {
+            let mut share = Share::zeros(parts, n);
+            let added = p.add_clear(&field, &mut share, &[1, 2, 3]);
+            assert!(matches!(added, Err(EngineError::Internal(_))));
+        }
+        let mut share = Share::zeros(1, 3);
+        p.add_clear(&field, &mut share, &[1, 2, 3]).unwrap();
+        assert_eq!(share.parts, [[1, 2, 3]]);
     }
 }

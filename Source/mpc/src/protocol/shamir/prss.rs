@@ -5,7 +5,7 @@ use keyquorum_math::{Domain, Prg};
 use super::polynomials::point;
 use super::{Shamir, outside};
 use crate::error::{EngineError, Result};
-use crate::value::Share;
+use crate::value::{Share, zip};
 
 /// Pseudo-random secret sharing is used while there are at most this many subsets of parties.
 pub const PRSS_SUBSETS: usize = 130;
@@ -102,7 +102,7 @@ impl Shamir {
         let mut acc = vec![domain.zero(); n];
         let mut draw = vec![domain.zero(); n];
         let factors = self.subset_factors(domain)?;
-        for (stream, factor) in self.subsets.iter_mut().zip(factors) {
+        for (stream, factor) in zip(&mut self.subsets, factors)? {
             domain.random(&mut stream.prg, &mut draw);
             domain.mul_scalar_assign(&mut draw, factor);
             domain.add_assign(&mut acc, &draw);
@@ -116,7 +116,7 @@ impl Shamir {
         let mut acc = vec![domain.zero(); n];
         let mut draw = vec![domain.zero(); n];
         let factors = self.subset_factors(domain)?;
-        for (stream, mut factor) in self.subsets.iter_mut().zip(factors) {
+        for (stream, mut factor) in zip(&mut self.subsets, factors)? {
             for _ in 0..self.threshold {
                 factor = domain.mul(factor, x);
                 domain.random(&mut stream.prg, &mut draw);

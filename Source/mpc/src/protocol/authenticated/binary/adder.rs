@@ -20,11 +20,14 @@ pub(in super::super) fn ands(x: usize, y: usize, width: usize) -> usize {
 
 /// The low `width` rows of x + y, for rows of equal lengths, the lowest bits first; rows that are missing are zero, and of the sum
 /// none is given that must be. The ANDs were asked for: [`ands`].
+///
+/// # Errors
+/// [`EngineError::Internal`](crate::EngineError::Internal) for rows of different lengths.
 pub(in super::super) fn sum(
     x: Vec<Share<u64>>,
     y: Vec<Share<u64>>,
     width: usize,
-) -> SendFn<AuthenticatedBits, Vec<Share<u64>>> {
+) -> Result<SendFn<AuthenticatedBits, Vec<Share<u64>>>> {
     let ripple = Ripple {
         x: x.into_iter(),
         y: y.into_iter(),
@@ -32,10 +35,10 @@ pub(in super::super) fn sum(
         rows: Vec::with_capacity(width),
         width,
     };
-    match ripple.step() {
+    Ok(match ripple.step()? {
         Step::Done(rows) => ready(rows),
         Step::Next(task) => task,
-    }
+    })
 }
 
 struct Ripple {
@@ -48,7 +51,7 @@ struct Ripple {
 
 impl Ripple {
     /// Rows up to the next AND.
-    fn step(mut self) -> Step<AuthenticatedBits, Vec<Share<u64>>> {
+    fn step(mut self) -> Result<Step<AuthenticatedBits, Vec<Share<u64>>>> {
         while self.rows.len() < self.width {
             let mut terms: Vec<_> = [self.x.next(), self.y.next(), self.carry.take()]
                 .into_iter()
@@ -57,38 +60,60 @@ impl Ripple {
             let last = self.rows.len() + 1 == self.width;
             // The carry of a, b, c is c ⊕ (a ⊕ c)(b ⊕ c); the missing c is zero.
             let third = if terms.len() > 2 { terms.pop() } else { None };
+            // Nothing is left, not even a carry: the rows above are zero.
             let Some(mut first) = terms.pop() else { break };
             let Some(mut second) = terms.pop() else {
                 self.rows.push(first);
                 continue;
             };
             let mut row = first.duplicate();
-            add(&mut row, &second);
+            add(&mut row, &second)?;
             if let Some(third) = &third {
-                add(&mut row, third);
-                add(&mut first, third);
-                add(&mut second, third);
+                add(&mut row, third)?;
+                add(&mut first, third)?;
+                add(&mut second, third)?;
             }
             self.rows.push(row);
             if last {
                 break;
             }
             let task = AuthenticatedBits::product(first, second);
-            return Step::Next(then_maybe(task, move |_, mut carry| -> Result<_> {
+            return Ok(Step::Next(then_maybe(task, move |_, mut carry| {
                 if let Some(third) = &third {
-                    add(&mut carry, third);
+                    add(&mut carry, third)?;
                 }
                 self.carry = Some(carry);
-                Ok(self.step())
-            }));
+                self.step()
+            })));
         }
-        Step::Done(self.rows)
+        Ok(Step::Done(self.rows))
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::ands;
+    use super::{ands, sum};
+    use crate::error::EngineError;
+    use crate::protocol::authenticated::binary::PARTS;
+    use crate::value::Share;
+
+    /// Lanes that only one of the numbers has would not be added.
+    #[test]
+    fn finding_11_blocked_rows_of_different_lengths() {
+        for (parts, lanes) in [(PARTS, 1), (PARTS, 3), (PARTS - 1, 2)] {
+            let (x, y) = (Share::zeros(PARTS, 2), Share::zeros(parts, lanes));
+            let added = sum(vec![x], vec![y], 2).map(drop);
+            assert!(matches!(added, Err(EngineError::Internal(_))));
+        }
+        assert!(
+            sum(
+                vec![Share::zeros(PARTS, 2)],
+                vec![Share::zeros(PARTS, 2)],
+                2
+            )
+            .is_ok()
+        );
+    }
 
     #[test]
     fn an_and_for_every_carry_that_is_used() {

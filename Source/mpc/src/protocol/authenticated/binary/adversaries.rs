@@ -39,7 +39,7 @@ fn scenario(
     let and = p.bits.and(x, y)?;
     let mut z = p.run(and)?;
     for other in [w.duplicate(), w, r.duplicate(), r] {
-        super::add(&mut z, &other);
+        super::add(&mut z, &other)?;
     }
     before_opening(&mut p.bits, &mut z.parts);
     let open = p.bits.open(z);

@@ -18,7 +18,7 @@ const MOST: usize = 1 << 18 | 1 << 17;
 pub(super) fn size(n: usize) -> usize {
     (FEWEST_BETS..LARGEST)
         .find(|size| buckets(n, *size) >= ATTEMPT_BITS)
-        .unwrap_or(LARGEST)
+        .unwrap_or(LARGEST) // enough for every batch
 }
 
 /// The least batch, a multiple of [`STEP`], for which buckets of `size` are enough.
@@ -40,15 +40,12 @@ fn least(size: usize) -> usize {
 pub(super) fn batch_lanes(missing: usize, wanted: usize) -> usize {
     let round = |lanes: usize| (64 * lanes).next_multiple_of(STEP).min(MOST);
     let need = round(wanted.max(missing));
-    let cost = |n: usize| n * size(n);
+    let cost = |n: usize| (n * size(n), usize::MAX - n);
     let larger = (3..LARGEST)
         .map(least)
         .filter(|n| (need..=MOST).contains(n));
-    larger
-        .chain([need])
-        .min_by_key(|n| (cost(*n), usize::MAX - n))
-        .unwrap_or(need)
-        / 64
+    let cheaper = |best: usize, n: usize| if cost(n) < cost(best) { n } else { best };
+    larger.fold(need, cheaper) / 64
 }
 
 #[cfg(test)]

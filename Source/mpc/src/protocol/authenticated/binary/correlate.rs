@@ -246,8 +246,8 @@ pub(super) fn stock(batches: Vec<(Option<usize>, usize)>) -> SendFn<Authenticate
         for correlated in all {
             let share = correlated.private_share(p)?;
             match correlated.wanted.owner {
-                None => p.supply.random.put([share]),
-                Some(owner) => p.supply.input(owner)?.put(share, &correlated.choices),
+                None => p.supply.random.put([share])?,
+                Some(owner) => p.supply.input(owner)?.put(share, &correlated.choices)?,
             }
         }
         Ok(())

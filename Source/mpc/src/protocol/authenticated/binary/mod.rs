@@ -39,14 +39,14 @@ use crate::error::{EngineError, Result};
 use crate::graph::{SendFn, Step, and_then, join, then};
 use crate::guard::Guard;
 use crate::protocol::{BITS, Channel};
-use crate::value::Share;
+use crate::value::{Share, zip};
 pub use standalone::Standalone;
 use supply::Supply;
 pub(super) use triples::{permutation, sliced, words};
 use verify::Verifier;
 pub(super) use verify::{
-    Committed, Toss, check, commit, commit_and_compare, exchange, finish_toss, reveal_sums,
-    start_toss,
+    Committed, Toss, check, commit, commit_and_compare, exchange, finish_toss, first_half,
+    reveal_sums, start_toss,
 };
 
 /// Bits of the MAC key: a wrong opening passes with probability 2^-40.
@@ -159,25 +159,32 @@ impl AuthenticatedBits {
     }
 
     /// The share of public bits.
-    pub fn constant(&self, values: &[u64]) -> Share<u64> {
+    ///
+    /// # Errors
+    /// None at present.
+    pub fn constant(&self, values: &[u64]) -> Result<Share<u64>> {
         let mut share = Share::zeros(PARTS, values.len());
-        self.add_clear(&mut share, values);
-        share
+        self.add_clear(&mut share, values)?;
+        Ok(share)
     }
 
     /// Adds public bits: party 0 to its share of the bits, everybody values·Δ_i to its share of the MACs.
-    pub fn add_clear(&self, share: &mut Share<u64>, values: &[u64]) {
-        let mut parts = share.parts.iter_mut();
-        if let Some(bits) = parts.next()
-            && self.me == 0
-        {
+    ///
+    /// # Errors
+    /// [`EngineError::Internal`] if the share has another shape, or other lanes than there are values.
+    pub fn add_clear(&self, share: &mut Share<u64>, values: &[u64]) -> Result<()> {
+        share.check(PARTS, values.len())?;
+        let parts = share.parts.split_first_mut();
+        let (bits, macs) = parts.ok_or_else(EngineError::uneven)?;
+        if self.me == 0 {
             BITS.add_assign(bits, values);
         }
-        for (part, key) in parts.zip(self.key.iter()) {
+        for (part, key) in zip(macs, self.key.iter())? {
             for (word, value) in part.iter_mut().zip(values) {
                 *word ^= value & key;
             }
         }
+        Ok(())
     }
 
     /// Uniform bits that nobody knows, from the stock.
@@ -232,7 +239,7 @@ impl AuthenticatedBits {
                     masked = inbox.take(&BITS, owner, lanes)?;
                 }
                 p.verifier.record_words(&masked);
-                p.add_clear(&mut share, &masked);
+                p.add_clear(&mut share, &masked)?;
                 Ok(Step::Done(share))
             }))
         }))
@@ -277,7 +284,7 @@ impl AuthenticatedBits {
         Ok(Box::new(move |p, out| {
             let (mask, known) = p.supply.input(receiver)?.take(lanes)?;
             let mut share = share;
-            add(&mut share, &mask);
+            add(&mut share, &mask)?;
             then(open(share), move |p, mut opened| {
                 BITS.add_assign(&mut opened, &known);
                 Ok((p.me == receiver).then(|| Zeroizing::new(opened)))
@@ -311,6 +318,9 @@ impl AuthenticatedBits {
         let lanes = x.len();
         Box::new(move |p, out| {
             let [a, b, mut c] = p.supply.ands.take(lanes)?;
+            for share in [&x, &y, &a, &b, &c] {
+                share.check(PARTS, lanes)?;
+            }
             let mut masked = Share {
                 parts: Vec::with_capacity(PARTS),
             };
@@ -381,12 +391,16 @@ fn open(share: Share<u64>) -> SendFn<AuthenticatedBits, Vec<u64>> {
     Box::new(move |p, out| {
         let lanes = share.len();
         for peer in p.peers() {
-            let sent = p.adversary.bits(Site::BitOpening, Some(peer), bits(&share));
+            let sent = p
+                .adversary
+                .bits(Site::BitOpening, Some(peer), share.part(0)?);
             out.send(&BITS, peer, &sent);
             out.expect(&BITS, peer, lanes);
         }
         Ok(Box::new(move |p, inbox| {
-            let ours = p.adversary.bits(Site::BitOpening, Some(p.me), bits(&share));
+            let ours = p
+                .adversary
+                .bits(Site::BitOpening, Some(p.me), share.part(0)?);
             let mut sum = ours.into_owned();
             for peer in p.peers() {
                 let theirs = inbox.take(&BITS, peer, lanes)?;
@@ -395,19 +409,12 @@ fn open(share: Share<u64>) -> SendFn<AuthenticatedBits, Vec<u64>> {
                 BITS.add_assign(&mut sum, &theirs);
             }
             p.verifier.record_words(&sum);
-            p.verifier.opened(&share, &sum, &p.key);
+            p.verifier.opened(&share, &sum, &p.key)?;
             Ok(Step::Done(sum))
         }))
     })
 }
 
-/// Our share of the bits.
-fn bits(share: &Share<u64>) -> &[u64] {
-    share.parts.first().map_or(&[], Vec::as_slice)
-}
-
-fn add(share: &mut Share<u64>, other: &Share<u64>) {
-    for (x, y) in share.parts.iter_mut().zip(&other.parts) {
-        BITS.add_assign(x, y);
-    }
+fn add(share: &mut Share<u64>, other: &Share<u64>) -> Result<()> {
+    share.combine(other, |x, y| BITS.add_assign(x, y))
 }

@@ -5,7 +5,7 @@ use zeroize::{Zeroize, Zeroizing};
 use super::{PARTS, buckets};
 use crate::engine::Material;
 use crate::error::{EngineError, Result};
-use crate::value::Share;
+use crate::value::{Share, same, zip};
 
 /// Bits are made in multiples of this: small computations do not pay for large batches.
 const LEAST: usize = 16;
@@ -43,6 +43,7 @@ impl<const N: usize> Default for Stock<N> {
 }
 
 impl<const N: usize> Stock<N> {
+    /// Lanes of the first vector; [`Stock::take`] compares the others.
     fn len(&self) -> usize {
         self.parts.first().map_or(0, Vec::len)
     }
@@ -52,12 +53,18 @@ impl<const N: usize> Stock<N> {
         self.needed += lanes;
     }
 
-    pub fn put(&mut self, new: [Share<u64>; N]) {
-        self.made += new.first().map_or(0, Share::len) as u64;
-        let new = new.iter().flat_map(|share| &share.parts);
-        for (part, new) in self.parts.iter_mut().zip(new) {
+    /// Adds shares of as many lanes each.
+    pub fn put(&mut self, new: [Share<u64>; N]) -> Result<()> {
+        let lanes = new.first().map_or(0, Share::len); // N is not zero
+        for share in &new {
+            share.check(PARTS, lanes)?;
+        }
+        self.made += lanes as u64;
+        let new: Vec<_> = new.iter().flat_map(|share| &share.parts).collect();
+        for (part, new) in zip(&mut self.parts, new)? {
             part.extend_from_slice(new);
         }
+        Ok(())
     }
 
     pub fn take(&mut self, lanes: usize) -> Result<[Share<u64>; N]> {
@@ -120,9 +127,11 @@ impl Owned {
         self.stock.need(lanes);
     }
 
-    pub fn put(&mut self, share: Share<u64>, known: &[u64]) {
-        self.stock.put([share]);
+    pub fn put(&mut self, share: Share<u64>, known: &[u64]) -> Result<()> {
+        same(share.len(), known.len())?;
+        self.stock.put([share])?;
         self.known.extend_from_slice(known);
+        Ok(())
     }
 
     /// Share and bits.
@@ -205,24 +214,46 @@ impl Supply {
 mod tests {
     use super::*;
 
-    /// Bits that are short of their MACs, or masks of inputs that are short, are not handed out.
+    /// Bits that are short of their MACs, or masks of inputs that are short, are neither kept nor handed out.
     #[test]
     fn finding_11_blocked_authenticated_bits_of_which_a_part_is_missing() {
+        let internal = |result: Result<()>| matches!(result, Err(EngineError::Internal(_)));
         let mut stock = Stock::<1>::default();
         let mut share = Share::zeros(PARTS, 4);
         share.parts.iter_mut().skip(1).for_each(|part| {
             part.pop();
         });
         stock.need(4);
-        stock.put([share]);
-        assert!(matches!(stock.take(4), Err(EngineError::Internal(_))));
+        assert!(internal(stock.put([share])));
+        for parts in [PARTS - 1, PARTS + 1] {
+            assert!(internal(stock.put([Share::zeros(parts, 4)])));
+        }
+        assert_eq!(stock.len(), 0);
+        stock.parts.iter_mut().for_each(|part| part.resize(4, 0));
+        assert!(stock.take(1).is_ok());
+        stock
+            .parts
+            .iter_mut()
+            .skip(1)
+            .for_each(|part| part.truncate(2));
+        assert!(internal(stock.take(3).map(drop)));
+
+        let mut both = Stock::<2>::default();
+        let shares = [Share::zeros(PARTS + 1, 4), Share::zeros(PARTS - 1, 4)];
+        assert!(internal(both.put(shares)));
+        assert!(internal(
+            both.put([Share::zeros(PARTS, 4), Share::zeros(PARTS, 3)])
+        ));
+        assert!(both.parts.iter().all(Vec::is_empty));
 
         let mut owned = Owned::default();
         owned.need(4);
-        owned.put(Share::zeros(PARTS, 4), &[1, 2, 3]);
-        assert!(matches!(owned.take(4), Err(EngineError::Internal(_))));
+        assert!(internal(owned.put(Share::zeros(PARTS, 4), &[1, 2, 3])));
+        assert!(owned.put(Share::zeros(PARTS, 4), &[1, 2, 3, 4]).is_ok());
+        owned.known.pop();
+        assert!(internal(owned.take(4).map(drop)));
         let mut owned = Owned::default();
-        owned.put(Share::zeros(PARTS, 4), &[1, 2, 3, 4]);
+        assert!(owned.put(Share::zeros(PARTS, 4), &[1, 2, 3, 4]).is_ok());
         let known = owned.take(3).map(|(_, known)| known.to_vec());
         assert!(known.is_ok_and(|known| known == [2, 3, 4]));
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use keyquorum_net::{Transport, local_mesh};
 
-use super::{MAC_BITS, PARTS, Standalone, bits};
+use super::{MAC_BITS, PARTS, Standalone};
 use crate::adversary::{Adversary, Corruption, Site, honest};
 use crate::error::Result;
 use crate::session::{EngineOptions, Session};
@@ -106,8 +106,8 @@ fn inputs_ands_and_openings() {
             let y = p.run(y)?;
             let and = p.bits.and(x, y.duplicate())?;
             let mut z = p.run(and)?;
-            super::add(&mut z, &y);
-            p.bits.add_clear(&mut z, &[5; 39]);
+            super::add(&mut z, &y)?;
+            p.bits.add_clear(&mut z, &[5; 39])?;
             let personal = p.bits.open_to(z.duplicate(), 1)?;
             let personal = p.run(personal)?;
             let opened = p.bits.open(z);
@@ -137,7 +137,7 @@ fn triples_are_products_with_macs() {
             Ok((p.bits.supply.ands.take(lanes)?, *p.bits.key))
         });
         let value =
-            |i: usize, lane: usize| triples.iter().fold(0, |v, (t, _)| v ^ bits(&t[i])[lane]);
+            |i: usize, lane: usize| triples.iter().fold(0, |v, (t, _)| v ^ t[i].parts[0][lane]);
         for i in 0..3 {
             let shares: Vec<_> = triples
                 .iter()
@@ -218,7 +218,7 @@ fn shares_of_inputs_are_random() {
         assert!(consistent(&shares));
         for (share, _) in &shares {
             // 4096 bits, standard deviation 32.
-            let ones: u32 = bits(share).iter().map(|lane| lane.count_ones()).sum();
+            let ones: u32 = share.parts[0].iter().map(|lane| lane.count_ones()).sum();
             assert!((1792..2304).contains(&ones), "{ones}");
         }
     }

@@ -13,12 +13,12 @@ use subtle::ConstantTimeEq;
 use zeroize::{Zeroize, Zeroizing};
 
 use super::correlate::{missing, of_mut};
-use super::{AuthenticatedBits, MAC_BITS};
+use super::{AuthenticatedBits, MAC_BITS, PARTS};
 use crate::adversary::Site;
 use crate::error::{Check, EngineError, Result};
 use crate::graph::{SendFn, Step, and_then, join, then};
 use crate::protocol::BITS;
-use crate::value::Share;
+use crate::value::{Share, zip};
 use keyquorum_math::Domain;
 
 /// Lanes that may be opened before they are verified: 5 MB.
@@ -26,6 +26,13 @@ pub(super) const MOST_PENDING: usize = 1 << 14;
 
 /// A public random string.
 pub(in super::super) type Toss = [u8; 32];
+
+/// The first half of a toss, as the seed of a generator.
+pub(in super::super) fn first_half(toss: &Toss) -> [u8; 16] {
+    let mut seed = [0; 16];
+    seed.copy_from_slice(toss.split_at(16).0);
+    seed
+}
 
 const NONCE: usize = 32;
 
@@ -48,22 +55,28 @@ impl Drop for Verifier {
 }
 
 impl Verifier {
-    /// Lanes that wait for their check.
+    /// Lanes that wait for their check. There are no rows before something was opened.
     pub fn pending(&self) -> usize {
         self.rows.first().map_or(0, Vec::len)
     }
 
     /// Notes bits that were opened as `values`.
-    pub fn opened(&mut self, share: &Share<u64>, values: &[u64], key: &[u64; MAC_BITS]) {
+    ///
+    /// # Errors
+    /// [`EngineError::Internal`] if the share has another shape, or other lanes than there are values: some would not be verified.
+    pub fn opened(
+        &mut self,
+        share: &Share<u64>,
+        values: &[u64],
+        key: &[u64; MAC_BITS],
+    ) -> Result<()> {
+        share.check(PARTS, values.len())?;
         self.rows.resize_with(MAC_BITS, Vec::new);
-        for ((row, mac), key) in self
-            .rows
-            .iter_mut()
-            .zip(share.parts.iter().skip(1))
-            .zip(key)
-        {
+        let macs = zip(share.parts.iter().skip(1), key)?;
+        for (row, (mac, key)) in zip(&mut self.rows, macs)? {
             row.extend(mac.iter().zip(values).map(|(m, x)| m ^ (x & key)));
         }
+        Ok(())
     }
 
     /// Notes bytes that all parties must have got.
@@ -174,7 +187,7 @@ fn reveal(committed: Committed) -> SendFn<AuthenticatedBits, Vec<Vec<u8>>> {
     then(
         to_all(Site::Reveal, mine.to_vec()),
         move |p, mut openings| {
-            for (party, (opening, expected)) in openings.iter_mut().zip(&all).enumerate() {
+            for (party, (opening, expected)) in zip(&mut openings, &all)?.enumerate() {
                 if commitment(party, number, opening) != *expected {
                     let failed = EngineError::check(
                         Check::Commitment,
@@ -182,7 +195,10 @@ fn reveal(committed: Committed) -> SendFn<AuthenticatedBits, Vec<Vec<u8>>> {
                     );
                     p.adversary.judge::<()>(Err(failed))?;
                 }
-                opening.drain(..NONCE.min(opening.len()));
+                let (_, value) = opening
+                    .split_at_checked(NONCE)
+                    .ok_or_else(|| missing(party))?;
+                *opening = value.to_vec();
             }
             Ok(openings)
         },
@@ -249,9 +265,7 @@ fn compare() -> SendFn<AuthenticatedBits, ()> {
                     p.me
                 ),
             );
-            p.adversary
-                .judge(Err(failed))
-                .map(Option::unwrap_or_default)
+            p.adversary.judge::<()>(Err(failed)).map(drop)
         })(p, out)
     })
 }
@@ -282,14 +296,22 @@ pub(in super::super) fn check() -> SendFn<AuthenticatedBits, ()> {
     })
 }
 
-fn verify_sums(p: &AuthenticatedBits, all: &[Vec<u8>]) -> Result<()> {
+/// The sum of the hashes of all rows of all parties.
+fn sum_of_sums(all: &[Vec<u8>]) -> Result<Vec<u8>> {
     let mut sum = vec![0u8; 16 * MAC_BITS];
-    for (party, theirs) in all.iter().enumerate() {
-        p.adversary.sees(Site::BitCheckSum, party, theirs);
-        for (s, t) in sum.iter_mut().zip(theirs) {
+    for theirs in all {
+        for (s, t) in zip(&mut sum, theirs)? {
             *s ^= t;
         }
     }
+    Ok(sum)
+}
+
+fn verify_sums(p: &AuthenticatedBits, all: &[Vec<u8>]) -> Result<()> {
+    for (party, theirs) in all.iter().enumerate() {
+        p.adversary.sees(Site::BitCheckSum, party, theirs);
+    }
+    let sum = sum_of_sums(all)?;
     if bool::from(sum.ct_eq(&vec![0; sum.len()])) {
         return Ok(());
     }
@@ -297,7 +319,45 @@ fn verify_sums(p: &AuthenticatedBits, all: &[Vec<u8>]) -> Result<()> {
         Check::BitMacs,
         "the MAC check of opened bits failed: one of the parties cheats, its results must not be used",
     );
-    p.adversary
-        .judge(Err(failed))
-        .map(Option::unwrap_or_default)
+    p.adversary.judge::<()>(Err(failed)).map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn internal<T>(result: Result<T>) -> bool {
+        matches!(result, Err(EngineError::Internal(_)))
+    }
+
+    /// A bit whose MAC is in no row would be opened without a check.
+    #[test]
+    fn finding_11_blocked_openings_of_which_a_part_is_not_verified() {
+        let (key, mut verifier) = ([!0; MAC_BITS], Verifier::default());
+        for (parts, lanes) in [
+            (PARTS - 1, 2),
+            (PARTS + 1, 2),
+            (1, 2),
+            (PARTS, 1),
+            (PARTS, 3),
+        ] {
+            let share = Share::zeros(parts, lanes);
+            assert!(internal(verifier.opened(&share, &[1, 2], &key)));
+            assert_eq!(verifier.pending(), 0);
+        }
+        let opened = verifier.opened(&Share::zeros(PARTS, 2), &[1, 2], &key);
+        assert!(opened.is_ok() && verifier.rows == vec![vec![1, 2]; MAC_BITS]);
+    }
+
+    /// Sums of fewer rows than there are would be taken for sums of all.
+    #[test]
+    fn finding_11_blocked_sums_of_fewer_rows() {
+        let full = vec![3; 16 * MAC_BITS];
+        assert!(
+            sum_of_sums(&[full.clone(), full.clone()]).is_ok_and(|sum| sum == [0; 16 * MAC_BITS])
+        );
+        for bytes in [0, 16 * MAC_BITS - 1, 16 * MAC_BITS + 1] {
+            assert!(internal(sum_of_sums(&[full.clone(), vec![3; bytes]])));
+        }
+    }
 }
