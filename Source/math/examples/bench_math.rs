@@ -164,10 +164,10 @@ fn main() -> Result<(), Failure> {
         black_box(bits::planes(black_box(&words), 1));
     });
     per_item("bits from_planes, 64 bits of a word", words.len(), || {
-        black_box(bits::from_planes::<u64, _>(black_box(&planes), words.len()));
+        let _ = black_box(bits::from_planes::<u64, _>(black_box(&planes), words.len()));
     });
     per_item("bits unpack", bytes.len(), || {
-        black_box(bits::unpack(black_box(&packed), bytes.len()));
+        let _ = black_box(bits::unpack(black_box(&packed), bytes.len()));
     });
     Ok(())
 }

@@ -131,6 +131,7 @@ impl Watch {
             }
             self.let_in();
             for event in &events {
+                // The waker has no connection, nor has a peer whose connection has just ended.
                 if let Some(line) = self.lines.get_mut(&event.token().0) {
                     line.ready = true;
                     line.ended |= event.is_read_closed() || event.is_error();

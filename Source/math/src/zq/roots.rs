@@ -166,13 +166,14 @@ impl TwoPart {
         root
     }
 
-    /// The entry of `halves` for the digit that is `2^-shift` times the logarithm of `x`. Zero has no logarithm: it stays zero.
+    /// The entry of `halves` for the digit that is `2^-shift` times the logarithm of `x`. Zero, which alone is in no table, stays zero.
     fn half(&self, halves: &[u64], x: u64, shift: u32) -> u64 {
         let found = self
             .logarithms
             .binary_search_by_key(&x, |&(power, _)| power);
-        let entry = found.ok().and_then(|at| self.logarithms.get(at));
-        let digit = entry.map(|&(_, j)| (j >> shift) as usize);
-        digit.and_then(|d| halves.get(d)).copied().unwrap_or(0)
+        let Ok(at) = found else { return 0 };
+        // Logarithms are below 2^window, the length of both tables. A factor that was left out would be a wrong root.
+        #[allow(clippy::indexing_slicing)]
+        halves[(self.logarithms[at].1 >> shift) as usize]
     }
 }
