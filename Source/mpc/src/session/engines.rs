@@ -66,7 +66,7 @@ impl Session {
                 .join("\n");
             for (peer, theirs) in self.all_gather(mine.as_bytes())?.into_iter().enumerate() {
                 let theirs = String::from_utf8_lossy(&theirs).into_owned();
-                // Of a field that is not there the text is empty, which none of ours is where it counts.
+                // A field that is not there counts as an empty one here; the whole is compared below.
                 let lines = mine
                     .lines()
                     .zip(theirs.lines().chain(std::iter::repeat("")));

@@ -7,9 +7,10 @@ mod toss;
 use std::thread;
 use std::time::Duration;
 
+use keyquorum_math::DomainKind;
 use keyquorum_net::{Transport, local_mesh};
 
-use super::Session;
+use super::{EngineOptions, Session};
 
 /// Runs one thread a party; `wrap` changes the transport of a party.
 fn parties<T: Send + 'static>(
@@ -52,5 +53,39 @@ fn finding_11_blocked_an_abort_that_nobody_hears() {
         told[1].ends_with("party 0 aborted: a thread broke off"),
         "{}",
         told[1]
+    );
+}
+
+/// A party that says more than we compare is not taken for one that says the same.
+#[test]
+fn finding_11_blocked_fields_that_nobody_compares() {
+    let refused = parties(
+        2,
+        |_, transport| transport,
+        |session| {
+            let domain = DomainKind::Z2k(64);
+            let fields = [
+                env!("CARGO_PKG_VERSION"),
+                "",
+                "semi2k",
+                "Z2^64",
+                "1",
+                "direct",
+                "secret",
+                "1",
+            ];
+            if session.party() == 1 {
+                let more = format!("{}\nand more", fields.join("\n"));
+                session.all_gather(more.as_bytes()).unwrap();
+                return String::new();
+            }
+            let engine = session.engine("semi2k", domain, &EngineOptions::default());
+            engine.map(drop).unwrap_err().to_string()
+        },
+    );
+    assert!(
+        refused[0].contains("party 1 opens its engine with other fields"),
+        "{}",
+        refused[0]
     );
 }

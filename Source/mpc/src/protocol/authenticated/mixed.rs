@@ -219,7 +219,7 @@ fn multiply<A: Arithmetic>(
 
 impl<A: Arithmetic> Mixed<A> {
     /// What we know of our own bits: c, c·α_i, and c times our shares of g and of its MAC.
-    fn multiply_ours(&mut self, p: &Authenticated<A>, choices: &[u64]) -> Result<()> {
+    pub(super) fn multiply_ours(&mut self, p: &Authenticated<A>, choices: &[u64]) -> Result<()> {
         let choices = p.adversary.bits(Site::Bits, None, choices);
         let n = self.bits.elements.len();
         let bits = Zeroizing::new(lane_bits(&p.domain, &choices, n)?);

@@ -6,6 +6,7 @@ mod factors;
 mod key_separation;
 mod lies;
 mod omitted;
+mod shapes;
 
 use std::thread;
 use std::time::Duration;
