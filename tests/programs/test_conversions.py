@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from keyquorum.bench.operands import summand_rows
+from keyquorum.model.resources import program_path
 
 from .running import (
     ALL,
@@ -84,6 +85,16 @@ def test_trits_in_the_binary_domain(backend: Backend, dealers: int) -> None:
         arguments = {"dealers": dealers, size: 63, "method": "bits"}
         out = run(program, arguments, backend, private=indicator_inputs(trits))
         assert np.array_equal(out.shares, want)
+
+
+def test_a_dealer_who_gives_no_trit_fixes_the_secret_as_the_headers_say() -> None:
+    honest = RNG.integers(0, 3, 50)
+    private = {0: trit_inputs(honest[None])[0], 1: np.concatenate([np.ones(50, np.int64), np.zeros(50, np.int64)])}
+    for program, size, fixed in (("z3_to_zq", "size", 1), ("sample_ternary", "N", 0)):
+        out = run(program, {"dealers": 2, size: 50}, EMULATE_FIELD, private=private)
+        assert (out.shares == fixed).all(), "whatever the honest dealer gives"
+        header = program_path(program).read_text().partition("import os")[0]
+        assert "a dealer that gives no trit can fix" in header and "semi-honest dealers only" in header
 
 
 LIFTS = [(a, b) for a in ALL for b in ALL if a.protocol == b.protocol and a.parties == b.parties]
