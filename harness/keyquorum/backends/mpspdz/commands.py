@@ -39,8 +39,8 @@ def compile_options(protocol: Protocol, domain: Domain, extra: Sequence[str] = (
 
 
 def run_options(protocol: Protocol, domain: Domain, extra: Sequence[str] = ()) -> list[str]:
-    """Options of a party executable: prime, encrypted links, details of the cost, and no dump of the memory (it holds
-    shares).
+    """Options of a party executable: prime, encrypted links, details of the cost, a line for every connection that it makes, and no dump
+    of the memory (it holds shares).
 
     A MAC over F_q convinces with probability 1 - 1/q. MP-SPDZ refuses to promise 40 bits by primes that are shorter, so
     it is told to promise what they give; below LEAST_MAC_BITS we refuse.
@@ -54,7 +54,7 @@ def run_options(protocol: Protocol, domain: Domain, extra: Sequence[str] = ()) -
             )
         prime += ["-S", str(domain.bits)]
     encrypted = ["-e"] if protocol.encrypt else []
-    return [*prime, *encrypted, "-v", "-o", "no_memory_output", *extra]
+    return [*prime, *encrypted, "-v", "-o", "no_memory_output,time_connect", *extra]
 
 
 def environment(parties: int, threshold: int | None, extra: Mapping[str, str] | None = None) -> dict[str, str]:

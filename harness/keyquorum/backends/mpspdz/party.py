@@ -10,17 +10,18 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 from keyquorum.dsl import Persistence
 from keyquorum.model.committee import Committee
-from keyquorum.model.errors import BackendError, ParameterError, PartyError
+from keyquorum.model.errors import BackendError, ParameterError, PartyError, ProgramError
 from keyquorum.model.links import Link
 from keyquorum.model.plain import json_loads
 
@@ -35,12 +36,14 @@ from .shares import Domain
 from .workdir import WorkFolder, sweep, write_secret
 
 HEARTBEAT = 2.0
-"""Seconds after which parties tell each other that their executables still run."""
+"""Seconds after which parties tell each other that their executables still run. Longer than MP-SPDZ waits before it tries its port again."""
 RUN_SECONDS = 4 * 3600.0
 """Most seconds that one program may take."""
 COMPILE_SECONDS = 1800.0
 START_ATTEMPTS = 3
 """Tries, with other ports, if another process snatches a port away."""
+TELLS_CONNECTIONS = (0, 4, 1)
+"""The first version of MP-SPDZ that has the option ``time_connect``. Before, nobody can tell whether a failed run had begun."""
 _LAUNCH = Path(__file__).with_name("launch.py")
 _RING_BITS = 64
 """The ring of up to 64 bits for which MP-SPDZ's executables are built."""
@@ -122,14 +125,18 @@ class MpSpdz(Backend):
         if entry.mac:
             self._session.begin_under_mac_key()
         folder = self._working_folder()
-        folder.clear_run([self._party])
         name = self._compile(folder, entry, where, program, words)
-        folder.write_input(self._party, private, public)
-        if persistence is not None and persistence.exists:
-            put_shares(folder, entry, where, self._parties, self._party, persistence)
-        self._execute(folder, entry, where, name, t)
+
+        def prepare() -> None:
+            """The files as the program shall find them, whatever an attempt before left of them."""
+            folder.clear_run([self._party])
+            folder.write_input(self._party, private, public)
+            if persistence is not None and persistence.exists:
+                put_shares(folder, entry, where, self._parties, self._party, persistence)
+
+        self._execute(folder, entry, where, name, t, prepare, -1 if persistence is None else persistence.length)
         if persistence is not None:
-            persistence.replace(take_shares(folder, entry, where, self._party))
+            persistence.replace(self._new_shares(folder, entry, where, name, persistence.length))
         output = folder.take_output(self._party)
         folder.clear_run([self._party])
         return ProgramOutput(output, self.stats())
@@ -173,27 +180,54 @@ class MpSpdz(Backend):
         self._compiled[name] = options
         return name
 
-    def _execute(self, folder: WorkFolder, entry: Protocol, domain: Domain, name: str, threshold: int | None) -> None:
-        """Runs this party's executable to its end, while all parties watch each other; again if a port was snatched
-        away."""
+    def _new_shares(self, folder: WorkFolder, entry: Protocol, domain: Domain, name: str, before: int) -> Persistence:
+        """Our share file after a run. Refuses one that is damaged or lost shares, and files of different lengths: they are compared among
+        the parties, also if one of them cannot read its own."""
+        shares, wrong = Persistence(), ""
+        try:
+            shares = take_shares(folder, entry, domain, self._party)
+            if shares.length < before:
+                wrong = f"the share file has {shares.length:,} shares, {before:,} before the run"
+        except ProgramError as error:
+            wrong = str(error)
+        lengths = {}
+        for party, data in enumerate(self._session.all_gather(json.dumps({"length": shares.length, "wrong": wrong}).encode())):
+            theirs = _message(self._name(party), data, {"length": int, "wrong": str})
+            if theirs["wrong"]:
+                why = " ".join(theirs["wrong"].split())[:500]
+                raise PartyError(f"{self._name(party)}: {name} on MP-SPDZ left no proper shares: {why}: the old shares are kept, run it again")
+            lengths[party] = theirs["length"]
+        different = [party for party, length in lengths.items() if length != lengths[0]]
+        if different:
+            text = ", ".join(f"{self._name(p)} has {lengths[p]:,}" for p in (0, *different))
+            raise PartyError(f"share files of different lengths after {name} on MP-SPDZ: {text}: the old shares are kept, run it again")
+        return shares
+
+    def _execute(
+        self, folder: WorkFolder, entry: Protocol, domain: Domain, name: str, threshold: int | None, prepare: Callable[[], None], stored: int
+    ) -> None:
+        """Runs this party's executable to its end, while all parties watch each other; again, on the same files, if a port was snatched away
+        and no party had connected to all others. ``prepare``: places the files. ``stored``: length of the share file, -1 if the program is
+        given none."""
         for attempt in range(START_ATTEMPTS):
-            failures = self._attempt(folder, entry, domain, name, threshold)
+            prepare()
+            failures, began = self._attempt(folder, entry, domain, name, threshold, stored)
             if not failures:
                 return
-            if not all(_PORT_TAKEN in text or _no_peer(text) for text in failures.values()) or attempt == START_ATTEMPTS - 1:
+            if began or attempt == START_ATTEMPTS - 1 or not all(_PORT_TAKEN in text or _no_peer(text) for text in failures.values()):
                 party, text = _first_cause(failures)
                 if entry.mac and any(check_failed(failure) for failure in failures.values()):
                     text = f"{text}; {self._session.burn_mac_key(f'{entry.name} on MP-SPDZ failed in {name}: {text}')}"
                 raise PartyError(f"{self._name(party)}: {entry.name} on MP-SPDZ failed in {name}: {text}")
 
     def _attempt(
-        self, folder: WorkFolder, entry: Protocol, domain: Domain, name: str, threshold: int | None
-    ) -> dict[int, str]:
-        """One run; the parties that failed, with the reasons."""
+        self, folder: WorkFolder, entry: Protocol, domain: Domain, name: str, threshold: int | None, stored: int
+    ) -> tuple[dict[int, str], bool]:
+        """One run; the parties that failed, with the reasons, and whether any party had connected to all others (or cannot tell)."""
         log = folder.path / "logs" / "output"
         write_secret(log, b"")
         with commands.Ports(1) as ports, log.open("r+b") as file, ExitStack() as closing:
-            addresses = self._exchange_ports(entry, domain, name, ports.first)
+            addresses = self._exchange_ports(entry, domain, name, ports.first, stored)
             if self._link is not None:
                 addresses = closing.enter_context(Relays(self._link, self._party, addresses)).addresses
             lines = [f"{host}:{port}\n" for _, (host, port) in sorted(addresses.items())]
@@ -201,23 +235,31 @@ class MpSpdz(Backend):
             names = commands.environment(self._parties, threshold, commands.library_path(self._checkout))
             process = commands.start(self._command(entry, domain, name, threshold), folder.path, names, file)
             try:
-                failures = self._watch(process, log)
+                failures = self._watch(_Executable(process, log, self._party))
             finally:
                 commands.stop(process)
-        if not failures:
-            total = parse_report(log.read_text(errors="replace")).result.total
-            self._sent += total.bytes_sent
-            self._rounds += total.rounds
-        return failures
+        text = log.read_text(errors="replace")
+        if failures:
+            began = self._checkout.version < TELLS_CONNECTIONS or _began(text, self._party)
+            return failures, any(said != b"0" for said in self._session.all_gather(b"1" if began else b"0"))
+        total = parse_report(text).result.total
+        self._sent += total.bytes_sent
+        self._rounds += total.rounds
+        return {}, True
 
-    def _exchange_ports(self, entry: Protocol, domain: Domain, name: str, port: int) -> dict[int, tuple[str, int]]:
-        """Tells everybody our port; returns where everybody listens. Refuses parties that run something else."""
+    def _exchange_ports(self, entry: Protocol, domain: Domain, name: str, port: int, stored: int) -> dict[int, tuple[str, int]]:
+        """Sends everybody our port; returns where everybody listens. Refuses parties that run something else, or on other share files."""
         run = hashlib.sha256(f"{entry.name} {domain.modulus} {name}".encode()).hexdigest()
         addresses = {}
-        for party, data in enumerate(self._session.all_gather(json.dumps({"run": run, "port": port}).encode())):
-            theirs = _message(self._name(party), data, {"run": str, "port": int})
+        for party, data in enumerate(self._session.all_gather(json.dumps({"run": run, "port": port, "stored": stored}).encode())):
+            theirs = _message(self._name(party), data, {"run": str, "port": int, "stored": int})
             if theirs["run"] != run:
                 raise PartyError(f"{self._name(party)} runs another program than {name} on {entry.name}: give all the same job")
+            if theirs["stored"] != stored:
+                raise PartyError(
+                    f"{self._name(party)} has {_stored(theirs['stored'])} for {name} on {entry.name}, {self._name(self._party)} {_stored(stored)}: "
+                    "give all the share files of the same run"
+                )
             addresses[party] = _host(self._committee, self._members[party]), int(theirs["port"])
         return addresses
 
@@ -230,34 +272,59 @@ class MpSpdz(Backend):
             command += ["-N", self._parties]
         return command if threshold is None else [*command, "-T", threshold]
 
-    def _watch(self, process: subprocess.Popen[str], log: Path) -> dict[int, str]:
+    def _watch(self, executable: _Executable) -> dict[int, str]:
         """Waits until the executables of all parties have ended well, or one has failed: the texts of those that
         failed."""
-        deadline = time.monotonic() + RUN_SECONDS
         while True:
-            state = _state(process, log, deadline)
-            states = self._session.all_gather(state.encode())
+            states = self._session.all_gather(executable.state().encode())
             failures = {i: s[1:].decode(errors="replace")[:500] for i, s in enumerate(states) if s[:1] == b"f"}
             if failures or all(s == b"d" for s in states):
                 return failures
 
 
-def _state(process: subprocess.Popen[str], log: Path, deadline: float) -> str:
-    """``d``: has ended well; ``r``: runs; ``f`` and a text: failed. Waits one heartbeat if it runs."""
-    try:
-        code = process.wait(HEARTBEAT)
-    except subprocess.TimeoutExpired:
-        if _PORT_TAKEN in log.read_text(errors="replace"):
-            return f"f{_PORT_TAKEN}: another process has taken the port"
-        return f"ftook longer than {RUN_SECONDS:.0f} s" if time.monotonic() > deadline else "r"
-    if code == 0:
-        return "d"
-    how = f"killed by signal {-code}" if code < 0 else f"exit code {code}"
-    return f"f{failure_line(log.read_text(errors='replace'))} ({how})"
+class _Executable:
+    """A party's executable that was just started, and the file that it prints to."""
+
+    def __init__(self, process: subprocess.Popen[str], log: Path, party: int) -> None:
+        self._process, self._log, self._party = process, log, party
+        self._deadline = time.monotonic() + RUN_SECONDS
+        self._refusals = 0
+
+    def state(self) -> str:
+        """``d``: has ended well; ``r``: runs; ``f`` and a text: failed. Waits one heartbeat if it runs."""
+        try:
+            code = self._process.wait(HEARTBEAT)
+        except subprocess.TimeoutExpired:
+            if self._port_taken():
+                return f"f{_PORT_TAKEN}: another process has taken the port"
+            return f"ftook longer than {RUN_SECONDS:.0f} s" if time.monotonic() > self._deadline else "r"
+        if code == 0:
+            return "d"
+        how = f"killed by signal {-code}" if code < 0 else f"exit code {code}"
+        return f"f{failure_line(self._log.read_text(errors='replace'))} ({how})"
+
+    def _port_taken(self) -> bool:
+        """Whether it still tries to have its port, as it did one heartbeat ago. It may have got it since it last said that it could not,
+        and once the run has begun it does not bind any more."""
+        text = self._log.read_text(errors="replace")
+        before, self._refusals = self._refusals, text.count(_PORT_TAKEN)
+        return 0 < before < self._refusals and not _began(text, self._party)
 
 
 _PORT_TAKEN = "Binding to socket"
-"""What MP-SPDZ prints while it cannot have its port."""
+"""What MP-SPDZ prints every second while it cannot have its port."""
+_CONNECTED = re.compile("^Connection took ", re.M)
+"""What MP-SPDZ prints for every connection that it makes, by the option ``time_connect``."""
+
+
+def _began(output: str, party: int) -> bool:
+    """Whether a party of MP-SPDZ may have been connected to all others. A party first connects to those of lower numbers and to itself, and
+    makes its next connections after those of higher numbers have come. Nothing of the program is exchanged before."""
+    return len(_CONNECTED.findall(output)) > party + 1
+
+
+def _stored(length: int) -> str:
+    return "no share file" if length < 0 else f"a share file of {length:,} shares"
 
 
 def _no_peer(text: str) -> bool:

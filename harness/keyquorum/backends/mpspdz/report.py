@@ -65,7 +65,7 @@ _TELLING = re.compile(
     r"mismatch|not compiled for|insufficient|Assertion .* failed|Segmentation|Killed|No such|Use './compile.py",
     re.I,
 )
-_NOISE = re.compile(r"^\s*(File \"|Traceback|\^|Running |=== Party|The following benchmarks|Using |Trying to run)")
+_NOISE = re.compile(r"^\s*(File \"|Traceback|\^|Running |=== Party|The following benchmarks|Using |Trying to run|Connection took )")
 
 
 _CHECK = re.compile(r"\bmac|check|consisten|sacrific|cheat|commit|hash|mismatch", re.I)
