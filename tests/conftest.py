@@ -8,7 +8,6 @@ from collections.abc import Iterator
 
 import hypothesis
 import pytest
-from keyquorum.parties import mac_key
 
 hypothesis.settings.register_profile("keyquorum", deadline=None)  # other tests run beside them
 hypothesis.settings.load_profile("keyquorum")
@@ -24,9 +23,3 @@ def _alone(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     with (tmp_path_factory.getbasetemp().parent / "alone.lock").open("w") as file:
         fcntl.flock(file, kind)
         yield
-
-
-@pytest.fixture(autouse=True)
-def _new_mac_keys() -> None:
-    """Committees of this process get new MAC keys in every test: one that made a check fail burned its own."""
-    mac_key._IN_PROCESS.clear()

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import secrets
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -421,9 +422,13 @@ def lower(info: KeyInfo, path: PathLike) -> Path:
 def in_process_committee(
     parties: int = 3, protocol: str = "rep-field", threshold: int | None = None, openings: str = "direct"
 ) -> Committee:
-    """A committee without folder or certificates, for :func:`keygen_in_process` and :func:`decrypt_in_process`."""
+    """A committee without folder or certificates, for :func:`keygen_in_process` and :func:`decrypt_in_process`.
+
+    Every call makes a committee of its own: its digest is unlike all others, and so is its MAC key, under which alone the shares of its
+    ``mascot`` keys can be used. Keep the committee as long as its keys."""
     t = threshold if threshold is not None else default_threshold(protocol, parties)
-    members = tuple(Party(i, "in-process", 1, "") for i in range(parties))
+    # random in place of fingerprints: a burned MAC key is of this committee alone
+    members = tuple(Party(i, "in-process", 1, secrets.token_hex(32)) for i in range(parties))
     committee = Committee(Path("in-process"), "in-process", protocol, t, members, openings)
     committee.check()
     return committee

@@ -9,7 +9,6 @@ import signal
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -211,8 +210,9 @@ def test_finding_02_blocked_stored_shares_of_programs(tmp_path: Path) -> None:
 
 
 def test_finding_02_blocked_committee_without_a_folder() -> None:
-    """This process remembers which of its keys are burned."""
-    committee = replace(api.in_process_committee(2, "mascot"), name="to-burn")
+    """This process remembers which of its keys are burned. Another committee, also of the same size and protocol, has keys of its own."""
+    committee, others = (api.in_process_committee(2, "mascot") for _ in range(2))
+    assert committee.digest != others.digest
 
     def job(context: PartyContext, cheat: int) -> list[int]:
         engine = context.session.engine("mascot", f"F_{DEFAULT_PRIME}")
@@ -225,8 +225,10 @@ def test_finding_02_blocked_committee_without_a_folder() -> None:
     assert run_in_process(committee, lambda context: job(context, 0)) == [[5], [5]]
     with pytest.raises(_engine.CheckError, match=r"MAC check of opened values failed.*is burned"):
         run_in_process(committee, lambda context: job(context, 1))
-    with pytest.raises(BurnedKeyError, match=r"MAC check of opened values failed.*make a new committee and new keys"):
+    with pytest.raises(BurnedKeyError, match=r"MAC check of opened values failed.*make a new committee and new keys$"):
         run_in_process(committee, lambda context: job(context, 0))
+    for cured in (others, api.in_process_committee(2, "mascot")):
+        assert run_in_process(cured, lambda context: job(context, 0)) == [[5], [5]]
 
 
 def aborted(folder: Path) -> list[int]:

@@ -12,7 +12,7 @@ from keyquorum.backends.embedded import Embedded
 from keyquorum.dsl import Persistence
 from keyquorum.fhe.lwe import LWE_SETS, encrypt, lwe_parameters
 from keyquorum.model.errors import ParameterError
-from keyquorum.parties import PartyContext, mac_key, run_in_process
+from keyquorum.parties import PartyContext, run_in_process
 from keyquorum.plans.lwe_decrypt import lwe_phases
 from keyquorum.plans.lwe_keys import make_lwe_key
 from keyquorum.plans.pool_variants import variant_for
@@ -197,8 +197,8 @@ def test_stored_material_with_macs(rounding: str, size: int, name: str) -> None:
     results = run_in_process(committee, job)
     assert results[1] is None and np.array_equal(variant.messages(results[0][0]), messages)
     for changed in range(-1, len(variant.sections)):
-        # The abort before burned the MAC key: a new one, and shares under it.
-        mac_key._IN_PROCESS.clear()
+        # The abort before burned the MAC key: a new committee, and shares under its key.
+        committee = api.in_process_committee(2, "mascot")
         keys[:] = run_in_process(committee, lambda context: make_lwe_key(context, parameters))
         with pytest.raises(Exception, match=r"the MAC check of opened values failed"):
             run_in_process(committee, lambda context, changed=changed: job(context, changed))

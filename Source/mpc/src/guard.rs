@@ -30,7 +30,7 @@ impl Key {
         match burned.iter().find(|(digest, _)| *digest == self.digest) {
             None => Ok(()),
             Some((_, cause)) => Err(EngineError::Burned(format!(
-                "this MAC key is burned ({cause}): others may know it, and nothing that was made under it can be used: {CURE}, in a process of its own"
+                "this MAC key is burned ({cause}): others may know it, and nothing that was made under it can be used: {CURE}"
             ))),
         }
     }
