@@ -10,6 +10,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from keyquorum import _engine
+from keyquorum.backends.mpspdz import certificates
 from keyquorum.backends.mpspdz.certificates import make_certificate, subject_hash, trust_certificate
 from keyquorum.backends.mpspdz.checkout import Checkout
 from keyquorum.backends.mpspdz.workdir import WorkFolder, sweep, wipe_file, write_secret
@@ -122,10 +124,10 @@ def context(folder: Path, party: int, server: bool) -> ssl.SSLContext:
     return made
 
 
-def handshake(server: ssl.SSLContext, client: ssl.SSLContext) -> None:
+def handshake(server: ssl.SSLContext, client: ssl.SSLContext, name: str | None = None) -> None:
     """Both sides of a handshake in memory."""
     pipes = [ssl.MemoryBIO() for _ in range(2)]
-    ends = [server.wrap_bio(pipes[0], pipes[1], server_side=True), client.wrap_bio(pipes[1], pipes[0])]
+    ends = [server.wrap_bio(pipes[0], pipes[1], server_side=True), client.wrap_bio(pipes[1], pipes[0], server_hostname=name)]
     waiting = [True, True]
     for _ in range(20):
         for i, end in enumerate(ends):
@@ -151,6 +153,128 @@ def test_parties_with_exchanged_certificates_accept_each_other_and_nobody_else(t
     handshake(server, context(folders[1], 1, False))
     with pytest.raises(ssl.SSLError):
         handshake(server, context(folders[2], 1, False))
-    for bad in ("", "nonsense", certificates[1] + certificates[1], certificates[1] + "x" * 20000):
-        with pytest.raises(PartyError, match="party 1"):
+    before = (folders[0] / "P1.pem").read_text()
+    lines = certificates[1].strip().splitlines()
+    for bad, told in (
+        ("", "not one certificate"),
+        ("nonsense", "not one certificate"),
+        (certificates[1] + certificates[1], "not one certificate"),
+        (certificates[1] + "x" * 20000, "not one certificate"),
+        ("\n".join([lines[0], "!", lines[-1]]), "no base64"),
+        ("\n".join([lines[0], "", lines[-1]]), "not of the form"),
+        ("\n".join([lines[0], "AAAA", lines[-1]]), "not of the form"),
+        ("\n".join([lines[0], lines[1], lines[-1]]), "not of the form"),
+        (certificates[0], "not of the form"),  # of P0
+        (changed(certificates[1], -1), "its own key did not sign"),
+        (changed(certificates[1], 20), "its own key did not sign"),  # the serial number
+    ):
+        with pytest.raises(PartyError, match=f"party 1 .*{told}.*: run the same version everywhere"):
             trust_certificate(folders[0], 1, bad)
+    assert (folders[0] / "P1.pem").read_text() == before
+
+
+def changed(certificate: str, at: int) -> str:
+    """A certificate with one byte changed."""
+    data = bytearray(ssl.PEM_cert_to_DER_cert(certificate))
+    data[at] ^= 1
+    return ssl.DER_cert_to_PEM_cert(bytes(data))
+
+
+OPENSSL = pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is not installed")
+
+
+def openssl(*words: object) -> None:
+    subprocess.run(["openssl", *map(str, words)], capture_output=True, check=True)
+
+
+@OPENSSL
+@pytest.mark.parametrize(
+    ("name", "key", "extensions", "passes_for"),
+    [
+        ("P1", "ed25519", ["basicConstraints=critical,CA:TRUE"], "P2 by a certificate that it signs"),
+        ("P1", "ed25519", ["basicConstraints=critical,CA:FALSE", "subjectAltName=DNS:P1,DNS:P2"], "P2 by its own"),
+        ("P1", "ed25519", ["basicConstraints=critical,CA:FALSE", "keyUsage=keyCertSign"], ""),
+        ("P1", "rsa:2048", ["basicConstraints=critical,CA:FALSE"], ""),
+        ("P2", "ed25519", ["basicConstraints=critical,CA:FALSE"], ""),
+        ("p1", "ed25519", ["basicConstraints=critical,CA:FALSE"], ""),
+        ("P1/CN=P2", "ed25519", ["basicConstraints=critical,CA:FALSE"], ""),
+    ],
+)
+def test_certificates_by_which_a_party_passes_for_another_are_refused(
+    tmp_path: Path, name: str, key: str, extensions: list[str], passes_for: str
+) -> None:
+    evil, honest = tmp_path / "evil", tmp_path / "honest"
+    for i, folder in enumerate((honest, evil)):
+        folder.mkdir()
+        (folder / "openssl.cnf").write_text("[req]\ndistinguished_name=d\n[d]\n")
+        trust_certificate(folder, 0, make_certificate(honest, 0)) if i else None
+    words = [w for extension in extensions for w in ("-addext", extension)]
+    openssl(
+        "req", "-config", evil / "openssl.cnf", "-x509", "-newkey", key, "-nodes", "-subj", f"/CN={name}", "-days", 30,
+        "-keyout", evil / "P1.key", "-out", evil / "P1.pem", *words,
+    )  # fmt: skip
+    with pytest.raises(PartyError, match=r"party 1 .*not of the form"):
+        trust_certificate(honest, 1, (evil / "P1.pem").read_text())
+    assert not (honest / "P1.pem").exists()
+    if not passes_for:
+        return
+    # What it would have been good for, were it taken.
+    (honest / "P1.pem").write_text((evil / "P1.pem").read_text())
+    (honest / f"{subject_hash('P1')}.0").symlink_to("P1.pem")
+    presented = 1
+    if "CA:TRUE" in extensions[0]:
+        presented = 2
+        openssl("req", "-config", evil / "openssl.cnf", "-new", "-newkey", "ed25519", "-nodes", "-subj", "/CN=P2", "-keyout", evil / "P2.key", "-out", evil / "P2.csr")
+        openssl("x509", "-req", "-in", evil / "P2.csr", "-CA", evil / "P1.pem", "-CAkey", evil / "P1.key", "-CAcreateserial", "-days", 30, "-out", evil / "P2.pem")
+    client = context(honest, 0, False)
+    client.check_hostname, client.hostname_checks_common_name = True, True  # as MP-SPDZ expects P2
+    handshake(context(evil, presented, True), client, "P2")
+
+
+@OPENSSL
+def test_our_certificates_are_no_authorities(tmp_path: Path) -> None:
+    """Without the extension or with it: a certificate that party 1 signed for P2 is not taken by party 0."""
+    honest, evil = tmp_path / "honest", tmp_path / "evil"
+    honest.mkdir()
+    evil.mkdir()
+    trust_certificate(honest, 1, make_certificate(evil, 1))
+    trust_certificate(evil, 0, make_certificate(honest, 0))
+    (evil / "openssl.cnf").write_text("[req]\ndistinguished_name=d\n[d]\n")
+    text = subprocess.run(["openssl", "x509", "-in", str(evil / "P1.pem"), "-noout", "-text"], capture_output=True, text=True, check=True).stdout
+    assert "CA:FALSE" in text and "Key Usage" not in text and "Alternative" not in text
+    openssl("req", "-config", evil / "openssl.cnf", "-new", "-newkey", "ed25519", "-nodes", "-subj", "/CN=P2", "-keyout", evil / "P2.key", "-out", evil / "P2.csr")
+    openssl("x509", "-req", "-in", evil / "P2.csr", "-CA", evil / "P1.pem", "-CAkey", evil / "P1.key", "-CAcreateserial", "-days", 30, "-out", evil / "P2.pem")
+    with pytest.raises(ssl.SSLError):
+        handshake(context(evil, 2, True), context(honest, 0, False))
+
+
+def test_no_key_is_left_beside_the_party_s_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The file in which the engine writes key and certificate is overwritten and removed, also if something fails after it."""
+    made = _engine.make_identity
+
+    def watched(path: str, name: str) -> str:
+        told = made(path, name)
+        os.link(path, tmp_path / f"watch-{name}")
+        return told
+
+    monkeypatch.setattr(certificates._engine, "make_identity", watched)
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    make_certificate(folder, 0)
+    kept = {"P0.key", "P0.pem", f"{subject_hash('P0')}.0"}
+    assert {p.name for p in folder.iterdir()} == kept
+
+    def fails(*_: object) -> None:
+        raise PartyError("no luck")
+
+    monkeypatch.setattr(certificates, "trust_certificate", fails)
+    with pytest.raises(PartyError):
+        make_certificate(folder, 1)
+    monkeypatch.setattr(Path, "read_text", fails)
+    with pytest.raises(PartyError):
+        make_certificate(folder, 2)
+    monkeypatch.undo()
+    assert {p.name for p in folder.iterdir()} == kept
+    for i in range(3):
+        data = (tmp_path / f"watch-P{i}").read_bytes()
+        assert data and data == bytes(len(data))

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use rustls::crypto::ring::sign::any_supported_type;
+use rustls::pki_types::alg_id::ED25519;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::sign::CertifiedKey;
@@ -17,6 +18,10 @@ use crate::NetError;
 
 /// Most bytes of a key file.
 const MAX_KEY_FILE: u64 = 64 * 1024;
+
+/// The object identifier of the extension that says whether a certificate is an authority's, and in DER that it is none.
+const BASIC_CONSTRAINTS: [u64; 4] = [2, 5, 29, 19];
+const CA_FALSE: [u8; 2] = [0x30, 0];
 
 /// A party's Ed25519 key and its self-signed certificate.
 ///
@@ -56,6 +61,11 @@ impl Identity {
         params
             .distinguished_name
             .push(rcgen::DnType::CommonName, name);
+        // No authority: nobody who trusts this certificate accepts another one that its key signed.
+        let mut constraints =
+            rcgen::CustomExtension::from_oid_content(&BASIC_CONSTRAINTS, CA_FALSE.to_vec());
+        constraints.set_criticality(true);
+        params.custom_extensions = vec![constraints];
         let certificate = params.self_signed(&key).map_err(failed)?;
         let key_pem = Zeroizing::new(key.serialize_pem());
         key.zeroize();
@@ -180,6 +190,21 @@ impl Identity {
     pub(crate) fn certified_key(&self) -> Arc<CertifiedKey> {
         Arc::clone(&self.inner.certified)
     }
+}
+
+/// Whether `signature` is that of `message` under an Ed25519 key of 32 bytes.
+#[must_use]
+pub fn verify_ed25519(public_key: &[u8], message: &[u8], signature: &[u8]) -> bool {
+    rustls::crypto::ring::default_provider()
+        .signature_verification_algorithms
+        .all
+        .iter()
+        .find(|algorithm| algorithm.signature_alg_id() == ED25519)
+        .is_some_and(|algorithm| {
+            algorithm
+                .verify_signature(public_key, message, signature)
+                .is_ok()
+        })
 }
 
 /// SHA-256 of a certificate.
@@ -322,6 +347,25 @@ mod tests {
             Identity::load(&folder.0.join("none")),
             Err(NetError::KeyFile { .. })
         ));
+    }
+
+    /// The first test vector of RFC 8032.
+    #[test]
+    fn signatures_are_verified() {
+        let bytes = |hex: &str| -> Vec<u8> {
+            (0..hex.len() / 2)
+                .map(|i| u8::from_str_radix(&hex[2 * i..2 * i + 2], 16).unwrap())
+                .collect()
+        };
+        let key = bytes("d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a");
+        let signature = bytes(
+            "e5564300c360ac729086e2cc806e828a84877f1eb8e5d974d873e065224901555fb8821590a33bacc61e39701cf9b46bd25bf5f0595bbe24655141438e7a100b",
+        );
+        assert!(verify_ed25519(&key, b"", &signature));
+        assert!(!verify_ed25519(&key, b"x", &signature));
+        assert!(!verify_ed25519(&key, b"", &signature[..63]));
+        assert!(!verify_ed25519(&key[..31], b"", &signature));
+        assert!(!verify_ed25519(&[0; 32], b"", &signature));
     }
 
     #[test]

@@ -35,7 +35,7 @@ mod transport;
 pub use counters::{Counters, PeerCounters};
 pub use error::NetError;
 pub use hello::Hello;
-pub use identity::{Identity, fingerprint_hex, parse_fingerprint};
+pub use identity::{Identity, fingerprint_hex, parse_fingerprint, verify_ed25519};
 pub use local::{LocalTransport, local_mesh, shaped_local_mesh};
 pub use members::Peer;
 pub use probe::{DoctorReport, ProbeReport, Responder, doctor, probe};

@@ -87,6 +87,12 @@ fn identity_fingerprint(path: PathBuf) -> PyResult<String> {
     Ok(Identity::load(&path).map_err(network_error)?.fingerprint())
 }
 
+/// Whether a signature is that of a message under an Ed25519 key of 32 bytes.
+#[pyfunction]
+fn verify_ed25519(public_key: &[u8], message: &[u8], signature: &[u8]) -> bool {
+    keyquorum_net::verify_ed25519(public_key, message, signature)
+}
+
 /// Listens as one party, and tries all others, for at most `seconds`: (peer, what was found) of each.
 #[pyfunction]
 fn probe_committee<'py>(
@@ -364,6 +370,7 @@ fn burn_mac_key(path: PathBuf, cause: &str) -> String {
 pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<Session>()?;
     m.add_function(wrap_pyfunction!(make_identity, m)?)?;
+    m.add_function(wrap_pyfunction!(verify_ed25519, m)?)?;
     m.add_function(wrap_pyfunction!(identity_fingerprint, m)?)?;
     m.add_function(wrap_pyfunction!(probe_committee, m)?)?;
     m.add_function(wrap_pyfunction!(check_mac_key, m)?)?;

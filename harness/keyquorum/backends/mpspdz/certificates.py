@@ -1,18 +1,28 @@
 """TLS certificates of MP-SPDZ's parties, made anew for every working folder.
 
 MP-SPDZ trusts what lies in ``Player-Data``: ``P<i>.pem`` with the common name ``P<i>``, found by OpenSSL through a link
-named after a hash of that name. Its own key is ``P<i>.key``.
+named after a hash of that name. Its own key is ``P<i>.key``. It accepts a peer as party i if OpenSSL finds a chain to such a
+certificate, and the peer's certificate has the host name ``P<i>``: a DNS name if it has any, else the common name. Therefore a
+certificate of another party could do more than show that its owner is that party: with further names its owner passes for
+others, and as an authority it certifies keys for others. OpenSSL takes versions 1 of X.509 for authorities as well.
+
+So all certificates of a job have one form (:func:`_form`), and what another party sends is taken only if it has that form,
+byte by byte: version 3, Ed25519, subject and issuer are the common name ``P<i>`` alone, the only extension says CA:FALSE, and
+the signature is of its own key. There is no keyUsage: with one that lacks keyCertSign, OpenSSL 1.1.1 does not take a
+certificate for self-signed and finds no chain to it; CA:FALSE is enough in every release.
 """
 
 from __future__ import annotations
 
 import base64
+import binascii
 import hashlib
-import os
 from pathlib import Path
 
 from keyquorum import _engine
 from keyquorum.model.errors import PartyError
+
+from .workdir import wipe_file, write_secret
 
 _MARK = "-----BEGIN CERTIFICATE-----"
 _END = "-----END CERTIFICATE-----"
@@ -22,29 +32,51 @@ _PLAIN = bytes.fromhex("302e020100300506032b657004220420")
 it: older releases of OpenSSL 3 read the second alone."""
 _COMMON_NAME = bytes.fromhex("0603550403")
 """DER of the object identifier 2.5.4.3."""
+_VERSION_3 = bytes.fromhex("a003020102")
+_ED25519 = bytes.fromhex("300506032b6570")
+_PUBLIC_KEY = bytes.fromhex("302a300506032b6570032100")
+"""What comes before the 32 bytes of an Ed25519 key in a certificate."""
+_VALIDITY = bytes.fromhex("3020170d") + b"750101000000Z" + bytes.fromhex("180f") + b"40960101000000Z"
+"""Always: the keys of a job are gone when it ends."""
+_NO_AUTHORITY = bytes.fromhex("a310300e300c0603551d130101ff04023000")
+"""The extension basicConstraints, critical, CA:FALSE."""
+
+
+def _der(tag: int, *parts: bytes) -> bytes:
+    """A value of DER of less than 65536 bytes."""
+    content = b"".join(parts)
+    size = len(content)
+    length = bytes([size]) if size < 128 else bytes([0x81, size]) if size < 256 else bytes([0x82, *divmod(size, 256)])
+    return bytes([tag]) + length + content
 
 
 def subject_hash(common_name: str) -> str:
     """The name under which OpenSSL looks for a certificate with only this common name: SHA-1 of its canonical form, the
     first four bytes as a little-endian number."""
     text = " ".join(common_name.lower().split()).encode()
-    pair = _COMMON_NAME + bytes([0x0C, len(text)]) + text
-    entry = bytes([0x30, len(pair)]) + pair
-    return hashlib.sha1(bytes([0x31, len(entry)]) + entry).digest()[3::-1].hex()
+    name = _der(0x31, _der(0x30, _COMMON_NAME, _der(0x0C, text)))
+    return hashlib.sha1(name).digest()[3::-1].hex()
+
+
+def _form(party: int, serial: bytes, key: bytes) -> bytes:
+    """The signed part of the certificate of a party, with this serial number and Ed25519 key."""
+    name = _der(0x30, _der(0x31, _der(0x30, _COMMON_NAME, _der(0x0C, f"P{party}".encode()))))
+    return _der(0x30, _VERSION_3, _der(0x02, serial), _ED25519, name, _VALIDITY, name, _PUBLIC_KEY, key, _NO_AUTHORITY)
 
 
 def make_certificate(folder: Path, party: int) -> str:
-    """Makes key (``P<i>.key``, 0600) and certificate of a party in ``folder``; returns the certificate (PEM)."""
+    """Makes key (``P<i>.key``, 0600) and certificate of a party in ``folder``; returns the certificate (PEM). The folder's owner wipes
+    the key."""
     both = folder / f".P{party}.identity"
-    _engine.make_identity(str(both), f"P{party}")
-    text = both.read_text()
-    both.unlink()
+    try:
+        _engine.make_identity(str(both), f"P{party}")
+        text = both.read_text()
+    finally:
+        wipe_file(both)
     at = text.index(_MARK)
-    descriptor = os.open(folder / f"P{party}.key", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(descriptor, "w") as file:
-        file.write(_plain_key(text[:at]))
     certificate = text[at:]
     trust_certificate(folder, party, certificate)
+    write_secret(folder / f"P{party}.key", _plain_key(text[:at]).encode())
     return certificate
 
 
@@ -58,11 +90,36 @@ def _plain_key(pem: str) -> str:
 
 
 def trust_certificate(folder: Path, party: int, certificate: str) -> None:
-    """Places the certificate of a party in ``folder``, so that MP-SPDZ accepts whoever has its key as that party."""
-    body = certificate.strip()
-    if not body.startswith(_MARK) or not body.endswith(_END) or body.count(_MARK) != 1 or len(body) > 1 << 14:
-        raise PartyError(f"party {party} sent something that is not one certificate")
-    (folder / f"P{party}.pem").write_text(body + "\n")
+    """Places the certificate of a party in ``folder``, so that MP-SPDZ accepts whoever has its key as that party, and nobody else.
+
+    Raises :class:`PartyError` if it has not the form of a certificate of this party and this job (see the module)."""
+    der = _checked(party, certificate)
+    body = base64.b64encode(der).decode()
+    lines = [_MARK, *(body[i : i + 64] for i in range(0, len(body), 64)), _END, ""]
+    (folder / f"P{party}.pem").write_text("\n".join(lines))
     link = folder / f"{subject_hash(f'P{party}')}.0"
     link.unlink(missing_ok=True)
     link.symlink_to(f"P{party}.pem")
+
+
+def _checked(party: int, certificate: str) -> bytes:
+    """The DER of a certificate that has our form. It is made anew of its serial number, its key and its signature, and compared."""
+    body = certificate.strip()
+    if not body.startswith(_MARK) or not body.endswith(_END) or body.count(_MARK) != 1 or len(body) > 1 << 14:
+        raise PartyError(f"party {party} sent something that is not one certificate: run the same version everywhere")
+    try:
+        der = base64.b64decode("".join(body[len(_MARK) : -len(_END)].split()), validate=True)
+    except (binascii.Error, ValueError):
+        raise PartyError(f"party {party} sent a certificate that is no base64: run the same version everywhere") from None
+    start, at = der.find(_VERSION_3 + b"\x02"), der.find(_PUBLIC_KEY) + len(_PUBLIC_KEY)
+    number = start + len(_VERSION_3) + 1
+    serial = der[number + 1 : number + 1 + der[number]] if start >= 0 and number < len(der) else b""
+    signed, signature = _form(party, serial[:20], der[at : at + 32]), der[-64:]
+    if der != _der(0x30, signed, _ED25519, _der(0x03, b"\0", signature)):
+        raise PartyError(
+            f"party {party} sent a certificate that is not of the form of this job's (Ed25519, self-signed, the name P{party} alone, no authority): "
+            "it could pass for other parties: run the same version everywhere"
+        )
+    if not _engine.verify_ed25519(der[at : at + 32], signed, signature):
+        raise PartyError(f"party {party} sent a certificate that its own key did not sign: run the same version everywhere")
+    return der
