@@ -3,7 +3,7 @@
 use keyquorum_net::{Counters, Length, NetError, Transport};
 
 use crate::error::EngineError;
-use crate::session::Session;
+use crate::session::{MAX_PARTIES, Session};
 
 /// Channels of a larger session, with the members numbered from 0.
 struct Members {
@@ -74,10 +74,43 @@ impl Transport for Members {
     }
 }
 
+/// What comes before the list of members in the message that compares it.
+const LABEL: &[u8] = b"keyquorum-v1/subgroup";
+
 impl Session {
+    /// Compares the list of members with each other member, before anything secret is sent to it.
+    fn compare_members(&self, members: &[usize]) -> Result<(), EngineError> {
+        // a session has at most 256 parties
+        let list: Vec<u8> = members.iter().map(|m| *m as u8).collect();
+        let message = [LABEL, &list].concat();
+        let others = || members.iter().copied().filter(|m| *m != self.party());
+        for peer in others() {
+            self.send(peer, &message)?;
+        }
+        for peer in others() {
+            let got = self.receive(peer, LABEL.len() + MAX_PARTIES)?;
+            if got == message {
+                continue;
+            }
+            let theirs = got.strip_prefix(LABEL).map_or_else(
+                || "does something else than to form a group".into(),
+                |list| format!("forms the group {list:?}"),
+            );
+            return self.judged(Err(EngineError::protocol(format!(
+                "party {peer} {theirs}, party {} forms the group {members:?}: give all members the same list, in the same order",
+                self.party()
+            ))));
+        }
+        Ok(())
+    }
+
     /// A session among `members` (numbers of this session, each once, ourselves among them), who all call this with the same
     /// list and are numbered in its order there. Its secrets are new; its traffic and rounds count here, too. The others do
-    /// not take part, and nobody uses this session while the members compute.
+    /// not take part, and nobody uses this session while the members compute. One exchange to compare the lists, and one of seeds.
+    ///
+    /// # Errors
+    /// [`EngineError::Usage`] if the list is not as said, [`EngineError::Protocol`] if another member has another list,
+    /// [`EngineError::Network`] if one does not answer.
     pub fn subgroup(&self, members: &[usize]) -> Result<Session, EngineError> {
         self.guard().refuse()?;
         let refuse = |text: String| Err(EngineError::usage(text));
@@ -96,6 +129,7 @@ impl Session {
                 self.party()
             ));
         };
+        self.compare_members(members)?;
         let net = Members {
             whole: self.clone(),
             numbers: members.to_vec(),

@@ -6,6 +6,7 @@
     clippy::panic
 )]
 
+use std::sync::{Arc, Barrier};
 use std::thread;
 use std::time::Duration;
 
@@ -348,4 +349,47 @@ fn a_group_names_each_party_once() {
             assert!(session.subgroup(wrong).is_err());
         }
     });
+}
+
+/// Lists of members that differ, in order or in who is a member: every member is refused with a reason that says so. Who finds out has a
+/// typed error, and one that agrees with another may get the reason from it. Nobody waits for the time limit of the channels.
+#[test]
+fn members_of_a_group_have_the_same_list() {
+    const CASES: [[&[usize]; 3]; 3] = [
+        [&[0, 1], &[1, 0], &[2]],
+        [&[0, 1], &[0, 1, 2], &[0, 1, 2]],
+        [&[0, 1, 2], &[0, 1, 2], &[1, 2, 0]],
+    ];
+    for lists in CASES {
+        let all_there = Arc::new(Barrier::new(3));
+        let outcomes = parties(3, move |session| {
+            all_there.wait();
+            let error = session.subgroup(lists[session.party()]).map(drop).err()?;
+            let text = error.to_string();
+            session.abort(&text);
+            Some((matches!(error, EngineError::Protocol(_)), text))
+        });
+        let alone = lists[2].len() == 1;
+        assert_eq!(outcomes[2].is_none(), alone, "a group of one is no other's");
+        assert!(outcomes[0].is_some() && outcomes[1].is_some());
+        assert!(outcomes.iter().flatten().any(|(typed, _)| *typed));
+        for (_, text) in outcomes.iter().flatten() {
+            assert!(text.contains("forms the group"), "{text}");
+            assert!(text.contains("the same list, in the same order"), "{text}");
+        }
+    }
+}
+
+#[test]
+fn a_member_that_forms_no_group_is_named() {
+    let outcomes = parties(2, |session| {
+        if session.party() == 1 {
+            session.send(0, b"another message").unwrap();
+            drop(session.receive(0, 100)); // stays until the other has sent its list
+            return String::new();
+        }
+        session.subgroup(&[0, 1]).map(drop).unwrap_err().to_string()
+    });
+    let told = "party 1 does something else than to form a group";
+    assert!(outcomes[0].starts_with(told), "{}", outcomes[0]);
 }

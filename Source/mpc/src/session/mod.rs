@@ -27,7 +27,7 @@ type Seed = Zeroizing<[u8; 32]>;
 const MAX_CONTROL: usize = 1 << 20;
 
 /// Seeds are derived from party numbers of one byte.
-const MAX_PARTIES: usize = 256;
+pub(crate) const MAX_PARTIES: usize = 256;
 
 /// What an engine is opened with.
 #[derive(Clone, Debug, Default)]
