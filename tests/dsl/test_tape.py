@@ -198,6 +198,13 @@ OUTSIDE = {
     "a file": "x = open(program.infile).read().count('x')",
     "a file that is there": "import os\nx = os.path.exists('x')",
     "arguments of the process": "import sys\nx = len(sys.argv)",
+    "an identity": "x = id(object()) % 5",
+    "a hash": "x = hash(object()) % 5",
+    "a hash of a text": "x = hash('text') % 5",
+    "a hash by its method": "x = object().__hash__() % 5",
+    "a text that has the address": "x = repr(object())",
+    "the same by its method": "x = object.__repr__(object())",
+    "the same in ASCII": "x = ascii(object())",
 }
 HELPED = "import os, sys\nsys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(program.infile)), '.'))\n"
 

@@ -17,7 +17,10 @@ from .facade import CurrentProgram, Package
 
 _OF_A_MODULE = {"__name__", "__doc__", "__package__", "__loader__", "__spec__", "__file__", "__builtins__", "__annotations__"}
 _REFLECTION = {"setattr", "delattr", "globals", "vars", "exec", "eval", "__dict__", "__class__", "__setattr__", "__globals__"}
-_OUTSIDE = {"open", "input", "id"}
+_OUTSIDE = {"open", "input", "id", "hash", "repr", "ascii"}
+"""Files, and functions whose result may hang on where an object lies in memory, or on the process: nothing that a program may steer by.
+Texts of errors (``{word!r}``) are not counted."""
+_OF_IDENTITY = {"__hash__", "__repr__"}
 _OF_OS = (["path", "join"], ["path", "dirname"], ["path", "abspath"])
 PURE = {"__future__", "abc", "collections", "dataclasses", "decimal", "functools", "itertools", "math", "operator", "os", "typing"}
 """Modules of Python of which programs get functions alone, but for what :func:`looks_outside` finds."""
@@ -101,6 +104,8 @@ def looks_outside(code: CodeType) -> bool:
         return True
     steps = [(i.opname, i.argval) for i in dis.get_instructions(code) if i.opname not in ("CACHE", "EXTENDED_ARG")]
     for at, (name, what) in enumerate(steps):
+        if name in ("LOAD_ATTR", "LOAD_METHOD") and what in _OF_IDENTITY:
+            return True
         if what not in ("os", "sys") or name.startswith("STORE_") or name in ("LOAD_ATTR", "LOAD_METHOD", "LOAD_CONST"):
             continue
         following = steps[at + 1 : at + 3]
