@@ -182,6 +182,27 @@ def test_shares_are_what_they_were_when_they_were_read(tmp_path: Path) -> None:
         assert printed(tmp_path, source, backend, persistences=files) == expected
 
 
+def test_copies_of_stored_shares_are_what_they_were_when_they_were_read(tmp_path: Path) -> None:
+    """Copies of vectors that nothing needed yet, also where the first vector is gone or has another content by now."""
+    source = """
+        stored = lambda: sint.read_from_file(0, size=4)[1][0]
+        first = stored()
+        second, gone, changed = sint(first), sint(stored()), stored()
+        again, table = sint(sint(changed)), sint.Array(4)
+        table.assign_vector(changed)
+        changed.update(sint([7, 7, 7, 7]))
+        sint.write_to_file(sint([50, 60]), 1)
+        print_ln('%s', sint.read_from_file(0, size=4)[1][0].reveal())
+        for x in (second, gone, again, table.get_vector(), first, changed):
+            print_ln('%s', x.reveal())
+    """
+    before = "[0, 1, 2, 3]"
+    expected = ["[0, 50, 60, 3]", *[before] * 5, "[7, 7, 7, 7]"]
+    for backend in ALL:
+        files = [p.io.persistence for p in run(tmp_path, "sint.write_to_file(sint([0, 1, 2, 3]))", backend)]
+        assert printed(tmp_path, source, backend, persistences=files) == expected
+
+
 def test_sections_are_read_without_widening(tmp_path: Path) -> None:
     """A share file of narrow parts: read within a part, across parts, appended to; the parts stay the caller's."""
     parts = [np.array([[1, 2]], dtype=np.uint64), np.array([[30, 31, 32]], dtype=np.uint16), np.array([[1, 0]], dtype=np.uint8)]

@@ -83,7 +83,7 @@ class EngineMemory(Memory):
 
     def write(self, start: int, step: int, value: Any) -> None:
         if start == 0 and step == 1 and value.size == self.size and getattr(value, "_unread", False):
-            self._unread = value
+            self._unread = type(value)(value)  # the vector may get another content before this memory is read
             return
         stored = value.value
         if start == 0 and step == 1 and value.size == self.size:

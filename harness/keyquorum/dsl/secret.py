@@ -40,6 +40,8 @@ class sint(Element, SecretRunTime):
             self._from_list(val)
         elif isinstance(val, (cint, sint)):
             self._value, self._make, self.size = val._value, val._make, val.size
+            if getattr(val, "_unread", False):
+                self._is_stored_at(val._place)
         elif isinstance(val, (regint, cbits)):
             clear = cint(val)
             self._value, self._make, self.size = clear._value, clear._make, clear.size
@@ -153,9 +155,13 @@ class sint(Element, SecretRunTime):
         persistence, engine = run.io.persistence, run.engine
         persistence.check(engine, start, size)
         vector = cls._lazy(size, lambda: engine.import_(persistence.read(engine, start, size), size))
-        vector._place = start
-        run.io.unread.append(ref(vector))
+        vector._is_stored_at(start)
         return vector
+
+    def _is_stored_at(self, start: int) -> None:
+        """This vector is read from the share file when it is needed, and at the latest before something is stored over it."""
+        self._place = start
+        current().io.unread.append(ref(self))
 
     @property
     def _unread(self) -> bool:
