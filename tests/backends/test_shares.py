@@ -105,6 +105,18 @@ def test_shares_of_another_form_are_refused() -> None:
         encode("mascot", field, made("rep-field", field, [[1], [2]]))
 
 
+def test_shares_of_another_protocol_or_domain_are_refused() -> None:
+    """Of files that were read, and of shares that an engine made; what a plan computed is of what it is written as first."""
+    ring, field = Domain.parse("Z2^64"), Domain.parse(f"F_{Q60}")
+    shares = Persistence.from_words(np.array([[1, 2, 3]], dtype=np.uint64))
+    data = encode("semi", field, shares)
+    for bound in (shares, decode("semi", field, data)):
+        for protocol, domain in (("semi2k", ring), ("shamir", field), ("semi", Domain.parse("F_65537"))):
+            with pytest.raises(ProgramError, match=f"holds shares of semi over F_{Q60}, this run computes with {protocol} over"):
+                encode(protocol, domain, bound)
+        assert encode("semi", field, bound) == data
+
+
 def test_domains() -> None:
     for text in ("Z2^65", "Z2^0", "F_2", "F_x", "GF2", f"F_{1 << 62}"):
         with pytest.raises(ParameterError, match="domain"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import stat
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -12,7 +13,7 @@ from keyquorum import _engine
 from keyquorum.dsl import Persistence, ProgramIO, load_shares, run_program
 from keyquorum.model.errors import ProgramError
 
-from .running import ALL, EMULATE, FIELD, Q60, RING, SHAMIR, Backend, name, printed, run
+from .running import ALL, EMULATE, FIELD, Q60, REP_FIELD, RING, SEMI, SEMI_2K, SHAMIR, Backend, name, printed, run
 
 INPUTS = """
 a = sint.get_input_from(0, size=3, binary=True)
@@ -160,6 +161,39 @@ def test_share_files_refuse(tmp_path: Path) -> None:
         run(tmp_path, "sint.write_to_file(cint(1))")
     with pytest.raises(ProgramError, match="vectors of one size, not 1 and 2"):
         run(tmp_path, "sint.write_to_file([sint(1), sint([1, 2])])")
+
+
+ACCESS = ["x = sint.read_from_file(0, size=2)[1][0]", "sint.write_to_file(sint(1))", "sint.write_to_file(sint(1), 0)"]
+
+
+@pytest.mark.parametrize("access", ACCESS)
+@pytest.mark.parametrize(("first", "second"), [(SEMI_2K, SEMI), (SEMI, SEMI_2K), (SEMI_2K, ("semi2k", 2, "Z2^48")), (REP_FIELD, ("rep-field", 3, "F_65537"))])
+def test_shares_of_another_protocol_or_domain_are_refused(tmp_path: Path, first: Backend, second: Backend, access: str) -> None:
+    """Also where they look the same: parts and words say nothing of the modulus. What is stored stays as it was."""
+    made = [p.io.persistence for p in run(tmp_path, "sint.write_to_file(sint([5, 6]))", first)]
+    words = [p.words.copy() for p in made]
+    told = f"holds shares of {first[0]} over {first[2]}, this run computes with {second[0]} over {second[2]}: use one share file per protocol and domain"
+    for files in (made, [p.copy() for p in made], [p.head(2) for p in made], unnamed(words, first, tmp_path), replaced(made)):
+        with pytest.raises(ProgramError, match=re.escape(told)):
+            run(tmp_path, access, second, persistences=files)
+        assert all(np.array_equal(p.words, w) for p, w in zip(files, words, strict=True))
+        assert printed(tmp_path, "print_ln('%s', sint.read_from_file(0, size=2)[1][0].reveal())", first, persistences=files) == ["[5, 6]"]
+    files[0].wipe()
+    files[0].bind(second[0], second[2])  # empty: may become anything
+
+
+def unnamed(words: list[np.ndarray], backend: Backend, folder: Path) -> list[Persistence]:
+    """Share files of words that a plan computed: the first engine that reads them says what they are."""
+    files = [Persistence.from_words(w.copy()) for w in words]
+    run(folder, "x = sint.read_from_file(0, size=1)[1][0]", backend, persistences=files)
+    return files
+
+
+def replaced(made: list[Persistence]) -> list[Persistence]:
+    files = [Persistence() for _ in made]
+    for file, other in zip(files, made, strict=True):
+        file.replace(other.copy())
+    return files
 
 
 def test_shares_are_what_they_were_when_they_were_read(tmp_path: Path) -> None:

@@ -20,7 +20,8 @@ Words = NDArray[np.uint64]
 class Persistence:
     """One party's share file in memory: a growing vector of shares of one protocol and domain.
 
-    Held as [parts, words]: component j of the share of element i; elements of more than 64 bits take two words.
+    Held as [parts, words]: component j of the share of element i; elements of more than 64 bits take two words. Of which protocol and
+    domain the shares are, :meth:`bind` says, or the first engine that reads or stores some; others are refused.
     ``mac_key``: this party's share of the MAC key, where the shares are authenticated under one that outlives a run.
     """
 
@@ -30,6 +31,7 @@ class Persistence:
         self._borrowed = 0
         self._used = 0
         self._width = 1
+        self._of: tuple[str, str] | None = None
         self.mac_key: Words | None = None
 
     def __repr__(self) -> str:
@@ -89,6 +91,18 @@ class Persistence:
         made._used = made._words.shape[1]
         return made
 
+    def bind(self, protocol: str, domain: str) -> None:
+        """Says of which protocol and domain (``Z2^k``, ``F_q``) the shares are, for as long as they are here.
+
+        Raises :class:`ProgramError` if they are of others."""
+        if self._of is None:
+            self._of = protocol, domain
+        elif self._of != (protocol, domain):
+            raise ProgramError(
+                f"the share file holds shares of {self._of[0]} over {self._of[1]}, this run computes with {protocol} over {domain}: "
+                "use one share file per protocol and domain"
+            )
+
     @property
     def exists(self) -> bool:
         """Whether anything was ever stored."""
@@ -129,6 +143,7 @@ class Persistence:
             self._used,
             self._width,
         )
+        made._of = self._of
         made.mac_key = None if self.mac_key is None else self.mac_key.copy()
         return made
 
@@ -136,6 +151,7 @@ class Persistence:
         """An independent copy of the first ``count`` shares."""
         self._check_range(0, count)
         made = Persistence.from_words(self.words[:, : count * self._width].copy(), self._width)
+        made._of = self._of
         made.mac_key = None if self.mac_key is None else self.mac_key.copy()
         return made
 
@@ -222,12 +238,12 @@ class Persistence:
     def replace(self, other: Persistence) -> None:
         """Takes over what ``other`` holds, which is empty afterwards."""
         self.wipe()
-        self._words, self._used, self._width, self.mac_key = other._words, other._used, other._width, other.mac_key
-        other._words, other._used, other.mac_key = None, 0, None
+        self._words, self._used, self._width, self.mac_key, self._of = other._words, other._used, other._width, other.mac_key, other._of
+        other._words, other._used, other.mac_key, other._of = None, 0, None, None
 
     def wipe(self) -> None:
         """Overwrites the shares with zeros and forgets them."""
-        words, self._words, self._used = getattr(self, "_joined", None), None, 0
+        words, self._words, self._used, self._of = getattr(self, "_joined", None), None, 0, None
         key, self.mac_key = getattr(self, "mac_key", None), None
         for secret in (words, key):
             if secret is not None and secret.flags.writeable:
@@ -252,6 +268,7 @@ class Persistence:
                 f"{engine.protocol} over {engine.domain} has {engine.share_parts} of {engine.element_bytes}: "
                 "use one share file per protocol and domain"
             )
+        self.bind(engine.protocol, engine.domain)
         if self.mac_key is None:
             return
         key = _mac_key(engine)
@@ -303,6 +320,7 @@ def load_shares(path: Path, engine: Any) -> Persistence:
         return Persistence()
     data = _engine.ShareFile.read(str(path), _header(engine, 0))
     shares = Persistence.from_export(data, engine.share_parts, engine.element_bytes)
+    shares.bind(engine.protocol, engine.domain)
     if mac_path(path).exists():
         key = _engine.ShareFile.read(str(mac_path(path)), _header(engine, 1))
         shares.mac_key = np.frombuffer(key, dtype="<u8").astype(np.uint64)

@@ -66,6 +66,9 @@ class Domain:
             return Domain(int(text[2:]).bit_length(), int(text[2:]))
         raise ParameterError(f"domain {text!r}: give Z2^k up to 64 bits, or F_q with a prime of up to 62 bits")
 
+    def __str__(self) -> str:
+        return f"Z2^{self.bits}" if self.prime is None else f"F_{self.prime}"
+
     @property
     def modulus(self) -> int:
         """Number of elements."""
@@ -121,6 +124,8 @@ def encode(protocol: str, domain: Domain, shares: Persistence) -> bytes:
             raise ProgramError(f"shares of {protocol} without a MAC key: they were not made by {protocol}")
         key: bytes = _montgomery(shares.mac_key, domain, True).astype("<u8").tobytes()
         head += key.ljust(_mac_bytes(protocol), b"\0")
+    if shares.exists:
+        shares.bind(protocol, str(domain))
     parts, width = _PARTS.get(protocol, 1), _element_words(protocol)
     words = shares.words if shares.exists else np.empty((parts, 0), dtype=np.uint64)
     if words.shape[0] != parts or (shares.exists and shares.element_words != width):
@@ -153,6 +158,7 @@ def decode(protocol: str, domain: Domain, data: bytes) -> Persistence:
     count = words.size // (parts * width)
     grouped = words.reshape(count, parts, width).transpose(1, 0, 2).reshape(parts, count * width)
     shares = Persistence.from_words(grouped.copy(), width)
+    shares.bind(protocol, str(domain))
     if mac_bytes:
         key = np.frombuffer(data, dtype="<u8", count=1, offset=8 + len(head)).astype(np.uint64)
         shares.mac_key = _montgomery(key, domain, False)
