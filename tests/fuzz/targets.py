@@ -365,8 +365,8 @@ def _parse_receipt(data: bytes) -> None:
 
 
 def _receipts() -> list[bytes]:
-    digest = hashlib.sha256(b"a ciphertext").hexdigest()
-    return [json.dumps({"key_id": _key_info().key_id, "sha256": d}).encode() + b"\n" for d in (digest, "00" * 32)]
+    receipt = {"key_id": _key_info().key_id, "sha256": hashlib.sha256(b"a ciphertext").hexdigest()}
+    return [json.dumps(receipt, indent=indent).encode() + b"\n" for indent in (None, 1)]
 
 
 def _parse_count(data: bytes) -> None:

@@ -378,6 +378,27 @@ def test_receipts_tell_the_key(members: Committee, key: str, wrong: str, primes:
 
 
 @pytest.mark.parametrize("key", ["ckks", "bfv"])
+def test_receipts_of_other_bytes_are_refused(members: Committee, key: str) -> None:
+    """By all parties and on all ways in, and nothing is counted; without the receipt the file is taken at its word."""
+    path, other = encrypt(members, key, 2, primes=1)
+    info = load_key(members.key_folder(0, key))
+    receipt = Path(f"{path}.json")
+    api.write_receipt(path, other.read_bytes(), info)
+    told = f"{path}.json is of another ciphertext than {path} (their SHA-256 differ): one of them was changed or replaced: write {path} again, or remove {receipt.name} if"
+    refused(decrypt(members, key, [path]), CiphertextError, told)
+    output = [path.with_suffix(".out")]
+    with pytest.raises(CiphertextError, match=re.escape(told)):
+        api.decrypt_job(_with_folder(members), key, [path], 0, output)
+    with pytest.raises(CiphertextError, match=re.escape(told)):
+        api.check_receipt(path, path.read_bytes(), info)
+    assert counts(members, key) == [0, 0, 0]
+    for cure in (receipt.unlink, lambda: api.write_receipt(path, path.read_bytes(), info)):
+        cure()
+        assert api.decrypt_job(members, key, [path], 0, output)
+    assert succeeded(decrypt(members, key, [path]))
+
+
+@pytest.mark.parametrize("key", ["ckks", "bfv"])
 def test_three_parts_are_refused(members: Committee, key: str) -> None:
     """An unrelinearised product: by every party, from its bytes."""
     s = seal_of(members, key)
