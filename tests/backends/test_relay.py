@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import socket
 import statistics
 import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -65,6 +67,40 @@ def test_the_round_trip_is_that_of_the_profile(rtt_ms: int) -> None:
         return 1e3 * measured
 
     _once(measure, rtt_ms / 1.02, rtt_ms * 1.05 + 0.5)
+
+
+@pytest.mark.parametrize("code", [errno.EMFILE, errno.ENFILE, errno.ECONNABORTED, errno.ENOMEM])
+def test_a_lack_that_passes_does_not_end_the_relay(monkeypatch: pytest.MonkeyPatch, code: int) -> None:
+    """Nor the echo server. Connections that came meanwhile are served afterwards."""
+    accept, start, failures, threads = socket.socket.accept, threading.Thread.start, [code] * 4, [1] * 2
+
+    def accepts(listener: socket.socket) -> Any:
+        if failures:
+            raise OSError(failures.pop(), "no luck")
+        return accept(listener)
+
+    def starts(thread: threading.Thread) -> None:
+        if threads and "_serve" in str(thread._target):  # type: ignore[attr-defined]
+            threads.pop()
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    monkeypatch.setattr(socket.socket, "accept", accepts)
+    before = set(threading.enumerate())
+    echo = Echo()
+    relay = Relay(echo.address, 0.0, None)
+    assert round_trip(relay.address, 3) < 5 and not failures
+    monkeypatch.setattr(threading.Thread, "start", starts)
+    for _ in range(2):
+        with socket.create_connection(relay.address, timeout=10) as end:
+            assert end.recv(1) == b"", "closed: no thread for it"
+    assert round_trip(relay.address, 3) < 5 and not threads
+    relay.close()
+    echo.close()
+    deadline = time.monotonic() + 10
+    while set(threading.enumerate()) - before and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert not set(threading.enumerate()) - before, "a closed listener ends its thread"
 
 
 def _receive(listener: socket.socket, sizes: list[int], times: list[float]) -> None:

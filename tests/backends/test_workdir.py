@@ -6,12 +6,14 @@ import os
 import shutil
 import ssl
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from keyquorum import _engine
-from keyquorum.backends.mpspdz import certificates
+from keyquorum.backends.mpspdz import certificates, workdir
 from keyquorum.backends.mpspdz.certificates import make_certificate, subject_hash, trust_certificate
 from keyquorum.backends.mpspdz.checkout import Checkout
 from keyquorum.backends.mpspdz.workdir import WorkFolder, sweep, wipe_file, write_secret
@@ -68,6 +70,88 @@ def test_folders_of_dead_processes_are_swept_and_others_are_not(tmp_path: Path) 
     assert alive.path.exists() and not dead.exists() and (tmp_path / "watch").read_bytes() == bytes(6)
     assert (tmp_path / "identity.pem").read_text() == "untouched"
     alive.close()
+
+
+@pytest.mark.parametrize("step", ["made", "opened", "locked"])
+def test_a_folder_that_is_swept_while_it_is_made_is_given_up_for_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str) -> None:
+    """Another run sweeps between two steps of its making. What is made afterwards is private, and locked against the next sweep."""
+    makes, opens, locks, swept = workdir.tempfile.mkdtemp, os.open, workdir.fcntl.flock, []
+
+    def once() -> None:
+        if not swept:
+            swept.extend(tmp_path.iterdir())
+            sweep(tmp_path)
+
+    def mkdtemp(**options: Any) -> str:
+        path = makes(**options)
+        _ = once() if step == "made" else None
+        return path
+
+    def open_(path: Any, *rest: Any, **options: Any) -> int:
+        descriptor = opens(path, *rest, **options)
+        _ = once() if step == "opened" and Path(path).name == "lock" else None
+        return descriptor
+
+    def flock(descriptor: int, how: int) -> None:
+        _ = once() if step == "locked" else None
+        locks(descriptor, how)
+
+    monkeypatch.setattr(workdir.tempfile, "mkdtemp", mkdtemp)
+    monkeypatch.setattr(workdir.os, "open", open_)
+    monkeypatch.setattr(workdir.fcntl, "flock", flock)
+    with WorkFolder(tmp_path) as folder:
+        assert len(swept) == 1
+        folder.write_input(0, np.array([1]), [])
+        sweep(tmp_path)
+        assert folder.input_path(0).exists() and list(tmp_path.iterdir()) == [folder.path]
+        assert folder.path.stat().st_mode & 0o777 == 0o700
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("step", ["before it is locked", "while it is removed"])
+def test_two_runs_sweep_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str) -> None:
+    for i in range(3):
+        (tmp_path / f"mp-spdz-{i}" / "Persistence" / "deep").mkdir(parents=True)
+        (tmp_path / f"mp-spdz-{i}" / "Persistence" / "deep" / "shares").write_bytes(b"secret")
+        os.link(tmp_path / f"mp-spdz-{i}" / "Persistence" / "deep" / "shares", tmp_path / f"watch{i}")
+    opens, wipes, others = os.open, workdir.wipe_file, [0]
+
+    def other() -> None:
+        if others:
+            others.pop()
+            sweep(tmp_path)
+
+    def open_(path: Any, *rest: Any, **options: Any) -> int:
+        _ = other() if step == "before it is locked" and Path(path).name == "lock" else None
+        return opens(path, *rest, **options)
+
+    def wipe(path: Path) -> None:
+        _ = other() if step == "while it is removed" else None
+        wipes(path)
+
+    monkeypatch.setattr(workdir.os, "open", open_)
+    monkeypatch.setattr(workdir, "wipe_file", wipe)
+    sweep(tmp_path)
+    assert not others and sorted(p.name for p in tmp_path.iterdir()) == ["watch0", "watch1", "watch2"]
+    assert all((tmp_path / f"watch{i}").read_bytes() == bytes(6) for i in range(3))
+
+
+def test_runs_make_and_sweep_folders_at_once(tmp_path: Path) -> None:
+    """Nobody fails, nobody's folder is taken, nothing is left."""
+
+    def one(_: int) -> None:
+        for _ in range(15):
+            sweep(tmp_path)
+            with WorkFolder(tmp_path) as folder:
+                folder.write_input(0, np.arange(100), [])
+                sweep(tmp_path)
+                assert np.fromfile(folder.input_path(0), "<i8").tolist() == list(range(100))
+                assert folder.path.stat().st_mode & 0o777 == 0o700
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(one, range(8)))
+    sweep(tmp_path)
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_run_starts_without_the_files_of_the_last(tmp_path: Path) -> None:

@@ -7,7 +7,6 @@ milliseconds, nor take the descriptors that the party needs for its session and 
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import resource
 import socket
@@ -19,6 +18,7 @@ from typing import Any
 
 from keyquorum._engine import EngineError
 from keyquorum.model.errors import CiphertextError, CommitteeError, KeyQuorumError, PartyError
+from keyquorum.model.listening import PASSING, PAUSE
 
 from .kinds import Kind
 from .requests import Requests
@@ -29,13 +29,6 @@ HANDSHAKE_SECONDS = 5.0
 """For a whole TLS handshake."""
 MOST_CHANNELS, MOST_STRANGERS = 256, 64
 """Channels of receivers, and connections in their handshake, at a time; fewer where the limit on descriptors is low."""
-PAUSE = 0.1
-"""Seconds until the next try after the system refused a connection."""
-PASSING = frozenset({
-    errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM, errno.ECONNABORTED, errno.EINTR, errno.EAGAIN, errno.EPERM, errno.EPROTO,
-    errno.ENETDOWN, errno.ENOPROTOOPT, errno.EHOSTDOWN, errno.EHOSTUNREACH, errno.EOPNOTSUPP, errno.ENETUNREACH,
-})  # fmt: skip
-"""Failures of accept that say nothing of the listener: a lack that passes, or a connection that is gone again (accept(2))."""
 
 
 def _shut_down(end: socket.socket) -> None:

@@ -16,9 +16,10 @@ import socket
 import statistics
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from keyquorum.model.links import Link
+from keyquorum.model.listening import PASSING, PAUSE
 
 Address = tuple[str, int]
 BURST_BYTES = 15_000
@@ -73,7 +74,7 @@ def _pass_on(source: socket.socket, sink: socket.socket, bucket: Bucket) -> None
             except OSError:
                 with contextlib.suppress(OSError):
                     source.shutdown(socket.SHUT_RDWR)  # nobody is there any more: the sender shall know
-                while waiting.get()[1]:
+                while data and waiting.get()[1]:  # until the end of the stream, unless that is what could not be passed on
                     pass
                 return
 
@@ -88,6 +89,24 @@ def _pass_on(source: socket.socket, sink: socket.socket, bucket: Bucket) -> None
         waiting.put((bucket.due(len(data), now), data))
 
 
+def _accept(listener: socket.socket, closed: Callable[[], bool], serve: Callable[[socket.socket], None]) -> None:
+    """A thread that runs ``serve`` for every connection, until the listener is closed. What the system lacks for one connection, it may
+    have for the next: those that wait are taken then."""
+    while not closed():
+        try:
+            end = listener.accept()[0]
+        except OSError as error:
+            if closed() or error.errno not in PASSING:
+                return
+            time.sleep(PAUSE)
+            continue
+        try:
+            threading.Thread(target=serve, args=(end,), daemon=True).start()
+        except RuntimeError:  # no thread to be had
+            end.close()
+            time.sleep(PAUSE)
+
+
 class Relay:
     """Listens at ``address`` and passes every connection on to one place. Close it at the end."""
 
@@ -98,15 +117,7 @@ class Relay:
         self._closed = False
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.address: Address = self._listener.getsockname()[:2]
-        threading.Thread(target=self._accept, daemon=True).start()
-
-    def _accept(self) -> None:
-        while True:
-            try:
-                near = self._listener.accept()[0]
-            except OSError:
-                return
-            threading.Thread(target=self._serve, args=(near,), daemon=True).start()
+        threading.Thread(target=_accept, args=(self._listener, lambda: self._closed, self._serve), daemon=True).start()
 
     def _serve(self, near: socket.socket) -> None:
         """Parties start in any order: where nobody listens yet, we try again for a while."""
@@ -157,24 +168,20 @@ class Echo:
     """A server of this host that sends back what it gets."""
 
     def __init__(self) -> None:
+        self._closed = False
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.address: Address = self._listener.getsockname()[:2]
-        threading.Thread(target=self._accept, daemon=True).start()
-
-    def _accept(self) -> None:
-        with contextlib.suppress(OSError):
-            while True:
-                end = self._listener.accept()[0]
-                end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                threading.Thread(target=self._serve, args=(end,), daemon=True).start()
+        threading.Thread(target=_accept, args=(self._listener, lambda: self._closed, self._serve), daemon=True).start()
 
     def _serve(self, end: socket.socket) -> None:
         with end, contextlib.suppress(OSError):
+            end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             while data := end.recv(1 << 16):
                 end.sendall(data)
 
     def close(self) -> None:
         """Ends the server."""
+        self._closed = True
         with contextlib.suppress(OSError):
             self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()

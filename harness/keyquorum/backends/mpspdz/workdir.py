@@ -7,8 +7,10 @@ outputs and MAC keys; ``Persistence`` the share files. The folder is 0700, what 
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
+import secrets
 import shutil
 import tempfile
 from collections.abc import Sequence
@@ -37,9 +39,7 @@ class WorkFolder:
     :meth:`close`."""
 
     def __init__(self, parent: Path | None = None) -> None:
-        self.path = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent)).resolve()
-        self._lock = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT, 0o600)
-        fcntl.flock(self._lock, fcntl.LOCK_EX)  # held while the folder is in use: sweep leaves it alone
+        self.path, self._lock = _locked_folder(parent)
         for name in FOLDERS:
             (self.path / name).mkdir(parents=True, exist_ok=True, mode=0o700)
         (self.path / "Programs" / "Library").symlink_to(resource_folder("Programs") / "Library")
@@ -129,23 +129,55 @@ class WorkFolder:
                 wipe_file(path)
 
 
+def _locked_folder(parent: Path | None) -> tuple[Path, int]:
+    """A new folder and its lock, which is held while the folder is in use: :func:`sweep` leaves it alone then. One that was swept before it
+    was locked is given up for another."""
+    while True:
+        path = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent)).resolve()
+        lock = _lock(path)
+        if lock is not None:
+            return path, lock
+
+
+def _lock(folder: Path) -> int | None:
+    """Locks a working folder; None if another process has locked it, or removed it meanwhile."""
+    place = folder / "lock"
+    try:
+        lock = os.open(place, os.O_RDWR | os.O_CREAT, 0o600)
+    except FileNotFoundError:
+        return None
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if os.path.samestat(place.stat(), os.fstat(lock)):
+            return lock
+    except (BlockingIOError, FileNotFoundError):
+        pass
+    os.close(lock)
+    return None
+
+
 def sweep(parent: Path) -> None:
-    """Overwrites and removes the working folders in ``parent`` that a process left behind when it was killed."""
+    """Overwrites and removes the working folders in ``parent`` that a process left behind when it was killed. Others may sweep and make
+    folders there at the same time."""
     for path in parent.glob(f"{PREFIX}*"):
-        lock = os.open(path / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+        lock = _lock(path)
+        if lock is None:
+            continue  # in use, or another process sweeps it
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            _remove(path)
-        except BlockingIOError:
-            pass  # in use
+            # Under another name, which a sweep finds as well: whoever made this folder and has no lock yet puts nothing into it any more.
+            swept = path.with_name(f"{PREFIX}swept-{secrets.token_hex(8)}")
+            with contextlib.suppress(FileNotFoundError):  # its owner just removed it
+                path.rename(swept)
+            _remove(swept)
         finally:
             os.close(lock)
 
 
 def _remove(folder: Path) -> None:
     for name in SECRETS:
-        for path in (folder / name).rglob("*"):
-            wipe_file(path)
+        for where, _, files in os.walk(folder / name):
+            for file in files:
+                wipe_file(Path(where, file))
     shutil.rmtree(folder, ignore_errors=True)
 
 
