@@ -40,7 +40,7 @@ class sint(Element, SecretRunTime):
             self._from_list(val)
         elif isinstance(val, (cint, sint)):
             self._value, self._make, self.size = val._value, val._make, val.size
-            if getattr(val, "_unread", False):
+            if isinstance(val, sint) and val._unread:
                 self._is_stored_at(val._place)
         elif isinstance(val, (regint, cbits)):
             clear = cint(val)
