@@ -17,6 +17,7 @@ from keyquorum.fhe.lwe import LweCiphertexts, encrypt, lwe_parameters
 from keyquorum.model.committee import Committee, Party
 from keyquorum.model.errors import PoolError, ProgramError
 from keyquorum.parties import PartyContext, run_in_process
+from keyquorum.plans import pool_store
 from keyquorum.plans.lwe_decrypt import lwe_phases
 from keyquorum.plans.lwe_keys import make_lwe_key
 from keyquorum.plans.pool_store import (
@@ -379,6 +380,61 @@ def test_one_process_at_a_time(tmp_path: Path) -> None:
     with pytest.raises(PoolError, match="no pool here"):
         pool_status(tmp_path / "p")
     assert Chunk("a", 1) == Chunk("a", 1)
+
+
+def dropped_between_open_and_lock(folder: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[PoolStore, PoolStore | PoolError]:
+    """One process opens the lock of a pool and is slow to lock it; meanwhile the pool is dropped, and another process makes a new one. The
+    store of the other process, and of the slow one, or its error."""
+    kind = {"protocol": "semi2k", "parties": 2, "threshold": 1, "party": 0}
+    sections = [Section(1, 8)]
+
+    def made() -> PoolStore:
+        store, chunk = PoolStore(folder, kind, sections, 1), Chunk("cc" * 16, 8)
+        store.start("p" * 32)
+        store.write(chunk, [np.arange(8, dtype=np.uint64).reshape(1, 1, 8)])
+        store.add(chunk)
+        return store
+
+    made().close()
+    others: list[PoolStore] = []
+
+    def slow(descriptor: int, operation: int) -> None:
+        monkeypatch.setattr(pool_store.fcntl, "flock", flock)
+        drop_pool(folder)
+        others.append(made())
+        flock(descriptor, operation)
+
+    flock = pool_store.fcntl.flock
+    monkeypatch.setattr(pool_store.fcntl, "flock", slow)
+    late: PoolStore | PoolError
+    try:
+        late = PoolStore(folder, kind, sections, 1)
+    except PoolError as error:
+        late = error
+    return others[0], late
+
+
+def test_a_lock_of_a_dropped_pool_locks_nobody_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    other, late = dropped_between_open_and_lock(tmp_path / "p", monkeypatch)
+    assert isinstance(late, PoolError) and "another process uses this pool" in str(late)
+    other.close()
+    drop_pool(tmp_path / "p")
+    assert not (tmp_path / "p").exists()
+    with pytest.raises(PoolError, match="no pool here"):
+        drop_pool(tmp_path / "p")
+
+
+def test_a_lock_of_a_dropped_pool_ablated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the comparison of the locked file with the one that is there, two processes hand out the same items."""
+    monkeypatch.setattr(pool_store, "_is_file", lambda descriptor, path: True)
+    other, late = dropped_between_open_and_lock(tmp_path / "p", monkeypatch)
+    assert isinstance(late, PoolStore)
+    taken = []
+    for store in (other, late):
+        store.claim_items(Claim(0, 4, "x"))
+        taken.append(store.hand_out(0, 4)[0])
+        store.close()
+    assert np.array_equal(*taken)
 
 
 def opened_bytes(tmp_path: Path, spoil: Callable[[np.ndarray], None] | None = None) -> float:

@@ -34,6 +34,8 @@ from keyquorum.model.plain import is_count, is_hex, json_loads
 from .variants import Section
 
 Words = NDArray[np.uint64]
+MOST_DROPS = 100
+"""Times that a lock is opened again because the pool was dropped in between."""
 
 
 @dataclass(frozen=True)
@@ -121,8 +123,7 @@ class PoolStore:
 
     def __init__(self, folder: Path, kind: dict[str, Any], sections: Sequence[Section], parts: int) -> None:
         self.folder, self.kind, self.sections, self.parts = folder, kind, list(sections), parts
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        self._lock = _locked(folder)
+        self._lock = _locked(folder, make=True)
         self._cached: tuple[str, list[NDArray[Any]]] | None = None
         self._gone = self._gone_items = 0
         """Chunks whose files we deleted, and their items."""
@@ -333,14 +334,43 @@ def _write(file: int, data: bytes) -> None:
         data = data[os.write(file, data) :]
 
 
-def _locked(folder: Path) -> int:
-    lock = os.open(folder / "pool.lock", os.O_RDWR | os.O_CREAT, 0o600)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
+def _locked(folder: Path, make: bool = False) -> int:
+    """The descriptor of the lock of a pool, held; ``make``: the folder too, if it is not there. PoolError if another process holds it.
+
+    Between our open and our lock another process may have dropped the pool: then we hold a deleted file, which keeps nobody out of the next
+    pool of this folder. So the file that we locked must be the one that is there; else it is opened again."""
+    path = folder / "pool.lock"
+    for _ in range(MOST_DROPS):
+        if make:
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        try:
+            lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        except FileNotFoundError:  # dropped just now
+            if make:
+                continue
+            raise PoolError(f"{folder}: no pool here") from None
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if _is_file(lock, path):
+                return lock
+        except BlockingIOError:
+            os.close(lock)
+            raise PoolError(f"{folder}: another process uses this pool: stop it, or wait until it has ended") from None
+        except BaseException:
+            os.close(lock)
+            raise
         os.close(lock)
-        raise PoolError(f"{folder}: another process uses this pool: stop it, or wait until it has ended") from None
-    return lock
+    raise PoolError(f"{folder}: the pool is dropped again and again while it is opened: stop whatever drops it")
+
+
+def _is_file(descriptor: int, path: Path) -> bool:
+    """Whether an open file is the one at a path."""
+    try:
+        there = path.stat()
+    except FileNotFoundError:
+        return False
+    held = os.fstat(descriptor)
+    return (held.st_dev, held.st_ino) == (there.st_dev, there.st_ino)
 
 
 def read_pool(folder: Path) -> dict[str, Any] | None:
@@ -418,6 +448,13 @@ def drop_pool(folder: Path) -> None:
     lock = _locked(folder)
     try:
         (folder / "pool.json").unlink(missing_ok=True)  # first: without it nothing of the rest counts
-        shutil.rmtree(folder)
+        for path in folder.iterdir():
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path)
+            elif path.name != "pool.lock":
+                path.unlink()
+        (folder / "pool.lock").unlink()  # last: from here on another process may make a pool in this folder
+        with suppress(OSError):
+            folder.rmdir()
     finally:
         os.close(lock)
