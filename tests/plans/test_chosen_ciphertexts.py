@@ -5,10 +5,16 @@ The attacks run jobs of party processes, in threads, with folders of their own; 
 
 from __future__ import annotations
 
+import fcntl
+import json
 import shutil
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -251,3 +257,38 @@ def test_encryptions_and_results_have_the_form(members: Committee) -> None:
         s.encryptor.encrypt_zero(),
     ):
         approvals.check_form(CKKS, read_ciphertext(CKKS, ciphertext.to_string()))
+
+
+def approved_at_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[list[str], set[str]]:
+    """Two approvals of one party at the same time, each slow between reading the list and writing it. The list, and what was approved."""
+    folder.mkdir()
+    info: Any = SimpleNamespace(key_id="ab" * 16, parameters=CKKS)
+    monkeypatch.setattr(approvals, "read_ciphertext", lambda *_: None)
+    write = approvals.write_atomically
+
+    def slow(*arguments: Any) -> None:
+        time.sleep(0.3)
+        write(*arguments)
+
+    monkeypatch.setattr(approvals, "write_atomically", slow)
+    with ThreadPoolExecutor(2) as pool:
+        digests = set(pool.map(lambda data: approvals.approve(folder, info, data), (b"one", b"two")))
+    return json.loads((folder / approvals.FILE).read_text())["sha256"], digests
+
+
+def test_approvals_at_once_are_both_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept, digests = approved_at_once(tmp_path / "key", monkeypatch)
+    assert len(digests) == 2 and set(kept) == digests
+    monkeypatch.setattr(approvals, "LOCK_SECONDS", 0.1)
+    with (tmp_path / "key" / approvals.LOCK).open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        info: Any = SimpleNamespace(key_id="ab" * 16, parameters=CKKS)
+        with pytest.raises(ApprovalError, match="another approval is under way: try again"):
+            approvals.approve(tmp_path / "key", info, b"three")
+
+
+def test_approvals_at_once_ablated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the lock one of them is lost."""
+    monkeypatch.setattr(approvals, "_locked", lambda folder: nullcontext())
+    kept, digests = approved_at_once(tmp_path / "key", monkeypatch)
+    assert len(kept) == 1 and len(digests) == 2

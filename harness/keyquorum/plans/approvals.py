@@ -8,9 +8,13 @@ of zero plus (0, 2^k). Only where a ciphertext comes from tells such a one, and 
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
-from collections.abc import Sequence
+import os
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -25,7 +29,9 @@ from keyquorum.model.errors import ApprovalError, CiphertextError
 
 from .keys import KeyInfo, load_public_file
 
-FILE = "approved.json"
+FILE, LOCK = "approved.json", "approved.lock"
+LOCK_SECONDS = 10.0
+"""Longest wait for another approval at this party."""
 
 
 def check_form(parameters: ParameterSet, ciphertext: Ciphertext) -> None:
@@ -73,11 +79,32 @@ def approve(folder: Path, info: KeyInfo, data: bytes) -> str:
     """Notes at a party, in its folder of the key, that it agrees to decrypt this ciphertext; returns the ciphertext's SHA-256."""
     read_ciphertext(info.parameters, data)
     digest = hashlib.sha256(data).hexdigest()
-    known = _approved(folder, info)
-    if digest not in known:
-        content = {"key_id": info.key_id, "sha256": [*known, digest]}
-        write_atomically(folder / FILE, json.dumps(content, indent=1).encode() + b"\n", 0o600)
+    with _locked(folder):
+        known = _approved(folder, info)
+        if digest not in known:
+            content = {"key_id": info.key_id, "sha256": [*known, digest]}
+            write_atomically(folder / FILE, json.dumps(content, indent=1).encode() + b"\n", 0o600)
     return digest
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """One approval after another, of this process or of others: each keeps what the others added. The lock file is never deleted.
+    ApprovalError if another process holds the lock for longer than :data:`LOCK_SECONDS`."""
+    lock = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        end = time.monotonic() + LOCK_SECONDS
+        while True:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() >= end:
+                    raise ApprovalError(f"{folder / LOCK}: another approval is under way: try again when it has ended") from None
+                time.sleep(0.01)
+        yield
+    finally:
+        os.close(lock)
 
 
 def approve_derived(
