@@ -10,10 +10,13 @@ import json
 import re
 import shutil
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from statistics import NormalDist
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -26,6 +29,7 @@ from keyquorum.model.committee import Committee
 from keyquorum.model.errors import CiphertextError, KeyFileError, KeyQuorumError, PolicyError
 from keyquorum.parties import PartyContext, run_in_process
 from keyquorum.parties.jobs import run_job
+from keyquorum.plans import policy
 from keyquorum.plans.keygen import KeyMaterial, Request
 from keyquorum.plans.keys import FloodPolicy, KeyInfo, load_key
 from numpy.typing import NDArray
@@ -173,6 +177,81 @@ def test_count_is_the_maximum_over_parties(members: Committee) -> None:
 def _set_count(members: Committee, party: int, used: int) -> None:
     path = members.key_folder(party, "ckks") / "decryptions.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "used": used}))
+
+
+def claims(folder: Path, send: Callable[[int], bytes]) -> tuple[list[Any], list[int]]:
+    """Parties 0 and 1 of three claim one decryption; party 2 sends bytes in place of its count, and then what the others compare. What
+    parties 0 and 1 got, or their errors, and the counts on their disks."""
+    sessions = _engine.local_sessions(3, 10.0)
+    info: Any = SimpleNamespace(key_id="ab" * 16, policy=SimpleNamespace(decryptions=16))
+    for party in (0, 1):
+        (folder / str(party)).mkdir()
+        policy.start_count(folder / str(party), info)
+
+    def one(party: int) -> Any:
+        context: Any = SimpleNamespace(session=sessions[party], committee=SimpleNamespace(threshold=1))
+        try:
+            return policy.claim_decryptions(context, folder / str(party), info, 1)
+        except (KeyQuorumError, _engine.EngineError) as error:
+            sessions[party].abort(str(error))
+            return error
+
+    def corrupted() -> None:
+        with suppress(_engine.EngineError):
+            for other in (0, 1):
+                sessions[2].send(other, send(other))
+            for other in (0, 1):
+                used = int.from_bytes(send(other)[:7], "little") + 1
+                sessions[2].send(other, used.to_bytes(8, "little"))
+            for _ in range(2):
+                sessions[2].recv(0, 1 << 16)
+                sessions[2].recv(1, 1 << 16)
+
+    with ThreadPoolExecutor(3) as pool:
+        work = [pool.submit(one, party) for party in (0, 1)]
+        pool.submit(corrupted).result()
+        outcomes = [each.result() for each in work]
+    return outcomes, [policy.decryptions_used(folder / str(party), info) for party in (0, 1)]
+
+
+COUNTS: dict[str, tuple[Callable[[int], bytes], str]] = {
+    "too many": (lambda to: (15).to_bytes(8, "little"), "party 2 reports 15 decryptions"),
+    "beyond the policy": (lambda to: (17).to_bytes(8, "little"), "party 2 sent a count of 17"),
+    "no number": (lambda to: b"\xff" * 8, "party 2 sent a count of 18446744073709551615"),
+    "64 KiB": (lambda to: b"\xff" * 65536, "party 2 sent 65536 bytes that are no count"),
+    "empty": (lambda to: b"", "party 2 sent 0 bytes that are no count"),
+    "different to each": (lambda to: (2 * to).to_bytes(8, "little"), "count of decryptions"),
+}
+
+
+@pytest.mark.parametrize("attack", COUNTS)
+def test_one_party_cannot_use_up_the_key(tmp_path: Path, attack: str) -> None:
+    """A count that one party makes up is refused with its name before anything is written; one within a crash of ours is taken."""
+    outcomes, used = claims(tmp_path, COUNTS[attack][0])
+    assert used == [0, 0]
+    assert all(isinstance(outcome, Exception) for outcome in outcomes)
+    assert any(COUNTS[attack][1] in str(outcome) for outcome in outcomes), outcomes
+
+
+def test_one_party_cannot_use_up_the_key_ablated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the bound the same party makes the others write 16 of 16."""
+    monkeypatch.setattr(policy, "agreed_count", lambda counts, threshold, count, info: max(counts))
+    assert claims(tmp_path, COUNTS["too many"][0]) == ([0, 0], [16, 16])
+
+
+def test_a_count_within_a_crash_is_taken(tmp_path: Path) -> None:
+    assert claims(tmp_path, lambda to: (2).to_bytes(8, "little")) == ([13, 13], [3, 3])
+
+
+def test_counts_apart() -> None:
+    """What the parties go on from, for thresholds and runs of several sizes."""
+    info: Any = SimpleNamespace(key_id="ab" * 16)
+    taken = [([3, 3, 3], 1, 1, 3), ([5, 3, 3], 1, 1, 5), ([0, 9, 9], 1, 1, 9), ([12, 2, 0], 1, 10, 12), ([4, 4, 2], 2, 1, 4), ([7], 0, 1, 7)]
+    for counts, threshold, count, used in taken:
+        assert policy.agreed_count(counts, threshold, count, info) == used
+    for counts, threshold, count, culprit in [([6, 3, 3], 1, 1, 0), ([2, 13, 0], 1, 10, 1), ([0, 9, 9], 2, 1, 1), ([0, 3], 1, 2, 1)]:
+        with pytest.raises(PolicyError, match=f"party {culprit} reports {counts[culprit]} decryptions .* nothing was counted"):
+            policy.agreed_count(counts, threshold, count, info)
 
 
 def test_count_files_are_private(members: Committee) -> None:

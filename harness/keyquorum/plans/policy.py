@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 from keyquorum.model.committee import write_atomically
@@ -13,6 +14,11 @@ from keyquorum.model.plain import json_loads
 from keyquorum.parties.context import PartyContext
 
 from .keys import KeyInfo
+
+COUNT_BYTES = 8
+"""A count on the wire, little endian."""
+TOLERANCE = 2
+"""Decryptions by which a count may at least be above what is confirmed: see :func:`agreed_count`."""
 
 
 def decryptions_used(folder: Path, info: KeyInfo) -> int:
@@ -44,11 +50,43 @@ def _write(folder: Path, info: KeyInfo, used: int) -> None:
     write_atomically(folder / "decryptions.json", data.encode(), 0o600)
 
 
+def _read_count(party: int, data: bytes, info: KeyInfo) -> int:
+    """The count that a party sent; PolicyError if it is none, or above what the policy allows."""
+    used = int.from_bytes(data, "little") if len(data) == COUNT_BYTES else None
+    if used is None or used > info.policy.decryptions:
+        said = f"{len(data)} bytes that are no count" if used is None else f"a count of {used}"
+        raise PolicyError(
+            f"party {party} sent {said} of decryptions with key {info.key_id}, which allows {info.policy.decryptions}: run the same version "
+            "everywhere, and see whether its decryptions.json was changed"
+        )
+    return used
+
+
+def agreed_count(counts: Sequence[int], threshold: int, count: int, info: KeyInfo) -> int:
+    """The count that all parties go on from: the maximum of the ``counts`` of all parties. ``threshold``: parties that may be corrupted;
+    ``count``: decryptions of this run.
+
+    At least one honest party has a count as high as the one in place ``threshold`` + 1 from the top. A party above that by more than a crash
+    explains is named (PolicyError): it could use up the key of all. A crash between two parties' writes sets them apart by the decryptions of
+    one run, which is usually the run that is started again: so max(``count``, :data:`TOLERANCE`) is tolerated. Parties below do no harm.
+    """
+    known = sorted(counts, reverse=True)[min(threshold, len(counts) - 1)]
+    for party, used in enumerate(counts):
+        if used > known + max(count, TOLERANCE):
+            raise PolicyError(
+                f"party {party} reports {used} decryptions with key {info.key_id}, only {known} are confirmed by another party: nothing was counted; "
+                f'if it is right (others were restored from backups, or lost several runs), set "used" in their decryptions.json to {used}'
+            )
+    return max(counts)
+
+
 def claim_decryptions(context: PartyContext, folder: Path, info: KeyInfo, count: int) -> int:
     """Counts ``count`` decryptions as used, durably, before any of them starts; returns the number left.
 
     The count is the maximum over all parties, so a party that was restored from an old backup cannot lower it; a run that
-    fails later has used its claim. Refuses when the policy of the key is exhausted.
+    fails later has used its claim. PolicyError, and nothing is written anywhere, when the policy of the key is exhausted, when a party sends
+    something that is no count, or when counts are too far apart (see :func:`agreed_count`). All parties compare the new count before one of
+    them writes it: a party that reports different counts to different parties changes none.
     """
     folder.mkdir(parents=True, exist_ok=True)
     lock = os.open(folder / "decryptions.lock", os.O_RDWR | os.O_CREAT, 0o600)
@@ -60,15 +98,15 @@ def claim_decryptions(context: PartyContext, folder: Path, info: KeyInfo, count:
                 f"{folder}: another decryption with this key is under way: try again when it ended"
             ) from None
         mine = decryptions_used(folder, info)
-        counts = [int.from_bytes(data, "little") for data in context.session.all_gather(mine.to_bytes(8, "little"))]
-        used, limit = max(counts), info.policy.decryptions
+        counts = [_read_count(p, data, info) for p, data in enumerate(context.session.all_gather(mine.to_bytes(COUNT_BYTES, "little")))]
+        used, limit = agreed_count(counts, context.committee.threshold, count, info), info.policy.decryptions
         if used + count > limit:
             raise PolicyError(
                 f"the policy of key {info.key_id} allows {limit} decryptions and {used} are used: {count} more are refused; "
                 "make a new key"
             )
+        context.session.compare("count of decryptions", (used + count).to_bytes(COUNT_BYTES, "little"))
         _write(folder, info, used + count)
-        context.session.compare("count of decryptions", (used + count).to_bytes(8, "little"))
         return limit - used - count
     finally:
         os.close(lock)
