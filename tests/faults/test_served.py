@@ -27,8 +27,9 @@ from keyquorum.model.committee import Committee
 from keyquorum.model.errors import CiphertextError, CommitteeError, KeyQuorumError, ParameterError, PartyError
 from keyquorum.plans.keys import load_key
 from keyquorum.plans.lwe_keys import load_lwe_key, load_lwe_share
+from keyquorum.serve import daemon
 from keyquorum.serve.client import Receiver, Refused, fetch, fetch_seal, local_places, make_receiver
-from keyquorum.serve.daemon import Daemon, Service
+from keyquorum.serve.daemon import Daemon, Plan, Service, read_plan
 
 REQUESTS = int(os.environ.get("KEYQUORUM_SOAK", "240"))
 CLIENTS = 8
@@ -225,6 +226,54 @@ def test_a_damaged_pool_ends_the_daemon(served: Callable[[int], Served]) -> None
     assert not s.daemons[1][1].is_alive()
     failure = s.failures.pop()
     assert type(failure).__name__ == "StoreError" and "chunk-" in str(failure) and not s.failures
+
+
+def fills(s: Served, monkeypatch: pytest.MonkeyPatch, items: int, times: int) -> list[str]:
+    """Party 0 makes all fill ``items``, ``times`` over, and goes on as it should after that. What party 1 logs meanwhile."""
+    honest, log, left = s.daemons[0][0]._cycle, [], [times]
+
+    def corrupted(context: Any, group: Any, pool: Any, running: list[str]) -> None:
+        if not left[0]:
+            return honest(context, group, pool, running)
+        left[0] -= 1
+        context.session.send(1, Plan(items, [], []).to_bytes())
+        try:
+            pool.fill(items, items)
+        except BaseException as error:
+            left[0] = 0
+            s.daemons[1][1].join(3.0)  # what befell us befalls the other party as well
+            raise PartyError(str(error)) from None
+
+    monkeypatch.setattr(s.daemons[1][0], "_log", log.append)
+    monkeypatch.setattr(s.daemons[0][0], "_cycle", corrupted)
+    end = time.monotonic() + 60
+    while time.monotonic() < end and left[0] and s.daemons[1][1].is_alive():
+        time.sleep(0.1)
+    return log
+
+
+@pytest.mark.parametrize(("items", "times", "message"), [(1 << 62, 1, "party 0 would fill 4,611,686,018,427,387,904 items at once"), (512, 30, "would fill a pool that has ")])
+def test_party_0_cannot_fill_without_end(
+    served: Callable[[int], Served], monkeypatch: pytest.MonkeyPatch, items: int, times: int, message: str
+) -> None:
+    """The others refuse, connect again, and serve."""
+    s = served(600)
+    s.filled(600)
+    log = fills(s, monkeypatch, items, times)
+    until_right(s, 1, Path(os.devnull))
+    assert any(message in line for line in log), log
+
+
+def test_party_0_cannot_fill_without_end_ablated(served: Callable[[int], Served], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the bound the other party makes in one piece what party 0 says; here little enough to have memory for it."""
+    monkeypatch.setattr(daemon, "read_plan", lambda data, most: read_plan(data))
+    s = served(600)
+    s.filled(600)
+    log = fills(s, monkeypatch, 20_000, 1)
+    s.filled(20_000)
+    assert not any("would fill" in line for line in log)
+    (pool,) = (s.committee.party_folder(1) / "pools").glob("*/pool.json")
+    assert 20_000 in [chunk["count"] for chunk in json.loads(pool.read_text())["chunks"]]
 
 
 @pytest.mark.timeout(900)

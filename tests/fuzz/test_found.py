@@ -132,6 +132,13 @@ def test_a_plan_of_other_types_names_party_0(change: dict[str, Any]) -> None:
         read_plan(json.dumps({"fill": 0, "decrypt": [], "refuse": [], **change}).encode())
 
 
+def test_a_plan_fills_no_more_than_it_may() -> None:
+    data = json.dumps({"fill": 1025, "decrypt": [], "refuse": []}).encode()
+    assert read_plan(data, 1025).fill == 1025
+    with pytest.raises(PartyError, match="party 0 would fill 1,025 items at once"):
+        read_plan(data, 1024)
+
+
 @pytest.mark.parametrize("change", [{"parties": "3"}, {"files": {"public.key": 1}}, {"relin": 1}, {"key_id": "../x"}, {"galois_elements": [1.5]}])
 def test_key_metadata_of_other_types_are_refused(change: dict[str, Any]) -> None:
     with pytest.raises(KeyFileError, match="not the metadata of a key"):

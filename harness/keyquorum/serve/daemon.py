@@ -70,8 +70,8 @@ class Plan:
         return json.dumps(vars(self)).encode()
 
 
-def read_plan(data: bytes) -> Plan:
-    """Inverse of :meth:`Plan.to_bytes`; PartyError if party 0 sent something else."""
+def read_plan(data: bytes, most: int = 1 << 62) -> Plan:
+    """Inverse of :meth:`Plan.to_bytes`; PartyError if party 0 sent something else, or would fill in more than ``most`` items at once."""
     try:
         plan = Plan(**json_loads(data))
         plan = Plan(plan.fill, [(key, digest) for key, digest in plan.decrypt], [(key, count, left) for key, count, left in plan.refuse])
@@ -81,6 +81,8 @@ def read_plan(data: bytes) -> Plan:
     numbers = [plan.fill, *(number for _, *pair in plan.refuse for number in pair)]
     if not (all(isinstance(text, str) for text in texts) and all(map(is_count, numbers))):
         raise PartyError("party 0 sent a plan with entries of other types: run the same version everywhere")
+    if plan.fill > most:
+        raise PartyError(f"party 0 would fill {plan.fill:,} items at once, --chunk and --keep allow {most:,}: see what runs there, or leave it out of the committee")
     return plan
 
 
@@ -95,6 +97,7 @@ class Daemon:
         self.committee, self.party, self.service, self._log = committee, party, service, log
         self.kind = open_kind(committee, party, service.key, service.rounding, service.width, service.levels)
         self._most = (service.batch or self.kind.batch) * self.kind.unit
+        self._fill = min(service.chunk, service.keep)
         if not (1 <= service.chunk <= 1 << 20 and service.keep >= 0 and service.batch >= 0):
             raise ParameterError(f"keep {service.keep}, chunk {service.chunk}, batch {service.batch}: none negative, and chunks of 1 to 2^20 items")
         if not 0 < service.patience <= LONGEST_PATIENCE:
@@ -115,7 +118,8 @@ class Daemon:
         self._stop.set()
 
     def run(self) -> None:
-        """Serves until stopped; connects again when a party is gone, or was started with other options or another key, and says so.
+        """Serves until stopped; connects again when a party is gone, sends what it may not, or was started with other options or another
+        key, and says so.
         Raises what cannot heal: a pool that is not safe to use, or a damaged file."""
         try:
             while not self._stop.is_set():
@@ -123,7 +127,7 @@ class Daemon:
                     self._session()
                 except (StoreError, UsageError):
                     raise
-                except EngineError as error:
+                except (EngineError, PartyError) as error:
                     self._log(f"not connected: {error}")
                     self.requests.wait(0)  # late ones are answered
                     self._stop.wait(0.2)
@@ -180,7 +184,7 @@ class Daemon:
             elif size + count <= left and (not chosen or size + count <= self._most):
                 chosen.append((request.key, request.asked.digest))
                 size += count
-        fill = min(self.service.chunk, keep) if left < keep and not chosen else 0
+        fill = self._fill if left < keep and not chosen else 0
         return Plan(fill, chosen, refused)
 
     def _cycle(self, context: PartyContext, group: RoundingGroup, pool: Pool | None, running: list[str]) -> None:
@@ -191,8 +195,10 @@ class Daemon:
             for other in range(1, session.parties):
                 session.send(other, data)
         else:
-            plan = read_plan(session.recv(0, PLAN_LIMIT))
+            plan = read_plan(session.recv(0, PLAN_LIMIT), self._fill)
             self.requests.wait(0)  # late ones are answered
+            if plan.fill and pool is not None and pool.left >= self.service.keep + self.service.chunk:
+                raise PartyError(f"party 0 would fill a pool that has {pool.left:,} items, --keep is {self.service.keep:,}: see what runs there")
         until = time.monotonic() + 1.0
         for key, count, left in plan.refuse:
             if group.member:  # nobody asks the others
