@@ -15,6 +15,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use crate::frame::{Kind, MAX_FRAME, frame, header};
+use crate::greetings::Greetings;
 use crate::hello::{Hello, Purpose};
 use crate::identity::Identity;
 use crate::members::{Members, Peer, Visitor, reach, receive};
@@ -95,16 +96,24 @@ impl Villain {
         self.listener.accept().unwrap().0
     }
 
-    /// Answers the honest party's dial as it should be.
-    fn answer(&self) -> Accepted {
-        match receive(
+    /// Takes the honest party's dial.
+    fn receive(&self, max_message: usize) -> Visitor {
+        let socket = self.accept();
+        let visit = Arc::new(Greetings::default()).admit(&socket).unwrap();
+        receive(
             &self.members,
-            self.accept(),
+            socket,
             &hello(1),
             Purpose::Session,
-            1 << 20,
+            max_message,
             &self.patience,
-        ) {
+            &visit,
+        )
+    }
+
+    /// Answers the honest party's dial as it should be.
+    fn answer(&self) -> Accepted {
+        match self.receive(1 << 20) {
             Visitor::Member { mut stream, .. } => {
                 let own = hello(1).encode(Purpose::Session, 0).unwrap();
                 stream.answer(Kind::Hello, &own, &self.patience).unwrap();
@@ -248,14 +257,7 @@ fn a_connection_cut_in_the_middle_of_a_message_is_a_lost_peer() {
 fn a_listed_party_that_sends_no_hello_is_named() {
     let villain = Villain::new();
     // Answers the dial of party 0 with data in place of a hello.
-    match receive(
-        &villain.members,
-        villain.accept(),
-        &hello(1),
-        Purpose::Session,
-        0,
-        &villain.patience,
-    ) {
+    match villain.receive(0) {
         Visitor::Member { mut stream, .. } => {
             stream
                 .answer(Kind::DataLast, b"x", &villain.patience)
@@ -270,14 +272,7 @@ fn a_listed_party_that_sends_no_hello_is_named() {
 
     let villain = Villain::new();
     // Answers with a hello of another format.
-    match receive(
-        &villain.members,
-        villain.accept(),
-        &hello(1),
-        Purpose::Session,
-        0,
-        &villain.patience,
-    ) {
+    match villain.receive(0) {
         Visitor::Member { mut stream, .. } => {
             stream
                 .answer(Kind::Hello, b"keyquorum\x63\0\0\0", &villain.patience)

@@ -15,6 +15,7 @@ mod error;
 mod frame;
 #[cfg(test)]
 mod fuzz;
+mod greetings;
 mod hello;
 #[cfg(test)]
 mod hostile;

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use crate::NetError;
 use crate::error::one_line;
 use crate::frame::{Event, Kind, MAX_REASON, widen};
+use crate::greetings::{MADE_ROOM, ONE_HANDSHAKE, Visit};
 use crate::hello::{Greeting, Hello, Purpose};
 use crate::identity::{Identity, fingerprint_hex, sha256};
 use crate::stream::{Accepted, Dialled, Patience, StreamError};
@@ -16,7 +17,7 @@ use crate::tls::{TlsParts, is_not_listed, is_refusal};
 /// Longest wait for one TCP connection.
 const ONE_CONNECT: Duration = Duration::from_secs(3);
 
-/// Longest wait for the handshake and the hello on one connection.
+/// Longest wait for the handshake and the hello on one connection with a listed party.
 pub(crate) const ONE_GREETING: Duration = Duration::from_secs(10);
 
 /// A certificate is refused by its fingerprint, which is noted first.
@@ -309,7 +310,7 @@ pub(crate) enum Visitor {
     },
 }
 
-/// Finds out who is at the other end of an accepted connection.
+/// Finds out who is at the other end of an accepted connection; `visit` is its place among those in their handshake.
 pub(crate) fn receive(
     members: &Members,
     socket: TcpStream,
@@ -317,17 +318,20 @@ pub(crate) fn receive(
     purpose: Purpose,
     max_message: usize,
     patience: &Patience,
+    visit: &Visit,
 ) -> Visitor {
     let from = socket
         .peer_addr()
         .map_or_else(|_| "somebody".to_owned(), |address| address.to_string());
+    let stranger = patience.at_most(ONE_HANDSHAKE);
     let patience = patience.at_most(ONE_GREETING);
     let (config, seen) = match members.own.tls.server(Arc::clone(&members.fingerprints)) {
         Ok(config) => config,
         Err(error) => return Visitor::Dropped(format!("{from} ({error})")),
     };
-    let mut stream = match Accepted::handshake(socket, config, max_message, &patience) {
+    let mut stream = match Accepted::handshake(socket, config, max_message, &stranger) {
         Ok(stream) => stream,
+        Err(_) if visit.made_room() => return Visitor::Dropped(format!("{from} ({MADE_ROOM})")),
         Err(StreamError::Tls(error)) if is_not_listed(&error) => {
             let Some(got) = seen.get() else {
                 return Visitor::Failed(NetError::internal(UNSEEN));
@@ -354,6 +358,9 @@ pub(crate) fn receive(
     else {
         return Visitor::Dropped(format!("{from} showed no listed certificate"));
     };
+    if !visit.is_party(peer) {
+        return Visitor::Dropped(format!("party {peer} at {from} ({MADE_ROOM})"));
+    }
     match stream.first_event(&patience) {
         Ok(event) => match read_greeting(peer, event) {
             Ok(greeting) => Visitor::Member {

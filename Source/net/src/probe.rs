@@ -12,15 +12,14 @@ use std::time::{Duration, Instant};
 use crate::NetError;
 use crate::error::one_line;
 use crate::frame::Kind;
+use crate::greetings::{Greetings, Visit};
 use crate::hello::{Hello, Purpose, wall_clock};
 use crate::identity::Identity;
 use crate::members::{
     Members, ONE_GREETING, Own, Peer, Reached, Reason, Visitor, open_port, reach, receive,
 };
 use crate::session::TlsConfig;
-use crate::setup::{
-    FIRST_PAUSE, GRACE, LONGEST_PAUSE, MAX_GREETINGS, NOT_LISTED, POLL, accept, spawn,
-};
+use crate::setup::{ACCEPTS, FIRST_PAUSE, GRACE, LONGEST_PAUSE, NOT_LISTED, POLL, accept, spawn};
 use crate::stream::{Patience, StreamError};
 
 /// Dropped connections that a responder remembers.
@@ -139,13 +138,13 @@ struct Visits {
     /// Whether each party has been here.
     seen: Vec<bool>,
     dropped: Vec<String>,
-    greeting: usize,
 }
 
 struct Host {
     members: Members,
     hello: Hello,
     visits: Mutex<Visits>,
+    greetings: Arc<Greetings>,
     cancel: Arc<AtomicBool>,
 }
 
@@ -178,6 +177,7 @@ impl Responder {
             }),
             members,
             hello: config.hello,
+            greetings: Arc::default(),
             cancel: Arc::new(AtomicBool::new(false)),
         });
         let answering = Arc::clone(&host);
@@ -244,7 +244,7 @@ impl Host {
 
     fn run(self: Arc<Self>, listener: &TcpListener) {
         while !self.cancel.load(Ordering::Relaxed) {
-            while let Some(socket) = accept(listener) {
+            for socket in (0..ACCEPTS).map_while(|_| accept(listener)) {
                 self.greet(socket);
             }
             thread::sleep(POLL);
@@ -252,25 +252,18 @@ impl Host {
     }
 
     fn greet(self: &Arc<Self>, socket: TcpStream) {
-        let mut visits = self.lock();
-        if visits.greeting >= MAX_GREETINGS {
-            return note(&mut visits, "somebody (too many connections at once)");
-        }
-        visits.greeting += 1;
-        drop(visits);
+        let visit = match self.greetings.admit(&socket) {
+            Ok(visit) => visit,
+            Err(error) => return note(&mut self.lock(), &format!("somebody ({error})")),
+        };
         let host = Arc::clone(self);
-        let started = spawn("kq-greet".to_owned(), move || {
-            host.answer(socket);
-            host.lock().greeting -= 1;
-        });
+        let started = spawn("kq-greet".to_owned(), move || host.answer(socket, &visit));
         if let Err(error) = started {
-            let mut visits = self.lock();
-            visits.greeting -= 1;
-            note(&mut visits, &error.to_string());
+            note(&mut self.lock(), &error.to_string());
         }
     }
 
-    fn answer(&self, socket: TcpStream) {
+    fn answer(&self, socket: TcpStream, visit: &Visit) {
         let patience = Patience {
             deadline: Instant::now() + ONE_GREETING,
             cancel: Arc::clone(&self.cancel),
@@ -282,6 +275,7 @@ impl Host {
             Purpose::Probe,
             0,
             &patience,
+            visit,
         ) {
             Visitor::Dropped(text) => note(&mut self.lock(), &text),
             Visitor::Failed(error) => note(&mut self.lock(), &error.to_string()),

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use crate::NetError;
 use crate::error::one_line;
 use crate::frame::{Kind, MAX_REASON};
+use crate::greetings::Greetings;
 use crate::hello::{Greeting, Hello, Purpose};
 use crate::inbox::Inbox;
 use crate::members::{Members, Peer, Reached, Reason, Visitor, reach, receive};
@@ -28,8 +29,8 @@ pub(crate) const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 /// How long we stay after a certificate was found wrong, so that the other side can find out as well.
 pub(crate) const GRACE: Duration = Duration::from_secs(1);
 
-/// Connections that may be in their handshake at once; more are dropped.
-pub(crate) const MAX_GREETINGS: usize = 64;
+/// Connections that are taken off the listener before anything else is looked at again.
+pub(crate) const ACCEPTS: usize = 64;
 
 /// Dropped connections that are remembered for the error message.
 const REMEMBERED: usize = 4;
@@ -88,7 +89,7 @@ struct Setup {
     max_message: usize,
     patience: Patience,
     state: Mutex<State>,
-    greetings: AtomicUsize,
+    greetings: Arc<Greetings>,
     diallers: AtomicUsize,
 }
 
@@ -123,7 +124,7 @@ pub(crate) fn connect_all(
             dropped: VecDeque::new(),
             last_words: None,
         }),
-        greetings: AtomicUsize::new(0),
+        greetings: Arc::default(),
         diallers: AtomicUsize::new(0),
     });
     for peer in setup.members.peers().cloned().collect::<Vec<_>>() {
@@ -223,7 +224,7 @@ impl Setup {
         start: Instant,
     ) -> Result<(), NetError> {
         loop {
-            while let Some(socket) = listener.and_then(accept) {
+            for socket in (0..ACCEPTS).map_while(|_| listener.and_then(accept)) {
                 self.greet(socket);
             }
             let now = Instant::now();
@@ -426,11 +427,11 @@ impl Setup {
 
     /// Deals with an accepted connection in a thread of its own, so that a silent one holds nobody up.
     fn greet(self: &Arc<Self>, socket: TcpStream) {
-        if self.greetings.fetch_add(1, Ordering::Relaxed) >= MAX_GREETINGS {
-            self.greetings.fetch_sub(1, Ordering::Relaxed);
-            self.note_dropped("somebody (too many connections at once)");
-            return;
-        }
+        // Who is gone again already needs no place.
+        let visit = match self.greetings.admit(&socket) {
+            Ok(visit) => visit,
+            Err(error) => return self.note_dropped(&format!("somebody ({error})")),
+        };
         let host = Arc::clone(self);
         let started = spawn("kq-greet".to_owned(), move || {
             match receive(
@@ -440,6 +441,7 @@ impl Setup {
                 Purpose::Session,
                 host.max_message,
                 &host.patience,
+                &visit,
             ) {
                 Visitor::Dropped(note) => host.note_dropped(&note),
                 Visitor::Failed(error) => host.fail(error, Duration::ZERO),
@@ -449,10 +451,8 @@ impl Setup {
                     stream,
                 } => host.welcome(peer, &greeting, *stream),
             }
-            host.greetings.fetch_sub(1, Ordering::Relaxed);
         });
         if let Err(error) = started {
-            self.greetings.fetch_sub(1, Ordering::Relaxed);
             self.note_dropped(&error.to_string());
         }
     }

@@ -8,9 +8,12 @@
 
 mod common;
 
+use std::collections::VecDeque;
 use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::net::{SocketAddr, TcpStream};
 use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -424,6 +427,62 @@ fn strangers_neither_block_nor_break_the_set_up() {
         Some(NetError::CertificateRefused { .. } | NetError::Connect { .. })
     ));
     drop((silent, talking));
+}
+
+/// Connects to `address` again and again and says nothing, until told to stop. Never holds more than 300 connections.
+fn silent_crowd(address: SocketAddr, stop: Arc<AtomicBool>) -> thread::JoinHandle<usize> {
+    thread::spawn(move || {
+        let (mut held, mut count) = (VecDeque::new(), 0);
+        while !stop.load(Ordering::Relaxed) {
+            if let Ok(stranger) = TcpStream::connect(address) {
+                held.push_back(stranger);
+                count += 1;
+            }
+            if held.len() > 300 {
+                held.pop_front();
+            }
+            thread::sleep(Duration::from_millis(1));
+        }
+        count
+    })
+}
+
+#[test]
+fn a_silent_crowd_keeps_no_party_out() {
+    let mut configs = committee(2);
+    for config in &mut configs {
+        config.connect_timeout = Duration::from_secs(5);
+    }
+    let address = configs[0].listener.as_ref().unwrap().local_addr().unwrap();
+    let stop = Arc::new(AtomicBool::new(false));
+    let crowd = silent_crowd(address, Arc::clone(&stop));
+    let late = configs.pop().unwrap();
+    let zero = configs.pop().unwrap();
+    let waiting = thread::spawn(move || TlsTransport::connect(zero));
+    // By now the crowd holds all that it can.
+    thread::sleep(Duration::from_millis(1500));
+    let mut one = TlsTransport::connect(late).unwrap();
+    let mut zero = waiting.join().unwrap().unwrap();
+    stop.store(true, Ordering::Relaxed);
+    let count = crowd.join().unwrap();
+    assert!(count > 200, "a crowd of {count}");
+    one.send(0, b"ok").unwrap();
+    assert_eq!(zero.recv(1, 2).unwrap(), b"ok");
+}
+
+#[test]
+fn a_silent_crowd_does_not_stop_the_time() {
+    let mut config = committee(2).swap_remove(0);
+    config.connect_timeout = Duration::from_secs(1);
+    let address = config.listener.as_ref().unwrap().local_addr().unwrap();
+    let stop = Arc::new(AtomicBool::new(false));
+    let crowd = silent_crowd(address, Arc::clone(&stop));
+    let start = Instant::now();
+    let error = TlsTransport::connect(config).err().unwrap().to_string();
+    assert!(start.elapsed() < Duration::from_secs(6), "{error}");
+    stop.store(true, Ordering::Relaxed);
+    crowd.join().unwrap();
+    assert!(error.contains("too many connections at once"), "{error}");
 }
 
 #[test]
