@@ -73,8 +73,8 @@ class Party:
         except PartyError:
             return False
 
-    def stranger(self) -> socket.socket:
-        return socket.create_connection(("127.0.0.1", self.front.port), 5)
+    def stranger(self, address: str = "127.0.0.1") -> socket.socket:
+        return socket.create_connection(("127.0.0.1", self.front.port), 5, (address, 0))
 
 
 @pytest.fixture()
@@ -192,6 +192,84 @@ def test_finding_06_blocked_strangers_who_come_again_and_again(party: Party) -> 
             thread.join()
 
 
+def relay(port: int, address: str, delay: float) -> socket.socket:
+    """A listener whose connections go on to ``port`` from ``address``, ``delay`` seconds later in each direction."""
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def pump(one: socket.socket, other: socket.socket) -> None:
+        with suppress(OSError):
+            while data := one.recv(65536):
+                time.sleep(delay)
+                other.sendall(data)
+        for each in (one, other):
+            with suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
+
+    def accept() -> None:
+        with suppress(OSError):
+            while True:
+                one = listener.accept()[0]
+                other = socket.create_connection(("127.0.0.1", port), 5, (address, 0))
+                for pair in ((one, other), (other, one)):
+                    threading.Thread(target=pump, args=pair, daemon=True).start()
+
+    threading.Thread(target=accept, daemon=True).start()
+    return listener
+
+
+def served_over_a_round_trip(party: Party, crowd: list[str], times: int = 5) -> int:
+    """A receiver at 127.0.0.9, 0.6 s away, asks on new channels, while strangers at the addresses of ``crowd`` connect as fast as one
+    thread can. How often it is served."""
+    stop = threading.Event()
+
+    def come() -> None:
+        waiting: list[socket.socket] = []
+        while not stop.is_set():
+            with suppress(OSError):
+                waiting.append(party.stranger(crowd[len(waiting) % len(crowd)]))
+            if len(waiting) > 200:
+                waiting.pop(0).close()
+        for each in waiting:
+            each.close()
+
+    def served() -> bool:
+        try:
+            with connect(client_context(party.folder / "alice.pem"), 0, "127.0.0.1", far.getsockname()[1], party.fingerprint, 6.0) as channel:
+                return party.asks(channel)
+        except (PartyError, OSError):
+            return False
+
+    thread = threading.Thread(target=come)
+    with relay(party.front.port, "127.0.0.9", 0.3) as far:
+        thread.start()
+        time.sleep(0.5)
+        try:
+            return sum(served() for _ in range(times))
+        finally:
+            stop.set()
+            thread.join()
+
+
+@pytest.fixture()
+def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Party]:
+    """A party with places for 16 strangers, which a crowd takes within a handshake however slow this machine is."""
+    monkeypatch.setattr(front, "MOST_STRANGERS", 16)
+    made = Party(tmp_path)
+    yield made
+    made.front.close()
+
+
+@pytest.mark.parametrize("addresses", [1, 5])
+def test_finding_06_blocked_a_fast_crowd_and_a_receiver_far_away(small: Party, addresses: int) -> None:
+    assert served_over_a_round_trip(small, [f"127.0.0.{20 + i}" for i in range(addresses)]) >= 4
+
+
+def test_finding_06_ablated_a_fast_crowd_and_a_receiver_far_away(small: Party, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where all addresses count as one, the receiver makes room in the middle of its handshake."""
+    monkeypatch.setattr(front, "source_of", lambda address: "anywhere")
+    assert served_over_a_round_trip(small, ["127.0.0.20"]) <= 1
+
+
 def test_finding_06_blocked_a_handshake_byte_by_byte(party: Party, monkeypatch: pytest.MonkeyPatch) -> None:
     """The time is that of the whole handshake."""
     monkeypatch.setattr(front, "HANDSHAKE_SECONDS", 1.0)
@@ -226,7 +304,7 @@ def test_finding_06_ablated_out_of_descriptors(party: Party, monkeypatch: pytest
 def test_finding_06_ablated_a_crowd_of_strangers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the limits every stranger holds a thread, for as long as it likes."""
     monkeypatch.setattr(front, "HANDSHAKE_SECONDS", front.IDLE_SECONDS)
-    monkeypatch.setattr(front, "_Group", lambda most: group(10000))
+    monkeypatch.setattr(front, "_Group", lambda most, most_of_source: group(10000, 10000))
     party = Party(tmp_path)
     try:
         _, held, left = crowd(party)
@@ -242,7 +320,7 @@ group = front._Group
 def test_idle_channels_make_room_and_busy_ones_stay() -> None:
     pairs = [socket.socketpair() for _ in range(4)]
     (a, _), (b, _), (c, _), (d, _) = pairs
-    channels = group(2)
+    channels = group(2, 2)
     assert channels.add(a) and channels.add(b)
     channels.busy(a, True)
     assert channels.add(c), "b is idle"
@@ -259,6 +337,29 @@ def test_idle_channels_make_room_and_busy_ones_stay() -> None:
     for near, far in pairs:
         near.close()
         far.close()
+
+
+def test_the_source_with_most_connections_makes_room() -> None:
+    pairs = [socket.socketpair() for _ in range(8)]
+    ends, far = [near for near, _ in pairs], [far for _, far in pairs]
+    strangers = group(4, 3)
+    assert strangers.add(ends[0], "one") and all(strangers.add(each, "crowd") for each in ends[1:4])
+    assert strangers.add(ends[4], "crowd"), "in place of the oldest of its own"
+    assert [connected(each) for each in far] == [True, False, True, True, True, True, True, True]
+    assert strangers.add(ends[5], "two"), "in place of the oldest of the crowd"
+    assert [connected(each) for each in far] == [True, False, False, True, True, True, True, True]
+    for each in (ends[3], ends[4]):
+        strangers.busy(each, True)
+    assert strangers.add(ends[6], "three"), "no other of the crowd is idle"
+    assert [connected(each) for each in far] == [False, False, False, True, True, True, True, True]
+    for near, end in pairs:
+        near.close()
+        end.close()
+
+
+def test_addresses_of_one_host_count_together() -> None:
+    assert front.source_of("::ffff:10.0.0.1") == front.source_of("10.0.0.1") != front.source_of("10.0.0.2")
+    assert front.source_of("2001:db8::1") == front.source_of("2001:db8::ffff:1%eth0") != front.source_of("2001:db8:0:1::1")
 
 
 def test_finding_06_blocked_silent_readers_of_the_counters(monkeypatch: pytest.MonkeyPatch) -> None:

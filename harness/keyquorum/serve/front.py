@@ -1,17 +1,21 @@
 """The side of a party that receivers see: a listener, and a thread for each channel.
 
 Anybody can connect. Who has not shown an admitted certificate yet holds a thread and a descriptor for some seconds at most, and there are
-only so many of these: the oldest makes room for the next one. So a crowd of strangers cannot keep receivers out, whose handshakes take
-milliseconds, nor take the descriptors that the party needs for its session and its files.
+only so many of these: the oldest of the address with most of them makes room for the next one. So a crowd of strangers cannot keep
+receivers out, nor take the descriptors that the party needs for its session and its files: a crowd from one address pushes out itself. Where
+receivers and strangers share an address (a host, a translated network), a receiver gets in if its handshake is over before
+:data:`MOST_OF_SOURCE` newer connections have come. Channels are shared out among receivers in the same way.
 """
 
 from __future__ import annotations
 
 import hashlib
+import ipaddress
 import resource
 import socket
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
@@ -27,8 +31,10 @@ from .wire import Receivers, receive_message, send_message
 IDLE_SECONDS = 600.0
 HANDSHAKE_SECONDS = 5.0
 """For a whole TLS handshake."""
-MOST_CHANNELS, MOST_STRANGERS = 256, 64
+MOST_CHANNELS, MOST_STRANGERS = 256, 128
 """Channels of receivers, and connections in their handshake, at a time; fewer where the limit on descriptors is low."""
+MOST_OF_SOURCE = 64
+"""Connections in their handshake from one address at a time, at most half of all."""
 
 
 def _shut_down(end: socket.socket) -> None:
@@ -37,35 +43,53 @@ def _shut_down(end: socket.socket) -> None:
         socket.socket.shutdown(end, socket.SHUT_RDWR)
 
 
-class _Group:
-    """Connections of one kind, the one that waits longest first. One that must make room is shut down; its thread closes it."""
+def source_of(address: str) -> str:
+    """What counts as one address: a whole network of 64 bits with IPv6, since one host has all addresses of it."""
+    ip = ipaddress.ip_address(address.partition("%")[0])
+    if isinstance(ip, ipaddress.IPv6Address):
+        return str(ip.ipv4_mapped or ipaddress.ip_network((int(ip) >> 64 << 64, 64)))
+    return str(ip)
 
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._all: dict[socket.socket, None] = {}
+
+class _Group:
+    """Connections of one kind, the one that waits longest first; each belongs to a source (an address, or a receiver). One that must make
+    room is shut down; its thread closes it. ``most``: connections in all; ``most_of_source``: of one source."""
+
+    def __init__(self, most: int, most_of_source: int) -> None:
+        self._most, self._most_of_source = most, most_of_source
+        self._all: dict[socket.socket, str] = {}
         self._busy: set[socket.socket] = set()
         self._lock = threading.Lock()
 
-    def add(self, end: socket.socket) -> bool:
-        """False if there is no room, and none can be made."""
+    def add(self, end: socket.socket, source: str = "") -> bool:
+        """False if there is no room, and none can be made. Room is made in the source itself if it has all that one may have, else in the
+        source with most connections."""
         with self._lock:
-            if len(self._all) >= self._most and not self._dismiss():
-                return False
-            self._all[end] = None
-            return True
+            counts = Counter(self._all.values())
+            if counts[source] >= self._most_of_source:
+                made = self._dismiss(source)
+            else:
+                made = len(self._all) < self._most or self._dismiss_of_most()
+            if made:
+                self._all[end] = source
+            return made
 
-    def _dismiss(self) -> bool:
-        for each in self._all:
-            if each not in self._busy:
+    def _dismiss(self, source: str) -> bool:
+        for each, its in self._all.items():
+            if its == source and each not in self._busy:
                 del self._all[each]
                 _shut_down(each)
                 return True
         return False
 
+    def _dismiss_of_most(self) -> bool:
+        idle = Counter(source for each, source in self._all.items() if each not in self._busy)
+        return bool(idle) and self._dismiss(idle.most_common(1)[0][0])
+
     def dismiss_one(self) -> None:
         """Makes room for what needs a descriptor."""
         with self._lock:
-            self._dismiss()
+            self._dismiss_of_most()
 
     def busy(self, end: socket.socket, busy: bool) -> None:
         """One that is busy need not make room; after that it has waited for the shortest time of all."""
@@ -75,14 +99,13 @@ class _Group:
             else:
                 self._busy.discard(end)
                 if end in self._all:
-                    del self._all[end]
-                    self._all[end] = None
+                    self._all[end] = self._all.pop(end)
 
     def replace(self, end: socket.socket, other: socket.socket) -> None:
         """The same connection under another object. One that was dismissed in between is shut down."""
         with self._lock:
             if end in self._all:
-                self._all = {other if each is end else each: None for each in self._all}
+                self._all = {other if each is end else each: source for each, source in self._all.items()}
                 return
         _shut_down(other)
 
@@ -108,7 +131,8 @@ class Front:
         self._receivers, self._kind, self._requests, self._count = receivers, kind, requests, count
         descriptors = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
         few = 1 << 20 if descriptors == resource.RLIM_INFINITY else descriptors
-        self._channels, self._strangers = _Group(min(MOST_CHANNELS, few // 4)), _Group(min(MOST_STRANGERS, few // 16))
+        channels, strangers = min(MOST_CHANNELS, few // 4), min(MOST_STRANGERS, few // 8)
+        self._channels, self._strangers = _Group(channels, channels // 2), _Group(strangers, min(MOST_OF_SOURCE, strangers // 2))
         self._listener = socket.create_server((host, port), backlog=128)
         self.port: int = self._listener.getsockname()[1]
         self._closed = False
@@ -126,14 +150,14 @@ class Front:
     def _accept(self) -> None:
         while not self._closed:
             try:
-                raw, _ = self._listener.accept()
+                raw, address = self._listener.accept()
             except OSError as error:
                 if self._closed or error.errno not in PASSING:
                     return
                 self._strangers.dismiss_one()
                 time.sleep(PAUSE)
                 continue
-            if not self._strangers.add(raw):
+            if not self._strangers.add(raw, source_of(address[0])):
                 raw.close()
                 continue
             try:
@@ -146,7 +170,7 @@ class Front:
     def _serve(self, raw: socket.socket) -> None:
         try:
             with self._handshake(raw) as channel:
-                if not self._channels.add(channel):
+                if not self._channels.add(channel, _fingerprint(channel)):
                     return
                 try:
                     self._answer(channel)
