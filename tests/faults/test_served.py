@@ -27,7 +27,7 @@ from keyquorum.model.committee import Committee
 from keyquorum.model.errors import CiphertextError, CommitteeError, KeyQuorumError, ParameterError, PartyError
 from keyquorum.plans.keys import load_key
 from keyquorum.plans.lwe_keys import load_lwe_key, load_lwe_share
-from keyquorum.serve import daemon
+from keyquorum.serve import client, daemon
 from keyquorum.serve.client import Receiver, Refused, fetch, fetch_seal, local_places, make_receiver
 from keyquorum.serve.daemon import Daemon, Plan, Service, read_plan
 
@@ -102,14 +102,17 @@ def served(tmp_path: Path) -> Iterator[Callable[[int], Served]]:
         assert not each.failures, each.failures
 
 
-def test_answers_and_refusals(served: Callable[[int], Served], tmp_path: Path) -> None:
+def test_answers_and_refusals(served: Callable[[int], Served], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     s = served(600)
     s.filled(600)
     data, messages = s.request(40, 1)
     assert np.array_equal(fetch(s.committee, s.identity, data), messages)
-    big, _ = s.request(5000, 2)
-    with pytest.raises(Refused, match=r"needs 5,000 items, has \d"):
+    big, _ = s.request(4000, 2)
+    with pytest.raises(Refused, match=r"needs 4,000 items, has \d"):
         fetch(s.committee, s.identity, big)
+    monkeypatch.setattr(client, "MOST_CIPHERTEXTS", 16)  # three parts
+    assert np.array_equal(fetch(s.committee, s.identity, data), messages)
+    monkeypatch.undo()
     foreign = encrypt(lwe_parameters("lwe64-p2"), s.secret, messages, np.random.default_rng(1)).to_bytes("00" * 16)
     with pytest.raises(Refused, match="encrypted under another key"):
         fetch(s.committee, s.identity, foreign)
@@ -284,7 +287,7 @@ def test_many_receivers_and_a_restart(served: Callable[[int], Served]) -> None:
     done: list[str] = []
     wrong: list[Any] = []
 
-    def client(number: int) -> None:
+    def ask(number: int) -> None:
         receiver = Receiver(s.committee, s.identity)
         for i in range(REQUESTS // CLIENTS):
             data, messages = s.request(1 + i % 3, 1000 * number + i)
@@ -297,7 +300,7 @@ def test_many_receivers_and_a_restart(served: Callable[[int], Served]) -> None:
                 time.sleep(0.2)
         receiver.close()
 
-    clients = [threading.Thread(target=client, args=(i,)) for i in range(CLIENTS)]
+    clients = [threading.Thread(target=ask, args=(i,)) for i in range(CLIENTS)]
     for thread in clients:
         thread.start()
     while len(done) < REQUESTS // 3:
@@ -363,15 +366,15 @@ def test_killed_processes_come_back(tmp_path: Path) -> None:
                             wrong.append(str(error))
 
             clients = [threading.Thread(target=load) for _ in range(3)]
-            for client in clients:
-                client.start()
+            for each in clients:
+                each.start()
             time.sleep(1.0)
             parties[victim].kill()
             parties[victim].wait()
             stop.set()
-            for client in clients:
-                client.join(60)
-                assert not client.is_alive()
+            for each in clients:
+                each.join(60)
+                assert not each.is_alive()
             parties[victim] = process(s, victim, log)
             refusals = until_right(s, 2 + victim, log)
             assert not wrong and all("\n" not in r for r in refusals)

@@ -33,6 +33,8 @@ class Party:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self.waiting: list[Future[bytes]] | None = None
+        """Requests that are not answered yet, if they are not answered at once."""
         (folder / "receivers").mkdir()
         for name in ("party", "alice", "eve"):
             make_identity(str(folder / f"{name}.pem"), name)
@@ -51,8 +53,11 @@ class Party:
 
     def _answer(self, key: str, body: bytes) -> Any:
         done: Future[bytes] = Future()
-        done.set_result(body)
-        return SimpleNamespace(done=done)
+        if self.waiting is None:
+            done.set_result(body)
+        else:
+            self.waiting.append(done)
+        return SimpleNamespace(done=done, key=key)
 
     def channel(self, name: str = "alice", timeout: float = 4.0) -> Any:
         return connect(client_context(self.folder / f"{name}.pem"), 0, "127.0.0.1", self.front.port, self.fingerprint, timeout)
@@ -360,6 +365,84 @@ def test_the_source_with_most_connections_makes_room() -> None:
 def test_addresses_of_one_host_count_together() -> None:
     assert front.source_of("::ffff:10.0.0.1") == front.source_of("10.0.0.1") != front.source_of("10.0.0.2")
     assert front.source_of("2001:db8::1") == front.source_of("2001:db8::ffff:1%eth0") != front.source_of("2001:db8:0:1::1")
+
+
+def large_requests(folder: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Party, int, list[dict[str, Any]]]:
+    """Alice and Bob send requests of 1 MiB on five channels each, to a party with memory for eight as they come and are parsed, which
+    answers none of them yet. How many of them wait, and the heads of the refusals of the others."""
+    monkeypatch.setattr(front, "MEMORY", 8 * 2 << 20)
+    party = Party(folder)
+    make_identity(str(folder / "bob.pem"), "bob")
+    party.admit("bob")
+    party.front._kind.limit = 1 << 20
+    party.waiting = []
+    refused: list[dict[str, Any]] = []
+
+    def ask(name: str) -> None:
+        with party.channel(name, 30.0) as channel:
+            send_message(channel, {"id": "0123456789"}, bytes(1 << 20))
+            answer = receive_message(channel, 1 << 20)
+            if answer is not None and answer[0]["status"] == "refused":
+                refused.append(answer[0])
+
+    threads = [threading.Thread(target=ask, args=(name,)) for name in ("alice", "bob") for _ in range(5)]
+    for thread in threads:
+        thread.start()
+    end = time.monotonic() + 20
+    while len(party.waiting) + len(refused) < len(threads) and time.monotonic() < end:
+        time.sleep(0.05)
+    held = len(party.waiting)
+    waiting, party.waiting = party.waiting, None
+    for each in waiting:
+        each.set_result(b"done")
+    for thread in threads:
+        thread.join()
+    return party, held, refused
+
+
+def test_finding_06_blocked_requests_that_take_all_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each receiver gets half; the others are refused with the reason, and served when there is room again."""
+    party, held, refused = large_requests(tmp_path, monkeypatch)
+    try:
+        assert held == 8 and len(refused) == 2
+        assert all("no memory for a request of 1,048,576 bytes beside the others: send it again later" in head["error"] for head in refused)
+        wait_for_threads()
+        assert not party.front._memory._held
+        assert party.serves()
+    finally:
+        party.front.close()
+
+
+def test_finding_06_ablated_requests_that_take_all_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("keyquorum.serve.wire.Budget.take", lambda self, owner, size: True)
+    party, held, refused = large_requests(tmp_path, monkeypatch)
+    party.front.close()
+    assert held == 10 and not refused
+
+
+def drips(party: Party) -> float:
+    """An admitted receiver sends a request byte by byte. Seconds until the channel is ended, at most four."""
+    start = time.monotonic()
+    with party.channel() as channel, suppress(OSError):
+        channel.sendall((20).to_bytes(4, "little") + (900).to_bytes(8, "little") + b'{"id": "0123456789"}')
+        while time.monotonic() - start < 4:
+            channel.sendall(b"x")
+            channel.settimeout(0.2)
+            with suppress(TimeoutError):
+                if not channel.recv(1):
+                    break
+    return time.monotonic() - start
+
+
+def test_finding_06_blocked_a_request_byte_by_byte(party: Party, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(front, "MESSAGE_SECONDS", 1.0)
+    assert drips(party) < 3
+    assert party.serves()
+
+
+def test_finding_06_ablated_a_request_byte_by_byte(party: Party, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(front, "MESSAGE_SECONDS", front.IDLE_SECONDS)
+    assert drips(party) >= 4
 
 
 def test_finding_06_blocked_silent_readers_of_the_counters(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -128,7 +128,7 @@ class LweCiphertexts:
         return state.digest()
 
 
-def read_lwe(data: bytes, where: str) -> tuple[LweCiphertexts, str]:
+def read_lwe(data: bytes | bytearray, where: str) -> tuple[LweCiphertexts, str]:
     """Ciphertexts and the id of their key, from :meth:`LweCiphertexts.to_bytes`; ``where`` names the source in errors."""
     damaged = f"{where}: not a file of LWE ciphertexts, or a damaged one: make it again"
     if data[:8] != MAGIC:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from keyquorum._engine import addmod, make_identity
 from keyquorum.fhe.decode import integer_plaintext
-from keyquorum.fhe.lwe import read_lwe
+from keyquorum.fhe.lwe import LweCiphertexts, read_lwe
 from keyquorum.fhe.seal_format import read_ciphertext
 from keyquorum.model.committee import Committee, check_name, write_atomically
 from keyquorum.model.errors import CommitteeError, KeyQuorumError, PartyError
@@ -26,6 +26,7 @@ from keyquorum.plans.phases import plain_coefficients
 from keyquorum.plans.rounding import ROUNDINGS
 from keyquorum.plans.variants import combine
 
+from .kinds import MOST_CIPHERTEXTS
 from .wire import certificate_of, client_context, connect, receive_message, send_message
 
 ANSWER_LIMIT = 1 << 24
@@ -91,11 +92,16 @@ class Receiver:
         self._channels = []
 
     def decrypt(self, data: bytes) -> NDArray[np.int64]:
-        """Messages (with padding bits) of a file of LWE ciphertexts. Raises :class:`Refused` or PartyError."""
-        ciphertexts, _ = read_lwe(data, "the ciphertexts")
-        parameters = ciphertexts.parameters
-        words = combine(self._shares(data, ciphertexts.count, {}), parameters.ring_bits)
-        return np.asarray((words >> np.uint64(parameters.noise_length)).astype(np.int64))
+        """Messages (with padding bits) of a file of LWE ciphertexts. Raises :class:`Refused` or PartyError. A file of more than
+        :data:`.kinds.MOST_CIPHERTEXTS` ciphertexts is sent in parts, one after another; if one is refused, all is."""
+        whole, key_id = read_lwe(data, "the ciphertexts")
+        parameters, messages = whole.parameters, []
+        for first in range(0, whole.count, MOST_CIPHERTEXTS):
+            last = min(first + MOST_CIPHERTEXTS, whole.count)
+            part = data if last - first == whole.count else LweCiphertexts(parameters, whole.a[first:last], whole.b[first:last]).to_bytes(key_id)
+            words = combine(self._shares(part, last - first, {}), parameters.ring_bits)
+            messages.append((words >> np.uint64(parameters.noise_length)).astype(np.int64))
+        return np.concatenate(messages, axis=-1)
 
     def decrypt_seal(self, info: KeyInfo, data: bytes) -> Decrypted:
         """The plaintext of a BFV or BGV ciphertext at the last level, in SEAL's format."""
@@ -133,10 +139,10 @@ class Receiver:
             fingerprint = self._committee.parties[party].fingerprint
             self._channels.append(connect(self._context, party, host, port, fingerprint, self._timeout))
 
-    def _ask(self, data: bytes, more: dict[str, str] | None = None) -> list[tuple[dict[str, Any], bytes]]:
+    def _ask(self, data: bytes, more: dict[str, str] | None = None) -> list[tuple[dict[str, Any], bytearray]]:
         head = {"id": secrets.token_hex(16), **(more or {})}
 
-        def one(item: tuple[int, Any]) -> tuple[dict[str, Any], bytes]:
+        def one(item: tuple[int, Any]) -> tuple[dict[str, Any], bytearray]:
             party, channel = item
             try:
                 send_message(channel, head, data)

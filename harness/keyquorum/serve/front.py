@@ -26,11 +26,15 @@ from keyquorum.model.listening import PASSING, PAUSE
 
 from .kinds import Kind
 from .requests import Requests
-from .wire import Receivers, receive_message, send_message
+from .wire import Budget, Hold, Receivers, receive_message, send_message
 
 IDLE_SECONDS = 600.0
 HANDSHAKE_SECONDS = 5.0
 """For a whole TLS handshake."""
+MESSAGE_SECONDS = 30.0
+"""For a whole request, from its first byte on, and one second more for each MiB; and for our answer."""
+MEMORY = 1 << 30
+"""Bytes of memory that the requests of all channels may take together, as they came and parsed; those of one receiver half of it."""
 MOST_CHANNELS, MOST_STRANGERS = 256, 128
 """Channels of receivers, and connections in their handshake, at a time; fewer where the limit on descriptors is low."""
 MOST_OF_SOURCE = 64
@@ -129,6 +133,7 @@ class Front:
         self, receivers: Receivers, host: str, port: int, kind: Kind, requests: Requests, count: Callable[[str], None]
     ) -> None:
         self._receivers, self._kind, self._requests, self._count = receivers, kind, requests, count
+        self._memory = Budget(MEMORY, MEMORY // 2)
         descriptors = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
         few = 1 << 20 if descriptors == resource.RLIM_INFINITY else descriptors
         channels, strangers = min(MOST_CHANNELS, few // 4), min(MOST_STRANGERS, few // 8)
@@ -205,21 +210,30 @@ class Front:
     def _answer(self, channel: Any) -> None:
         """Answers request after request, until the receiver ends the channel or is silent for too long."""
         receiver = _fingerprint(channel)
-        while (message := receive_message(channel, self._kind.limit)) is not None:
-            self._channels.busy(channel, True)
-            head, body = message
-            try:
-                self._receivers.require(receiver)
-                answer = self._request(receiver, head, body)
-            except (KeyQuorumError, EngineError) as error:
-                self._count("refused")
-                send_message(channel, {"status": "refused", "error": str(error), "type": type(error).__name__})
-            else:
-                self._count("answered")
-                send_message(channel, {"status": "ok"}, answer)
-            self._channels.busy(channel, False)
+        while self._one(channel, receiver):
+            pass
 
-    def _request(self, receiver: str, head: dict[str, Any], body: bytes) -> bytes:
+    def _one(self, channel: Any, receiver: str) -> bool:
+        """Answers one request; False if there is none any more. Nothing of the request is kept after that."""
+        channel.settimeout(IDLE_SECONDS)
+        with Hold(self._memory, receiver) as hold:
+            answer, head = b"", {"status": "ok"}
+            try:
+                message = receive_message(channel, self._kind.limit, MESSAGE_SECONDS, hold)
+                if message is None:
+                    return False
+                self._channels.busy(channel, True)
+                self._receivers.require(receiver)
+                answer = self._request(receiver, *message)
+            except (KeyQuorumError, EngineError) as error:
+                head = {"status": "refused", "error": str(error), "type": type(error).__name__}
+            self._count("answered" if head["status"] == "ok" else "refused")
+            channel.settimeout(MESSAGE_SECONDS)
+            send_message(channel, head, answer)
+            self._channels.busy(channel, False)
+        return True
+
+    def _request(self, receiver: str, head: dict[str, Any], body: bytearray) -> bytes:
         name = head.get("id")
         if not (isinstance(name, str) and 8 <= len(name) <= 64 and name.isalnum()):
             raise CiphertextError("a request needs an id of 8 to 64 letters and digits")
@@ -227,7 +241,9 @@ class Front:
         try:
             return request.done.result(timeout=self._requests.patience + 30)
         except TimeoutError:
-            raise PartyError("not decrypted in time: a party is missing; send the request again to all") from None
+            late = PartyError("not decrypted in time: a party is missing; send the request again to all")
+            self._requests.answer(request.key, late)  # it holds its ciphertexts no longer
+            raise late from None
 
 
 def _fingerprint(channel: Any) -> str:

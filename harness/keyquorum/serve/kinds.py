@@ -25,8 +25,8 @@ from keyquorum.plans.randomness import wipe
 from keyquorum.plans.rounding import RoundingGroup, scaled_words
 
 Words = NDArray[np.uint64]
-MOST_CIPHERTEXTS = 100_000
-"""Most LWE ciphertexts of a request."""
+MOST_CIPHERTEXTS = 4096
+"""Most LWE ciphertexts of a request: up to 64 MiB. Receivers send longer files in parts."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Kind(Protocol):
     batch: int
     sharing: tuple[str, str]
 
-    def read(self, head: dict[str, Any], body: bytes) -> Asked:
+    def read(self, head: dict[str, Any], body: bytes | bytearray) -> Asked:
         """A request, checked; CiphertextError if it is none, or for another key."""
 
     def phases(self, context: PartyContext, group: RoundingGroup, asked: Sequence[Asked]) -> Words:
@@ -84,7 +84,7 @@ class LweKind:
         self.limit = MOST_CIPHERTEXTS * 8 * (self._parameters.dimension + 1) + 4096
         self._share = load_lwe_share(folder, self._info, party)
 
-    def read(self, head: dict[str, Any], body: bytes) -> Asked:
+    def read(self, head: dict[str, Any], body: bytes | bytearray) -> Asked:
         """See :class:`Kind`."""
         ciphertexts, key_id = read_lwe(body, "the request")
         _check_key_id(key_id, self.key_id)
@@ -124,10 +124,10 @@ class SealKind:
         self.sharing = committee.field_protocol, f"F_{self._info.parameters.coeff_modulus[0]}"
         self._share = read_share(folder, self._info, party, 0)
 
-    def read(self, head: dict[str, Any], body: bytes) -> Asked:
+    def read(self, head: dict[str, Any], body: bytes | bytearray) -> Asked:
         """See :class:`Kind`. SEAL's bytes do not tell the key: the head does."""
         _check_key_id(str(head.get("key", "")), self.key_id)
-        ciphertext: Ciphertext = read_ciphertext(self._info.parameters, body, "the request")
+        ciphertext: Ciphertext = read_ciphertext(self._info.parameters, bytes(body), "the request")
         check_decryption(self._info, [ciphertext], 0, self._odd.rounding)
         return Asked(ciphertext, self.unit, hashlib.sha256(body).hexdigest())
 

@@ -13,6 +13,8 @@ import re
 import socket
 import ssl
 import threading
+import time
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,10 @@ from keyquorum.model.errors import CommitteeError, PartyError
 from keyquorum.model.plain import json_loads
 
 HEAD_LIMIT = 1 << 16
+SLOWEST = 1 << 20
+"""Bytes a second of the slowest channel that a long message is waited for."""
+COPIES = 2
+"""A message in memory: as it came, and as it was parsed."""
 _PKCS8_SEED = bytes.fromhex("302e020100300506032b657004220420")
 """PKCS #8 of an Ed25519 seed."""
 
@@ -133,30 +139,99 @@ def send_message(channel: ssl.SSLSocket, head: dict[str, Any], body: bytes = b""
         channel.sendall(body)
 
 
-def _exactly(channel: ssl.SSLSocket, size: int) -> bytearray:
-    """Memory grows with what has come, never on the word of a header."""
-    data = bytearray()
-    while len(data) < size:
-        part = channel.recv(min(size - len(data), 1 << 20))
+class Budget:
+    """Bytes that messages may take in memory at a time: ``most`` in all, and ``share`` those of one owner."""
+
+    def __init__(self, most: int, share: int) -> None:
+        self._most, self._share = most, share
+        self._held: Counter[str] = Counter()
+        self._lock = threading.Lock()
+
+    def take(self, owner: str, size: int) -> bool:
+        """Counts bytes; False, and nothing is counted, if they are too many."""
+        with self._lock:
+            if self._held.total() + size > self._most or self._held[owner] + size > self._share:
+                return False
+            self._held[owner] += size
+            return True
+
+    def give(self, owner: str, size: int) -> None:
+        """They are free again."""
+        with self._lock:
+            self._held[owner] -= size
+            if not self._held[owner]:
+                del self._held[owner]
+
+
+class Hold:
+    """What one message of an owner takes of a :class:`Budget`, until the end of the ``with`` block."""
+
+    def __init__(self, budget: Budget, owner: str) -> None:
+        self._budget, self._owner, self._size = budget, owner, 0
+        self._full = False
+
+    def __enter__(self) -> Hold:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._budget.give(self._owner, self._size)
+        self._size = 0
+
+    def take(self, size: int) -> bool:
+        """Whether a message may grow by so many bytes. After the first time that it may not it takes nothing any more."""
+        self._full = self._full or not self._budget.take(self._owner, COPIES * size)
+        if self._full:
+            self.__exit__()
+        else:
+            self._size += COPIES * size
+        return not self._full
+
+
+def _exactly(channel: ssl.SSLSocket, size: int, deadline: float | None = None, hold: Hold | None = None) -> bytearray | None:
+    """Memory grows with what has come, never on the word of a header. None if ``hold`` has no memory for it: then it was read and thrown
+    away."""
+    data, missing, kept = bytearray(), size, True
+    while missing:
+        if deadline is not None:
+            left = deadline - time.monotonic()
+            if left <= 0:
+                raise ConnectionError("a message took too long")
+            channel.settimeout(left)
+        part = channel.recv(min(missing, 1 << 20))
         if not part:
             raise ConnectionError("the channel was closed in the middle of a message")
-        data += part
-    return data
+        missing -= len(part)
+        kept = kept and (hold is None or hold.take(len(part)))
+        if kept:
+            data += part
+        else:
+            data = bytearray()
+    return data if kept else None
 
 
-def receive_message(channel: ssl.SSLSocket, limit: int) -> tuple[dict[str, Any], bytes] | None:
-    """The next message; None if the channel ends. ConnectionError for anything malformed, or a body above ``limit`` bytes."""
+def receive_message(
+    channel: ssl.SSLSocket, limit: int, seconds: float | None = None, hold: Hold | None = None
+) -> tuple[dict[str, Any], bytearray] | None:
+    """The next message; None if the channel ends. ConnectionError for anything malformed, or a body above ``limit`` bytes; PartyError if
+    ``hold`` has no memory for the body. ``seconds``: after the first byte, for the whole message, and one second more for each
+    :data:`SLOWEST` bytes (ConnectionError); the timeout of the channel is another one then."""
     first = channel.recv(1)
     if not first:
         return None
-    sizes = first + bytes(_exactly(channel, 11))
+    deadline = None if seconds is None else time.monotonic() + seconds
+    sizes = first + bytes(_exactly(channel, 11, deadline) or b"")
     head_size, size = int.from_bytes(sizes[:4], "little"), int.from_bytes(sizes[4:], "little")
     if head_size > HEAD_LIMIT or size > limit:
         raise ConnectionError(f"a message of {head_size} and {size} bytes is too long: at most {limit} bytes")
+    if deadline is not None:
+        deadline += size / SLOWEST
     try:
-        head = json_loads(bytes(_exactly(channel, head_size)))
+        head = json_loads(bytes(_exactly(channel, head_size, deadline) or b""))
     except ValueError:
         raise ConnectionError("a message without a readable head") from None
     if not isinstance(head, dict):
         raise ConnectionError("a message without a readable head")
-    return head, bytes(_exactly(channel, size))
+    body = _exactly(channel, size, deadline, hold)
+    if body is None:
+        raise PartyError(f"no memory for a request of {size:,} bytes beside the others: send it again later, or in parts")
+    return head, body
