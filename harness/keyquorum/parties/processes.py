@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +16,14 @@ from keyquorum.model.errors import CommitteeError, PartyError
 
 from . import mac_key
 from .context import Progress
+from .queue import PATIENCE, hold
 
 
 class _Worker:
     """One party process: its events are read by a thread."""
 
     def __init__(
-        self, folder: Path, party: int, job: dict[str, Any], progress: Progress | None, timeouts: tuple[float, float]
+        self, folder: Path, party: int, job: dict[str, Any], progress: Progress | None, timeouts: tuple[float, float], locks: Sequence[int] = ()
     ):
         self.party = party
         self.result: dict[str, Any] | None = None
@@ -33,6 +35,7 @@ class _Worker:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
+            pass_fds=locks,  # held until the last of the parties has ended, even if this process is killed
             # Parties share the cores of this host, and idle threads of BLAS wait by spinning.
             env={"OPENBLAS_NUM_THREADS": "1", **os.environ},
         )
@@ -42,6 +45,7 @@ class _Worker:
             "job": job,
             "connect_timeout": timeouts[0],
             "io_timeout": timeouts[1],
+            "locked": bool(locks),
         }
         assert self.process.stdin is not None
         try:
@@ -96,10 +100,11 @@ def run_processes(
     connect_timeout: float = 30.0,
     io_timeout: float = 120.0,
     on_start: Any = None,
+    patience: float = PATIENCE,
 ) -> list[dict[str, Any]]:
     """Starts one process a party (all identities must be on this host) and returns their results in party order.
 
-    ``on_start`` is called with the list of processes, for tests that disturb them. Raises :class:`PartyError` with the
+    Waits for at most ``patience`` seconds for another job of the committee, and names it on standard error. ``on_start`` is called with the list of processes, for tests that disturb them. Raises :class:`PartyError` with the
     reason of the party that failed first hand.
     """
     committee = Committee.load(folder)
@@ -112,18 +117,20 @@ def run_processes(
         mac_key.check_party(committee, party)
     timeouts = (connect_timeout, io_timeout)
     workers: list[_Worker] = []
-    try:
-        for party in range(committee.size):
-            workers.append(_Worker(folder, party, job, progress if party == 0 else None, timeouts))
-        if on_start is not None:
-            on_start([w.process for w in workers])
-        for worker in workers:
-            worker.wait()
-    finally:
-        for worker in workers:
-            if worker.process.poll() is None:
-                worker.process.kill()
+    with hold(committee, range(committee.size), job, patience) as locks:
+        try:
+            for party in range(committee.size):
+                told = progress if party == 0 else None
+                workers.append(_Worker(folder, party, job, told, timeouts, [lock.descriptor for lock in locks]))
+            if on_start is not None:
+                on_start([w.process for w in workers])
+            for worker in workers:
                 worker.wait()
+        finally:
+            for worker in workers:
+                if worker.process.poll() is None:
+                    worker.process.kill()
+                    worker.wait()
     failures = [f for f in (w.failure() for w in workers) if f is not None]
     if failures:
         own = [text for secondary, text in failures if not secondary]

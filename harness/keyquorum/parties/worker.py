@@ -20,6 +20,7 @@ from keyquorum.model.links import parse
 from . import mac_key
 from .context import PartyContext, Progress
 from .jobs import backend_of, link_of, run_job
+from .queue import hold
 from .shaping import shaping
 
 YOUNG_OBJECTS = 20_000
@@ -66,12 +67,25 @@ def run_party(
     progress: Progress | None = None,
     connect_timeout: float = 30.0,
     io_timeout: float = 120.0,
+    locked: bool = False,
 ) -> dict[str, Any]:
-    """Runs one party of ``job`` and returns its result, with the key ``report`` added. Tells the others if it fails."""
+    """Runs one party of ``job`` and returns its result, with the key ``report`` added. Tells the others if it fails.
+
+    Waits for at most ``connect_timeout`` seconds for another job at this party, and names it on standard error. ``locked``: the caller, which
+    started this process, holds the party's lock.
+    """
     committee = Committee.load(folder)
     if not 0 <= party < committee.size:
         raise KeyQuorumError(f"there is no party {party} in {folder}: choose 0 to {committee.size - 1}")
     mac_key.check_party(committee, party)
+    with hold(committee, [] if locked else [party], job, connect_timeout):
+        return _run(committee, party, job, progress, connect_timeout, io_timeout)
+
+
+def _run(
+    committee: Committee, party: int, job: dict[str, Any], progress: Progress | None, connect_timeout: float, io_timeout: float
+) -> dict[str, Any]:
+    """See :func:`run_party`; the party's lock is held."""
     session = open_session(committee, party, job, connect_timeout, io_timeout)
     backend = None
     try:
@@ -124,8 +138,9 @@ def main() -> int:
 
     try:
         result = run_party(
-            Path(task["folder"]), task["party"], task["job"], progress, task["connect_timeout"], task["io_timeout"]
-        )
+            Path(task["folder"]), task["party"], task["job"], progress, task["connect_timeout"], task["io_timeout"],
+            bool(task.get("locked")),
+        )  # fmt: skip
     except (KeyQuorumError, _engine.EngineError, OSError) as error:
         network = isinstance(error, _engine.NetworkError)
         _emit({"event": "error", "type": type(error).__name__, "message": str(error), "secondary": network})

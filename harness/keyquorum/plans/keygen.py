@@ -37,7 +37,7 @@ from .keys import (
     ERROR_LAWS,
     FloodPolicy,
     KeyInfo,
-    new_key_folder,
+    NewKey,
     parameters_from_json,
     policy_from_json,
     write_info,
@@ -354,15 +354,16 @@ def keygen_job(context: PartyContext, job: dict[str, Any]) -> dict[str, Any]:
     request.check(context.committee.threshold + 1)
     if context.backend.name == "embedded":
         require_memory(request.needs(context.committee), 1)
-    folder = new_key_folder(context.committee, context.party, job["key"])
-    material = generate(context, request)
-    with context.phase("store"):
-        info = store(context, material, folder)
+    with NewKey(context, job["key"]) as new:
+        material = generate(context, request)
+        with context.phase("store"):
+            info = store(context, material, new.folder, new.publish)
+    folder = context.committee.key_folder(context.party, job["key"])
     return {"key_id": info.key_id, "transcript": info.transcript, "folder": str(folder)}
 
 
-def store(context: PartyContext, material: KeyMaterial, folder: Path) -> KeyInfo:
-    """Writes this party's shares, then the public files; when those of all parties are on disk, the metadata, which makes the
+def store(context: PartyContext, material: KeyMaterial, folder: Path, publish: Callable[[], None] = lambda: None) -> KeyInfo:
+    """Writes this party's shares, then the public files; when those of all parties are on disk, the metadata, and ``publish`` makes the
     key count. A party that dies before leaves no key anywhere, and its name free."""
     for j, persistence in enumerate(material.shares):
         write_share(folder, material.info, context.party, j, persistence)
@@ -370,6 +371,7 @@ def store(context: PartyContext, material: KeyMaterial, folder: Path) -> KeyInfo
     info = write_public_files(folder, material.info, material.public)
     context.session.compare("stored key", info.digest)
     write_info(folder, info)
+    publish()
     context.session.compare("end of the key generation", info.digest)
     return info
 

@@ -10,6 +10,10 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import os
+import secrets
+import shutil
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -21,8 +25,10 @@ from keyquorum.dsl import Persistence
 from keyquorum.fhe.parameters import ParameterSet
 from keyquorum.model.committee import Committee, write_atomically
 from keyquorum.model.errors import KeyFileError, ParameterError, PolicyError
+from keyquorum.model.locks import FileLock
 from keyquorum.model.plain import is_count, is_hex, json_loads
 from keyquorum.parties import mac_key
+from keyquorum.parties.context import PartyContext
 
 ERROR_LAWS = ("cbd", "gaussian")
 
@@ -237,11 +243,64 @@ def holds_a_key(folder: Path) -> bool:
     return any((folder / name).exists() for name in ("key.json", "lwe.json"))
 
 
-def new_key_folder(committee: Committee, party: int, key: str) -> Path:
-    """Makes the folder for a new key; refuses to overwrite one."""
-    folder = committee.key_folder(party, key)
-    if holds_a_key(folder):
-        raise KeyFileError(f"{folder}: there is a key of this name already: choose another name")
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    folder.chmod(0o700)
-    return folder
+MAKING = "making"
+"""Folder of a party in which keys are made."""
+
+
+class NewKey:
+    """The name of a key that is being made, claimed at this party before any work: of two runs one gets it. ``folder``: where the key's files
+    are written; :meth:`publish` moves it to its place, whole or not at all.
+
+    The claim is a lock that names its holder (:class:`FileLock`): the claim of a dead process is nobody's. What such a process left is removed
+    once all parties have claimed the name, so that none of them has the key.
+    """
+
+    def __init__(self, context: PartyContext, key: str) -> None:
+        committee, self._session, self._key = context.committee, context.session, key
+        self._target = committee.key_folder(context.party, key)
+        self._making = committee.party_folder(context.party) / MAKING / key
+        self._claim = FileLock(self._making.parent / f".{key}.claim", f"key generation of {key!r}", remove=True)
+        self.folder = self._making / secrets.token_hex(8)
+
+    def __enter__(self) -> NewKey:
+        self._making.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if not self._claim.take():
+            raise KeyFileError(f"{self._target}: a key of this name is being made, by {self._claim.holder()}: wait for it, or choose another name")
+        try:
+            self._check_free()
+            self._session.compare("name of the new key", hashlib.sha256(self._key.encode()).digest())
+            if self._making.exists():
+                shutil.rmtree(self._making)
+            self.folder.mkdir(parents=True, mode=0o700)
+        except BaseException:
+            self._end()
+            raise
+        return self
+
+    def _check_free(self) -> None:
+        if holds_a_key(self._target):
+            raise KeyFileError(f"{self._target}: there is a key of this name already: choose another name")
+        if self._target.exists() and any(self._target.iterdir()):
+            raise KeyFileError(f"{self._target}: there are files without a key (no key.json): move them away, or choose another name")
+
+    def publish(self) -> None:
+        """From now on the key counts."""
+        self._target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._check_free()
+        os.rename(self.folder, self._target)  # never onto a folder that is not empty
+        descriptor = os.open(self._target.parent, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+    def __exit__(self, *_: object) -> None:
+        # A finished key stays: other parties may have theirs in its place.
+        if self.folder.exists() and not holds_a_key(self.folder):
+            shutil.rmtree(self.folder, ignore_errors=True)
+        self._end()
+
+    def _end(self) -> None:
+        with suppress(OSError):  # there is something in it, or it was not made
+            self._making.rmdir()
+        self._claim.release()

@@ -22,7 +22,7 @@ from keyquorum.model.plain import is_count, is_hex, json_loads
 from keyquorum.parties import mac_key
 from keyquorum.parties.context import PartyContext
 
-from .keys import new_key_folder
+from .keys import NewKey
 
 
 @dataclass(frozen=True)
@@ -94,12 +94,15 @@ def make_lwe_key(
 
 def lwe_keygen_job(context: PartyContext, job: dict[str, Any]) -> dict[str, Any]:
     """The job ``lwe_keygen``. Keys: ``key``, ``parameters`` (a name). The key counts when every party has stored its shares."""
-    folder = new_key_folder(context.committee, context.party, job["key"])
-    info, share = make_lwe_key(context, lwe_parameters(job["parameters"]))
-    ShareFile.write(str(folder / "share-0.kqs"), info.header(context.party), share.export())
-    share.wipe()
-    context.session.compare("stored LWE key", info.digest)
-    write_atomically(folder / "lwe.json", json.dumps(asdict(info), indent=1).encode() + b"\n")
+    folder = context.committee.key_folder(context.party, job["key"])
+    with NewKey(context, job["key"]) as new:
+        info, share = make_lwe_key(context, lwe_parameters(job["parameters"]))
+        ShareFile.write(str(new.folder / "share-0.kqs"), info.header(context.party), share.export())
+        share.wipe()
+        context.session.compare("stored LWE key", info.digest)
+        write_atomically(new.folder / "lwe.json", json.dumps(asdict(info), indent=1).encode() + b"\n")
+        new.publish()
+        context.session.compare("end of the key generation", info.digest)
     return {"key_id": info.key_id, "folder": str(folder)}
 
 

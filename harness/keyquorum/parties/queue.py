@@ -1,0 +1,50 @@
+"""One job at a time at a party: the jobs of a committee share the addresses of its parties, and what the parties count.
+
+The lock is on ``job.lock`` in the folder of the party. A local run takes the locks of all parties in their order before it starts any of them,
+and the processes of the parties inherit them. ``keyquorum serve`` takes the lock while it connects, and not while it is connected: jobs
+run beside it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from keyquorum.model.committee import Committee
+from keyquorum.model.locks import FileLock, Say, say_on_stderr
+
+FILE = "job.lock"
+PATIENCE = 600.0
+"""Seconds that a local run waits for the jobs before it."""
+
+
+def job_lock(committee: Committee, party: int, what: str) -> FileLock:
+    """The lock of a party, not taken."""
+    return FileLock(committee.party_folder(party) / FILE, what)
+
+
+def describe_job(job: dict[str, Any]) -> str:
+    """A job, for those who wait for its end."""
+    return f"{job.get('kind', 'a job')} of key {job['key']}" if isinstance(job.get("key"), str) else f"{job.get('kind', 'a job')}"
+
+
+@contextmanager
+def hold(
+    committee: Committee, parties: Sequence[int], job: dict[str, Any], patience: float = PATIENCE, say: Say = say_on_stderr
+) -> Iterator[list[FileLock]]:
+    """Holds the locks of parties of this host while a job runs. Waits for a job before it, and names it; CommitteeError after ``patience``
+    seconds."""
+    until, taken = time.monotonic() + patience, list[FileLock]()
+    try:
+        for party in sorted(parties):
+            if not committee.party_folder(party).is_dir():  # of another host: who runs it says so
+                continue
+            lock = job_lock(committee, party, describe_job(job))
+            lock.wait(until, f"party {party} of {committee.folder}", say)
+            taken.append(lock)
+        yield taken
+    finally:
+        for lock in taken:
+            lock.release()
