@@ -16,12 +16,14 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from keyquorum._engine import EngineError, StoreError, UsageError
+from keyquorum._engine import EngineError, Session, StoreError, UsageError
 from keyquorum.model.committee import Committee, write_atomically
-from keyquorum.model.errors import ParameterError, PartyError, PoolTooSmall
+from keyquorum.model.errors import CommitteeError, ParameterError, PartyError, PoolTooSmall
+from keyquorum.model.locks import FileLock
 from keyquorum.model.plain import is_count, json_loads
 from keyquorum.parties import mac_key
 from keyquorum.parties.context import PartyContext
+from keyquorum.parties.queue import job_lock
 from keyquorum.parties.worker import open_session, search_cycles_less
 from keyquorum.plans.pool_variants import pool_group
 from keyquorum.plans.pools import Pool
@@ -95,6 +97,22 @@ class Daemon:
     ) -> None:  # fmt: skip
         mac_key.check_party(committee, party)
         self.committee, self.party, self.service, self._log = committee, party, service, log
+        self._lock = FileLock(committee.party_folder(party) / "serve.lock", f"key {service.key}", remove=True)
+        self._waits_for = ""
+        receivers = Receivers(committee.identity_path(party), committee.party_folder(party) / "receivers")
+        if committee.party_folder(party).is_dir() and not self._lock.take():
+            raise CommitteeError(
+                f"party {party} of {committee.folder} serves already, {self._lock.holder()}{_place(committee, party)}: stop that one first, or ask it"
+            )
+        try:
+            self._open(receivers, ports, host)
+        except BaseException:
+            self._lock.release()
+            raise
+
+    def _open(self, receivers: Receivers, ports: tuple[int, int | None], host: str) -> None:
+        """Key, ports and the place that receivers read: only with the lock of those who serve for the party."""
+        committee, party, service = self.committee, self.party, self.service
         self.kind = open_kind(committee, party, service.key, service.rounding, service.width, service.levels)
         self._most = (service.batch or self.kind.batch) * self.kind.unit
         self._fill = min(service.chunk, service.keep)
@@ -107,7 +125,6 @@ class Daemon:
         self._stop = threading.Event()
         self.requests = Requests(service.patience)
         self.metrics = Metrics(ports[1])
-        receivers = Receivers(committee.identity_path(party), committee.party_folder(party) / "receivers")
         count = lambda result: self.metrics.requests.labels(result).inc()  # noqa: E731
         self.front = Front(receivers, host, ports[0], self.kind, self.requests, count)
         place = {"host": host, "port": self.front.port, "metrics": self.metrics.port}
@@ -136,6 +153,22 @@ class Daemon:
             self.front.close()
             self.metrics.close()
             self.kind.close()
+            self._lock.release()
+
+    def _connect(self, job: dict[str, Any]) -> Session | None:
+        """A session, connected while no other job runs at this party; None if one does, or we are stopped."""
+        lock = job_lock(self.committee, self.party, f"the connecting of keyquorum serve, key {self.service.key}")
+        if self.committee.party_folder(self.party).is_dir() and not lock.take():
+            holder = lock.holder()
+            if holder != self._waits_for:
+                self._waits_for = holder
+                self._log(f"not connected: waits for {holder}")
+            return None
+        self._waits_for = ""
+        try:
+            return open_session(self.committee, self.party, job, 5.0, max(20.0, self.service.patience))
+        finally:
+            lock.release()
 
     # -- one session --------------------------------------------------------------------------------------------------
 
@@ -143,7 +176,11 @@ class Daemon:
         """Connects and serves until the session breaks (EngineError), or we are stopped."""
         job = {"kind": "serve", **asdict(self.service), "key_id": self.kind.key_id}
         mac_key.check_party(self.committee, self.party)
-        session = open_session(self.committee, self.party, job, 5.0, max(20.0, self.service.patience))
+        session = self._connect(job)
+        if session is None:
+            self.requests.wait(0)  # late ones are answered
+            self._stop.wait(0.2)
+            return
         context, pool = PartyContext(session, self.committee), None
         running: list[str] = []
         try:
@@ -258,6 +295,15 @@ class Daemon:
         self.metrics.batches.labels("done").inc()
         self.metrics.decryptions.inc(at)
         self._log(f"{len(requests)} requests, {at} items, {1e3 * (time.monotonic() - start):.1f} ms")
+
+
+def _place(committee: Committee, party: int) -> str:
+    """Where a party serves, for people; empty if its file does not say."""
+    try:
+        place = json_loads((committee.party_folder(party) / "serve.json").read_text())
+        return f", at {place['host']}:{place['port']}"
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""
 
 
 def serve(committee: Committee, party: int, service: Service, **options: Any) -> None:
