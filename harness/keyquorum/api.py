@@ -55,7 +55,7 @@ from keyquorum.plans.precision import Precision, key_precision
 from keyquorum.plans.program import ProgramRequest
 from keyquorum.plans.program import run_locally as run
 from keyquorum.plans.receipts import check_receipt, write_receipt
-from keyquorum.plans.resources import Needs, require_memory
+from keyquorum.plans.resources import Needs, require_disk, require_memory
 from keyquorum.plans.variants import VARIANTS
 
 PathLike = str | Path
@@ -184,9 +184,10 @@ def keygen(
     for party in committee.local_parties():
         if holds_a_key(committee.key_folder(party, key)):
             raise CommitteeError(f"{committee.folder}: there is a key {key!r} already: choose another name")
+    needs, here = keygen_needs(committee, chosen, relin, galois_elements, error_law), len(committee.local_parties())
     if backend == "embedded":
-        needs = keygen_needs(committee, chosen, relin, galois_elements, error_law)
-        require_memory(needs, len(committee.local_parties()))
+        require_memory(needs, here)
+    require_disk(f"key generation of {here} parties", here * needs.disk, committee.folder)
     results = run_processes(committee.folder, job, progress, io_timeout=io_timeout)
     folder = committee.key_folder(0, key)
     return KeygenResult(folder, load_key(folder), [RunReport.from_json(r["report"]) for r in results])

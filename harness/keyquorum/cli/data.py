@@ -13,8 +13,9 @@ from keyquorum.fhe import seal
 from keyquorum.fhe.lwe import MAGIC as LWE_MAGIC
 from keyquorum.fhe.seal_format import read_ciphertext, read_plaintext
 from keyquorum.fhe.values import read_values
-from keyquorum.model.committee import write_atomically
 from keyquorum.model.errors import ParameterError
+from keyquorum.model.outputs import reserved, save_all, save_file
+from keyquorum.plans.decrypt import PLAINTEXT_HEADER, RESULTS
 from keyquorum.plans.keys import KeyInfo, load_key
 from keyquorum.plans.precision import expectation, key_precision
 from keyquorum.serve.client import fetch, fetch_seal
@@ -51,7 +52,7 @@ def encrypt(
     where, info = _key(folder, key)
     public = api.load_public_file(where, info, "public.key")
     data = seal.encrypt(info.parameters, public, read_values(values))
-    output.write_bytes(data)
+    save_file(output, data)
     api.write_receipt(output, data, info)
     console.print(f"{output}: {len(data)} bytes under key {info.key_id}")
     _say_expectation(info, data)
@@ -81,7 +82,7 @@ def evaluate(
         return api.load_public_file(where, info, name) if name in info.files else None
 
     result = seal.evaluate(info.parameters, operation, inputs, file("relin.key"), file("galois.key"), step)
-    output.write_bytes(result)
+    save_file(output, result)
     api.write_receipt(output, result, info)
     console.print(f"{output}: {len(result)} bytes")
     _say_expectation(info, result)
@@ -163,14 +164,17 @@ def _ask_committee(folder: Path, key: str, path: Path, identity: Path | None, at
     places = None if at is None else [api.address(text) for text in at]
     output = path.with_name(path.name + ".plain")
     if path.open("rb").read(8) == LWE_MAGIC:
-        messages = fetch(api.as_committee(folder), identity, path.read_bytes(), places)
-        write_atomically(output, json.dumps(messages.tolist()).encode() + b"\n", 0o600)
+        data = path.read_bytes()
+        with reserved([output], [len(data)], Path(folder) / RESULTS) as reserved_places:
+            messages = fetch(api.as_committee(folder), identity, data, places)
+            save_all(reserved_places, [json.dumps(messages.tolist()).encode() + b"\n"])
         console.print(f"{output}: {messages.size} messages under key {key}")
         return
     _, info = _key(folder, key)
     lowered = api.lower(info, path)
-    result = fetch_seal(api.as_committee(folder), identity, info, lowered.read_bytes(), places)
-    write_atomically(output, result.plaintext, 0o600)
+    with reserved([output], [8 * info.parameters.ring_degree + PLAINTEXT_HEADER], Path(folder) / RESULTS) as reserved_places:
+        result = fetch_seal(api.as_committee(folder), identity, info, lowered.read_bytes(), places)
+        save_all(reserved_places, [result.plaintext])
     console.print(f"{output}: a plaintext under key {key}")
 
 

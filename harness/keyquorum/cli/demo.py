@@ -15,6 +15,7 @@ from keyquorum import api
 from keyquorum.fhe import seal
 from keyquorum.fhe.parameters import ParameterSet
 from keyquorum.model.errors import KeyQuorumError
+from keyquorum.model.outputs import save_file
 
 from .options import BackendName, LinkSpec, MpSpdzFolder
 from .output import console, print_reports, progress_bars
@@ -49,7 +50,7 @@ def _run(
     evaluator = seal.Evaluator(parameters, public["relin.key"], public["galois.key"])
     path = folder / f"{key}.ct"
     result = evaluator.rotate(evaluator.multiply(a, b), 1)
-    path.write_bytes(result)
+    save_file(path, result)
     api.write_receipt(path, result, made.info)
     console.print("3. the parties decrypt together; party 0 alone learns the result")
     output = folder / f"{key}.plain"

@@ -11,6 +11,7 @@ from weakref import ReferenceType
 
 import numpy as np
 
+from keyquorum.model.committee import write_atomically
 from keyquorum.model.errors import ProgramError
 
 from .context import Ints, Value
@@ -229,6 +230,6 @@ class ProgramIO:
         if self.file_outputs:
             path = folder / "Player-Data" / f"Binary-Output-P{engine.party}-0"
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(b"".join(w.astype("<i8").tobytes() for w in self.file_outputs))
+            write_atomically(path, b"".join(w.astype("<i8").tobytes() for w in self.file_outputs))
         if self.persistence.exists:
             save_shares(shares_path(folder, engine.party), self.persistence, engine)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from keyquorum.model.outputs import save_file
 from keyquorum.model.plain import json_loads
 
 from .errors import ValuesError
@@ -91,7 +92,7 @@ def write_values(path: Path | str, values: Numbers) -> None:
         np.save(buffer, values, allow_pickle=False)
         data = buffer.getvalue()
     try:
-        path.write_bytes(data)
+        save_file(path, data)
     except OSError as error:
         raise ValuesError(f"{path} cannot be written: {error.strerror}") from error
 

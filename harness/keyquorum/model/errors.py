@@ -66,4 +66,8 @@ class BackendError(KeyQuorumError):
 
 
 class ResourceError(KeyQuorumError):
-    """A host has less memory than a plan states that it needs."""
+    """A host has less memory, or less room on its disk, than a plan states that it needs."""
+
+
+class OutputError(KeyQuorumError):
+    """A result cannot be put where it was asked for; the text says whether it was made, and where it is then."""

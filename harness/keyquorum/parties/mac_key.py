@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import os
 import secrets
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from keyquorum import _engine
-from keyquorum.model.committee import AUTHENTICATED, MAC_KEY, Committee
+from keyquorum.model.committee import AUTHENTICATED, MAC_KEY, Committee, sync_folder, write_atomically
 from keyquorum.model.errors import BurnedKeyError, KeyFileError
 
 BYTES = 16
@@ -46,18 +47,18 @@ def mac_key(path: Path) -> bytes:
     """The key in a file, which is made (0600, durable before it is used) if it is not there. Refuses a burned one."""
     check(path)
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    try:
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except FileExistsError:
-        key = path.read_bytes()
-        if len(key) != BYTES:
-            raise KeyFileError(f"{path}: a MAC key has {BYTES} bytes, not {len(key)}: restore it from a backup") from None
-        return key
-    with os.fdopen(handle, "wb") as file:
-        key = secrets.token_bytes(BYTES)
-        file.write(key)
-        file.flush()
-        os.fsync(file.fileno())
+    if not path.exists():
+        made = path.with_name(f".{path.name}.{secrets.token_hex(8)}.new")
+        try:
+            write_atomically(made, secrets.token_bytes(BYTES), 0o600)
+            with suppress(FileExistsError):  # another process was faster: its key is the one
+                os.link(made, path)
+            sync_folder(path.parent)
+        finally:
+            made.unlink(missing_ok=True)
+    key = path.read_bytes()
+    if len(key) != BYTES:
+        raise KeyFileError(f"{path}: a MAC key has {BYTES} bytes, not {len(key)}: restore it from a backup")
     return key
 
 

@@ -23,8 +23,8 @@ from keyquorum.dsl import Persistence
 from keyquorum.fhe.decode import ckks_plaintext, integer_plaintext
 from keyquorum.fhe.parameters import ParameterSet
 from keyquorum.fhe.seal_format import Ciphertext, read_ciphertext
-from keyquorum.model.committee import write_atomically
-from keyquorum.model.errors import CiphertextError, KeyQuorumError, ParameterError
+from keyquorum.model.errors import CiphertextError, KeyQuorumError, OutputError, ParameterError
+from keyquorum.model.outputs import reserved, save_all
 from keyquorum.parties.context import PartyContext
 
 from .approvals import check_approved, check_form
@@ -40,6 +40,11 @@ from .rounding import ROUNDINGS, RoundingGroup, round_exactly, scaled_words
 
 Ints = NDArray[np.int64]
 Words = NDArray[np.uint64]
+
+PLAINTEXT_HEADER = 4096
+"""Bytes of a plaintext beside its coefficients, at most."""
+RESULTS = "results"
+"""Folder of a key where a result goes that cannot be put in its place."""
 
 
 @dataclass(frozen=True)
@@ -234,7 +239,7 @@ def _local_paths(job: dict[str, Any], name: str) -> list[Path]:
 def decrypt_job(context: PartyContext, job: dict[str, Any]) -> dict[str, Any]:
     """The job ``decrypt``. Keys: ``key``, ``receiver``, ``rounding``, ``sha256`` (of each ciphertext), ``pool`` (optional: take masks from the
     committee's pool), and under ``local``
-    the paths: ``ciphertexts``, ``outputs`` (written by the receiver, 0600)."""
+    the paths: ``ciphertexts``, ``outputs`` (written by the receiver, 0600, and reserved before anything is counted)."""
     committee, party = context.committee, context.party
     folder = committee.key_folder(party, job["key"])
     info = load_key(folder)
@@ -251,15 +256,20 @@ def decrypt_job(context: PartyContext, job: dict[str, Any]) -> dict[str, Any]:
     check_decryption(info, ciphertexts, job["receiver"], job["rounding"])
     check_approved(folder, info, inputs, job["sha256"])
     needed = max((c.level_primes for c in ciphertexts), default=1)
-    with context.phase("load"):
-        shares = load_shares(folder, info, party, needed)
-        if info.parameters.scheme == "ckks":
-            claim_decryptions(context, folder, info, len(ciphertexts))
-    pool = hashlib.sha256("".join(job["sha256"]).encode()).hexdigest() if job.get("pool") else ""
-    results = decrypt(context, info, shares, ciphertexts, job["receiver"], job["rounding"], pool=pool)
-    if results is not None:
-        for path, result in zip(outputs, results, strict=True):
-            write_atomically(path, result.plaintext, 0o600)
+    receives = party == job["receiver"]
+    if receives and set(outputs) & set(inputs):
+        raise OutputError(f"{next(p for p in outputs if p in inputs)}: is a ciphertext of this job: name another output")
+    sizes = [8 * info.parameters.ring_degree * c.level_primes + PLAINTEXT_HEADER for c in ciphertexts]
+    # Before anything is counted: a result that has no place would be lost.
+    with reserved(outputs if receives else [], sizes if receives else [], folder / RESULTS) as places:
+        with context.phase("load"):
+            shares = load_shares(folder, info, party, needed)
+            if info.parameters.scheme == "ckks":
+                claim_decryptions(context, folder, info, len(ciphertexts))
+        pool = hashlib.sha256("".join(job["sha256"]).encode()).hexdigest() if job.get("pool") else ""
+        results = decrypt(context, info, shares, ciphertexts, job["receiver"], job["rounding"], pool=pool)
+        if results is not None:
+            save_all(places, [result.plaintext for result in results])
     context.session.compare("end of the decryption", info.digest)  # a receiver that refused the result tells all
     return {"key_id": info.key_id, "count": len(ciphertexts)}
 

@@ -47,7 +47,7 @@ from .keys import (
 from .policy import start_count
 from .precision import check_key_precision
 from .randomness import uniform_trits, wipe
-from .resources import KeygenSizes, Needs, keygen_needs, require_memory
+from .resources import KeygenSizes, Needs, keygen_needs, require_disk, require_memory
 
 Ints = NDArray[np.int64]
 Words = NDArray[np.uint64]
@@ -352,8 +352,10 @@ def keygen_job(context: PartyContext, job: dict[str, Any]) -> dict[str, Any]:
         policy_from_json(job["policy"]),
     )
     request.check(context.committee.threshold + 1)
+    needs = request.needs(context.committee)
     if context.backend.name == "embedded":
-        require_memory(request.needs(context.committee), 1)
+        require_memory(needs, 1)
+    require_disk("key generation", needs.disk, context.committee.party_folder(context.party))
     with NewKey(context, job["key"]) as new:
         material = generate(context, request)
         with context.phase("store"):

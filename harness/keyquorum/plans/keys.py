@@ -23,7 +23,7 @@ import numpy as np
 from keyquorum._engine import ShareFile
 from keyquorum.dsl import Persistence
 from keyquorum.fhe.parameters import ParameterSet
-from keyquorum.model.committee import Committee, write_atomically
+from keyquorum.model.committee import Committee, sync_folder, write_atomically
 from keyquorum.model.errors import KeyFileError, ParameterError, PolicyError
 from keyquorum.model.locks import FileLock
 from keyquorum.model.plain import is_count, is_hex, json_loads
@@ -288,11 +288,7 @@ class NewKey:
         self._target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._check_free()
         os.rename(self.folder, self._target)  # never onto a folder that is not empty
-        descriptor = os.open(self._target.parent, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        sync_folder(self._target.parent)
 
     def __exit__(self, *_: object) -> None:
         # A finished key stays: other parties may have theirs in its place.

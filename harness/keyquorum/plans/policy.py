@@ -14,6 +14,7 @@ from keyquorum.model.plain import json_loads
 from keyquorum.parties.context import PartyContext
 
 from .keys import KeyInfo
+from .resources import require_disk
 
 COUNT_BYTES = 8
 """A count on the wire, little endian."""
@@ -98,6 +99,7 @@ def claim_decryptions(context: PartyContext, folder: Path, info: KeyInfo, count:
                 f"{folder}: another decryption with this key is under way: try again when it ended"
             ) from None
         mine = decryptions_used(folder, info)
+        require_disk("the count of decryptions", 0, folder)  # a party that cannot count stops all before anyone has counted
         counts = [_read_count(p, data, info) for p, data in enumerate(context.session.all_gather(mine.to_bytes(COUNT_BYTES, "little")))]
         used, limit = agreed_count(counts, context.committee.threshold, count, info), info.policy.decryptions
         if used + count > limit:

@@ -6,11 +6,12 @@ import json
 from typing import Any
 
 from keyquorum.fhe.lwe import LweCiphertexts, read_lwe
-from keyquorum.model.committee import write_atomically
-from keyquorum.model.errors import CiphertextError, ParameterError
+from keyquorum.model.errors import CiphertextError, OutputError, ParameterError
+from keyquorum.model.outputs import reserved, save_all
 from keyquorum.parties.context import PartyContext
 from keyquorum.parties.jobs import local_path
 
+from .decrypt import RESULTS
 from .keys import check_made_by
 from .lwe_decrypt import lwe_phases
 from .lwe_keys import LweKeyInfo, load_lwe_key, load_lwe_share
@@ -18,6 +19,9 @@ from .pool_variants import pool_group, variant_of
 from .pools import Pool
 from .randomness import wipe
 from .variants import Variant
+
+NUMBER = 8
+"""Bytes of a message in JSON, at most: it has up to 16 bits."""
 
 
 def pool_fill_job(context: PartyContext, job: dict[str, Any]) -> dict[str, Any]:
@@ -30,6 +34,8 @@ def pool_fill_job(context: PartyContext, job: dict[str, Any]) -> dict[str, Any]:
     chunks = -(-job["count"] // job["chunk"])
     available = 0
     try:
+        if pool is not None:
+            pool.store.require_room(job["count"], len(context.committee.local_parties()))
         with context.phase("fill", chunks) as step:
             for i in range(chunks):
                 if pool is not None:
@@ -67,20 +73,24 @@ def lwe_decrypt_job(context: PartyContext, job: dict[str, Any]) -> dict[str, Any
     check_lwe_ciphertexts(ciphertexts, key_id, info, str(path))
     if ciphertexts.digest().hex() != job["sha256"]:
         raise CiphertextError(f"{path} is not what the committee was asked to decrypt")
+    if output == path:
+        raise OutputError(f"{output}: is the file of the ciphertexts: name another output")
     share = load_lwe_share(folder, info, party)
-    with context.phase("phase"):
-        z = lwe_phases(context, group, share, ciphertexts)
-    share.wipe()
-    if group.member:
-        pool = Pool(context, group, variant)
-        try:
-            with context.phase("online"):
-                words = pool.decrypt(z, job["sha256"], group.numbers.index(job["receiver"]))
-        finally:
-            pool.close()
-            wipe(z)
-        if words is not None:
-            messages = variant.messages(words[0]).tolist()
-            write_atomically(output, json.dumps(messages).encode() + b"\n", 0o600)
+    receives = party == job["receiver"]
+    with reserved([output] if receives else [], [NUMBER * ciphertexts.count + 16] if receives else [], folder / RESULTS) as places:
+        with context.phase("phase"):
+            z = lwe_phases(context, group, share, ciphertexts)
+        share.wipe()
+        if group.member:
+            pool = Pool(context, group, variant)
+            try:
+                with context.phase("online"):
+                    words = pool.decrypt(z, job["sha256"], group.numbers.index(job["receiver"]))
+            finally:
+                pool.close()
+                wipe(z)
+            if words is not None:
+                messages = variant.messages(words[0]).tolist()
+                save_all(places, [json.dumps(messages).encode() + b"\n"])
     context.session.compare("end of the decryption", info.digest)
     return {"key_id": info.key_id, "count": ciphertexts.count}

@@ -31,6 +31,7 @@ from keyquorum.model.committee import write_atomically
 from keyquorum.model.errors import PoolError
 from keyquorum.model.plain import is_count, is_hex, json_loads
 
+from .resources import require_disk
 from .variants import Section
 
 Words = NDArray[np.uint64]
@@ -196,6 +197,11 @@ class PoolStore:
     def write(self, chunk: Chunk, material: Sequence[Words]) -> None:
         """Stores a chunk that does not count yet."""
         ShareFile.write(str(self._path(chunk.id)), self._header(chunk), pack(material, self.sections))
+
+    def require_room(self, count: int, parties: int = 1) -> None:
+        """Refuses to make so many items more, at so many parties that have this disk. Raises ResourceError."""
+        size = parties * packed_bytes(self.sections, self.parts, count)
+        require_disk(f"a pool of {count:,} items more", size, self.folder)
 
     def add(self, chunk: Chunk) -> None:
         """Counts a stored chunk, once every member has stored it."""

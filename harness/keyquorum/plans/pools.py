@@ -214,6 +214,7 @@ class Pool:
 
     def fill(self, count: int, chunk: int = CHUNK, seed: bytes | None = None) -> int:
         """Makes ``count`` items more; every member calls this. Returns the items there are. ``seed``: INSECURE, tests."""
+        self.store.require_room(count)
         agreement, reports = self.agree(f"fill {count} by {chunk}")
         if not self.store.id or len({r.pool_id for r in reports}) > 1:
             self.store.start(hashlib.sha256(b"keyquorum pool" + agreement.chain.encode()).hexdigest()[:32])

@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 
 from keyquorum.model.errors import CiphertextError
+from keyquorum.model.outputs import save_file
 from keyquorum.model.plain import json_loads
 
 from .keys import KeyInfo
@@ -15,7 +16,7 @@ from .keys import KeyInfo
 def write_receipt(path: Path | str, data: bytes, info: KeyInfo) -> None:
     """Writes the note of a ciphertext file, ``<path>.json``."""
     receipt = {"key_id": info.key_id, "sha256": hashlib.sha256(data).hexdigest()}
-    Path(f"{path}.json").write_text(json.dumps(receipt) + "\n")
+    save_file(Path(f"{path}.json"), json.dumps(receipt).encode() + b"\n")
 
 
 def check_receipt(path: Path, data: bytes, info: KeyInfo) -> None:

@@ -8,6 +8,7 @@ bound a party's peak resident memory and are not far above it. Correlated random
 from __future__ import annotations
 
 import re
+import shutil
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,8 @@ from keyquorum.model.committee import AUTHENTICATED, DISHONEST_MAJORITY, Committ
 from keyquorum.model.errors import ResourceError
 
 MB = 1_000_000
+DISK_SLACK = MB
+"""Headers, metadata, counts and journals."""
 PROCESS = 85 * MB
 """Interpreter, libraries, engine."""
 LINK = 20 * MB
@@ -99,6 +102,21 @@ def available_memory(meminfo: Path = Path("/proc/meminfo"), group: Path = Path("
     with suppress(OSError, ValueError):  # no control group, or "max": no limit
         found.append(int((group / "memory.max").read_text()) - int((group / "memory.current").read_text()))
     return min(found, default=None)
+
+
+def available_disk(folder: Path) -> int:
+    """Bytes that are free on the disk of a folder, which need not be there yet."""
+    there = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
+    return shutil.disk_usage(there).free
+
+
+def require_disk(what: str, size: int, folder: Path, available: int | None = None) -> None:
+    """Refuses to write ``size`` bytes, and what belongs to them (DISK_SLACK), below a folder whose disk has fewer. ``what``: what needs them. Raises ResourceError."""
+    available = available_disk(folder) if available is None else available
+    if size + DISK_SLACK > available:
+        raise ResourceError(
+            f"{folder}: {what} needs {(size + DISK_SLACK) / 1e6:.2f} MB of disk, {available / 1e6:.2f} MB are free there: make room, or ask for less"
+        )
 
 
 def require_memory(needs: Needs, parties: int, available: int | None = None) -> None:

@@ -1,0 +1,130 @@
+"""Files that somebody waits for: written whole or not at all, and results that cannot be had twice are not lost."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import stat
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+
+from .committee import write_atomically
+from .errors import OutputError
+
+
+def save_file(path: Path, data: bytes) -> None:
+    """Writes a file that the user named: whole or not at all, through a link, with the mode of the file that it replaces. Devices and pipes
+    take the bytes as they come."""
+    target = path.resolve()
+    mode = 0o644
+    if target.exists():
+        found = target.stat()
+        mode = stat.S_IMODE(found.st_mode)
+        if not stat.S_ISREG(found.st_mode):
+            target.write_bytes(data)
+            return
+    write_atomically(target, data, mode)
+
+
+class Output:
+    """The place of a result of at most ``size`` bytes (more is allowed, but not reserved), mode 0600, checked and reserved before the result is made.
+    An existing file is replaced. ``spare``: a folder that takes the result if the place does not in the end."""
+
+    def __init__(self, path: Path, size: int, spare: Path) -> None:
+        self.path, self._spare = path, spare
+        if not path.parent.is_dir():
+            raise OutputError(f"{path}: there is no folder {path.parent}: make it; nothing was decrypted or counted")
+        if path.exists() and not path.is_file():
+            raise OutputError(f"{path}: is no file that can be replaced: name another output; nothing was decrypted or counted")
+        self._temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
+        descriptor = -1
+        try:
+            descriptor = os.open(self._temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+            _write(descriptor, bytes(size))
+            os.fsync(descriptor)
+        except OSError as error:
+            if descriptor >= 0:
+                os.close(descriptor)
+            with suppress(OSError):
+                self._temporary.unlink(missing_ok=True)
+            raise OutputError(
+                f"{path}: cannot be written ({error.strerror or error}): make room for {size:,} bytes there, or name another output; "
+                "nothing was decrypted or counted"
+            ) from None
+        self._descriptor = descriptor
+
+    def save(self, data: bytes) -> None:
+        """Puts the result in its place. Raises OutputError, which says where the result is instead."""
+        written = False
+        try:
+            os.lseek(self._descriptor, 0, os.SEEK_SET)
+            _write(self._descriptor, data)
+            os.ftruncate(self._descriptor, len(data))
+            os.fsync(self._descriptor)
+            written = True
+            os.replace(self._temporary, self.path)
+        except OSError as error:
+            kept = self._temporary if written and self._temporary.exists() else self._keep(data)
+            if kept == self._temporary:
+                self._close()
+            raise OutputError(f"{self.path}: cannot be written ({error.strerror or error}); the result is kept in {kept}: move it from there") from None
+        self._close()
+
+    def _keep(self, data: bytes) -> Path:
+        """Puts the result somewhere else."""
+        failures = []
+        for folder in (self._spare, Path(tempfile.gettempdir())):
+            path = folder / f"{self.path.name}.{secrets.token_hex(8)}"
+            try:
+                folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+                write_atomically(path, data, 0o600)
+                return path
+            except OSError as error:
+                failures.append(f"{folder}: {error.strerror or error}")
+        raise OutputError(f"{self.path}: the result is lost, there is no room for it anywhere ({'; '.join(failures)}): make room, and decrypt again")
+
+    def _close(self) -> None:
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+    def discard(self) -> None:
+        """Gives the place back, if nothing was saved."""
+        if self._descriptor >= 0:
+            self._close()
+            with suppress(OSError):
+                self._temporary.unlink(missing_ok=True)
+
+
+def _write(descriptor: int, data: bytes) -> None:
+    """All of it: a full disk takes a part, and says so only when asked for the rest."""
+    view = memoryview(data)
+    while view:
+        view = view[os.write(descriptor, view) :]
+
+
+@contextmanager
+def reserved(paths: Sequence[Path], sizes: Sequence[int], spare: Path) -> Iterator[list[Output]]:
+    """An :class:`Output` for each path; those that were not saved are discarded."""
+    if len(set(paths)) < len(paths):
+        raise OutputError(f"{next(p for p in paths if list(paths).count(p) > 1)}: two results would go to the same file: name each output once")
+    with ExitStack() as stack:
+        outputs = []
+        for path, size in zip(paths, sizes, strict=True):
+            outputs.append(Output(path, size, spare))
+            stack.callback(outputs[-1].discard)
+        yield outputs
+
+
+def save_all(outputs: Sequence[Output], results: Sequence[bytes]) -> None:
+    """Saves every result, also after one that could not be put in its place; then raises what went wrong."""
+    failures = []
+    for output, data in zip(outputs, results, strict=True):
+        try:
+            output.save(data)
+        except OutputError as error:
+            failures.append(str(error))
+    if failures:
+        raise OutputError("; ".join(failures))
