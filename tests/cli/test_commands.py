@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import socket
 import subprocess
 import sys
@@ -75,6 +76,43 @@ def test_a_weak_policy_warns_loudly(tour: Path) -> None:
     command = [sys.executable, "-c", "from keyquorum.cli import main; main()", "keygen", "committee", "weak", "-p", "ckks-4096", "--no-relin"]
     done = subprocess.run([*command, "--flood-bits", "1"], cwd=tour, capture_output=True, text=True, timeout=120, check=True)
     assert done.stderr.strip().startswith("WARNING: flooding of 1 bits is WEAK") and len(done.stderr.strip().splitlines()) == 1
+
+
+def test_a_weak_policy_warns_on_every_host(tour: Path) -> None:
+    """Who writes a job, every party that runs it, and who looks at the key are warned."""
+    python = [sys.executable, "-c", "from keyquorum.cli import main; main()"]
+    asked = [*python, "keygen", "committee", "far", "-p", "ckks-4096", "--no-relin", "--flood-bits", "1", "--job", "far.json"]
+    assert "WARNING: flooding of 1 bits is WEAK" in subprocess.run(asked, cwd=tour, capture_output=True, text=True, timeout=120, check=True).stderr
+    runs = [
+        subprocess.Popen([*python, "party", "committee", str(i), "far.json"], cwd=tour, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for i in range(3)
+    ]
+    for run in runs:
+        _, err = run.communicate(timeout=120)
+        assert run.returncode == 0 and err.count("WARNING: flooding of 1 bits is WEAK") == 1, err
+    assert "WARNING: flooding of 1 bits is WEAK" in keyquorum("inspect", "committee/party-1/keys/far", folder=tour)
+
+
+def test_the_expected_error_is_stated_everywhere(tour: Path) -> None:
+    """The default policy, as a newcomer takes it: right values, and one figure in keygen, encrypt, eval, decrypt, decode and inspect."""
+    made = keyquorum("keygen", "committee", "plain", "-p", "ckks-4096", folder=tour)
+    stated = re.search(r"error of a decrypted value at most (\S+) \(standard deviation \S+\): \S+ bits of a value of size 1", made)
+    assert stated is not None
+    assert re.match(r"needs at most 0\.\d\d GB of memory and 0\.[1-9] MB of disk", made)
+    (tour / "v.json").write_text("[0.5, 0.25, -1]")
+    said = [
+        keyquorum("encrypt", "committee", "plain", "v.json", "-o", "v.ct", folder=tour),
+        keyquorum("eval", "committee", "plain", "negate", "v.ct", "-o", "w.ct", folder=tour),
+        keyquorum("inspect", "v.ct", folder=tour),
+        keyquorum("inspect", "committee/party-0/keys/plain", folder=tour),
+        keyquorum("decrypt", "committee", "plain", "v.ct", "--to", "0", folder=tour),
+        keyquorum("inspect", "v.ct.plain", folder=tour),
+    ]
+    assert [text for text in said if stated[0] not in text] == []
+    command = [sys.executable, "-c", "from keyquorum.cli import main; main()", "decode", "committee", "plain", "v.ct.plain", "-n", "3"]
+    done = subprocess.run(command, cwd=tour, capture_output=True, text=True, timeout=120, check=True)
+    assert stated[0] in done.stderr
+    assert np.abs(np.array([float(v) for v in done.stdout.split()[:3]]) - [0.5, 0.25, -1]).max() < float(stated[1])
 
 
 def test_approvals(tour: Path) -> None:

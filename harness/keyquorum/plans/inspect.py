@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from keyquorum import _engine
@@ -50,8 +51,12 @@ def _seal_object(path: Path) -> Iterator[str]:
             yield _describe_as(parameters, data)
         except SealFormatError:
             continue
-        scale = _scale_of_ciphertext(parameters, data)
-        if scale and info is not None:
+        scale, plain = _scale_of(parameters, data)
+        if scale and plain:
+            found = precision(parameters, FloodPolicy(), 2, scale) if info is None else key_precision(info, scale)
+            under = "under the default policy, with 2 contributors (the key is not known)" if info is None else "decrypted under this key"
+            yield f"{under}: {found.text()}"
+        elif scale and info is not None:
             yield expectation(info, scale)
         elif scale:
             found = precision(parameters, FloodPolicy(), 2, scale)
@@ -62,14 +67,14 @@ def _seal_object(path: Path) -> Iterator[str]:
     )
 
 
-def _scale_of_ciphertext(parameters: ParameterSet, data: bytes) -> float | None:
-    """Of a CKKS ciphertext; None for all else."""
-    if parameters.scheme != "ckks":
-        return None
-    try:
-        return read_ciphertext(parameters, data).scale
-    except SealFormatError:
-        return None
+def _scale_of(parameters: ParameterSet, data: bytes) -> tuple[float | None, bool]:
+    """The scale of a CKKS ciphertext or plaintext, None for all else; and whether it is a plaintext."""
+    if parameters.scheme == "ckks":
+        with suppress(SealFormatError):
+            return read_ciphertext(parameters, data).scale, False
+        with suppress(SealFormatError):
+            return read_plaintext(parameters, data).scale, True
+    return None, False
 
 
 def _describe_as(parameters: ParameterSet, data: bytes) -> str:
@@ -128,6 +133,7 @@ def _folder(path: Path) -> Iterator[str]:
             used = decryptions_used(path, info)
             yield f"flooding of {info.policy.bits} bits over noise of 2^{info.policy.noise_bits}, {used} of {info.policy.decryptions} decryptions used"
             yield f"at scale 2^{parameters.scale_bits}: {key_precision(info).text()}"
+            yield from (f"WARNING: {weakness}" for weakness in info.policy.weaknesses(parameters.ring_degree))
             if info.policy.approvals:
                 yield "ciphertexts must be approved at every party (keyquorum approve)"
         for name, digest in info.files.items():

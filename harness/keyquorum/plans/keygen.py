@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -20,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keyquorum.dsl import Persistence
+from keyquorum.fhe.errors import SecurityWarning
 from keyquorum.fhe.keys import (
     assemble_public_key,
     assemble_switch_keys,
@@ -352,6 +354,9 @@ def keygen_job(context: PartyContext, job: dict[str, Any]) -> dict[str, Any]:
         policy_from_json(job["policy"]),
     )
     request.check(context.committee.threshold + 1)
+    if request.parameters.scheme == "ckks":  # the party that runs a job on its host did not write it
+        for weakness in request.policy.weaknesses(request.parameters.ring_degree):
+            warnings.warn(weakness, SecurityWarning, stacklevel=2)
     needs = request.needs(context.committee)
     if context.backend.name == "embedded":
         require_memory(needs, 1)

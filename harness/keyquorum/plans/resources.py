@@ -48,7 +48,7 @@ class Needs:
 
     def text(self) -> str:
         """For people."""
-        return f"at most {self.memory / 1e9:.2f} GB of memory and {self.disk / 1e6:.0f} MB of disk at each party"
+        return f"at most {self.memory / 1e9:.2f} GB of memory and {self.disk / 1e6:.1f} MB of disk at each party"
 
 
 @dataclass(frozen=True)
