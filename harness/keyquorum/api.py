@@ -54,7 +54,7 @@ from keyquorum.plans.pools import pools_folder
 from keyquorum.plans.precision import Precision, key_precision
 from keyquorum.plans.program import ProgramRequest
 from keyquorum.plans.program import run_locally as run
-from keyquorum.plans.receipts import check_receipt, write_receipt
+from keyquorum.plans.receipts import check_noise, check_receipt, noise_after, write_receipt
 from keyquorum.plans.resources import Needs, require_disk, require_memory
 from keyquorum.plans.variants import VARIANTS
 
@@ -312,6 +312,7 @@ def decrypt_job(
         data = path.read_bytes()
         parsed.append(read_ciphertext(info.parameters, data, str(path)))
         check_receipt(path, data, info)
+        check_noise(path, data, info)
         digests.append(hashlib.sha256(data).hexdigest())
     check_decryption(info, parsed, receiver, rounding)
     return {
@@ -410,13 +411,14 @@ def lower(info: KeyInfo, path: PathLike) -> Path:
         raise CiphertextError(f"{source}: no such file")
     data = source.read_bytes()
     check_receipt(source, data, info)
+    check_noise(source, data, info)
     ciphertext = read_ciphertext(info.parameters, data, str(source))
     if info.parameters.scheme == "ckks" or ciphertext.level_primes == 1:
         return source
     lowered = Evaluator(info.parameters).last_level(data)
     target = source.with_name(source.name + ".last")
     write_atomically(target, lowered)
-    write_receipt(target, lowered, info)
+    write_receipt(target, lowered, info, noise_after(info, "last-level", [(source, data)], lowered))
     return target
 
 

@@ -11,6 +11,7 @@ import typer
 from keyquorum import api
 from keyquorum.fhe import seal
 from keyquorum.fhe.lwe import MAGIC as LWE_MAGIC
+from keyquorum.fhe.noise_bound import NoiseEstimate, final_budget, fresh
 from keyquorum.fhe.seal_format import read_ciphertext, read_plaintext
 from keyquorum.fhe.values import read_values
 from keyquorum.model.errors import ParameterError
@@ -18,6 +19,7 @@ from keyquorum.model.outputs import reserved, save_all, save_file
 from keyquorum.plans.decrypt import PLAINTEXT_HEADER, RESULTS
 from keyquorum.plans.keys import KeyInfo, load_key
 from keyquorum.plans.precision import expectation, key_precision
+from keyquorum.plans.receipts import noise_after
 from keyquorum.serve.client import fetch, fetch_seal
 
 from .options import BackendName, LinkSpec, MpSpdzFolder
@@ -53,9 +55,10 @@ def encrypt(
     public = api.load_public_file(where, info, "public.key")
     data = seal.encrypt(info.parameters, public, read_values(values))
     save_file(output, data)
-    api.write_receipt(output, data, info)
+    noise = fresh(info.parameters)
+    api.write_receipt(output, data, info, noise)
     console.print(f"{output}: {len(data)} bytes under key {info.key_id}")
-    _say_expectation(info, data)
+    _say_expectation(info, data, noise)
 
 
 def evaluate(
@@ -83,9 +86,10 @@ def evaluate(
 
     result = seal.evaluate(info.parameters, operation, inputs, file("relin.key"), file("galois.key"), step)
     save_file(output, result)
-    api.write_receipt(output, result, info)
+    noise = noise_after(info, operation, list(zip(ciphertexts, inputs, strict=True)), result)
+    api.write_receipt(output, result, info, noise)
     console.print(f"{output}: {len(result)} bytes")
-    _say_expectation(info, result)
+    _say_expectation(info, result, noise)
 
 
 def decrypt(
@@ -222,7 +226,12 @@ def approve(
         console.print(f"{path} (sha256 {digest}): approved at party {', '.join(map(str, parties))}", markup=False)
 
 
-def _say_expectation(info: KeyInfo, data: bytes) -> None:
-    """What joint decryption of a CKKS ciphertext will give."""
+def _say_expectation(info: KeyInfo, data: bytes, noise: NoiseEstimate | None) -> None:
+    """What joint decryption of a ciphertext will give: the error under CKKS, what is left of the noise budget under BFV."""
+    if noise is not None:
+        left = final_budget(info.parameters, noise)
+        console.print(f"noise budget left when decrypted: {max(left, 0):.0f} bits", markup=False)
+        if left < 0:
+            errors.print("WARNING: the noise budget is used up: decryption may be wrong, and will be refused", markup=False)
     if info.parameters.scheme == "ckks":
         console.print(expectation(info, read_ciphertext(info.parameters, data).scale), markup=False)

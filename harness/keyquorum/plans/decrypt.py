@@ -35,7 +35,7 @@ from .pool_variants import odd_variant
 from .pools import Pool
 from .precision import Precision, check_ciphertext_precision, key_precision
 from .randomness import discrete_gaussian, wipe
-from .receipts import check_receipt
+from .receipts import check_noise, check_receipt
 from .rounding import ROUNDINGS, RoundingGroup, round_exactly, scaled_words
 
 Ints = NDArray[np.int64]
@@ -252,6 +252,7 @@ def decrypt_job(context: PartyContext, job: dict[str, Any]) -> dict[str, Any]:
         if hashlib.sha256(data).hexdigest() != digest:
             raise CiphertextError(f"{path} is not the ciphertext that the committee was asked to decrypt")
         check_receipt(path, data, info)
+        check_noise(path, data, info)
         ciphertexts.append(read_ciphertext(info.parameters, data, str(path)))
     check_decryption(info, ciphertexts, job["receiver"], job["rounding"])
     check_approved(folder, info, inputs, job["sha256"])

@@ -1,11 +1,15 @@
-"""Notes beside ciphertext files that tell which key they are for: SEAL's bytes do not."""
+"""Notes beside ciphertext files that tell which key they are for, and for BFV how much noise they have: SEAL's bytes do not."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
+from keyquorum.fhe.noise_bound import NoiseEstimate, after, final_budget, from_json, to_json
+from keyquorum.fhe.seal_format import read_ciphertext
 from keyquorum.model.errors import CiphertextError
 from keyquorum.model.outputs import save_file
 from keyquorum.model.plain import json_loads
@@ -13,9 +17,11 @@ from keyquorum.model.plain import json_loads
 from .keys import KeyInfo
 
 
-def write_receipt(path: Path | str, data: bytes, info: KeyInfo) -> None:
-    """Writes the note of a ciphertext file, ``<path>.json``."""
-    receipt = {"key_id": info.key_id, "sha256": hashlib.sha256(data).hexdigest()}
+def write_receipt(path: Path | str, data: bytes, info: KeyInfo, noise: NoiseEstimate | None = None) -> None:
+    """Writes the note of a ciphertext file, ``<path>.json``. ``noise``: worked out from how it was made."""
+    receipt: dict[str, Any] = {"key_id": info.key_id, "sha256": hashlib.sha256(data).hexdigest()}
+    if noise is not None:
+        receipt["noise"] = to_json(noise)
     save_file(Path(f"{path}.json"), json.dumps(receipt).encode() + b"\n")
 
 
@@ -40,3 +46,35 @@ def check_receipt(path: Path, data: bytes, info: KeyInfo) -> None:
         )
     if key_id != info.key_id:
         raise CiphertextError(f"{path} is encrypted under another key ({key_id}), not {info.key_id}: name that key")
+
+
+def noted_noise(path: Path, data: bytes, info: KeyInfo) -> NoiseEstimate | None:
+    """The noise of a ciphertext as its receipt has it; None if there is none, or it is of other bytes."""
+    receipt = Path(f"{path}.json")
+    try:
+        noted = json_loads(receipt.read_text())
+        if noted["sha256"] != hashlib.sha256(data).hexdigest() or noted["key_id"] != info.key_id:
+            return None
+        return from_json(info.parameters, noted.get("noise"))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
+
+
+def noise_after(info: KeyInfo, operation: str, inputs: Sequence[tuple[Path, bytes]], result: bytes) -> NoiseEstimate | None:
+    """The noise of what an operation made of ciphertext files; None if that of one of them is not noted."""
+    found = [noted_noise(path, data, info) for path, data in inputs]
+    known = [noise for noise in found if noise is not None]
+    if len(known) < len(found):
+        return None
+    return after(info.parameters, operation, known, read_ciphertext(info.parameters, result).level_primes)
+
+
+def check_noise(path: Path, data: bytes, info: KeyInfo) -> None:
+    """Refuses a BFV ciphertext of which the receipt tells that its noise may have reached the message. Without a receipt nothing can be told."""
+    noise = noted_noise(path, data, info)
+    if noise is not None and final_budget(info.parameters, noise) < 0:
+        raise CiphertextError(
+            f"{path}: its noise budget is used up ({final_budget(info.parameters, noise):.1f} bits left, by the operations that its receipt {path}.json "
+            "notes): the result may be wrong; compute with fewer products, or with a set of a larger modulus or smaller plain_modulus; remove the "
+            "receipt to decrypt all the same"
+        )

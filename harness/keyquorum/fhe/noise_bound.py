@@ -1,0 +1,111 @@
+"""How much noise a BFV ciphertext has, from what was done to it: without the secret key, which nobody has.
+
+The deviation of v in the phase (Q/t) m + v, for a uniform ternary secret and SEAL's error; a decryption is right while |v| < Q / (2t).
+Operands count as equal. v is a polynomial of the secret: that of a product has one power more, and the powers s^i have i! times the variance that
+independent factors would have. tests/fhe/test_noise_bound.py holds the estimate against measured noise. BGV has no estimate: its roundings
+are not centred, and what that gives in products depends on the secret.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from .parameters import ParameterSet
+
+ERROR_VARIANCE = 10.5
+"""Of the error of keys; of both distributions at most."""
+DEVIATIONS = 6.0
+"""The largest coefficient, in deviations."""
+
+
+@dataclass(frozen=True)
+class NoiseEstimate:
+    """``log2``: of the deviation; ``primes``: of the ciphertext's level; ``power`` of the secret in v."""
+
+    log2: float
+    primes: int
+    power: int = 1
+
+    @property
+    def variance(self) -> float:
+        """2^1000 for all that is more: no modulus has room for it."""
+        return math.pow(4.0, min(self.log2, 500.0))
+
+
+def _of(variance: float, primes: int, power: int) -> NoiseEstimate:
+    return NoiseEstimate(math.log2(variance) / 2, primes, power)
+
+
+def _rounding(parameters: ParameterSet) -> float:
+    """Variance of r0 + r1 s, for roundings r: what every division by primes adds."""
+    return (1 + 2 * parameters.ring_degree / 3) / 12
+
+
+def fresh(parameters: ParameterSet) -> NoiseEstimate | None:
+    """Of an encryption by SEAL, which encrypts with the special prime and divides by it: roundings are left. None for other schemes than BFV."""
+    return _of(_rounding(parameters) + 1 / 12, parameters.levels, 1) if parameters.scheme == "bfv" else None
+
+
+def _switched(parameters: ParameterSet, noise: NoiseEstimate, primes: int) -> NoiseEstimate:
+    if primes >= noise.primes:
+        return noise
+    dropped = math.log2(math.prod(parameters.coeff_modulus[primes : noise.primes]))
+    scaled = NoiseEstimate(noise.log2 - dropped, primes).variance
+    return _of(scaled + _rounding(parameters), primes, noise.power)
+
+
+def _key_switching(parameters: ParameterSet, primes: int) -> float:
+    """Variance that a relinearisation or rotation adds: each digit, uniform from 0 to its prime, times an error of the key, over the special prime."""
+    n, special = parameters.ring_degree, float(parameters.special_prime)
+    digits = sum((q / special) ** 2 / 3 for q in parameters.moduli(primes))
+    return n * ERROR_VARIANCE * digits + _rounding(parameters)
+
+
+def _product(parameters: ParameterSet, x: NoiseEstimate, y: NoiseEstimate) -> float:
+    """Of t (k v' + k' v) with the quotients k of the phases by Q, and of m v' + m' v; roundings of the three parts, the last times s^2."""
+    n, t = parameters.ring_degree, float(parameters.plain_modulus)
+    equal, power = 2, max(x.power, y.power) + 1
+    rounding = _rounding(parameters) + n * n * 4 / 9 / 12
+    return equal * power * n * t * t * (_rounding(parameters) + 1 / 12) * (x.variance + y.variance) + rounding
+
+
+def after(parameters: ParameterSet, operation: str, inputs: Sequence[NoiseEstimate], primes: int) -> NoiseEstimate:
+    """Of the result of one of :data:`keyquorum.fhe.seal.OPERATIONS`, at a level of ``primes``, under BFV."""
+    known = [_switched(parameters, noise, primes) for noise in inputs]
+    power = max(noise.power for noise in known)
+    if operation in ("add", "subtract"):
+        return _of(sum(math.sqrt(noise.variance) for noise in known) ** 2, primes, power)
+    if operation in ("multiply", "square"):
+        return _of(_product(parameters, known[0], known[-1]) + _key_switching(parameters, primes), primes, power + 1)
+    if operation in ("rotate", "swap"):
+        return _of(known[0].variance + _key_switching(parameters, primes), primes, power)
+    return known[0]
+
+
+def final_budget(parameters: ParameterSet, noise: NoiseEstimate) -> float:
+    """Bits by which the noise may still grow, now and at the last level, where ciphertexts are decrypted jointly; below 0 a decryption may be
+    wrong."""
+    found = []
+    for level in (noise, _switched(parameters, noise, 1)):
+        room = math.log2(math.prod(parameters.moduli(level.primes))) - 1 - math.log2(parameters.plain_modulus)
+        found.append(room - math.log2(DEVIATIONS) - level.log2)
+    return min(found)
+
+
+def to_json(noise: NoiseEstimate) -> list[float | int]:
+    """See :func:`from_json`."""
+    return [round(noise.log2, 3), noise.primes, noise.power]
+
+
+def from_json(parameters: ParameterSet, data: object) -> NoiseEstimate | None:
+    """Inverse of :func:`to_json`; None for anything else than an estimate of a ciphertext of this set."""
+    if parameters.scheme != "bfv" or not isinstance(data, list) or len(data) != 3:
+        return None
+    log2, primes, power = data
+    if type(log2) not in (int, float) or type(primes) is not int or type(power) is not int:
+        return None
+    if not (0 <= log2 < 1e6 and 1 <= primes <= parameters.levels and 1 <= power < 1 << 20):
+        return None
+    return NoiseEstimate(float(log2), primes, power)
