@@ -8,6 +8,7 @@ import json
 import os
 import sys
 import threading
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -130,6 +131,7 @@ def main() -> int:
     Writes one JSON object a line: progress, then result or error. Exit code 0, or 1 after an error.
     """
     search_cycles_less()
+    warnings.simplefilter("ignore", UserWarning)  # whoever started this process was warned
     task = json.loads(sys.stdin.readline())
     threading.Thread(target=_die_with_parent, daemon=True).start()
 
