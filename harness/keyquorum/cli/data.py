@@ -117,7 +117,7 @@ def decrypt(
 ) -> None:
     """Decrypt jointly; party TO alone learns the result, and writes it as CIPHERTEXT.plain (SEAL's format, mode 0600).
 
-    BFV and BGV ciphertexts are switched to the last level first. CKKS decryptions are flooded and counted, and refused where the flooding would
+    BFV and BGV ciphertexts are switched to the last level first, by every party. CKKS decryptions are flooded and counted, and refused where the flooding would
     leave less than one bit. Decrypt only results of computations that you know: one ciphertext that somebody chose can reveal the secret key,
     under every scheme; see keyquorum approve. LWE ciphertexts need a pool
     of the rounding (keyquorum pool fill), and their messages are written as JSON.
@@ -137,16 +137,16 @@ def decrypt(
             print_reports(done.reports)
             console.print(f"party {to} wrote {done.outputs[0]}")
         return
-    _, info = _key(folder, key)
-    lowered = [api.lower(info, path) for path in ciphertexts]
     outputs = [path.with_name(path.name + ".plain") for path in ciphertexts]
     if job is not None:
-        api.write_job(job, api.decrypt_job(folder, key, lowered, to, outputs, rounding, backend, mp_spdz, link, pool))
-        console.print(f"{job}: start keyquorum party FOLDER INDEX {job} on every host")
+        api.write_job(job, api.decrypt_job(folder, key, ciphertexts, to, outputs, rounding, backend, mp_spdz, link, pool))
+        names = ", ".join(str(path) for path in ciphertexts)
+        console.print(f"{job}: copy it and {names} to every host, and start keyquorum party FOLDER INDEX {job} there", markup=False)
+        console.print("where a ciphertext lies elsewhere than beside the job file, as here: --ciphertext; where party TO writes: --output")
         return
     with progress_bars() as report:
         result = api.decrypt(
-            folder, key, lowered, to, outputs, rounding, report, backend=backend, mp_spdz=mp_spdz, link=link, pool=pool
+            folder, key, ciphertexts, to, outputs, rounding, report, backend=backend, mp_spdz=mp_spdz, link=link, pool=pool
         )
     print_reports(result.reports)
     for i, output in enumerate(result.outputs):

@@ -103,6 +103,12 @@ class Committee:
         text = json.dumps(said if self.openings == "direct" else [*said, self.openings])
         return hashlib.sha256(b"keyquorum committee v1" + text.encode()).digest()
 
+    def entries(self) -> list[tuple[str, str]]:
+        """What :attr:`digest` is a digest of, by name, so that parties whose files differ can say where."""
+        said = [("name", self.name), ("protocol", self.protocol), ("threshold", str(self.threshold)), ("parties", str(self.size))]
+        said += [("openings", self.openings), *((f"party-{p.index}.fingerprint", p.fingerprint) for p in self.parties)]
+        return [(f"committee.{name}", value) for name, value in said]
+
     @property
     def ring_protocol(self) -> str | None:
         """The protocol for programs modulo 2^k, if the committee's sharing has one."""
