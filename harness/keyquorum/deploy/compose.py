@@ -64,7 +64,11 @@ def _service(party: int, image: str, timeouts: tuple[float, float], netem: bool)
     service: dict[str, Any] = {
         "image": image,
         "hostname": host(party),
-        "command": ["party", "/committee", str(party), "/jobs/job.json", "--connect-timeout", f"{connect:g}", "--io-timeout", f"{io:g}"],
+        # What the receiver decrypts goes to its own volume: the folder of jobs is everybody's.
+        "command": [
+            "party", "/committee", str(party), "/jobs/job.json", "--output", "/committee",
+            "--connect-timeout", f"{connect:g}", "--io-timeout", f"{io:g}",
+        ],
         "volumes": [f"./volumes/{host(party)}:/committee", "./jobs:/jobs:ro"],
         "networks": {"quorum": {"aliases": [host(party)]}},
         "healthcheck": {"test": ["CMD", "keyquorum", "inspect", "/committee"], "interval": "10s", "timeout": "10s", "retries": 3},
