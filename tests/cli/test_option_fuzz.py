@@ -219,6 +219,7 @@ MISTAKES = [
     (["serve", "committee", "0", "key", "--metrics-port", "99999"], "--metrics-port 99999: choose"),
     (["decrypt", "committee", "key", "x.ct", "--committee", "--identity", "x.ct"], "x.ct is no identity"),
     (["decrypt", "committee", "key", "x.ct", "--committee", "--identity", "committee/receiver-bob.crt"], "no Ed25519 key"),
+    (["compose", "many", "-N", "2147483648"], "2147483648 parties: choose 2 to 64"),
     (["doctor", "committee", "--party", "99"], "there is no party 99"),
 ]
 

@@ -41,6 +41,13 @@ def _key(folder: Path, key: str) -> tuple[Path, KeyInfo]:
     return where, load_key(where)
 
 
+def _plain(path: Path) -> Path:
+    """Where the plaintext of a ciphertext goes."""
+    if not path.is_file():
+        raise ParameterError(f"{path}: no such file")
+    return path.with_name(path.name + ".plain")
+
+
 def encrypt(
     folder: Folder,
     key: Key,
@@ -133,11 +140,11 @@ def decrypt(
             raise ParameterError("LWE ciphertexts are decrypted at once and on the embedded engine: leave out --job and --backend")
         for path in ciphertexts:
             with progress_bars() as report:
-                done = api.lwe_decrypt(folder, key, path, to, path.with_name(path.name + ".plain"), rounding, progress=report)
+                done = api.lwe_decrypt(folder, key, path, to, _plain(path), rounding, progress=report)
             print_reports(done.reports)
             console.print(f"party {to} wrote {done.outputs[0]}")
         return
-    outputs = [path.with_name(path.name + ".plain") for path in ciphertexts]
+    outputs = [_plain(path) for path in ciphertexts]
     if job is not None:
         api.write_job(job, api.decrypt_job(folder, key, ciphertexts, to, outputs, rounding, backend, mp_spdz, link, pool))
         names = ", ".join(str(path) for path in ciphertexts)
@@ -161,7 +168,7 @@ def _ask_committee(folder: Path, key: str, path: Path, identity: Path | None, at
     if not path.exists() or not identity.exists():
         raise ParameterError(f"{identity if path.exists() else path}: no such file")
     places = None if at is None else [api.address(text) for text in at]
-    output = path.with_name(path.name + ".plain")
+    output = _plain(path)
     if path.open("rb").read(8) == LWE_MAGIC:
         messages = fetch(api.as_committee(folder), identity, path.read_bytes(), places)
         write_atomically(output, json.dumps(messages.tolist()).encode() + b"\n", 0o600)

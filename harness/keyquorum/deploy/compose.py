@@ -101,6 +101,8 @@ def prepare(
     deployment = Deployment(folder, parties)
     if deployment.file.exists():
         raise CommitteeError(f"{folder}: there is a deployment already: choose another folder")
+    if not 2 <= parties <= 64:
+        raise CommitteeError(f"{parties} parties: choose 2 to 64")
     hosts = [f"{host(i)}:{PORT}" for i in range(parties)]
     folder.mkdir(parents=True, exist_ok=True)
     committee = init(folder / "all", parties, protocol, threshold, hosts, name="compose")

@@ -9,6 +9,7 @@ On disk, in a folder::
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -235,6 +236,8 @@ class Committee:
 
 def write_atomically(path: Path, data: bytes, mode: int = 0o644) -> None:
     """Writes a file beside its place, syncs it, and renames it: readers see the old or the new one, never a part."""
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, "a folder, name a file", str(path))
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)  # never through somebody's link
     try:
