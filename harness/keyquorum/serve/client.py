@@ -26,7 +26,7 @@ from keyquorum.plans.phases import plain_coefficients
 from keyquorum.plans.rounding import ROUNDINGS
 from keyquorum.plans.variants import combine
 
-from .wire import certificate_of, client_context, connect, receive_message, refused, send_message
+from .wire import certificate_of, client_context, connect, receive_message, send_message
 
 ANSWER_LIMIT = 1 << 24
 
@@ -142,10 +142,6 @@ class Receiver:
                 send_message(channel, head, data)
                 answer = receive_message(channel, ANSWER_LIMIT)
             except (OSError, ConnectionError) as error:
-                if refused(channel, error):
-                    raise Refused(
-                        f"party {party} does not admit this receiver: put its certificate (.crt) into the folder party-{party}/receivers there"
-                    ) from None
                 raise PartyError(f"party {party}: {error}: nothing was learned, send the request again") from None
             if answer is None:
                 raise PartyError(f"party {party} closed the channel: nothing was learned, send the request again")

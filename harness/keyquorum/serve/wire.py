@@ -10,6 +10,7 @@ import hashlib
 import json
 import os
 import re
+import select
 import socket
 import ssl
 import threading
@@ -23,6 +24,8 @@ from keyquorum.model.plain import json_loads
 HEAD_LIMIT = 1 << 16
 _PKCS8_SEED = bytes.fromhex("302e020100300506032b657004220420")
 """PKCS #8 of an Ed25519 seed."""
+ADMITTING_SECONDS = 5.0
+"""Longest wait for a party's first word."""
 
 
 def _text_of(identity: Path) -> str:
@@ -128,12 +131,16 @@ def connect(context: ssl.SSLContext, party: int, host: str, port: int, fingerpri
     """A channel to a party with this certificate."""
     try:
         channel = context.wrap_socket(socket.create_connection((host, port), timeout))
+        try:
+            certificate = channel.getpeercert(binary_form=True) or b""
+            if hashlib.sha256(certificate).hexdigest() != fingerprint:
+                raise PartyError(f"{host}:{port} is not party {party}: its certificate is not the one in committee.toml")
+            _check_admitted(channel, party, timeout)
+        except BaseException:
+            channel.close()
+            raise
     except (OSError, OverflowError, UnicodeError) as error:
         raise PartyError(f"party {party} at {host}:{port}: {error}: is keyquorum serve running there?") from None
-    certificate = channel.getpeercert(binary_form=True) or b""
-    if hashlib.sha256(certificate).hexdigest() != fingerprint:
-        channel.close()
-        raise PartyError(f"{host}:{port} is not party {party}: its certificate is not the one in committee.toml")
     return channel
 
 
@@ -141,18 +148,26 @@ NOT_ADMITTED = re.compile("alert (unknown ca|bad certificate|certificate unknown
 """What OpenSSL says of a party that refused our certificate."""
 
 
-def refused(channel: ssl.SSLSocket, error: Exception) -> bool:
-    """Whether a channel failed because the other end does not know our certificate: in TLS 1.3 that is seen after the handshake, by whoever
-    reads; who only wrote finds the connection closed."""
-    if isinstance(error, ssl.SSLError):
-        return NOT_ADMITTED.search(str(error)) is not None
+def _check_admitted(channel: ssl.SSLSocket, party: int, seconds: float) -> None:
+    """Refuses a channel whose other end does not know our certificate. In TLS 1.3 it says so after our handshake, and whoever writes before
+    may never read it; a party that admits us sends session tickets then."""
+    readable = select.poll()
+    readable.register(channel, select.POLLIN)
+    readable.poll(1e3 * min(seconds, ADMITTING_SECONDS))
+    channel.settimeout(0)
     try:
-        channel.recv(1)
-    except ssl.SSLError as alert:
-        return NOT_ADMITTED.search(str(alert)) is not None
-    except (OSError, ValueError):
-        pass
-    return False
+        ended = channel.recv(1) == b""
+    except ssl.SSLWantReadError:
+        ended = False
+    except OSError as error:
+        if NOT_ADMITTED.search(str(error)) is None:
+            raise
+        raise PartyError(
+            f"party {party} does not admit this receiver: put its certificate (.crt) into the folder party-{party}/receivers there"
+        ) from None
+    if ended:
+        raise ConnectionError("it closed the channel")
+    channel.settimeout(seconds)
 
 
 def send_message(channel: ssl.SSLSocket, head: dict[str, Any], body: bytes = b"") -> None:
