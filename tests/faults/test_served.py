@@ -116,7 +116,7 @@ def test_answers_and_refusals(served: Callable[[int], Served], tmp_path: Path) -
     # A receiver whom nobody has admitted, and a party with another certificate.
     stranger = api.init(tmp_path / "other", 2, "semi")
     identity, _ = make_receiver(stranger, "eve")
-    with pytest.raises(PartyError, match=r"party [01]: "):
+    with pytest.raises(PartyError, match=r"party [01] does not admit this receiver"):
         fetch(s.committee, identity, data)
     with pytest.raises(PartyError, match=r"its certificate is not the one in committee\.toml"):
         fetch(stranger, s.identity, data, local_places(s.committee))
