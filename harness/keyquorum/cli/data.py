@@ -149,7 +149,7 @@ def decrypt(
         api.write_job(job, api.decrypt_job(folder, key, ciphertexts, to, outputs, rounding, backend, mp_spdz, link, pool))
         names = ", ".join(str(path) for path in ciphertexts)
         console.print(f"{job}: copy it and {names} to every host, and start keyquorum party FOLDER INDEX {job} there", markup=False)
-        console.print("where a ciphertext lies elsewhere than beside the job file, as here: --ciphertext; where party TO writes: --output")
+        console.print("names are relative to the job file; on a host with other places give --ciphertext, and --output at the receiver")
         return
     with progress_bars() as report:
         result = api.decrypt(
