@@ -40,9 +40,10 @@ from keyquorum.model.errors import (
 from keyquorum.model.links import check_link
 from keyquorum.parties import RunReport, mac_key, run_in_process, run_party, run_processes
 from keyquorum.parties.context import Progress
+from keyquorum.parties.jobs import relative_to
 from keyquorum.parties.setup import address, init, trust
 from keyquorum.plans import approvals
-from keyquorum.plans.decrypt import Decrypted, check_decryption
+from keyquorum.plans.decrypt import Decrypted, check_decryption, ready_to_decrypt
 from keyquorum.plans.decrypt import decrypt as _decrypt
 from keyquorum.plans.keygen import KeyMaterial, Request, generate
 from keyquorum.plans.keys import FloodPolicy, KeyInfo, holds_a_key, load_key, load_public_file, parameters_to_json
@@ -293,7 +294,7 @@ def decrypt_job(
     link: str | None = None,
     pool: bool = False,
 ) -> dict[str, Any]:
-    """The job of :func:`decrypt` as plain data; the ciphertexts are read and checked here."""
+    """The job of :func:`decrypt` as plain data; the ciphertexts are read and checked here. Every party needs a copy of them."""
     committee = as_committee(committee)
     check_link(link)
     info = load_key(key_folder(committee, key))
@@ -310,7 +311,7 @@ def decrypt_job(
         if not path.exists():
             raise CiphertextError(f"{path}: no such file")
         data = path.read_bytes()
-        parsed.append(read_ciphertext(info.parameters, data, str(path)))
+        parsed.append(ready_to_decrypt(info, data, str(path)))
         check_receipt(path, data, info)
         check_noise(path, data, info)
         digests.append(hashlib.sha256(data).hexdigest())
@@ -400,12 +401,13 @@ def approve(
 
 
 def write_job(path: PathLike, job: dict[str, Any]) -> None:
-    """Writes a job file for ``keyquorum party``; paths under ``local`` may be edited on each host."""
+    """Writes a job file for ``keyquorum party``. Names of files under ``local`` are relative to the job file, and may be edited on each host."""
+    job = relative_to(job, Path(path).absolute().parent)
     write_atomically(Path(path), json.dumps(job, indent=1).encode() + b"\n")
 
 
 def lower(info: KeyInfo, path: PathLike) -> Path:
-    """A ciphertext file ready for joint decryption: BFV and BGV at the last level, in a file of its own if it was not."""
+    """A ciphertext file for a served committee: BFV and BGV at the last level, in a file of its own if it was not."""
     source = Path(path)
     if not source.exists():
         raise CiphertextError(f"{source}: no such file")

@@ -210,7 +210,7 @@ def test_parties_of_a_job(tour: Path) -> None:
     keyquorum("keygen", "committee", "job", "-p", "bfv-4096", "--no-relin", "--job", "job.json", folder=tour)
     command = [sys.executable, "-c", "from keyquorum.cli import main; main()", "party", "committee"]
     parties = [
-        subprocess.Popen([*command, str(i), "job.json"], cwd=tour, stdout=subprocess.PIPE, text=True) for i in range(3)
+        subprocess.Popen([*command, str(i), "job.json", "--json"], cwd=tour, stdout=subprocess.PIPE, text=True) for i in range(3)
     ]
     ids = {json.loads(p.communicate(timeout=60)[0])["key_id"] for p in parties}
     assert len(ids) == 1 and all(p.returncode == 0 for p in parties)

@@ -69,7 +69,7 @@ def test_the_file_has_a_service_for_each_party(tmp_path: Path) -> None:
     assert len(set(volumes)) == 3 and all((made.folder / v).is_dir() for v in volumes)
     for party, service in enumerate(data["services"].values()):
         assert service["image"] == "mine" and service["healthcheck"]["test"][0] == "CMD"
-        assert service["command"][:3] == ["party", "/committee", str(party)]
+        assert service["command"][:6] == ["party", "/committee", str(party), "/jobs/job.json", "--output", "/committee"]
         assert service["command"][-4:] == ["--connect-timeout", "7", "--io-timeout", "9"]
         words = list(docker_run(made, party, "net", "name"))
         assert words[-len(service["command"]) - 1 :] == ["mine", *service["command"]]

@@ -14,6 +14,7 @@ import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -119,7 +120,7 @@ def test_answers_and_refusals(served: Callable[[int], Served], tmp_path: Path, m
     # A receiver whom nobody has admitted, and a party with another certificate.
     stranger = api.init(tmp_path / "other", 2, "semi")
     identity, _ = make_receiver(stranger, "eve")
-    with pytest.raises(PartyError, match=r"party [01]: "):
+    with pytest.raises(PartyError, match=r"party [01] does not admit this receiver"):
         fetch(s.committee, identity, data)
     with pytest.raises(PartyError, match=r"its certificate is not the one in committee\.toml"):
         fetch(stranger, s.identity, data, local_places(s.committee))
@@ -160,6 +161,31 @@ def test_options_that_make_no_sense(tmp_path: Path, options: dict[str, Any], tex
     with pytest.raises(ParameterError, match=text) as error:
         Daemon(committee, 0, Service("key", **options))
     assert "\n" not in str(error.value)
+
+
+def test_options_that_differ_are_named_and_the_parties_try_again(tmp_path: Path) -> None:
+    """Each log says which option differs, with both values; with the same options they connect without a restart of the other one."""
+    s = Served(tmp_path, 600, start=False)
+    said: list[str] = []
+    first = Daemon(s.committee, 0, s.service, log=said.append)
+    other = Daemon(s.committee, 1, replace(s.service, chunk=256), log=said.append)
+    threads = [threading.Thread(target=each.run, daemon=True) for each in (first, other)]
+    for thread in threads:
+        thread.start()
+    end = time.monotonic() + 30
+    while sum("where we have" in line for line in said) < 2 and time.monotonic() < end:
+        time.sleep(0.05)
+    other.stop()
+    threads[1].join(30)
+    assert any('party 1 has chunk "256" where we have "512"' in line for line in said), said
+    assert all(line.startswith("not connected: ") and line.endswith("; connecting again") and "run all parties again" not in line for line in said), said
+    s.daemons[0] = first, threads[0]
+    s.start(1)
+    s.filled(600)
+    assert "connected to all parties" in said
+    for party in (0, 1):
+        s.stop(party)
+    assert not s.failures
 
 
 def test_receivers_come_and_go_while_a_committee_serves(served: Callable[[int], Served]) -> None:

@@ -38,7 +38,6 @@ from keyquorum.fhe.seal_format import (
 from keyquorum.fhe.values import fit_values, read_values
 from keyquorum.model.committee import Committee, Party
 from keyquorum.parties import jobs
-from keyquorum.parties.worker import job_digest
 from keyquorum.plans import policy, pool_store, pools, receipts
 from keyquorum.plans.keys import (
     FloodPolicy,
@@ -435,7 +434,7 @@ def _parse_job(data: bytes) -> None:
     jobs.check_job(job)
     jobs.link_of(job)
     jobs.backend_of(job)
-    job_digest(job)
+    jobs.job_entries(job)
     if job["kind"] in _PRODUCT_JOBS:
         with suppress(_Reached):
             jobs.run_job(_Context(_job_committee()), job)  # type: ignore[arg-type]

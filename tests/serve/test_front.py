@@ -20,7 +20,8 @@ from typing import Any
 import pytest
 from keyquorum._engine import make_identity
 from keyquorum.model.errors import PartyError
-from keyquorum.serve import front, metrics
+from keyquorum.serve import front, metrics, wire
+from keyquorum.serve.client import Receiver
 from keyquorum.serve.front import Front
 from keyquorum.serve.metrics import Metrics
 from keyquorum.serve.wire import Receivers, certificate_of, client_context, connect, receive_message, send_message
@@ -128,6 +129,19 @@ def out_of_descriptors(party: Party) -> bool:
     served = party.serves()
     stranger.close()
     return served
+
+
+@pytest.mark.parametrize("size", [5, 900])
+def test_a_receiver_that_is_not_admitted_is_told_so(party: Party, size: int) -> None:
+    """Whether it notices when it reads or when it writes; the cure is named. Who is admitted is served as before."""
+    committee: Any = SimpleNamespace(
+        ring_protocol="semi2k", size=1, parties=[SimpleNamespace(fingerprint=party.fingerprint)], local_parties=lambda: [0]
+    )
+    for _ in range(5):
+        receiver = Receiver(committee, party.folder / "eve.pem", [("127.0.0.1", party.front.port)], 5.0)
+        with pytest.raises(PartyError, match=r"^party 0 does not admit this receiver: put its certificate \(\.crt\) into the folder party-0/receivers there$"):
+            receiver._shares(bytes(size), 1, {})
+    assert party.serves()
 
 
 def test_finding_06_blocked_out_of_descriptors(party: Party) -> None:
@@ -290,7 +304,9 @@ def test_finding_06_blocked_a_handshake_byte_by_byte(party: Party, monkeypatch: 
     stranger.close()
 
 
-def test_finding_06_blocked_who_is_not_admitted_holds_no_channel(party: Party) -> None:
+def test_finding_06_blocked_who_is_not_admitted_holds_no_channel(party: Party, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Even if she does not wait for the party's refusal."""
+    monkeypatch.setattr(wire, "_check_admitted", lambda *args: None)
     eve = party.channel("eve")
     assert not party.asks(eve)
     end = time.monotonic() + 2

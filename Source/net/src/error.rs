@@ -18,9 +18,7 @@ pub enum NetError {
         waiting_for: String,
     },
     /// The peer ended its side: it finished, stopped or was killed.
-    #[error(
-        "party {peer} closed the connection (it finished, stopped or was killed): see its log and run all parties again"
-    )]
+    #[error("party {peer} closed the connection (it finished, stopped or was killed): see its log")]
     PeerClosed {
         /// The party that is gone.
         peer: usize,
@@ -73,8 +71,9 @@ pub enum NetError {
         /// The party that differs from us.
         peer: usize,
         /// The field that differs: `version`, `committee`, `context`, `protocol`, `domain`, `parties`,
-        /// `party` (its own number), `party (ours)`, `purpose` (session or doctor), `wire version`.
-        field: &'static str,
+        /// `party` (its own number), `party (ours)`, `purpose` (session or doctor), `wire version`; or the name of the entry
+        /// of `context` in which both differ.
+        field: Box<str>,
         /// Our value.
         mine: String,
         /// The peer's value.
@@ -92,6 +91,12 @@ pub enum NetError {
         /// The last failure.
         source: Arc<io::Error>,
     },
+    /// The caller ended the set-up: see [`crate::SetupObserver`].
+    #[error("{reason}")]
+    Interrupted {
+        /// Why, in the caller's words.
+        reason: String,
+    },
     /// Our own port cannot be opened.
     #[error(
         "cannot listen on {addr}: {source}; choose a free port of this machine in the parties file"
@@ -103,9 +108,7 @@ pub enum NetError {
         source: Arc<io::Error>,
     },
     /// The connection to the peer failed in another way.
-    #[error(
-        "connection to party {peer} failed: {source}; check the network between us and run all parties again"
-    )]
+    #[error("connection to party {peer} failed: {source}; check the network between us")]
     Io {
         /// The party at the other end.
         peer: usize,

@@ -13,8 +13,15 @@ const MAGIC: &[u8; 9] = b"keyquorum";
 /// Version of the wire format: raised by every change that an older party would misread.
 const WIRE_VERSION: u32 = 1;
 
-/// Longest value shown in an error, in characters.
+/// Longest value, and longest name of an entry, shown in an error, in characters.
 const SHOWN: usize = 200;
+const SHOWN_NAME: usize = 60;
+
+/// What entries of a context begin with that describe the committee.
+const COMMITTEE: &str = "committee.";
+
+/// What stands in an error for the value of an entry that one side lacks.
+const LACKING: &str = "nothing";
 
 /// Who we are and what we are about to run. Both ends of every connection compare all fields.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,7 +30,8 @@ pub struct Hello {
     pub version: String,
     /// Digest of the committee (the parties file).
     pub committee: [u8; 32],
-    /// Program and arguments, or the plan.
+    /// Program and arguments, or the plan. If it consists of lines `name=value`, an error names the first entry that differs; entries whose
+    /// names begin with `committee.` say what `committee` is a digest of.
     pub context: String,
     /// Protocol of the session; empty if it is chosen later.
     pub protocol: String,
@@ -77,7 +85,7 @@ impl HelloError {
         match self {
             Self::WireVersion(theirs) => NetError::HelloMismatch {
                 peer,
-                field: "wire version",
+                field: "wire version".into(),
                 mine: WIRE_VERSION.to_string(),
                 theirs: theirs.to_string(),
             },
@@ -159,18 +167,46 @@ impl Hello {
             ("domain", &self.domain, &theirs.domain),
             ("context", &self.context, &theirs.context),
         ];
-        for (field, mine, theirs) in fields {
-            if mine != theirs {
+        for (field, mine, said) in fields {
+            if mine != said {
+                let entry = match field {
+                    "committee" => differing_entry(&self.context, &theirs.context, COMMITTEE),
+                    "context" => differing_entry(&self.context, &theirs.context, ""),
+                    _ => None,
+                };
+                let (field, mine, said) = entry.unwrap_or((field, mine, said));
                 return Err(NetError::HelloMismatch {
                     peer,
-                    field,
+                    field: one_line(field, SHOWN_NAME).into(),
                     mine: one_line(mine, SHOWN),
-                    theirs: one_line(theirs, SHOWN),
+                    theirs: one_line(said, SHOWN),
                 });
             }
         }
         Ok(())
     }
+}
+
+/// Name and both values of the first entry of two contexts that differs, among those whose names begin with `prefix`; `None` if a context does
+/// not consist of entries.
+fn differing_entry<'a>(
+    mine: &'a str,
+    theirs: &'a str,
+    prefix: &str,
+) -> Option<(&'a str, &'a str, &'a str)> {
+    let entries = |context: &'a str| -> Option<Vec<(&'a str, &'a str)>> {
+        context.lines().map(|line| line.split_once('=')).collect()
+    };
+    let value = |entries: &[(&'a str, &'a str)], name: &str| {
+        let found = entries.iter().find(|(other, _)| *other == name);
+        found.map_or(LACKING, |(_, value)| *value)
+    };
+    let (mine, theirs) = (entries(mine)?, entries(theirs)?);
+    let mut names = mine.iter().chain(&theirs).map(|(name, _)| *name);
+    names.find_map(|name| {
+        let (ours, others) = (value(&mine, name), value(&theirs, name));
+        (name.starts_with(prefix) && ours != others).then_some((name, ours, others))
+    })
 }
 
 impl Greeting {
@@ -271,6 +307,50 @@ mod tests {
             Greeting::decode(&bytes),
             Err(HelloError::Malformed(_))
         ));
+    }
+
+    fn mismatch(mine: &Hello, theirs: &Hello) -> String {
+        let bytes = theirs.encode(Purpose::Session, 0).unwrap();
+        let greeting = Greeting::decode(&bytes).unwrap();
+        mine.compare(1, &greeting).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn the_entry_that_differs_is_named() {
+        let mine = Hello {
+            context: "kind=keygen\nkey=a\nrelin=true\ncommittee.name=c".into(),
+            party: 0,
+            ..hello()
+        };
+        let said = |context: &str| {
+            let theirs = Hello {
+                context: context.into(),
+                ..hello()
+            };
+            mismatch(&mine, &theirs)
+        };
+        let relin = said("kind=keygen\nkey=a\nrelin=false\ncommittee.name=c");
+        assert!(
+            relin.starts_with(r#"party 1 has relin "false" where we have "true""#),
+            "{relin}"
+        );
+        let lacking = said("kind=keygen\nkey=a\nrelin=true\ncommittee.name=c\nlink=wan");
+        assert!(
+            lacking.starts_with(r#"party 1 has link "wan" where we have "nothing""#),
+            "{lacking}"
+        );
+        let whole = said("decrypt");
+        assert!(whole.starts_with("party 1 has context"), "{whole}");
+        let theirs = Hello {
+            committee: [8; 32],
+            context: "kind=decrypt\ncommittee.name=d".into(),
+            ..hello()
+        };
+        let committee = mismatch(&mine, &theirs);
+        assert!(
+            committee.starts_with(r#"party 1 has committee.name "d" where we have "c""#),
+            "{committee}"
+        );
     }
 
     #[test]

@@ -40,6 +40,6 @@ pub use identity::{Identity, fingerprint_hex, parse_fingerprint, verify_ed25519}
 pub use local::{LocalTransport, local_mesh, shaped_local_mesh};
 pub use members::Peer;
 pub use probe::{DoctorReport, ProbeReport, Responder, doctor, probe};
-pub use session::{TlsConfig, TlsTransport};
+pub use session::{SetupObserver, TlsConfig, TlsTransport};
 pub use shape::{BUCKET_BYTES, LinkShape};
 pub use transport::{Length, Transport};

@@ -282,18 +282,18 @@ fn read_greeting(peer: usize, event: Event) -> Result<Greeting, NetError> {
 }
 
 fn connect(peer: &Peer, patience: &Patience) -> io::Result<TcpStream> {
-    let mut last = io::Error::new(ErrorKind::NotFound, "the host name has no address");
+    let mut last = None;
     for address in (peer.host.as_str(), peer.port).to_socket_addrs()? {
-        if patience.is_over() {
+        if last.is_some() && patience.is_over() {
             break;
         }
         let limit = patience.left().clamp(Duration::from_millis(1), ONE_CONNECT);
         match TcpStream::connect_timeout(&address, limit) {
             Ok(socket) => return Ok(socket),
-            Err(error) => last = error,
+            Err(error) => last = Some(error),
         }
     }
-    Err(last)
+    Err(last.unwrap_or_else(|| io::Error::new(ErrorKind::NotFound, "the host name has no address")))
 }
 
 /// A connection that somebody else made, after its handshake.

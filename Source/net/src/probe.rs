@@ -76,6 +76,7 @@ fn probe_patiently(peer: &Peer, own: &Own, hello: &Hello, patience: &Patience) -
         problem: None,
     };
     let mut pause = FIRST_PAUSE;
+    let mut last: Option<std::io::Error> = None;
     loop {
         let unreached = match reach(own, peer, hello, Purpose::Probe, patience) {
             Ok(reached) => {
@@ -95,14 +96,22 @@ fn probe_patiently(peer: &Peer, own: &Own, hello: &Hello, patience: &Patience) -
                 report.problem = Some(NetError::Connect {
                     peer: peer.index,
                     addr: peer.address(),
-                    source: Arc::new(error),
+                    source: Arc::new(telling(last, error)),
                 });
                 return report;
             }
-            Reason::Retry(_) => {}
+            Reason::Retry(error) => last = Some(telling(last.take(), error)),
         }
         thread::sleep(pause.min(patience.left()));
         pause = (pause * 2).min(LONGEST_PAUSE);
+    }
+}
+
+/// Of two failures to reach a peer the one that says more: the last attempt may have ended for want of time alone.
+fn telling(before: Option<std::io::Error>, now: std::io::Error) -> std::io::Error {
+    match before {
+        Some(before) if now.kind() == std::io::ErrorKind::TimedOut => before,
+        _ => now,
     }
 }
 
@@ -128,7 +137,13 @@ impl ProbeReport {
             domain: greeting.hello.domain.clone(),
             ..ours.clone()
         };
-        self.problem = same_run.compare(peer.index, &greeting).err();
+        // Entries of the contexts say in what two committees differ.
+        let compared = if ours.committee == greeting.hello.committee {
+            &same_run
+        } else {
+            ours
+        };
+        self.problem = compared.compare(peer.index, &greeting).err();
         self.hello = Some(greeting.hello);
     }
 }

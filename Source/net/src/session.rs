@@ -1,5 +1,6 @@
 //! Parties in processes of their own, over TLS.
 
+use std::fmt;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,6 +30,29 @@ const DEFAULT_MAX_MESSAGE: usize = 1 << 30;
 /// Default bound on set-up, and on every wait afterwards.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
 
+/// What the caller does while the parties meet: called about ten times a second with the peers that are missing. Set-up ends with
+/// [`NetError::Interrupted`] if it returns a reason, which the peers that are there receive as well.
+pub struct SetupObserver(Box<Observe>);
+
+type Observe = dyn Fn(&[usize]) -> Result<(), String> + Send + Sync;
+
+impl SetupObserver {
+    /// An observer that calls `observe`.
+    pub fn new(observe: impl Fn(&[usize]) -> Result<(), String> + Send + Sync + 'static) -> Self {
+        Self(Box::new(observe))
+    }
+
+    pub(crate) fn call(&self, missing: &[usize]) -> Result<(), String> {
+        (self.0)(missing)
+    }
+}
+
+impl fmt::Debug for SetupObserver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SetupObserver")
+    }
+}
+
 /// What a party needs to join a session.
 #[derive(Debug)]
 pub struct TlsConfig {
@@ -56,6 +80,8 @@ pub struct TlsConfig {
     pub queue_limit: usize,
     /// Simulates links of this shape to all peers; the same at all parties.
     pub shape: Option<LinkShape>,
+    /// Called while the parties meet.
+    pub observer: Option<SetupObserver>,
 }
 
 impl TlsConfig {
@@ -74,6 +100,7 @@ impl TlsConfig {
             max_message: DEFAULT_MAX_MESSAGE,
             queue_limit: DEFAULT_QUEUE_LIMIT,
             shape: None,
+            observer: None,
         }
     }
 }
@@ -99,7 +126,8 @@ impl TlsTransport {
     /// [`NetError::Config`] or [`NetError::Listen`] at once; [`NetError::WrongCertificate`],
     /// [`NetError::CertificateRefused`], [`NetError::HelloMismatch`], [`NetError::MalformedFrame`],
     /// [`NetError::PeerAborted`] or [`NetError::PeerClosed`] as soon as a peer is found at fault;
-    /// [`NetError::Connect`] or [`NetError::Timeout`] when `connect_timeout` is over.
+    /// [`NetError::Connect`] or [`NetError::Timeout`] when `connect_timeout` is over;
+    /// [`NetError::Interrupted`] if the observer says so.
     pub fn connect(config: TlsConfig) -> Result<Self, NetError> {
         let own = config
             .peers
@@ -120,6 +148,7 @@ impl TlsTransport {
             Arc::clone(&inbox),
             config.max_message,
             config.connect_timeout,
+            config.observer.as_ref(),
         )?;
         let mut this = Self {
             me: config.me,

@@ -17,10 +17,14 @@ use crate::hello::{Greeting, Hello, Purpose};
 use crate::inbox::Inbox;
 use crate::members::{Members, Peer, Reached, Reason, Visitor, reach, receive};
 use crate::reader::{Door, Reader};
+use crate::session::SetupObserver;
 use crate::stream::{Accepted, Dialled, Patience};
 
 /// Pause between looks at the listener and at the state of set-up.
 pub(crate) const POLL: Duration = Duration::from_millis(2);
+
+/// Pause between two calls of the observer.
+const OBSERVED: Duration = Duration::from_millis(100);
 
 /// First and longest pause between attempts to dial.
 pub(crate) const FIRST_PAUSE: Duration = Duration::from_millis(10);
@@ -101,6 +105,7 @@ pub(crate) fn connect_all(
     inbox: Arc<Inbox>,
     max_message: usize,
     timeout: Duration,
+    observer: Option<&SetupObserver>,
 ) -> Result<Links, NetError> {
     let start = Instant::now();
     let parties = members.parties();
@@ -135,9 +140,10 @@ pub(crate) fn connect_all(
             setup.fail(error, Duration::ZERO);
         }
     }
-    let result = setup.wait(listener.as_ref(), start);
+    let result = setup.wait(listener.as_ref(), start, observer);
     let reason = match &result {
         Ok(()) => String::new(),
+        Err(NetError::Interrupted { reason }) => one_line(reason, MAX_REASON),
         Err(error) => one_line(&format!("set-up failed: {error}"), MAX_REASON),
     };
     let mut state = setup.lock();
@@ -222,7 +228,9 @@ impl Setup {
         self: &Arc<Self>,
         listener: Option<&TcpListener>,
         start: Instant,
+        observer: Option<&SetupObserver>,
     ) -> Result<(), NetError> {
+        let mut observed = start;
         loop {
             for socket in (0..ACCEPTS).map_while(|_| listener.and_then(accept)) {
                 self.greet(socket);
@@ -244,7 +252,17 @@ impl Setup {
             if now >= self.patience.deadline {
                 return Err(self.missing(&state, now - start));
             }
+            let missing: Vec<usize> = match observer {
+                Some(_) if now >= observed => self.absent(&state),
+                _ => Vec::new(),
+            };
             drop(state);
+            if let Some(observer) = observer.filter(|_| now >= observed) {
+                observed = now + OBSERVED;
+                if let Err(reason) = observer.call(&missing) {
+                    return Err(NetError::Interrupted { reason });
+                }
+            }
             if let Some(error) = self.inbox.failure() {
                 self.fail(error, Duration::ZERO);
             }
@@ -253,10 +271,17 @@ impl Setup {
     }
 
     fn is_complete(&self, state: &State) -> bool {
-        self.members.peers().all(|peer| {
-            matches!(state.outgoing.get(peer.index), Some(Some(_)))
-                && matches!(state.incoming.get(peer.index), Some(Incoming::Ready))
-        })
+        self.absent(state).is_empty()
+    }
+
+    /// The peers to which a connection lacks, in one direction or both.
+    fn absent(&self, state: &State) -> Vec<usize> {
+        let there = |peer: usize| {
+            matches!(state.outgoing.get(peer), Some(Some(_)))
+                && matches!(state.incoming.get(peer), Some(Incoming::Ready))
+        };
+        let peers = self.members.peers().map(|peer| peer.index);
+        peers.filter(|peer| !there(*peer)).collect()
     }
 
     /// Whether every peer hears of a failure when we hang up, or has found out itself, or is gone.
@@ -417,7 +442,7 @@ impl Setup {
         if theirs.purpose != Purpose::Session {
             return Err(NetError::HelloMismatch {
                 peer,
-                field: "purpose",
+                field: "purpose".into(),
                 mine: Purpose::Session.to_string(),
                 theirs: theirs.purpose.to_string(),
             });

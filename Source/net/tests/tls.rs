@@ -8,17 +8,18 @@
 
 mod common;
 
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::process::{Command, Stdio};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use common::{committee, hello};
 use keyquorum_net::{
-    Hello, Identity, NetError, Peer, Responder, TlsConfig, TlsTransport, Transport, doctor, probe,
+    Hello, Identity, NetError, Peer, Responder, SetupObserver, TlsConfig, TlsTransport, Transport,
+    doctor, probe,
 };
 
 type Outcome = Result<TlsTransport, NetError>;
@@ -155,6 +156,33 @@ fn parties_start_in_any_order() {
         assert!(outcome.is_ok());
     }
     assert_eq!(last.parties(), 3);
+}
+
+#[test]
+fn an_observer_sees_who_is_missing_and_may_end_the_set_up() {
+    let mut configs = committee(3);
+    // Party 2 never comes.
+    configs.pop();
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let noted = Arc::clone(&seen);
+    let start = Instant::now();
+    configs[0].observer = Some(SetupObserver::new(move |missing| {
+        noted.lock().unwrap().push(missing.to_vec());
+        match start.elapsed() < Duration::from_millis(500) {
+            true => Ok(()),
+            false => Err("party 0 has no key".to_owned()),
+        }
+    }));
+    let errors = both_fail(configs);
+    assert!(
+        matches!(&errors[0], NetError::Interrupted { reason } if reason == "party 0 has no key")
+    );
+    match &errors[1] {
+        NetError::PeerAborted { peer: 0, reason } => assert_eq!(reason, "party 0 has no key"),
+        other => panic!("{other}"),
+    }
+    assert!(start.elapsed() < Duration::from_millis(4200));
+    assert!(seen.lock().unwrap().contains(&vec![2]));
 }
 
 #[test]
@@ -333,7 +361,7 @@ fn every_field_of_the_hello_is_compared_on_both_sides() {
         change(&mut configs[1].hello);
         for (me, error) in both_fail(configs).into_iter().enumerate() {
             match error {
-                NetError::HelloMismatch { peer, field, .. } if field == name => {
+                NetError::HelloMismatch { peer, field, .. } if field.as_ref() == name => {
                     assert_eq!(peer, 1 - me)
                 }
                 other => panic!("{name}: {other}"),
@@ -352,13 +380,7 @@ fn every_field_of_the_hello_is_compared_on_both_sides() {
     configs[1].hello.parties = 3;
     for error in both_fail(configs) {
         assert!(
-            matches!(
-                error,
-                NetError::HelloMismatch {
-                    field: "parties",
-                    ..
-                }
-            ),
+            matches!(&error, NetError::HelloMismatch { field, .. } if field.as_ref() == "parties"),
             "{error}"
         );
     }
@@ -380,9 +402,9 @@ fn every_field_of_the_hello_is_compared_on_both_sides() {
             &errors[0],
             NetError::HelloMismatch {
                 peer: 1,
-                field: "party",
+                field,
                 ..
-            }
+            } if field.as_ref() == "party"
         ),
         "{}",
         errors[0]
@@ -392,9 +414,9 @@ fn every_field_of_the_hello_is_compared_on_both_sides() {
             &errors[1],
             NetError::HelloMismatch {
                 peer: 0,
-                field: "party (ours)",
+                field,
                 ..
-            }
+            } if field.as_ref() == "party (ours)"
         ),
         "{}",
         errors[1]
@@ -513,9 +535,7 @@ fn a_third_party_learns_why_the_set_up_failed() {
     configs[2].hello.context = "other".into();
     for error in both_fail(configs) {
         match error {
-            NetError::HelloMismatch {
-                field: "context", ..
-            } => {}
+            NetError::HelloMismatch { field, .. } if field.as_ref() == "context" => {}
             NetError::PeerAborted { reason, .. } => assert!(reason.contains("context"), "{reason}"),
             other => panic!("{other}"),
         }
@@ -534,17 +554,13 @@ fn a_late_party_learns_why_the_set_up_failed() {
     let early = thread::spawn(move || both_fail(configs));
     thread::sleep(Duration::from_millis(800));
     match TlsTransport::connect(late).err().unwrap() {
-        NetError::HelloMismatch {
-            peer: 1,
-            field: "context",
-            ..
-        } => {}
+        NetError::HelloMismatch { peer: 1, field, .. } if field.as_ref() == "context" => {}
         NetError::PeerAborted { reason, .. } => assert!(reason.contains("context"), "{reason}"),
         other => panic!("{other}"),
     }
     for (me, error) in early.join().unwrap().into_iter().enumerate() {
         assert!(
-            matches!(error, NetError::HelloMismatch { peer, field: "context", .. } if peer == 1 - me),
+            matches!(&error, NetError::HelloMismatch { peer, field, .. } if *peer == 1 - me && field.as_ref() == "context"),
             "{error}"
         );
     }
@@ -799,10 +815,7 @@ fn probes_tell_what_is_wrong() {
     let report = probe(&peer, &identity, &newer, quick);
     assert!(matches!(
         report.problem,
-        Some(NetError::HelloMismatch {
-            field: "version",
-            ..
-        })
+        Some(NetError::HelloMismatch { field, .. }) if field.as_ref() == "version"
     ));
     assert_eq!(report.version.as_deref(), Some("0.1.0"));
 
@@ -833,20 +846,23 @@ fn probes_tell_what_is_wrong() {
     match error {
         NetError::HelloMismatch {
             peer: 0,
-            field: "purpose",
+            field,
             theirs,
             ..
-        } => assert_eq!(theirs, "doctor"),
+        } if field.as_ref() == "purpose" => assert_eq!(theirs, "doctor"),
         other => panic!("{other}"),
     }
 
     drop(responder);
     let report = probe(&peer, &identity, &hello(1, 2), quick);
     assert!(!report.reachable);
-    assert!(matches!(
-        report.problem,
-        Some(NetError::Connect { peer: 0, .. })
-    ));
+    match report.problem {
+        // Why nobody answers, and not that the time for it was over.
+        Some(NetError::Connect {
+            peer: 0, source, ..
+        }) => assert_eq!(source.kind(), ErrorKind::ConnectionRefused, "{source}"),
+        other => panic!("{other:?}"),
+    }
 }
 
 #[test]

@@ -20,6 +20,12 @@ create_exception!(
 );
 create_exception!(
     _engine,
+    LocalError,
+    NetworkError,
+    "The network cannot be used here: our key file, our port or our configuration."
+);
+create_exception!(
+    _engine,
     ProtocolError,
     EngineError,
     "The parties do not agree, or a message breaks the protocol."
@@ -77,6 +83,10 @@ pub fn network_error(e: NetError) -> PyErr {
     let text = e.to_string();
     match e {
         NetError::Internal { .. } => InternalError::new_err(text),
+        NetError::KeyFile { .. }
+        | NetError::KeyFileMode { .. }
+        | NetError::Listen { .. }
+        | NetError::Config { .. } => LocalError::new_err(text),
         _ => NetworkError::new_err(text),
     }
 }
@@ -89,6 +99,7 @@ pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = m.py();
     m.add("EngineError", py.get_type::<EngineError>())?;
     m.add("NetworkError", py.get_type::<NetworkError>())?;
+    m.add("LocalError", py.get_type::<LocalError>())?;
     m.add("ProtocolError", py.get_type::<ProtocolError>())?;
     m.add("CheckError", py.get_type::<CheckError>())?;
     m.add("BurnedError", py.get_type::<BurnedError>())?;

@@ -1,15 +1,17 @@
 //! Sessions.
 
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use keyquorum_math::DomainKind;
 use keyquorum_mpc::mac_key::{MOST_ABORTED, MacKeyFile};
 use keyquorum_mpc::{EngineOptions, Openings, Session as CoreSession};
 use keyquorum_net::{
-    Hello, Identity, LinkShape, LocalTransport, Peer, TlsConfig, TlsTransport, doctor,
-    parse_fingerprint,
+    Hello, Identity, LinkShape, LocalTransport, Peer, SetupObserver, TlsConfig, TlsTransport,
+    doctor, parse_fingerprint,
 };
+use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
@@ -93,8 +95,10 @@ fn verify_ed25519(public_key: &[u8], message: &[u8], signature: &[u8]) -> bool {
     keyquorum_net::verify_ed25519(public_key, message, signature)
 }
 
-/// Listens as one party, and tries all others, for at most `seconds`: (peer, what was found) of each.
+/// Listens as one party, and tries all others, for at most `seconds`: (peer, what was found) of each. `context`:
+/// entries that say what `committee` is a digest of.
 #[pyfunction]
+#[pyo3(signature = (party, identity_path, peers, committee, seconds, context="doctor"))]
 fn probe_committee<'py>(
     py: Python<'py>,
     party: usize,
@@ -102,10 +106,11 @@ fn probe_committee<'py>(
     peers: Vec<(String, u16, String)>,
     committee: &[u8],
     seconds: f64,
+    context: &str,
 ) -> PyResult<Vec<(usize, Bound<'py, PyDict>)>> {
     let parties = peers.len();
     let identity = Identity::load(&identity_path).map_err(network_error)?;
-    let hello = hello(committee, "doctor".to_owned(), party, parties)?;
+    let hello = hello(committee, context.to_owned(), party, parties)?;
     let mut config = TlsConfig::new(party, identity, peer_list(peers)?, hello);
     config.connect_timeout = positive(seconds, "time to look")?;
     let report = py.detach(|| doctor(config)).map_err(network_error)?;
@@ -128,11 +133,19 @@ fn probe_committee<'py>(
         .collect()
 }
 
+/// Longest wait that a caller may choose: longer ones do not fit the clock of every system.
+const LONGEST_WAIT: Duration = Duration::from_secs(1_000_000_000);
+
 fn positive(seconds: f64, what: &str) -> PyResult<Duration> {
     Duration::try_from_secs_f64(seconds)
         .ok()
-        .filter(|d| !d.is_zero())
-        .ok_or_else(|| usage(format!("the {what} must be a positive number of seconds")))
+        .filter(|d| !d.is_zero() && *d <= LONGEST_WAIT)
+        .ok_or_else(|| {
+            let most = LONGEST_WAIT.as_secs();
+            usage(format!(
+                "the {what} must be a positive number of seconds, at most {most}"
+            ))
+        })
 }
 
 fn peer_list(peers: Vec<(String, u16, String)>) -> PyResult<Vec<Peer>> {
@@ -169,9 +182,10 @@ fn hello(committee: &[u8], context: String, party: usize, parties: usize) -> PyR
 impl Session {
     /// Connects to all other parties over mutual TLS 1.3 with pinned certificates. `peers`: (host, port, fingerprint) of
     /// every party, ours included; timeouts in seconds; `link`: simulated to all peers, the same at all parties, (round
-    /// trip in seconds, bits a second or None).
+    /// trip in seconds, bits a second or None); `waiting`: called about ten times a second with the numbers of the parties that
+    /// are missing. What it raises ends the set-up, as Ctrl-C does; the others receive its text.
     #[staticmethod]
-    #[pyo3(signature = (party, identity_path, peers, committee, context, listen=None, connect_timeout=30.0, io_timeout=120.0, link=None))]
+    #[pyo3(signature = (party, identity_path, peers, committee, context, listen=None, connect_timeout=30.0, io_timeout=120.0, link=None, waiting=None))]
     #[allow(clippy::too_many_arguments)]
     fn tls(
         py: Python<'_>,
@@ -184,6 +198,7 @@ impl Session {
         connect_timeout: f64,
         io_timeout: f64,
         link: Option<Link>,
+        waiting: Option<Py<PyAny>>,
     ) -> PyResult<Self> {
         let parties = peers.len();
         let identity = Identity::load(&identity_path).map_err(network_error)?;
@@ -205,8 +220,30 @@ impl Session {
         config.connect_timeout = positive(connect_timeout, "connect timeout")?;
         config.io_timeout = positive(io_timeout, "i/o timeout")?;
         config.shape = link.map(link_shape).transpose()?;
+        let raised: Arc<Mutex<Option<PyErr>>> = Arc::default();
+        let noted = Arc::clone(&raised);
+        config.observer = Some(SetupObserver::new(move |missing| {
+            Python::attach(|py| {
+                let called = match (py.check_signals(), &waiting) {
+                    (Ok(()), Some(waiting)) => waiting.call1(py, (missing.to_vec(),)).map(drop),
+                    (checked, _) => checked,
+                };
+                called.map_err(|error| {
+                    let reason = if error.is_instance_of::<PyKeyboardInterrupt>(py) {
+                        format!("party {party} was interrupted")
+                    } else {
+                        error.value(py).to_string()
+                    };
+                    *noted.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+                    reason
+                })
+            })
+        }));
         py.detach(|| {
-            let transport = TlsTransport::connect(config).map_err(network_error)?;
+            let transport = TlsTransport::connect(config).map_err(|error| {
+                let raised = raised.lock().unwrap_or_else(PoisonError::into_inner).take();
+                raised.unwrap_or_else(|| network_error(error))
+            })?;
             CoreSession::new(Box::new(transport))
                 .map(Self::wrap)
                 .map_err(engine_error)

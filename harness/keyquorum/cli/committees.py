@@ -9,8 +9,9 @@ import typer
 
 from keyquorum import api
 from keyquorum.model.committee import OPENINGS, PROTOCOLS, Committee
-from keyquorum.model.errors import PartyError
+from keyquorum.model.errors import CommitteeError, PartyError
 from keyquorum.parties.doctor import examine
+from keyquorum.plans.examine import examine_keys
 
 from .output import console
 
@@ -72,13 +73,19 @@ def doctor(
     ] = None,
     seconds: Annotated[float, typer.Option(help="How long to listen and to try.")] = 10.0,
 ) -> None:
-    """Look at a committee from each party: files, reachability, fingerprints, versions, clocks; say what to fix.
+    """Look at a committee from each party: identities, keys, shares, pools, reachability, fingerprints, versions, clocks; say what to fix.
 
     Run it at the same time on all hosts: each party listens while it tries the others.
     """
     committee = Committee.load(folder)
     problems = 0
-    for line in examine(committee, party or committee.local_parties(), seconds):
+    parties = list(dict.fromkeys(party)) if party else committee.local_parties()
+    for index in parties:
+        if not 0 <= index < committee.size:
+            raise CommitteeError(f"there is no party {index} in {folder}: choose 0 to {committee.size - 1}")
+    if not parties:
+        raise CommitteeError(f"{folder}: no party of the committee is on this host: run keyquorum init with --me")
+    for line in (*examine_keys(committee, parties), *examine(committee, parties, seconds)):
         console.print(f"{'ok ' if line.ok else 'FIX'}  {line.text}")
         problems += not line.ok
     if problems:

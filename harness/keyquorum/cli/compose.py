@@ -37,3 +37,4 @@ def compose(
     console.print(f"{made.file}: {parties} parties ({protocol}), a volume each under {folder / 'volumes'}", markup=False)
     console.print(f"write the job: keyquorum keygen {made.volume(0)} key -p bfv-4096 --job {made.job}", markup=False)
     console.print(f"run it:        docker compose -f {made.file} up", markup=False)
+    console.print(f"ciphertexts to decrypt go to {made.job.parent}; what party I decrypts comes to {folder / 'volumes' / 'party-I'}", markup=False)

@@ -44,6 +44,13 @@ def _key(folder: Path, key: str) -> tuple[Path, KeyInfo]:
     return where, load_key(where)
 
 
+def _plain(path: Path) -> Path:
+    """Where the plaintext of a ciphertext goes."""
+    if not path.is_file():
+        raise ParameterError(f"{path}: no such file")
+    return path.with_name(path.name + ".plain")
+
+
 def encrypt(
     folder: Folder,
     key: Key,
@@ -122,7 +129,7 @@ def decrypt(
 ) -> None:
     """Decrypt jointly; party TO alone learns the result, and writes it as CIPHERTEXT.plain (SEAL's format, mode 0600).
 
-    BFV and BGV ciphertexts are switched to the last level first. CKKS decryptions are flooded and counted, and refused where the flooding would
+    BFV and BGV ciphertexts are switched to the last level first, by every party. CKKS decryptions are flooded and counted, and refused where the flooding would
     leave less than one bit. Decrypt only results of computations that you know: one ciphertext that somebody chose can reveal the secret key,
     under every scheme; see keyquorum approve. LWE ciphertexts need a pool
     of the rounding (keyquorum pool fill), and their messages are written as JSON.
@@ -138,20 +145,20 @@ def decrypt(
             raise ParameterError("LWE ciphertexts are decrypted at once and on the embedded engine: leave out --job and --backend")
         for path in ciphertexts:
             with progress_bars() as report:
-                done = api.lwe_decrypt(folder, key, path, to, path.with_name(path.name + ".plain"), rounding, progress=report)
+                done = api.lwe_decrypt(folder, key, path, to, _plain(path), rounding, progress=report)
             print_reports(done.reports)
             console.print(f"party {to} wrote {done.outputs[0]}")
         return
-    _, info = _key(folder, key)
-    lowered = [api.lower(info, path) for path in ciphertexts]
-    outputs = [path.with_name(path.name + ".plain") for path in ciphertexts]
+    outputs = [_plain(path) for path in ciphertexts]
     if job is not None:
-        api.write_job(job, api.decrypt_job(folder, key, lowered, to, outputs, rounding, backend, mp_spdz, link, pool))
-        console.print(f"{job}: start keyquorum party FOLDER INDEX {job} on every host")
+        api.write_job(job, api.decrypt_job(folder, key, ciphertexts, to, outputs, rounding, backend, mp_spdz, link, pool))
+        names = ", ".join(str(path) for path in ciphertexts)
+        console.print(f"{job}: copy it and {names} to every host, and start keyquorum party FOLDER INDEX {job} there", markup=False)
+        console.print("names are relative to the job file; on a host with other places give --ciphertext, and --output at the receiver")
         return
     with progress_bars() as report:
         result = api.decrypt(
-            folder, key, lowered, to, outputs, rounding, report, backend=backend, mp_spdz=mp_spdz, link=link, pool=pool
+            folder, key, ciphertexts, to, outputs, rounding, report, backend=backend, mp_spdz=mp_spdz, link=link, pool=pool
         )
     print_reports(result.reports)
     for i, output in enumerate(result.outputs):
@@ -166,7 +173,7 @@ def _ask_committee(folder: Path, key: str, path: Path, identity: Path | None, at
     if not path.exists() or not identity.exists():
         raise ParameterError(f"{identity if path.exists() else path}: no such file")
     places = None if at is None else [api.address(text) for text in at]
-    output = path.with_name(path.name + ".plain")
+    output = _plain(path)
     if path.open("rb").read(8) == LWE_MAGIC:
         data = path.read_bytes()
         with reserved([output], [len(data)], Path(folder) / RESULTS) as reserved_places:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from keyquorum import api
+from keyquorum._engine import EngineError
 from keyquorum.api import run_party
-from keyquorum.parties.jobs import read_job
+from keyquorum.model.errors import KeyQuorumError, PartyInterrupted
+from keyquorum.parties.jobs import at_this_host, read_job
+from keyquorum.parties.worker import INTERRUPTED
 from keyquorum.plans.program import ProgramRequest, run_locally
 
 from .options import BackendName, LinkSpec, MpSpdzFolder
-from .output import console, progress_bars
+from .output import console, ends_at_interrupt, fail, print_summary, progress_bars, waiting_lines
 
 Folder = Annotated[Path, typer.Argument(help="Committee folder.", show_default=False)]
 
@@ -66,16 +69,40 @@ def party(
     job: Annotated[
         Path, typer.Argument(help="Job file (JSON), the same at all parties; written by --job.", show_default=False)
     ],
+    ciphertext: Annotated[
+        list[Path] | None,
+        typer.Option(help="decrypt: where a ciphertext of the job lies on this host; repeat, in their order (default: where the job says).", show_default=False),
+    ] = None,
+    output: Annotated[
+        list[Path] | None,
+        typer.Option(help="decrypt: where the receiver writes: a folder, or a file for each ciphertext (default: where the job says).", show_default=False),
+    ] = None,
+    mp_spdz: MpSpdzFolder = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the summary as one line of JSON.")] = False,
     connect_timeout: Annotated[float, typer.Option(help="Seconds to wait for the other parties.")] = 300.0,
     io_timeout: Annotated[float, typer.Option(help="Seconds to wait for a message.")] = 120.0,
 ) -> None:
     """Run one party of a job on its own host.
 
     Write the job once with keyquorum keygen --job FILE or keyquorum decrypt --job FILE, copy it to all hosts, and start every
-    party within the timeout.
+    party within the timeout. Names of files in a job are relative to the job file: copy ciphertexts with it, or name them with --ciphertext.
+    Files, hashes, key, shares and policy are checked before the party connects.
     """
-    with progress_bars() as report:
-        result = run_party(folder, index, read_job(job), report, connect_timeout, io_timeout)
-    if "links" in result:
-        console.print(result["links"], markup=False)
-    console.print(json.dumps({k: v for k, v in result.items() if k not in ("report", "links")}), markup=False)
+    committee = api.as_committee(folder)
+    chosen = at_this_host(read_job(job), ciphertext or (), output or (), mp_spdz)
+    said = False
+
+    def failed(error: BaseException) -> None:
+        nonlocal said  # before the others learn of it, which may take seconds
+        if isinstance(error, (KeyQuorumError, EngineError)):
+            fail(f"{error}; keys made before are untouched" if isinstance(error, PartyInterrupted) else str(error))
+            said = True
+
+    try:
+        with ends_at_interrupt(f"party {index} was interrupted; keys made before are untouched"), progress_bars() as report:
+            result = run_party(folder, index, chosen, report, connect_timeout, io_timeout, waiting_lines(committee), failed)
+    except (KeyQuorumError, EngineError) as error:
+        if not said:
+            raise
+        raise typer.Exit(INTERRUPTED if isinstance(error, PartyInterrupted) else 1) from None
+    print_summary(index, chosen, result, as_json)

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from keyquorum import api
-from keyquorum.model.errors import CommitteeError
+from keyquorum.model.errors import CommitteeError, ParameterError
 from keyquorum.serve.client import make_receiver
 
 from .output import console
@@ -58,6 +58,9 @@ def serve(
     from keyquorum.serve.daemon import serve as run_service
 
     committee = api.as_committee(folder)
+    for option, value in (("--port", port), ("--metrics-port", metrics_port)):
+        if not 0 <= value < 1 << 16:
+            raise ParameterError(f"{option} {value}: choose a port from 1 to 65535, or 0 for any free one")
     if not 0 <= index < committee.size:
         raise CommitteeError(f"there is no party {index} in {folder}: choose 0 to {committee.size - 1}")
     service = Service(key, rounding, width, levels, keep, chunk, batch, patience)

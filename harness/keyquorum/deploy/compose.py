@@ -64,7 +64,11 @@ def _service(party: int, image: str, timeouts: tuple[float, float], netem: bool)
     service: dict[str, Any] = {
         "image": image,
         "hostname": host(party),
-        "command": ["party", "/committee", str(party), "/jobs/job.json", "--connect-timeout", f"{connect:g}", "--io-timeout", f"{io:g}"],
+        # What the receiver decrypts goes to its own volume: the folder of jobs is everybody's.
+        "command": [
+            "party", "/committee", str(party), "/jobs/job.json", "--output", "/committee",
+            "--connect-timeout", f"{connect:g}", "--io-timeout", f"{io:g}",
+        ],
         "volumes": [f"./volumes/{host(party)}:/committee", "./jobs:/jobs:ro"],
         "networks": {"quorum": {"aliases": [host(party)]}},
         "healthcheck": {"test": ["CMD", "keyquorum", "inspect", "/committee"], "interval": "10s", "timeout": "10s", "retries": 3},
@@ -97,6 +101,8 @@ def prepare(
     deployment = Deployment(folder, parties)
     if deployment.file.exists():
         raise CommitteeError(f"{folder}: there is a deployment already: choose another folder")
+    if not 2 <= parties <= 64:
+        raise CommitteeError(f"{parties} parties: choose 2 to 64")
     hosts = [f"{host(i)}:{PORT}" for i in range(parties)]
     folder.mkdir(parents=True, exist_ok=True)
     committee = init(folder / "all", parties, protocol, threshold, hosts, name="compose")

@@ -9,6 +9,7 @@ On disk, in a folder::
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -102,6 +103,12 @@ class Committee:
         said = [self.name, self.protocol, self.threshold, [[p.index, p.fingerprint] for p in self.parties]]
         text = json.dumps(said if self.openings == "direct" else [*said, self.openings])
         return hashlib.sha256(b"keyquorum committee v1" + text.encode()).digest()
+
+    def entries(self) -> list[tuple[str, str]]:
+        """What :attr:`digest` is a digest of, by name, so that parties whose files differ can say where."""
+        said = [("name", self.name), ("protocol", self.protocol), ("threshold", str(self.threshold)), ("parties", str(self.size))]
+        said += [("openings", self.openings), *((f"party-{p.index}.fingerprint", p.fingerprint) for p in self.parties)]
+        return [(f"committee.{name}", value) for name, value in said]
 
     @property
     def ring_protocol(self) -> str | None:
@@ -230,6 +237,8 @@ class Committee:
 def write_atomically(path: Path, data: bytes, mode: int = 0o644) -> None:
     """Writes a file beside its place, syncs it, and renames it: readers see the old or the new one, never a part.
     An OSError names the file."""
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, "a folder, name a file", str(path))
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
     try:
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)  # never through somebody's link

@@ -33,6 +33,10 @@ class PartyError(KeyQuorumError):
     """A party of a joint run failed; the text names it."""
 
 
+class PartyInterrupted(PartyError):
+    """A party was interrupted by its user; the text names it."""
+
+
 class PolicyError(KeyQuorumError):
     """The decryption policy of a key does not allow this decryption."""
 

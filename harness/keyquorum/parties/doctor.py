@@ -43,7 +43,11 @@ def examine(committee: Committee, parties: Sequence[int], seconds: float) -> Ite
     def look(index: int) -> list[tuple[int, dict[str, object]]]:
         peers = [(p.host, p.port, p.fingerprint) for p in committee.parties]
         path = str(committee.identity_path(index))
-        return list(_engine.probe_committee(index, path, peers, committee.digest, seconds))
+        said = "\n".join(f"{name}={value}" for name, value in committee.entries())
+        try:
+            return list(_engine.probe_committee(index, path, peers, committee.digest, seconds, said))
+        except _engine.NetworkError as error:  # our own port: the others cannot reach it either
+            return [(index, {"error": str(error)})]
 
     with ThreadPoolExecutor(len(usable)) as pool:
         for index, reports in zip(usable, pool.map(look, usable), strict=True):
@@ -80,12 +84,16 @@ def _mac_key(committee: Committee, index: int) -> Finding:
         mac_key.check(path)
     except KeyFileError as error:
         return Finding(False, f"party {index}: {error}")
+    if path.exists() and (path.stat().st_size != mac_key.BYTES or path.stat().st_mode & 0o077):
+        return Finding(False, f"party {index}: {path} has not {mac_key.BYTES} bytes, or is open to others: restore it from a backup, chmod 600")
     aborted, most = _engine.aborted_sessions(str(path))
     return Finding(True, f"party {index}: {aborted} sessions under its MAC key broke off, fewer than {most} may")
 
 
 def _judge(committee: Committee, index: int, peer: int, report: dict[str, object]) -> Finding:
     who = f"party {index} -> party {peer} ({committee.parties[peer].host}:{committee.parties[peer].port})"
+    if peer == index:
+        return Finding(False, f"party {index}: {report['error']}")
     if report["error"]:
         return Finding(False, f"{who}: {report['error']}")
     if report["version"] != _engine.__version__:

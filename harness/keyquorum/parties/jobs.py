@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import hashlib
+import json
+import os
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from keyquorum.model.committee import Committee
 from keyquorum.model.errors import KeyQuorumError, ParameterError
 from keyquorum.model.links import check_link
 from keyquorum.model.plain import json_loads
@@ -27,6 +31,13 @@ JOBS = {
     "paper004": "keyquorum.bench.paper004:paper004_job",
     "bench": "keyquorum.bench.sweep.party:bench_job",
 }
+CHECKS = {
+    "keygen": "keyquorum.plans.preflight:check_keygen",
+    "lwe_keygen": "keyquorum.plans.preflight:check_lwe_keygen",
+    "decrypt": "keyquorum.plans.preflight:check_decrypt",
+    "lwe_decrypt": "keyquorum.plans.preflight:check_lwe_decrypt",
+}
+"""What a party can find out of a job by itself, before it connects to the others."""
 FIELDS: dict[str, dict[str, type]] = {
     "keygen": {
         "key": str,
@@ -53,6 +64,28 @@ FIELDS: dict[str, dict[str, type]] = {
     "paper004": {"row": int, "quick": bool, "repeats": int},
 }
 """What a job of each kind must have; the plans check the values."""
+
+
+SHOWN = 100
+"""Characters of a value that another party is shown where jobs differ."""
+MOST_ENTRIES = 400
+
+
+def job_entries(job: dict[str, Any]) -> list[tuple[str, str]]:
+    """What all parties of a job must have in common, by name: everything but the party's own paths. Long values, and the job as a whole, are
+    there as their hash."""
+    common = {name: value for name, value in job.items() if name not in ("kind", "local")}
+    flat: list[tuple[str, Any]] = [("kind", job.get("kind"))]
+    for name, value in common.items():
+        flat += [(f"{name}.{inner}", v) for inner, v in value.items()] if isinstance(value, dict) else [(name, value)]
+    entries = [(name, _shown(value)) for name, value in flat if name.isprintable() and "=" not in name and len(name) <= SHOWN]
+    digest = hashlib.sha256(json.dumps(common, sort_keys=True).encode()).hexdigest()[:32]
+    return [*entries[:MOST_ENTRIES], ("digest of the job", digest)]
+
+
+def _shown(value: Any) -> str:
+    text = value if isinstance(value, str) and value.isprintable() else json.dumps(value, sort_keys=True)
+    return text if len(text) <= SHOWN else f"{text[: SHOWN // 2]}... (sha256 {hashlib.sha256(text.encode()).hexdigest()[:16]})"
 
 
 def backend_of(job: dict[str, Any]) -> tuple[str, str | None]:
@@ -83,15 +116,68 @@ def local_path(job: dict[str, Any], name: str) -> Path:
     return Path(path)
 
 
+NAMES = ("ciphertexts", "outputs")
+"""Under ``local``: lists of file names, which are relative to the job file."""
+
+
 def read_job(path: Path) -> dict[str, Any]:
-    """A job file, as plain data that nobody has checked yet."""
+    """A job file, checked as far as :func:`check_job` does, with the names of files under ``local`` as paths of this host."""
     try:
         job = json_loads(path.read_text())
         if not isinstance(job, dict):
             raise ValueError("not an object")
     except ValueError as error:
         raise ParameterError(f"{path}: not a job file ({error}): write one with keyquorum keygen --job or decrypt --job") from None
-    return job
+    try:
+        check_job(job)
+    except KeyQuorumError as error:
+        raise ParameterError(f"{path}: {error}") from None
+    return _with_names(job, lambda name: str(Path(str(path)).absolute().parent / name))
+
+
+def relative_to(job: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """A job whose names of files under ``local`` are relative to the folder of its job file."""
+    return _with_names(job, lambda name: os.path.relpath(name, folder))
+
+
+def _with_names(job: dict[str, Any], change: Callable[[str], str]) -> dict[str, Any]:
+    local = job.get("local")
+    if not isinstance(local, dict):
+        return job
+    changed = {name: [change(p) if _is_path(p) else p for p in local[name]] for name in NAMES if isinstance(local.get(name), list)}
+    return {**job, "local": {**local, **changed}}
+
+
+def _is_path(value: Any) -> bool:
+    return isinstance(value, str) and value.isprintable()
+
+
+def at_this_host(
+    job: dict[str, Any], ciphertexts: Sequence[Path] = (), output: Sequence[Path] = (), mp_spdz: Path | None = None
+) -> dict[str, Any]:
+    """A job with other paths under ``local``: its ciphertexts in their order; for its outputs a folder, or a file for each; the checkout of
+    MP-SPDZ. Raises ParameterError if the job has no such files, or another number of them."""
+    local = dict(job.get("local", {}))
+    if ciphertexts:
+        _check_count(job, "ciphertexts", len(ciphertexts))
+        local["ciphertexts"] = [str(path.absolute()) for path in ciphertexts]
+    if len(output) == 1 and output[0].is_dir():
+        if isinstance(local.get("outputs"), list):
+            local["outputs"] = [str(output[0].absolute() / Path(name).name) for name in local["outputs"] if _is_path(name)]
+    elif output:
+        _check_count(job, "outputs", len(output))
+        local["outputs"] = [str(path.absolute()) for path in output]
+    if mp_spdz is not None:
+        local["mp_spdz"] = str(mp_spdz.resolve())
+    return {**job, "local": local} if local or "local" in job else job
+
+
+def _check_count(job: dict[str, Any], name: str, given: int) -> None:
+    expected = len(job["sha256"]) if job["kind"] == "decrypt" else 0
+    if given != expected:
+        option = {"ciphertexts": "--ciphertext", "outputs": "--output"}[name]
+        cure = f"leave out {option}" if not expected else f"give {option} once for each, in the order of the job"
+        raise ParameterError(f"{given} {name} for the {job['kind']} job, which has {expected}: {cure}")
 
 
 def check_job(job: dict[str, Any]) -> str:
@@ -104,7 +190,20 @@ def check_job(job: dict[str, Any]) -> str:
             raise KeyQuorumError(
                 f"the {name} job has no {field!r}, or not as a {kind.__name__}: write the job file again"
             )
+    for field in ("key", "sha256"):  # of which names of files are made, or which other parties are shown
+        values = job.get(field, [])
+        if not all(isinstance(v, str) and v.isprintable() for v in ([values] if isinstance(values, str) else values)):
+            raise KeyQuorumError(f"the {name} job has {field!r} that is no printable text: write the job file again")
     return name
+
+
+def check_alone(committee: Committee, party: int, job: dict[str, Any]) -> None:
+    """Refuses a job that this party cannot run, from what is on this host alone: its key, share, policy, and the files of the job."""
+    place = CHECKS.get(check_job(job))
+    if place is not None:
+        module, function = place.split(":")
+        check: Callable[[Committee, int, dict[str, Any]], None] = getattr(import_module(module), function)
+        check(committee, party, job)
 
 
 def run_job(context: PartyContext, job: dict[str, Any]) -> dict[str, Any]:

@@ -3,31 +3,41 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from keyquorum.model.committee import Committee
-from keyquorum.model.errors import CommitteeError, PartyError
+from keyquorum.model.errors import CommitteeError, PartyError, PartyInterrupted
 
 from . import mac_key
 from .context import Progress
 from .queue import PATIENCE, hold
+
+LAST_SECONDS = 2.0
+"""After the first party failed, the others have so long to end by themselves; then they are stopped."""
 
 
 class _Worker:
     """One party process: its events are read by a thread."""
 
     def __init__(
-        self, folder: Path, party: int, job: dict[str, Any], progress: Progress | None, timeouts: tuple[float, float], locks: Sequence[int] = ()
-    ):
+        self, folder: Path, party: int, job: dict[str, Any], progress: Progress | None, timeouts: tuple[float, float],
+        changed: threading.Event, locks: Sequence[int] = (),
+    ):  # fmt: skip
         self.party = party
         self.result: dict[str, Any] | None = None
         self.error: dict[str, Any] | None = None
+        self.failed_at = math.inf
+        self.stopped = False
+        self._changed = changed
         self._progress = progress
         self.process = subprocess.Popen(
             [sys.executable, "-m", "keyquorum.parties"],
@@ -71,6 +81,16 @@ class _Worker:
                 self.result = event["result"]
             elif event.get("event") == "error":
                 self.error = event
+                self._fails()
+        with suppress(subprocess.TimeoutExpired):
+            self.process.wait(LAST_SECONDS)  # it has closed its output: it ends
+        if self.result is None and not self.stopped:
+            self._fails()
+        self._changed.set()
+
+    def _fails(self) -> None:
+        self.failed_at = min(self.failed_at, time.monotonic())
+        self._changed.set()
 
     def _read_errors(self) -> None:
         assert self.process.stderr is not None
@@ -81,11 +101,24 @@ class _Worker:
         for thread in self._threads:
             thread.join(timeout=5)
 
+    def stop(self) -> None:
+        """Ends a party that cannot succeed any more."""
+        self.stopped = True
+        self.process.kill()
+        self.wait()
+
+    @property
+    def running(self) -> bool:
+        """Whether the process runs, or has not been read to its end."""
+        return self.process.poll() is None or self._threads[0].is_alive()
+
     def failure(self) -> tuple[bool, str] | None:
-        """(only told by others, text), or None if the party succeeded."""
+        """(only told by others, text), or None if the party succeeded, or was stopped because of another one."""
         if self.error is not None:
-            return bool(self.error["secondary"]), f"party {self.party}: {self.error['message']}"
-        if self.result is None:
+            message = str(self.error["message"])
+            said = message if message.startswith(f"party {self.party} ") else f"party {self.party}: {message}"
+            return bool(self.error["secondary"]), said
+        if self.result is None and not self.stopped:
             code = self.process.returncode
             reason = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
             last = next((line.strip() for line in reversed(self._stderr) if line.strip()), "")
@@ -104,8 +137,9 @@ def run_processes(
 ) -> list[dict[str, Any]]:
     """Starts one process a party (all identities must be on this host) and returns their results in party order.
 
-    Waits for at most ``patience`` seconds for another job of the committee, and names it on standard error. ``on_start`` is called with the list of processes, for tests that disturb them. Raises :class:`PartyError` with the
-    reason of the party that failed first hand.
+    Waits for at most ``patience`` seconds for another job of the committee, and names it on standard error. ``on_start`` is called with the
+    list of processes, for tests that disturb them. Raises :class:`PartyError` with the reason of the first party that failed first hand, as
+    soon as it has failed; the others are stopped.
     """
     committee = Committee.load(folder)
     missing = sorted(set(range(committee.size)) - set(committee.local_parties()))
@@ -117,22 +151,35 @@ def run_processes(
         mac_key.check_party(committee, party)
     timeouts = (connect_timeout, io_timeout)
     workers: list[_Worker] = []
+    changed = threading.Event()
     with hold(committee, range(committee.size), job, patience) as locks:
+        held = [lock.descriptor for lock in locks]
         try:
             for party in range(committee.size):
-                told = progress if party == 0 else None
-                workers.append(_Worker(folder, party, job, told, timeouts, [lock.descriptor for lock in locks]))
+                workers.append(_Worker(folder, party, job, progress if party == 0 else None, timeouts, changed, held))
             if on_start is not None:
                 on_start([w.process for w in workers])
-            for worker in workers:
-                worker.wait()
+            _wait(workers, changed)
         finally:
             for worker in workers:
                 if worker.process.poll() is None:
-                    worker.process.kill()
-                    worker.wait()
-    failures = [f for f in (w.failure() for w in workers) if f is not None]
-    if failures:
-        own = [text for secondary, text in failures if not secondary]
-        raise PartyError((own or [text for _, text in failures])[0])
-    return [w.result or {} for w in workers]
+                    worker.stop()
+        for worker in workers:
+            worker.wait()
+    if all(w.result is not None for w in workers):
+        return [w.result or {} for w in workers]
+    found = [(w, f) for w in sorted(workers, key=lambda w: w.failed_at) if (f := w.failure()) is not None]
+    own = [(w, text) for w, (secondary, text) in found if not secondary]
+    culprit, text = own[0] if own else (found[0][0], found[0][1][1])
+    interrupted = culprit.error is not None and culprit.error["type"] == PartyInterrupted.__name__
+    raise (PartyInterrupted if interrupted else PartyError)(text)
+
+
+def _wait(workers: list[_Worker], changed: threading.Event) -> None:
+    """Until all parties have ended, or :data:`LAST_SECONDS` after the first one failed: the others learn of it from that party, and
+    may themselves be the cause, which they say by then."""
+    end = math.inf
+    while any(worker.running for worker in workers) and time.monotonic() < end:
+        changed.wait(min(end - time.monotonic(), 0.2))
+        changed.clear()
+        end = min(end, min(worker.failed_at for worker in workers) + LAST_SECONDS)

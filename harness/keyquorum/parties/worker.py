@@ -3,62 +3,117 @@
 from __future__ import annotations
 
 import gc
-import hashlib
 import json
 import os
 import sys
 import threading
+import time
 import warnings
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from keyquorum import _engine
-from keyquorum.backends import open_backend
+from keyquorum.backends import check_backend, open_backend
 from keyquorum.model.committee import Committee
-from keyquorum.model.errors import KeyQuorumError
+from keyquorum.model.errors import CommitteeError, KeyQuorumError, PartyError, PartyInterrupted
 from keyquorum.model.links import parse
 
 from . import mac_key
 from .context import PartyContext, Progress
-from .jobs import backend_of, link_of, run_job
+from .jobs import backend_of, check_alone, check_job, job_entries, link_of, run_job
 from .queue import hold
 from .shaping import shaping
 
 YOUNG_OBJECTS = 20_000
 """Objects of Python between two searches for cycles. Programs make many short-lived objects and few cycles; at Python's default the
 searches take a twentieth of the time."""
+INTERRUPTED = 130
+"""Exit code after Ctrl-C."""
 
 
-def job_digest(job: dict[str, Any]) -> str:
-    """Text that all parties of a job must have in common: its kind, and a hash of everything but the party's own paths."""
-    common = {k: v for k, v in job.items() if k != "local"}
-    digest = hashlib.sha256(json.dumps(common, sort_keys=True).encode()).hexdigest()[:32]
-    return f"{job['kind']} {digest}"
+TELLING = 3.0
+"""Seconds for which a party that cannot run a job tries to tell the others why."""
+
+Waiting = Callable[[list[int]], None]
+"""Called about ten times a second with the parties that are not connected yet."""
+Failed = Callable[[BaseException], None]
+"""Called with the reason of a failure, before the others learn of it, which may take seconds."""
+
+
+def description(committee: Committee, job: dict[str, Any], by_kernel: bool = False) -> str:
+    """What all parties of a job must have in common, a line ``name=value`` for each: where parties differ, the first one is named."""
+    entries = [*job_entries(job), *committee.entries()]
+    # Parties that shape in two ways would delay some messages twice.
+    entries += [("links shaped by", "tc netem")] if by_kernel else []
+    return "\n".join(f"{name}={value}" for name, value in entries)
 
 
 def open_session(
-    committee: Committee, party: int, job: dict[str, Any], connect_timeout: float, io_timeout: float
+    committee: Committee, party: int, job: dict[str, Any], connect_timeout: float, io_timeout: float, waiting: Waiting | None = None
 ) -> _engine.Session:
     """Connects to all other parties (mutual TLS 1.3, pinned certificates) and compares what each is about to run."""
     committee.check_complete()
     link = shaping(link_of(job))
-    identity = committee.identity_path(party)
-    if not identity.exists():
-        raise KeyQuorumError(f"{identity}: the identity of party {party} is not on this host: run keyquorum init there")
     session = _engine.Session.tls(
         party,
-        str(identity),
+        str(identity_of(committee, party)),
         [(p.host, p.port, p.fingerprint) for p in committee.parties],
         committee.digest,
-        # Parties that shape in two ways would delay some messages twice.
-        job_digest(job) + (" netem" if link.by_kernel else ""),
+        description(committee, job, link.by_kernel),
         None,
         connect_timeout,
         io_timeout,
         parse(link.engine).shape if link.engine else None,
+        waiting,
     )
     session.set_openings(committee.openings)
     return session
+
+
+def identity_of(committee: Committee, party: int) -> Path:
+    """The path of a party's identity, which is there, readable by its owner alone, and the one that the parties file lists."""
+    path = committee.identity_path(party)
+    if not path.exists():
+        raise CommitteeError(f"{path}: the identity of party {party} is not on this host: run keyquorum init there")
+    fingerprint, listed = _engine.identity_fingerprint(str(path)), committee.parties[party].fingerprint
+    if listed and fingerprint != listed:
+        raise CommitteeError(
+            f"{path} has the fingerprint {fingerprint}, but committee.toml lists {listed} for party {party}: restore the identity, or correct "
+            "the file at all parties"
+        )
+    return path
+
+
+def check_party(committee: Committee, party: int, job: dict[str, Any]) -> None:
+    """Refuses a job that this party cannot run, from what is on this host alone."""
+    check_job(job)
+    identity_of(committee, party)
+    mac_key.check_party(committee, party)
+    link_of(job)
+    check_backend(backend_of(job)[0], committee, backend_of(job)[1])
+    check_alone(committee, party, job)
+
+
+def reason_of(party: int, error: BaseException) -> str:
+    """What the others learn of a failure."""
+    if isinstance(error, (KeyboardInterrupt, PartyInterrupted)):
+        return f"party {party} was interrupted"
+    text = str(error)
+    return text if text.startswith(f"party {party} ") else f"party {party} failed: {text}"
+
+
+def _tell(committee: Committee, party: int, job: dict[str, Any], error: BaseException) -> None:
+    """Tells the parties that are there why this one does not come."""
+    reason, until = reason_of(party, error), time.monotonic() + TELLING
+
+    def waiting(missing: list[int]) -> None:
+        if time.monotonic() > until:
+            raise PartyError(reason)
+
+    with suppress(KeyQuorumError, _engine.EngineError, OSError):
+        open_session(committee, party, job, 2 * TELLING, 2 * TELLING, waiting).abort(reason)
 
 
 def run_party(
@@ -68,28 +123,33 @@ def run_party(
     progress: Progress | None = None,
     connect_timeout: float = 30.0,
     io_timeout: float = 120.0,
+    waiting: Waiting | None = None,
+    failed: Failed | None = None,
     locked: bool = False,
 ) -> dict[str, Any]:
     """Runs one party of ``job`` and returns its result, with the key ``report`` added. Tells the others if it fails.
 
-    Waits for at most ``connect_timeout`` seconds for another job at this party, and names it on standard error. ``locked``: the caller, which
-    started this process, holds the party's lock.
+    What this party can check alone (files, hashes, key, shares, policy) is checked before it connects. Waits for at most ``connect_timeout``
+    seconds for another job at this party, and names it on standard error, then as long for all others; ``io_timeout``: seconds to wait for
+    a message. ``locked``: the caller, which started this process, holds the party's lock. Raises PartyInterrupted after Ctrl-C.
     """
     committee = Committee.load(folder)
     if not 0 <= party < committee.size:
-        raise KeyQuorumError(f"there is no party {party} in {folder}: choose 0 to {committee.size - 1}")
-    mac_key.check_party(committee, party)
+        raise CommitteeError(f"there is no party {party} in {folder}: choose 0 to {committee.size - 1}")
+    check_job(job)
     with hold(committee, [] if locked else [party], job, connect_timeout):
-        return _run(committee, party, job, progress, connect_timeout, io_timeout)
+        return _run(committee, party, job, progress, connect_timeout, io_timeout, waiting, failed)
 
 
 def _run(
-    committee: Committee, party: int, job: dict[str, Any], progress: Progress | None, connect_timeout: float, io_timeout: float
-) -> dict[str, Any]:
+    committee: Committee, party: int, job: dict[str, Any], progress: Progress | None, connect_timeout: float, io_timeout: float,
+    waiting: Waiting | None, failed: Failed | None,
+) -> dict[str, Any]:  # fmt: skip
     """See :func:`run_party`; the party's lock is held."""
-    session = open_session(committee, party, job, connect_timeout, io_timeout)
-    backend = None
+    session, backend = None, None
     try:
+        check_party(committee, party, job)
+        session = open_session(committee, party, job, connect_timeout, io_timeout, waiting)
         if committee.authenticated:
             mac_key.use(session, committee.mac_key_path(party))
         name, mp_spdz = backend_of(job)
@@ -100,8 +160,16 @@ def _run(
         if link_of(job):
             result["links"] = shaping(link_of(job)).notice
     except BaseException as error:
-        session.abort(f"party {party} failed: {error}")
-        raise
+        seen = PartyInterrupted(f"party {party} was interrupted") if isinstance(error, KeyboardInterrupt) else error
+        if failed is not None:
+            failed(seen)
+        if session is not None:
+            session.abort(reason_of(party, seen))
+        elif not isinstance(error, (_engine.NetworkError, KeyboardInterrupt)):
+            _tell(committee, party, job, seen)
+        if seen is error:
+            raise
+        raise seen from None
     finally:
         if backend is not None:
             backend.close()
@@ -128,7 +196,7 @@ def search_cycles_less() -> None:
 def main() -> int:
     """Entry of the worker process: ``python -m keyquorum.parties``; the task is one line of JSON on standard input.
 
-    Writes one JSON object a line: progress, then result or error. Exit code 0, or 1 after an error.
+    Writes one JSON object a line: progress, then result or error. Exit code 0, 1 after an error, 130 after Ctrl-C.
     """
     search_cycles_less()
     warnings.simplefilter("ignore", UserWarning)  # whoever started this process was warned
@@ -138,14 +206,28 @@ def main() -> int:
     def progress(phase: str, done: int, total: int) -> None:
         _emit({"event": "progress", "phase": phase, "done": done, "total": total})
 
+    def failed(error: BaseException) -> None:
+        # Those who cannot go on because of another party are no culprits.
+        secondary = isinstance(error, _engine.NetworkError) and not isinstance(error, _engine.LocalError)
+        _emit({"event": "error", "type": type(error).__name__, "message": str(error), "secondary": secondary})
+
+    told: list[BaseException] = []
+
+    def failed_once(error: BaseException) -> None:
+        if not told:
+            told.append(error)
+            failed(error)
+
     try:
         result = run_party(
-            Path(task["folder"]), task["party"], task["job"], progress, task["connect_timeout"], task["io_timeout"],
-            bool(task.get("locked")),
+            Path(task["folder"]), task["party"], task["job"], progress, task["connect_timeout"], task["io_timeout"], failed=failed_once,
+            locked=bool(task.get("locked")),
         )  # fmt: skip
     except (KeyQuorumError, _engine.EngineError, OSError) as error:
-        network = isinstance(error, _engine.NetworkError)
-        _emit({"event": "error", "type": type(error).__name__, "message": str(error), "secondary": network})
-        return 1
+        failed_once(error)
+        return INTERRUPTED if isinstance(error, PartyInterrupted) else 1
+    except KeyboardInterrupt:
+        failed_once(PartyInterrupted(f"party {task['party']} was interrupted"))
+        return INTERRUPTED
     _emit({"event": "result", "result": result})
     return 0

@@ -22,6 +22,7 @@ from keyquorum._engine import mulmod_scalar
 from keyquorum.dsl import Persistence
 from keyquorum.fhe.decode import ckks_plaintext, integer_plaintext
 from keyquorum.fhe.parameters import ParameterSet
+from keyquorum.fhe.seal import Evaluator
 from keyquorum.fhe.seal_format import Ciphertext, read_ciphertext
 from keyquorum.model.errors import CiphertextError, KeyQuorumError, OutputError, ParameterError
 from keyquorum.model.outputs import reserved, save_all
@@ -226,7 +227,7 @@ def load_shares(folder: Path, info: KeyInfo, party: int, count: int | None = Non
     return [read_share(folder, info, party, j) for j in range(len(primes))]
 
 
-def _local_paths(job: dict[str, Any], name: str) -> list[Path]:
+def local_paths(job: dict[str, Any], name: str) -> list[Path]:
     """This party's paths, one for each ciphertext of the job."""
     paths = job["local"].get(name)
     if not isinstance(paths, list) or not all(isinstance(p, str) and p.isprintable() for p in paths) or len(paths) != len(job["sha256"]):
@@ -236,24 +237,43 @@ def _local_paths(job: dict[str, Any], name: str) -> list[Path]:
     return [Path(p) for p in paths]
 
 
+def ready_to_decrypt(info: KeyInfo, data: bytes, what: str = "the ciphertext") -> Ciphertext:
+    """A ciphertext as joint decryption takes it: of BFV and BGV at the last level, to which SEAL switches it, in the same way at every party.
+    ``what`` names it in errors."""
+    ciphertext = read_ciphertext(info.parameters, data, what)
+    if info.parameters.scheme == "ckks" or ciphertext.level_primes == 1 or ciphertext.size != 2:
+        return ciphertext
+    return read_ciphertext(info.parameters, Evaluator(info.parameters).last_level(data), what)
+
+
+def read_ciphertexts(info: KeyInfo, paths: Sequence[Path], digests: Sequence[str]) -> list[Ciphertext]:
+    """The ciphertexts of a decrypt job, ready to decrypt; refuses other files than the job is about, and those of other keys."""
+    ciphertexts = []
+    for path, digest in zip(paths, digests, strict=True):
+        if not path.exists():
+            raise CiphertextError(f"{path}: no such file: copy the ciphertext there, or name it with keyquorum party --ciphertext")
+        data = path.read_bytes()
+        found = hashlib.sha256(data).hexdigest()
+        if found != digest:
+            raise CiphertextError(f"{path} is not the ciphertext that the committee was asked to decrypt: its SHA-256 is {found}, the job has {digest}")
+        check_receipt(path, data, info)
+        check_noise(path, data, info)
+        ciphertexts.append(ready_to_decrypt(info, data, str(path)))
+    return ciphertexts
+
+
 def decrypt_job(context: PartyContext, job: dict[str, Any]) -> dict[str, Any]:
     """The job ``decrypt``. Keys: ``key``, ``receiver``, ``rounding``, ``sha256`` (of each ciphertext), ``pool`` (optional: take masks from the
     committee's pool), and under ``local``
-    the paths: ``ciphertexts``, ``outputs`` (written by the receiver, 0600, and reserved before anything is counted)."""
+    the paths: ``ciphertexts``, ``outputs`` (written by the receiver, 0600, and reserved before anything is counted). Of BFV and BGV every party
+    switches its copies to the last level."""
     committee, party = context.committee, context.party
     folder = committee.key_folder(party, job["key"])
     info = load_key(folder)
     check_made_by(committee, info, folder)
     context.session.compare("key", info.digest)
-    ciphertexts = []
-    inputs, outputs = (_local_paths(job, name) for name in ("ciphertexts", "outputs"))
-    for path, digest in zip(inputs, job["sha256"], strict=True):
-        data = path.read_bytes()
-        if hashlib.sha256(data).hexdigest() != digest:
-            raise CiphertextError(f"{path} is not the ciphertext that the committee was asked to decrypt")
-        check_receipt(path, data, info)
-        check_noise(path, data, info)
-        ciphertexts.append(read_ciphertext(info.parameters, data, str(path)))
+    inputs, outputs = (local_paths(job, name) for name in ("ciphertexts", "outputs"))
+    ciphertexts = read_ciphertexts(info, inputs, job["sha256"])
     check_decryption(info, ciphertexts, job["receiver"], job["rounding"])
     check_approved(folder, info, inputs, job["sha256"])
     needed = max((c.level_primes for c in ciphertexts), default=1)
@@ -272,7 +292,8 @@ def decrypt_job(context: PartyContext, job: dict[str, Any]) -> dict[str, Any]:
         if results is not None:
             save_all(places, [result.plaintext for result in results])
     context.session.compare("end of the decryption", info.digest)  # a receiver that refused the result tells all
-    return {"key_id": info.key_id, "count": len(ciphertexts)}
+    written = {"outputs": [str(path) for path in outputs]} if results is not None else {}
+    return {"key_id": info.key_id, "count": len(ciphertexts), "receiver": job["receiver"], **written}
 
 
 __all__ = ["Decrypted", "KeyQuorumError", "decrypt", "decrypt_job", "load_shares"]

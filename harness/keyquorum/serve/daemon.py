@@ -24,7 +24,7 @@ from keyquorum.model.plain import is_count, json_loads
 from keyquorum.parties import mac_key
 from keyquorum.parties.context import PartyContext
 from keyquorum.parties.queue import job_lock
-from keyquorum.parties.worker import open_session, search_cycles_less
+from keyquorum.parties.worker import open_session, reason_of, search_cycles_less
 from keyquorum.plans.pool_variants import pool_group
 from keyquorum.plans.pools import Pool
 from keyquorum.plans.randomness import wipe
@@ -145,7 +145,7 @@ class Daemon:
                 except (StoreError, UsageError):
                     raise
                 except (EngineError, PartyError) as error:
-                    self._log(f"not connected: {error}")
+                    self._log(f"not connected: {error}; connecting again")
                     self.requests.wait(0)  # late ones are answered
                     self._stop.wait(0.2)
         finally:
@@ -198,7 +198,7 @@ class Daemon:
             lost = PartyError(f"the batch was interrupted ({error}): send the request again")
             for key in running:
                 self.requests.answer(key, lost)
-            session.abort(f"party {self.party}: {error}")
+            session.abort(reason_of(self.party, error))
             if isinstance(error, PartyError) and self._stop.is_set():
                 return
             raise

@@ -10,6 +10,7 @@ import hashlib
 import json
 import os
 import re
+import select
 import socket
 import ssl
 import threading
@@ -29,11 +30,20 @@ COPIES = 2
 """A message in memory: as it came, and as it was parsed."""
 _PKCS8_SEED = bytes.fromhex("302e020100300506032b657004220420")
 """PKCS #8 of an Ed25519 seed."""
+ADMITTING_SECONDS = 5.0
+"""Longest wait for a party's first word."""
+
+
+def _text_of(identity: Path) -> str:
+    try:
+        return identity.read_text("ascii")
+    except ValueError:
+        raise CommitteeError(f"{identity} is no identity: name the file that keyquorum receiver made") from None
 
 
 def certificate_of(identity: Path) -> str:
     """The PEM certificate in an identity file."""
-    found = re.search(r"-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----\n?", identity.read_text(), re.S)
+    found = re.search(r"-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----\n?", _text_of(identity), re.S)
     if found is None:
         raise CommitteeError(f"{identity}: no certificate in it: make the identity again")
     return found.group(0)
@@ -41,9 +51,12 @@ def certificate_of(identity: Path) -> str:
 
 def _load_identity(context: ssl.SSLContext, identity: Path) -> None:
     """Loads key and certificate. OpenSSL reads PKCS #8 without the public key alone, so the key is written anew for it."""
-    text = identity.read_text()
+    text = _text_of(identity)
     body = re.search(r"-----BEGIN PRIVATE KEY-----(.*?)-----END PRIVATE KEY-----", text, re.S)
-    key = base64.b64decode(body.group(1)) if body else b""
+    try:
+        key = base64.b64decode(body.group(1)) if body else b""
+    except ValueError:
+        key = b""
     at = key.find(bytes.fromhex("04220420"))
     if at < 0 or len(key) < at + 36:
         raise CommitteeError(f"{identity}: no Ed25519 key in it: make the identity again")
@@ -53,6 +66,8 @@ def _load_identity(context: ssl.SSLContext, identity: Path) -> None:
         pem = f"-----BEGIN PRIVATE KEY-----\n{plain}\n-----END PRIVATE KEY-----\n{certificate_of(identity)}"
         write_atomically(temporary, pem.encode(), 0o600)
         context.load_cert_chain(temporary)
+    except ssl.SSLError as error:
+        raise CommitteeError(f"{identity}: key and certificate do not fit ({error.reason}): make the identity again") from None
     finally:
         temporary.unlink(missing_ok=True)
 
@@ -122,13 +137,43 @@ def connect(context: ssl.SSLContext, party: int, host: str, port: int, fingerpri
     """A channel to a party with this certificate."""
     try:
         channel = context.wrap_socket(socket.create_connection((host, port), timeout))
-    except OSError as error:
-        raise PartyError(f"party {party} at {host}:{port}: {error}: is keyquorum serve running there, with this receiver?") from None
-    certificate = channel.getpeercert(binary_form=True) or b""
-    if hashlib.sha256(certificate).hexdigest() != fingerprint:
-        channel.close()
-        raise PartyError(f"{host}:{port} is not party {party}: its certificate is not the one in committee.toml")
+        try:
+            certificate = channel.getpeercert(binary_form=True) or b""
+            if hashlib.sha256(certificate).hexdigest() != fingerprint:
+                raise PartyError(f"{host}:{port} is not party {party}: its certificate is not the one in committee.toml")
+            _check_admitted(channel, party, timeout)
+        except BaseException:
+            channel.close()
+            raise
+    except (OSError, OverflowError, UnicodeError) as error:
+        raise PartyError(f"party {party} at {host}:{port}: {error}: is keyquorum serve running there?") from None
     return channel
+
+
+NOT_ADMITTED = re.compile("alert (unknown ca|bad certificate|certificate unknown|certificate required|access denied)")
+"""What OpenSSL says of a party that refused our certificate."""
+
+
+def _check_admitted(channel: ssl.SSLSocket, party: int, seconds: float) -> None:
+    """Refuses a channel whose other end does not know our certificate. In TLS 1.3 it says so after our handshake, and whoever writes before
+    may never read it; a party that admits us sends session tickets then."""
+    readable = select.poll()
+    readable.register(channel, select.POLLIN)
+    readable.poll(1e3 * min(seconds, ADMITTING_SECONDS))
+    channel.settimeout(0)
+    try:
+        ended = channel.recv(1) == b""
+    except ssl.SSLWantReadError:
+        ended = False
+    except OSError as error:
+        if NOT_ADMITTED.search(str(error)) is None:
+            raise
+        raise PartyError(
+            f"party {party} does not admit this receiver: put its certificate (.crt) into the folder party-{party}/receivers there"
+        ) from None
+    if ended:
+        raise ConnectionError("it closed the channel")
+    channel.settimeout(seconds)
 
 
 def send_message(channel: ssl.SSLSocket, head: dict[str, Any], body: bytes = b"") -> None:

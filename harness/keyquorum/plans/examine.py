@@ -1,0 +1,83 @@
+"""Examines the keys and pools of a party: that every file is there, whole, its own, and closed to others. For ``keyquorum doctor``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from keyquorum._engine import EngineError
+from keyquorum.model.committee import Committee
+from keyquorum.model.errors import KeyFileError, KeyQuorumError
+from keyquorum.parties.doctor import Finding
+
+from .decrypt import load_shares
+from .keys import KeyInfo, check_made_by, holds_a_key, load_key, load_public_file
+from .lwe_keys import LweKeyInfo, load_lwe_key, load_lwe_share
+from .policy import decryptions_used
+from .pool_store import pool_status
+from .pools import pools_folder
+
+PRIVATE = ("*.kqs", "decryptions.json", "approved.json")
+"""Files of a key that only its party may read."""
+Key = KeyInfo | LweKeyInfo
+
+
+def examine_keys(committee: Committee, parties: Sequence[int]) -> Iterator[Finding]:
+    """Looks at every key and pool of ``parties``, all on this host; and whether they have the same keys."""
+    seen: dict[str, tuple[int, bytes]] = {}
+    for party in parties:
+        for folder in sorted(p for p in (committee.party_folder(party) / "keys").glob("*") if p.is_dir()):
+            if not holds_a_key(folder):
+                yield Finding(False, f"party {party}: {folder} holds no key: a key generation did not end; remove it if none is under way")
+                continue
+            try:
+                info, found = _examine_key(committee, party, folder)
+                first, digest = seen.setdefault(folder.name, (party, info.digest))
+                if digest != info.digest:
+                    raise KeyFileError(f"{folder}: its metadata is not that of party {first}: restore key.json or lwe.json from a backup")
+                yield Finding(True, f"party {party}: key {folder.name} ({info.key_id}): {found}")
+            except (KeyQuorumError, EngineError, OSError) as error:
+                yield Finding(False, f"party {party}: key {folder.name}: {error}")
+        yield from _pools(committee, party)
+    for party in parties:
+        for name in seen:
+            folder = committee.party_folder(party) / "keys" / name
+            if not folder.is_dir():
+                yield Finding(False, f"party {party}: {folder} is missing, party {seen[name][0]} has this key: restore it from a backup of party {party}")
+
+
+def _examine_key(committee: Committee, party: int, folder: Path) -> tuple[Key, str]:
+    """The metadata, and what was found in order."""
+    info: Key
+    if (folder / "lwe.json").exists():
+        info = load_lwe_key(folder)
+        check_made_by(committee, info, folder)
+        load_lwe_share(folder, info, party).wipe()
+        said = "a share of LWE"
+    else:
+        info = load_key(folder)
+        check_made_by(committee, info, folder)
+        for share in load_shares(folder, info, party):
+            share.wipe()
+        for name in info.files:
+            load_public_file(folder, info, name)
+        said = f"{len(info.parameters.coeff_modulus)} shares, {', '.join(info.files)}"
+        if info.parameters.scheme == "ckks":
+            said += f", {decryptions_used(folder, info)} of {info.policy.decryptions} decryptions used"
+    _check_modes(folder)
+    return info, said
+
+
+def _check_modes(folder: Path) -> None:
+    for path in (folder, *(path for pattern in PRIVATE for path in sorted(folder.glob(pattern)))):
+        if path.stat().st_mode & 0o077:
+            raise KeyFileError(f"{path} is open to others: run chmod {700 if path is folder else 600} {path}")
+
+
+def _pools(committee: Committee, party: int) -> Iterator[Finding]:
+    for folder in sorted(p for p in pools_folder(committee, party).glob("*") if (p / "pool.json").exists()):
+        try:
+            made, used = pool_status(folder)
+            yield Finding(True, f"party {party}: pool {folder.name}: {max(0, made - used):,} items left of {made:,}")
+        except (KeyQuorumError, EngineError, OSError) as error:
+            yield Finding(False, f"party {party}: pool {folder.name}: {error}")
