@@ -10,6 +10,7 @@ import typer
 
 from keyquorum.api import run_party
 from keyquorum.parties.jobs import read_job
+from keyquorum.parties.traces import forbid_core_dumps
 from keyquorum.plans.program import ProgramRequest, run_locally
 
 from .options import BackendName, LinkSpec, MpSpdzFolder
@@ -74,6 +75,7 @@ def party(
     Write the job once with keyquorum keygen --job FILE or keyquorum decrypt --job FILE, copy it to all hosts, and start every
     party within the timeout.
     """
+    forbid_core_dumps()
     with progress_bars() as report:
         result = run_party(folder, index, read_job(job), report, connect_timeout, io_timeout)
     if "links" in result:

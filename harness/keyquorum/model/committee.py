@@ -9,6 +9,7 @@ On disk, in a folder::
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
 import os
@@ -233,10 +234,11 @@ def write_atomically(path: Path, data: bytes, mode: int = 0o644) -> None:
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)  # never through somebody's link
     try:
         with os.fdopen(descriptor, "wb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)  # what nobody has locked is swept
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(temporary, path)
+            os.replace(temporary, path)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise

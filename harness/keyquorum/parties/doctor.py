@@ -80,8 +80,7 @@ def _mac_key(committee: Committee, index: int) -> Finding:
         mac_key.check(path)
     except KeyFileError as error:
         return Finding(False, f"party {index}: {error}")
-    aborted, most = _engine.aborted_sessions(str(path))
-    return Finding(True, f"party {index}: {aborted} sessions under its MAC key broke off, fewer than {most} may")
+    return Finding(True, f"party {index}: its MAC key is not burned")
 
 
 def _judge(committee: Committee, index: int, peer: int, report: dict[str, object]) -> Finding:

@@ -2,8 +2,8 @@
 
 Shares of one session can be used in another one only under the same key. After a failed MAC check the others may know
 it, as what the check tells is the error times the key: it is burned. The engine marks that on the disk beside the key, where it also
-keeps how many sessions under the key broke off (``Source/mpc/src/mac_key.rs``). What was made under a burned key is refused here,
-and the cure is a new committee.
+notes whether a check is open (``Source/mpc/src/mac_key.rs``). What was made under a burned key is refused here,
+and the cure is a new committee. One session at a time may use a key: a second one is refused.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 
 from keyquorum import _engine
 from keyquorum.model.committee import AUTHENTICATED, MAC_KEY, Committee
-from keyquorum.model.errors import BurnedKeyError, KeyFileError
+from keyquorum.model.errors import BurnedKeyError, KeyFileError, KeyInUseError
 
 BYTES = 16
 
@@ -49,10 +49,7 @@ def mac_key(path: Path) -> bytes:
     try:
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError:
-        key = path.read_bytes()
-        if len(key) != BYTES:
-            raise KeyFileError(f"{path}: a MAC key has {BYTES} bytes, not {len(key)}: restore it from a backup") from None
-        return key
+        return _read(path)
     with os.fdopen(handle, "wb") as file:
         key = secrets.token_bytes(BYTES)
         file.write(key)
@@ -61,8 +58,22 @@ def mac_key(path: Path) -> bytes:
     return key
 
 
+def _read(path: Path) -> bytes:
+    """The key in a file that is there."""
+    with path.open("rb") as file:
+        if os.fstat(file.fileno()).st_mode & 0o077:
+            raise KeyFileError(f"{path}: readable by others: chmod 600 it, and make a new committee if somebody may have read it")
+        key = file.read(BYTES + 1)
+    if len(key) != BYTES:
+        raise KeyFileError(
+            f"{path}: damaged, a MAC key has {BYTES} bytes: make a new committee; restore it from a backup only after all other parties "
+            "have said that no check has failed since, as a backup does not know whether the key is burned"
+        )
+    return key
+
+
 def use(session: Any, path: Path) -> None:
-    """Sets the key of a session."""
+    """Sets the key of a session, which alone may use it until it ends: :class:`KeyInUseError` while another one does."""
     _set(session, mac_key(path), str(path))
 
 
@@ -71,6 +82,8 @@ def _set(session: Any, key: bytes, path: str | None = None) -> None:
         session.set_mac_key(key, path)
     except _engine.BurnedError as error:
         raise BurnedKeyError(str(error)) from None
+    except _engine.InUseError as error:
+        raise KeyInUseError(str(error)) from None
 
 
 _IN_PROCESS: dict[tuple[bytes, int], bytes] = {}

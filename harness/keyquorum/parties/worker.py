@@ -21,6 +21,7 @@ from . import mac_key
 from .context import PartyContext, Progress
 from .jobs import backend_of, link_of, run_job
 from .shaping import shaping
+from .traces import forbid_core_dumps, sweep
 
 YOUNG_OBJECTS = 20_000
 """Objects of Python between two searches for cycles. Programs make many short-lived objects and few cycles; at Python's default the
@@ -72,6 +73,7 @@ def run_party(
     if not 0 <= party < committee.size:
         raise KeyQuorumError(f"there is no party {party} in {folder}: choose 0 to {committee.size - 1}")
     mac_key.check_party(committee, party)
+    sweep(committee.party_folder(party))
     session = open_session(committee, party, job, connect_timeout, io_timeout)
     backend = None
     try:
@@ -115,6 +117,7 @@ def main() -> int:
 
     Writes one JSON object a line: progress, then result or error. Exit code 0, or 1 after an error.
     """
+    forbid_core_dumps()
     search_cycles_less()
     task = json.loads(sys.stdin.readline())
     threading.Thread(target=_die_with_parent, daemon=True).start()

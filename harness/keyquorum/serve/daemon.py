@@ -22,6 +22,7 @@ from keyquorum.model.errors import ParameterError, PartyError, PoolTooSmall
 from keyquorum.model.plain import is_count, json_loads
 from keyquorum.parties import mac_key
 from keyquorum.parties.context import PartyContext
+from keyquorum.parties.traces import forbid_core_dumps, sweep
 from keyquorum.parties.worker import open_session, search_cycles_less
 from keyquorum.plans.pool_variants import pool_group
 from keyquorum.plans.pools import Pool
@@ -92,6 +93,7 @@ class Daemon:
         log: Callable[[str], None] = lambda line: None,
     ) -> None:  # fmt: skip
         mac_key.check_party(committee, party)
+        sweep(committee.party_folder(party))
         self.committee, self.party, self.service, self._log = committee, party, service, log
         self.kind = open_kind(committee, party, service.key, service.rounding, service.width, service.levels)
         self._most = (service.batch or self.kind.batch) * self.kind.unit
@@ -256,6 +258,7 @@ class Daemon:
 
 def serve(committee: Committee, party: int, service: Service, **options: Any) -> None:
     """Runs one party until it is interrupted."""
+    forbid_core_dumps()
     search_cycles_less()
     daemon = Daemon(committee, party, service, **options)
     try:

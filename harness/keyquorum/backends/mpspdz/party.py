@@ -39,6 +39,8 @@ HEARTBEAT = 2.0
 RUN_SECONDS = 4 * 3600.0
 """Most seconds that one program may take."""
 COMPILE_SECONDS = 1800.0
+PEER_SECONDS = 90.0
+"""Seconds after which an executable that waits for the others has given up: MP-SPDZ's own limit is 60."""
 START_ATTEMPTS = 3
 """Tries, with other ports, if another process snatches a port away."""
 _LAUNCH = Path(__file__).with_name("launch.py")
@@ -119,8 +121,6 @@ class MpSpdz(Backend):
         entry, where, words = protocol_named(protocol), Domain.parse(domain), [str(a) for a in args]
         t = threshold if protocol == "shamir" else None
         check_parties(entry, self._parties, t)
-        if entry.mac:
-            self._session.begin_under_mac_key()
         folder = self._working_folder()
         folder.clear_run([self._party])
         name = self._compile(folder, entry, where, program, words)
@@ -177,19 +177,24 @@ class MpSpdz(Backend):
         """Runs this party's executable to its end, while all parties watch each other; again if a port was snatched
         away."""
         for attempt in range(START_ATTEMPTS):
-            failures = self._attempt(folder, entry, domain, name, threshold)
+            failures, harmless = self._attempt(folder, entry, domain, name, threshold)
             if not failures:
                 return
-            if not all(_PORT_TAKEN in text or _no_peer(text) for text in failures.values()) or attempt == START_ATTEMPTS - 1:
-                party, text = _first_cause(failures)
-                if entry.mac and any(check_failed(failure) for failure in failures.values()):
-                    text = f"{text}; {self._session.burn_mac_key(f'{entry.name} on MP-SPDZ failed in {name}: {text}')}"
-                raise PartyError(f"{self._name(party)}: {entry.name} on MP-SPDZ failed in {name}: {text}")
+            again = all(_PORT_TAKEN in text or _no_peer(text) for text in failures.values())
+            if harmless and again and attempt < START_ATTEMPTS - 1:
+                continue
+            party, text = _first_cause(failures)
+            if not harmless or (entry.mac and any(check_failed(failure) for failure in failures.values())):
+                text = f"{text}; {self._session.burn_mac_key(f'{entry.name} on MP-SPDZ failed in {name}: {text}')}"
+            raise PartyError(f"{self._name(party)}: {entry.name} on MP-SPDZ failed in {name}: {text}")
 
     def _attempt(
         self, folder: WorkFolder, entry: Protocol, domain: Domain, name: str, threshold: int | None
-    ) -> dict[int, str]:
-        """One run; the parties that failed, with the reasons."""
+    ) -> tuple[dict[int, str], bool]:
+        """One run; the parties that failed, with the reasons, and whether it was harmless for our MAC key.
+
+        Under MACs a run that failed is harmless only if our own executable ended well, or never met those of the others. MP-SPDZ may have
+        revealed the sums of a check when a peer breaks off, and does not tell whether it had."""
         log = folder.path / "logs" / "output"
         write_secret(log, b"")
         with commands.Ports(1) as ports, log.open("r+b") as file, ExitStack() as closing:
@@ -199,16 +204,21 @@ class MpSpdz(Backend):
             lines = [f"{host}:{port}\n" for _, (host, port) in sorted(addresses.items())]
             (folder.path / "hosts").write_text("".join(lines))
             names = commands.environment(self._parties, threshold, commands.library_path(self._checkout))
+            if entry.mac:
+                self._session.begin_under_mac_key()
             process = commands.start(self._command(entry, domain, name, threshold), folder.path, names, file)
             try:
                 failures = self._watch(process, log)
+                harmless = not entry.mac or process.poll() == 0 or _never_met(process, log)
             finally:
                 commands.stop(process)
+            if entry.mac and harmless:
+                self._session.end_under_mac_key()
         if not failures:
             total = parse_report(log.read_text(errors="replace")).result.total
             self._sent += total.bytes_sent
             self._rounds += total.rounds
-        return failures
+        return failures, harmless
 
     def _exchange_ports(self, entry: Protocol, domain: Domain, name: str, port: int) -> dict[int, tuple[str, int]]:
         """Tells everybody our port; returns where everybody listens. Refuses parties that run something else."""
@@ -263,6 +273,25 @@ _PORT_TAKEN = "Binding to socket"
 def _no_peer(text: str) -> bool:
     """Whether a party failed because another one never came: nothing has been exchanged then."""
     return "Timed out waiting for peer" in text
+
+
+def _never_met(process: subprocess.Popen[str], log: Path) -> bool:
+    """Whether our executable never met those of the others. It says so itself: what the others say of theirs may be a lie. One that waits
+    for them is left to give up."""
+    if _waits_for_port(log):
+        commands.stop(process)
+        return _waits_for_port(log)
+    try:
+        process.wait(PEER_SECONDS)
+    except subprocess.TimeoutExpired:
+        return False
+    return _no_peer(log.read_text(errors="replace"))
+
+
+def _waits_for_port(log: Path) -> bool:
+    """Whether that is the last thing it printed."""
+    lines = log.read_text(errors="replace").split("\n")
+    return _PORT_TAKEN in next((line for line in reversed(lines) if line.strip()), "")
 
 
 _CONSEQUENCE = ("connection", "broken pipe", "reset by peer", "end of file", "stream truncated", "eof", "closed")
