@@ -10,7 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use sha2::{Digest, Sha256};
 
 use crate::error::{Check, EngineError, Result};
-use crate::mac_key::{CURE, Hold, MacKeyFile, in_use};
+use crate::mac_key::{CURE, ENDED, Hold, MacKeyFile, in_use};
 
 /// Burned keys that have no file, by their hash, with the cause; for as long as this process lives.
 static BURNED: Mutex<Vec<([u8; 32], String)>> = Mutex::new(Vec::new());
@@ -82,6 +82,8 @@ struct State {
     over: bool,
     /// Verdicts that are open: see [`crate::mac_key`].
     revealed: usize,
+    /// Whether another program computes under the keys.
+    elsewhere: bool,
     keys: Vec<Key>,
 }
 
@@ -217,13 +219,7 @@ impl Guard {
     /// # Errors
     /// [`EngineError::Store`] if it cannot be noted.
     pub fn revealed(&self) -> Result<()> {
-        let mut state = held(&self.state);
-        state.refuse_over()?;
-        state.revealed += 1;
-        match state.revealed {
-            1 => state.note_revealed(true),
-            _ => Ok(()),
-        }
+        held(&self.state).change(|state| state.revealed += 1)
     }
 
     /// The verdict was good: what was checked is accepted.
@@ -232,11 +228,18 @@ impl Guard {
     /// [`EngineError::Burned`] if a key was burned meanwhile; [`EngineError::Usage`] if the session has ended.
     pub fn verified(&self) -> Result<()> {
         let mut state = held(&self.state);
-        state.refuse_over()?;
-        state.revealed = state.revealed.saturating_sub(1);
-        if state.revealed == 0 {
-            state.note_revealed(false)?;
-        }
+        state.change(|state| state.revealed = state.revealed.saturating_sub(1))?;
+        state.keys.iter().try_for_each(Key::refuse_burned)
+    }
+
+    /// Whether another program computes under our keys, of whose checks we do not know: as an open verdict, but for errors of this session,
+    /// which are no part of it.
+    ///
+    /// # Errors
+    /// As [`Guard::revealed`] and [`Guard::verified`].
+    pub fn elsewhere(&self, runs: bool) -> Result<()> {
+        let mut state = held(&self.state);
+        state.change(|state| state.elsewhere = runs)?;
         state.keys.iter().try_for_each(Key::refuse_burned)
     }
 
@@ -276,11 +279,14 @@ impl Guard {
         held(&self.state).poison(cause).join("; ")
     }
 
-    /// The end of a session, by whatever way: its keys are free for others. A verdict that is open stays noted, and burns them.
+    /// The end of a session, by whatever way: its keys are free for others. A verdict that is open burns them.
     pub fn end(&self) {
         let mut state = held(&self.state);
         if !self.reacts || state.over {
             return;
+        }
+        if state.open() {
+            state.poison(ENDED);
         }
         state.over = true;
         for key in &mut state.keys {
@@ -292,7 +298,29 @@ impl Guard {
     }
 }
 
+impl Drop for Guard {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
 impl State {
+    /// Whether a verdict is open.
+    fn open(&self) -> bool {
+        self.revealed > 0 || self.elsewhere
+    }
+
+    /// Changes what verdicts are open, and notes whether there are any.
+    fn change(&mut self, change: impl FnOnce(&mut Self)) -> Result<()> {
+        self.refuse_over()?;
+        let before = self.open();
+        change(self);
+        match self.open() {
+            open if open != before => self.note_revealed(open),
+            _ => Ok(()),
+        }
+    }
+
     fn refuse_over(&self) -> Result<()> {
         if self.over && !self.keys.is_empty() {
             return Err(EngineError::usage(

@@ -40,7 +40,7 @@ const UNUSABLE: &[u8; 16] = b"KeyQuorum-burned";
 pub(crate) const CURE: &str = "make a new committee and new keys";
 
 /// Why a key is burned under which a session ended with an open verdict.
-const DIED: &str = "a MAC check was cut off: its session ended in the middle of it";
+pub(crate) const ENDED: &str = "a MAC check was cut off: its session ended in the middle of it";
 
 const IDLE: u8 = b'o';
 const REVEALED: u8 = b'r';
@@ -140,9 +140,9 @@ impl MacKeyFile {
         if state(file).map_err(|e| self.unreadable(&e))? != REVEALED {
             return Ok(());
         }
-        let done = self.burn(DIED);
+        let done = self.burn(ENDED);
         self.refuse_burned()?;
-        Err(EngineError::Burned(format!("{DIED}: {done}")))
+        Err(EngineError::Burned(format!("{ENDED}: {done}")))
     }
 
     /// Marks the key as burned by this check, on the disk; returns what was done, for the error that tells of it.

@@ -255,7 +255,7 @@ impl Session {
             .map_err(engine_error)
     }
 
-    /// Before another program computes under our MAC keys: until `end_under_mac_key` whatever goes wrong burns them.
+    /// Before another program computes under our MAC keys: a session that ends before `end_under_mac_key` burns them.
     fn begin_under_mac_key(&self) -> PyResult<()> {
         self.core.begin_under_mac_key().map_err(engine_error)
     }

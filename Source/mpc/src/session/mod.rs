@@ -339,14 +339,14 @@ impl Session {
         Ok(())
     }
 
-    /// Before another program computes under our MAC keys. Nobody here sees its checks: until [`Session::end_under_mac_key`] whatever goes
-    /// wrong counts as a failed one.
+    /// Before another program computes under our MAC keys. Nobody here sees its checks: a session that ends before
+    /// [`Session::end_under_mac_key`] burns the keys.
     ///
     /// # Errors
     /// [`EngineError::Burned`], or [`EngineError::Store`] if it cannot be noted.
     pub fn begin_under_mac_key(&self) -> Result<()> {
         self.guard.begin()?;
-        self.guard.revealed()
+        self.guard.elsewhere(true)
     }
 
     /// The other program ended well, or never met the programs of the others.
@@ -354,7 +354,7 @@ impl Session {
     /// # Errors
     /// As [`Session::begin_under_mac_key`].
     pub fn end_under_mac_key(&self) -> Result<()> {
-        self.guard.verified()
+        self.guard.elsewhere(false)
     }
 
     /// A check failed in another program that computed under our MAC keys: they are burned. Returns what was done.

@@ -18,6 +18,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+from keyquorum._engine import NetworkError
 from keyquorum.dsl import Persistence
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import BackendError, ParameterError, PartyError
@@ -207,13 +208,23 @@ class MpSpdz(Backend):
             if entry.mac:
                 self._session.begin_under_mac_key()
             process = commands.start(self._command(entry, domain, name, threshold), folder.path, names, file)
+            failures, failed, harmless = {}, None, not entry.mac
             try:
-                failures = self._watch(process, log)
-                harmless = not entry.mac or process.poll() == 0 or _never_met(process, log)
+                try:
+                    failures = self._watch(process, log)
+                except Exception as error:
+                    failed = error
+                harmless = harmless or process.poll() == 0 or _never_met(process, log)
             finally:
                 commands.stop(process)
             if entry.mac and harmless:
                 self._session.end_under_mac_key()
+        if failed is not None:
+            if harmless:
+                raise failed
+            told = self._session.burn_mac_key(f"{entry.name} on MP-SPDZ was cut off in {name}: {failed}")
+            # Of the same type: what another party caused is told after what a party failed by itself.
+            raise (NetworkError if isinstance(failed, NetworkError) else PartyError)(f"{failed}; {told}") from failed
         if not failures:
             total = parse_report(log.read_text(errors="replace")).result.total
             self._sent += total.bytes_sent
