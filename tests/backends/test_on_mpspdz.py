@@ -18,7 +18,7 @@ from keyquorum.backends.mpspdz import Checkout, MpSpdzRun, run_program
 from keyquorum.dsl import Persistence
 from keyquorum.fhe import seal
 from keyquorum.model.committee import AUTHENTICATED
-from keyquorum.model.errors import PartyError, ProgramError
+from keyquorum.model.errors import BurnedKeyError, PartyError, ProgramError
 from keyquorum.model.links import parse
 from keyquorum.parties import run_processes
 from keyquorum.plans.keys import FloodPolicy, load_key, load_public_file
@@ -275,6 +275,10 @@ def test_a_party_that_dies_in_the_middle(tmp_path: Path, victim: str) -> None:
     assert "party 1" in str(error.value) and "signal 9" in str(error.value) and "\n" not in str(error.value)
     time.sleep(0.5)
     assert not running(tmp_path, "mascot-party.x")
+    with pytest.raises(BurnedKeyError, match="new committee"):  # nobody can tell what the others had seen of party 0's checks
+        api.keygen(committee, "key", chosen, False, policy=POLICY, backend="mp-spdz")
+    for path in tmp_path.rglob("mac.key*"):
+        path.unlink()  # as in a new committee
     api.keygen(committee, "key", api.load_parameters("bfv-4096"), False, policy=POLICY, backend="mp-spdz")
     assert not list(tmp_path.rglob("mp-spdz-*")), "what the killed party left is swept"
     assert load_key(committee.key_folder(1, "key")).protocol == "mascot"

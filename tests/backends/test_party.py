@@ -138,23 +138,61 @@ sys.exit(1)
     assert text.startswith("party 1") and "MAC check failed" in text
 
 
-def test_finding_02_blocked_check_that_fails_on_mp_spdz(tmp_path: Path) -> None:
-    """Of a protocol with MACs: the committee's key is burned, here as on the embedded engine. Other failures leave it."""
+def runs_with_macs(tmp_path: Path) -> Callable[[str], list[Any]]:
+    """Runs programs under the MAC keys of one committee of this process."""
     checkout = fake_checkout(tmp_path / "mp", [f"{name}-party.x" for name in ("mascot", "spdz2k", "semi")])
     committee = api.in_process_committee(2, "mascot")
     source = tmp_path / "program.mpc"
 
-    def job(context: PartyContext) -> None:
-        context.backend.run("mascot", "F_1152921504606584833", str(source), [])
+    def run(program: str) -> list[Any]:
+        source.write_text(program)
+        return run_in_process(
+            committee, lambda c: c.backend.run("mascot", "F_1152921504606584833", str(source), []), 20.0, backend="mp-spdz", mp_spdz=checkout
+        )
 
+    return run
+
+
+def test_finding_02_blocked_check_that_fails_on_mp_spdz(tmp_path: Path) -> None:
+    """Of a protocol with MACs: the committee's key is burned, here as on the embedded engine. Who never met the others leaves it."""
+    run = runs_with_macs(tmp_path)
     for line, error, told in (
-        ("Fatal error: no luck today", PartyError, r"no luck today \(exit code 1\)$"),
+        ("Timed out waiting for peer. See x", PartyError, r"See x \(exit code 1\)$"),
         ("Fatal error: MAC check failed", PartyError, r"MAC check failed \(exit code 1\); the MAC key is burned: make a new committee and new keys$"),
-        ("Fatal error: no luck today", BurnedKeyError, r"^this MAC key is burned \(mascot on MP-SPDZ failed in [^\n]*MAC check failed[^\n]*new keys$"),
+        ("Timed out waiting for peer. See x", BurnedKeyError, r"^this MAC key is burned \(mascot on MP-SPDZ failed in [^\n]*MAC check failed[^\n]*new keys$"),
     ):  # fmt: skip
-        source.write_text(f"print({line!r}, file=sys.stderr)\nsys.exit(1)\n")
         with pytest.raises(error, match=told):
-            run_in_process(committee, job, 20.0, backend="mp-spdz", mp_spdz=checkout)
+            run(f"print({line!r}, file=sys.stderr)\nsys.exit(1)\n")
+
+
+CUT_OFF = """
+for peer in range(4):
+    print("Connection took 0.1 seconds.", file=sys.stderr)
+if party == 1:
+    print("Binding to socket on host:1 failed (Address already in use)", file=sys.stderr)
+else:
+    print("Fatal error: read_some: End of file", file=sys.stderr)
+sys.exit(1)
+"""
+"""Party 1 has the sums of party 0, breaks off before it gives its own, and says that it never started."""
+
+
+def test_finding_02_blocked_check_cut_off_on_mp_spdz(tmp_path: Path) -> None:
+    run = runs_with_macs(tmp_path)
+    with pytest.raises(PartyError, match=r"the MAC key is burned: make a new committee and new keys$"):
+        run(CUT_OFF)
+    with pytest.raises(BurnedKeyError, match=r"^this MAC key is burned \(mascot on MP-SPDZ failed in "):
+        run("print('x')")
+
+
+def test_finding_02_ablated_check_cut_off_on_mp_spdz(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the remedy the next program computes under the key that party 1 knows."""
+    monkeypatch.setattr(party, "_began", lambda *_: False)
+    run = runs_with_macs(tmp_path)
+    with pytest.raises(PartyError) as error:
+        run(CUT_OFF)
+    assert "burned" not in str(error.value)
+    assert len(run("print('x')")) == 2
 
 
 def test_a_killed_executable(tmp_path: Path) -> None:

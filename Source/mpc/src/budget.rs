@@ -27,8 +27,8 @@
 //! * *Triples.* Words that fit only some choice bits pass with 2^-ℓ if ℓ bits are guessed, and leave the other factor uniform within
 //!   2^-((E − ℓ)/2 + 1) (`keyquorum_ot::amplified`).
 //!
-//! Who gets the others' sums first sees that a check will fail, and may break off instead of giving its own. A MAC check, or an opening of cut and
-//! choose, that was broken off between opening ours and finding all right therefore burns the key as well (`crate::guard`).
+//! Who gets the others' sums first sees that a check will fail, and may break off instead of giving its own. A check that was cut off between the
+//! first that can be seen of it and finding it right therefore burns the key as well, also a local one (`crate::mac_key`).
 //!
 //! # Honest leaks
 //!

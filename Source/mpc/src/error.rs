@@ -21,7 +21,7 @@ pub enum Check {
     Broadcast,
     /// edaBits by cut and choose.
     EdaBits,
-    /// A MAC check that was cut off after this party had opened its sums: they tell as much as those of a failed one.
+    /// A check whose outcome depends on MAC keys and that was cut off before its end: it may tell as much as a failed one.
     Interrupted,
 }
 
@@ -50,6 +50,9 @@ pub enum EngineError {
     /// A MAC key that others may know, or a session in which a check failed: neither is used again.
     #[error("{0}")]
     Burned(String),
+    /// A MAC key that another session uses.
+    #[error("{0}")]
+    InUse(String),
     /// An operation was asked for that this protocol, domain or value cannot do.
     #[error("{0}")]
     Usage(String),

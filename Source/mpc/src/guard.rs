@@ -1,7 +1,8 @@
 //! Whether a session may go on. After a failed check the adversary may know the honest parties' MAC keys: the session is poisoned,
 //! and the keys that it used are burned, before the error reaches anybody.
 //!
-//! One guard serves a session, its subgroups and all their engines. It is asked before every operation, and told of every error.
+//! One guard serves a session, its subgroups and all their engines. It is asked before every operation, and told of every error. It has
+//! the session's MAC keys for itself, from the call that sets them to the end of the session: see [`crate::mac_key`].
 
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -9,16 +10,42 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use sha2::{Digest, Sha256};
 
 use crate::error::{Check, EngineError, Result};
-use crate::mac_key::{CURE, MacKeyFile, Mark};
+use crate::mac_key::{CURE, ENDED, Hold, MacKeyFile, in_use};
 
 /// Burned keys that have no file, by their hash, with the cause; for as long as this process lives.
 static BURNED: Mutex<Vec<([u8; 32], String)>> = Mutex::new(Vec::new());
+
+/// Keys that sessions of this process use, by their hash. Those with a file are locked there, too.
+static HELD: Mutex<Vec<[u8; 32]>> = Mutex::new(Vec::new());
+
+/// An entry of [`HELD`].
+struct Place([u8; 32]);
+
+impl Place {
+    fn take(digest: [u8; 32], file: Option<&Path>) -> Result<Self> {
+        let mut all = held(&HELD);
+        if all.contains(&digest) {
+            let place = file.map_or_else(String::new, |file| format!("{}: ", file.display()));
+            return Err(in_use(&place, Some(std::process::id())));
+        }
+        all.push(digest);
+        Ok(Self(digest))
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        held(&HELD).retain(|digest| *digest != self.0);
+    }
+}
 
 /// A MAC key that the caller chose.
 struct Key {
     digest: [u8; 32],
     file: Option<MacKeyFile>,
-    mark: Option<Mark>,
+    hold: Option<Hold>,
+    /// `None` where several sessions may use a key.
+    place: Option<Place>,
 }
 
 impl Key {
@@ -44,14 +71,19 @@ impl Key {
     }
 }
 
+/// A MAC check that had no verdict: what became of it is unknown.
+const CUT_OFF: &str = "a MAC check was cut off in the middle of it";
+
 #[derive(Default)]
 struct State {
     /// The check that failed.
     cause: Option<String>,
-    /// Whether something went wrong: the session does not end in order.
-    broken: bool,
-    /// MAC checks in which our sums are open, and not yet found right.
+    /// Whether the session has ended, and given its keys back.
+    over: bool,
+    /// Verdicts that are open: see [`crate::mac_key`].
     revealed: usize,
+    /// Whether another program computes under the keys.
+    elsewhere: bool,
     keys: Vec<Key>,
 }
 
@@ -60,6 +92,10 @@ pub(crate) struct Guard {
     state: Mutex<State>,
     /// False takes the remedy out, for the tests that show what it is good for.
     reacts: bool,
+    /// Whether this session alone may use its keys. The same.
+    alone: bool,
+    /// Whether local checks count as verdicts. The same.
+    notes_verdicts: bool,
 }
 
 impl Default for Guard {
@@ -67,6 +103,8 @@ impl Default for Guard {
         Self {
             state: Mutex::default(),
             reacts: true,
+            alone: true,
+            notes_verdicts: true,
         }
     }
 }
@@ -81,8 +119,27 @@ impl Guard {
     #[cfg(test)]
     pub fn ablated() -> Self {
         Self {
-            state: Mutex::default(),
             reacts: false,
+            ..Self::not_alone()
+        }
+    }
+
+    /// One that lets other sessions use its keys meanwhile.
+    #[cfg(test)]
+    pub fn not_alone() -> Self {
+        Self {
+            alone: false,
+            ..Self::default()
+        }
+    }
+
+    /// That of a party that is killed whenever a check fails, before it can burn its keys.
+    #[cfg(test)]
+    pub fn killed(notes_verdicts: bool) -> Self {
+        Self {
+            reacts: false,
+            notes_verdicts,
+            ..Self::default()
         }
     }
 
@@ -91,11 +148,11 @@ impl Guard {
         held(&self.state).cause.is_some()
     }
 
-    /// Refuses everything after a failed check.
+    /// Refuses everything after a failed check, and after the end of a session with MAC keys, which are others' then.
     pub fn refuse(&self) -> Result<()> {
         let state = held(&self.state);
         let Some(cause) = &state.cause else {
-            return Ok(());
+            return state.refuse_over();
         };
         let cure = if state.keys.is_empty() {
             "open a new session, without the party that cheats"
@@ -107,61 +164,97 @@ impl Guard {
         )))
     }
 
-    /// A MAC key that this session will use, and its file, if it has one.
+    /// A MAC key that this session will use, and its file, if it has one. No other session may until this one ends.
+    ///
+    /// # Errors
+    /// [`EngineError::Burned`] if it must not be used; [`EngineError::InUse`] while another session uses it.
+    pub fn add_key(&self, key: &[u8; 16], file: Option<&Path>) -> Result<()> {
+        let mut state = held(&self.state);
+        state.refuse_over()?;
+        let digest = Sha256::new_with_prefix(b"keyquorum-v1/MAC key")
+            .chain_update(key)
+            .finalize()
+            .into();
+        let path = file;
+        let file = path.map(MacKeyFile::new);
+        if let Some(known) = state.keys.iter_mut().find(|key| key.digest == digest) {
+            if known.file.is_none() && file.is_some() {
+                let hold = file.as_ref().map(|file| file.take(self.alone));
+                known.hold = hold.transpose()?;
+                known.file = file;
+            }
+            return known.refuse_burned();
+        }
+        let mut key = Key {
+            digest,
+            file,
+            hold: None,
+            place: None,
+        };
+        key.refuse_burned()?;
+        if self.alone {
+            key.place = Some(Place::take(digest, path)?);
+        }
+        let hold = key.file.as_ref().map(|file| file.take(self.alone));
+        key.hold = hold.transpose()?;
+        state.keys.push(key);
+        Ok(())
+    }
+
+    /// Before the first message under a MAC key.
     ///
     /// # Errors
     /// [`EngineError::Burned`] if it must not be used.
-    pub fn add_key(&self, key: &[u8; 16], file: Option<&Path>) -> Result<()> {
-        let key = Key {
-            digest: Sha256::new_with_prefix(b"keyquorum-v1/MAC key")
-                .chain_update(key)
-                .finalize()
-                .into(),
-            file: file.map(MacKeyFile::new),
-            mark: None,
-        };
-        key.refuse_burned()?;
-        if let Some(file) = &key.file {
-            file.check()?;
-        }
-        held(&self.state).keys.push(key);
-        Ok(())
-    }
-
-    /// Before the first message under a MAC key: notes on the disk that a session begins.
-    ///
-    /// # Errors
-    /// [`EngineError::Burned`], or [`EngineError::Store`] if it cannot be noted.
     pub fn begin(&self) -> Result<()> {
         self.refuse()?;
-        for key in &mut held(&self.state).keys {
-            key.refuse_burned()?;
-            if let (Some(file), None) = (&key.file, &key.mark) {
-                key.mark = Some(file.begin()?);
-            }
-        }
-        Ok(())
+        held(&self.state)
+            .keys
+            .iter()
+            .try_for_each(Key::refuse_burned)
     }
 
-    /// Before our sums of a MAC check are opened: until [`Guard::verified`], whatever goes wrong counts as a failed check.
+    /// Before a verdict that depends on our keys can be seen, as when our sums of a MAC check are sent: until [`Guard::verified`], whatever
+    /// goes wrong counts as a failed check.
     ///
     /// # Errors
     /// [`EngineError::Store`] if it cannot be noted.
     pub fn revealed(&self) -> Result<()> {
-        let mut state = held(&self.state);
-        state.revealed += 1;
-        state.note_revealed()
+        held(&self.state).change(|state| state.revealed += 1)
     }
 
-    /// The sums of a MAC check were right: what was opened is accepted, unless the key was burned by another session.
+    /// The verdict was good: what was checked is accepted.
     ///
     /// # Errors
-    /// [`EngineError::Burned`].
+    /// [`EngineError::Burned`] if a key was burned meanwhile; [`EngineError::Usage`] if the session has ended.
     pub fn verified(&self) -> Result<()> {
         let mut state = held(&self.state);
-        state.revealed = state.revealed.saturating_sub(1);
-        state.note_revealed()?;
+        state.change(|state| state.revealed = state.revealed.saturating_sub(1))?;
         state.keys.iter().try_for_each(Key::refuse_burned)
+    }
+
+    /// Whether another program computes under our keys, of whose checks we do not know: as an open verdict, but for errors of this session,
+    /// which are no part of it.
+    ///
+    /// # Errors
+    /// As [`Guard::revealed`] and [`Guard::verified`].
+    pub fn elsewhere(&self, runs: bool) -> Result<()> {
+        let mut state = held(&self.state);
+        state.change(|state| state.elsewhere = runs)?;
+        state.keys.iter().try_for_each(Key::refuse_burned)
+    }
+
+    /// A local check whose verdict depends on our keys.
+    ///
+    /// # Errors
+    /// Those of the check, [`Guard::revealed`] and [`Guard::verified`].
+    pub fn verdict<T>(&self, check: impl FnOnce() -> Result<T>) -> Result<T> {
+        if !self.notes_verdicts {
+            return check();
+        }
+        self.revealed()?;
+        let checked = check()?;
+        self.verified()?;
+        Ok(checked)
     }
 
     /// Every error of the session and its engines comes by here before it is told. After a failed check the session is poisoned, and
@@ -173,14 +266,8 @@ impl Guard {
         }
         let (check, text) = match error {
             EngineError::Check { check, text } => (check, text),
-            other if state.revealed > 0 => (
-                Check::Interrupted,
-                format!("a MAC check was cut off after this party had opened its sums: {other}"),
-            ),
-            other => {
-                state.broken |= !matches!(other, EngineError::Usage(_));
-                return other;
-            }
+            other if state.revealed > 0 => (Check::Interrupted, format!("{CUT_OFF}: {other}")),
+            other => return other,
         };
         let done = state.poison(&text);
         let text = [text].into_iter().chain(done).collect::<Vec<_>>();
@@ -192,34 +279,66 @@ impl Guard {
         held(&self.state).poison(cause).join("; ")
     }
 
-    /// The session does not end in order.
-    pub fn broken(&self) {
-        held(&self.state).broken = true;
-    }
-
-    /// The end of a session, which counts as orderly if nothing went wrong.
+    /// The end of a session, by whatever way: its keys are free for others. A verdict that is open burns them.
     pub fn end(&self) {
         let mut state = held(&self.state);
-        if !state.broken && state.cause.is_none() && state.revealed == 0 {
-            for mark in state.keys.iter_mut().filter_map(|key| key.mark.take()) {
-                mark.end();
+        if !self.reacts || state.over {
+            return;
+        }
+        if state.open() {
+            state.poison(ENDED);
+        }
+        state.over = true;
+        for key in &mut state.keys {
+            if let Some(hold) = key.hold.take() {
+                hold.end();
             }
+            drop(key.place.take());
         }
     }
 }
 
+impl Drop for Guard {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
 impl State {
-    fn note_revealed(&mut self) -> Result<()> {
-        let open = self.revealed > 0;
+    /// Whether a verdict is open.
+    fn open(&self) -> bool {
+        self.revealed > 0 || self.elsewhere
+    }
+
+    /// Changes what verdicts are open, and notes whether there are any.
+    fn change(&mut self, change: impl FnOnce(&mut Self)) -> Result<()> {
+        self.refuse_over()?;
+        let before = self.open();
+        change(self);
+        match self.open() {
+            open if open != before => self.note_revealed(open),
+            _ => Ok(()),
+        }
+    }
+
+    fn refuse_over(&self) -> Result<()> {
+        if self.over && !self.keys.is_empty() {
+            return Err(EngineError::usage(
+                "this session has ended, and others may use its MAC key: open a new session",
+            ));
+        }
+        Ok(())
+    }
+
+    fn note_revealed(&mut self, revealed: bool) -> Result<()> {
         self.keys
             .iter_mut()
-            .filter_map(|key| key.mark.as_mut())
-            .try_for_each(|mark| mark.revealed(open))
+            .filter_map(|key| key.hold.as_mut())
+            .try_for_each(|hold| hold.revealed(revealed))
     }
 
     fn poison(&mut self, cause: &str) -> Vec<String> {
         let cause = cause.split_whitespace().collect::<Vec<_>>().join(" ");
-        self.broken = true;
         let done = self.keys.iter().map(|key| key.burn(&cause)).collect();
         self.cause.get_or_insert(cause);
         done

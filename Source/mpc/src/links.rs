@@ -81,19 +81,27 @@ pub(crate) fn establish(
         session.send(peer, &prfs)?;
         finished.push((Arc::new(receiver), outbound, point.to_vec()));
     }
-    let mut links: Vec<Option<Link>> = (0..parties).map(|_| None).collect();
-    for (&peer, (receiver, outbound, point)) in zip(&peers, finished)? {
-        let outgoing = session.link_context(label, me, peer)?;
+    let mut messages = Vec::with_capacity(peers.len());
+    for (&peer, end) in zip(&peers, finished)? {
         let prfs = session.receive(peer, parameters.prf_bytes())?;
-        let sender = outbound
-            .finish(&outgoing, &point, &prfs)
-            .map_err(blame(peer))?;
-        let slot = links.get_mut(peer);
-        let slot = slot.ok_or_else(|| EngineError::internal("a link of a party that is not there"));
-        *slot? = Some(Link {
-            receiver,
-            sender: Arc::new(sender),
-        });
+        messages.push((peer, session.link_context(label, me, peer)?, prfs, end));
     }
+    let mut links: Vec<Option<Link>> = (0..parties).map(|_| None).collect();
+    // Whether PRFs are consistent depends on our key.
+    session.guard().verdict(|| {
+        for (peer, outgoing, prfs, (receiver, outbound, point)) in messages {
+            let sender = outbound
+                .finish(&outgoing, &point, &prfs)
+                .map_err(blame(peer))?;
+            let slot = links.get_mut(peer);
+            let slot =
+                slot.ok_or_else(|| EngineError::internal("a link of a party that is not there"));
+            *slot? = Some(Link {
+                receiver,
+                sender: Arc::new(sender),
+            });
+        }
+        Ok(())
+    })?;
     Ok(links)
 }

@@ -44,6 +44,12 @@ create_exception!(
 );
 create_exception!(
     _engine,
+    InUseError,
+    EngineError,
+    "A MAC key that another session uses."
+);
+create_exception!(
+    _engine,
     UsageError,
     EngineError,
     "The operation is not possible here."
@@ -74,6 +80,7 @@ pub fn engine_error(e: Error) -> PyErr {
         Error::Protocol(_) => ProtocolError::new_err(text),
         Error::Check { .. } => CheckError::new_err(text),
         Error::Burned(_) => BurnedError::new_err(text),
+        Error::InUse(_) => InUseError::new_err(text),
         Error::Usage(_) => UsageError::new_err(text),
         Error::Store(_) => StoreError::new_err(text),
     }
@@ -103,6 +110,7 @@ pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("ProtocolError", py.get_type::<ProtocolError>())?;
     m.add("CheckError", py.get_type::<CheckError>())?;
     m.add("BurnedError", py.get_type::<BurnedError>())?;
+    m.add("InUseError", py.get_type::<InUseError>())?;
     m.add("UsageError", py.get_type::<UsageError>())?;
     m.add("StoreError", py.get_type::<StoreError>())?;
     m.add("InternalError", py.get_type::<InternalError>())

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use keyquorum_math::DomainKind;
-use keyquorum_mpc::mac_key::{MOST_ABORTED, MacKeyFile};
+use keyquorum_mpc::mac_key::MacKeyFile;
 use keyquorum_mpc::{EngineOptions, Openings, Session as CoreSession};
 use keyquorum_net::{
     Hello, Identity, LinkShape, LocalTransport, Peer, SetupObserver, TlsConfig, TlsTransport,
@@ -288,7 +288,7 @@ impl Session {
     }
 
     /// Sets the key of our MACs (16 secret bytes), before the first engine that has MACs; `file`: where it is kept, beside which is
-    /// kept whether it is burned.
+    /// kept whether it is burned. This session alone has it until `close` or `abort`.
     #[pyo3(signature = (key, file=None))]
     fn set_mac_key(&self, key: &[u8], file: Option<PathBuf>) -> PyResult<()> {
         let key = <[u8; 16]>::try_from(key)
@@ -298,9 +298,14 @@ impl Session {
             .map_err(engine_error)
     }
 
-    /// Notes that this session uses our MAC keys, before another program computes under them.
+    /// Before another program computes under our MAC keys: a session that ends before `end_under_mac_key` burns them.
     fn begin_under_mac_key(&self) -> PyResult<()> {
         self.core.begin_under_mac_key().map_err(engine_error)
+    }
+
+    /// The other program ended well, or never met those of the others.
+    fn end_under_mac_key(&self) -> PyResult<()> {
+        self.core.end_under_mac_key().map_err(engine_error)
     }
 
     /// Burns our MAC keys: a check failed in another program that computed under them. Returns what was done.
@@ -385,17 +390,10 @@ impl Session {
     }
 }
 
-/// Refuses the MAC key at `path` (which need not be there) if it is burned, or if too many sessions under it broke off.
+/// Refuses the MAC key at `path` (which need not be there) if it is burned.
 #[pyfunction]
 fn check_mac_key(path: PathBuf) -> PyResult<()> {
     MacKeyFile::new(&path).check().map_err(engine_error)
-}
-
-/// Sessions under the MAC key at `path` that broke off, and how many may.
-#[pyfunction]
-fn aborted_sessions(path: PathBuf) -> PyResult<(usize, usize)> {
-    let aborted = MacKeyFile::new(&path).aborted().map_err(engine_error)?;
-    Ok((aborted, MOST_ABORTED))
 }
 
 /// Burns the MAC key at `path`: a check failed under it. Returns what was done.
@@ -411,7 +409,6 @@ pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(identity_fingerprint, m)?)?;
     m.add_function(wrap_pyfunction!(probe_committee, m)?)?;
     m.add_function(wrap_pyfunction!(check_mac_key, m)?)?;
-    m.add_function(wrap_pyfunction!(aborted_sessions, m)?)?;
     m.add_function(wrap_pyfunction!(burn_mac_key, m)?)?;
     m.add_function(wrap_pyfunction!(local_sessions, m)?)
 }

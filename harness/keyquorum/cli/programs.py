@@ -12,6 +12,7 @@ from keyquorum._engine import EngineError
 from keyquorum.api import run_party
 from keyquorum.model.errors import KeyQuorumError, PartyInterrupted
 from keyquorum.parties.jobs import at_this_host, read_job
+from keyquorum.parties.traces import forbid_core_dumps
 from keyquorum.parties.worker import INTERRUPTED
 from keyquorum.plans.program import ProgramRequest, run_locally
 
@@ -88,6 +89,7 @@ def party(
     party within the timeout. Names of files in a job are relative to the job file: copy ciphertexts with it, or name them with --ciphertext.
     Files, hashes, key, shares and policy are checked before the party connects.
     """
+    forbid_core_dumps()
     committee = api.as_committee(folder)
     chosen = at_this_host(read_job(job), ciphertext or (), output or (), mp_spdz)
     said = False

@@ -135,7 +135,7 @@ def read_lwe(data: bytes | bytearray, where: str) -> tuple[LweCiphertexts, str]:
         raise CiphertextError(damaged)
     size = int.from_bytes(data[8:12], "little")
     try:
-        header = json_loads(data[12 : 12 + size])
+        header = json_loads(bytes(data[12 : 12 + size]))
         parameters, key_id, count = lwe_parameters(header["parameters"]), str(header["key_id"]), header["count"]
     except (ValueError, KeyError, TypeError):
         raise CiphertextError(damaged) from None

@@ -10,6 +10,7 @@ On disk, in a folder::
 from __future__ import annotations
 
 import errno
+import fcntl
 import hashlib
 import json
 import os
@@ -244,6 +245,7 @@ def write_atomically(path: Path, data: bytes, mode: int = 0o644) -> None:
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)  # never through somebody's link
         try:
             with os.fdopen(descriptor, "wb") as file:
+                fcntl.flock(file, fcntl.LOCK_EX)  # what nobody has locked is swept
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())

@@ -62,7 +62,11 @@ class KeyFileError(KeyQuorumError):
 
 
 class BurnedKeyError(KeyFileError):
-    """A MAC key under which a check failed, or too many sessions broke off: nothing that was made under it can be used."""
+    """A MAC key under which a check failed, or was cut off: nothing that was made under it can be used."""
+
+
+class KeyInUseError(KeyQuorumError):
+    """A MAC key that another session uses: one at a time may."""
 
 
 class BackendError(KeyQuorumError):

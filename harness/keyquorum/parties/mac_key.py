@@ -2,8 +2,8 @@
 
 Shares of one session can be used in another one only under the same key. After a failed MAC check the others may know
 it, as what the check tells is the error times the key: it is burned. The engine marks that on the disk beside the key, where it also
-keeps how many sessions under the key broke off (``Source/mpc/src/mac_key.rs``). What was made under a burned key is refused here,
-and the cure is a new committee.
+notes whether a check is open (``Source/mpc/src/mac_key.rs``). What was made under a burned key is refused here,
+and the cure is a new committee. One session at a time may use a key: a second one is refused.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 
 from keyquorum import _engine
 from keyquorum.model.committee import AUTHENTICATED, MAC_KEY, Committee, sync_folder, write_atomically
-from keyquorum.model.errors import BurnedKeyError, KeyFileError
+from keyquorum.model.errors import BurnedKeyError, KeyFileError, KeyInUseError
 
 BYTES = 16
 
@@ -56,14 +56,25 @@ def mac_key(path: Path) -> bytes:
             sync_folder(path.parent)
         finally:
             made.unlink(missing_ok=True)
-    key = path.read_bytes()
+    return _read(path)
+
+
+def _read(path: Path) -> bytes:
+    """The key in a file that is there."""
+    with path.open("rb") as file:
+        if os.fstat(file.fileno()).st_mode & 0o077:
+            raise KeyFileError(f"{path}: readable by others: chmod 600 it, and make a new committee if somebody may have read it")
+        key = file.read(BYTES + 1)
     if len(key) != BYTES:
-        raise KeyFileError(f"{path}: a MAC key has {BYTES} bytes, not {len(key)}: restore it from a backup")
+        raise KeyFileError(
+            f"{path}: damaged, a MAC key has {BYTES} bytes: make a new committee; restore it from a backup only after all other parties "
+            "have said that no check has failed since, as a backup does not know whether the key is burned"
+        )
     return key
 
 
 def use(session: Any, path: Path) -> None:
-    """Sets the key of a session."""
+    """Sets the key of a session, which alone may use it until it ends: :class:`KeyInUseError` while another one does."""
     _set(session, mac_key(path), str(path))
 
 
@@ -72,6 +83,8 @@ def _set(session: Any, key: bytes, path: str | None = None) -> None:
         session.set_mac_key(key, path)
     except _engine.BurnedError as error:
         raise BurnedKeyError(str(error)) from None
+    except _engine.InUseError as error:
+        raise KeyInUseError(str(error)) from None
 
 
 _IN_PROCESS: dict[tuple[bytes, int], bytes] = {}

@@ -25,6 +25,7 @@ from .context import PartyContext, Progress
 from .jobs import backend_of, check_alone, check_job, job_entries, link_of, run_job
 from .queue import hold
 from .shaping import shaping
+from .traces import forbid_core_dumps, sweep
 
 YOUNG_OBJECTS = 20_000
 """Objects of Python between two searches for cycles. Programs make many short-lived objects and few cycles; at Python's default the
@@ -138,6 +139,7 @@ def run_party(
         raise CommitteeError(f"there is no party {party} in {folder}: choose 0 to {committee.size - 1}")
     check_job(job)
     with hold(committee, [] if locked else [party], job, connect_timeout):
+        sweep(committee.party_folder(party))
         return _run(committee, party, job, progress, connect_timeout, io_timeout, waiting, failed)
 
 
@@ -198,6 +200,7 @@ def main() -> int:
 
     Writes one JSON object a line: progress, then result or error. Exit code 0, 1 after an error, 130 after Ctrl-C.
     """
+    forbid_core_dumps()
     search_cycles_less()
     warnings.simplefilter("ignore", UserWarning)  # whoever started this process was warned
     task = json.loads(sys.stdin.readline())

@@ -24,6 +24,7 @@ from keyquorum.parties.context import PartyContext, Progress
 from keyquorum.parties.jobs import local_path
 from keyquorum.parties.processes import run_processes
 from keyquorum.parties.setup import init
+from keyquorum.parties.traces import sweep
 
 DEFAULT_PRIME = 1152921504606584833
 """60 bits, 1 mod 2^18: room for comparisons of 18-bit integers (-F 18)."""
@@ -120,6 +121,7 @@ def _run(session: Any, request: ProgramRequest) -> list[str]:
     path = program_path(request.program)
     name = " ".join([path.stem, *request.args])
     folder = Path(request.folder)
+    sweep(shares_path(folder, session.party).parent)
     if request.protocol in AUTHENTICATED:
         mac_key.use(session, _mac_key_path(request, session.party))
     engine = session.engine(request.protocol, request.domain, name, request.threshold, None)

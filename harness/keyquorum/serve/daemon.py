@@ -24,6 +24,7 @@ from keyquorum.model.plain import is_count, json_loads
 from keyquorum.parties import mac_key
 from keyquorum.parties.context import PartyContext
 from keyquorum.parties.queue import job_lock
+from keyquorum.parties.traces import forbid_core_dumps, sweep
 from keyquorum.parties.worker import open_session, reason_of, search_cycles_less
 from keyquorum.plans.pool_variants import pool_group
 from keyquorum.plans.pools import Pool
@@ -96,6 +97,7 @@ class Daemon:
         log: Callable[[str], None] = lambda line: None,
     ) -> None:  # fmt: skip
         mac_key.check_party(committee, party)
+        sweep(committee.party_folder(party))
         self.committee, self.party, self.service, self._log = committee, party, service, log
         self._lock = FileLock(committee.party_folder(party) / "serve.lock", f"key {service.key}", remove=True)
         self._waits_for = ""
@@ -308,6 +310,7 @@ def _place(committee: Committee, party: int) -> str:
 
 def serve(committee: Committee, party: int, service: Service, **options: Any) -> None:
     """Runs one party until it is interrupted."""
+    forbid_core_dumps()
     search_cycles_less()
     daemon = Daemon(committee, party, service, **options)
     try:

@@ -6,6 +6,7 @@ A message: 4 bytes length of the head, 8 bytes length of the body (little endian
 from __future__ import annotations
 
 import base64
+import fcntl
 import hashlib
 import json
 import os
@@ -19,7 +20,6 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from keyquorum.model.committee import write_atomically
 from keyquorum.model.errors import CommitteeError, PartyError
 from keyquorum.model.plain import json_loads
 
@@ -62,10 +62,14 @@ def _load_identity(context: ssl.SSLContext, identity: Path) -> None:
         raise CommitteeError(f"{identity}: no Ed25519 key in it: make the identity again")
     plain = base64.b64encode(_PKCS8_SEED + key[at + 4 : at + 36]).decode()
     temporary = identity.with_name(f".{identity.name}.{os.getpid()}.{os.urandom(4).hex()}")
+    pem = f"-----BEGIN PRIVATE KEY-----\n{plain}\n-----END PRIVATE KEY-----\n{certificate_of(identity)}"
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
-        pem = f"-----BEGIN PRIVATE KEY-----\n{plain}\n-----END PRIVATE KEY-----\n{certificate_of(identity)}"
-        write_atomically(temporary, pem.encode(), 0o600)
-        context.load_cert_chain(temporary)
+        with os.fdopen(descriptor, "wb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)  # what nobody has locked is swept
+            file.write(pem.encode())
+            file.flush()
+            context.load_cert_chain(temporary)
     except ssl.SSLError as error:
         raise CommitteeError(f"{identity}: key and certificate do not fit ({error.reason}): make the identity again") from None
     finally:

@@ -19,6 +19,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+from keyquorum._engine import NetworkError
 from keyquorum.dsl import Persistence
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import BackendError, ParameterError, PartyError, ProgramError
@@ -40,6 +41,8 @@ HEARTBEAT = 2.0
 RUN_SECONDS = 4 * 3600.0
 """Most seconds that one program may take."""
 COMPILE_SECONDS = 1800.0
+PEER_SECONDS = 90.0
+"""Seconds after which an executable that waits for the others has given up: MP-SPDZ's own limit is 60."""
 START_ATTEMPTS = 3
 """Tries, with other ports, if another process snatches a port away."""
 TELLS_CONNECTIONS = (0, 4, 1)
@@ -122,8 +125,6 @@ class MpSpdz(Backend):
         entry, where, words = protocol_named(protocol), Domain.parse(domain), [str(a) for a in args]
         t = threshold if protocol == "shamir" else None
         check_parties(entry, self._parties, t)
-        if entry.mac:
-            self._session.begin_under_mac_key()
         folder = self._working_folder()
         name = self._compile(folder, entry, where, program, words)
 
@@ -211,19 +212,25 @@ class MpSpdz(Backend):
         given none."""
         for attempt in range(START_ATTEMPTS):
             prepare()
-            failures, began = self._attempt(folder, entry, domain, name, threshold, stored)
+            failures, harmless, began = self._attempt(folder, entry, domain, name, threshold, stored)
             if not failures:
                 return
-            if began or attempt == START_ATTEMPTS - 1 or not all(_PORT_TAKEN in text or _no_peer(text) for text in failures.values()):
-                party, text = _first_cause(failures)
-                if entry.mac and any(check_failed(failure) for failure in failures.values()):
-                    text = f"{text}; {self._session.burn_mac_key(f'{entry.name} on MP-SPDZ failed in {name}: {text}')}"
-                raise PartyError(f"{self._name(party)}: {entry.name} on MP-SPDZ failed in {name}: {text}")
+            again = all(_PORT_TAKEN in text or _no_peer(text) for text in failures.values())
+            if again and harmless and not began and attempt < START_ATTEMPTS - 1:
+                continue
+            party, text = _first_cause(failures)
+            if not harmless or (entry.mac and any(check_failed(failure) for failure in failures.values())):
+                text = f"{text}; {self._session.burn_mac_key(f'{entry.name} on MP-SPDZ failed in {name}: {text}')}"
+            raise PartyError(f"{self._name(party)}: {entry.name} on MP-SPDZ failed in {name}: {text}")
 
     def _attempt(
         self, folder: WorkFolder, entry: Protocol, domain: Domain, name: str, threshold: int | None, stored: int
-    ) -> tuple[dict[int, str], bool]:
-        """One run; the parties that failed, with the reasons, and whether any party had connected to all others (or cannot tell)."""
+    ) -> tuple[dict[int, str], bool, bool]:
+        """One run; the parties that failed, with the reasons, whether it was harmless for our MAC key, and whether any party had connected to
+        all others (or cannot tell).
+
+        Under MACs a run that failed is harmless only if our own executable ended well, or was never connected to all others. MP-SPDZ may have
+        revealed the sums of a check when a peer breaks off, and does not tell whether it had."""
         log = folder.path / "logs" / "output"
         write_secret(log, b"")
         with commands.Ports(1) as ports, log.open("r+b") as file, ExitStack() as closing:
@@ -233,19 +240,43 @@ class MpSpdz(Backend):
             lines = [f"{host}:{port}\n" for _, (host, port) in sorted(addresses.items())]
             (folder.path / "hosts").write_text("".join(lines))
             names = commands.environment(self._parties, threshold, commands.library_path(self._checkout))
+            if entry.mac:
+                self._session.begin_under_mac_key()
             process = commands.start(self._command(entry, domain, name, threshold), folder.path, names, file)
+            failures: dict[int, str] = {}
+            failed: Exception | None = None
+            ended_well = never_met = False
+            tells = self._checkout.version >= TELLS_CONNECTIONS
             try:
-                failures = self._watch(_Executable(process, log, self._party))
+                try:
+                    failures = self._watch(_Executable(process, log, self._party))
+                except Exception as error:
+                    failed = error
+                ended_well = process.poll() == 0
+                never_met = entry.mac and not tells and not ended_well and _never_met(process, log)
             finally:
                 commands.stop(process)
-        text = log.read_text(errors="replace")
+        output = log.read_text(errors="replace")
+        began = _began(output, self._party) if tells else not never_met
+        harmless = not entry.mac or ended_well or not began
         if failures:
-            began = self._checkout.version < TELLS_CONNECTIONS or _began(text, self._party)
-            return failures, any(said != b"0" for said in self._session.all_gather(b"1" if began else b"0"))
-        total = parse_report(text).result.total
-        self._sent += total.bytes_sent
-        self._rounds += total.rounds
-        return {}, True
+            try:
+                began = any(said != b"0" for said in self._session.all_gather(b"1" if began else b"0"))
+            except NetworkError as error:
+                failed = error
+        if entry.mac and harmless:
+            self._session.end_under_mac_key()
+        if failed is not None:
+            if harmless:
+                raise failed
+            told = self._session.burn_mac_key(f"{entry.name} on MP-SPDZ was cut off in {name}: {failed}")
+            # Of the same type: what another party caused is told after what a party failed by itself.
+            raise (NetworkError if isinstance(failed, NetworkError) else PartyError)(f"{failed}; {told}") from failed
+        if not failures:
+            total = parse_report(output).result.total
+            self._sent += total.bytes_sent
+            self._rounds += total.rounds
+        return failures, harmless, began
 
     def _exchange_ports(self, entry: Protocol, domain: Domain, name: str, port: int, stored: int) -> dict[int, tuple[str, int]]:
         """Sends everybody our port; returns where everybody listens. Refuses parties that run something else, or on other share files."""
@@ -330,6 +361,25 @@ def _stored(length: int) -> str:
 def _no_peer(text: str) -> bool:
     """Whether a party failed because another one never came: nothing has been exchanged then."""
     return "Timed out waiting for peer" in text
+
+
+def _never_met(process: subprocess.Popen[str], log: Path) -> bool:
+    """Whether our executable never met those of the others. It says so itself: what the others say of theirs may be a lie. One that waits
+    for them is left to give up."""
+    if _waits_for_port(log):
+        commands.stop(process)
+        return _waits_for_port(log)
+    try:
+        process.wait(PEER_SECONDS)
+    except subprocess.TimeoutExpired:
+        return False
+    return _no_peer(log.read_text(errors="replace"))
+
+
+def _waits_for_port(log: Path) -> bool:
+    """Whether that is the last thing it printed."""
+    lines = log.read_text(errors="replace").split("\n")
+    return _PORT_TAKEN in next((line for line in reversed(lines) if line.strip()), "")
 
 
 _CONSEQUENCE = ("connection", "broken pipe", "reset by peer", "end of file", "stream truncated", "eof", "closed")

@@ -22,6 +22,8 @@
 //! 14 rounds a batch. Keller, Orsini, Scholl, "MASCOT" (CCS 2016), section 4; Cramer, Damgård, Escudero, Scholl, Xing, "SPDZ2k" (CRYPTO
 //! 2018), section 6, which sacrifice instead; the products of authenticated elements with bits are those of `mixed`.
 
+use std::sync::Arc;
+
 use keyquorum_ot::amplified::{self, Factors, Operands, Partial, Products, Shape};
 use keyquorum_ot::extension::PROOF_BYTES;
 use keyquorum_ot::{OtError, ReceiverBatch, SenderBatch};
@@ -173,13 +175,18 @@ fn prove<A: Arithmetic>(batch: Batch<A>, seed: &Toss) -> SendFn<Authenticated<A>
         let expected = vec![PROOF_BYTES; p.parties];
         let exchanged = within(exchange(proofs, expected), bits::<A>);
         then(exchanged, move |p, messages| {
-            for (peer, theirs) in &batch.sent {
-                let proof = messages.get(*peer).ok_or_else(|| missing(*peer))?;
-                let sender = &p.peer(*peer)?.channel.sender;
-                let verified = sender.verify(theirs, &seed, proof);
-                p.adversary.judge(verified.map_err(blame(*peer)))?;
-                told.push((*peer, proof.iter().take(16).copied().collect()));
-            }
+            // Whether a proof fits depends on our secrets.
+            let guard = Arc::clone(&p.bits.guard);
+            guard.verdict(|| {
+                for (peer, theirs) in &batch.sent {
+                    let proof = messages.get(*peer).ok_or_else(|| missing(*peer))?;
+                    let sender = &p.peer(*peer)?.channel.sender;
+                    let verified = sender.verify(theirs, &seed, proof);
+                    p.adversary.judge(verified.map_err(blame(*peer)))?;
+                    told.push((*peer, proof.iter().take(16).copied().collect()));
+                }
+                Ok(())
+            })?;
             if p.parties > 2 {
                 told.sort_by_key(|(party, _)| *party);
                 for (_, hash) in &told {

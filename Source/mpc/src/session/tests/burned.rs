@@ -6,18 +6,20 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use keyquorum_math::{Domain, DomainKind, Element, Prg, Zq};
 use keyquorum_net::{Counters, Length, NetError, Transport, local_mesh};
+use keyquorum_ot::{BIT_MAC_BITS, KAPPA, Parameters};
 use sha2::{Digest, Sha256};
 
 use super::parties;
 use crate::engine::Engine;
 use crate::error::{Check, EngineError, Result};
 use crate::guard::Guard;
-use crate::mac_key::{MOST_ABORTED, MacKeyFile};
+use crate::mac_key::MacKeyFile;
 use crate::session::{EngineOptions, Session, os_random};
 
 const PRIME: u64 = 1_152_921_504_606_584_833;
@@ -205,10 +207,19 @@ fn two_sessions<T: Send + 'static>(
     threads.into_iter().map(|t| t.join().unwrap()).collect()
 }
 
-/// The adversary, or a party without the remedy.
-fn ablated(mut session: Session) -> Session {
-    session.guard = Arc::new(Guard::ablated());
+fn guarded(mut session: Session, guard: Guard) -> Session {
+    session.guard = Arc::new(guard);
     session
+}
+
+/// The adversary, or a party without the remedy.
+fn ablated(session: Session) -> Session {
+    guarded(session, Guard::ablated())
+}
+
+/// A party whose sessions use a key at the same time.
+fn not_alone(session: Session) -> Session {
+    guarded(session, Guard::not_alone())
 }
 
 /// Keys of both parties and the file of party 0's.
@@ -273,13 +284,14 @@ fn provoke(
         let transcript = transcript.clone();
         move |sessions: [Session; 2]| {
             let me = sessions[0].party();
-            // Of party 0 only the first session may be without its guard: in another one the mark on the disk is what stops it.
+            // Of party 0 only the first session may be without its guard: in another one the mark on the disk is what stops it. Both have
+            // the key at once, which the lock would prevent.
             let takes_out = attack.place == Place::SameOne || attack.cut_off;
             let [first, second] = sessions;
             let (first, second) = match (me, attack.remedy || !takes_out) {
                 (1, _) => (ablated(first), ablated(second)),
-                (_, true) => (first, second),
-                (_, false) => (ablated(first), second),
+                (_, true) => (not_alone(first), not_alone(second)),
+                (_, false) => (ablated(first), not_alone(second)),
             };
             let file = (me == 0).then_some(path.as_path());
             first.set_mac_key(keys[me], file).unwrap();
@@ -315,31 +327,40 @@ fn provoke(
     two_sessions(tap, body).remove(0)
 }
 
-/// Takes away what is kept beside a burned key: its mark, and those of sessions, of which one says that its sums were open.
+/// Takes away what is kept beside a burned key: its mark, and the state of its session, which may say that its sums were open.
 fn forget(path: &Path) {
     drop(fs::remove_file(path.with_file_name("mac.key.burned")));
-    drop(fs::remove_dir_all(path.with_file_name("mac.key.sessions")));
+    drop(fs::remove_file(path.with_file_name("mac.key.session")));
+}
+
+/// The number of the message with which party 1 gives its sums.
+fn message_with_the_sums() -> usize {
+    let (committee, transcript) = (Committee::new(), Transcript::default());
+    let whole = Attack {
+        place: Place::OpenedAfter,
+        cut_off: false,
+        remedy: true,
+    };
+    provoke(&committee, whole, &transcript, None);
+    let all = transcript.0.lock().unwrap();
+    all[0].len()
 }
 
 /// Party 1 makes a check fail, finds the key in its transcript, and opens a forged value.
 fn run(attack: Attack) -> End {
-    let withheld = attack.cut_off.then(|| {
-        let (committee, transcript) = (Committee::new(), Transcript::default());
-        let whole = Attack {
-            place: Place::OpenedAfter,
-            cut_off: false,
-            remedy: true,
-        };
-        provoke(&committee, whole, &transcript, None);
-        let all = transcript.0.lock().unwrap();
-        all[0].len()
-    });
+    let withheld = attack.cut_off.then(message_with_the_sums);
     let (committee, transcript) = (Committee::new(), Transcript::default());
     let (failed, then) = provoke(&committee, attack, &transcript, withheld);
     if let Some(then) = then {
         return End { failed, then };
     }
-    let (key, keys, path) = (transcript.key(), committee.keys, committee.path());
+    let then = forge(&committee, transcript.key());
+    End { failed, then }
+}
+
+/// What party 0 opens in a new session, in which party 1 forges with the key that it knows.
+fn forge(committee: &Committee, key: u64) -> Result<Vec<u64>> {
+    let (keys, path) = (committee.keys, committee.path());
     let shares = committee.shares.clone();
     let body = move |session: Session| {
         let me = session.party();
@@ -354,12 +375,11 @@ fn run(attack: Attack) -> End {
         }
         then
     };
-    let then = parties(2, |_, transport| transport, body).remove(0);
-    End { failed, then }
+    parties(2, |_, transport| transport, body).remove(0)
 }
 
 const FAILED: &str = "MAC check of opened values failed";
-const CUT_OFF: &str = "a MAC check was cut off";
+const CUT_OFF: &str = "a MAC check was cut off in the middle of it";
 
 /// The check failed, and what came then was refused in one line with cause and cure.
 fn blocked(place: Place, cut_off: bool) {
@@ -475,6 +495,155 @@ fn finding_02_blocked_subgroups_and_their_session() {
     }
 }
 
+/// What party 0 opens in two sessions under one key. In the first one party 1 opens a stored value as another one, gets the sums of party 0
+/// and withholds its own; while party 0 waits for them, party 1 forges in the second one. `before`: whether party 0 has opened the second
+/// session before; `remedy`: whether a session has its key for itself.
+fn forge_meanwhile(before: bool, remedy: bool) -> [Result<Vec<u64>>; 2] {
+    let withheld = Some(message_with_the_sums());
+    let (committee, transcript) = (Committee::new(), Transcript::default());
+    let (keys, shares, path) = (committee.keys, committee.shares.clone(), committee.path());
+    let tap = |inner| -> Box<dyn Transport> {
+        Box::new(Tap {
+            inner,
+            transcript: transcript.clone(),
+            withheld,
+        })
+    };
+    let body = {
+        let transcript = transcript.clone();
+        move |[first, second]: [Session; 2]| {
+            let me = first.party();
+            let file = (me == 0).then_some(path.as_path());
+            let guard = |session| match (me, remedy) {
+                (0, true) => session,
+                (0, false) => not_alone(session),
+                _ => ablated(session),
+            };
+            let (first, second) = (guard(first), guard(second));
+            let in_first = || {
+                let share = shifted(&shares[me], me as u64, 0);
+                let opened = first
+                    .set_mac_key(keys[me], file)
+                    .and_then(|()| open(&mut *engine(&first)?, &share));
+                if matches!(opened, Err(EngineError::InUse(_))) {
+                    first.abort("refused");
+                }
+                opened
+            };
+            if me == 1 {
+                let failed = in_first();
+                if matches!(failed, Err(EngineError::Check { .. })) {
+                    second.set_mac_key(keys[1], None).unwrap();
+                    second.send(0, b"k").unwrap();
+                    let forged = shifted(&shares[1], FORGED, transcript.key());
+                    drop(engine(&second).and_then(|mut engine| open(&mut *engine, &forged)));
+                    drop(second.receive(0, 1)); // until party 0 has opened what it opens
+                }
+                return [failed, Ok(Vec::new())];
+            }
+            if before {
+                second.set_mac_key(keys[0], file).unwrap();
+            }
+            std::thread::scope(|scope| {
+                let waits = scope.spawn(in_first);
+                let in_second = second.receive(1, 1).and_then(|_| {
+                    assert!(!waits.is_finished());
+                    let state = fs::read(path.with_file_name("mac.key.session")).unwrap();
+                    assert_eq!(state[0], b'r');
+                    assert!(!path.with_file_name("mac.key.burned").exists());
+                    second.set_mac_key(keys[0], file)?;
+                    open(&mut *engine(&second)?, &shares[0])
+                });
+                match &in_second {
+                    Ok(_) => second.send(1, b"d").unwrap(),
+                    Err(error) => second.abort(&error.to_string()),
+                }
+                [waits.join().unwrap(), in_second]
+            })
+        }
+    };
+    two_sessions(tap, body).remove(0)
+}
+
+fn refused_as_in_use(opened: &Result<Vec<u64>>) {
+    let Err(EngineError::InUse(text)) = opened else {
+        panic!("{opened:?}");
+    };
+    let process = format!("this process ({})", std::process::id());
+    for part in [&*process, "mac.key: ", "wait until that session has ended"] {
+        assert!(text.contains(part) && !text.contains('\n'), "{text}");
+    }
+}
+
+/// The session in which the check would have been held open does not come about.
+#[test]
+fn finding_02_blocked_session_that_was_open_while_the_sums_of_another_are() {
+    let [first, second] = forge_meanwhile(true, true);
+    refused_as_in_use(&first);
+    assert!(second.is_err());
+}
+
+/// The session in which the key would have been used does not come about, and the other one burns the key.
+#[test]
+fn finding_02_blocked_session_opened_while_the_sums_of_another_are_open() {
+    let [first, second] = forge_meanwhile(false, true);
+    refused_as_in_use(&second);
+    let text = first.unwrap_err().to_string();
+    assert!(
+        text.contains(CUT_OFF) && text.contains("is burned"),
+        "{text}"
+    );
+}
+
+#[test]
+fn finding_02_ablated_session_that_was_open_while_the_sums_of_another_are() {
+    let [_, second] = forge_meanwhile(true, false);
+    assert_eq!(second.unwrap(), [1 + FORGED, 2, 3]);
+}
+
+#[test]
+fn finding_02_ablated_session_opened_while_the_sums_of_another_are_open() {
+    let [_, second] = forge_meanwhile(false, false);
+    assert_eq!(second.unwrap(), [1 + FORGED, 2, 3]);
+}
+
+/// A key without a file is used by one session of this process at a time; any end of a session frees a key.
+#[test]
+fn a_key_is_free_when_its_session_has_ended() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("mac.key");
+    let session = || -> Session {
+        let mut mesh = local_mesh(1, Duration::from_secs(1));
+        Session::new(Box::new(mesh.remove(0))).unwrap()
+    };
+    for (key, file) in [([1; 16], None), ([2; 16], Some(path.as_path()))] {
+        let endings: [fn(Session) -> Option<Session>; 3] = [
+            |session| {
+                session.close();
+                Some(session)
+            },
+            |session| {
+                session.abort("lost");
+                Some(session)
+            },
+            |_| None,
+        ];
+        for ending in endings {
+            let (first, second) = (session(), session());
+            first.set_mac_key(key, file).unwrap();
+            first.set_mac_key(key, file).unwrap();
+            let refused = second.set_mac_key(key, file);
+            assert!(matches!(refused, Err(EngineError::InUse(_))), "{refused:?}");
+            let ended = ending(first);
+            second.set_mac_key(key, file).unwrap();
+            if let Some(ended) = ended {
+                let text = ended.set_mac_key([3; 16], None).unwrap_err().to_string();
+                assert!(text.contains("this session has ended"), "{text}");
+            }
+        }
+    }
+}
+
 /// Opens an engine with MACs in a session of which party 0 has its key in a file, and ends it as told.
 fn session_that(path: &Path, ends: fn(&Session)) -> Result<()> {
     let path = path.to_owned();
@@ -490,77 +659,256 @@ fn session_that(path: &Path, ends: fn(&Session)) -> Result<()> {
         }
         session.set_mac_key(key, Some(&path))?;
         engine(&session)?;
-        let before = MacKeyFile::new(&path).aborted()?;
-        let marks = fs::read_dir(path.with_file_name("mac.key.sessions")).unwrap();
-        assert_eq!(marks.count(), before + 1, "the mark of a session that runs");
         ends(&session);
         Ok(())
     };
     parties(2, |_, transport| transport, body).remove(0)
 }
 
-/// Sessions that break off count, whatever the cause, and too many end the key; those that end in order do not.
+/// Sessions that break off without an open verdict tell nothing, and cost nothing, however many there are.
 #[test]
-fn finding_02_blocked_too_many_sessions_that_broke_off() {
+fn sessions_that_break_off_leave_the_key_as_it_was() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("mac.key");
-    let file = MacKeyFile::new(&path);
-    type Ending = fn(&Session);
-    let endings: [(Ending, usize); 4] = [
-        (Session::close, 0),
-        (|session| session.abort("lost"), 1),
-        (
-            |session| {
-                session.abort("lost");
-                session.close();
-            },
-            2,
-        ),
-        (|_| (), 3),
-    ];
-    for (ending, aborted) in endings {
-        session_that(&path, ending).unwrap();
-        assert_eq!(file.aborted().unwrap(), aborted);
-    }
-    while file.aborted().unwrap() < MOST_ABORTED {
-        file.check().unwrap();
-        drop(file.begin().unwrap());
-    }
-    let text = session_that(&path, Session::close).unwrap_err().to_string();
-    for part in ["32 sessions under this MAC key broke off", "new committee"] {
-        assert!(text.contains(part) && !text.contains('\n'), "{text}");
+    let endings: [fn(&Session); 3] = [Session::close, |session| session.abort("lost"), |_| ()];
+    for ending in endings.iter().cycle().take(36) {
+        session_that(&path, *ending).unwrap();
+        MacKeyFile::new(&path).check().unwrap();
     }
 }
 
-/// The adversary guesses a digit of the key of party 0 in every session, and has it killed before the check: without the count it goes
-/// on until it has them all.
-#[test]
-fn finding_02_ablated_too_many_sessions_that_broke_off() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("mac.key");
-    for session in 0..2 * MOST_ABORTED {
-        session_that(&path, |session| session.abort("killed"))
-            .unwrap_or_else(|error| panic!("session {session}: {error}"));
-        fs::remove_dir_all(path.with_file_name("mac.key.sessions")).unwrap();
+/// A party that spoils a bit of its message of punctured PRFs.
+struct Spoiler {
+    inner: Box<dyn Transport>,
+    sent: usize,
+    place: usize,
+}
+
+/// The message of PRFs: after the seed of the session, what engine it is, and the base OTs.
+const MESSAGE_OF_PRFS: usize = 4;
+
+impl Transport for Spoiler {
+    fn party(&self) -> usize {
+        self.inner.party()
+    }
+
+    fn parties(&self) -> usize {
+        self.inner.parties()
+    }
+
+    fn send(&mut self, to: usize, payload: &[u8]) -> std::result::Result<(), NetError> {
+        self.sent += 1;
+        let mut message = payload.to_vec();
+        if self.sent == MESSAGE_OF_PRFS {
+            message[self.place] ^= 1;
+        }
+        self.inner.send(to, &message)
+    }
+
+    fn take(&mut self, from: usize, len: Length) -> std::result::Result<Vec<u8>, NetError> {
+        self.inner.take(from, len)
+    }
+
+    fn settle(&mut self) -> std::result::Result<(), NetError> {
+        self.inner.settle()
+    }
+
+    fn counters(&self) -> &Counters {
+        self.inner.counters()
+    }
+
+    fn close(&mut self) {
+        self.inner.close();
+    }
+
+    fn abort(&mut self, reason: &str) {
+        self.inner.abort(reason);
     }
 }
 
-/// A process that is killed between opening its sums and finding them right leaves a mark that says so: the next one burns the key.
+/// Tests one bit of party 0's key of elements a session: party 1 spoils one side of one level of a punctured PRF, which party 0 notices if
+/// and only if the bit is set; and if it notices, it is killed before it has burned the key. Returns the bits of `tests` sessions, or the
+/// error of the one in which the key was refused, with the bits so far.
+fn one_bit_tests(key: [u8; 16], tests: usize, remedy: bool) -> (u64, Option<EngineError>) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("mac.key");
+    fs::write(&path, key).unwrap();
+    let k = Parameters::default().k();
+    let first = KAPPA + BIT_MAC_BITS;
+    let mut found = 0;
+    for bit in 0..tests {
+        let (tree, level) = ((first + bit) / k, (first + bit) % k);
+        let place = tree * (32 * k + 32) + (k - 1 - level) * 32;
+        let spoils = move |party, inner: Box<dyn Transport>| -> Box<dyn Transport> {
+            match party {
+                1 => Box::new(Spoiler {
+                    inner,
+                    sent: 0,
+                    place,
+                }),
+                _ => inner,
+            }
+        };
+        let path = path.clone();
+        let body = move |session: Session| {
+            if session.party() == 1 {
+                drop(engine(&session));
+                return None;
+            }
+            let session = guarded(session, Guard::killed(remedy));
+            let opened = session
+                .set_mac_key(key, Some(&path))
+                .and_then(|()| engine(&session).map(drop));
+            if opened.is_err() {
+                session.abort("killed");
+            }
+            opened.err()
+        };
+        match parties(2, spoils, body).remove(0) {
+            None => {}
+            Some(EngineError::Check {
+                check: Check::PuncturedPrfs,
+                ..
+            }) => found |= 1 << bit,
+            Some(error) => return (found, Some(error)),
+        }
+    }
+    (found, None)
+}
+
+const TESTED: [u8; 16] = [
+    0,
+    0,
+    0,
+    0,
+    0,
+    0,
+    0,
+    0,
+    0b1010_0100,
+    0b0110_0010,
+    3,
+    4,
+    5,
+    6,
+    7,
+    8,
+];
+
+/// The first bit that is not as guessed ends the key, though nobody came to burn it.
+#[test]
+fn finding_02_blocked_one_bit_tests_of_a_party_that_is_killed() {
+    let (found, refused) = one_bit_tests(TESTED, 16, true);
+    assert_eq!(found, 0b100);
+    let text = refused.unwrap().to_string();
+    assert!(text.contains(DIED) && text.contains("new keys"), "{text}");
+}
+
+#[test]
+fn finding_02_ablated_one_bit_tests_of_a_party_that_is_killed() {
+    let (found, refused) = one_bit_tests(TESTED, 16, false);
+    assert!(refused.is_none());
+    assert_eq!(found, 0b0110_0010_1010_0100);
+}
+
+const DIED: &str = "a MAC check was cut off: its session ended in the middle of it";
+const FOLDER: &str = "KEYQUORUM_TEST_FOLDER";
+
+/// Not a test: the process that is killed. Party 0 waits for the sums of party 1, which has those of party 0, and writes down the key that it
+/// found.
+#[test]
+#[ignore = "the process that another test kills"]
+fn process_that_has_its_sums_open() {
+    let Some(folder) = std::env::var_os(FOLDER).map(PathBuf::from) else {
+        return;
+    };
+    let read = |name: &str| fs::read(folder.join(name)).unwrap();
+    let keys = ["mac.key", "1.key"].map(|name| <[u8; 16]>::try_from(read(name)).unwrap());
+    let shares = ["0.share", "1.share"].map(read);
+    let transcript = Transcript::default();
+    let withheld = Some(message_with_the_sums());
+    let tap = |party, inner| -> Box<dyn Transport> {
+        let withheld = withheld.filter(|_| party == 1);
+        let transcript = match party {
+            1 => transcript.clone(),
+            _ => Transcript::default(),
+        };
+        Box::new(Tap {
+            inner,
+            transcript,
+            withheld,
+        })
+    };
+    let body = {
+        let transcript = transcript.clone();
+        move |session: Session| {
+            let me = session.party();
+            if me == 0 {
+                let path = folder.join("mac.key");
+                session.set_mac_key(keys[0], Some(&path)).unwrap();
+                drop(open(&mut *engine(&session).unwrap(), &shares[0]));
+                return;
+            }
+            let session = ablated(session);
+            session.set_mac_key(keys[1], None).unwrap();
+            let share = shifted(&shares[1], 1, 0);
+            open(&mut *engine(&session).unwrap(), &share).unwrap_err();
+            fs::write(folder.join("found.new"), transcript.key().to_le_bytes()).unwrap();
+            fs::rename(folder.join("found.new"), folder.join("found")).unwrap();
+            std::thread::sleep(Duration::from_secs(60));
+        }
+    };
+    parties(2, tap, body);
+}
+
+/// A committee whose party 0 was killed (SIGKILL) while it had its sums open, and the key that party 1 found.
+fn killed_with_its_sums_open() -> (Committee, u64) {
+    let committee = Committee::new();
+    let folder = committee.folder.path();
+    fs::write(folder.join("1.key"), committee.keys[1]).unwrap();
+    for (party, share) in committee.shares.iter().enumerate() {
+        fs::write(folder.join(format!("{party}.share")), share).unwrap();
+    }
+    let name = "session::tests::burned::process_that_has_its_sums_open";
+    let mut process = Command::new(std::env::current_exe().unwrap())
+        .args([name, "--exact", "--ignored"])
+        .env(FOLDER, folder)
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let until = Instant::now() + Duration::from_secs(60);
+    while !folder.join("found").exists() {
+        assert!(Instant::now() < until && process.try_wait().unwrap().is_none());
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let file = MacKeyFile::new(&committee.path());
+    file.check().unwrap(); // it runs
+    let text = file.hold().unwrap_err().to_string();
+    let holder = format!("process {} uses this MAC key", process.id());
+    assert!(text.contains(&holder), "{text}");
+    process.kill().unwrap();
+    assert!(!process.wait().unwrap().success());
+    assert!(!committee.path().with_file_name("mac.key.burned").exists());
+    let found = fs::read(folder.join("found")).unwrap();
+    let found = u64::from_le_bytes(*found.first_chunk().unwrap());
+    (committee, found)
+}
+
+/// The state that it leaves says so: whoever comes next burns the key.
 #[test]
 fn finding_02_blocked_killed_with_its_sums_open() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = MacKeyFile::new(&folder.path().join("mac.key"));
-    let mut mark = file.begin().unwrap();
-    mark.revealed(true).unwrap();
-    file.check().unwrap(); // it runs
-    drop(mark);
-    for _ in 0..2 {
-        let text = file.check().unwrap_err().to_string();
-        assert!(
-            text.contains("had opened its sums") && text.contains("new committee"),
-            "{text}"
-        );
-    }
+    let (committee, found) = killed_with_its_sums_open();
+    let text = forge(&committee, found).unwrap_err().to_string();
+    assert!(text.contains(DIED) && text.contains("new keys"), "{text}");
+    let text = MacKeyFile::new(&committee.path()).check().unwrap_err();
+    assert!(text.to_string().contains(DIED), "{text}");
+}
+
+#[test]
+fn finding_02_ablated_killed_with_its_sums_open() {
+    let (committee, found) = killed_with_its_sums_open();
+    forget(&committee.path());
+    assert_eq!(forge(&committee, found).unwrap(), [1 + FORGED, 2, 3]);
 }
 
 /// Where no mark can be written the key itself is made unusable, and what cannot be done at all is said.
@@ -573,13 +921,40 @@ fn finding_02_blocked_mark_that_cannot_be_written() {
         told.contains("neither could") && told.contains("by hand"),
         "{told}"
     );
-    let path = folder.path().join("mac.key");
-    fs::write(&path, b"KeyQuorum-burned").unwrap();
-    let text = MacKeyFile::new(&path).check().unwrap_err().to_string();
+    // The name of a mark beside this key is longer than a name may be.
+    let long = folder.path().join("k".repeat(250));
+    let key = [7; 16];
+    fs::write(&long, key).unwrap();
+    let told = MacKeyFile::new(&long).burn(FAILED);
     assert!(
-        text.contains("burned") && text.contains("new committee"),
-        "{text}"
+        told.contains(".burned could not be written") && told.contains("was overwritten"),
+        "{told}"
     );
+    assert_ne!(fs::read(&long).unwrap(), key);
+    let path = folder.path().join("mac.key");
+    fs::rename(&long, &path).unwrap();
+    assert!(!path.with_file_name("mac.key.burned").exists());
+    let file = MacKeyFile::new(&path);
+    for refused in [file.check(), file.hold().map(drop)] {
+        let text = refused.unwrap_err().to_string();
+        assert!(
+            text.contains("no mark could be written") && text.contains("new committee"),
+            "{text}"
+        );
+    }
+}
+
+/// An open verdict is synced, a good one is not. A device takes what is written and cannot be synced, which shows it.
+#[cfg(target_os = "linux")]
+#[test]
+fn an_open_verdict_is_synced() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("mac.key");
+    std::os::unix::fs::symlink("/dev/null", path.with_file_name("mac.key.session")).unwrap();
+    let mut hold = MacKeyFile::new(&path).hold().unwrap();
+    hold.revealed(false).unwrap();
+    let text = hold.revealed(true).unwrap_err().to_string();
+    assert!(text.contains("mac.key.session: "), "{text}");
 }
 
 /// A damaged mark is a mark.

@@ -154,16 +154,20 @@ pub(in super::super) fn task(wanted: Vec<Wanted>) -> SendFn<AuthenticatedBits, V
         }
         Ok(then(exchange(proofs, expected), move |p, messages| {
             let mut rest: Vec<&[u8]> = messages.iter().map(Vec::as_slice).collect();
-            for correlated in &all {
-                for (peer, sliced) in &correlated.sent {
-                    let bytes = proof_bytes(correlated.wanted.kind);
-                    let proof = of_mut(&mut rest, *peer)?.split_off(..bytes);
-                    let proof = proof.ok_or_else(|| missing(*peer))?;
-                    let verified = sliced.verify(&seed, proof).map(drop);
-                    p.adversary.judge(verified.map_err(blame(*peer)))?;
-                    told.push((*peer, proof.iter().take(16).copied().collect()));
+            // Whether a proof fits depends on our keys.
+            p.guard.verdict(|| {
+                for correlated in &all {
+                    for (peer, sliced) in &correlated.sent {
+                        let bytes = proof_bytes(correlated.wanted.kind);
+                        let proof = of_mut(&mut rest, *peer)?.split_off(..bytes);
+                        let proof = proof.ok_or_else(|| missing(*peer))?;
+                        let verified = sliced.verify(&seed, proof).map(drop);
+                        p.adversary.judge(verified.map_err(blame(*peer)))?;
+                        told.push((*peer, proof.iter().take(16).copied().collect()));
+                    }
                 }
-            }
+                Ok(())
+            })?;
             told.sort_by_key(|(party, _)| *party);
             for (_, hash) in &told {
                 p.verifier.record(hash);
