@@ -19,6 +19,7 @@ from typing import Any
 
 from keyquorum.model.errors import CommitteeError, PartyError
 from keyquorum.model.plain import json_loads
+from keyquorum.parties.traces import sweep_copies
 
 HEAD_LIMIT = 1 << 16
 _PKCS8_SEED = bytes.fromhex("302e020100300506032b657004220420")
@@ -35,6 +36,7 @@ def certificate_of(identity: Path) -> str:
 
 def _load_identity(context: ssl.SSLContext, identity: Path) -> None:
     """Loads key and certificate. OpenSSL reads PKCS #8 without the public key alone, so the key is written anew for it."""
+    sweep_copies(identity)
     text = identity.read_text()
     body = re.search(r"-----BEGIN PRIVATE KEY-----(.*?)-----END PRIVATE KEY-----", text, re.S)
     key = base64.b64decode(body.group(1)) if body else b""
