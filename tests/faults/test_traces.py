@@ -15,6 +15,8 @@ import pytest
 from keyquorum import api
 from keyquorum.parties import run_party
 from keyquorum.parties.traces import OLDEST, sweep
+from keyquorum.serve.client import make_receiver
+from keyquorum.serve.wire import client_context
 
 STARTS = {
     "worker": "from keyquorum.parties.worker import main; main()",
@@ -111,6 +113,17 @@ def test_what_a_killed_writer_left_goes(tmp_path: Path, program: str) -> None:
         sweep(folder)
         assert not path.exists() and hidden(folder) == []
     assert set(kept) <= set(folder.iterdir())
+
+
+def test_a_receiver_sweeps_copies_of_its_key(tmp_path: Path) -> None:
+    committee = api.init(tmp_path / "c", 3, "shamir")
+    identity, _ = make_receiver(committee, "alice")
+    left, other = (identity.with_name(f".{name}.123.0123abcd") for name in (identity.name, "receiver-bob.pem"))
+    for path in (left, other):
+        path.write_bytes(b"secret")
+        aged(path)
+    client_context(identity)
+    assert not left.exists() and other.exists()
 
 
 def test_a_party_sweeps_when_it_starts(tmp_path: Path) -> None:

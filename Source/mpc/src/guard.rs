@@ -100,12 +100,7 @@ pub(crate) struct Guard {
 
 impl Default for Guard {
     fn default() -> Self {
-        Self {
-            state: Mutex::default(),
-            reacts: true,
-            alone: true,
-            notes_verdicts: true,
-        }
+        Self::with(true, true, true)
     }
 }
 
@@ -115,32 +110,31 @@ fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Guard {
+    fn with(reacts: bool, alone: bool, notes_verdicts: bool) -> Self {
+        Self {
+            state: Mutex::default(),
+            reacts,
+            alone,
+            notes_verdicts,
+        }
+    }
+
     /// One that lets everything pass.
     #[cfg(test)]
     pub fn ablated() -> Self {
-        Self {
-            reacts: false,
-            ..Self::not_alone()
-        }
+        Self::with(false, false, true)
     }
 
     /// One that lets other sessions use its keys meanwhile.
     #[cfg(test)]
     pub fn not_alone() -> Self {
-        Self {
-            alone: false,
-            ..Self::default()
-        }
+        Self::with(true, false, true)
     }
 
     /// That of a party that is killed whenever a check fails, before it can burn its keys.
     #[cfg(test)]
     pub fn killed(notes_verdicts: bool) -> Self {
-        Self {
-            reacts: false,
-            notes_verdicts,
-            ..Self::default()
-        }
+        Self::with(false, true, notes_verdicts)
     }
 
     /// Whether a check failed.

@@ -39,6 +39,13 @@ def sweep(folder: Path) -> None:
                 _remove_unlocked(Path(where) / name)
 
 
+def sweep_copies(path: Path) -> None:
+    """The same for temporary files of this file alone, beside it."""
+    for found in path.parent.glob(f".{path.name}.*"):
+        if _TEMPORARY.fullmatch(found.name):
+            _remove_unlocked(found)
+
+
 def _remove_unlocked(path: Path) -> None:
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)

@@ -22,6 +22,7 @@ from typing import Any
 
 from keyquorum.model.errors import CommitteeError, PartyError
 from keyquorum.model.plain import json_loads
+from keyquorum.parties.traces import sweep_copies
 
 HEAD_LIMIT = 1 << 16
 SLOWEST = 1 << 20
@@ -51,6 +52,7 @@ def certificate_of(identity: Path) -> str:
 
 def _load_identity(context: ssl.SSLContext, identity: Path) -> None:
     """Loads key and certificate. OpenSSL reads PKCS #8 without the public key alone, so the key is written anew for it."""
+    sweep_copies(identity)
     text = _text_of(identity)
     body = re.search(r"-----BEGIN PRIVATE KEY-----(.*?)-----END PRIVATE KEY-----", text, re.S)
     try:
