@@ -87,6 +87,12 @@ impl Outbox {
         if self.buffers.len() != parties {
             return Err(EngineError::internal("a round among other parties"));
         }
+        // First, so that all can send before they take anything, however long the messages are.
+        for (from, expected) in self.expected.iter().enumerate() {
+            if *expected > 0 {
+                net.expect(from, expected + TAG).map_err(failed)?;
+            }
+        }
         let (mut sent, mut received) = (0u64, 0u64);
         for step in 1..parties {
             let to = (me + step) % parties;

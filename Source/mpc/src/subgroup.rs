@@ -51,6 +51,11 @@ impl Transport for Members {
         Ok(())
     }
 
+    fn expect(&mut self, from: usize, bytes: usize) -> Result<(), NetError> {
+        let number = self.number(from)?;
+        self.with(|net| net.expect(number, bytes))
+    }
+
     fn take(&mut self, from: usize, len: Length) -> Result<Vec<u8>, NetError> {
         let number = self.number(from)?;
         let data = self.with(|net| net.take(number, len))?;

@@ -143,13 +143,18 @@ fn write_raw(stream: &mut Dialled, bytes: &[u8]) -> std::io::Result<()> {
 
 /// What party 0 finds when party 1 sends `bytes`.
 fn verdict(bytes: &[u8]) -> NetError {
+    verdict_on(bytes, 4)
+}
+
+/// The same where `due` bytes are asked for.
+fn verdict_on(bytes: &[u8], due: usize) -> NetError {
     let (mut honest, mut outgoing, _incoming) = Villain::new().set_up();
     write_raw(&mut outgoing, bytes).unwrap();
     let start = Instant::now();
-    let error = honest.recv(1, 4).unwrap_err();
+    let error = honest.recv(1, due).unwrap_err();
     assert!(start.elapsed() < Duration::from_millis(400), "{error}");
     // It stays failed.
-    assert!(honest.recv(1, 4).is_err());
+    assert!(honest.recv(1, due).is_err());
     assert!(honest.send(1, b"x").is_err());
     error
 }
@@ -182,7 +187,13 @@ fn frames_that_no_party_sends_end_the_session_at_once() {
 #[test]
 fn a_message_beyond_the_limit_is_refused_before_it_is_read() {
     let part = frame(Kind::DataMore, &vec![0; MAX_FRAME / 2]).unwrap();
-    assert_malformed(&verdict(&part.repeat(7)), "max_message");
+    assert_malformed(&verdict_on(&part.repeat(7), 1 << 30), "max_message");
+}
+
+#[test]
+fn a_message_beyond_what_is_due_is_refused_before_its_end() {
+    let part = frame(Kind::DataMore, &vec![0; MAX_FRAME / 2]).unwrap();
+    assert_malformed(&verdict(&part), "more than the 4 bytes that are due");
 }
 
 #[test]

@@ -14,8 +14,8 @@ const MESSAGE_OVERHEAD: usize = 64;
 /// The slowest link that a long message is waited for, in bytes a second: bounds the wait for a peer that drips.
 pub(crate) const SLOWEST_LINK: u64 = 64 * 1024;
 
-/// Default bound on the bytes queued from one peer.
-pub(crate) const DEFAULT_QUEUE_LIMIT: usize = 1 << 30;
+/// Default bound on the bytes that one peer makes us keep beyond those that we wait for.
+pub(crate) const DEFAULT_QUEUE_LIMIT: usize = 64 << 20;
 
 /// Every index that comes here was compared with the number of parties.
 const NO_QUEUE: &str = "a message of a party that has no queue";
@@ -51,10 +51,30 @@ struct Queue {
     bytes: usize,
     /// Threads that wait for a message of this peer.
     waiting: usize,
-    /// It was full when the last message was delivered, and is still.
+    /// It was full when something came last, and is still.
     held: bool,
+    /// Bytes of the message under way, as they came over the wire.
+    midway: usize,
+    /// Bytes that we have announced to take, in messages that were not taken yet.
+    announced: usize,
+    /// Bytes of the message that somebody waits for.
+    awaited: usize,
     /// Set when no more messages will come.
     ended: Option<NetError>,
+}
+
+impl Queue {
+    /// Looks again whether it is full; tells whether it was and is not any more. `limit` is for what we do not wait for.
+    fn refresh(&mut self, limit: usize) -> bool {
+        let due = self.announced.max(self.awaited);
+        let held = self.bytes + self.midway > limit.saturating_add(on_the_wire(due));
+        std::mem::replace(&mut self.held, held) && !held
+    }
+}
+
+/// The most that a message of so many bytes takes on the wire: records of 16 KiB have 22 bytes more.
+fn on_the_wire(bytes: usize) -> usize {
+    bytes.saturating_add(bytes / 64).saturating_add(1 << 16)
 }
 
 struct State {
@@ -82,8 +102,8 @@ impl State {
     }
 }
 
-/// Queues of arrived messages, one per peer, each bounded in bytes: a queue that is empty takes a message of any size, and what was read
-/// from the network at once is delivered as a whole.
+/// Queues of arrived messages, one per peer, each bounded in bytes: by a limit, and what we wait for or have announced to take. What was read
+/// from the network at once is delivered as a whole. Within one process a queue that is empty takes a message of any size.
 pub(crate) struct Inbox {
     me: usize,
     limit: usize,
@@ -166,6 +186,16 @@ impl Inbox {
 
     /// Notes that of a message under way `bytes` in all have arrived.
     pub(crate) fn note_progress(&self, from: usize, bytes: usize) -> Result<(), NetError> {
+        let mut state = self.lock();
+        let queue = state.queue(from)?;
+        queue.midway = bytes;
+        queue.refresh(self.limit);
+        // Who waits for it looks whether it has become too long.
+        let too_long = queue.waiting > 0 && bytes > on_the_wire(queue.awaited);
+        drop(state);
+        if too_long {
+            self.arrived.notify_all();
+        }
         if self.lateness.load(Ordering::Relaxed) != 0 {
             let now = Instant::now();
             if let Some(pacer) = &mut self.lock().queue(from)?.pacer {
@@ -213,7 +243,9 @@ impl Inbox {
         let arrival = Instant::now();
         let mut state = self.lock();
         let queue = self.open_queue(&mut state, from)?;
-        queue.held = queue.bytes + cost(&message) > self.limit;
+        queue.midway = cost(&message);
+        queue.refresh(self.limit);
+        queue.midway = 0;
         self.queue(state, from, message, arrival)
     }
 
@@ -269,7 +301,7 @@ impl Inbox {
     pub(crate) fn has_room(&self, from: usize) -> bool {
         let mut state = self.lock();
         match state.queue(from) {
-            Ok(queue) if queue.held => state.fatal.is_some(),
+            Ok(queue) if queue.held => state.fatal.is_some() || state.owner_closed.is_some(),
             Ok(_) => true,
             Err(error) => {
                 state.fatal.get_or_insert(error);
@@ -309,8 +341,9 @@ impl Inbox {
                 let left = queue.bytes.checked_sub(cost(&message));
                 queue.bytes =
                     left.ok_or(NetError::internal("a queue shorter than its messages"))?;
-                let resumes = queue.held && queue.bytes <= self.limit;
-                queue.held &= !resumes;
+                queue.awaited = 0;
+                queue.announced = queue.announced.saturating_sub(expected);
+                let resumes = queue.refresh(self.limit);
                 drop(state);
                 self.space.notify_all();
                 if resumes {
@@ -320,6 +353,19 @@ impl Inbox {
             }
             if let Some(ended) = &queue.ended {
                 return Err(ended.clone());
+            }
+            if queue.midway > on_the_wire(expected) {
+                drop(state);
+                return Err(self.malformed(
+                    from,
+                    format!("a message of more than the {expected} bytes that are due"),
+                ));
+            }
+            if queue.awaited != expected {
+                queue.awaited = expected;
+                if queue.refresh(self.limit) {
+                    self.call_more();
+                }
             }
             if let Some(lost) = &state.lost {
                 return Err(lost.clone());
@@ -348,6 +394,20 @@ impl Inbox {
                 .0;
             state.queue(from)?.waiting -= 1;
         }
+    }
+
+    /// From now on there is room for `bytes` more of `from`, until so many are taken.
+    pub(crate) fn expect(&self, from: usize, bytes: usize) -> Result<(), NetError> {
+        self.check_peer(from)?;
+        let mut state = self.lock();
+        let queue = state.queue(from)?;
+        queue.announced = queue.announced.saturating_add(bytes);
+        let resumes = queue.refresh(self.limit);
+        drop(state);
+        if resumes {
+            self.call_more();
+        }
+        Ok(())
     }
 
     /// Waits until `due`, when simulated links have delivered what was taken.
@@ -441,6 +501,7 @@ impl Inbox {
         for queue in &mut state.queues {
             queue.messages.clear();
             queue.bytes = 0;
+            queue.midway = 0;
             queue.held = false;
         }
         drop(state);

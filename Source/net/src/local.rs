@@ -5,10 +5,13 @@ use std::time::Duration;
 
 use crate::error::one_line;
 use crate::frame::MAX_REASON;
-use crate::inbox::{DEFAULT_QUEUE_LIMIT, Inbox, Message, PushError};
+use crate::inbox::{Inbox, Message, PushError};
 use crate::receive::Receiver;
 use crate::shape::LinkShape;
 use crate::{Counters, Length, NetError, Transport};
+
+/// Bound on the bytes queued from one party of this process.
+const QUEUE_LIMIT: usize = 1 << 30;
 
 /// One party of an in-process mesh: messages are moved through bounded queues in memory. Move each to its own thread.
 ///
@@ -23,7 +26,7 @@ pub struct LocalTransport {
 /// Makes `n` connected in-process parties, in order of index; every wait of theirs ends after `timeout`.
 #[must_use]
 pub fn local_mesh(n: usize, timeout: Duration) -> Vec<LocalTransport> {
-    local_mesh_with_limit(n, timeout, DEFAULT_QUEUE_LIMIT)
+    local_mesh_with_limit(n, timeout, QUEUE_LIMIT)
 }
 
 /// As [`local_mesh`], with simulated links between all parties.

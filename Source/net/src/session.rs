@@ -75,8 +75,8 @@ pub struct TlsConfig {
     pub io_timeout: Duration,
     /// Bound on one message, in bytes; the same at all parties.
     pub max_message: usize,
-    /// Bound on the bytes queued per peer; beyond it nothing more is read, so that the peer's sends wait. A message longer than this is
-    /// still taken, and so is the rest of what was read together with the last one.
+    /// Bound on the bytes that a peer makes us keep beyond those that we wait for or have announced ([`Transport::expect`]): more is not
+    /// read, so that the peer's sends wait. What was read together with the last byte within the bound is still kept.
     pub queue_limit: usize,
     /// Simulates links of this shape to all peers; the same at all parties.
     pub shape: Option<LinkShape>,
@@ -85,7 +85,7 @@ pub struct TlsConfig {
 }
 
 impl TlsConfig {
-    /// A configuration with the default bounds: 60 s per wait, 1 GiB per message and per queue.
+    /// A configuration with the default bounds: 60 s per wait, 1 GiB per message, 64 MiB per queue.
     #[must_use]
     pub fn new(me: usize, identity: Identity, peers: Vec<Peer>, hello: Hello) -> Self {
         Self {
@@ -237,6 +237,10 @@ impl Transport for TlsTransport {
     fn send(&mut self, to: usize, payload: &[u8]) -> Result<(), NetError> {
         let result = self.put(to, payload);
         self.receiver.note(result)
+    }
+
+    fn expect(&mut self, from: usize, bytes: usize) -> Result<(), NetError> {
+        self.receiver.inbox.expect(from, bytes)
     }
 
     fn take(&mut self, from: usize, len: Length) -> Result<Vec<u8>, NetError> {

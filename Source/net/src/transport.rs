@@ -41,6 +41,15 @@ pub trait Transport: Send {
     /// error that ends the session.
     fn send(&mut self, to: usize, payload: &[u8]) -> Result<(), NetError>;
 
+    /// Announces that `bytes` of party `from` will be taken, so that there is room for them before [`Transport::take`] asks for them. Parties
+    /// that send each other long messages before they take any announce them first: beyond a bound on what is not asked for, sends wait.
+    ///
+    /// # Errors
+    /// [`NetError::NoSuchPeer`], and every error that ends the session.
+    fn expect(&mut self, _from: usize, _bytes: usize) -> Result<(), NetError> {
+        Ok(())
+    }
+
     /// Takes the next message of party `from`. On a simulated link that is before it is delivered: call
     /// [`Transport::settle`] before anything depends on it. For messages of several parties, which are then waited for once.
     ///

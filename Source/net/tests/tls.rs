@@ -12,7 +12,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -121,6 +121,7 @@ fn big_messages_cross_without_deadlock() {
         let peer = 1 - party.party();
         let mut message = vec![party.party() as u8; LEN];
         message[LEN - 1] = 0xee;
+        party.expect(peer, LEN).unwrap();
         party.send(peer, &message).unwrap();
         let got = party.recv(peer, LEN).unwrap();
         assert_eq!(
@@ -228,6 +229,53 @@ fn silence_and_absence_are_timeouts() {
         "{error}"
     );
     assert!(start.elapsed() < Duration::from_secs(1));
+}
+
+/// Party 1 sends a message of 100 MB to party 0, which keeps 1 MiB, and has announced to take `announced` bytes. Whether all of it could be
+/// sent before party 0 asks for `asked` bytes, and what it gets then.
+fn a_long_message(announced: usize, asked: usize) -> (bool, Result<usize, NetError>) {
+    const LEN: usize = 100_000_000;
+    let mut configs = committee(2);
+    for config in &mut configs {
+        config.queue_limit = 1 << 20;
+    }
+    let mut parties = mesh_of(configs);
+    let mut one = parties.pop().unwrap();
+    let mut zero = parties.pop().unwrap();
+    if announced > 0 {
+        zero.expect(1, announced).unwrap();
+    }
+    let (sent, is_sent) = mpsc::channel();
+    let sending = thread::spawn(move || {
+        sent.send(one.send(0, &vec![1; LEN]).is_ok()).unwrap();
+        // It stays until party 0 has taken it.
+        let _ = one.recv(0, 1);
+    });
+    let kept = is_sent.recv_timeout(Duration::from_secs(3)).is_ok();
+    let got = zero.recv(1, asked).map(|message| message.len());
+    let _ = zero.send(1, b"x");
+    drop(zero);
+    sending.join().unwrap();
+    (kept, got)
+}
+
+#[test]
+fn a_message_that_nobody_waits_for_is_not_kept() {
+    for announced in [0, 1000] {
+        let (kept, got) = a_long_message(announced, 100_000_000);
+        assert!(!kept);
+        assert_eq!(got.unwrap(), 100_000_000);
+    }
+    let (kept, got) = a_long_message(100_000_000, 100_000_000);
+    assert!(kept, "there is room for what was announced");
+    assert_eq!(got.unwrap(), 100_000_000);
+    let (_, got) = a_long_message(0, 1000);
+    let error = got.unwrap_err().to_string();
+    assert!(
+        error.contains("party 1")
+            && error.contains("a message of more than the 1000 bytes that are due"),
+        "{error}"
+    );
 }
 
 #[test]
