@@ -118,29 +118,25 @@ impl Guard {
     /// One that lets everything pass.
     #[cfg(test)]
     pub fn ablated() -> Self {
-        Self {
-            reacts: false,
-            ..Self::not_alone()
-        }
+        let mut guard = Self::not_alone();
+        guard.reacts = false;
+        guard
     }
 
     /// One that lets other sessions use its keys meanwhile.
     #[cfg(test)]
     pub fn not_alone() -> Self {
-        Self {
-            alone: false,
-            ..Self::default()
-        }
+        let mut guard = Self::default();
+        guard.alone = false;
+        guard
     }
 
     /// That of a party that is killed whenever a check fails, before it can burn its keys.
     #[cfg(test)]
     pub fn killed(notes_verdicts: bool) -> Self {
-        Self {
-            reacts: false,
-            notes_verdicts,
-            ..Self::default()
-        }
+        let mut guard = Self::default();
+        (guard.reacts, guard.notes_verdicts) = (false, notes_verdicts);
+        guard
     }
 
     /// Whether a check failed.
