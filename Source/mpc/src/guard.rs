@@ -109,7 +109,7 @@ impl Default for Guard {
     }
 }
 
-/// What a mutex holds, also if a thread panicked with it: what is noted here only ever grows.
+/// What a mutex holds, also if a thread panicked with it: nothing panics halfway through a change.
 fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
