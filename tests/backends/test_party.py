@@ -179,9 +179,9 @@ sys.exit(1)
 
 def test_finding_02_blocked_check_cut_off_on_mp_spdz(tmp_path: Path) -> None:
     run = runs_with_macs(tmp_path)
-    with pytest.raises(PartyError, match=r"the MAC key is burned: make a new committee and new keys$"):
+    with pytest.raises(PartyError):
         run(CUT_OFF)
-    with pytest.raises(BurnedKeyError, match=r"^this MAC key is burned \(mascot on MP-SPDZ (failed|was cut off) in "):
+    with pytest.raises(BurnedKeyError, match=r"^this MAC key is burned \(mascot on MP-SPDZ (failed|was cut off) in [^\n]*make a new committee and new keys"):
         run("print('x')")
 
 

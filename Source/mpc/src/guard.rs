@@ -100,41 +100,43 @@ pub(crate) struct Guard {
 
 impl Default for Guard {
     fn default() -> Self {
-        Self::with(true, true, true)
+        Self {
+            state: Mutex::default(),
+            reacts: true,
+            alone: true,
+            notes_verdicts: true,
+        }
     }
 }
 
-/// What a mutex holds, also if a thread panicked with it: what is noted here only ever grows.
+/// What a mutex holds, also if a thread panicked with it: nothing panics halfway through a change.
 fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Guard {
-    fn with(reacts: bool, alone: bool, notes_verdicts: bool) -> Self {
-        Self {
-            state: Mutex::default(),
-            reacts,
-            alone,
-            notes_verdicts,
-        }
-    }
-
     /// One that lets everything pass.
     #[cfg(test)]
     pub fn ablated() -> Self {
-        Self::with(false, false, true)
+        let mut guard = Self::not_alone();
+        guard.reacts = false;
+        guard
     }
 
     /// One that lets other sessions use its keys meanwhile.
     #[cfg(test)]
     pub fn not_alone() -> Self {
-        Self::with(true, false, true)
+        let mut guard = Self::default();
+        guard.alone = false;
+        guard
     }
 
     /// That of a party that is killed whenever a check fails, before it can burn its keys.
     #[cfg(test)]
     pub fn killed(notes_verdicts: bool) -> Self {
-        Self::with(false, true, notes_verdicts)
+        let mut guard = Self::default();
+        (guard.reacts, guard.notes_verdicts) = (false, notes_verdicts);
+        guard
     }
 
     /// Whether a check failed.

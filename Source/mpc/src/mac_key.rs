@@ -256,8 +256,8 @@ pub struct Hold {
 
 impl Hold {
     /// Notes that a verdict is open, or that it was good. The former is on the disk when this returns: it must outlive the host. It costs
-    /// 0.4 ms on ext4 on a virtual disk (the median of 100), and 1 µs on tmpfs, once a verdict. The latter is not synced: a host that loses
-    /// its power within seconds of a good verdict may burn a key for nothing.
+    /// 0.4 ms on ext4 on a virtual disk (the median of 100; 2 to 8 ms while others write to the disk), and 1 µs on tmpfs, once a verdict. The
+    /// latter is not synced: a host that loses its power within seconds of a good verdict may burn a key for nothing.
     ///
     /// # Errors
     /// [`EngineError::Store`] if it cannot be noted.

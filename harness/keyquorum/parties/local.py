@@ -58,8 +58,10 @@ def run_in_process(
         errors = [future.exception() for future in futures]
     failed = [error for error in errors if error is not None]
     if failed:
-        own = [error for error in failed if not isinstance(error, _engine.NetworkError)]
-        raise (own or failed)[0]
+        first = next((error for error in failed if not isinstance(error, _engine.NetworkError)), failed[0])
+        for session in sessions:  # also of parties that did their part: what holds the error holds them, and they their MAC keys
+            session.abort(f"{first}")
+        raise first
     for session in sessions:
         session.close()
     return [future.result() for future in futures]

@@ -354,6 +354,9 @@ fn run(attack: Attack) -> End {
     if let Some(then) = then {
         return End { failed, then };
     }
+    if !attack.remedy {
+        forget(&committee.path()); // what its session left when it ended
+    }
     let then = forge(&committee, transcript.key());
     End { failed, then }
 }
@@ -950,7 +953,7 @@ fn finding_02_blocked_mark_that_cannot_be_written() {
 fn an_open_verdict_is_synced() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("mac.key");
-    std::os::unix::fs::symlink("/dev/null", path.with_file_name("mac.key.session")).unwrap();
+    std::os::unix::fs::symlink("/dev/zero", path.with_file_name("mac.key.session")).unwrap();
     let mut hold = MacKeyFile::new(&path).hold().unwrap();
     hold.revealed(false).unwrap();
     let text = hold.revealed(true).unwrap_err().to_string();
