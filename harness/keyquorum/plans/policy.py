@@ -1,4 +1,4 @@
-"""The count of CKKS decryptions of a key: durable before a result leaves, and the same at every party."""
+"""The count of CKKS decryptions of a key, and of those by `round_mask_open` under a BFV or BGV key: durable before a result leaves, and the same at every party."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ def _write(folder: Path, info: KeyInfo, used: int) -> None:
     write_atomically(folder / "decryptions.json", data.encode(), 0o600)
 
 
-def claim_decryptions(context: PartyContext, folder: Path, info: KeyInfo, count: int) -> int:
+def claim_decryptions(context: PartyContext, folder: Path, info: KeyInfo, count: int, limit: int | None = None) -> int:
     """Counts ``count`` decryptions as used, durably, before any of them starts; returns the number left.
 
     The count is the maximum over all parties, so a party that was restored from an old backup cannot lower it; a run that
-    fails later has used its claim. Refuses when the policy of the key is exhausted.
+    fails later has used its claim. Refuses when the policy of the key is exhausted, or ``limit`` is, which is for BFV and BGV keys.
     """
     folder.mkdir(parents=True, exist_ok=True)
     lock = os.open(folder / "decryptions.lock", os.O_RDWR | os.O_CREAT, 0o600)
@@ -61,11 +61,12 @@ def claim_decryptions(context: PartyContext, folder: Path, info: KeyInfo, count:
             ) from None
         mine = decryptions_used(folder, info)
         counts = [int.from_bytes(data, "little") for data in context.session.all_gather(mine.to_bytes(8, "little"))]
-        used, limit = max(counts), info.policy.decryptions
+        used, limit = max(counts), info.policy.decryptions if limit is None else limit
+        exact = "" if info.parameters.scheme == "ckks" else ", or take the exact rounding, round_ltz_circuit"
         if used + count > limit:
             raise PolicyError(
                 f"the policy of key {info.key_id} allows {limit} decryptions and {used} are used: {count} more are refused; "
-                "make a new key"
+                f"make a new key{exact}"
             )
         _write(folder, info, used + count)
         context.session.compare("count of decryptions", (used + count).to_bytes(8, "little"))
