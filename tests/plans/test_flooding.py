@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from .quorum import WEAK, Seal, committee, make_key
 
 DEGREES = (4096, 8192, 16384, 32768)
-POLICIES = (FloodPolicy(), FloodPolicy(1, 1, 1), FloodPolicy(40, 1, 9), FloodPolicy(30, 1 << 20, 11))
+POLICIES = (FloodPolicy(noise_bits=13), FloodPolicy(1, 1, 1), FloodPolicy(40, 1, 9), FloodPolicy(30, 1 << 20, 11))
 
 
 def bits_of_security(policy: FloodPolicy, degree: int) -> float:
@@ -86,7 +86,7 @@ def test_finding_04_ablated_adversary_knows() -> None:
 def test_finding_04_blocked_stored_policies() -> None:
     """A policy as it was stored with keys before: it means the corrected deviation."""
     stored = policy_from_json({"bits": 30, "decryptions": 16, "noise_bits": 11})
-    assert stored == FloodPolicy() and stored.sigma(8192) == pytest.approx(math.sqrt(12 * 16 * 8192) * 2.0 ** (15 + 11))
+    assert stored == FloodPolicy(noise_bits=11) and stored.sigma(8192) == pytest.approx(math.sqrt(12 * 16 * 8192) * 2.0 ** (15 + 11))
 
 
 # The sampler
