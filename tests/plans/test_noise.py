@@ -234,5 +234,7 @@ def test_bounds_are_kept_as_plain_data(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(noise, "MOST_TERMS", 100)
     collapsed = of_all_slots(p, fresh(p, "x"), 2)
     assert len(collapsed.terms) < len(n.terms) and collapsed.rms > n.rms
-    huge = Noise(2.0**999, {}, 2.0**999)
-    assert evaluated(p, "add", [(Level(2, p.scale), huge)] * 2, "sum").rms == 2.0 ** (noise.MOST_BITS - 1)
+    huge = Noise(2.0**399.5, {"x": {1: 2.0**399, 3: 0.0}}, 2.0**399.5)
+    for operation in ("add", "multiply", "square"):
+        n = evaluated(p, operation, [(Level(2, 2.0**1000), huge)] * 2, "result")
+        assert n.rms == 2.0 ** (noise.MOST_BITS - 1) and Noise.from_json(n.to_json()) == n

@@ -75,7 +75,7 @@ def _approved(folder: Path, info: KeyInfo) -> dict[str, Noise]:
 
 def _check_bound(info: KeyInfo, noise: Noise, what: str) -> None:
     bits = info.policy.noise_bits
-    if noise.rms > 2.0**bits:
+    if not noise.rms <= 2.0**bits:
         raise ApprovalError(
             f"{what} may have a noise of 2^{noise.bits:.1f}, the flooding of key {info.key_id} hides up to 2^{bits}: a decryption could reveal the "
             "secret key; compute with less noise, or make a key with more --noise-bits"

@@ -46,7 +46,7 @@ MARGIN = 1.125
 """Factor on every new term: secrets have more than 2N/3 coefficients that are not 0, by a few in a hundred at most."""
 MOST_TERMS = 1 << 16
 """Amplitudes that a bound keeps. Beyond, they are added up to one, as if everything were correlated."""
-MOST_BITS = 1000.0
+MOST_BITS = 400.0
 """log2 of the largest bound that is told from infinity."""
 
 Terms = Mapping[str, Mapping[int, float]]
@@ -162,8 +162,8 @@ def _scaled(terms: Terms, factor: float) -> dict[str, dict[int, float]]:
 
 def _bounded(noise: Noise) -> Noise:
     """As it is, or with everything in the rest where it has too many terms, or is too large to tell."""
-    if noise.rms >= 2.0**MOST_BITS or noise.message >= 2.0**MOST_BITS:
-        return Noise(min(noise.message, 2.0 ** (MOST_BITS - 1)), {}, 2.0 ** (MOST_BITS - 1))
+    if not (noise.rms < 2.0**MOST_BITS and noise.message < 2.0**MOST_BITS):  # or not a number
+        return Noise(2.0 ** (MOST_BITS - 1), {}, 2.0 ** (MOST_BITS - 1))
     if sum(len(source) for source in noise.terms.values()) <= MOST_TERMS:
         return noise
     return Noise(noise.message, {}, noise.rms)
