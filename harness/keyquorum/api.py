@@ -14,14 +14,12 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from keyquorum.backends import check_backend
-from keyquorum.fhe.errors import SecurityWarning
 from keyquorum.fhe.keys import galois_element
 from keyquorum.fhe.lwe import LWE_SETS, lwe_parameters, read_lwe
 from keyquorum.fhe.parameters import ParameterSet
@@ -46,8 +44,17 @@ from keyquorum.plans import approvals
 from keyquorum.plans.decrypt import Decrypted, check_decryption, ready_to_decrypt
 from keyquorum.plans.decrypt import decrypt as _decrypt
 from keyquorum.plans.keygen import KeyMaterial, Request, generate
-from keyquorum.plans.keys import FloodPolicy, KeyInfo, holds_a_key, load_key, load_public_file, parameters_to_json
+from keyquorum.plans.keys import (
+    FloodPolicy,
+    KeyInfo,
+    holds_a_key,
+    load_key,
+    load_public_file,
+    parameters_to_json,
+    warn_of_weakness,
+)
 from keyquorum.plans.lwe_keys import load_lwe_key, sharing_of
+from keyquorum.plans.masked import warn_of_rounding
 from keyquorum.plans.pool_jobs import check_lwe_ciphertexts
 from keyquorum.plans.pool_store import drop_pool, pool_status
 from keyquorum.plans.pool_variants import parameter_set, variant_for
@@ -120,9 +127,7 @@ def keygen_job(
     request = Request(parameters, relin, tuple(galois_elements), error_law, policy or FloodPolicy())
     request.check()
     check_link(link)
-    if parameters.scheme == "ckks":
-        for weakness in request.policy.weaknesses(parameters.ring_degree):
-            warnings.warn(weakness, SecurityWarning, stacklevel=2)
+    warn_of_weakness(parameters, request.policy)
     return {
         "kind": "keygen",
         "key": key,
@@ -186,6 +191,7 @@ def keygen(
         if holds_a_key(committee.key_folder(party, key)):
             raise CommitteeError(f"{committee.folder}: there is a key {key!r} already: choose another name")
     needs, here = keygen_needs(committee, chosen, relin, galois_elements, error_law), len(committee.local_parties())
+    Request(chosen, relin, tuple(galois_elements), error_law, policy or FloodPolicy()).warn_of_budget(committee)
     if backend == "embedded":
         require_memory(needs, here)
     require_disk(f"key generation of {here} parties", here * needs.disk, committee.folder)
@@ -220,6 +226,7 @@ def pool_fill(
     """Makes ``items`` items of material for decryptions among all parties of this host, each a process of its own, over TLS."""
     committee = as_committee(committee)
     variant_for(committee, rounding, parameter_set(parameters), width, levels)
+    warn_of_rounding(rounding, parameter_set(parameters))
     job = {"kind": "pool_fill", "parameters": parameters, "rounding": rounding, "width": width, "levels": levels, "count": items, "chunk": chunk}
     results = run_processes(committee.folder, job, progress, io_timeout=io_timeout)
     return [RunReport.from_json(r["report"]) for r in results]
@@ -273,6 +280,7 @@ def lwe_decrypt(
         raise CiphertextError(f"{path}: no such file")
     parsed, key_id = read_lwe(path.read_bytes(), str(path))
     check_lwe_ciphertexts(parsed, key_id, load_lwe_key(key_folder(committee, key)), str(path))
+    warn_of_rounding(rounding, parsed.parameters)
     job = {
         "kind": "lwe_decrypt", "key": key, "receiver": receiver, "sha256": parsed.digest().hex(), "parameters": parsed.parameters.name,
         "rounding": rounding, "width": width, "levels": levels,
@@ -316,6 +324,8 @@ def decrypt_job(
         check_noise(path, data, info)
         digests.append(hashlib.sha256(data).hexdigest())
     check_decryption(info, parsed, receiver, rounding)
+    warn_of_weakness(info.parameters, info.policy)
+    warn_of_rounding(rounding, info.parameters)
     return {
         "kind": "decrypt",
         "key": key,
@@ -371,10 +381,13 @@ def approve(
     operation: str | None = None,
     inputs: Sequence[PathLike] = (),
     step: int | None = None,
+    message: float = 1.0,
+    noise_bits: float | None = None,
 ) -> tuple[str, list[int]]:
     """Notes that parties of this host (default: all of this host) agree to decrypt a CKKS ciphertext under a key; returns its SHA-256 and the
-    parties. With ``operation`` and ``inputs`` only if the ciphertext is what the operation makes of inputs approved before: it is computed
-    again (``step``: for rotate)."""
+    parties. It counts as a fresh encryption of values up to ``message`` (default 1), or as one of noise 2^``noise_bits``. With ``operation`` and
+    ``inputs`` only if the ciphertext is what the operation makes of inputs approved before: it is computed again (``step``: for rotate), its
+    bounds follow from theirs, and noise above the policy's bound is refused."""
     committee = as_committee(committee)
     here = committee.local_parties()
     chosen = list(here if parties is None else parties)
@@ -394,7 +407,7 @@ def approve(
             raise PolicyError(f"the policy of key {key!r} wants no approvals: make a CKKS key with keyquorum keygen --approvals")
         check_receipt(Path(ciphertext), data, info)
         if operation is None:
-            digest = approvals.approve(folder, info, data)
+            digest = approvals.approve(folder, info, data, message, noise_bits)
         else:
             digest = approvals.approve_derived(folder, info, data, operation, [Path(i).read_bytes() for i in inputs], step)
     return digest, chosen
@@ -463,14 +476,15 @@ def decrypt_in_process(
     mp_spdz: PathLike | None = None,
     link: str | None = None,
 ) -> list[Decrypted]:
-    """Decrypts among threads of this process. CKKS decryptions are flooded by the policy, but neither counted nor approved: there is no
-    key on disk, and the caller is every party."""
+    """Decrypts among threads of this process. CKKS decryptions are flooded by the policy, but neither they nor those of `round_mask_open` are
+    counted, and nothing is approved: there is no key on disk, and the caller is every party."""
     parsed = [read_ciphertext(material[0].info.parameters, data) for data in ciphertexts]
 
     def job(context: Any) -> list[Decrypted] | None:
         mine = material[context.party]
         return _decrypt(context, mine.info, mine.shares, parsed, receiver, rounding)
 
+    warn_of_weakness(material[0].info.parameters, material[0].info.policy)
     result: list[Decrypted] = run_in_process(committee, job, backend=backend, mp_spdz=mp_spdz, link=link)[receiver]
     return result
 

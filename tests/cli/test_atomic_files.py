@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -24,3 +25,12 @@ def test_a_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
     with pytest.raises(TypeError):
         write_atomically(path, "text", 0o600)  # type: ignore[arg-type]
     assert path.read_bytes() == b"old" and list(tmp_path.iterdir()) == [path]
+
+
+def test_no_device_or_pipe_is_replaced(tmp_path: Path) -> None:
+    """A rename would put a file in the place of /dev/null, for everybody."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(OSError, match="a device or a pipe, name a file"):
+        write_atomically(pipe, b"data")
+    assert pipe.is_fifo() and list(tmp_path.iterdir()) == [pipe]

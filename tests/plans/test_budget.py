@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,10 +12,11 @@ import numpy as np
 import pytest
 from keyquorum import api
 from keyquorum._engine import budget_attempts, budget_bit_macs, budget_flood, budget_kinds, budget_lift
+from keyquorum.fhe.errors import SecurityWarning
 from keyquorum.fhe.parameters import load
 from keyquorum.model.errors import ParameterError
 from keyquorum.plans import keygen
-from keyquorum.plans.budget import TOTAL, check_leaks, leaks, lift_masks
+from keyquorum.plans.budget import TOTAL, check_leaks, leaks, lift_masks, product_pads
 from keyquorum.plans.randomness import uniform_bits
 from numpy.typing import NDArray
 
@@ -99,6 +101,39 @@ def test_a_key_beyond_the_budget_is_refused_before_anything_is_made() -> None:
         largest().needs(committee)
     assert "\n" not in str(caught.value)
     check_leaks(committee, 4096, 53, 61)
+
+
+def test_short_primes_with_macs_are_refused_or_warned_of() -> None:
+    """30 bits: refused, with the number; 36 bits: 2^-34 is more than all else, and is said; 43 bits: silent. Without MACs primes may be short."""
+    members = api.in_process_committee(2, "mascot")
+    with pytest.raises(ParameterError, match=r"ckks-4096 has a prime of 30 bits: under mascot a wrong value passes its MAC with 2\^-28.0; take a set") as caught:
+        keygen.Request(load("ckks-4096")).check_budget(members)
+    assert "\n" not in str(caught.value)
+    with pytest.raises(ParameterError, match="a prime of 28 bits"):
+        keygen.Request(load("ckks-8192")).needs(members)
+    for name in ("ckks-4096-mac", "bfv-4096", "bgv-4096"):
+        request = keygen.Request(load(name))
+        request.check_budget(members)
+        with pytest.warns(SecurityWarning, match=rf"{name} has a prime of 36 bits: with MACs a wrong value passes with 2\^-34.0 .* ABOVE the 2\^-40"):
+            request.warn_of_budget(members)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for name in ("ckks-8192-demo", "ckks-16384", "bfv-8192"):
+            keygen.Request(load(name)).check_budget(members)
+            keygen.Request(load(name)).warn_of_budget(members)
+        keygen.Request(load("ckks-4096")).warn_of_budget(api.in_process_committee(2, "semi"))
+    keygen.Request(load("ckks-4096")).check_budget(api.in_process_committee(2, "semi"))
+
+
+def test_pads_of_products_are_counted() -> None:
+    """Where products are made by oblivious transfer, and nowhere else; a pad of 61 bits is 2^-62 from uniform, and many add up by the root."""
+    values = values_of(largest())
+    for protocol, counted in (("semi", True), ("mascot", True), ("shamir", False), ("rep-field", False)):
+        members = api.in_process_committee(3, protocol)
+        assert (leaks(members, values, 58, 61) - budget_lift(values, 58) >= product_pads(8 * values, 2, 61)) == counted
+    assert product_pads(1, 1, 61) == pytest.approx(math.sqrt(2 * 61 / 4) / 2 * 2.0**-61)
+    assert product_pads(400, 1, 61) == pytest.approx(20 * product_pads(1, 1, 61))
+    assert math.log2(product_pads(8 * values, 7, 61)) < -44
 
 
 def test_masks_are_sums_of_four() -> None:

@@ -24,7 +24,7 @@ from keyquorum.fhe import _arith
 from keyquorum.fhe.seal import Evaluator
 from keyquorum.fhe.seal_format import read_ciphertext, read_plaintext, write_ciphertext
 from keyquorum.model.committee import Committee
-from keyquorum.model.errors import ApprovalError, CiphertextError, KeyQuorumError, PolicyError
+from keyquorum.model.errors import ApprovalError, CiphertextError, KeyQuorumError, ParameterError, PolicyError
 from keyquorum.plans import approvals
 from keyquorum.plans import decrypt as decrypt_plan
 from keyquorum.plans.keys import FloodPolicy, load_key, read_share
@@ -46,7 +46,7 @@ Ints = NDArray[np.int64]
 def made(tmp_path_factory: pytest.TempPathFactory) -> Committee:
     """A committee with the keys `ckks`, and `careful`, whose policy wants approvals."""
     members = replace(committee("rep-field"), folder=tmp_path_factory.mktemp("made"))
-    for name, policy in (("ckks", FloodPolicy(4, 4, 4)), ("careful", FloodPolicy(4, 4, 4, approvals=1))):
+    for name, policy in (("ckks", FloodPolicy(4, 4, 4)), ("careful", FloodPolicy(2, 4, 8, approvals=1))):
         job = api.keygen_job(name, CKKS, True, (3,), policy=policy)
         assert succeeded(run_parties(members, lambda party, job=job: job))  # type: ignore[misc]
     return members
@@ -117,7 +117,11 @@ def by_scaling(members: Committee, key: str) -> Ints:
     path = encrypt(members, key)[0]
     c0, c1 = read_ciphertext(CKKS, path.read_bytes()).data
     path = changed(members, key, lambda *_: tuple(_arith.scale(part, 1 << SHIFT, MODULI) for part in (c0, c1)))
-    exact = scaled_down(phase_of(decrypt(members, key, [path]), path))
+    return solved(scaled_down(phase_of(decrypt(members, key, [path]), path)), c0, c1)
+
+
+def solved(exact: Ints, c0: NDArray[np.uint64], c1: NDArray[np.uint64]) -> Ints:
+    """s from the exact phase of (c0, c1)."""
     (q,) = CKKS.moduli(1)
     rest = _arith.sub(_arith.ntt((exact % q).astype(np.uint64)[None], (q,)), c0[:1], (q,))
     inverse = np.array([[pow(int(v), -1, q) for v in c1[0]]], dtype=np.uint64)
@@ -189,6 +193,69 @@ def test_finding_05_ablated_approvals(members: Committee, monkeypatch: pytest.Mo
     monkeypatch.setattr(decrypt_plan, "check_approved", lambda *_: None)
     assert np.array_equal(attack(members, "careful"), secret_of(members, "careful"))
     assert counts(members, "careful") == [1, 1, 1]
+
+
+def by_doubling(members: Committee, key: str) -> Ints:
+    """2^j c again, by j additions of a ciphertext to itself, each approved as such."""
+    path = encrypt(members, key)[0]
+    api.approve(members, key, path)
+    c0, c1 = read_ciphertext(CKKS, path.read_bytes()).data
+    for j in range(SHIFT):
+        doubled = path.with_name(f"doubled-{j}.ct")
+        doubled.write_bytes(Evaluator(CKKS).add(path.read_bytes(), path.read_bytes()))
+        api.approve(members, key, doubled, operation="add", inputs=[path, path])
+        path = doubled
+    return solved(scaled_down(phase_of(decrypt(members, key, [path]), path)), c0, c1)
+
+
+def test_doublings_blocked_by_the_bound(members: Committee) -> None:
+    """The additions are what they claim to be; the fourth would bring 2^4.1 of noise above 2^8, and is not approved, nor is it decrypted."""
+    with pytest.raises(ApprovalError, match=r"the ciphertext may have a noise of 2\^8.1, the flooding of key .* hides up to 2\^8: .*reveal the secret"):
+        by_doubling(members, "careful")
+    path = members.folder / "doubled-3.ct"
+    assert path.exists() and not (members.folder / "doubled-4.ct").exists()
+    refused(decrypt(members, "careful", [path]), ApprovalError, "was not approved at this party")
+    assert counts(members, "careful") == [0, 0, 0]
+
+
+def test_doublings_ablated_bound(members: Committee, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the bound, 26 approved additions and one counted decryption give the secret key."""
+    monkeypatch.setattr(approvals, "_check_bound", lambda *_: None)
+    assert np.array_equal(by_doubling(members, "careful"), secret_of(members, "careful"))
+    assert counts(members, "careful") == [1, 1, 1]
+
+
+def test_an_approval_above_the_bound_is_not_decrypted(members: Committee, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A list of approvals from elsewhere: every party looks at the bound again."""
+    path = encrypt(members, "careful")[0]
+    with pytest.raises(ApprovalError, match=r"noise of 2\^9.0, the flooding"):
+        api.approve(members, "careful", path, noise_bits=9)
+    monkeypatch.setattr(approvals, "_check_bound", lambda *_: None)
+    api.approve(members, "careful", path, noise_bits=9)
+    monkeypatch.undo()
+    refused(decrypt(members, "careful", [path]), ApprovalError, "may have a noise of 2^9.0")
+    assert counts(members, "careful") == [0, 0, 0]
+
+
+def test_approving_a_result_as_fresh_does_not_lower_its_bound(members: Committee) -> None:
+    """The larger bound stays, of noise and of message; it counts in what is computed from it."""
+    path = encrypt(members, "careful")[0]
+    folder = members.key_folder(0, "careful")
+    api.approve(members, "careful", path, noise_bits=7.5, message=3.0)
+    api.approve(members, "careful", path)
+    bound = approvals.approved_noise(folder, load_key(folder), path.read_bytes())
+    assert bound is not None and bound.bits == pytest.approx(7.5) and bound.message == 3.0
+    doubled = members.folder / "doubled.ct"
+    doubled.write_bytes(Evaluator(CKKS).add(path.read_bytes(), path.read_bytes()))
+    with pytest.raises(ApprovalError, match=r"noise of 2\^8.5"):
+        api.approve(members, "careful", doubled, operation="add", inputs=[path, path])
+
+
+def test_bounds_that_make_no_sense_are_refused(members: Committee) -> None:
+    path = encrypt(members, "careful")[0]
+    for bounds, text in (({"message": 0.0}, "a bound of 0 on the values"), ({"message": float("nan")}, "a bound of nan"), ({"noise_bits": -1}, "noise of -1 bits")):
+        with pytest.raises(ParameterError, match=text):
+            api.approve(members, "careful", path, **bounds)
 
 
 # Approvals

@@ -4,7 +4,9 @@ is left, as stated and as measured."""
 from __future__ import annotations
 
 import math
+import warnings
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,18 +15,23 @@ from keyquorum import api
 from keyquorum.fhe.errors import SecurityWarning
 from keyquorum.fhe.parameters import list_parameter_sets, load
 from keyquorum.model.errors import CiphertextError, PolicyError
+from keyquorum.parties import run_in_process
+from keyquorum.parties.jobs import run_job
 from keyquorum.plans import decrypt as decrypt_plan
 from keyquorum.plans import randomness
+from keyquorum.plans.inspect import describe
 from keyquorum.plans.keygen import Request
 from keyquorum.plans.keys import FloodPolicy, policy_from_json
 from keyquorum.plans.precision import LEAST_KEY_BITS, key_precision, precision
 from keyquorum.plans.randomness import discrete_gaussian
 from numpy.typing import NDArray
 
+from tests.fhe.dealer import narrow
+
 from .quorum import WEAK, Seal, committee, make_key
 
 DEGREES = (4096, 8192, 16384, 32768)
-POLICIES = (FloodPolicy(), FloodPolicy(1, 1, 1), FloodPolicy(40, 1, 9), FloodPolicy(30, 1 << 20, 11))
+POLICIES = (FloodPolicy(noise_bits=13), FloodPolicy(1, 1, 1), FloodPolicy(40, 1, 9), FloodPolicy(30, 1 << 20, 11))
 
 
 def bits_of_security(policy: FloodPolicy, degree: int) -> float:
@@ -86,7 +93,7 @@ def test_finding_04_ablated_adversary_knows() -> None:
 def test_finding_04_blocked_stored_policies() -> None:
     """A policy as it was stored with keys before: it means the corrected deviation."""
     stored = policy_from_json({"bits": 30, "decryptions": 16, "noise_bits": 11})
-    assert stored == FloodPolicy() and stored.sigma(8192) == pytest.approx(math.sqrt(12 * 16 * 8192) * 2.0 ** (15 + 11))
+    assert stored == FloodPolicy(noise_bits=11) and stored.sigma(8192) == pytest.approx(math.sqrt(12 * 16 * 8192) * 2.0 ** (15 + 11))
 
 
 # The sampler
@@ -160,7 +167,7 @@ def test_shipped_sets_and_the_default_policy_work_together(name: str) -> None:
     values = np.zeros(parameters.slots)
     values[:3] = 0.5, 0.25, -1
     (got,) = decrypted(s, material, [s.encryptor.encrypt(s.encoder.encode(values, parameters.scale))])
-    assert np.abs(got - values).max() < stated.largest < 2.0**-5
+    assert np.abs(got - values).max() < stated.largest < 2.0**-LEAST_KEY_BITS
     assert (got - values).std() == pytest.approx(stated.deviation, rel=0.1)
 
 
@@ -173,7 +180,7 @@ def test_two_products_at_8192() -> None:
     for _ in range(2):
         product = s.evaluator.rescale_to_next(s.evaluator.relinearize(s.evaluator.square(product), s.relin))
     (got,) = decrypted(s, material, [product])
-    assert np.abs(got - x**4).max() < key_precision(material[0].info, product.scale()).largest < 0.03
+    assert np.abs(got - x**4).max() < key_precision(material[0].info, product.scale()).largest < 0.05
 
 
 def small_scale() -> tuple[Seal, Any]:
@@ -186,9 +193,9 @@ def test_finding_04_blocked_garbage() -> None:
     """Noise of 10^3 and more is no result: refused with the cure, in process too; the cure works."""
     s, material = small_scale()
     ciphertext = s.encryptor.encrypt(s.encoder.encode([0.5], 2.0**28))
-    with pytest.raises(CiphertextError, match=r"leaves -16.4 bits .* encrypt at scale 2\^46 or above, or make a key of another"):
+    with pytest.raises(CiphertextError, match=r"leaves -18.4 bits .* encrypt at scale 2\^48 or above, or make a key of another"):
         decrypted(s, material, [ciphertext])
-    (got,) = decrypted(s, material, [s.encryptor.encrypt(s.encoder.encode([0.5], 2.0**46))])
+    (got,) = decrypted(s, material, [s.encryptor.encrypt(s.encoder.encode([0.5], 2.0**48))])
     assert abs(got[0] - 0.5) < 0.5
 
 
@@ -203,7 +210,7 @@ def test_finding_04_ablated_garbage(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_sets_and_policies_that_leave_too_little_make_no_key() -> None:
     """The request of one party, the job, and the plan with the noise of all contributors; the cure works."""
     small = replace(load("ckks-4096"), scale_bits=30)
-    message = r"leaves -1[34].\d bits .* at least 3 are needed: take a set with scale_bits = 4\d or more, fewer --decryptions, or fewer --noise-bits"
+    message = r"leaves -1[56].\d bits .* at least 3 are needed: take a set with scale_bits = [45]\d or more, fewer --decryptions, or fewer --noise-bits"
     for make in (
         lambda: Request(small).check(),
         lambda: api.keygen_job("key", small),
@@ -225,5 +232,31 @@ def test_weak_policies_warn() -> None:
     for policy, word in ((FloodPolicy(bits=29), "flooding of 29 bits is WEAK"), (FloodPolicy(noise_bits=3), r"2\^3 is WEAK: .* noise of 2\^3.9")):
         with pytest.warns(SecurityWarning, match=word):
             api.keygen_job("key", parameters, policy=policy)
-    assert len(WEAK.weaknesses(32768)) == 2
-    assert all(FloodPolicy().weaknesses(degree) == [] for degree in DEGREES)
+    with pytest.warns(SecurityWarning, match=r"2\^12 is below the 2\^13 of ckks-4096: sums of many slots"):
+        api.keygen_job("key", parameters, policy=FloodPolicy(noise_bits=12))
+    assert len(WEAK.weaknesses(parameters)) == 2
+    for name in list_parameter_sets():
+        shipped = load(name, warn=False)
+        assert FloodPolicy().for_set(shipped).weaknesses(shipped) == []
+
+
+def test_every_party_warns_of_a_weak_policy(tmp_path: Path) -> None:
+    """Whoever wrote the job: at key generation, and at each decryption; inspect tells it."""
+    members = replace(committee("rep-field"), folder=tmp_path)
+    with pytest.warns(SecurityWarning):
+        job = api.keygen_job("weak", narrow("ckks-4096"), False, policy=WEAK)
+    with pytest.warns(SecurityWarning) as caught:
+        warnings.simplefilter("always")
+        run_in_process(members, lambda context: run_job(context, job), timeout=20.0)
+    assert sum("flooding of 1 bits is WEAK" in str(w.message) for w in caught) == 3
+    told = list(describe(members.key_folder(1, "weak")))
+    assert any(line.startswith("WARNING: flooding of 1 bits is WEAK") for line in told)
+    assert any("(advantage about 2^-4 over all decryptions together) while the noise of ciphertexts is at most 2^4" in line for line in told)
+
+
+def test_bits_are_no_probability() -> None:
+    """30 bits leave an advantage of 2^-18: measured with the best test, at few bits, where it shows."""
+    assert FloodPolicy().advantage == pytest.approx(-18.1, abs=0.05)
+    for bits in (1, 2):
+        policy = FloodPolicy(bits, 1, 8)
+        assert abs(2 * (guesses_right(policy, 1024, 4000) - 0.5) - 2.0**policy.advantage) < 0.05

@@ -24,6 +24,7 @@ import pytest
 from keyquorum import _engine, api
 from keyquorum.fhe import _arith
 from keyquorum.fhe.decode import phase
+from keyquorum.fhe.errors import SecurityWarning
 from keyquorum.fhe.seal_format import read_ciphertext, read_plaintext
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import CiphertextError, KeyFileError, KeyQuorumError, PolicyError
@@ -32,6 +33,7 @@ from keyquorum.parties.jobs import run_job
 from keyquorum.plans import policy
 from keyquorum.plans.keygen import KeyMaterial, Request
 from keyquorum.plans.keys import FloodPolicy, KeyInfo, load_key
+from keyquorum.plans.masked import most_masked
 from numpy.typing import NDArray
 
 from tests.fhe.dealer import narrow
@@ -317,6 +319,30 @@ def test_exact_decryptions_are_not_counted(members: Committee) -> None:
     assert counts(members, "bfv") == [0, 0, 0]
 
 
+def masked(members: Committee, paths: list[Path]) -> list[Outcome]:
+    """The decryption job with `round_mask_open` at all parties."""
+    job = {**decrypt_job("bfv", paths, 0, [path.with_suffix(".out") for path in paths]), "rounding": "round_mask_open"}
+    return run_parties(members, lambda party: job)
+
+
+def test_masked_decryptions_are_counted_up_to_their_limit(members: Committee) -> None:
+    """`round_mask_open` tells of the noise by its errors: 36 decryptions of bfv-4096, durably, with a warning; exact ones go on."""
+    paths = encrypt(members, "bfv", 3, primes=1)
+    assert most_masked(BFV) == 36
+    with pytest.warns(SecurityWarning, match=r"round_mask_open is sometimes wrong, .* bfv-4096 decrypts at most 36 ciphertexts with it; round_ltz_circuit"):
+        assert succeeded(masked(members, paths[:2]))
+    assert counts(members, "bfv") == [2, 2, 2]
+    path = members.key_folder(1, "bfv") / "decryptions.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "used": 34}))
+    paths[2].with_suffix(".out").unlink(missing_ok=True)
+    refused(masked(members, paths), PolicyError, "allows 36 decryptions and 34 are used: 3 more are refused; make a new key, or take the exact rounding")
+    assert not paths[2].with_suffix(".out").exists()
+    assert succeeded(masked(members, paths[:2]))
+    assert counts(members, "bfv") == [36, 36, 36]
+    refused(masked(members, paths[:1]), PolicyError, "36 are used")
+    assert succeeded(decrypt(members, "bfv", paths)) and counts(members, "bfv") == [36, 36, 36]
+
+
 # Flooding
 
 
@@ -334,7 +360,7 @@ def test_flooding_has_the_deviation_of_the_policy(backend: str, primes: int) -> 
     """What is opened less the true phase, on 2^16 coefficients: deviation sqrt(dealers) sigma, each dealer's part being of full
     size, mean 0 (99 % intervals), normal (chi-square of 64 equal cells, 99 %), and never twice the same. With two primes it is the default
     policy, whose noise is larger than the second prime."""
-    parameters, policy = (CKKS, FloodPolicy(4, 3, 6)) if primes == 1 else (api.load_parameters("ckks-4096"), FloodPolicy())
+    parameters, policy = (CKKS, FloodPolicy(4, 3, 6)) if primes == 1 else (api.load_parameters("ckks-4096"), FloodPolicy(noise_bits=13))
     members = committee(backend)
     material = make_key(members, Request(parameters, relin=False, policy=policy), f"flooding {backend}".encode())
     secret = secret_of(members, material)

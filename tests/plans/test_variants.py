@@ -10,14 +10,14 @@ import pytest
 from keyquorum import api
 from keyquorum.backends.embedded import Embedded
 from keyquorum.dsl import Persistence
-from keyquorum.fhe.lwe import LWE_SETS, encrypt, lwe_parameters
+from keyquorum.fhe.lwe import LWE_SETS, encrypt, flooding_bits, lwe_parameters
 from keyquorum.model.errors import ParameterError
 from keyquorum.parties import PartyContext, run_in_process
 from keyquorum.plans.lwe_decrypt import lwe_phases
 from keyquorum.plans.lwe_keys import make_lwe_key
 from keyquorum.plans.pool_variants import variant_for
 from keyquorum.plans.rounding import RoundingGroup
-from keyquorum.plans.variants import Variant, combine, comparison_ands
+from keyquorum.plans.variants import FLOOD_SECURITY, Section, Variant, combine, comparison_ands
 
 from tests.programs.costs import below_ands
 
@@ -156,6 +156,31 @@ def test_flooding(name: str) -> None:
 
     for words in run_in_process(committee, job):
         assert np.array_equal(variant.messages(words[0]), messages)
+
+
+@pytest.mark.parametrize(("name", "bits"), [("lwe64-p16", 57), ("lwe53-p16", 55)])
+def test_flooding_hides_the_noise_as_it_is_in_the_ring(name: str, bits: int) -> None:
+    """The largest noise, in phases as the parties have them when the flooding is added: 2^-40 of its range. In units of q it is 2^9 smaller for a prime
+    of 53 bits, whose phases are scaled to 62."""
+    parameters, committee = lwe_parameters(name), api.in_process_committee(2, "semi")
+    bound, j = 1 << parameters.noise_bits, parameters.message_bits
+    noise, messages = np.resize([bound, -bound], 20), np.zeros(20, np.int64)
+
+    def job(context: PartyContext) -> Any:
+        group = RoundingGroup.of(context, 1, 0)
+        _, share = make_lwe_key(context, parameters, b"test seed")
+        words = context.session.all_gather(share.words.tobytes())
+        secret = sum(np.frombuffer(w, np.uint64).astype(object) for w in words) % parameters.modulus
+        return lwe_phases(context, group, share, encrypt(parameters, secret.astype(np.int64), messages, np.random.default_rng(1), noise))
+
+    k, half = parameters.ring_bits, 1 << (parameters.noise_length - 1)
+    phases = combine(run_in_process(committee, job), k).astype(object) - half
+    largest = max(min(v % (1 << k), -v % (1 << k)) for v in phases)
+    f = flooding_bits(parameters, FLOOD_SECURITY)
+    assert f == bits and largest / 2.0 ** (f + 1) < 2.0**-FLOOD_SECURITY
+    assert largest >= 2 ** (k - parameters.modulus.bit_length() + (0 if parameters.prime else 1)) * bound * 0.999
+    assert 2.0**f + largest < half and 2.0 ** (f + j) < 2.0**k
+    assert Variant("round_flood", parameters).sections == [Section(1, k)]
 
 
 def test_shamir_does_not_share_modulo_powers_of_two() -> None:

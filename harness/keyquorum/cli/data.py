@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import math
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
+import numpy as np
 import typer
 
 from keyquorum import api
-from keyquorum.fhe import seal
+from keyquorum.fhe import noise_bound, seal
 from keyquorum.fhe.lwe import MAGIC as LWE_MAGIC
-from keyquorum.fhe.noise_bound import NoiseEstimate, final_budget, fresh
 from keyquorum.fhe.seal_format import read_ciphertext, read_plaintext
 from keyquorum.fhe.values import read_values
 from keyquorum.model.errors import ParameterError
 from keyquorum.model.outputs import reserved, save_all, save_file
+from keyquorum.plans.approvals import approved_noise
 from keyquorum.plans.decrypt import PLAINTEXT_HEADER, RESULTS
 from keyquorum.plans.keys import KeyInfo, load_key
-from keyquorum.plans.precision import expectation, key_precision
+from keyquorum.plans.noise import Noise, evaluated, fresh
+from keyquorum.plans.precision import expectation, key_precision, noise_estimate
 from keyquorum.plans.receipts import noise_after
 from keyquorum.serve.client import fetch, fetch_seal
 
@@ -56,16 +60,37 @@ def encrypt(
     key: Key,
     values: Annotated[Path, typer.Argument(help="Numbers: a .json list, a .csv, or a .npy file.", show_default=False)],
     output: Output,
+    bound: Annotated[
+        float | None,
+        typer.Option(
+            help="CKKS: a bound on the absolute values, for estimates of noise; it is written beside the ciphertext (default: 1, or the next power of two).",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
     """Encrypt numbers with stock SEAL under a key's public key. Needs no party: anyone with public.key can do it."""
     where, info = _key(folder, key)
     public = api.load_public_file(where, info, "public.key")
-    data = seal.encrypt(info.parameters, public, read_values(values))
+    numbers = read_values(values)
+    data = seal.encrypt(info.parameters, public, numbers)
+    noise: Noise | noise_bound.NoiseEstimate | None = noise_bound.fresh(info.parameters)
+    if info.parameters.scheme == "ckks":
+        digest = hashlib.sha256(data).hexdigest()
+        noise = fresh(info.parameters, digest, _value_bound(numbers, bound))
     save_file(output, data)
-    noise = fresh(info.parameters)
     api.write_receipt(output, data, info, noise)
     console.print(f"{output}: {len(data)} bytes under key {info.key_id}")
     _say_expectation(info, data, noise)
+
+
+def _value_bound(numbers: Any, bound: float | None) -> float:
+    """The stated bound, checked; without one 1, or the next power of two above the values."""
+    largest = float(np.abs(numbers).max()) if np.size(numbers) else 0.0
+    if bound is None:
+        return 2.0 ** max(0, math.ceil(math.log2(largest))) if largest > 1 else 1.0
+    if not largest <= bound < math.inf:
+        raise ParameterError(f"the values reach beyond --bound {bound:g}: state a bound that holds for all that you encrypt")
+    return bound
 
 
 def evaluate(
@@ -78,22 +103,32 @@ def evaluate(
     output: Output,
     step: Annotated[int, typer.Option(help="Rotation step (rotate).")] = 1,
 ) -> None:
-    """Compute on ciphertexts with stock SEAL; multiply and square relinearise (and rescale, CKKS). For demonstrations."""
+    """Compute on ciphertexts with stock SEAL; multiply and square relinearise (and rescale, CKKS). For demonstrations.
+
+    CKKS: a bound on the noise of the result is printed, and noted beside it, from those beside the inputs. An input without one counts as a fresh
+    encryption of values up to 1.
+    """
     where, info = _key(folder, key)
-    inputs = []
+    inputs, operands = [], []
     for path in ciphertexts:
         if not path.exists():
             raise ParameterError(f"{path}: no such file")
         data = path.read_bytes()
-        api.check_receipt(path, data, info)
+        noted = api.check_receipt(path, data, info)
         inputs.append(data)
+        if info.parameters.scheme == "ckks":
+            noted = noted or fresh(info.parameters, hashlib.sha256(data).hexdigest())
+            operands.append((read_ciphertext(info.parameters, data, str(path)), noted))
 
     def file(name: str) -> bytes | None:
         return api.load_public_file(where, info, name) if name in info.files else None
 
     result = seal.evaluate(info.parameters, operation, inputs, file("relin.key"), file("galois.key"), step)
+    noise: Noise | noise_bound.NoiseEstimate | None = noise_after(info, operation, list(zip(ciphertexts, inputs, strict=True)), result)
+    if operands:
+        digest = hashlib.sha256(result).hexdigest()
+        noise = evaluated(info.parameters, operation, operands, digest, step, info.galois_elements)
     save_file(output, result)
-    noise = noise_after(info, operation, list(zip(ciphertexts, inputs, strict=True)), result)
     api.write_receipt(output, result, info, noise)
     console.print(f"{output}: {len(result)} bytes")
     _say_expectation(info, result, noise)
@@ -117,7 +152,7 @@ def decrypt(
         typer.Option(help="--committee: HOST:PORT of every party, in order; repeat (default: those of this host).", show_default=False),
     ] = None,
     rounding: Annotated[
-        str, typer.Option(help="BFV, BGV: round_ltz_circuit (exact) or round_mask_open.")
+        str, typer.Option(help="BFV, BGV: round_ltz_circuit (exact), or round_mask_open, whose errors tell of the key: a few decryptions, counted.")
     ] = "round_ltz_circuit",
     pool: Annotated[bool, typer.Option("--pool", help="BFV, BGV: take the masks from the committee's pool; LWE does always.")] = False,
     job: Annotated[
@@ -220,25 +255,43 @@ def approve(
         list[Path] | None, typer.Option("--input", help="An input of the operation, approved before; repeat.", show_default=False)
     ] = None,
     step: Annotated[int, typer.Option(help="Rotation step (rotate).")] = 1,
+    bound: Annotated[float, typer.Option(help="Without --operation: a bound on the absolute values that you vouch for.")] = 1.0,
+    noise_bits: Annotated[
+        float | None,
+        typer.Option(
+            help="Without --operation: log2 of the root mean square of the noise that you vouch for (default: that of a fresh encryption).",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
     """Agree, at the parties of this host, to decrypt ciphertexts under a key made with --approvals.
 
-    Approve fresh encryptions of owners whom you know, and results that you computed yourself (--operation) or saw computed: one chosen
-    ciphertext, like a result times 2^20, gives the secret key to its receiver.
+    Approve fresh encryptions of owners whom you know, and results that you compute again (--operation): their noise is bounded, and refused above what
+    the key's policy hides. One chosen ciphertext, like a result times 2^20, gives the secret key to its receiver. An approval binds neither who
+    receives a decryption nor how often.
     """
     if operation is None and inputs:
         raise ParameterError("--input without --operation: say which operation made the ciphertext")
+    if operation is not None and (noise_bits is not None or bound != 1.0):
+        raise ParameterError("--operation works the bounds out: leave out --bound and --noise-bits")
     for path in ciphertexts:
-        digest, parties = api.approve(folder, key, path, party or None, operation, inputs or (), step if operation == "rotate" else None)
+        chosen = step if operation == "rotate" else None
+        digest, parties = api.approve(folder, key, path, party or None, operation, inputs or (), chosen, bound, noise_bits)
         console.print(f"{path} (sha256 {digest}): approved at party {', '.join(map(str, parties))}", markup=False)
+        where = api.as_committee(folder).key_folder(parties[0], key)
+        noise = approved_noise(where, load_key(where), path.read_bytes())
+        if noise is not None:
+            console.print(noise_estimate(load_key(where), noise), markup=False)
 
 
-def _say_expectation(info: KeyInfo, data: bytes, noise: NoiseEstimate | None) -> None:
-    """What joint decryption of a ciphertext will give: the error under CKKS, what is left of the noise budget under BFV."""
-    if noise is not None:
-        left = final_budget(info.parameters, noise)
+def _say_expectation(info: KeyInfo, data: bytes, noise: Noise | noise_bound.NoiseEstimate | None) -> None:
+    """What joint decryption of a ciphertext will give: the error under CKKS and the noise, what is left of the noise budget under BFV."""
+    if isinstance(noise, noise_bound.NoiseEstimate):
+        left = noise_bound.final_budget(info.parameters, noise)
         console.print(f"noise budget left when decrypted: {max(left, 0):.0f} bits", markup=False)
         if left < 0:
             errors.print("WARNING: the noise budget is used up: decryption may be wrong, and will be refused", markup=False)
     if info.parameters.scheme == "ckks":
         console.print(expectation(info, read_ciphertext(info.parameters, data).scale), markup=False)
+    if isinstance(noise, Noise):
+        console.print(noise_estimate(info, noise), markup=False)

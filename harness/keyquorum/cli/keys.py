@@ -8,9 +8,10 @@ from typing import Annotated
 import typer
 
 from keyquorum import api
-from keyquorum.fhe.parameters import list_parameter_sets
-from keyquorum.model.errors import ParameterError
-from keyquorum.plans.inspect import describe
+from keyquorum.fhe.parameters import NOISE_BITS_MAX, list_parameter_sets
+from keyquorum.model.errors import ParameterError, PolicyError
+from keyquorum.plans.inspect import describe, promise
+from keyquorum.plans.noise import default_bits
 
 from .options import BackendName, LinkSpec, MpSpdzFolder
 from .output import console, print_reports, progress_bars
@@ -39,11 +40,18 @@ def keygen(
         ),
     ] = None,
     error: Annotated[str, typer.Option(help="Error law: cbd (SEAL's own) or gaussian (sigma 3.2).")] = "cbd",
-    flood_bits: Annotated[int, typer.Option(help="CKKS: statistical security of the flooding, all decryptions together, in bits. Below 30: weak.")] = 30,
+    flood_bits: Annotated[
+        int,
+        typer.Option(help="CKKS: s, the bits of the flooding, all decryptions together. An adversary's advantage is about 2^(-s/2 - 3). Below 30: weak."),
+    ] = 30,
     decryptions: Annotated[int, typer.Option(help="CKKS: decryptions that the key may ever serve; four times as many cost a bit of precision.")] = 16,
     noise_bits: Annotated[
-        int, typer.Option(help="CKKS: log2 of the bound on the root mean square of a ciphertext's noise, over its coefficients.")
-    ] = 11,
+        int | None,
+        typer.Option(
+            help="CKKS: log2 of the bound on the root mean square of a ciphertext's noise, over its coefficients (default: that of the parameter set).",
+            show_default=False,
+        ),
+    ] = None,
     approvals: Annotated[
         bool, typer.Option(help="CKKS: every party decrypts only ciphertexts that were approved at it (keyquorum approve).")
     ] = False,
@@ -67,7 +75,9 @@ def keygen(
         console.print(f"key {key}: shares of an LWE secret")
         return
     parameters = api.load_parameters(params)
-    policy = api.FloodPolicy(flood_bits, decryptions, noise_bits, int(approvals))
+    if noise_bits is not None and noise_bits < 1:
+        raise PolicyError(f"noise of {noise_bits} bits: choose 1 to {NOISE_BITS_MAX}, or leave it to the parameter set")
+    policy = api.FloodPolicy(flood_bits, decryptions, noise_bits or 0, int(approvals))
     elements = api.galois_elements(parameters, step or ())
     if job is not None:
         api.write_job(job, api.keygen_job(key, parameters, relin, elements, error, policy, backend, mp_spdz, link))
@@ -84,6 +94,7 @@ def keygen(
     console.print(f"key {key} ({result.info.key_id}): public files in {result.folder}")
     if result.precision is not None:
         console.print(f"{parameters.name}, scale 2^{parameters.scale_bits}: {result.precision.text()}", markup=False)
+        console.print(promise(result.info.policy), markup=False)
 
 
 def inspect(
@@ -101,7 +112,7 @@ def parameters() -> None:
     for name in list_parameter_sets():
         p = api.load_parameters(name)
         bits = ",".join(str(q.bit_length()) for q in p.coeff_modulus)
-        plain = f" t={p.plain_modulus}" if p.plain_modulus else f" scale=2^{p.scale_bits}"
+        plain = f" t={p.plain_modulus}" if p.plain_modulus else f" scale=2^{p.scale_bits} noise=2^{default_bits(p)}"
         console.print(
             f"{name:24} {p.scheme:4} N={p.ring_degree:<6} [{bits}]{plain} security={p.security}", markup=False
         )

@@ -181,16 +181,28 @@ def decrypt_clear(ciphertexts: LweCiphertexts, secret: Ints) -> tuple[Ints, NDAr
 
 
 def flooding_bits(parameters: LweParameters, security: int) -> int:
-    """f of `round_flood`: uniform flooding in [-2^f, 2^f) that hides noise below 2^noise_bits with ``security`` bits a decryption.
-    Raises :class:`ParameterError` if flooding and noise together may reach D/2."""
-    f, room = parameters.noise_bits + security, math.log2(parameters.delta / 2)
-    if math.log2(2.0**f + 2.0**parameters.noise_bits) >= room:
-        need = f + 1 + parameters.message_bits
+    """f of `round_flood`: uniform flooding in [-2^f, 2^f), in units of the ring, that hides noise below 2^noise_bits with ``security`` bits a decryption.
+
+    Noise is in units of q. A phase modulo a prime is scaled to a ring of 2^k before the flooding is added, and its noise with it, by 2^k / q.
+    Raises :class:`ParameterError` if flooding and noise together may reach half the distance of two messages in the ring.
+    """
+    bound = ring_noise(parameters)
+    f, room = math.ceil(math.log2(bound)) + security, parameters.noise_length - 1
+    if math.log2(2.0**f + bound) >= room:
+        need = f + 2 + parameters.message_bits - (parameters.ring_bits - parameters.modulus.bit_length() if parameters.prime else 0)
         raise ParameterError(
-            f"{parameters.name} has no room for flooding with {security} bits of security: that needs a modulus of {need + 1} bits; "
+            f"{parameters.name} has no room for flooding with {security} bits of security: that needs a modulus of {need} bits; "
             "take a rounding without flooding"
         )
     return f
+
+
+def ring_noise(parameters: LweParameters) -> float:
+    """The bound on |e| in units of the ring 2^k of the roundings. Scaling a prime's phase rounds each of up to 16 summands by half a unit; these 8 units are
+    within the factor of 2 by which the distance |e| / 2^(f+1) is smaller than ``security`` asks."""
+    if not parameters.prime:
+        return 2.0**parameters.noise_bits
+    return 2.0**parameters.noise_bits * 2.0 ** (parameters.ring_bits - parameters.prime.bit_length())
 
 
 __all__ = ["LWE_SETS", "LweCiphertexts", "LweParameters", "decrypt_clear", "encrypt", "lwe_parameters", "read_lwe"]

@@ -35,6 +35,8 @@ MODULUS_BITS_MAX = 60
 """SEAL's limit on one prime."""
 PLAIN_BITS_MAX = 60
 """SEAL's limit on the plain modulus."""
+NOISE_BITS_MAX = 50
+"""Largest log2 of a noise bound."""
 PRIMES_MAX = 64
 """SEAL's limit on the number of primes."""
 
@@ -45,7 +47,8 @@ class ParameterSet:
 
     ``coeff_modulus``: the primes q_0, ..., q_{L-1}, P in SEAL's order; the last is the special prime of key
     switching, and no ciphertext has it. ``plain_modulus``: t of BFV and BGV, 0 for CKKS. ``scale_bits``: log2 of the
-    usual CKKS scale, 0 for BFV and BGV. ``security``: ``tc128``, checked against SEAL's table, or ``none``, which
+    usual CKKS scale, 0 for BFV and BGV. ``noise_bits``: b of the flooding policy of CKKS keys that ask for no other
+    (:class:`keyquorum.plans.keys.FloodPolicy`); 0: worked out (:func:`keyquorum.plans.noise.default_bits`). ``security``: ``tc128``, checked against SEAL's table, or ``none``, which
     must be spelt out and makes :func:`load` warn. ``source``: where the set comes from.
 
     Raises ParameterError naming the set, the field and the cure.
@@ -59,6 +62,7 @@ class ParameterSet:
     scale_bits: int = 0
     security: Security = "tc128"
     source: str = ""
+    noise_bits: int = 0
 
     def __post_init__(self) -> None:
         self._check_types()
@@ -157,6 +161,7 @@ class ParameterSet:
             "scale_bits": int,
             "security": str,
             "source": str,
+            "noise_bits": int,
         }
         for field, kind in kinds.items():
             value = getattr(self, field)
@@ -214,7 +219,11 @@ class ParameterSet:
                 raise self._refuse(
                     f"scale_bits {self.scale_bits} does not fit the ciphertext modulus: choose 1 to {room - 1}"
                 )
+            if not 0 <= self.noise_bits <= NOISE_BITS_MAX:
+                raise self._refuse(f"noise_bits {self.noise_bits}: choose 1 to {NOISE_BITS_MAX}, or leave it out")
             return
+        if self.noise_bits != 0:
+            raise self._refuse(f"noise_bits is {self.noise_bits}, but only CKKS results are flooded: leave it out")
         if self.scale_bits != 0:
             raise self._refuse(f"scale_bits is {self.scale_bits}, but only CKKS has a scale: leave it out")
         if not 2 <= t < 1 << PLAIN_BITS_MAX or not is_prime(t):

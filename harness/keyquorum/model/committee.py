@@ -240,6 +240,8 @@ def write_atomically(path: Path, data: bytes, mode: int = 0o644) -> None:
     An OSError names the file."""
     if path.is_dir():
         raise IsADirectoryError(errno.EISDIR, "a folder, name a file", str(path))
+    if path.exists() and not path.is_file():
+        raise OSError(errno.EINVAL, "a device or a pipe, name a file", str(path))  # which the new file would replace
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
     try:
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)  # never through somebody's link

@@ -4,6 +4,9 @@ that were approved at this party.
 A chosen ciphertext gives the key away in one decryption: the phase of (0, 2^k) is 2^k s, and that of 2^j c under the scale of c is 2^j times
 message and noise, far above the flooding. The first has a form that no encryption has, and is refused. The second has not: nor has an encryption
 of zero plus (0, 2^k). Only where a ciphertext comes from tells such a one, and that is what an approval is about.
+
+An approval keeps a bound on noise and message (:mod:`.noise`), and no approval exceeds the policy's: else 26 approved additions of a ciphertext to
+itself would be that 2^j c. An approval binds neither the receiver of a decryption nor how often the ciphertext is decrypted: the policy counts.
 """
 
 from __future__ import annotations
@@ -15,23 +18,28 @@ import os
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from keyquorum.fhe import _arith
 from keyquorum.fhe._arith import Words
-from keyquorum.fhe.parameters import ParameterSet
+from keyquorum.fhe.parameters import NOISE_BITS_MAX, ParameterSet
 from keyquorum.fhe.seal import evaluate
 from keyquorum.fhe.seal_format import Ciphertext, read_ciphertext
 from keyquorum.model.committee import write_atomically
-from keyquorum.model.errors import ApprovalError, CiphertextError
+from keyquorum.model.errors import ApprovalError, CiphertextError, ParameterError
+from keyquorum.model.plain import json_loads
 
 from .keys import KeyInfo, load_public_file
+from .noise import Noise, evaluated, fresh, stated
 
 FILE, LOCK = "approved.json", "approved.lock"
 LOCK_SECONDS = 10.0
 """Longest wait for another approval at this party."""
+MESSAGE_BITS_MAX = 200
+"""log2 of the largest bound on values that an approval may state."""
 
 
 def check_form(parameters: ParameterSet, ciphertext: Ciphertext) -> None:
@@ -56,34 +64,43 @@ def _few(row: Words, q: int, n: int) -> bool:
     return bool(large < n // 4 or np.unique(row).size < n // 2)
 
 
-def _approved(folder: Path, info: KeyInfo) -> list[str]:
+def _approved(folder: Path, info: KeyInfo) -> dict[str, Noise]:
     path = folder / FILE
     if not path.exists():
-        return []
+        return {}
     try:
-        data = json.loads(path.read_text())
-        digests = [str(digest) for digest in data["sha256"]]
+        data = json_loads(path.read_text())
         if data["key_id"] != info.key_id:
             raise ApprovalError(f"{path} is of another key: delete it, and approve again with keyquorum approve")
-    except (ValueError, KeyError, TypeError):
-        raise ApprovalError(f"{path} is damaged: delete it, and approve again with keyquorum approve") from None
-    return digests
+        return {str(digest): Noise.from_json(noise) for digest, noise in data["noise"].items()}
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise ApprovalError(
+            f"{path} is damaged, or was written before approvals had noise bounds: delete it, and approve again with keyquorum approve"
+        ) from None
 
 
-def _missing(folder: Path, digests: Sequence[str], info: KeyInfo) -> list[str]:
-    approved = set(_approved(folder, info))
-    return [digest for digest in digests if digest not in approved]
+def _check_bound(info: KeyInfo, noise: Noise, what: str) -> None:
+    bits = info.policy.noise_bits
+    if not noise.rms <= 2.0**bits:
+        raise ApprovalError(
+            f"{what} may have a noise of 2^{noise.bits:.1f}, the flooding of key {info.key_id} hides up to 2^{bits}: a decryption could reveal the "
+            "secret key; compute with less noise, or make a key with more --noise-bits"
+        )
 
 
-def approve(folder: Path, info: KeyInfo, data: bytes) -> str:
-    """Notes at a party, in its folder of the key, that it agrees to decrypt this ciphertext; returns the ciphertext's SHA-256."""
+def _approve(folder: Path, info: KeyInfo, data: bytes, noise: Noise) -> str:
+    """Writes an approval down. A larger bound that was there stays: approving a result again as a fresh encryption does not make it one."""
     read_ciphertext(info.parameters, data)
+    _check_bound(info, noise, "the ciphertext")
     digest = hashlib.sha256(data).hexdigest()
     with _locked(folder):
         known = _approved(folder, info)
-        if digest not in known:
-            content = {"key_id": info.key_id, "sha256": [*known, digest]}
-            write_atomically(folder / FILE, json.dumps(content, indent=1).encode() + b"\n", 0o600)
+        before = known.get(digest)
+        if before is not None:
+            noise = replace(max(before, noise, key=lambda bound: bound.rms), message=max(before.message, noise.message))
+        if noise != before:
+            content = {"key_id": info.key_id, "noise": {name: bound.to_json() for name, bound in {**known, digest: noise}.items()}}
+            write_atomically(folder / FILE, json.dumps(content).encode() + b"\n", 0o600)
     return digest
 
 
@@ -107,29 +124,55 @@ def _locked(folder: Path) -> Iterator[None]:
         os.close(lock)
 
 
+def approve(folder: Path, info: KeyInfo, data: bytes, message: float = 1.0, noise_bits: float | None = None) -> str:
+    """Notes at a party, in its folder of the key, that it agrees to decrypt this ciphertext; returns the ciphertext's SHA-256.
+
+    It counts as a fresh encryption by SEAL of values up to ``message`` in absolute value, or as of a noise with a root mean square of
+    2^``noise_bits``: whoever approves vouches for that.
+    """
+    if not 0 < message < 2.0**MESSAGE_BITS_MAX:
+        raise ParameterError(f"a bound of {message:g} on the values: give a positive number below 2^{MESSAGE_BITS_MAX}")
+    if noise_bits is not None and not 0 <= noise_bits <= NOISE_BITS_MAX:
+        raise ParameterError(f"noise of {noise_bits:g} bits: choose 0 to {NOISE_BITS_MAX}")
+    digest = hashlib.sha256(data).hexdigest()
+    return _approve(folder, info, data, fresh(info.parameters, digest, message) if noise_bits is None else stated(noise_bits, message))
+
+
 def approve_derived(
     folder: Path, info: KeyInfo, data: bytes, operation: str, inputs: Sequence[bytes], step: int | None = None
 ) -> str:
-    """:func:`approve`, if the ciphertext is what ``operation`` makes of inputs that were approved at this party: it is computed again."""
-    if _missing(folder, [hashlib.sha256(i).hexdigest() for i in inputs], info):
+    """:func:`approve`, if the ciphertext is what ``operation`` makes of inputs that were approved at this party: it is computed again, and has
+    the bound that follows from theirs (:mod:`.noise`). A bound above the policy's is refused."""
+    known = _approved(folder, info)
+    digests = [hashlib.sha256(i).hexdigest() for i in inputs]
+    if any(digest not in known for digest in digests):
         raise ApprovalError(f"an input of {operation} was not approved at this party: approve it first, or name the right files")
     relin, galois = (load_public_file(folder, info, name) if name in info.files else None for name in ("relin.key", "galois.key"))
     if evaluate(info.parameters, operation, inputs, relin, galois, step) != data:
         raise ApprovalError(f"the ciphertext is not what {operation} makes of these inputs: do not decrypt it")
-    return approve(folder, info, data)
+    operands = [(read_ciphertext(info.parameters, i), known[digest]) for i, digest in zip(inputs, digests, strict=True)]
+    noise = evaluated(info.parameters, operation, operands, hashlib.sha256(data).hexdigest(), step, info.galois_elements)
+    return _approve(folder, info, data, noise)
+
+
+def approved_noise(folder: Path, info: KeyInfo, data: bytes) -> Noise | None:
+    """The bound of an approval at this party; None where there is none."""
+    return _approved(folder, info).get(hashlib.sha256(data).hexdigest())
 
 
 def check_approved(folder: Path, info: KeyInfo, paths: Sequence[Path], digests: Sequence[str]) -> None:
-    """Refuses ciphertexts that were not approved at this party, if the key's policy wants approvals."""
+    """Refuses ciphertexts that were not approved at this party, or only with more noise than the flooding hides, if the key's policy wants
+    approvals."""
     if not info.policy.approvals or info.parameters.scheme != "ckks":
         return
-    missing = _missing(folder, digests, info)
-    if missing:
-        path = paths[list(digests).index(missing[0])]
-        raise ApprovalError(
-            f"{path} was not approved at this party, which the policy of key {info.key_id} wants: find out where it comes from, and run "
-            "keyquorum approve on the host of every party"
-        )
+    known = _approved(folder, info)
+    for path, digest in zip(paths, digests, strict=True):
+        if digest not in known:
+            raise ApprovalError(
+                f"{path} was not approved at this party, which the policy of key {info.key_id} wants: find out where it comes from, and run "
+                "keyquorum approve on the host of every party"
+            )
+        _check_bound(info, known[digest], str(path))
 
 
-__all__ = ["approve", "approve_derived", "check_approved", "check_form"]
+__all__ = ["approve", "approve_derived", "approved_noise", "check_approved", "check_form"]

@@ -3,7 +3,7 @@
 CKKS: the phase plus a flooding noise of every dealer, opened to the receiver (protocols: section 4); the policy stored with
 the key bounds the flooding and counts decryptions across restarts. Before anything is counted, ciphertexts are refused that have not
 the form of an encryption, that were not approved where the policy wants that, or of which the flooding would leave less than a bit. BFV and BGV: exact rounding inside the MPC
-(`rounding`), nothing but the message is opened.
+(`rounding`); what is opened is the message, and with `round_mask_open` its errors, so those decryptions are counted (`masked`).
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ from keyquorum.model.outputs import reserved, save_all
 from keyquorum.parties.context import PartyContext
 
 from .approvals import check_approved, check_form
-from .keys import KeyInfo, check_made_by, load_key, read_share
+from .keys import KeyInfo, check_made_by, load_key, read_share, warn_of_weakness
+from .masked import MASKED, most_masked, warn_of_rounding
 from .phases import exact_summands, plain_coefficients, rlwe_phase
 from .policy import claim_decryptions
 from .pool_variants import odd_variant
@@ -275,6 +276,8 @@ def decrypt_job(context: PartyContext, job: dict[str, Any]) -> dict[str, Any]:
     inputs, outputs = (local_paths(job, name) for name in ("ciphertexts", "outputs"))
     ciphertexts = read_ciphertexts(info, inputs, job["sha256"])
     check_decryption(info, ciphertexts, job["receiver"], job["rounding"])
+    warn_of_weakness(info.parameters, info.policy)
+    warn_of_rounding(job["rounding"], info.parameters)
     check_approved(folder, info, inputs, job["sha256"])
     needed = max((c.level_primes for c in ciphertexts), default=1)
     receives = party == job["receiver"]
@@ -287,6 +290,8 @@ def decrypt_job(context: PartyContext, job: dict[str, Any]) -> dict[str, Any]:
             shares = load_shares(folder, info, party, needed)
             if info.parameters.scheme == "ckks":
                 claim_decryptions(context, folder, info, len(ciphertexts))
+            elif job["rounding"] == MASKED:
+                claim_decryptions(context, folder, info, len(ciphertexts), most_masked(info.parameters))
         pool = hashlib.sha256("".join(job["sha256"]).encode()).hexdigest() if job.get("pool") else ""
         results = decrypt(context, info, shares, ciphertexts, job["receiver"], job["rounding"], pool=pool)
         if results is not None:

@@ -16,8 +16,17 @@ from keyquorum.model.errors import KeyFileError
 from keyquorum.parties import mac_key
 
 from .keys import FloodPolicy, load_key
+from .masked import MASKED, most_masked
 from .policy import decryptions_used
 from .precision import expectation, key_precision, precision
+
+
+def promise(policy: FloodPolicy) -> str:
+    """What a CKKS key's policy holds, in one line: s is no probability, so the advantage stands beside it."""
+    return (
+        f"flooding of {policy.bits} bits (advantage about 2^{policy.advantage:.0f} over all decryptions together) while the noise of ciphertexts is at "
+        f"most 2^{policy.noise_bits}"
+    )
 
 
 def describe(path: Path) -> Iterator[str]:
@@ -59,7 +68,7 @@ def _seal_object(path: Path) -> Iterator[str]:
         elif scale and info is not None:
             yield expectation(info, scale)
         elif scale:
-            found = precision(parameters, FloodPolicy(), 2, scale)
+            found = precision(parameters, FloodPolicy().for_set(parameters), 2, scale)
             yield f"under the default policy, with 2 contributors (the key is not known): {found.text()}"
         return
     raise KeyFileError(
@@ -130,11 +139,14 @@ def _folder(path: Path) -> Iterator[str]:
         yield f"relinearisation key: {'yes' if info.relin else 'no'}; Galois elements: {list(info.galois_elements) or 'none'}"
         if parameters.scheme == "ckks":
             used = decryptions_used(path, info)
-            yield f"flooding of {info.policy.bits} bits over noise of 2^{info.policy.noise_bits}, {used} of {info.policy.decryptions} decryptions used"
+            yield f"{promise(info.policy)}; {used} of {info.policy.decryptions} decryptions used"
+            yield from (f"WARNING: {weakness}" for weakness in info.policy.weaknesses(parameters))
             yield f"at scale 2^{parameters.scale_bits}: {key_precision(info).text()}"
-            yield from (f"WARNING: {weakness}" for weakness in info.policy.weaknesses(parameters.ring_degree))
             if info.policy.approvals:
-                yield "ciphertexts must be approved at every party (keyquorum approve)"
+                yield "ciphertexts must be approved at every party (keyquorum approve), with a noise up to that bound"
+        else:
+            most = most_masked(parameters)
+            yield f"{decryptions_used(path, info)} of {most:,} decryptions by {MASKED} used; those of round_ltz_circuit are not counted"
         for name, digest in info.files.items():
             yield f"{name} sha256 {digest}"
         shares = sorted(path.glob("share-*.kqs"))

@@ -34,7 +34,7 @@ from keyquorum.model.committee import Committee
 from keyquorum.model.errors import KeyQuorumError, ParameterError, PolicyError
 from keyquorum.parties.context import PartyContext
 
-from .budget import check_leaks, lift_masks
+from .budget import check_attempts, check_leaks, lift_masks, short_primes
 from .keys import (
     ERROR_LAWS,
     FloodPolicy,
@@ -42,6 +42,7 @@ from .keys import (
     NewKey,
     parameters_from_json,
     policy_from_json,
+    warn_of_weakness,
     write_info,
     write_public_files,
     write_share,
@@ -73,13 +74,16 @@ LIFTED = 1 << 23
 
 @dataclass(frozen=True)
 class Request:
-    """What to make."""
+    """What to make. A policy without a noise bound gets that of the set."""
 
     parameters: ParameterSet
     relin: bool = True
     galois_elements: tuple[int, ...] = ()
     error_law: str = "cbd"
     policy: FloodPolicy = field(default_factory=FloodPolicy)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "policy", self.policy.for_set(self.parameters))
 
     def check(self, contributors: int = 1) -> None:
         """Refuses what cannot be made. ``contributors``: the parties whose flooding adds up in a decryption, t + 1."""
@@ -115,10 +119,17 @@ class Request:
         return keygen_needs(sizes, committee)
 
     def check_budget(self, committee: Committee) -> None:
-        """Refuses a key whose opened values would tell too much together."""
+        """Refuses a key whose opened values would tell too much together, or, with MACs, whose shortest prime convinces of too little."""
         polynomials = 1 + (len(self.parameters.coeff_modulus) - 1) * len(self.targets)
         values = self.parameters.ring_degree * (1 + polynomials)
+        check_attempts(committee, self.parameters)
         check_leaks(committee, values, _mask_bits(committee), LIFT_BITS)
+
+    def warn_of_budget(self, committee: Committee) -> None:
+        """Warns with SecurityWarning, with the number, where short primes take a key with MACs above the budget."""
+        text = short_primes(committee, self.parameters)
+        if text:
+            warnings.warn(text, SecurityWarning, stacklevel=2)
 
     @property
     def targets(self) -> list[str]:
@@ -354,9 +365,8 @@ def keygen_job(context: PartyContext, job: dict[str, Any]) -> dict[str, Any]:
         policy_from_json(job["policy"]),
     )
     request.check(context.committee.threshold + 1)
-    if request.parameters.scheme == "ckks":  # the party that runs a job on its host did not write it
-        for weakness in request.policy.weaknesses(request.parameters.ring_degree):
-            warnings.warn(weakness, SecurityWarning, stacklevel=2)
+    warn_of_weakness(request.parameters, request.policy)
+    request.warn_of_budget(context.committee)
     needs = request.needs(context.committee)
     if context.backend.name == "embedded":
         require_memory(needs, 1)

@@ -1,4 +1,4 @@
-"""The count of CKKS decryptions of a key: durable before a result leaves, and the same at every party."""
+"""The count of CKKS decryptions of a key, and of those by `round_mask_open` under a BFV or BGV key: durable before a result leaves, and the same at every party."""
 
 from __future__ import annotations
 
@@ -51,13 +51,13 @@ def _write(folder: Path, info: KeyInfo, used: int) -> None:
     write_atomically(folder / "decryptions.json", data.encode(), 0o600)
 
 
-def _read_count(party: int, data: bytes, info: KeyInfo) -> int:
-    """The count that a party sent; PolicyError if it is none, or above what the policy allows."""
+def _read_count(party: int, data: bytes, info: KeyInfo, limit: int) -> int:
+    """The count that a party sent; PolicyError if it is none, or above the ``limit``."""
     used = int.from_bytes(data, "little") if len(data) == COUNT_BYTES else None
-    if used is None or used > info.policy.decryptions:
+    if used is None or used > limit:
         said = f"{len(data)} bytes that are no count" if used is None else f"a count of {used}"
         raise PolicyError(
-            f"party {party} sent {said} of decryptions with key {info.key_id}, which allows {info.policy.decryptions}: run the same version "
+            f"party {party} sent {said} of decryptions with key {info.key_id}, which allows {limit}: run the same version "
             "everywhere, and see whether its decryptions.json was changed"
         )
     return used
@@ -81,11 +81,11 @@ def agreed_count(counts: Sequence[int], threshold: int, count: int, info: KeyInf
     return max(counts)
 
 
-def claim_decryptions(context: PartyContext, folder: Path, info: KeyInfo, count: int) -> int:
+def claim_decryptions(context: PartyContext, folder: Path, info: KeyInfo, count: int, limit: int | None = None) -> int:
     """Counts ``count`` decryptions as used, durably, before any of them starts; returns the number left.
 
     The count is the maximum over all parties, so a party that was restored from an old backup cannot lower it; a run that
-    fails later has used its claim. PolicyError, and nothing is written anywhere, when the policy of the key is exhausted, when a party sends
+    fails later has used its claim. PolicyError, and nothing is written anywhere, when the policy of the key is exhausted (or ``limit`` is, which is for BFV and BGV keys), when a party sends
     something that is no count, or when counts are too far apart (see :func:`agreed_count`). All parties compare the new count before one of
     them writes it: a party that reports different counts to different parties changes none.
     """
@@ -100,12 +100,16 @@ def claim_decryptions(context: PartyContext, folder: Path, info: KeyInfo, count:
             ) from None
         mine = decryptions_used(folder, info)
         require_disk("the count of decryptions", 0, folder)  # a party that cannot count stops all before anyone has counted
-        counts = [_read_count(p, data, info) for p, data in enumerate(context.session.all_gather(mine.to_bytes(COUNT_BYTES, "little")))]
-        used, limit = agreed_count(counts, context.committee.threshold, count, info), info.policy.decryptions
+        limit = info.policy.decryptions if limit is None else limit
+        counts = [
+            _read_count(p, data, info, limit) for p, data in enumerate(context.session.all_gather(mine.to_bytes(COUNT_BYTES, "little")))
+        ]
+        used = agreed_count(counts, context.committee.threshold, count, info)
+        exact = "" if info.parameters.scheme == "ckks" else ", or take the exact rounding, round_ltz_circuit"
         if used + count > limit:
             raise PolicyError(
                 f"the policy of key {info.key_id} allows {limit} decryptions and {used} are used: {count} more are refused; "
-                "make a new key"
+                f"make a new key{exact}"
             )
         context.session.compare("count of decryptions", (used + count).to_bytes(COUNT_BYTES, "little"))
         _write(folder, info, used + count)

@@ -15,6 +15,7 @@ from .decrypt import RESULTS
 from .keys import check_made_by
 from .lwe_decrypt import lwe_phases
 from .lwe_keys import LweKeyInfo, load_lwe_key, load_lwe_share
+from .masked import warn_of_rounding
 from .pool_variants import pool_group, variant_of
 from .pools import Pool
 from .randomness import wipe
@@ -64,6 +65,7 @@ def lwe_decrypt_job(context: PartyContext, job: dict[str, Any]) -> dict[str, Any
     if not isinstance(variant, Variant):
         raise ParameterError(f"{job['parameters']} is no LWE parameter set: write the job file again")
     check_made_by(committee, info, folder)
+    warn_of_rounding(variant.rounding, variant.parameters)
     group = pool_group(context)
     if job["receiver"] not in group.numbers:
         raise ParameterError(f"party {job['receiver']} does not round: choose a receiver from 0 to {len(group.numbers) - 1}")

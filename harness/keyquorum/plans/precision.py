@@ -10,6 +10,7 @@ from keyquorum.fhe.seal_format import Ciphertext
 from keyquorum.model.errors import CiphertextError, PolicyError
 
 from .keys import FloodPolicy, KeyInfo
+from .noise import Noise
 
 DEVIATIONS = 6.0
 """What :attr:`Precision.largest` is in deviations: a value exceeds it once in 5 * 10^8, a ciphertext of 16,384 values once in 30,000."""
@@ -23,7 +24,8 @@ SCALE_SLACK = 2.0
 
 @dataclass(frozen=True)
 class Precision:
-    """The error that joint decryption adds to every value at ``scale``. ``deviation``: the standard deviation of the real part of a value.
+    """The error that joint decryption adds to every value at ``scale``, which is what a ciphertext states, and nobody checks. ``deviation``: the
+    standard deviation of the real part of a value.
 
     A value is the sum of N coefficients times powers of a primitive 2N-th root of unity, over the scale. The squares of the real parts of the
     powers add up to N/2, and the noises of c contributors to c sigma^2: the deviation is sqrt(c N / 2) sigma / scale.
@@ -46,13 +48,13 @@ class Precision:
         """One line for users."""
         return (
             f"error of a decrypted value at most {self.largest:.1e} (standard deviation {self.deviation:.1e}): "
-            f"{self.bits:.1f} bits of a value of size 1"
+            f"{self.bits:.1f} bits of a value of size 1, at the scale that the ciphertext states (2^{math.log2(self.scale):.1f})"
         )
 
 
 def precision(parameters: ParameterSet, policy: FloodPolicy, contributors: int, scale: float | None = None) -> Precision:
     """What flooding by so many parties leaves at a scale (default: that of the set)."""
-    used, n = parameters.scale if scale is None else scale, parameters.ring_degree
+    used, n, policy = parameters.scale if scale is None else scale, parameters.ring_degree, policy.for_set(parameters)
     return Precision(used, math.sqrt(contributors * n / 2) * policy.sigma(n) / used)
 
 
@@ -94,10 +96,18 @@ def expectation(info: KeyInfo, scale: float) -> str:
     return f"when decrypted: {found.text()}"
 
 
+def noise_estimate(info: KeyInfo, noise: Noise) -> str:
+    """One line on the noise of a CKKS ciphertext, for users."""
+    bits = info.policy.noise_bits
+    text = f"noise at most 2^{noise.bits:.1f} (root mean square; values up to {noise.message:.3g}), the policy hides 2^{bits}"
+    return text if noise.rms <= 2.0**bits else f"{text}: TOO MUCH, a decryption could reveal the secret key, and is refused"
+
+
 def check_key_precision(parameters: ParameterSet, policy: FloodPolicy, contributors: int) -> None:
     """Refuses a CKKS set and policy that leave less than LEAST_KEY_BITS at the set's scale."""
     if parameters.scheme != "ckks":
         return
+    policy = policy.for_set(parameters)
     found = precision(parameters, policy, contributors)
     if found.bits < LEAST_KEY_BITS:
         raise PolicyError(

@@ -15,29 +15,33 @@ from keyquorum.model.outputs import save_file
 from keyquorum.model.plain import json_loads
 
 from .keys import KeyInfo
+from .noise import Noise
 
 
-def write_receipt(path: Path | str, data: bytes, info: KeyInfo, noise: NoiseEstimate | None = None) -> None:
-    """Writes the note of a ciphertext file, ``<path>.json``. ``noise``: worked out from how it was made."""
+def write_receipt(path: Path | str, data: bytes, info: KeyInfo, noise: NoiseEstimate | Noise | None = None) -> None:
+    """Writes the note of a ciphertext file, ``<path>.json``. ``noise``: worked out from how it was made, an estimate for whoever computes on;
+    nobody vouches for it, and approvals do not look at it."""
     receipt: dict[str, Any] = {"key_id": info.key_id, "sha256": hashlib.sha256(data).hexdigest()}
     if noise is not None:
-        receipt["noise"] = to_json(noise)
+        receipt["noise"] = noise.to_json() if isinstance(noise, Noise) else to_json(noise)
     save_file(Path(f"{path}.json"), json.dumps(receipt).encode() + b"\n")
 
 
-def check_receipt(path: Path, data: bytes, info: KeyInfo) -> None:
-    """Refuses a ciphertext whose receipt is of other bytes, or names another key. Without a receipt (stock SEAL) nothing can be told.
+def check_receipt(path: Path, data: bytes, info: KeyInfo) -> Noise | None:
+    """Refuses a ciphertext whose receipt is of other bytes, or names another key; returns the noise that it states of a CKKS ciphertext, if any.
+    Without a receipt (stock SEAL) nothing can be told.
 
     A receipt of other bytes says nothing of the key: file or receipt was changed, replaced or mixed up.
 
     Raises :class:`CiphertextError`, which names the file and the cure."""
     receipt = Path(f"{path}.json")
     if not receipt.exists():
-        return
+        return None
     try:
         noted = json_loads(receipt.read_text())
         key_id, digest = str(noted["key_id"]), str(noted["sha256"])
-    except (ValueError, KeyError, TypeError):
+        noise = Noise.from_json(noted["noise"]) if "noise" in noted and info.parameters.scheme == "ckks" else None
+    except (ValueError, KeyError, TypeError, AttributeError):
         raise CiphertextError(f"{receipt}: damaged: remove it if you know which key {path} is for") from None
     if digest != hashlib.sha256(data).hexdigest():
         raise CiphertextError(
@@ -46,6 +50,7 @@ def check_receipt(path: Path, data: bytes, info: KeyInfo) -> None:
         )
     if key_id != info.key_id:
         raise CiphertextError(f"{path} is encrypted under another key ({key_id}), not {info.key_id}: name that key")
+    return noise
 
 
 def noted_noise(path: Path, data: bytes, info: KeyInfo) -> NoiseEstimate | None:
@@ -70,7 +75,11 @@ def noise_after(info: KeyInfo, operation: str, inputs: Sequence[tuple[Path, byte
 
 
 def check_noise(path: Path, data: bytes, info: KeyInfo) -> None:
-    """Refuses a BFV ciphertext of which the receipt tells that its noise may have reached the message. Without a receipt nothing can be told."""
+    """Refuses a ciphertext of which the receipt states more noise than can be decrypted: under CKKS, than the flooding of the key hides; under
+    BFV, so much that it may have reached the message. Without a receipt nothing can be told."""
+    if info.parameters.scheme == "ckks":
+        _check_flooded(path, check_receipt(path, data, info), info)
+        return
     noise = noted_noise(path, data, info)
     if noise is not None and final_budget(info.parameters, noise) < 0:
         raise CiphertextError(
@@ -78,3 +87,12 @@ def check_noise(path: Path, data: bytes, info: KeyInfo) -> None:
             "notes): the result may be wrong; compute with fewer products, or with a set of a larger modulus or smaller plain_modulus; remove the "
             "receipt to decrypt all the same"
         )
+
+
+def _check_flooded(path: Path, noise: Noise | None, info: KeyInfo) -> None:
+    if noise is None or noise.rms <= 2.0**info.policy.noise_bits:
+        return
+    raise CiphertextError(
+        f"{path} may have a noise of 2^{noise.bits:.1f} by its receipt, the flooding of the key hides up to 2^{info.policy.noise_bits}: compute with "
+        f"less noise, or make a key with more --noise-bits (if you know better, remove {path}.json)"
+    )

@@ -19,6 +19,7 @@ from keyquorum.plans.decrypt import check_decryption
 from keyquorum.plans.keys import check_made_by, load_key, read_share
 from keyquorum.plans.lwe_decrypt import lwe_phases
 from keyquorum.plans.lwe_keys import load_lwe_key, load_lwe_share, sharing_of
+from keyquorum.plans.masked import MASKED, warn_of_rounding
 from keyquorum.plans.phases import exact_summands
 from keyquorum.plans.pool_variants import AnyVariant, odd_variant, variant_for
 from keyquorum.plans.randomness import wipe
@@ -75,6 +76,7 @@ class LweKind:
         check_made_by(committee, self._info, folder)
         self._parameters = lwe_parameters(self._info.parameters)
         self.variant: AnyVariant = variant_for(committee, rounding, self._parameters, width, levels)
+        warn_of_rounding(rounding, self._parameters)
         if committee.authenticated:
             raise ParameterError(
                 f"{committee.protocol}: a receiver outside the committee cannot check MACs: decrypt to a party (--to), or serve with another committee"
@@ -116,6 +118,11 @@ class SealKind:
         folder = committee.key_folder(party, key)
         self._info = load_key(folder)
         check_made_by(committee, self._info, folder)
+        if rounding == MASKED:
+            raise ParameterError(
+                f"{MASKED} is sometimes wrong, and its errors tell of the secret key: a served committee counts no decryptions, so BFV and BGV are "
+                "served with round_ltz_circuit alone"
+            )
         self._odd = odd_variant(committee, rounding, self._info.parameters)
         self.variant: AnyVariant = self._odd
         self.key_id = self._info.key_id

@@ -30,6 +30,7 @@ from keyquorum.model.links import parse
 from keyquorum.parties import PhaseReport, RunReport, run_processes
 from keyquorum.plans.keys import FloodPolicy
 from keyquorum.plans.lwe_keys import load_lwe_key
+from keyquorum.plans.masked import MASKED
 from keyquorum.plans.precision import key_precision
 
 from .cases import Case, CaseError, SkippedError
@@ -49,6 +50,18 @@ class Run:
 
     reports: list[RunReport]
     wrong: int = 0
+
+
+def lowest(parameters: api.ParameterSet, data: bytes) -> bytes:
+    """A ciphertext at the lowest level that holds its message: BFV and BGV the last; CKKS one with room for the scale and values up to 4."""
+    evaluator = seal.Evaluator(parameters)
+    if parameters.scheme != "ckks":
+        return evaluator.last_level(data)
+    for primes in range(parameters.levels - 1, 0, -1):
+        if math.prod(parameters.moduli(primes)) <= 16 * parameters.scale:
+            break
+        data = evaluator.next_level(data)
+    return data
 
 
 @dataclass(frozen=True)
@@ -203,13 +216,13 @@ class Bench:
     def _key(self, case: Case) -> tuple[str, api.KeyInfo, bytes]:
         """A key for decryption, made once, outside the measurement, over the links of this machine."""
         committee, parameters = self._committee(case), api.load_parameters(case.parameters)
-        # A CKKS key serves a limited number of decryptions.
-        limited = parameters.scheme == "ckks"
+        # A CKKS key serves a limited number of decryptions; a key of BFV a few by this rounding, so each run has one of its own.
+        limited = parameters.scheme == "ckks" or MASKED in case.name
         name = f"decrypt-{case.parameters}-{next(self._made)}" if limited else f"decrypt-{case.parameters}"
         folder = committee.key_folder(0, name)
         if not (folder / "key.json").exists():
             counted = (self.effort.warm_up + self.effort.repeats) * case.batch
-            policy = FloodPolicy(decryptions=max(16, counted)) if limited else FloodPolicy()
+            policy = FloodPolicy(decryptions=max(16, counted)) if parameters.scheme == "ckks" else FloodPolicy()
             job = api.keygen_job(name, parameters, False, (), "cbd", policy, case.backend, self._mp_spdz)
             self._processes(case, job, self._deadline())
         info = api.load_key(folder)
@@ -224,7 +237,9 @@ class Bench:
         parameters, rng, runs = info.parameters, np.random.default_rng(), []
         deadline = self._deadline()
         with tempfile.TemporaryDirectory(dir=self._temporary.name) as folder:
-            for _ in self.effort.turns():
+            for turn in self.effort.turns():
+                if turn and MASKED in case.name:
+                    name, info, public = self._key(case)
                 values, files, outputs = [], [], []
                 for j in range(case.batch):
                     path = Path(folder) / f"{j}.ct"
@@ -233,7 +248,7 @@ class Bench:
                         clear = rng.uniform(-1, 1, parameters.ring_degree // 2)
                     else:
                         clear = rng.integers(0, parameters.plain_modulus, parameters.ring_degree)
-                    data = seal.Evaluator(parameters).last_level(seal.encrypt(parameters, public, clear))
+                    data = lowest(parameters, seal.encrypt(parameters, public, clear))
                     path.write_bytes(data)
                     api.write_receipt(path, data, info)
                     values.append(clear)
