@@ -131,10 +131,17 @@ impl Guard {
     /// Before the first message under a MAC key: notes on the disk that a session begins.
     ///
     /// # Errors
-    /// [`EngineError::Burned`], or [`EngineError::Store`] if it cannot be noted.
+    /// [`EngineError::Burned`]; [`EngineError::Usage`] if something went wrong before: who broke off could try again under the same key.
+    /// [`EngineError::Store`] if it cannot be noted.
     pub fn begin(&self) -> Result<()> {
         self.refuse()?;
-        for key in &mut held(&self.state).keys {
+        let mut state = held(&self.state);
+        if state.broken && self.reacts {
+            return Err(EngineError::usage(
+                "this session broke off before: open a new one for computations with MACs",
+            ));
+        }
+        for key in &mut state.keys {
             key.refuse_burned()?;
             if let (Some(file), None) = (&key.file, &key.mark) {
                 key.mark = Some(file.begin()?);

@@ -6,6 +6,9 @@ mod factors;
 mod key_separation;
 mod lies;
 mod omitted;
+mod personal;
+mod refused;
+mod two_keys;
 
 use std::thread;
 use std::time::Duration;
