@@ -21,8 +21,8 @@
 //! That a key is the same as in an earlier session is not tested here.
 //!
 //! A smallest batch of triples in front of everything would do as well: its c = a·b are off by δ·b·a_a, under pads between honest parties. It
-//! costs some 2 MB and 19 rounds; this costs a few hundred bytes a peer and no round, since the check of the keys of bits, at the same time,
-//! takes longer.
+//! costs more than 600 KB a peer and 15 rounds; this costs a few hundred bytes a peer and no round, since the check of the keys of bits, at the
+//! same time, takes longer.
 
 use keyquorum_math::DomainKind;
 

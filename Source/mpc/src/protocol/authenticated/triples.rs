@@ -19,7 +19,7 @@
 //!    then there is no further one. Over F_q bets on the highest bits may be safer, and tell less (`keyquorum_ot::amplified`).
 //! 5. What is wrong after the check is known to the adversary, or agrees with its MAC: later checks pass or fail whatever the secrets are.
 //!
-//! 14 rounds a batch. Keller, Orsini, Scholl, "MASCOT" (CCS 2016), section 4; Cramer, Damgård, Escudero, Scholl, Xing, "SPDZ2k" (CRYPTO
+//! 14 rounds a batch, 15 among more than two parties. Keller, Orsini, Scholl, "MASCOT" (CCS 2016), section 4; Cramer, Damgård, Escudero, Scholl, Xing, "SPDZ2k" (CRYPTO
 //! 2018), section 6, which sacrifice instead; the products of authenticated elements with bits are those of `mixed`.
 
 use keyquorum_ot::amplified::{self, Factors, Operands, Partial, Products, Shape};

@@ -334,7 +334,8 @@ impl AuthenticatedBits {
         })
     }
 
-    /// Verifies everything that was opened so far, and that all parties got the same. Four rounds.
+    /// Verifies everything that was opened so far, and that all parties got the same. Four rounds, five
+    /// among more than two parties.
     pub fn check(&mut self) -> SendFn<Self, ()> {
         verify::check()
     }
