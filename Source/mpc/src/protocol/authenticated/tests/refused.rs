@@ -13,6 +13,7 @@ use super::{PRIME, input, run_as};
 use crate::adversary::{Adversary, Site};
 use crate::engine::Engine;
 use crate::error::{Check, EngineError, Result};
+use crate::guard::Guard;
 use crate::protocol::authenticated::adversaries::Role;
 
 /// Cuts its part of a toss short, the first one after something.
@@ -82,6 +83,22 @@ fn refused_challenges_ablated_other_tosses_may_break_off() {
         let error = refused(protocol, Site::Vector, Program::Sum);
         assert!(matches!(error, EngineError::Network { .. }), "{error}");
     }
+}
+
+/// Who broke off before a check cannot try again in the session, which begins no further engine with MACs; without the remedy it does.
+#[test]
+fn refused_challenges_blocked_and_ablated_a_session_that_broke_off() {
+    let guard = Guard::default();
+    guard.begin().unwrap();
+    guard.judge(EngineError::usage("a slip of the caller"));
+    guard.begin().unwrap();
+    guard.judge(EngineError::protocol("a message that was cut short"));
+    let text = guard.begin().unwrap_err().to_string();
+    assert!(text.contains("broke off before: open a new one"), "{text}");
+
+    let guard = Guard::ablated();
+    guard.judge(EngineError::protocol("a message that was cut short"));
+    guard.begin().unwrap();
 }
 
 /// Opens an element as another one, and commits to one sum towards party 0 and to another towards party 1: two guesses of the honest keys,
