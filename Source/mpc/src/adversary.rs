@@ -56,10 +56,16 @@ pub(crate) enum Site {
     Input,
     /// Our shares of opened elements, to each peer and to ourselves; what the others say is seen.
     Opening,
+    /// What an element that is opened to us alone comes to, before it is reduced: seen.
+    Personal,
     /// Our part of the sum in the check of elements' MACs, a word; all parties' parts are seen.
     CheckSum,
     /// Our parts of the sums in the check of subset sums, words; all parties' parts are seen.
     SubsetSums,
+    /// Our shares of the elements that test keys, to each peer and to ourselves; what the others say is seen.
+    KeyOpening,
+    /// Our parts of the sums in that test, words; all parties' parts are seen.
+    KeySums,
     /// The choices of correlated OTs, in lanes, towards each peer.
     BitChoices,
     /// The message that tells them under masks, to each peer.

@@ -1,7 +1,9 @@
 //! What may go wrong in the life of a key, all together: less than 2^-40.
 //!
 //! Everything statistical is here: how large buckets, tests and masks must be so that the chances of all batches, checks and values of a
-//! key's life add up to less than 2^-[`TOTAL_BITS`]. Computational assumptions (128 bits) are not counted. There are two kinds of terms.
+//! key's life add up to less than 2^-[`TOTAL_BITS`]. Computational assumptions (128 bits) are not counted: one of them is that of the hash of OTs' strings
+//! (AES with tweaks, which are known in advance), where who evaluates AES p times tells strings of q OTs of a link from random with about
+//! p·q/2^128, so 2^88 evaluations for 2^40 OTs. There are two kinds of terms.
 //!
 //! # Attempts
 //!
@@ -15,20 +17,25 @@
 //! * *Leaky ANDs in buckets of B.* An adversary that bets on k leaky triples passes with 2^-k; to break a triple it needs all of a bucket: k ≥ B ≥
 //!   [`FEWEST_BETS`], so s ≤ 1/8. N buckets are N chances, which [`buckets`] counts.
 //! * *daBits.* The same with the bits of one honest party, of which the first party's have one in a fixed place ([`dabit_buckets`]).
-//!   Wrong MACs that nobody guessed pass the 48 subset sums with 2^-48.
+//!   Wrong MACs that nobody guessed pass the 48 subset sums with 2^-44: who makes them sees the subsets before it commits to a repair.
+//! * *Two keys of elements* among three and more parties pass their check with 2^-48 (`protocol::authenticated::keys`).
 //! * *MAC checks.* A wrong opening passes with the guess of a key or with a linear combination that vanishes; nothing passes without having won, s is
 //!   as p. Wrong openings of one check are one attempt, since they are combined. Modulo 2^k the combination costs log2(48 + 1) of 48
 //!   bits; over F_q it vanishes with 1/q; 2/q is counted. **Primes below 2^42 do not reach [`ATTEMPT_BITS`]**: a key
 //!   with such primes has 2/q in place of the first term of its total.
-//!   **MACs of bits have 40 bits**: one wrong bit passes with 2^-40 ([`bit_macs`]), beside the total.
+//!   **MACs of bits have 40 bits**: one wrong bit passes with 2^-40 ([`bit_macs`]), beside the total: with it, all is below 2^-39.
 //! * *Cut and choose* (edaBits). Wrong numbers pass under wrong tests only, which must be on them ([`cut_and_choose`]); who passes has won.
 //! * *The OT check.* Guesses of g groups of Δ pass with 2^-4g and tell 4g bits of a key: a forgery after them wins with what is left, the
 //!   product is that of a forgery without them.
 //! * *Triples.* Words that fit only some choice bits pass with 2^-ℓ if ℓ bits are guessed, and leave the other factor uniform within
-//!   2^-((E − ℓ)/2 + 1) (`keyquorum_ot::amplified`).
+//!   2^-((E − ℓ)/2 + 1). Over F_q the highest bits are biased: s may exceed 1/2 there, and p is smaller then; all bets of a life gain below 2^-41.7
+//!   (`keyquorum_ot::amplified`).
 //!
 //! Who gets the others' sums first sees that a check will fail, and may break off instead of giving its own. A check that was cut off between the
-//! first that can be seen of it and finding it right therefore burns the key as well, also a local one (`crate::mac_key`).
+//! first that can be seen of it and finding it right therefore burns the key as well, also a local one (`crate::mac_key`). The same holds from the
+//! toss on that decides whether a deviation of before is noticed: the order of tests, the subsets of subset sums, the factors of a MAC check. Not
+//! from the toss of the factors of `values`, which tie the words for digits of a key together: the next MAC check may be far away. Who does not
+//! like them may break off, once a session: each such session is one more chance of 2^-42 modulo 2^k.
 //!
 //! # Honest leaks
 //!
@@ -41,7 +48,7 @@
 //!   [`VARIANCE`] at most, whatever the others' masks are.
 //! * *Residues* ([`residues`]). A string of B bits modulo q, a pad of a digit of a product with a key, has a χ² of at most (q/2^B)²/4.
 //! * *edaBits over fields*: nothing. The sum of a number and its test shows the number only if it lies where not every number could be,
-//!   and then the batch is given up; modulo 2^k tests are uniform.
+//!   and then the batch is given up, as after a failed check; modulo 2^k tests are uniform.
 //! * *Random elements*: nothing, words that would be biased are drawn again. The orders of buckets are tossed by everybody, and none is likelier
 //!   than 1 + 2^-23 times its share.
 //!
@@ -50,7 +57,9 @@
 
 use keyquorum_ot::{amplified, vole};
 
-use crate::protocol::authenticated::{MAC_BITS as ELEMENT_MAC_BITS, SUBSET_SUMS, binary::MAC_BITS};
+use crate::protocol::authenticated::{
+    KEY_CHECK_BITS, MAC_BITS as ELEMENT_MAC_BITS, SUBSET_SUMS, binary::MAC_BITS,
+};
 
 /// −log2 of what may go wrong in a key's life.
 pub const TOTAL_BITS: f64 = 40.0;
@@ -65,6 +74,9 @@ pub const ROUGHNESS: f64 = 0.78;
 pub const VARIANCE: f64 = 10.5;
 /// Bits of the shortest prime that the second kind of MAC check reaches [`ATTEMPT_BITS`] with.
 pub const SHORTEST_PRIME: u32 = 43;
+
+/// log2 of what the adversary gains in subset sums as it sees the subsets before it commits.
+const GRINDING: f64 = 4.0;
 
 /// log2 of the number of ways to take `k` of `n`.
 pub fn log2_choose(n: usize, k: usize) -> f64 {
@@ -124,10 +136,16 @@ pub fn attempts(prime_bits: Option<u32>) -> Vec<Attempt> {
     let mac = f64::from(ELEMENT_MAC_BITS);
     // One guess of a choice bit; each further one costs more than it gives.
     let amplified = 1.0 + (amplified::EXTRA - 1) as f64 / 2.0 + 1.0;
+    let sums = SUBSET_SUMS as f64 - GRINDING;
     let mut all = vec![
         attempt("leaky ANDs in buckets", ATTEMPT_BITS, passing),
         attempt("bits of both domains in buckets", ATTEMPT_BITS, passing),
-        attempt("subset sums", SUBSET_SUMS as f64, SUBSET_SUMS as f64),
+        attempt("subset sums", sums, sums),
+        attempt(
+            "two keys of elements",
+            f64::from(KEY_CHECK_BITS),
+            f64::from(KEY_CHECK_BITS),
+        ),
         attempt(
             "wrong numbers in cut and choose",
             ATTEMPT_BITS,

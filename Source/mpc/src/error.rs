@@ -11,6 +11,8 @@ pub enum Check {
     BitMacs,
     /// MACs of opened subset sums, each verified for itself.
     SubsetSums,
+    /// One key of elements' MACs towards all parties.
+    ElementKeys,
     /// The consistency check of the OT extension.
     OtExtension,
     /// The consistency of punctured PRFs, in the set-up of oblivious transfer.

@@ -78,6 +78,8 @@ const CUT_OFF: &str = "a MAC check was cut off in the middle of it";
 struct State {
     /// The check that failed.
     cause: Option<String>,
+    /// Whether something else went wrong.
+    broken: bool,
     /// Whether the session has ended, and given its keys back.
     over: bool,
     /// Verdicts that are open: see [`crate::mac_key`].
@@ -201,12 +203,16 @@ impl Guard {
     ///
     /// # Errors
     /// [`EngineError::Burned`] if it must not be used.
+    /// [`EngineError::Usage`] if something went wrong before: who broke off could try again under the same key.
     pub fn begin(&self) -> Result<()> {
         self.refuse()?;
-        held(&self.state)
-            .keys
-            .iter()
-            .try_for_each(Key::refuse_burned)
+        let state = held(&self.state);
+        if state.broken && self.reacts {
+            return Err(EngineError::usage(
+                "this session broke off before: open a new one for computations with MACs",
+            ));
+        }
+        state.keys.iter().try_for_each(Key::refuse_burned)
     }
 
     /// Before a verdict that depends on our keys can be seen, as when our sums of a MAC check are sent: until [`Guard::verified`], whatever
@@ -263,7 +269,10 @@ impl Guard {
         let (check, text) = match error {
             EngineError::Check { check, text } => (check, text),
             other if state.revealed > 0 => (Check::Interrupted, format!("{CUT_OFF}: {other}")),
-            other => return other,
+            other => {
+                state.broken |= !matches!(other, EngineError::Usage(_));
+                return other;
+            }
         };
         let done = state.poison(&text);
         let text = [text].into_iter().chain(done).collect::<Vec<_>>();

@@ -9,7 +9,11 @@
 //! g_e of every item that are tossed AFTER what the sender gave has passed its check: b = β + Σ g_e·γ_e, where β is uniform and given
 //! by its bits. The map from all β and γ to all b is universal (other γ collide for one choice of g), so if the check tells what has a
 //! probability of 2^-ℓ, the words of a batch together are uniform within 2^-((E − ℓ)/2 + 1) by the leftover hash lemma, and exactly
-//! so if ℓ = 0: an adversary gains at most 2^-((E + ℓ)/2 + 1) < 2^-41 for ℓ ≥ 1. The idea is that of MASCOT's vector triples (Keller, Orsini,
+//! so if ℓ = 0. Modulo 2^l bits of β are uniform, a check tells ℓ = 0 or ℓ ≥ 1, and an adversary gains at most 2^-((E + ℓ)/2 + 1) for ℓ ≥ 1.
+//! Over F_q the top bits of β are biased: for q just above a power of two the highest is 1 with a small probability ε, and a bet that it is 0
+//! passes with 1 − ε. Such a bet tells as little as it risks: the χ² distance that it leaves is below ε·2^-E a batch, and some 1/ε batches come
+//! before it is noticed, together as one bet on a uniform bit within a small factor. The worst is a bit that is 1 with probability 1/3: all bets
+//! of a life together gain below 2.5·2^-(E/2 + 1), that is 2^-41.7. The idea is that of MASCOT's vector triples (Keller, Orsini,
 //! Scholl, CCS 2016, section 4.1) and of the encoded multiplication of Doerner, Kondi, Lee, shelat (IEEE S&P 2018, section VI), with
 //! extra bits that a whole batch shares: their OTs are as good as free, and their strings are stretched to a word an item.
 //!
@@ -31,7 +35,7 @@ const PARTS: usize = 2;
 /// OTs of a block.
 const BLOCK: usize = 128;
 /// Bits that the items of a batch have in common.
-pub const EXTRA: usize = 82;
+pub const EXTRA: usize = 84;
 
 /// Products of one batch.
 #[derive(Clone, Debug)]

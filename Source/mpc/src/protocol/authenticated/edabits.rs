@@ -2,9 +2,12 @@
 //!
 //! Every party shares numbers that it knows in both domains. For each there are T others of full length, assigned by a tossed order, which
 //! test it: the sum of number and test is added up bit by bit, opened, and must be what the elements say. It tells nothing, since the test
-//! is uniform: modulo 2^k, and over fields with 40 more bits than the number, where a batch is given up if a sum is so small or so large
+//! is uniform: modulo 2^k, and over fields with 40 more bits than the number, where a batch is given up, as after a failed check, if a sum is so small or so large
 //! that not every number could be in it. [`OPENED`] further tests are opened alone. Numbers
 //! that pass are added up, in both domains, and what exceeds the length is taken off by random bits of both.
+//!
+//! The order is a challenge: who sees it first and does not like it must not be able to break off and try again, so from then until the
+//! MACs of all that was opened are verified whatever goes wrong counts as a failed check.
 //!
 //! Wrong numbers pass only under wrong tests, and wrong tests only on wrong numbers: of k wrong numbers all k·T tests must be wrong and no
 //! other. Escudero, Ghosh, Keller, Rachuri, Scholl, "Improved primitives for MPC over mixed arithmetic-binary circuits" (CRYPTO
@@ -30,7 +33,7 @@ const MOST_TESTS: usize = 6;
 const SHORTEST: usize = 8;
 const FEWEST: usize = 32;
 /// Bits of a test beyond those of the number, over fields: a sum tells something of a number with probability 2^-40, and the batch is given
-/// up then.
+/// up then, and the MAC key burned.
 const HIDING: usize = 40;
 
 /// −log2 of the probability that `wrong` of `n` numbers pass `tests` tests each.
@@ -254,6 +257,7 @@ pub(super) fn task<A: Arithmetic>(batch: Batch) -> SendFn<Authenticated<A>, ()> 
     let cut = and_then(summed, move |_, numbers| cut_off(batch, numbers));
     and_then(cut, |_, numbers: Numbers<A>| {
         Ok(then(check(), move |p: &mut Authenticated<A>, ()| {
+            p.bits.guard.verified()?;
             p.supply.put_numbers(numbers.elements, &numbers.rows)
         }))
     })
@@ -364,8 +368,9 @@ fn test<A: Arithmetic>(
             let mut clear: Vec<A::E> = Vec::with_capacity(place + alone.len());
             let said = numbers(in_sums, kept.len() * used)?;
             if said.iter().any(|sum| !batch.hides(*sum)) {
+                // As a failed check: a party can make its own numbers so that a bad order ends here.
                 return Err(EngineError::protocol(
-                    "a random number came out that its test does not hide, which happens once in a long while: run the program again",
+                    "a random number came out that its test does not hide, which happens once in a long while, or if one of the parties cheats",
                 ));
             }
             clear.extend(said.iter().map(|v| p.domain.from_u128(*v)));
@@ -375,8 +380,6 @@ fn test<A: Arithmetic>(
             }
             difference.append(&alone)?;
             p.sub_public(&mut difference, &clear)?;
-            // Who gets the others' shares first sees whether this passes, as with the sums of a MAC check.
-            p.bits.guard.revealed()?;
             Ok(then(open(difference), move |p, opened| {
                 if p.reduced(opened).iter().any(|v| v != &p.visible.zero()) {
                     let failed = EngineError::check(
@@ -385,7 +388,6 @@ fn test<A: Arithmetic>(
                     );
                     p.adversary.judge::<()>(Err(failed))?;
                 }
-                p.bits.guard.verified()?;
                 Ok(kept)
             }))
         },

@@ -84,7 +84,8 @@ fn factors<A: Arithmetic>(p: &mut Authenticated<A>, wanted: &Wanted) -> Result<S
     Ok(Share { parts })
 }
 
-/// A task that makes bits, leaky as they are, and a toss of which nobody knew anything before. Eleven rounds.
+/// A task that makes bits, leaky as they are, and a toss of which nobody knew anything before. Eleven rounds, twelve among more
+/// than two parties.
 pub(super) fn task<A: Arithmetic>(
     list: Vec<Wanted>,
 ) -> SendFn<Authenticated<A>, (Vec<Mixed<A>>, Toss)> {

@@ -2,7 +2,7 @@
 //! over prime fields; packed bits are [`binary`].
 //!
 //! x = Σ x_i; party i has a key α_i of 48 bits, and the parties share x·α for α = Σ α_i: part 0 of a share is x_i, part 1 the
-//! share of the MAC. Modulo 2^k both live modulo 2^(k + 48); a value is what they say modulo 2^k, and what a program opens
+//! share of the MAC. That everybody has one key towards all others is checked first (`keys`). Modulo 2^k both live modulo 2^(k + 48); a value is what they say modulo 2^k, and what a program opens
 //! is masked by 2^k times a random element. MACs are sharings of x·α_j by pairs of parties (`values`), triples come from
 //! oblivious transfer with amplified privacy, checked by sums of random subsets (`triples`, `subset_sums`), bits that are shared in both domains from products of choice
 //! bits with random elements, put in buckets (`mixed`, `dabits`), numbers with their bits from cut and choose (`edabits`). What is opened is verified (`verify`) before a value leaves, before the program opens something else, and at
@@ -15,6 +15,7 @@ mod adversaries;
 pub mod binary;
 mod dabits;
 mod edabits;
+mod keys;
 mod mixed;
 mod openings;
 mod operations;
@@ -39,6 +40,7 @@ use crate::error::{EngineError, Result};
 use crate::graph::{Step, then, within};
 use crate::value::Share;
 use binary::AuthenticatedBits;
+pub(crate) use keys::CHECK_BITS as KEY_CHECK_BITS;
 use openings::open;
 pub(crate) use subset_sums::CHECKS as SUBSET_SUMS;
 use supply::Supply;
@@ -75,6 +77,8 @@ pub struct Authenticated<A: Arithmetic> {
     pairs: Vec<Option<(Prg, Prg)>>,
     private: Prg,
     bits: AuthenticatedBits,
+    /// Whether the peers' keys were found to be the same towards all.
+    keys_checked: bool,
     verifier: Verifier<A::E>,
     supply: Supply<A::E>,
     /// Whether the program opens something in the next round.
@@ -128,6 +132,7 @@ impl<A: Arithmetic> Authenticated<A> {
             pairs,
             private,
             bits,
+            keys_checked: parties < 3,
             verifier: Verifier::default(),
             supply: Supply::new(parties),
             opens: false,

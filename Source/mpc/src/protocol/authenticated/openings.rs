@@ -34,23 +34,13 @@ impl<A: Arithmetic> Authenticated<A> {
 
     /// Opens a share of the program whose low `zeros` bits are zero.
     fn open_shifted_masked(&mut self, share: Share<A::E>, zeros: u32) -> ClearTask<Self, A::E> {
-        let n = share.len();
-        let overflow = self.overflow();
-        if overflow.is_some() {
-            self.supply.randoms.need(n);
+        if self.overflow().is_some() {
+            self.supply.randoms.need(share.len());
         }
         self.opens = true;
         Box::new(move |p, out| {
             let mut share = share;
-            if let Some(factor) = overflow {
-                let mut mask = Share {
-                    parts: p.supply.randoms.take(n)?.into(),
-                };
-                for part in &mut mask.parts {
-                    p.domain.mul_scalar_assign(part, factor);
-                }
-                p.add(&mut share, &mask)?;
-            }
+            p.mask_overflow(&mut share)?;
             then(
                 open_shifted(share, zeros),
                 |p, values| Ok(p.reduced(values)),
@@ -58,7 +48,21 @@ impl<A: Arithmetic> Authenticated<A> {
         })
     }
 
-    /// Opens to one party, under elements that it knows alone.
+    /// Adds 2^k times random elements that were asked for, in a ring: what is above 2^k hangs on what a share was computed from.
+    fn mask_overflow(&mut self, share: &mut Share<A::E>) -> Result<()> {
+        let Some(factor) = self.overflow() else {
+            return Ok(());
+        };
+        let mut mask = Share {
+            parts: self.supply.randoms.take(share.len())?.into(),
+        };
+        for part in &mut mask.parts {
+            self.domain.mul_scalar_assign(part, factor);
+        }
+        self.add(share, &mask)
+    }
+
+    /// Opens to one party, under elements that it knows alone, and under a mask of what is above 2^k, which nobody knows.
     pub(super) fn open_elements_to(
         &mut self,
         share: Share<A::E>,
@@ -66,14 +70,20 @@ impl<A: Arithmetic> Authenticated<A> {
     ) -> Result<SendFn<Self, Option<Vec<A::E>>>> {
         let n = share.len();
         self.supply.input(receiver)?.need(n);
+        if self.overflow().is_some() {
+            self.supply.randoms.need(n);
+        }
         self.opens = true;
         Ok(Box::new(move |p, out| {
             let [x, m, known] = p.supply.input(receiver)?.take(n)?;
             let (mask, known) = (Share { parts: vec![x, m] }, Zeroizing::new(known));
             let mut share = share;
             p.add(&mut share, &mask)?;
+            p.mask_overflow(&mut share)?;
             then(open(share), move |p: &mut Self, mut opened| {
                 p.domain.sub_assign(&mut opened, &known);
+                p.adversary
+                    .sees_elements(Site::Personal, p.me, &p.domain, &opened);
                 let values = p.reduced(opened);
                 Ok((p.me == receiver).then_some(values))
             })(p, out)
@@ -92,33 +102,47 @@ fn open_shifted<A: Arithmetic>(
     zeros: u32,
 ) -> ClearTask<Authenticated<A>, A::E> {
     Box::new(move |p, out| {
-        let (domain, n) = (p.domain.clone(), share.len());
+        let summands = share.part(0)?.to_vec();
+        let opened = open_summands(Site::Opening, summands, zeros);
+        then(opened, move |p: &mut Authenticated<A>, sum| {
+            p.note(&share, &sum)?;
+            Ok(sum)
+        })(p, out)
+    })
+}
+
+/// Opens what our summands are of; its MAC is for the caller to verify.
+pub(super) fn open_summands<A: Arithmetic>(
+    site: Site,
+    summands: Vec<A::E>,
+    zeros: u32,
+) -> ClearTask<Authenticated<A>, A::E> {
+    Box::new(move |p, out| {
+        let (domain, n) = (p.domain.clone(), summands.len());
         let sent = match zeros {
             0 => domain.clone(),
             _ => domain.low_bits(domain.bits() - zeros).ok_or_else(|| {
                 EngineError::usage(format!("{} has no low bits to leave out", domain.kind()))
             })?,
         };
-        let mut sum = shifted_down(share.part(0)?, zeros);
+        let mut sum = shifted_down(&summands, zeros);
         for peer in p.others() {
-            let ours = p.adversary.elements(Site::Opening, Some(peer), &sent, &sum);
+            let ours = p.adversary.elements(site, Some(peer), &sent, &sum);
             out.send(&sent, peer, &ours);
             out.expect(&sent, peer, n);
         }
         p.adversary
-            .change_elements(Site::Opening, Some(p.me), &sent, &mut sum);
+            .change_elements(site, Some(p.me), &sent, &mut sum);
         Ok(Box::new(move |p, inbox| {
             for peer in p.others() {
                 let theirs = inbox.take(&sent, peer, n)?;
-                p.adversary
-                    .sees_elements(Site::Opening, peer, &sent, &theirs);
+                p.adversary.sees_elements(site, peer, &sent, &theirs);
                 sent.add_assign(&mut sum, &theirs);
             }
             if zeros > 0 {
                 domain.mul_scalar_assign(&mut sum, domain.from_u128(1 << zeros));
             }
             p.record(&sum);
-            p.note(&share, &sum)?;
             Ok(Step::Done(sum))
         }))
     })

@@ -3,7 +3,7 @@
 
 use zeroize::Zeroizing;
 
-use super::binary::{Toss, finish_toss, start_toss};
+use super::binary::{Toss, finish_challenge, start_toss};
 use super::values::{Given, authenticate, check_sums};
 use super::{Arithmetic, Authenticated, bits};
 use crate::error::Result;
@@ -20,7 +20,8 @@ pub(super) struct Private<A: Arithmetic> {
 }
 
 /// `lanes` lanes of random bits of every party, in the order of the parties, and the `n` elements that `elements` makes of our own;
-/// and a toss of which nobody knew anything before. Every party's elements have MACs, whatever they are. Four rounds.
+/// and a toss of which nobody knew anything before: a challenge, which the caller closes (`Guard::verified`) when all that it decides is
+/// verified. Every party's elements have MACs, whatever they are. Four rounds.
 pub(super) fn shared<A: Arithmetic>(
     lanes: usize,
     n: usize,
@@ -56,7 +57,7 @@ pub(super) fn shared<A: Arithmetic>(
         )(p, out)
     });
     let tossed = and_then(given, |_, (packed, elements, toss)| {
-        let toss = within(finish_toss(toss), bits::<A>);
+        let toss = within(finish_challenge(toss), bits::<A>);
         Ok(then(toss, |_, seed| Ok((packed, elements, seed))))
     });
     and_then(tossed, |_, (packed, elements, seed)| {

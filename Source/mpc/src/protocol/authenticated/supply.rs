@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use keyquorum_math::Element;
 
 use super::edabits::{self, Batch};
-use super::{Arithmetic, Authenticated, PARTS, bits, dabits, triples, values};
+use super::{Arithmetic, Authenticated, PARTS, bits, dabits, keys, triples, values};
 use crate::engine::Material;
 use crate::error::{EngineError, Result};
-use crate::graph::{SendFn, within};
+use crate::graph::{SendFn, join, within};
 use crate::protocol::WithBits;
 use crate::protocol::authenticated::binary;
 use crate::protocol::stock::Stock;
@@ -203,10 +203,17 @@ impl<E: Element> Supply<E> {
     }
 }
 
-/// The next task that makes what is missing. Bits come after what they are made of, and numbers after bits.
+/// The next task that makes what is missing. Keys are checked before anything is made under them. Bits come after what they are made of, and numbers after bits.
 pub(super) fn prepare<A: Arithmetic>(
     p: &mut Authenticated<A>,
 ) -> Result<Option<SendFn<Authenticated<A>, ()>>> {
+    if !std::mem::replace(&mut p.keys_checked, true) {
+        let elements = keys::check();
+        return Ok(Some(match p.bits.key_check() {
+            None => elements,
+            Some(task) => join(elements, within(task, bits::<A>), |_, (), ()| Ok(())),
+        }));
+    }
     let peers = p.parties - 1;
     if p.supply.numbers_batch.is_none()
         && let Some((length, n)) = p.supply.numbers_to_make(MOST_NUMBERS / peers / 64 * 64)

@@ -6,7 +6,10 @@ mod factors;
 mod key_separation;
 mod lies;
 mod omitted;
+mod personal;
+mod refused;
 mod shapes;
+mod two_keys;
 
 use std::thread;
 use std::time::Duration;

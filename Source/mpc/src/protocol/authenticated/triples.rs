@@ -9,17 +9,17 @@
 //!    compared). b and c are sums of choice bits times public numbers, and so are their MACs.
 //! 2. Nobody learns anything of an honest party's share of a: it goes only into pads of OTs and the correlation of `values`.
 //! 3. A party that multiplies something else, or shifts its own words, makes MACs wrong by a vector d that hangs on choice bits of
-//!    honest parties, and on the key. The subset sums (`subset_sums`) pass only if d is what the party repairs, but for 2^-48.
+//!    honest parties, and on the key. The subset sums (`subset_sums`) pass only if d is what the party repairs, but for 2^-44.
 //!    So of ℓ bits that d hangs on, all are guessed: it is caught with probability 1 − 2^-ℓ, before anything of the batch is used.
 //!    An error of a value alone that its MAC does not show is a multiple of 2^(l - i) for i low bits of the key that are zero; values count modulo
 //!    2^k, and an error that matters there needs i > s.
 //! 4. What the check tells does not depend on the factors g of the γ, which are tossed after it, and the words b are uniform given ℓ
 //!    guessed bits, within 2^-((E − ℓ)/2 + 1) (`keyquorum_ot::amplified`). So an adversary that bets on a bit of a or b is caught, or
-//!    knows no more of it than before, within 2^-41; if it bets on ever more batches it is caught with probability 1/2 each time, and
-//!    then there is no further one.
+//!    knows no more of it than before, within 2^-43; if it bets on ever more batches it is caught with probability 1/2 each time, and
+//!    then there is no further one. Over F_q bets on the highest bits may be safer, and tell less (`keyquorum_ot::amplified`).
 //! 5. What is wrong after the check is known to the adversary, or agrees with its MAC: later checks pass or fail whatever the secrets are.
 //!
-//! 14 rounds a batch. Keller, Orsini, Scholl, "MASCOT" (CCS 2016), section 4; Cramer, Damgård, Escudero, Scholl, Xing, "SPDZ2k" (CRYPTO
+//! 14 rounds a batch, 15 among more than two parties. Keller, Orsini, Scholl, "MASCOT" (CCS 2016), section 4; Cramer, Damgård, Escudero, Scholl, Xing, "SPDZ2k" (CRYPTO
 //! 2018), section 6, which sacrifice instead; the products of authenticated elements with bits are those of `mixed`.
 
 use std::sync::Arc;

@@ -10,11 +10,13 @@ use std::mem::take;
 use keyquorum_math::{Domain, Element, Prg};
 use zeroize::Zeroize;
 
-use super::binary::{self, Toss, commit, commit_and_compare, finish_toss, reveal_sums, start_toss};
+use super::binary::{
+    self, Toss, commit, commit_and_compare, finish_challenge, reveal_sums, start_toss,
+};
 use super::{Arithmetic, Authenticated, bits};
 use crate::adversary::Site;
 use crate::error::{Check, EngineError, Result};
-use crate::graph::{SendFn, and_then, join, then, within};
+use crate::graph::{SendFn, and_then, join, ready, then, within};
 use crate::value::{Share, same, zip};
 
 /// Elements that may be opened before they are verified: 4 MB.
@@ -47,18 +49,18 @@ pub(super) fn public(seed: &Toss, purpose: u64) -> Prg {
     Prg::new(binary::first_half(seed), purpose)
 }
 
-/// A string that nobody knew or could choose before. Two rounds.
-pub(super) fn toss<A: Arithmetic>() -> SendFn<Authenticated<A>, Toss> {
+/// A string that nobody knew or could choose before, and that decides whether something wrong is noticed. Two rounds.
+fn challenge<A: Arithmetic>() -> SendFn<Authenticated<A>, Toss> {
     and_then(within(start_toss(), bits::<A>), |_, toss| {
-        Ok(within(finish_toss(toss), bits::<A>))
+        Ok(within(finish_challenge(toss), bits::<A>))
     })
 }
 
-/// Verifies everything that was opened before it starts. Four rounds.
+/// Verifies everything that was opened before it starts. Four rounds, five among more than two parties.
 pub(super) fn check<A: Arithmetic>() -> SendFn<Authenticated<A>, ()> {
     Box::new(move |p, out| {
         let mut differences = take(&mut p.verifier.differences);
-        let sums = and_then(toss(), move |p: &mut Authenticated<A>, seed| {
+        let sums = and_then(challenge(), move |p: &mut Authenticated<A>, seed| {
             let mut factors = vec![p.domain.zero(); differences.len()];
             p.domain.random(&mut public(&seed, 0), &mut factors);
             let sum = p.domain.dot(&factors, &differences);
@@ -67,7 +69,11 @@ pub(super) fn check<A: Arithmetic>() -> SendFn<Authenticated<A>, ()> {
             p.adversary
                 .change_elements(Site::CheckSum, None, &p.domain, &mut sum);
             let [sum] = sum;
-            let committed = within(commit(sum.to_u128().to_le_bytes().to_vec()), bits::<A>);
+            let mut committed = within(commit(sum.to_u128().to_le_bytes().to_vec()), bits::<A>);
+            if p.parties > 2 {
+                // The check of bits compares all commitments in this round.
+                committed = and_then(committed, |_, committed| Ok(ready(committed)));
+            }
             Ok(and_then(committed, |_, committed| {
                 Ok(then(
                     within(reveal_sums(committed), bits::<A>),
@@ -76,6 +82,7 @@ pub(super) fn check<A: Arithmetic>() -> SendFn<Authenticated<A>, ()> {
                         for sum in totals(&p.domain, &all, 1)? {
                             verify_sum(p, Check::ElementMacs, sum)?;
                         }
+                        p.bits.guard.verified()?;
                         p.bits.guard.verified()
                     },
                 ))
@@ -86,15 +93,17 @@ pub(super) fn check<A: Arithmetic>() -> SendFn<Authenticated<A>, ()> {
     })
 }
 
-/// Verifies what a share was opened as, every value for itself: its MAC must fit, not only a combination of all MACs. Two rounds.
+/// Verifies what a share was opened as, every value for itself: its MAC must fit, not only a combination of all MACs. Two rounds,
+/// three among more than two parties.
 pub(super) fn check_each<A: Arithmetic>(
+    (which, site): (Check, Site),
     share: Share<A::E>,
     values: Vec<A::E>,
 ) -> SendFn<Authenticated<A>, ()> {
     Box::new(move |p, out| {
         let mut differences = p.differences(&share, &values)?;
         p.adversary
-            .change_elements(Site::SubsetSums, None, &p.domain, &mut differences);
+            .change_elements(site, None, &p.domain, &mut differences);
         let count = differences.len();
         let bytes = differences.iter().flat_map(|d| d.to_u128().to_le_bytes());
         let committed = within(commit_and_compare(bytes.collect()), bits::<A>);
@@ -102,9 +111,9 @@ pub(super) fn check_each<A: Arithmetic>(
             Ok(then(
                 within(reveal_sums(committed), bits::<A>),
                 move |p: &mut Authenticated<A>, all| {
-                    saw(p, Site::SubsetSums, &all);
+                    saw(p, site, &all);
                     for sum in totals(&p.domain, &all, count)? {
-                        verify_sum(p, Check::SubsetSums, sum)?;
+                        verify_sum(p, which, sum)?;
                     }
                     p.bits.guard.verified()
                 },

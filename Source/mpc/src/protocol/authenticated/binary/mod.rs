@@ -10,7 +10,8 @@
 //!
 //! A party may use different keys Δ_i towards different peers. MACs are then off by a function of the honest parties' shares,
 //! so that later checks could tell whether such a share was guessed. Where there is more than one peer the first thing that
-//! is made is therefore a block of leaky AND triples, whose check then fails whatever the party does (`leaky`).
+//! is made is therefore a block of leaky AND triples, whose check then fails whatever the party does (`leaky`). That binds the keys of
+//! bits alone: those of elements come from other base OTs, and have a check of their own (`super::keys`).
 
 pub(super) mod adder;
 #[cfg(test)]
@@ -45,7 +46,8 @@ use supply::Supply;
 pub(super) use triples::{permutation, sliced, words};
 use verify::Verifier;
 pub(super) use verify::{
-    Committed, Toss, check, commit, commit_and_compare, exchange, finish_toss, first_half,
+    Committed, Toss, check, commit, commit_and_compare, exchange, finish_challenge, finish_toss,
+    first_half,
     reveal_sums, start_toss,
 };
 
@@ -343,7 +345,8 @@ impl AuthenticatedBits {
         })
     }
 
-    /// Verifies everything that was opened so far, and that all parties got the same. Four rounds.
+    /// Verifies everything that was opened so far, and that all parties got the same. Four rounds, five
+    /// among more than two parties.
     pub fn check(&mut self) -> SendFn<Self, ()> {
         verify::check()
     }
@@ -353,16 +356,19 @@ impl AuthenticatedBits {
         self.verifier.pending() > 0
     }
 
+    /// What must pass before anything is made under the keys of bits; nothing if it was asked for before, or if there is one peer.
+    pub(super) fn key_check(&mut self) -> Option<SendFn<Self, ()>> {
+        let checked = std::mem::replace(&mut self.keys_checked, true);
+        (!checked).then(|| and_then(leaky::task(leaky::BLOCK), |_, _| Ok(verify::check())))
+    }
+
     /// As [`crate::protocol::Protocol::prepare`]; also verifies when much was opened, which bounds memory.
     ///
     /// # Errors
     /// None at present.
     pub fn prepare(&mut self) -> Result<Option<SendFn<Self, ()>>> {
-        if !self.keys_checked {
-            self.keys_checked = true;
-            return Ok(Some(and_then(leaky::task(leaky::BLOCK), |_, _| {
-                Ok(verify::check())
-            })));
+        if let Some(task) = self.key_check() {
+            return Ok(Some(task));
         }
         let mut tasks = Vec::new();
         let bits = self.supply.bits_to_make(self.parties);

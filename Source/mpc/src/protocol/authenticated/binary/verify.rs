@@ -16,7 +16,7 @@ use super::correlate::{missing, of_mut};
 use super::{AuthenticatedBits, MAC_BITS, PARTS};
 use crate::adversary::Site;
 use crate::error::{Check, EngineError, Result};
-use crate::graph::{SendFn, Step, and_then, join, then};
+use crate::graph::{SendFn, Step, and_then, then};
 use crate::protocol::BITS;
 use crate::value::{Share, zip};
 use keyquorum_math::Domain;
@@ -238,15 +238,26 @@ pub(in super::super) fn finish_toss(committed: Committed) -> SendFn<Authenticate
     })
 }
 
+/// [`finish_toss`] of what decides whether a deviation of before is noticed: who gets it first sees that, and may break off instead of
+/// giving its own. As with [`reveal_sums`], until [`Guard::verified`](crate::guard::Guard::verified) whatever goes wrong counts as a failed check.
+pub(in super::super) fn finish_challenge(committed: Committed) -> SendFn<AuthenticatedBits, Toss> {
+    Box::new(move |p, out| {
+        p.guard.revealed()?;
+        finish_toss(committed)(p, out)
+    })
+}
+
 /// [`commit`], and among more than two parties a comparison of what they got so far, which blames a peer that got something else:
 /// sums of a check must not be revealed while honest parties hold different values, as their difference would single out the key of one
-/// of them. One round.
+/// of them, nor while they hold different commitments, which would be a guess of its own for each of them. One round, or two.
 pub(in super::super) fn commit_and_compare(value: Vec<u8>) -> SendFn<AuthenticatedBits, Committed> {
     Box::new(move |p, out| {
         if p.parties == 2 {
             return commit(value)(p, out);
         }
-        join(commit(value), compare(), |_, committed, ()| Ok(committed))(p, out)
+        and_then(commit(value), |_, committed| {
+            Ok(then(compare(), |_, ()| Ok(committed)))
+        })(p, out)
     })
 }
 
@@ -270,11 +281,11 @@ fn compare() -> SendFn<AuthenticatedBits, ()> {
     })
 }
 
-/// Verifies everything that was opened before it starts.
+/// Verifies everything that was opened before it starts. Four rounds, five among more than two parties.
 pub(in super::super) fn check() -> SendFn<AuthenticatedBits, ()> {
     Box::new(move |p, out| {
         let mut rows = take(&mut p.verifier.rows);
-        let task = and_then(start_toss(), |_, toss| Ok(finish_toss(toss)));
+        let task = and_then(start_toss(), |_, toss| Ok(finish_challenge(toss)));
         and_then(task, move |p: &mut AuthenticatedBits, seed| {
             let hash = LinearHash::new(&seed);
             let mut sums = Vec::with_capacity(16 * MAC_BITS);
@@ -289,6 +300,7 @@ pub(in super::super) fn check() -> SendFn<AuthenticatedBits, ()> {
             Ok(and_then(commit_and_compare(sums), |_, committed| {
                 Ok(then(reveal_sums(committed), |p, all| {
                     verify_sums(p, &all)?;
+                    p.guard.verified()?;
                     p.guard.verified()
                 }))
             }))

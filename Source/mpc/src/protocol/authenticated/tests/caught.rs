@@ -105,11 +105,13 @@ const fn among_three(lie: Lie, program: Program, check: Check) -> Case {
 }
 
 const CASES: [Case; 36] = {
-    use Check::{BitMacs, Broadcast, Commitment, EdaBits, ElementMacs, OtExtension, SubsetSums};
+    use Check::{
+        BitMacs, Broadcast, Commitment, EdaBits, ElementKeys, ElementMacs, OtExtension, SubsetSums,
+    };
     use Program::{Ands, Bits, Numbers, Product, Sum};
     [
-        always(Lie::Vector, Sum, ElementMacs),
-        always(Lie::Digit, Sum, ElementMacs),
+        (Lie::Vector, Sum, Some(ElementMacs), Some(ElementKeys)),
+        (Lie::Digit, Sum, Some(ElementMacs), Some(ElementKeys)),
         (Lie::Choices, Product, Some(SubsetSums), Some(Broadcast)),
         always(Lie::Proof, Product, OtExtension),
         always(Lie::OperandKey, Product, SubsetSums),

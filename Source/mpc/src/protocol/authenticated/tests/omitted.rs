@@ -381,6 +381,7 @@ fn every_check_is_left_out_somewhere() {
         | Check::Broadcast
         | Check::EdaBits => include_str!("omitted.rs"),
         Check::PuncturedPrfs => include_str!("../../../../../ot/src/punctured.rs"),
+        Check::ElementKeys => include_str!("two_keys.rs"),
         Check::Interrupted => include_str!("../../../session/tests/burned.rs"),
     };
     for (check, name) in [
