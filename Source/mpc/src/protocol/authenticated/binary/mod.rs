@@ -47,8 +47,7 @@ pub(super) use triples::{permutation, sliced, words};
 use verify::Verifier;
 pub(super) use verify::{
     Committed, Toss, check, commit, commit_and_compare, exchange, finish_challenge, finish_toss,
-    first_half,
-    reveal_sums, start_toss,
+    first_half, reveal_sums, start_toss,
 };
 
 /// Bits of the MAC key: a wrong opening passes with probability 2^-40.
