@@ -29,8 +29,8 @@ from keyquorum.model.errors import KeyQuorumError
 from keyquorum.model.links import parse
 from keyquorum.parties import PhaseReport, RunReport, run_processes
 from keyquorum.plans.keys import FloodPolicy
-from keyquorum.plans.masked import MASKED
 from keyquorum.plans.lwe_keys import load_lwe_key
+from keyquorum.plans.masked import MASKED
 from keyquorum.plans.precision import key_precision
 
 from .cases import Case, CaseError, SkippedError
