@@ -8,11 +8,13 @@ import json
 import os
 import sys
 import threading
+import warnings
 from pathlib import Path
 from typing import Any
 
 from keyquorum import _engine
 from keyquorum.backends import open_backend
+from keyquorum.fhe.errors import SecurityWarning
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import KeyQuorumError
 from keyquorum.model.links import parse
@@ -116,6 +118,8 @@ def main() -> int:
     Writes one JSON object a line: progress, then result or error. Exit code 0, or 1 after an error.
     """
     search_cycles_less()
+    # Who started us has warned; what we write there is told as the reason if we die.
+    warnings.simplefilter("ignore", SecurityWarning)
     task = json.loads(sys.stdin.readline())
     threading.Thread(target=_die_with_parent, daemon=True).start()
 
