@@ -131,6 +131,25 @@ def test_approvals(tour: Path) -> None:
     assert float(keyquorum("decode", "committee", "careful", "b.ct.plain", "-n", "1", folder=tour).split()[0]) == pytest.approx(1, abs=0.001)
 
 
+def test_eval_states_the_noise_of_its_result(tour: Path) -> None:
+    """From the receipts of its inputs; sums of one ciphertext double it; what the policy does not hide is said, and not decrypted."""
+    keyquorum("keygen", "committee", "noisy", "-p", "ckks-4096", "--no-relin", folder=tour)
+    (tour / "x.json").write_text("[0.5]")
+    assert "noise at most 2^4.1 (root mean square; values up to 1), the policy hides 2^13" in keyquorum(
+        "encrypt", "committee", "noisy", "x.json", "-o", "0.ct", folder=tour
+    )
+    for i in range(9):
+        said = keyquorum("eval", "committee", "noisy", "add", f"{i}.ct", f"{i}.ct", "-o", f"{i + 1}.ct", folder=tour)
+        assert f"noise at most 2^{4.09 + i + 1:.1f} (root mean square; values up to {2 ** (i + 1)})" in said
+        assert ("TOO MUCH" in said) == (i == 8)
+    refused = keyquorum("decrypt", "committee", "noisy", "9.ct", "--to", "0", folder=tour, ok=False)
+    assert "may have a noise of 2^13.1 by its receipt, the flooding of the key hides up to 2^13" in refused
+    assert "0 of 16 decryptions used" in keyquorum("inspect", "committee/party-0/keys/noisy", folder=tour)
+    (tour / "large.json").write_text("[3]")
+    assert "values up to 4" in keyquorum("encrypt", "committee", "noisy", "large.json", "-o", "l.ct", folder=tour)
+    assert "reach beyond --bound 2" in keyquorum("encrypt", "committee", "noisy", "large.json", "-o", "l.ct", "--bound", "2", folder=tour, ok=False)
+
+
 def test_bfv_is_exact(tour: Path) -> None:
     values = list(range(-50, 50))
     (tour / "v.json").write_text(json.dumps(values))
@@ -243,7 +262,9 @@ MISTAKES = [
     (["keygen", "committee", "k", "-p", "bfv-4096", "--error", "flat"], "flat"),
     (["keygen", "committee", "k", "--flood-bits", "200"], "200"),
     (["keygen", "committee", "k", "-p", "ckks-8192", "--decryptions", "100000"], "fewer --decryptions"),
+    (["keygen", "committee", "k", "-p", "ckks-4096", "--noise-bits", "0"], "noise of 0 bits"),
     (["approve", "committee", "ckks", "committee/committee.toml"], "wants no approvals"),
+    (["approve", "committee", "ckks", "x.ct", "--operation", "add", "--noise-bits", "9"], "leave out --bound and --noise-bits"),
     (["init", "committee"], "already"),
     (["init", "c2", "-E", "bmr"], "bmr"),
     (["init", "c2", "-E", "mascot", "-N", "1"], "n >= 2"),

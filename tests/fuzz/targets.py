@@ -67,7 +67,7 @@ _POOL_ID = "0123456789abcdef" * 2
 @cache
 def _key_info() -> KeyInfo:
     return KeyInfo(
-        "ab" * 16, _CKKS, "rep-field", 3, 1, "cbd", True, (galois_element(1, 1024),), FloodPolicy(), "cd" * 32, {"public.key": "ef" * 32}
+        "ab" * 16, _CKKS, "rep-field", 3, 1, "cbd", True, (galois_element(1, 1024),), FloodPolicy(noise_bits=11), "cd" * 32, {"public.key": "ef" * 32}
     )
 
 
@@ -449,7 +449,7 @@ def _jobs() -> list[bytes]:
     made = [
         {
             "kind": "keygen", "key": "new", "parameters": parameters_to_json(_CKKS), "relin": True, "galois_elements": [3], "error_law": "cbd",
-            "policy": asdict(FloodPolicy()), "backend": "embedded", "local": {"mp_spdz": None}, "link": "lan",
+            "policy": asdict(FloodPolicy(noise_bits=11)), "backend": "embedded", "local": {"mp_spdz": None}, "link": "lan",
         },
         {"kind": "lwe_keygen", "key": "new-lwe", "parameters": "lwe64-p2"},
         {"kind": "pool_fill", **rounds, "count": 10, "chunk": 4, "link": "rtt=1,mbit=10"},

@@ -53,10 +53,10 @@ def without_the_root_of_n(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
-def guesses_right(policy: FloodPolicy, degree: int, trials: int = 400) -> float:
+def guesses_right(policy: FloodPolicy, degree: int, trials: int = 400, excess: int = 0) -> float:
     """How often an adversary is right who sees flooded noise and tells the worst error from none: the best test there is, the sign of the
-    projection on the error. 0.5: by guessing."""
-    error, right = np.full(degree, 1 << policy.noise_bits), 0
+    projection on the error. 0.5: by guessing. ``excess``: the error is 2^excess times the worst."""
+    error, right = np.full(degree, 1 << (policy.noise_bits + excess)), 0
     rng = np.random.default_rng(4)
     for secret in rng.integers(0, 2, trials):
         seen = secret * error + discrete_gaussian(degree, policy.sigma(degree))
@@ -94,6 +94,15 @@ def test_finding_04_blocked_stored_policies() -> None:
     """A policy as it was stored with keys before: it means the corrected deviation."""
     stored = policy_from_json({"bits": 30, "decryptions": 16, "noise_bits": 11})
     assert stored == FloodPolicy(noise_bits=11) and stored.sigma(8192) == pytest.approx(math.sqrt(12 * 16 * 8192) * 2.0 ** (15 + 11))
+
+
+def test_noise_above_the_bound_costs_two_bits_a_bit() -> None:
+    """An adversary against noise 2^3 above the bound of 6 bits is as good as one against 0 bits."""
+    policy = FloodPolicy(6, 1, 8)
+    expected = 2.0 ** (policy.advantage + 3)
+    assert expected == pytest.approx(2.0 ** replace(policy, bits=0).advantage)
+    assert abs(2 * (guesses_right(policy, 1024, 4000, excess=3) - 0.5) - expected) < 0.07
+    assert expected > 0.1 > abs(2 * (guesses_right(policy, 1024, 4000) - 0.5))
 
 
 # The sampler

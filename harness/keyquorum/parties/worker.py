@@ -16,6 +16,7 @@ from typing import Any
 
 from keyquorum import _engine
 from keyquorum.backends import check_backend, open_backend
+from keyquorum.fhe.errors import SecurityWarning
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import CommitteeError, KeyQuorumError, PartyError, PartyInterrupted
 from keyquorum.model.links import parse
@@ -202,7 +203,8 @@ def main() -> int:
     """
     forbid_core_dumps()
     search_cycles_less()
-    warnings.simplefilter("ignore", UserWarning)  # whoever started this process was warned
+    # Who started us has warned; what we write there is told as the reason if we die.
+    warnings.simplefilter("ignore", SecurityWarning)
     task = json.loads(sys.stdin.readline())
     threading.Thread(target=_die_with_parent, daemon=True).start()
 

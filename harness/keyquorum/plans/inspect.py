@@ -144,7 +144,7 @@ def _folder(path: Path) -> Iterator[str]:
             yield f"at scale 2^{parameters.scale_bits}: {key_precision(info).text()}"
             if info.policy.approvals:
                 yield "ciphertexts must be approved at every party (keyquorum approve), with a noise up to that bound"
-        else:
+        elif (path / "decryptions.json").exists():
             most = most_masked(parameters)
             yield f"{decryptions_used(path, info)} of {most:,} decryptions by {MASKED} used; those of round_ltz_circuit are not counted"
         for name, digest in info.files.items():
