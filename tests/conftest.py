@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import signal
 from collections.abc import Iterator
 
 import hypothesis
@@ -11,6 +12,9 @@ import pytest
 
 hypothesis.settings.register_profile("keyquorum", deadline=None)  # other tests run beside them
 hypothesis.settings.load_profile("keyquorum")
+
+# Who starts the tests in the background may have Ctrl-C ignored, and processes inherit that: some tests send it.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)

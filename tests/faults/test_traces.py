@@ -142,6 +142,6 @@ def test_a_party_sweeps_when_it_starts(tmp_path: Path) -> None:
     link.symlink_to(target)
     aged(target)
     with pytest.raises(Exception, match="party 1"):
-        run_party(committee.folder, 0, {"kind": "keygen"}, connect_timeout=0.2)
+        run_party(committee.folder, 0, api.keygen_job("new", api.load_parameters("bfv-4096")), connect_timeout=0.2)
     assert not any(path.exists() for path in left)
     assert all(path.exists() for path in (young, others, foreign, target, link))

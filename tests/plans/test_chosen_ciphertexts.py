@@ -329,7 +329,7 @@ def test_encryptions_and_results_have_the_form(members: Committee) -> None:
 def approved_at_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[list[str], set[str]]:
     """Two approvals of one party at the same time, each slow between reading the list and writing it. The list, and what was approved."""
     folder.mkdir()
-    info: Any = SimpleNamespace(key_id="ab" * 16, parameters=CKKS)
+    info: Any = SimpleNamespace(key_id="ab" * 16, parameters=CKKS, policy=SimpleNamespace(noise_bits=13))
     monkeypatch.setattr(approvals, "read_ciphertext", lambda *_: None)
     write = approvals.write_atomically
 
@@ -340,7 +340,7 @@ def approved_at_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[lis
     monkeypatch.setattr(approvals, "write_atomically", slow)
     with ThreadPoolExecutor(2) as pool:
         digests = set(pool.map(lambda data: approvals.approve(folder, info, data), (b"one", b"two")))
-    return json.loads((folder / approvals.FILE).read_text())["sha256"], digests
+    return list(json.loads((folder / approvals.FILE).read_text())["noise"]), digests
 
 
 def test_approvals_at_once_are_both_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -349,7 +349,7 @@ def test_approvals_at_once_are_both_kept(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(approvals, "LOCK_SECONDS", 0.1)
     with (tmp_path / "key" / approvals.LOCK).open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        info: Any = SimpleNamespace(key_id="ab" * 16, parameters=CKKS)
+        info: Any = SimpleNamespace(key_id="ab" * 16, parameters=CKKS, policy=SimpleNamespace(noise_bits=13))
         with pytest.raises(ApprovalError, match="another approval is under way: try again"):
             approvals.approve(tmp_path / "key", info, b"three")
 

@@ -251,7 +251,7 @@ def write_atomically(path: Path, data: bytes, mode: int = 0o644) -> None:
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
-            os.replace(temporary, path)
+                os.replace(temporary, path)
         except BaseException:
             temporary.unlink(missing_ok=True)
             raise
