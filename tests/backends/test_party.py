@@ -185,6 +185,15 @@ def test_finding_02_blocked_check_cut_off_on_mp_spdz(tmp_path: Path) -> None:
         run("print('x')")
 
 
+def test_a_peer_that_says_a_check_failed_burns_no_key(tmp_path: Path) -> None:
+    """Party 1 says so before anybody has connected. Party 0, whose executable met nobody, goes on with its key."""
+    run = runs_with_macs(tmp_path)
+    line = {0: "Timed out waiting for peer. See x", 1: "Fatal error: MAC check failed"}
+    with pytest.raises(PartyError) as error:
+        run(f"print({line!r}[party], file=sys.stderr)\nsys.exit(1)\n")
+    assert str(error.value).count("MAC key is burned") <= 1  # its own
+
+
 def test_finding_02_ablated_check_cut_off_on_mp_spdz(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the remedy the next program computes under the key that party 1 knows."""
     monkeypatch.setattr(party, "_began", lambda *_: False)

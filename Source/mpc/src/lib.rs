@@ -41,6 +41,8 @@ mod engine;
 pub mod error;
 mod graph;
 mod guard;
+#[cfg(test)]
+mod intercept;
 mod links;
 pub mod mac_key;
 mod ops;

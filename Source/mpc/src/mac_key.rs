@@ -11,6 +11,8 @@
 //! others see the outcome of, or can compute it before we have. These are
 //! * the sums of a MAC check, from before ours are sent until all are found right (a wrong opening makes them the error times the key), and
 //!   likewise the openings of cut and choose for edaBits;
+//! * the tosses that decide whether something wrong is noticed (the order of tests, the subsets, the factors of a MAC check), from before our
+//!   part of one is opened: who sees the result first could otherwise refuse a bad one, and try again;
 //! * the check of punctured PRFs in the set-up of a link: a peer that spoils one side of one level passes if and only if one bit of the
 //!   key is as it guessed;
 //! * the check of the OT extension: a peer whose choices differ between rows passes if and only if bits of the key are as it guessed;

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use keyquorum_math::{Domain, DomainKind, Element, Prg, Zq};
-use keyquorum_net::{Counters, Length, NetError, Transport, local_mesh};
+use keyquorum_net::{Transport, local_mesh};
 use keyquorum_ot::{BIT_MAC_BITS, KAPPA, Parameters};
 use sha2::{Digest, Sha256};
 
@@ -19,6 +19,7 @@ use super::parties;
 use crate::engine::Engine;
 use crate::error::{Check, EngineError, Result};
 use crate::guard::Guard;
+use crate::intercept::intercept;
 use crate::mac_key::MacKeyFile;
 use crate::session::{EngineOptions, Session, os_random};
 
@@ -35,59 +36,20 @@ const TAG: usize = 8;
 #[derive(Clone, Default)]
 struct Transcript(Arc<Mutex<[Vec<Vec<u8>>; 2]>>);
 
-/// A transport that keeps what goes over it.
-struct Tap {
-    inner: Box<dyn Transport>,
-    transcript: Transcript,
-    /// The message that is not sent, if any: by its number.
-    withheld: Option<usize>,
-}
-
-impl Transport for Tap {
-    fn party(&self) -> usize {
-        self.inner.party()
-    }
-
-    fn parties(&self) -> usize {
-        self.inner.parties()
-    }
-
-    fn send(&mut self, to: usize, payload: &[u8]) -> std::result::Result<(), NetError> {
-        let number = {
-            let sent = &mut self.transcript.0.lock().unwrap()[0];
-            sent.push(payload.to_vec());
-            sent.len()
-        };
-        if Some(number) == self.withheld {
-            return Ok(());
-        }
-        self.inner.send(to, payload)
-    }
-
-    fn take(&mut self, from: usize, len: Length) -> std::result::Result<Vec<u8>, NetError> {
-        let message = self.inner.take(from, len)?;
-        self.transcript.0.lock().unwrap()[1].push(message.clone());
-        Ok(message)
-    }
-
-    fn settle(&mut self) -> std::result::Result<(), NetError> {
-        self.inner.settle()
-    }
-
-    fn counters(&self) -> &Counters {
-        self.inner.counters()
-    }
-
-    fn close(&mut self) {
-        self.inner.close();
-    }
-
-    fn abort(&mut self, reason: &str) {
-        self.inner.abort(reason);
-    }
-}
-
 impl Transcript {
+    /// A transport that keeps what goes over it, and sends all messages but one, if any: by its number.
+    fn tap(&self, inner: Box<dyn Transport>, withheld: Option<usize>) -> Box<dyn Transport> {
+        let [ours, theirs] = [self.clone(), self.clone()];
+        let sends = move |_, payload: &[u8]| {
+            let sent = &mut ours.0.lock().unwrap()[0];
+            sent.push(payload.to_vec());
+            (Some(sent.len()) != withheld).then(|| payload.to_vec())
+        };
+        intercept(inner, sends, move |_, message| {
+            theirs.0.lock().unwrap()[1].push(message.to_vec());
+        })
+    }
+
     /// A message of one of the last rounds, 1 for the last, without its tag: of party 0 and of party 1.
     fn round(&self, from_the_end: usize) -> [Vec<u8>; 2] {
         let all = self.0.lock().unwrap();
@@ -273,13 +235,7 @@ fn provoke(
     withheld: Option<usize>,
 ) -> (EngineError, Option<Result<Vec<u64>>>) {
     let (keys, shares, path) = (committee.keys, committee.shares.clone(), committee.path());
-    let tap = |inner| -> Box<dyn Transport> {
-        Box::new(Tap {
-            inner,
-            transcript: transcript.clone(),
-            withheld,
-        })
-    };
+    let tap = |inner| transcript.tap(inner, withheld);
     let body = {
         let transcript = transcript.clone();
         move |sessions: [Session; 2]| {
@@ -505,13 +461,7 @@ fn forge_meanwhile(before: bool, remedy: bool) -> [Result<Vec<u64>>; 2] {
     let withheld = Some(message_with_the_sums());
     let (committee, transcript) = (Committee::new(), Transcript::default());
     let (keys, shares, path) = (committee.keys, committee.shares.clone(), committee.path());
-    let tap = |inner| -> Box<dyn Transport> {
-        Box::new(Tap {
-            inner,
-            transcript: transcript.clone(),
-            withheld,
-        })
-    };
+    let tap = |inner| transcript.tap(inner, withheld);
     let body = {
         let transcript = transcript.clone();
         move |[first, second]: [Session; 2]| {
@@ -680,54 +630,8 @@ fn sessions_that_break_off_leave_the_key_as_it_was() {
     }
 }
 
-/// A party that spoils a bit of its message of punctured PRFs.
-struct Spoiler {
-    inner: Box<dyn Transport>,
-    sent: usize,
-    place: usize,
-}
-
 /// The message of PRFs: after the seed of the session, what engine it is, and the base OTs.
 const MESSAGE_OF_PRFS: usize = 4;
-
-impl Transport for Spoiler {
-    fn party(&self) -> usize {
-        self.inner.party()
-    }
-
-    fn parties(&self) -> usize {
-        self.inner.parties()
-    }
-
-    fn send(&mut self, to: usize, payload: &[u8]) -> std::result::Result<(), NetError> {
-        self.sent += 1;
-        let mut message = payload.to_vec();
-        if self.sent == MESSAGE_OF_PRFS {
-            message[self.place] ^= 1;
-        }
-        self.inner.send(to, &message)
-    }
-
-    fn take(&mut self, from: usize, len: Length) -> std::result::Result<Vec<u8>, NetError> {
-        self.inner.take(from, len)
-    }
-
-    fn settle(&mut self) -> std::result::Result<(), NetError> {
-        self.inner.settle()
-    }
-
-    fn counters(&self) -> &Counters {
-        self.inner.counters()
-    }
-
-    fn close(&mut self) {
-        self.inner.close();
-    }
-
-    fn abort(&mut self, reason: &str) {
-        self.inner.abort(reason);
-    }
-}
 
 /// Tests one bit of party 0's key of elements a session: party 1 spoils one side of one level of a punctured PRF, which party 0 notices if
 /// and only if the bit is set; and if it notices, it is killed before it has burned the key. Returns the bits of `tests` sessions, or the
@@ -744,11 +648,18 @@ fn one_bit_tests(key: [u8; 16], tests: usize, remedy: bool) -> (u64, Option<Engi
         let place = tree * (32 * k + 32) + (k - 1 - level) * 32;
         let spoils = move |party, inner: Box<dyn Transport>| -> Box<dyn Transport> {
             match party {
-                1 => Box::new(Spoiler {
-                    inner,
-                    sent: 0,
-                    place,
-                }),
+                1 => {
+                    let mut sent = 0;
+                    let sends = move |_, payload: &[u8]| {
+                        sent += 1;
+                        let mut message = payload.to_vec();
+                        if sent == MESSAGE_OF_PRFS {
+                            message[place] ^= 1;
+                        }
+                        Some(message)
+                    };
+                    intercept(inner, sends, |_, _| ())
+                }
                 _ => inner,
             }
         };
@@ -831,16 +742,10 @@ fn process_that_has_its_sums_open() {
     let transcript = Transcript::default();
     let withheld = Some(message_with_the_sums());
     let tap = |party, inner| -> Box<dyn Transport> {
-        let withheld = withheld.filter(|_| party == 1);
-        let transcript = match party {
-            1 => transcript.clone(),
-            _ => Transcript::default(),
-        };
-        Box::new(Tap {
-            inner,
-            transcript,
-            withheld,
-        })
+        match party {
+            1 => transcript.tap(inner, withheld),
+            _ => inner,
+        }
     };
     let body = {
         let transcript = transcript.clone();

@@ -6,11 +6,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::thread;
 
-use keyquorum_net::{Counters, Length, NetError, Transport};
+use keyquorum_net::Transport;
 
 use super::{input, run_as};
 use crate::engine::Engine;
 use crate::error::{Check, EngineError, Result};
+use crate::intercept::intercept;
 use crate::protocol::authenticated::adversaries::{Lie, Role};
 use crate::protocol::authenticated::binary::liar::{Change, To, liar};
 
@@ -272,53 +273,8 @@ fn programs_of_the_cases_are_right() {
     }
 }
 
-/// A party that changes one message of its set-up to each peer.
-struct SetUpLiar {
-    inner: Box<dyn Transport>,
-    sent: Vec<usize>,
-}
-
 /// Of the messages of a set-up, a seed, points and punctured PRFs, the number of the last.
 const PRFS: usize = 3;
-
-impl Transport for SetUpLiar {
-    fn party(&self) -> usize {
-        self.inner.party()
-    }
-
-    fn parties(&self) -> usize {
-        self.inner.parties()
-    }
-
-    fn send(&mut self, to: usize, payload: &[u8]) -> std::result::Result<(), NetError> {
-        self.sent[to] += 1;
-        let mut message = payload.to_vec();
-        if self.sent[to] == PRFS {
-            *message.last_mut().unwrap() ^= 1;
-        }
-        self.inner.send(to, &message)
-    }
-
-    fn take(&mut self, from: usize, len: Length) -> std::result::Result<Vec<u8>, NetError> {
-        self.inner.take(from, len)
-    }
-
-    fn settle(&mut self) -> std::result::Result<(), NetError> {
-        self.inner.settle()
-    }
-
-    fn counters(&self) -> &Counters {
-        self.inner.counters()
-    }
-
-    fn close(&mut self) {
-        self.inner.close();
-    }
-
-    fn abort(&mut self, reason: &str) {
-        self.inner.abort(reason);
-    }
-}
 
 /// Without the check of punctured PRFs: `keyquorum_ot::punctured`.
 #[test]
@@ -329,8 +285,16 @@ fn finding_12_blocked_other_punctured_prfs_are_caught_by_their_check() {
                 if party != corrupt {
                     return inner;
                 }
-                let sent = vec![0; n];
-                Box::new(SetUpLiar { inner, sent })
+                let mut sent = vec![0; n];
+                let sends = move |to: usize, payload: &[u8]| {
+                    sent[to] += 1;
+                    let mut message = payload.to_vec();
+                    if sent[to] == PRFS {
+                        *message.last_mut().unwrap() ^= 1;
+                    }
+                    Some(message)
+                };
+                intercept(inner, sends, |_, _| ())
             };
             let program = |engine: &mut dyn Engine| Program::Product.run(engine);
             let results = run_as(n, "spdz2k", |_| Role::Honest, wrap, program);

@@ -5,7 +5,7 @@ use std::thread;
 use std::time::Duration;
 
 use keyquorum_math::{Domain, Z2k128};
-use keyquorum_net::{Counters, Length, NetError, Transport, local_mesh};
+use keyquorum_net::{Transport, local_mesh};
 use keyquorum_ot::extension::Choices;
 use keyquorum_ot::{LinearHash, LinkKey, MacKey, OtError, Security};
 use sha2::{Digest, Sha256};
@@ -16,6 +16,7 @@ use super::input;
 use crate::adversary::{Adversary, Corruption, Site};
 use crate::engine::Engine;
 use crate::error::{Check, EngineError};
+use crate::intercept::intercept;
 use crate::links::Link;
 use crate::ops::Computation;
 use crate::protocol::Channel;
@@ -29,60 +30,25 @@ struct Transcript {
     received: Vec<Vec<u8>>,
 }
 
-/// A transport of party 1 that keeps all messages, and inverts a bit of an element and a bit of packed bits in the one message that has
-/// both.
-struct Recorder {
-    inner: Box<dyn Transport>,
-    transcript: Arc<Mutex<Transcript>>,
-}
-
 /// The last bit of the first byte of an opened element, and of the lane that comes after it.
 const PLACES: [usize; 2] = [0, (64 + MAC_BITS as usize) / 8];
 
-impl Transport for Recorder {
-    fn party(&self) -> usize {
-        self.inner.party()
-    }
-
-    fn parties(&self) -> usize {
-        self.inner.parties()
-    }
-
-    fn send(&mut self, to: usize, payload: &[u8]) -> Result<(), NetError> {
+/// A transport of party 1 that keeps all messages, and inverts a bit of an element and a bit of packed bits in the one message that has
+/// both.
+fn recorder(inner: Box<dyn Transport>, transcript: &Arc<Mutex<Transcript>>) -> Box<dyn Transport> {
+    let [ours, theirs] = [Arc::clone(transcript), Arc::clone(transcript)];
+    let sends = move |_, payload: &[u8]| {
         let mut message = payload.to_vec();
-        self.transcript
-            .lock()
-            .unwrap()
-            .sent
-            .push(payload[8..].to_vec());
+        ours.lock().unwrap().sent.push(payload[8..].to_vec());
         if payload.len() == 8 + PLACES[1] + 8 {
             PLACES.iter().for_each(|place| message[8 + place] ^= 1);
         }
-        self.inner.send(to, &message)
-    }
-
-    fn take(&mut self, from: usize, len: Length) -> Result<Vec<u8>, NetError> {
-        let message = self.inner.take(from, len)?;
+        Some(message)
+    };
+    intercept(inner, sends, move |_, message| {
         let body = message.get(8..).unwrap_or_default().to_vec();
-        self.transcript.lock().unwrap().received.push(body);
-        Ok(message)
-    }
-
-    fn settle(&mut self) -> Result<(), NetError> {
-        self.inner.settle()
-    }
-
-    fn counters(&self) -> &Counters {
-        self.inner.counters()
-    }
-
-    fn close(&mut self) {
-        self.inner.close();
-    }
-
-    fn abort(&mut self, reason: &str) {
-        self.inner.abort(reason);
-    }
+        theirs.lock().unwrap().received.push(body);
+    })
 }
 
 /// What is left of a run: the transcript of party 1, and both ends of the link on which party 0 sends OTs to party 1.
@@ -116,8 +82,7 @@ fn opening(link_key: fn(Option<MacKey>) -> Result<LinkKey, OtError>) -> Run {
             let transport = if party == 0 {
                 inner
             } else {
-                let transcript = Arc::clone(&transcript);
-                Box::new(Recorder { inner, transcript })
+                recorder(inner, &transcript)
             };
             thread::spawn(move || {
                 let session = Session::new(transport).unwrap();

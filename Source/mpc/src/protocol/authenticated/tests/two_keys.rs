@@ -9,7 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use keyquorum_math::{Domain, DomainKind, Element, Z2k128, Zq};
-use keyquorum_net::{Counters, Length, NetError, Transport, local_mesh};
+use keyquorum_net::{Transport, local_mesh};
 use keyquorum_ot::{LinkKey, MacKey};
 
 use super::super::verify::public;
@@ -18,6 +18,7 @@ use super::{PRIME, input};
 use crate::adversary::{Adversary, Corruption, Site};
 use crate::engine::Engine;
 use crate::error::{Check, EngineError, Result};
+use crate::intercept::intercept;
 use crate::ops::Computation;
 use crate::protocol::Arithmetic;
 use crate::protocol::authenticated::adversaries::Role;
@@ -180,55 +181,17 @@ impl<A: Arithmetic> Adversary for TwoKeys<A> {
     }
 }
 
-/// Keeps the first message of party 1 that is one element, after elements were made: its input under a mask.
-struct Recorder {
-    inner: Box<dyn Transport>,
-    state: Arc<Mutex<State>>,
-    size: usize,
-}
-
 /// Bytes before the body of a message.
 const TAG: usize = 8;
 
-impl Transport for Recorder {
-    fn party(&self) -> usize {
-        self.inner.party()
-    }
-
-    fn parties(&self) -> usize {
-        self.inner.parties()
-    }
-
-    fn send(&mut self, to: usize, payload: &[u8]) -> std::result::Result<(), NetError> {
-        self.inner.send(to, payload)
-    }
-
-    fn take(&mut self, from: usize, len: Length) -> std::result::Result<Vec<u8>, NetError> {
-        let message = self.inner.take(from, len)?;
-        let mut state = self.state.lock().unwrap();
-        let is_input = from == 1 && message.len() == TAG + self.size && state.openings > 0;
-        if is_input && state.masked.is_none() {
-            let mut word = [0u8; 16];
-            word[..self.size].copy_from_slice(&message[TAG..]);
-            state.masked = Some(u128::from_le_bytes(word));
-        }
-        Ok(message)
-    }
-
-    fn settle(&mut self) -> std::result::Result<(), NetError> {
-        self.inner.settle()
-    }
-
-    fn counters(&self) -> &Counters {
-        self.inner.counters()
-    }
-
-    fn close(&mut self) {
-        self.inner.close();
-    }
-
-    fn abort(&mut self, reason: &str) {
-        self.inner.abort(reason);
+/// Keeps the first message of party 1 that is one element, after elements were made: its input under a mask.
+fn keep_masked_input(state: &Mutex<State>, from: usize, size: usize, message: &[u8]) {
+    let mut state = state.lock().unwrap();
+    let is_input = from == 1 && message.len() == TAG + size && state.openings > 0;
+    if is_input && state.masked.is_none() {
+        let mut word = [0u8; 16];
+        word[..size].copy_from_slice(&message[TAG..]);
+        state.masked = Some(u128::from_le_bytes(word));
     }
 }
 
@@ -274,11 +237,12 @@ impl<A: Arithmetic> Attack<A> {
         let mut corruption: Corruption =
             self.honest.clone().corruption(party, self.domains.clone());
         if party == 2 {
-            transport = Box::new(Recorder {
-                inner: transport,
-                state: Arc::clone(state),
-                size: domain.wire_bytes(1),
-            });
+            let (seen, size) = (Arc::clone(state), domain.wire_bytes(1));
+            transport = intercept(
+                transport,
+                |_, payload| Some(payload.to_vec()),
+                move |from, message| keep_masked_input(&seen, from, size, message),
+            );
             corruption = Arc::new(TwoKeys {
                 state: Arc::clone(state),
                 domain,
