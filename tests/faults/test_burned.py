@@ -219,6 +219,7 @@ def test_finding_02_blocked_committee_without_a_folder() -> None:
         engine = context.session.engine("mascot", f"F_{DEFAULT_PRIME}")
         x = engine.input(0, 1, np.array([5], dtype=np.int64) if context.party == 0 else None)
         data = bytearray(engine.export(x))
+        engine.key_test()
         data[0] ^= cheat * context.party
         value: list[int] = engine.read(engine.open(engine.import_(bytes(data), 1))).tolist()
         return value

@@ -66,6 +66,10 @@ pub(crate) enum Site {
     KeyOpening,
     /// Our parts of the sums in that test, words; all parties' parts are seen.
     KeySums,
+    /// Our shares of what tells whether keys are those of stored shares, to each peer and to ourselves; what the others say is seen.
+    StoredKeyOpening,
+    /// Our parts of the sums in that test, words; all parties' parts are seen.
+    StoredKeySums,
     /// The choices of correlated OTs, in lanes, towards each peer.
     BitChoices,
     /// The message that tells them under masks, to each peer.

@@ -1,6 +1,7 @@
 //! The operations that a computation offers, whatever its protocol and domain.
 
 use keyquorum_math::DomainKind;
+use zeroize::Zeroizing;
 
 use crate::error::Result;
 use crate::graph::Handle;
@@ -166,8 +167,19 @@ pub trait Engine: Send {
     fn read_bits(&mut self, a: &Handle) -> Result<Vec<u8>>;
     /// Raw words of a share: part after part, little endian.
     fn export(&mut self, a: &Handle) -> Result<Vec<u8>>;
-    /// A share from raw words; refuses another length or words out of range.
+    /// A share from raw words; refuses another length or words out of range. With MACs also shares (other than zeros) of a domain for which the
+    /// session has neither called [`Engine::key_test`] nor [`Engine::test_stored_keys`].
     fn import(&mut self, data: &[u8], n: usize) -> Result<Handle>;
+    /// What must be stored with shares under a MAC key, as raw words: a few random elements. The same for all shares that an engine stores; empty
+    /// without MACs. The first call may run rounds.
+    fn key_test(&mut self) -> Result<Zeroizing<Vec<u8>>>;
+    /// Makes sure that the MAC keys of this session are those under which shares were stored with this [`Engine::key_test`]; at all parties,
+    /// before the shares are imported. Runs rounds, but once a session: of what the session has made or tested it knows already.
+    ///
+    /// # Errors
+    /// [`EngineError::Check`](crate::error::EngineError::Check) if a party has another key, which burns the keys;
+    /// [`EngineError::Store`](crate::error::EngineError::Store) for another number of bytes, or words out of range.
+    fn test_stored_keys(&mut self, key_test: &[u8]) -> Result<()>;
     /// What comes next is about this, at all parties: they refuse the messages of one that says something else. Local.
     fn about(&mut self, text: &[u8]);
     /// Runs all that is queued.

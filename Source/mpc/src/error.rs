@@ -13,6 +13,8 @@ pub enum Check {
     SubsetSums,
     /// One key of elements' MACs towards all parties.
     ElementKeys,
+    /// The key of elements' MACs that stored shares are under.
+    StoredKeys,
     /// The consistency check of the OT extension.
     OtExtension,
     /// The consistency of punctured PRFs, in the set-up of oblivious transfer.

@@ -547,6 +547,17 @@ impl Engine {
         self.value(py, |e| e.import(data, n))
     }
 
+    /// What must be stored with shares under a MAC key; empty without MACs.
+    fn key_test<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let data = self.run(py, |e| e.key_test())?;
+        Ok(PyBytes::new(py, &data))
+    }
+
+    /// Makes sure that the MAC keys are those under which shares were stored with this; at all parties.
+    fn test_stored_keys(&self, py: Python<'_>, key_test: &[u8]) -> PyResult<()> {
+        self.run(py, |e| e.test_stored_keys(key_test))
+    }
+
     /// What comes next is about this, at all parties.
     fn about(&self, py: Python<'_>, text: &[u8]) -> PyResult<()> {
         self.run(py, |e| {

@@ -22,7 +22,9 @@ class Persistence:
 
     Held as [parts, words]: component j of the share of element i; elements of more than 64 bits take two words. Of which protocol and
     domain the shares are, :meth:`bind` says, or the first engine that reads or stores some; others are refused.
-    ``mac_key``: this party's share of the MAC key, where the shares are authenticated under one that outlives a run.
+    ``mac_key``: this party's share of the MAC key, where the shares are authenticated under one that outlives a run. ``key_tests``: what tells
+    whether the MAC keys of a session are those that the shares were made under, one of each session that made some of them; an engine tests
+    all before it uses or stores shares (a few rounds, once a session).
     """
 
     def __init__(self) -> None:
@@ -33,6 +35,7 @@ class Persistence:
         self._width = 1
         self._of: tuple[str, str] | None = None
         self.mac_key: Words | None = None
+        self.key_tests: list[bytes] = []
 
     def __repr__(self) -> str:
         return f"Persistence({self.length} shares)"
@@ -144,7 +147,7 @@ class Persistence:
             self._width,
         )
         made._of = self._of
-        made.mac_key = None if self.mac_key is None else self.mac_key.copy()
+        made.take_mac(self)
         return made
 
     def head(self, count: int) -> Persistence:
@@ -152,8 +155,28 @@ class Persistence:
         self._check_range(0, count)
         made = Persistence.from_words(self.words[:, : count * self._width].copy(), self._width)
         made._of = self._of
-        made.mac_key = None if self.mac_key is None else self.mac_key.copy()
+        made.take_mac(self)
         return made
+
+    def take_mac(self, other: Persistence) -> None:
+        """These shares are under the MAC key of those: takes a copy of its share, and what tests the others'."""
+        self.mac_key, self.key_tests = None if other.mac_key is None else other.mac_key.copy(), list(other.key_tests)
+
+    def export_mac(self) -> bytes:
+        """What is stored beside the shares: our share of the MAC key, and the test of all; empty without MACs, 8 or 16 bytes an element."""
+        if self.mac_key is None:
+            return b""
+        if len(self.key_tests) > 1:
+            raise ProgramError(f"shares with {len(self.key_tests)} tests of their MAC keys are stored: store what one session made")
+        return self.mac_key.astype("<u8").tobytes() + b"".join(self.key_tests)
+
+    def import_mac(self, data: bytes) -> None:
+        """Takes what :meth:`export_mac` gave. Raises :class:`ProgramError` if it cannot be that of these shares."""
+        size = 8 * self._width
+        if not data or len(data) % size:
+            raise ProgramError(f"the MAC key's share and its test have {len(data)} bytes, of elements of {size}: restore the file from a backup")
+        self.mac_key = np.frombuffer(data[:size], dtype="<u8").astype(np.uint64)
+        self.key_tests = [data[size:]] if len(data) > size else []
 
     def export(self, start: int = 0, count: int | None = None) -> bytes:
         """The shares ``start`` .. ``start + count - 1``, in the engine's form: component after component."""
@@ -227,6 +250,8 @@ class Persistence:
         if self._words is None:
             self._words, self._width = np.zeros((parts, rows.shape[1]), dtype=np.uint64), width
             self.mac_key = _mac_key(engine)
+            if self.mac_key is not None:
+                self.key_tests = [engine.key_test()]
         self._check_form(engine)
         start = self._used if position < 0 else position * width
         end = start + rows.shape[1]
@@ -238,13 +263,14 @@ class Persistence:
     def replace(self, other: Persistence) -> None:
         """Takes over what ``other`` holds, which is empty afterwards."""
         self.wipe()
-        self._words, self._used, self._width, self.mac_key, self._of = other._words, other._used, other._width, other.mac_key, other._of
-        other._words, other._used, other.mac_key, other._of = None, 0, None, None
+        self._words, self._used, self._width, self._of = other._words, other._used, other._width, other._of
+        self.mac_key, self.key_tests = other.mac_key, other.key_tests
+        other._words, other._used, other._of, other.mac_key, other.key_tests = None, 0, None, None, []
 
     def wipe(self) -> None:
         """Overwrites the shares with zeros and forgets them."""
         words, self._words, self._used, self._of = getattr(self, "_joined", None), None, 0, None
-        key, self.mac_key = getattr(self, "mac_key", None), None
+        key, self.mac_key, self.key_tests = getattr(self, "mac_key", None), None, []
         for secret in (words, key):
             if secret is not None and secret.flags.writeable:
                 secret.fill(0)
@@ -269,14 +295,20 @@ class Persistence:
                 "use one share file per protocol and domain"
             )
         self.bind(engine.protocol, engine.domain)
-        if self.mac_key is None:
-            return
         key = _mac_key(engine)
-        if key is not None and not np.array_equal(self.mac_key, key):
-            raise ProgramError(
-                f"the share file's MACs are under another key than this run's {engine.protocol} engine has: "
-                "use the shares where they were made, by the committee and the backend that made them"
-            )
+        if key is not None and self.mac_key is not None:
+            if not np.array_equal(self.mac_key, key):
+                raise ProgramError(
+                    f"the share file's MACs are under another key than this run's {engine.protocol} engine has: "
+                    "use the shares where they were made, by the committee and the backend that made them"
+                )
+            if not self.key_tests:
+                raise ProgramError(
+                    "the shares have no test of the MAC key that they are under: if MP-SPDZ made them, use them there; "
+                    "if version 0.1 stored them, they cannot be used, make new ones"
+                )
+        for key_test in self.key_tests:
+            engine.test_stored_keys(key_test)
 
     def _check_range(self, start: int, count: int) -> None:
         if start < 0 or count < 0 or start + count > self.length:
@@ -322,8 +354,7 @@ def load_shares(path: Path, engine: Any) -> Persistence:
     shares = Persistence.from_export(data, engine.share_parts, engine.element_bytes)
     shares.bind(engine.protocol, engine.domain)
     if mac_path(path).exists():
-        key = _engine.ShareFile.read(str(mac_path(path)), _header(engine, 1))
-        shares.mac_key = np.frombuffer(key, dtype="<u8").astype(np.uint64)
+        shares.import_mac(_engine.ShareFile.read(str(mac_path(path)), _header(engine, 0)))
     return shares
 
 
@@ -332,5 +363,5 @@ def save_shares(path: Path, persistence: Persistence, engine: Any) -> None:
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     _engine.ShareFile.write(str(path), _header(engine, persistence.length), persistence.export())
     if persistence.mac_key is not None:
-        key = persistence.mac_key.astype("<u8").tobytes()
-        _engine.ShareFile.write(str(mac_path(path)), _header(engine, 1), key)
+        mac = persistence.export_mac()
+        _engine.ShareFile.write(str(mac_path(path)), _header(engine, len(mac) // engine.element_bytes), mac)

@@ -25,8 +25,8 @@ from keyquorum._engine import ShareFile
 from keyquorum.dsl import Persistence
 from keyquorum.fhe.errors import SecurityWarning
 from keyquorum.fhe.parameters import NOISE_BITS_MAX, ParameterSet
-from keyquorum.model.committee import Committee, sync_folder, write_atomically
-from keyquorum.model.errors import KeyFileError, ParameterError, PolicyError
+from keyquorum.model.committee import AUTHENTICATED, Committee, sync_folder, write_atomically
+from keyquorum.model.errors import KeyFileError, ParameterError, PolicyError, ProgramError
 from keyquorum.model.locks import FileLock
 from keyquorum.model.plain import is_count, is_hex, json_loads
 from keyquorum.parties import mac_key
@@ -214,9 +214,7 @@ def write_share(folder: Path, info: KeyInfo, party: int, prime_index: int, share
     """Stores this party's share of the secret key modulo one prime, and of the MAC key under which it is authenticated."""
     header = info.share_header(party, prime_index)
     ShareFile.write(str(folder / f"share-{prime_index}.kqs"), header, share.export(0, header["length"]))
-    if share.mac_key is not None:
-        data = share.mac_key.astype("<u8").tobytes()
-        ShareFile.write(str(folder / f"mac-{prime_index}.kqs"), {**header, "length": 1}, data)
+    write_mac(folder / f"mac-{prime_index}.kqs", header, share)
 
 
 def read_share(folder: Path, info: KeyInfo, party: int, prime_index: int) -> Persistence:
@@ -225,10 +223,26 @@ def read_share(folder: Path, info: KeyInfo, party: int, prime_index: int) -> Per
     header = info.share_header(party, prime_index)
     data = np.frombuffer(ShareFile.read(str(folder / f"share-{prime_index}.kqs"), header), dtype="<u8")
     share = Persistence.from_words(data.reshape(-1, header["length"]).copy())
-    mac = folder / f"mac-{prime_index}.kqs"
-    if mac.exists():
-        share.mac_key = np.frombuffer(ShareFile.read(str(mac), {**header, "length": 1}), dtype="<u8").astype(np.uint64)
+    if info.protocol in AUTHENTICATED:
+        read_mac(folder / f"mac-{prime_index}.kqs", header, share)
     return share
+
+
+def write_mac(path: Path, header: dict[str, Any], share: Persistence) -> None:
+    """Stores what these shares' MACs need in a later session, if they have any; ``header``: of the file of the shares."""
+    mac = share.export_mac()
+    if mac:
+        ShareFile.write(str(path), {**header, "length": len(mac) // (8 * share.element_words)}, mac)
+
+
+def read_mac(path: Path, header: dict[str, Any], share: Persistence) -> None:
+    """Reads what :func:`write_mac` stored. Raises :class:`KeyFileError` if there is nothing."""
+    if not path.exists():
+        raise KeyFileError(f"{path}: missing: restore it from a backup; LWE keys of version 0.1 do not have it and cannot be used, make new ones")
+    try:
+        share.import_mac(ShareFile.read(str(path), {**header, "length": 0}))
+    except ProgramError as error:
+        raise KeyFileError(f"{path}: {error}") from None
 
 
 def write_public_files(folder: Path, info: KeyInfo, public: dict[str, bytes]) -> KeyInfo:

@@ -30,7 +30,7 @@ def lwe_phases(
     parameters = ciphertexts.parameters
     protocol, domain = sharing_of(context.committee, parameters)
     working = Persistence.from_sections([key.words], key.element_words)
-    working.mac_key = None if key.mac_key is None else key.mac_key.copy()
+    working.take_mac(key)
     n, count, length = parameters.dimension, ciphertexts.count, parameters.noise_length
     args = [n, count, 0 if parameters.prime else 1 << (length - 1), 0, BLOCK]
     context.backend.run(

@@ -22,7 +22,7 @@ from keyquorum.model.plain import is_count, is_hex, json_loads
 from keyquorum.parties import mac_key
 from keyquorum.parties.context import PartyContext
 
-from .keys import NewKey
+from .keys import NewKey, read_mac, write_mac
 
 
 @dataclass(frozen=True)
@@ -98,6 +98,7 @@ def lwe_keygen_job(context: PartyContext, job: dict[str, Any]) -> dict[str, Any]
     with NewKey(context, job["key"]) as new:
         info, share = make_lwe_key(context, lwe_parameters(job["parameters"]))
         ShareFile.write(str(new.folder / "share-0.kqs"), info.header(context.party), share.export())
+        write_mac(new.folder / "mac-0.kqs", info.header(context.party), share)
         share.wipe()
         context.session.compare("stored LWE key", info.digest)
         write_atomically(new.folder / "lwe.json", json.dumps(asdict(info), indent=1).encode() + b"\n")
@@ -127,4 +128,7 @@ def load_lwe_share(folder: Path, info: LweKeyInfo, party: int) -> Persistence:
     header = info.header(party)
     data = np.frombuffer(ShareFile.read(str(folder / "share-0.kqs"), header), dtype="<u8")
     words = 2 if info.protocol in AUTHENTICATED else 1
-    return Persistence.from_words(data.reshape(-1, header["length"] * words).copy(), words)
+    share = Persistence.from_words(data.reshape(-1, header["length"] * words).copy(), words)
+    if info.protocol in AUTHENTICATED:
+        read_mac(folder / "mac-0.kqs", header, share)
+    return share

@@ -21,7 +21,7 @@ from keyquorum.model.errors import ParameterError
 from .phases import check_exact
 from .randomness import uniform_bits, wipe
 from .rounding import ROUNDINGS, RoundingGroup, rounding_length
-from .variants import Section, comparison_ands, low_mask
+from .variants import Material, Section, comparison_ands, low_mask
 
 Words = NDArray[np.uint64]
 
@@ -83,7 +83,7 @@ class OddVariant:
     begins_with_opening = True
     """As of :attr:`.variants.Variant.begins_with_opening`."""
 
-    def make(self, group: RoundingGroup, size: int, seed: bytes | None = None) -> list[Words]:
+    def make(self, group: RoundingGroup, size: int, seed: bytes | None = None) -> Material:
         """The material of ``size`` coefficients, [parts, rows, size] a section; every member calls this.
 
         The dealers' masks go into three runs: as words modulo 2^l, as bits, and as words modulo t; the carry of their sum is opened
@@ -124,7 +124,7 @@ class OddVariant:
             result.append(material.copy() if part is field else material & low_mask(section.bits))
             part.wipe()
         low.wipe()
-        return result
+        return Material(result)
 
     def use(
         self, group: RoundingGroup, z: Words, material: Sequence[NDArray[Any]], to: int | str = "share", seed: bytes | None = None,

@@ -27,12 +27,12 @@ from numpy.typing import NDArray
 
 from keyquorum._engine import ShareFile
 from keyquorum.model.checkpoints import reached
-from keyquorum.model.committee import write_atomically
+from keyquorum.model.committee import AUTHENTICATED, write_atomically
 from keyquorum.model.errors import PoolError
 from keyquorum.model.plain import is_count, is_hex, json_loads
 
 from .resources import require_disk
-from .variants import Section
+from .variants import Material, Section
 
 Words = NDArray[np.uint64]
 MOST_DROPS = 100
@@ -125,7 +125,7 @@ class PoolStore:
     def __init__(self, folder: Path, kind: dict[str, Any], sections: Sequence[Section], parts: int) -> None:
         self.folder, self.kind, self.sections, self.parts = folder, kind, list(sections), parts
         self._lock = _locked(folder, make=True)
-        self._cached: tuple[str, list[NDArray[Any]]] | None = None
+        self._cached: tuple[str, Material] | None = None
         self._gone = self._gone_items = 0
         """Chunks whose files we deleted, and their items."""
         self._digest: bytes | None = None
@@ -194,9 +194,10 @@ class PoolStore:
             "threshold": self.kind["threshold"], "party": self.kind["party"], "key_id": chunk.id, "length": chunk.count,
         }  # fmt: skip
 
-    def write(self, chunk: Chunk, material: Sequence[Words]) -> None:
-        """Stores a chunk that does not count yet."""
-        ShareFile.write(str(self._path(chunk.id)), self._header(chunk), pack(material, self.sections))
+    def write(self, chunk: Chunk, material: Material) -> None:
+        """Stores a chunk that does not count yet; with MACs the test of their keys behind its sections."""
+        data = pack(material, self.sections) + b"".join(material.key_tests)
+        ShareFile.write(str(self._path(chunk.id)), self._header(chunk), data)
 
     def require_room(self, count: int, parties: int = 1) -> None:
         """Refuses to make so many items more, at so many parties that have this disk. Raises ResourceError."""
@@ -291,7 +292,7 @@ class PoolStore:
             if chunk.id != held and max(start, base) < min(end, base + chunk.count) and not self._path(chunk.id).is_file():
                 raise PoolError(f"{self._path(chunk.id)}: missing: keyquorum pool drop at every party, and fill again")
 
-    def hand_out(self, start: int, end: int) -> list[NDArray[Any]]:
+    def hand_out(self, start: int, end: int) -> Material:
         """The claimed items [start, end), and never again; a section an array [parts, rows, end - start] of words as wide as they are
         stored. Wiping it wipes those of wide sections in the chunk that is held in memory, too.
         What was handed out before is gone by then."""
@@ -299,23 +300,28 @@ class PoolStore:
             raise PoolError(f"{self.folder}: items {start} to {end} are handed out already, or not claimed: this is a bug")
         self.next = end
         pieces = []
+        key_tests: dict[bytes, None] = {}
         for chunk, base in self._there():
             if base >= end:
                 break
             low, high = max(start, base), min(end, base + chunk.count)
             if low < high:
-                piece = items_of(self._chunk(chunk), self.sections, low - base, high - base)
+                stored = self._chunk(chunk)
+                key_tests.update(dict.fromkeys(stored.key_tests))
+                piece = items_of(stored, self.sections, low - base, high - base)
                 pieces.append(piece if high == end else [rows.copy() for rows in piece])  # another chunk takes the place of this one
-        return [np.concatenate(rows, axis=2) if len(rows) > 1 else rows[0] for rows in zip(*pieces, strict=True)]
+        return Material((np.concatenate(rows, axis=2) if len(rows) > 1 else rows[0] for rows in zip(*pieces, strict=True)), list(key_tests))
 
-    def _chunk(self, chunk: Chunk) -> list[NDArray[Any]]:
+    def _chunk(self, chunk: Chunk) -> Material:
         """Its sections as they are stored; they stay in memory."""
         if self._cached is None or self._cached[0] != chunk.id:
             data = ShareFile.read(str(self._path(chunk.id)), self._header(chunk))
-            if len(data) != packed_bytes(self.sections, self.parts, chunk.count):
+            size = packed_bytes(self.sections, self.parts, chunk.count)
+            if (len(data) > size) != (self.kind["protocol"] in AUTHENTICATED) or len(data) < size:
                 raise PoolError(f"{self._path(chunk.id)}: of another size than its items take: keyquorum pool drop, and fill again")
             self._forget()
-            self._cached = chunk.id, stored_sections(data, self.sections, self.parts, chunk.count)
+            key_tests = [data[size:]] if len(data) > size else []
+            self._cached = chunk.id, Material(stored_sections(data[:size], self.sections, self.parts, chunk.count), key_tests)
         return self._cached[1]
 
     def _forget(self) -> None:

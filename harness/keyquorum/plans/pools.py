@@ -22,7 +22,6 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,7 +37,7 @@ from keyquorum.parties.context import PartyContext
 from .odd_variants import OddVariant
 from .pool_store import Chunk, Claim, PoolStore
 from .rounding import RoundingGroup
-from .variants import Variant
+from .variants import Material, Variant
 
 Words = NDArray[np.uint64]
 CHUNK = 4096
@@ -247,7 +246,7 @@ class Pool:
 
     # -- use ----------------------------------------------------------------------------------------------------------
 
-    def take(self, count: int, purpose: str) -> tuple[list[NDArray[Any]], bytes]:
+    def take(self, count: int, purpose: str) -> tuple[Material, bytes]:
         """The material of ``count`` decryptions, claimed at every member before anything is done with it; and what its use is about,
         for :meth:`.Backend.run`. One exchange, or two, and a write to the disk; no write if it was claimed ahead, and no exchange if its
         use begins with an opening besides.

@@ -6,7 +6,7 @@ Material is a list of sections. A section is an array [parts, rows, items] of sh
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +23,15 @@ Words = NDArray[np.uint64]
 VARIANTS = ("round_ltz_circuit", "round_ltz_table", "round_mask_open", "round_flood")
 FLOOD_SECURITY = 40
 """Statistical security of `round_flood`, in bits a decryption."""
+
+
+class Material(list[NDArray[Any]]):
+    """Sections of correlated randomness, [parts, rows, items] each. ``key_tests``: of the MAC keys that they are under
+    (:attr:`.Persistence.key_tests`)."""
+
+    def __init__(self, sections: Iterable[NDArray[Any]], key_tests: Sequence[bytes] = ()) -> None:
+        super().__init__(sections)
+        self.key_tests = list(key_tests)
 
 
 @dataclass(frozen=True)
@@ -121,7 +130,7 @@ class Variant:
         """Whether the online part begins with an opening to all members, whose messages compare what it is about."""
         return self.rounding != "round_flood"
 
-    def make(self, group: RoundingGroup, size: int, seed: bytes | None = None) -> list[Words]:
+    def make(self, group: RoundingGroup, size: int, seed: bytes | None = None) -> Material:
         """The material of ``size`` decryptions, [parts, rows, size] a section; every member calls this."""
         p, made = self.parameters, Persistence()
         length = flooding_bits(p, FLOOD_SECURITY) + 1 if self.rounding == "round_flood" else p.noise_length
@@ -147,6 +156,7 @@ class Variant:
         elif table:
             sections = [rows[:, :1], rows[:, 1:] if self.authenticated else self._tables(group, rows[:, 1:], size, seed)]
         result = [s.copy() if self.authenticated else s & low_mask(section.bits) for s, section in zip(sections, self.sections, strict=True)]
+        result = Material(result, made.key_tests)
         made.wipe()
         if table:
             sections[1][...] = 0
@@ -178,6 +188,8 @@ class Variant:
         """
         p, size = self.parameters, z.shape[1] // self.words
         working = Persistence.from_sections([z, *(m.reshape(m.shape[0], -1) for m in material)], self.words)
+        if isinstance(material, Material):
+            working.key_tests = list(material.key_tests)
         head: list[object] = ["online", size, p.noise_length, p.message_bits]
         if self.rounding == "round_flood":
             args: list[object] = [size, flooding_bits(p, FLOOD_SECURITY), to, 0, size]

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use keyquorum_math::{Domain, DomainKind, Element};
 use sha2::{Digest, Sha256};
+use zeroize::Zeroizing;
 
 use crate::engine::{ClearOp, Engine, EngineStats, Material};
 use crate::error::{EngineError, Result};
@@ -28,6 +29,8 @@ pub(crate) struct Computation<P: Protocol, D: Domain> {
     /// Of the shares: another one where MACs need more bits.
     shares: D,
     graph: Graph<P, D::E>,
+    /// What this engine gave for shares that are stored.
+    key_test: Option<Zeroizing<Vec<u8>>>,
     threshold: usize,
     insecure: bool,
 }
@@ -71,6 +74,7 @@ impl<P: Protocol, D: Domain> Computation<P, D> {
             domain,
             shares,
             graph,
+            key_test: None,
             threshold,
             insecure,
         }
@@ -492,6 +496,14 @@ impl<P: Protocol, D: Domain> Engine for Computation<P, D> {
 
     fn import(&mut self, data: &[u8], n: usize) -> Result<Handle> {
         self.imported(data, n)
+    }
+
+    fn key_test(&mut self) -> Result<Zeroizing<Vec<u8>>> {
+        self.make_key_test()
+    }
+
+    fn test_stored_keys(&mut self, key_test: &[u8]) -> Result<()> {
+        self.tested_keys(key_test)
     }
 
     fn about(&mut self, text: &[u8]) {

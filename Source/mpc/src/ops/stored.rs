@@ -1,10 +1,13 @@
-//! Shares as the bytes of share files.
+//! Shares as the bytes of share files, and what tells in a later session that they are under the same MAC keys.
 
 use keyquorum_math::{Domain, Element};
+use sha2::{Digest, Sha256};
+use zeroize::Zeroizing;
 
 use super::{Computation, wrong};
+use crate::engine::Engine;
 use crate::error::{EngineError, Result};
-use crate::graph::Handle;
+use crate::graph::{Handle, then};
 use crate::protocol::Protocol;
 use crate::value::{Kind, Share, Value};
 
@@ -30,6 +33,22 @@ impl<P: Protocol, D: Domain> Computation<P, D> {
 
     /// [`Engine::import`](crate::engine::Engine::import).
     pub(super) fn imported(&mut self, data: &[u8], n: usize) -> Result<Handle> {
+        self.graph.refuse_after_failure()?;
+        // Zeros have zeros as MACs under every key.
+        if self.protocol.key_test_elements() > 0 && data.iter().any(|byte| *byte != 0) {
+            let domain = self.domain.kind();
+            if !self.session.lock()?.key_tests.contains_key(&domain) {
+                return Err(EngineError::Store(format!(
+                    "stored shares over {domain} are used before it is known that the MAC keys are those that they were stored under: store \
+                     them with their key test, and test the keys first"
+                )));
+            }
+        }
+        self.taken_in(data, n)
+    }
+
+    /// A share from raw words, whichever MAC key it is under.
+    fn taken_in(&mut self, data: &[u8], n: usize) -> Result<Handle> {
         self.graph.refuse_after_failure()?;
         let parts = self.protocol.parts();
         let word = parts * D::E::BYTES;
@@ -68,5 +87,66 @@ impl<P: Protocol, D: Domain> Computation<P, D> {
             share = Share::zeros(parts, 0);
         }
         Ok(self.graph.insert(Value::Secret(share), Kind::Secret, n))
+    }
+
+    /// [`Engine::key_test`].
+    pub(super) fn make_key_test(&mut self) -> Result<Zeroizing<Vec<u8>>> {
+        if let Some(made) = &self.key_test {
+            return Ok(made.clone());
+        }
+        let n = self.protocol.key_test_elements();
+        let made = match n {
+            0 => Zeroizing::default(),
+            _ => {
+                let random = self.random(n)?;
+                Zeroizing::new(self.exported(&random)?)
+            }
+        };
+        if n > 0 {
+            self.note_key_test(&made)?;
+        }
+        self.key_test = Some(made.clone());
+        Ok(made)
+    }
+
+    /// [`Engine::test_stored_keys`].
+    pub(super) fn tested_keys(&mut self, key_test: &[u8]) -> Result<()> {
+        let n = self.protocol.key_test_elements();
+        if n == 0 && key_test.is_empty() {
+            return Ok(());
+        }
+        if self.knows_key_test(key_test)? {
+            return Ok(());
+        }
+        let stored = self.taken_in(key_test, n)?;
+        let done = self.communicate(&[&stored], Kind::Clear, 0, |p, inputs| {
+            let Some(Value::Secret(stored)) = inputs.first().map(|value| &**value) else {
+                return Err(EngineError::internal(
+                    "no elements to test stored keys with",
+                ));
+            };
+            Ok(then(p.test_stored_keys::<D>(stored)?, |_, ()| {
+                Ok(Value::Clear(Vec::new()))
+            }))
+        })?;
+        self.forced(&done)?;
+        self.note_key_test(key_test)
+    }
+
+    fn digest(key_test: &[u8]) -> [u8; 32] {
+        Sha256::digest(key_test).into()
+    }
+
+    fn knows_key_test(&self, key_test: &[u8]) -> Result<bool> {
+        let inner = self.session.lock()?;
+        let known = inner.key_tests.get(&self.domain.kind());
+        Ok(known.is_some_and(|known| known.contains(&Self::digest(key_test))))
+    }
+
+    fn note_key_test(&self, key_test: &[u8]) -> Result<()> {
+        let mut inner = self.session.lock()?;
+        let known = inner.key_tests.entry(self.domain.kind()).or_default();
+        known.insert(Self::digest(key_test));
+        Ok(())
     }
 }

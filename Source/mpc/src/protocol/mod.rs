@@ -189,6 +189,17 @@ pub trait Protocol: Sized + Send + 'static {
         None
     }
 
+    /// Number of random elements that are stored with shares: they tell in a later session whether the MAC keys are those that the shares are
+    /// under. 0 without MACs.
+    fn key_test_elements(&self) -> usize {
+        0
+    }
+
+    /// A task that opens the difference of such elements and fresh random ones, and verifies the MAC of each.
+    fn test_stored_keys<D: Domain>(&mut self, _stored: &Share<D::E>) -> Result<SendFn<Self, ()>> {
+        Err(EngineError::internal("a test of MAC keys without MACs"))
+    }
+
     /// Correlated randomness made and used so far.
     fn material(&self) -> Vec<Material> {
         Vec::new()

@@ -5,10 +5,11 @@ mod streams;
 #[cfg(test)]
 mod tests;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use keyquorum_math::DomainKind;
 use keyquorum_net::{Length, Transport};
 use keyquorum_ot::MacKey;
 use sha3::digest::{ExtendableOutput, Update, XofReader};
@@ -62,6 +63,8 @@ pub(crate) struct Inner {
     links: Option<Vec<Option<Link>>>,
     mac_links: Option<MacLinks>,
     mac_key: Option<MacKey>,
+    /// By domain: digests of the elements that showed that our MAC keys are those of stored shares.
+    pub(crate) key_tests: HashMap<DomainKind, HashSet<[u8; 32]>>,
     openings: Openings,
     /// The session whose channels these are, if it is another one.
     whole: Option<Session>,
@@ -152,6 +155,7 @@ impl Session {
             links: None,
             mac_links: None,
             mac_key: None,
+            key_tests: HashMap::new(),
             openings,
             whole,
         };

@@ -4,7 +4,7 @@ use std::any::Any;
 
 use keyquorum_math::{Domain, Element};
 
-use super::{Authenticated, PARTS, binary, bits, is_bits, known, supply, verify};
+use super::{Authenticated, PARTS, binary, bits, is_bits, keys, known, supply, verify};
 use crate::engine::Material;
 use crate::error::{EngineError, Result};
 use crate::graph::{SendFn, Step, then, within};
@@ -232,6 +232,14 @@ impl<A: Arithmetic> Protocol for Authenticated<A> {
 
     fn mac_key(&self) -> Option<u128> {
         Some(self.key.to_u128())
+    }
+
+    fn key_test_elements(&self) -> usize {
+        keys::elements(self)
+    }
+
+    fn test_stored_keys<D: Domain>(&mut self, stored: &Share<D::E>) -> Result<SendFn<Self, ()>> {
+        Ok(keys::test_stored(self, known(stored.duplicate())?))
     }
 
     fn material(&self) -> Vec<Material> {

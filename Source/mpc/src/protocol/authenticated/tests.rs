@@ -9,6 +9,7 @@ mod omitted;
 mod personal;
 mod refused;
 mod shapes;
+mod stored_keys;
 mod two_keys;
 
 use std::thread;
@@ -386,10 +387,15 @@ fn stored_shares_need_the_key_of_their_session() {
                         let mut engine =
                             session.engine(protocol, domain, &EngineOptions::default())?;
                         let x = match &stored {
-                            Some(all) => engine.import(&all[party], 3)?,
+                            Some(all) => {
+                                let size = 3 * 2 * engine.element_bytes();
+                                let (share, key_test) = all[party].split_at(size);
+                                engine.test_stored_keys(key_test)?;
+                                engine.import(share, 3)?
+                            }
                             None => input(&mut *engine, 0, &[1, 2, 3])?,
                         };
-                        let bytes = engine.export(&x)?;
+                        let bytes = [engine.export(&x)?, engine.key_test()?.to_vec()].concat();
                         let opened = engine.open(&x)?;
                         let result = engine.read(&opened);
                         if let Err(e) = &result {

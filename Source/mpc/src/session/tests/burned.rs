@@ -111,7 +111,10 @@ fn engine(session: &Session) -> Result<Box<dyn Engine>> {
     session.engine("mascot", DomainKind::Fq(PRIME), &EngineOptions::default())
 }
 
-fn open(engine: &mut dyn Engine, share: &[u8]) -> Result<Vec<u64>> {
+/// Shares of [`SECRETS`] with the test of their keys behind them.
+fn open(engine: &mut dyn Engine, stored: &[u8]) -> Result<Vec<u64>> {
+    let (share, key_test) = stored.split_at(2 * 8 * SECRETS.len());
+    engine.test_stored_keys(key_test)?;
     let value = engine.import(share, SECRETS.len())?;
     let opened = engine.open(&value)?;
     engine.read(&opened)
@@ -210,8 +213,9 @@ impl Committee {
                 let given = (me == 0).then_some(&SECRETS[..]);
                 let x = engine.input(0, SECRETS.len(), given).unwrap();
                 let share = engine.export(&x).unwrap();
+                let key_test = engine.key_test().unwrap();
                 session.close();
-                share
+                [share, key_test.to_vec()].concat()
             },
         );
         Self {

@@ -382,6 +382,7 @@ fn every_check_is_left_out_somewhere() {
         | Check::EdaBits => include_str!("omitted.rs"),
         Check::PuncturedPrfs => include_str!("../../../../../ot/src/punctured.rs"),
         Check::ElementKeys => include_str!("two_keys.rs"),
+        Check::StoredKeys => include_str!("stored_keys.rs"),
         Check::Interrupted => include_str!("../../../session/tests/burned.rs"),
     };
     for (check, name) in [
