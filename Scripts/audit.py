@@ -1,10 +1,11 @@
-"""Runs the attacks of the security review: each must be blocked, and must succeed where its remedy is taken out.
+"""Runs the attacks of the security reviews: each must be blocked, and must succeed where its remedy is taken out.
 
-Tests are named ``finding_NN_blocked_…`` and ``finding_NN_ablated_…``, in Rust and in Python. A finding is blocked if all of its
-tests of the first kind pass, and its ablated attack succeeds if all of the second kind do; a kind without tests counts as no.
+Tests are named ``finding_NN_blocked_…`` and ``finding_NN_ablated_…``, in Rust and in Python; attacks that are not of the first review have a
+name in place of the number (``two_element_keys_blocked_…``). A finding is blocked if all of its tests of the first kind pass, and its ablated
+attack succeeds if all of the second kind do; a kind without tests counts as no.
 
-Prints ``audit: finding=… attack_blocked=… ablated_attack_succeeds=…`` for every finding, then ``audit: ok findings=12``; exits
-with 1 otherwise.
+Prints ``audit: finding=… attack_blocked=… ablated_attack_succeeds=…`` for every finding of the first review, the same with ``attack=`` for every
+other attack, then ``audit: ok findings=12``; exits with 1 otherwise.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ ROOT = Path(__file__).resolve().parent.parent
 FINDINGS = range(1, 13)
 KINDS = ("blocked", "ablated")
 
-Outcomes = dict[tuple[int, str], list[bool]]
+TEST = r"(\w+?)_(blocked|ablated)\S*"
+Outcomes = dict[tuple[str, str], list[bool]]
 
 
 def _run(command: list[str], folder: Path) -> str:
@@ -33,33 +35,36 @@ def _note(outcomes: Outcomes, text: str, line: str) -> int:
     """Notes the tests of these lines; returns how many there are."""
     found = re.findall(line, text, re.MULTILINE)
     for number, kind, outcome in found:
-        outcomes.setdefault((int(number), kind), []).append(outcome.lower() in ("ok", "passed"))
+        outcomes.setdefault((number, kind), []).append(outcome.lower() in ("ok", "passed"))
     return len(found)
 
 
 def main() -> int:
     """Runs all attacks."""
     outcomes: Outcomes = {}
-    cargo = ["cargo", "test", "--release", "--locked", "--workspace", "--lib", "--tests", "--no-fail-fast", "finding_"]
+    cargo = ["cargo", "test", "--release", "--locked", "--workspace", "--lib", "--tests", "--no-fail-fast", "--", "_blocked_", "_ablated_"]
     rust = _run(cargo, ROOT / "Source")
-    pytest = [sys.executable, "-m", "pytest", "-k", "finding_", "-v", "-p", "no:cacheprovider", "-p", "no:xdist", "--no-header"]
+    pytest = [sys.executable, "-m", "pytest", "-k", "_blocked or _ablated", "-v", "-p", "no:cacheprovider", "-p", "no:xdist", "--no-header"]
     python = _run(pytest, ROOT)
-    many = _note(outcomes, rust, r"^test \S*?finding_(\d\d)_(blocked|ablated)\S* (?:- should panic )?\.\.\. (\w+)")
-    more = _note(outcomes, python, r"test_finding_(\d\d)_(blocked|ablated)\S*(?: <-.*?)? (PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS)")
+    many = _note(outcomes, rust, rf"^test (?:\S+::)?{TEST} (?:- should panic )?\.\.\. (\w+)")
+    more = _note(outcomes, python, rf"::test_{TEST}(?: <-.*?)? (PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS)")
     if not many or not more:
         print(rust[-3000:] if not many else python[-3000:])
+    first = [f"finding_{number:02}" for number in FINDINGS]
+    later = sorted({name for name, _ in outcomes} - set(first))
     good = 0
-    for number in FINDINGS:
-        said = {kind: bool(outcomes.get((number, kind))) and all(outcomes[number, kind]) for kind in KINDS}
+    for name in [*first, *later]:
+        said = {kind: bool(outcomes.get((name, kind))) and all(outcomes[name, kind]) for kind in KINDS}
         words = {kind: "yes" if said[kind] else "no" for kind in KINDS}
-        print(f"audit: finding={number} attack_blocked={words['blocked']} ablated_attack_succeeds={words['ablated']}")
+        shown = f"finding={int(name.removeprefix('finding_'))}" if name in first else f"attack={name}"
+        print(f"audit: {shown} attack_blocked={words['blocked']} ablated_attack_succeeds={words['ablated']}")
         good += all(said.values())
-    if good < len(FINDINGS):
-        failed = re.findall(r"^(?:test )?\S*finding_\d\d_\S+ .*(?:FAILED|ERROR).*$", rust + python, re.MULTILINE)
+    if good < len(first) + len(later):
+        failed = re.findall(r"^(?:test )?\S*_(?:blocked|ablated)\S* .*(?:FAILED|ERROR).*$", rust + python, re.MULTILINE)
         print("\n".join(failed))
-        print(f"audit: FAILED, {good} of {len(FINDINGS)} findings are as they should be")
+        print(f"audit: FAILED, {good} of {len(first) + len(later)} findings and attacks are as they should be")
         return 1
-    print(f"audit: ok findings={good} attacks={sum(map(len, outcomes.values()))}")
+    print(f"audit: ok findings={len(first)} later={len(later)} attacks={sum(map(len, outcomes.values()))}")
     return 0
 
 

@@ -18,10 +18,10 @@ import numpy as np
 import pytest
 from keyquorum import _engine, api
 from keyquorum.backends.embedded import Embedded
-from keyquorum.dsl.persistence import shares_path
+from keyquorum.dsl.persistence import mac_path, shares_path
 from keyquorum.fhe.lwe import encrypt, lwe_parameters, read_lwe
 from keyquorum.model.committee import Committee
-from keyquorum.model.errors import BurnedKeyError, KeyFileError, KeyInUseError, PartyError, PoolTooSmall
+from keyquorum.model.errors import BurnedKeyError, KeyFileError, KeyInUseError, KeyQuorumError, PartyError, PoolTooSmall
 from keyquorum.parties import PartyContext, mac_key, run_in_process
 from keyquorum.parties.doctor import examine
 from keyquorum.plans.inspect import describe
@@ -208,6 +208,51 @@ def test_finding_02_blocked_stored_shares_of_programs(tmp_path: Path) -> None:
     for program in (load, store):
         with pytest.raises(BurnedKeyError, match=CAUSE_AND_CURE.replace("mac\\.key", "MAC-Key-P0")):
             run(program)
+
+
+def test_another_key_later_is_found_by_programs(tmp_path: Path) -> None:
+    """Party 1 takes another MAC key in the session that reads stored shares; its own files do not tell it."""
+    store, load = tmp_path / "store.mpc", tmp_path / "load.mpc"
+    store.write_text("sint.write_to_file(sint([0, 0]))\n")
+    load.write_text("_, x = sint.read_from_file(0, 1)\nprint_ln('%s', x[0].reveal())\n")
+
+    def run(path: Path) -> list[str]:
+        return api.run(api.ProgramRequest(str(path), (), "mascot", 2, folder=str(tmp_path)))
+
+    run(store)
+    key = shares_path(tmp_path, 1).with_name("MAC-Key-P1")
+    words = bytearray(key.read_bytes())
+    words[8] ^= 1
+    key.write_bytes(bytes(words))
+    path = mac_path(shares_path(tmp_path, 1))
+    header = _engine.ShareFile.header(str(path))
+    data = bytearray(_engine.ShareFile.read(str(path), header))
+    data[0] ^= 1
+    _engine.ShareFile.write(str(path), header, bytes(data))
+    with pytest.raises(PartyError, match=r"MAC check of stored shares failed.*MAC-Key-P[01] is burned"):
+        run(load)
+    with pytest.raises(BurnedKeyError, match="MAC check of stored shares failed"):
+        run(store)
+
+
+def test_shares_without_a_test_of_their_key_are_refused(tmp_path: Path) -> None:
+    """As earlier builds stored them; nothing is burned."""
+    store, load = tmp_path / "store.mpc", tmp_path / "load.mpc"
+    store.write_text("sint.write_to_file(sint([0, 0]))\n")
+    load.write_text("_, x = sint.read_from_file(0, 1)\nprint_ln('%s', x[0].reveal())\n")
+
+    def run(path: Path) -> list[str]:
+        return api.run(api.ProgramRequest(str(path), (), "mascot", 2, folder=str(tmp_path)))
+
+    run(store)
+    for party in range(2):
+        path = mac_path(shares_path(tmp_path, party))
+        header = _engine.ShareFile.header(str(path))
+        _engine.ShareFile.write(str(path), header | {"length": 1}, _engine.ShareFile.read(str(path), header)[:8])
+    with pytest.raises(KeyQuorumError, match=r"no test of the MAC key.*an earlier build"):
+        run(load)
+    path = shares_path(tmp_path, 0).parent
+    assert not list(path.glob("*.burned"))
 
 
 def test_finding_02_blocked_committee_without_a_folder() -> None:

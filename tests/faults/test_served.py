@@ -282,7 +282,7 @@ def fills(s: Served, monkeypatch: pytest.MonkeyPatch, items: int, times: int) ->
 
 
 @pytest.mark.parametrize(("items", "times", "message"), [(1 << 62, 1, "party 0 would fill 4,611,686,018,427,387,904 items at once"), (512, 30, "would fill a pool that has ")])
-def test_party_0_cannot_fill_without_end(
+def test_endless_filling_blocked(
     served: Callable[[int], Served], monkeypatch: pytest.MonkeyPatch, items: int, times: int, message: str
 ) -> None:
     """The others refuse, connect again, and serve."""
@@ -293,7 +293,7 @@ def test_party_0_cannot_fill_without_end(
     assert any(message in line for line in log), log
 
 
-def test_party_0_cannot_fill_without_end_ablated(served: Callable[[int], Served], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_endless_filling_ablated(served: Callable[[int], Served], monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the bound the other party makes in one piece what party 0 says; here little enough to have memory for it."""
     monkeypatch.setattr(daemon, "read_plan", lambda data, most: read_plan(data))
     s = served(600)

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from keyquorum import api
-from keyquorum._engine import budget_attempts, budget_bit_macs, budget_flood, budget_kinds, budget_lift
+from keyquorum._engine import budget_attempts, budget_flood, budget_kinds, budget_lift
 from keyquorum.fhe.errors import SecurityWarning
 from keyquorum.fhe.parameters import load
 from keyquorum.model.errors import ParameterError
@@ -161,7 +161,6 @@ def page() -> str:
     lines += [f"| a pool of 10^7 items, any number of batches | 2^{math.log2(budget_attempts()):.1f} |"]
     lines += [f"| masks of `lift`, {values_of(largest()):,} values, 58 bits | 2^{math.log2(budget_lift(values_of(largest()), 58)):.1f} |"]
     lines += [f"| attempts with primes of {bits} bits | 2^{math.log2(budget_attempts(bits)):.1f} |" for bits in (60, 43, 36)]
-    lines += [f"| a wrong bit (not in the total) | 2^{math.log2(budget_bit_macs()):.1f} |"]
     lines += [f"| `round_flood`, 10^7 decryptions (not in the total) | 2^{math.log2(budget_flood(10**7)):.1f} |"]
     return "\n".join(lines)
 

@@ -343,7 +343,7 @@ def approved_at_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[lis
     return list(json.loads((folder / approvals.FILE).read_text())["noise"]), digests
 
 
-def test_approvals_at_once_are_both_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_approvals_at_once_blocked_both_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     kept, digests = approved_at_once(tmp_path / "key", monkeypatch)
     assert len(digests) == 2 and set(kept) == digests
     monkeypatch.setattr(approvals, "LOCK_SECONDS", 0.1)

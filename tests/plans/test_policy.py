@@ -227,7 +227,7 @@ COUNTS: dict[str, tuple[Callable[[int], bytes], str]] = {
 
 
 @pytest.mark.parametrize("attack", COUNTS)
-def test_one_party_cannot_use_up_the_key(tmp_path: Path, attack: str) -> None:
+def test_using_up_a_key_blocked(tmp_path: Path, attack: str) -> None:
     """A count that one party makes up is refused with its name before anything is written; one within a crash of ours is taken."""
     outcomes, used = claims(tmp_path, COUNTS[attack][0])
     assert used == [0, 0]
@@ -235,7 +235,7 @@ def test_one_party_cannot_use_up_the_key(tmp_path: Path, attack: str) -> None:
     assert any(COUNTS[attack][1] in str(outcome) for outcome in outcomes), outcomes
 
 
-def test_one_party_cannot_use_up_the_key_ablated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_using_up_a_key_ablated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the bound the same party makes the others write 16 of 16."""
     monkeypatch.setattr(policy, "agreed_count", lambda counts, threshold, count, info: max(counts))
     assert claims(tmp_path, COUNTS["too many"][0]) == ([0, 0], [16, 16])

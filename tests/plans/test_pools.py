@@ -34,7 +34,7 @@ from keyquorum.plans.pool_store import (
 )
 from keyquorum.plans.pool_variants import pool_group, variant_for
 from keyquorum.plans.pools import Pool, Report, judge, pools_folder
-from keyquorum.plans.variants import Section, Variant, combine
+from keyquorum.plans.variants import Material, Section, Variant, combine
 from scipy import stats
 
 OPEN = Variant("round_mask_open", lwe_parameters("lwe64-p2"))
@@ -277,7 +277,7 @@ def test_a_chunk_that_one_member_alone_has_does_not_count(tmp_path: Path) -> Non
         pool.fill(4, 4)
         if pool.group.me == 0:
             made = Chunk("ab" * 16, 4)
-            pool.store.write(made, [np.zeros((1, section.rows, 4), np.uint64) for section in pool.store.sections])
+            pool.store.write(made, Material(np.zeros((1, section.rows, 4), np.uint64) for section in pool.store.sections))
             pool.store.add(made)
         return pool.left
 
@@ -391,7 +391,7 @@ def dropped_between_open_and_lock(folder: Path, monkeypatch: pytest.MonkeyPatch)
     def made() -> PoolStore:
         store, chunk = PoolStore(folder, kind, sections, 1), Chunk("cc" * 16, 8)
         store.start("p" * 32)
-        store.write(chunk, [np.arange(8, dtype=np.uint64).reshape(1, 1, 8)])
+        store.write(chunk, Material([np.arange(8, dtype=np.uint64).reshape(1, 1, 8)]))
         store.add(chunk)
         return store
 
@@ -414,7 +414,7 @@ def dropped_between_open_and_lock(folder: Path, monkeypatch: pytest.MonkeyPatch)
     return others[0], late
 
 
-def test_a_lock_of_a_dropped_pool_locks_nobody_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_dropped_pool_blocked_lock_locks_nobody_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     other, late = dropped_between_open_and_lock(tmp_path / "p", monkeypatch)
     assert isinstance(late, PoolError) and "another process uses this pool" in str(late)
     other.close()
@@ -424,7 +424,7 @@ def test_a_lock_of_a_dropped_pool_locks_nobody_out(tmp_path: Path, monkeypatch: 
         drop_pool(tmp_path / "p")
 
 
-def test_a_lock_of_a_dropped_pool_ablated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_dropped_pool_ablated_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the comparison of the locked file with the one that is there, two processes hand out the same items."""
     monkeypatch.setattr(pool_store, "_is_file", lambda descriptor, path: True)
     other, late = dropped_between_open_and_lock(tmp_path / "p", monkeypatch)

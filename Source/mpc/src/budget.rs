@@ -18,12 +18,13 @@
 //!   [`FEWEST_BETS`], so s ≤ 1/8. N buckets are N chances, which [`buckets`] counts.
 //! * *daBits.* The same with the bits of one honest party, of which the first party's have one in a fixed place ([`dabit_buckets`]).
 //!   Wrong MACs that nobody guessed pass the 48 subset sums with 2^-44: who makes them sees the subsets before it commits to a repair.
-//! * *Two keys of elements* among three and more parties pass their check with 2^-48 (`protocol::authenticated::keys`).
+//! * *Two keys of elements* among three and more parties pass their check with 2^-48, and so does *another key* than that of stored shares
+//!   (`protocol::authenticated::keys`).
 //! * *MAC checks.* A wrong opening passes with the guess of a key or with a linear combination that vanishes; nothing passes without having won, s is
 //!   as p. Wrong openings of one check are one attempt, since they are combined. Modulo 2^k the combination costs log2(48 + 1) of 48
 //!   bits; over F_q it vanishes with 1/q; 2/q is counted. **Primes below 2^42 do not reach [`ATTEMPT_BITS`]**: a key
 //!   with such primes has 2/q in place of the first term of its total.
-//!   **MACs of bits have 40 bits**: one wrong bit passes with 2^-40 ([`bit_macs`]), beside the total: with it, all is below 2^-39.
+//!   MACs of bits have 48 bits, and a wrong bit passes with the guess of all of them: bits are combined in a field of 2^128 elements.
 //! * *Cut and choose* (edaBits). Wrong numbers pass under wrong tests only, which must be on them ([`cut_and_choose`]); who passes has won.
 //! * *The OT check.* Guesses of g groups of Δ pass with 2^-4g and tell 4g bits of a key: a forgery after them wins with what is left, the
 //!   product is that of a forgery without them.
@@ -52,7 +53,7 @@
 //! * *Random elements*: nothing, words that would be biased are drawn again. The orders of buckets are tossed by everybody, and none is likelier
 //!   than 1 + 2^-23 times its share.
 //!
-//! Not in the total, with a statement of their own: MACs of bits and of short primes, `round_flood` (2^-40 a decryption: [`flood`]), comparisons of a program over
+//! Not in the total, with a statement of their own: MACs of short primes, `round_flood` (2^-40 a decryption: [`flood`]), comparisons of a program over
 //! a field (`program.security` bits a comparison, as in MP-SPDZ), and the flooding of CKKS (its policy).
 
 use keyquorum_ot::{amplified, vole};
@@ -147,6 +148,12 @@ pub fn attempts(prime_bits: Option<u32>) -> Vec<Attempt> {
             f64::from(KEY_CHECK_BITS),
         ),
         attempt(
+            "another key than that of stored shares",
+            f64::from(KEY_CHECK_BITS),
+            f64::from(KEY_CHECK_BITS),
+        ),
+        attempt("MACs of bits", MAC_BITS as f64, MAC_BITS as f64),
+        attempt(
             "wrong numbers in cut and choose",
             ATTEMPT_BITS,
             ATTEMPT_BITS,
@@ -170,11 +177,6 @@ pub fn attempts(prime_bits: Option<u32>) -> Vec<Attempt> {
 pub fn of_attempts(prime_bits: Option<u32>) -> f64 {
     let all = attempts(prime_bits);
     all.iter().map(Attempt::chance).fold(0.0, f64::max)
-}
-
-/// The chance of a wrong bit, which the total does not contain: with guesses in the OT check or without them, it is that of the whole key.
-pub fn bit_macs() -> f64 {
-    (-(MAC_BITS as f64)).exp2()
 }
 
 /// Distance from independence of `values` values that `lift` opens under masks of `bits` bits of an honest party.

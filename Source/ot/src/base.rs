@@ -205,7 +205,7 @@ mod tests {
         let (receiver, points) = BaseReceiver::start(b"x", &key).unwrap();
         let both = sender.finish(b"x", key.len(), &points).unwrap();
         let chosen = receiver.finish(b"x", &point).unwrap();
-        assert_eq!((both.len(), chosen.len()), (216, 216));
+        assert_eq!((both.len(), chosen.len()), (224, 224));
         for (i, (pair, seed)) in both.iter().zip(&chosen).enumerate() {
             let bit = usize::from(key.bit(i).unwrap());
             assert_eq!(pair[1 - bit], *seed);

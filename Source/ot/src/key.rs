@@ -5,7 +5,7 @@ use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 use crate::{KAPPA, OtError, entropy};
 
 /// Bits of the key of MACs of packed bits.
-pub const BIT_MAC_BITS: usize = 40;
+pub const BIT_MAC_BITS: usize = 48;
 /// Bits of the key of MACs of elements.
 pub const ELEMENT_MAC_BITS: usize = 48;
 /// Bits of both.
@@ -19,7 +19,7 @@ pub struct MacKey {
 }
 
 impl MacKey {
-    /// The keys in 16 bytes, as they are stored: the key of bits is bits 0 to 39, that of elements bits 64 to 111.
+    /// The keys in 16 bytes, as they are stored: the key of bits is bits 0 to 47, that of elements bits 64 to 111.
     pub fn from_bytes(bytes: &[u8; 16]) -> Self {
         let word = Zeroizing::new(u128::from_le_bytes(*bytes));
         Self {
@@ -116,23 +116,23 @@ mod tests {
     #[test]
     fn stored_keys_keep_their_meaning() {
         let key = MacKey::from_bytes(&std::array::from_fn(|i| i as u8 + 0x80));
-        assert_eq!(key.bits(), 0x84_8382_8180);
+        assert_eq!(key.bits(), 0x8584_8382_8180);
         assert_eq!(key.element(), 0x8d8c_8b8a_8988);
         let link = LinkKey::with_pads(1 << 127 | 5, Some(key.clone()));
-        assert_eq!(link.len(), 216);
+        assert_eq!(link.len(), 224);
         assert_eq!(link.digit(0, 4).unwrap(), 5);
         assert_eq!(link.digit(124, 4).unwrap(), 8);
         assert_eq!(link.digit(136, 8).unwrap(), 0x81);
-        assert_eq!(link.digit(168, 8).unwrap(), 0x88);
+        assert_eq!(link.digit(176, 8).unwrap(), 0x88);
         assert_eq!(
-            (0..40).fold(0, |k, j| k | u64::from(link.bit(128 + j).unwrap()) << j),
+            (0..48).fold(0, |k, j| k | u64::from(link.bit(128 + j).unwrap()) << j),
             key.bits()
         );
         assert_eq!(
-            (0..48).fold(0, |k, j| k | u64::from(link.bit(168 + j).unwrap()) << j),
+            (0..48).fold(0, |k, j| k | u64::from(link.bit(176 + j).unwrap()) << j),
             key.element()
         );
-        for (link, beyond) in [(&link, 216), (&LinkKey::with_pads(!0, None), 128)] {
+        for (link, beyond) in [(&link, 224), (&LinkKey::with_pads(!0, None), 128)] {
             assert!(matches!(link.bit(beyond), Err(OtError::Internal(_))));
         }
     }

@@ -57,13 +57,13 @@ fn sliced(
     assert_eq!(hash, LinearHash::new(b"seed").lanes(choices) ^ 77);
     assert!(theirs.verify(b"other", &proof).is_err());
     if kind == Kind::MacsAndPads {
-        let zeros = || vec![vec![0; choices.len()]; 41];
+        let zeros = || vec![vec![0; choices.len()]; 49];
         let (mut chosen, mut first, mut sums) = (zeros(), zeros(), zeros());
         ours.add_strings(receiver.hash(), &mut chosen).unwrap();
         theirs
             .add_strings(sender.hash(), &mut first, &mut sums)
             .unwrap();
-        for w in 0..41 {
+        for w in 0..49 {
             for (lane, r) in choices.iter().enumerate() {
                 assert_eq!(chosen[w][lane], first[w][lane] ^ sums[w][lane] & r);
             }

@@ -30,12 +30,6 @@ fn budget_residues(elements: u64, peers: u32, prime_bits: u32) -> f64 {
     budget::residues(elements, peers, prime_bits)
 }
 
-/// The chance of a wrong bit, beside the total.
-#[pyfunction]
-fn budget_bit_macs() -> f64 {
-    budget::bit_macs()
-}
-
 /// Distance of `decryptions` decryptions of `round_flood`.
 #[pyfunction]
 fn budget_flood(decryptions: u64) -> f64 {
@@ -48,6 +42,5 @@ pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(budget_kinds, m)?)?;
     m.add_function(wrap_pyfunction!(budget_lift, m)?)?;
     m.add_function(wrap_pyfunction!(budget_residues, m)?)?;
-    m.add_function(wrap_pyfunction!(budget_bit_macs, m)?)?;
     m.add_function(wrap_pyfunction!(budget_flood, m)?)
 }

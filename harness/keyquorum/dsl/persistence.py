@@ -305,7 +305,7 @@ class Persistence:
             if not self.key_tests:
                 raise ProgramError(
                     "the shares have no test of the MAC key that they are under: if MP-SPDZ made them, use them there; "
-                    "if version 0.1 stored them, they cannot be used, make new ones"
+                    "if an earlier build stored them, they cannot be used, make new ones"
                 )
         for key_test in self.key_tests:
             engine.test_stored_keys(key_test)

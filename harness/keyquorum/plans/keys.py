@@ -238,7 +238,7 @@ def write_mac(path: Path, header: dict[str, Any], share: Persistence) -> None:
 def read_mac(path: Path, header: dict[str, Any], share: Persistence) -> None:
     """Reads what :func:`write_mac` stored. Raises :class:`KeyFileError` if there is nothing."""
     if not path.exists():
-        raise KeyFileError(f"{path}: missing: restore it from a backup; LWE keys of version 0.1 do not have it and cannot be used, make new ones")
+        raise KeyFileError(f"{path}: missing: restore it from a backup; LWE keys of earlier builds do not have it and cannot be used, make new ones")
     try:
         share.import_mac(ShareFile.read(str(path), {**header, "length": 0}))
     except ProgramError as error:

@@ -147,7 +147,14 @@ fn verify_sum<A: Arithmetic>(p: &Authenticated<A>, which: Check, total: A::E) ->
     }
     let failed = EngineError::check(
         which,
-        "the MAC check of opened values failed: one of the parties cheats, its results must not be used",
+        match which {
+            Check::StoredKeys => {
+                "the MAC check of stored shares failed: one of the parties has another MAC key, or other shares, than when they were stored"
+            }
+            _ => {
+                "the MAC check of opened values failed: one of the parties cheats, its results must not be used"
+            }
+        },
     );
     p.adversary.judge::<()>(Err(failed)).map(drop)
 }

@@ -2,12 +2,12 @@
 //! with probability 1/2 for each.
 //!
 //! x_j are choices of full OTs between all pairs, y_i of correlated ones that only make MACs. With the share m_i of y's MAC,
-//! party i multiplies the 41 bits (y_i, m_i) by every x_j: the strings of the OT are pads, one correction of 41 bits goes
+//! party i multiplies the 49 bits (y_i, m_i) by every x_j: the strings of the OT are pads, one correction of 49 bits goes
 //! from i to j. Summed up, the parties share x·y and x·y·Δ: z and its MAC at once. A wrong correction makes both wrong where
 //! x_j = 1, and the MAC wrong by a factor that is not the honest keys, which nobody can repair; so a linear hash of all z,
 //! masked by a block of authenticated random bits, is opened under the usual MAC check. This is the leaky AND of Wang,
 //! Ranellucci, Katz (CCS 2017, figure 9), with the check's values used as the MAC (as in Katz, Ranellucci, Rosulek, Wang,
-//! CRYPTO 2018), on MACs of 40 bits. 93 bits a triple and ordered pair.
+//! CRYPTO 2018), on MACs of 48 bits. 105 bits a triple and ordered pair.
 //!
 //! The check also fails if a party has used different keys towards different honest parties, by differences d_a, say: the
 //! MACs of z then lack Σ_a d_a·(x·y_a ⊕ z_a), and of the honest parties' z_a nobody knows more than their sum. To pass, the

@@ -4,7 +4,7 @@
 //! share m_i of the MAC, ⊕ m_i = x·Δ. A share is bit-sliced: part 0 is x_i, part 1 + j is bit j of m_i, 64 bits a lane.
 //! XOR, AND with public bits, selection and concatenation work on every part alike.
 //!
-//! MACs of random bits are rows of correlated OTs with choices x_i (`correlate`), 10 bits a bit and ordered pair. ANDs take
+//! MACs of random bits are rows of correlated OTs with choices x_i (`correlate`), 12 bits a bit and ordered pair. ANDs take
 //! triples (`leaky`, `buckets`, `triples`). What is opened is verified later (`verify`): no output may leave before
 //! [`AuthenticatedBits::check`] has passed.
 //!
@@ -50,7 +50,7 @@ pub(super) use verify::{
     first_half, reveal_sums, start_toss,
 };
 
-/// Bits of the MAC key: a wrong opening passes with probability 2^-40.
+/// Bits of the MAC key: a wrong opening passes with probability 2^-48.
 pub const MAC_BITS: usize = keyquorum_ot::BIT_MAC_BITS;
 /// Component vectors of a share.
 pub const PARTS: usize = 1 + MAC_BITS;

@@ -190,11 +190,11 @@ fn rounds_and_bytes() {
             let [triples, and, check] = costs[..] else {
                 panic!("three costs")
             };
-            // 64 lanes are made as 4096 triples in buckets of 4: 93 bits a leaky triple, 3 openings, checks.
+            // 64 lanes are made as 4096 triples in buckets of 4: 105 bits a leaky triple, 3 openings, checks.
             let raw = 4 * 4096;
             let more = u64::from(n > 2);
             assert_eq!(triples.0, 12 + more);
-            let least = others * (raw * 93 / 8 + 3 * 512);
+            let least = others * (raw * 105 / 8 + 3 * 512);
             assert!(
                 (least..least + others * 6000).contains(&triples.1),
                 "{triples:?} {least}"
@@ -204,7 +204,7 @@ fn rounds_and_bytes() {
             let digest = if n > 2 { 32 } else { 0 };
             assert_eq!(
                 check,
-                (4 + more, others * (32 + 64 + 32 + 32 + 640 + digest))
+                (4 + more, others * (32 + 64 + 32 + 32 + 768 + digest))
             );
         }
     }

@@ -69,7 +69,7 @@ fn joined_key(macs: Option<MacKey>) -> Result<LinkKey, OtError> {
 }
 
 /// The bits of Δ that were keys of MACs.
-const KNOWN: u128 = ((1 << 40) - 1) | ((1 << 48) - 1) << 64;
+const KNOWN: u128 = ((1 << 48) - 1) | ((1 << 48) - 1) << 64;
 
 /// Both parties share an element and bits, and open them in one round, where party 1 lies; `link_key` makes the keys of links.
 fn opening(link_key: fn(Option<MacKey>) -> Result<LinkKey, OtError>) -> Run {

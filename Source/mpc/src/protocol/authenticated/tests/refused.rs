@@ -87,7 +87,7 @@ fn refused_challenges_ablated_other_tosses_may_break_off() {
 
 /// Who broke off before a check cannot try again in the session, which begins no further engine with MACs; without the remedy it does.
 #[test]
-fn refused_challenges_blocked_and_ablated_a_session_that_broke_off() {
+fn refused_challenges_blocked_a_session_that_broke_off() {
     let guard = Guard::default();
     guard.begin().unwrap();
     guard.judge(EngineError::usage("a slip of the caller"));

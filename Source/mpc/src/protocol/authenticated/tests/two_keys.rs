@@ -384,7 +384,7 @@ fn two_element_keys_ablated_a_bet_on_an_input_goes_unnoticed() {
     }
 }
 
-fn is_blocked<A: Arithmetic>(attack: &Attack<A>) {
+fn stopped_by_the_check<A: Arithmetic>(attack: &Attack<A>) {
     let (results, state) = attack.run();
     assert!(state.masked.is_none(), "an input was masked");
     let by_the_check = |result: &Result<Vec<u64>>| {
@@ -411,11 +411,11 @@ fn two_element_keys_blocked_by_the_check_of_keys() {
                 inside,
                 ..attack
             };
-            is_blocked(&wrong(attack(ring(), 1, guess, &Role::Honest)));
+            stopped_by_the_check(&wrong(attack(ring(), 1, guess, &Role::Honest)));
             let small = (Z2k128::new(1).unwrap(), Z2k128::new(1 + MAC_BITS).unwrap());
-            is_blocked(&wrong(attack(small, 1, guess, &Role::Honest)));
+            stopped_by_the_check(&wrong(attack(small, 1, guess, &Role::Honest)));
             let attack = attack(field(), 1, guess, &Role::Honest);
-            is_blocked(&Attack {
+            stopped_by_the_check(&Attack {
                 flipped,
                 inside,
                 ..attack
