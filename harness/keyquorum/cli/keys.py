@@ -64,7 +64,7 @@ def keygen(
 ) -> None:
     """Make a key jointly: every party of this host is started as a process of its own, connected by TLS.
 
-    The secret key exists as shares only. The public files (public.key, relin.key, galois.key) are stock SEAL.
+    The secret key exists as shares only. The public files (public.key, relin.key, galois.key) are stock SEAL; an LWE key has public.lwepk.
     """
     if params in api.LWE_SETS:
         if job is not None or backend != "embedded":
@@ -72,7 +72,7 @@ def keygen(
         with progress_bars() as report:
             reports = api.lwe_keygen(folder, key, params, report)
         print_reports(reports)
-        console.print(f"key {key}: shares of an LWE secret")
+        console.print(f"key {key}: shares of an LWE secret, public key {api.key_folder(folder, key) / api.LWE_PUBLIC_FILE}", markup=False)
         return
     parameters = api.load_parameters(params)
     if noise_bits is not None and noise_bits < 1:
