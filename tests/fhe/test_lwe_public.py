@@ -183,6 +183,8 @@ def test_values() -> None:
     for bad in ([16], [-1], [2**63], [float("inf")]):
         with pytest.raises(ValuesError, match="a value is outside 0 to 15, the messages of lwe64-p16"):
             integers(parameters, bad)
+    with pytest.raises(ValuesError, match="65,537 values: at most 65,536 go in one file of lwe64-p16, encrypt them in parts"):
+        integers(parameters, np.zeros(65_537))
     with pytest.raises(ParameterError, match="needs a power of 2"):
         public_noise(replace(parameters, dimension=2047))
     with pytest.raises(ParameterError, match="has no room for the noise of public keys"):

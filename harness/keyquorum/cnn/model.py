@@ -81,7 +81,7 @@ class Model:
         try:
             with np.load(path, allow_pickle=False) as data:
                 weights = {name: data[name].astype(np.float64) for name in shapes}
-        except (OSError, KeyError, ValueError, zipfile.BadZipFile) as error:
+        except (OSError, EOFError, KeyError, ValueError, zipfile.BadZipFile) as error:
             raise ModelError(f"{path}: no weights ({error}): make them with Scripts/train_cnn.py") from error
         for name, shape in shapes.items():
             if weights[name].shape != shape or not np.isfinite(weights[name]).all():

@@ -30,6 +30,8 @@ from .seeds import SEED_BYTES, expand_a, expand_words
 PUBLIC_MAGIC = b"KQLWEPK1"
 PUBLIC_FILE = "public.lwepk"
 """Name of the file in a key folder."""
+MOST_MESSAGES = 1 << 16
+"""Messages of one file: up to 1 GiB."""
 
 
 @dataclass(frozen=True)
@@ -169,6 +171,8 @@ def integers(parameters: LweParameters, values: object) -> Ints:
     array = np.asarray(values)
     if array.ndim != 1 or array.size == 0 or array.dtype.kind not in "iuf" or not (array == np.floor(array)).all():
         raise ValuesError(f"{parameters.name} encrypts integers from 0 to {(1 << parameters.plain_bits) - 1}: give a list of them")
+    if array.size > MOST_MESSAGES:
+        raise ValuesError(f"{array.size:,} values: at most {MOST_MESSAGES:,} go in one file of {parameters.name}, encrypt them in parts")
     if not ((array >= 0) & (array < 1 << parameters.plain_bits)).all():
         raise ValuesError(f"a value is outside 0 to {(1 << parameters.plain_bits) - 1}, the messages of {parameters.name}: take smaller ones, or another set")
     return array.astype(np.int64)
