@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import os
 import shutil
 import sys
 from pathlib import Path
@@ -122,6 +123,24 @@ def test_hashes_are_verified(world: Path) -> None:
         assert examine(world / SAMPLES[name]).checked == said
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_whatever_is_in_a_file_is_one_line(world: Path, name: str, tmp_path: Path) -> None:
+    """Bytes changed, left out, put in, of another file: a report, or a typed error of one line."""
+    folder = _copy(world, tmp_path)
+    target, rng = _target(folder, name), np.random.default_rng(len(name))
+    data, other = target.read_bytes(), rng.bytes(60) + b'{"a": [null, "\xc3\xa4"], "kind": {}}\n[1, 2\n,"'
+    for _ in range(40):
+        at, length = int(rng.integers(0, len(data))), int(rng.integers(0, 20))
+        cut = int(rng.integers(0, len(other)))
+        how = rng.integers(0, 4)
+        changed = [data[:at] + other[cut : cut + length] + data[at + length :], data[:at] + data[at + length :], data[:at] + other[cut:] + data[at:], other[cut:]][how]
+        target.write_bytes(changed)
+        try:
+            examine(folder / SAMPLES[name])
+        except (KeyQuorumError, EngineError) as error:
+            assert str(error).isprintable() and str(error)
+
+
 def test_folders_look_at_every_file(world: Path, tmp_path: Path) -> None:
     """A changed byte in any share, public file or chunk."""
     folder = _copy(world, tmp_path)
@@ -135,6 +154,26 @@ def test_folders_look_at_every_file(world: Path, tmp_path: Path) -> None:
             examine(path.parent)
         path.write_bytes(data)
         assert examine(path.parent).lines
+
+
+def test_copies_of_public_files(world: Path, tmp_path: Path) -> None:
+    """As whoever encrypts has them: what is not there is said, and what is there is verified."""
+    for key, names in {"bfv": ["key.json", "public.key"], "ckks": ["key.json", "public.key"], "lwe": ["lwe.json", "public.lwepk"]}.items():
+        (tmp_path / key).mkdir()
+        for name in names:
+            shutil.copy(world / KEYS / key / name, tmp_path / key)
+        assert "0 share files" in list(describe(tmp_path / key))
+    assert any(line.startswith("relin.key sha256 ") and line.endswith(", which is not here") for line in describe(tmp_path / "bfv"))
+    (tmp_path / "bfv" / "public.key").unlink()
+    with pytest.raises(KeyQuorumError, match=r"public\.key is missing: copy it from another party"):
+        examine(tmp_path / "bfv")
+
+
+def test_pipes_and_unknown_folders_are_refused(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for path, said in ((tmp_path / "pipe", "a device or a pipe"), (tmp_path, "neither a committee"), (tmp_path / "no", "no such file or folder")):
+        with pytest.raises(KeyQuorumError, match=said):
+            examine(path)
 
 
 def test_a_foreign_identity_is_noticed(world: Path, tmp_path: Path) -> None:

@@ -80,5 +80,5 @@ KINDS = (
     Kind("place of a served party", lambda c: c.named("serve.json"), _place, ("serve/daemon",)),
     Kind("lock", lambda c: not c.is_folder and c.path.suffix in (".lock", ".claim"), _lock, ("model/locks", "plans/policy", "plans/approvals", "plans/pool_store")),
     Kind("Compose file", lambda c: c.named(COMPOSE), _compose, ("deploy/compose",)),
-    Kind("output of a program", lambda c: not c.is_folder and _OUTPUT.fullmatch(c.path.name) is not None, _output, ("dsl/program_io",)),
+    Kind("output of a program", lambda c: not c.is_folder and _OUTPUT.fullmatch(c.path.name) is not None, _output, ("dsl/program_io", "backends/mpspdz/files")),
 )

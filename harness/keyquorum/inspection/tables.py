@@ -33,7 +33,10 @@ RESULTS = {
 def _columns(candidate: Candidate) -> tuple[str, ...]:
     if candidate.is_folder or candidate.path.suffix != ".csv" or candidate.text is None:
         return ()
-    return tuple(next(csv.reader(io.StringIO(candidate.text)), []))
+    try:
+        return tuple(next(csv.reader(io.StringIO(candidate.text)), []))
+    except csv.Error:
+        return ()
 
 
 def _name(candidate: Candidate) -> str:
