@@ -7,11 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 from keyquorum import api
+from keyquorum.backends.embedded import Embedded
 from keyquorum.fhe.lwe import LWE_SETS, decrypt_clear, lwe_parameters
 from keyquorum.fhe.lwe_public import LwePublicKey, expand_mask, public_noise, residues
 from keyquorum.model.errors import ParameterError
 from keyquorum.parties import PartyContext, run_in_process
 from keyquorum.plans.lwe_keys import make_lwe_key, make_lwe_public_key, sharing_of
+from scipy import stats
 
 from tests.fhe.test_lwe_public import key_of
 
@@ -77,3 +79,39 @@ def test_no_two_keys_share_a_mask() -> None:
     assert first.seed != second.seed and not np.any(first.body == second.body)
     assert np.array_equal(residues(parameters, np.array([-3])), [parameters.prime - 3])
     assert not np.array_equal(expand_mask(parameters, first.seed), expand_mask(parameters, second.seed))
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_a_changed_share_ends_in_an_abort_where_there_are_macs(place: int) -> None:
+    """Of the value, or of its MAC, of one coefficient of the secret: no public key, and nothing is opened to the user."""
+    committee, parameters = api.in_process_committee(2, "mascot"), lwe_parameters("lwe64-p16")
+
+    def job(context: PartyContext) -> Any:
+        info, share = make_lwe_key(context, parameters)
+        if context.party == 1:
+            share.words[place, 10] += np.uint64(1)
+        return make_lwe_public_key(context, info, share)
+
+    with pytest.raises(Exception, match="the MAC check of opened values failed"):
+        run_in_process(committee, job)
+
+
+def test_only_the_body_is_opened(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What programs open in the whole key generation: n values, of which the distribution is uniform (Kolmogorov-Smirnov, false alarms 0.1 %)."""
+    committee, parameters, opened = api.in_process_committee(3, "rep-field"), lwe_parameters("lwe53-p16"), []
+    real = Embedded.run
+
+    def run(self: Embedded, *args: Any, **options: Any) -> Any:
+        result = real(self, *args, **options)
+        opened.append((args[2], result.words.copy()))
+        return result
+
+    monkeypatch.setattr(Embedded, "run", run)
+
+    def job(context: PartyContext) -> Any:
+        info, share = make_lwe_key(context, parameters)
+        return make_lwe_public_key(context, info, share)
+
+    public = run_in_process(committee, job)[0]
+    assert {(name, words.size) for name, words in opened} == {("sample_bits", 0), ("sample_tuniform", 0), ("lwe_public_key", 2048)}
+    assert stats.kstest(public.body.astype(float) / parameters.modulus, "uniform").pvalue > 0.001
