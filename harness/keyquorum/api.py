@@ -203,14 +203,18 @@ def keygen(
     return KeygenResult(folder, load_key(folder), [RunReport.from_json(r["report"]) for r in results])
 
 
+def lwe_keygen_job(key: str, parameters: str) -> dict[str, Any]:
+    """The job of :func:`lwe_keygen` as plain data."""
+    return {"kind": "lwe_keygen", "key": check_name(key, "key name"), "parameters": lwe_parameters(parameters).name}
+
+
 def lwe_keygen(
     committee: Committee | PathLike, key: str, parameters: str, progress: Progress | None = None, io_timeout: float = 120.0
 ) -> list[RunReport]:
     """Makes an LWE key, secret and public key, among all parties of this host, each a process of its own, over TLS."""
     committee = as_committee(committee)
-    check_name(key, "key name")
+    job = lwe_keygen_job(key, parameters)
     sharing_of(committee, lwe_parameters(parameters))
-    job = {"kind": "lwe_keygen", "key": key, "parameters": parameters}
     results = run_processes(committee.folder, job, progress, io_timeout=io_timeout)
     return [RunReport.from_json(r["report"]) for r in results]
 
@@ -538,6 +542,7 @@ __all__ = [
     "lwe_decrypt",
     "lwe_encrypt",
     "lwe_keygen",
+    "lwe_keygen_job",
     "pool_drop",
     "pool_fill",
     "pool_lines",

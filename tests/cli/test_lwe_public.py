@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -76,6 +78,19 @@ def test_flooding_is_refused_what_is_encrypted_with_public_keys(tmp_path: Path, 
     with pytest.raises(CiphertextError, match="the request states noise"):
         kind.read({}, path.read_bytes())
     kind.close()
+
+
+def test_a_job_for_several_hosts(tmp_path: Path) -> None:
+    """Every party is started by itself, from the job file; each has the same public key."""
+    api.init(tmp_path / "committee", 2, "semi")
+    assert "start keyquorum party" in call("keygen", tmp_path / "committee", "key", "-p", "lwe64-p2", "--job", tmp_path / "job.json")
+    command = [sys.executable, "-c", "from keyquorum.cli import main; main()", "party", "committee"]
+    parties = [subprocess.Popen([*command, str(i), "job.json", "--json"], cwd=tmp_path, stdout=subprocess.PIPE, text=True) for i in range(2)]
+    ids = {json.loads(p.communicate(timeout=120)[0])["key_id"] for p in parties}
+    assert len(ids) == 1 and all(p.returncode == 0 for p in parties)
+    assert len({(tmp_path / f"committee/party-{i}/keys/key/public.lwepk").read_bytes() for i in range(2)}) == 1
+    with pytest.raises(ParameterError, match="keys of LWE are made on the embedded engine: leave out --backend"):
+        call("keygen", tmp_path / "committee", "other", "-p", "lwe64-p2", "--backend", "mp-spdz")
 
 
 def test_refusals(tmp_path: Path) -> None:

@@ -69,8 +69,12 @@ def keygen(
     The secret key exists as shares only. The public files (public.key, relin.key, galois.key) are stock SEAL; an LWE key has public.lwepk.
     """
     if params in api.LWE_SETS:
-        if job is not None or backend != "embedded":
-            raise ParameterError(f"{params}: secrets of LWE are made at once and on the embedded engine: leave out --job and --backend")
+        if backend != "embedded":
+            raise ParameterError(f"{params}: keys of LWE are made on the embedded engine: leave out --backend")
+        if job is not None:
+            api.write_job(job, api.lwe_keygen_job(key, params))
+            console.print(f"{job}: start keyquorum party FOLDER INDEX {job} on every host", markup=False)
+            return
         with progress_bars() as report:
             reports = api.lwe_keygen(folder, key, params, report)
         print_reports(reports)
