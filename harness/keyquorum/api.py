@@ -22,6 +22,8 @@ from typing import Any
 from keyquorum.backends import check_backend
 from keyquorum.fhe.keys import galois_element
 from keyquorum.fhe.lwe import LWE_SETS, lwe_parameters, read_lwe
+from keyquorum.fhe.lwe_public import PUBLIC_FILE as LWE_PUBLIC_FILE
+from keyquorum.fhe.lwe_public import integers
 from keyquorum.fhe.parameters import ParameterSet
 from keyquorum.fhe.parameters import load as load_parameters
 from keyquorum.fhe.seal import Evaluator
@@ -36,6 +38,7 @@ from keyquorum.model.errors import (
     PoolError,
 )
 from keyquorum.model.links import check_link
+from keyquorum.model.outputs import save_file
 from keyquorum.parties import RunReport, mac_key, run_in_process, run_party, run_processes
 from keyquorum.parties.context import Progress
 from keyquorum.parties.jobs import relative_to
@@ -53,7 +56,7 @@ from keyquorum.plans.keys import (
     parameters_to_json,
     warn_of_weakness,
 )
-from keyquorum.plans.lwe_keys import load_lwe_key, sharing_of
+from keyquorum.plans.lwe_keys import load_lwe_key, load_lwe_public_key, sharing_of
 from keyquorum.plans.masked import warn_of_rounding
 from keyquorum.plans.pool_jobs import check_lwe_ciphertexts
 from keyquorum.plans.pool_store import drop_pool, pool_status
@@ -200,16 +203,32 @@ def keygen(
     return KeygenResult(folder, load_key(folder), [RunReport.from_json(r["report"]) for r in results])
 
 
+def lwe_keygen_job(key: str, parameters: str) -> dict[str, Any]:
+    """The job of :func:`lwe_keygen` as plain data."""
+    return {"kind": "lwe_keygen", "key": check_name(key, "key name"), "parameters": lwe_parameters(parameters).name}
+
+
 def lwe_keygen(
     committee: Committee | PathLike, key: str, parameters: str, progress: Progress | None = None, io_timeout: float = 120.0
 ) -> list[RunReport]:
-    """Makes the secret of an LWE key among all parties of this host, each a process of its own, over TLS."""
+    """Makes an LWE key, secret and public key, among all parties of this host, each a process of its own, over TLS."""
     committee = as_committee(committee)
-    check_name(key, "key name")
+    job = lwe_keygen_job(key, parameters)
     sharing_of(committee, lwe_parameters(parameters))
-    job = {"kind": "lwe_keygen", "key": key, "parameters": parameters}
     results = run_processes(committee.folder, job, progress, io_timeout=io_timeout)
     return [RunReport.from_json(r["report"]) for r in results]
+
+
+def lwe_encrypt(committee: Committee | PathLike, key: str, values: Any, output: PathLike) -> Path:
+    """Encrypts messages under an LWE key's public key, one ciphertext each, and writes them as a file (``.lwe``) for :func:`lwe_decrypt`.
+
+    ``values``: a vector of integers from 0 to 2^plain_bits - 1 of the key's parameter set. Needs the public folder of the key alone. Raises
+    KeyFileError where the key has no public key, and ValuesError for other values."""
+    folder = key_folder(committee, key)
+    public = load_lwe_public_key(folder, load_lwe_key(folder))
+    data = public.encrypt(integers(public.parameters, values)).to_bytes(public.key_id)
+    save_file(Path(output), data)
+    return Path(output)
 
 
 def pool_fill(
@@ -279,7 +298,7 @@ def lwe_decrypt(
     if not path.exists():
         raise CiphertextError(f"{path}: no such file")
     parsed, key_id = read_lwe(path.read_bytes(), str(path))
-    check_lwe_ciphertexts(parsed, key_id, load_lwe_key(key_folder(committee, key)), str(path))
+    check_lwe_ciphertexts(parsed, key_id, load_lwe_key(key_folder(committee, key)), rounding, str(path))
     warn_of_rounding(rounding, parsed.parameters)
     job = {
         "kind": "lwe_decrypt", "key": key, "receiver": receiver, "sha256": parsed.digest().hex(), "parameters": parsed.parameters.name,
@@ -490,6 +509,7 @@ def decrypt_in_process(
 
 
 __all__ = [
+    "LWE_PUBLIC_FILE",
     "LWE_SETS",
     "VARIANTS",
     "Committee",
@@ -520,7 +540,9 @@ __all__ = [
     "load_parameters",
     "load_public_file",
     "lwe_decrypt",
+    "lwe_encrypt",
     "lwe_keygen",
+    "lwe_keygen_job",
     "pool_drop",
     "pool_fill",
     "pool_lines",

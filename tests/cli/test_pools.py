@@ -42,7 +42,7 @@ def test_lwe_by_hand(tmp_path: Path) -> None:
     with pytest.raises(KeyQuorumError, match="there is a key 'key' already: choose another name"):
         call("keygen", folder, "key", "-p", "bfv-4096")
     with pytest.raises(KeyFileError, match="a key of LWE, which SEAL has no use for"):
-        call("encrypt", folder, "key", tmp_path / "x.json", "-o", tmp_path / "x.ct")
+        call("eval", folder, "key", "square", tmp_path / "x.ct", "-o", tmp_path / "y.ct")
     secret, rng = secret_of(committee, "key"), np.random.default_rng(2)
     assert set(secret.tolist()) == {0, 1}
     parameters, messages = lwe_parameters("lwe64-p2"), rng.integers(0, 2, 20)

@@ -20,11 +20,11 @@ from keyquorum import _engine, api
 from keyquorum.backends.embedded import Embedded
 from keyquorum.dsl.persistence import mac_path, shares_path
 from keyquorum.fhe.lwe import encrypt, lwe_parameters, read_lwe
+from keyquorum.inspection import describe
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import BurnedKeyError, KeyFileError, KeyInUseError, KeyQuorumError, PartyError, PoolTooSmall
 from keyquorum.parties import PartyContext, mac_key, run_in_process
 from keyquorum.parties.doctor import examine
-from keyquorum.plans.inspect import describe
 from keyquorum.plans.keys import read_share
 from keyquorum.plans.lwe_keys import load_lwe_key, load_lwe_share
 from keyquorum.plans.pool_variants import pool_group, variant_for

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -35,19 +37,24 @@ def test_noise_up_to_the_border(parameters: LweParameters) -> None:
     assert np.array_equal(got, messages) and error.max() <= 0.5
 
 
+def _rehashed(data: bytes) -> bytes:
+    """With the digest of what it has."""
+    return data[:-32] + hashlib.sha256(data[:-32]).digest()
+
+
 def test_files() -> None:
     parameters, rng = lwe_parameters("lwe53-p16"), np.random.default_rng(5)
     made = encrypt(parameters, rng.integers(0, 2, 2048), rng.integers(0, 16, 3), rng)
     data = made.to_bytes("ab" * 16)
     back, key_id = read_lwe(data, "x.lwe")
     assert key_id == "ab" * 16 and np.array_equal(back.a, made.a) and back.digest() == made.digest()
-    for bad in (b"", data[:-1], data + b"\0", b"KQLWE002" + data[8:]):
+    for bad in (b"", data[:-1], data + b"\0", b"KQLWE009" + data[8:]):
         with pytest.raises(CiphertextError, match=r"x\.lwe: "):
             read_lwe(bad, "x.lwe")
     with pytest.raises(ParameterError, match="unknown LWE parameter set 'lwe99-p16'"):
-        read_lwe(data.replace(b"lwe53-p16", b"lwe99-p16"), "x.lwe")
+        read_lwe(_rehashed(data.replace(b"lwe53-p16", b"lwe99-p16")), "x.lwe")
     with pytest.raises(CiphertextError, match="below the modulus"):
-        read_lwe(data[:-8] + (parameters.prime).to_bytes(8, "little"), "x.lwe")
+        read_lwe(_rehashed(data[:-40] + (parameters.prime).to_bytes(8, "little") + data[-32:]), "x.lwe")
 
 
 def test_refusals() -> None:

@@ -26,6 +26,7 @@ from keyquorum.backends.embedded import Embedded
 from keyquorum.fhe._stream import HEADER_BYTES
 from keyquorum.fhe.keys import galois_element, validate_galois_keys, validate_public_key, validate_relin_keys
 from keyquorum.fhe.lwe import encrypt, lwe_parameters, read_lwe
+from keyquorum.fhe.lwe_public import LwePublicKey, read_lwe_public_key
 from keyquorum.fhe.parameters import ParameterSet, from_toml
 from keyquorum.fhe.seal_format import (
     Ciphertext,
@@ -49,6 +50,7 @@ from keyquorum.plans.keys import (
     write_info,
 )
 from keyquorum.plans.lwe_keys import LweKeyInfo, load_lwe_key
+from keyquorum.plans.variants import Variant
 from keyquorum.serve import daemon, front, kinds, wire
 
 from tests.fhe.dealer import Dealer
@@ -243,9 +245,24 @@ def _lwe_files() -> list[bytes]:
 
 
 def _mend_lwe(data: bytes) -> bytes:
-    """The length that the header has."""
+    """The length that the header has, and the digest at the end."""
     end = data.find(b"}", 12)
-    return data if end < 0 else data[:8] + (end - 11).to_bytes(4, "little") + data[12:]
+    if end < 0:
+        return data
+    mended = (data[:8] + (end - 11).to_bytes(4, "little") + data[12:])[:-32]
+    return mended + hashlib.sha256(mended).digest()
+
+
+def _parse_lwe_public_key(data: bytes) -> None:
+    key = read_lwe_public_key(data, "the file")
+    assert key.body.size == key.parameters.dimension
+    assert len(key.seed) == 64 and isinstance(key.key_id, str)
+
+
+def _lwe_public_keys() -> list[bytes]:
+    rng = np.random.default_rng(2)
+    sets = [lwe_parameters(name) for name in ("lwe64-p2", "lwe53-p16")]
+    return [LwePublicKey(p, "ab" * 16, rng.bytes(64), rng.integers(0, p.modulus - 1, p.dimension, dtype=np.uint64)).to_bytes() for p in sets]
 
 
 class _Scratch:
@@ -347,8 +364,9 @@ def _parse_lwe_key_info(data: bytes) -> None:
 
 
 def _lwe_key_infos() -> list[bytes]:
-    infos = (LweKeyInfo("ab" * 16, name, "rep-field", 3, 1) for name in ("lwe64-p2", "lwe53-p16"))
-    return [json.dumps(asdict(info), indent=1).encode() + b"\n" for info in infos]
+    infos = [LweKeyInfo("ab" * 16, name, "rep-field", 3, 1) for name in ("lwe64-p2", "lwe53-p16")]
+    infos.append(replace(infos[0], files={"public.lwepk": "ef" * 32}))
+    return [json.dumps(info.to_json(), indent=1).encode() + b"\n" for info in infos]
 
 
 def _parse_receipt(data: bytes) -> None:
@@ -477,6 +495,7 @@ def _jobs() -> list[bytes]:
 def _lwe_kind() -> kinds.LweKind:
     kind = object.__new__(kinds.LweKind)
     kind._parameters, kind.key_id = lwe_parameters("lwe64-p2"), "ab" * 16
+    kind.variant = Variant("round_ltz_circuit", kind._parameters)
     kind.limit = kinds.MOST_CIPHERTEXTS * 8 * (kind._parameters.dimension + 1) + 4096
     return kind
 
@@ -549,6 +568,7 @@ TARGETS: dict[str, Target] = {
         Target("seal-ciphertext", _parse_ciphertext, lambda: _tagged([(i, c) for i, s in enumerate(_SETS) for c in _ciphertexts(s)]), mend=_mend_seal),
         Target("seal-key", _parse_key, _keys, mend=_mend_seal),
         Target("lwe-file", _parse_lwe, _lwe_files, mend=_mend_lwe),
+        Target("lwe-public-key", _parse_lwe_public_key, _lwe_public_keys, mend=_mend_lwe),
         Target("job-file", _parse_job, _jobs, text=True, errors=FILE_ERRORS),
         Target("committee", _parse_committee, _committees, text=True),
         Target("parameters", _parse_parameters, _parameters, text=True),

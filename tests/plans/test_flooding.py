@@ -14,12 +14,12 @@ import pytest
 from keyquorum import api
 from keyquorum.fhe.errors import SecurityWarning
 from keyquorum.fhe.parameters import list_parameter_sets, load
+from keyquorum.inspection import describe
 from keyquorum.model.errors import CiphertextError, PolicyError
 from keyquorum.parties import run_in_process
 from keyquorum.parties.jobs import run_job
 from keyquorum.plans import decrypt as decrypt_plan
 from keyquorum.plans import randomness
-from keyquorum.plans.inspect import describe
 from keyquorum.plans.keygen import Request
 from keyquorum.plans.keys import FloodPolicy, policy_from_json
 from keyquorum.plans.precision import LEAST_KEY_BITS, key_precision, precision

@@ -241,6 +241,17 @@ def test_lwe_phase_and_flooding(tmp_path: Path, backend: Backend) -> None:
     assert set(bits.tolist()) == {0, 1}
 
 
+@EVERY
+def test_lwe_public_key(tmp_path: Path, backend: Backend) -> None:
+    spdz, n = mpspdz.MpSpdz(tmp_path, backend), 24
+    a, s, e = RNG.integers(0, 2**40, n), RNG.integers(0, 2, n), RNG.integers(-50, 50, n)
+    _, outputs = spdz.run("lwe_public_key", {"n": n, "s_at": 0, "e_at": n, "block": 7}, public=a, shares=[*s, *e])
+    product = np.convolve(a, s)
+    assert np.array_equal(outputs[0], product[:n] - np.append(product[n:], 0) + e)
+    noise = spdz.run("sample_tuniform", {"size": 100, "b": 13}, appended=100)[0]
+    assert np.abs(noise).max() <= 2**13 and len(set(noise.tolist())) > 50
+
+
 @RINGS
 @pytest.mark.parametrize("program", ["round_ltz_circuit", "round_mask_open"])
 def test_stored_roundings_for_odd_moduli(tmp_path: Path, backend: Backend, program: str) -> None:

@@ -1,4 +1,4 @@
-"""encrypt, eval, approve, decrypt, decode: SEAL on files."""
+"""encrypt, eval, approve, decrypt, decode: SEAL and LWE on files."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import typer
 
 from keyquorum import api
 from keyquorum.fhe import noise_bound, seal
-from keyquorum.fhe.lwe import MAGIC as LWE_MAGIC
+from keyquorum.fhe.lwe import is_lwe, read_messages
 from keyquorum.fhe.seal_format import read_ciphertext, read_plaintext
 from keyquorum.fhe.values import read_values
 from keyquorum.model.errors import ParameterError
@@ -21,6 +21,7 @@ from keyquorum.model.outputs import reserved, save_all, save_file
 from keyquorum.plans.approvals import approved_noise
 from keyquorum.plans.decrypt import PLAINTEXT_HEADER, RESULTS
 from keyquorum.plans.keys import KeyInfo, load_key
+from keyquorum.plans.lwe_keys import load_lwe_key
 from keyquorum.plans.noise import Noise, evaluated, fresh
 from keyquorum.plans.precision import expectation, key_precision, noise_estimate
 from keyquorum.plans.receipts import noise_after
@@ -68,8 +69,18 @@ def encrypt(
         ),
     ] = None,
 ) -> None:
-    """Encrypt numbers with stock SEAL under a key's public key. Needs no party: anyone with public.key can do it."""
-    where, info = _key(folder, key)
+    """Encrypt numbers under a key's public key, with stock SEAL. Needs no party: anyone with public.key can do it.
+
+    Under an LWE key (public.lwepk) each number, an integer from 0 on, becomes an LWE ciphertext of the file.
+    """
+    where = api.key_folder(folder, key)
+    if (where / "lwe.json").exists():
+        if bound is not None:
+            raise ParameterError("--bound is for CKKS, and this is a key of LWE: leave it out")
+        written = api.lwe_encrypt(folder, key, read_values(values), output)
+        console.print(f"{written}: {written.stat().st_size} bytes under key {load_lwe_key(where).key_id}", markup=False)
+        return
+    info = load_key(where)
     public = api.load_public_file(where, info, "public.key")
     numbers = read_values(values)
     data = seal.encrypt(info.parameters, public, numbers)
@@ -175,7 +186,7 @@ def decrypt(
         return
     if to is None:
         raise ParameterError("no receiver: name the party that learns the result with --to, or ask a served committee with --committee")
-    if all(path.exists() and path.open("rb").read(8) == LWE_MAGIC for path in ciphertexts):
+    if all(path.exists() and is_lwe(path.open("rb").read(8)) for path in ciphertexts):
         if job is not None or backend != "embedded":
             raise ParameterError("LWE ciphertexts are decrypted at once and on the embedded engine: leave out --job and --backend")
         for path in ciphertexts:
@@ -209,7 +220,7 @@ def _ask_committee(folder: Path, key: str, path: Path, identity: Path | None, at
         raise ParameterError(f"{identity if path.exists() else path}: no such file")
     places = None if at is None else [api.address(text) for text in at]
     output = _plain(path)
-    if path.open("rb").read(8) == LWE_MAGIC:
+    if is_lwe(path.open("rb").read(8)):
         data = path.read_bytes()
         with reserved([output], [len(data)], Path(folder) / RESULTS) as reserved_places:
             messages = fetch(api.as_committee(folder), identity, data, places)
@@ -227,17 +238,25 @@ def _ask_committee(folder: Path, key: str, path: Path, identity: Path | None, at
 def decode(
     folder: Folder,
     key: Key,
-    plaintext: Annotated[Path, typer.Argument(help="A SEAL plaintext, as decrypt writes it.", show_default=False)],
+    plaintext: Annotated[Path, typer.Argument(help="A plaintext, as decrypt writes it.", show_default=False)],
     count: Annotated[int, typer.Option("--count", "-n", help="Values to print; 0: all.")] = 10,
 ) -> None:
-    """Print the numbers in a decrypted plaintext."""
-    _, info = _key(folder, key)
+    """Print the numbers in a decrypted plaintext, also the messages of LWE."""
+    where = api.key_folder(folder, key)
+    if (where / "lwe.json").exists():
+        _print_values(read_messages(plaintext), count)
+        return
+    info = load_key(where)
     values = seal.decode(info.parameters, plaintext.read_bytes())
-    shown = values[:count] if count else values
-    console.print(" ".join(f"{v:.8g}" for v in shown) + (" ..." if len(shown) < len(values) else ""))
+    _print_values(values, count)
     if info.parameters.scheme == "ckks":
         scale = read_plaintext(info.parameters, plaintext.read_bytes()).scale
         errors.print(key_precision(info, scale).text(), markup=False)
+
+
+def _print_values(values: Any, count: int) -> None:
+    shown = values[:count] if count else values
+    console.print(" ".join(f"{v:.8g}" for v in shown) + (" ..." if len(shown) < len(values) else ""))
 
 
 def approve(

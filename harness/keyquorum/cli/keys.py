@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Annotated
 
@@ -9,9 +10,10 @@ import typer
 
 from keyquorum import api
 from keyquorum.fhe.parameters import NOISE_BITS_MAX, list_parameter_sets
+from keyquorum.inspection import examine
 from keyquorum.model.errors import ParameterError, PolicyError
-from keyquorum.plans.inspect import describe, promise
 from keyquorum.plans.noise import default_bits
+from keyquorum.plans.policy import promise
 
 from .options import BackendName, LinkSpec, MpSpdzFolder
 from .output import console, print_reports, progress_bars
@@ -64,15 +66,19 @@ def keygen(
 ) -> None:
     """Make a key jointly: every party of this host is started as a process of its own, connected by TLS.
 
-    The secret key exists as shares only. The public files (public.key, relin.key, galois.key) are stock SEAL.
+    The secret key exists as shares only. The public files (public.key, relin.key, galois.key) are stock SEAL; an LWE key has public.lwepk.
     """
     if params in api.LWE_SETS:
-        if job is not None or backend != "embedded":
-            raise ParameterError(f"{params}: secrets of LWE are made at once and on the embedded engine: leave out --job and --backend")
+        if backend != "embedded":
+            raise ParameterError(f"{params}: keys of LWE are made on the embedded engine: leave out --backend")
+        if job is not None:
+            api.write_job(job, api.lwe_keygen_job(key, params))
+            console.print(f"{job}: start keyquorum party FOLDER INDEX {job} on every host", markup=False)
+            return
         with progress_bars() as report:
             reports = api.lwe_keygen(folder, key, params, report)
         print_reports(reports)
-        console.print(f"key {key}: shares of an LWE secret")
+        console.print(f"key {key}: shares of an LWE secret, public key {api.key_folder(folder, key) / api.LWE_PUBLIC_FILE}", markup=False)
         return
     parameters = api.load_parameters(params)
     if noise_bits is not None and noise_bits < 1:
@@ -99,12 +105,22 @@ def keygen(
 
 def inspect(
     path: Annotated[
-        Path, typer.Argument(help="A committee or key folder, or any file of SEAL or KeyQuorum.", show_default=False)
+        Path, typer.Argument(help="A folder of a committee, party, key or pool, or any file of SEAL or KeyQuorum.", show_default=False)
     ],
+    as_json: Annotated[bool, typer.Option("--json", help="One line of JSON.")] = False,
 ) -> None:
-    """Tell what a file or folder is: committee, key, share file, SEAL ciphertext, key or plaintext."""
-    for line in describe(path):
+    """Tell what a file or folder is, and whether it is whole: hashes and checksums are verified where there are any.
+
+    Nothing secret is shown. What is damaged ends with one line that says what to do, and exit code 1.
+    """
+    found = examine(path)
+    if as_json:
+        said = {"path": str(path), "kind": found.kind, "checked": found.checked, "lines": found.lines, **found.details}
+        console.print(json.dumps(said), markup=False)
+        return
+    for line in found.lines:
         console.print(line, markup=False)
+    console.print(f"checked: {found.checked}", markup=False)
 
 
 def parameters() -> None:

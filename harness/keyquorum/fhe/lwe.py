@@ -9,7 +9,9 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +21,11 @@ from keyquorum.model.plain import json_loads
 
 Ints = NDArray[np.int64]
 Words = NDArray[np.uint64]
-MAGIC = b"KQLWE001"
+MAGIC = b"KQLWE002"
+OLD_MAGIC = b"KQLWE001"
+"""Files from before: without a checksum, and without a statement of noise."""
+FLOODED = "round_flood"
+_DIGEST = 32
 
 
 @dataclass(frozen=True)
@@ -94,13 +100,37 @@ def lwe_parameters(name: str) -> LweParameters:
     return LWE_SETS[name]
 
 
+def pack(magic: bytes, header: dict[str, Any], body: bytes) -> bytes:
+    """A file: 8 bytes of ``magic``, the length of the header, the header as JSON, the body, and SHA-256 of all before."""
+    text = json.dumps(header).encode()
+    data = magic + len(text).to_bytes(4, "little") + text + body
+    return data + hashlib.sha256(data).digest()
+
+
+def unpack(data: bytes | bytearray, checked: bool = True) -> tuple[dict[str, Any], memoryview]:
+    """Header and body of a file of :func:`pack`, whose magic the caller has looked at; ``checked``: it ends with a SHA-256.
+
+    Raises ValueError if it is damaged."""
+    end = len(data) - _DIGEST * checked
+    size = int.from_bytes(data[8:12], "little")
+    view = memoryview(data)
+    if 12 + size > end or (checked and hashlib.sha256(view[:end]).digest() != data[end:]):
+        raise ValueError("damaged")
+    header = json_loads(bytes(view[12 : 12 + size]))
+    if not isinstance(header, dict):
+        raise ValueError("a header of another type")
+    return header, view[12 + size : end]
+
+
 @dataclass(frozen=True)
 class LweCiphertexts:
-    """``a``: [count, n], ``b``: [count], canonical modulo q."""
+    """``a``: [count, n], ``b``: [count], canonical modulo q. ``noise_bits``: log2 of a bound on the |e| of each that whoever made them states;
+    None: nothing is stated."""
 
     parameters: LweParameters
     a: Words
     b: Words
+    noise_bits: float | None = None
 
     @property
     def count(self) -> int:
@@ -108,10 +138,23 @@ class LweCiphertexts:
         return int(self.b.size)
 
     def to_bytes(self, key_id: str) -> bytes:
-        """A file: header (parameter set, key, count), a, b, all little endian."""
-        header = json.dumps({"parameters": self.parameters.name, "key_id": key_id, "count": self.count}).encode()
-        body = self.a.astype("<u8").tobytes() + self.b.astype("<u8").tobytes()
-        return MAGIC + len(header).to_bytes(4, "little") + header + body
+        """A file: header (parameter set, key, count, noise if it is stated), a, b, all little endian, and SHA-256."""
+        header: dict[str, Any] = {"parameters": self.parameters.name, "key_id": key_id, "count": self.count}
+        if self.noise_bits is not None:
+            header["noise_bits"] = self.noise_bits
+        return pack(MAGIC, header, self.a.astype("<u8").tobytes() + self.b.astype("<u8").tobytes())
+
+    def part(self, first: int, last: int) -> LweCiphertexts:
+        """The ciphertexts ``first`` to ``last - 1``."""
+        return replace(self, a=self.a[first:last], b=self.b[first:last])
+
+    def check_rounding(self, rounding: str, where: str) -> None:
+        """Refuses `round_flood` for ciphertexts that state more noise than the set's flooding hides. ``where`` names them in errors."""
+        if rounding == FLOODED and self.noise_bits is not None and self.noise_bits > self.parameters.noise_bits:
+            raise CiphertextError(
+                f"{where} states noise of up to 2^{self.noise_bits:.1f}, {FLOODED} hides 2^{self.parameters.noise_bits} of {self.parameters.name}: "
+                "decrypt it by a rounding without flooding, as round_ltz_circuit"
+            )
 
     def words(self, block: int) -> list[Ints]:
         """The public input of `lwe_phase`."""
@@ -121,8 +164,9 @@ class LweCiphertexts:
         return parts
 
     def digest(self) -> bytes:
-        """SHA-256 of parameters and content."""
-        state = hashlib.sha256(self.parameters.name.encode())
+        """SHA-256 of parameters, content, and noise if it is stated."""
+        stated = "" if self.noise_bits is None else f" noise {self.noise_bits!r}"
+        state = hashlib.sha256((self.parameters.name + stated).encode())
         for part in (self.a, self.b):
             state.update(np.ascontiguousarray(part, dtype="<u8").data)
         return state.digest()
@@ -131,21 +175,48 @@ class LweCiphertexts:
 def read_lwe(data: bytes | bytearray, where: str) -> tuple[LweCiphertexts, str]:
     """Ciphertexts and the id of their key, from :meth:`LweCiphertexts.to_bytes`; ``where`` names the source in errors."""
     damaged = f"{where}: not a file of LWE ciphertexts, or a damaged one: make it again"
-    if data[:8] != MAGIC:
+    if data[:8] not in (MAGIC, OLD_MAGIC):
         raise CiphertextError(damaged)
-    size = int.from_bytes(data[8:12], "little")
     try:
-        header = json_loads(bytes(data[12 : 12 + size]))
+        header, body = unpack(data, data[:8] == MAGIC)
         parameters, key_id, count = lwe_parameters(header["parameters"]), str(header["key_id"]), header["count"]
+        noise = header.get("noise_bits")
     except (ValueError, KeyError, TypeError):
         raise CiphertextError(damaged) from None
     n = parameters.dimension
-    if type(count) is not int or count < 1 or len(data) != 12 + size + 8 * count * (n + 1):
+    stated = noise is None or (type(noise) in (int, float) and 0 <= noise < 64)
+    if not stated or type(count) is not int or count < 1 or len(body) != 8 * count * (n + 1):
         raise CiphertextError(damaged)
-    words = np.frombuffer(data, dtype="<u8", offset=12 + size).astype(np.uint64)
+    words = np.frombuffer(body, dtype="<u8").astype(np.uint64)
     if parameters.prime and int(words.max()) >= parameters.prime:
         raise CiphertextError(f"{where}: a number is not below the modulus {parameters.prime}: make the file again")
-    return LweCiphertexts(parameters, words[: count * n].reshape(count, n), words[count * n :]), key_id
+    return LweCiphertexts(parameters, words[: count * n].reshape(count, n), words[count * n :], noise), key_id
+
+
+def read_messages(path: Path) -> list[int]:
+    """The messages that a joint decryption wrote (JSON). Raises CiphertextError for other files."""
+    try:
+        messages = json_loads(path.read_bytes())
+    except ValueError:
+        messages = None
+    if not isinstance(messages, list) or not all(type(m) is int and m >= 0 for m in messages):
+        raise CiphertextError(f"{path}: no messages of LWE, or damaged ones: decrypt again")
+    return messages
+
+
+def is_lwe(data: bytes) -> bool:
+    """Whether a file that begins so has LWE ciphertexts."""
+    return data[:8] in (MAGIC, OLD_MAGIC)
+
+
+def encode(parameters: LweParameters, messages: Ints) -> Words:
+    """D m for each message, D = q / 2^(bits of a message with its padding), rounded. Raises ParameterError for other messages."""
+    if messages.size == 0 or messages.min() < 0 or int(messages.max()) >> parameters.plain_bits:
+        raise ParameterError(f"messages of {parameters.name} are 0 to {(1 << parameters.plain_bits) - 1}")
+    q, j = parameters.modulus, parameters.message_bits
+    table = np.array([((m * q + (1 << j) // 2) >> j) % q for m in range(1 << parameters.plain_bits)], dtype=np.uint64)
+    scaled: Words = table[messages]
+    return scaled
 
 
 def _products(parameters: LweParameters, a: Words, secret: Ints) -> Words:
@@ -158,13 +229,10 @@ def encrypt(
     parameters: LweParameters, secret: Ints, messages: Ints, rng: np.random.Generator, noise: Ints | None = None
 ) -> LweCiphertexts:
     """Reference encryption with the secret in clear text. ``noise``: the e of each (default: fresh, rounded Gaussian)."""
-    count, q = messages.size, parameters.modulus
-    if messages.min() < 0 or int(messages.max()) >> parameters.plain_bits:
-        raise ParameterError(f"messages of {parameters.name} are 0 to {(1 << parameters.plain_bits) - 1}")
+    count, q, scaled = messages.size, parameters.modulus, encode(parameters, messages)
     e = np.rint(rng.normal(0, parameters.deviation, count)).astype(np.int64) if noise is None else noise
     a = rng.integers(0, q - 1, (count, parameters.dimension), dtype=np.uint64, endpoint=True)
-    scaled = [(int(m) * q + (1 << parameters.message_bits) // 2) // (1 << parameters.message_bits) for m in messages]
-    offset = np.array([(s + int(v)) % q for s, v in zip(scaled, e, strict=True)], dtype=np.uint64)
+    offset = np.array([(int(s) + int(v)) % q for s, v in zip(scaled, e, strict=True)], dtype=np.uint64)
     b = _products(parameters, a, secret) + offset
     return LweCiphertexts(parameters, a, b % np.uint64(q) if parameters.prime else b)
 
@@ -205,4 +273,4 @@ def ring_noise(parameters: LweParameters) -> float:
     return 2.0**parameters.noise_bits * 2.0 ** (parameters.ring_bits - parameters.prime.bit_length())
 
 
-__all__ = ["LWE_SETS", "LweCiphertexts", "LweParameters", "decrypt_clear", "encrypt", "lwe_parameters", "read_lwe"]
+__all__ = ["LWE_SETS", "LweCiphertexts", "LweParameters", "decrypt_clear", "encode", "encrypt", "is_lwe", "lwe_parameters", "read_lwe", "read_messages"]

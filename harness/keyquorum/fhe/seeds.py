@@ -15,6 +15,25 @@ SEED_BYTES = 64
 """Length of a seed of SEAL's generators."""
 
 _SHAKE_BLOCK = 4096
+_WORDS_PER_BLOCK = _SHAKE_BLOCK // 8
+
+
+def _stream(seed: bytes, first: int, blocks: int) -> Words:
+    """Words of the stream of a seed, from block ``first`` on."""
+    data = b"".join(
+        hashlib.shake_256(seed + struct.pack("<Q", counter)).digest(_SHAKE_BLOCK) for counter in range(first, first + blocks)
+    )
+    return np.frombuffer(data, dtype="<u8").astype(np.uint64)
+
+
+def expand_words(seed: bytes, count: int) -> Words:
+    """``count`` words uniform modulo 2^64: the first of the same stream.
+
+    Raises SeedError if the seed does not have 64 bytes.
+    """
+    if len(seed) != SEED_BYTES:
+        raise SeedError(f"a seed of {len(seed)} bytes: SEAL's seeds have {SEED_BYTES}")
+    return _stream(seed, 0, -(-count // _WORDS_PER_BLOCK))[:count]
 
 
 def expand_a(seed: bytes, ring_degree: int, moduli: Sequence[int]) -> Words:
@@ -34,15 +53,10 @@ def expand_a(seed: bytes, ring_degree: int, moduli: Sequence[int]) -> Words:
 
     def more(number: int) -> Words:
         nonlocal blocks
-        data = b"".join(
-            hashlib.shake_256(seed + struct.pack("<Q", counter)).digest(_SHAKE_BLOCK)
-            for counter in range(blocks, blocks + number)
-        )
         blocks += number
-        return np.frombuffer(data, dtype="<u8").astype(np.uint64)
+        return _stream(seed, blocks - number, number)
 
-    per_block = _SHAKE_BLOCK // 8
-    words = more(-(-count // per_block))
+    words = more(-(-count // _WORDS_PER_BLOCK))
     result, spare, used = words[:count].reshape(len(moduli), ring_degree), words[count:], 0
     for row, q in zip(result, moduli, strict=True):
         largest = (1 << 64) - 1

@@ -15,7 +15,7 @@ from pathlib import Path
 _PR_SET_DUMPABLE = 4
 OLDEST = 60.0
 """Seconds after which a temporary file that nobody has locked is taken for one of a dead writer: writers lock theirs right after they make it."""
-_TEMPORARY = re.compile(r"\.(tmp\w{6}|.+\.[0-9a-f]{16}\.tmp|.+\.\d+\.[0-9a-f]{8})")
+TEMPORARY = re.compile(r"\.(tmp\w{6}|.+\.[0-9a-f]{16}\.tmp|.+\.\d+\.[0-9a-f]{8})")
 """Names of the engine's share files, of :func:`.write_atomically`, and of the copy of a private key for OpenSSL, while they are written."""
 
 
@@ -35,14 +35,14 @@ def sweep(folder: Path) -> None:
     them, so that those of a process that runs stay."""
     for where, _, names in os.walk(folder):
         for name in names:
-            if _TEMPORARY.fullmatch(name):
+            if TEMPORARY.fullmatch(name):
                 _remove_unlocked(Path(where) / name)
 
 
 def sweep_copies(path: Path) -> None:
     """The same for temporary files of this file alone, beside it."""
     for found in path.parent.glob(f".{path.name}.*"):
-        if _TEMPORARY.fullmatch(found.name):
+        if TEMPORARY.fullmatch(found.name):
             _remove_unlocked(found)
 
 

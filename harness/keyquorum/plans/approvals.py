@@ -64,7 +64,8 @@ def _few(row: Words, q: int, n: int) -> bool:
     return bool(large < n // 4 or np.unique(row).size < n // 2)
 
 
-def _approved(folder: Path, info: KeyInfo) -> dict[str, Noise]:
+def approved(folder: Path, info: KeyInfo) -> dict[str, Noise]:
+    """Bounds of all that was approved at a party, by SHA-256. ApprovalError for a damaged list, or that of another key."""
     path = folder / FILE
     if not path.exists():
         return {}
@@ -94,7 +95,7 @@ def _approve(folder: Path, info: KeyInfo, data: bytes, noise: Noise) -> str:
     _check_bound(info, noise, "the ciphertext")
     digest = hashlib.sha256(data).hexdigest()
     with _locked(folder):
-        known = _approved(folder, info)
+        known = approved(folder, info)
         before = known.get(digest)
         if before is not None:
             noise = replace(max(before, noise, key=lambda bound: bound.rms), message=max(before.message, noise.message))
@@ -143,7 +144,7 @@ def approve_derived(
 ) -> str:
     """:func:`approve`, if the ciphertext is what ``operation`` makes of inputs that were approved at this party: it is computed again, and has
     the bound that follows from theirs (:mod:`.noise`). A bound above the policy's is refused."""
-    known = _approved(folder, info)
+    known = approved(folder, info)
     digests = [hashlib.sha256(i).hexdigest() for i in inputs]
     if any(digest not in known for digest in digests):
         raise ApprovalError(f"an input of {operation} was not approved at this party: approve it first, or name the right files")
@@ -157,7 +158,7 @@ def approve_derived(
 
 def approved_noise(folder: Path, info: KeyInfo, data: bytes) -> Noise | None:
     """The bound of an approval at this party; None where there is none."""
-    return _approved(folder, info).get(hashlib.sha256(data).hexdigest())
+    return approved(folder, info).get(hashlib.sha256(data).hexdigest())
 
 
 def check_approved(folder: Path, info: KeyInfo, paths: Sequence[Path], digests: Sequence[str]) -> None:
@@ -165,7 +166,7 @@ def check_approved(folder: Path, info: KeyInfo, paths: Sequence[Path], digests: 
     approvals."""
     if not info.policy.approvals or info.parameters.scheme != "ckks":
         return
-    known = _approved(folder, info)
+    known = approved(folder, info)
     for path, digest in zip(paths, digests, strict=True):
         if digest not in known:
             raise ApprovalError(

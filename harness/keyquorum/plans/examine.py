@@ -12,7 +12,7 @@ from keyquorum.parties.doctor import Finding
 
 from .decrypt import load_shares
 from .keys import KeyInfo, check_made_by, holds_a_key, load_key, load_public_file
-from .lwe_keys import LweKeyInfo, load_lwe_key, load_lwe_share
+from .lwe_keys import LweKeyInfo, load_lwe_key, load_lwe_public_key, load_lwe_share
 from .policy import decryptions_used
 from .pool_store import pool_status
 from .pools import pools_folder
@@ -53,7 +53,10 @@ def _examine_key(committee: Committee, party: int, folder: Path) -> tuple[Key, s
         info = load_lwe_key(folder)
         check_made_by(committee, info, folder)
         load_lwe_share(folder, info, party).wipe()
-        said = "a share of LWE"
+        said = "a share of LWE, without a public key"
+        if info.files:
+            load_lwe_public_key(folder, info)
+            said = f"a share of LWE, {', '.join(info.files)}"
     else:
         info = load_key(folder)
         check_made_by(committee, info, folder)

@@ -17,7 +17,7 @@ import warnings
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -270,7 +270,15 @@ def load_key(folder: Path) -> KeyInfo:
         raise KeyFileError(f"{path}: not the metadata of a key ({error}): restore it from a backup") from None
 
 
-def load_public_file(folder: Path, info: KeyInfo, name: str) -> bytes:
+class HasFiles(Protocol):
+    """Metadata of a key of any kind."""
+
+    @property
+    def files(self) -> dict[str, str]:
+        """SHA-256 of each public file."""
+
+
+def load_public_file(folder: Path, info: HasFiles, name: str) -> bytes:
     """Reads a public key file and checks it against the metadata."""
     if name not in info.files:
         raise KeyFileError(f"{folder}: this key was made without {name}: make a key with it")

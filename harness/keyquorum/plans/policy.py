@@ -13,13 +13,21 @@ from keyquorum.model.errors import KeyFileError, PolicyError
 from keyquorum.model.plain import json_loads
 from keyquorum.parties.context import PartyContext
 
-from .keys import KeyInfo
+from .keys import FloodPolicy, KeyInfo
 from .resources import require_disk
 
 COUNT_BYTES = 8
 """A count on the wire, little endian."""
 TOLERANCE = 2
 """Decryptions by which a count may at least be above what is confirmed: see :func:`agreed_count`."""
+
+
+def promise(policy: FloodPolicy) -> str:
+    """What a CKKS key's policy holds, in one line: s is no probability, so the advantage stands beside it."""
+    return (
+        f"flooding of {policy.bits} bits (advantage about 2^{policy.advantage:.0f} over all decryptions together) while the noise of ciphertexts is at "
+        f"most 2^{policy.noise_bits}"
+    )
 
 
 def decryptions_used(folder: Path, info: KeyInfo) -> int:

@@ -50,10 +50,11 @@ def pool_fill_job(context: PartyContext, job: dict[str, Any]) -> dict[str, Any]:
     return {"pool": variant.name, "available": available}
 
 
-def check_lwe_ciphertexts(ciphertexts: LweCiphertexts, key_id: str, info: LweKeyInfo, where: str) -> None:
-    """Refuses ciphertexts of another key or set."""
+def check_lwe_ciphertexts(ciphertexts: LweCiphertexts, key_id: str, info: LweKeyInfo, rounding: str, where: str) -> None:
+    """Refuses ciphertexts of another key or set, and those that state more noise than the rounding takes."""
     if key_id != info.key_id or ciphertexts.parameters.name != info.parameters:
         raise CiphertextError(f"{where} is encrypted under another key ({key_id}), not {info.key_id}: name that key")
+    ciphertexts.check_rounding(rounding, where)
 
 
 def lwe_decrypt_job(context: PartyContext, job: dict[str, Any]) -> dict[str, Any]:
@@ -72,7 +73,7 @@ def lwe_decrypt_job(context: PartyContext, job: dict[str, Any]) -> dict[str, Any
     context.session.compare("key", info.digest)
     path, output = local_path(job, "ciphertexts"), local_path(job, "output")
     ciphertexts, key_id = read_lwe(path.read_bytes(), str(path))
-    check_lwe_ciphertexts(ciphertexts, key_id, info, str(path))
+    check_lwe_ciphertexts(ciphertexts, key_id, info, variant.rounding, str(path))
     if ciphertexts.digest().hex() != job["sha256"]:
         raise CiphertextError(f"{path} is not what the committee was asked to decrypt")
     if output == path:

@@ -79,10 +79,10 @@ def check_lwe_decrypt(committee: Committee, party: int, job: dict[str, Any]) -> 
     folder = committee.key_folder(party, job["key"])
     info = load_lwe_key(folder)
     check_made_by(committee, info, folder)
-    variant_of(committee, job)
+    variant = variant_of(committee, job)
     path = local_path(job, "ciphertexts")
     ciphertexts, key_id = read_lwe(path.read_bytes(), str(path))
-    check_lwe_ciphertexts(ciphertexts, key_id, info, str(path))
+    check_lwe_ciphertexts(ciphertexts, key_id, info, variant.rounding, str(path))
     if ciphertexts.digest().hex() != job["sha256"]:
         raise CiphertextError(f"{path} is not what the committee was asked to decrypt")
     load_lwe_share(folder, info, party).wipe()

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from keyquorum._engine import addmod, make_identity
 from keyquorum.fhe.decode import integer_plaintext
-from keyquorum.fhe.lwe import LweCiphertexts, read_lwe
+from keyquorum.fhe.lwe import read_lwe
 from keyquorum.fhe.seal_format import read_ciphertext
 from keyquorum.model.committee import Committee, check_name, write_atomically
 from keyquorum.model.errors import CommitteeError, KeyQuorumError, PartyError
@@ -98,7 +98,7 @@ class Receiver:
         parameters, messages = whole.parameters, []
         for first in range(0, whole.count, MOST_CIPHERTEXTS):
             last = min(first + MOST_CIPHERTEXTS, whole.count)
-            part = data if last - first == whole.count else LweCiphertexts(parameters, whole.a[first:last], whole.b[first:last]).to_bytes(key_id)
+            part = data if last - first == whole.count else whole.part(first, last).to_bytes(key_id)
             words = combine(self._shares(part, last - first, {}), parameters.ring_bits)
             messages.append((words >> np.uint64(parameters.noise_length)).astype(np.int64))
         return np.concatenate(messages, axis=-1)

@@ -92,6 +92,7 @@ class LweKind:
         _check_key_id(key_id, self.key_id)
         if ciphertexts.parameters != self._parameters:
             raise CiphertextError(f"the request is of the set {ciphertexts.parameters.name}, not {self._parameters.name}")
+        ciphertexts.check_rounding(self.variant.rounding, "the request")
         if ciphertexts.count > MOST_CIPHERTEXTS:
             raise CiphertextError(f"{ciphertexts.count} ciphertexts in one request: at most {MOST_CIPHERTEXTS}")
         return Asked(ciphertexts, ciphertexts.count, ciphertexts.digest().hex())

@@ -20,6 +20,13 @@ def _bits(outcome: Outcome) -> str:
     return "" if set(outcome.appended) <= {0, 1} else "something else than bits"
 
 
+def _within(bound: int) -> Callable[[Outcome], str]:
+    def check(outcome: Outcome) -> str:
+        return "" if all(abs(int(v)) <= bound for v in outcome.appended) else f"noise above {bound}"
+
+    return check
+
+
 def _triples(size: int, count: int) -> Callable[[Outcome], str]:
     def check(outcome: Outcome) -> str:
         a, b, c = np.moveaxis(np.array([int(v) & 1 for v in outcome.appended]).reshape(count, 3, size), 1, 0)
@@ -65,6 +72,9 @@ def stored_roundings(builder: Any, n: int) -> Iterator[Case]:
     a, b = rng.integers(0, modulus, (n, degree)), rng.integers(0, modulus, n)
     public = np.concatenate([part for i in range(0, n, 100) for part in (a[i : i + 100].ravel(), b[i : i + 100])])
     yield from builder.case("lwe_phase", "", degree, n, 1 << 40, 0, 100, public=public, shares=rng.integers(0, 2, degree), appended=n)
+    words, secret, noise = rng.integers(0, modulus, degree), rng.integers(0, 2, degree), rng.integers(-50, 50, degree)
+    yield from builder.case("lwe_public_key", "", degree, 0, degree, 24, public=words, shares=np.concatenate([secret, noise]))
+    yield from builder.case("sample_tuniform", "", n, 13, appended=n, check=_within(1 << 13))
     check = _masks(n, LENGTH)
     yield from builder.case("round_mask", "", n, LENGTH, "all", appended=(1 + LENGTH) * n, check=check)
     phase, flooding = rng.integers(-(2**30), 2**30, n), rng.integers(0, 2**41, n)

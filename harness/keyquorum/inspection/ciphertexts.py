@@ -1,0 +1,156 @@
+"""Ciphertexts, plaintexts, receipts and values."""
+
+from __future__ import annotations
+
+import hashlib
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+
+from keyquorum.fhe.errors import SealFormatError
+from keyquorum.fhe.lwe import is_lwe, read_lwe, read_messages
+from keyquorum.fhe.parameters import ParameterSet, list_parameter_sets
+from keyquorum.fhe.parameters import load as load_parameters
+from keyquorum.fhe.seal_format import read_ciphertext, read_plaintext, read_public_key, read_switch_keys
+from keyquorum.fhe.values import FORMATS, read_values
+from keyquorum.model.errors import CiphertextError
+from keyquorum.model.plain import is_hex
+from keyquorum.plans.keys import FloodPolicy, load_key, load_public_file
+from keyquorum.plans.precision import expectation, key_precision, precision
+
+from .kind import STRUCTURE, Candidate, Kind, Report, openness, require
+
+SEAL_MAGIC = b"\x5e\xa1"
+SEAL_CIPHERTEXT, SEAL_PUBLIC, SEAL_SWITCH, SEAL_PLAINTEXT = "SEAL ciphertext", "SEAL public key", "SEAL key-switching keys", "SEAL plaintext"
+
+
+def _sets_for(path: Path) -> list[ParameterSet]:
+    """The set of the key folder that a file lies in, and the shipped ones."""
+    own = [load_key(path.parent).parameters] if (path.parent / "key.json").exists() else []
+    return own + [load_parameters(name, warn=False) for name in list_parameter_sets()]
+
+
+def seal_object(candidate: Candidate) -> tuple[str, ParameterSet, str] | None:
+    """Kind, set and a line about an object of SEAL; None for what is none, or damaged. Found once for a candidate."""
+    if "seal" not in vars(candidate):
+        found = None
+        if candidate.head[:2] == SEAL_MAGIC:
+            for parameters in _sets_for(candidate.path):
+                with suppress(SealFormatError):
+                    found = _object_of(parameters, candidate.data)
+                    break
+        vars(candidate)["seal"] = found
+    result: tuple[str, ParameterSet, str] | None = vars(candidate)["seal"]
+    return result
+
+
+def _object_of(parameters: ParameterSet, data: bytes) -> tuple[str, ParameterSet, str]:
+    name, n = parameters.name, parameters.ring_degree
+    with suppress(SealFormatError):
+        ciphertext = read_ciphertext(parameters, data)
+        form = "NTT" if ciphertext.is_ntt else "coefficient"
+        line = f"{SEAL_CIPHERTEXT}, {name}, N = {n}, {ciphertext.level_primes} primes, {form} form, scale {ciphertext.scale:g}"
+        return SEAL_CIPHERTEXT, parameters, line
+    with suppress(SealFormatError):
+        read_public_key(parameters, data)
+        return SEAL_PUBLIC, parameters, f"{SEAL_PUBLIC}, {name}, N = {n}"
+    with suppress(SealFormatError):
+        keys = read_switch_keys(parameters, data)
+        return SEAL_SWITCH, parameters, f"SEAL relinearisation or Galois keys, {name}, N = {n}, for {len(keys.groups)} target(s)"
+    plaintext = read_plaintext(parameters, data)
+    return SEAL_PLAINTEXT, parameters, f"{SEAL_PLAINTEXT}, {name}, N = {n}, {plaintext.data.size} words"
+
+
+def _seal(candidate: Candidate) -> Report:
+    found = seal_object(candidate)
+    assert found is not None
+    kind, parameters, line = found
+    path, lines, checked = candidate.path, [line], STRUCTURE
+    info = load_key(path.parent) if (path.parent / "key.json").exists() else None
+    if info is not None and path.name in info.files:
+        load_public_file(path.parent, info, path.name)
+        lines, checked = [*lines, f"of key {info.key_id}"], "sha256 of key.json"
+    if Path(f"{path}.json").is_file():
+        key_id, _ = _check_receipt(Path(f"{path}.json"))
+        lines, checked = [*lines, f"under key {key_id}, by its receipt"], "sha256 of its receipt"
+    if parameters.scheme == "ckks" and kind in (SEAL_CIPHERTEXT, SEAL_PLAINTEXT):
+        read = read_ciphertext if kind == SEAL_CIPHERTEXT else read_plaintext
+        scale = read(parameters, candidate.data).scale
+        default = "under the default policy, with 2 contributors (the key is not known)"
+        if scale and kind == SEAL_PLAINTEXT:
+            error = precision(parameters, FloodPolicy(), 2, scale) if info is None else key_precision(info, scale)
+            lines.append(f"{default if info is None else 'decrypted under this key'}: {error.text()}")
+        elif scale and info is not None:
+            lines.append(expectation(info, scale))
+        elif scale:
+            lines.append(f"{default}: {precision(parameters, FloodPolicy().for_set(parameters), 2, scale).text()}")
+    return Report(lines, checked, {"parameters": parameters.name, "scheme": parameters.scheme})
+
+
+def _check_receipt(receipt: Path) -> tuple[str, bool]:
+    """The key that a receipt names, and whether its ciphertext is there. Refuses a receipt of other bytes than its ciphertext."""
+    noted = Candidate(receipt)
+    path = receipt.with_suffix("")
+    require(noted.has("key_id", "sha256"), receipt, f"remove it if you know which key {path} is for")
+    key_id, digest = noted.json["key_id"], noted.json["sha256"]
+    require(is_hex(key_id, 32) and is_hex(digest, 64), receipt, f"remove it if you know which key {path} is for")
+    if path.is_file() and hashlib.sha256(path.read_bytes()).hexdigest() != digest:
+        raise CiphertextError(f"{receipt} is of another ciphertext than {path} (their SHA-256 differ): one of them was changed or replaced: write {path} again")
+    return str(key_id), path.is_file()
+
+
+def _receipt(candidate: Candidate) -> Report:
+    key_id, there = _check_receipt(candidate.path)
+    name = candidate.path.with_suffix("").name
+    lines = [f"receipt of {name}, a ciphertext under key {key_id}", f"sha256 {candidate.json['sha256']}" + ("" if there else f"; {name} is not here")]
+    if "noise" in candidate.json:
+        lines.append("it notes the noise of the ciphertext")
+    return Report(lines, "sha256 of the ciphertext" if there else STRUCTURE, {"key_id": key_id, "sha256": candidate.json["sha256"]})
+
+
+def _lwe(candidate: Candidate) -> Report:
+    ciphertexts, key_id = read_lwe(candidate.data, str(candidate.path))
+    set_ = ciphertexts.parameters
+    lines = [f"{ciphertexts.count:,} LWE ciphertexts, {set_.name}, n = {set_.dimension}, {set_.plain_bits} bits each", f"under key {key_id}"]
+    old = candidate.head[:8] == b"KQLWE001"
+    if ciphertexts.noise_bits is not None:
+        lines.append(f"noise of at most 2^{ciphertexts.noise_bits:.1f}, as their maker states")
+    if old:
+        lines.append("of an earlier version, without a checksum")
+    details = {"parameters": set_.name, "key_id": key_id, "count": ciphertexts.count, "noise_bits": ciphertexts.noise_bits}
+    return Report(lines, STRUCTURE if old else "sha256", details)
+
+
+def _messages(candidate: Candidate) -> Report:
+    count = len(read_messages(candidate.path))
+    return Report([f"{count:,} decrypted messages of LWE (keyquorum decode prints them)", *openness(candidate.path)], details={"count": count})
+
+
+def _is_messages(candidate: Candidate) -> bool:
+    if candidate.path.suffix.lower() in FORMATS:
+        return False
+    return isinstance(candidate.json, list) or (candidate.path.name.endswith(".lwe.plain") and not candidate.is_folder)
+
+
+def _is_values(candidate: Candidate) -> bool:
+    suffix = candidate.path.suffix.lower()
+    return not candidate.is_folder and (suffix in (".csv", ".npy") or (suffix == ".json" and candidate.head[:1] == b"["))
+
+
+def _values(candidate: Candidate) -> Report:
+    values = read_values(candidate.path)
+    kind = {"i": "integers", "u": "integers", "f": "real numbers", "c": "complex numbers"}[values.dtype.kind]
+    return Report([f"{values.size:,} {kind} to encrypt, or as decoded"], details={"count": int(np.size(values))})
+
+
+KINDS = (
+    Kind("LWE ciphertexts", lambda c: is_lwe(c.head), _lwe, ("api",)),
+    Kind(SEAL_CIPHERTEXT, lambda c: (seal_object(c) or ("",))[0] == SEAL_CIPHERTEXT, _seal, ("cli/data", "cli/demo", "cnn/run", "api")),
+    Kind(SEAL_PUBLIC, lambda c: (seal_object(c) or ("",))[0] == SEAL_PUBLIC, _seal, ("plans/keys",)),
+    Kind(SEAL_SWITCH, lambda c: (seal_object(c) or ("",))[0] == SEAL_SWITCH, _seal, ("plans/keys",)),
+    Kind(SEAL_PLAINTEXT, lambda c: (seal_object(c) or ("",))[0] == SEAL_PLAINTEXT, _seal, ("model/outputs", "plans/decrypt", "cli/data")),
+    Kind("receipt", lambda c: c.has("key_id", "sha256") and c.path.suffix == ".json", _receipt, ("plans/receipts",)),
+    Kind("messages of LWE", _is_messages, _messages, ("model/outputs", "plans/pool_jobs", "cli/data")),
+    Kind("values", _is_values, _values, ("fhe/values",)),
+)

@@ -1,0 +1,84 @@
+"""Jobs, parameter sets, places and locks, deployments, and outputs of programs."""
+
+from __future__ import annotations
+
+import re
+
+from keyquorum.deploy.compose import FILE as COMPOSE
+from keyquorum.fhe.parameters import from_toml
+from keyquorum.model.errors import CommitteeError
+from keyquorum.model.plain import is_count
+from keyquorum.parties.jobs import JOBS, read_job
+from keyquorum.parties.traces import TEMPORARY
+
+from .kind import Candidate, Kind, Report, require
+
+_OUTPUT = re.compile(r"Binary-Output-P\d+-\d+")
+_EMPTY_LOCKS = ("decryptions.lock", "approved.lock", "pool.lock")
+"""Files that name no holder."""
+
+
+def _job(candidate: Candidate) -> Report:
+    job = read_job(candidate.path)
+    lines = [f"job for keyquorum party: {job['kind']}" + (f", key {job['key']}" if "key" in job else "")]
+    if isinstance(job.get("sha256"), list):
+        lines += [f"ciphertext sha256 {digest}" for digest in job["sha256"]]
+    if "receiver" in job:
+        lines.append(f"party {job['receiver']} gets the result")
+    return Report(lines, details={"job": job["kind"], "key": job.get("key")})
+
+
+def _parameters(candidate: Candidate) -> Report:
+    set_ = from_toml(candidate.text or "", str(candidate.path))
+    bits = ",".join(str(q.bit_length()) for q in set_.coeff_modulus)
+    lines = [f"parameter set {set_.name}: {set_.scheme}, N = {set_.ring_degree}, primes of {bits} bits, security {set_.security}"]
+    return Report(lines, details={"parameters": set_.name, "scheme": set_.scheme})
+
+
+def _is_parameters(candidate: Candidate) -> bool:
+    return candidate.toml is not None and bool({"scheme", "ring_degree", "coeff_modulus"} & set(candidate.toml))
+
+
+def _place(candidate: Candidate) -> Report:
+    again = "start keyquorum serve of this party again, which writes it"
+    require(candidate.has("host", "port", "metrics"), candidate.path, again)
+    host, port, metrics = (candidate.json[name] for name in ("host", "port", "metrics"))
+    require(isinstance(host, str) and is_count(port) and is_count(metrics), candidate.path, again)
+    return Report([f"where a party serves: {host}:{port}, metrics at port {metrics}"], details={"host": host, "port": port, "metrics": metrics})
+
+
+def _lock(candidate: Candidate) -> Report:
+    if candidate.path.name in _EMPTY_LOCKS or candidate.path.stat().st_size == 0:
+        require(candidate.path.stat().st_size == 0, candidate.path, "remove it when nothing of KeyQuorum runs")
+        return Report(["lock file, which names no holder"])
+    require(candidate.has("what", "pid", "host", "since"), candidate.path, "remove it when nothing of KeyQuorum runs")
+    said = {name: candidate.json[name] for name in ("what", "pid", "host", "since")}
+    return Report([f"lock file; last held by {said['what']} (process {said['pid']} on {said['host']}, since {said['since']})"], details=said)
+
+
+def _compose(candidate: Candidate) -> Report:
+    services = candidate.json.get("services") if isinstance(candidate.json, dict) else None
+    if not isinstance(services, dict) or not services:
+        raise CommitteeError(f"{candidate.path}: not a Compose file of keyquorum compose, or a damaged one: make the deployment again")
+    return Report([f"Compose file of {len(services)} parties: {', '.join(services)}"], details={"services": list(services)})
+
+
+def _output(candidate: Candidate) -> Report:
+    size = candidate.path.stat().st_size
+    require(size > 0 and size % 8 == 0, candidate.path, "run the program again")
+    return Report([f"output of a program: {size // 8:,} numbers of 64 bits"], details={"count": size // 8})
+
+
+def _temporary(candidate: Candidate) -> Report:
+    return Report(["temporary file of a process that writes, or was killed; it may hold secrets. The party's next start removes it"])
+
+
+KINDS = (
+    Kind("temporary file", lambda c: not c.is_folder and TEMPORARY.fullmatch(c.path.name) is not None, _temporary, ("model/committee", "model/outputs", "serve/wire")),
+    Kind("job", lambda c: c.has("kind") and c.json["kind"] in list(JOBS), _job, ("api",)),
+    Kind("parameter set", _is_parameters, _parameters, ()),
+    Kind("place of a served party", lambda c: c.named("serve.json"), _place, ("serve/daemon",)),
+    Kind("lock", lambda c: not c.is_folder and c.path.suffix in (".lock", ".claim"), _lock, ("model/locks", "plans/policy", "plans/approvals", "plans/pool_store")),
+    Kind("Compose file", lambda c: c.named(COMPOSE), _compose, ("deploy/compose",)),
+    Kind("output of a program", lambda c: not c.is_folder and _OUTPUT.fullmatch(c.path.name) is not None, _output, ("dsl/program_io", "backends/mpspdz/files")),
+)

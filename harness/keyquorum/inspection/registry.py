@@ -1,0 +1,40 @@
+"""All kinds, in the order in which a file is tried: exact names before contents, and values, which may be anything, last."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from keyquorum.model.errors import KeyFileError
+
+from . import ciphertexts, folders, keys, others, private, tables
+from .folders import refuse_folder
+from .kind import Candidate, Kind, Report
+
+KINDS: tuple[Kind, ...] = (*others.KINDS, *folders.KINDS, *keys.KINDS, *private.KINDS, *tables.KINDS, *ciphertexts.KINDS)
+
+
+def examine(path: Path) -> Report:
+    """What a file or folder is, checked as far as its format allows; nothing secret is in it.
+
+    Raises a KeyQuorumError or EngineError, in one line with the cure, for what is missing, unknown or damaged."""
+    if not path.exists():
+        raise KeyFileError(f"{path}: no such file or folder")
+    if not path.is_dir() and not path.is_file():
+        raise KeyFileError(f"{path}: a device or a pipe, name a file")
+    candidate = Candidate(path)
+    for kind in KINDS:
+        if kind.recognise(candidate):
+            try:
+                return replace(kind.describe(candidate), kind=kind.name)
+            except (ValueError, KeyError, TypeError, AttributeError, IndexError, EOFError) as error:
+                raise KeyFileError(f"{path}: damaged, not the {kind.name} that it seems to be ({type(error).__name__}): restore it from a backup") from None
+    if candidate.is_folder:
+        refuse_folder(path)
+    raise KeyFileError(f"{path}: neither a file of KeyQuorum, nor an undamaged one of SEAL under a shipped parameter set")
+
+
+def describe(path: Path) -> Iterator[str]:
+    """The lines of :func:`examine`."""
+    yield from examine(path).lines

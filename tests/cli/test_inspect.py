@@ -1,0 +1,270 @@
+"""`keyquorum inspect` knows every kind of file and folder that the project writes, and notices when one is damaged."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import shutil
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from keyquorum import cli
+from keyquorum._engine import EngineError
+from keyquorum.inspection import KINDS, describe, examine
+from keyquorum.inspection.kind import STRUCTURE
+from keyquorum.model.errors import KeyQuorumError
+
+from .world import HIT, KEYS, POOL, ROOT, SAMPLES, build
+
+NAMES = [kind.name for kind in KINDS]
+PACKAGE = ROOT / "harness" / "keyquorum"
+UNTOUCHED = {"temporary file", "lock"}
+"""What says nothing of its content, or may be empty."""
+LOOSE = {"weights of the CNN"}
+"""Archives, of whose own headers not every byte counts."""
+ELSEWHERE = {
+    "inspection": "reads", "backends/mpspdz": "work folders of MP-SPDZ, which are removed", "bench/parity/mpspdz": "as those of MP-SPDZ",
+    "bench/sweep/party": "programs of a run, which are removed", "bench/sweep/measure": "the same", "bench/dishonest": "the same",
+    "parties/traces": "removes", "model/outputs": "has others write", "parties/processes": "logs of a run, which are removed",
+}  # fmt: skip
+"""Modules that write files which nobody keeps, and why."""
+WRITES = {"write_atomically", "save_file", "write_text", "write_bytes", "savez_compressed", "make_identity", "savefig", "save_all"}
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """See :mod:`.world`."""
+    folder = tmp_path_factory.mktemp("world")
+    build(folder)
+    return folder
+
+
+def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *arguments: object) -> tuple[int, str, str]:
+    """Exit code, output and errors of the command line."""
+    monkeypatch.setattr(sys, "argv", ["keyquorum", "inspect", *map(str, arguments)])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    said = capsys.readouterr()
+    code = ended.value.code
+    return (code if isinstance(code, int) else 0), said.out, said.err
+
+
+def test_every_kind_is_tried() -> None:
+    assert len(set(NAMES)) == len(NAMES) and set(SAMPLES) == set(NAMES)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_it_is_recognised(world: Path, name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    path = world / SAMPLES[name]
+    code, out, _ = run(capsys, monkeypatch, path)
+    assert code == 0 and 2 <= len(out.strip().splitlines()) <= 14 and "checked: " in out
+    assert list(describe(path)) == out.strip().splitlines()[:-1]
+    code, out, _ = run(capsys, monkeypatch, path, "--json")
+    said = json.loads(out)
+    assert code == 0 and said["kind"] == name and said["path"] == str(path) and said["lines"] and said["checked"]
+
+
+def _copy(world: Path, folder: Path) -> Path:
+    shutil.copytree(world, folder / "copy", symlinks=True)
+    return folder / "copy"
+
+
+def _target(folder: Path, name: str) -> Path:
+    path = folder / SAMPLES[name]
+    return path / HIT[name] if name in HIT else path
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in UNTOUCHED])
+def test_a_cut_file_is_noticed(world: Path, name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half of it, and a byte less than half, are one line of error and exit code 1."""
+    folder = _copy(world, tmp_path)
+    target = _target(folder, name)
+    data = target.read_bytes()
+    for size in (len(data) // 2, len(data) // 2 - 1, 0):
+        target.write_bytes(data[:size])
+        code, out, err = run(capsys, monkeypatch, folder / SAMPLES[name])
+        assert code == 1 and out == "" and err.startswith("error: ") and len(err.strip().splitlines()) == 1, (size, err)
+        assert "Traceback" not in err
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_changed_byte_is_noticed_where_there_is_a_hash(world: Path, name: str, tmp_path: Path) -> None:
+    checked = examine(world / SAMPLES[name]).checked
+    if checked == STRUCTURE or "against" in checked or name in LOOSE or name == "certificate":
+        assert name in NAMES
+        return
+    folder = _copy(world, tmp_path)
+    target = _target(folder, name)
+    if name == "receipt":  # whose hash is that of the ciphertext
+        target = target.with_suffix("")
+    data, rng = target.read_bytes(), np.random.default_rng(3)
+    for place in (0, 1, 9, len(data) // 2, len(data) - 1, *map(int, rng.integers(0, len(data), 15))):
+        changed = bytearray(data)
+        changed[place] ^= 1 << int(rng.integers(0, 8))
+        target.write_bytes(changed)
+        with pytest.raises(Exception) as caught:  # of the engine or the package
+            examine(folder / SAMPLES[name])
+        assert "\n" not in str(caught.value), place
+    target.write_bytes(data)
+    examine(folder / SAMPLES[name])
+
+
+def test_hashes_are_verified(world: Path) -> None:
+    for name, said in {
+        "share file": "sha256", "LWE ciphertexts": "sha256", "public key of LWE": "sha256, also of lwe.json", "journal of a pool": "checksum of every line",
+        "SEAL public key": "sha256 of key.json", "SEAL key-switching keys": "sha256 of key.json", "SEAL ciphertext": "sha256 of its receipt",
+        "receipt": "sha256 of the ciphertext", "key folder": "sha256 of public files and share files", "plot": "checksum of every part",
+        "LWE key folder": "sha256 of public files and share files", "pool folder": "journal, and sha256 of its share files",
+        "identity": "key against certificate", "certificate": "identity beside it",
+    }.items():  # fmt: skip
+        assert examine(world / SAMPLES[name]).checked == said
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_whatever_is_in_a_file_is_one_line(world: Path, name: str, tmp_path: Path) -> None:
+    """Bytes changed, left out, put in, of another file: a report, or a typed error of one line."""
+    folder = _copy(world, tmp_path)
+    target, rng = _target(folder, name), np.random.default_rng(len(name))
+    data, other = target.read_bytes(), rng.bytes(60) + b'{"a": [null, "\xc3\xa4"], "kind": {}}\n[1, 2\n,"'
+    for _ in range(40):
+        at, length = int(rng.integers(0, len(data))), int(rng.integers(0, 20))
+        cut = int(rng.integers(0, len(other)))
+        how = rng.integers(0, 4)
+        changed = [data[:at] + other[cut : cut + length] + data[at + length :], data[:at] + data[at + length :], data[:at] + other[cut:] + data[at:], other[cut:]][how]
+        target.write_bytes(changed)
+        try:
+            examine(folder / SAMPLES[name])
+        except (KeyQuorumError, EngineError) as error:
+            assert str(error).isprintable() and str(error)
+
+
+def test_folders_look_at_every_file(world: Path, tmp_path: Path) -> None:
+    """A changed byte in any share, public file or chunk."""
+    folder = _copy(world, tmp_path)
+    chunk = next((folder / POOL).glob("chunk-*.kqs"))
+    for path in (*sorted((folder / KEYS / "bfv").glob("*.k*")), *sorted((folder / KEYS / "lwe").glob("*.*k*")), chunk):
+        if path.name == "lwe.json":
+            continue
+        data = path.read_bytes()
+        path.write_bytes(data[:-7] + bytes([data[-7] ^ 4]) + data[-6:])
+        with pytest.raises(Exception, match=r"damaged|corrupted|not the metadata"):
+            examine(path.parent)
+        path.write_bytes(data)
+        assert examine(path.parent).lines
+
+
+def test_copies_of_public_files(world: Path, tmp_path: Path) -> None:
+    """As whoever encrypts has them: what is not there is said, and what is there is verified."""
+    for key, names in {"bfv": ["key.json", "public.key"], "ckks": ["key.json", "public.key"], "lwe": ["lwe.json", "public.lwepk"]}.items():
+        (tmp_path / key).mkdir()
+        for name in names:
+            shutil.copy(world / KEYS / key / name, tmp_path / key)
+        assert "0 share files" in list(describe(tmp_path / key))
+    assert any(line.startswith("relin.key sha256 ") and line.endswith(", which is not here") for line in describe(tmp_path / "bfv"))
+    (tmp_path / "bfv" / "public.key").unlink()
+    with pytest.raises(KeyQuorumError, match=r"public\.key is missing: copy it from another party"):
+        examine(tmp_path / "bfv")
+
+
+def test_pipes_and_unknown_folders_are_refused(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for path, said in ((tmp_path / "pipe", "a device or a pipe"), (tmp_path, "neither a committee"), (tmp_path / "no", "no such file or folder")):
+        with pytest.raises(KeyQuorumError, match=said):
+            examine(path)
+
+
+def test_a_foreign_identity_is_noticed(world: Path, tmp_path: Path) -> None:
+    folder = _copy(world, tmp_path)
+    parties = [folder / "committee" / f"party-{i}" / "identity.pem" for i in range(2)]
+    texts = [path.read_text() for path in parties]
+    parties[0].write_text(texts[1])
+    for path in (parties[0], parties[0].parent, folder / "committee"):
+        with pytest.raises(KeyQuorumError, match="its fingerprint is not that of party 0"):
+            examine(path)
+    key, certificate = texts[1].split("-----BEGIN CERT")[0], texts[0].split("-----BEGIN CERT")[1]
+    parties[0].write_text(f"{key}-----BEGIN CERT{certificate}")
+    with pytest.raises(EngineError, match="its certificate does not belong to its private key"):
+        examine(parties[0])
+
+
+def test_everything_in_the_world_is_known(world: Path) -> None:
+    """Also what nobody listed: whatever the commands wrote."""
+    paths = [p for p in world.rglob("*") if p.is_file()]
+    assert len(paths) > 40
+    unknown = []
+    for path in paths:
+        try:
+            examine(path)
+        except KeyQuorumError as error:
+            if "mac.key" not in path.name:
+                unknown.append(f"{path}: {error}")
+    assert not unknown
+
+
+@pytest.mark.parametrize("folder", ["results", "params"])
+def test_what_the_repository_has_is_known(folder: str) -> None:
+    for path in (p for p in (ROOT / folder).rglob("*") if p.is_file() and p.name != "README.md"):
+        assert examine(path).kind in NAMES, path
+
+
+def test_secrets_stay_secret(world: Path) -> None:
+    """No line has the messages, nor a part of a private or MAC key."""
+    said = {name: json.dumps([examine(world / place).lines, examine(world / place).details], default=str) for name, place in SAMPLES.items()}
+    pem = (world / SAMPLES["identity"]).read_text().splitlines()
+    assert not any(line in said["identity"] or line in said["party folder"] for line in pem[1:3])
+    assert json.loads((world / SAMPLES["messages of LWE"]).read_text()) == [0, 1, 1]
+    assert "0, 1" not in said["messages of LWE"] and "0 1" not in said["messages of LWE"]
+    assert (world / SAMPLES["MAC key"]).read_bytes().hex() not in said["MAC key"]
+
+
+def test_open_secrets_are_told(world: Path, tmp_path: Path) -> None:
+    folder = _copy(world, tmp_path)
+    for name in ("share file", "messages of LWE", "count of decryptions"):
+        (folder / SAMPLES[name]).chmod(0o644)
+        assert any("WARNING: others may read it" in line for line in describe(folder / SAMPLES[name])), name
+
+
+def test_a_burned_key_and_an_earlier_format_are_told(world: Path, tmp_path: Path) -> None:
+    assert any("this MAC key is burned (a test" in line for line in describe(world / "authenticated" / "party-1" / "mac.key"))
+    assert examine(world / SAMPLES["mark of a burned MAC key"]).details == {"check": "a test"}
+    data = (world / SAMPLES["LWE ciphertexts"]).read_bytes()
+    header = 12 + int.from_bytes(data[8:12], "little")
+    old = tmp_path / "old.lwe"
+    text = json.dumps({k: v for k, v in json.loads(data[12:header]).items() if k != "noise_bits"}).encode()
+    old.write_bytes(b"KQLWE001" + len(text).to_bytes(4, "little") + text + data[header:-32])
+    assert examine(old).checked == STRUCTURE and "of an earlier version, without a checksum" in list(describe(old))
+
+
+def test_the_page_names_every_kind() -> None:
+    page = (ROOT / "docs" / "pages" / "files.md").read_text()
+    table = [line.split("|")[1] for line in page.splitlines() if line.startswith("| ")]
+    listed = {name.strip() for cell in table[1:] for name in cell.split(",")} - {"---", "", "kind"}
+    assert listed == set(NAMES)
+
+
+def _writes(path: Path) -> bool:
+    """Whether a module calls a function that writes files."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if not isinstance(node, ast.Call):
+            continue
+        name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        owner = getattr(getattr(node.func, "value", None), "id", "")
+        mode = [a.value for a in node.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
+        if name in WRITES or (name == "write" and owner == "ShareFile") or (name == "open" and any(m[0] in "wax" for m in mode if m)):
+            return True
+        if name == "open" and owner == "os" and "O_CREAT" in ast.dump(node):
+            return True
+    return False
+
+
+def test_no_writer_is_forgotten() -> None:
+    """If this fails: the module named writes a file. Add its kind to keyquorum/inspection, or to ELSEWHERE why nobody keeps it."""
+    listed = {writer for kind in KINDS for writer in kind.writers}
+    writers = {str(path.relative_to(PACKAGE).with_suffix("")) for path in PACKAGE.rglob("*.py") if "_share" not in path.parts and _writes(path)}
+    assert len(writers) > 30
+    forgotten = {w for w in writers - listed if not any(w == place or w.startswith(f"{place}/") for place in ELSEWHERE)}
+    assert not forgotten
+    assert all((PACKAGE / f"{writer}.py").is_file() for writer in listed)

@@ -1,0 +1,134 @@
+"""A folder with at least one of everything that the project writes, by the project's own writers; and of each kind, where it is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+from keyquorum import _engine, api
+from keyquorum.bench.sweep import rows
+from keyquorum.cnn.model import CLASSES, FEATURES, HIDDEN, KERNEL, MAPS, Model
+from keyquorum.deploy.compose import prepare
+from keyquorum.dsl import ProgramIO
+from keyquorum.fhe.values import write_values
+from keyquorum.model.committee import Committee
+from keyquorum.model.locks import FileLock
+from keyquorum.parties import mac_key
+from keyquorum.plans.keys import load_key
+from keyquorum.serve.client import make_receiver
+from keyquorum.serve.daemon import Daemon, Service
+
+KEYS = "committee/party-0/keys"
+POOL = "committee/party-0/pools/lwe64-p2-round_mask_open"
+SAMPLES = {
+    "temporary file": ".x.lwe.0123456789abcdef.tmp",
+    "job": "keygen-job.json",
+    "parameter set": "set.toml",
+    "place of a served party": "committee/party-0/serve.json",
+    "lock": "some.lock",
+    "Compose file": "deployment/compose.yaml",
+    "output of a program": "Player-Data/Binary-Output-P0-0",
+    "committee folder": "committee",
+    "committee file": "committee/committee.toml",
+    "pool folder": POOL,
+    "list of a pool": f"{POOL}/pool.json",
+    "journal of a pool": f"{POOL}/cursor.journal",
+    "party folder": "committee/party-0",
+    "key folder": f"{KEYS}/bfv",
+    "LWE key folder": f"{KEYS}/lwe",
+    "metadata of a key": f"{KEYS}/bfv/key.json",
+    "metadata of an LWE key": f"{KEYS}/lwe/lwe.json",
+    "public key of LWE": f"{KEYS}/lwe/public.lwepk",
+    "count of decryptions": f"{KEYS}/ckks/decryptions.json",
+    "approvals": f"{KEYS}/ckks/approved.json",
+    "share file": f"{KEYS}/bfv/share-0.kqs",
+    "MAC key": "authenticated/party-0/mac.key",
+    "mark of a burned MAC key": "authenticated/party-1/mac.key.burned",
+    "session of a MAC key": "authenticated/party-0/mac.key.session",
+    "identity": "committee/party-0/identity.pem",
+    "certificate": "committee/receiver-alice.crt",
+    "table of results": "rows.csv",
+    "published figures": "004_table2_gaussian.csv",
+    "plot": "plot.png",
+    "report": "index.html",
+    "table of roundings": "decrypt-tradeoff.md",
+    "weights of the CNN": "weights.npz",
+    "LWE ciphertexts": "x.lwe",
+    "SEAL ciphertext": "x.ct",
+    "SEAL public key": f"{KEYS}/bfv/public.key",
+    "SEAL key-switching keys": f"{KEYS}/bfv/relin.key",
+    "SEAL plaintext": "x.ct.plain",
+    "receipt": "x.ct.json",
+    "messages of LWE": "x.lwe.plain",
+    "values": "x.json",
+}
+"""Of every kind of :data:`keyquorum.inspection.KINDS`: where one is."""
+HIT = {
+    "committee folder": "committee.toml", "party folder": "identity.pem", "key folder": "share-1.kqs", "LWE key folder": "public.lwepk",
+    "pool folder": "cursor.journal",
+}  # fmt: skip
+"""Of a folder: the file that is damaged."""
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def build(folder: Path) -> None:
+    """Makes it, in an empty folder."""
+    committee = api.init(folder / "committee", 2, "semi")
+    api.keygen(committee, "bfv", "bfv-4096")
+    api.keygen(committee, "ckks", "ckks-8192-demo", relin=False, policy=api.FloodPolicy(approvals=1))
+    api.lwe_keygen(committee, "lwe", "lwe64-p2")
+    _files_of_keys(folder, committee)
+    _deployments(folder, committee)
+    _measured(folder)
+
+
+def _files_of_keys(folder: Path, committee: Committee) -> None:
+    from keyquorum.fhe import seal
+
+    (folder / "x.json").write_text("[0, 1, 1]")
+    for key, name in (("bfv", "x.ct"), ("ckks", "y.ct")):
+        info = load_key(committee.key_folder(0, key))
+        data = seal.encrypt(info.parameters, (committee.key_folder(0, key) / "public.key").read_bytes(), np.array([0, 1, 1]))
+        (folder / name).write_bytes(data)
+        api.write_receipt(folder / name, data, info)
+    api.approve(committee, "ckks", folder / "y.ct")
+    api.decrypt(committee, "bfv", [folder / "x.ct"], 0, [folder / "x.ct.plain"])
+    api.lwe_encrypt(committee, "lwe", [0, 1, 1], folder / "x.lwe")
+    for items in (5, 6):
+        api.pool_fill(committee, "lwe64-p2", "round_mask_open", items)
+    api.lwe_decrypt(committee, "lwe", folder / "x.lwe", 0, folder / "x.lwe.plain", "round_mask_open")
+    for values in ("v.csv", "v.npy"):
+        write_values(folder / values, np.array([1.5, -2.0]))
+
+
+def _deployments(folder: Path, committee: Committee) -> None:
+    prepare(folder / "deployment", 3)
+    api.write_job(folder / "keygen-job.json", api.keygen_job("key", api.load_parameters("bfv-4096")))
+    (folder / "set.toml").write_text(api.load_parameters("bfv-4096").to_toml())
+    (folder / ".x.lwe.0123456789abcdef.tmp").write_bytes(b"half of it")
+    make_receiver(committee, "alice")
+    served = Daemon(committee, 0, Service("lwe"))
+    served.stop()
+    served.run()
+    lock = FileLock(folder / "some.lock", "a test")
+    assert lock.take()
+    lock.release()
+    other = api.init(folder / "authenticated", 2, "mascot")
+    for party in range(2):
+        mac_key.mac_key(other.mac_key_path(party))
+    _engine.burn_mac_key(str(other.mac_key_path(1)), "a test")
+    mac_key.use(_engine.local_sessions(2, 5.0)[0], other.mac_key_path(0))
+    io = ProgramIO()
+    io.file_outputs.append(np.arange(5))
+    io.save(folder, SimpleNamespace(party=0, protocol="ring"))
+
+
+def _measured(folder: Path) -> None:
+    rows.write(folder / "rows.csv", [dict.fromkeys(rows.COLUMNS, "1"), dict.fromkeys(rows.COLUMNS, "2")])
+    for source in ("params/published/004_table2_gaussian.csv", "results/decrypt-tradeoff.md", "results/report/index.html"):
+        (folder / Path(source).name).write_bytes((ROOT / source).read_bytes())
+    (folder / "plot.png").write_bytes((ROOT / "results/decrypt-tradeoff.png").read_bytes())
+    shapes = [(MAPS, KERNEL**2), (MAPS,), (HIDDEN, FEATURES), (HIDDEN,), (CLASSES, HIDDEN), (CLASSES,)]
+    rng = np.random.default_rng(1)
+    Model(*(rng.normal(size=shape) for shape in shapes)).save(folder / "weights.npz")
