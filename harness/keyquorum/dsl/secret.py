@@ -94,6 +94,17 @@ class sint(Element, SecretRunTime):
         return sint._wrap(current().engine.random_bit(checked_size(size)))
 
     @classmethod
+    def get_random_int(cls, bits: int, *, size: int = 1) -> sint:
+        """Uniform secret integers of ``bits`` bits (compile-time number), in [0, 2^bits): as many random bits each."""
+        run = current()
+        if not is_constant(bits) or bits < 1:
+            raise CompilerError(f"get_random_int takes a positive number of bits, not {bits!r}")
+        most = run.bits if run.is_ring else run.bits - 1
+        if bits > most:
+            raise CompilerError(f"random integers of {bits} bits do not fit {run.engine.domain}: take at most {most}, or get_random")
+        return sint._wrap(comparison.random_integers(run, int(bits), checked_size(size)))
+
+    @classmethod
     def get_input_from(cls, player: Any, binary: bool = False, n_bytes: int | None = None, *, size: int = 1) -> sint:
         """The next ``size`` int64 words of ``player``'s private input, reduced into the domain. One round."""
         if not binary:
@@ -198,6 +209,9 @@ class sint(Element, SecretRunTime):
 
     def __neg__(self) -> Any:
         return sint._wrap(current().engine.neg(self.value))
+
+    def __abs__(self) -> Any:
+        return (self >= 0).if_else(self, -self)
 
     def __lshift__(self, other: Any) -> Any:
         if not is_constant(other):
