@@ -149,6 +149,7 @@ class sint(Element, SecretRunTime):
         run = current()
         at, count, length = public_int(start, "read_from_file"), checked_size(n_items), checked_size(size)
         persistence = run.io.persistence
+        persistence.require_own()
         if run.io.writes_pending:
             run.settle()
         if not persistence.exists:
@@ -192,6 +193,7 @@ class sint(Element, SecretRunTime):
         """Appends the shares of a vector (or of a list of vectors of one size) to the share file, or stores them from
         ``position`` on."""
         run = current()
+        run.io.persistence.require_own()
         items = [read(s) for s in (shares if isinstance(shares, (list, tuple)) else [shares])]
         for item in items:
             if not isinstance(item, sint):
