@@ -132,7 +132,7 @@ def linked() -> list[str]:
         "| --- | --- | --- | --- | --- |",
     ]
     for _, row in rows.sort_values("online_seconds").iterrows():
-        note = " (started beside other work)" if row["loaded"] else ""
+        note = " (started under load)" if row["loaded"] else ""
         rate = row["batch"] / row["online_seconds"]
         lines.append(f"| `{row['name'].removeprefix('lwe ')}` | `{row['protocol']}` | {row['parties']} | {row['batch']:,} | {_rate(rate)}{note} |")
     return [*lines, *(f"| paper 000, {r['protocol']} | – | {r['parties']} | – | {_rate(float(str(r['decryptions_per_second'])))} |" for r in paper)]

@@ -87,7 +87,7 @@ def test_throughput_over_links_stands_beside_the_paper(figures: ModuleType, tmp_
     text = (tmp_path / "README.md").read_text()
     rate = 1024 / (4 * 1.1 + 0.25)
     assert f"| `round_ltz_circuit` | `semi` | 4 | 1,024 | {rate:,.0f} |" in text
-    assert f"| `round_ltz_table` | `semi` | 4 | 1,024 | {rate:,.0f} (started beside other work) |" in text
+    assert f"| `round_ltz_table` | `semi` | 4 | 1,024 | {rate:,.0f} (started under load) |" in text
     assert text.count("| `semi` | 4 | 1,024 |") == 3, "links only"
     assert "| paper 000, Mod-L | – | 4 | – | 64,319 |" in text and "| paper 000, Noah's Ark | – | 4 | – | 3.18 |" in text
 

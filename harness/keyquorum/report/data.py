@@ -126,6 +126,8 @@ def conditions(rows: pd.DataFrame) -> list[tuple[str, str]]:
 
     mp_spdz = rows["backend"] == "mp-spdz"
     started = rows.drop_duplicates([*CASE])
+    unknown = "busy" not in rows or bool(rows["busy"].isna().any())
+    of_before = ", some by the load of the minute before, which counts the sweep's own work" if unknown else ""
 
     pairs: Sequence[tuple[str, str]] = [
         ("processor", distinct("machine")),
@@ -136,7 +138,7 @@ def conditions(rows: pd.DataFrame) -> list[tuple[str, str]]:
         ("Python", distinct("python")),
         ("MP-SPDZ commit", distinct("backend_commit", rows[mp_spdz])),
         ("other libraries", distinct("backend_commit", rows[~mp_spdz])),
-        ("measurements that started beside other work", f"{int(started['loaded'].sum()):,} of {len(started):,}"),
+        ("measurements that started under load", f"{int(started['loaded'].sum()):,} of {len(started):,}{of_before}"),
         ("dates", f"{rows['utc'].min()} to {rows['utc'].max()}"),
     ]
     return list(pairs)

@@ -17,7 +17,7 @@ from .data import select
 from .published import head
 
 Bar = tuple[str, float, float, float, bool]
-"""Label, value, lowest and highest run, whether it started beside other work."""
+"""Label, value, lowest and highest run, whether it started under load."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ def _both(row: pd.Series, what: str, how: str = "") -> list[Bar]:
     """Of a set of ciphertexts, and of a digit in a full one."""
     return [
         _bar(row, f"ours, {what} of a set (1 to {IMAGES} digits){how}", row["batch"] / IMAGES),
-        _bar(row, f"ours, {what} of a full set, a digit{how}", row["batch"]),
+        _bar(row, f"ours, {what}, a digit of a full set{how}", row["batch"]),
     ]
 
 

@@ -45,17 +45,17 @@ def greys(count: int) -> list[str]:
 
 
 DOTS = "...."
-LOADED = "started beside other work"
+LOADED = "started under load"
 """What hollow marks and dotted bars say."""
 
 
 def mark_loaded(axis: Axes, x: Iterable[float], y: Iterable[float], colour: str, mark: str, size: float = 4) -> None:
-    """Makes marks hollow: these measurements started beside other work."""
+    """Makes marks hollow: these measurements started under load."""
     axis.plot(list(x), list(y), marker=mark, linestyle="none", color=colour, markerfacecolor="white", markersize=size, zorder=4)
 
 
 def dot_loaded(bars: Iterable[Rectangle], loaded: Iterable[bool]) -> None:
-    """Dots bars whose measurements started beside other work."""
+    """Dots bars whose measurements started under load."""
     for bar, flag in zip(bars, loaded, strict=True):
         if flag:
             bar.set_hatch(DOTS)
