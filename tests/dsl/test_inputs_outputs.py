@@ -486,7 +486,7 @@ def test_shares_of_another_run_are_refused_where_they_are_loaded_at_once(tmp_pat
     _in_folder(tmp_path, EMULATE, STORE)
     other = _engine.local_sessions(1)[0].engine("emulate", FIELD)
     path = tmp_path / "Persistence" / "Shares-P0"
-    with pytest.raises(ProgramError, match="emulate over Z2\\^64 among 1 parties wrote, this run is emulate over F_"):
+    with pytest.raises(ProgramError, match="emulate over Z2\\^64 among 1 party wrote, this run is emulate over F_"):
         load_shares(path, other)
     refused = load_shares(path, other, if_needed=True)
     for access in (lambda: refused.read(other, 0, 1), lambda: refused.check(other, 0, 0), lambda: refused.write(other, b""), refused.require_own):

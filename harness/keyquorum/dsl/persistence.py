@@ -350,7 +350,7 @@ def of_another_run(path: Path, engine: Any) -> str | None:
         return None
 
     def shown(protocol: str, domain: str, parties: int, threshold: int) -> str:
-        return f"{protocol} over {domain} among {parties} parties" + (f" (threshold {threshold})" if protocol == "shamir" else "")
+        return f"{protocol} over {domain} among {parties} part{'y' if parties == 1 else 'ies'}" + (f" (threshold {threshold})" if protocol == "shamir" else "")
 
     theirs, ours = shown(*(header[n] for n in ("protocol", "domain", "parties", "threshold"))), shown(engine.protocol, engine.domain, engine.parties, engine.threshold)
     return (
