@@ -96,3 +96,8 @@ def test_a_readme_without_marks_is_left_alone(figures: ModuleType, tmp_path: Pat
     (tmp_path / "README.md").write_text("nothing here\n")
     assert figures.main() == 1 and "no mark" in capsys.readouterr().err
     assert (tmp_path / "README.md").read_text() == "nothing here\n"
+
+
+def test_tables_of_the_benches_say_which_commit_was_measured(tmp_path: Path) -> None:
+    write_table(tmp_path / "t.csv", [{"a": 1}, {"a": 2}])
+    assert (tmp_path / "t.csv").read_text().splitlines() == ["a,commit", f"1,{rows.commit()}", f"2,{rows.commit()}"]
