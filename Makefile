@@ -12,7 +12,7 @@ help:
 	@echo "make bench-dishonest  primitives of semi2k, semi, spdz2k and mascot, beside MP-SPDZ's if MP_SPDZ_HOME is set"
 	@echo "make cnn           encrypted handwritten digits under joint keys: accuracy, time of each phase"
 	@echo "make bench-quick   small sweeps of what threat models cost, and build/bench-quick/report (FRESH=1: measure anew)"
-	@echo "make bench         the full sweeps, results/report, figures of README.md; 50 minutes, goes on when called again (FRESH=1: anew)"
+	@echo "make bench         the full sweeps, results/report, figures of README.md; 50 minutes, goes on when called again (FRESH=1: anew; LOADED=1: beside other work, which plots then show)"
 	@echo "make bench-decrypt  threshold decryption of LWE, offline and online: time, rounds, bits, storage"
 	@echo "make check-decrypt  10^6 decryptions of every rounding (ITEMS=: fewer), and how many are wrong (RECORD=1: kept in results/exactness.csv)"
 	@echo "make bench-keygen  key generation at N=16384: time, bytes, rounds, memory"
@@ -108,7 +108,7 @@ bench-quick: build
 
 bench: build
 	@status=0; \
-	$(BENCH) --patience 15 --timeout 400 --budget 50 || status=1; \
+	$(BENCH) --patience 15 --timeout 400 --budget 50 $(if $(LOADED),,--idle 120) || status=1; \
 	$(VENV)/bin/keyquorum report && $(PY) Scripts/figures.py || status=1; \
 	exit $$status
 

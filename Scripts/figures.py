@@ -7,11 +7,13 @@ import statistics
 import sys
 from pathlib import Path
 
+from keyquorum.bench import published
 from keyquorum.report.data import NoResultsError, conditions, load, summary
 from keyquorum.report.threat_models import threat_model_table
 
 ROOT = Path(__file__).resolve().parent.parent
 BEGIN, END = "<!-- figures -->", "<!-- end of figures -->"
+LINK = "paper000-1ms"
 PLOTS = {
     "threat_models": "What an operation costs under each threat model: time, and bytes that a party sends",
     "scaling": "Keys and decryption against the number of parties",
@@ -81,18 +83,59 @@ def lwe() -> list[str]:
         f"all parties on {rows[0]['cores']} cores, over TLS. "
         "Latency: one ciphertext over simulated links of 1 ms ping. `make bench-decrypt`; what the roundings trade: [results](results/decrypt-tradeoff.md).",
         "",
-        "| of | rounding | protocol | parties | online | offline | online rounds (with those of MACs) | a second, online | latency |",
-        "| --- | --- | --- | --- | --- | --- | --- | --- | --- |",
+        f"A second, online:{_batches(rows)} without any delay of links; the throughput over links has a table of its own.",
+        "",
+        "| of | rounding | protocol | parties | online | CPU a party, online | offline | online rounds (with those of MACs) | a second, online | latency |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
     for row in rows:
         latency = f"{row['latency_ms']} ms" if float(row["latency_ms"]) else "–"
         more = float(row["rounds_in_all"])
         rounds = row["rounds"] + (f" ({more:.0f})" if more != int(row["rounds"]) else "")
         lines.append(
-            f"| {row['parameters'].split('-')[0].rstrip('64').upper()} | `{row['variant']}` | `{row['protocol']}` | {row['n']} | {row['online_us']} | {row['offline_us']} | {rounds} | "
+            f"| {row['parameters'].split('-')[0].rstrip('64').upper()} | `{row['variant']}` | `{row['protocol']}` | {row['n']} | {row['online_us']} | {_cpu(row)} | {row['offline_us']} | {rounds} | "
             f"{int(row['per_s']):,} | {latency} |"
         )
-    return lines
+    return [*lines, *linked()]
+
+
+def _batches(rows: list[dict[str, str]]) -> str:
+    sizes = sorted({int(row["items"]) for row in rows if row.get("items")})
+    return f" in batches of {sizes[0]:,} to {sizes[-1]:,}," if sizes else ""
+
+
+def _cpu(row: dict[str, str]) -> str:
+    """CPU time of one party for one decryption, in microseconds."""
+    return f"{float(row['online_cpu_us']) / int(row['n']):.1f}" if row.get("online_cpu_us") else "–"
+
+
+def _rate(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def linked() -> list[str]:
+    """Throughput of LWE decryption over the link of paper 000, beside its figure."""
+    try:
+        table = summary(load(ROOT / "results"))
+    except NoResultsError:
+        return []
+    rows = table[(table["suite"] == "decrypt") & (table["link"] == LINK) & (table["parameters"] == "lwe64-p2") & (table["batch"] > 1)]
+    if rows.empty:
+        return []
+    paper = [r for r in published.load("000_slide_throughput") if r["decryptions_per_second"] is not None]
+    lines = [
+        "",
+        "Decryptions of LWE ciphertexts a second over simulated links of 1 ms and 1 Gbit/s, one batch at a time, beside figures that paper 000 publishes for this link "
+        "(other hardware; whether they include MACs is not said):",
+        "",
+        "| rounding | protocol | parties | batch | a second, online |",
+        "| --- | --- | --- | --- | --- |",
+    ]
+    for _, row in rows.sort_values("online_seconds").iterrows():
+        note = " (started under load)" if row["loaded"] else ""
+        rate = row["batch"] / row["online_seconds"]
+        lines.append(f"| `{row['name'].removeprefix('lwe ')}` | `{row['protocol']}` | {row['parties']} | {row['batch']:,} | {_rate(rate)}{note} |")
+    return [*lines, *(f"| paper 000, {r['protocol']} | – | {r['parties']} | – | {_rate(float(str(r['decryptions_per_second'])))} |" for r in paper)]
 
 
 def dishonest() -> list[str]:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from keyquorum.bench import paper004
+from keyquorum.bench.sweep.rows import commit
 
 
 @pytest.mark.parametrize(
@@ -50,3 +51,12 @@ def test_it_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         else:
             assert row["table"] in "35", "another size than the paper's"
     assert set(lines[-len(rows) :]) == {paper004.line(dict(row)) for row in rows}
+
+
+def test_the_table_says_where_it_comes_from(tmp_path: Path) -> None:
+    """With the commit, and the cores that other work kept busy, which the report marks."""
+    for busy, shown in ((0.5, "0.50"), (None, "")):
+        paper004.write(tmp_path / "t.csv", [{"row": "a", "ours": 1.0}], "a command", busy)
+        with (tmp_path / "t.csv").open(newline="") as file:
+            (row,) = csv.DictReader(file)
+        assert row["busy"] == shown and row["commit"] == commit() and row["command"] == "a command" and row["ours"] == "1.0"

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import csv
 import os
+import re
 import time
 from pathlib import Path
 
 import pytest
 from keyquorum.bench import peers
-from keyquorum.bench.sweep import SUITES, Axes, Case, CaseError, Settings, cases_of, rows, run_suite
+from keyquorum.bench.sweep import SUITES, Axes, Case, CaseError, Settings, cases_of, idle, rows, run_suite
 from keyquorum.bench.sweep.measure import Bench, Effort, Run
 from keyquorum.bench.sweep.programs import PROGRAMS
 from keyquorum.cli import app
@@ -26,7 +27,7 @@ def _fake(seconds: float = 1.5, unused: int = 0) -> list[Run]:
 
 
 def _settings(path: Path, **rest: object) -> Settings:
-    return Settings(path / "t.csv", ONE, **rest)  # type: ignore[arg-type]
+    return Settings(path / "t.csv", ONE, **{"busy": lambda: 0.0, **rest})  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("suite", SUITES)
@@ -220,6 +221,51 @@ def test_a_broken_sweep_goes_on(tmp_path: Path) -> None:
     assert run_suite(cases, _settings(tmp_path, fresh=True), measure=rest).kept == 0
     more = Settings(tmp_path / "t.csv", Effort(repeats=2))
     assert run_suite(cases, more, measure=lambda case: _fake() * 2).kept == 0
+
+
+def test_measurements_beside_other_work_are_noted_or_not_made(tmp_path: Path) -> None:
+    cases = cases_of("primitives", Axes(), quick=True)[:3]
+    cores = iter([0.0, 1.5, 0.1])
+    outcome = run_suite(cases, _settings(tmp_path, busy=lambda: next(cores)), measure=lambda case: _fake())
+    assert (outcome.measured, outcome.loaded, outcome.busy) == (3, 1, False)
+    assert [list(dict.fromkeys(r["busy"] for r in rows.read(tmp_path / "t.csv") if rows.identity(r) == c.identity)) for c in cases] == [["0.00"], ["1.50"], ["0.10"]]
+    cores = iter([0.0, 1.5])
+    strict = _settings(tmp_path, busy=lambda: next(cores), idle=0.0, fresh=True)
+    outcome = run_suite(cases, strict, measure=lambda case: _fake())
+    assert (outcome.measured, outcome.left, outcome.loaded, outcome.busy) == (1, 2, 0, True)
+    cores = iter([1.5, 1.5, 0.0, 0.0])
+    outcome = run_suite(cases, _settings(tmp_path, busy=lambda: next(cores), idle=60.0), measure=lambda case: _fake())
+    assert (outcome.measured, outcome.kept, outcome.busy) == (2, 1, False), "it waits for the machine"
+    unknown = run_suite(cases, _settings(tmp_path, busy=lambda: None, idle=0.0, fresh=True), measure=lambda case: _fake())
+    assert unknown.measured == 3 and {r["busy"] for r in rows.read(tmp_path / "t.csv")} == {""}
+
+
+def test_busy_cores_are_those_of_the_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two samples of /proc/stat: half of all time was idle or waiting."""
+    samples = iter(["cpu 100 0 0 100 0 0 0 0 7 7\ncpu0 1", "cpu 150 0 50 150 50 0 0 0 9 9\ncpu0 2"])
+    stat = tmp_path / "stat"
+    monkeypatch.setattr(idle, "STAT", stat)
+    monkeypatch.setattr(idle.os, "cpu_count", lambda: 4)
+    stat.write_text(next(samples))
+    monkeypatch.setattr(idle.time, "sleep", lambda seconds: stat.write_text(next(samples)))
+    assert idle.busy_cores() == 2.0
+    monkeypatch.setattr(idle.time, "sleep", lambda seconds: None)
+    stat.unlink()
+    assert idle.busy_cores() is None
+
+
+def test_the_commit_is_that_of_this_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A package that lies within a checkout of something else has no commit."""
+    rows.commit.cache_clear()
+    assert re.fullmatch(r"([0-9a-f]{12}\+?)?", rows.commit())
+    answers = {"rev-parse": str(tmp_path), "log": "0123456789abcdef", "status": ""}
+    monkeypatch.setattr(rows, "_git", lambda *words: next(answers[w] for w in words if w in answers))
+    rows.commit.cache_clear()
+    assert rows.commit() == ""
+    answers["rev-parse"] = str(Path(rows.keyquorum.__file__).parents[2])
+    rows.commit.cache_clear()
+    assert rows.commit() == "0123456789ab"
+    rows.commit.cache_clear()
 
 
 def test_failures_are_noted_and_tried_again(tmp_path: Path) -> None:

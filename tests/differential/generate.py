@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.internal.conjecture.providers import AVAILABLE_PROVIDERS, HypothesisProvider
 
-from . import arithmetic, bits, control, exchange, memory  # noqa: F401  (they register their constructs)
+from . import arithmetic, bits, control, exchange, memory, methods  # noqa: F401  (they register their constructs)
 from .builder import REGISTRY, Builder, Program, Var, add_steps
 from .oracle import State, bits_text, bracketed, listed, nested
 

@@ -324,7 +324,7 @@ def test_folders(tmp_path: Path, backend: Backend) -> None:
     assert stat.S_IMODE(shares.stat().st_mode) == 0o600
     assert stat.S_IMODE(shares.parent.stat().st_mode) == 0o700
     other = _engine.local_sessions(1)[0].engine("emulate", "Z2^63")
-    with pytest.raises(_engine.StoreError):
+    with pytest.raises(ProgramError, match=r"this run is emulate over Z2\^63"):
         load_shares(shares, other)
 
 
@@ -376,3 +376,119 @@ def test_centred_outputs(tmp_path: Path) -> None:
     party = run(tmp_path, source, ("emulate", 1, FIELD))[0]
     assert party.io.binary_outputs[0].tolist() == [0, 1, half - 1, -half - 1, -half, -1]
     assert party.lines == [f"[0, 1, {half - 1}, {half}, {-half}, -1] [0, 0, 0, 1, 1, 1]"]
+
+
+def _in_folder(folder: Path, backend: Backend, source: str) -> list[list[str]]:
+    """Runs a program with the files of a folder at all parties; returns what each printed. The first own error of a party is raised."""
+    protocol, n, domain = backend
+    file = folder / "Programs" / "Source" / "program.mpc"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(source)
+
+    def one(session: _engine.Session) -> list[str]:
+        printed: list[str] = []
+        try:
+            engine = session.engine(protocol, domain, "test")
+            io = ProgramIO.from_folder(folder, engine, "program")
+            io.stdout = printed.append
+            run_program(engine, file, [], io)
+            io.save(folder, engine)
+        except BaseException as error:
+            session.abort(str(error))
+            raise
+        return printed
+
+    with ThreadPoolExecutor(n) as pool:
+        futures = [pool.submit(one, s) for s in _engine.local_sessions(n, 20.0)]
+        errors = [e for e in (f.exception() for f in futures) if e is not None]
+        own = [e for e in errors if not isinstance(e, _engine.NetworkError)]
+        if errors:
+            raise (own or errors)[0]
+        return [f.result() for f in futures]
+
+
+@pytest.mark.parametrize("backend", [RING, SHAMIR, EMULATE], ids=name)
+def test_missing_inputs_name_their_file(tmp_path: Path, backend: Backend) -> None:
+    data = tmp_path / "Player-Data"
+    data.mkdir()
+    wanted = "sint.get_input_from(1, size=1, binary=True)\nsint.get_input_from(1, size=2, binary=True)"
+    with pytest.raises(ProgramError) as caught:
+        _in_folder(tmp_path, backend, wanted)
+    assert f"program.mpc:1: no input file {data}/Input-Binary-P1-0, the program wants at least 1: 64-bit words of party 1" in str(caught.value)
+    np.array([5, 6], dtype="<i8").tofile(data / "Input-Binary-P1-0")
+    with pytest.raises(ProgramError) as caught:
+        _in_folder(tmp_path, backend, wanted)
+    assert f"program.mpc:2: {data}/Input-Binary-P1-0 has 2 values, the program wants at least 3: 64-bit words" in str(caught.value)
+    assert "not read here" not in str(caught.value)
+    (data / "Input-P1-0").write_text("5 6 7")
+    with pytest.raises(ProgramError, match="Input-P1-0 is not read here"):
+        _in_folder(tmp_path, backend, wanted)
+    np.array([5, 6, 7], dtype="<i8").tofile(data / "Input-Binary-P1-0")
+    _in_folder(tmp_path, backend, wanted)
+
+
+def test_missing_text_and_public_inputs_name_their_file(tmp_path: Path) -> None:
+    with pytest.raises(ProgramError) as caught:
+        _in_folder(tmp_path, EMULATE, "pubinput(cint(size=2))")
+    assert f"no input file {tmp_path}/Programs/Public-Input/program, the program wants at least 2: decimal numbers" in str(caught.value)
+    with pytest.raises(ProgramError) as caught:
+        _in_folder(tmp_path, EMULATE, "fixinput(-1, cint(size=2), 0, 0)")
+    assert f"no input file {tmp_path}/Player-Data/Input-Binary-P0-0, the program wants at least 2" in str(caught.value)
+    (tmp_path / "Player-Data").mkdir()
+    (tmp_path / "Player-Data" / "Input-P2-0").write_text("7")
+    with pytest.raises(ProgramError) as caught:
+        _in_folder(tmp_path, EMULATE, "for _ in range(2): sbits.get_type(8).get_input_from(2)")
+    assert f"{tmp_path}/Player-Data/Input-P2-0 has 1 value, the program wants at least 2: decimal numbers of party 2" in str(caught.value)
+
+
+STORE, LOAD = "sint.write_to_file(sint([1, 2, 3]))", "print_ln('%s', sint.read_from_file(0, size=3)[1][0].reveal())"
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "told", "cure"),
+    [
+        (RING, SHAMIR, "ring over Z2^64 among 3 parties wrote, this run is shamir over F_1152921504606584833 among 3 parties (threshold 1)", "-E ring -R 64, "),
+        (SHAMIR, RING, "shamir over F_1152921504606584833 among 3 parties (threshold 1) wrote, this run is ring over Z2^64", f"-E shamir -P {Q60} -T 1, "),
+        (SEMI_2K, RING, "semi2k over Z2^64 among 2 parties wrote, this run is ring over Z2^64 among 3", "-E semi2k -R 64 -N 2, "),
+        (RING, ("ring", 3, "Z2^72"), "ring over Z2^64 among 3 parties wrote, this run is ring over Z2^72", "-E ring -R 64, "),
+        (SHAMIR, ("shamir", 3, "F_65537"), f"shamir over F_{Q60} among 3 parties (threshold 1) wrote, this run is shamir over F_65537", f"-E shamir -P {Q60} "),
+    ],
+    ids=lambda v: name(v) if isinstance(v, tuple) else "",
+)  # fmt: skip
+def test_shares_of_another_run_say_which_and_the_cure(tmp_path: Path, first: Backend, second: Backend, told: str, cure: str) -> None:
+    """Programs without share files are not concerned; the others are refused at the line that wants the file, which stays as it was."""
+    _in_folder(tmp_path, first, STORE)
+    files = {path: path.read_bytes() for path in (tmp_path / "Persistence").iterdir()}
+    for source in (STORE, LOAD, "sint.Array(3).write_to_file()", "sint.Array(3).read_from_file(0)", "sint.read_from_file(0, crash_if_missing=False)"):
+        with pytest.raises(ProgramError) as caught:
+            _in_folder(tmp_path, second, source)
+        text = str(caught.value)
+        assert text.startswith("Programs/Source/program.mpc:1: ") and told in text and f"Run it with {cure}" in text
+        assert f"{tmp_path}/Persistence/Shares-P" in text and f"move {tmp_path}/Persistence away" in text
+        assert "foreign" not in text and "restore" not in text
+    assert _in_folder(tmp_path, second, "print_ln('%s', (sint(2) * 3).reveal())")[0] == ["6\n"]
+    assert {path: path.read_bytes() for path in (tmp_path / "Persistence").iterdir()} == files
+    assert _in_folder(tmp_path, first, LOAD)[0] == ["[1, 2, 3]\n"]
+    (tmp_path / "Persistence").rename(tmp_path / "old")
+    _in_folder(tmp_path, second, STORE)
+
+
+def test_share_files_of_other_parties_stay_foreign(tmp_path: Path) -> None:
+    """A copy of another party's file is nobody's own, whatever protocol runs."""
+    _in_folder(tmp_path, RING, STORE)
+    folder = tmp_path / "Persistence"
+    (folder / "Shares-P1").replace(folder / "Shares-P0")
+    with pytest.raises(_engine.StoreError, match="its party is 1, not 0: restore this party's own file"):
+        _in_folder(tmp_path, RING, LOAD)
+
+
+def test_shares_of_another_run_are_refused_where_they_are_loaded_at_once(tmp_path: Path) -> None:
+    _in_folder(tmp_path, EMULATE, STORE)
+    other = _engine.local_sessions(1)[0].engine("emulate", FIELD)
+    path = tmp_path / "Persistence" / "Shares-P0"
+    with pytest.raises(ProgramError, match="emulate over Z2\\^64 among 1 party wrote, this run is emulate over F_"):
+        load_shares(path, other)
+    refused = load_shares(path, other, if_needed=True)
+    for access in (lambda: refused.read(other, 0, 1), lambda: refused.check(other, 0, 0), lambda: refused.write(other, b""), refused.require_own):
+        with pytest.raises(ProgramError, match="Run it with -E emulate -R 64"):
+            access()

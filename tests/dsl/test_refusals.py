@@ -91,27 +91,67 @@ REFUSED = [
     ("sint.Matrix(2, 3).assign_vector(sint(0, size=7))", "7 values do not fit a container of 6 elements"),
     ("sint.Matrix(2, 3).set_column(0, x)", "a column has 2 elements, not 3"),
     ("Array(3, int)", "cannot create an Array of"),
-    ("personal.Array(3)", "has no attribute 'Array'"),
+    ("personal.Array(3)", "personal.Array is outside the supported subset"),
     # types
     ("cint(x)", "cannot convert the secret sint to cint"),
     ("regint(x)", "cannot convert the secret sint to regint"),
     ("regint(sb)", "cannot convert the secret sbits3 to regint"),
-    ("x * 1.5", "unsupported operand"),
-    ("x & x", "unsupported operand"),
-    ("(x < 2) & x", "unsupported operand"),
-    ("~(x < 2)", "bad operand type for unary ~"),
-    ("regint(5) & 3", "unsupported operand"),
-    ("x ** 2", "unsupported operand"),
-    ("x / 2", "unsupported operand"),
-    ("sb + sb", "unsupported operand"),
-    ("sb | sb", "unsupported operand"),
-    ("c // 2", "unsupported operand"),
-    ("c.sum()", "no attribute 'sum'"),
+    ("x * 1.5", "sint * float is outside the supported subset"),
+    ("x & x", "sint & sint is outside the supported subset of the language (docs/pages/dsl.md): & is for bits"),
+    ("(x < 2) & x", "sintbit & sint is outside the supported subset"),
+    ("~(x < 2)", "~sintbit is outside the supported subset of the language (docs/pages/dsl.md): 1 - x"),
+    ("regint(5) & 3", "regint & int is outside the supported subset"),
+    ("x ** -1", "the exponent of ** must be at least 0, not -1"),
+    ("x ** n", "sint ** regint is outside the supported subset of the language (docs/pages/dsl.md): the exponent is a compile-time integer"),
+    ("x ** x", "sint ** sint is outside the supported subset"),
+    ("2 ** c", "int ** cint is outside the supported subset"),
+    ("x / 2", "sint / int is outside the supported subset of the language (docs/pages/dsl.md): it makes fixed-point numbers (sfix, cfix): x >> m"),
+    ("c / c", "cint / cint is outside the supported subset"),
+    ("1 / x", "int / sint is outside the supported subset"),
+    ("sint.Array(3) / 2", "Array / int is outside the supported subset"),
+    ("m = MemValue(x)\nm /= 2", "sint / int is outside the supported subset"),
+    ("x // 2", "sint // int is outside the supported subset of the language (docs/pages/dsl.md): x >> m divides by 2^m"),
+    ("c // 2", "cint // int is outside the supported subset of the language (docs/pages/dsl.md): x >> m divides by 2^m and rounds down, regint(c) // n"),
+    ("sint.Matrix(2, 2) // 2", "Matrix // int is outside the supported subset"),
+    ("x @ x", "sint @ sint is outside the supported subset of the language (docs/pages/dsl.md): use dot"),
+    ("sb + sb", "sbits3 + sbits3 is outside the supported subset of the language (docs/pages/dsl.md): add numbers"),
+    ("x + sb", "sint + sbits3 is outside the supported subset"),
+    ("sb | sb", "sbits3 | sbits3 is outside the supported subset"),
+    ("sb == sb", "comparing sbits3 with sbits3 is outside the supported subset"),
+    ("x.reveal_to(0) == 1", "comparing personal with int is outside the supported subset"),
+    ("sbitvec(x, 3) != 0", "comparing sbitvec with int is outside the supported subset"),
+    ("sb < 1", "sbits3 < int is outside the supported subset of the language (docs/pages/dsl.md): comparisons are for sint"),
+    ("abs(sb)", "abs(sbits3) is outside the supported subset"),
+    ("round(x)", "type sint doesn't define __round__ method is outside the supported subset"),
+    ("x(3)", "'sint' object is not callable is outside the supported subset"),
+    ("x[0] = 1", "'sint' object does not support item assignment is outside the supported subset"),
+    ("len(MemValue(x))", "has no len() is outside the supported subset"),
+    ("sint.Matrix(2, 2) + 1", "Matrix with int is outside the supported subset"),
+    ("sint.Matrix(2, 2) * 2", "Matrix * int is outside the supported subset"),
+    ("sint.Matrix(2, 2) * sint.Matrix(2, 2)", "of bits use &, of matrices dot or schur"),
+    ("sint.Matrix(2, 3) + sint.Matrix(3, 2)", "containers of 2x3 and 3x2 do not go together"),
+    ("A = sint.Array(3)\nA += 1", "Array with int is outside the supported subset"),
+    ("A = sint.Array(3)\nA += sint([1, 2])", "different vector sizes of operands: 3/2"),
+    ("cint.Array(3).sort()", "sort of an Array of cint is outside the supported subset"),
+    ("sint.Matrix(2, 3).sort()", "Matrix.sort is outside the supported subset of the language (docs/pages/dsl.md): sort an Array"),
+    ("sint.Array(3).sort(4)", "only there with batcher=True"),
+    ("sint.Array(3).sort(key=1)", "Array.sort() got an unexpected keyword argument 'key': other arguments are outside the supported subset"),
+    ("x.int_div(3)", "sint.int_div is outside the supported subset of the language (docs/pages/dsl.md): x >> m"),
+    ("sint.load_mem(0)", "sint.load_mem is outside the supported subset of the language (docs/pages/dsl.md): keep values in an Array"),
+    ("sint.receive_from_client(3, 0)", "sint.receive_from_client is outside the supported subset"),
+    ("c.public_input()", "cint.public_input is outside the supported subset of the language (docs/pages/dsl.md): fixinput"),
+    ("MemValue(x).delete()", "MemValue.delete is outside the supported subset"),
+    ("sint.Array(3).shuffle()", "Array.shuffle is outside the supported subset of the language (docs/pages/dsl.md): secure_shuffle"),
+    ("sint.Tensor([2, 2, 2]).sort()", "MultiArray.sort is outside the supported subset"),
+    ("sb.cond_swap(sb, sb)", "cond_swap takes a single bit (sbit), not 3"),
+    ("sint.get_random_int(0)", "a positive number of bits, not 0"),
+    ("sint.get_random_int(65)", "random integers of 65 bits do not fit Z2^64: take at most 64"),
+    ("c.sum()", "cint.sum is outside the supported subset"),
     ("x % 3", "modulo of secret values only for powers of two"),
     ("sint.dot_product(x, c)", "use (a * c).sum()"),
     ("sint.dot_product([x], [c])", "for public factors use sums of products"),
     ("sint.concat([x, c])", "sint.concat takes sint vectors, not cint"),
-    ("sint.get_random(3)", "takes 1 positional argument"),
+    ("sint.get_random(3)", "takes 1 positional argument but 2 were given: other arguments are outside the supported subset"),
     ("sbitvec(x)", "sbitvec takes a list of sbits"),
     ("sbits.get_type(3)(9)", "public value 9 longer than 3 bits"),
     ("sbits.get_type(2)(c)", "cannot convert cint(3) to 2 bits"),
@@ -201,6 +241,7 @@ def test_refused(tmp_path: Path, statement: str, message: str) -> None:
         ("cbits.get_type(64)(1) & cbits.get_type(64)(1)", "& of 64 opened bits does not fit"),
         ("sint(1).split_to_n_summands(3, 3)", "do not split into summands"),
         ("cint(5) & (1 << 61)", "the mask 2305843009213693952 of & must lie in"),
+        ("sint.get_random_int(60)", "random integers of 60 bits do not fit"),
     ],
 )
 def test_refused_on_shamir(tmp_path: Path, statement: str, message: str) -> None:
@@ -223,11 +264,21 @@ def test_refused_on_shamir(tmp_path: Path, statement: str, message: str) -> None
 def test_masked_comparisons_need_room(tmp_path: Path, backend: Backend, statement: str, largest: int) -> None:
     """bits(q) >= k + 42 for <, k + 41 for the others, k the integer length: a 60-bit prime takes -F 18 and 19."""
     run(tmp_path, statement, backend, options=ProgramOptions(field=largest))
-    with pytest.raises(ProgramError, match=rf"needs a prime of 61 bits .* {FIELD} has 60: take a smaller bit length"):
+    with pytest.raises(ProgramError, match=rf"needs a prime of 61 bits .* {FIELD} has 60: run with -F 18, or pass bit_length=18"):
         run(tmp_path, statement, backend, options=ProgramOptions(field=largest + 1))
     with pytest.raises(ProgramError, match=r"needs a prime of 10[56] bits"):
         run(tmp_path, statement, backend)
     run(tmp_path, "program.set_security(30)\n" + statement, backend, options=ProgramOptions(field=largest + 10))
+
+
+@pytest.mark.parametrize("statement", ["sint(1) < 2", "sint(1) == 2", "abs(sint(1))", "sint.Array(2).sort()"])
+def test_comparisons_over_fields_say_which_length_fits(tmp_path: Path, statement: str) -> None:
+    """With the length that the error names the program runs, whatever compares; a prime that fits no integers is said to."""
+    with pytest.raises(ProgramError, match=r"run with -F 18, or pass bit_length=18"):
+        run(tmp_path, statement, SHAMIR)
+    run(tmp_path, statement, SHAMIR, options=ProgramOptions(field=18))
+    with pytest.raises(ProgramError, match=r"F_65537 has 17: take a prime of at least 43 bits \(-P\)"):
+        run(tmp_path, statement, ("shamir", 3, "F_65537"))
 
 
 def test_helpers_are_named(tmp_path: Path) -> None:
@@ -242,7 +293,8 @@ def test_helpers_are_named(tmp_path: Path) -> None:
     with pytest.raises(ProgramError) as caught:
         run(tmp_path, source, helpers=helpers)
     assert str(caught.value) == (
-        "Programs/Source/program.mpc:6: TypeError: unsupported operand type(s) for +: 'sint' and 'str' "
+        "Programs/Source/program.mpc:6: sint + str is outside the supported subset of the language (docs/pages/dsl.md): add numbers of the same domain: "
+        "sint, cint, regint and int; of bits use ^ or sbits.bit_adder "
         "[in Programs/Library/helper.py:3]"
     )
 

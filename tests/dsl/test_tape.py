@@ -122,6 +122,8 @@ PROGRAMS = {
     "look-ups": "t = sint.Array(16)\nt.assign_vector(sint.concat([a, b, a, b]))\nt.get((a.reveal() % 16).to_regint()).reveal().binary_output()",
     "public tables": "t = cint.Array(4)\nt.assign_vector(a.reveal())\nt.get(regint([3, 2, 1, 0])).binary_output()",
     "loops": "t = sint.Array(4)\n@for_range(4)\ndef _(i):\n    t[i] = a[0] * b[1] + i\nt.get_vector().reveal().binary_output()",
+    "powers and swaps": "x, y = (a % 2 if program.options.ring else a).cond_swap(a ** 3, b.square())\n(x + y).reveal().binary_output()\nabs(a.reveal() - public).binary_output()",
+    "matrices": "M = sint.Matrix(2, 2)\nM.assign(a)\nM += M.schur(M) + b\n(M - M.transpose()).get_vector().reveal().binary_output()",
     "stored": "sint.write_to_file(a + b)\nsint.write_to_file([a, b])",
     "timers and texts": "start_timer(1)\n(a * b).reveal().binary_output()\nstop_timer(1)\nprint_ln('done')",
     "shares": "x = sint.read_from_file(2, size=4)[1][0]\n(x * a).reveal().binary_output()",
@@ -129,6 +131,7 @@ PROGRAMS = {
 ON_BITS = {
     "bits": "rows = sbits.bit_decompose_clear(public, 10)\ns = [r & ~q for r, q in zip(a.bit_decompose(10, maybe_mixed=True), rows)]\nsint.bit_compose(s).reveal().binary_output()",
     "comparisons": "(a < b).reveal().binary_output()",
+    "sorting": "t = Array.create_from(a)\nt.sort(n_bits=12)\nt.get_vector().reveal().binary_output()",
     "masked bits": "m = sint.get_random_bit(size=4)\nx = (a + m).reveal()\n(x - m - a).reveal().binary_output()",
 }
 ALONE = ("sums and products", "to one party", "look-ups", "shares", "bits", "masked bits")

@@ -17,13 +17,26 @@ from keyquorum.bench.sweep.cases import SkippedError
 from keyquorum.bench.sweep.measure import Run
 from keyquorum.cli import app
 from keyquorum.parties import PhaseReport, RunReport
-from keyquorum.report import data, page, plots, published, published_bars
+from keyquorum.report import data, page, plots, published, published_bars, style
 from keyquorum.report.threat_models import threat_model_table
-from matplotlib.container import BarContainer
+from matplotlib.colors import to_hex, to_rgb
+from matplotlib.container import BarContainer, ErrorbarContainer
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
 from typer.testing import CliRunner
 
-WHEN = rows.Circumstances(asked=3, load=0.1)
+WHEN = rows.Circumstances(asked=3, load=0.1, busy=0.0)
+BESIDE = rows.Circumstances(asked=3, load=0.1, busy=1.5)
 PNG = b"\x89PNG\r\n\x1a\n"
+
+
+PAPER_004 = """table,row,method,best,parties,quantity,ours,paper
+3,Hamming weight 64 of 23040,bits,yes,2,seconds,0.9,42
+3,Hamming weight 64 of 23040,shuffle,no,2,seconds,5.9,42
+3,Hamming weight 64 of 23040,bits,yes,2,communication_mb,26,263
+3,Hamming weight 64 of 46080,bits,yes,4,seconds,6.1,132
+2,discrete Gaussian,F_q,yes,2,ms,0.02,1.62
+"""
 
 
 def seconds(case: Case, repeat: int, party: int) -> float:
@@ -66,6 +79,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
         made.append(rows.failed(cases[0], RuntimeError("fell over"), WHEN))
         made.append(rows.failed(cases[0], SkippedError("no wheel fits"), WHEN))
         rows.write(folder / "bench" / f"{suite}.csv", made)
+    (folder / "paper004.csv").write_text(PAPER_004)
     return folder
 
 
@@ -129,9 +143,134 @@ def test_published_bars_are_as_long_as_printed(plot: published_bars.Bars, table:
 def test_ours_beside_a_bar_is_what_was_measured(table: pd.DataFrame) -> None:
     plot = next(plot for plot in published_bars.BARS if plot.table == "004_section6_eval")
     assert plot.ours is not None
-    ((label, value, low, high),) = plot.ours(table)
+    (label, value, low, high, loaded), (each, a_digit, *_) = plot.ours(table)
     batch = data.select(table, suite="cnn: evaluation").iloc[0]["batch"]
-    assert label.startswith("ours") and value == low == high == pytest.approx(250 / (batch / 8))
+    assert label.startswith("ours") and value == low == high == pytest.approx(250 / (batch / 8)) and not loaded
+    assert "1 to 8 digits" in label and "a digit" in each and a_digit == pytest.approx(value / 8)
+
+
+def _published(table_name: str, title: str = "") -> published.Published:
+    return next(plot for plot in published.PLOTS if plot.table == table_name and title in plot.title)
+
+
+def test_like_stands_beside_like(table: pd.DataFrame) -> None:
+    """Vectors of the paper's lengths, a set of digits where the paper has one, keys of one kind, sizes of the same set, the paper's link."""
+    ours = published._fixed_weight(table)
+    lengths = {row["phi_m"] for row in tables.load("004_table3_fixed_weight")}
+    assert {int(label.split()[-1]) for label in ours["label"]} == lengths == {23040, 46080}
+    assert sorted(zip(ours["x"], ours["y"], strict=True)) == [(2, 0.9), (4, 6.1)]
+    decryption = _published("004_table5_cnn", "Decryption")
+    batch = data.select(table, suite="cnn: decryption").iloc[0]["batch"]
+    assert decryption.ours is not None and list(decryption.ours(table)["y"]) == pytest.approx([0.5 / (batch / 8)] * 4)
+    keys = _published("002_section1_end_to_end")
+    assert keys.ours is None and "SEAL" in keys.note
+    sizes = published._key_sizes(table).groupby("label")["y"].unique()
+    assert [list(values) for values in sizes] == [[2.25], [18.0]], "MiB; the paper prints 2 and 18 MB"
+    assert {r["mb"] for r in tables.load("004_table6_key_sizes") if r["protocol"] == "GMPFHE-CKKS"} == {2, 18}
+    rates = _published("000_slide_throughput", "a second")
+    assert rates.ours is not None and all(label.endswith("1 ms") for label in rates.ours(table)["label"])
+    assert "ours 432 bits" in _published("004_table5_cnn", "Key generation").note
+
+
+def test_decryption_stands_with_and_without_macs_beside_a_paper_that_does_not_say(table: pd.DataFrame) -> None:
+    for plot in published.PLOTS:
+        if plot.table.startswith("000") and plot.ours is not None:
+            labels = set(plot.ours(table)["label"])
+            assert any("semi (no MACs)" in label for label in labels)
+            assert plot.unit != "ms" or any("mascot (MACs)" in label for label in labels)
+            assert "do not say whether MACs are included" in plot.note
+
+
+def _is_grey(colour: object) -> bool:
+    red, green, blue = to_rgb(colour)  # type: ignore[arg-type]
+    return max(red, green, blue) - min(red, green, blue) < 0.1
+
+
+@pytest.mark.parametrize("plot", published.PLOTS, ids=lambda p: f"{p.table}-{p.title}")
+def test_colours_never_repeat_and_ours_are_never_grey(plot: published.Published, table: pd.DataFrame) -> None:
+    figure, _ = published.draw(plot, table)
+    handles, labels = figure.axes[0].get_legend_handles_labels()
+    colours = [to_hex((h.lines[0] if isinstance(h, ErrorbarContainer) else h).get_color()) for h in handles]
+    assert len(set(colours)) == len(labels) == len(set(labels))
+    assert all(_is_grey(colour) == label.startswith("paper") for colour, label in zip(colours, labels, strict=True))
+
+
+@pytest.mark.parametrize("name", plots.PLOTS)
+def test_colours_of_our_plots_stand_for_one_thing_each(name: str, table: pd.DataFrame) -> None:
+    """In the legend of a figure, and grey for what is not ours."""
+    made = plots.PLOTS[name][1](table)
+    assert made is not None
+    if made[0].legends:
+        (legend,) = made[0].legends
+        colours = [h.get_facecolor() if isinstance(h, Rectangle) else h.get_color() for h in legend.legend_handles]  # type: ignore[union-attr]
+        shown = [to_hex(c if isinstance(c, (str, tuple)) else c[0]) for c in colours]
+        assert len(set(shown)) == len(shown) and not any(_is_grey(c) for c in shown)
+    assert not {to_hex(colour) for colour, _ in plots.SHADES} & set(style.COLOURS.values())
+    assert len(plots.SHADES) >= 5
+
+
+def test_more_series_than_colours_are_an_error() -> None:
+    assert len({colour for colour, _ in style.series(len(style.SERIES))}) == len(style.SERIES)
+    assert not any(_is_grey(colour) for colour in style.SERIES) and len(set(style.greys(12))) == 12
+    with pytest.raises(ValueError, match="draw fewer"):
+        style.series(len(style.SERIES) + 1)
+
+
+@pytest.fixture(scope="module")
+def beside(tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
+    """A sweep that started beside other work."""
+    folder = tmp_path_factory.mktemp("beside")
+    for suite in SUITES:
+        made = [row for case in cases_of(suite, Axes()) for row in rows.rows_of(case, fake(case), BESIDE)]
+        rows.write(folder / "bench" / f"{suite}.csv", made)
+    return data.summary(data.load(folder))
+
+
+def _says_loaded(figure: Figure) -> bool:
+    return any(style.LOADED in text.get_text() for legend in figure.legends for text in legend.get_texts())
+
+
+@pytest.mark.parametrize("name", plots.PLOTS)
+def test_measurements_beside_other_work_are_marked(name: str, table: pd.DataFrame, beside: pd.DataFrame) -> None:
+    make = plots.PLOTS[name][1]
+    idle, marked = make(table), make(beside)
+    assert idle is not None and marked is not None
+    assert _says_loaded(marked[0]) and not _says_loaded(idle[0])
+
+
+def test_published_plots_mark_ours_beside_other_work(table: pd.DataFrame, beside: pd.DataFrame) -> None:
+    plot = _published("004_table2_gaussian")
+    for measured, wanted in ((table, False), (beside, True)):
+        figure, _ = published.draw(plot, measured)
+        hollow = [line for line in figure.axes[0].lines if line.get_markerfacecolor() == "white"]
+        assert bool(hollow) == _says_loaded(figure) == wanted
+    bars = next(plot for plot in published_bars.BARS if plot.table == "004_section6_eval")
+    for measured, wanted in ((table, False), (beside, True)):
+        figure, _ = published_bars.draw(bars, measured)
+        dotted = [patch for patch in figure.axes[0].patches if patch.get_hatch() == "...."]
+        assert bool(dotted) == _says_loaded(figure) == wanted
+
+
+def test_load_of_tables_without_busy_cores(tmp_path: Path) -> None:
+    """Where the cores were not looked at, the load of the minute before counts."""
+    case = cases_of("keygen", Axes(protocols=("shamir",), parties=(3,), links=("none",)), quick=True)[0]
+    for load, wanted in ((0.4, False), (2.5, True)):
+        rows.write(tmp_path / "bench" / "keygen.csv", list(rows.rows_of(case, fake(case), rows.Circumstances(3, load=load))))
+        loaded = data.load(tmp_path)
+        assert bool(loaded["loaded"].all()) == bool(loaded["loaded"].any()) == wanted
+        said = dict(data.conditions(loaded))["measurements that started under load"]
+        assert said.startswith("1 of 1, some by the load of the minute before" if wanted else "0 of 1, some by the load")
+
+
+def test_labels_of_commits(tmp_path: Path) -> None:
+    """Commits are text whatever digits they have; a library's version is no commit of MP-SPDZ; of several commits the suites are named."""
+    for suite, commit, backend, version in (("keygen", "120000000000", "embedded", ""), ("peers", "12e345678901", "seal", "seal-python 9")):
+        case = cases_of(suite, Axes(links=("none",)), quick=True)[0]
+        made = [r | {"commit": commit, "backend": backend, "backend_commit": version} for r in rows.rows_of(case, fake(case), WHEN)]
+        rows.write(tmp_path / "bench" / f"{suite}.csv", made)
+    told = dict(data.conditions(data.load(tmp_path)))
+    assert told["commit"] == "120000000000 (keygen), 12e345678901 (peers)"
+    assert told["MP-SPDZ commit"] == "–" and told["other libraries"] == "seal-python 9"
 
 
 def test_the_table_of_threat_models(table: pd.DataFrame) -> None:

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import keyquorum
 from keyquorum import api
+from keyquorum.bench.sweep.rows import commit
 from keyquorum.cli.output import console, print_reports, progress_bars
 
 PARAMETERS = "ckks-16384-bench"
@@ -62,11 +63,11 @@ def measure(protocol: str, parties: int) -> tuple[str, Row, list[Row]]:
 
 
 def write_table(path: Path, rows: list[Row]) -> None:
-    """Writes rows as CSV."""
+    """Writes rows as CSV, with the commit that was measured."""
     with path.open("w", newline="") as file:
-        writer = csv.DictWriter(file, list(rows[0]))
+        writer = csv.DictWriter(file, list(rows[0] | {"commit": ""}))
         writer.writeheader()
-        writer.writerows(rows)
+        writer.writerows(row | {"commit": commit()} for row in rows)
 
 
 def main() -> int:

@@ -29,6 +29,8 @@ import numpy as np
 import keyquorum
 from keyquorum import api
 from keyquorum.bench import published
+from keyquorum.bench.sweep.idle import busy_cores
+from keyquorum.bench.sweep.rows import commit
 from keyquorum.cli.output import console, fail
 from keyquorum.dsl import Persistence
 from keyquorum.model.errors import KeyQuorumError
@@ -270,10 +272,12 @@ def line(row: Row) -> str:
     return "paper004: " + " ".join(words)
 
 
-def write(path: Path, rows: list[Row], command: str) -> None:
-    """The table as CSV, with where it comes from."""
+def write(path: Path, rows: list[Row], command: str, busy: float | None = None) -> None:
+    """The table as CSV, with where it comes from; ``busy``: cores that other work kept busy at the start."""
     origin: Row = {
         "version": keyquorum.__version__,
+        "commit": commit(),
+        "busy": "" if busy is None else f"{busy:.2f}",
         "machine": platform.machine(),
         "cores": os.cpu_count() or 0,
         "command": command,
@@ -294,6 +298,7 @@ def main(arguments: list[str] | None = None) -> int:
     words = sys.argv[1:] if arguments is None else arguments
     options = parser.parse_args(words)
     rows: list[Row] = []
+    busy = busy_cores()
     try:
         for parties in map(int, options.parties.split(",")):
             rows += measure_methods(parties, options.quick, options.repeats)
@@ -303,7 +308,7 @@ def main(arguments: list[str] | None = None) -> int:
         return 2
     output = options.output or (None if options.quick else Path("results/paper004.csv"))
     if output is not None and output.parent.is_dir():
-        write(output, rows, " ".join(["python -m keyquorum.bench.paper004", *words]))
+        write(output, rows, " ".join(["python -m keyquorum.bench.paper004", *words]), busy)
     for row in rows:
         print(line(row))
     best = [row for row in rows if row["best"] == "yes" and row["ratio"] != ""]

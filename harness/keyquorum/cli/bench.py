@@ -47,6 +47,10 @@ def bench(
     budget: Annotated[
         float, typer.Option(min=0, help="Minutes after which no further measurement starts.", show_default="none")
     ] = math.inf,
+    idle: Annotated[
+        float | None,
+        typer.Option(min=0, help="Start measurements on an idle machine only: seconds to wait for it.", show_default="start in any case, and say so in the table"),
+    ] = None,
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the tables, one a suite.")] = Path("results/bench"),
     fresh: Annotated[bool, typer.Option("--fresh", help="Measure again what the tables hold.")] = False,
     show: Annotated[bool, typer.Option("--list", help="Tell what would be measured.")] = False,
@@ -68,7 +72,7 @@ def bench(
     effort, deadline = Effort(repeats, warm_up, timeout, patience), time.monotonic() + 60 * budget
     sweeps = _sweeps(suite, axes, quick)
     errors: list[str] = []
-    left = 0
+    left = loaded = 0
     for name, cases in sweeps.items():
         if show:
             for case in cases:
@@ -76,7 +80,7 @@ def bench(
             continue
         path = output / f"{name}.csv"
         with progress_bars() as report:
-            settings = Settings(path, effort, fresh, str(mp_spdz) if mp_spdz else None, deadline)
+            settings = Settings(path, effort, fresh, str(mp_spdz) if mp_spdz else None, deadline, idle)
             outcome = run_suite(cases, settings, report)
         for text in dict.fromkeys(outcome.skipped):
             console.print(f"{name}: skipped: {text}", markup=False)
@@ -85,10 +89,15 @@ def bench(
         console.print(outcome.line(name) + f" table={path}", markup=False)
         errors += outcome.errors
         left += outcome.left
+        loaded += outcome.loaded
+        if outcome.busy:
+            errors.append(f"{name}: the machine did other work for {idle:g} s: stop that work, or leave out --idle")
+    if loaded:
+        console.print(f"bench: {loaded} measurements started beside other work, and plots say so: measure with --idle on a machine that is free", markup=False)
     if left:
         console.print(f"bench: {left} measurements were left out for want of time: the same command goes on with them", markup=False)
     if errors:
-        raise KeyQuorumError(f"{len(errors)} measurements failed, the first: {errors[0]}")
+        raise KeyQuorumError(f"{len(errors)} measurements or sweeps failed, the first: {errors[0]}")
 
 
 def _sweeps(suite: str, axes: Axes, quick: bool) -> dict[str, list[Case]]:

@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from .context import Ints
-from .errors import CompilerError, VectorMismatch
+from .errors import SUBSET, CompilerError, VectorMismatch
 
 ELEMENT_LIMIT = 64
 """Vectors longer than this cannot be taken apart element by element."""
@@ -32,6 +32,16 @@ class RunTime:
         )
 
     __int__ = __index__ = __float__ = _no_python_number
+
+    def _no_comparison(self, other: object) -> Any:
+        """Python would compare objects where a type has no comparison."""
+        raise CompilerError(
+            f"comparing {type(self).__name__} with {type(other).__name__} is {SUBSET}: "
+            "comparisons are for sint, cint, regint and int, and for containers of them"
+        )
+
+    __eq__ = __ne__ = _no_comparison
+    __hash__ = object.__hash__
 
 
 class SecretRunTime(RunTime):
@@ -186,6 +196,59 @@ class Vector(RunTime):
         """``a`` where the bit is 1 and ``b`` where it is 0; one product."""
         a, b = read(a), read(b)
         return self * (a - b) + b
+
+    def cond_swap(self, a: Any, b: Any) -> tuple[Any, Any]:
+        """``(a, b)`` where the bit is 0 and ``(b, a)`` where it is 1; one product."""
+        a, b = read(a), read(b)
+        moved = self * (a - b)
+        return a - moved, b + moved
+
+    def square(self) -> Any:
+        """The product with itself."""
+        return self * self  # type: ignore[operator]
+
+    def __pow__(self, exponent: Any) -> Any:
+        """The power with a compile-time exponent of at least 0, by squaring and multiplying: at most 2 log2 of it products."""
+        if not is_constant(exponent):
+            return NotImplemented
+        if exponent < 0:
+            raise CompilerError(f"the exponent of ** must be at least 0, not {exponent}: there are no fractions in the domain")
+        if exponent == 0:
+            return type(self)(1, size=self.size)  # type: ignore[call-arg]
+        result: Any = self
+        for digit in bin(exponent)[3:]:
+            result = result.square()
+            if digit == "1":
+                result = result * self
+        return result
+
+    def __abs__(self) -> Any:
+        """The absolute value of signed integers; a comparison and a product."""
+        return (self < 0).if_else(-self, self)  # type: ignore[operator,attr-defined]
+
+    def min(self, other: Any) -> Any:
+        """The smaller one, element by element; a comparison and a product."""
+        other = read(other)
+        return (self < other).if_else(self, other)
+
+    def max(self, other: Any) -> Any:
+        """The larger one, element by element; a comparison and a product."""
+        other = read(other)
+        return (self < other).if_else(other, self)
+
+    def iadd(self, other: Any) -> None:
+        """Adds in place, see :meth:`update`."""
+        self.update(self + read(other))
+
+    def zero_if_not(self, condition: Any) -> Any:
+        """The product with a bit."""
+        return condition * self
+
+    def half_adder(self, other: Any) -> tuple[Any, Any]:
+        """Sum modulo 2 and carry of bits 0 and 1 in the arithmetic domain; one product."""
+        other = read(other)
+        carry = self * other
+        return self + other - 2 * carry, carry
 
     def bit_xor(self, other: Any) -> Any:
         """XOR of bits 0 and 1 in the arithmetic domain; one product."""

@@ -141,6 +141,10 @@ class _Bits(RunTime, Structure):
         """NOT."""
         return ~self  # type: ignore[operator]
 
+    def half_adder(self, other: Any) -> tuple[Any, Any]:
+        """Sum modulo 2 and carry."""
+        return self ^ other, self & other
+
 
 class cbits(_Bits):
     """Opened bits."""
@@ -372,6 +376,14 @@ class sbits(_Bits, SecretRunTime):
         chooser = self if self.n in (size, 1) else self._mismatch(size)
         engine = current().engine
         return self._wrap(engine.xor(engine.and_(chooser._value, (a ^ b)._value), b._value))
+
+    def cond_swap(self, a: Any, b: Any) -> tuple[Any, Any]:
+        """``(a, b)`` where we are 0 and ``(b, a)`` where we are 1, one bit for all bits of a and b. One round."""
+        if self.n != 1:
+            raise CompilerError(f"cond_swap takes a single bit (sbit), not {self.n}")
+        a, b = read(a), read(b)
+        difference = self.if_else(a ^ b, 0)
+        return a ^ difference, b ^ difference
 
     def _mismatch(self, size: int) -> Any:
         raise VectorMismatch(f"different vector sizes of operands: {self.n}/{size} bits")

@@ -34,21 +34,26 @@ def _splits(run: Run) -> bool:
 def require_bits(run: Run, length: int, operation: str) -> None:
     """Refuses an operation on integers of ``length`` bits for which the domain has no room.
 
-    Rings need ``length`` bits. A field must be longer than ``length`` + security, so that a mask fits.
+    Rings need ``length`` bits. A field must be longer than ``length`` + security, so that a mask fits. The error names the integer
+    length (-F) at which every comparison fits: ``<`` works on differences, which are a bit longer.
     """
     if run.is_ring:
         if length > run.bits:
             raise CompilerError(
-                f"ring size too small for {operation}: it needs {length} bits, {run.engine.domain} has {run.bits}"
+                f"ring size too small for {operation}: it needs {length} bits, {run.engine.domain} has {run.bits}: "
+                "take a smaller bit_length, or a larger ring (-R)"
             )
         return
-    needed = length + run.program.security + 1
-    if run.bits < needed:
-        raise CompilerError(
-            f"{operation} on {length}-bit integers needs a prime of {needed} bits "
-            f"({length} + {run.program.security} for statistical masking + 1), {run.engine.domain} has {run.bits}: "
-            "take a smaller bit length (-F) or a larger prime"
-        )
+    security = run.program.security
+    needed = length + security + 1
+    if run.bits >= needed:
+        return
+    fits = run.bits - security - 2
+    cure = f"run with -F {fits}, or pass bit_length={fits}" if fits > 0 else f"take a prime of at least {security + 3} bits (-P)"
+    raise CompilerError(
+        f"{operation} on {length}-bit integers needs a prime of {needed} bits ({length} + {security} for statistical masking + 1), "
+        f"{run.engine.domain} has {run.bits}: {cure}"
+    )
 
 
 def weighted(run: Run, rows: list[Value]) -> Value:
@@ -79,11 +84,15 @@ def _random_rows(run: Run, logic: Logic, count: int, size: int) -> tuple[list[Va
     return rows, number
 
 
-def _random_integer(run: Run, length: int, size: int) -> Value:
+def random_integers(run: Run, length: int, size: int) -> Value:
     """Uniform secret integers of ``length`` bits."""
     engine = run.engine
-    powers = np.tile(np.array([pow(2, i, run.modulus) for i in range(length)], dtype=np.int64), size)
-    return engine.sum(engine.mul(engine.random_bit(length * size), engine.clear(powers)), length)
+    centred = [p if 2 * p < run.modulus else p - run.modulus for p in (pow(2, i, run.modulus) for i in range(length))]
+    if run.bits <= 64:
+        powers = engine.clear(np.tile(np.array(centred, dtype=np.int64), size))
+    else:
+        powers = run.clear_ints(centred * size)
+    return engine.sum(engine.mul(engine.random_bit(length * size), powers), length)
 
 
 class _Masked:
@@ -102,7 +111,7 @@ class _Masked:
             self.opened = opened if m == run.bits else engine.clear_op(">>", opened, run.clear_ints((run.bits - m,)))
         else:
             security = run.program.security
-            high = _random_integer(run, k + security - m, x.size)
+            high = random_integers(run, k + security - m, x.size)
             high = engine.mul(high, run.clear_ints((1 << m,)))
             shifted = engine.add(engine.add(masked, high), run.clear_ints((1 << k,)))
             opened = engine.open(shifted)

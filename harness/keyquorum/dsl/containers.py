@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from .base import ELEMENT_LIMIT, Public, RunTime, SecretRunTime, Vector, is_constant, read
+from . import sorting
+from .base import ELEMENT_LIMIT, Public, SecretRunTime, Vector, is_constant, read
 from .context import Ints
-from .errors import CompilerError, VectorMismatch
+from .elementwise import Elementwise, ElementwiseInShape, vector_of
+from .errors import SUBSET, CompilerError, VectorMismatch
 from .memory import ListMemory, Memory
 from .tape import noted
 
@@ -95,7 +97,7 @@ def _slice_range(index: slice, length: int) -> tuple[int, int, int]:
     return start, step, (stop - start - 1) // step + 1
 
 
-class _Container(RunTime):
+class _Container(Elementwise):
     """Part of a memory: elements ``offset`` .. ``offset + total - 1``."""
 
     value_type: Any
@@ -281,6 +283,19 @@ class Array(_Container):
         product: Array = Matrix(1, self.length, self.value_type, self._memory, self._offset).dot(other)
         return product
 
+    def sort(self, n_threads: int | None = None, batcher: bool = False, n_bits: int | None = None) -> None:
+        """Sorts signed secret integers of ``n_bits`` bits (default: ``program.bit_length``) in place, smallest first: t (t + 1) / 2 rounds of
+        at most half as many comparisons as there are elements, t = ceil(log2 of their number). ``n_threads`` and ``batcher`` change nothing here."""
+        if not (issubclass(self.value_type, SecretRunTime) and hasattr(self.value_type, "less_than")):
+            raise CompilerError(f"sort of an Array of {self.value_type.__name__} is {SUBSET}: sort an Array of sint")
+        if (n_threads or 1) > 1 and not batcher:
+            raise CompilerError("sort with several threads is only there with batcher=True")
+        for low, high in sorting.layers(self.length):
+            a, b = (self._memory.gather(places + self._offset) for places in (low, high))
+            moved = b.less_than(a, n_bits) * (a - b)
+            self._memory.scatter(low + self._offset, a - moved)
+            self._memory.scatter(high + self._offset, b + moved)
+
     def secure_shuffle(self) -> None:
         """Shuffles in place, see :mod:`keyquorum.dsl.shuffle`."""
         self.assign_vector(self.get_vector().secure_shuffle())
@@ -302,30 +317,29 @@ class Array(_Container):
     def __add__(self, other: Any) -> Any:
         if is_constant(other) and other == 0:
             return self
-        return self.get_vector() + _vector_of(other)
+        return self.get_vector() + vector_of(other)
 
     __radd__ = __add__
 
     def __sub__(self, other: Any) -> Any:
-        return self.get_vector() - _vector_of(other)
+        return self.get_vector() - vector_of(other)
 
     def __rsub__(self, other: Any) -> Any:
-        return _vector_of(other) - self.get_vector()
+        return vector_of(other) - self.get_vector()
 
     def __mul__(self, other: Any) -> Any:
-        return self.get_vector() * _vector_of(other)
+        return self.get_vector() * vector_of(other)
 
     __rmul__ = __mul__
+
+    def __pow__(self, exponent: Any) -> Any:
+        return self.get_vector() ** exponent
 
     def __neg__(self) -> Any:
         return -self.get_vector()
 
 
-def _vector_of(other: Any) -> Any:
-    return other.get_vector() if isinstance(other, _Container) else other
-
-
-class SubMultiArray(_Container):
+class SubMultiArray(_Container, ElementwiseInShape):
     """A view on a multidimensional array, or on a part of one."""
 
     def __init__(self, sizes: Sequence[int], value_type: Any, memory: Memory | None = None, offset: int = 0) -> None:
@@ -431,6 +445,9 @@ class SubMultiArray(_Container):
             )
 
         return nest(self.sizes)
+
+    def _like_vector(self, vector: Any) -> Any:
+        return _multi_array(self.sizes, type(vector), self._new_vector_memory(vector))
 
     def secure_shuffle(self) -> None:
         """Shuffles the first dimension in place, see :mod:`keyquorum.dsl.shuffle`."""

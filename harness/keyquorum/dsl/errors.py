@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+SUBSET = "outside the supported subset of the language (docs/pages/dsl.md)"
+
 
 class CompilerError(Exception):
     """A construct that the language refuses."""

@@ -10,9 +10,7 @@ from typing import Any
 from . import binary, clear, containers, control, errors, library, memvalue, secret
 from .base import is_constant, read
 from .context import current
-from .errors import CompilerError
-
-SUBSET = "outside the supported subset of the language (docs/pages/dsl.md)"
+from .errors import SUBSET, CompilerError
 
 # -- Compiler.util ----------------------------------------------------------------------------------------------------
 

@@ -18,7 +18,8 @@ from types import CodeType, ModuleType
 from typing import Any
 
 from .context import Run, active, current
-from .facade import SUBSET, compiler_package, names_of
+from .errors import SUBSET
+from .facade import compiler_package, names_of
 from .stateless import PURE, assigns, keep_names, looks_outside, stateless
 from .tape import ends_recording
 

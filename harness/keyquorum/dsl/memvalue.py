@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -60,9 +61,12 @@ class MemValue(Readable):
     def __invert__(self) -> Any:
         return ~self.read()
 
+    def __abs__(self) -> Any:
+        return abs(self.read())
+
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or name not in _FORWARDED:
-            raise AttributeError(f"MemValue has no attribute {name!r}")
+            raise AttributeError(f"MemValue has no attribute {name!r}", name=name, obj=self)
         return getattr(self.read(), name)
 
 
@@ -86,6 +90,12 @@ _FORWARDED = frozenset(
         "reveal_to",
         "to_regint",
         "binary_output",
+        "square",
+        "min",
+        "max",
+        "mod2m",
+        "right_shift",
+        "zero_if_not",
     ]
 )
 
@@ -103,7 +113,7 @@ def _forward(name: str) -> Callable[[Any, Any], Any]:
     return operation
 
 
-for _operator in ("add", "sub", "mul", "floordiv", "mod", "and", "or", "xor", "lshift", "rshift"):
+for _operator in ("add", "sub", "mul", "floordiv", "mod", "pow", "and", "or", "xor", "lshift", "rshift"):
     setattr(MemValue, f"__{_operator}__", _forward(f"__{_operator}__"))
 for _operator in ("add", "sub", "mul", "floordiv", "mod", "and", "or", "xor"):
     setattr(MemValue, f"__r{_operator}__", _forward(f"__r{_operator}__"))
@@ -111,18 +121,14 @@ for _operator in ("lt", "le", "gt", "ge", "eq", "ne"):
     setattr(MemValue, f"__{_operator}__", _forward(f"__{_operator}__"))
 
 
-def _in_place(name: str) -> Callable[[MemValue, Any], MemValue]:
+def _in_place(apply: Callable[[Any, Any], Any]) -> Callable[[MemValue, Any], MemValue]:
     def operation(self: MemValue, other: Any) -> MemValue:
-        content, other = self.read(), read(other)
-        result = getattr(content, f"__{name}__")(other)
-        if result is NotImplemented:
-            result = getattr(other, f"__r{name}__")(content)
-        return self.write(result)
+        return self.write(apply(self.read(), read(other)))
 
     return operation
 
 
-for _operator in ("add", "sub", "mul", "and", "xor"):
-    setattr(MemValue, f"__i{_operator}__", _in_place(_operator))
-for _operator in ("add", "sub", "mul"):
-    setattr(MemValue, f"i{_operator}", _in_place(_operator))
+for _operator in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor", "lshift", "rshift"):
+    _change = _in_place(getattr(operator, f"__{_operator}__"))
+    setattr(MemValue, f"__i{_operator}__", _change)
+    setattr(MemValue, f"i{_operator}", _change)

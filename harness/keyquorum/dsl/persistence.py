@@ -34,6 +34,7 @@ class Persistence:
         self._used = 0
         self._width = 1
         self._of: tuple[str, str] | None = None
+        self._refusal: str | None = None
         self.mac_key: Words | None = None
         self.key_tests: list[bytes] = []
 
@@ -42,6 +43,18 @@ class Persistence:
 
     def __del__(self) -> None:
         self.wipe()
+
+    @classmethod
+    def refused(cls, reason: str) -> Persistence:
+        """Stands for a share file that this run must not read nor change: every access raises ``reason`` as a :class:`ProgramError`."""
+        made = cls()
+        made._refusal = reason
+        return made
+
+    def require_own(self) -> None:
+        """Raises :class:`ProgramError` if this stands for the share file of another protocol or domain."""
+        if self._refusal is not None:
+            raise ProgramError(self._refusal)
 
     @classmethod
     def from_words(cls, words: NDArray[Any], element_words: int = 1) -> Persistence:
@@ -98,6 +111,7 @@ class Persistence:
         """Says of which protocol and domain (``Z2^k``, ``F_q``) the shares are, for as long as they are here.
 
         Raises :class:`ProgramError` if they are of others."""
+        self.require_own()
         if self._of is None:
             self._of = protocol, domain
         elif self._of != (protocol, domain):
@@ -187,6 +201,7 @@ class Persistence:
 
     def read(self, engine: Any, start: int, count: int) -> bytes:
         """Same as :meth:`export`, for an engine that the shares must fit."""
+        self.require_own()
         if self.exists:
             self._check_form(engine)
         section = self._section(start, count)
@@ -227,6 +242,7 @@ class Persistence:
 
     def write(self, engine: Any, data: bytes, position: int = -1) -> None:
         """Stores exported shares from ``position`` on, or at the end; a gap is filled with zeros."""
+        self.require_own()
         rows = np.frombuffer(data, dtype="<u8").reshape(engine.share_parts, -1)
         if self._sections and position < 0:
             self._check_form(engine)
@@ -236,6 +252,7 @@ class Persistence:
 
     def append(self, engine: Any, rows: Words) -> None:
         """Stores shares at the end, [parts, words]; takes the array over (and wipes it)."""
+        self.require_own()
         if self._sections:
             self._check_form(engine)
             self._sections.append(rows)
@@ -288,6 +305,7 @@ class Persistence:
             self._words = self._words.copy()
 
     def _check_form(self, engine: Any) -> None:
+        self.require_own()
         if self._parts != engine.share_parts or self._width * 8 != engine.element_bytes:
             raise ProgramError(
                 f"the share file holds shares of {self._parts} parts of {8 * self._width} bytes, "
@@ -346,8 +364,51 @@ def _header(engine: Any, length: int) -> dict[str, Any]:
     }
 
 
-def load_shares(path: Path, engine: Any) -> Persistence:
-    """The shares of a file, refused if they are of another protocol, domain or party; empty if there is no file."""
+def _options(header: dict[str, Any], engine: Any) -> str:
+    """The options of a run that fits a share file."""
+    domain = str(header["domain"])
+    options = [f"-E {header['protocol']}", f"-R {domain[3:]}" if domain.startswith("Z2^") else f"-P {domain.removeprefix('F_')}"]
+    if (header["parties"], header["threshold"]) != (engine.parties, engine.threshold):
+        options.append(f"-N {header['parties']}")
+    if header["protocol"] == "shamir":
+        options.append(f"-T {header['threshold']}")
+    return " ".join(options)
+
+
+def of_another_run(path: Path, engine: Any) -> str | None:
+    """Why a share file is not one of this engine's protocol, domain and committee, with the cure; None if it is."""
+    header = _engine.ShareFile.header(str(path))
+    if all(header[name] == getattr(engine, name) for name in ("protocol", "domain", "parties", "threshold")):
+        return None
+
+    def shown(protocol: str, domain: str, parties: int, threshold: int) -> str:
+        return f"{protocol} over {domain} among {parties} part{'y' if parties == 1 else 'ies'}" + (f" (threshold {threshold})" if protocol == "shamir" else "")
+
+    theirs, ours = shown(*(header[n] for n in ("protocol", "domain", "parties", "threshold"))), shown(engine.protocol, engine.domain, engine.parties, engine.threshold)
+    return (
+        f"{path} holds shares that a run of {theirs} wrote, this run is {ours}: shares do not go from one to the other. Run it with "
+        f"{_options(header, engine)}, or in another folder; if the shares are no longer needed, move {path.parent} away"
+    )
+
+
+def _files_of_the_run(path: Path) -> list[Path]:
+    """A party's share file. If it has none yet: those of the parties beside it, so that nobody adds a file to those of another run."""
+    if path.exists():
+        return [path]
+    return sorted(file for file in path.parent.glob("Shares-P*") if file.name.removeprefix("Shares-P").isdigit())
+
+
+def load_shares(path: Path, engine: Any, if_needed: bool = False) -> Persistence:
+    """The shares of a file; empty if there is no file.
+
+    Raises :class:`ProgramError` if they are of another protocol, domain or committee, or with ``if_needed`` gives what raises it when a
+    program reads or stores shares. The engine refuses files of other parties, and damaged ones."""
+    refusals = (of_another_run(file, engine) for file in _files_of_the_run(path))
+    refusal = next((reason for reason in refusals if reason is not None), None)
+    if refusal is not None:
+        if if_needed:
+            return Persistence.refused(refusal)
+        raise ProgramError(refusal)
     if not path.exists():
         return Persistence()
     data = _engine.ShareFile.read(str(path), _header(engine, 0))

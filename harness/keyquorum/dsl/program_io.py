@@ -23,9 +23,24 @@ def _no_words() -> Ints:
     return np.empty(0, dtype=np.int64)
 
 
+def binary_path(folder: Path, party: int) -> Path:
+    """Place of a party's binary input."""
+    return folder / "Player-Data" / f"Input-Binary-P{party}-0"
+
+
+def numbers_path(folder: Path, party: int) -> Path:
+    """Place of a party's input as text."""
+    return folder / "Player-Data" / f"Input-P{party}-0"
+
+
+def listed_path(folder: Path, name: str) -> Path:
+    """Place of the public input of a program with its arguments."""
+    return folder / "Programs" / "Public-Input" / name
+
+
 def read_binary(folder: Path, party: int) -> Ints:
     """A party's binary input, ``Player-Data/Input-Binary-P<i>-0``; empty if there is none."""
-    path = folder / "Player-Data" / f"Input-Binary-P{party}-0"
+    path = binary_path(folder, party)
     if not path.exists():
         return _no_words()
     data = path.read_bytes()
@@ -36,7 +51,7 @@ def read_binary(folder: Path, party: int) -> Ints:
 
 def read_numbers(folder: Path, party: int) -> list[int]:
     """A party's input as text, ``Player-Data/Input-P<i>-0``; empty if there is none."""
-    path = folder / "Player-Data" / f"Input-P{party}-0"
+    path = numbers_path(folder, party)
     try:
         return [int(text) for text in path.read_text().split()] if path.exists() else []
     except ValueError:
@@ -45,7 +60,7 @@ def read_numbers(folder: Path, party: int) -> list[int]:
 
 def read_listed(folder: Path, name: str) -> Ints:
     """The public input of a program with its arguments, ``Programs/Public-Input/<name>``; empty if there is none."""
-    path = folder / "Programs" / "Public-Input" / name
+    path = listed_path(folder, name)
     try:
         return np.array([int(t) for t in path.read_text().split()], dtype=np.int64) if path.exists() else _no_words()
     except (ValueError, OverflowError):
@@ -91,6 +106,8 @@ class ProgramIO:
         self._party, self._everyone = 0, False
         self.unread: list[ReferenceType[Any]] = []
         """Vectors of the share file that were not read yet."""
+        self._folder: Path | None = None
+        self._name = ""
 
     def __repr__(self) -> str:
         return f"ProgramIO(party {self._party})"
@@ -105,9 +122,22 @@ class ProgramIO:
         """Attaches to the engine of a run."""
         self._party, self._everyone = engine.party, engine.protocol == "emulate"
 
-    def _take(self, stream: str, words: Ints, count: int, what: str) -> Ints:
+    def _too_short(self, file: Path, form: str, has: int, wants: int, other: Path | None = None) -> CompilerError:
+        """The error for an input file that is missing or has too few values."""
+        found = f"{file} has {has} value{'s' * (has != 1)}" if file.exists() else f"no input file {file}"
+        text = f"{found}, the program wants at least {wants}: {form}"
+        if other is not None and other.exists():
+            text += f"; {other} is not read here"
+        return CompilerError(text)
+
+    def _take(self, stream: str, words: Ints, count: int, what: str, party: int | None = None) -> Ints:
         at = self._places.get(stream, 0)
         if at + count > len(words):
+            if party is not None and self._folder is not None:
+                form = f"64-bit words of party {party} (raw int64, little-endian)"
+                raise self._too_short(binary_path(self._folder, party), form, len(words), at + count, numbers_path(self._folder, party))
+            if stream == "listed" and self._folder is not None:
+                raise self._too_short(listed_path(self._folder, self._name), "decimal numbers, the same at all parties", len(words), at + count)
             raise CompilerError(
                 f"{what} ends after {len(words)} words, the program asks for words {at} to {at + count - 1}"
             )
@@ -120,10 +150,10 @@ class ProgramIO:
             raise CompilerError(f"there is no party {owner} among {engine.parties}")
         if self._everyone and owner > 0:
             words = self.other_inputs.get(owner, _no_words())
-            return self._take(f"private {owner}", words, count, f"the private input of party {owner}")
+            return self._take(f"private {owner}", words, count, f"the private input of party {owner}", owner)
         if owner != self._party:
             return None
-        return self._take("private", self.private_inputs, count, f"the private input of party {owner}")
+        return self._take("private", self.private_inputs, count, f"the private input of party {owner}", owner)
 
     def take_number(self, engine: Any, owner: int) -> int | None:
         """The next private number of ``owner``; None at other parties."""
@@ -133,6 +163,9 @@ class ProgramIO:
             return None
         at, numbers = self._places.get(f"numbers {owner}", 0), self.numbers.get(owner, [])
         if at == len(numbers):
+            if self._folder is not None:
+                form, other = f"decimal numbers of party {owner}", binary_path(self._folder, owner)
+                raise self._too_short(numbers_path(self._folder, owner), form, at, at + 1, other)
             raise CompilerError(f"the numbers of party {owner} (Player-Data/Input-P{owner}-0) end after {at}, the program asks for more")
         self._places[f"numbers {owner}"] = at + 1
         return numbers[at]
@@ -140,7 +173,7 @@ class ProgramIO:
     def take_public(self, count: int) -> Ints:
         """The next public words."""
         if self.one_stream:
-            words = self._take("private", self.private_inputs, count, f"the binary input of party {self._party}")
+            words = self._take("private", self.private_inputs, count, f"the binary input of party {self._party}", self._party)
             if self._everyone:
                 self._skip_public(words)
             return words
@@ -168,7 +201,7 @@ class ProgramIO:
         """In the files of the other parties, for whom this process stands, the same public words come next."""
         for party, stream in self.other_inputs.items():
             if party != self._party and len(stream):
-                own = self._take(f"private {party}", stream, len(words), f"the binary input of party {party}")
+                own = self._take(f"private {party}", stream, len(words), f"the binary input of party {party}", party)
                 if not np.array_equal(own, words):
                     raise CompilerError(f"public words differ between the binary inputs of parties 0 and {party}")
 
@@ -213,17 +246,19 @@ class ProgramIO:
     @classmethod
     def from_folder(cls, folder: Path, engine: Any, name: str) -> ProgramIO:
         """Inputs from MP-SPDZ's places in ``folder``: ``Player-Data/Input-Binary-P<i>-0`` (raw int64), ``Player-Data/Input-P<i>-0``
-        and ``Programs/Public-Input/<name>`` (decimal numbers). Shares from ``Persistence/Shares-P<i>``, which must be of this engine's
-        protocol and domain. ``name``: the program's name and arguments, joined with dashes."""
+        and ``Programs/Public-Input/<name>`` (decimal numbers). Shares from ``Persistence/Shares-P<i>``: if another
+        protocol or domain wrote them, programs that read or store shares are refused. ``name``: the program's name and arguments, joined with dashes."""
 
-        return cls(
+        made = cls(
             private_inputs=read_binary(folder, engine.party),
             listed_inputs=read_listed(folder, name),
-            persistence=load_shares(shares_path(folder, engine.party), engine),
+            persistence=load_shares(shares_path(folder, engine.party), engine, if_needed=True),
             other_inputs={p: read_binary(folder, p) for p in range(1, 64)} if engine.protocol == "emulate" else {},
             one_stream=True,
             numbers={p: read_numbers(folder, p) for p in (range(64) if engine.protocol == "emulate" else [engine.party])},
         )
+        made._folder, made._name = folder, name
+        return made
 
     def save(self, folder: Path, engine: Any) -> None:
         """Writes ``Player-Data/Binary-Output-P<i>-0`` (if there is output) and the share file (if there are shares)."""

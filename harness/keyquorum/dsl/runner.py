@@ -14,11 +14,11 @@ from keyquorum.model.errors import KeyQuorumError, ProgramError
 
 from .context import Run, active
 from .control import Timer
-from .errors import CompilerError
-from .facade import SUBSET
+from .errors import SUBSET, CompilerError
 from .imports import Namespace, resolved
 from .program import Program, ProgramOptions
 from .program_io import ProgramIO
+from .subset import attribute_refused, operation_refused
 from .tape import Recorder
 
 
@@ -171,4 +171,7 @@ def _described(error: BaseException) -> str:
         return f"{text}: a body cannot assign to variables around it, use update(), an Array or a MemValue"
     if isinstance(error, (ImportError, AttributeError)) and SUBSET in text:
         return text
+    refused = attribute_refused(error) if isinstance(error, AttributeError) else operation_refused(text) if isinstance(error, TypeError) else None
+    if refused is not None:
+        return refused
     return f"{type(error).__name__}: {text}" if text else type(error).__name__

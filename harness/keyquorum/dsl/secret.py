@@ -94,6 +94,17 @@ class sint(Element, SecretRunTime):
         return sint._wrap(current().engine.random_bit(checked_size(size)))
 
     @classmethod
+    def get_random_int(cls, bits: int, *, size: int = 1) -> sint:
+        """Uniform secret integers of ``bits`` bits (compile-time number), in [0, 2^bits): as many random bits each."""
+        run = current()
+        if not is_constant(bits) or bits < 1:
+            raise CompilerError(f"get_random_int takes a positive number of bits, not {bits!r}")
+        most = run.bits if run.is_ring else run.bits - 1
+        if bits > most:
+            raise CompilerError(f"random integers of {bits} bits do not fit {run.engine.domain}: take at most {most}, or get_random")
+        return sint._wrap(comparison.random_integers(run, int(bits), checked_size(size)))
+
+    @classmethod
     def get_input_from(cls, player: Any, binary: bool = False, n_bytes: int | None = None, *, size: int = 1) -> sint:
         """The next ``size`` int64 words of ``player``'s private input, reduced into the domain. One round."""
         if not binary:
@@ -138,6 +149,7 @@ class sint(Element, SecretRunTime):
         run = current()
         at, count, length = public_int(start, "read_from_file"), checked_size(n_items), checked_size(size)
         persistence = run.io.persistence
+        persistence.require_own()
         if run.io.writes_pending:
             run.settle()
         if not persistence.exists:
@@ -181,6 +193,7 @@ class sint(Element, SecretRunTime):
         """Appends the shares of a vector (or of a list of vectors of one size) to the share file, or stores them from
         ``position`` on."""
         run = current()
+        run.io.persistence.require_own()
         items = [read(s) for s in (shares if isinstance(shares, (list, tuple)) else [shares])]
         for item in items:
             if not isinstance(item, sint):
@@ -198,6 +211,9 @@ class sint(Element, SecretRunTime):
 
     def __neg__(self) -> Any:
         return sint._wrap(current().engine.neg(self.value))
+
+    def __abs__(self) -> Any:
+        return (self >= 0).if_else(self, -self)
 
     def __lshift__(self, other: Any) -> Any:
         if not is_constant(other):

@@ -33,7 +33,7 @@ MOST_HELD = 1 << 22
 """Elements of all vectors of a recorded run, which are held until its end. No more than may wait for a round (PENDING_LIMIT of the engine): what
 is played sends nothing before it is asked to."""
 
-_UNNOTED = {"stats", "material", "bind"}
+_UNNOTED = {"stats", "material", "bind", "require_own"}
 """Methods that a run may call without changing anything."""
 _FOLDED = {"engine.clear", "engine.clear_wide", "engine.clear_bits", "engine.inc"}
 """Calls that make the same of the same constants, which are kept then."""

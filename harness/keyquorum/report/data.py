@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Sequence
 from pathlib import Path
 
 import pandas as pd
 
+from keyquorum.bench.sweep.idle import IDLE_CORES
 from keyquorum.model.errors import KeyQuorumError
 
 CASE = ["suite", "name", "backend", "protocol", "parties", "parameters", "batch", "link", "rtt_ms", "mbit", "security"]
@@ -21,7 +23,7 @@ def load(folder: Path) -> pd.DataFrame:
     """All rows of the tables under ``folder/bench`` with figures. Raises NoResultsError if there are none."""
     paths = sorted((folder / "bench").glob("*.csv"))
     tables = [
-        pd.read_csv(path, dtype={"link": str, "unused": str, "error": str, "backend_commit": str}) for path in paths
+        pd.read_csv(path, dtype={"link": str, "unused": str, "error": str, "commit": str, "backend_commit": str}) for path in paths
     ]
     tables = [table[table["status"] == "ok"] for table in tables]
     tables = [table for table in tables if len(table)]
@@ -29,7 +31,25 @@ def load(folder: Path) -> pd.DataFrame:
         raise NoResultsError(f"{folder}/bench: no results: run keyquorum bench all --quick first")
     rows = pd.concat(tables, ignore_index=True)
     rows["link"] = rows["link"].fillna("")
+    rows["loaded"] = _loaded(rows)
+    rows.attrs["paper004"] = paper004(folder)
     return rows
+
+
+def paper004(folder: Path) -> list[dict[str, str]]:
+    """The rows of ``paper004.csv``: measurements at the sizes of that paper; none if there is no such table."""
+    path = folder / "paper004.csv"
+    if not path.exists():
+        return []
+    with path.open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def _loaded(rows: pd.DataFrame) -> pd.Series:
+    """Whether a measurement started beside other work: from the cores that were busy then or, in tables without them, from the load of
+    the minute before, which counts the sweep itself too."""
+    beside = rows["load"] > 1
+    return beside.where(rows["busy"].isna(), rows["busy"] > IDLE_CORES) if "busy" in rows else beside
 
 
 def skipped(folder: Path) -> list[str]:
@@ -47,6 +67,7 @@ def runs(rows: pd.DataFrame) -> pd.DataFrame:
     keys = [*CASE, "repeat"]
     parties = rows.groupby([*keys, "party"], dropna=False)[SUMS].sum()
     parties["peak_memory"] = rows.groupby([*keys, "party"], dropna=False)["peak_memory"].max()
+    parties["loaded"] = rows.groupby([*keys, "party"], dropna=False)["loaded"].any()
     parties["online_seconds"] = parties["seconds"] - parties["offline_seconds"]
     grouped = parties.groupby(level=list(range(len(keys))), dropna=False)
     return pd.DataFrame(
@@ -58,6 +79,7 @@ def runs(rows: pd.DataFrame) -> pd.DataFrame:
             "cpu_seconds": grouped["cpu_seconds"].sum(),
             "rounds": grouped["rounds"].max(),
             "peak_memory": grouped["peak_memory"].max(),
+            "loaded": grouped["loaded"].max(),
         }
     ).reset_index()
 
@@ -67,12 +89,13 @@ def summary(rows: pd.DataFrame) -> pd.DataFrame:
     phases = rows[rows["suite"].isin(["cnn", "peers"])].assign(suite=lambda t: t["suite"] + ": " + t["phase"])
     table = runs(pd.concat([rows, phases], ignore_index=True))
     grouped = table.groupby(CASE, dropna=False)
-    result = grouped.median(numeric_only=True).drop(columns="repeat")
+    result = grouped.median(numeric_only=True).drop(columns=["repeat", "loaded"], errors="ignore")
+    result["loaded"] = grouped["loaded"].any()
     for name in ("seconds", "offline_seconds", "online_seconds"):
         result[f"{name}_low"], result[f"{name}_high"] = grouped[name].min(), grouped[name].max()
     result["runs"] = grouped.size()
     result = result.reset_index()
-    result.attrs["machine"] = machine(rows)
+    result.attrs["machine"], result.attrs["paper004"] = machine(rows), rows.attrs.get("paper004", [])
     return result
 
 
@@ -93,18 +116,29 @@ def select(table: pd.DataFrame, **wanted: object) -> pd.DataFrame:
 def conditions(rows: pd.DataFrame) -> list[tuple[str, str]]:
     """Where the results were measured, in words."""
 
-    def distinct(column: str) -> str:
-        return ", ".join(sorted({str(v) for v in rows[column].dropna()})) or "–"
+    def distinct(column: str, of: pd.DataFrame = rows) -> str:
+        return ", ".join(sorted({str(v) for v in of[column].dropna()} - {""})) or "–"
+
+    def by_suite() -> str:
+        """The commit, and which suites it measured where there are several."""
+        suites = rows.assign(commit=rows["commit"].fillna("unknown").replace("", "unknown")).groupby("commit")["suite"].unique()
+        return ", ".join(f"{name} ({', '.join(sorted(of))})" if len(suites) > 1 else str(name) for name, of in suites.items())
+
+    mp_spdz = rows["backend"] == "mp-spdz"
+    started = rows.drop_duplicates([*CASE])
+    unknown = "busy" not in rows or bool(rows["busy"].isna().any())
+    of_before = ", some by the load of the minute before, which counts the sweep's own work" if unknown else ""
 
     pairs: Sequence[tuple[str, str]] = [
         ("processor", distinct("machine")),
         ("cores", distinct("cores")),
         ("memory, GB", distinct("memory_gb")),
-        ("commit", distinct("commit")),
+        ("commit", by_suite()),
         ("version", distinct("version")),
         ("Python", distinct("python")),
-        ("MP-SPDZ commit", distinct("backend_commit")),
-        ("load when a measurement started", f"{rows['load'].min():.2f} to {rows['load'].max():.2f}"),
+        ("MP-SPDZ commit", distinct("backend_commit", rows[mp_spdz])),
+        ("other libraries", distinct("backend_commit", rows[~mp_spdz])),
+        ("measurements that started under load", f"{int(started['loaded'].sum()):,} of {len(started):,}{of_before}"),
         ("dates", f"{rows['utc'].min()} to {rows['utc'].max()}"),
     ]
     return list(pairs)

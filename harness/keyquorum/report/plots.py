@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 import pandas as pd
@@ -18,19 +18,26 @@ Plot = tuple[Figure, str]
 NAMES = {"seconds": "seconds", "online_seconds": "seconds, online"}
 
 
-SHADES = (("#e69f00", "v"), ("#b36b00", "s"), ("#7a3e00", "D"), ("#3d1f00", "o"), ("#000000", "^"))
-"""Colours and marks of lines of one protocol."""
+SHADES = (("#f0c808", "v"), ("#8c1c13", "s"), ("#1b5e20", "D"), ("#ff595e", "o"), ("#00a6a6", "^"), ("#1d3557", "P"), ("#8ac926", "X"))
+"""Colours and marks of lines of one protocol: none of those that stand for protocols."""
 
 
 def _line(axis: Axes, table: pd.DataFrame, x: str, y: str, label: str, protocol: str, shade: int | None = None) -> None:
     table = table.sort_values(x)
-    colour, mark = (style.COLOURS[protocol], style.MARKERS[protocol]) if shade is None else SHADES[shade % len(SHADES)]
+    colour, mark = (style.COLOURS[protocol], style.MARKERS[protocol]) if shade is None else SHADES[shade]
     error = None
     if f"{y}_low" in table:
         error = np.maximum(0, np.stack([table[y] - table[f"{y}_low"], table[f"{y}_high"] - table[y]]))
     axis.errorbar(
         table[x], table[y], yerror(error), label=label, color=colour, marker=mark, linestyle="-", capsize=2, markersize=4, linewidth=1.2,
     )  # fmt: skip
+    loaded = table[table["loaded"]]
+    if len(loaded):
+        style.mark_loaded(axis, loaded[x], loaded[y], colour, mark)
+
+
+def _any_loaded(tables: Iterable[pd.DataFrame]) -> bool:
+    return any(bool(table["loaded"].any()) for table in tables)
 
 
 def yerror(error: np.ndarray | None) -> np.ndarray | None:
@@ -57,12 +64,13 @@ def threat_models(table: pd.DataFrame) -> Plot | None:
             rows = chosen[chosen["protocol"] == protocol].set_index("name").reindex(names)
             places = np.arange(len(names)) + (i - (len(present) - 1) / 2) * width
             count = int(rows["parties"].dropna().iloc[0])
-            axis.bar(places, rows[column], width, label=f"{protocol} (n = {count})", color=style.COLOURS[protocol])
+            bars = axis.bar(places, rows[column], width, label=f"{protocol} (n = {count})", color=style.COLOURS[protocol])
+            style.dot_loaded(bars, rows["loaded"].fillna(False).astype(bool))
         style.decades(axis)
         axis.set_xticks(range(len(names)), [n.replace(" of ", "\nof ") for n in names], rotation=25, ha="right")
         axis.set_ylabel(label)
         axis.grid(axis="x", visible=False)
-    style.legend_below(made, axes)
+    style.legend_below(made, axes, loaded=bool(chosen["loaded"].any()))
     sizes = ", ".join(f"{n}: {b}" for n, b in chosen.groupby("name")["batch"].first().items())
     return made, (
         "What an operation costs under each threat model, correlated randomness included: time (slowest party, median of runs) and "
@@ -100,7 +108,7 @@ def scaling(table: pd.DataFrame) -> Plot | None:
         style.decades(axis)
         style.ticks(axis, rows["parties"])
         captions.append(f"{title}: {rows['name'].iloc[0]}, {chosen[0]}")
-    style.legend_below(made, axes, 6)
+    style.legend_below(made, axes, 6, _any_loaded(panel[2] for panel in panels))
     return made, (
         f"Time against the number of parties ({'; '.join(captions)}). Medians, bars from the fastest to the slowest run. All parties "
         "share the cores of one machine, so CPU time adds up over the parties: on machines of their own they would be faster."
@@ -118,13 +126,13 @@ def split(table: pd.DataFrame) -> Plot | None:
     made, (axis,) = style.figure(1, 6.0, 0.9 + 0.3 * len(rows))
     labels = [f"{r.name_}, {r.protocol}: {1e3 * r.total:,.3g} ms" for r in rows.rename(columns={"name": "name_"}).itertuples()]
     places, offline = np.arange(len(rows)), 100 * rows["offline_seconds"] / rows["total"]
-    axis.barh(places, offline, color="#999999", hatch="//", edgecolor="white", label="offline")
-    axis.barh(places, 100 - offline, left=offline, color="#0072b2", label="online")
+    axis.barh(places, offline, color="#e69f00", hatch="//", edgecolor="white", label="offline")
+    style.dot_loaded(axis.barh(places, 100 - offline, left=offline, color="#0072b2", label="online"), rows["loaded"])
     axis.set_yticks(places, labels)
     axis.invert_yaxis()
     axis.set_xlabel("% of the time")
     axis.grid(axis="y", visible=False)
-    style.legend_below(made, [axis])
+    style.legend_below(made, [axis], loaded=bool(rows["loaded"].any()))
     return made, (
         f"Where the time of a decryption goes, n = {int(rows['parties'].iloc[0])}; beside each name the time in all. Offline: correlated randomness, independent "
         "of the ciphertext (oblivious transfer; protocols with an honest majority need none), and for LWE the material of the pool. Online: the rest, reading the key included."
@@ -151,20 +159,25 @@ def round_trips(table: pd.DataFrame) -> Plot | None:
     if not panels:
         return None
     made, axes = style.figure(len(panels), 3.6, 2.8)
+    sizes: dict[str, list[str]] = {}
     for axis, (title, value, found) in zip(axes, panels, strict=True):
         for protocol in style.protocols(found["protocol"]):
             mine = found[found["protocol"] == protocol]
             counts = sorted(set(mine[mine["rtt"] > 0]["parties"].astype(int)))
             lwe = title.startswith("LWE")
             for i, parties in enumerate(counts if lwe else counts[:1]):
-                label = f"{'LWE, ' if lwe else ''}{protocol} (n = {parties})"
+                label = f"LWE, {protocol} (n = {parties})" if lwe else protocol
+                sizes.setdefault(title, []).append(f"{protocol} {parties}")
                 _line(axis, mine[mine["parties"] == parties], "rtt", value, label, protocol, shade=i if lwe else None)
         axis.set_xscale("symlog", linthresh=0.5)
         style.ticks(axis, found["rtt"])
         axis.set(title=title, xlabel="round trip, ms", ylabel=NAMES[value])
         style.decades(axis)
-    style.legend_below(made, axes, 5)
-    captions = (f"{title}: {rows['name'].iloc[0]}, {rows['parameters'].iloc[0]}, batch {int(rows['batch'].iloc[0])}" for title, _, rows in panels)
+    style.legend_below(made, axes, 5, _any_loaded(panel[2] for panel in panels))
+    captions = (
+        f"{title}: {rows['name'].iloc[0]}, {rows['parameters'].iloc[0]}, batch {int(rows['batch'].iloc[0])}, parties: {', '.join(sizes[title])}"
+        for title, _, rows in panels
+    )
     return made, (
         f"Time against the round trip ({'; '.join(captions)}). 0: the machine's own loopback; all others are simulated links (delay and "
         "token bucket in the transport), bandwidth as in their profiles."
@@ -194,7 +207,7 @@ def traffic(table: pd.DataFrame) -> Plot | None:
         style.decades(axis)
         style.ticks(axis, rows["parties"])
         captions.append(f"{title}: {rows['name'].iloc[0]}, {parameters}")
-    style.legend_below(made, axes, 6)
+    style.legend_below(made, axes, 6, _any_loaded(panel[1] for panel in panels))
     return made, f"Payload that one party sends, offline and online, mean over the parties ({'; '.join(captions)})."
 
 
@@ -213,7 +226,7 @@ def batches(table: pd.DataFrame) -> Plot | None:
         _line(axis, mine, "batch", "rate", f"{protocol} (n = {int(mine['parties'].iloc[0])})", protocol)
     axis.set(xlabel="ciphertexts decrypted together", ylabel="ciphertexts a second", xscale="log")
     style.ticks(axis, rows["batch"])
-    style.legend_below(made, [axis])
+    style.legend_below(made, [axis], loaded=bool(rows["loaded"].any()))
     return (
         made,
         f"Throughput of exact decryption against the batch ({parameters}): rounds and reading the key are shared by a batch.",
@@ -221,6 +234,8 @@ def batches(table: pd.DataFrame) -> Plot | None:
 
 
 LIBRARIES = {"seal": "SEAL, one key", "openfhe": "OpenFHE, threshold"}
+LIBRARY_GREYS = {"seal": "#444444", "openfhe": "#999999"}
+"""Of those that are not ours."""
 
 
 def peers(table: pd.DataFrame) -> Plot | None:
@@ -229,20 +244,23 @@ def peers(table: pd.DataFrame) -> Plot | None:
     if others.empty:
         return None
     made, axes = style.figure(2, 4.6, 4.2)
+    shown: list[pd.Series] = []
     for axis, suite, theirs in zip(axes, ("keygen", "decrypt"), ("peers: keys", "peers: decryption"), strict=True):
         mine = select(table, suite=suite, backend="embedded", link="", batch=1, parties=3)
         mine = mine[~mine["name"].str.contains("(?i)lwe|mask_open")]
         libraries = select(others, suite=theirs, parties=[1, 3])
-        bars = [(f"{LIBRARIES[r['backend']]}, {r['parameters']}", r, style.PAPER) for _, r in libraries.iterrows()]
+        bars = [(f"{LIBRARIES[r['backend']]}, {r['parameters']}", r, LIBRARY_GREYS[r["backend"]]) for _, r in libraries.iterrows()]
         bars += [(f"{r['protocol']}, {r['parameters']}", r, style.COLOURS[r["protocol"]]) for _, r in mine.iterrows()]
+        shown += [row for _, row, _ in bars]
         for place, (_, row, colour) in enumerate(bars):
             error = [[row["seconds"] - row["seconds_low"]], [row["seconds_high"] - row["seconds"]]]
-            axis.barh(place, row["seconds"], 0.7, xerr=error, capsize=2, color=colour)
+            style.dot_loaded(axis.barh(place, row["seconds"], 0.7, xerr=error, capsize=2, color=colour), [row["loaded"]])
         axis.set_yticks(range(len(bars)), [label for label, _, _ in bars], fontsize=7)
         axis.invert_yaxis()
         axis.grid(axis="y", visible=False)
         style.decades(axis, "x")
         axis.set(xlabel="seconds", title={"keygen": "keys", "decrypt": "decryption of one ciphertext"}[suite])
+    style.legend_below(made, axes, loaded=any(row["loaded"] for row in shown))
     return made, (
         "Public and relinearisation key, and one decryption, by three of our parties (processes, TLS, no added delay), and on the same "
         "machine by libraries without MPC: SEAL where one party has the key; OpenFHE's additive threshold FHE with noise flooding, all "

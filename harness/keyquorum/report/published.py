@@ -10,6 +10,11 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from keyquorum.bench import published
+from keyquorum.bench.sweep.idle import IDLE_CORES
+from keyquorum.cnn.packing import IMAGES
+from keyquorum.cnn.run import PARAMETERS as CNN_SET
+from keyquorum.fhe.parameters import load
+from keyquorum.model.committee import AUTHENTICATED
 
 from . import style
 from .data import select
@@ -22,8 +27,6 @@ PAPERS = {
     "004": "2 vCPU a party; LAN 0.5 ms, 2 Gbit/s; WAN 20 ms, 500 Mbit/s",
 }
 """Hardware and network of the papers, as params/published/README.md has them."""
-GREYS = ("#222222", "#777777", "#aaaaaa", "#4d4d4d", "#909090", "#bbbbbb")
-MARKS = ("s", "o", "^", "D", "v", "P")
 
 
 @dataclass(frozen=True)
@@ -41,6 +44,8 @@ class Published:
     xlabel: str = "parties"
     ours: Ours | None = None
     note: str = ""
+    computed: bool = False
+    """Whether ours follow from parameters instead of a measurement."""
 
 
 def _points(
@@ -51,8 +56,16 @@ def _points(
 
     labels = [label(row) for _, row in rows.iterrows()]
     return pd.DataFrame(
-        {"x": rows["parties"], "y": values(""), "low": values("_low"), "high": values("_high"), "label": labels}
+        {"x": rows["parties"], "y": values(""), "low": values("_low"), "high": values("_high"), "label": labels, "loaded": rows["loaded"]}
     )
+
+
+DISHONEST = ("semi", "mascot")
+PAPER_SET = "ckks-16384-seed004"
+
+
+def _committee(row: pd.Series) -> str:
+    return f"{row['protocol']} ({'MACs' if row['protocol'] in AUTHENTICATED else 'no MACs'})"
 
 
 def _where(row: pd.Series) -> str:
@@ -86,11 +99,11 @@ def _lwe(column: str, shift: bool = False) -> Ours:
         rows = select(table, suite="decrypt", backend="embedded")
         rows = rows[rows["name"].str.startswith("lwe") & ((rows["batch"] > 1) == shift)]
         if not shift:  # as in the paper: a dishonest majority, exact, over links
-            rows = rows[(rows["protocol"] == "semi") & (rows["rtt_ms"] > 0) & rows["name"].str.contains("ltz")]
-        made = _points(rows, 1e3, lambda r: f"ours, {r['name']}, {r['protocol']}{_where(r)}", column)
+            rows = rows[rows["protocol"].isin(DISHONEST) & (rows["rtt_ms"] > 0) & rows["name"].str.contains("ltz")]
+        made = _points(rows, 1e3, lambda r: f"ours, {r['name']}, {_committee(r)}{_where(r)}", column)
         if shift:
             made["x"] = [
-                n - 1 if p == "semi" else (n - 1) // 2 for n, p in zip(rows["parties"], rows["protocol"], strict=True)
+                n - 1 if p in DISHONEST else (n - 1) // 2 for n, p in zip(rows["parties"], rows["protocol"], strict=True)
             ]
         return made
 
@@ -98,46 +111,65 @@ def _lwe(column: str, shift: bool = False) -> Ours:
 
 
 def _rates(table: pd.DataFrame) -> pd.DataFrame:
-    """Decryptions of LWE a second, of batches, dishonest majority."""
-    rows = select(table, suite="decrypt", backend="embedded", protocol="semi", parameters="lwe64-p2")
+    """Decryptions of LWE a second, of batches over the paper's link, dishonest majority."""
+    rows = select(table, suite="decrypt", backend="embedded", protocol="semi", parameters="lwe64-p2", link="paper000-1ms")
     rows = rows[rows["name"].str.startswith("lwe") & (rows["batch"] > 1)]
-    made = _points(rows, 1.0, lambda r: f"ours, {r['name']}, {r['protocol']}{_where(r)}", "online_seconds")
+    made = _points(rows, 1.0, lambda r: f"ours, {r['name']}, {_committee(r)}{_where(r)}", "online_seconds")
     made["y"], made["low"], made["high"] = 1 / made["y"], 1 / made["high"], 1 / made["low"]
     return made
 
 
-def _keygen(protocols: list[str]) -> Ours:
-    def make(table: pd.DataFrame) -> pd.DataFrame:
-        rows = select(table, suite="keygen", backend="embedded", protocol=protocols)
-        rows = rows[rows["name"].str.startswith("public")]
-        return _points(rows, 1.0, lambda r: f"ours, {r['parameters']}, {r['protocol']}{_where(r)}")
-
-    return make
+def _fixed_weight(table: pd.DataFrame) -> pd.DataFrame:
+    """Whole vectors of the paper's own lengths, by the best method: results/paper004.csv."""
+    rows = [r for r in table.attrs.get("paper004", []) if (r["table"], r["quantity"], r["best"]) == ("3", "seconds", "yes")]
+    values = [float(r["ours"]) for r in rows]
+    labels = [f"ours, {r['method']}, semi2k, one machine, length {r['row'].split()[-1]}" for r in rows]
+    loaded = [float(r.get("busy") or 0) > IDLE_CORES for r in rows]
+    return pd.DataFrame({"x": [int(r["parties"]) for r in rows], "y": values, "low": values, "high": values, "label": labels, "loaded": loaded})
 
 
 def _cnn(phase: str) -> Ours:
+    """Keys of a run; of what every set of ciphertexts needs again, the mean over the sets, each of up to eight digits."""
+
     def make(table: pd.DataFrame) -> pd.DataFrame:
         rows = select(table, suite=f"cnn: {phase}")
-        return _points(rows.assign(batch=1), 1.0, lambda r: f"ours, {r['protocol']}{_where(r)}")
+        sets = 1 if phase == "keys" else rows["batch"] / IMAGES
+        of = "" if phase == "keys" else f" a set of {IMAGES} digits,"
+        return _points(rows.assign(batch=sets), 1.0, lambda r: f"ours,{of} {r['protocol']}{_where(r)}")
 
     return make
 
 
+def _key_sizes(table: pd.DataFrame) -> pd.DataFrame:
+    """Keys of the paper's 484-bit set, which do not depend on the number of parties: a public key has two polynomials over all primes, a
+    switching key two for every prime of a ciphertext; 8 bytes a coefficient."""
+    parameters = load(PAPER_SET, warn=False)
+    primes, degree = len(parameters.coeff_modulus), parameters.ring_degree
+    public = 2 * degree * primes * 8 / 2**20
+    points = [(n, f"ours, {key}, {PAPER_SET}", mib) for key, mib in (("pk", public), ("swk", (primes - 1) * public)) for n in (2, 4, 8, 16)]
+    return pd.DataFrame([{"x": n, "y": mib, "low": mib, "high": mib, "label": label, "loaded": False} for n, label, mib in points])
+
+
+def _modulus_bits(name: str) -> int:
+    return sum(q.bit_length() for q in load(name, warn=False).coeff_modulus)
+
+
 LAN_WAN = "LAN: 0.5 ms, 2 Gbit/s; WAN: 20 ms, 500 Mbit/s; one instance of 2 vCPU a party."
+OPEN_MACS = "which do not say whether MACs are included"
 ONE_MACHINE = "Ours: all parties on one machine, which adds up their CPU time."
 PLOTS = [
     Published(
         "000_slide_online_latency", "Online latency of one decryption", "000 (ePrint 2025/1781)", "online_ms", "ms",
-        series=("ping_ms",), ours=_lwe("online_seconds"), note=f"Theirs: hardware not stated. Ours: LWE (lwe64-p2; shamir: lwe53-p16), stored material, simulated links of 1 Gbit/s. {ONE_MACHINE}",
+        series=("ping_ms",), ours=_lwe("online_seconds"), note=f"Theirs: hardware not stated, {OPEN_MACS}. Ours: LWE (lwe64-p2), stored material, simulated links of 1 Gbit/s. {ONE_MACHINE}",
     ),
     Published(
         "000_slide_throughput", "Latency against Noah's Ark", "000 (ePrint 2025/1781)", "latency_ms", "ms", series=("protocol",),
-        ours=_lwe("online_seconds"), note=f"Theirs: 1 ms, 1 Gbit/s. Ours: LWE (lwe64-p2; shamir: lwe53-p16), stored material. {ONE_MACHINE}",
+        ours=_lwe("online_seconds"), note=f"Theirs: 1 ms, 1 Gbit/s, {OPEN_MACS}. Ours: LWE (lwe64-p2), stored material. {ONE_MACHINE}",
     ),
     Published(
         "000_slide_throughput", "Decryptions a second", "000 (ePrint 2025/1781)", "decryptions_per_second", "decryptions a second",
         series=("protocol",), ours=lambda t: _rates(t),
-        note=f"Theirs: 1 ms, 1 Gbit/s. Ours: LWE (lwe64-p2), one batch at a time, stored material. {ONE_MACHINE}",
+        note=f"Theirs: 1 ms, 1 Gbit/s, {OPEN_MACS}. Ours: LWE (lwe64-p2), the same link, one batch of 1,024 at a time, stored material, no MACs. {ONE_MACHINE}",
     ),
     Published(
         "002_table1_decryption", "Decryption", "002 (Ajax), table 1", "online_ms", "ms, online", x="corruption_threshold",
@@ -146,7 +178,7 @@ PLOTS = [
     ),
     Published(
         "002_section1_end_to_end", "Key generation", "002 (Ajax), section 1.1", "keygen_seconds", "seconds",
-        ours=_keygen(["shamir", "rep-field"]), note=f"Theirs: keys of TFHE. Ours: public and relinearisation key of SEAL. {ONE_MACHINE}",
+        note="Keys of TFHE with bootstrapping keys: 33.6 million opened coefficients. Keys for SEAL have 0.13 million for each prime, so they do not stand beside these.",
     ),
     Published(
         "004_table2_gaussian", "Discrete Gaussian, deviation 3.2", "004 (GMPFHE), table 2", "ms", "ms a sample",
@@ -154,8 +186,8 @@ PLOTS = [
     ),
     Published(
         "004_table3_fixed_weight", "Vector of Hamming weight 64", "004 (GMPFHE), table 3", "seconds", "seconds",
-        series=("phi_m", "network"), ours=lambda t: _sampling("Hamming weight", 1.0)(t).pipe(_whole_vectors, t),
-        note=f"{LAN_WAN} {ONE_MACHINE} Lengths as in the legend.",
+        series=("phi_m", "network"), ours=_fixed_weight,
+        note=f"{LAN_WAN} {ONE_MACHINE} Ours have the paper's lengths (`make bench-paper004`); marks are hollow only where the busy cores were noted.",
     ),
     *(
         Published(
@@ -167,26 +199,19 @@ PLOTS = [
     Published(
         "004_table5_cnn", "Key generation for a CNN", "004 (GMPFHE), table 5", "seconds", "seconds",
         where=(("operation", "KeyGen"),), ours=_cnn("keys"),
-        note=f"{LAN_WAN} CKKS, N = 16384, 484 bits; ours 428 bits and seven Galois keys. {ONE_MACHINE}",
+        note=f"{LAN_WAN} CKKS, N = 16384, 484 bits; ours {_modulus_bits(CNN_SET)} bits and seven Galois keys. {ONE_MACHINE}",
     ),
     Published(
         "004_table5_cnn", "Decryption of a CNN's result", "004 (GMPFHE), table 5", "seconds", "seconds",
         where=(("operation", "Dec"),), ours=_cnn("decryption"),
-        note=f"{LAN_WAN} Theirs: one digit. Ours: all ciphertexts of the run together, flooded. {ONE_MACHINE}",
+        note=f"{LAN_WAN} Theirs: one digit. Ours: a set of ciphertexts, which holds up to {IMAGES} digits, mean of the sets of a run, which are decrypted together; flooded. {ONE_MACHINE}",
     ),
     Published(
-        "004_table6_key_sizes", "Sizes of keys", "004 (GMPFHE), table 6", "mb", "MB", series=("protocol", "key"),
-        note="A key that does not depend on the number of parties is drawn as a level line.",
+        "004_table6_key_sizes", "Sizes of keys", "004 (GMPFHE), table 6", "mb", "MB (ours: MiB)", series=("protocol", "key"), ours=_key_sizes, computed=True,
+        note="A key that does not depend on the number of parties is drawn as a level line. Ours: exact sizes of whole keys of the same 484 bits, from the parameters; "
+        "with seeds in place of random polynomials they are half as large.",
     ),
 ]  # fmt: skip
-
-
-def _whole_vectors(points: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
-    """A batch is one vector here, not one result an entry."""
-    sizes = table.loc[points.index, "batch"]
-    points[["y", "low", "high"]] = points[["y", "low", "high"]].mul(sizes, axis=0)
-    points["label"] = [f"{label}, length {size}" for label, size in zip(points["label"], sizes, strict=True)]
-    return points
 
 
 def draw(plot: Published, table: pd.DataFrame) -> tuple[Figure, str]:
@@ -199,17 +224,19 @@ def draw(plot: Published, table: pd.DataFrame) -> tuple[Figure, str]:
     theirs = theirs[theirs[plot.x].notna()]
     found = plot.ours(table) if plot.ours is not None else pd.DataFrame()
     lines = sorted(theirs.groupby(list(plot.series), dropna=False, sort=False), key=lambda item: str(item[0]))
+    greys = style.greys(len(lines) + len(levels))
     entries = len(lines) + len(levels) + (found["label"].nunique() if len(found) else 0)
     made, (axis,) = style.figure(1, 5.4, 2.9 + 0.1 * entries)
     for i, (name, rows) in enumerate(lines):
         rows = rows.sort_values(plot.x)
         label = "paper, " + ", ".join(_words(c, v) for c, v in zip(plot.series, name, strict=True))
         x, y = rows[plot.x].astype(float), rows[plot.value].astype(float)
-        axis.plot(x, y, label=label, color=GREYS[i % 6], marker=MARKS[i % 6], linestyle="--", markersize=4, linewidth=1)
+        axis.plot(x, y, label=label, color=greys[i], marker=style.MARKS[i % len(style.MARKS)], linestyle="--", markersize=4, linewidth=1)
     for i, (_, row) in enumerate(levels.iterrows()):
         label = "paper, " + ", ".join(_words(c, row[c]) for c in plot.series)
-        axis.axhline(float(row[plot.value]), label=label, color=GREYS[(i + len(lines)) % 6], linestyle=":")
-    for i, (label, rows) in enumerate(found.groupby("label") if len(found) else []):
+        axis.axhline(float(row[plot.value]), label=label, color=greys[i + len(lines)], linestyle=":")
+    ours = list(found.groupby("label")) if len(found) else []
+    for (label, rows), (colour, mark) in zip(ours, style.series(len(ours)), strict=True):
         rows = rows.sort_values("x")
         error = [rows["y"] - rows["low"], rows["high"] - rows["y"]]
         axis.errorbar(
@@ -217,18 +244,20 @@ def draw(plot: Published, table: pd.DataFrame) -> tuple[Figure, str]:
             rows["y"],
             error,
             label=str(label),
-            color=f"C{i}",
-            marker=MARKS[i % 6],
+            color=colour,
+            marker=mark,
             capsize=2,
             markersize=5,
             linewidth=1.3,
         )
+        if rows["loaded"].any():
+            style.mark_loaded(axis, rows[rows["loaded"]]["x"], rows[rows["loaded"]]["y"], colour, mark, 5)
     axis.set(xlabel=plot.xlabel, ylabel=plot.unit)
-    head(made, f"{plot.title}: {plot.paper}", plot.table, table.attrs.get("machine", "") if len(found) else "")
+    head(made, f"{plot.title}: {plot.paper}", plot.table, table.attrs.get("machine", "") if len(found) and not plot.computed else "")
     style.decades(axis)
     axis.set_xscale("log", base=2)
     style.ticks(axis, [*theirs[plot.x].astype(float), *(found["x"] if len(found) else [])])
-    style.legend_below(made, [axis], 2)
+    style.legend_below(made, [axis], 2, bool(len(found) and found["loaded"].any()))
     missing = "" if plot.ours is None or len(found) else " Ours: not measured in these results."
     nothing = " Nothing of ours is of this kind." if plot.ours is None else ""
     return made, f"{plot.paper}, as printed (grey, dashed). {plot.note}{missing}{nothing}"

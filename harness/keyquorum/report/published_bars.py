@@ -16,8 +16,8 @@ from . import style
 from .data import select
 from .published import head
 
-Bar = tuple[str, float, float, float]
-"""Label, value, lowest and highest run."""
+Bar = tuple[str, float, float, float, bool]
+"""Label, value, lowest and highest run, whether it started under load."""
 
 
 @dataclass(frozen=True)
@@ -36,13 +36,21 @@ class Bars:
 
 
 def _cnn_evaluation(table: pd.DataFrame) -> list[Bar]:
-    """Milliseconds of one evaluation, of as many digits as fit."""
-    return [_bar(row, f"ours, evaluation of {IMAGES} digits, stock SEAL", row["batch"] / IMAGES) for row in _phase(table, "evaluation")]
+    """Milliseconds of one evaluation, which takes as long for one digit as for as many as fit; and a digit's part of a full one."""
+    return [bar for row in _phase(table, "evaluation") for bar in _both(row, "evaluation", ", stock SEAL")]
 
 
 def _cnn_client(table: pd.DataFrame) -> list[Bar]:
-    encryption = [_bar(row, f"ours, encryption of {IMAGES} digits", row["batch"] / IMAGES) for row in _phase(table, "encryption")]
+    encryption = [bar for row in _phase(table, "encryption") for bar in _both(row, "encryption")]
     return encryption + _cnn_evaluation(table)
+
+
+def _both(row: pd.Series, what: str, how: str = "") -> list[Bar]:
+    """Of a set of ciphertexts, and of a digit in a full one."""
+    return [
+        _bar(row, f"ours, {what} of a set (1 to {IMAGES} digits){how}", row["batch"] / IMAGES),
+        _bar(row, f"ours, {what}, a digit of a full set{how}", row["batch"]),
+    ]
 
 
 def _phase(table: pd.DataFrame, phase: str) -> list[pd.Series]:
@@ -52,7 +60,7 @@ def _phase(table: pd.DataFrame, phase: str) -> list[pd.Series]:
 
 def _bar(row: pd.Series, label: str, share: float) -> Bar:
     value, low, high = (float(row[name]) / share * 1e3 for name in ("seconds", "seconds_low", "seconds_high"))
-    return label, value, low, high
+    return label, value, low, high, bool(row["loaded"])
 
 
 AES = "Two parties, AES on 180 or 120 blocks under GHS keys. Nothing of ours is of this kind: published alone."
@@ -68,11 +76,11 @@ BARS = [
     ),
     Bars(
         "004_table5_cnn", "Encryption and evaluation of a CNN", "004 (GMPFHE), table 5", "ms", "ms", ("operation",), _cnn_client,
-        where=(("operation", ("Enc", "Eval")),), note="Theirs: one digit. Ours: one set of ciphertexts, which holds eight; stock SEAL, one process.",
+        where=(("operation", ("Enc", "Eval")),), note=f"Theirs: one digit. Ours: one set of ciphertexts, which takes as long for one digit as for {IMAGES}; stock SEAL, one process.",
     ),
     Bars(
         "004_section6_eval", "Evaluation of a CNN", "004 (GMPFHE), section 6.2.1", "ms", "ms", ("protocol",), _cnn_evaluation,
-        note="Theirs: one digit, MK-CKKS with two parties on a faster machine. Ours: one set of ciphertexts, which holds eight; stock SEAL, one process.",
+        note=f"Theirs: one digit, MK-CKKS with two parties on a faster machine. Ours: one set of ciphertexts, which takes as long for one digit as for {IMAGES}; stock SEAL, one process.",
     ),
     Bars("004_section6_ntt", "One number-theoretic transform", "004 (GMPFHE), section 6.1.4", "ms", "ms", ("ring", "context"), note="Published alone."),
     Bars(
@@ -96,9 +104,10 @@ def draw(plot: Bars, table: pd.DataFrame) -> tuple[Figure, str]:
     made, (axis,) = style.figure(1, 6.4, 1.4 + 0.36 * (len(theirs) + len(ours)))
     axis.barh(range(len(theirs)), [value for _, value in theirs], 0.7, color="#aaaaaa", hatch="//", edgecolor="white")
     places = range(len(theirs), len(theirs) + len(ours))
-    values = [value for _, value, _, _ in ours]
-    error = [[value - low for _, value, low, _ in ours], [high - value for _, value, _, high in ours]]
-    axis.barh(places, values, 0.7, xerr=error if ours else None, capsize=2, color=style.COLOURS["ring"])
+    values = [bar[1] for bar in ours]
+    error = [[value - low for _, value, low, _, _ in ours], [high - value for _, value, _, high, _ in ours]]
+    bars = axis.barh(places, values, 0.7, xerr=error if ours else None, capsize=2, color=style.COLOURS["ring"])
+    style.dot_loaded(bars, [bar[4] for bar in ours])
     style.decades(axis, "x")
     for place, value in enumerate([*(value for _, value in theirs), *values]):
         axis.annotate(f"{value:,.3g}" if value < 1000 or value >= 1e6 else f"{value:,.0f}", (value, place), (3, 0), textcoords="offset points", va="center", fontsize=7)
@@ -106,6 +115,7 @@ def draw(plot: Bars, table: pd.DataFrame) -> tuple[Figure, str]:
     axis.invert_yaxis()
     axis.grid(axis="y", visible=False)
     axis.set_xlabel(plot.unit)
+    style.legend_below(made, [axis], loaded=any(bar[4] for bar in ours))
     head(made, f"{plot.title}: {plot.paper}", plot.table, table.attrs.get("machine", "") if ours else "", plot.note.startswith("Computed"))
     missing = " Ours: not measured in these results." if plot.ours is not None and not ours else ""
     return made, f"{plot.paper}, as printed (grey). {plot.note}{missing}"

@@ -4,21 +4,62 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import matplotlib
+import matplotlib.colors
 
 matplotlib.use("Agg")
 
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
+from matplotlib.container import BarContainer
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Rectangle
 from matplotlib.ticker import NullLocator
 
 ORDER = ("ring", "rep-field", "shamir", "semi2k", "semi", "spdz2k", "mascot")
 COLOURS = dict(zip(ORDER, ("#0072b2", "#56b4e9", "#009e73", "#d55e00", "#e69f00", "#cc79a7", "#7f3c8d"), strict=True))
 MARKERS = dict(zip(ORDER, "osD^vP*", strict=True))
 PAPER = "#555555"
+SERIES = (
+    "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7f3c8d", "#8c1c13", "#1b5e20", "#00a6a6", "#f0c808", "#6a4c93",
+    "#ff595e", "#8ac926", "#1d3557", "#b5651d", "#ff7eb6", "#4d908e",
+)  # fmt: skip
+"""Colours of our series beside published ones: no two alike, none of them grey."""
+MARKS = "soD^vPX*<>phdH"
+
+
+def series(count: int) -> list[tuple[str, str]]:
+    """A colour and a mark for each of ``count`` series of ours. Raises ValueError if there are more than colours."""
+    if count > len(SERIES):
+        raise ValueError(f"{count} series in one plot, but {len(SERIES)} colours: draw fewer")
+    return [(SERIES[i], MARKS[i % len(MARKS)]) for i in range(count)]
+
+
+def greys(count: int) -> list[str]:
+    """A grey for each of ``count`` series of a paper, from dark to light."""
+    levels = [0.1 + 0.62 * i / max(1, count - 1) for i in range(count)]
+    return [matplotlib.colors.to_hex((level, level, level)) for level in levels]
+
+
+DOTS = "...."
+LOADED = "started under load"
+"""What hollow marks and dotted bars say."""
+
+
+def mark_loaded(axis: Axes, x: Iterable[float], y: Iterable[float], colour: str, mark: str, size: float = 4) -> None:
+    """Makes marks hollow: these measurements started under load."""
+    axis.plot(list(x), list(y), marker=mark, linestyle="none", color=colour, markerfacecolor="white", markersize=size, zorder=4)
+
+
+def dot_loaded(bars: Iterable[Rectangle], loaded: Iterable[bool]) -> None:
+    """Dots bars whose measurements started under load."""
+    for bar, flag in zip(bars, loaded, strict=True):
+        if flag:
+            bar.set_hatch(DOTS)
+            bar.set_edgecolor("white")
 
 plt.rcParams.update(
     {
@@ -47,9 +88,15 @@ def figure(panels: int = 1, width: float = 3.6, height: float = 3.0) -> tuple[Fi
     return made, axes[:panels]
 
 
-def legend_below(made: Figure, axes: list[Axes], columns: int = 4) -> None:
-    """One legend for all panels, below them."""
-    entries = {label: handle for axis in axes for handle, label in zip(*axis.get_legend_handles_labels(), strict=True)}
+def legend_below(made: Figure, axes: list[Axes], columns: int = 4, loaded: bool = False) -> None:
+    """One legend for all panels, below them; ``loaded``: with what hollow marks and dotted bars say."""
+    entries: dict[str, Any] = {label: handle for axis in axes for handle, label in zip(*axis.get_legend_handles_labels(), strict=True)}
+    for label, handle in entries.items():
+        first = handle.patches[0] if isinstance(handle, BarContainer) and len(handle.patches) else None
+        if isinstance(first, Rectangle) and first.get_hatch() == DOTS:
+            entries[label] = Rectangle((0, 0), 1, 1, color=first.get_facecolor())
+    if loaded:
+        entries[f"hollow or dotted: {LOADED}"] = Line2D([], [], marker="o", linestyle="none", color="#222222", markerfacecolor="white")
     if entries:
         made.legend(list(entries.values()), list(entries), loc="outside lower center", ncols=min(columns, len(entries)))
 

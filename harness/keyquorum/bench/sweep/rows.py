@@ -26,13 +26,14 @@ Row = dict[str, str]
 COLUMNS = (
     "suite", "name", "backend", "protocol", "parties", "threshold", "parameters", "batch", "link", "rtt_ms", "mbit",
     "asked", "repeat", "party", "phase", *COSTS, "run_cpu_seconds", "peak_memory", "unused", "wrong", "status", "error", "security",
-    "simulated_links", "version", "commit", "backend_commit", "python", "machine", "cores", "memory_gb", "load", "utc",
+    "simulated_links", "version", "commit", "backend_commit", "python", "machine", "cores", "memory_gb", "load", "busy", "utc",
 )  # fmt: skip
 """``asked``: runs that the sweep wanted; there are fewer where they took too long. ``status``: ok, or failed or skipped (then the reason
 is in ``error`` and there are no figures). ``rtt_ms``, ``mbit``: of simulated
 links, empty for those of the machine. ``unused``: correlated randomness that was made and not used, ``kind=number;...``.
 ``wrong``: results of the run that are wrong, of a method that may fail.
-``load``: of the machine when the measurement started (one minute): above 1, other work ran beside it."""
+``load``: of the machine when the measurement started, over a minute, so that it counts the sweep's own work before. ``busy``: cores that
+other work kept busy just before it started."""
 MEASURED = ("Source", "harness", "Programs", "params")
 """Folders whose changes make other results."""
 _CASE = ("suite", "name", "backend", "protocol", "parties", "parameters", "batch", "link")
@@ -63,8 +64,8 @@ def commit() -> str:
     """The last commit that changed what is measured (documents and results may be newer), "+" behind it if files of that were
     changed since; empty outside of a checkout."""
     root = _git("rev-parse", "--show-toplevel")
-    if not root:
-        return ""
+    if not root or (Path(root) / "harness" / "keyquorum").resolve() != Path(keyquorum.__file__).resolve().parent:
+        return ""  # installed, perhaps within a checkout of something else
     name = _git("-C", root, "log", "-1", "--format=%H", "--", *MEASURED)[:12]
     if not name:
         return ""
@@ -90,11 +91,12 @@ def _memory_gb() -> str:
 
 @dataclass(frozen=True)
 class Circumstances:
-    """Of a measurement: runs that were asked for; commit or version of another backend; load of the machine at the start."""
+    """Of a measurement: runs that were asked for; commit or version of another backend; load of the machine and busy cores at the start."""
 
     asked: int
     backend_commit: str = ""
     load: float = 0.0
+    busy: float | None = None
 
 
 def _common(case: Case, repeat: int, when: Circumstances) -> Row:
@@ -105,7 +107,7 @@ def _common(case: Case, repeat: int, when: Circumstances) -> Row:
         "rtt_ms": f"{link.rtt_ms:g}" if link else "", "mbit": f"{link.mbit:g}" if link and link.mbit else "",
         "simulated_links": "yes" if link else "no", "version": keyquorum.__version__, "commit": commit(),
         "backend_commit": when.backend_commit, "python": platform.python_version(), "machine": machine(),
-        "cores": str(os.cpu_count() or 0), "memory_gb": _memory_gb(), "load": f"{when.load:.2f}",
+        "cores": str(os.cpu_count() or 0), "memory_gb": _memory_gb(), "load": f"{when.load:.2f}", "busy": "" if when.busy is None else f"{when.busy:.2f}",
         "utc": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
     }  # fmt: skip
 

@@ -15,6 +15,7 @@ from keyquorum.parties.context import Progress
 
 from . import rows
 from .cases import Case, CaseError, SkippedError
+from .idle import IDLE_CORES, busy_cores, wait_until_idle
 from .measure import Bench, Effort, Run
 
 Measure = Callable[[Case], Sequence[Run]]
@@ -23,24 +24,29 @@ Measure = Callable[[Case], Sequence[Run]]
 @dataclass(frozen=True)
 class Settings:
     """``path``: the table; ``fresh``: leave out what it holds; else measurements that it has are not repeated. ``deadline``: no
-    measurement starts after this time of ``time.monotonic``."""
+    measurement starts after this time of ``time.monotonic``. ``idle``: seconds to wait for the machine to do nothing else before a
+    measurement, which does not start if they do not suffice; None: it starts in any case, and the table says so."""
 
     path: Path
     effort: Effort = field(default_factory=Effort)
     fresh: bool = False
     mp_spdz: str | None = None
     deadline: float = math.inf
+    idle: float | None = None
+    busy: Callable[[], float | None] = busy_cores
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """Numbers of measurements: made now, found in the table, failed and why; skipped and why; left out for want of time."""
+    """Numbers of measurements: made now, found in the table, failed and why; skipped and why; left out for want of time; started beside other work; whether the sweep ended because the machine did not become idle."""
 
     measured: int
     kept: int
     errors: list[str]
     skipped: list[str] = field(default_factory=list)
     left: int = 0
+    loaded: int = 0
+    busy: bool = False
 
     def line(self, suite: str) -> str:
         """The closing line of a sweep."""
@@ -73,7 +79,8 @@ def run_suite(
     todo = [case for case in cases if case.identity not in done]
     errors: list[str] = []
     skipped: list[str] = []
-    measured = 0
+    measured = loaded = 0
+    busy = False
     report = progress or (lambda phase, finished, total: None)
     suite = cases[0].suite if cases else ""
     with Bench(settings.effort, settings.mp_spdz) as bench:
@@ -81,8 +88,13 @@ def run_suite(
             if time.monotonic() > settings.deadline:
                 break
             report(suite, number, len(todo))
-            load = os.getloadavg()[0]
-            when = rows.Circumstances(settings.effort.repeats, backend_version(case, settings.mp_spdz), load)
+            load, cores = os.getloadavg()[0], wait_until_idle(settings.idle or 0.0, settings.busy)
+            beside = cores is not None and cores > IDLE_CORES
+            if beside and settings.idle is not None:
+                busy = True
+                break
+            loaded += beside
+            when = rows.Circumstances(settings.effort.repeats, backend_version(case, settings.mp_spdz), load, cores)
             try:
                 made = list(rows.rows_of(case, (measure or bench.measure)(case), when))
                 measured += 1
@@ -93,7 +105,7 @@ def run_suite(
             rows.write(settings.path, table)
         report(suite, len(todo), len(todo))
     left = len(todo) - measured - len(errors) - len(skipped)
-    return Outcome(measured, len(cases) - len(todo), errors, skipped, left)
+    return Outcome(measured, len(cases) - len(todo), errors, skipped, left, loaded, busy)
 
 
 def backend_version(case: Case, mp_spdz: str | None) -> str:

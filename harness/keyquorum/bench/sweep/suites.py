@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import product
 
 from keyquorum.backends import BACKENDS
@@ -131,6 +131,17 @@ def _lwe(axes: Axes, quick: bool) -> Iterator[Case]:
             throughput = not quick and parties <= 4 and (not link or (protocol == "semi" and parties == 4 and link == PINGS[1]))
             for batch in (1, 1024) if throughput else (1,):
                 yield Case("decrypt", f"lwe {rounding}", "embedded", protocol, parties, name, batch, link)
+    if not quick:
+        yield from _lwe_with_macs(axes, links)
+
+
+def _lwe_with_macs(axes: Axes, links: Sequence[str]) -> Iterator[Case]:
+    """One decryption at a time by two parties with MACs, whose material takes long: the rounding with the fewest rounds."""
+    name = "lwe64-p2"
+    if any(chosen and value not in chosen for chosen, value in ((axes.protocols, "mascot"), (axes.parties, 2), (axes.parameters, name), (axes.backends, "embedded"))):
+        return
+    for link in links:
+        yield Case("decrypt", "lwe round_ltz_table", "embedded", "mascot", 2, name, 1, link)
 
 
 def _cnn(axes: Axes, quick: bool) -> Iterator[Case]:
