@@ -26,6 +26,7 @@ from keyquorum.fhe.parameters import ParameterSet
 from keyquorum.fhe.parameters import load as load_parameters
 from keyquorum.fhe.seal import Evaluator
 from keyquorum.fhe.seal_format import read_ciphertext
+from keyquorum.fhe.values import Numbers
 from keyquorum.model.committee import Committee, Party, check_name, default_threshold, write_atomically
 from keyquorum.model.errors import (
     CiphertextError,
@@ -56,14 +57,16 @@ from keyquorum.plans.keys import (
 from keyquorum.plans.lwe_keys import load_lwe_key, sharing_of
 from keyquorum.plans.masked import warn_of_rounding
 from keyquorum.plans.pool_jobs import check_lwe_ciphertexts
-from keyquorum.plans.pool_store import drop_pool, pool_status
+from keyquorum.plans.pool_store import drop_pool, packed_bytes, pool_status
 from keyquorum.plans.pool_variants import parameter_set, variant_for
 from keyquorum.plans.pools import pools_folder
 from keyquorum.plans.precision import Precision, key_precision
 from keyquorum.plans.program import ProgramRequest
 from keyquorum.plans.program import run_locally as run
-from keyquorum.plans.receipts import check_noise, check_receipt, noise_after, write_receipt
+from keyquorum.plans.receipts import check_noise, check_receipt, write_receipt
+from keyquorum.plans.recognise import ciphertext_of
 from keyquorum.plans.resources import Needs, require_disk, require_memory
+from keyquorum.plans.seal_files import CiphertextFile, decode_file, encrypt_to, evaluate_to
 from keyquorum.plans.variants import VARIANTS
 
 PathLike = str | Path
@@ -212,6 +215,18 @@ def lwe_keygen(
     return [RunReport.from_json(r["report"]) for r in results]
 
 
+def pool_needs(
+    committee: Committee | PathLike, parameters: str, rounding: str, items: int, width: int = 8, levels: int = 2, chunk: int = 4096
+) -> int:
+    """Bytes of disk that the material of :func:`pool_fill` takes at each party that rounds: all, or t + 1 of a committee of shamir."""
+    committee = as_committee(committee)
+    if not (1 <= items <= 1 << 40 and 1 <= chunk <= 1 << 20):
+        raise ParameterError(f"{items} items by {chunk}: choose 1 to 2^40, and chunks of 1 to 2^20")
+    sections = variant_for(committee, rounding, parameter_set(parameters), width, levels).sections
+    parts = 2 if committee.authenticated or committee.field_protocol == "rep-field" else 1
+    return items // chunk * packed_bytes(sections, parts, chunk) + packed_bytes(sections, parts, items % chunk)
+
+
 def pool_fill(
     committee: Committee | PathLike,
     parameters: str,
@@ -232,20 +247,30 @@ def pool_fill(
     return [RunReport.from_json(r["report"]) for r in results]
 
 
-def pool_lines(committee: Committee | PathLike) -> list[str]:
-    """A line for each pool of each party of this host."""
+def pool_list(committee: Committee | PathLike) -> list[dict[str, Any]]:
+    """The pools of each party of this host: ``party``, ``pool``, ``left`` and ``made`` (items); or ``party`` and ``error``, where the MAC key is
+    burned."""
     committee = as_committee(committee)
-    lines = []
+    found: list[dict[str, Any]] = []
     for party in committee.local_parties():
         try:
             mac_key.check_party(committee, party)
         except KeyFileError as error:
-            lines.append(f"party {party}: {error}")
+            found.append({"party": party, "error": str(error)})
             continue
         for folder in sorted(p for p in pools_folder(committee, party).glob("*") if (p / "pool.json").exists()):
             made, used = pool_status(folder)
-            lines.append(f"party {party}: {folder.name}: {max(0, made - used):,} items left of {made:,}")
-    return lines or [f"{committee.folder}: no pools"]
+            found.append({"party": party, "pool": folder.name, "left": max(0, made - used), "made": made})
+    return found
+
+
+def pool_lines(committee: Committee | PathLike) -> list[str]:
+    """A line for each pool of each party of this host."""
+    lines = [
+        f"party {p['party']}: {p['error']}" if "error" in p else f"party {p['party']}: {p['pool']}: {p['left']:,} items left of {p['made']:,}"
+        for p in pool_list(committee)
+    ]
+    return lines or [f"{as_committee(committee).folder}: no pools"]
 
 
 def pool_drop(committee: Committee | PathLike, name: str) -> list[int]:
@@ -288,6 +313,31 @@ def lwe_decrypt(
     }  # fmt: skip
     results = run_processes(committee.folder, job, progress, io_timeout=io_timeout)
     return DecryptResult([Path(output)], [RunReport.from_json(r["report"]) for r in results])
+
+
+def encrypt(committee: Committee | PathLike, key: str, values: Any, output: PathLike, bound: float | None = None) -> CiphertextFile:
+    """Encrypts numbers with stock SEAL under a key's public key, into the file ``output`` with a receipt beside it. Needs no party.
+
+    ``values``: integers modulo t, at most N (BFV, BGV); reals or complex numbers, at most N/2 (CKKS). ``bound``: CKKS, on the absolute values, for
+    estimates of noise (default: 1, or the next power of two). Raises ValuesError, CommitteeError, KeyFileError."""
+    folder = key_folder(committee, key)
+    return encrypt_to(folder, load_key(folder), values, Path(output), bound)
+
+
+def evaluate(
+    committee: Committee | PathLike, key: str, operation: str, ciphertexts: Sequence[PathLike], output: PathLike, step: int = 1
+) -> CiphertextFile:
+    """Computes on one or two ciphertext files with stock SEAL, into the file ``output`` with a receipt beside it. Needs no party.
+
+    ``operation``: one of :data:`keyquorum.fhe.seal.OPERATIONS`; products are relinearised (and rescaled, CKKS). ``step``: of rotate, to the left.
+    Raises CiphertextError, KeyFileError (the key lacks what the operation takes), SealOperationError."""
+    folder = key_folder(committee, key)
+    return evaluate_to(folder, load_key(folder), operation, [Path(c) for c in ciphertexts], Path(output), step)
+
+
+def decode(committee: Committee | PathLike, key: str, plaintext: PathLike, count: int = 0) -> Numbers:
+    """The first ``count`` numbers (0: all) of a decrypted plaintext file: int64 centred modulo t (BFV, BGV), float64 (CKKS)."""
+    return decode_file(load_key(key_folder(committee, key)), Path(plaintext), count)[0]
 
 
 def decrypt_job(
@@ -419,22 +469,16 @@ def write_job(path: PathLike, job: dict[str, Any]) -> None:
     write_atomically(Path(path), json.dumps(job, indent=1).encode() + b"\n")
 
 
-def lower(info: KeyInfo, path: PathLike) -> Path:
-    """A ciphertext file for a served committee: BFV and BGV at the last level, in a file of its own if it was not."""
+def lowered(info: KeyInfo, path: PathLike) -> bytes:
+    """A ciphertext file as a served committee takes it: SEAL's bytes, of BFV and BGV at the last level. Writes nothing."""
     source = Path(path)
     if not source.exists():
         raise CiphertextError(f"{source}: no such file")
     data = source.read_bytes()
+    ciphertext = ciphertext_of(info.parameters, data, str(source))
     check_receipt(source, data, info)
     check_noise(source, data, info)
-    ciphertext = read_ciphertext(info.parameters, data, str(source))
-    if info.parameters.scheme == "ckks" or ciphertext.level_primes == 1:
-        return source
-    lowered = Evaluator(info.parameters).last_level(data)
-    target = source.with_name(source.name + ".last")
-    write_atomically(target, lowered)
-    write_receipt(target, lowered, info, noise_after(info, "last-level", [(source, data)], lowered))
-    return target
+    return data if info.parameters.scheme == "ckks" or ciphertext.level_primes == 1 else Evaluator(info.parameters).last_level(data)
 
 
 def in_process_committee(
@@ -492,6 +536,7 @@ def decrypt_in_process(
 __all__ = [
     "LWE_SETS",
     "VARIANTS",
+    "CiphertextFile",
     "Committee",
     "DecryptResult",
     "Decrypted",
@@ -508,8 +553,11 @@ __all__ = [
     "address",
     "approve",
     "check_receipt",
+    "decode",
     "decrypt",
     "decrypt_in_process",
+    "encrypt",
+    "evaluate",
     "galois_elements",
     "in_process_committee",
     "init",
@@ -524,6 +572,8 @@ __all__ = [
     "pool_drop",
     "pool_fill",
     "pool_lines",
+    "pool_list",
+    "pool_needs",
     "run",
     "run_party",
     "trust",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -13,8 +14,10 @@ from keyquorum.model.errors import ParameterError, PolicyError
 from keyquorum.plans.inspect import describe, promise
 from keyquorum.plans.noise import default_bits
 
+from . import completion
 from .options import BackendName, LinkSpec, MpSpdzFolder
-from .output import console, print_reports, progress_bars
+from .output import console, costs, emit, print_reports, printed
+from .progress import progress_bars
 
 Folder = Annotated[Path, typer.Argument(help="Committee folder.", show_default=False)]
 
@@ -30,7 +33,7 @@ def keygen(
     folder: Folder,
     key: Annotated[str, typer.Argument(help="Name of the new key.", show_default=False)],
     params: Annotated[
-        str, typer.Option("--params", "-p", help=f"Parameter set: a name (see keyquorum parameters; also {', '.join(api.LWE_SETS)}) or a TOML file.")
+        str, typer.Option("--params", "-p", help=f"Parameter set: a name (see keyquorum parameters; also {', '.join(api.LWE_SETS)}) or a TOML file.", autocompletion=completion.parameter_sets)
     ] = "ckks-8192-demo",
     relin: Annotated[bool, typer.Option(help="Make a relinearisation key.")] = True,
     step: Annotated[
@@ -73,6 +76,7 @@ def keygen(
             reports = api.lwe_keygen(folder, key, params, report)
         print_reports(reports)
         console.print(f"key {key}: shares of an LWE secret")
+        emit({"key": key, "parameters": params, "costs": costs(reports)})
         return
     parameters = api.load_parameters(params)
     if noise_bits is not None and noise_bits < 1:
@@ -81,7 +85,8 @@ def keygen(
     elements = api.galois_elements(parameters, step or ())
     if job is not None:
         api.write_job(job, api.keygen_job(key, parameters, relin, elements, error, policy, backend, mp_spdz, link))
-        console.print(f"{job}: start keyquorum party FOLDER INDEX {job} on every host")
+        console.print(f"{job}: start keyquorum party FOLDER INDEX {shlex.quote(str(job))} on every host", markup=False)
+        emit({"job": job})
         return
     if backend == "embedded":
         needs = api.keygen_needs(folder, parameters, relin, elements, error)
@@ -95,6 +100,10 @@ def keygen(
     if result.precision is not None:
         console.print(f"{parameters.name}, scale 2^{parameters.scale_bits}: {result.precision.text()}", markup=False)
         console.print(promise(result.info.policy), markup=False)
+    emit({
+        "key": key, "key_id": result.info.key_id, "folder": result.folder, "parameters": parameters.name, "files": result.info.files,
+        "largest_error": None if result.precision is None else result.precision.largest, "costs": costs(result.reports),
+    })  # fmt: skip
 
 
 def inspect(
@@ -103,16 +112,29 @@ def inspect(
     ],
 ) -> None:
     """Tell what a file or folder is: committee, key, share file, SEAL ciphertext, key or plaintext."""
-    for line in describe(path):
-        console.print(line, markup=False)
+    lines = list(describe(path))
+    for line in lines:
+        printed.print(line, markup=False)
+    emit({"path": path, "lines": lines})
 
 
 def parameters() -> None:
     """List the parameter sets that come with KeyQuorum."""
+    listed: list[dict[str, object]] = []
     for name in list_parameter_sets():
-        p = api.load_parameters(name)
-        bits = ",".join(str(q.bit_length()) for q in p.coeff_modulus)
+        p = api.load_parameters(name, warn=False)
+        primes = [q.bit_length() for q in p.coeff_modulus]
+        bits = ",".join(map(str, primes))
         plain = f" t={p.plain_modulus}" if p.plain_modulus else f" scale=2^{p.scale_bits} noise=2^{default_bits(p)}"
-        console.print(
-            f"{name:24} {p.scheme:4} N={p.ring_degree:<6} [{bits}]{plain} security={p.security}", markup=False
-        )
+        printed.print(f"{name:24} {p.scheme:4} N={p.ring_degree:<6} [{bits}]{plain} security={p.security}", markup=False)
+        scheme = {"plain_modulus": p.plain_modulus} if p.plain_modulus else {"scale_bits": p.scale_bits, "noise_bits": default_bits(p)}
+        listed.append({"name": name, "scheme": p.scheme, "ring_degree": p.ring_degree, "prime_bits": primes, **scheme, "security": p.security})
+    for lwe in api.LWE_SETS.values():
+        modulus = f"{lwe.prime.bit_length()}-bit prime" if lwe.prime else "2^64"
+        shape = f"q={modulus} p={1 << lwe.plain_bits} padding={lwe.padding_bits}"
+        printed.print(f"{lwe.name:24} lwe  n={lwe.dimension:<6} {shape} noise<2^{lwe.noise_bits}", markup=False)
+        listed.append({
+            "name": lwe.name, "scheme": "lwe", "dimension": lwe.dimension, "modulus": lwe.modulus, "plain_bits": lwe.plain_bits,
+            "padding_bits": lwe.padding_bits, "noise_bits": lwe.noise_bits,
+        })  # fmt: skip
+    emit({"parameters": listed})

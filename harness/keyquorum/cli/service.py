@@ -12,6 +12,7 @@ from keyquorum import api
 from keyquorum.model.errors import CommitteeError, ParameterError
 from keyquorum.serve.client import make_receiver
 
+from . import completion
 from .output import console
 from .pools import Levels, Rounding, Width
 
@@ -38,7 +39,7 @@ def receiver(
 def serve(
     folder: Folder,
     index: Annotated[int, typer.Argument(help="Which party this is.", show_default=False)],
-    key: Annotated[str, typer.Argument(help="Name of a key of LWE, BFV or BGV.", show_default=False)],
+    key: Annotated[str, typer.Argument(help="Name of a key of LWE, BFV or BGV.", show_default=False, autocompletion=completion.keys)],
     rounding: Rounding = "round_ltz_circuit",
     width: Width = 8,
     levels: Levels = 2,

@@ -16,6 +16,7 @@ import json
 import os
 import re
 import secrets
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -176,7 +177,7 @@ class Committee:
         path = folder / "committee.toml"
         if not path.exists():
             raise CommitteeError(
-                f"{folder}: no committee here (no committee.toml): make one with keyquorum init {folder}"
+                f"{folder}: no committee here (no committee.toml): make one with keyquorum init {shlex.quote(str(folder))}"
             )
         try:
             data = toml_loads(path.read_text())
@@ -231,7 +232,7 @@ class Committee:
         if missing:
             raise CommitteeError(
                 f"{self.folder / 'committee.toml'}: fingerprint of party {missing[0]} is missing: ask for it over a "
-                f"channel that you trust, then: keyquorum trust {self.folder} {missing[0]} FINGERPRINT"
+                f"channel that you trust, then: keyquorum trust {shlex.quote(str(self.folder))} {missing[0]} FINGERPRINT"
             )
 
 
