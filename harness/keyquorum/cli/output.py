@@ -65,7 +65,7 @@ def chosen(as_json: bool, quiet: bool, verbose: bool) -> Iterator[None]:
 
 
 def emit(result: dict[str, Any]) -> None:
-    """The result of a command as one line of JSON, if --json was given. Every command calls this once."""
+    """The result of a command as one line of JSON, if --json was given. Every command calls this once; serve for every event."""
     if choice.as_json:
         print(json.dumps(result, default=_plain_of, allow_nan=False), flush=True)
 
