@@ -13,38 +13,60 @@ from __future__ import annotations
 
 import hashlib
 import json
-import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from keyquorum._engine import EngineError
 from keyquorum.backends import check_backend
+from keyquorum.dsl import Persistence
+from keyquorum.fhe.errors import (
+    SealFormatError,
+    SealMissingError,
+    SealOperationError,
+    SecurityWarning,
+    UnknownParameterSetError,
+    ValuesError,
+)
 from keyquorum.fhe.keys import galois_element
 from keyquorum.fhe.lwe import LWE_SETS, lwe_parameters, read_lwe
+from keyquorum.fhe.noise_bound import NoiseEstimate
 from keyquorum.fhe.parameters import ParameterSet
 from keyquorum.fhe.parameters import load as load_parameters
-from keyquorum.fhe.seal import Evaluator
+from keyquorum.fhe.seal import OPERATIONS, Evaluator
 from keyquorum.fhe.seal_format import read_ciphertext
 from keyquorum.fhe.values import Numbers
-from keyquorum.model.committee import Committee, Party, check_name, default_threshold, write_atomically
+from keyquorum.in_process import decrypt_in_process, in_process_committee, keygen_in_process
+from keyquorum.model.committee import Committee, Party, check_name, write_atomically
 from keyquorum.model.errors import (
+    ApprovalError,
+    AuditError,
+    BackendError,
+    BurnedKeyError,
     CiphertextError,
     CommitteeError,
     KeyFileError,
+    KeyInUseError,
+    KeyQuorumError,
+    OutputError,
     ParameterError,
+    PartyError,
+    PartyInterrupted,
     PolicyError,
     PoolError,
+    PoolTooSmall,
+    ProgramError,
+    ResourceError,
 )
 from keyquorum.model.links import check_link
-from keyquorum.parties import RunReport, mac_key, run_in_process, run_party, run_processes
-from keyquorum.parties.context import Progress
+from keyquorum.parties import RunReport, mac_key, run_party, run_processes
+from keyquorum.parties.context import PhaseReport, Progress
 from keyquorum.parties.jobs import relative_to
 from keyquorum.parties.setup import address, init, trust
 from keyquorum.plans import approvals
 from keyquorum.plans.decrypt import Decrypted, check_decryption, ready_to_decrypt
-from keyquorum.plans.decrypt import decrypt as _decrypt
-from keyquorum.plans.keygen import KeyMaterial, Request, generate
+from keyquorum.plans.keygen import KeyMaterial, Request
 from keyquorum.plans.keys import (
     FloodPolicy,
     KeyInfo,
@@ -56,6 +78,7 @@ from keyquorum.plans.keys import (
 )
 from keyquorum.plans.lwe_keys import load_lwe_key, sharing_of
 from keyquorum.plans.masked import warn_of_rounding
+from keyquorum.plans.noise import Noise
 from keyquorum.plans.pool_jobs import check_lwe_ciphertexts
 from keyquorum.plans.pool_store import drop_pool, packed_bytes, pool_status
 from keyquorum.plans.pool_variants import parameter_set, variant_for
@@ -481,81 +504,62 @@ def lowered(info: KeyInfo, path: PathLike) -> bytes:
     return data if info.parameters.scheme == "ckks" or ciphertext.level_primes == 1 else Evaluator(info.parameters).last_level(data)
 
 
-def in_process_committee(
-    parties: int = 3, protocol: str = "rep-field", threshold: int | None = None, openings: str = "direct"
-) -> Committee:
-    """A committee without folder or certificates, for :func:`keygen_in_process` and :func:`decrypt_in_process`.
-
-    Every call makes a committee of its own: its digest is unlike all others, and so is its MAC key, under which alone the shares of its
-    ``mascot`` keys can be used. Keep the committee as long as its keys."""
-    t = threshold if threshold is not None else default_threshold(protocol, parties)
-    # random in place of fingerprints: a burned MAC key is of this committee alone
-    members = tuple(Party(i, "in-process", 1, secrets.token_hex(32)) for i in range(parties))
-    committee = Committee(Path("in-process"), "in-process", protocol, t, members, openings)
-    committee.check()
-    return committee
-
-
-def keygen_in_process(
-    committee: Committee,
-    request: Request,
-    seed: bytes | None = None,
-    backend: str = "embedded",
-    mp_spdz: PathLike | None = None,
-    link: str | None = None,
-) -> list[KeyMaterial]:
-    """Makes a key among threads of this process; returns each party's material. ``seed``: INSECURE, tests only."""
-    return run_in_process(
-        committee, lambda context: generate(context, request, seed), backend=backend, mp_spdz=mp_spdz, link=link
-    )
-
-
-def decrypt_in_process(
-    committee: Committee,
-    material: Sequence[KeyMaterial],
-    ciphertexts: Sequence[bytes],
-    receiver: int = 0,
-    rounding: str = "round_ltz_circuit",
-    backend: str = "embedded",
-    mp_spdz: PathLike | None = None,
-    link: str | None = None,
-) -> list[Decrypted]:
-    """Decrypts among threads of this process. CKKS decryptions are flooded by the policy, but neither they nor those of `round_mask_open` are
-    counted, and nothing is approved: there is no key on disk, and the caller is every party."""
-    parsed = [read_ciphertext(material[0].info.parameters, data) for data in ciphertexts]
-
-    def job(context: Any) -> list[Decrypted] | None:
-        mine = material[context.party]
-        return _decrypt(context, mine.info, mine.shares, parsed, receiver, rounding)
-
-    warn_of_weakness(material[0].info.parameters, material[0].info.policy)
-    result: list[Decrypted] = run_in_process(committee, job, backend=backend, mp_spdz=mp_spdz, link=link)[receiver]
-    return result
-
-
 __all__ = [
     "LWE_SETS",
+    "OPERATIONS",
     "VARIANTS",
+    "ApprovalError",
+    "AuditError",
+    "BackendError",
+    "BurnedKeyError",
+    "CiphertextError",
     "CiphertextFile",
     "Committee",
+    "CommitteeError",
     "DecryptResult",
     "Decrypted",
+    "EngineError",
     "FloodPolicy",
+    "KeyFileError",
+    "KeyInUseError",
     "KeyInfo",
     "KeyMaterial",
+    "KeyQuorumError",
     "KeygenResult",
     "Needs",
+    "Noise",
+    "NoiseEstimate",
+    "OutputError",
+    "ParameterError",
     "ParameterSet",
+    "Party",
+    "PartyError",
+    "PartyInterrupted",
+    "Persistence",
+    "PhaseReport",
+    "PolicyError",
+    "PoolError",
+    "PoolTooSmall",
     "Precision",
+    "ProgramError",
     "ProgramRequest",
+    "Progress",
     "Request",
+    "ResourceError",
     "RunReport",
+    "SealFormatError",
+    "SealMissingError",
+    "SealOperationError",
+    "SecurityWarning",
+    "UnknownParameterSetError",
+    "ValuesError",
     "address",
     "approve",
     "check_receipt",
     "decode",
     "decrypt",
     "decrypt_in_process",
+    "decrypt_job",
     "encrypt",
     "evaluate",
     "galois_elements",
@@ -563,6 +567,7 @@ __all__ = [
     "init",
     "keygen",
     "keygen_in_process",
+    "keygen_job",
     "keygen_needs",
     "load_key",
     "load_parameters",
@@ -577,5 +582,6 @@ __all__ = [
     "run",
     "run_party",
     "trust",
+    "write_job",
     "write_receipt",
 ]
