@@ -63,7 +63,7 @@ $(WHEEL)/.tools: pyproject.toml | tools
 # The check installs the source distribution as users do, which compiles it; what of it does not change is compiled once.
 wheel: $(WHEEL)/.tools
 	rm -rf $(DIST)
-	$(WHEEL)/bin/maturin sdist -q -o $(DIST)
+	$(WHEEL)/bin/maturin sdist -o $(DIST)
 	PATH="$(CURDIR)/$(WHEEL)/bin:$$PATH" $(WHEEL)/bin/maturin build --release --locked -q -o $(DIST)
 	CARGO_TARGET_DIR="$(CURDIR)/build/wheel/target" $(WHEEL)/bin/python Scripts/check_wheels.py $(DIST) --most $(or $(MOST),20)
 

@@ -78,6 +78,10 @@ def test_two_parties_at_one_address(tmp_path: Path) -> None:
     line = refused(tmp_path, "init", "c", "--host", "a:4000", "--host", "b:4000", "--host", "a:4000")
     assert "party 0 and party 2 have the same address a:4000: give each party a port of its own" in line
     assert not (tmp_path / "c").exists()
+    run(tmp_path, "init", "c", "--host", "a:4000", "--host", "b:4000", "--host", "c:4000")
+    file = tmp_path / "c" / "committee.toml"
+    file.write_text(file.read_text().replace('"c"\nport', '"b"\nport'))
+    assert "committee.toml: party 1 and party 2 have the same address b:4000" in refused(tmp_path, "inspect", "c")
 
 
 @pytest.mark.parametrize(("folder", "name"), [("my committee", "my-committee"), ("_x", "x"), ("ü", "committee"), (".", "here and there")])

@@ -16,6 +16,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from keyquorum import api
 from keyquorum.cli import app, output, progress
@@ -101,6 +102,14 @@ def test_every_command_emits_json() -> None:
 def test_errors_with_json_are_one_line(made: Path) -> None:
     out, err = run(made, "decode", "committee", "key", "missing", "--json", code=1)
     assert out == "" and err.startswith("error: missing: no such file") and err.count("\n") == 1
+
+
+def test_json_holds_what_json_can(capsys: pytest.CaptureFixture[str]) -> None:
+    with chosen(True, False, False):
+        output.emit({"values": np.array([1.5, np.nan, np.inf]), "path": Path("a"), "n": np.int64(3), "pair": (1, None), "z": 1 + 2j})
+    assert json.loads(capsys.readouterr().out) == {"values": [1.5, None, None], "path": "a", "n": 3, "pair": [1, None], "z": "(1+2j)"}
+    output.emit({"never": "printed"})
+    assert capsys.readouterr().out == ""
 
 
 def test_quiet_prints_results_alone(made: Path, tmp_path: Path) -> None:

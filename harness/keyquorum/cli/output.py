@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import signal
 import socket
@@ -61,21 +62,26 @@ def chosen(as_json: bool, quiet: bool, verbose: bool) -> Iterator[None]:
     try:
         yield
     finally:
-        console.quiet = printed.quiet = False
+        console.quiet = printed.quiet = choice.as_json = choice.quiet = False  # verbose stays, for the error that ends the process
 
 
 def emit(result: dict[str, Any]) -> None:
     """The result of a command as one line of JSON, if --json was given. Every command calls this once; serve for every event."""
     if choice.as_json:
-        print(json.dumps(result, default=_plain_of, allow_nan=False), flush=True)
+        print(json.dumps(_plain(result), allow_nan=False), flush=True)
 
 
-def _plain_of(value: Any) -> Any:
-    if isinstance(value, Path):
-        return str(value)
+def _plain(value: Any) -> Any:
+    """What JSON can hold: paths as texts, arrays as lists, and null for numbers that are none or infinite."""
+    if isinstance(value, dict):
+        return {str(name): _plain(each) for name, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(each) for each in value]
     if isinstance(value, (np.ndarray, np.generic)):
-        return value.tolist()
-    raise TypeError(f"{type(value).__name__} has no form in JSON")
+        return _plain(value.tolist())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return str(value) if isinstance(value, (Path, complex)) else value
 
 
 def costs(reports: Sequence[RunReport]) -> list[dict[str, Any]]:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from keyquorum import _engine
-from keyquorum.model.committee import PROTOCOLS, Committee, Party, check_name, default_threshold
+from keyquorum.model.committee import PROTOCOLS, Committee, Party, check_apart, check_name, default_threshold
 from keyquorum.model.errors import CommitteeError
 
 PathLike = str | Path
@@ -51,13 +51,6 @@ def name_of(folder: Path) -> str:
     return re.sub(r"[^A-Za-z0-9._-]+", "-", folder.absolute().name).strip("._-")[:64] or "committee"
 
 
-def _check_apart(addresses: Sequence[tuple[str, int]]) -> None:
-    """Refuses two parties at one address."""
-    for i, each in enumerate(addresses):
-        if (first := addresses.index(each)) < i:
-            raise CommitteeError(f"party {first} and party {i} have the same address {each[0]}:{each[1]}: give each party a port of its own")
-
-
 def init(
     folder: PathLike,
     parties: int = 3,
@@ -92,7 +85,7 @@ def init(
     if not hosts and len(mine) < parties:
         raise CommitteeError("--me without --host: the other parties run elsewhere, so give the HOST:PORT of every party with --host; leave out --me if all run here")
     addresses = [address(h) for h in hosts]
-    _check_apart(addresses)
+    check_apart(addresses)
     addresses = addresses or [("127.0.0.1", port) for port in _free_ports(parties)]
     called = check_name(name, "committee name") if name is not None else name_of(root)
     members = [Party(i, host, port, "") for i, (host, port) in enumerate(addresses)]
