@@ -3,7 +3,8 @@
     Scripts/check_wheels.py FOLDER [--most SECONDS]
 
 FOLDER holds one wheel and one source distribution. Each is installed into a virtual environment that has nothing else, and runs keyquorum demo, which may
-take --most seconds (20). The last line of each says what it took, and how much CPU time: a busy machine takes longer.
+take --most seconds (20). Other work on the machine makes it longer, so that the fastest of up to three runs counts; CPU time and the load of the machine are
+printed beside it.
 """
 
 from __future__ import annotations
@@ -24,6 +25,10 @@ from pathlib import Path
 WHEEL = re.compile(r"keyquorum-[0-9.]+-cp3\d+-abi3-(manylinux_\d+_\d+_\w+|macosx_\w+)\.whl")
 NEEDED = ("py.typed", "_engine.pyi", "fhe/params/bfv-8192.toml", "_share/Programs/Source/sample_cbd.mpc", "_share/Programs/Library/conversions.py")
 IN_SOURCE = ("pyproject.toml", "README.md", "LICENSE", "Source/Cargo.lock", "Source/python/src/lib.rs", *(f"harness/keyquorum/{name}" for name in NEEDED[2:]))
+
+
+RUNS = 3
+"""Of the demo, at most."""
 
 
 class WheelError(Exception):
@@ -64,8 +69,8 @@ def check_source(source: Path) -> int:
     return len(members)
 
 
-def demo(archive: Path, most: float) -> tuple[float, float]:
-    """Installs a distribution into an empty environment and runs the demo outside of the checkout; seconds, and seconds of CPU. Raises WheelError."""
+def demo(archive: Path, most: float) -> float:
+    """Installs a distribution into an empty environment and runs the demo outside of the checkout; the seconds that it took. Raises WheelError."""
     environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV", "PYTHONHOME")}
     with tempfile.TemporaryDirectory(prefix="keyquorum-wheel-") as folder:
         venv.create(Path(folder) / "venv", with_pip=True)
@@ -73,14 +78,16 @@ def demo(archive: Path, most: float) -> tuple[float, float]:
         installed = subprocess.run([python, "-m", "pip", "install", "-q", str(archive.resolve())], cwd=folder, env=environment, check=False)
         if installed.returncode != 0:
             raise WheelError(f"{archive.name}: it cannot be installed, see above")
-        before, start = _cpu(), time.monotonic()
-        done = subprocess.run([python.parent / "keyquorum", "demo"], cwd=folder, env=environment, capture_output=True, text=True, check=False)
-        seconds, cpu = time.monotonic() - start, _cpu() - before
-    if done.returncode != 0 or "demo: ok" not in done.stdout:
-        raise WheelError(f"{archive.name}: the demo failed: {done.stderr.strip() or done.stdout.strip()}")
-    if seconds > most:
-        raise WheelError(f"{archive.name}: the demo took {seconds:.1f} s ({cpu:.1f} s of CPU), more than {most:g} s")
-    return seconds, cpu
+        for _ in range(RUNS):
+            before, start = _cpu(), time.monotonic()
+            done = subprocess.run([python.parent / "keyquorum", "demo"], cwd=folder, env=environment, capture_output=True, text=True, check=False)
+            seconds, cpu, load = time.monotonic() - start, _cpu() - before, os.getloadavg()[0]
+            if done.returncode != 0 or "demo: ok" not in done.stdout:
+                raise WheelError(f"{archive.name}: the demo failed: {done.stderr.strip() or done.stdout.strip()}")
+            print(f"demo from {archive.name}: seconds={seconds:.1f} cpu={cpu:.1f} load={load:.1f}", flush=True)
+            if seconds <= most:
+                return seconds
+    raise WheelError(f"{archive.name}: the demo took {seconds:.1f} s ({cpu:.1f} s of CPU, load {load:.1f}), more than {most:g} s")
 
 
 def _cpu() -> float:
@@ -107,8 +114,7 @@ def main() -> int:
         print(f"wheel: {wheel.name}, {wheel.stat().st_size / 1e6:.1f} MB, {check_wheel(wheel)}")
         print(f"sdist: {source.name}, {source.stat().st_size / 1e6:.1f} MB, {check_source(source)} files")
         for archive in (wheel, source):
-            seconds, cpu = demo(archive, chosen.most)
-            print(f"demo from {archive.name}: ok seconds={seconds:.1f} cpu={cpu:.1f}", flush=True)
+            print(f"check: ok {archive.name} demo={demo(archive, chosen.most):.1f} s", flush=True)
     except WheelError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1

@@ -29,7 +29,7 @@ def run(folder: Path, *args: object, code: int = 0) -> tuple[str, str]:
 def refused(folder: Path, *args: object) -> str:
     """The one line of error of a command that fails."""
     out, err = run(folder, *args, code=1)
-    lines = err.strip().splitlines()
+    lines = [line for line in err.strip().splitlines() if not line.startswith("progress: ")]  # of a busy machine
     assert len(lines) == 1 and lines[0].startswith("error: "), (out, err)
     return lines[0]
 

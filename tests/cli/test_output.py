@@ -192,7 +192,8 @@ def complete(line: str, folder: Path, tmp_path: Path) -> list[str]:
     binary.write_text(f'#!/bin/sh\nexec {sys.executable} -c "from keyquorum.cli import main; main()" "$@"\n')
     binary.chmod(0o755)
     script = tmp_path / "completion.bash"
-    script.write_text(run(folder, "completion", "bash")[0])
+    if not script.exists():
+        script.write_text(run(folder, "completion", "bash")[0])
     ask = (
         f'set -eu; source {script}; complete -p keyquorum >/dev/null; COMP_WORDS=({line}); [[ "{line}" == *" " ]] && COMP_WORDS+=(""); '
         'COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); COMPREPLY=(); _keyquorum_completion keyquorum || true; printf "%s\\n" "${COMPREPLY[@]}"'

@@ -126,8 +126,10 @@ def test_lines_of_many_threads_are_whole(tmp_path: Path) -> None:
         thread.join()
     assert len(lines(log.path)) == 80
     log.close()
+    log.write({"n": "last refusal"})
+    assert log._descriptor == -1 and lines(log.path).pop()["n"] == "last refusal"
     AuditLog(tmp_path / "a.jsonl", {}).write({"n": "appended"})
-    assert len(lines(log.path)) == 81
+    assert len(lines(log.path)) == 82
 
 
 def test_files_that_are_no_log(tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ errors = Console(stderr=True, highlight=False, soft_wrap=True)
 
 SHOW_AFTER = 1.0
 """Seconds after which a bar appears, or a line that says for whom we wait."""
-LINE_AFTER = 5.0
+LINE_AFTER = 10.0
 """Seconds after which a line of progress appears where standard error is not a terminal, and from one to the next."""
 INTERRUPT_SECONDS = 3.0
 """Seconds after Ctrl-C in which a party tells the others."""
