@@ -136,6 +136,12 @@ def test_rounding_has_no_meaning_for_ckks(made: Path) -> None:
         api.decrypt_job(made / "my quorum", "ckks", [made / "ckks.ct"], 0, [made / "o"], rounding="round_mask_open")
 
 
+@pytest.mark.parametrize("option", [["--flood-bits", "30"], ["--decryptions", "16"], ["--noise-bits", "9"], ["--approvals"]])
+def test_options_of_ckks_are_refused_elsewhere(made: Path, option: list[str]) -> None:
+    line = refused(made, "keygen", "my quorum", "k", "-p", "bfv-4096", *option)
+    assert f"{option[0]} is for CKKS, and bfv-4096 is a set of BFV: leave it out" in line
+
+
 @pytest.mark.parametrize("option", [["--to", "0"], ["--pool"], ["--job", "j"], ["--link", "wan"], ["--rounding", "round_ltz_circuit"]])
 def test_nothing_is_ignored_beside_committee(made: Path, option: list[str]) -> None:
     line = refused(made, "decrypt", "my quorum", "bfv", "bfv.ct", "--committee", "--identity", "x", *option)

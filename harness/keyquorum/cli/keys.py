@@ -44,10 +44,16 @@ def keygen(
     ] = None,
     error: Annotated[str, typer.Option(help="Error law: cbd (SEAL's own) or gaussian (sigma 3.2).")] = "cbd",
     flood_bits: Annotated[
-        int,
-        typer.Option(help="CKKS: s, the bits of the flooding, all decryptions together. An adversary's advantage is about 2^(-s/2 - 3). Below 30: weak."),
-    ] = 30,
-    decryptions: Annotated[int, typer.Option(help="CKKS: decryptions that the key may ever serve; four times as many cost a bit of precision.")] = 16,
+        int | None,
+        typer.Option(
+            help="CKKS: s, the bits of the flooding, all decryptions together. An adversary's advantage is about 2^(-s/2 - 3). Below 30: weak (default: 30).",
+            show_default=False,
+        ),
+    ] = None,
+    decryptions: Annotated[
+        int | None,
+        typer.Option(help="CKKS: decryptions that the key may ever serve; four times as many cost a bit of precision (default: 16).", show_default=False),
+    ] = None,
     noise_bits: Annotated[
         int | None,
         typer.Option(
@@ -79,9 +85,16 @@ def keygen(
         emit({"key": key, "parameters": params, "costs": costs(reports)})
         return
     parameters = api.load_parameters(params)
+    policies = {"--flood-bits": flood_bits is not None, "--decryptions": decryptions is not None, "--noise-bits": noise_bits is not None}
+    for option, given in {**policies, "--approvals": approvals}.items():
+        if given and parameters.scheme != "ckks":
+            raise ParameterError(f"{option} is for CKKS, and {parameters.name} is a set of {parameters.scheme.upper()}: leave it out")
     if noise_bits is not None and noise_bits < 1:
         raise PolicyError(f"noise of {noise_bits} bits: choose 1 to {NOISE_BITS_MAX}, or leave it to the parameter set")
-    policy = api.FloodPolicy(flood_bits, decryptions, noise_bits or 0, int(approvals))
+    usual = api.FloodPolicy()
+    policy = api.FloodPolicy(
+        usual.bits if flood_bits is None else flood_bits, usual.decryptions if decryptions is None else decryptions, noise_bits or 0, int(approvals)
+    )
     elements = api.galois_elements(parameters, step or ())
     if job is not None:
         api.write_job(job, api.keygen_job(key, parameters, relin, elements, error, policy, backend, mp_spdz, link))
