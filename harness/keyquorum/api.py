@@ -13,40 +13,63 @@ from __future__ import annotations
 
 import hashlib
 import json
-import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from keyquorum._engine import EngineError
 from keyquorum.backends import check_backend
+from keyquorum.dsl import Persistence
+from keyquorum.fhe.errors import (
+    SealFormatError,
+    SealMissingError,
+    SealOperationError,
+    SecurityWarning,
+    UnknownParameterSetError,
+    ValuesError,
+)
 from keyquorum.fhe.keys import galois_element
 from keyquorum.fhe.lwe import LWE_SETS, lwe_parameters, read_lwe
 from keyquorum.fhe.lwe_public import PUBLIC_FILE as LWE_PUBLIC_FILE
 from keyquorum.fhe.lwe_public import integers
+from keyquorum.fhe.noise_bound import NoiseEstimate
 from keyquorum.fhe.parameters import ParameterSet
 from keyquorum.fhe.parameters import load as load_parameters
-from keyquorum.fhe.seal import Evaluator
+from keyquorum.fhe.seal import OPERATIONS, Evaluator
 from keyquorum.fhe.seal_format import read_ciphertext
-from keyquorum.model.committee import Committee, Party, check_name, default_threshold, write_atomically
+from keyquorum.fhe.values import Numbers
+from keyquorum.in_process import decrypt_in_process, in_process_committee, keygen_in_process
+from keyquorum.model.committee import Committee, Party, check_name, write_atomically
 from keyquorum.model.errors import (
+    ApprovalError,
+    AuditError,
+    BackendError,
+    BurnedKeyError,
     CiphertextError,
     CommitteeError,
     KeyFileError,
+    KeyInUseError,
+    KeyQuorumError,
+    OutputError,
     ParameterError,
+    PartyError,
+    PartyInterrupted,
     PolicyError,
     PoolError,
+    PoolTooSmall,
+    ProgramError,
+    ResourceError,
 )
 from keyquorum.model.links import check_link
 from keyquorum.model.outputs import save_file
-from keyquorum.parties import RunReport, mac_key, run_in_process, run_party, run_processes
-from keyquorum.parties.context import Progress
+from keyquorum.parties import RunReport, mac_key, run_party, run_processes
+from keyquorum.parties.context import PhaseReport, Progress
 from keyquorum.parties.jobs import relative_to
 from keyquorum.parties.setup import address, init, trust
 from keyquorum.plans import approvals
 from keyquorum.plans.decrypt import Decrypted, check_decryption, ready_to_decrypt
-from keyquorum.plans.decrypt import decrypt as _decrypt
-from keyquorum.plans.keygen import KeyMaterial, Request, generate
+from keyquorum.plans.keygen import KeyMaterial, Request
 from keyquorum.plans.keys import (
     FloodPolicy,
     KeyInfo,
@@ -58,15 +81,18 @@ from keyquorum.plans.keys import (
 )
 from keyquorum.plans.lwe_keys import load_lwe_key, load_lwe_public_key, sharing_of
 from keyquorum.plans.masked import warn_of_rounding
+from keyquorum.plans.noise import Noise
 from keyquorum.plans.pool_jobs import check_lwe_ciphertexts
-from keyquorum.plans.pool_store import drop_pool, pool_status
+from keyquorum.plans.pool_store import drop_pool, packed_bytes, pool_status
 from keyquorum.plans.pool_variants import parameter_set, variant_for
 from keyquorum.plans.pools import pools_folder
 from keyquorum.plans.precision import Precision, key_precision
 from keyquorum.plans.program import ProgramRequest
 from keyquorum.plans.program import run_locally as run
-from keyquorum.plans.receipts import check_noise, check_receipt, noise_after, write_receipt
+from keyquorum.plans.receipts import check_noise, check_receipt, write_receipt
+from keyquorum.plans.recognise import ciphertext_of
 from keyquorum.plans.resources import Needs, require_disk, require_memory
+from keyquorum.plans.seal_files import CiphertextFile, decode_file, encrypt_to, evaluate_to
 from keyquorum.plans.variants import VARIANTS
 
 PathLike = str | Path
@@ -231,6 +257,18 @@ def lwe_encrypt(committee: Committee | PathLike, key: str, values: Any, output: 
     return Path(output)
 
 
+def pool_needs(
+    committee: Committee | PathLike, parameters: str, rounding: str, items: int, width: int = 8, levels: int = 2, chunk: int = 4096
+) -> int:
+    """Bytes of disk that the material of :func:`pool_fill` takes at each party that rounds: all, or t + 1 of a committee of shamir."""
+    committee = as_committee(committee)
+    if not (1 <= items <= 1 << 40 and 1 <= chunk <= 1 << 20):
+        raise ParameterError(f"{items} items by {chunk}: choose 1 to 2^40, and chunks of 1 to 2^20")
+    sections = variant_for(committee, rounding, parameter_set(parameters), width, levels).sections
+    parts = 2 if committee.authenticated or committee.field_protocol == "rep-field" else 1
+    return items // chunk * packed_bytes(sections, parts, chunk) + packed_bytes(sections, parts, items % chunk)
+
+
 def pool_fill(
     committee: Committee | PathLike,
     parameters: str,
@@ -251,20 +289,30 @@ def pool_fill(
     return [RunReport.from_json(r["report"]) for r in results]
 
 
-def pool_lines(committee: Committee | PathLike) -> list[str]:
-    """A line for each pool of each party of this host."""
+def pool_list(committee: Committee | PathLike) -> list[dict[str, Any]]:
+    """The pools of each party of this host: ``party``, ``pool``, ``left`` and ``made`` (items); or ``party`` and ``error``, where the MAC key is
+    burned."""
     committee = as_committee(committee)
-    lines = []
+    found: list[dict[str, Any]] = []
     for party in committee.local_parties():
         try:
             mac_key.check_party(committee, party)
         except KeyFileError as error:
-            lines.append(f"party {party}: {error}")
+            found.append({"party": party, "error": str(error)})
             continue
         for folder in sorted(p for p in pools_folder(committee, party).glob("*") if (p / "pool.json").exists()):
             made, used = pool_status(folder)
-            lines.append(f"party {party}: {folder.name}: {max(0, made - used):,} items left of {made:,}")
-    return lines or [f"{committee.folder}: no pools"]
+            found.append({"party": party, "pool": folder.name, "left": max(0, made - used), "made": made})
+    return found
+
+
+def pool_lines(committee: Committee | PathLike) -> list[str]:
+    """A line for each pool of each party of this host."""
+    lines = [
+        f"party {p['party']}: {p['error']}" if "error" in p else f"party {p['party']}: {p['pool']}: {p['left']:,} items left of {p['made']:,}"
+        for p in pool_list(committee)
+    ]
+    return lines or [f"{as_committee(committee).folder}: no pools"]
 
 
 def pool_drop(committee: Committee | PathLike, name: str) -> list[int]:
@@ -307,6 +355,31 @@ def lwe_decrypt(
     }  # fmt: skip
     results = run_processes(committee.folder, job, progress, io_timeout=io_timeout)
     return DecryptResult([Path(output)], [RunReport.from_json(r["report"]) for r in results])
+
+
+def encrypt(committee: Committee | PathLike, key: str, values: Any, output: PathLike, bound: float | None = None) -> CiphertextFile:
+    """Encrypts numbers with stock SEAL under a key's public key, into the file ``output`` with a receipt beside it. Needs no party.
+
+    ``values``: integers modulo t, at most N (BFV, BGV); reals or complex numbers, at most N/2 (CKKS). ``bound``: CKKS, on the absolute values, for
+    estimates of noise (default: 1, or the next power of two). Raises ValuesError, CommitteeError, KeyFileError."""
+    folder = key_folder(committee, key)
+    return encrypt_to(folder, load_key(folder), values, Path(output), bound)
+
+
+def evaluate(
+    committee: Committee | PathLike, key: str, operation: str, ciphertexts: Sequence[PathLike], output: PathLike, step: int = 1
+) -> CiphertextFile:
+    """Computes on one or two ciphertext files with stock SEAL, into the file ``output`` with a receipt beside it. Needs no party.
+
+    ``operation``: one of :data:`keyquorum.fhe.seal.OPERATIONS`; products are relinearised (and rescaled, CKKS). ``step``: of rotate, to the left.
+    Raises CiphertextError, KeyFileError (the key lacks what the operation takes), SealOperationError."""
+    folder = key_folder(committee, key)
+    return evaluate_to(folder, load_key(folder), operation, [Path(c) for c in ciphertexts], Path(output), step)
+
+
+def decode(committee: Committee | PathLike, key: str, plaintext: PathLike, count: int = 0) -> Numbers:
+    """The first ``count`` numbers (0: all) of a decrypted plaintext file: int64 centred modulo t (BFV, BGV), float64 (CKKS)."""
+    return decode_file(load_key(key_folder(committee, key)), Path(plaintext), count)[0]
 
 
 def decrypt_job(
@@ -438,103 +511,83 @@ def write_job(path: PathLike, job: dict[str, Any]) -> None:
     write_atomically(Path(path), json.dumps(job, indent=1).encode() + b"\n")
 
 
-def lower(info: KeyInfo, path: PathLike) -> Path:
-    """A ciphertext file for a served committee: BFV and BGV at the last level, in a file of its own if it was not."""
+def lowered(info: KeyInfo, path: PathLike) -> bytes:
+    """A ciphertext file as a served committee takes it: SEAL's bytes, of BFV and BGV at the last level. Writes nothing."""
     source = Path(path)
     if not source.exists():
         raise CiphertextError(f"{source}: no such file")
     data = source.read_bytes()
+    ciphertext = ciphertext_of(info.parameters, data, str(source))
     check_receipt(source, data, info)
     check_noise(source, data, info)
-    ciphertext = read_ciphertext(info.parameters, data, str(source))
-    if info.parameters.scheme == "ckks" or ciphertext.level_primes == 1:
-        return source
-    lowered = Evaluator(info.parameters).last_level(data)
-    target = source.with_name(source.name + ".last")
-    write_atomically(target, lowered)
-    write_receipt(target, lowered, info, noise_after(info, "last-level", [(source, data)], lowered))
-    return target
-
-
-def in_process_committee(
-    parties: int = 3, protocol: str = "rep-field", threshold: int | None = None, openings: str = "direct"
-) -> Committee:
-    """A committee without folder or certificates, for :func:`keygen_in_process` and :func:`decrypt_in_process`.
-
-    Every call makes a committee of its own: its digest is unlike all others, and so is its MAC key, under which alone the shares of its
-    ``mascot`` keys can be used. Keep the committee as long as its keys."""
-    t = threshold if threshold is not None else default_threshold(protocol, parties)
-    # random in place of fingerprints: a burned MAC key is of this committee alone
-    members = tuple(Party(i, "in-process", 1, secrets.token_hex(32)) for i in range(parties))
-    committee = Committee(Path("in-process"), "in-process", protocol, t, members, openings)
-    committee.check()
-    return committee
-
-
-def keygen_in_process(
-    committee: Committee,
-    request: Request,
-    seed: bytes | None = None,
-    backend: str = "embedded",
-    mp_spdz: PathLike | None = None,
-    link: str | None = None,
-) -> list[KeyMaterial]:
-    """Makes a key among threads of this process; returns each party's material. ``seed``: INSECURE, tests only."""
-    return run_in_process(
-        committee, lambda context: generate(context, request, seed), backend=backend, mp_spdz=mp_spdz, link=link
-    )
-
-
-def decrypt_in_process(
-    committee: Committee,
-    material: Sequence[KeyMaterial],
-    ciphertexts: Sequence[bytes],
-    receiver: int = 0,
-    rounding: str = "round_ltz_circuit",
-    backend: str = "embedded",
-    mp_spdz: PathLike | None = None,
-    link: str | None = None,
-) -> list[Decrypted]:
-    """Decrypts among threads of this process. CKKS decryptions are flooded by the policy, but neither they nor those of `round_mask_open` are
-    counted, and nothing is approved: there is no key on disk, and the caller is every party."""
-    parsed = [read_ciphertext(material[0].info.parameters, data) for data in ciphertexts]
-
-    def job(context: Any) -> list[Decrypted] | None:
-        mine = material[context.party]
-        return _decrypt(context, mine.info, mine.shares, parsed, receiver, rounding)
-
-    warn_of_weakness(material[0].info.parameters, material[0].info.policy)
-    result: list[Decrypted] = run_in_process(committee, job, backend=backend, mp_spdz=mp_spdz, link=link)[receiver]
-    return result
+    return data if info.parameters.scheme == "ckks" or ciphertext.level_primes == 1 else Evaluator(info.parameters).last_level(data)
 
 
 __all__ = [
     "LWE_PUBLIC_FILE",
     "LWE_SETS",
+    "OPERATIONS",
     "VARIANTS",
+    "ApprovalError",
+    "AuditError",
+    "BackendError",
+    "BurnedKeyError",
+    "CiphertextError",
+    "CiphertextFile",
     "Committee",
+    "CommitteeError",
     "DecryptResult",
     "Decrypted",
+    "EngineError",
     "FloodPolicy",
+    "KeyFileError",
+    "KeyInUseError",
     "KeyInfo",
     "KeyMaterial",
+    "KeyQuorumError",
     "KeygenResult",
     "Needs",
+    "Noise",
+    "NoiseEstimate",
+    "OutputError",
+    "ParameterError",
     "ParameterSet",
+    "Party",
+    "PartyError",
+    "PartyInterrupted",
+    "Persistence",
+    "PhaseReport",
+    "PolicyError",
+    "PoolError",
+    "PoolTooSmall",
     "Precision",
+    "ProgramError",
     "ProgramRequest",
+    "Progress",
     "Request",
+    "ResourceError",
     "RunReport",
+    "SealFormatError",
+    "SealMissingError",
+    "SealOperationError",
+    "SecurityWarning",
+    "UnknownParameterSetError",
+    "ValuesError",
     "address",
     "approve",
     "check_receipt",
+    "decode",
     "decrypt",
     "decrypt_in_process",
+    "decrypt_job",
+    "encrypt",
+    "evaluate",
     "galois_elements",
     "in_process_committee",
     "init",
     "keygen",
     "keygen_in_process",
+    "keygen_job",
     "keygen_needs",
     "load_key",
     "load_parameters",
@@ -546,8 +599,11 @@ __all__ = [
     "pool_drop",
     "pool_fill",
     "pool_lines",
+    "pool_list",
+    "pool_needs",
     "run",
     "run_party",
     "trust",
+    "write_job",
     "write_receipt",
 ]

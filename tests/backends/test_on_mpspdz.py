@@ -206,7 +206,7 @@ def clear_and_decrypted(folder: Path, committee: api.Committee, key: api.KeygenR
     source, output = folder / f"{backend}.ct", folder / f"{backend}.plain"
     source.write_bytes(result)
     api.write_receipt(source, result, key.info)
-    api.decrypt(committee, "key", [api.lower(key.info, source)], committee.size - 1, [output], backend=backend)
+    api.decrypt(committee, "key", [source], committee.size - 1, [output], backend=backend)
     return clear, seal.decode(parameters, output.read_bytes())
 
 

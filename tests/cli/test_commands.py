@@ -24,7 +24,7 @@ def keyquorum(*args: object, folder: Path, ok: bool = True) -> str:
         return done.stdout
     assert done.returncode == 1, (done.returncode, done.stdout, done.stderr)
     assert "Traceback" not in done.stderr
-    lines = done.stderr.strip().splitlines()
+    lines = [line for line in done.stderr.strip().splitlines() if not line.startswith("progress: ")]  # of a busy machine
     assert len(lines) == 1 and lines[0].startswith("error: "), done.stderr
     return lines[0]
 
@@ -75,7 +75,8 @@ def test_a_weak_policy_warns_loudly(tour: Path) -> None:
     """On standard error, and the key is made."""
     command = [sys.executable, "-c", "from keyquorum.cli import main; main()", "keygen", "committee", "weak", "-p", "ckks-4096", "--no-relin"]
     done = subprocess.run([*command, "--flood-bits", "1"], cwd=tour, capture_output=True, text=True, timeout=120, check=True)
-    assert done.stderr.strip().startswith("WARNING: flooding of 1 bits is WEAK") and len(done.stderr.strip().splitlines()) == 1
+    lines = [line for line in done.stderr.strip().splitlines() if not line.startswith("progress: ")]
+    assert len(lines) == 1 and lines[0].startswith("WARNING: flooding of 1 bits is WEAK")
 
 
 def test_a_weak_policy_warns_on_every_host(tour: Path) -> None:

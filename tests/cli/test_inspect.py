@@ -23,6 +23,8 @@ NAMES = [kind.name for kind in KINDS]
 PACKAGE = ROOT / "harness" / "keyquorum"
 UNTOUCHED = {"temporary file", "lock"}
 """What says nothing of its content, or may be empty."""
+EMPTY_AT_FIRST = {"audit log"}
+"""What is empty until something happens."""
 LOOSE = {"weights of the CNN"}
 """Archives, of whose own headers not every byte counts."""
 ELSEWHERE = {
@@ -83,7 +85,7 @@ def test_a_cut_file_is_noticed(world: Path, name: str, tmp_path: Path, capsys: p
     folder = _copy(world, tmp_path)
     target = _target(folder, name)
     data = target.read_bytes()
-    for size in (len(data) // 2, len(data) // 2 - 1, 0):
+    for size in (len(data) // 2, len(data) // 2 - 1, *([] if name in EMPTY_AT_FIRST else [0])):
         target.write_bytes(data[:size])
         code, out, err = run(capsys, monkeypatch, folder / SAMPLES[name])
         assert code == 1 and out == "" and err.startswith("error: ") and len(err.strip().splitlines()) == 1, (size, err)
@@ -236,6 +238,18 @@ def test_a_burned_key_and_an_earlier_format_are_told(world: Path, tmp_path: Path
     text = json.dumps({k: v for k, v in json.loads(data[12:header]).items() if k != "noise_bits"}).encode()
     old.write_bytes(b"KQLWE001" + len(text).to_bytes(4, "little") + text + data[header:-32])
     assert examine(old).checked == STRUCTURE and "of an earlier version, without a checksum" in list(describe(old))
+
+
+def test_an_audit_log_counts(world: Path, tmp_path: Path) -> None:
+    """An empty one is whole; a line that was cut off and ended is named."""
+    data = (world / SAMPLES["audit log"]).read_bytes()
+    log = tmp_path / "audit.jsonl"
+    for text, counts in ((b"", (0, 0)), (data, (3, 0)), (data + data.replace(b"answered", b"refused"), (3, 3))):
+        log.write_bytes(text)
+        assert examine(log).details == dict(zip(("answered", "refused"), counts, strict=True))
+    log.write_bytes(data + data[:40] + b"\n" + data)
+    with pytest.raises(KeyQuorumError, match="line 4 is cut off or changed: "):
+        examine(log)
 
 
 def test_the_page_names_every_kind() -> None:

@@ -132,7 +132,8 @@ def parameters_of(function: Callable[..., Any]) -> list[Parameter]:
             found.append(Parameter(name, kind, (), many, required))
             continue
         plain = "--" + name.replace("_", "-")
-        declared = tuple(d for d in info.param_decls or () if d.startswith("-"))
+        first = (info.default,) if isinstance(info.default, str) else ()  # the first name stands in the place of the default
+        declared = tuple(d for d in (*first, *(info.param_decls or ())) if d.startswith("-"))
         found.append(Parameter(name, kind, declared or ((plain, f"--no-{plain[2:]}") if kind is bool else (plain,)), many, required))
     return found
 

@@ -16,6 +16,8 @@ from keyquorum.model.committee import Committee
 from keyquorum.model.locks import FileLock
 from keyquorum.parties import mac_key
 from keyquorum.plans.keys import load_key
+from keyquorum.serve.audit import NAME as AUDIT_LOG
+from keyquorum.serve.audit import AuditLog
 from keyquorum.serve.client import make_receiver
 from keyquorum.serve.daemon import Daemon, Service
 
@@ -26,6 +28,7 @@ SAMPLES = {
     "job": "keygen-job.json",
     "parameter set": "set.toml",
     "place of a served party": "committee/party-0/serve.json",
+    "audit log": "committee/party-0/audit.jsonl",
     "lock": "some.lock",
     "Compose file": "deployment/compose.yaml",
     "output of a program": "Player-Data/Binary-Output-P0-0",
@@ -111,6 +114,10 @@ def _deployments(folder: Path, committee: Committee) -> None:
     served = Daemon(committee, 0, Service("lwe"))
     served.stop()
     served.run()
+    log = AuditLog(committee.party_folder(0) / AUDIT_LOG, {"party": 0})
+    for number in range(3):
+        log.write({"receiver": "ab" * 32, "request": f"r{number}", "sha256": "cd" * 32, "bytes": 8, "result": "answered"})
+    log.close()
     lock = FileLock(folder / "some.lock", "a test")
     assert lock.take()
     lock.release()

@@ -66,7 +66,7 @@ def command(*words: object) -> str:
     """The one line of error of a command that must fail, but for warnings of the weak policy of tests."""
     line = [sys.executable, "-c", "from keyquorum.cli import main; main()", *map(str, words)]
     done = subprocess.run(line, capture_output=True, text=True, timeout=120)
-    lines = [line for line in done.stderr.strip().splitlines() if not line.startswith("WARNING: ")]
+    lines = [line for line in done.stderr.strip().splitlines() if not line.startswith(("WARNING: ", "progress: "))]
     assert done.returncode == 1 and len(lines) == 1, done
     return lines[0]
 

@@ -24,7 +24,7 @@ from .quorum import reconstruct
 
 
 def test_the_committee_file_keeps_them(tmp_path: Path) -> None:
-    made = api.init(tmp_path / "c", 3, "semi", me=[0, 1], openings="star")
+    made = api.init(tmp_path / "c", 3, "semi", hosts=["a:1", "b:1", "c:1"], me=[0, 1], openings="star")
     text = (tmp_path / "c" / "committee.toml").read_text()
     assert made.openings == "star" and text.splitlines()[:4] == [
         'name = "c"',

@@ -21,6 +21,7 @@ import pytest
 from keyquorum._engine import make_identity
 from keyquorum.model.errors import PartyError
 from keyquorum.serve import front, metrics, wire
+from keyquorum.serve.audit import AuditLog
 from keyquorum.serve.client import Receiver
 from keyquorum.serve.front import Front
 from keyquorum.serve.metrics import Metrics
@@ -42,8 +43,9 @@ class Party:
         self.admit("alice")
         kind: Any = SimpleNamespace(limit=1000, read=lambda head, body: body)
         requests: Any = SimpleNamespace(patience=5.0, add=self._answer)
+        self.audit = AuditLog(folder / "audit.jsonl", {"party": 0})
         self.receivers = Receivers(folder / "party.pem", folder / "receivers")
-        self.front = Front(self.receivers, "127.0.0.1", 0, kind, requests, lambda result: None)
+        self.front = Front(self.receivers, "127.0.0.1", 0, kind, requests, lambda result: None, self.audit)
         self.fingerprint = self._fingerprint("party")
 
     def _fingerprint(self, name: str) -> str:

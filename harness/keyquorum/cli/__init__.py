@@ -2,62 +2,64 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import warnings
-from typing import Any
+from typing import Annotated
 
 import typer
-import typer.core
 
+from keyquorum import __version__
 from keyquorum._engine import EngineError
 from keyquorum.model.errors import KeyQuorumError, PartyInterrupted
 from keyquorum.parties.worker import INTERRUPTED
 
-from . import bench, cnn, committees, compose, data, demo, keys, pools, programs, report, service
+from . import bench, cnn, committees, completion, compose, data, demo, keys, pools, programs, report, service
+from .app import App, Commands, Interrupted
 from .output import fail, show_warning
 
-
-class _Interrupted(KeyQuorumError):
-    """The user pressed Ctrl-C."""
-
-
-class _Commands(typer.core.TyperGroup):
-    """Typer would end with a line of its own after Ctrl-C."""
-
-    def invoke(self, ctx: Any) -> Any:
-        try:
-            return super().invoke(ctx)
-        except KeyboardInterrupt:
-            raise _Interrupted("keyquorum was interrupted") from None
-
-
-app = typer.Typer(
+app = App(
     name="keyquorum",
-    cls=_Commands,
+    cls=Commands,
     help=(
         "Threshold FHE from generic MPC: a quorum makes keys for unmodified Microsoft SEAL, and decrypts together.\n\n"
-        "A first tour: keyquorum demo. By hand: init a committee, keygen, encrypt, eval, decrypt."
+        "A first tour: keyquorum demo. By hand: init a committee, keygen, encrypt, eval, decrypt.\n\n"
+        "Every command takes --json, --quiet and --verbose."
     ),
     no_args_is_help=True,
     add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for module in (committees, keys, data, programs, demo, cnn, bench, report, compose, pools, service):
+for module in (committees, keys, data, programs, demo, cnn, bench, report, compose, pools, service, completion):
     module.register(app)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        print(f"keyquorum {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _common(version: Annotated[bool, typer.Option("--version", help="Print the version and exit.", callback=_show_version, is_eager=True)] = False) -> None:
+    pass
 
 
 def main() -> None:
     """Entry point: user mistakes end with one line on standard error and exit code 1."""
     warnings.showwarning = show_warning
+    if completion.VARIABLE in os.environ:
+        completion.prepare()
     try:
-        app()
-    except (PartyInterrupted, _Interrupted) as error:
+        app(prog_name="keyquorum")
+    except (PartyInterrupted, Interrupted) as error:
         fail(f"{error}; keys made before are untouched")
         sys.exit(INTERRUPTED)
     except (KeyQuorumError, EngineError) as error:
-        fail(str(error))
+        fail(str(error), error)
         sys.exit(1)
     except OSError as error:
-        fail(f"{error.filename or ''}: {error.strerror or error}".lstrip(": "))
+        fail(f"{error.filename or ''}: {error.strerror or error}".lstrip(": "), error)
         sys.exit(1)

@@ -15,7 +15,8 @@ from keyquorum.model.errors import KeyQuorumError, ParameterError
 from keyquorum.model.links import FORMS
 
 from .options import MpSpdzFolder
-from .output import console, progress_bars
+from .output import console, emit, printed
+from .progress import progress_bars
 
 
 def register(app: typer.Typer) -> None:
@@ -73,10 +74,12 @@ def bench(
     sweeps = _sweeps(suite, axes, quick)
     errors: list[str] = []
     left = loaded = 0
+    listed: list[dict[str, object]] = []
     for name, cases in sweeps.items():
         if show:
             for case in cases:
-                console.print(f"{name}: {case.label}", markup=False)
+                printed.print(f"{name}: {case.label}", markup=False)
+                listed.append({"suite": name, "measurement": case.label})
             continue
         path = output / f"{name}.csv"
         with progress_bars() as report:
@@ -86,7 +89,8 @@ def bench(
             console.print(f"{name}: skipped: {text}", markup=False)
         for text in outcome.errors:
             console.print(f"{name}: {text}", markup=False)
-        console.print(outcome.line(name) + f" table={path}", markup=False)
+        printed.print(outcome.line(name) + f" table={path}", markup=False)
+        listed.append({"suite": name, "table": path, **vars(outcome)})
         errors += outcome.errors
         left += outcome.left
         loaded += outcome.loaded
@@ -96,6 +100,7 @@ def bench(
         console.print(f"bench: {loaded} measurements started beside other work, and plots say so: measure with --idle on a machine that is free", markup=False)
     if left:
         console.print(f"bench: {left} measurements were left out for want of time: the same command goes on with them", markup=False)
+    emit({"measurements" if show else "suites": listed})
     if errors:
         raise KeyQuorumError(f"{len(errors)} measurements or sweeps failed, the first: {errors[0]}")
 

@@ -15,7 +15,8 @@ from keyquorum.cnn.run import PARAMETERS, Classified, classify, held_out_digits,
 from keyquorum.model.errors import KeyQuorumError
 
 from .options import LinkSpec
-from .output import console, print_reports, progress_bars
+from .output import console, emit, print_reports, printed
+from .progress import progress_bars
 
 
 def register(app: typer.Typer) -> None:
@@ -47,10 +48,14 @@ def cnn(
     console.print(f"   largest error of a logit: {result.error:.1e} (the flooding noise of the policy)")
     state = "ok" if result.agrees else "failed"
     simulated = f" simulated_links={link}" if link else ""
-    console.print(
+    printed.print(
         f"cnn: {state} accuracy={result.accuracy:.3f} plain_accuracy={result.plain_accuracy:.3f} seconds={seconds:.1f}{simulated}",
         markup=False,
     )
+    emit({
+        "ok": result.agrees, "accuracy": result.accuracy, "plain_accuracy": result.plain_accuracy, "images": images, "error": result.error,
+        "seconds": seconds, "phases": result.seconds, "link": link,
+    })  # fmt: skip
     if not result.agrees:
         raise KeyQuorumError(
             "the encrypted network is less accurate than the one in clear: this must not happen, please report it"

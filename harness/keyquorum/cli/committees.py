@@ -13,7 +13,8 @@ from keyquorum.model.errors import CommitteeError, PartyError
 from keyquorum.parties.doctor import examine
 from keyquorum.plans.examine import examine_keys
 
-from .output import console
+from . import completion
+from .output import console, emit, printed
 
 _SAID = "; ".join(f"{name}: {what}" for name, what in OPENINGS.items())
 
@@ -30,7 +31,7 @@ def register(app: typer.Typer) -> None:
 def init(
     folder: Folder,
     parties: Annotated[int, typer.Option("--parties", "-N", help="Number of parties.")] = 3,
-    protocol: Annotated[str, typer.Option("--protocol", "-E", help=f"One of {', '.join(PROTOCOLS)}.")] = "rep-field",
+    protocol: Annotated[str, typer.Option("--protocol", "-E", help=f"One of {', '.join(PROTOCOLS)}.", autocompletion=completion.protocols)] = "rep-field",
     threshold: Annotated[int | None, typer.Option("--threshold", "-T", help="Corruptions tolerated (shamir).")] = None,
     host: Annotated[
         list[str] | None, typer.Option(help="HOST:PORT of each party in turn; default: all on this host.")
@@ -46,14 +47,19 @@ def init(
     On several hosts: run init on each with the same --host list, --name and its own --me, exchange the fingerprints that it
     prints over a channel you trust, and enter them with keyquorum trust.
     """
-    committee = api.init(folder, parties, protocol, threshold, host or (), me, name, openings)
-    console.print(f"committee {committee.name}: {committee.size} parties, {committee.protocol} ({PROTOCOLS[protocol]})")
+    committee = api.init(folder, parties, protocol, threshold, host or (), me or None, name, openings)
+    console.print(f"committee {committee.name}: {committee.size} parties, {committee.protocol} ({PROTOCOLS[protocol]})", markup=False)
     if committee.openings != "direct":
         console.print(f"  openings: {committee.openings} ({OPENINGS[committee.openings]})")
     for party in committee.parties:
         console.print(
             f"  party {party.index}  {party.host}:{party.port}  {party.fingerprint or '(fingerprint missing)'}"
         )
+    emit({
+        "folder": folder, "name": committee.name, "protocol": committee.protocol, "threshold": committee.threshold, "openings": committee.openings,
+        "parties": [{"index": p.index, "host": p.host, "port": p.port, "fingerprint": p.fingerprint or None} for p in committee.parties],
+        "here": committee.local_parties(),
+    })  # fmt: skip
 
 
 def trust(
@@ -64,6 +70,7 @@ def trust(
     """Enter the fingerprint of a party that runs on another host."""
     api.trust(folder, party, fingerprint)
     console.print(f"party {party} is known by {fingerprint}")
+    emit({"party": party, "fingerprint": fingerprint})
 
 
 def doctor(
@@ -78,7 +85,7 @@ def doctor(
     Run it at the same time on all hosts: each party listens while it tries the others.
     """
     committee = Committee.load(folder)
-    problems = 0
+    findings: list[dict[str, object]] = []
     parties = list(dict.fromkeys(party)) if party else committee.local_parties()
     for index in parties:
         if not 0 <= index < committee.size:
@@ -86,8 +93,10 @@ def doctor(
     if not parties:
         raise CommitteeError(f"{folder}: no party of the committee is on this host: run keyquorum init with --me")
     for line in (*examine_keys(committee, parties), *examine(committee, parties, seconds)):
-        console.print(f"{'ok ' if line.ok else 'FIX'}  {line.text}")
-        problems += not line.ok
+        printed.print(f"{'ok ' if line.ok else 'FIX'}  {line.text}", markup=False)
+        findings.append({"ok": line.ok, "text": line.text})
+    problems = sum(not found["ok"] for found in findings)
+    emit({"folder": folder, "parties": parties, "ok": not problems, "findings": findings})
     if problems:
         raise PartyError(f"{problems} thing(s) to fix in {folder}, see above")
     console.print("everything is in order")

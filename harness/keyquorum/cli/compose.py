@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from shlex import quote
 from typing import Annotated
 
 import typer
 
 from keyquorum.deploy.compose import IMAGE, prepare
 
-from .output import console
+from .output import console, emit
 
 
 def register(app: typer.Typer) -> None:
@@ -35,6 +36,7 @@ def compose(
     """
     made = prepare(folder, parties, protocol, threshold, image, (connect_timeout, io_timeout), netem)
     console.print(f"{made.file}: {parties} parties ({protocol}), a volume each under {folder / 'volumes'}", markup=False)
-    console.print(f"write the job: keyquorum keygen {made.volume(0)} key -p bfv-4096 --job {made.job}", markup=False)
-    console.print(f"run it:        docker compose -f {made.file} up", markup=False)
+    console.print(f"write the job: keyquorum keygen {quote(str(made.volume(0)))} key -p bfv-4096 --job {quote(str(made.job))}", markup=False)
+    console.print(f"run it:        docker compose -f {quote(str(made.file))} up", markup=False)
     console.print(f"ciphertexts to decrypt go to {made.job.parent}; what party I decrypts comes to {folder / 'volumes' / 'party-I'}", markup=False)
+    emit({"file": made.file, "parties": parties, "job": made.job, "volumes": [made.volume(i) for i in range(parties)]})

@@ -2,36 +2,35 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-import math
+import shlex
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
 import typer
 
 from keyquorum import api
-from keyquorum.fhe import noise_bound, seal
+from keyquorum.fhe import seal
 from keyquorum.fhe.lwe import is_lwe, read_messages
-from keyquorum.fhe.seal_format import read_ciphertext, read_plaintext
 from keyquorum.fhe.values import read_values
 from keyquorum.model.errors import ParameterError
-from keyquorum.model.outputs import reserved, save_all, save_file
+from keyquorum.model.outputs import reserved, save_all
 from keyquorum.plans.approvals import approved_noise
 from keyquorum.plans.decrypt import PLAINTEXT_HEADER, RESULTS
 from keyquorum.plans.keys import KeyInfo, load_key
 from keyquorum.plans.lwe_keys import load_lwe_key
-from keyquorum.plans.noise import Noise, evaluated, fresh
-from keyquorum.plans.precision import expectation, key_precision, noise_estimate
-from keyquorum.plans.receipts import noise_after
+from keyquorum.plans.precision import noise_estimate
+from keyquorum.plans.seal_files import decode_file
 from keyquorum.serve.client import fetch, fetch_seal
 
+from . import completion
 from .options import BackendName, LinkSpec, MpSpdzFolder
-from .output import console, errors, print_reports, progress_bars
+from .output import choice, console, costs, emit, errors, print_reports, printed
+from .progress import progress_bars
 
 Folder = Annotated[Path, typer.Argument(help="Committee folder.", show_default=False)]
-Key = Annotated[str, typer.Argument(help="Name of the key.", show_default=False)]
+Key = Annotated[str, typer.Argument(help="Name of the key.", show_default=False, autocompletion=completion.keys)]
+EXACT = "round_ltz_circuit"
 Output = Annotated[Path, typer.Option("--output", "-o", help="File to write.", show_default=False)]
 
 
@@ -77,38 +76,23 @@ def encrypt(
     if (where / "lwe.json").exists():
         if bound is not None:
             raise ParameterError("--bound is for CKKS, and this is a key of LWE: leave it out")
-        written = api.lwe_encrypt(folder, key, read_values(values), output)
-        console.print(f"{written}: {written.stat().st_size} bytes under key {load_lwe_key(where).key_id}", markup=False)
+        key_id = load_lwe_key(where).key_id
+        size = api.lwe_encrypt(folder, key, read_values(values), output).stat().st_size
+        console.print(f"{output}: {size} bytes under key {key_id}", markup=False)
+        emit({"output": output, "bytes": size, "key_id": key_id})
         return
-    info = load_key(where)
-    public = api.load_public_file(where, info, "public.key")
-    numbers = read_values(values)
-    data = seal.encrypt(info.parameters, public, numbers)
-    noise: Noise | noise_bound.NoiseEstimate | None = noise_bound.fresh(info.parameters)
-    if info.parameters.scheme == "ckks":
-        digest = hashlib.sha256(data).hexdigest()
-        noise = fresh(info.parameters, digest, _value_bound(numbers, bound))
-    save_file(output, data)
-    api.write_receipt(output, data, info, noise)
-    console.print(f"{output}: {len(data)} bytes under key {info.key_id}")
-    _say_expectation(info, data, noise)
-
-
-def _value_bound(numbers: Any, bound: float | None) -> float:
-    """The stated bound, checked; without one 1, or the next power of two above the values."""
-    largest = float(np.abs(numbers).max()) if np.size(numbers) else 0.0
-    if bound is None:
-        return 2.0 ** max(0, math.ceil(math.log2(largest))) if largest > 1 else 1.0
-    if not largest <= bound < math.inf:
-        raise ParameterError(f"the values reach beyond --bound {bound:g}: state a bound that holds for all that you encrypt")
-    return bound
+    load_key(where)  # a wrong key is said before a wrong file
+    made = api.encrypt(folder, key, read_values(values), output, bound)
+    console.print(f"{output}: {len(made.data)} bytes under key {made.info.key_id}", markup=False)
+    _say_expectation(made)
+    emit(_described(made))
 
 
 def evaluate(
     folder: Folder,
     key: Key,
     operation: Annotated[
-        str, typer.Argument(help=f"One of {', '.join(seal.OPERATIONS)}; rotate needs --step.", show_default=False)
+        str, typer.Argument(help=f"One of {', '.join(seal.OPERATIONS)}; rotate: see --step.", show_default=False, autocompletion=completion.operations)
     ],
     ciphertexts: Annotated[list[Path], typer.Argument(help="One or two SEAL ciphertexts.", show_default=False)],
     output: Output,
@@ -119,30 +103,10 @@ def evaluate(
     CKKS: a bound on the noise of the result is printed, and noted beside it, from those beside the inputs. An input without one counts as a fresh
     encryption of values up to 1.
     """
-    where, info = _key(folder, key)
-    inputs, operands = [], []
-    for path in ciphertexts:
-        if not path.exists():
-            raise ParameterError(f"{path}: no such file")
-        data = path.read_bytes()
-        noted = api.check_receipt(path, data, info)
-        inputs.append(data)
-        if info.parameters.scheme == "ckks":
-            noted = noted or fresh(info.parameters, hashlib.sha256(data).hexdigest())
-            operands.append((read_ciphertext(info.parameters, data, str(path)), noted))
-
-    def file(name: str) -> bytes | None:
-        return api.load_public_file(where, info, name) if name in info.files else None
-
-    result = seal.evaluate(info.parameters, operation, inputs, file("relin.key"), file("galois.key"), step)
-    noise: Noise | noise_bound.NoiseEstimate | None = noise_after(info, operation, list(zip(ciphertexts, inputs, strict=True)), result)
-    if operands:
-        digest = hashlib.sha256(result).hexdigest()
-        noise = evaluated(info.parameters, operation, operands, digest, step, info.galois_elements)
-    save_file(output, result)
-    api.write_receipt(output, result, info, noise)
-    console.print(f"{output}: {len(result)} bytes")
-    _say_expectation(info, result, noise)
+    made = api.evaluate(folder, key, operation, ciphertexts, output, step)
+    console.print(f"{output}: {len(made.data)} bytes", markup=False)
+    _say_expectation(made)
+    emit(_described(made))
 
 
 def decrypt(
@@ -163,8 +127,12 @@ def decrypt(
         typer.Option(help="--committee: HOST:PORT of every party, in order; repeat (default: those of this host).", show_default=False),
     ] = None,
     rounding: Annotated[
-        str, typer.Option(help="BFV, BGV: round_ltz_circuit (exact), or round_mask_open, whose errors tell of the key: a few decryptions, counted.")
-    ] = "round_ltz_circuit",
+        str | None,
+        typer.Option(
+            help="BFV, BGV, LWE: round_ltz_circuit (exact; the default), or round_mask_open, whose errors tell of the key: a few decryptions, counted.",
+            show_default=False,
+        ),
+    ] = None,
     pool: Annotated[bool, typer.Option("--pool", help="BFV, BGV: take the masks from the committee's pool; LWE does always.")] = False,
     job: Annotated[
         Path | None, typer.Option(help="Write the job for keyquorum party instead of running it here.")
@@ -181,26 +149,38 @@ def decrypt(
     of the rounding (keyquorum pool fill), and their messages are written as JSON.
     """
     if committee:
-        for path in ciphertexts:
-            _ask_committee(folder, key, path, identity, at)
+        _refuse_beside("--committee", "the served committee has its own", {
+            "--to": to is not None, "--rounding": rounding is not None, "--pool": pool, "--job": job is not None,
+            "--backend": backend != "embedded", "--mp-spdz": mp_spdz is not None, "--link": link is not None,
+        })  # fmt: skip
+        emit({"key": key, "outputs": [_ask_committee(folder, key, path, identity, at) for path in ciphertexts]})
         return
     if to is None:
         raise ParameterError("no receiver: name the party that learns the result with --to, or ask a served committee with --committee")
+    if identity is not None or at:
+        raise ParameterError(f"{'--identity' if identity is not None else '--at'} is for a served committee: add --committee, or leave it out")
     if all(path.exists() and is_lwe(path.open("rb").read(8)) for path in ciphertexts):
-        if job is not None or backend != "embedded":
-            raise ParameterError("LWE ciphertexts are decrypted at once and on the embedded engine: leave out --job and --backend")
+        if job is not None or backend != "embedded" or link is not None:
+            raise ParameterError("LWE ciphertexts are decrypted at once and on the embedded engine: leave out --job, --backend and --link")
+        results = []
         for path in ciphertexts:
             with progress_bars() as report:
-                done = api.lwe_decrypt(folder, key, path, to, _plain(path), rounding, progress=report)
+                done = api.lwe_decrypt(folder, key, path, to, _plain(path), rounding or EXACT, progress=report)
+            results.append(done)
             print_reports(done.reports)
-            console.print(f"party {to} wrote {done.outputs[0]}")
+            console.print(f"party {to} wrote {done.outputs[0]}", markup=False)
+        emit({"key": key, "receiver": to, "outputs": [r.outputs[0] for r in results], "costs": [costs(r.reports) for r in results]})
         return
     outputs = [_plain(path) for path in ciphertexts]
+    if rounding is not None and _key(folder, key)[1].parameters.scheme == "ckks":
+        raise ParameterError(f"CKKS results are flooded, not rounded: --rounding {rounding} has no meaning for key {key!r}: leave it out")
+    rounding = rounding or EXACT
     if job is not None:
         api.write_job(job, api.decrypt_job(folder, key, ciphertexts, to, outputs, rounding, backend, mp_spdz, link, pool))
         names = ", ".join(str(path) for path in ciphertexts)
-        console.print(f"{job}: copy it and {names} to every host, and start keyquorum party FOLDER INDEX {job} there", markup=False)
+        console.print(f"{job}: copy it and {names} to every host, and start keyquorum party FOLDER INDEX {shlex.quote(str(job))} there", markup=False)
         console.print("names are relative to the job file; on a host with other places give --ciphertext, and --output at the receiver")
+        emit({"job": job, "ciphertexts": ciphertexts})
         return
     with progress_bars() as report:
         result = api.decrypt(
@@ -208,12 +188,23 @@ def decrypt(
         )
     print_reports(result.reports)
     for i, output in enumerate(result.outputs):
-        console.print(f"party {to} wrote {output}")
+        console.print(f"party {to} wrote {output}", markup=False)
         if result.precisions is not None:
             console.print(f"{output}: {result.precisions[i].text()}", markup=False)
+    emit({
+        "key": key, "receiver": to, "outputs": result.outputs, "costs": costs(result.reports),
+        "largest_errors": None if result.precisions is None else [p.largest for p in result.precisions],
+    })  # fmt: skip
 
 
-def _ask_committee(folder: Path, key: str, path: Path, identity: Path | None, at: list[str] | None) -> None:
+def _refuse_beside(option: str, reason: str, given: dict[str, bool]) -> None:
+    """Refuses options that would be ignored beside another one."""
+    for name, there in given.items():
+        if there:
+            raise ParameterError(f"{name} has no meaning beside {option}, {reason}: leave it out")
+
+
+def _ask_committee(folder: Path, key: str, path: Path, identity: Path | None, at: list[str] | None) -> Path:
     if identity is None:
         raise ParameterError("no identity: make one with keyquorum receiver, and name it with --identity")
     if not path.exists() or not identity.exists():
@@ -225,14 +216,15 @@ def _ask_committee(folder: Path, key: str, path: Path, identity: Path | None, at
         with reserved([output], [len(data)], Path(folder) / RESULTS) as reserved_places:
             messages = fetch(api.as_committee(folder), identity, data, places)
             save_all(reserved_places, [json.dumps(messages.tolist()).encode() + b"\n"])
-        console.print(f"{output}: {messages.size} messages under key {key}")
-        return
+        console.print(f"{output}: {messages.size} messages under key {key}", markup=False)
+        return output
     _, info = _key(folder, key)
-    lowered = api.lower(info, path)
+    lowered = api.lowered(info, path)
     with reserved([output], [8 * info.parameters.ring_degree + PLAINTEXT_HEADER], Path(folder) / RESULTS) as reserved_places:
-        result = fetch_seal(api.as_committee(folder), identity, info, lowered.read_bytes(), places)
+        result = fetch_seal(api.as_committee(folder), identity, info, lowered, places)
         save_all(reserved_places, [result.plaintext])
-    console.print(f"{output}: a plaintext under key {key}")
+    console.print(f"{output}: a plaintext under key {key}", markup=False)
+    return output
 
 
 def decode(
@@ -242,21 +234,16 @@ def decode(
     count: Annotated[int, typer.Option("--count", "-n", help="Values to print; 0: all.")] = 10,
 ) -> None:
     """Print the numbers in a decrypted plaintext, also the messages of LWE."""
+    if count < 0:
+        raise ParameterError(f"--count {count}: choose how many values to print, or 0 for all")
     where = api.key_folder(folder, key)
-    if (where / "lwe.json").exists():
-        _print_values(read_messages(plaintext), count)
-        return
-    info = load_key(where)
-    values = seal.decode(info.parameters, plaintext.read_bytes())
-    _print_values(values, count)
-    if info.parameters.scheme == "ckks":
-        scale = read_plaintext(info.parameters, plaintext.read_bytes()).scale
-        errors.print(key_precision(info, scale).text(), markup=False)
-
-
-def _print_values(values: Any, count: int) -> None:
+    of_lwe = (where / "lwe.json").exists()
+    values, precision = (read_messages(plaintext), None) if of_lwe else decode_file(load_key(where), plaintext)
     shown = values[:count] if count else values
-    console.print(" ".join(f"{v:.8g}" for v in shown) + (" ..." if len(shown) < len(values) else ""))
+    printed.print(" ".join(f"{v:.8g}" for v in shown) + (" ..." if len(shown) < len(values) else ""))
+    if precision is not None and not (choice.quiet or choice.as_json):
+        errors.print(precision.text(), markup=False)
+    emit({"values": shown, "of": len(values), "largest_error": None if precision is None else precision.largest})
 
 
 def approve(
@@ -293,6 +280,7 @@ def approve(
         raise ParameterError("--input without --operation: say which operation made the ciphertext")
     if operation is not None and (noise_bits is not None or bound != 1.0):
         raise ParameterError("--operation works the bounds out: leave out --bound and --noise-bits")
+    noted: list[dict[str, Any]] = []
     for path in ciphertexts:
         chosen = step if operation == "rotate" else None
         digest, parties = api.approve(folder, key, path, party or None, operation, inputs or (), chosen, bound, noise_bits)
@@ -301,16 +289,22 @@ def approve(
         noise = approved_noise(where, load_key(where), path.read_bytes())
         if noise is not None:
             console.print(noise_estimate(load_key(where), noise), markup=False)
+        noted.append({"path": path, "sha256": digest, "parties": parties, "noise_bits": None if noise is None else noise.bits})
+    emit({"key": key, "approved": noted})
 
 
-def _say_expectation(info: KeyInfo, data: bytes, noise: Noise | noise_bound.NoiseEstimate | None) -> None:
+def _described(made: api.CiphertextFile) -> dict[str, Any]:
+    """A ciphertext file as plain data."""
+    precision = made.precision
+    return {
+        "output": made.path, "bytes": len(made.data), "key_id": made.info.key_id, "noise_budget": made.budget,
+        "largest_error": None if precision is None else precision.largest,
+    }  # fmt: skip
+
+
+def _say_expectation(made: api.CiphertextFile) -> None:
     """What joint decryption of a ciphertext will give: the error under CKKS and the noise, what is left of the noise budget under BFV."""
-    if isinstance(noise, noise_bound.NoiseEstimate):
-        left = noise_bound.final_budget(info.parameters, noise)
-        console.print(f"noise budget left when decrypted: {max(left, 0):.0f} bits", markup=False)
-        if left < 0:
-            errors.print("WARNING: the noise budget is used up: decryption may be wrong, and will be refused", markup=False)
-    if info.parameters.scheme == "ckks":
-        console.print(expectation(info, read_ciphertext(info.parameters, data).scale), markup=False)
-    if isinstance(noise, Noise):
-        console.print(noise_estimate(info, noise), markup=False)
+    for line in made.stated():
+        console.print(line, markup=False)
+    if made.budget is not None and made.budget < 0:
+        errors.print("WARNING: the noise budget is used up: decryption may be wrong, and will be refused", markup=False)

@@ -18,7 +18,8 @@ from keyquorum.model.errors import KeyQuorumError
 from keyquorum.model.outputs import save_file
 
 from .options import BackendName, LinkSpec, MpSpdzFolder
-from .output import console, print_reports, progress_bars
+from .output import console, emit, print_reports, printed
+from .progress import progress_bars
 
 TOLERANCE = 0.01
 """Largest CKKS error that the demo accepts: about twice what its policy explains."""
@@ -55,7 +56,7 @@ def _run(
     console.print("3. the parties decrypt together; party 0 alone learns the result")
     output = folder / f"{key}.plain"
     with progress_bars() as report:
-        done = api.decrypt(committee, key, [api.lower(made.info, path)], 0, [output], progress=report, **engine)
+        done = api.decrypt(committee, key, [path], 0, [output], progress=report, **engine)
     print_reports(done.reports)
     if done.precisions is not None:
         console.print(f"   flooding of {POLICY.bits} bits for {POLICY.decryptions} decryptions: {done.precisions[0].text()}", markup=False)
@@ -97,6 +98,7 @@ def demo(
     state = "ok" if not mismatches else "failed"
     shown = "skipped" if mismatches is None else str(mismatches)
     simulated = f" simulated_links={link}" if link else ""
-    console.print(f"demo: {state} ckks_error={error:.2e} bfv_mismatches={shown} seconds={seconds:.1f}{simulated}", markup=False)
+    printed.print(f"demo: {state} ckks_error={error:.2e} bfv_mismatches={shown} seconds={seconds:.1f}{simulated}", markup=False)
+    emit({"ok": not mismatches, "ckks_error": error, "bfv_mismatches": mismatches, "seconds": seconds, "link": link})
     if mismatches:
         raise KeyQuorumError(f"{mismatches} BFV results are wrong: this must not happen, please report it")

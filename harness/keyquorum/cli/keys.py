@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -15,8 +15,10 @@ from keyquorum.model.errors import ParameterError, PolicyError
 from keyquorum.plans.noise import default_bits
 from keyquorum.plans.policy import promise
 
+from . import completion
 from .options import BackendName, LinkSpec, MpSpdzFolder
-from .output import console, print_reports, progress_bars
+from .output import console, costs, emit, print_reports, printed
+from .progress import progress_bars
 
 Folder = Annotated[Path, typer.Argument(help="Committee folder.", show_default=False)]
 
@@ -32,7 +34,7 @@ def keygen(
     folder: Folder,
     key: Annotated[str, typer.Argument(help="Name of the new key.", show_default=False)],
     params: Annotated[
-        str, typer.Option("--params", "-p", help=f"Parameter set: a name (see keyquorum parameters; also {', '.join(api.LWE_SETS)}) or a TOML file.")
+        str, typer.Option("--params", "-p", help=f"Parameter set: a name (see keyquorum parameters; also {', '.join(api.LWE_SETS)}) or a TOML file.", autocompletion=completion.parameter_sets)
     ] = "ckks-8192-demo",
     relin: Annotated[bool, typer.Option(help="Make a relinearisation key.")] = True,
     step: Annotated[
@@ -43,10 +45,16 @@ def keygen(
     ] = None,
     error: Annotated[str, typer.Option(help="Error law: cbd (SEAL's own) or gaussian (sigma 3.2).")] = "cbd",
     flood_bits: Annotated[
-        int,
-        typer.Option(help="CKKS: s, the bits of the flooding, all decryptions together. An adversary's advantage is about 2^(-s/2 - 3). Below 30: weak."),
-    ] = 30,
-    decryptions: Annotated[int, typer.Option(help="CKKS: decryptions that the key may ever serve; four times as many cost a bit of precision.")] = 16,
+        int | None,
+        typer.Option(
+            help="CKKS: s, the bits of the flooding, all decryptions together. An adversary's advantage is about 2^(-s/2 - 3). Below 30: weak (default: 30).",
+            show_default=False,
+        ),
+    ] = None,
+    decryptions: Annotated[
+        int | None,
+        typer.Option(help="CKKS: decryptions that the key may ever serve; four times as many cost a bit of precision (default: 16).", show_default=False),
+    ] = None,
     noise_bits: Annotated[
         int | None,
         typer.Option(
@@ -68,26 +76,38 @@ def keygen(
 
     The secret key exists as shares only. The public files (public.key, relin.key, galois.key) are stock SEAL; an LWE key has public.lwepk.
     """
+    policies = {
+        "--flood-bits": flood_bits is not None, "--decryptions": decryptions is not None, "--noise-bits": noise_bits is not None, "--approvals": approvals,
+    }  # fmt: skip
     if params in api.LWE_SETS:
-        if backend != "embedded":
-            raise ParameterError(f"{params}: keys of LWE are made on the embedded engine: leave out --backend")
+        if backend != "embedded" or link is not None:
+            raise ParameterError(f"{params}: keys of LWE are made on the embedded engine, without simulated links: leave out --backend and --link")
+        if step:
+            raise ParameterError(f"--step is for Galois keys of SEAL, and {params} is a set of LWE: leave it out")
+        _refuse_policy(policies, params, "lwe")
         if job is not None:
             api.write_job(job, api.lwe_keygen_job(key, params))
-            console.print(f"{job}: start keyquorum party FOLDER INDEX {job} on every host", markup=False)
+            _say_job(job)
             return
         with progress_bars() as report:
             reports = api.lwe_keygen(folder, key, params, report)
         print_reports(reports)
-        console.print(f"key {key}: shares of an LWE secret, public key {api.key_folder(folder, key) / api.LWE_PUBLIC_FILE}", markup=False)
+        public = api.key_folder(folder, key) / api.LWE_PUBLIC_FILE
+        console.print(f"key {key}: shares of an LWE secret, public key {public}", markup=False)
+        emit({"key": key, "parameters": params, "public": public, "costs": costs(reports)})
         return
     parameters = api.load_parameters(params)
+    _refuse_policy(policies, parameters.name, parameters.scheme)
     if noise_bits is not None and noise_bits < 1:
         raise PolicyError(f"noise of {noise_bits} bits: choose 1 to {NOISE_BITS_MAX}, or leave it to the parameter set")
-    policy = api.FloodPolicy(flood_bits, decryptions, noise_bits or 0, int(approvals))
+    usual = api.FloodPolicy()
+    policy = api.FloodPolicy(
+        usual.bits if flood_bits is None else flood_bits, usual.decryptions if decryptions is None else decryptions, noise_bits or 0, int(approvals)
+    )
     elements = api.galois_elements(parameters, step or ())
     if job is not None:
         api.write_job(job, api.keygen_job(key, parameters, relin, elements, error, policy, backend, mp_spdz, link))
-        console.print(f"{job}: start keyquorum party FOLDER INDEX {job} on every host")
+        _say_job(job)
         return
     if backend == "embedded":
         needs = api.keygen_needs(folder, parameters, relin, elements, error)
@@ -101,34 +121,57 @@ def keygen(
     if result.precision is not None:
         console.print(f"{parameters.name}, scale 2^{parameters.scale_bits}: {result.precision.text()}", markup=False)
         console.print(promise(result.info.policy), markup=False)
+    emit({
+        "key": key, "key_id": result.info.key_id, "folder": result.folder, "parameters": parameters.name, "files": result.info.files,
+        "largest_error": None if result.precision is None else result.precision.largest, "costs": costs(result.reports),
+    })  # fmt: skip
+
+
+def _refuse_policy(given: dict[str, bool], name: str, scheme: str) -> None:
+    """Refuses options of CKKS policies for sets of other schemes."""
+    for option, there in given.items():
+        if there and scheme != "ckks":
+            raise ParameterError(f"{option} is for CKKS, and {name} is a set of {scheme.upper()}: leave it out")
+
+
+def _say_job(job: Path) -> None:
+    console.print(f"{job}: start keyquorum party FOLDER INDEX {shlex.quote(str(job))} on every host", markup=False)
+    emit({"job": job})
 
 
 def inspect(
     path: Annotated[
         Path, typer.Argument(help="A folder of a committee, party, key or pool, or any file of SEAL or KeyQuorum.", show_default=False)
     ],
-    as_json: Annotated[bool, typer.Option("--json", help="One line of JSON.")] = False,
 ) -> None:
     """Tell what a file or folder is, and whether it is whole: hashes and checksums are verified where there are any.
 
     Nothing secret is shown. What is damaged ends with one line that says what to do, and exit code 1.
     """
     found = examine(path)
-    if as_json:
-        said = {"path": str(path), "kind": found.kind, "checked": found.checked, "lines": found.lines, **found.details}
-        console.print(json.dumps(said), markup=False)
-        return
     for line in found.lines:
-        console.print(line, markup=False)
-    console.print(f"checked: {found.checked}", markup=False)
+        printed.print(line, markup=False)
+    printed.print(f"checked: {found.checked}", markup=False)
+    emit({"path": path, "kind": found.kind, "checked": found.checked, "lines": found.lines, **found.details})
 
 
 def parameters() -> None:
     """List the parameter sets that come with KeyQuorum."""
+    listed: list[dict[str, object]] = []
     for name in list_parameter_sets():
-        p = api.load_parameters(name)
-        bits = ",".join(str(q.bit_length()) for q in p.coeff_modulus)
+        p = api.load_parameters(name, warn=False)
+        primes = [q.bit_length() for q in p.coeff_modulus]
+        bits = ",".join(map(str, primes))
         plain = f" t={p.plain_modulus}" if p.plain_modulus else f" scale=2^{p.scale_bits} noise=2^{default_bits(p)}"
-        console.print(
-            f"{name:24} {p.scheme:4} N={p.ring_degree:<6} [{bits}]{plain} security={p.security}", markup=False
-        )
+        printed.print(f"{name:24} {p.scheme:4} N={p.ring_degree:<6} [{bits}]{plain} security={p.security}", markup=False)
+        scheme = {"plain_modulus": p.plain_modulus} if p.plain_modulus else {"scale_bits": p.scale_bits, "noise_bits": default_bits(p)}
+        listed.append({"name": name, "scheme": p.scheme, "ring_degree": p.ring_degree, "prime_bits": primes, **scheme, "security": p.security})
+    for lwe in api.LWE_SETS.values():
+        modulus = f"{lwe.prime.bit_length()}-bit prime" if lwe.prime else "2^64"
+        shape = f"q={modulus} p={1 << lwe.plain_bits} padding={lwe.padding_bits}"
+        printed.print(f"{lwe.name:24} lwe  n={lwe.dimension:<6} {shape} noise<2^{lwe.noise_bits}", markup=False)
+        listed.append({
+            "name": lwe.name, "scheme": "lwe", "dimension": lwe.dimension, "modulus": lwe.modulus, "plain_bits": lwe.plain_bits,
+            "padding_bits": lwe.padding_bits, "noise_bits": lwe.noise_bits,
+        })  # fmt: skip
+    emit({"parameters": listed})

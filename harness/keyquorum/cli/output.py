@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import signal
 import socket
@@ -10,31 +11,99 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TextIO
 
+import numpy as np
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
-from rich.progress import Progress as Bars
 from rich.table import Table
 
 from keyquorum.model.committee import Committee
+from keyquorum.model.errors import ParameterError
 from keyquorum.model.links import notice
 from keyquorum.parties import RunReport
-from keyquorum.parties.context import Progress
 from keyquorum.parties.worker import INTERRUPTED, Waiting
 
 console = Console(highlight=False, soft_wrap=True)
+"""For people: what was done and what it cost. Silent with --quiet and with --json."""
+printed = Console(highlight=False, soft_wrap=True)
+"""For what a command was asked for: numbers, lists, descriptions. Silent with --json, which prints it as JSON (:func:`emit`)."""
 errors = Console(stderr=True, highlight=False, soft_wrap=True)
 
 SHOW_AFTER = 1.0
 """Seconds after which a bar appears, or a line that says for whom we wait."""
+LINE_AFTER = 10.0
+"""Seconds after which a line of progress appears where standard error is not a terminal, and from one to the next."""
 INTERRUPT_SECONDS = 3.0
 """Seconds after Ctrl-C in which a party tells the others."""
 
 
-def fail(text: str) -> None:
-    """One line of error."""
+@dataclass
+class Chosen:
+    """What the options of a command say of its output."""
+
+    as_json: bool = False
+    quiet: bool = False
+    verbose: bool = False
+
+
+choice = Chosen()
+"""Of the command that runs, or of the last one."""
+
+
+@contextmanager
+def chosen(as_json: bool, quiet: bool, verbose: bool) -> Iterator[None]:
+    """Output as the options say while a command runs. Raises ParameterError for --quiet with --verbose."""
+    if quiet and verbose:
+        raise ParameterError("--quiet and --verbose contradict each other: choose one")
+    choice.as_json, choice.quiet, choice.verbose = as_json, quiet, verbose
+    console.quiet, printed.quiet = as_json or quiet, as_json
+    try:
+        yield
+    finally:
+        console.quiet = printed.quiet = choice.as_json = choice.quiet = False  # verbose stays, for the error that ends the process
+
+
+def emit(result: dict[str, Any]) -> None:
+    """The result of a command as one line of JSON, if --json was given. Every command calls this once; serve for every event."""
+    if choice.as_json:
+        print(json.dumps(_plain(result), allow_nan=False), flush=True)
+
+
+def _plain(value: Any) -> Any:
+    """What JSON can hold: paths as texts, arrays as lists, and null for numbers that are none or infinite."""
+    if isinstance(value, dict):
+        return {str(name): _plain(each) for name, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(each) for each in value]
+    if isinstance(value, (np.ndarray, np.generic)):
+        return _plain(value.tolist())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return str(value) if isinstance(value, (Path, complex)) else value
+
+
+def costs(reports: Sequence[RunReport]) -> list[dict[str, Any]]:
+    """What a run cost each party, as plain data: phases with seconds, bytes sent and rounds, and the peak of memory in bytes."""
+    return [
+        {
+            "party": report.party,
+            "phases": [{"name": p.name, "seconds": p.seconds, "bytes_sent": p.bytes_sent, "rounds": p.rounds} for p in report.phases],
+            "peak_memory": report.peak_memory,
+        }
+        for report in reports
+    ]
+
+
+def fail(text: str, error: BaseException | None = None) -> None:
+    """One line of error; with --verbose the kind of the error and what caused it in further lines."""
     errors.print("error: " + " ".join(text.split()), markup=False)
+    cause = error.__cause__ if error is not None else None
+    if choice.verbose and error is not None:
+        errors.print(f"  kind: {type(error).__name__}", markup=False)
+        if cause is not None:
+            errors.print(f"  cause: {type(cause).__name__}: {' '.join(str(cause).split())}", markup=False)
 
 
 def show_warning(
@@ -42,31 +111,6 @@ def show_warning(
 ) -> None:
     """One loud line for a warning, in the place of :func:`warnings.showwarning`."""
     errors.print("WARNING: " + " ".join(str(message).split()), markup=False)
-
-
-@contextmanager
-def progress_bars() -> Iterator[Progress]:
-    """Bars on standard error for anything that takes longer than a second; nothing when it is not a terminal."""
-    columns = (TextColumn("{task.description:12}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    bars = Bars(*columns, console=errors, transient=True, disable=not errors.is_terminal)
-    tasks = {}
-    start = time.monotonic()
-    started = False
-
-    def report(phase: str, done: int, total: int) -> None:
-        nonlocal started
-        if not started and time.monotonic() - start > SHOW_AFTER:
-            bars.start()
-            started = True
-        if phase not in tasks:
-            tasks[phase] = bars.add_task(phase, total=total)
-        bars.update(tasks[phase], completed=done, total=total)
-
-    try:
-        yield report
-    finally:
-        if started:
-            bars.stop()
 
 
 def print_reports(reports: Sequence[RunReport]) -> None:
@@ -82,6 +126,14 @@ def print_reports(reports: Sequence[RunReport]) -> None:
     if reports[0].link:
         console.print(notice(reports[0].link), markup=False)
     console.print(f"all {len(reports)} parties sent {sent:.1f} MB; peak memory {memory:.2f} GB a party")
+    if choice.verbose:
+        for report in reports:
+            total = report.total
+            console.print(
+                f"  party {report.party}: {total.seconds:.2f} s, {total.bytes_sent / 1e6:.2f} MB sent, {total.rounds} rounds, "
+                f"{report.cpu_seconds:.2f} s of CPU, {report.peak_memory / 1e9:.2f} GB of memory",
+                markup=False,
+            )
 
 
 def waiting_lines(committee: Committee) -> Waiting:
@@ -98,15 +150,13 @@ def waiting_lines(committee: Committee) -> Waiting:
     return report
 
 
-def print_summary(party: int, job: dict[str, Any], result: dict[str, Any], as_json: bool) -> None:
+def print_summary(party: int, job: dict[str, Any], result: dict[str, Any]) -> None:
     """What one party of a job did, and what it cost this party: a few lines, or one line of JSON."""
     report = RunReport.from_json(result["report"])
     total = report.total
     cost = {"seconds": round(total.seconds, 3), "bytes_sent": total.bytes_sent, "rounds": total.rounds, "peak_memory": report.peak_memory}
-    if as_json:
-        rest = {name: value for name, value in result.items() if name != "report"}
-        console.print(json.dumps({"party": party, "job": job["kind"], **rest, **cost}), markup=False)
-        return
+    rest = {name: value for name, value in result.items() if name != "report"}
+    emit({"party": party, "job": job["kind"], **rest, **cost})
     if "links" in result:
         console.print(result["links"], markup=False)
     for phase in report.phases:

@@ -9,15 +9,18 @@ import typer
 
 from keyquorum import api
 
-from .output import console, print_reports, progress_bars
+from . import completion
+from .app import App
+from .output import console, costs, emit, print_reports, printed
+from .progress import progress_bars
 
 Folder = Annotated[Path, typer.Argument(help="Committee folder.", show_default=False)]
-Params = Annotated[str, typer.Option("--params", "-p", help=f"{', '.join(api.LWE_SETS)}, or a set of BFV or BGV.")]
+Params = Annotated[str, typer.Option("--params", "-p", help=f"{', '.join(api.LWE_SETS)}, or a set of BFV or BGV.", autocompletion=completion.parameter_sets)]
 Rounding = Annotated[str, typer.Option(help=f"One of {', '.join(api.VARIANTS)}; round_ltz_table: see THIRD_PARTY.md.")]
 Width = Annotated[int, typer.Option(help="round_ltz_table: bits of a block.")]
 Levels = Annotated[int, typer.Option(help="round_ltz_table: levels of tables; one round each, and one more.")]
 
-app = typer.Typer(help="Material for decryptions, made ahead and used once.", no_args_is_help=True)
+app = App(help="Material for decryptions, made ahead and used once.", no_args_is_help=True)
 
 
 def register(parent: typer.Typer) -> None:
@@ -36,18 +39,22 @@ def fill(
     chunk: Annotated[int, typer.Option(help="Items that are made at a time: bounds memory.")] = 4096,
 ) -> None:
     """Make items among all parties of this host."""
+    size = api.pool_needs(folder, params, rounding, items, width, levels, chunk)
+    console.print(f"needs {size / 1e6:.2f} MB of disk at each party, for {items:,} items in {-(-items // chunk):,} chunks", markup=False)
     with progress_bars() as report:
         reports = api.pool_fill(folder, params, rounding, items, width, levels, chunk, report)
     print_reports(reports)
     for line in api.pool_lines(folder):
         console.print(line, markup=False)
+    emit({"items": items, "bytes_a_party": size, "pools": api.pool_list(folder), "costs": costs(reports)})
 
 
 @app.command("status")
 def status(folder: Folder) -> None:
     """Tell what is in the pools of the parties of this host."""
     for line in api.pool_lines(folder):
-        console.print(line, markup=False)
+        printed.print(line, markup=False)
+    emit({"pools": api.pool_list(folder)})
 
 
 @app.command("drop")
@@ -55,5 +62,7 @@ def drop(
     folder: Folder, name: Annotated[str, typer.Argument(help="Pool, as status names it.", show_default=False)]
 ) -> None:
     """Delete a pool at all parties of this host. Do it at all parties."""
-    for party in api.pool_drop(folder, name):
+    dropped = api.pool_drop(folder, name)
+    for party in dropped:
         console.print(f"party {party}: dropped {name}")
+    emit({"pool": name, "parties": dropped})

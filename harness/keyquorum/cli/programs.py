@@ -17,7 +17,8 @@ from keyquorum.parties.worker import INTERRUPTED
 from keyquorum.plans.program import ProgramRequest, run_locally
 
 from .options import BackendName, LinkSpec, MpSpdzFolder
-from .output import console, ends_at_interrupt, fail, print_summary, progress_bars, waiting_lines
+from .output import emit, ends_at_interrupt, fail, print_summary, printed, waiting_lines
+from .progress import progress_bars
 
 Folder = Annotated[Path, typer.Argument(help="Committee folder.", show_default=False)]
 
@@ -60,8 +61,10 @@ def run(
         program, tuple(args or ()), protocol, parties, ring, field, prime, threshold, backend=backend, mp_spdz=mp_spdz, link=link
     )
     with progress_bars() as report:
-        for line in run_locally(request, report):
-            console.print(line, markup=False)
+        lines = run_locally(request, report)
+    for line in lines:
+        printed.print(line, markup=False)
+    emit({"program": program, "output": lines})
 
 
 def party(
@@ -79,7 +82,6 @@ def party(
         typer.Option(help="decrypt: where the receiver writes: a folder, or a file for each ciphertext (default: where the job says).", show_default=False),
     ] = None,
     mp_spdz: MpSpdzFolder = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the summary as one line of JSON.")] = False,
     connect_timeout: Annotated[float, typer.Option(help="Seconds to wait for the other parties.")] = 300.0,
     io_timeout: Annotated[float, typer.Option(help="Seconds to wait for a message.")] = 120.0,
 ) -> None:
@@ -107,4 +109,4 @@ def party(
         if not said:
             raise
         raise typer.Exit(INTERRUPTED if isinstance(error, PartyInterrupted) else 1) from None
-    print_summary(index, chosen, result, as_json)
+    print_summary(index, chosen, result)

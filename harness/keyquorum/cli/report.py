@@ -9,7 +9,7 @@ import typer
 
 from keyquorum.model.errors import KeyQuorumError
 
-from .output import console
+from .output import console, emit
 
 
 def register(app: typer.Typer) -> None:
@@ -33,3 +33,4 @@ def report(
         raise KeyQuorumError(f"{error.name} is not installed: pip install keyquorum[report]") from error
     written = write_report(results, output or results / "report")
     console.print(f"report: ok page={written[0]} plots={len(written) - 1}", markup=False)
+    emit({"page": written[0], "plots": written[1:]})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -12,7 +13,8 @@ from keyquorum import api
 from keyquorum.model.errors import CommitteeError, ParameterError
 from keyquorum.serve.client import make_receiver
 
-from .output import console
+from . import completion
+from .output import console, emit
 from .pools import Levels, Rounding, Width
 
 Folder = Annotated[Path, typer.Argument(help="Committee folder.", show_default=False)]
@@ -32,13 +34,14 @@ def receiver(
     Parties on other hosts need the certificate in their folder party-<i>/receivers. Admit only who may decrypt everything.
     """
     identity, certificate = make_receiver(api.as_committee(folder), name)
+    emit({"name": name, "identity": identity, "certificate": certificate})
     console.print(f"{identity}: for keyquorum decrypt --committee; {certificate}: for the folders receivers of parties elsewhere")
 
 
 def serve(
     folder: Folder,
     index: Annotated[int, typer.Argument(help="Which party this is.", show_default=False)],
-    key: Annotated[str, typer.Argument(help="Name of a key of LWE, BFV or BGV.", show_default=False)],
+    key: Annotated[str, typer.Argument(help="Name of a key of LWE, BFV or BGV.", show_default=False, autocompletion=completion.keys)],
     rounding: Rounding = "round_ltz_circuit",
     width: Width = 8,
     levels: Levels = 2,
@@ -49,11 +52,17 @@ def serve(
     host: Annotated[str, typer.Option(help="Address to listen on for receivers.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port for receivers; 0: any free one.")] = 0,
     metrics_port: Annotated[int, typer.Option(help="Port of the metrics (Prometheus), on this host alone; 0: any free one.")] = 0,
+    audit_log: Annotated[
+        Path | None,
+        typer.Option(help="File that gets a line of JSON for each request, before it is answered (default: party-<i>/audit.jsonl).", show_default=False),
+    ] = None,
 ) -> None:
     """Run one party of a served committee: shares and pool at hand, connected to the others, until interrupted.
 
-    All parties give the same options, but for host and ports. Where a party serves is written to party-<i>/serve.json.
+    All parties give the same options, but for host, ports and audit log. Where a party serves is written to party-<i>/serve.json. The audit log says
+    who asked (the certificate's fingerprint), for which ciphertext (its SHA-256), and what was answered; without it nothing is answered. Ctrl-C and SIGTERM end the party.
     """
+    from keyquorum.serve.audit import timestamp
     from keyquorum.serve.daemon import Service
     from keyquorum.serve.daemon import serve as run_service
 
@@ -66,7 +75,13 @@ def serve(
     service = Service(key, rounding, width, levels, keep, chunk, batch, patience)
 
     def log(line: str) -> None:
-        console.print(f"party {index}: {line}", markup=False)
+        now = timestamp()
+        console.print(f"{now} party {index}: {line}", markup=False)
+        emit({"time": now, "party": index, "event": line})
         sys.stdout.flush()
 
-    run_service(committee, index, service, ports=(port, metrics_port), host=host, log=log)
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        run_service(committee, index, service, ports=(port, metrics_port), host=host, log=log, audit=audit_log)
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -146,7 +146,7 @@ def _values(candidate: Candidate) -> Report:
 
 KINDS = (
     Kind("LWE ciphertexts", lambda c: is_lwe(c.head), _lwe, ("api",)),
-    Kind(SEAL_CIPHERTEXT, lambda c: (seal_object(c) or ("",))[0] == SEAL_CIPHERTEXT, _seal, ("cli/data", "cli/demo", "cnn/run", "api")),
+    Kind(SEAL_CIPHERTEXT, lambda c: (seal_object(c) or ("",))[0] == SEAL_CIPHERTEXT, _seal, ("plans/seal_files", "cli/demo", "cnn/run")),
     Kind(SEAL_PUBLIC, lambda c: (seal_object(c) or ("",))[0] == SEAL_PUBLIC, _seal, ("plans/keys",)),
     Kind(SEAL_SWITCH, lambda c: (seal_object(c) or ("",))[0] == SEAL_SWITCH, _seal, ("plans/keys",)),
     Kind(SEAL_PLAINTEXT, lambda c: (seal_object(c) or ("",))[0] == SEAL_PLAINTEXT, _seal, ("model/outputs", "plans/decrypt", "cli/data")),

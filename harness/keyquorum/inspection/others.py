@@ -1,17 +1,18 @@
-"""Jobs, parameter sets, places and locks, deployments, and outputs of programs."""
+"""Jobs, parameter sets, places, audit logs and locks, deployments, and outputs of programs."""
 
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from keyquorum.deploy.compose import FILE as COMPOSE
 from keyquorum.fhe.parameters import from_toml
-from keyquorum.model.errors import CommitteeError
-from keyquorum.model.plain import is_count
+from keyquorum.model.errors import AuditError, CommitteeError
+from keyquorum.model.plain import is_count, json_loads
 from keyquorum.parties.jobs import JOBS, read_job
 from keyquorum.parties.traces import TEMPORARY
 
-from .kind import Candidate, Kind, Report, require
+from .kind import Candidate, Kind, Report, openness, require
 
 _OUTPUT = re.compile(r"Binary-Output-P\d+-\d+")
 _EMPTY_LOCKS = ("decryptions.lock", "approved.lock", "pool.lock")
@@ -47,6 +48,33 @@ def _place(candidate: Candidate) -> Report:
     return Report([f"where a party serves: {host}:{port}, metrics at port {metrics}"], details={"host": host, "port": port, "metrics": metrics})
 
 
+def _audit(candidate: Candidate) -> Report:
+    """Its lines, each of which is whole; a log that was just begun is empty."""
+    path, results, bad = candidate.path, dict.fromkeys(("answered", "refused"), 0), list[int]()
+    with path.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            entry = _entry(line)
+            if entry is None:
+                bad.append(number)
+            else:
+                results[entry["result"]] += 1
+    if bad:
+        more = f", and {len(bad) - 1} more" if len(bad) > 1 else ""
+        raise AuditError(f"{path}: line {bad[0]} is cut off or changed{more}: what it said of a request is lost; keep the file, the party goes on with it")
+    lines = [f"audit log of a served party: {results['answered']:,} requests answered, {results['refused']:,} refused"]
+    return Report([*lines, *openness(path)], details=dict(results))
+
+
+def _entry(line: bytes) -> dict[str, Any] | None:
+    """A line of an audit log; None for what is none."""
+    try:
+        entry = json_loads(line) if line.endswith(b"\n") else None
+    except ValueError:
+        return None
+    whole = isinstance(entry, dict) and {"time", "party", "receiver", "sha256"} <= set(entry) and entry.get("result") in ("answered", "refused")
+    return entry if whole else None
+
+
 def _lock(candidate: Candidate) -> Report:
     if candidate.path.name in _EMPTY_LOCKS or candidate.path.stat().st_size == 0:
         require(candidate.path.stat().st_size == 0, candidate.path, "remove it when nothing of KeyQuorum runs")
@@ -78,6 +106,7 @@ KINDS = (
     Kind("job", lambda c: c.has("kind") and c.json["kind"] in list(JOBS), _job, ("api",)),
     Kind("parameter set", _is_parameters, _parameters, ()),
     Kind("place of a served party", lambda c: c.named("serve.json"), _place, ("serve/daemon",)),
+    Kind("audit log", lambda c: not c.is_folder and c.path.suffix == ".jsonl", _audit, ("serve/audit",)),
     Kind("lock", lambda c: not c.is_folder and c.path.suffix in (".lock", ".claim"), _lock, ("model/locks", "plans/policy", "plans/approvals", "plans/pool_store")),
     Kind("Compose file", lambda c: c.named(COMPOSE), _compose, ("deploy/compose",)),
     Kind("output of a program", lambda c: not c.is_folder and _OUTPUT.fullmatch(c.path.name) is not None, _output, ("dsl/program_io", "backends/mpspdz/files")),

@@ -16,6 +16,8 @@ import json
 import os
 import re
 import secrets
+import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -69,6 +71,13 @@ def check_name(name: str, what: str) -> str:
     if not _NAME.fullmatch(name):
         raise CommitteeError(f"{what} {name!r}: use 1 to 64 letters, digits, dots, dashes or underscores")
     return name
+
+
+def check_apart(addresses: Sequence[tuple[str, int]], where: str = "") -> None:
+    """Refuses two parties at one address. ``where`` begins the error."""
+    for i, each in enumerate(addresses):
+        if (first := addresses.index(each)) < i:
+            raise CommitteeError(f"{where}party {first} and party {i} have the same address {each[0]}:{each[1]}: give each party a port of its own")
 
 
 @dataclass(frozen=True)
@@ -176,7 +185,7 @@ class Committee:
         path = folder / "committee.toml"
         if not path.exists():
             raise CommitteeError(
-                f"{folder}: no committee here (no committee.toml): make one with keyquorum init {folder}"
+                f"{folder}: no committee here (no committee.toml): make one with keyquorum init {shlex.quote(str(folder))}"
             )
         try:
             data = toml_loads(path.read_text())
@@ -194,6 +203,7 @@ class Committee:
         if data:
             raise CommitteeError(f"{path}: unknown entry {next(iter(data))!r}: remove it")
         committee.check()
+        check_apart([(p.host, p.port) for p in parties], f"{path}: ")
         return committee
 
     def check(self) -> None:
@@ -231,7 +241,7 @@ class Committee:
         if missing:
             raise CommitteeError(
                 f"{self.folder / 'committee.toml'}: fingerprint of party {missing[0]} is missing: ask for it over a "
-                f"channel that you trust, then: keyquorum trust {self.folder} {missing[0]} FINGERPRINT"
+                f"channel that you trust, then: keyquorum trust {shlex.quote(str(self.folder))} {missing[0]} FINGERPRINT"
             )
 
 

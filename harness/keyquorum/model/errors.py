@@ -69,6 +69,10 @@ class KeyInUseError(KeyQuorumError):
     """A MAC key that another session uses: one at a time may."""
 
 
+class AuditError(KeyQuorumError):
+    """The audit log of a served party cannot be opened or written: nothing is answered without it."""
+
+
 class BackendError(KeyQuorumError):
     """MP-SPDZ is missing, too old, not built for a protocol, or cannot do what is asked."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -29,7 +30,7 @@ def examine(committee: Committee, parties: Sequence[int], seconds: float) -> Ite
     missing = [p.index for p in committee.parties if not p.fingerprint]
     for index in missing:
         yield Finding(
-            False, f"party {index}: no fingerprint in committee.toml: keyquorum trust {committee.folder} {index} ..."
+            False, f"party {index}: no fingerprint in committee.toml: keyquorum trust {shlex.quote(str(committee.folder))} {index} ..."
         )
     usable = []
     for index in parties:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import shlex
 import subprocess
 import sys
 import threading
@@ -145,7 +146,7 @@ def run_processes(
     missing = sorted(set(range(committee.size)) - set(committee.local_parties()))
     if missing:
         raise CommitteeError(
-            f"party {missing[0]} is not on this host: run every party on its own host with keyquorum party {folder} INDEX"
+            f"party {missing[0]} is not on this host: run every party on its own host with keyquorum party {shlex.quote(str(folder))} INDEX"
         )
     for party in range(committee.size):
         mac_key.check_party(committee, party)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import random
+import re
 import socket
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from keyquorum import _engine
-from keyquorum.model.committee import PROTOCOLS, Committee, Party, check_name, default_threshold
+from keyquorum.model.committee import PROTOCOLS, Committee, Party, check_apart, check_name, default_threshold
 from keyquorum.model.errors import CommitteeError
 
 PathLike = str | Path
@@ -45,6 +46,11 @@ def _outgoing_ports() -> range:
     return range(low, high + 1)
 
 
+def name_of(folder: Path) -> str:
+    """The name of a committee that is given none: that of its folder, each run of characters that a name cannot have as a dash."""
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", folder.absolute().name).strip("._-")[:64] or "committee"
+
+
 def init(
     folder: PathLike,
     parties: int = 3,
@@ -58,8 +64,9 @@ def init(
     """Makes a committee folder: ``committee.toml`` and an identity for each party of this host.
 
     ``hosts``: "HOST:PORT" of each party; without, all parties run on this host on free ports. ``me``: the parties whose
-    identities are made here (default: all); the fingerprints of the others are added with :func:`trust`. ``openings``: one of
-    :data:`keyquorum.model.committee.OPENINGS`; ``star`` is for ``semi`` and ``shamir``.
+    identities are made here (default: all; fewer only with ``hosts``); the fingerprints of the others are added with :func:`trust`.
+    ``name``: default :func:`name_of` the folder. ``openings``: one of :data:`keyquorum.model.committee.OPENINGS`; ``star`` is for
+    ``semi`` and ``shamir``. Raises CommitteeError.
     """
     root = Path(folder)
     if (root / "committee.toml").exists():
@@ -71,16 +78,20 @@ def init(
     if hosts and len(hosts) != parties:
         raise CommitteeError(f"{len(hosts)} hosts for {parties} parties: name each party's HOST:PORT once")
     t = threshold if threshold is not None else default_threshold(protocol, parties)
-    addresses = [address(h) for h in hosts] or [("127.0.0.1", port) for port in _free_ports(parties)]
-    check_name(name or root.name, "committee name")
-    members = [Party(i, host, port, "") for i, (host, port) in enumerate(addresses)]
-    Committee(root, name or root.name, protocol, t, tuple(members), openings).check()
-    mine = list(range(parties)) if me is None else list(me)
+    mine = list(range(parties)) if me is None else list(dict.fromkeys(me))
     for i in mine:
         if not 0 <= i < parties:
             raise CommitteeError(f"there is no party {i}: choose 0 to {parties - 1}")
+    if not hosts and len(mine) < parties:
+        raise CommitteeError("--me without --host: the other parties run elsewhere, so give the HOST:PORT of every party with --host; leave out --me if all run here")
+    addresses = [address(h) for h in hosts]
+    check_apart(addresses)
+    addresses = addresses or [("127.0.0.1", port) for port in _free_ports(parties)]
+    called = check_name(name, "committee name") if name is not None else name_of(root)
+    members = [Party(i, host, port, "") for i, (host, port) in enumerate(addresses)]
+    committee = Committee(root, called, protocol, t, tuple(members), openings)
+    committee.check()
     root.mkdir(parents=True, exist_ok=True)
-    committee = Committee(root, name or root.name, protocol, t, tuple(members), openings)
     for i in mine:
         party_folder = committee.party_folder(i)
         party_folder.mkdir(mode=0o700, exist_ok=True)

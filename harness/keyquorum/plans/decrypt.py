@@ -38,6 +38,7 @@ from .pools import Pool
 from .precision import Precision, check_ciphertext_precision, key_precision
 from .randomness import discrete_gaussian, wipe
 from .receipts import check_noise, check_receipt
+from .recognise import ciphertext_of
 from .rounding import ROUNDINGS, RoundingGroup, round_exactly, scaled_words
 
 Ints = NDArray[np.int64]
@@ -92,6 +93,8 @@ def check_decryption(info: KeyInfo, ciphertexts: Sequence[Ciphertext], receiver:
         raise ParameterError(f"there is no party {receiver}: choose a receiver from 0 to {info.parties - 1}")
     if rounding not in ROUNDINGS:
         raise ParameterError(f"unknown rounding {rounding!r}: choose one of {', '.join(ROUNDINGS)}")
+    if info.parameters.scheme == "ckks" and rounding != ROUNDINGS[0]:
+        raise ParameterError(f"CKKS results are flooded, not rounded: {rounding} has no meaning for this key: leave out --rounding")
     info.policy.check(info.parameters.ring_degree)
     for ciphertext in ciphertexts:
         if ciphertext.size != 2:
@@ -241,7 +244,7 @@ def local_paths(job: dict[str, Any], name: str) -> list[Path]:
 def ready_to_decrypt(info: KeyInfo, data: bytes, what: str = "the ciphertext") -> Ciphertext:
     """A ciphertext as joint decryption takes it: of BFV and BGV at the last level, to which SEAL switches it, in the same way at every party.
     ``what`` names it in errors."""
-    ciphertext = read_ciphertext(info.parameters, data, what)
+    ciphertext = ciphertext_of(info.parameters, data, what)
     if info.parameters.scheme == "ckks" or ciphertext.level_primes == 1 or ciphertext.size != 2:
         return ciphertext
     return read_ciphertext(info.parameters, Evaluator(info.parameters).last_level(data), what)

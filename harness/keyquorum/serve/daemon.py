@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 from keyquorum._engine import EngineError, Session, StoreError, UsageError
@@ -31,6 +32,8 @@ from keyquorum.plans.pools import Pool
 from keyquorum.plans.randomness import wipe
 from keyquorum.plans.rounding import RoundingGroup
 
+from .audit import NAME as AUDIT_LOG
+from .audit import AuditLog
 from .front import Front
 from .kinds import open_kind
 from .metrics import Metrics
@@ -90,15 +93,17 @@ def read_plan(data: bytes, most: int = 1 << 62) -> Plan:
 
 
 class Daemon:
-    """One party. ``ports``: for receivers and for metrics (0: any free one; metrics None: no endpoint)."""
+    """One party. ``ports``: for receivers and for metrics (0: any free one; metrics None: no endpoint). ``audit``: the file of the
+    audit log (default: audit.jsonl in the party's folder)."""
 
     def __init__(
         self, committee: Committee, party: int, service: Service, ports: tuple[int, int | None] = (0, 0), host: str = "127.0.0.1",
-        log: Callable[[str], None] = lambda line: None,
+        log: Callable[[str], None] = lambda line: None, audit: Path | None = None,
     ) -> None:  # fmt: skip
         mac_key.check_party(committee, party)
         sweep(committee.party_folder(party))
         self.committee, self.party, self.service, self._log = committee, party, service, log
+        self._audit_path = audit or committee.party_folder(party) / AUDIT_LOG
         self._lock = FileLock(committee.party_folder(party) / "serve.lock", f"key {service.key}", remove=True)
         self._waits_for = ""
         receivers = Receivers(committee.identity_path(party), committee.party_folder(party) / "receivers")
@@ -128,7 +133,8 @@ class Daemon:
         self.requests = Requests(service.patience)
         self.metrics = Metrics(ports[1])
         count = lambda result: self.metrics.requests.labels(result).inc()  # noqa: E731
-        self.front = Front(receivers, host, ports[0], self.kind, self.requests, count)
+        self.audit = AuditLog(self._audit_path, {"party": party, "key_id": self.kind.key_id, "rounding": service.rounding}, self._log)
+        self.front = Front(receivers, host, ports[0], self.kind, self.requests, count, self.audit)
         place = {"host": host, "port": self.front.port, "metrics": self.metrics.port}
         write_atomically(committee.party_folder(party) / "serve.json", json.dumps(place).encode() + b"\n")
 
@@ -154,6 +160,7 @@ class Daemon:
             self.requests.close(PartyError(f"party {self.party} stops serving: send the request again when it is back"))
             self.front.close()
             self.metrics.close()
+            self.audit.close()
             self.kind.close()
             self._lock.release()
 
@@ -313,6 +320,8 @@ def serve(committee: Committee, party: int, service: Service, **options: Any) ->
     forbid_core_dumps()
     search_cycles_less()
     daemon = Daemon(committee, party, service, **options)
+    place = f"{options.get('host', '127.0.0.1')}:{daemon.front.port}, metrics at 127.0.0.1:{daemon.metrics.port}"
+    options.get("log", str)(f"serves key {service.key} to receivers at {place}, audit log {daemon.audit.path}")
     try:
         daemon.run()
     except KeyboardInterrupt:

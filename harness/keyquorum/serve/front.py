@@ -21,9 +21,10 @@ from contextlib import suppress
 from typing import Any
 
 from keyquorum._engine import EngineError
-from keyquorum.model.errors import CiphertextError, CommitteeError, KeyQuorumError, PartyError
+from keyquorum.model.errors import AuditError, CiphertextError, CommitteeError, KeyQuorumError, PartyError
 from keyquorum.model.listening import PASSING, PAUSE
 
+from .audit import LONGEST, AuditLog
 from .kinds import Kind
 from .requests import Requests
 from .wire import Budget, Hold, Receivers, receive_message, send_message
@@ -127,12 +128,14 @@ class _Group:
 
 
 class Front:
-    """Accepts channels until closed. ``count``: called with ``answered`` or ``refused`` for each request."""
+    """Accepts channels until closed. ``count``: called with ``answered`` or ``refused`` for each request, of which ``audit`` gets a line before its
+    answer leaves."""
 
     def __init__(
-        self, receivers: Receivers, host: str, port: int, kind: Kind, requests: Requests, count: Callable[[str], None]
+        self, receivers: Receivers, host: str, port: int, kind: Kind, requests: Requests, count: Callable[[str], None], audit: AuditLog
     ) -> None:
         self._receivers, self._kind, self._requests, self._count = receivers, kind, requests, count
+        self._audit = audit
         self._memory = Budget(MEMORY, MEMORY // 2)
         descriptors = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
         few = 1 << 20 if descriptors == resource.RLIM_INFINITY else descriptors
@@ -217,16 +220,22 @@ class Front:
         """Answers one request; False if there is none any more. Nothing of the request is kept after that."""
         channel.settimeout(IDLE_SECONDS)
         with Hold(self._memory, receiver) as hold:
-            answer, head = b"", {"status": "ok"}
+            answer, head, asked = b"", {"status": "ok"}, _asked({}, None)
             try:
                 message = receive_message(channel, self._kind.limit, MESSAGE_SECONDS, hold)
                 if message is None:
                     return False
                 self._channels.busy(channel, True)
+                asked = _asked(*message)
                 self._receivers.require(receiver)
+                self._audit.require()
                 answer = self._request(receiver, *message)
             except (KeyQuorumError, EngineError) as error:
-                head = {"status": "refused", "error": str(error), "type": type(error).__name__}
+                head = _refusal(error)
+            try:
+                self._audit.write({"receiver": receiver, **asked, **_result(head)})
+            except AuditError as error:
+                answer, head = b"", _refusal(error)
             self._count("answered" if head["status"] == "ok" else "refused")
             channel.settimeout(MESSAGE_SECONDS)
             send_message(channel, head, answer)
@@ -244,6 +253,23 @@ class Front:
             late = PartyError("not decrypted in time: a party is missing; send the request again to all")
             self._requests.answer(request.key, late)  # it holds its ciphertexts no longer
             raise late from None
+
+
+def _refusal(error: Exception) -> dict[str, str]:
+    return {"status": "refused", "error": str(error), "type": type(error).__name__}
+
+
+def _result(head: dict[str, str]) -> dict[str, str]:
+    """What a line of the audit log says of an answer."""
+    return {"result": "answered"} if head["status"] == "ok" else {"result": "refused", "type": head["type"], "error": head["error"][:LONGEST]}
+
+
+def _asked(head: dict[str, Any], body: bytearray | None) -> dict[str, Any]:
+    """What a line of the audit log says of a request: its id if it is one, and the digest of its bytes. None: it was never whole."""
+    name = head.get("id")
+    request = name if isinstance(name, str) and len(name) <= 64 and name.isalnum() and name.isascii() else None
+    digest = None if body is None else hashlib.sha256(body).hexdigest()
+    return {"request": request, "sha256": digest, "bytes": None if body is None else len(body)}
 
 
 def _fingerprint(channel: Any) -> str:

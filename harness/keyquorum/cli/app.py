@@ -1,0 +1,65 @@
+"""The application object: what every command has beside its own options (--json, --quiet, --verbose)."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Annotated, Any, get_type_hints
+
+import typer
+import typer.core
+
+from keyquorum.model.errors import KeyQuorumError
+
+from .output import chosen
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print the result as one line of JSON, and nothing else, on standard output.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print results, warnings and errors only.")]
+Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Print a line when a phase begins, the costs at every party, and the kind and cause of an error.")]
+SHARED: dict[str, Any] = {"as_json": AsJson, "quiet": Quiet, "verbose": Verbose}
+
+
+class Interrupted(KeyQuorumError):
+    """The user pressed Ctrl-C."""
+
+
+class Commands(typer.core.TyperGroup):
+    """Typer would end with a line of its own after Ctrl-C."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            raise Interrupted("keyquorum was interrupted") from None
+
+
+def with_shared_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The command with the options of :data:`SHARED`, which choose what is printed while it runs."""
+
+    @functools.wraps(function)
+    def run(*args: Any, as_json: bool = False, quiet: bool = False, verbose: bool = False, **options: Any) -> Any:
+        with chosen(as_json, quiet, verbose):
+            return function(*args, **options)
+
+    signature = inspect.signature(function)
+    hints = get_type_hints(function, include_extras=True)
+    own = [parameter.replace(annotation=hints[name]) for name, parameter in signature.parameters.items()]
+    shared = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=False, annotation=kind) for name, kind in SHARED.items()]
+    run.__signature__ = signature.replace(parameters=[*own, *shared])  # type: ignore[attr-defined]
+    run.__annotations__ = {**hints, **SHARED}
+    return run
+
+
+class App(typer.Typer):
+    """An application of which every command has the shared options."""
+
+    def command(self, name: str | None = None, **options: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:  # type: ignore[override]
+        """As of Typer."""
+        add = super().command(name, **options)
+
+        def register(function: Callable[..., Any]) -> Callable[..., Any]:
+            add(with_shared_options(function))
+            return function
+
+        return register
