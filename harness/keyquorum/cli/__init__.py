@@ -13,7 +13,7 @@ from keyquorum._engine import EngineError
 from keyquorum.model.errors import KeyQuorumError, PartyInterrupted
 from keyquorum.parties.worker import INTERRUPTED
 
-from . import bench, cnn, committees, compose, data, demo, keys, pools, programs, report, service
+from . import bench, cnn, committees, compose, data, demo, hosts, keys, pools, programs, report, service
 from .output import fail, show_warning
 
 
@@ -43,7 +43,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for module in (committees, keys, data, programs, demo, cnn, bench, report, compose, pools, service):
+for module in (committees, hosts, keys, data, programs, demo, cnn, bench, report, compose, pools, service):
     module.register(app)
 
 

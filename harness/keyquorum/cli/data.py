@@ -151,6 +151,7 @@ def decrypt(
         list[str] | None,
         typer.Option(help="--committee: HOST:PORT of every party, in order; repeat (default: those of this host).", show_default=False),
     ] = None,
+    wait: Annotated[float, typer.Option(help="--committee: seconds to wait for parties that do not listen yet.")] = 0.0,
     rounding: Annotated[
         str, typer.Option(help="BFV, BGV: round_ltz_circuit (exact), or round_mask_open, whose errors tell of the key: a few decryptions, counted.")
     ] = "round_ltz_circuit",
@@ -171,7 +172,7 @@ def decrypt(
     """
     if committee:
         for path in ciphertexts:
-            _ask_committee(folder, key, path, identity, at)
+            _ask_committee(folder, key, path, identity, at, wait)
         return
     if to is None:
         raise ParameterError("no receiver: name the party that learns the result with --to, or ask a served committee with --committee")
@@ -202,7 +203,7 @@ def decrypt(
             console.print(f"{output}: {result.precisions[i].text()}", markup=False)
 
 
-def _ask_committee(folder: Path, key: str, path: Path, identity: Path | None, at: list[str] | None) -> None:
+def _ask_committee(folder: Path, key: str, path: Path, identity: Path | None, at: list[str] | None, wait: float) -> None:
     if identity is None:
         raise ParameterError("no identity: make one with keyquorum receiver, and name it with --identity")
     if not path.exists() or not identity.exists():
@@ -212,14 +213,14 @@ def _ask_committee(folder: Path, key: str, path: Path, identity: Path | None, at
     if path.open("rb").read(8) == LWE_MAGIC:
         data = path.read_bytes()
         with reserved([output], [len(data)], Path(folder) / RESULTS) as reserved_places:
-            messages = fetch(api.as_committee(folder), identity, data, places)
+            messages = fetch(api.as_committee(folder), identity, data, places, wait)
             save_all(reserved_places, [json.dumps(messages.tolist()).encode() + b"\n"])
         console.print(f"{output}: {messages.size} messages under key {key}")
         return
     _, info = _key(folder, key)
     lowered = api.lower(info, path)
     with reserved([output], [8 * info.parameters.ring_degree + PLAINTEXT_HEADER], Path(folder) / RESULTS) as reserved_places:
-        result = fetch_seal(api.as_committee(folder), identity, info, lowered.read_bytes(), places)
+        result = fetch_seal(api.as_committee(folder), identity, info, lowered.read_bytes(), places, wait)
         save_all(reserved_places, [result.plaintext])
     console.print(f"{output}: a plaintext under key {key}")
 
