@@ -4,12 +4,13 @@ PY := $(VENV)/bin/python
 MATURIN := $(VENV)/bin/maturin
 SOURCES := $(shell find Source -name '*.rs' -not -path '*/target/*') Source/Cargo.toml Source/Cargo.lock $(wildcard Source/*/Cargo.toml)
 
-.PHONY: audit check-decrypt test-containers bench-decrypt cnn bench bench-quick bench-dishonest bench-paper004 parity differential fuzz demo test test-rust test-python lint docs bench-keygen build tools clean help
+.PHONY: audit check-decrypt first-use test-containers bench-decrypt cnn bench bench-quick bench-dishonest bench-paper004 parity differential fuzz demo test test-rust test-python lint docs bench-keygen build tools clean help
 
 help:
 	@echo "make demo          the main job: joint keys, SEAL, joint decryption (3 processes over TLS)"
 	@echo "make test          all linters and tests (JOBS=: files of tests at a time, 2)"
 	@echo "make bench-dishonest  primitives of semi2k, semi, spdz2k and mascot, beside MP-SPDZ's if MP_SPDZ_HOME is set"
+	@echo "make first-use     every command of README.md and of the tutorial as it stands, in folders of their own; 3 minutes"
 	@echo "make cnn           encrypted handwritten digits under joint keys: accuracy, time of each phase"
 	@echo "make bench-quick   small sweeps of what threat models cost, and build/bench-quick/report (FRESH=1: measure anew)"
 	@echo "make bench         the full sweeps, results/report, figures of README.md; 50 minutes, goes on when called again (FRESH=1: anew)"
@@ -46,6 +47,10 @@ build: $(VENV)/.built
 
 demo: build
 	$(VENV)/bin/keyquorum demo
+
+# DOCUMENTS=: others than README.md and the tutorial.
+first-use: build
+	$(PY) Scripts/first_use.py $(DOCUMENTS)
 
 cnn: build
 	$(VENV)/bin/keyquorum cnn
