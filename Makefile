@@ -24,7 +24,7 @@ help:
 	@echo "make bench-paper004  sampling, conversion and keys beside the figures of GMPFHE"
 	@echo "make test-containers  the image, and five containers that make keys, are killed and cut off (needs a Docker engine)"
 	@echo "make image         the Docker image of a party (BASE=: base image)"
-	@echo "make docs          API and DSL documentation, in docs/_build"
+	@echo "make docs          tutorial, API and language, in docs/_build/index.html; every link is checked"
 	@echo "make clean         remove what was built"
 
 tools:
@@ -40,7 +40,7 @@ $(VENV)/.tools: pyproject.toml | tools
 	touch $@
 
 $(VENV)/.built: $(VENV)/.tools $(SOURCES)
-	$(MATURIN) develop --release --locked --extras test,report,cnn -q
+	$(MATURIN) develop --release --locked --extras test,report,cnn,docs -q
 	touch $@
 
 build: $(VENV)/.built
@@ -129,9 +129,10 @@ bench-keygen: build
 	$(PY) Scripts/figures.py
 
 docs: build
-	$(VENV)/bin/pip install -q --disable-pip-version-check "mkdocs>=1.6,<2" "mkdocstrings[python]>=0.26"
 	$(PY) Scripts/program_table.py
 	$(VENV)/bin/mkdocs build -f docs/mkdocs.yml --strict -q
+	$(PY) Scripts/check_links.py
+	@echo "docs: open docs/_build/index.html"
 
 clean:
 	rm -rf $(VENV) Source/target docs/_build .pytest_cache .mypy_cache .ruff_cache

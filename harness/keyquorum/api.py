@@ -1,9 +1,18 @@
 """The Python interface: all that the command line does.
 
->>> import keyquorum
->>> committee = keyquorum.init("committee", parties=3)                     # doctest: +SKIP
->>> key = keyquorum.keygen(committee, "key", keyquorum.load_parameters("ckks-8192-demo"))   # doctest: +SKIP
->>> keyquorum.decrypt(committee, "key", ["sum.ct"], receiver=0, outputs=["sum.pt"])          # doctest: +SKIP
+```python
+from pathlib import Path
+
+import keyquorum
+from keyquorum.fhe import seal
+
+committee = keyquorum.init("committee", parties=3)
+made = keyquorum.keygen(committee, "key", "bfv-4096", relin=False)
+public_key = (made.folder / "public.key").read_bytes()
+Path("sum.ct").write_bytes(seal.encrypt(made.info.parameters, public_key, [3, 1, 4]))
+keyquorum.decrypt(committee, "key", ["sum.ct"], receiver=0, outputs=["sum.plain"])
+print(seal.decode(made.info.parameters, Path("sum.plain").read_bytes())[:3])
+```
 
 Parties are separate processes over TLS by default; :func:`keygen_in_process` and :func:`decrypt_in_process` run them as
 threads, for notebooks and tests.
