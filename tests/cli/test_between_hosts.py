@@ -165,6 +165,13 @@ def test_a_receiver_waits_for_parties_that_start_late(made: Path, monkeypatch: p
     thread.join()
 
 
+@pytest.mark.parametrize("seconds", ["-1", "nan", "inf", "1e300"])
+def test_nobody_waits_forever(made: Path, seconds: str) -> None:
+    (made / "any.ct").write_bytes(b"x")
+    said = keyquorum("decrypt", "committee", "key", "any.ct", "--committee", "--identity", "any.ct", "--wait", seconds, folder=made, ok=False)
+    assert "--wait" in said and "choose 0 to 86400 seconds" in said
+
+
 def _ciphertext(made: Path) -> tuple[object, bytes]:
     """The key's metadata, and a ciphertext at the last level."""
     (made / "values.json").write_text(json.dumps([1]))

@@ -128,9 +128,9 @@ def test_the_tutorial_runs_as_it_stands(tool: ModuleType, tmp_path: Path) -> Non
     for host in "cd":
         assert said[f"keyquorum decode {host}/committee key {host}/z.ct.plain -n 4"].startswith("2 7 1 8")
     for host, party in (("a", 0), ("b", 1), ("c", 2), ("d", None)):
-        secret = {path.parent.name for path in (tmp_path / host).rglob("identity.pem")}
+        secret = {path.parent.name for path in (tmp_path / "tutorial" / host).rglob("identity.pem")}
         assert secret == (set() if party is None else {f"party-{party}"}), "each host has its own identity alone"
-        shares = {path.parents[2].name for path in (tmp_path / host).rglob("*.kqs")}
+        shares = {path.parents[2].name for path in (tmp_path / "tutorial" / host).rglob("*.kqs")}
         assert shares == secret
 
 

@@ -24,7 +24,7 @@ from keyquorum.plans.keys import KeyInfo, load_key
 from keyquorum.plans.noise import Noise, evaluated, fresh
 from keyquorum.plans.precision import expectation, key_precision, noise_estimate
 from keyquorum.plans.receipts import noise_after
-from keyquorum.serve.client import fetch, fetch_seal
+from keyquorum.serve.client import LONGEST_WAIT, fetch, fetch_seal
 
 from .options import BackendName, LinkSpec, MpSpdzFolder
 from .output import console, errors, print_reports, progress_bars
@@ -171,6 +171,8 @@ def decrypt(
     of the rounding (keyquorum pool fill), and their messages are written as JSON.
     """
     if committee:
+        if not 0 <= wait <= LONGEST_WAIT:
+            raise ParameterError(f"--wait {wait:g}: choose 0 to {LONGEST_WAIT:g} seconds")
         for path in ciphertexts:
             _ask_committee(folder, key, path, identity, at, wait)
         return

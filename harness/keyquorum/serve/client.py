@@ -33,6 +33,8 @@ from .kinds import MOST_CIPHERTEXTS
 from .wire import certificate_of, client_context, connect, receive_message, send_message
 
 ANSWER_LIMIT = 1 << 24
+LONGEST_WAIT = 86400.0
+"""Seconds for which a receiver may wait for parties that do not listen yet."""
 
 
 class Refused(KeyQuorumError):
