@@ -48,7 +48,7 @@ from keyquorum.model.links import check_link
 from keyquorum.parties import RunReport, mac_key, run_in_process, run_party, run_processes
 from keyquorum.parties.context import Progress
 from keyquorum.parties.jobs import relative_to
-from keyquorum.parties.setup import address, init, trust
+from keyquorum.parties.setup import address, fingerprint, init, move, trust
 from keyquorum.plans import approvals
 from keyquorum.plans.decrypt import Decrypted, check_decryption, ready_to_decrypt
 from keyquorum.plans.decrypt import decrypt as _decrypt
@@ -71,6 +71,7 @@ from keyquorum.plans.pools import pools_folder
 from keyquorum.plans.precision import Precision, key_precision
 from keyquorum.plans.program import ProgramRequest
 from keyquorum.plans.program import run_locally as run
+from keyquorum.plans.public import export_key
 from keyquorum.plans.receipts import check_noise, check_receipt, noise_after, write_receipt
 from keyquorum.plans.resources import Needs, require_disk, require_memory
 from keyquorum.plans.variants import VARIANTS
@@ -519,6 +520,8 @@ __all__ = [
     "check_receipt",
     "decrypt",
     "decrypt_in_process",
+    "export_key",
+    "fingerprint",
     "galois_elements",
     "in_process_committee",
     "init",
@@ -530,6 +533,7 @@ __all__ = [
     "load_public_file",
     "lwe_decrypt",
     "lwe_keygen",
+    "move",
     "pool_drop",
     "pool_fill",
     "pool_lines",

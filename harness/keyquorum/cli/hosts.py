@@ -8,9 +8,7 @@ from typing import Annotated
 import typer
 
 from keyquorum import api
-from keyquorum.parties.setup import fingerprint as fingerprint_of
-from keyquorum.parties.setup import move as move_party
-from keyquorum.plans.public import PARMS, export_key
+from keyquorum.plans.public import PARMS
 from keyquorum.serve.client import admit as admit_receiver
 
 from .output import console
@@ -31,7 +29,7 @@ def fingerprint(
     party: Annotated[int | None, typer.Argument(help="The party, if this host has several.", show_default=False)] = None,
 ) -> None:
     """Print the fingerprint of the party of this host, for keyquorum trust at the others."""
-    console.print(fingerprint_of(folder, party))
+    console.print(api.fingerprint(folder, party))
 
 
 def move(
@@ -40,7 +38,7 @@ def move(
     address: Annotated[str, typer.Argument(help="HOST:PORT where it listens from now on.", show_default=False)],
 ) -> None:
     """Enter another address of a party. Run it on all hosts; keys and pools stay valid."""
-    found = move_party(folder, party, address).parties[party]
+    found = api.move(folder, party, address).parties[party]
     console.print(f"party {party} listens at {found.host}:{found.port}")
 
 
@@ -54,7 +52,7 @@ def export(
     Nothing in it is secret: committee.toml, and in keys/KEY key.json, the public files in SEAL's format, and parms, SEAL's
     EncryptionParameters. The folder is a committee folder without parties: encrypt, eval, decode, receiver and decrypt --committee take it.
     """
-    where, info = export_key(api.as_committee(folder), key, api.key_folder(folder, key), output)
+    where, info = api.export_key(api.as_committee(folder), key, api.key_folder(folder, key), output)
     console.print(f"{where}: {', '.join([*info.files, PARMS, 'key.json'])} of key {info.key_id}", markup=False)
 
 
