@@ -116,6 +116,7 @@ def _run(tool: ModuleType, document: str, text: str, folder: Path, rules: object
     return {run.command.bare: run.output for run in tool.run_document(document, text, folder, 120.0, rules)}
 
 
+@pytest.mark.timeout(900)  # a hundred commands, most of which take a second on an idle machine
 def test_the_tutorial_runs_as_it_stands(tool: ModuleType, tmp_path: Path) -> None:
     """At ports of this machine that are free."""
     text = (ROOT / TUTORIAL).read_text()
@@ -134,6 +135,7 @@ def test_the_tutorial_runs_as_it_stands(tool: ModuleType, tmp_path: Path) -> Non
         assert shares == secret
 
 
+@pytest.mark.timeout(900)
 def test_the_readme_runs_as_it_stands(tool: ModuleType, tmp_path: Path) -> None:
     """All but what takes long."""
     rules = (*tool.RULES, tool.Rule(r"keyquorum (demo|bench|report)\b", "takes long: make first-use"))
