@@ -1,8 +1,8 @@
 """Runs the commands of README.md and of the tutorial as they stand, each document in a folder of its own: ``make first-use``.
 
-Code blocks are told apart by their language. ``sh`` and ``python`` are commands, and every one runs or is listed as skipped with its reason;
-``text`` is not. A block without a language, or with another one, is an error: nothing is left out in silence. A line that ends with ``&`` runs
-in the background until ``wait``, which fails if one of them fails.
+Code blocks are told apart by their language. ``sh``, ``python`` and ``pycon`` (a session, whose output is compared as well) are commands: every one
+runs, or is listed as skipped with the reason. ``text`` is not. A block without a language, or with another one, is an error: nothing is left out in
+silence. A line that ends with ``&`` runs in the background until ``wait``, which fails if one of them fails.
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENTS = ("README.md", "docs/pages/tutorial.md")
-COMMANDS = ("sh", "python")
+COMMANDS = ("sh", "python", "pycon")
+RUN = {"sh": ".", "python": "python", "pycon": "python -m doctest"}
+"""What runs a file with a command."""
 NOT_COMMANDS = {"text": "a picture or output"}
 """Languages of blocks that are not run, with the reason."""
 
@@ -110,7 +112,7 @@ def commands(block: Block, rules: Sequence[Rule] = RULES) -> list[Command]:
     """The commands of a block: a block of Python is one; in a shell, those that bash reads as one, here-documents with their text."""
     if block.language not in COMMANDS:
         return []
-    found = [(block.line, block.text)] if block.language == "python" else list(_shell_commands(block))
+    found = list(_shell_commands(block)) if block.language == "sh" else [(block.line, block.text)]
     whole = next((r.reason for r in rules if r.whole_block and found and re.match(r.pattern, found[0][1])), "")
     result = []
     for line, text in found:
@@ -228,8 +230,7 @@ class Shell:
         self._out = script.with_suffix(".out")
         if command.bare == "wait":
             return Run(command, 0, self._wait(deadline), time.monotonic() - start)
-        run = f"python {script}" if command.language == "python" else f". {script}"
-        self._send(f'{run} >{self._out} 2>&1 </dev/null {self._write}>&-; echo "$? ${{!:-0}}" >&{self._write}')
+        self._send(f'{RUN[command.language]} {script} >{self._out} 2>&1 </dev/null {self._write}>&-; echo "$? ${{!:-0}}" >&{self._write}')
         code, last = self._answer(command, deadline)
         if code:
             raise FirstUseError(f"{command.where}: exit code {code}: {command.text}\n{self._read(self._out)}")
