@@ -1,4 +1,4 @@
-"""Runs the commands of README.md and of the tutorial as they stand, each document in a folder of its own: ``make first-use``.
+"""Runs the commands of README.md and of the tutorial as they stand, each document in a folder of its own, at the same time: ``make first-use``.
 
 Code blocks are told apart by their language. ``sh``, ``python`` and ``pycon`` (a session, whose output is compared as well) are commands: every one
 runs, or is listed as skipped with the reason. ``text`` is not. A block without a language, or with another one, is an error: nothing is left out in
@@ -18,6 +18,7 @@ import tempfile
 import textwrap
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -291,19 +292,29 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("documents", nargs="*", default=DOCUMENTS, help="Markdown files (default: README.md and the tutorial)")
     parser.add_argument("--timeout", type=float, default=120.0, help="seconds that a command may take (120)")
     options = parser.parse_args(arguments)
-    count, start, found = 0, time.monotonic(), list[Command]()
-    try:
-        for document in options.documents:
-            text = (ROOT / document).read_text()
-            found += read_document(document, text)
+    start = time.monotonic()
+
+    def one(document: str) -> int | None:
+        """Runs a document; returns the number of commands, or None and prints the error if one failed."""
+        try:
             with tempfile.TemporaryDirectory(prefix="first-use-") as folder:
-                count += len(run_document(document, text, Path(folder), options.timeout))
-        if tuple(options.documents) == DOCUMENTS:
-            for rule in unused(found):
-                raise FirstUseError(f"Scripts/first_use.py: no command matches {rule.pattern!r}: take the rule out")
-    except FirstUseError as error:
+                return len(run_document(document, (ROOT / document).read_text(), Path(folder), options.timeout))
+        except (FirstUseError, OSError) as error:
+            print(f"error: {error}", file=sys.stderr, flush=True)
+            return None
+
+    try:
+        found = [command for document in options.documents for command in read_document(document, (ROOT / document).read_text())]
+        for rule in unused(found) if tuple(options.documents) == DOCUMENTS else ():
+            raise FirstUseError(f"Scripts/first_use.py: no command matches {rule.pattern!r}: take the rule out")
+    except (FirstUseError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
+    with ThreadPoolExecutor(len(options.documents)) as pool:  # at the same time: most of their time they wait
+        counts = list(pool.map(one, options.documents))
+    if None in counts:
+        return 1
+    count = sum(number for number in counts if number is not None)
     print(f"first-use: seconds={time.monotonic() - start:.0f} skipped={sum(bool(c.skipped) for c in found)}")
     print(f"first-use: ok commands={count}")
     return 0

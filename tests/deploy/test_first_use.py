@@ -103,6 +103,17 @@ def test_the_program_ends_with_the_count_or_with_an_error(tool: ModuleType, tmp_
     assert tool.main([str(good)]) == 1
     captured = capsys.readouterr()
     assert "ok commands" not in captured.out and captured.err.startswith(f"error: {good}:2: exit code 1: false")
+    other = tmp_path / "other.md"
+    other.write_text("```sh\ntrue\n```\n")
+    assert tool.main([str(other), str(good)]) == 1, "one document that fails is enough"
+    captured = capsys.readouterr()
+    assert f"{other}:2: ok" in captured.out and "ok commands" not in captured.out and captured.err.startswith(f"error: {good}:2: ")
+
+
+def test_a_document_that_is_not_there_is_named(tool: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
+    assert tool.main(["no-such.md"]) == 1
+    captured = capsys.readouterr()
+    assert "no-such.md" in captured.err and captured.err.startswith("error: ") and captured.err.count("\n") == 1
 
 
 def test_make_knows_it() -> None:
