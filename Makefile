@@ -8,12 +8,13 @@ SOURCES := $(shell find Source -name '*.rs' -not -path '*/target/*') Source/Carg
 WHEEL := build/wheel/venv
 DIST := dist
 
-.PHONY: wheel audit check-decrypt test-containers bench-decrypt cnn bench bench-quick bench-dishonest bench-paper004 parity differential fuzz demo test test-rust test-python lint docs bench-keygen build tools clean help
+.PHONY: wheel audit check-decrypt first-use test-containers bench-decrypt cnn bench bench-quick bench-dishonest bench-paper004 parity differential fuzz demo test test-rust test-python lint docs bench-keygen build tools clean help
 
 help:
 	@echo "make demo          the main job: joint keys, SEAL, joint decryption (3 processes over TLS)"
 	@echo "make test          all linters and tests (JOBS=: files of tests at a time, 2)"
 	@echo "make bench-dishonest  primitives of semi2k, semi, spdz2k and mascot, beside MP-SPDZ's if MP_SPDZ_HOME is set"
+	@echo "make first-use     every command of README.md and of the tutorial as it stands, in folders of their own; 3 minutes"
 	@echo "make cnn           encrypted handwritten digits under joint keys: accuracy, time of each phase"
 	@echo "make bench-quick   small sweeps of what threat models cost, and build/bench-quick/report (FRESH=1: measure anew)"
 	@echo "make bench         the full sweeps, results/report, figures of README.md; 50 minutes, goes on when called again (FRESH=1: anew; LOADED=1: beside other work, which plots then show)"
@@ -28,7 +29,7 @@ help:
 	@echo "make test-containers  the image, and five containers that make keys, are killed and cut off (needs a Docker engine)"
 	@echo "make image         the Docker image of a party (BASE=: base image)"
 	@echo "make wheel         abi3 wheel and source distribution in dist/; each runs the demo in an empty environment (MOST=: seconds it may take, 20)"
-	@echo "make docs          API and DSL documentation, in docs/_build"
+	@echo "make docs          tutorial, API and language, in docs/_build/index.html; every link is checked"
 	@echo "make clean         remove what was built"
 
 tools:
@@ -44,13 +45,17 @@ $(VENV)/.tools: pyproject.toml | tools
 	touch $@
 
 $(VENV)/.built: $(VENV)/.tools $(SOURCES)
-	$(MATURIN) develop --release --locked --extras test,report,cnn -q
+	$(MATURIN) develop --release --locked --extras test,report,cnn,docs -q
 	touch $@
 
 build: $(VENV)/.built
 
 demo: build
 	$(VENV)/bin/keyquorum demo
+
+# DOCUMENTS=: others than README.md and the tutorial.
+first-use: build
+	$(PY) Scripts/first_use.py $(DOCUMENTS)
 
 cnn: build
 	$(VENV)/bin/keyquorum cnn
@@ -141,9 +146,10 @@ bench-keygen: build
 	$(PY) Scripts/figures.py
 
 docs: build
-	$(VENV)/bin/pip install -q --disable-pip-version-check "mkdocs>=1.6,<2" "mkdocstrings[python]>=0.26"
 	$(PY) Scripts/program_table.py
 	$(VENV)/bin/mkdocs build -f docs/mkdocs.yml --strict -q
+	$(PY) Scripts/check_links.py
+	@echo "docs: open docs/_build/index.html"
 
 clean:
 	rm -rf $(VENV) Source/target build/wheel $(DIST) docs/_build .pytest_cache .mypy_cache .ruff_cache

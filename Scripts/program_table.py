@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 import sys
 from pathlib import Path
@@ -21,6 +22,12 @@ def header(path: Path) -> list[str]:
     return lines
 
 
+def escaped(text: str) -> str:
+    """Prose for Markdown: outside of code spans a ``<`` that would begin a tag is escaped, and so is a ``&`` that would begin an entity."""
+    parts = re.split(r"(`[^`]*`)", text)
+    return "".join(part if part.startswith("`") else re.sub(r"<(?=[A-Za-z/!?])|&(?=#?\w+;)", lambda m: html.escape(m[0]), part) for part in parts)
+
+
 def table() -> str:
     """The page."""
     parts = ["# Programs\n"]
@@ -30,7 +37,7 @@ def table() -> str:
     for path in sorted((ROOT / "Programs" / "Source").glob("*.mpc")):
         lines = header(path)
         first = " ".join(lines).split(". ")[0].split(" arguments:")[0]
-        parts.append(f"## {path.stem}\n\n{first.rstrip('.')}.\n")
+        parts.append(f"## {path.stem}\n\n{escaped(first.rstrip('.'))}.\n")
         for line in lines:
             match = re.match(rf"({'|'.join(FIELDS)})(?: of [\w, ]+)?: +(.+)", line)
             if match:

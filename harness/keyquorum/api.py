@@ -1,9 +1,18 @@
 """The Python interface: all that the command line does.
 
->>> import keyquorum
->>> committee = keyquorum.init("committee", parties=3)                     # doctest: +SKIP
->>> key = keyquorum.keygen(committee, "key", keyquorum.load_parameters("ckks-8192-demo"))   # doctest: +SKIP
->>> keyquorum.decrypt(committee, "key", ["sum.ct"], receiver=0, outputs=["sum.pt"])          # doctest: +SKIP
+```python
+from pathlib import Path
+
+import keyquorum
+from keyquorum.fhe import seal
+
+committee = keyquorum.init("committee", parties=3)
+made = keyquorum.keygen(committee, "key", "bfv-4096", relin=False)
+public_key = (made.folder / "public.key").read_bytes()
+Path("sum.ct").write_bytes(seal.encrypt(made.info.parameters, public_key, [3, 1, 4]))
+keyquorum.decrypt(committee, "key", ["sum.ct"], receiver=0, outputs=["sum.plain"])
+print(seal.decode(made.info.parameters, Path("sum.plain").read_bytes())[:3])
+```
 
 Parties are separate processes over TLS by default; :func:`keygen_in_process` and :func:`decrypt_in_process` run them as
 threads, for notebooks and tests.
@@ -66,7 +75,7 @@ from keyquorum.model.outputs import save_file
 from keyquorum.parties import RunReport, mac_key, run_party, run_processes
 from keyquorum.parties.context import PhaseReport, Progress
 from keyquorum.parties.jobs import relative_to
-from keyquorum.parties.setup import address, init, trust
+from keyquorum.parties.setup import address, fingerprint, init, move, trust
 from keyquorum.plans import approvals
 from keyquorum.plans.decrypt import Decrypted, check_decryption, ready_to_decrypt
 from keyquorum.plans.keygen import KeyMaterial, Request
@@ -79,7 +88,7 @@ from keyquorum.plans.keys import (
     parameters_to_json,
     warn_of_weakness,
 )
-from keyquorum.plans.lwe_keys import load_lwe_key, load_lwe_public_key, sharing_of
+from keyquorum.plans.lwe_keys import LweKeyInfo, load_lwe_key, load_lwe_public_key, sharing_of
 from keyquorum.plans.masked import warn_of_rounding
 from keyquorum.plans.noise import Noise
 from keyquorum.plans.pool_jobs import check_lwe_ciphertexts
@@ -89,6 +98,7 @@ from keyquorum.plans.pools import pools_folder
 from keyquorum.plans.precision import Precision, key_precision
 from keyquorum.plans.program import ProgramRequest
 from keyquorum.plans.program import run_locally as run
+from keyquorum.plans.public import export_key
 from keyquorum.plans.receipts import check_noise, check_receipt, write_receipt
 from keyquorum.plans.recognise import ciphertext_of
 from keyquorum.plans.resources import Needs, require_disk, require_memory
@@ -546,6 +556,7 @@ __all__ = [
     "KeyMaterial",
     "KeyQuorumError",
     "KeygenResult",
+    "LweKeyInfo",
     "Needs",
     "Noise",
     "NoiseEstimate",
@@ -582,6 +593,8 @@ __all__ = [
     "decrypt_job",
     "encrypt",
     "evaluate",
+    "export_key",
+    "fingerprint",
     "galois_elements",
     "in_process_committee",
     "init",
@@ -596,6 +609,7 @@ __all__ = [
     "lwe_encrypt",
     "lwe_keygen",
     "lwe_keygen_job",
+    "move",
     "pool_drop",
     "pool_fill",
     "pool_lines",

@@ -59,6 +59,7 @@ SAMPLES = {
     "weights of the CNN": "weights.npz",
     "LWE ciphertexts": "x.lwe",
     "SEAL ciphertext": "x.ct",
+    "SEAL encryption parameters": "public/keys/bfv/parms",
     "SEAL public key": f"{KEYS}/bfv/public.key",
     "SEAL key-switching keys": f"{KEYS}/bfv/relin.key",
     "SEAL plaintext": "x.ct.plain",
@@ -89,6 +90,8 @@ def build(folder: Path) -> None:
 def _files_of_keys(folder: Path, committee: Committee) -> None:
     from keyquorum.fhe import seal
 
+    for key in ("bfv", "lwe"):
+        api.export_key(committee, key, committee.key_folder(0, key), folder / "public")
     (folder / "x.json").write_text("[0, 1, 1]")
     for key, name in (("bfv", "x.ct"), ("ckks", "y.ct")):
         info = load_key(committee.key_folder(0, key))

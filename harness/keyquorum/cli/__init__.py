@@ -14,7 +14,7 @@ from keyquorum._engine import EngineError
 from keyquorum.model.errors import KeyQuorumError, PartyInterrupted
 from keyquorum.parties.worker import INTERRUPTED
 
-from . import bench, cnn, committees, completion, compose, data, demo, keys, pools, programs, report, service
+from . import bench, cnn, committees, completion, compose, data, demo, hosts, keys, pools, programs, report, service
 from .app import App, Commands, Interrupted
 from .output import fail, show_warning
 
@@ -32,7 +32,7 @@ app = App(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for module in (committees, keys, data, programs, demo, cnn, bench, report, compose, pools, service, completion):
+for module in (committees, hosts, keys, data, programs, demo, cnn, bench, report, compose, pools, service, completion):
     module.register(app)
 
 

@@ -21,7 +21,7 @@ from keyquorum.plans.keys import KeyInfo, load_key
 from keyquorum.plans.lwe_keys import load_lwe_key
 from keyquorum.plans.precision import noise_estimate
 from keyquorum.plans.seal_files import decode_file
-from keyquorum.serve.client import fetch, fetch_seal
+from keyquorum.serve.client import LONGEST_WAIT, fetch, fetch_seal
 
 from . import completion
 from .options import BackendName, LinkSpec, MpSpdzFolder
@@ -126,6 +126,7 @@ def decrypt(
         list[str] | None,
         typer.Option(help="--committee: HOST:PORT of every party, in order; repeat (default: those of this host).", show_default=False),
     ] = None,
+    wait: Annotated[float, typer.Option(help="--committee: seconds to wait for parties that do not listen yet.")] = 0.0,
     rounding: Annotated[
         str | None,
         typer.Option(
@@ -153,12 +154,15 @@ def decrypt(
             "--to": to is not None, "--rounding": rounding is not None, "--pool": pool, "--job": job is not None,
             "--backend": backend != "embedded", "--mp-spdz": mp_spdz is not None, "--link": link is not None,
         })  # fmt: skip
-        emit({"key": key, "outputs": [_ask_committee(folder, key, path, identity, at) for path in ciphertexts]})
+        if not 0 <= wait <= LONGEST_WAIT:
+            raise ParameterError(f"--wait {wait:g}: choose 0 to {LONGEST_WAIT:g} seconds")
+        emit({"key": key, "outputs": [_ask_committee(folder, key, path, identity, at, wait) for path in ciphertexts]})
         return
     if to is None:
         raise ParameterError("no receiver: name the party that learns the result with --to, or ask a served committee with --committee")
-    if identity is not None or at:
-        raise ParameterError(f"{'--identity' if identity is not None else '--at'} is for a served committee: add --committee, or leave it out")
+    for option, given in {"--identity": identity is not None, "--at": bool(at), "--wait": wait != 0}.items():
+        if given:
+            raise ParameterError(f"{option} is for a served committee: add --committee, or leave it out")
     if all(path.exists() and is_lwe(path.open("rb").read(8)) for path in ciphertexts):
         if job is not None or backend != "embedded" or link is not None:
             raise ParameterError("LWE ciphertexts are decrypted at once and on the embedded engine: leave out --job, --backend and --link")
@@ -204,7 +208,7 @@ def _refuse_beside(option: str, reason: str, given: dict[str, bool]) -> None:
             raise ParameterError(f"{name} has no meaning beside {option}, {reason}: leave it out")
 
 
-def _ask_committee(folder: Path, key: str, path: Path, identity: Path | None, at: list[str] | None) -> Path:
+def _ask_committee(folder: Path, key: str, path: Path, identity: Path | None, at: list[str] | None, wait: float) -> Path:
     if identity is None:
         raise ParameterError("no identity: make one with keyquorum receiver, and name it with --identity")
     if not path.exists() or not identity.exists():
@@ -214,14 +218,14 @@ def _ask_committee(folder: Path, key: str, path: Path, identity: Path | None, at
     if is_lwe(path.open("rb").read(8)):
         data = path.read_bytes()
         with reserved([output], [len(data)], Path(folder) / RESULTS) as reserved_places:
-            messages = fetch(api.as_committee(folder), identity, data, places)
+            messages = fetch(api.as_committee(folder), identity, data, places, wait)
             save_all(reserved_places, [json.dumps(messages.tolist()).encode() + b"\n"])
         console.print(f"{output}: {messages.size} messages under key {key}", markup=False)
         return output
     _, info = _key(folder, key)
     lowered = api.lowered(info, path)
     with reserved([output], [8 * info.parameters.ring_degree + PLAINTEXT_HEADER], Path(folder) / RESULTS) as reserved_places:
-        result = fetch_seal(api.as_committee(folder), identity, info, lowered, places)
+        result = fetch_seal(api.as_committee(folder), identity, info, lowered, places, wait)
         save_all(reserved_places, [result.plaintext])
     console.print(f"{output}: a plaintext under key {key}", markup=False)
     return output

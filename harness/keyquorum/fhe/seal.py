@@ -43,15 +43,35 @@ def _call(what: str, function: Callable[..., Any], *args: Any) -> Any:
         raise SealOperationError(f"SEAL refuses {what}: {reason}") from error
 
 
-@lru_cache(maxsize=8)
-def context(parameters: ParameterSet) -> Any:
-    """SEAL's context of a parameter set (cached). Raises SealMissingError, SealOperationError."""
+def _encryption_parameters(parameters: ParameterSet) -> Any:
     seal = require_seal()
     chosen = seal.EncryptionParameters(getattr(seal.scheme_type, parameters.scheme))
     chosen.set_poly_modulus_degree(parameters.ring_degree)
     chosen.set_coeff_modulus([seal.Modulus(q) for q in parameters.coeff_modulus])
     if parameters.scheme != "ckks":
         chosen.set_plain_modulus(parameters.plain_modulus)
+    return chosen
+
+
+def parms(parameters: ParameterSet) -> bytes:
+    """SEAL's bytes of the ``EncryptionParameters`` of a set, for ``EncryptionParameters::load``. Raises SealMissingError."""
+    data: bytes = _encryption_parameters(parameters).to_bytes()
+    return data
+
+
+def read_parms(data: bytes, what: str = "parameters") -> tuple[str, int, int]:
+    """Scheme, ring degree and number of primes of SEAL's bytes of ``EncryptionParameters``. Raises SealMissingError, SealOperationError."""
+    seal = require_seal()
+    read = seal.EncryptionParameters(seal.scheme_type.bfv)
+    _call(what, read.load_bytes, data)
+    return str(read.scheme()).rsplit(".", 1)[-1], int(read.poly_modulus_degree()), len(read.coeff_modulus())
+
+
+@lru_cache(maxsize=8)
+def context(parameters: ParameterSet) -> Any:
+    """SEAL's context of a parameter set (cached). Raises SealMissingError, SealOperationError."""
+    seal = require_seal()
+    chosen = _encryption_parameters(parameters)
     result = seal.SEALContext(chosen, True, getattr(seal.sec_level_type, parameters.security))
     if not result.parameters_set():
         raise SealOperationError(f"SEAL refuses parameter set {parameters.name}: {result.parameter_error_message()}")

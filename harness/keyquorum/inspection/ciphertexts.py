@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from keyquorum.fhe import seal
 from keyquorum.fhe.errors import SealFormatError
 from keyquorum.fhe.lwe import is_lwe, read_lwe, read_messages
 from keyquorum.fhe.parameters import ParameterSet, list_parameter_sets
@@ -18,6 +19,7 @@ from keyquorum.model.errors import CiphertextError
 from keyquorum.model.plain import is_hex
 from keyquorum.plans.keys import FloodPolicy, load_key, load_public_file
 from keyquorum.plans.precision import expectation, key_precision, precision
+from keyquorum.plans.public import PARMS
 
 from .kind import STRUCTURE, Candidate, Kind, Report, openness, require
 
@@ -88,6 +90,17 @@ def _seal(candidate: Candidate) -> Report:
     return Report(lines, checked, {"parameters": parameters.name, "scheme": parameters.scheme})
 
 
+def _parms(candidate: Candidate) -> Report:
+    path = candidate.path
+    if candidate.beside("key.json"):
+        parameters = load_key(path.parent).parameters
+        require(seal.parms(parameters) == candidate.data, path, "keyquorum export writes it again, into a new folder")
+        return Report([f"SEAL encryption parameters, {parameters.name}, N = {parameters.ring_degree}"], "against key.json", {"parameters": parameters.name})
+    scheme, degree, primes = seal.read_parms(candidate.data, str(path))
+    lines = [f"SEAL encryption parameters, {scheme}, N = {degree}, {primes} primes"]
+    return Report(lines, details={"scheme": scheme, "ring_degree": degree})
+
+
 def _check_receipt(receipt: Path) -> tuple[str, bool]:
     """The key that a receipt names, and whether its ciphertext is there. Refuses a receipt of other bytes than its ciphertext."""
     noted = Candidate(receipt)
@@ -146,6 +159,7 @@ def _values(candidate: Candidate) -> Report:
 
 KINDS = (
     Kind("LWE ciphertexts", lambda c: is_lwe(c.head), _lwe, ("api",)),
+    Kind("SEAL encryption parameters", lambda c: c.named(PARMS), _parms, ("plans/public",)),
     Kind(SEAL_CIPHERTEXT, lambda c: (seal_object(c) or ("",))[0] == SEAL_CIPHERTEXT, _seal, ("plans/seal_files", "cli/demo", "cnn/run")),
     Kind(SEAL_PUBLIC, lambda c: (seal_object(c) or ("",))[0] == SEAL_PUBLIC, _seal, ("plans/keys",)),
     Kind(SEAL_SWITCH, lambda c: (seal_object(c) or ("",))[0] == SEAL_SWITCH, _seal, ("plans/keys",)),

@@ -118,6 +118,32 @@ def trust(folder: PathLike, party: int, fingerprint: str) -> Committee:
     return changed
 
 
+def fingerprint(folder: PathLike, party: int | None = None) -> str:
+    """The fingerprint of a party of this host, 64 hexadecimal digits, from its identity. ``party``: which one, if the host has several."""
+    committee = Committee.load(Path(folder))
+    here = committee.local_parties()
+    if party is None and len(here) != 1:
+        names = ", ".join(map(str, here))
+        raise CommitteeError(f"{folder}: this host has {f'parties {names}: name one of them' if here else 'no party: ask on the host of the party'}")
+    if party is not None and party not in here:
+        raise CommitteeError(f"{folder}: party {party} is not on this host: ask on its host")
+    return _engine.identity_fingerprint(str(committee.identity_path(here[0] if party is None else party)))
+
+
+def move(folder: PathLike, party: int, place: str) -> Committee:
+    """Enters another address, HOST:PORT, of a party. Addresses are no part of what parties compare, so keys and pools stay valid."""
+    committee = Committee.load(Path(folder))
+    if not 0 <= party < committee.size:
+        raise CommitteeError(f"there is no party {party}: choose 0 to {committee.size - 1}")
+    members = list(committee.parties)
+    host, port = address(place)
+    members[party] = replace(members[party], host=host, port=port)
+    changed = replace(committee, parties=tuple(members))
+    changed.check()
+    changed.save()
+    return changed
+
+
 def address(text: str) -> tuple[str, int]:
     """HOST:PORT."""
     host, separator, port = text.rpartition(":")

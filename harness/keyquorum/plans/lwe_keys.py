@@ -136,10 +136,15 @@ def lwe_keygen_job(context: PartyContext, job: dict[str, Any]) -> dict[str, Any]
         write_atomically(new.folder / PUBLIC_FILE, public)
         info = replace(info, files={PUBLIC_FILE: hashlib.sha256(public).hexdigest()})
         context.session.compare("stored LWE key", info.digest)
-        write_atomically(new.folder / "lwe.json", json.dumps(info.to_json(), indent=1).encode() + b"\n")
+        write_lwe_info(new.folder, info)
         new.publish()
         context.session.compare("end of the key generation", info.digest)
     return {"key_id": info.key_id, "folder": str(folder)}
+
+
+def write_lwe_info(folder: Path, info: LweKeyInfo) -> None:
+    """Stores the metadata of an LWE key; from now on the key counts."""
+    write_atomically(folder / "lwe.json", json.dumps(info.to_json(), indent=1).encode() + b"\n")
 
 
 def load_lwe_key(folder: Path) -> LweKeyInfo:

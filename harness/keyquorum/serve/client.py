@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import secrets
 import socket
+import ssl
 import threading
+import time
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import suppress
 from pathlib import Path
@@ -30,6 +33,8 @@ from .kinds import MOST_CIPHERTEXTS
 from .wire import certificate_of, client_context, connect, receive_message, send_message
 
 ANSWER_LIMIT = 1 << 24
+LONGEST_WAIT = 86400.0
+"""Seconds for which a receiver may wait for parties that do not listen yet."""
 
 
 class Refused(KeyQuorumError):
@@ -52,6 +57,32 @@ def make_receiver(committee: Committee, name: str) -> tuple[Path, Path]:
         folder.mkdir(mode=0o700, exist_ok=True)
         write_atomically(folder / certificate.name, text)
     return identity, certificate
+
+
+def admit(committee: Committee, certificate: Path) -> tuple[str, list[int]]:
+    """Lets a receiver whose certificate was made elsewhere ask the parties of this host. Returns the SHA-256 of the certificate, and the parties.
+
+    Raises CommitteeError where the file is no certificate, or another one is admitted under the same name."""
+    parties = committee.local_parties()
+    if not parties:
+        raise CommitteeError(f"{committee.folder}: no party of the committee is on this host: admit the receiver on the hosts of the parties")
+    if not certificate.is_file():
+        raise CommitteeError(f"{certificate}: no such file")
+    text = certificate_of(certificate)
+    try:
+        ssl.create_default_context(cadata=text)
+        digest = hashlib.sha256(ssl.PEM_cert_to_DER_cert(text)).hexdigest()
+    except (ssl.SSLError, ValueError):
+        raise CommitteeError(f"{certificate}: not a certificate: copy the receiver's .crt again") from None
+    name = check_name(f"{certificate.stem}.crt", "receiver name")
+    targets = [committee.party_folder(party) / "receivers" / name for party in parties]
+    for target in targets:
+        if target.exists() and target.read_text() != text:
+            raise CommitteeError(f"{target}: another receiver of this name is admitted: remove that file first, or rename {certificate}")
+    for target in targets:
+        target.parent.mkdir(mode=0o700, exist_ok=True)
+        write_atomically(target, text.encode())
+    return digest, parties
 
 
 def local_places(committee: Committee) -> list[tuple[str, int]]:
@@ -78,9 +109,10 @@ class Receiver:
     """Channels to all parties that round. One request at a time a receiver; several receivers may share an identity."""
 
     def __init__(
-        self, committee: Committee, identity: Path, places: list[tuple[str, int]] | None = None, timeout: float = 90.0
+        self, committee: Committee, identity: Path, places: list[tuple[str, int]] | None = None, timeout: float = 90.0, wait: float = 0.0
     ) -> None:
-        self._committee, self._context, self._timeout = committee, client_context(identity), timeout
+        """``wait``: seconds to wait for parties that do not listen yet."""
+        self._committee, self._context, self._timeout, self._wait = committee, client_context(identity), timeout, wait
         self._places = places
         self._channels: list[Any] = []
         self._lock = threading.Lock()
@@ -135,7 +167,9 @@ class Receiver:
         places = self._places or local_places(self._committee)
         if len(places) != len(_members(self._committee)):
             raise CommitteeError(f"{len(places)} places for {len(_members(self._committee))} parties: name each once, in their order")
+        until = time.monotonic() + self._wait
         for party, (host, port) in zip(_members(self._committee), places, strict=True):
+            _await_listener(host, port, until)
             fingerprint = self._committee.parties[party].fingerprint
             self._channels.append(connect(self._context, party, host, port, fingerprint, self._timeout))
 
@@ -167,9 +201,21 @@ class Receiver:
             return [f.result() for f in asked]
 
 
-def fetch(committee: Committee, identity: Path, data: bytes, places: list[tuple[str, int]] | None = None) -> NDArray[np.int64]:
+def _await_listener(host: str, port: int, until: float) -> None:
+    """Returns when somebody listens there, or at the time ``until`` of the monotonic clock."""
+    while time.monotonic() < until:
+        try:
+            socket.create_connection((host, port), 1.0).close()
+            return
+        except (OSError, OverflowError, UnicodeError):
+            time.sleep(0.1)
+
+
+def fetch(
+    committee: Committee, identity: Path, data: bytes, places: list[tuple[str, int]] | None = None, wait: float = 0.0
+) -> NDArray[np.int64]:
     """One request: see :meth:`Receiver.decrypt`."""
-    receiver = Receiver(committee, identity, places)
+    receiver = Receiver(committee, identity, places, wait=wait)
     try:
         return receiver.decrypt(data)
     finally:
@@ -177,10 +223,10 @@ def fetch(committee: Committee, identity: Path, data: bytes, places: list[tuple[
 
 
 def fetch_seal(
-    committee: Committee, identity: Path, info: KeyInfo, data: bytes, places: list[tuple[str, int]] | None = None
+    committee: Committee, identity: Path, info: KeyInfo, data: bytes, places: list[tuple[str, int]] | None = None, wait: float = 0.0
 ) -> Decrypted:
     """One request: see :meth:`Receiver.decrypt_seal`."""
-    receiver = Receiver(committee, identity, places)
+    receiver = Receiver(committee, identity, places, wait=wait)
     try:
         return receiver.decrypt_seal(info, data)
     finally:

@@ -1,0 +1,184 @@
+"""What goes from host to host: fingerprints, addresses, the public part of a key, certificates of receivers."""
+
+from __future__ import annotations
+
+import json
+import re
+import socket
+import ssl
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from keyquorum import api
+from keyquorum.fhe import seal
+from keyquorum.model.committee import Committee
+from keyquorum.model.errors import CommitteeError, KeyFileError
+from keyquorum.parties.setup import fingerprint, move
+from keyquorum.plans.keys import load_key
+from keyquorum.plans.public import export_key
+from keyquorum.serve.client import Receiver, admit, make_receiver
+
+from .test_commands import keyquorum
+
+ELSEWHERE = ["a:1", "b:1", "c:1"]
+"""Addresses of parties of other hosts."""
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a committee of this host and a BFV key."""
+    folder = tmp_path_factory.mktemp("hosts")
+    committee = api.init(folder / "committee")
+    api.keygen(committee, "key", "bfv-4096", relin=False)
+    return folder
+
+
+def test_the_fingerprint_is_printed_alone(tmp_path: Path) -> None:
+    """For keyquorum trust PARTY $(...), and to be read out."""
+    addresses = [word for port in (4000, 4001, 4002) for word in ("--host", f"localhost:{port}")]
+    said = keyquorum("init", "committee", *addresses, "--me", 1, folder=tmp_path)
+    printed = keyquorum("fingerprint", "committee", folder=tmp_path)
+    assert re.fullmatch(r"[0-9a-f]{64}\n", printed) and printed.strip() in said
+    with pytest.raises(CommitteeError, match="party 0 is not on this host: ask on its host"):
+        fingerprint(tmp_path / "committee", 0)
+
+
+def test_several_parties_of_a_host_have_to_be_named(made: Path) -> None:
+    known = [p.fingerprint for p in Committee.load(made / "committee").parties]
+    assert [fingerprint(made / "committee", i) for i in range(3)] == known
+    assert "this host has parties 0, 1, 2: name one of them" in keyquorum("fingerprint", "committee", folder=made, ok=False)
+
+
+def test_a_moved_party_has_the_same_keys(tmp_path: Path) -> None:
+    """An address is no part of what parties compare."""
+    before = api.init(tmp_path / "committee")
+    assert "party 2 listens at elsewhere:4321" in keyquorum("move", "committee", 2, "elsewhere:4321", folder=tmp_path)
+    after = Committee.load(tmp_path / "committee")
+    assert (after.parties[2].host, after.parties[2].port) == ("elsewhere", 4321) and after.parties[:2] == before.parties[:2]
+    assert after.digest == before.digest
+    for party, place, reason in ((3, "a:1", "no party 3"), (2, "elsewhere", "write HOST:PORT"), (2, "a:0", "choose one from 1 to 65535")):
+        with pytest.raises(CommitteeError, match=reason):
+            move(tmp_path / "committee", party, place)
+    assert Committee.load(tmp_path / "committee") == after
+
+
+def test_the_exported_folder_is_all_that_stock_seal_needs(made: Path, tmp_path: Path) -> None:
+    """parms and public.key, with SEAL's own loaders; what it encrypts, the committee decrypts."""
+    import seal as stock
+
+    assert "key.json, parms, public.key of key" in keyquorum("export", made / "committee", "key", "-o", "public", folder=tmp_path)
+    folder = tmp_path / "public" / "keys" / "key"
+    assert sorted(path.name for path in folder.iterdir()) == ["key.json", "parms", "public.key"]
+    parms = stock.EncryptionParameters(stock.scheme_type.bfv)
+    parms.load(str(folder / "parms"))
+    context = stock.SEALContext(parms)
+    public_key = stock.PublicKey()
+    public_key.load(context, str(folder / "public.key"))
+    values = [5, -7, 11]
+    ciphertext = stock.Encryptor(context, public_key).encrypt(stock.BatchEncoder(context).encode(values))
+    ciphertext.save(str(tmp_path / "x.ct"))
+    api.decrypt(made / "committee", "key", [tmp_path / "x.ct"], 1, [tmp_path / "x.plain"])
+    info = load_key(folder)
+    assert list(seal.decode(info.parameters, (tmp_path / "x.plain").read_bytes())[:3]) == values
+
+
+def test_the_exported_folder_has_nothing_secret_and_is_a_committee_folder(made: Path, tmp_path: Path) -> None:
+    target = tmp_path / "public"
+    committee = Committee.load(made / "committee")
+    export_key(committee, "key", committee.key_folder(0, "key"), target)
+    names = {str(path.relative_to(target)) for path in target.rglob("*") if path.is_file()}
+    assert names == {"committee.toml", "keys/key/key.json", "keys/key/parms", "keys/key/public.key"}
+    (tmp_path / "x.json").write_text("[1, 2]")
+    assert "under key" in keyquorum("encrypt", "public", "key", "x.json", "-o", "x.ct", folder=tmp_path)
+    make_receiver(Committee.load(target), "reader")
+    again = keyquorum("export", made / "committee", "key", "-o", "public", folder=tmp_path, ok=False)
+    assert "there is a key 'key' already: name a new folder" in again
+
+
+def test_damaged_and_foreign_folders_are_not_exported(made: Path, tmp_path: Path) -> None:
+    committee = Committee.load(made / "committee")
+    source = tmp_path / "source"
+    source.mkdir()
+    for name in ("key.json", "public.key"):
+        (source / name).write_bytes((committee.key_folder(0, "key") / name).read_bytes())
+    (source / "public.key").write_bytes(b"x")
+    with pytest.raises(KeyFileError, match=r"public\.key is damaged"):
+        export_key(committee, "key", source, tmp_path / "public")
+    assert not (tmp_path / "public").exists()
+    with pytest.raises(CommitteeError, match="a folder with parties"):
+        export_key(committee, "other", committee.key_folder(0, "key"), made / "committee")
+    other = api.init(tmp_path / "other", me=[], hosts=ELSEWHERE)
+    with pytest.raises(CommitteeError, match="the folder of another committee"):
+        export_key(committee, "key", committee.key_folder(0, "key"), other.folder)
+
+
+def test_a_certificate_from_elsewhere_is_admitted(made: Path, tmp_path: Path) -> None:
+    committee = Committee.load(made / "committee")
+    elsewhere = api.init(tmp_path / "elsewhere", me=[], hosts=ELSEWHERE)
+    identity, certificate = make_receiver(elsewhere, "reader")
+    said = keyquorum("admit", made / "committee", certificate, folder=tmp_path)
+    inspected = re.search(r"certificate ([0-9a-f]{64})$", keyquorum("inspect", identity, folder=tmp_path), re.M)
+    assert inspected and inspected[1] in said and "admitted at party 0, 1, 2" in said
+    for party in range(3):
+        folder = committee.party_folder(party) / "receivers"
+        assert folder.stat().st_mode & 0o077 == 0
+        assert "PRIVATE" not in (folder / "receiver-reader.crt").read_text()
+    admit(committee, certificate)  # again: nothing changes
+    (tmp_path / "again").mkdir()
+    another = make_receiver(api.init(tmp_path / "again" / "committee", me=[], hosts=ELSEWHERE), "reader")[1]
+    with pytest.raises(CommitteeError, match="another receiver of this name"):
+        admit(committee, another)
+    (tmp_path / "bad.crt").write_text("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n")
+    for path, reason in ((tmp_path / "bad.crt", "not a certificate"), (tmp_path / "none.crt", "no such file")):
+        with pytest.raises(CommitteeError, match=reason):
+            admit(committee, path)
+    with pytest.raises(CommitteeError, match="no party of the committee is on this host"):
+        admit(elsewhere, certificate)
+
+
+def test_a_receiver_waits_for_parties_that_start_late(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """--wait: the first connection is tried when somebody listens."""
+    committee = Committee.load(made / "committee")
+    identity, _ = make_receiver(committee, "late")
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        place = probe.getsockname()[:2]
+    opened: list[float] = []
+    start = time.monotonic()
+
+    def late() -> None:
+        time.sleep(1.0)
+        with socket.create_server(place):
+            opened.append(time.monotonic())
+            time.sleep(2.0)
+
+    def connect(*_: object) -> object:
+        raise ssl.SSLError("reached")
+
+    monkeypatch.setattr("keyquorum.serve.client.connect", connect)
+    with pytest.raises(ssl.SSLError, match="reached"):
+        Receiver(committee, identity, [place] * 3).decrypt_seal(*_ciphertext(made))
+    assert time.monotonic() - start < 1.0, "without it nobody waits"
+    thread = threading.Thread(target=late)
+    thread.start()
+    with pytest.raises(ssl.SSLError, match="reached"):
+        Receiver(committee, identity, [place] * 3, wait=20.0).decrypt_seal(*_ciphertext(made))
+    assert opened
+    thread.join()
+
+
+@pytest.mark.parametrize("seconds", ["-1", "nan", "inf", "1e300"])
+def test_nobody_waits_forever(made: Path, seconds: str) -> None:
+    (made / "any.ct").write_bytes(b"x")
+    said = keyquorum("decrypt", "committee", "key", "any.ct", "--committee", "--identity", "any.ct", "--wait", seconds, folder=made, ok=False)
+    assert "--wait" in said and "choose 0 to 86400 seconds" in said
+
+
+def _ciphertext(made: Path) -> tuple[object, bytes]:
+    """The key's metadata, and a ciphertext at the last level."""
+    (made / "values.json").write_text(json.dumps([1]))
+    info = load_key(made / "committee" / "party-0" / "keys" / "key")
+    public = (made / "committee" / "party-0" / "keys" / "key" / "public.key").read_bytes()
+    data = seal.encrypt(info.parameters, public, [1])
+    return info, seal.Evaluator(info.parameters).last_level(data)
