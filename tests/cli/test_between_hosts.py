@@ -175,6 +175,27 @@ def test_nobody_waits_forever(made: Path, seconds: str) -> None:
     assert "--wait" in said and "choose 0 to 86400 seconds" in said
 
 
+def test_waiting_is_for_served_committees(made: Path) -> None:
+    said = keyquorum("decrypt", "committee", "key", "any.ct", "--to", "0", "--wait", "5", folder=made, ok=False)
+    assert "--wait is for a served committee: add --committee, or leave it out" in said
+
+
+def test_json_of_what_goes_from_host_to_host(made: Path, tmp_path: Path) -> None:
+    committee = Committee.load(made / "committee")
+
+    def said(*words: object) -> dict[str, object]:
+        document: dict[str, object] = json.loads(keyquorum(*words, "--json", folder=tmp_path))
+        return document
+
+    assert said("fingerprint", made / "committee", 1) == {"fingerprint": committee.parties[1].fingerprint}
+    found = said("export", made / "committee", "key", "-o", "public")
+    assert found == {"folder": "public/keys/key", "files": ["key.json", "parms", "public.key"], "key_id": load_key(committee.key_folder(0, "key")).key_id}
+    api.init(tmp_path / "other", me=[], hosts=ELSEWHERE)
+    assert said("move", "other", 2, "d:5") == {"party": 2, "host": "d", "port": 5}
+    certificate = make_receiver(Committee.load(tmp_path / "other"), "json")[1]
+    assert said("admit", made / "committee", certificate)["parties"] == [0, 1, 2]
+
+
 def _ciphertext(made: Path) -> tuple[object, bytes]:
     """The key's metadata, and a ciphertext at the last level."""
     (made / "values.json").write_text(json.dumps([1]))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -39,10 +38,8 @@ def test_what_anybody_encrypts_the_quorum_decrypts(tmp_path: Path, protocol: str
     assert "public.lwepk" in call("keygen", folder, "key", "-p", name)
     committee = Committee.load(folder)
     elsewhere = tmp_path / "elsewhere"
-    (elsewhere / "keys" / "key").mkdir(parents=True)
-    shutil.copy(folder / "committee.toml", elsewhere)
-    for public in ("lwe.json", "public.lwepk"):
-        shutil.copy(committee.key_folder(0, "key") / public, elsewhere / "keys" / "key")
+    assert "lwe.json, public.lwepk of key" in call("export", folder, "key", "-o", elsewhere)
+    assert {path.name for path in elsewhere.rglob("*") if path.is_file()} == {"committee.toml", "lwe.json", "public.lwepk"}
     values, path = tmp_path / "x.json", tmp_path / "x.lwe"
     for rounding in roundings:
         messages = np.random.default_rng().integers(0, 1 << parameters.plain_bits, 60).tolist()
@@ -89,8 +86,33 @@ def test_a_job_for_several_hosts(tmp_path: Path) -> None:
     ids = {json.loads(p.communicate(timeout=120)[0])["key_id"] for p in parties}
     assert len(ids) == 1 and all(p.returncode == 0 for p in parties)
     assert len({(tmp_path / f"committee/party-{i}/keys/key/public.lwepk").read_bytes() for i in range(2)}) == 1
-    with pytest.raises(ParameterError, match="keys of LWE are made on the embedded engine: leave out --backend"):
+    with pytest.raises(ParameterError, match="keys of LWE are made on the embedded engine, without simulated links: leave out --backend"):
         call("keygen", tmp_path / "committee", "other", "-p", "lwe64-p2", "--backend", "mp-spdz")
+
+
+def test_output_as_json(tmp_path: Path) -> None:
+    """keygen, its job, encrypt, decrypt and decode print one document each, with what happened."""
+    folder, path = tmp_path / "committee", tmp_path / "x.lwe"
+    committee = api.init(folder, 2, "semi")
+    (tmp_path / "x.json").write_text("[1, 0, 1]")
+    assert json.loads(call("keygen", folder, "key", "-p", "lwe64-p2", "--job", tmp_path / "job.json", "--json")) == {"job": str(tmp_path / "job.json")}
+    made = json.loads(call("keygen", folder, "key", "-p", "lwe64-p2", "--json"))
+    assert made["parameters"] == "lwe64-p2" and Path(made["public"]).is_file() and len(made["costs"]) == 2
+    written = json.loads(call("encrypt", folder, "key", tmp_path / "x.json", "-o", path, "--json"))
+    key_id = load_lwe_key(committee.key_folder(0, "key")).key_id
+    assert written == {"output": str(path), "bytes": path.stat().st_size, "key_id": key_id}
+    api.pool_fill(committee, "lwe64-p2", "round_ltz_circuit", 3)
+    done = json.loads(call("decrypt", folder, "key", path, "--to", 1, "--json"))
+    assert done["outputs"] == [f"{path}.plain"]
+    assert json.loads(call("decode", folder, "key", f"{path}.plain", "-n", 2, "--json")) == {"values": [1, 0], "of": 3, "largest_error": None}
+
+
+@pytest.mark.parametrize("options", [("--link", "lan"), ("-s", 1), ("--flood-bits", 40), ("--decryptions", 2), ("--noise-bits", 10), ("--approvals",)])
+def test_options_without_effect_are_refused(tmp_path: Path, options: tuple[object, ...]) -> None:
+    committee = api.init(tmp_path / "committee", 2, "semi")
+    with pytest.raises(ParameterError, match=r"leave (it )?out"):
+        call("keygen", tmp_path / "committee", "key", "-p", "lwe64-p2", *options)
+    assert not committee.key_folder(0, "key").exists()
 
 
 def test_refusals(tmp_path: Path) -> None:

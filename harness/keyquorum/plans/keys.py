@@ -17,7 +17,7 @@ import warnings
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -270,23 +270,20 @@ def load_key(folder: Path) -> KeyInfo:
         raise KeyFileError(f"{path}: not the metadata of a key ({error}): restore it from a backup") from None
 
 
-class HasFiles(Protocol):
-    """Metadata of a key of any kind."""
-
-    @property
-    def files(self) -> dict[str, str]:
-        """SHA-256 of each public file."""
-
-
-def load_public_file(folder: Path, info: HasFiles, name: str) -> bytes:
+def load_public_file(folder: Path, info: KeyInfo, name: str) -> bytes:
     """Reads a public key file and checks it against the metadata."""
-    if name not in info.files:
+    return read_public_file(folder, info.files, name)
+
+
+def read_public_file(folder: Path, files: dict[str, str], name: str) -> bytes:
+    """Reads a public file of a key of any kind, and checks it. ``files``: SHA-256 of each. Raises KeyFileError."""
+    if name not in files:
         raise KeyFileError(f"{folder}: this key was made without {name}: make a key with it")
     path = folder / name
     if not path.exists():
         raise KeyFileError(f"{path} is missing: copy it from another party")
     data = path.read_bytes()
-    if hashlib.sha256(data).hexdigest() != info.files[name]:
+    if hashlib.sha256(data).hexdigest() != files[name]:
         raise KeyFileError(f"{path} is damaged: copy it from another party")
     return data
 

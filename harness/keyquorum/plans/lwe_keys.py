@@ -24,7 +24,7 @@ from keyquorum.model.plain import is_count, is_hex, json_loads
 from keyquorum.parties import mac_key
 from keyquorum.parties.context import PartyContext
 
-from .keys import NewKey, load_public_file, read_mac, write_mac
+from .keys import NewKey, read_mac, read_public_file, write_mac
 
 
 @dataclass(frozen=True)
@@ -170,7 +170,7 @@ def load_lwe_public_key(folder: Path, info: LweKeyInfo) -> LwePublicKey:
         raise KeyFileError(
             f"{folder}: this LWE key has no public key, as it was made before there were any: make a new one with keyquorum keygen -p {info.parameters}"
         )
-    key = read_lwe_public_key(load_public_file(folder, info, PUBLIC_FILE), str(folder / PUBLIC_FILE))
+    key = read_lwe_public_key(read_public_file(folder, info.files, PUBLIC_FILE), str(folder / PUBLIC_FILE))
     if key.key_id != info.key_id or key.parameters.name != info.parameters:
         raise KeyFileError(f"{folder / PUBLIC_FILE} is of another key: copy that of this key from another party")
     return key

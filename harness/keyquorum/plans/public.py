@@ -13,7 +13,7 @@ from keyquorum.fhe import seal
 from keyquorum.model.committee import Committee, check_name, write_atomically
 from keyquorum.model.errors import CommitteeError
 
-from .keys import KeyInfo, load_key, load_public_file, write_info
+from .keys import KeyInfo, load_key, read_public_file, write_info
 from .lwe_keys import LweKeyInfo, load_lwe_key, load_lwe_public_key, write_lwe_info
 
 PARMS = "parms"
@@ -31,7 +31,7 @@ def export_key(committee: Committee, key: str, source: Path, target: Path) -> tu
     info = load_lwe_key(source) if of_lwe else load_key(source)
     if isinstance(info, LweKeyInfo):
         load_lwe_public_key(source, info)
-    data = {name: load_public_file(source, info, name) for name in info.files}
+    data = {name: read_public_file(source, info.files, name) for name in info.files}
     folder = target / "keys" / check_name(key, "key name")
     if (target / "committee.toml").exists():
         there = Committee.load(target)
