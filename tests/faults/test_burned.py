@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 from keyquorum import _engine, api
 from keyquorum.backends.embedded import Embedded
-from keyquorum.dsl.persistence import mac_path, shares_path
+from keyquorum.dsl.persistence import shares_path
 from keyquorum.fhe.lwe import encrypt, lwe_parameters, read_lwe
 from keyquorum.inspection import describe
 from keyquorum.model.committee import Committee
@@ -210,49 +210,87 @@ def test_finding_02_blocked_stored_shares_of_programs(tmp_path: Path) -> None:
             run(program)
 
 
-def test_another_key_later_is_found_by_programs(tmp_path: Path) -> None:
-    """Party 1 takes another MAC key in the session that reads stored shares; its own files do not tell it."""
-    store, load = tmp_path / "store.mpc", tmp_path / "load.mpc"
-    store.write_text("sint.write_to_file(sint([0, 0]))\n")
-    load.write_text("_, x = sint.read_from_file(0, 1)\nprint_ln('%s', x[0].reveal())\n")
+STORE = "sint.write_to_file(sint([0, 0]))\n"
+LOAD = "_, x = sint.read_from_file(0, 1)\nprint_ln('%s', x[0].reveal())\n"
 
-    def run(path: Path) -> list[str]:
-        return api.run(api.ProgramRequest(str(path), (), "mascot", 2, folder=str(tmp_path)))
 
-    run(store)
-    key = shares_path(tmp_path, 1).with_name("MAC-Key-P1")
+def program(folder: Path, text: str) -> list[str]:
+    """Runs a program in this folder."""
+    path = folder / "program.mpc"
+    path.write_text(text)
+    return api.run(api.ProgramRequest(str(path), (), "mascot", 2, folder=str(folder)))
+
+
+def take_another_key(key: Path, stored: Path, at: int) -> None:
+    """A party's key of elements gets another lowest bit, also in the copy at a byte of what is stored with its shares."""
     words = bytearray(key.read_bytes())
     words[8] ^= 1
     key.write_bytes(bytes(words))
-    path = mac_path(shares_path(tmp_path, 1))
-    header = _engine.ShareFile.header(str(path))
-    data = bytearray(_engine.ShareFile.read(str(path), header))
-    data[0] ^= 1
-    _engine.ShareFile.write(str(path), header, bytes(data))
+    header = _engine.ShareFile.header(str(stored))
+    data = bytearray(_engine.ShareFile.read(str(stored), header))
+    data[at] ^= 1
+    _engine.ShareFile.write(str(stored), header, bytes(data))
+
+
+def test_another_key_later_is_found_by_programs(tmp_path: Path) -> None:
+    """Party 1 takes another MAC key in the session that reads stored shares, and its own file says so."""
+    program(tmp_path, STORE)
+    shares = shares_path(tmp_path, 1)
+    take_another_key(shares.with_name("MAC-Key-P1"), shares, 2 * 2 * 8)
     with pytest.raises(PartyError, match=r"MAC check of stored shares failed.*MAC-Key-P[01] is burned"):
-        run(load)
+        program(tmp_path, LOAD)
     with pytest.raises(BurnedKeyError, match="MAC check of stored shares failed"):
-        run(store)
+        program(tmp_path, STORE)
 
 
-def test_shares_without_a_test_of_their_key_are_refused(tmp_path: Path) -> None:
-    """As earlier builds stored them; nothing is burned."""
-    store, load = tmp_path / "store.mpc", tmp_path / "load.mpc"
-    store.write_text("sint.write_to_file(sint([0, 0]))\n")
-    load.write_text("_, x = sint.read_from_file(0, 1)\nprint_ln('%s', x[0].reveal())\n")
+def test_another_key_later_is_found_by_decryptions(with_macs: Path) -> None:
+    """The same with a key of LWE and a pool."""
+    committee = Committee.load(with_macs)
+    take_another_key(committee.mac_key_path(1), committee.key_folder(1, "key") / "mac-0.kqs", 0)
+    with pytest.raises(PartyError, match=r"MAC check of stored shares failed.*mac\.key is burned"):
+        decrypt(with_macs)
 
-    def run(path: Path) -> list[str]:
-        return api.run(api.ProgramRequest(str(path), (), "mascot", 2, folder=str(tmp_path)))
 
-    run(store)
+def test_shares_that_were_not_stored_together_burn_nothing(tmp_path: Path) -> None:
+    """Party 1 restores a file of another time."""
+    program(tmp_path, STORE)
+    shares = shares_path(tmp_path, 1)
+    old = shares.read_bytes()
     for party in range(2):
-        path = mac_path(shares_path(tmp_path, party))
+        shares_path(tmp_path, party).unlink()
+    program(tmp_path, STORE)
+    new = shares.read_bytes()
+    shares.write_bytes(old)
+    with pytest.raises(PartyError, match="not made together"):
+        program(tmp_path, LOAD)
+    shares.write_bytes(new)
+    assert program(tmp_path, LOAD)[0] == "0"
+
+
+def test_shares_without_a_test_of_their_key_are_refused(tmp_path: Path, with_macs: Path) -> None:
+    """As earlier builds stored them, and as MP-SPDZ makes them; nothing is burned, and nothing of the pool is used."""
+    program(tmp_path, STORE)
+    for party in range(2):
+        path = shares_path(tmp_path, party)
         header = _engine.ShareFile.header(str(path))
-        _engine.ShareFile.write(str(path), header | {"length": 1}, _engine.ShareFile.read(str(path), header)[:8])
+        _engine.ShareFile.write(str(path), header, _engine.ShareFile.read(str(path), header)[: 2 * 2 * 8 + 8])
     with pytest.raises(KeyQuorumError, match=r"no test of the MAC key.*an earlier build"):
-        run(load)
-    path = shares_path(tmp_path, 0).parent
-    assert not list(path.glob("*.burned"))
+        program(tmp_path, LOAD)
+    assert not list(shares_path(tmp_path, 0).parent.glob("*.burned"))
+    committee = Committee.load(with_macs)
+    path = committee.key_folder(1, "key") / "mac-0.kqs"
+    header = _engine.ShareFile.header(str(path))
+    kept = path.read_bytes()
+    _engine.ShareFile.write(str(path), header, _engine.ShareFile.read(str(path), header)[:16])
+    with pytest.raises(KeyQuorumError, match=r"mac-0\.kqs: the shares have no test of the MAC key"):
+        decrypt(with_macs)
+    assert any("no test of the MAC key" in f.text for f in examine(committee, [1], 5.0) if not f.ok)
+    path.unlink()
+    with pytest.raises(KeyQuorumError, match=r"mac-0\.kqs: missing"):
+        decrypt(with_macs)
+    path.write_bytes(kept)
+    path.chmod(0o600)
+    assert decrypt(with_macs)
 
 
 def test_finding_02_blocked_committee_without_a_folder() -> None:

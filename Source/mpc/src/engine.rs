@@ -170,15 +170,16 @@ pub trait Engine: Send {
     /// A share from raw words; refuses another length or words out of range. With MACs also shares (other than zeros) of a domain for which the
     /// session has neither called [`Engine::key_test`] nor [`Engine::test_stored_keys`].
     fn import(&mut self, data: &[u8], n: usize) -> Result<Handle>;
-    /// What must be stored with shares under a MAC key, as raw words: a few random elements. The same for all shares that an engine stores; empty
-    /// without MACs. The first call may run rounds.
+    /// What must be stored with shares under a MAC key: a public name of 16 bytes, and a few random elements as raw words. The same for all shares
+    /// that an engine stores; empty without MACs. At all parties, as the first call runs rounds and a toss.
     fn key_test(&mut self) -> Result<Zeroizing<Vec<u8>>>;
     /// Makes sure that the MAC keys of this session are those under which shares were stored with this [`Engine::key_test`]; at all parties,
-    /// before the shares are imported. Runs rounds, but once a session: of what the session has made or tested it knows already.
+    /// before the shares are imported. An exchange of names and rounds, once a session: of what the session has made or tested it knows already.
     ///
     /// # Errors
     /// [`EngineError::Check`](crate::error::EngineError::Check) if a party has another key, which burns the keys;
-    /// [`EngineError::Store`](crate::error::EngineError::Store) for another number of bytes, or words out of range.
+    /// [`EngineError::Store`](crate::error::EngineError::Store) for another number of bytes, words out of range, or a party that has a test of
+    /// another name, which burns nothing.
     fn test_stored_keys(&mut self, key_test: &[u8]) -> Result<()>;
     /// What comes next is about this, at all parties: they refuse the messages of one that says something else. Local.
     fn about(&mut self, text: &[u8]);

@@ -548,14 +548,15 @@ impl Engine {
     }
 
     /// What must be stored with shares under a MAC key; empty without MACs.
-    fn key_test<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+    fn key_test<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<u8>>> {
         let data = self.run(py, |e| e.key_test())?;
-        Ok(PyBytes::new(py, &data))
+        Ok(PyArray1::from_slice(py, &data))
     }
 
     /// Makes sure that the MAC keys are those under which shares were stored with this; at all parties.
-    fn test_stored_keys(&self, py: Python<'_>, key_test: &[u8]) -> PyResult<()> {
-        self.run(py, |e| e.test_stored_keys(key_test))
+    fn test_stored_keys(&self, py: Python<'_>, key_test: Bytes8<'_>) -> PyResult<()> {
+        let data = slice(&key_test)?;
+        self.run(py, |e| e.test_stored_keys(data))
     }
 
     /// What comes next is about this, at all parties.

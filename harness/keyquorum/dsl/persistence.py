@@ -15,6 +15,13 @@ from keyquorum.model.errors import ProgramError
 from .errors import CompilerError
 
 Words = NDArray[np.uint64]
+KeyTest = NDArray[np.uint8]
+
+
+NO_KEY_TEST = (
+    "the shares have no test of the MAC key that they are under: if MP-SPDZ made them, use them there; "
+    "if an earlier build stored them, they cannot be used, make new ones"
+)
 
 
 class Persistence:
@@ -36,7 +43,7 @@ class Persistence:
         self._of: tuple[str, str] | None = None
         self._refusal: str | None = None
         self.mac_key: Words | None = None
-        self.key_tests: list[bytes] = []
+        self.key_tests: list[KeyTest] = []
 
     def __repr__(self) -> str:
         return f"Persistence({self.length} shares)"
@@ -174,23 +181,28 @@ class Persistence:
 
     def take_mac(self, other: Persistence) -> None:
         """These shares are under the MAC key of those: takes a copy of its share, and what tests the others'."""
-        self.mac_key, self.key_tests = None if other.mac_key is None else other.mac_key.copy(), list(other.key_tests)
+        self.mac_key = None if other.mac_key is None else other.mac_key.copy()
+        self.take_key_tests(other.key_tests)
+
+    def take_key_tests(self, key_tests: Sequence[KeyTest]) -> None:
+        """Takes copies of what tests the MAC keys."""
+        self.key_tests = [key_test.copy() for key_test in key_tests]
 
     def export_mac(self) -> bytes:
-        """What is stored beside the shares: our share of the MAC key, and the test of all; empty without MACs, 8 or 16 bytes an element."""
+        """What is stored with the shares: our share of the MAC key, and the test of all; empty without MACs."""
         if self.mac_key is None:
             return b""
         if len(self.key_tests) > 1:
             raise ProgramError(f"shares with {len(self.key_tests)} tests of their MAC keys are stored: store what one session made")
-        return self.mac_key.astype("<u8").tobytes() + b"".join(self.key_tests)
+        return self.mac_key.astype("<u8").tobytes() + b"".join(key_test.tobytes() for key_test in self.key_tests)
 
     def import_mac(self, data: bytes) -> None:
         """Takes what :meth:`export_mac` gave. Raises :class:`ProgramError` if it cannot be that of these shares."""
         size = 8 * self._width
-        if not data or len(data) % size:
-            raise ProgramError(f"the MAC key's share and its test have {len(data)} bytes, of elements of {size}: restore the file from a backup")
+        if len(data) < size:
+            raise ProgramError(f"the MAC key's share has {len(data)} bytes, it needs {size}: restore the file from a backup")
         self.mac_key = np.frombuffer(data[:size], dtype="<u8").astype(np.uint64)
-        self.key_tests = [data[size:]] if len(data) > size else []
+        self.key_tests = [np.frombuffer(data[size:], dtype=np.uint8).copy()] if len(data) > size else []
 
     def export(self, start: int = 0, count: int | None = None) -> bytes:
         """The shares ``start`` .. ``start + count - 1``, in the engine's form: component after component."""
@@ -287,8 +299,9 @@ class Persistence:
     def wipe(self) -> None:
         """Overwrites the shares with zeros and forgets them."""
         words, self._words, self._used, self._of = getattr(self, "_joined", None), None, 0, None
-        key, self.mac_key, self.key_tests = getattr(self, "mac_key", None), None, []
-        for secret in (words, key):
+        key, self.mac_key = getattr(self, "mac_key", None), None
+        key_tests, self.key_tests = getattr(self, "key_tests", []), []
+        for secret in (words, key, *key_tests):
             if secret is not None and secret.flags.writeable:
                 secret.fill(0)
 
@@ -314,17 +327,15 @@ class Persistence:
             )
         self.bind(engine.protocol, engine.domain)
         key = _mac_key(engine)
-        if key is not None and self.mac_key is not None:
-            if not np.array_equal(self.mac_key, key):
-                raise ProgramError(
-                    f"the share file's MACs are under another key than this run's {engine.protocol} engine has: "
-                    "use the shares where they were made, by the committee and the backend that made them"
-                )
-            if not self.key_tests:
-                raise ProgramError(
-                    "the shares have no test of the MAC key that they are under: if MP-SPDZ made them, use them there; "
-                    "if an earlier build stored them, they cannot be used, make new ones"
-                )
+        if key is None:
+            return
+        if self.mac_key is not None and not np.array_equal(self.mac_key, key):
+            raise ProgramError(
+                f"the share file's MACs are under another key than this run's {engine.protocol} engine has: "
+                "use the shares where they were made, by the committee and the backend that made them"
+            )
+        if not self.key_tests:
+            raise ProgramError(NO_KEY_TEST)
         for key_test in self.key_tests:
             engine.test_stored_keys(key_test)
 
@@ -345,11 +356,6 @@ def _mac_key(engine: Any) -> Words | None:
 def shares_path(folder: Path, party: int) -> Path:
     """Place of a party's share file in a working folder."""
     return folder / "Persistence" / f"Shares-P{party}"
-
-
-def mac_path(shares: Path) -> Path:
-    """Place of a party's share of the MAC key of a share file."""
-    return shares.with_name(f"{shares.name}-MAC")
 
 
 def _header(engine: Any, length: int) -> dict[str, Any]:
@@ -411,18 +417,19 @@ def load_shares(path: Path, engine: Any, if_needed: bool = False) -> Persistence
         raise ProgramError(refusal)
     if not path.exists():
         return Persistence()
+    header = _engine.ShareFile.header(str(path))
     data = _engine.ShareFile.read(str(path), _header(engine, 0))
-    shares = Persistence.from_export(data, engine.share_parts, engine.element_bytes)
+    length = header["length"] * engine.share_parts * engine.element_bytes
+    if len(data) < length:
+        raise ProgramError(f"{path}: has {len(data):,} bytes, its {header['length']:,} shares need {length:,}: restore it from a backup")
+    shares = Persistence.from_export(data[:length], engine.share_parts, engine.element_bytes)
     shares.bind(engine.protocol, engine.domain)
-    if mac_path(path).exists():
-        shares.import_mac(_engine.ShareFile.read(str(mac_path(path)), _header(engine, 0)))
+    if len(data) > length:
+        shares.import_mac(data[length:])
     return shares
 
 
 def save_shares(path: Path, persistence: Persistence, engine: Any) -> None:
-    """Writes a share file, 0600 in a folder of 0700, and one with the share of the MAC key beside it if there is one."""
+    """Writes a share file, 0600 in a folder of 0700: the shares, then what their MACs need if they have any."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    _engine.ShareFile.write(str(path), _header(engine, persistence.length), persistence.export())
-    if persistence.mac_key is not None:
-        mac = persistence.export_mac()
-        _engine.ShareFile.write(str(mac_path(path)), _header(engine, len(mac) // engine.element_bytes), mac)
+    _engine.ShareFile.write(str(path), _header(engine, persistence.length), persistence.export() + persistence.export_mac())

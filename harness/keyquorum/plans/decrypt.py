@@ -225,10 +225,10 @@ class _Decryption:
         return None if words is None else words[0].view(np.int64)
 
 
-def load_shares(folder: Path, info: KeyInfo, party: int, count: int | None = None) -> list[Persistence]:
-    """This party's share files of a key, one a prime (the first ``count``)."""
+def load_shares(folder: Path, info: KeyInfo, party: int, count: int | None = None, backend: str = "embedded") -> list[Persistence]:
+    """This party's share files of a key, one a prime (the first ``count``), for this backend."""
     primes = info.parameters.coeff_modulus[:count]
-    return [read_share(folder, info, party, j) for j in range(len(primes))]
+    return [read_share(folder, info, party, j, backend == "embedded") for j in range(len(primes))]
 
 
 def local_paths(job: dict[str, Any], name: str) -> list[Path]:
@@ -290,7 +290,7 @@ def decrypt_job(context: PartyContext, job: dict[str, Any]) -> dict[str, Any]:
     # Before anything is counted: a result that has no place would be lost.
     with reserved(outputs if receives else [], sizes if receives else [], folder / RESULTS) as places:
         with context.phase("load"):
-            shares = load_shares(folder, info, party, needed)
+            shares = load_shares(folder, info, party, needed, job["backend"])
             if info.parameters.scheme == "ckks":
                 claim_decryptions(context, folder, info, len(ciphertexts))
             elif job["rounding"] == MASKED:

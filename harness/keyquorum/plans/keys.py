@@ -23,6 +23,7 @@ import numpy as np
 
 from keyquorum._engine import ShareFile
 from keyquorum.dsl import Persistence
+from keyquorum.dsl.persistence import NO_KEY_TEST
 from keyquorum.fhe.errors import SecurityWarning
 from keyquorum.fhe.parameters import NOISE_BITS_MAX, ParameterSet
 from keyquorum.model.committee import AUTHENTICATED, Committee, sync_folder, write_atomically
@@ -217,14 +218,14 @@ def write_share(folder: Path, info: KeyInfo, party: int, prime_index: int, share
     write_mac(folder / f"mac-{prime_index}.kqs", header, share)
 
 
-def read_share(folder: Path, info: KeyInfo, party: int, prime_index: int) -> Persistence:
-    """Reads what :func:`write_share` stored; refuses damaged and foreign files, and those under a burned MAC key."""
+def read_share(folder: Path, info: KeyInfo, party: int, prime_index: int, tested: bool = True) -> Persistence:
+    """Reads what :func:`write_share` stored; refuses damaged and foreign files, those under a burned MAC key, and those without a test of
+    their MAC key if they must be ``tested``: not on MP-SPDZ."""
     mac_key.check_key_folder(folder, info.protocol)
     header = info.share_header(party, prime_index)
     data = np.frombuffer(ShareFile.read(str(folder / f"share-{prime_index}.kqs"), header), dtype="<u8")
     share = Persistence.from_words(data.reshape(-1, header["length"]).copy())
-    if info.protocol in AUTHENTICATED:
-        read_mac(folder / f"mac-{prime_index}.kqs", header, share)
+    read_mac(folder / f"mac-{prime_index}.kqs", header, share, tested)
     return share
 
 
@@ -232,17 +233,23 @@ def write_mac(path: Path, header: dict[str, Any], share: Persistence) -> None:
     """Stores what these shares' MACs need in a later session, if they have any; ``header``: of the file of the shares."""
     mac = share.export_mac()
     if mac:
-        ShareFile.write(str(path), {**header, "length": len(mac) // (8 * share.element_words)}, mac)
+        ShareFile.write(str(path), {**header, "length": 1}, mac)
+    elif header["protocol"] in AUTHENTICATED:
+        raise KeyFileError(f"{path}: shares of {header['protocol']} without a MAC key: please report it")
 
 
-def read_mac(path: Path, header: dict[str, Any], share: Persistence) -> None:
-    """Reads what :func:`write_mac` stored. Raises :class:`KeyFileError` if there is nothing."""
+def read_mac(path: Path, header: dict[str, Any], share: Persistence, tested: bool = True) -> None:
+    """Reads what :func:`write_mac` stored. Raises :class:`KeyFileError` if there is nothing, or no test of the MAC key where one must be."""
+    if header["protocol"] not in AUTHENTICATED:
+        return
     if not path.exists():
         raise KeyFileError(f"{path}: missing: restore it from a backup; LWE keys of earlier builds do not have it and cannot be used, make new ones")
     try:
-        share.import_mac(ShareFile.read(str(path), {**header, "length": 0}))
+        share.import_mac(ShareFile.read(str(path), {**header, "length": 1}))
     except ProgramError as error:
         raise KeyFileError(f"{path}: {error}") from None
+    if tested and not share.key_tests:
+        raise KeyFileError(f"{path}: {NO_KEY_TEST}")
 
 
 def write_public_files(folder: Path, info: KeyInfo, public: dict[str, bytes]) -> KeyInfo:

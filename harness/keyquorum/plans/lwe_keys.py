@@ -183,6 +183,5 @@ def load_lwe_share(folder: Path, info: LweKeyInfo, party: int) -> Persistence:
     data = np.frombuffer(ShareFile.read(str(folder / "share-0.kqs"), header), dtype="<u8")
     words = 2 if info.protocol in AUTHENTICATED else 1
     share = Persistence.from_words(data.reshape(-1, header["length"] * words).copy(), words)
-    if info.protocol in AUTHENTICATED:
-        read_mac(folder / "mac-0.kqs", header, share)
+    read_mac(folder / "mac-0.kqs", header, share)
     return share

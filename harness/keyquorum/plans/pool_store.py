@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keyquorum._engine import ShareFile
+from keyquorum.dsl.persistence import KeyTest
 from keyquorum.model.checkpoints import reached
 from keyquorum.model.committee import AUTHENTICATED, write_atomically
 from keyquorum.model.errors import PoolError
@@ -196,7 +197,7 @@ class PoolStore:
 
     def write(self, chunk: Chunk, material: Material) -> None:
         """Stores a chunk that does not count yet; with MACs the test of their keys behind its sections."""
-        data = pack(material, self.sections) + b"".join(material.key_tests)
+        data = pack(material, self.sections) + b"".join(test.tobytes() for test in material.key_tests)
         ShareFile.write(str(self._path(chunk.id)), self._header(chunk), data)
 
     def require_room(self, count: int, parties: int = 1) -> None:
@@ -300,17 +301,17 @@ class PoolStore:
             raise PoolError(f"{self.folder}: items {start} to {end} are handed out already, or not claimed: this is a bug")
         self.next = end
         pieces = []
-        key_tests: dict[bytes, None] = {}
+        key_tests: dict[bytes, KeyTest] = {}
         for chunk, base in self._there():
             if base >= end:
                 break
             low, high = max(start, base), min(end, base + chunk.count)
             if low < high:
                 stored = self._chunk(chunk)
-                key_tests.update(dict.fromkeys(stored.key_tests))
+                key_tests.update((test.tobytes(), test) for test in stored.key_tests)
                 piece = items_of(stored, self.sections, low - base, high - base)
                 pieces.append(piece if high == end else [rows.copy() for rows in piece])  # another chunk takes the place of this one
-        return Material((np.concatenate(rows, axis=2) if len(rows) > 1 else rows[0] for rows in zip(*pieces, strict=True)), list(key_tests))
+        return Material((np.concatenate(rows, axis=2) if len(rows) > 1 else rows[0] for rows in zip(*pieces, strict=True)), list(key_tests.values()))
 
     def _chunk(self, chunk: Chunk) -> Material:
         """Its sections as they are stored; they stay in memory."""
@@ -320,13 +321,13 @@ class PoolStore:
             if (len(data) > size) != (self.kind["protocol"] in AUTHENTICATED) or len(data) < size:
                 raise PoolError(f"{self._path(chunk.id)}: of another size than its items take: keyquorum pool drop, and fill again")
             self._forget()
-            key_tests = [data[size:]] if len(data) > size else []
+            key_tests = [np.frombuffer(data[size:], dtype=np.uint8).copy()] if len(data) > size else []
             self._cached = chunk.id, Material(stored_sections(data[:size], self.sections, self.parts, chunk.count), key_tests)
         return self._cached[1]
 
     def _forget(self) -> None:
         if self._cached is not None:
-            for words in self._cached[1]:
+            for words in [*self._cached[1], *self._cached[1].key_tests]:
                 words.fill(0)
             self._cached = None
 

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from keyquorum.backends.embedded import Embedded
 from keyquorum.model.checkpoints import reached
-from keyquorum.model.committee import Committee
+from keyquorum.model.committee import AUTHENTICATED, Committee
 from keyquorum.model.errors import PoolError, PoolTooSmall
 from keyquorum.model.plain import is_count, json_loads
 from keyquorum.parties import mac_key
@@ -158,6 +158,8 @@ class Pool:
             "committee": committee.digest.hex(), "members": list(group.numbers), "parties": len(group.numbers),
             "threshold": len(group.numbers) - 1 if group.points else committee.threshold, "party": group.me,
         }  # fmt: skip
+        if group.ring_protocol in AUTHENTICATED:
+            kind["tests of MAC keys"] = True
         folder = pools_folder(committee, context.party) / variant.name
         self.store = PoolStore(folder, kind, variant.sections, variant.parts(group))
         self._agreed, self._handed_out = Agreement(self.store.next, self.store.claim.end, len(self.store.chunks), 0, ""), 0
@@ -229,7 +231,7 @@ class Pool:
             material = self.variant.make(self.group, size, seed)
             reached("fill/made")
             self.store.write(made, material)
-            for words in material:
+            for words in [*material, *material.key_tests]:
                 words.fill(0)
             reached("fill/stored")
             self.session.compare("stored material", bytes.fromhex(made.id))
@@ -292,7 +294,7 @@ class Pool:
             self._claimed_together = 0  # members may stand at different items
             raise
         finally:
-            for words in material:
+            for words in [*material, *material.key_tests]:
                 if words.flags.writeable:
                     words.fill(0)
         reached("decrypt/after")

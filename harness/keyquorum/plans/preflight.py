@@ -55,7 +55,8 @@ def check_decrypt(committee: Committee, party: int, job: dict[str, Any]) -> None
     ciphertexts = read_ciphertexts(info, inputs, job["sha256"])
     check_decryption(info, ciphertexts, job["receiver"], job["rounding"])
     check_approved(folder, info, inputs, job["sha256"])
-    for share in load_shares(folder, info, party, max((c.level_primes for c in ciphertexts), default=1)):
+    needed = max((c.level_primes for c in ciphertexts), default=1)
+    for share in load_shares(folder, info, party, needed, job["backend"]):
         share.wipe()
     if info.parameters.scheme == "ckks":
         used, limit = decryptions_used(folder, info), info.policy.decryptions

@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keyquorum.dsl import Persistence
+from keyquorum.dsl.persistence import KeyTest
 from keyquorum.fhe.lwe import LweParameters, flooding_bits
-from keyquorum.model.errors import ParameterError
+from keyquorum.model.errors import ParameterError, ProgramError
 
 from .rounding import RoundingGroup
 
@@ -29,9 +30,9 @@ class Material(list[NDArray[Any]]):
     """Sections of correlated randomness, [parts, rows, items] each. ``key_tests``: of the MAC keys that they are under
     (:attr:`.Persistence.key_tests`)."""
 
-    def __init__(self, sections: Iterable[NDArray[Any]], key_tests: Sequence[bytes] = ()) -> None:
+    def __init__(self, sections: Iterable[NDArray[Any]], key_tests: Sequence[KeyTest] = ()) -> None:
         super().__init__(sections)
-        self.key_tests = list(key_tests)
+        self.key_tests = [key_test.copy() for key_test in key_tests]
 
 
 @dataclass(frozen=True)
@@ -188,8 +189,10 @@ class Variant:
         """
         p, size = self.parameters, z.shape[1] // self.words
         working = Persistence.from_sections([z, *(m.reshape(m.shape[0], -1) for m in material)], self.words)
-        if isinstance(material, Material):
-            working.key_tests = list(material.key_tests)
+        if self.authenticated:
+            if not isinstance(material, Material):
+                raise ProgramError("material with MACs lacks the tests of their keys: take it from a pool, or make it")
+            working.take_key_tests(material.key_tests)
         head: list[object] = ["online", size, p.noise_length, p.message_bits]
         if self.rounding == "round_flood":
             args: list[object] = [size, flooding_bits(p, FLOOD_SECURITY), to, 0, size]

@@ -1,7 +1,6 @@
 //! Shares as the bytes of share files, and what tells in a later session that they are under the same MAC keys.
 
 use keyquorum_math::{Domain, Element};
-use sha2::{Digest, Sha256};
 use zeroize::Zeroizing;
 
 use super::{Computation, wrong};
@@ -10,6 +9,9 @@ use crate::error::{EngineError, Result};
 use crate::graph::{Handle, then};
 use crate::protocol::Protocol;
 use crate::value::{Kind, Share, Value};
+
+/// Bytes of the public name of a key test, which was tossed: the same at all parties.
+const NAME_BYTES: usize = 16;
 
 impl<P: Protocol, D: Domain> Computation<P, D> {
     /// [`Engine::export`](crate::engine::Engine::export).
@@ -95,15 +97,13 @@ impl<P: Protocol, D: Domain> Computation<P, D> {
             return Ok(made.clone());
         }
         let n = self.protocol.key_test_elements();
-        let made = match n {
-            0 => Zeroizing::default(),
-            _ => {
-                let random = self.random(n)?;
-                Zeroizing::new(self.exported(&random)?)
-            }
-        };
+        let mut made = Zeroizing::default();
         if n > 0 {
-            self.note_key_test(&made)?;
+            let random = self.random(n)?;
+            let elements = Zeroizing::new(self.exported(&random)?);
+            let name = self.session.toss(NAME_BYTES)?;
+            made = Zeroizing::new([name.as_slice(), elements.as_slice()].concat());
+            self.note_key_test(&name)?;
         }
         self.key_test = Some(made.clone());
         Ok(made)
@@ -115,10 +115,31 @@ impl<P: Protocol, D: Domain> Computation<P, D> {
         if n == 0 && key_test.is_empty() {
             return Ok(());
         }
-        if self.knows_key_test(key_test)? {
+        self.graph.refuse_after_failure()?;
+        let word = self.protocol.parts() * D::E::BYTES;
+        let (name, elements) = match key_test.split_at_checked(NAME_BYTES) {
+            Some((name, elements)) if n > 0 && elements.len() == n * word => (name, elements),
+            _ => {
+                return Err(EngineError::Store(format!(
+                    "the test of MAC keys that is stored with shares over {} has {} bytes, it needs {}",
+                    self.domain.kind(),
+                    key_test.len(),
+                    if n > 0 { NAME_BYTES + n * word } else { 0 }
+                )));
+            }
+        };
+        if self.knows_key_test(name)? {
             return Ok(());
         }
-        let stored = self.taken_in(key_test, n)?;
+        // Other elements at another party would look like another key, and burn the keys.
+        let names = self.session.all_gather(name)?;
+        if let Some(peer) = names.iter().position(|theirs| theirs.as_slice() != name) {
+            return Err(EngineError::Store(format!(
+                "party {peer} has stored shares that were not made together with those of party {}: give every party its own files of the same time",
+                self.session.party()
+            )));
+        }
+        let stored = self.taken_in(elements, n)?;
         let done = self.communicate(&[&stored], Kind::Clear, 0, |p, inputs| {
             let Some(Value::Secret(stored)) = inputs.first().map(|value| &**value) else {
                 return Err(EngineError::internal(
@@ -130,23 +151,19 @@ impl<P: Protocol, D: Domain> Computation<P, D> {
             }))
         })?;
         self.forced(&done)?;
-        self.note_key_test(key_test)
+        self.note_key_test(name)
     }
 
-    fn digest(key_test: &[u8]) -> [u8; 32] {
-        Sha256::digest(key_test).into()
-    }
-
-    fn knows_key_test(&self, key_test: &[u8]) -> Result<bool> {
+    fn knows_key_test(&self, name: &[u8]) -> Result<bool> {
         let inner = self.session.lock()?;
         let known = inner.key_tests.get(&self.domain.kind());
-        Ok(known.is_some_and(|known| known.contains(&Self::digest(key_test))))
+        Ok(known.is_some_and(|known| known.contains(name)))
     }
 
-    fn note_key_test(&self, key_test: &[u8]) -> Result<()> {
+    fn note_key_test(&self, name: &[u8]) -> Result<()> {
         let mut inner = self.session.lock()?;
         let known = inner.key_tests.entry(self.domain.kind()).or_default();
-        known.insert(Self::digest(key_test));
+        known.insert(name.to_vec());
         Ok(())
     }
 }

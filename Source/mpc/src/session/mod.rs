@@ -63,8 +63,9 @@ pub(crate) struct Inner {
     links: Option<Vec<Option<Link>>>,
     mac_links: Option<MacLinks>,
     mac_key: Option<MacKey>,
-    /// By domain: digests of the elements that showed that our MAC keys are those of stored shares.
-    pub(crate) key_tests: HashMap<DomainKind, HashSet<[u8; 32]>>,
+    /// By domain: names of the tests which show that our MAC keys are those of stored shares. The same at all parties: a name comes in when it was
+    /// tossed, or compared.
+    pub(crate) key_tests: HashMap<DomainKind, HashSet<Vec<u8>>>,
     openings: Openings,
     /// The session whose channels these are, if it is another one.
     whole: Option<Session>,

@@ -139,17 +139,17 @@ const COMMITTED: &str = "opened another value than it had committed to";
 const MAC: &str = "the MAC check of opened bits failed";
 const ALIKE: &str = "did not get the same messages";
 const CASES: [(&str, u64, Change, &str); 27] = [
-    ("corrections of random bits", 0, Change::Invert(0, 1440), OT),
+    ("corrections of random bits", 0, Change::Invert(0, 1728), OT),
     (
         "corrections of input bits",
         0,
-        Change::Invert(1440, 2880),
+        Change::Invert(1728, 3456),
         OT,
     ),
     (
         "commitment to the seed of the OT check",
         0,
-        Change::Flip(8 * 2880 + 3),
+        Change::Flip(8 * 3456 + 3),
         COMMITTED,
     ),
     ("opening of that seed, nonce", 1, Change::Flip(7), COMMITTED),
@@ -170,19 +170,19 @@ const CASES: [(&str, u64, Change, &str); 27] = [
     (
         "corrections of the first operand",
         7,
-        Change::Invert(0, 8736),
+        Change::Invert(0, 9152),
         OT,
     ),
     (
         "corrections of the second operand",
         7,
-        Change::Invert(8736, 10976),
+        Change::Invert(9152, 11840),
         OT,
     ),
     (
         "commitment to the seed of the triples' OT check",
         7,
-        Change::Flip(8 * 10976),
+        Change::Flip(8 * 11840),
         COMMITTED,
     ),
     (
@@ -194,7 +194,7 @@ const CASES: [(&str, u64, Change, &str); 27] = [
     (
         "proof of the second operand",
         9,
-        Change::Flip(8 * (16 * 169 + 300)),
+        Change::Flip(8 * (16 * 177 + 300)),
         OT,
     ),
     (
@@ -206,13 +206,13 @@ const CASES: [(&str, u64, Change, &str); 27] = [
     (
         "corrections of products, MACs",
         10,
-        Change::Invert(1920, 2112),
+        Change::Invert(2304, 2496),
         MAC,
     ),
     (
         "commitment to the seed of the triples' check",
         10,
-        Change::Flip(8 * 7872 + 9),
+        Change::Flip(8 * 9408 + 9),
         COMMITTED,
     ),
     ("opening of that seed", 11, Change::Flip(300), COMMITTED),
@@ -250,7 +250,7 @@ const CASES: [(&str, u64, Change, &str); 27] = [
         MAC,
     ),
     ("opened bit", 20, Change::Flip(200), MAC),
-    ("last MAC check", 24, Change::Flip(8 * 671), COMMITTED),
+    ("last MAC check", 24, Change::Flip(8 * 799), COMMITTED),
 ];
 
 #[test]

@@ -243,6 +243,25 @@ fn shares_without_the_test_are_refused() {
     }
 }
 
+/// Files of different times: an honest mistake, which burns nothing.
+#[test]
+fn files_that_were_not_made_together_burn_nothing() {
+    let committee = Committee::new(2, ring(64));
+    let (files, others) = (committee.store(5), committee.store(6));
+    let mixed = vec![files[0].clone(), others[1].clone()];
+    let results = committee.use_up(&mixed, &Role::Honest);
+    let refused = |r: &Result<_>| matches!(r, Err(EngineError::Store(_)));
+    let broke_off = |r: &Result<_>| matches!(r, Err(EngineError::Network { .. }));
+    assert!(results.iter().any(refused), "{results:?}");
+    assert!(
+        results.iter().all(|r| refused(r) || broke_off(r)),
+        "{results:?}"
+    );
+    for result in committee.use_up(&files, &Role::Honest) {
+        assert_eq!(result.unwrap(), [0]);
+    }
+}
+
 /// Rounds and bytes of a test where random elements are in stock: an element, a commitment, a nonce and the sum; among more than two parties
 /// the digest of what was received.
 #[test]
