@@ -82,7 +82,9 @@ def _share(session: Any, backend: Backend, values: Ints | None) -> Persistence:
         return Persistence()
     engine = session.engine(backend.protocol, backend.domain, "deal", None, SEED)
     secret = engine.input(0, len(values), values if session.party == 0 else None)
-    return Persistence.from_export(engine.export(secret), engine.share_parts, engine.element_bytes)
+    made = Persistence()
+    made.write(engine, engine.export(secret))
+    return made
 
 
 def _open(session: Any, backend: Backend, persistence: Persistence, start: int) -> Ints:

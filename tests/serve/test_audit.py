@@ -164,7 +164,8 @@ def test_served_committees_log(tmp_path: Path) -> None:
     info = load_lwe_key(committee.key_folder(0, "key"))
     shares = [load_lwe_share(committee.key_folder(i, "key"), info, i) for i in range(2)]
     secret = np.asarray(sum(share.words[0, :1024] for share in shares)).astype(np.int64)
-    data = encrypt(lwe_parameters("lwe64-p2"), secret, np.array([1, 0, 1]), np.random.default_rng(1)).to_bytes(info.key_id)
+    ciphertexts = encrypt(lwe_parameters("lwe64-p2"), secret, np.array([1, 0, 1]), np.random.default_rng(1))
+    data = ciphertexts.to_bytes(info.key_id)
     identity, _ = make_receiver(committee, "alice")
     options = (["0", "key", "--keep", "200"], ["1", "key", "--keep", "200", "--json", "--audit-log", str(tmp_path / "one.jsonl")])
     served = [subprocess.Popen([*SERVE, *words], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for words in options]
@@ -173,7 +174,7 @@ def test_served_committees_log(tmp_path: Path) -> None:
         receiver = Receiver(committee, identity)
         assert receiver.decrypt(data).tolist() == [1, 0, 1]
         with pytest.raises((Refused, PartyError)):
-            receiver.decrypt(data[:8] + data[8:].replace(info.key_id.encode(), b"00" * 16))
+            receiver.decrypt(ciphertexts.to_bytes("00" * 16))
         receiver.close()
     finally:
         for run in served:
@@ -183,11 +184,14 @@ def test_served_committees_log(tmp_path: Path) -> None:
     assert re.match(r"\d{4}-\d\d-\d\dT[0-9:.]+Z party 0: serves key key to receivers at 127\.0\.0\.1:\d+, metrics at 127\.0\.0\.1:\d+, audit log \S+", first[0])
     assert json.loads(first[1])["event"].startswith("serves key key") and json.loads(first[1])["party"] == 1
     assert all(set(json.loads(line)) == {"time", "party", "event"} for line in ends[1][0].splitlines())
+    refusals = []  # the receiver shuts its channels at the first one, so the other party may have got no whole request
     for path in (committee.party_folder(0) / "audit.jsonl", tmp_path / "one.jsonl"):
-        answered, refused = lines(path)
+        answered, *refused = lines(path)
         assert (answered["result"], answered["sha256"], answered["key_id"]) == ("answered", hashlib.sha256(data).hexdigest(), info.key_id)
-        assert refused["result"] == "refused" and refused["type"] == CiphertextError.__name__
-        assert answered["receiver"] == refused["receiver"] and answered["rounding"] == "round_ltz_circuit"
+        assert answered["rounding"] == "round_ltz_circuit" and all(line["receiver"] == answered["receiver"] for line in refused)
+        refusals += [line for line in refused if line["sha256"] is not None]
+    assert 1 <= len(refusals) <= 2
+    assert all(line["result"] == "refused" and line["type"] == CiphertextError.__name__ for line in refusals)
 
 
 def test_a_party_without_a_log_does_not_start(tmp_path: Path) -> None:

@@ -20,7 +20,9 @@ def deal(engine: Any, values: NDArray[np.int64] | None, modulus: int) -> Persist
         return Persistence()
     words = np.array(centred(values, modulus), dtype=np.int64)
     secret = engine.input(0, len(words), words if engine.party == 0 else None)
-    return Persistence.from_export(engine.export(secret), engine.share_parts, engine.element_bytes)
+    made = Persistence()
+    made.write(engine, engine.export(secret))
+    return made
 
 
 def opened(engine: Any, shares: Persistence, start: int, modulus: int) -> list[int]:
