@@ -42,7 +42,7 @@ class Rule:
 
 
 RULES = (
-    Rule(r"make (demo|test|cnn)\b", "builds or tests the whole checkout; make first-use is started after such a build"),
+    Rule(r"make (demo|test|wheel|cnn)\b", "builds or tests the whole checkout; make first-use is started after such a build"),
     Rule(r"export MP_SPDZ_HOME=", "needs a built checkout of MP-SPDZ; make parity runs where there is one", whole_block=True),
 )
 
