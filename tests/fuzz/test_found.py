@@ -250,3 +250,10 @@ def test_zlib_payloads_longer_than_a_piece_are_read_to_their_end() -> None:
     source = _source(zlib.compress(data), 1)
     assert bytes(source.take(100_000)) + bytes(source.take(200_000)) == data
     source.finish()
+
+
+def test_a_field_of_another_kind_of_job() -> None:
+    """A job of a program with the field of a decryption."""
+    job = {"kind": "program", "sha256": None, "local": {"folder": "folder"}, "request": {"program": "millionaires", "args": ["8"], "protocol": "ring"}}
+    with pytest.raises(KeyQuorumError, match="'sha256' that is no printable text"):
+        read_job(MemoryFile("job.json", json.dumps(job).encode()))  # type: ignore[arg-type]

@@ -192,7 +192,8 @@ def check_job(job: dict[str, Any]) -> str:
             )
     for field in ("key", "sha256"):  # of which names of files are made, or which other parties are shown
         values = job.get(field, [])
-        if not all(isinstance(v, str) and v.isprintable() for v in ([values] if isinstance(values, str) else values)):
+        texts = values if isinstance(values, list) else [values]
+        if not all(isinstance(v, str) and v.isprintable() for v in texts):
             raise KeyQuorumError(f"the {name} job has {field!r} that is no printable text: write the job file again")
     return name
 
