@@ -1,0 +1,60 @@
+"""The examples run as their README says: each in an empty folder, with a result that it checks against the clear computation."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import keyquorum
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+EXAMPLES = ROOT / "examples"
+PRINTS = {
+    "encrypted_mean": r"mean of 200 values of 'metres': 1\.\d+ under encryption, 1\.\d+ in the clear\n",
+}
+"""Of each program: what it prints, among other lines."""
+LONGEST = 80
+"""Lines of a program."""
+
+
+PACKAGE = str(Path(keyquorum.__file__).resolve().parents[1])
+"""Where the package under test is, also for processes in other folders."""
+
+
+def run(name: str, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """An example as a user starts it, in a folder of its own."""
+    environment = {**os.environ, "PYTHONPATH": PACKAGE}
+    command = [sys.executable, str(EXAMPLES / f"{name}.py"), *arguments]
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=240, check=False)
+
+
+@pytest.mark.parametrize("name", PRINTS)
+def test_a_program(tmp_path: Path, name: str) -> None:
+    done = run(name, tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert re.search(PRINTS[name], done.stdout), done.stdout
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_mean_of_a_table_of_the_user(tmp_path: Path) -> None:
+    """A column of the user's table, and errors of one line for what is no such column."""
+    (tmp_path / "t.csv").write_text("a,b\n" + "".join(f"{i / 8},{i}\n" for i in range(5)))
+    done = run("encrypted_mean", tmp_path, "t.csv", "a")
+    assert done.returncode == 0 and "mean of 5 values of 'a': 0.25000" in done.stdout, done.stdout + done.stderr
+    (tmp_path / "large.csv").write_text("a\n1\n5\n")
+    for table, column, reason in (("t.csv", "c", "no column 'c'"), ("large.csv", "a", "between -4 and 4"), ("none.csv", "a", "No such file")):
+        done = run("encrypted_mean", tmp_path, table, column)
+        assert done.returncode == 1 and reason in done.stderr and len(done.stderr.splitlines()) == 1, done.stderr
+
+
+def test_examples_are_short_and_listed() -> None:
+    """Everything in the folder is tested here and has its line in the README of the folder."""
+    programs = sorted(path.stem for path in EXAMPLES.glob("*.py"))
+    assert programs == sorted(PRINTS)
+    assert [name for name in programs if len((EXAMPLES / f"{name}.py").read_text().splitlines()) > LONGEST] == []
+    listed = re.findall(r"^\| \[`[^`]+`\]\(([^)]+)\) \|", (EXAMPLES / "README.md").read_text(), re.M)
+    assert sorted(listed) == sorted(path.name for path in EXAMPLES.iterdir() if path.suffix in (".py", ".ipynb"))
