@@ -15,6 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples"
 PRINTS = {
     "encrypted_mean": r"mean of 200 values of 'metres': 1\.\d+ under encryption, 1\.\d+ in the clear\n",
+    "private_voting": r"25 votes counted, \d+ bits of the noise budget are left\n(\w+ +\d+\n){4}$",
 }
 """Of each program: what it prints, among other lines."""
 LONGEST = 80
