@@ -17,6 +17,7 @@ PRINTS = {
     "encrypted_mean": r"mean of 200 values of 'metres': 1\.\d+ under encryption, 1\.\d+ in the clear\n",
     "private_voting": r"25 votes counted, \d+ bits of the noise budget are left\n(\w+ +\d+\n){4}$",
     "two_registers": r"party 0: (\d+ visits, \d+ days, covariance \S+ = \S+)\nparty 1: \1\n$",
+    "served_committee": r"(request \d: 40 messages in [\d.]+ s, the first: \[.*\]\n){3}the audit log of party 0 has 3 lines\n$",
 }
 """Of each program: what it prints, among other lines."""
 LONGEST = 80
