@@ -13,6 +13,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples"
+NOTEBOOK = EXAMPLES / "cost_and_threat_model.ipynb"
 PRINTS = {
     "encrypted_mean": r"mean of 200 values of 'metres': 1\.\d+ under encryption, 1\.\d+ in the clear\n",
     "private_voting": r"25 votes counted, \d+ bits of the noise budget are left\n(\w+ +\d+\n){4}$",
@@ -52,6 +53,22 @@ def test_the_mean_of_a_table_of_the_user(tmp_path: Path) -> None:
     for table, column, reason in (("t.csv", "c", "no column 'c'"), ("large.csv", "a", "between -4 and 4"), ("none.csv", "a", "No such file")):
         done = run("encrypted_mean", tmp_path, table, column)
         assert done.returncode == 1 and reason in done.stderr and len(done.stderr.splitlines()) == 1, done.stderr
+
+
+def test_the_notebook(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All cells run, and the plot is there."""
+    nbformat = pytest.importorskip("nbformat", reason="the extra test is not installed: make build")
+    client = pytest.importorskip("nbclient", reason="the extra test is not installed: make build")
+    pytest.importorskip("ipykernel", reason="the extra test is not installed: make build")
+    monkeypatch.setenv("PYTHONPATH", PACKAGE)
+    notebook = nbformat.read(NOTEBOOK, as_version=4)
+    assert all(not cell.outputs for cell in notebook.cells if cell.cell_type == "code"), "clear the outputs before you commit"
+    client.NotebookClient(notebook, timeout=240, kernel_name="python3", resources={"metadata": {"path": str(tmp_path)}}).execute()
+    outputs = [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
+    assert sum("image/png" in output.get("data", {}) for output in outputs) == 1
+    text = "".join(output.text for output in outputs if output.output_type == "stream" and output.name == "stdout")
+    assert re.search(r"beside rep-field, semi sends [\d.]+ times as much, mascot \d+ times", text), text
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_examples_are_short_and_listed() -> None:
