@@ -17,7 +17,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 ROOT = Path(__file__).resolve().parent.parent
-MARKDOWN = ("*.md", "docs/pages/*.md", "Programs/*.md", "params/**/*.md", "results/*.md")
+MARKDOWN = ("*.md", "docs/pages/*.md", "Programs/*.md", "examples/*.md", "params/**/*.md", "results/*.md")
 TAGS = frozenset(re.findall(r"\w+", """
     a abbr article aside b base blockquote body br button cite code col colgroup dd del details dfn div dl dt em figcaption figure
     footer form h1 h2 h3 h4 h5 h6 head header hr html i iframe img input kbd label li link main mark meta nav
