@@ -1,4 +1,4 @@
-"""Notes beside ciphertext files that tell which key they are for, and for BFV how much noise they have: SEAL's bytes do not."""
+"""Notes beside ciphertext files that tell which key they are for, and how much noise they have: SEAL's bytes do not."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from keyquorum.fhe.noise_bgv import BgvNoise
 from keyquorum.fhe.noise_bound import NoiseEstimate, after, final_budget, from_json, to_json
 from keyquorum.fhe.seal_format import read_ciphertext
 from keyquorum.model.errors import CiphertextError
@@ -18,7 +19,7 @@ from .keys import KeyInfo
 from .noise import Noise
 
 
-def write_receipt(path: Path | str, data: bytes, info: KeyInfo, noise: NoiseEstimate | Noise | None = None) -> None:
+def write_receipt(path: Path | str, data: bytes, info: KeyInfo, noise: NoiseEstimate | BgvNoise | Noise | None = None) -> None:
     """Writes the note of a ciphertext file, ``<path>.json``. ``noise``: worked out from how it was made, an estimate for whoever computes on;
     nobody vouches for it, and approvals do not look at it."""
     receipt: dict[str, Any] = {"key_id": info.key_id, "sha256": hashlib.sha256(data).hexdigest()}
@@ -53,30 +54,43 @@ def check_receipt(path: Path, data: bytes, info: KeyInfo) -> Noise | None:
     return noise
 
 
-def noted_noise(path: Path, data: bytes, info: KeyInfo) -> NoiseEstimate | None:
+def noted_noise(path: Path, data: bytes, info: KeyInfo) -> NoiseEstimate | BgvNoise | None:
     """The noise of a ciphertext as its receipt has it; None if there is none, or it is of other bytes."""
     receipt = Path(f"{path}.json")
     try:
         noted = json_loads(receipt.read_text())
         if noted["sha256"] != hashlib.sha256(data).hexdigest() or noted["key_id"] != info.key_id:
             return None
-        return from_json(info.parameters, noted.get("noise"))
+        return _fitting(info, from_json(info.parameters, noted.get("noise")), data)
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
 
 
-def noise_after(info: KeyInfo, operation: str, inputs: Sequence[tuple[Path, bytes]], result: bytes) -> NoiseEstimate | None:
-    """The noise of what an operation made of ciphertext files; None if that of one of them is not noted."""
+def _fitting(info: KeyInfo, noise: NoiseEstimate | BgvNoise | None, data: bytes) -> NoiseEstimate | BgvNoise | None:
+    """As it is if level and correction factor are those of the ciphertext; else None."""
+    if noise is None:
+        return None
+    found = read_ciphertext(info.parameters, data)
+    same = noise.primes == found.level_primes and (not isinstance(noise, BgvNoise) or noise.factor == found.correction_factor)
+    return noise if same else None
+
+
+def noise_after(
+    info: KeyInfo, operation: str, inputs: Sequence[tuple[Path, bytes]], result: bytes, switches: int = 1
+) -> NoiseEstimate | BgvNoise | None:
+    """The noise of what an operation made of ciphertext files; None if that of one of them is not noted. ``switches``: key switches of a rotation.
+
+    The noise that a receipt states must fit its ciphertext: level, and correction factor of BGV. It counts as not noted otherwise."""
     found = [noted_noise(path, data, info) for path, data in inputs]
     known = [noise for noise in found if noise is not None]
     if len(known) < len(found):
         return None
-    return after(info.parameters, operation, known, read_ciphertext(info.parameters, result).level_primes)
+    return after(info.parameters, operation, known, read_ciphertext(info.parameters, result).level_primes, switches)
 
 
 def check_noise(path: Path, data: bytes, info: KeyInfo) -> None:
     """Refuses a ciphertext of which the receipt states more noise than can be decrypted: under CKKS, than the flooding of the key hides; under
-    BFV, so much that it may have reached the message. Without a receipt nothing can be told."""
+    BFV and BGV, so much that it may have reached the message. Without a receipt nothing can be told."""
     if info.parameters.scheme == "ckks":
         _check_flooded(path, check_receipt(path, data, info), info)
         return
