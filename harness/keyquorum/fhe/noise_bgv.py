@@ -1,4 +1,4 @@
-"""A bound on the noise of BGV ciphertexts that SEAL makes, from what was done to them: it holds but for about one key or circuit in a thousand.
+"""A bound on the noise of BGV ciphertexts that SEAL makes, from what was done to them: made to hold for all but a few keys in a thousand.
 
 The phase of a ciphertext, v = m + t e over the integers, decrypts while its coefficients are below Q/2. The phase of a sum is the sum of the
 phases, that of a product is their product. So v is bounded at the roots z_k = exp(i pi (2k + 1) / N), where polynomials multiply value by value.
