@@ -32,7 +32,8 @@ def check_receipt(path: Path, data: bytes, info: KeyInfo) -> Noise | None:
     """Refuses a ciphertext whose receipt is of other bytes, or names another key; returns the noise that it states of a CKKS ciphertext, if any.
     Without a receipt (stock SEAL) nothing can be told.
 
-    A receipt of other bytes says nothing of the key: file or receipt was changed, replaced or mixed up.
+    A receipt of other bytes says nothing of the key: file or receipt was changed, replaced or mixed up. The noise that it states of a BFV or BGV
+    ciphertext must be of this level and correction factor.
 
     Raises :class:`CiphertextError`, which names the file and the cure."""
     receipt = Path(f"{path}.json")
@@ -48,6 +49,10 @@ def check_receipt(path: Path, data: bytes, info: KeyInfo) -> Noise | None:
         raise CiphertextError(
             f"{receipt} is of another ciphertext than {path} (their SHA-256 differ): one of them was changed or replaced: write {path} again, "
             f"or remove {receipt.name} if you know that it is encrypted under {info.key_id}"
+        )
+    if key_id == info.key_id and "noise" in noted and info.parameters.scheme != "ckks" and noted_noise(path, data, info) is None:
+        raise CiphertextError(
+            f"{receipt}: states a noise that does not fit {path}: write {path} again, or remove {receipt.name} if you know that the noise is small enough"
         )
     if key_id != info.key_id:
         raise CiphertextError(f"{path} is encrypted under another key ({key_id}), not {info.key_id}: name that key")
@@ -78,9 +83,7 @@ def _fitting(info: KeyInfo, noise: NoiseEstimate | BgvNoise | None, data: bytes)
 def noise_after(
     info: KeyInfo, operation: str, inputs: Sequence[tuple[Path, bytes]], result: bytes, switches: int = 1
 ) -> NoiseEstimate | BgvNoise | None:
-    """The noise of what an operation made of ciphertext files; None if that of one of them is not noted. ``switches``: key switches of a rotation.
-
-    The noise that a receipt states must fit its ciphertext: level, and correction factor of BGV. It counts as not noted otherwise."""
+    """The noise of what an operation made of ciphertext files; None if that of one of them is not noted. ``switches``: key switches of a rotation."""
     found = [noted_noise(path, data, info) for path, data in inputs]
     known = [noise for noise in found if noise is not None]
     if len(known) < len(found):
