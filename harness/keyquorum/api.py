@@ -42,6 +42,7 @@ from keyquorum.fhe.keys import galois_element
 from keyquorum.fhe.lwe import LWE_SETS, lwe_parameters, read_lwe
 from keyquorum.fhe.lwe_public import PUBLIC_FILE as LWE_PUBLIC_FILE
 from keyquorum.fhe.lwe_public import integers
+from keyquorum.fhe.noise_bgv import BgvNoise
 from keyquorum.fhe.noise_bound import NoiseEstimate
 from keyquorum.fhe.parameters import ParameterSet
 from keyquorum.fhe.parameters import load as load_parameters
@@ -541,6 +542,7 @@ __all__ = [
     "ApprovalError",
     "AuditError",
     "BackendError",
+    "BgvNoise",
     "BurnedKeyError",
     "CiphertextError",
     "CiphertextFile",

@@ -160,27 +160,30 @@ def test_bfv_is_exact(tour: Path) -> None:
     assert [int(float(v)) for v in shown[:100]] == values
 
 
-def test_an_exhausted_noise_budget_is_refused(tour: Path) -> None:
-    """BFV: products until no budget is left. eval says so, decryption is refused, by a party as well; without receipt nobody knows."""
+@pytest.mark.parametrize("key", ["bfv", "bgv"])
+def test_an_exhausted_noise_budget_is_refused(tour: Path, key: str) -> None:
+    """BFV and BGV: products until no budget is left. eval says so, decryption is refused, by a party as well; without receipt nobody knows."""
+    if key == "bgv":
+        keyquorum("keygen", "committee", key, "-p", "bgv-4096", folder=tour)
     (tour / "n.json").write_text("[2, 3]")
-    said = keyquorum("encrypt", "committee", "bfv", "n.json", "-o", "n0.ct", folder=tour)
+    said = keyquorum("encrypt", "committee", key, "n.json", "-o", "n0.ct", folder=tour)
     left = [int(re.findall(r"noise budget left when decrypted: (\d+) bits", said)[0])]
     last = 0
     while left[-1] > 0:
         name, last = f"n{last}.ct", last + 1
-        said = keyquorum("eval", "committee", "bfv", "square", name, "-o", f"n{last}.ct", folder=tour)
+        said = keyquorum("eval", "committee", key, "square", name, "-o", f"n{last}.ct", folder=tour)
         left.append(int(re.findall(r"noise budget left when decrypted: (\d+) bits", said)[0]))
     assert left[0] > left[-1] == 0 and 1 <= last <= 3
     command = [sys.executable, "-c", "from keyquorum.cli import main; main()"]
     warned = subprocess.run(
-        [*command, "eval", "committee", "bfv", "negate", f"n{last}.ct", "-o", "m.ct"], cwd=tour, capture_output=True, text=True, timeout=120, check=True
+        [*command, "eval", "committee", key, "negate", f"n{last}.ct", "-o", f"{key}.ct"], cwd=tour, capture_output=True, text=True, timeout=120, check=True
     )
     assert "WARNING: the noise budget is used up" in warned.stderr
-    line = keyquorum("decrypt", "committee", "bfv", "m.ct", "--to", "0", folder=tour, ok=False)
-    assert "m.ct: its noise budget is used up (-" in line and "remove the receipt to decrypt all the same" in line
-    assert not (tour / "m.ct.plain").exists()
-    (tour / "m.ct.json").unlink()
-    keyquorum("decrypt", "committee", "bfv", "m.ct", "--to", "0", folder=tour)
+    line = keyquorum("decrypt", "committee", key, f"{key}.ct", "--to", "0", folder=tour, ok=False)
+    assert f"{key}.ct: its noise budget is used up (-" in line and "remove the receipt to decrypt all the same" in line
+    assert not (tour / f"{key}.ct.plain").exists()
+    (tour / f"{key}.ct.json").unlink()
+    keyquorum("decrypt", "committee", key, f"{key}.ct", "--to", "0", folder=tour)
 
 
 def test_inspect_knows_every_file(tour: Path) -> None:

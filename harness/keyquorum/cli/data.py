@@ -307,7 +307,7 @@ def _described(made: api.CiphertextFile) -> dict[str, Any]:
 
 
 def _say_expectation(made: api.CiphertextFile) -> None:
-    """What joint decryption of a ciphertext will give: the error under CKKS and the noise, what is left of the noise budget under BFV."""
+    """What joint decryption of a ciphertext will give: the error under CKKS and the noise, what is left of the noise budget under BFV and BGV."""
     for line in made.stated():
         console.print(line, markup=False)
     if made.budget is not None and made.budget < 0:

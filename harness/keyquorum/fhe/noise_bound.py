@@ -1,9 +1,8 @@
-"""How much noise a BFV ciphertext has, from what was done to it: without the secret key, which nobody has.
+"""How much noise a BFV or BGV ciphertext has, from what was done to it: without the secret key, which nobody has.
 
-The deviation of v in the phase (Q/t) m + v, for a uniform ternary secret and SEAL's error; a decryption is right while |v| < Q / (2t).
+BGV is in :mod:`.noise_bgv`. BFV: the deviation of v in the phase (Q/t) m + v, for a uniform ternary secret and SEAL's error; a decryption is right while |v| < Q / (2t).
 Operands count as equal. v is a polynomial of the secret: that of a product has one power more, and the powers s^i have i! times the variance that
-independent factors would have. tests/fhe/test_noise_bound.py holds the estimate against measured noise. BGV has no estimate: its roundings
-are not centred, and what that gives in products depends on the secret.
+independent factors would have. tests/fhe/test_noise_bound.py holds the estimate against measured noise.
 """
 
 from __future__ import annotations
@@ -11,7 +10,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from . import noise_bgv
+from .noise_bgv import BgvNoise
 from .parameters import ParameterSet
 
 ERROR_VARIANCE = 10.5
@@ -43,8 +45,10 @@ def _rounding(parameters: ParameterSet) -> float:
     return (1 + 2 * parameters.ring_degree / 3) / 12
 
 
-def fresh(parameters: ParameterSet) -> NoiseEstimate | None:
-    """Of an encryption by SEAL, which encrypts with the special prime and divides by it: roundings are left. None for other schemes than BFV."""
+def fresh(parameters: ParameterSet) -> NoiseEstimate | BgvNoise | None:
+    """Of an encryption by SEAL, which encrypts with the special prime and divides by it: roundings are left. None for CKKS."""
+    if parameters.scheme == "bgv":
+        return noise_bgv.fresh(parameters)
     return _of(_rounding(parameters) + 1 / 12, parameters.levels, 1) if parameters.scheme == "bfv" else None
 
 
@@ -71,8 +75,17 @@ def _product(parameters: ParameterSet, x: NoiseEstimate, y: NoiseEstimate) -> fl
     return equal * power * n * t * t * (_rounding(parameters) + 1 / 12) * (x.variance + y.variance) + rounding
 
 
-def after(parameters: ParameterSet, operation: str, inputs: Sequence[NoiseEstimate], primes: int) -> NoiseEstimate:
-    """Of the result of one of :data:`keyquorum.fhe.seal.OPERATIONS`, at a level of ``primes``, under BFV."""
+def after(
+    parameters: ParameterSet, operation: str, inputs: Sequence[NoiseEstimate | BgvNoise], primes: int, switches: int = 1
+) -> NoiseEstimate | BgvNoise:
+    """Of the result of one of :data:`keyquorum.fhe.seal.OPERATIONS`, at a level of ``primes``. ``switches``: key switches of a rotation."""
+    of_bgv = [noise for noise in inputs if isinstance(noise, BgvNoise)]
+    if of_bgv:
+        return noise_bgv.after(parameters, operation, of_bgv, primes, switches)
+    return _after_bfv(parameters, operation, [noise for noise in inputs if isinstance(noise, NoiseEstimate)], primes, switches)
+
+
+def _after_bfv(parameters: ParameterSet, operation: str, inputs: Sequence[NoiseEstimate], primes: int, switches: int) -> NoiseEstimate:
     known = [_switched(parameters, noise, primes) for noise in inputs]
     power = max(noise.power for noise in known)
     if operation in ("add", "subtract"):
@@ -80,13 +93,15 @@ def after(parameters: ParameterSet, operation: str, inputs: Sequence[NoiseEstima
     if operation in ("multiply", "square"):
         return _of(_product(parameters, known[0], known[-1]) + _key_switching(parameters, primes), primes, power + 1)
     if operation in ("rotate", "swap"):
-        return _of(known[0].variance + _key_switching(parameters, primes), primes, power)
+        return _of(known[0].variance + switches * _key_switching(parameters, primes), primes, power)
     return known[0]
 
 
-def final_budget(parameters: ParameterSet, noise: NoiseEstimate) -> float:
+def final_budget(parameters: ParameterSet, noise: NoiseEstimate | BgvNoise) -> float:
     """Bits by which the noise may still grow, now and at the last level, where ciphertexts are decrypted jointly; below 0 a decryption may be
     wrong."""
+    if isinstance(noise, BgvNoise):
+        return noise_bgv.final_budget(parameters, noise)
     found = []
     for level in (noise, _switched(parameters, noise, 1)):
         room = math.log2(math.prod(parameters.moduli(level.primes))) - 1 - math.log2(parameters.plain_modulus)
@@ -94,13 +109,17 @@ def final_budget(parameters: ParameterSet, noise: NoiseEstimate) -> float:
     return min(found)
 
 
-def to_json(noise: NoiseEstimate) -> list[float | int]:
+def to_json(noise: NoiseEstimate | BgvNoise) -> list[float | int] | dict[str, Any]:
     """See :func:`from_json`."""
+    if isinstance(noise, BgvNoise):
+        return noise_bgv.to_json(noise)
     return [round(noise.log2, 3), noise.primes, noise.power]
 
 
-def from_json(parameters: ParameterSet, data: object) -> NoiseEstimate | None:
+def from_json(parameters: ParameterSet, data: object) -> NoiseEstimate | BgvNoise | None:
     """Inverse of :func:`to_json`; None for anything else than an estimate of a ciphertext of this set."""
+    if parameters.scheme == "bgv":
+        return noise_bgv.from_json(parameters, data)
     if parameters.scheme != "bfv" or not isinstance(data, list) or len(data) != 3:
         return None
     log2, primes, power = data

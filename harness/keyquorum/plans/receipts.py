@@ -1,4 +1,4 @@
-"""Notes beside ciphertext files that tell which key they are for, and for BFV how much noise they have: SEAL's bytes do not."""
+"""Notes beside ciphertext files that tell which key they are for, and how much noise they have: SEAL's bytes do not."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from keyquorum.fhe.noise_bgv import BgvNoise
 from keyquorum.fhe.noise_bound import NoiseEstimate, after, final_budget, from_json, to_json
 from keyquorum.fhe.seal_format import read_ciphertext
 from keyquorum.model.errors import CiphertextError
@@ -18,7 +19,7 @@ from .keys import KeyInfo
 from .noise import Noise
 
 
-def write_receipt(path: Path | str, data: bytes, info: KeyInfo, noise: NoiseEstimate | Noise | None = None) -> None:
+def write_receipt(path: Path | str, data: bytes, info: KeyInfo, noise: NoiseEstimate | BgvNoise | Noise | None = None) -> None:
     """Writes the note of a ciphertext file, ``<path>.json``. ``noise``: worked out from how it was made, an estimate for whoever computes on;
     nobody vouches for it, and approvals do not look at it."""
     receipt: dict[str, Any] = {"key_id": info.key_id, "sha256": hashlib.sha256(data).hexdigest()}
@@ -31,7 +32,8 @@ def check_receipt(path: Path, data: bytes, info: KeyInfo) -> Noise | None:
     """Refuses a ciphertext whose receipt is of other bytes, or names another key; returns the noise that it states of a CKKS ciphertext, if any.
     Without a receipt (stock SEAL) nothing can be told.
 
-    A receipt of other bytes says nothing of the key: file or receipt was changed, replaced or mixed up.
+    A receipt of other bytes says nothing of the key: file or receipt was changed, replaced or mixed up. The noise that it states of a BFV or BGV
+    ciphertext must be of this level and correction factor.
 
     Raises :class:`CiphertextError`, which names the file and the cure."""
     receipt = Path(f"{path}.json")
@@ -48,35 +50,50 @@ def check_receipt(path: Path, data: bytes, info: KeyInfo) -> Noise | None:
             f"{receipt} is of another ciphertext than {path} (their SHA-256 differ): one of them was changed or replaced: write {path} again, "
             f"or remove {receipt.name} if you know that it is encrypted under {info.key_id}"
         )
+    if key_id == info.key_id and "noise" in noted and info.parameters.scheme != "ckks" and noted_noise(path, data, info) is None:
+        raise CiphertextError(
+            f"{receipt}: states a noise that does not fit {path}: write {path} again, or remove {receipt.name} if you know that the noise is small enough"
+        )
     if key_id != info.key_id:
         raise CiphertextError(f"{path} is encrypted under another key ({key_id}), not {info.key_id}: name that key")
     return noise
 
 
-def noted_noise(path: Path, data: bytes, info: KeyInfo) -> NoiseEstimate | None:
+def noted_noise(path: Path, data: bytes, info: KeyInfo) -> NoiseEstimate | BgvNoise | None:
     """The noise of a ciphertext as its receipt has it; None if there is none, or it is of other bytes."""
     receipt = Path(f"{path}.json")
     try:
         noted = json_loads(receipt.read_text())
         if noted["sha256"] != hashlib.sha256(data).hexdigest() or noted["key_id"] != info.key_id:
             return None
-        return from_json(info.parameters, noted.get("noise"))
+        return _fitting(info, from_json(info.parameters, noted.get("noise")), data)
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
 
 
-def noise_after(info: KeyInfo, operation: str, inputs: Sequence[tuple[Path, bytes]], result: bytes) -> NoiseEstimate | None:
-    """The noise of what an operation made of ciphertext files; None if that of one of them is not noted."""
+def _fitting(info: KeyInfo, noise: NoiseEstimate | BgvNoise | None, data: bytes) -> NoiseEstimate | BgvNoise | None:
+    """As it is if level and correction factor are those of the ciphertext; else None."""
+    if noise is None:
+        return None
+    found = read_ciphertext(info.parameters, data)
+    same = noise.primes == found.level_primes and (not isinstance(noise, BgvNoise) or noise.factor == found.correction_factor)
+    return noise if same else None
+
+
+def noise_after(
+    info: KeyInfo, operation: str, inputs: Sequence[tuple[Path, bytes]], result: bytes, switches: int = 1
+) -> NoiseEstimate | BgvNoise | None:
+    """The noise of what an operation made of ciphertext files; None if that of one of them is not noted. ``switches``: key switches of a rotation."""
     found = [noted_noise(path, data, info) for path, data in inputs]
     known = [noise for noise in found if noise is not None]
     if len(known) < len(found):
         return None
-    return after(info.parameters, operation, known, read_ciphertext(info.parameters, result).level_primes)
+    return after(info.parameters, operation, known, read_ciphertext(info.parameters, result).level_primes, switches)
 
 
 def check_noise(path: Path, data: bytes, info: KeyInfo) -> None:
     """Refuses a ciphertext of which the receipt states more noise than can be decrypted: under CKKS, than the flooding of the key hides; under
-    BFV, so much that it may have reached the message. Without a receipt nothing can be told."""
+    BFV and BGV, so much that it may have reached the message. Without a receipt nothing can be told."""
     if info.parameters.scheme == "ckks":
         _check_flooded(path, check_receipt(path, data, info), info)
         return

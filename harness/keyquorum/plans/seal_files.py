@@ -13,6 +13,7 @@ import numpy as np
 
 from keyquorum.fhe import noise_bound, seal
 from keyquorum.fhe.keys import galois_element
+from keyquorum.fhe.noise_bgv import BgvNoise
 from keyquorum.fhe.values import Numbers
 from keyquorum.model.errors import CiphertextError, KeyFileError, ParameterError
 from keyquorum.model.outputs import save_file
@@ -23,7 +24,7 @@ from .precision import Precision, expectation, key_precision, noise_estimate
 from .receipts import check_receipt, noise_after, write_receipt
 from .recognise import ciphertext_of, plaintext_of, refuse_others
 
-AnyNoise = Noise | noise_bound.NoiseEstimate
+AnyNoise = Noise | noise_bound.NoiseEstimate | BgvNoise
 
 
 @dataclass(frozen=True)
@@ -39,8 +40,9 @@ class CiphertextFile:
     @property
     def budget(self) -> float | None:
         """BFV and BGV: bits of the noise budget that are left when it is decrypted; below 0: the result may be wrong. None if not known."""
-        known = isinstance(self.noise, noise_bound.NoiseEstimate)
-        return noise_bound.final_budget(self.info.parameters, self.noise) if known else None  # type: ignore[arg-type]
+        if self.noise is None or isinstance(self.noise, Noise):
+            return None
+        return noise_bound.final_budget(self.info.parameters, self.noise)
 
     @property
     def precision(self) -> Precision | None:
@@ -104,7 +106,8 @@ def evaluate_to(folder: Path, info: KeyInfo, operation: str, inputs: Sequence[Pa
         return load_public_file(folder, info, name) if name in info.files else None
 
     result = seal.evaluate(info.parameters, operation, data, file("relin.key"), file("galois.key"), step)
-    noise: AnyNoise | None = noise_after(info, operation, list(zip(inputs, data, strict=True)), result)
+    switches = len(rotations(info.parameters, step, info.galois_elements)) if operation == "rotate" else 1
+    noise: AnyNoise | None = noise_after(info, operation, list(zip(inputs, data, strict=True)), result, switches)
     if operands:
         noise = evaluated(info.parameters, operation, operands, hashlib.sha256(result).hexdigest(), step, info.galois_elements)
     return _written(CiphertextFile(output, result, info, noise))
