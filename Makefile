@@ -45,12 +45,20 @@ $(VENV)/.tools: pyproject.toml | tools
 	touch $@
 
 $(VENV)/.built: $(VENV)/.tools $(SOURCES)
-	$(MATURIN) develop --release --locked --extras test,report,cnn,docs -q
+	$(MATURIN) develop --release --locked -q
 	touch $@
 
-build: $(VENV)/.built
+# What tests, reports and documents need besides.
+EXTRAS := test report cnn docs
 
-demo: build
+$(VENV)/.extras: $(VENV)/.built pyproject.toml
+	$(PY) -c "import tomllib as t; all = t.load(open('pyproject.toml', 'rb'))['project']['optional-dependencies']; print(*(r for e in '$(EXTRAS)'.split() for r in all[e]), sep='\n')" > $@.list
+	$(PY) -m pip install -q --disable-pip-version-check -r $@.list
+	touch $@
+
+build: $(VENV)/.extras
+
+demo: $(VENV)/.built
 	$(VENV)/bin/keyquorum demo
 
 # DOCUMENTS=: others than README.md and the tutorial.
