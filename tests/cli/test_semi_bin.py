@@ -93,7 +93,7 @@ def test_random_bits_are_not_constant(tmp_path: Path) -> None:
         ("cint(1)", "cint needs an arithmetic domain"),
         ("from Compiler.types import sint; sint.Array(5)", "sint needs an arithmetic domain"),
         ("sbits.get_type(8).get_input_from(0)", "input out of range for a 8-bit (un)signed integer: a number of party 0"),
-        ("[sbits.get_type(16).get_input_from(1) for _ in range(3)]", "the numbers of party 1 (Player-Data/Input-P1-0) end after 2"),
+        ("[sbits.get_type(16).get_input_from(1) for _ in range(3)]", "Player-Data/Input-P1-0 has 2 values, the program wants at least 3"),
         ("sbits.get_type(8).get_input_from(0, 9)", "takes 1 to 8 bits, not 9"),
         ("sbits.get_type(8).get_input_from(2)", "there is no party 2 among 2"),
     ],
