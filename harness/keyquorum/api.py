@@ -197,10 +197,11 @@ def keygen_needs(
     relin: bool = True,
     galois_elements: Sequence[int] = (),
     error_law: str = "cbd",
+    policy: FloodPolicy | None = None,
 ) -> Needs:
     """What :func:`keygen` will need at each party, on the embedded engine: memory and disk, upper bounds."""
     chosen = load_parameters(parameters) if isinstance(parameters, str) else parameters
-    return Request(chosen, relin, tuple(galois_elements), error_law).needs(as_committee(committee))
+    return Request(chosen, relin, tuple(galois_elements), error_law, policy or FloodPolicy()).needs(as_committee(committee))
 
 
 def keygen(
@@ -230,7 +231,7 @@ def keygen(
     for party in committee.local_parties():
         if holds_a_key(committee.key_folder(party, key)):
             raise CommitteeError(f"{committee.folder}: there is a key {key!r} already: choose another name")
-    needs, here = keygen_needs(committee, chosen, relin, galois_elements, error_law), len(committee.local_parties())
+    needs, here = keygen_needs(committee, chosen, relin, galois_elements, error_law, policy), len(committee.local_parties())
     Request(chosen, relin, tuple(galois_elements), error_law, policy or FloodPolicy()).warn_of_budget(committee)
     if backend == "embedded":
         require_memory(needs, here)

@@ -245,6 +245,15 @@ def test_a_count_within_a_crash_is_taken(tmp_path: Path) -> None:
     assert claims(tmp_path, lambda to: (2).to_bytes(8, "little")) == ([13, 13], [3, 3])
 
 
+def test_what_keys_need_is_told_of_their_policy(tmp_path: Path) -> None:
+    """A set with no room for the default policy, and a policy that it has room for."""
+    folder = api.init(tmp_path / "c", 2, "semi")
+    with pytest.raises(PolicyError, match="30 bits"):
+        api.keygen_needs(folder, CKKS)
+    assert api.keygen_needs(folder, CKKS, policy=WEAK).disk > 0
+    assert api.keygen(folder, "key", CKKS, False, policy=WEAK).info.policy == WEAK
+
+
 def test_counts_apart() -> None:
     """What the parties go on from, for thresholds and runs of several sizes."""
     info: Any = SimpleNamespace(key_id="ab" * 16)

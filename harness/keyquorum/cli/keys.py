@@ -110,7 +110,7 @@ def keygen(
         _say_job(job)
         return
     if backend == "embedded":
-        needs = api.keygen_needs(folder, parameters, relin, elements, error)
+        needs = api.keygen_needs(folder, parameters, relin, elements, error, policy)
         console.print(f"needs {needs.text()}", highlight=False)
     with progress_bars() as report:
         result = api.keygen(
