@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parent.parent
 FINDINGS = range(1, 13)
 KINDS = ("blocked", "ablated")
 
-TEST = r"(\w+?)_(blocked|ablated)\S*"
+TEST = r"(\w+?)_(blocked|ablated)(?:_\w*)?"
 Outcomes = dict[tuple[str, str], list[bool]]
 
 
@@ -47,7 +47,7 @@ def main() -> int:
     pytest = [sys.executable, "-m", "pytest", "-k", "_blocked or _ablated", "-v", "-p", "no:cacheprovider", "-p", "no:xdist", "--no-header"]
     python = _run(pytest, ROOT)
     many = _note(outcomes, rust, rf"^test (?:\S+::)?{TEST} (?:- should panic )?\.\.\. (\w+)")
-    more = _note(outcomes, python, r"::test_(\w+?)_(blocked|ablated)(?:_\w*)?(?:\[.*?\])?(?: <-.*?)? (PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS)")
+    more = _note(outcomes, python, rf"::test_{TEST}(?:\[.*?\])?(?: <-.*?)? (PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS)")
     if not many or not more:
         print(rust[-3000:] if not many else python[-3000:])
     first = [f"finding_{number:02}" for number in FINDINGS]

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keyquorum import _engine
+from keyquorum.model.committee import AUTHENTICATED
 from keyquorum.model.errors import ProgramError
 
 from .errors import CompilerError
@@ -420,8 +421,8 @@ def load_shares(path: Path, engine: Any, if_needed: bool = False) -> Persistence
     header = _engine.ShareFile.header(str(path))
     data = _engine.ShareFile.read(str(path), _header(engine, 0))
     length = header["length"] * engine.share_parts * engine.element_bytes
-    if len(data) < length:
-        raise ProgramError(f"{path}: has {len(data):,} bytes, its {header['length']:,} shares need {length:,}: restore it from a backup")
+    if len(data) < length or (len(data) > length) != (engine.protocol in AUTHENTICATED):
+        raise ProgramError(f"{path}: has {len(data):,} bytes, its {header['length']:,} shares need {length:,}, more with MACs alone: restore it from a backup")
     shares = Persistence.from_export(data[:length], engine.share_parts, engine.element_bytes)
     shares.bind(engine.protocol, engine.domain)
     if len(data) > length:

@@ -213,9 +213,11 @@ def encode(parameters: LweParameters, messages: Ints) -> Words:
     """D m for each message, D = q / 2^(bits of a message with its padding), rounded. Raises ParameterError for other messages."""
     if messages.size == 0 or messages.min() < 0 or int(messages.max()) >> parameters.plain_bits:
         raise ParameterError(f"messages of {parameters.name} are 0 to {(1 << parameters.plain_bits) - 1}")
-    q, j = parameters.modulus, parameters.message_bits
-    table = np.array([((m * q + (1 << j) // 2) >> j) % q for m in range(1 << parameters.plain_bits)], dtype=np.uint64)
-    scaled: Words = table[messages]
+    words, j = messages.astype(np.uint64), parameters.message_bits
+    if not parameters.prime:
+        return words << np.uint64(64 - j)
+    assert parameters.prime << j < 1 << 64
+    scaled: Words = (words * np.uint64(parameters.prime) + np.uint64(1 << (j - 1))) >> np.uint64(j)
     return scaled
 
 

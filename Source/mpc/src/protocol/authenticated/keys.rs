@@ -36,7 +36,8 @@
 //! of r, as s is uniform, so that r may be used again. The sum of the MACs is off by δ·r, of which nobody knows the honest parties' summands:
 //! the adversary must guess it. Whatever else it does, other words in stored shares or another opening, adds something that does not hang on r.
 //! So the same number of elements passes with 2^-[`CHECK_BITS`], and a failure burns the key like that of every check of MACs. As
-//! r is made after the check of one key towards all, and s as well, δ is the same for all summands.
+//! r is made after the check of one key towards all, and s as well, δ is the same for all summands. The test itself is the MAC check of SPDZ
+//! (Damgård, Pastro, Smart, Zakarias, CRYPTO 2012), whose keys are fixed once in the set-up: it makes that true of sessions that read keys from files.
 //!
 //! Keys of bits need no such test, as no bits with MACs are stored. Engines refuse shares of another session before this test
 //! (`crate::ops`).
