@@ -87,6 +87,7 @@ lint: build
 	cd Source && cargo fmt --all --check
 	cd Source && cargo clippy --release --locked --workspace --all-targets -q -- -D warnings
 	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check -q .
 	$(VENV)/bin/mypy
 
 # Without optimisation across crates, which takes longer than the tests.

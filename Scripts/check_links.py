@@ -18,12 +18,17 @@ from urllib.parse import unquote, urlsplit
 
 ROOT = Path(__file__).resolve().parent.parent
 MARKDOWN = ("*.md", "docs/pages/*.md", "Programs/*.md", "examples/*.md", "params/**/*.md", "results/*.md")
-TAGS = frozenset(re.findall(r"\w+", """
+TAGS = frozenset(
+    re.findall(
+        r"\w+",
+        """
     a abbr article aside b base blockquote body br button cite code col colgroup dd del details dfn div dl dt em figcaption figure
     footer form h1 h2 h3 h4 h5 h6 head header hr html i iframe img input kbd label li link main mark meta nav
     noscript object ol option p param path picture pre q s samp script section select small source span strong style sub summary sup svg
     table tbody td template textarea tfoot th thead time title tr u ul var video wbr
-"""))
+""",
+    )
+)
 
 
 @dataclass

@@ -24,7 +24,14 @@ from pathlib import Path
 
 WHEEL = re.compile(r"keyquorum-[0-9.]+-cp3\d+-abi3-(manylinux_\d+_\d+_\w+|macosx_\w+)\.whl")
 NEEDED = ("py.typed", "_engine.pyi", "fhe/params/bfv-8192.toml", "_share/Programs/Source/sample_cbd.mpc", "_share/Programs/Library/conversions.py")
-IN_SOURCE = ("pyproject.toml", "README.md", "LICENSE", "Source/Cargo.lock", "Source/python/src/lib.rs", *(f"harness/keyquorum/{name}" for name in NEEDED[2:]))
+IN_SOURCE = (
+    "pyproject.toml",
+    "README.md",
+    "LICENSE",
+    "Source/Cargo.lock",
+    "Source/python/src/lib.rs",
+    *(f"harness/keyquorum/{name}" for name in NEEDED[2:]),
+)
 
 
 RUNS = 3

@@ -66,9 +66,7 @@ def keygen() -> list[str]:
         "| --- | --- | --- | --- | --- | --- |",
     ]
     for row in rows:
-        lines.append(
-            f"| `{row['protocol']}` | {row['parties']} | {row['seconds']} | {row['rss_gb']} GB | {row['sent_mb']} MB | {row['rounds']} |"
-        )
+        lines.append(f"| `{row['protocol']}` | {row['parties']} | {row['seconds']} | {row['rss_gb']} GB | {row['sent_mb']} MB | {row['rounds']} |")
     return lines
 
 

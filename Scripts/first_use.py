@@ -100,7 +100,9 @@ def blocks(document: str, text: str) -> Iterator[Block]:
         elif found and found[1].startswith(fence) and not found[2]:
             if language not in (*COMMANDS, *NOT_COMMANDS):
                 known = ", ".join((*COMMANDS, *NOT_COMMANDS))
-                raise FirstUseError(f"{document}:{start}: a code block of language {language or 'none'!r}: write one of {known} after its opening marks")
+                raise FirstUseError(
+                    f"{document}:{start}: a code block of language {language or 'none'!r}: write one of {known} after its opening marks"
+                )
             yield Block(document, start + 1, language, textwrap.dedent("\n".join(body)) + "\n")
             fence = ""
         else:

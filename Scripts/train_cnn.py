@@ -87,9 +87,7 @@ def main() -> None:
     (images, labels), (test, test_labels) = split(pixels, labels)
     model = train(images, labels, options.epochs)
     model.save(options.output)
-    print(
-        f"train_cnn: ok test_accuracy={Model.load(options.output).accuracy(test, test_labels):.4f} file={options.output}"
-    )
+    print(f"train_cnn: ok test_accuracy={Model.load(options.output).accuracy(test, test_labels):.4f} file={options.output}")
 
 
 if __name__ == "__main__":

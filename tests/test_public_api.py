@@ -93,7 +93,9 @@ def test_the_version_is_that_of_the_package() -> None:
 def test_type_checkers_see_types(tmp_path: Path) -> None:
     """py.typed, and a program of a user under mypy's strict mode; a mistake in it is found."""
     assert (PACKAGE / "py.typed").exists()
-    program = 'import keyquorum\n\ncommittee: keyquorum.Committee = keyquorum.init("c")\ninfo: {kind} = keyquorum.keygen(committee, "k", "bfv-4096").info\n'
+    program = (
+        'import keyquorum\n\ncommittee: keyquorum.Committee = keyquorum.init("c")\ninfo: {kind} = keyquorum.keygen(committee, "k", "bfv-4096").info\n'
+    )
     for kind, code in (("keyquorum.KeyInfo", 0), ("int", 1)):
         (tmp_path / "program.py").write_text(program.format(kind=kind))
         command = [sys.executable, "-m", "mypy", "--strict", "--follow-imports", "silent", "program.py"]

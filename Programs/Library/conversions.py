@@ -55,6 +55,7 @@ def sum_mod_3_bits(dealers, size, summands):
     Three ANDs a sum: with products p = a1 b1, q = a2 b2 and k = (a1 + a2)(b1 + b2) over F_2, [a + b = 1] = a1 + b1 + k + p and
     [a + b = 2] = a2 + b2 + k + q.
     """
+
     def add(a, b):
         k = (a[0] ^ a[1]) & (b[0] ^ b[1])
         return a[0] ^ b[0] ^ k ^ (a[0] & b[0]), a[1] ^ b[1] ^ k ^ (a[1] & b[1])

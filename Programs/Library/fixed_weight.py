@@ -6,7 +6,7 @@ from Compiler.types import cint, regint, sint
 from logic import Arithmetic, Binary, adder, one_hot, parity
 from trees import Prefix, tree
 
-BLOCK = 64      # entries of a row of the packed vector
+BLOCK = 64  # entries of a row of the packed vector
 
 
 def public_bits(values, width):
@@ -45,7 +45,7 @@ def one_hot_columns(bits, length):
             size = min(len(low) * len(high) // m, length * m)
             row = regint.inc(size, 0, m, len(low)) + regint.inc(size, 0, 1, 1, m)
             joined.append(as_array(low.get(regint.inc(size, 0, 1, 1, len(low))) * high.get(row)))
-        tables = joined + tables[len(joined) * 2:]
+        tables = joined + tables[len(joined) * 2 :]
     return tables[0]
 
 
@@ -127,6 +127,6 @@ def packed_knuth_shuffle(dealers, length, weight, summands):
         found = tree(Binary.differ, tree(Binary.differ, hits).bit_decompose(BLOCK))
         zero = found ^ found
         cleared = [zero] * BLOCK
-        cleared[i % BLOCK] = ~found     # entry i was 1
+        cleared[i % BLOCK] = ~found  # entry i was 1
         v[i // BLOCK] ^= bits.bit_compose(cleared)
     return sbits.bit_compose([bit for row in v for bit in row.bit_decompose(BLOCK)][:length])

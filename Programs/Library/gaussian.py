@@ -5,7 +5,7 @@ from decimal import Context, Decimal, localcontext
 from logic import one_hot
 from trees import Prefix
 
-BLOCK = 4   # width of the one-hot blocks of the uniform number
+BLOCK = 4  # width of the one-hot blocks of the uniform number
 
 
 def cumulative_table(sigma_milli, bits, tail):
@@ -17,7 +17,7 @@ def cumulative_table(sigma_milli, bits, tail):
     """
     with localcontext(Context(prec=60)):
         variance = (Decimal(sigma_milli) / 1000) ** 2
-        ratio = (-1 / (2 * variance)).exp()     # weight k is ratio^(k^2) = weight k-1 * ratio^(2k-1)
+        ratio = (-1 / (2 * variance)).exp()  # weight k is ratio^(k^2) = weight k-1 * ratio^(2k-1)
         weights, step = [Decimal(1)], ratio
         for _ in range(1, tail + 12 * sigma_milli // 1000 + 40):
             weights.append(weights[-1] * step)
@@ -26,7 +26,7 @@ def cumulative_table(sigma_milli, bits, tail):
         total, reached, table = sum(both_signs), Decimal(0), []
         for weight in both_signs[:tail]:
             reached += weight
-            table.append(int((reached / total * 2 ** bits).to_integral_value()))
+            table.append(int((reached / total * 2**bits).to_integral_value()))
     return table
 
 
@@ -36,9 +36,9 @@ def below_thresholds(logic, x, table):
     The comparisons share one-hot vectors of blocks of x (so that less-than and equality of a block are sums of rows), and
     whatever two thresholds have in common from a block boundary on. None where [x < T] is always 0; T = 2^bits is refused.
     """
-    blocks = [one_hot(logic, x[i:i + BLOCK]) for i in range(0, len(x), BLOCK)]
+    blocks = [one_hot(logic, x[i : i + BLOCK]) for i in range(0, len(x), BLOCK)]
     starts = []
-    for rows in blocks:     # starts[block][v] = [block < v]
+    for rows in blocks:  # starts[block][v] = [block < v]
         sums = [None, rows[0]]
         for row in rows[1:-1]:
             sums.append(logic.either(sums[-1], row))
@@ -59,7 +59,7 @@ def thermometer_digits(rows):
     digits = []
     for j in range(len(rows).bit_length()):
         digit = None
-        for row in rows[(1 << j) - 1::1 << j]:
+        for row in rows[(1 << j) - 1 :: 1 << j]:
             digit = row if digit is None else digit ^ row
         digits.append(digit)
     return digits

@@ -24,8 +24,8 @@ class Binary:
         """XOR and AND."""
         return a ^ b, a & b
 
-    either = differ     # of two events that exclude each other
-    without = differ    # of an event and one that implies it
+    either = differ  # of two events that exclude each other
+    without = differ  # of an event and one that implies it
 
     @staticmethod
     def negate(a):
@@ -84,7 +84,7 @@ def adder(logic, a, b, first=0):
     b[i] may be None (zero). Depth 1 + ceil(log2 m).
     """
     m = len(a)
-    pairs = [(x, None) if y is None else logic.half_add(x, y) for x, y in zip(a[:m - 1], b[:m - 1], strict=True)]
+    pairs = [(x, None) if y is None else logic.half_add(x, y) for x, y in zip(a[: m - 1], b[: m - 1], strict=True)]
     p = [pair[0] for pair in pairs] + [a[-1] if b[-1] is None else logic.differ(a[-1], b[-1])]
     prefix = Prefix(logic, [pair[1] for pair in pairs], p)
     rows = []

@@ -62,7 +62,7 @@ def _running(logic, hot):
 
 def first_tables(logic, rows, last):
     """The table of a block with these bit rows: entries x = 0, 1, .. of Sign(x - R), or of [x < R] if nothing follows."""
-    below = [0, *_convert(_running(logic, one_hot(logic, rows))), 1]     # [R < x] for x = 0..2^w
+    below = [0, *_convert(_running(logic, one_hot(logic, rows))), 1]  # [R < x] for x = 0..2^w
     if last:
         return [1 - y for y in below[1:]]
     return [x + y - 1 for x, y in pairwise(below)]
@@ -96,8 +96,9 @@ def make_tables(shape, size, method, summands, stored_bit=None):
     Order: the tables of equally wide blocks, entry after entry and in it block after block; then for each group its mask and its
     table, entry after entry.
     """
+
     def logical(rows):
-        return (Binary, [parity(row, 2, summands) for row in rows]) if method == 'binary' else (Arithmetic, rows)
+        return (Binary, [parity(row, 2, summands) for row in rows]) if method == "binary" else (Arithmetic, rows)
 
     # The bits of all masks come first, so that tables do not wait for each other.
     if stored_bit is None:
@@ -124,8 +125,9 @@ def _side_by_side(shape, stored_bit):
     """For each width of blocks its rows: bit i of all blocks of that width, block after block."""
     base = 0
     for count, width in shape.blocks:
-        yield [sint.concat([stored_bit(base + block * width + i) for block in range(count)]) if count > 1 else stored_bit(base + i)
-               for i in range(width)]
+        yield [
+            sint.concat([stored_bit(base + block * width + i) for block in range(count)]) if count > 1 else stored_bit(base + i) for i in range(width)
+        ]
         base += count * width
 
 
@@ -165,7 +167,7 @@ class Lookup:
     def _combine(self, signs, sizes):
         opened, tables, first = [], [], 0
         for length in sizes:
-            masked = self.read(self.size) + sum(2 ** i * sign for i, sign in enumerate(signs[first:first + length]))
+            masked = self.read(self.size) + sum(2**i * sign for i, sign in enumerate(signs[first : first + length]))
             opened.append(open_low(masked, length + 1, self.ring_length))
             tables.append(self._table(2 << length))
             first += length

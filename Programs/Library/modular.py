@@ -43,14 +43,14 @@ def prefix_sum(x, y, carry=None):
     generate = [None if a is None or b is None else a & b for a, b in zip(x[:-1], y[:-1], strict=True)]
     propagate = [full_sum(rows) for rows in zip(x, y, strict=True)]
     first = [] if carry is None else [carry]
-    prefix = Prefix(Binary, [*first, *generate], [*first, *propagate])     # the lowest place never passes anything on
+    prefix = Prefix(Binary, [*first, *generate], [*first, *propagate])  # the lowest place never passes anything on
     carries = [prefix.generate(0, i + len(first)) if i + len(first) else None for i in range(len(x))]
     return [full_sum(rows) for rows in zip(propagate, carries, strict=True)]
 
 
 def sum_by(adder):
     """How two numbers are added: `ripple` or `prefix`."""
-    return {'ripple': ripple, 'prefix': prefix_sum}[adder]
+    return {"ripple": ripple, "prefix": prefix_sum}[adder]
 
 
 def integer_sum(numbers, carry_rows, add):
@@ -81,7 +81,7 @@ def bits_of_sum(numbers, q, add):
         positive = ~negative
         # 2^j q if negative; else its complement, and a carry that the low j positions pass on
         summand = [negative if q >> i & 1 else positive for i in range(m + 1)]
-        total = [*total[:j], *add(total[j:m + j + 1], summand, positive)]
+        total = [*total[:j], *add(total[j : m + j + 1], summand, positive)]
     negative = total[m]
     return add(total[:m], [negative if q >> i & 1 else None for i in range(m)])
 

@@ -12,8 +12,7 @@ from Compiler.types import cint, regint
 def smallest_root(degree, modulus):
     """The numerically smallest primitive 2N-th root of unity modulo a prime q = 1 mod 2N."""
     order = 2 * degree
-    root = next(r for r in (pow(g, (modulus - 1) // order, modulus) for g in range(2, modulus))
-                if pow(r, degree, modulus) == modulus - 1)
+    root = next(r for r in (pow(g, (modulus - 1) // order, modulus) for g in range(2, modulus)) if pow(r, degree, modulus) == modulus - 1)
     square, smallest = root * root % modulus, root
     for _ in range(degree - 1):
         root = root * square % modulus
@@ -52,8 +51,8 @@ class Ntt:
         line, spare = type(x).Array(self.degree), type(x).Array(self.degree)
         for twiddles in self._forward:
             u, v = x.get_vector(0, half), x.get_vector(half, half) * twiddles
-            line[0:self.degree:2] = u + v
-            line[1:self.degree:2] = u - v
+            line[0 : self.degree : 2] = u + v
+            line[1 : self.degree : 2] = u - v
             break_point()
             x = line.get_vector()
             line, spare = spare, line
@@ -68,7 +67,7 @@ class Ntt:
         for twiddles in reversed(self._inverse):
             line.assign_vector(x)
             break_point()
-            u, v = line[0:self.degree:2], line[1:self.degree:2]
+            u, v = line[0 : self.degree : 2], line[1 : self.degree : 2]
             spare.assign_vector(u + v)
             spare.assign_vector((u - v) * twiddles, half)
             break_point()

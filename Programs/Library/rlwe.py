@@ -24,6 +24,7 @@ class Rlwe:
         def _(k):
             e = self.ntt.forward(stored(e_at + k * n, n))
             b.assign_vector(-(a.get_vector(k * n, n) * self.s + f * e), k * n)
+
         return b
 
     def automorphism(self, g):

@@ -26,7 +26,7 @@ def mask_rows(mask, dealers, noise_bits, summands, first=0):
     """Rows first..l-1 of the bits of R, and the rows of its carry, for l = noise_bits (ring)."""
     length = noise_bits + carry_length(dealers)
     rows = ring_bits(mask, length, summands, first) if first < length else []
-    return rows[:noise_bits - first], rows[noise_bits - first:]
+    return rows[: noise_bits - first], rows[noise_bits - first :]
 
 
 def bits_in_both_rings(dealers, size, count, summands):
@@ -67,4 +67,4 @@ def public_rows(values, count):
 
 def weighted(rows):
     """The number with these digits, as a secret vector (0 if there are none)."""
-    return sum(2 ** i * row for i, row in enumerate(rows))
+    return sum(2**i * row for i, row in enumerate(rows))

@@ -6,7 +6,7 @@ def tree(combine, values):
     values = list(values)
     while len(values) > 1:
         pairs = [combine(a, b) for a, b in zip(values[::2], values[1::2], strict=False)]
-        values = pairs + values[len(pairs) * 2:]
+        values = pairs + values[len(pairs) * 2 :]
     return values[0]
 
 
@@ -41,11 +41,11 @@ class Prefix:
 
     def generate(self, lo, hi):
         """Whether the range lo..hi-1 generates; None if it never does."""
-        return self.g[lo] if hi - lo == 1 else self._once('g', lo, hi, self._generate)
+        return self.g[lo] if hi - lo == 1 else self._once("g", lo, hi, self._generate)
 
     def propagate(self, lo, hi):
         """Whether the range lo..hi-1 propagates."""
-        return self.p[lo] if hi - lo == 1 else self._once('p', lo, hi, self._propagate)
+        return self.p[lo] if hi - lo == 1 else self._once("p", lo, hi, self._propagate)
 
     def _generate(self, lo, mid, hi):
         high, low = self.generate(mid, hi), self.generate(lo, mid)

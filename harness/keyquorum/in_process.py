@@ -18,9 +18,7 @@ from keyquorum.plans.keys import warn_of_weakness
 PathLike = str | Path
 
 
-def in_process_committee(
-    parties: int = 3, protocol: str = "rep-field", threshold: int | None = None, openings: str = "direct"
-) -> Committee:
+def in_process_committee(parties: int = 3, protocol: str = "rep-field", threshold: int | None = None, openings: str = "direct") -> Committee:
     """A committee without folder or certificates, for :func:`keygen_in_process` and :func:`decrypt_in_process`.
 
     Every call makes a committee of its own: its digest is unlike all others, and so is its MAC key, under which alone the shares of its
@@ -42,9 +40,7 @@ def keygen_in_process(
     link: str | None = None,
 ) -> list[KeyMaterial]:
     """Makes a key among threads of this process; returns each party's material. ``seed``: INSECURE, tests only."""
-    return run_in_process(
-        committee, lambda context: generate(context, request, seed), backend=backend, mp_spdz=mp_spdz, link=link
-    )
+    return run_in_process(committee, lambda context: generate(context, request, seed), backend=backend, mp_spdz=mp_spdz, link=link)
 
 
 def decrypt_in_process(

@@ -26,9 +26,7 @@ exec((Path("Programs/Source") / (name.split("-")[0] + ".mpc")).read_text())
 """
 
 
-def fake_checkout(
-    folder: Path, binaries: Sequence[str] = ("semi-party.x", "semi2k-party.x"), version: str = "0.4.2"
-) -> Path:
+def fake_checkout(folder: Path, binaries: Sequence[str] = ("semi-party.x", "semi2k-party.x"), version: str = "0.4.2") -> Path:
     """Makes the folder; returns it."""
     (folder / "Compiler").mkdir(parents=True)
     (folder / "Scripts").mkdir()

@@ -42,9 +42,7 @@ print("Data sent = 1.5 MB in ~7 rounds (party 0 only)", file=sys.stderr)
 """
 
 
-def run_all(
-    tmp_path: Path, program: str, *, folder: Path | None = None, job: Callable[[PartyContext, Path], Any] | None = None
-) -> list[Any]:
+def run_all(tmp_path: Path, program: str, *, folder: Path | None = None, job: Callable[[PartyContext, Path], Any] | None = None) -> list[Any]:
     """Runs a program among two parties of ``semi`` in this process."""
     checkout = folder or fake_checkout(tmp_path / "mp")
     path = tmp_path / "program.mpc"
@@ -181,7 +179,9 @@ def test_finding_02_blocked_check_cut_off_on_mp_spdz(tmp_path: Path) -> None:
     run = runs_with_macs(tmp_path)
     with pytest.raises(PartyError):
         run(CUT_OFF)
-    with pytest.raises(BurnedKeyError, match=r"^this MAC key is burned \(mascot on MP-SPDZ (failed|was cut off) in [^\n]*make a new committee and new keys"):
+    with pytest.raises(
+        BurnedKeyError, match=r"^this MAC key is burned \(mascot on MP-SPDZ (failed|was cut off) in [^\n]*make a new committee and new keys"
+    ):
         run("print('x')")
 
 
@@ -248,9 +248,7 @@ def test_different_programs_and_different_commits(tmp_path: Path) -> None:
 
 def test_mistakes(tmp_path: Path) -> None:
     def asks(**options: Any) -> Callable[[PartyContext, Path], Any]:
-        return lambda context, source: context.backend.run(
-            options.pop("protocol", "semi"), options.pop("domain", FIELD), str(source), [], **options
-        )
+        return lambda context, source: context.backend.run(options.pop("protocol", "semi"), options.pop("domain", FIELD), str(source), [], **options)
 
     for job, text in (
         (asks(seed=b"x"), "test seed"),
@@ -360,7 +358,9 @@ def with_shares(before: Any, results: list[Any], name: str = "semi") -> Callable
     def job(context: PartyContext, source: Path) -> Any:
         shares = Persistence.from_words(np.array([before[context.party]], dtype=np.uint64))
         results[context.party] = shares
-        return context.backend.run(name, FIELD, str(source), ["x"], private=np.array([10 + context.party]), public=[np.array([-1, 2])], persistence=shares)
+        return context.backend.run(
+            name, FIELD, str(source), ["x"], private=np.array([10 + context.party]), public=[np.array([-1, 2])], persistence=shares
+        )
 
     return job
 

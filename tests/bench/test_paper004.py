@@ -21,9 +21,7 @@ from keyquorum.bench.sweep.rows import commit
         ("2", {}, 3, "ms", None),
     ],
 )
-def test_the_papers_figures(
-    table: str, match: dict[str, object], parties: int, quantity: str, wanted: float | None
-) -> None:
+def test_the_papers_figures(table: str, match: dict[str, object], parties: int, quantity: str, wanted: float | None) -> None:
     assert paper004.paper_figure(table, match, parties, quantity) == wanted
 
 

@@ -206,9 +206,7 @@ def test_a_malformed_file_is_refused(tmp_path: Path, content: bytes, message: st
         min_size=1,
     )
 )
-def test_what_is_written_is_read(
-    tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[published.Cell, ...]]
-) -> None:
+def test_what_is_written_is_read(tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[published.Cell, ...]]) -> None:
     path = tmp_path_factory.mktemp("written") / "table.csv"
     with path.open("w", encoding="utf-8", newline="") as file:
         csv.writer(file).writerows([("parties", "ms", "operation"), *rows])

@@ -228,7 +228,11 @@ def test_measurements_beside_other_work_are_noted_or_not_made(tmp_path: Path) ->
     cores = iter([0.0, 1.5, 0.1])
     outcome = run_suite(cases, _settings(tmp_path, busy=lambda: next(cores)), measure=lambda case: _fake())
     assert (outcome.measured, outcome.loaded, outcome.busy) == (3, 1, False)
-    assert [list(dict.fromkeys(r["busy"] for r in rows.read(tmp_path / "t.csv") if rows.identity(r) == c.identity)) for c in cases] == [["0.00"], ["1.50"], ["0.10"]]
+    assert [list(dict.fromkeys(r["busy"] for r in rows.read(tmp_path / "t.csv") if rows.identity(r) == c.identity)) for c in cases] == [
+        ["0.00"],
+        ["1.50"],
+        ["0.10"],
+    ]
     cores = iter([0.0, 1.5])
     strict = _settings(tmp_path, busy=lambda: next(cores), idle=0.0, fresh=True)
     outcome = run_suite(cases, strict, measure=lambda case: _fake())

@@ -189,7 +189,11 @@ def test_json_of_what_goes_from_host_to_host(made: Path, tmp_path: Path) -> None
 
     assert said("fingerprint", made / "committee", 1) == {"fingerprint": committee.parties[1].fingerprint}
     found = said("export", made / "committee", "key", "-o", "public")
-    assert found == {"folder": "public/keys/key", "files": ["key.json", "parms", "public.key"], "key_id": load_key(committee.key_folder(0, "key")).key_id}
+    assert found == {
+        "folder": "public/keys/key",
+        "files": ["key.json", "parms", "public.key"],
+        "key_id": load_key(committee.key_folder(0, "key")).key_id,
+    }
     api.init(tmp_path / "other", me=[], hosts=ELSEWHERE)
     assert said("move", "other", 2, "d:5") == {"party": 2, "host": "d", "port": 5}
     certificate = make_receiver(Committee.load(tmp_path / "other"), "json")[1]

@@ -176,7 +176,12 @@ def test_an_exhausted_noise_budget_is_refused(tour: Path, key: str) -> None:
     assert left[0] > left[-1] == 0 and 1 <= last <= 3
     command = [sys.executable, "-c", "from keyquorum.cli import main; main()"]
     warned = subprocess.run(
-        [*command, "eval", "committee", key, "negate", f"n{last}.ct", "-o", f"{key}.ct"], cwd=tour, capture_output=True, text=True, timeout=120, check=True
+        [*command, "eval", "committee", key, "negate", f"n{last}.ct", "-o", f"{key}.ct"],
+        cwd=tour,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
     )
     assert "WARNING: the noise budget is used up" in warned.stderr
     line = keyquorum("decrypt", "committee", key, f"{key}.ct", "--to", "0", folder=tour, ok=False)
@@ -232,9 +237,7 @@ def test_doctor_tells_what_to_fix(tmp_path: Path) -> None:
 def test_parties_of_a_job(tour: Path) -> None:
     keyquorum("keygen", "committee", "job", "-p", "bfv-4096", "--no-relin", "--job", "job.json", folder=tour)
     command = [sys.executable, "-c", "from keyquorum.cli import main; main()", "party", "committee"]
-    parties = [
-        subprocess.Popen([*command, str(i), "job.json", "--json"], cwd=tour, stdout=subprocess.PIPE, text=True) for i in range(3)
-    ]
+    parties = [subprocess.Popen([*command, str(i), "job.json", "--json"], cwd=tour, stdout=subprocess.PIPE, text=True) for i in range(3)]
     ids = {json.loads(p.communicate(timeout=60)[0])["key_id"] for p in parties}
     assert len(ids) == 1 and all(p.returncode == 0 for p in parties)
     assert "key " in keyquorum("inspect", "committee/party-2/keys/job", folder=tour)
@@ -316,10 +319,7 @@ def test_how_values_are_opened_is_said(tmp_path: Path) -> None:
     assert said in keyquorum("init", "star", "-E", "semi", "-N", "4", "--openings", "star", folder=tmp_path)
     assert said in keyquorum("inspect", "star", folder=tmp_path)
     keyquorum("init", "direct", "-E", "semi", "-N", "4", folder=tmp_path)
-    assert (
-        "openings"
-        not in keyquorum("inspect", "direct", folder=tmp_path) + (tmp_path / "direct" / "committee.toml").read_text()
-    )
+    assert "openings" not in keyquorum("inspect", "direct", folder=tmp_path) + (tmp_path / "direct" / "committee.toml").read_text()
 
 
 def test_the_policy_is_enforced_across_runs(tour: Path) -> None:

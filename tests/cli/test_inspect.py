@@ -135,7 +135,12 @@ def test_whatever_is_in_a_file_is_one_line(world: Path, name: str, tmp_path: Pat
         at, length = int(rng.integers(0, len(data))), int(rng.integers(0, 20))
         cut = int(rng.integers(0, len(other)))
         how = rng.integers(0, 4)
-        changed = [data[:at] + other[cut : cut + length] + data[at + length :], data[:at] + data[at + length :], data[:at] + other[cut:] + data[at:], other[cut:]][how]
+        changed = [
+            data[:at] + other[cut : cut + length] + data[at + length :],
+            data[:at] + data[at + length :],
+            data[:at] + other[cut:] + data[at:],
+            other[cut:],
+        ][how]
         target.write_bytes(changed)
         try:
             examine(folder / SAMPLES[name])

@@ -95,7 +95,9 @@ def test_output_as_json(tmp_path: Path) -> None:
     folder, path = tmp_path / "committee", tmp_path / "x.lwe"
     committee = api.init(folder, 2, "semi")
     (tmp_path / "x.json").write_text("[1, 0, 1]")
-    assert json.loads(call("keygen", folder, "key", "-p", "lwe64-p2", "--job", tmp_path / "job.json", "--json")) == {"job": str(tmp_path / "job.json")}
+    assert json.loads(call("keygen", folder, "key", "-p", "lwe64-p2", "--job", tmp_path / "job.json", "--json")) == {
+        "job": str(tmp_path / "job.json")
+    }
     made = json.loads(call("keygen", folder, "key", "-p", "lwe64-p2", "--json"))
     assert made["parameters"] == "lwe64-p2" and Path(made["public"]).is_file() and len(made["costs"]) == 2
     written = json.loads(call("encrypt", folder, "key", tmp_path / "x.json", "-o", path, "--json"))
@@ -107,7 +109,9 @@ def test_output_as_json(tmp_path: Path) -> None:
     assert json.loads(call("decode", folder, "key", f"{path}.plain", "-n", 2, "--json")) == {"values": [1, 0], "of": 3, "largest_error": None}
 
 
-@pytest.mark.parametrize("options", [("--link", "lan"), ("-s", 1), ("--flood-bits", 40), ("--decryptions", 2), ("--noise-bits", 10), ("--approvals",)])
+@pytest.mark.parametrize(
+    "options", [("--link", "lan"), ("-s", 1), ("--flood-bits", 40), ("--decryptions", 2), ("--noise-bits", 10), ("--approvals",)]
+)
 def test_options_without_effect_are_refused(tmp_path: Path, options: tuple[object, ...]) -> None:
     committee = api.init(tmp_path / "committee", 2, "semi")
     with pytest.raises(ParameterError, match=r"leave (it )?out"):

@@ -122,7 +122,7 @@ def parameters_of(function: Callable[..., Any]) -> list[Parameter]:
         if name == "return":
             continue
         kind, info = get_args(hint)
-        for inner in (get_args(kind) if get_origin(kind) is types.UnionType else (kind,)):
+        for inner in get_args(kind) if get_origin(kind) is types.UnionType else (kind,):
             if inner is not types.NoneType:
                 kind = inner
         many = get_origin(kind) is list
@@ -140,9 +140,15 @@ def parameters_of(function: Callable[..., Any]) -> list[Parameter]:
 
 def commands() -> dict[str, list[Parameter]]:
     """The parameters of all commands, those of groups too."""
-    apps = {"": app, **{f"{group.typer_instance.info.name or group.name} ": group.typer_instance for group in app.registered_groups if group.typer_instance}}
+    apps = {
+        "": app,
+        **{f"{group.typer_instance.info.name or group.name} ": group.typer_instance for group in app.registered_groups if group.typer_instance},
+    }
     return {
-        prefix + str(command.name): parameters_of(command.callback) for prefix, each in apps.items() for command in each.registered_commands if command.callback
+        prefix + str(command.name): parameters_of(command.callback)
+        for prefix, each in apps.items()
+        for command in each.registered_commands
+        if command.callback
     }
 
 

@@ -52,9 +52,7 @@ def script(folder: Path, *args: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=60, check=False)
 
 
-@pytest.mark.parametrize(
-    "options", [["-B", "64", "-E", "semi-bin"], ["semi-bin-party.x"], ["-E", "emulate"], ["-E", "semi2k"]], ids=" ".join
-)
+@pytest.mark.parametrize("options", [["-B", "64", "-E", "semi-bin"], ["semi-bin-party.x"], ["-E", "emulate"], ["-E", "semi2k"]], ids=" ".join)
 def test_a_program_on_bits(tmp_path: Path, options: list[str]) -> None:
     """The same lines on bits alone and beside arithmetic; three parties as well."""
     folder = work_folder(tmp_path)

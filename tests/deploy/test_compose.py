@@ -130,9 +130,7 @@ class Containers:
         for _ in range(100):
             listening = docker("exec", self.name(0), "sh", "-c", "cat /proc/1/net/tcp /proc/1/net/tcp6", ok=False)
             # State 01: established; four peers, one connection a direction.
-            if sum(line.split()[3] == "01" for line in listening.splitlines() if len(line.split()) > 3) >= 2 * (
-                PARTIES - 1
-            ):
+            if sum(line.split()[3] == "01" for line in listening.splitlines() if len(line.split()) > 3) >= 2 * (PARTIES - 1):
                 return
             time.sleep(0.1)
         raise AssertionError("the parties did not connect: " + docker("logs", self.name(0)))
@@ -196,7 +194,5 @@ def test_the_demo_and_a_bench_run_in_a_container(tmp_path: Path) -> None:
     if reason:
         pytest.skip(reason)
     assert "demo: ok" in docker("run", "--rm", IMAGE, "demo")
-    out = docker(
-        "run", "--rm", IMAGE, "bench", "primitives", "--quick", "--only", "opening", "-E", "ring", "--repeats", "1"
-    )
+    out = docker("run", "--rm", IMAGE, "bench", "primitives", "--quick", "--only", "opening", "-E", "ring", "--repeats", "1")
     assert "bench: ok suite=primitives" in out

@@ -52,7 +52,16 @@ def test_every_block_and_every_command_is_found(tool: ModuleType, document: str)
 def test_what_is_skipped_has_a_reason_and_no_rule_is_idle(tool: ModuleType) -> None:
     commands = [c for d in tool.DOCUMENTS for c in tool.read_document(d, (ROOT / d).read_text())]
     skipped = {c.text.split()[0] + " " + c.text.split()[1] for c in commands if c.skipped}
-    assert skipped == {"make demo", "make test", "make wheel", "make cnn", "export MP_SPDZ_HOME=/path/to/MP-SPDZ", "keyquorum init", "keyquorum keygen", "keyquorum run"}
+    assert skipped == {
+        "make demo",
+        "make test",
+        "make wheel",
+        "make cnn",
+        "export MP_SPDZ_HOME=/path/to/MP-SPDZ",
+        "keyquorum init",
+        "keyquorum keygen",
+        "keyquorum run",
+    }
     assert tool.unused(commands) == []
     idle = tool.Rule("nothing like this", "never")
     assert tool.unused(commands, [idle]) == [idle]
@@ -95,7 +104,9 @@ def test_a_wrong_command_fails_with_its_place_and_output(tool: ModuleType, tmp_p
 
 def test_the_program_ends_with_the_count_or_with_an_error(tool: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     good = tmp_path / "good.md"
-    good.write_text("```sh\nA=7   # kept\n# a comment\ncat > x.txt <<END\n$A #\nEND\nsleep 1 &\nwait\n```\n\n```text\nkeyquorum no\n```\n\n```python\nassert open('x.txt').read() == '7 #\\n'\n```\n\n```pycon\n>>> 1 + 1\n2\n```\n")
+    good.write_text(
+        "```sh\nA=7   # kept\n# a comment\ncat > x.txt <<END\n$A #\nEND\nsleep 1 &\nwait\n```\n\n```text\nkeyquorum no\n```\n\n```python\nassert open('x.txt').read() == '7 #\\n'\n```\n\n```pycon\n>>> 1 + 1\n2\n```\n"
+    )
     assert tool.main([str(good)]) == 0
     out = capsys.readouterr().out
     assert out.endswith("first-use: ok commands=6\n") and "no commands: a picture or output" in out

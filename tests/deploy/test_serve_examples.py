@@ -101,7 +101,10 @@ def test_the_compose_file_is_whole() -> None:
     assert "4443:4443" in service["ports"] and service["read_only"] and service["cap_drop"] == ["ALL"]
 
 
-@pytest.mark.skipif(subprocess.run(["docker", "compose", "version"], capture_output=True, check=False).returncode != 0 if shutil.which("docker") else True, reason="no Docker Compose here")
+@pytest.mark.skipif(
+    subprocess.run(["docker", "compose", "version"], capture_output=True, check=False).returncode != 0 if shutil.which("docker") else True,
+    reason="no Docker Compose here",
+)
 def test_compose_accepts_the_file() -> None:
     environment = {"PARTY": "0", "KEY": "key", "PORT": "4000", "PATH": "/usr/bin:/bin:/usr/local/bin"}
     done = subprocess.run(["docker", "compose", "-f", str(COMPOSE), "config", "-q"], env=environment, capture_output=True, text=True, timeout=60)

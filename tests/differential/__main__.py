@@ -72,9 +72,7 @@ def main(words: Sequence[str] | None = None) -> int:
             print(report(tally, runners, folder))
         print("\n".join(wrong), end="\n" if wrong else "")
     differences = len(tally.differences) + len(wrong)
-    print(
-        f"differential: programs={len(programs)} backends={len(targets)} differences={differences} skipped={tally.skipped}"
-    )
+    print(f"differential: programs={len(programs)} backends={len(targets)} differences={differences} skipped={tally.skipped}")
     return 1 if differences else 0
 
 

@@ -115,9 +115,7 @@ def dot_product(b: Builder) -> None:
         b.define(
             Var("", "sint", x.size),
             f"sint.dot_product([{x}, {u}], [{y}, {v}])",
-            lambda s: s.domain.reduce(
-                p * q + r * t for p, q, r, t in zip(*(s[w.name] for w in (x, y, u, v)), strict=True)
-            ),
+            lambda s: s.domain.reduce(p * q + r * t for p, q, r, t in zip(*(s[w.name] for w in (x, y, u, v)), strict=True)),
         )
     else:
         b.define(
@@ -258,12 +256,8 @@ def logic_of_numbers(b: Builder) -> None:
     kind = b.choice(("sint", "cint"))
     size = b.size()
     x, y = (vector(b, kind, size, bit=True) for _ in range(2))
-    name, function = b.choice(
-        (("bit_xor", operator.xor), ("bit_and", operator.and_), ("bit_or", operator.or_))
-    )
-    b.define(
-        Var("", kind, size, 1, True), f"{x}.{name}({y})", lambda s: list(map(function, s[x.name], s[y.name]))
-    )
+    name, function = b.choice((("bit_xor", operator.xor), ("bit_and", operator.and_), ("bit_or", operator.or_)))
+    b.define(Var("", kind, size, 1, True), f"{x}.{name}({y})", lambda s: list(map(function, s[x.name], s[y.name])))
 
 
 @construct()
@@ -364,9 +358,7 @@ def bits_to_number(b: Builder) -> None:
     n = b.size()
     bits = [vector(b, b.choice(("sint", "cint")) if i else "sint", n, bit=True) for i in range(b.integer(1, 4))]
     text = f"sint.bit_compose([{', '.join(map(str, bits))}])"
-    b.define(
-        Var("", "sint", n, 15), text, lambda s: [sum(s[v.name][j] << i for i, v in enumerate(bits)) for j in range(n)]
-    )
+    b.define(Var("", "sint", n, 15), text, lambda s: [sum(s[v.name][j] << i for i, v in enumerate(bits)) for j in range(n)])
 
 
 # -- public numbers ---------------------------------------------------------------------------------------------------
@@ -426,9 +418,7 @@ def integer_division(b: Builder) -> None:
 @construct()
 def division_by_vector(b: Builder) -> None:
     divisors = [b.choice((1, 2, 3, 7, -2, 100)) for _ in range(b.size())]
-    y = at_run_time(
-        b, b.define(Var("", "regint", len(divisors), 100), f"regint({divisors})", lambda s: list(divisors))
-    )
+    y = at_run_time(b, b.define(Var("", "regint", len(divisors), 100), f"regint({divisors})", lambda s: list(divisors)))
     if b.flag():
         x = at_run_time(b, vector(b, "regint", b.choice((y.size, 1))))
         text, get = f"{x} // {y}", lambda s: spread(s[x.name], y.size)
@@ -442,9 +432,7 @@ def division_by_vector(b: Builder) -> None:
 def bits_of_public(b: Builder) -> None:
     x, m = vector(b, b.choice(("cint", "regint"))), b.integer(1, 8)
     i = b.integer(0, m - 1)
-    b.define(
-        Var("", x.kind, x.size, 1, True), f"{x}.bit_decompose({m})[{i}]", lambda s: [v >> i & 1 for v in s[x.name]]
-    )
+    b.define(Var("", x.kind, x.size, 1, True), f"{x}.bit_decompose({m})[{i}]", lambda s: [v >> i & 1 for v in s[x.name]])
 
 
 @construct()

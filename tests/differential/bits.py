@@ -44,9 +44,7 @@ def rows(b: Builder, count: int | None = None, most: int = NARROW) -> Var:
         return known
     n, m = b.choice([w for w in WIDTHS if w <= most]), count or b.integer(1, 5)
     parts = [bits(b, n) for _ in range(m)]
-    return b.define(
-        Var("", "rows", n, count=m), f"[{', '.join(map(str, parts))}]", lambda s: [s[p.name] for p in parts]
-    )
+    return b.define(Var("", "rows", n, count=m), f"[{', '.join(map(str, parts))}]", lambda s: [s[p.name] for p in parts])
 
 
 @construct(5)
@@ -97,9 +95,7 @@ def bits_to_index(b: Builder) -> None:
     if x.size > NARROW or b.flag():
         b.define(Var("", "regint"), f"{x}.to_regint()", lambda s: [wrapped(s[x.name])])
     else:
-        b.define(
-            Var("", "regint", x.size, 1, True), f"{x}.to_regint_by_bit()", lambda s: columns_of_one(s[x.name], x.size)
-        )
+        b.define(Var("", "regint", x.size, 1, True), f"{x}.to_regint_by_bit()", lambda s: columns_of_one(s[x.name], x.size))
 
 
 def columns_of_one(value: int, n: int) -> list[int]:
@@ -131,9 +127,7 @@ def number_of_ones(b: Builder) -> None:
     else:
         r = rows(b, b.choice((1, 3, 7)))
         text = f"sint.bit_compose(sbitvec.from_vec({r}).popcnt().v)"
-        b.define(
-            Var("", "sint", r.size, 7), text, lambda s: [x.bit_count() for x in compose(s[r.name], r.size)]
-        )
+        b.define(Var("", "sint", r.size, 7), text, lambda s: [x.bit_count() for x in compose(s[r.name], r.size)])
 
 
 @construct()
@@ -158,9 +152,7 @@ def rows_like(b: Builder, x: Var) -> Var:
     if known and b.flag():
         return known
     parts = [bits(b, x.size) for _ in range(x.count)]
-    return b.define(
-        Var("", "rows", x.size, count=x.count), f"[{', '.join(map(str, parts))}]", lambda s: [s[p.name] for p in parts]
-    )
+    return b.define(Var("", "rows", x.size, count=x.count), f"[{', '.join(map(str, parts))}]", lambda s: [s[p.name] for p in parts])
 
 
 @construct()
@@ -191,9 +183,7 @@ def columns(b: Builder) -> None:
 @construct()
 def transposed(b: Builder) -> None:
     x = rows(b)
-    b.define(
-        Var("", "rows", x.count, count=x.size), f"sbitvec({x}).v", lambda s: compose(s[x.name], x.size)
-    )
+    b.define(Var("", "rows", x.count, count=x.size), f"sbitvec({x}).v", lambda s: compose(s[x.name], x.size))
 
 
 @construct()
@@ -290,10 +280,7 @@ def summands_of_share(b: Builder) -> None:
     x, m = vector(b, "sint"), b.choice((1, 3, 8, 20))
     parts = f"{x}.split_to_n_summands({m}, program.use_split())"
     k = "int(program.options.ring)"
-    text = (
-        f"cint((sum(sint.bit_compose([r[j] for r in {parts}]) for j in range(program.use_split())) << ({k} - {m}))"
-        f".reveal()) >> ({k} - {m})"
-    )
+    text = f"cint((sum(sint.bit_compose([r[j] for r in {parts}]) for j in range(program.use_split())) << ({k} - {m})).reveal()) >> ({k} - {m})"
     b.define(Var("", "cint", x.size, 1 << m), text, lambda s: [v % (1 << m) for v in s[x.name]])
 
 

@@ -39,9 +39,7 @@ def state_variable(b: Builder) -> Var:
     kind, size = b.choice(NUMBERS), b.choice((1, 1, 3))
     numbers = literal(b, size)[1]
     exact = kind == "regint"
-    return b.define(
-        Var("", kind, size, state=True), f"{kind}({numbers})", lambda s: list(numbers) if exact else s.domain.reduce(numbers)
-    )
+    return b.define(Var("", kind, size, state=True), f"{kind}({numbers})", lambda s: list(numbers) if exact else s.domain.reduce(numbers))
 
 
 @construct()
@@ -236,5 +234,3 @@ def function(b: Builder) -> None:
 
         made = Var("", result.kind, result.size)
         b.define(made, f"{name}({', '.join(map(str, actual))})", value)
-
-

@@ -43,7 +43,6 @@ class Domain:
         """Signed representatives: [-M/2, M/2) on rings, [-(q-1)/2, (q-1)/2] over fields."""
         return [v - self.modulus if 2 * v >= self.modulus else v for v in self.reduce(values)]
 
-
     def integers(self, values: Iterable[int]) -> list[int]:
         """What conversions to regint, comparisons and outputs see: as printed, but (q-1)/2 as -(q+1)/2."""
         return [v - self.modulus if 2 * v >= self.modulus - 1 + self.ring else v for v in self.reduce(values)]

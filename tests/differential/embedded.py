@@ -13,9 +13,7 @@ from .batch import Batch, Observed
 from .targets import Target
 
 
-def run_text(
-    text: str, target: Target, folder: Path, private: dict[int, list[int]] | None = None, listed: list[int] | None = None
-) -> Observed:
+def run_text(text: str, target: Target, folder: Path, private: dict[int, list[int]] | None = None, listed: list[int] | None = None) -> Observed:
     """Runs a program at all parties."""
     path = folder / "Programs" / "Source" / "batch.mpc"
     path.parent.mkdir(parents=True, exist_ok=True)

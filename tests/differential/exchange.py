@@ -53,9 +53,7 @@ def personal_arithmetic(b: Builder) -> None:
     b.define(
         Var("", "personal", x.size, owner=x.owner),
         f"{x} {op} {y}",
-        lambda s: s.domain.reduce(
-            OPERATORS[op](v, w) for v, w in zip(s[x.name], (elements(s, y) * x.size)[: x.size], strict=True)
-        ),
+        lambda s: s.domain.reduce(OPERATORS[op](v, w) for v, w in zip(s[x.name], (elements(s, y) * x.size)[: x.size], strict=True)),
     )
 
 
@@ -122,9 +120,7 @@ def printing_to_one(b: Builder) -> None:
 def stopping_not(b: Builder) -> None:
     """Conditions of crashes that do not hold; timers."""
     x = vector(b, "regint", 1)
-    b.act(
-        ["start_timer(7)", f"runtime_error_if({x} != {x}, 'no')", f"crash({x} < {x})", "stop_timer(7)"], lambda s: None
-    )
+    b.act(["start_timer(7)", f"runtime_error_if({x} != {x}, 'no')", f"crash({x} < {x})", "stop_timer(7)"], lambda s: None)
 
 
 @construct()
@@ -154,9 +150,7 @@ def share_file_overwrite(b: Builder) -> None:
         share_file_append(b)
     at = b.integer(0, b.shares - 1)
     x = vector(b, "sint", b.integer(1, b.shares - at))
-    b.act(
-        f"sint.write_to_file({x}, {FILE} + {at})", lambda s: s.shares.__setitem__(slice(at, at + x.size), s[x.name])
-    )
+    b.act(f"sint.write_to_file({x}, {FILE} + {at})", lambda s: s.shares.__setitem__(slice(at, at + x.size), s[x.name]))
 
 
 @construct(3)

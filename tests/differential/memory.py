@@ -202,9 +202,7 @@ def array_copies(b: Builder) -> None:
     c = array(b)
     made = Var("", "array", c.size, c.bound, of=c.of)
     if c.of == "sint" and b.flag():
-        b.define(
-            Var("", "array", c.size, c.bound, of="cint"), f"{c}.reveal()", lambda s: list(s[c.name])
-        )
+        b.define(Var("", "array", c.size, c.bound, of="cint"), f"{c}.reveal()", lambda s: list(s[c.name]))
         return
     d = b.define(made, f"{c}.same_shape()", lambda s: [0] * c.size)
     b.change(d, f"{d}.assign({c})", lambda s: list(s[c.name]))
@@ -215,18 +213,12 @@ def array_copies(b: Builder) -> None:
 
 def matrix(b: Builder, kind: str = "", rows: int = 0) -> Var:
     """A known or new matrix."""
-    known = (
-        b.pick("matrix", lambda v: v.of == (kind or v.of) and v.shape[0] == (rows or v.shape[0]))
-        if not b.flag()
-        else None
-    )
+    known = b.pick("matrix", lambda v: v.of == (kind or v.of) and v.shape[0] == (rows or v.shape[0])) if not b.flag() else None
     if known:
         return known
     kind, shape = kind or b.choice(("sint", "cint")), (rows or b.integer(1, 3), b.integer(1, 3))
     n = shape[0] * shape[1]
-    c = b.define(
-        Var("", "matrix", n, of=kind, shape=shape), f"{kind}.Matrix({shape[0]}, {shape[1]})", lambda s: [0] * n
-    )
+    c = b.define(Var("", "matrix", n, of=kind, shape=shape), f"{kind}.Matrix({shape[0]}, {shape[1]})", lambda s: [0] * n)
     x = content(b, c, n)
     b.act(f"{c}.assign_vector({x})", write(c, x, lambda s: range(n)))
     return c
@@ -306,11 +298,7 @@ def matrix_product(b: Builder) -> None:
 
     def value(s: State) -> list[int]:
         x, y = s[c.name], s[d.name]
-        return s.domain.reduce(
-            sum(x[i * inner + k] * y[k * columns + j] for k in range(inner))
-            for i in range(rows)
-            for j in range(columns)
-        )
+        return s.domain.reduce(sum(x[i * inner + k] * y[k * columns + j] for k in range(inner)) for i in range(rows) for j in range(columns))
 
     b.define(made, f"{c}.dot({d})", value)
 

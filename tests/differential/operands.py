@@ -32,9 +32,7 @@ def _drawn(b: Builder, bit: bool, bound: int | None, wide: bool) -> int:
     return b.number(wide) if bound is None else b.integer(-min(bound, 100), min(bound, 100))
 
 
-def literal(
-    b: Builder, size: int, bit: bool = False, bound: int | None = None, wide: bool = False
-) -> tuple[str, list[int]]:
+def literal(b: Builder, size: int, bit: bool = False, bound: int | None = None, wide: bool = False) -> tuple[str, list[int]]:
     """A list (or a number, for size 1) as text, and its numbers."""
     numbers = [_drawn(b, bit, bound, wide) for _ in range(size)]
     return (str(numbers[0]) if size == 1 and b.flag() else str(numbers)), numbers
@@ -75,12 +73,7 @@ def vector(
     """A known or new vector of this kind; ``size`` None: any. ``bound``: of its elements."""
 
     def suits(v: Var) -> bool:
-        return (
-            (size is None or v.size == size)
-            and (not bit or v.bit)
-            and (bound is None or v.within(bound))
-            and fits(v)
-        )
+        return (size is None or v.size == size) and (not bit or v.bit) and (bound is None or v.within(bound)) and fits(v)
 
     known = b.pick(kind, suits) if not b.flag() else None
     return known or make(b, kind, b.size() if size is None else size, bit, bound)
@@ -91,9 +84,7 @@ def anything(b: Builder, size: int | None = None, bound: int | None = None) -> V
     return vector(b, b.choice(NUMBERS), size, bound=bound)
 
 
-def partner(
-    b: Builder, x: Var, kinds: tuple[str, ...] = NUMBERS, bound: int | None = None, fixed: bool = False
-) -> Var:
+def partner(b: Builder, x: Var, kinds: tuple[str, ...] = NUMBERS, bound: int | None = None, fixed: bool = False) -> Var:
     """A second operand for ``x``: of its size or of size 1 (any size if ``x`` has size 1 and is not ``fixed`` to it), or
     a Python integer."""
     kind = b.choice((*kinds, "int"))

@@ -49,13 +49,20 @@ def wrong(words: list[str]) -> str:
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_every_command_and_option_exists(path: Path) -> None:
-    found = [f"{path.name}:{number}: {reason}: keyquorum {' '.join(words)}" for number, words in mentions(path.read_text()) if (reason := wrong(words))]
+    found = [
+        f"{path.name}:{number}: {reason}: keyquorum {' '.join(words)}" for number, words in mentions(path.read_text()) if (reason := wrong(words))
+    ]
     assert found == []
 
 
 def test_the_documents_have_commands_and_wrong_ones_are_found() -> None:
     assert sum(1 for path in DOCUMENTS for _ in mentions(path.read_text())) > 150
-    for text, reason in (("`keyquorum exprot c`", "no command 'exprot'"), ("```sh\nkeyquorum decrypt c k x --too 1  # x\n```", "no option --too"), ("`keyquorum pool fil`", "no command 'fil'"), ("`keyquorum init -X`", "no option -X")):
+    for text, reason in (
+        ("`keyquorum exprot c`", "no command 'exprot'"),
+        ("```sh\nkeyquorum decrypt c k x --too 1  # x\n```", "no option --too"),
+        ("`keyquorum pool fil`", "no command 'fil'"),
+        ("`keyquorum init -X`", "no option -X"),
+    ):
         ((_, words),) = mentions(text)
         assert wrong(words) == reason
     ((_, words),) = mentions("`keyquorum trust c 1 $(keyquorum fingerprint c)`")

@@ -78,7 +78,7 @@ def test_equality_on_semi2k(tmp_path: Path, parties: int, domain: str) -> None:
         """
     options = ProgramOptions()
     out = run(tmp_path, source, ("semi2k", parties, domain), len(powers), private={1: powers}, options=options)[0].io.binary_outputs
-    length = bits - 1   # the default length of integers
+    length = bits - 1  # the default length of integers
     assert out[0].tolist() == [v % (1 << length) == 0 for v in powers]
     assert out[1].tolist() == [v % 32 == 0 for v in powers]
     assert out[2].tolist() == [v % (1 << length) != 0 for v in powers]

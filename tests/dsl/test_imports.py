@@ -27,8 +27,7 @@ STATEFUL = {
     "a closure": "def make():\n    seen = []\n    def up():\n        seen.append(1)\n        return len(seen)\n    return up\ncount = make()",
     "an object": "class C:\n    def __init__(self):\n        self.n = 0\nc = C()\ndef count():\n    c.n += 1\n    return c.n",
     "a cache": (
-        "from functools import lru_cache\n@lru_cache\ndef cached(x):\n    return []\n"
-        "def count():\n    cached(1).append(1)\n    return len(cached(1))"
+        "from functools import lru_cache\n@lru_cache\ndef cached(x):\n    return []\ndef count():\n    cached(1).append(1)\n    return len(cached(1))"
     ),
     "an alias of a class": "class C:\n    n = 0\ndef count():\n    c = C\n    c.n = c.n + 1\n    return c.n",
     "setattr": "class C:\n    n = 0\ndef count():\n    setattr(C, 'n', C.n + 1)\n    return C.n",

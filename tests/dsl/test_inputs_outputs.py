@@ -43,9 +43,7 @@ cint(9).binary_output(1)
 
 @pytest.mark.parametrize("backend", ALL, ids=name)
 def test_inputs_and_outputs(tmp_path: Path, backend: Backend) -> None:
-    parties = run(
-        tmp_path, INPUTS, backend, private={0: [1, -2, 3, 7], 1: [10, 20, 5, -6]}, public=[[11, -12], [13, 14]]
-    )
+    parties = run(tmp_path, INPUTS, backend, private={0: [1, -2, 3, 7], 1: [10, 20, 5, -6]}, public=[[11, -12], [13, 14]])
     lines = [[line for line in p.lines if line.startswith("for")] for p in parties]
     assert all("[1, -2, 3] [10, 20] 7 [11, -12] 13 14" in p.lines for p in parties)
     first, second = ["for 0: [31, 28, 33]"], ["for 1: [1, -5, 5] of 3"]
@@ -167,12 +165,16 @@ ACCESS = ["x = sint.read_from_file(0, size=2)[1][0]", "sint.write_to_file(sint(1
 
 
 @pytest.mark.parametrize("access", ACCESS)
-@pytest.mark.parametrize(("first", "second"), [(SEMI_2K, SEMI), (SEMI, SEMI_2K), (SEMI_2K, ("semi2k", 2, "Z2^48")), (REP_FIELD, ("rep-field", 3, "F_65537"))])
+@pytest.mark.parametrize(
+    ("first", "second"), [(SEMI_2K, SEMI), (SEMI, SEMI_2K), (SEMI_2K, ("semi2k", 2, "Z2^48")), (REP_FIELD, ("rep-field", 3, "F_65537"))]
+)
 def test_shares_of_another_protocol_or_domain_are_refused(tmp_path: Path, first: Backend, second: Backend, access: str) -> None:
     """Also where they look the same: parts and words say nothing of the modulus. What is stored stays as it was."""
     made = [p.io.persistence for p in run(tmp_path, "sint.write_to_file(sint([5, 6]))", first)]
     words = [p.words.copy() for p in made]
-    told = f"holds shares of {first[0]} over {first[2]}, this run computes with {second[0]} over {second[2]}: use one share file per protocol and domain"
+    told = (
+        f"holds shares of {first[0]} over {first[2]}, this run computes with {second[0]} over {second[2]}: use one share file per protocol and domain"
+    )
     for files in (made, [p.copy() for p in made], [p.head(2) for p in made], unnamed(words, first, tmp_path), replaced(made)):
         with pytest.raises(ProgramError, match=re.escape(told)):
             run(tmp_path, access, second, persistences=files)
@@ -249,9 +251,7 @@ def test_sections_are_read_without_widening(tmp_path: Path) -> None:
     file = Persistence.from_sections(parts)
     assert printed(tmp_path, source, persistences=[file]) == ["[31, 31]"]
     assert file.length == 8 and file.tail(1).tolist() == [[5]]
-    assert printed(tmp_path, "print_ln('%s', sint.read_from_file(1, size=7)[1][0].reveal())", persistences=[file]) == [
-        "[2, 30, 31, 32, 1, 0, 5]"
-    ]
+    assert printed(tmp_path, "print_ln('%s', sint.read_from_file(1, size=7)[1][0].reveal())", persistences=[file]) == ["[2, 30, 31, 32, 1, 0, 5]"]
     assert parts[1].tolist() == [[30, 31, 32]]
     file.wipe()
     assert not file.exists and parts[0].tolist() == [[1, 2]]
@@ -275,9 +275,7 @@ def test_words_of_a_plan(tmp_path: Path) -> None:
     """Shares that local computation made: every party's component vectors."""
     parts = np.array([[5, 6, 7]], dtype=np.uint64)
     persistence = Persistence.from_words(parts.copy())
-    assert printed(
-        tmp_path, "print_ln('%s', sint.read_from_file(0, size=3)[1][0].reveal())", persistences=[persistence]
-    ) == ["[5, 6, 7]"]
+    assert printed(tmp_path, "print_ln('%s', sint.read_from_file(0, size=3)[1][0].reveal())", persistences=[persistence]) == ["[5, 6, 7]"]
     with pytest.raises(ValueError, match="matrix"):
         Persistence.from_words(np.zeros(3))
 

@@ -244,7 +244,9 @@ def test_random_integers_have_their_length_and_all_values(tmp_path: Path, backen
     assert sorted(set(numbers)) == list(range(8)) and all(161 <= numbers.count(v) <= 339 for v in range(8))
 
 
-@pytest.mark.parametrize(("backend", "bits"), [(RING, 64), (("ring", 3, "Z2^72"), 70), (SHAMIR, 59)], ids=lambda v: "" if isinstance(v, int) else v[2][:5])
+@pytest.mark.parametrize(
+    ("backend", "bits"), [(RING, 64), (("ring", 3, "Z2^72"), 70), (SHAMIR, 59)], ids=lambda v: "" if isinstance(v, int) else v[2][:5]
+)
 def test_long_random_integers(tmp_path: Path, backend: Backend, bits: int) -> None:
     """The top bit of 200 numbers: 0 and 1, within 6 standard deviations (43)."""
     source = f"r = sint.get_random_int({bits}, size=200).reveal()\nprint_ln('%s %s', (r >> {bits - 1}), (r >> {bits - 1}) >> 1)"

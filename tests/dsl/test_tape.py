@@ -263,9 +263,7 @@ def test_some_play_and_others_run_the_program(why: str, backend: Backend, tmp_pa
         if why == "a file of one party" and run == 4:
             os.utime(path.with_name("program-0.mpc"), (1, 1))
 
-    played, plainly = (
-        runs(tmp_path, source, data, backend, times=7, records=records, before=before, path_of=path_of) for records in (True, False)
-    )
+    played, plainly = (runs(tmp_path, source, data, backend, times=7, records=records, before=before, path_of=path_of) for records in (True, False))
     for one, other in zip(played, plainly, strict=True):
         assert all(np.array_equal(x, y) for x, y in zip(one.outputs, other.outputs, strict=True))
         assert one.cost == other.cost
@@ -291,7 +289,9 @@ def test_outputs_are_the_caller_s(tmp_path: Path) -> None:
 
 
 def test_nothing_of_a_recorded_run_waits_for_python_s_search_for_cycles(tmp_path: Path) -> None:
-    (tmp_path / "program.mpc").write_text("from Compiler.types import *\nx = sint.read_from_file(0, size=4)[1][0]\n(x * x).reveal().binary_output()\n")
+    (tmp_path / "program.mpc").write_text(
+        "from Compiler.types import *\nx = sint.read_from_file(0, size=4)[1][0]\n(x * x).reveal().binary_output()\n"
+    )
     engine = KeptEngine(_engine.local_sessions(1, 30.0)[0].engine("emulate", "Z2^64", "test"))
     gc.disable()
     try:

@@ -178,7 +178,9 @@ def test_options_that_differ_are_named_and_the_parties_try_again(tmp_path: Path)
     other.stop()
     threads[1].join(30)
     assert any('party 1 has chunk "256" where we have "512"' in line for line in said), said
-    assert all(line.startswith("not connected: ") and line.endswith("; connecting again") and "run all parties again" not in line for line in said), said
+    assert all(line.startswith("not connected: ") and line.endswith("; connecting again") and "run all parties again" not in line for line in said), (
+        said
+    )
     s.daemons[0] = first, threads[0]
     s.start(1)
     s.filled(600)
@@ -281,10 +283,11 @@ def fills(s: Served, monkeypatch: pytest.MonkeyPatch, items: int, times: int) ->
     return log
 
 
-@pytest.mark.parametrize(("items", "times", "message"), [(1 << 62, 1, "party 0 would fill 4,611,686,018,427,387,904 items at once"), (512, 30, "would fill a pool that has ")])
-def test_endless_filling_blocked(
-    served: Callable[[int], Served], monkeypatch: pytest.MonkeyPatch, items: int, times: int, message: str
-) -> None:
+@pytest.mark.parametrize(
+    ("items", "times", "message"),
+    [(1 << 62, 1, "party 0 would fill 4,611,686,018,427,387,904 items at once"), (512, 30, "would fill a pool that has ")],
+)
+def test_endless_filling_blocked(served: Callable[[int], Served], monkeypatch: pytest.MonkeyPatch, items: int, times: int, message: str) -> None:
     """The others refuse, connect again, and serve."""
     s = served(600)
     s.filled(600)

@@ -37,9 +37,7 @@ print(resource.getrlimit(resource.RLIMIT_CORE), ctypes.CDLL(None).prctl(3, 0, 0,
 @pytest.mark.skipif(sys.platform != "linux", reason="prctl is of Linux")
 @pytest.mark.parametrize("start", STARTS)
 def test_a_party_dumps_no_core(start: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", STATE.replace("START", STARTS[start])], input="", capture_output=True, text=True, check=True
-    )
+    done = subprocess.run([sys.executable, "-c", STATE.replace("START", STARTS[start])], input="", capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "(0, 0) 0", done.stderr
 
 

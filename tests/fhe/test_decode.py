@@ -171,9 +171,7 @@ def test_bgv_in_coefficient_form() -> None:
     plain = Ciphertext(ciphertext.level_primes, _arith.intt(ciphertext.data, moduli), False, 1.0, 1)
     back = read_ciphertext(parameters, write_ciphertext(parameters, plain))
     assert not back.is_ntt
-    assert np.array_equal(
-        phase(parameters, stock.dealer.secret, back), phase(parameters, stock.dealer.secret, ciphertext)
-    )
+    assert np.array_equal(phase(parameters, stock.dealer.secret, back), phase(parameters, stock.dealer.secret, ciphertext))
     assert np.array_equal(decode(parameters, decrypt_reference(parameters, stock.dealer.secret, back))[:200], values)
     loaded = stock.context.from_cipher_str(write_ciphertext(parameters, plain))
     assert np.array_equal(stock.values(loaded)[:200], values)

@@ -162,7 +162,9 @@ def test_stated_noise_counts() -> None:
     """`round_flood` is refused what states more than its bound, and nothing else is; the statement is part of the digest."""
     parameters = lwe_parameters("lwe64-p16")
     made = key_of(parameters, np.zeros(2048, np.int64)).encrypt(np.array([1, 15]))
-    with pytest.raises(CiphertextError, match=r"x states noise of up to 2\^26\.0, round_flood hides 2\^17 of lwe64-p16: decrypt it by a rounding without"):
+    with pytest.raises(
+        CiphertextError, match=r"x states noise of up to 2\^26\.0, round_flood hides 2\^17 of lwe64-p16: decrypt it by a rounding without"
+    ):
         made.check_rounding("round_flood", "x")
     for rounding in ("round_ltz_circuit", "round_ltz_table", "round_mask_open"):
         made.check_rounding(rounding, "x")

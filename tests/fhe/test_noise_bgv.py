@@ -178,7 +178,16 @@ def test_what_a_receipt_may_say() -> None:
     noise = noise_bgv.after(parameters, "square", [noise_bgv.fresh(parameters)], parameters.levels)
     data = noise_bgv.to_json(noise)
     assert noise_bound.from_json(parameters, json.loads(json.dumps(data))) == noise
-    wrong = [None, [1.0, 1, 1], {}, {**data, "more": 1}, {**data, "primes": 0}, {**data, "primes": 9}, {**data, "factor": 0}, {**data, "factor": True}]
+    wrong = [
+        None,
+        [1.0, 1, 1],
+        {},
+        {**data, "more": 1},
+        {**data, "primes": 0},
+        {**data, "primes": 9},
+        {**data, "factor": 0},
+        {**data, "factor": True},
+    ]
     wrong += [{**data, "rest": data["rest"][1:]}, {**data, "rest": [math.nan] * 13}, {**data, "rest": [-1.0] * 13}, {**data, "rest": 1}]
     wrong += [{**data, "powers": [math.inf]}, {**data, "powers": ["1"]}, {**data, "powers": [0.0] * 99}, {**data, "powers": None}]
     for other in wrong:

@@ -269,9 +269,7 @@ def test_seeded_ciphertexts(scheme: str) -> None:
     body = data[HEADER:ARRAY] + header(0, HEADER + len(array)) + array
     good = pack(0, body + header(0, HEADER + 65) + b"\2" + seed)
     ciphertext = read_ciphertext(parameters, good)
-    assert np.array_equal(
-        ciphertext.data[1], expand_a(seed, parameters.ring_degree, parameters.moduli(parameters.levels))
-    )
+    assert np.array_equal(ciphertext.data[1], expand_a(seed, parameters.ring_degree, parameters.moduli(parameters.levels)))
     loaded = context(parameters).from_cipher_str(good)
     assert as_written_by_4_0(loaded.to_string()) == write_ciphertext(parameters, ciphertext)
     with pytest.raises(SeedError, match="type 1"):
@@ -295,9 +293,7 @@ def read_or_typed_error(parameters: ParameterSet, data: bytes) -> None:
     st.lists(st.tuples(st.integers(0, 400), st.integers(0, 7)), min_size=1, max_size=4),
     st.one_of(st.none(), st.integers(0, 400)),
 )  # fmt: skip
-def test_damaged_bytes_raise_nothing_else(
-    scheme: str, mode: int, flips: list[tuple[int, int]], cut: int | None
-) -> None:
+def test_damaged_bytes_raise_nothing_else(scheme: str, mode: int, flips: list[tuple[int, int]], cut: int | None) -> None:
     parameters, plain = fresh(scheme)
     data = bytearray(packed(scheme, mode))
     for byte, bit in flips:

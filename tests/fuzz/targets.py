@@ -565,7 +565,9 @@ TARGETS: dict[str, Target] = {
         Target("pool-journal", _parse_journal, _journals, text=True, mend=_mend_journal),
         Target("pool-file", _parse_pool, _pool_files, text=True),
         Target("pool-report", _parse_report, _reports, text=True),
-        Target("seal-ciphertext", _parse_ciphertext, lambda: _tagged([(i, c) for i, s in enumerate(_SETS) for c in _ciphertexts(s)]), mend=_mend_seal),
+        Target(
+            "seal-ciphertext", _parse_ciphertext, lambda: _tagged([(i, c) for i, s in enumerate(_SETS) for c in _ciphertexts(s)]), mend=_mend_seal
+        ),
         Target("seal-key", _parse_key, _keys, mend=_mend_seal),
         Target("lwe-file", _parse_lwe, _lwe_files, mend=_mend_lwe),
         Target("lwe-public-key", _parse_lwe_public_key, _lwe_public_keys, mend=_mend_lwe),

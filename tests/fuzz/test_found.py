@@ -112,21 +112,27 @@ def test_a_claim_with_entries_of_other_types_is_damaged(field: str, value: objec
     assert last_claim(journal, POOL_ID) is None
 
 
-@pytest.mark.parametrize("chunk", [{"id": "../../x", "count": 1}, {"id": "ab" * 16, "count": []}, {"id": "ab" * 16, "count": -5}, {"id": 3, "count": 1}])
+@pytest.mark.parametrize(
+    "chunk", [{"id": "../../x", "count": 1}, {"id": "ab" * 16, "count": []}, {"id": "ab" * 16, "count": -5}, {"id": 3, "count": 1}]
+)
 def test_chunks_are_named_by_hexadecimal_digits_and_have_a_count(chunk: dict[str, Any]) -> None:
     data = {**_corpus("pool-file"), "chunks": [chunk]}
     with pytest.raises(PoolError, match="proper id or count"):
         read_pool(_files(pool_json=json.dumps(data).encode()))
 
 
-@pytest.mark.parametrize("change", [{"chunks": 7}, {"chunks": "ab"}, {"end": "7"}, {"next": 1e999}, {"before": [[1]]}, {"chain": []}, {"nonce": None}])
+@pytest.mark.parametrize(
+    "change", [{"chunks": 7}, {"chunks": "ab"}, {"end": "7"}, {"next": 1e999}, {"before": [[1]]}, {"chain": []}, {"nonce": None}]
+)
 def test_a_report_of_other_types_is_refused(change: dict[str, Any]) -> None:
     assert read_report(json.dumps(vars(_report())).encode()) == _report()
     with pytest.raises((ValueError, TypeError)):
         read_report(json.dumps({**vars(_report()), **change}).encode())
 
 
-@pytest.mark.parametrize("change", [{"fill": "1"}, {"fill": -1}, {"decrypt": [["a"]]}, {"decrypt": [[1, 2]]}, {"refuse": [["a", 1, "x"]]}, {"more": 1}])
+@pytest.mark.parametrize(
+    "change", [{"fill": "1"}, {"fill": -1}, {"decrypt": [["a"]]}, {"decrypt": [[1, 2]]}, {"refuse": [["a", 1, "x"]]}, {"more": 1}]
+)
 def test_a_plan_of_other_types_names_party_0(change: dict[str, Any]) -> None:
     with pytest.raises(PartyError, match="party 0"):
         read_plan(json.dumps({"fill": 0, "decrypt": [], "refuse": [], **change}).encode())
@@ -166,7 +172,14 @@ def test_integers_that_cannot_be_shown_are_refused(number: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "change", [{"request": {}}, {"request": {"program": 3}}, {"request": {"program": "x", "args": [1]}}, {"request": {"program": "x", "bits": 3}}, {"local": {}}]
+    "change",
+    [
+        {"request": {}},
+        {"request": {"program": 3}},
+        {"request": {"program": "x", "args": [1]}},
+        {"request": {"program": "x", "bits": 3}},
+        {"local": {}},
+    ],
 )
 def test_a_program_job_of_other_fields_is_refused(change: dict[str, Any]) -> None:
     job = {**_corpus("job-file", 5), **change}
@@ -254,6 +267,11 @@ def test_zlib_payloads_longer_than_a_piece_are_read_to_their_end() -> None:
 
 def test_a_field_of_another_kind_of_job() -> None:
     """A job of a program with the field of a decryption."""
-    job = {"kind": "program", "sha256": None, "local": {"folder": "folder"}, "request": {"program": "millionaires", "args": ["8"], "protocol": "ring"}}
+    job = {
+        "kind": "program",
+        "sha256": None,
+        "local": {"folder": "folder"},
+        "request": {"program": "millionaires", "args": ["8"], "protocol": "ring"},
+    }
     with pytest.raises(KeyQuorumError, match="'sha256' that is no printable text"):
         read_job(MemoryFile("job.json", json.dumps(job).encode()))  # type: ignore[arg-type]

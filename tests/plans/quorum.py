@@ -131,8 +131,7 @@ def secret_of(members: Committee, material: Sequence[KeyMaterial]) -> SecretKey:
     info = material[0].info
     parameters, n = info.parameters, info.parameters.ring_degree
     found = [
-        reconstruct(members.protocol, info.threshold, [m.shares[j].words[:, :n] for m in material], q)
-        for j, q in enumerate(parameters.coeff_modulus)
+        reconstruct(members.protocol, info.threshold, [m.shares[j].words[:, :n] for m in material], q) for j, q in enumerate(parameters.coeff_modulus)
     ]
     assert all(np.array_equal(found[0], other) for other in found[1:])
     assert set(np.unique(found[0]).tolist()) <= {-1, 0, 1}

@@ -97,7 +97,9 @@ def test_finding_10_ablated_everything_of_the_largest_key() -> None:
 
 def test_a_key_beyond_the_budget_is_refused_before_anything_is_made() -> None:
     committee = api.in_process_committee(40, "semi")
-    with pytest.raises(ParameterError, match=r"3,571,712 coefficients among 40 parties: .*ask for fewer Galois keys, or take fewer parties") as caught:
+    with pytest.raises(
+        ParameterError, match=r"3,571,712 coefficients among 40 parties: .*ask for fewer Galois keys, or take fewer parties"
+    ) as caught:
         largest().needs(committee)
     assert "\n" not in str(caught.value)
     check_leaks(committee, 4096, 53, 61)
@@ -106,7 +108,9 @@ def test_a_key_beyond_the_budget_is_refused_before_anything_is_made() -> None:
 def test_short_primes_with_macs_are_refused_or_warned_of() -> None:
     """30 bits: refused, with the number; 36 bits: 2^-34 is more than all else, and is said; 43 bits: silent. Without MACs primes may be short."""
     members = api.in_process_committee(2, "mascot")
-    with pytest.raises(ParameterError, match=r"ckks-4096 has a prime of 30 bits: under mascot a wrong value passes its MAC with 2\^-28.0; take a set") as caught:
+    with pytest.raises(
+        ParameterError, match=r"ckks-4096 has a prime of 30 bits: under mascot a wrong value passes its MAC with 2\^-28.0; take a set"
+    ) as caught:
         keygen.Request(load("ckks-4096")).check_budget(members)
     assert "\n" not in str(caught.value)
     with pytest.raises(ParameterError, match="a prime of 28 bits"):

@@ -210,7 +210,9 @@ def by_doubling(members: Committee, key: str) -> Ints:
 
 def test_doublings_blocked_by_the_bound(members: Committee) -> None:
     """The additions are what they claim to be; the fourth would bring 2^4.1 of noise above 2^8, and is not approved, nor is it decrypted."""
-    with pytest.raises(ApprovalError, match=r"the ciphertext may have a noise of 2\^8.1, the flooding of key .* hides up to 2\^8: .*reveal the secret"):
+    with pytest.raises(
+        ApprovalError, match=r"the ciphertext may have a noise of 2\^8.1, the flooding of key .* hides up to 2\^8: .*reveal the secret"
+    ):
         by_doubling(members, "careful")
     path = members.folder / "doubled-3.ct"
     assert path.exists() and not (members.folder / "doubled-4.ct").exists()
@@ -253,7 +255,11 @@ def test_approving_a_result_as_fresh_does_not_lower_its_bound(members: Committee
 
 def test_bounds_that_make_no_sense_are_refused(members: Committee) -> None:
     path = encrypt(members, "careful")[0]
-    for bounds, text in (({"message": 0.0}, "a bound of 0 on the values"), ({"message": float("nan")}, "a bound of nan"), ({"noise_bits": -1}, "noise of -1 bits")):
+    for bounds, text in (
+        ({"message": 0.0}, "a bound of 0 on the values"),
+        ({"message": float("nan")}, "a bound of nan"),
+        ({"noise_bits": -1}, "noise of -1 bits"),
+    ):
         with pytest.raises(ParameterError, match=text):
             api.approve(members, "careful", path, **bounds)
 

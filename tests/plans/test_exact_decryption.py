@@ -153,9 +153,7 @@ def with_phase(parameters: ParameterSet, secret: SecretKey, phases: Ints, correc
     return files
 
 
-def opened_coefficients(
-    name: str, phases: Ints, rounding: str = "round_ltz_circuit", correction_factor: int = 1, seed: bytes = b"border"
-) -> Words:
+def opened_coefficients(name: str, phases: Ints, rounding: str = "round_ltz_circuit", correction_factor: int = 1, seed: bytes = b"border") -> Words:
     """What the quorum decrypts these phases to."""
     material, secret = key(name, relin=False)
     data = with_phase(material[0].info.parameters, secret, phases, correction_factor)
@@ -254,9 +252,7 @@ def test_refusals() -> None:
     low = [s.lowest(fresh).to_string()]
     with pytest.raises(CiphertextError, match="level of 2 primes: switch it to the last level first"):
         api.decrypt_in_process(MEMBERS, material, high)
-    with pytest.raises(
-        ParameterError, match="unknown rounding 'round': choose one of round_ltz_circuit, round_mask_open"
-    ):
+    with pytest.raises(ParameterError, match="unknown rounding 'round': choose one of round_ltz_circuit, round_mask_open"):
         api.decrypt_in_process(MEMBERS, material, low, rounding="round")
     with pytest.raises(ParameterError, match="there is no party 3: choose a receiver from 0 to 2"):
         api.decrypt_in_process(MEMBERS, material, low, receiver=3)

@@ -48,9 +48,7 @@ def bits_of_security(policy: FloodPolicy, degree: int) -> float:
 @pytest.fixture
 def without_the_root_of_n(monkeypatch: pytest.MonkeyPatch) -> None:
     """Takes the remedy out: sigma for an error of Euclidean norm 2^noise_bits, whatever N is."""
-    monkeypatch.setattr(
-        FloodPolicy, "sigma", lambda self, degree: math.sqrt(12 * self.decryptions) * 2.0 ** (self.bits / 2 + self.noise_bits)
-    )
+    monkeypatch.setattr(FloodPolicy, "sigma", lambda self, degree: math.sqrt(12 * self.decryptions) * 2.0 ** (self.bits / 2 + self.noise_bits))
 
 
 def guesses_right(policy: FloodPolicy, degree: int, trials: int = 400, excess: int = 0) -> float:
@@ -219,7 +217,9 @@ def test_finding_04_ablated_garbage(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_sets_and_policies_that_leave_too_little_make_no_key() -> None:
     """The request of one party, the job, and the plan with the noise of all contributors; the cure works."""
     small = replace(load("ckks-4096"), scale_bits=30)
-    message = r"leaves -1[56].\d bits .* at least 3 are needed: take a set with scale_bits = [45]\d or more, fewer --decryptions, or fewer --noise-bits"
+    message = (
+        r"leaves -1[56].\d bits .* at least 3 are needed: take a set with scale_bits = [45]\d or more, fewer --decryptions, or fewer --noise-bits"
+    )
     for make in (
         lambda: Request(small).check(),
         lambda: api.keygen_job("key", small),

@@ -82,9 +82,7 @@ def sample(backend: str, law: str, keys: int) -> Sample:
         material = make_key(members, Request(parameters, True, (element,), law, WEAK), f"{backend} {law} {i}".encode())
         secret, public = secret_of(members, material), material[0].public
         secrets.append(secret.coefficients)
-        noise["pk"].append(
-            zero_encryption_noise(parameters, secret, read_public_key(parameters, public["public.key"]))[None]
-        )
+        noise["pk"].append(zero_encryption_noise(parameters, secret, read_public_key(parameters, public["public.key"]))[None])
         noise["relin"].append(relin_noise(parameters, secret, read_switch_keys(parameters, public["relin.key"])))
         galois = read_switch_keys(parameters, public["galois.key"])
         noise["galois"].append(galois_noise(parameters, secret, galois, element))

@@ -209,9 +209,7 @@ def test_refusals(fields: dict[str, Any], kind: type[Exception], message: str) -
         api.keygen_in_process(committee("rep-field"), request)
 
 
-@pytest.mark.parametrize(
-    "fields", [{"relin": False}, {"galois_elements": (5,)}, {"error_law": "gaussian"}, {"policy": replace(WEAK, bits=2)}]
-)
+@pytest.mark.parametrize("fields", [{"relin": False}, {"galois_elements": (5,)}, {"error_law": "gaussian"}, {"policy": replace(WEAK, bits=2)}])
 @pytest.mark.parametrize("odd", [0, 2])
 def test_a_party_that_asks_for_another_key_is_named(fields: dict[str, Any], odd: int) -> None:
     """Every party finds out before anything secret is made."""

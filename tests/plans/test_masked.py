@@ -71,9 +71,14 @@ def test_limits_of_shipped_sets() -> None:
 
 def test_the_default_is_silent_and_the_other_warns() -> None:
     """LWE as well, where nothing counts."""
-    for parameters, text in ((api.load_parameters("bfv-4096"), "at most 36 ciphertexts"), (lwe_parameters("lwe64-p2"), "LWE decryptions are not counted")):
+    for parameters, text in (
+        (api.load_parameters("bfv-4096"), "at most 36 ciphertexts"),
+        (lwe_parameters("lwe64-p2"), "LWE decryptions are not counted"),
+    ):
         warn_of_rounding("round_ltz_circuit", parameters)
-        with pytest.warns(SecurityWarning, match=f"its errors tell a receiver of the noise, .*{text}.*round_ltz_circuit, the default, is never wrong"):
+        with pytest.warns(
+            SecurityWarning, match=f"its errors tell a receiver of the noise, .*{text}.*round_ltz_circuit, the default, is never wrong"
+        ):
             warn_of_rounding("round_mask_open", parameters)
 
 

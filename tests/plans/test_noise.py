@@ -179,7 +179,15 @@ def test_rules_hold_for_every_operation() -> None:
     assert noise.rotations(s.parameters, 9, s.elements) == [galois_element(1, 8192), galois_element(8, 8192)]
     assert noise.rotations(s.parameters, 8, s.elements) == [galois_element(8, 8192)] and noise.rotations(s.parameters, 0, s.elements) == []
     assert noise.rotations(s.parameters, -7, []) == [galois_element(1, 8192), galois_element(-8, 8192)]
-    results = [x.subtract(y.negate()), x.add(x).subtract(x), x.rotate(9), x.swap(), x.multiply(y), x.rotate(1).add(x.rotate(1)).square(), x.square().add(x.square())]
+    results = [
+        x.subtract(y.negate()),
+        x.add(x).subtract(x),
+        x.rotate(9),
+        x.swap(),
+        x.multiply(y),
+        x.rotate(1).add(x.rotate(1)).square(),
+        x.square().add(x.square()),
+    ]
     results.append(x.multiply(y).rotate(2).add(x.multiply(y)).multiply(y.square()))
     results.append(results[5].rotate(8).next_level())
     for t in results:
@@ -228,7 +236,15 @@ def test_bounds_are_kept_as_plain_data(monkeypatch: pytest.MonkeyPatch) -> None:
     n = of_all_slots(p, fresh(p, "x"), 2)
     again = Noise.from_json(json.loads(json.dumps(n.to_json())))
     assert n.rms <= again.rms <= n.rms * 1.0001 and again.terms.keys() == n.terms.keys()
-    for damage in ({"rest": -1}, {"rest": "1"}, {"message": math.inf}, {"message": True}, {"terms": {"x": {"1": math.nan}}}, {"terms": {"x": {"g": 1}}}, {"terms": [1]}):
+    for damage in (
+        {"rest": -1},
+        {"rest": "1"},
+        {"message": math.inf},
+        {"message": True},
+        {"terms": {"x": {"1": math.nan}}},
+        {"terms": {"x": {"g": 1}}},
+        {"terms": [1]},
+    ):
         with pytest.raises((ValueError, TypeError, AttributeError)):
             Noise.from_json({**n.to_json(), **damage})
     monkeypatch.setattr(noise, "MOST_TERMS", 100)

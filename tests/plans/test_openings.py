@@ -113,9 +113,7 @@ def test_the_same_results_in_fewer_messages(protocol: str, parties: int, name: s
     committee = api.in_process_committee(parties, protocol)
     keys = run_in_process(committee, lambda context: make_lwe_key(context, parameters))
     shares = [share for _, share in keys]
-    secret = reconstruct(
-        protocol, committee.threshold, [s.words[:, : parameters.dimension] for s in shares], parameters.modulus
-    )
+    secret = reconstruct(protocol, committee.threshold, [s.words[:, : parameters.dimension] for s in shares], parameters.modulus)
     rng = np.random.default_rng(3)
     messages = rng.integers(0, 1 << parameters.plain_bits, count)
     ciphertexts = encrypt(parameters, secret, messages, rng)
@@ -145,13 +143,6 @@ def test_the_same_results_in_fewer_messages(protocol: str, parties: int, name: s
     direct, star = costs
     peers = len(direct) - 1
     assert peers == (parties - 1 if protocol == "semi" else committee.threshold)
-    for party, ((to_one, rounds, sent, offline), (star_to_one, star_rounds, star_sent, star_offline)) in enumerate(
-        zip(direct, star, strict=True)
-    ):
-        assert (
-            offline == star_offline == 0
-            and star_rounds == 2 * rounds
-            and to_one == rounds
-            and star_to_one == 2 * rounds - 1
-        )
+    for party, ((to_one, rounds, sent, offline), (star_to_one, star_rounds, star_sent, star_offline)) in enumerate(zip(direct, star, strict=True)):
+        assert offline == star_offline == 0 and star_rounds == 2 * rounds and to_one == rounds and star_to_one == 2 * rounds - 1
         assert star_sent == (sent if party == 0 else sent // peers), (direct, star)

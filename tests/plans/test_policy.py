@@ -338,14 +338,18 @@ def test_masked_decryptions_are_counted_up_to_their_limit(members: Committee) ->
     """`round_mask_open` tells of the noise by its errors: 36 decryptions of bfv-4096, durably, with a warning; exact ones go on."""
     paths = encrypt(members, "bfv", 3, primes=1)
     assert most_masked(BFV) == 36
-    with pytest.warns(SecurityWarning, match=r"round_mask_open is sometimes wrong, .* bfv-4096 decrypts at most 36 ciphertexts with it; round_ltz_circuit"):
+    with pytest.warns(
+        SecurityWarning, match=r"round_mask_open is sometimes wrong, .* bfv-4096 decrypts at most 36 ciphertexts with it; round_ltz_circuit"
+    ):
         assert succeeded(masked(members, paths[:2]))
     assert counts(members, "bfv") == [2, 2, 2]
     for party in (1, 2):  # as many as can outvote a corrupted one
         path = members.key_folder(party, "bfv") / "decryptions.json"
         path.write_text(json.dumps({**json.loads(path.read_text()), "used": 34}))
     paths[2].with_suffix(".out").unlink(missing_ok=True)
-    refused(masked(members, paths), PolicyError, "allows 36 decryptions and 34 are used: 3 more are refused; make a new key, or take the exact rounding")
+    refused(
+        masked(members, paths), PolicyError, "allows 36 decryptions and 34 are used: 3 more are refused; make a new key, or take the exact rounding"
+    )
     assert not paths[2].with_suffix(".out").exists()
     assert succeeded(masked(members, paths[:2]))
     assert counts(members, "bfv") == [36, 36, 36]

@@ -112,9 +112,7 @@ def test_costs_of_runs_on_one_engine_add_up() -> None:
     def job(context: PartyContext) -> None:
         backend = context.backend
         assert isinstance(backend, Embedded)
-        runs = [
-            backend.run("semi2k", "Z2^1", "and_triples", [size, 4], persistence=Persistence(), keep=True) for size in (500, 500, 500, 9000)
-        ]
+        runs = [backend.run("semi2k", "Z2^1", "and_triples", [size, 4], persistence=Persistence(), keep=True) for size in (500, 500, 500, 9000)]
         [kept] = backend._kept.values()
         told: Counter[str] = Counter()
         for run in runs:

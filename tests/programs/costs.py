@@ -127,9 +127,7 @@ class Levels:
         there = [row for row in rows if row is not None]
         return max(there, default=None), self.both(*there) if len(there) > 1 else None
 
-    def add(
-        self, x: list[int | None], y: list[int | None], carry: int | None = None, public: bool = False
-    ) -> list[int | None]:
+    def add(self, x: list[int | None], y: list[int | None], carry: int | None = None, public: bool = False) -> list[int | None]:
         """A sum of two numbers, the first of which may be public."""
         if self.adder == "ripple":
             total: list[int | None] = []
@@ -314,29 +312,72 @@ def one_hot_products(width: int, length: int) -> int:
 def _names(protocol: str, parties: int, threshold: int, domain: str) -> dict[str, Any]:
     n, t = parties, threshold
     names: dict[str, Any] = {
-        "n": n, "t": t, "w": wire_bytes(domain), "ceil": math.ceil, "log2": math.log2, "max": max, "sum": sum, "len": len,
-        "chunks": chunks, "below_ands": below_ands,
-        "sum_below_products": sum_below_products, "sum_below_rounds": sum_below_rounds, "one_hot_products": one_hot_products,
-        "range": range, "table_shape": table_shape, "bits": int.bit_length, "min": min,
-        "int": int, "integer_sum_ands": integer_sum_ands, "integer_sum_levels": integer_sum_levels,
-        "sum_mod_ands": sum_mod_ands, "sum_mod_levels": sum_mod_levels, "unmask_ands": unmask_ands, "unmask_levels": unmask_levels,
+        "n": n,
+        "t": t,
+        "w": wire_bytes(domain),
+        "ceil": math.ceil,
+        "log2": math.log2,
+        "max": max,
+        "sum": sum,
+        "len": len,
+        "chunks": chunks,
+        "below_ands": below_ands,
+        "sum_below_products": sum_below_products,
+        "sum_below_rounds": sum_below_rounds,
+        "one_hot_products": one_hot_products,
+        "range": range,
+        "table_shape": table_shape,
+        "bits": int.bit_length,
+        "min": min,
+        "int": int,
+        "integer_sum_ands": integer_sum_ands,
+        "integer_sum_levels": integer_sum_levels,
+        "sum_mod_ands": sum_mod_ands,
+        "sum_mod_levels": sum_mod_levels,
+        "unmask_ands": unmask_ands,
+        "unmask_levels": unmask_levels,
     }
     summands = n if protocol == "semi2k" else 3
     names |= {"ring_bits_ands": partial(ring_bits_ands, summands), "ring_bits_levels": partial(ring_bits_levels, summands)}
     if protocol in ("ring", "rep-field"):
+
         def row(m: int) -> int:
             return 3 * 8 * -(-m // 64)
 
-        names |= {"INPUT": 1, "OPEN": 3, "OPEN_TO": 1, "MUL": 3, "BIT": 3, "B2A": lambda m: 3 * m * names["w"], "B2A_ROUNDS": 2, "BIT_ROUNDS": 2,
-                  "AND": row, "ROW": row, "SHUFFLE_ROUNDS": lambda m: 3 * (m > 1), "SHUFFLE": lambda m: 6 * m * (m > 1)}
+        names |= {
+            "INPUT": 1,
+            "OPEN": 3,
+            "OPEN_TO": 1,
+            "MUL": 3,
+            "BIT": 3,
+            "B2A": lambda m: 3 * m * names["w"],
+            "B2A_ROUNDS": 2,
+            "BIT_ROUNDS": 2,
+            "AND": row,
+            "ROW": row,
+            "SHUFFLE_ROUNDS": lambda m: 3 * (m > 1),
+            "SHUFFLE": lambda m: 6 * m * (m > 1),
+        }
     elif protocol in ("semi2k", "semi"):
         pairs = n * (n - 1)
 
         def lanes(m: int) -> int:
             return pairs * 8 * -(-m // 64)
 
-        names |= {"INPUT": 0, "OPEN": pairs, "OPEN_TO": n - 1, "MUL": 2 * pairs, "SQUARE": pairs, "DOT": lambda length: 2 * length * pairs, "BIT": 0, "BIT_ROUNDS": 1,
-                  "B2A": lanes, "B2A_ROUNDS": 1, "ROW": lanes, "AND": lambda m: 2 * lanes(m)}
+        names |= {
+            "INPUT": 0,
+            "OPEN": pairs,
+            "OPEN_TO": n - 1,
+            "MUL": 2 * pairs,
+            "SQUARE": pairs,
+            "DOT": lambda length: 2 * length * pairs,
+            "BIT": 0,
+            "BIT_ROUNDS": 1,
+            "B2A": lanes,
+            "B2A_ROUNDS": 1,
+            "ROW": lanes,
+            "AND": lambda m: 2 * lanes(m),
+        }
     elif protocol == "shamir":
         names |= {"INPUT": n - 1 - t, "OPEN": n * t, "OPEN_TO": t, "MUL": (2 * t + 1) * (n - 1 - t)}
         if n == 3:
@@ -352,9 +393,7 @@ def _names(protocol: str, parties: int, threshold: int, domain: str) -> dict[str
     return names
 
 
-def expected(
-    program: str, key: str, protocol: str, parties: int, threshold: int, domain: str, arguments: Mapping[str, Any]
-) -> int:
+def expected(program: str, key: str, protocol: str, parties: int, threshold: int, domain: str, arguments: Mapping[str, Any]) -> int:
     """The value of the formula `key` (rounds, offline rounds, online rounds, bytes) of a program's header."""
     if protocol == "emulate":
         return 0

@@ -39,8 +39,14 @@ class MpSpdz:
         )  # fmt: skip
 
     def run(
-        self, program: str, arguments: Mapping[str, Any], private: Mapping[int, Any] | None = None, public: Any = (),
-        shares: Any = None, appended: int = 0, compiler: Sequence[str] = (),
+        self,
+        program: str,
+        arguments: Mapping[str, Any],
+        private: Mapping[int, Any] | None = None,
+        public: Any = (),
+        shares: Any = None,
+        appended: int = 0,
+        compiler: Sequence[str] = (),
     ) -> tuple[NDArray[np.int64], dict[int, NDArray[np.int64]]]:
         """Deals the shares, runs the program, opens what it appended: (appended values, outputs of each party)."""
         start = 0 if shares is None else len(shares)

@@ -144,8 +144,12 @@ def run(
     for other in results[1:]:
         assert np.array_equal(other[0], opened) and np.array_equal(other[1], output)
     outcome = Outcome(
-        opened, output, {i: r[2] for i, r in enumerate(results)}, stats["rounds"] - stats["offline_rounds"],
-        sum(r[3]["bytes_sent"] - r[3]["offline_bytes_sent"] for r in results), timers
+        opened,
+        output,
+        {i: r[2] for i, r in enumerate(results)},
+        stats["rounds"] - stats["offline_rounds"],
+        sum(r[3]["bytes_sent"] - r[3]["offline_bytes_sent"] for r in results),
+        timers,
     )
     if check_costs and backend.protocol not in WITH_CHECKS:
         key = backend.protocol, backend.parties, backend.threshold, backend.domain, arguments

@@ -61,7 +61,7 @@ def test_z3_to_zq(backend: Backend, dealers: int, method: str) -> None:
     if method == "poly" and backend not in FIELDS:
         pytest.skip("1/24 does not exist modulo 2^k")
     trits = RNG.integers(0, 3, (dealers, 9 * 7))
-    for i in range(dealers):        # all combinations of the first two, and of the others
+    for i in range(dealers):  # all combinations of the first two, and of the others
         trits[i, :9] = (np.arange(9) // 3**i) % 3
     arguments = {"dealers": dealers, "size": 63, "method": method, "modulus": backend.modulus if method == "poly" else 0}
     out = run("z3_to_zq", arguments, backend, private=trit_inputs(trits))
@@ -127,16 +127,14 @@ def test_lift_between_small_domains() -> None:
     assert np.array_equal(out.shares, x)
 
 
-
-
 @pytest.mark.parametrize("backend", [*SPLITTING, SEMI_RING_5], ids=str)
 @pytest.mark.parametrize("dealers", [1, 2, 3, 4, 5])
 @pytest.mark.parametrize("q", [3, 65537, Q60])
 def test_zq_to_z2(backend: Backend, dealers: int, q: int) -> None:
     adder = "ripple" if (dealers + backend.parties) % 2 else "prefix"
     summands = RNG.integers(0, q, (dealers, 70))
-    summands[:, 0], summands[:, 1] = 0, q - 1       # the least and the greatest sum
-    summands[0, 2:5] = (-summands[1:, 2:5].sum(0, dtype=object) + [0, 1, -1]) % q       # residues 0, 1, q - 1
+    summands[:, 0], summands[:, 1] = 0, q - 1  # the least and the greatest sum
+    summands[0, 2:5] = (-summands[1:, 2:5].sum(0, dtype=object) + [0, 1, -1]) % q  # residues 0, 1, q - 1
     total = summands.sum(0, dtype=object) % q
     out = min(q.bit_length(), 20)
     arguments = {"role": "circuit", "dealers": dealers, "size": 70, "q": q, "out": out, "adder": adder}

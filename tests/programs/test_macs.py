@@ -18,11 +18,7 @@ from .test_rounding import border_instances, carry_rows, masks, odd, power2
 from .test_samplers import clear_knuth, knuth_inputs
 from .test_stored_rounding import mask, message, phases
 
-ROWS = [
-    pytest.param(protocol, row, id=f"{protocol} {case.label}")
-    for protocol in ("spdz2k", "mascot")
-    for row, case in enumerate(cases(protocol))
-]
+ROWS = [pytest.param(protocol, row, id=f"{protocol} {case.label}") for protocol in ("spdz2k", "mascot") for row, case in enumerate(cases(protocol))]
 MAC_RING_3, MAC_FIELD_3 = Backend("spdz2k", 3, RING, 2), Backend("mascot", 3, FIELD, 2)
 
 

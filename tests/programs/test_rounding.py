@@ -107,8 +107,14 @@ def test_mask_open_fails_exactly_where_it_says(ring: Backend, field: Backend, de
     assert 0 < np.count_nonzero(error) <= 2 * size * np.abs(e).mean() / 2**ell
     got = odd("round_mask_open", z, ell, t, ring, field, private)
     assert np.array_equal(got, (messages + error) % t)
-    got = power2("round_mask_open", [int(v) for v in (2**ell * (messages % 256) + e + 2 ** (ell - 1)) % 2 ** (ell + 8)], ell, 8, ring,
-                 {i: v[:size] for i, v in private.items()})
+    got = power2(
+        "round_mask_open",
+        [int(v) for v in (2**ell * (messages % 256) + e + 2 ** (ell - 1)) % 2 ** (ell + 8)],
+        ell,
+        8,
+        ring,
+        {i: v[:size] for i, v in private.items()},
+    )
     assert np.array_equal(got, (messages % 256 + error) % 256)
 
 
@@ -120,5 +126,3 @@ def test_mask_open_at_the_sizes_of_bfv(ring: Backend, field: Backend) -> None:
     z = [int(m) * 2**ell + int(v) + 2 ** (ell - 1) for m, v in zip(messages, RNG.integers(-(2**16), 2**16, size), strict=True)]
     got = odd("round_mask_open", z, ell, t, ring, field, masks(2, size, ell, 1))
     assert np.array_equal(got, messages)
-
-

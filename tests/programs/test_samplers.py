@@ -58,9 +58,14 @@ def test_ternary_by_polynomial(backend: Backend, dealers: int) -> None:
     assert np.array_equal(out.shares, np.where(total == 2, -1, total))
 
 
-CBD = [(b, "bits", 1 << 16 if b in ADDITIVE else SAMPLES) for b in BINARY] + [(SEMI_RING, "arith", 1 << 13), (SEMI_FIELD_3, "arith", 1 << 12),
-                                               (EMULATE_RING, "arith", SAMPLES), (REPLICATED_FIELD, "arith", 1 << 16),
-                                               (SHAMIR_3.over(MERSENNE), "arith", SAMPLES), (SHAMIR_5, "arith", 1 << 14)]
+CBD = [(b, "bits", 1 << 16 if b in ADDITIVE else SAMPLES) for b in BINARY] + [
+    (SEMI_RING, "arith", 1 << 13),
+    (SEMI_FIELD_3, "arith", 1 << 12),
+    (EMULATE_RING, "arith", SAMPLES),
+    (REPLICATED_FIELD, "arith", 1 << 16),
+    (SHAMIR_3.over(MERSENNE), "arith", SAMPLES),
+    (SHAMIR_5, "arith", 1 << 14),
+]
 
 
 @pytest.mark.parametrize(("backend", "method", "size"), CBD, ids=str)
@@ -78,9 +83,20 @@ def test_chunks_cover_the_vector(backend: Backend, size: int, chunk: int) -> Non
     assert len(out.shares) == size and np.abs(out.shares).max() <= 21
 
 
-@pytest.mark.parametrize("backend", [Backend("ring", 3, "Z2^20", 1), Backend("ring", 3, "Z2^48", 1), Backend("rep-field", 3, "F_65537", 1),
-                                     Backend("semi2k", 2, "Z2^20", 1), Backend("semi2k", 3, "Z2^48", 2), Backend("semi", 5, "F_65537", 4),
-                                     Backend("shamir", 4, FIELD, 1), Backend("shamir", 7, FIELD, 3)], ids=str)
+@pytest.mark.parametrize(
+    "backend",
+    [
+        Backend("ring", 3, "Z2^20", 1),
+        Backend("ring", 3, "Z2^48", 1),
+        Backend("rep-field", 3, "F_65537", 1),
+        Backend("semi2k", 2, "Z2^20", 1),
+        Backend("semi2k", 3, "Z2^48", 2),
+        Backend("semi", 5, "F_65537", 4),
+        Backend("shamir", 4, FIELD, 1),
+        Backend("shamir", 7, FIELD, 3),
+    ],
+    ids=str,
+)
 def test_other_domains_and_committees(backend: Backend) -> None:
     """Small domains and other numbers of parties, with their own costs."""
     method = "arith" if backend.protocol == "shamir" else "bits"
@@ -126,8 +142,13 @@ def test_more_than_five_parties(backend: Backend) -> None:
     assert np.abs(out.shares).sum() == 3 and np.abs(out.shares).max() == 1
 
 
-GAUSSIAN = [(b, "bits", 1 << 14 if b in ADDITIVE else SAMPLES) for b in BINARY] + [(SEMI_FIELD, "arith", 1 << 10), (EMULATE_FIELD, "arith", 1 << 16), (REPLICATED_RING, "arith", 1 << 14),
-                                                    (SHAMIR_3, "arith", 1 << 12), (SHAMIR_5, "arith", 1 << 11)]
+GAUSSIAN = [(b, "bits", 1 << 14 if b in ADDITIVE else SAMPLES) for b in BINARY] + [
+    (SEMI_FIELD, "arith", 1 << 10),
+    (EMULATE_FIELD, "arith", 1 << 16),
+    (REPLICATED_RING, "arith", 1 << 14),
+    (SHAMIR_3, "arith", 1 << 12),
+    (SHAMIR_5, "arith", 1 << 11),
+]
 
 
 @pytest.mark.parametrize(("backend", "method", "size"), GAUSSIAN, ids=str)

@@ -14,9 +14,7 @@ from .running import EMULATE_RING, FIELDS, Q60, REPLICATED_RING, RING, SEMI_RING
 
 RNG = np.random.default_rng(11)
 RINGS = pytest.mark.parametrize("ring", [EMULATE_RING, REPLICATED_RING, SEMI_RING, SEMI_RING_4], ids=str)
-SHAPES = pytest.mark.parametrize(
-    ("ell", "j", "b", "levels"), [(6, 2, 6, 1), (5, 1, 2, 2), (63, 1, 8, 2), (58, 6, 4, 3), (20, 3, 3, 3), (9, 4, 1, 4)]
-)
+SHAPES = pytest.mark.parametrize(("ell", "j", "b", "levels"), [(6, 2, 6, 1), (5, 1, 2, 2), (63, 1, 8, 2), (58, 6, 4, 3), (20, 3, 3, 3), (9, 4, 1, 4)])
 
 
 def phases(ell: int, j: int) -> tuple[list[int], np.ndarray]:
@@ -25,11 +23,7 @@ def phases(ell: int, j: int) -> tuple[list[int], np.ndarray]:
     noises = [-half, -half + 1, -1, 0, 1, half - 2, half - 1]
     messages = [0, 1, 2**j - 1, 2 ** (j - 1)]
     high = 64 - ell - j
-    z = [
-        (2**ell * m + e + half + (int(RNG.integers(0, 2**high)) << (ell + j) if high else 0)) % 2**64
-        for m in messages
-        for e in noises
-    ]
+    z = [(2**ell * m + e + half + (int(RNG.integers(0, 2**high)) << (ell + j) if high else 0)) % 2**64 for m in messages for e in noises]
     return z, np.repeat(np.array(messages), len(noises))
 
 

@@ -51,14 +51,38 @@ def test_tables_of_the_benches(figures: ModuleType, tmp_path: Path) -> None:
     """Each is made from its CSV alone; rows without a peer keep their place."""
     (tmp_path / "results").mkdir()
     ours = dishonest.Rate(1000.0, 12.0, 3, 1e-6)
-    made = [dishonest.table_row(row, 7, ours, rate, None) for row, rate in zip(dishonest.ROWS, [None, dishonest.Rate(400.0, 30.0, 9, 2e-6)], strict=False)]
+    made = [
+        dishonest.table_row(row, 7, ours, rate, None) for row, rate in zip(dishonest.ROWS, [None, dishonest.Rate(400.0, 30.0, 9, 2e-6)], strict=False)
+    ]
     assert made[1]["ratio"] == 2.5 and made[0]["ratio"] == ""
     write_table(tmp_path / "results" / "dishonest.csv", made)
     paper = {"best": "yes", "method": "m", "parties": 2, "quantity": "communication_kb", "ours": 3.0}
     write_table(tmp_path / "results" / "paper004.csv", [{**paper, "row": "a", "paper": 10.9}, {**paper, "row": "b", "paper": ""}])
     lwe = [
-        {"variant": "round_mask_open", "n": 2, "online_us": 5.0, "offline_us": 10.0, "rounds": 2, "rounds_in_all": 2, "per_s": 170334, "latency_ms": 0, "online_cpu_us": "", "items": 20000},
-        {"variant": "round_ltz_table-8x2", "n": 4, "online_us": 35.5, "offline_us": 2043.0, "rounds": 3, "rounds_in_all": 15.4, "per_s": 28119, "latency_ms": 9.0, "online_cpu_us": 52.0, "items": 4096},
+        {
+            "variant": "round_mask_open",
+            "n": 2,
+            "online_us": 5.0,
+            "offline_us": 10.0,
+            "rounds": 2,
+            "rounds_in_all": 2,
+            "per_s": 170334,
+            "latency_ms": 0,
+            "online_cpu_us": "",
+            "items": 20000,
+        },
+        {
+            "variant": "round_ltz_table-8x2",
+            "n": 4,
+            "online_us": 35.5,
+            "offline_us": 2043.0,
+            "rounds": 3,
+            "rounds_in_all": 15.4,
+            "per_s": 28119,
+            "latency_ms": 9.0,
+            "online_cpu_us": 52.0,
+            "items": 4096,
+        },
     ]
     sets = [{"parameters": p, "protocol": "semi2k", "cores": 2} for p in ("lwe64-p2", "lwe64-p2", "lwe53-p16")]
     write_table(tmp_path / "results" / "decrypt.csv", [s | row for s, row in zip(sets, [*lwe, lwe[0]], strict=True)])

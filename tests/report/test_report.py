@@ -298,9 +298,7 @@ def test_published_figures_are_drawn_as_printed_beside_ours(plot: published.Publ
     for line in axis.lines:
         if str(line.get_label()).startswith("paper, "):
             values = [float(v) for v in line.get_ydata()]
-            drawn += (
-                values[:1] if len(set(values)) == 1 and len(values) == 2 and line.get_linestyle() == ":" else values
-            )
+            drawn += values[:1] if len(set(values)) == 1 and len(values) == 2 and line.get_linestyle() == ":" else values
     assert sorted(drawn) == sorted(printed)
     assert plot.ours is None or any(label.startswith("ours") for label in labels)
     assert ("Nothing of ours" in caption) == (plot.ours is None)

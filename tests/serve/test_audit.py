@@ -181,7 +181,9 @@ def test_served_committees_log(tmp_path: Path) -> None:
             run.terminate()
     ends = [run.communicate(timeout=60) for run in served]
     assert [run.returncode for run in served] == [0, 0], ends
-    assert re.match(r"\d{4}-\d\d-\d\dT[0-9:.]+Z party 0: serves key key to receivers at 127\.0\.0\.1:\d+, metrics at 127\.0\.0\.1:\d+, audit log \S+", first[0])
+    assert re.match(
+        r"\d{4}-\d\d-\d\dT[0-9:.]+Z party 0: serves key key to receivers at 127\.0\.0\.1:\d+, metrics at 127\.0\.0\.1:\d+, audit log \S+", first[0]
+    )
     assert json.loads(first[1])["event"].startswith("serves key key") and json.loads(first[1])["party"] == 1
     assert all(set(json.loads(line)) == {"time", "party", "event"} for line in ends[1][0].splitlines())
     refusals = []  # the receiver shuts its channels at the first one, so the other party may have got no whole request

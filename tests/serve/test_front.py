@@ -141,7 +141,9 @@ def test_a_receiver_that_is_not_admitted_is_told_so(party: Party, size: int) -> 
     )
     for _ in range(5):
         receiver = Receiver(committee, party.folder / "eve.pem", [("127.0.0.1", party.front.port)], 5.0)
-        with pytest.raises(PartyError, match=r"^party 0 does not admit this receiver: put its certificate \(\.crt\) into the folder party-0/receivers there$"):
+        with pytest.raises(
+            PartyError, match=r"^party 0 does not admit this receiver: put its certificate \(\.crt\) into the folder party-0/receivers there$"
+        ):
             receiver._shares(bytes(size), 1, {})
     assert party.serves()
 

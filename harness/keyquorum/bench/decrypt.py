@@ -276,7 +276,9 @@ def main() -> int:
     if Path("results").is_dir() and not options.only and table:
         write_table(Path("results") / "decrypt.csv", table)
         tradeoff.write(table, Path("results"))
-    console.print(f"\nmachine: {platform.machine()}, {os.cpu_count()} cores, all parties on it; latency: one ciphertext over simulated links, {LATENCY_LINK}")
+    console.print(
+        f"\nmachine: {platform.machine()}, {os.cpu_count()} cores, all parties on it; latency: one ciphertext over simulated links, {LATENCY_LINK}"
+    )
     for line in lines:
         console.print(line, markup=False)
     return 0

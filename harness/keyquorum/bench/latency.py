@@ -43,9 +43,7 @@ def main() -> int:
     """Measures every committee that is asked for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--parties", default="2,4,8,16", help="numbers of parties (default: 2,4,8,16)")
-    parser.add_argument(
-        "--openings", default="direct,star", help="direct, star, or both (default); a star among two is direct"
-    )
+    parser.add_argument("--openings", default="direct,star", help="direct, star, or both (default); a star among two is direct")
     parser.add_argument("--repeats", type=int, default=3, help="measurements of each committee (default: 3)")
     options = parser.parse_args()
     table = []

@@ -147,9 +147,7 @@ def methods() -> list[Method]:
     for length in (23040, 46080):
         match: dict[str, object] = {"phi_m": length, "hamming_weight": WEIGHT}
         name = f"Hamming weight {WEIGHT} of {length}"
-        made.append(
-            Method("3", name, "bits", match, "seconds", "communication_mb", _fixed_weight, length, length // 20, False)
-        )
+        made.append(Method("3", name, "bits", match, "seconds", "communication_mb", _fixed_weight, length, length // 20, False))
     conversions: list[tuple[str, str, Callable[[Runs, int], None]]] = [
         ("Z2 to Zq", "poly", _z2_poly),
         ("Z2 to Zq", "bits and lift", _z2_bits),

@@ -67,9 +67,7 @@ def load(name: str) -> list[Row]:
     known = tables()
     if name not in known:
         close = difflib.get_close_matches(name, known, n=3, cutoff=0.4) or known[:3]
-        raise UnknownTableError(
-            f"no published table {name!r}: tables() lists all of them, for instance {', '.join(close)}"
-        )
+        raise UnknownTableError(f"no published table {name!r}: tables() lists all of them, for instance {', '.join(close)}")
     return read_table(resource_folder("params/published") / f"{name}.csv")
 
 
@@ -89,9 +87,7 @@ def read_table(path: Path) -> list[Row]:
     rows: list[Row] = []
     for number, cells in islice(lines, 1, None):
         if len(cells) != len(header):
-            raise MalformedTableError(
-                f"{path}, line {number}: {len(cells)} cells, but the header has {len(header)}: correct it"
-            )
+            raise MalformedTableError(f"{path}, line {number}: {len(cells)} cells, but the header has {len(header)}: correct it")
         rows.append({column: _cell(path, number, column, text) for column, text in zip(header, cells, strict=True)})
     return rows
 
@@ -103,7 +99,5 @@ def _cell(path: Path, line: int, column: str, text: str) -> Cell:
         return text
     match = _NUMBER.fullmatch(text)
     if match is None:
-        raise MalformedTableError(
-            f"{path}, line {line}, column {column}: {text!r} is no number: correct it or leave it empty"
-        )
+        raise MalformedTableError(f"{path}, line {line}, column {column}: {text!r} is no number: correct it or leave it empty")
     return float(text) if match[1] or match[2] else int(text)

@@ -30,7 +30,9 @@ def table(rows: Sequence[Row]) -> str:
     lines = ["| " + " | ".join(head) + " |", "|" + " --- |" * len(head)]
     for row in sorted(rows, key=lambda r: (str(r["parameters"]), str(r["protocol"]), int(r["n"]), float(r["online_us"]))):
         values = [_shown(row[name], name) for name in COLUMNS]
-        lines.append(f"| {row['parameters']} | `{row['protocol']}` | {row['n']} | `{row['variant']}`{_only(row['variant'])} | " + " | ".join(values) + " |")
+        lines.append(
+            f"| {row['parameters']} | `{row['protocol']}` | {row['n']} | `{row['variant']}`{_only(row['variant'])} | " + " | ".join(values) + " |"
+        )
     return "\n".join(lines) + "\n"
 
 
@@ -71,7 +73,10 @@ def plot(rows: Sequence[Row], path: Path) -> None:
         style.decades(axes, which)
     empty: dict[str, Any] = {"linestyle": "none", "markersize": 5}
     entries = [Line2D([], [], color=style.COLOURS[p], marker="o", label=p, **empty) for p in style.protocols(str(r["protocol"]) for r in rows)]
-    entries += [Line2D([], [], color=style.PAPER, marker=m, label=v.removeprefix("round_") + _only(v).replace(" ciphertexts", ""), **empty) for v, m in markers.items()]
+    entries += [
+        Line2D([], [], color=style.PAPER, marker=m, label=v.removeprefix("round_") + _only(v).replace(" ciphertexts", ""), **empty)
+        for v, m in markers.items()
+    ]
     entries.append(Line2D([], [], color=style.PAPER, marker="o", markerfacecolor="none", label="hollow: BFV", **empty))
     made.legend(handles=entries, loc="outside lower center", ncols=5)
     made.savefig(path, dpi=150)

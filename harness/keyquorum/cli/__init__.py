@@ -43,7 +43,9 @@ def _show_version(wanted: bool) -> None:
 
 
 @app.callback()
-def _common(version: Annotated[bool, typer.Option("--version", help="Print the version and exit.", callback=_show_version, is_eager=True)] = False) -> None:
+def _common(
+    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.", callback=_show_version, is_eager=True)] = False,
+) -> None:
     pass
 
 

@@ -16,7 +16,9 @@ from .output import chosen
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as one line of JSON, and nothing else, on standard output.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print results, warnings and errors only.")]
-Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Print a line when a phase begins, the costs at every party, and the kind and cause of an error.")]
+Verbose = Annotated[
+    bool, typer.Option("--verbose", "-v", help="Print a line when a phase begins, the costs at every party, and the kind and cause of an error.")
+]
 SHARED: dict[str, Any] = {"as_json": AsJson, "quiet": Quiet, "verbose": Verbose}
 
 

@@ -25,32 +25,26 @@ def register(app: typer.Typer) -> None:
 
 
 def bench(
-    suite: Annotated[
-        str, typer.Argument(help=f"One of {', '.join(SUITES)}; all: one after another.", show_default=False)
-    ],
+    suite: Annotated[str, typer.Argument(help=f"One of {', '.join(SUITES)}; all: one after another.", show_default=False)],
     quick: Annotated[bool, typer.Option("--quick", help="Fewer and smaller measurements.")] = False,
     backend: Annotated[list[str] | None, typer.Option("--backend", help="embedded or mp-spdz. Repeat.")] = None,
     protocol: Annotated[list[str] | None, typer.Option("--protocol", "-E", help="Protocol. Repeat.")] = None,
     parties: Annotated[list[int] | None, typer.Option("--parties", "-N", help="Number of parties. Repeat.")] = None,
-    params: Annotated[
-        list[str] | None, typer.Option("--params", "-p", help="Parameter set (keygen, decrypt) or domain. Repeat.")
-    ] = None,
-    link: Annotated[
-        list[str] | None, typer.Option("--link", help=f"Simulated links: none, {FORMS}. Repeat.", show_default=False)
-    ] = None,
+    params: Annotated[list[str] | None, typer.Option("--params", "-p", help="Parameter set (keygen, decrypt) or domain. Repeat.")] = None,
+    link: Annotated[list[str] | None, typer.Option("--link", help=f"Simulated links: none, {FORMS}. Repeat.", show_default=False)] = None,
     only: Annotated[str, typer.Option(help="Measurements with this in their name.")] = "",
     repeats: Annotated[int, typer.Option(min=1, help="Runs of each measurement that count.")] = 3,
     warm_up: Annotated[int, typer.Option(min=0, help="Runs before them that do not.")] = 1,
     timeout: Annotated[float, typer.Option(min=1, help="Seconds for all runs of a measurement.")] = 600.0,
-    patience: Annotated[
-        float, typer.Option(min=0, help="Seconds after which a measurement starts no further run.", show_default="none")
-    ] = math.inf,
-    budget: Annotated[
-        float, typer.Option(min=0, help="Minutes after which no further measurement starts.", show_default="none")
-    ] = math.inf,
+    patience: Annotated[float, typer.Option(min=0, help="Seconds after which a measurement starts no further run.", show_default="none")] = math.inf,
+    budget: Annotated[float, typer.Option(min=0, help="Minutes after which no further measurement starts.", show_default="none")] = math.inf,
     idle: Annotated[
         float | None,
-        typer.Option(min=0, help="Start measurements on an idle machine only: seconds to wait for it.", show_default="start in any case, and say so in the table"),
+        typer.Option(
+            min=0,
+            help="Start measurements on an idle machine only: seconds to wait for it.",
+            show_default="start in any case, and say so in the table",
+        ),
     ] = None,
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the tables, one a suite.")] = Path("results/bench"),
     fresh: Annotated[bool, typer.Option("--fresh", help="Measure again what the tables hold.")] = False,
@@ -97,7 +91,9 @@ def bench(
         if outcome.busy:
             errors.append(f"{name}: the machine did other work for {idle:g} s: stop that work, or leave out --idle")
     if loaded:
-        console.print(f"bench: {loaded} measurements started beside other work, and plots say so: measure with --idle on a machine that is free", markup=False)
+        console.print(
+            f"bench: {loaded} measurements started beside other work, and plots say so: measure with --idle on a machine that is free", markup=False
+        )
     if left:
         console.print(f"bench: {left} measurements were left out for want of time: the same command goes on with them", markup=False)
     emit({"measurements" if show else "suites": listed})

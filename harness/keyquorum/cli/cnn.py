@@ -36,9 +36,7 @@ def cnn(
     with tempfile.TemporaryDirectory(prefix="keyquorum-cnn-") as folder, progress_bars() as report:
         result = classify(new_committee(Path(folder), parties, protocol), pixels, labels, link=link, progress=report)
     seconds = time.monotonic() - start
-    console.print(
-        f"1. {parties} party processes made the keys inside MPC ({protocol}), {PARAMETERS}, 7 Galois keys", markup=False
-    )
+    console.print(f"1. {parties} party processes made the keys inside MPC ({protocol}), {PARAMETERS}, 7 Galois keys", markup=False)
     print_reports(result.keygen)
     console.print(
         f"2. {images} digits encrypted ({result.upload_bytes / 1e6:.0f} MB), 3. evaluated by stock SEAL, 4. logits decrypted jointly, to party 0"
@@ -57,9 +55,7 @@ def cnn(
         "seconds": seconds, "phases": result.seconds, "link": link,
     })  # fmt: skip
     if not result.agrees:
-        raise KeyQuorumError(
-            "the encrypted network is less accurate than the one in clear: this must not happen, please report it"
-        )
+        raise KeyQuorumError("the encrypted network is less accurate than the one in clear: this must not happen, please report it")
 
 
 def _beside_paper(result: Classified, parties: int) -> None:

@@ -31,16 +31,14 @@ def register(app: typer.Typer) -> None:
 def init(
     folder: Folder,
     parties: Annotated[int, typer.Option("--parties", "-N", help="Number of parties.")] = 3,
-    protocol: Annotated[str, typer.Option("--protocol", "-E", help=f"One of {', '.join(PROTOCOLS)}.", autocompletion=completion.protocols)] = "rep-field",
+    protocol: Annotated[
+        str, typer.Option("--protocol", "-E", help=f"One of {', '.join(PROTOCOLS)}.", autocompletion=completion.protocols)
+    ] = "rep-field",
     threshold: Annotated[int | None, typer.Option("--threshold", "-T", help="Corruptions tolerated (shamir).")] = None,
-    host: Annotated[
-        list[str] | None, typer.Option(help="HOST:PORT of each party in turn; default: all on this host.")
-    ] = None,
+    host: Annotated[list[str] | None, typer.Option(help="HOST:PORT of each party in turn; default: all on this host.")] = None,
     me: Annotated[list[int] | None, typer.Option(help="Parties of this host, when the others run elsewhere.")] = None,
     name: Annotated[str | None, typer.Option(help="Name of the committee; the same at all parties.")] = None,
-    openings: Annotated[
-        str, typer.Option(help=f"How semi and shamir open additive shares; {_SAID}; the same at all parties.")
-    ] = "direct",
+    openings: Annotated[str, typer.Option(help=f"How semi and shamir open additive shares; {_SAID}; the same at all parties.")] = "direct",
 ) -> None:
     """Make a committee: a folder with the parties file and an identity (key, certificate) for each party of this host.
 
@@ -52,9 +50,7 @@ def init(
     if committee.openings != "direct":
         console.print(f"  openings: {committee.openings} ({OPENINGS[committee.openings]})")
     for party in committee.parties:
-        console.print(
-            f"  party {party.index}  {party.host}:{party.port}  {party.fingerprint or '(fingerprint missing)'}"
-        )
+        console.print(f"  party {party.index}  {party.host}:{party.port}  {party.fingerprint or '(fingerprint missing)'}")
     emit({
         "folder": folder, "name": committee.name, "protocol": committee.protocol, "threshold": committee.threshold, "openings": committee.openings,
         "parties": [{"index": p.index, "host": p.host, "port": p.port, "fingerprint": p.fingerprint or None} for p in committee.parties],
@@ -75,9 +71,7 @@ def trust(
 
 def doctor(
     folder: Folder,
-    party: Annotated[
-        list[int] | None, typer.Option(help="Look from these parties (default: all of this host).")
-    ] = None,
+    party: Annotated[list[int] | None, typer.Option(help="Look from these parties (default: all of this host).")] = None,
     seconds: Annotated[float, typer.Option(help="How long to listen and to try.")] = 10.0,
 ) -> None:
     """Look at a committee from each party: identities, keys, shares, pools, reachability, fingerprints, versions, clocks; say what to fix.

@@ -178,8 +178,7 @@ def request(line: CommandLine) -> ProgramRequest:
     length = _number(compiled, "field")
     if "binary" in compiled and protocol != "semi-bin":
         raise ParameterError(
-            f"option -B has no meaning for {protocol}: sbits work in every program over ring, rep-field, semi2k or semi; bits alone are "
-            "for semi-bin"
+            f"option -B has no meaning for {protocol}: sbits work in every program over ring, rep-field, semi2k or semi; bits alone are for semi-bin"
         )
     if protocol in SUMMANDS and (prime is not None or length is not None):
         raise ParameterError(f"{protocol} computes modulo 2^k: -F and -P are for rep-field, shamir and semi")

@@ -92,7 +92,8 @@ def evaluate(
     folder: Folder,
     key: Key,
     operation: Annotated[
-        str, typer.Argument(help=f"One of {', '.join(seal.OPERATIONS)}; rotate: see --step.", show_default=False, autocompletion=completion.operations)
+        str,
+        typer.Argument(help=f"One of {', '.join(seal.OPERATIONS)}; rotate: see --step.", show_default=False, autocompletion=completion.operations),
     ],
     ciphertexts: Annotated[list[Path], typer.Argument(help="One or two SEAL ciphertexts.", show_default=False)],
     output: Output,
@@ -112,16 +113,12 @@ def evaluate(
 def decrypt(
     folder: Folder,
     key: Key,
-    ciphertexts: Annotated[
-        list[Path], typer.Argument(help="SEAL ciphertexts; all are decrypted in the same rounds.", show_default=False)
-    ],
+    ciphertexts: Annotated[list[Path], typer.Argument(help="SEAL ciphertexts; all are decrypted in the same rounds.", show_default=False)],
     to: Annotated[int | None, typer.Option("--to", help="The party that learns the result.", show_default=False)] = None,
     committee: Annotated[
         bool, typer.Option("--committee", help="LWE, BFV, BGV: ask the served committee (keyquorum serve); the result comes to us alone.")
     ] = False,
-    identity: Annotated[
-        Path | None, typer.Option(help="--committee: our identity, made by keyquorum receiver.", show_default=False)
-    ] = None,
+    identity: Annotated[Path | None, typer.Option(help="--committee: our identity, made by keyquorum receiver.", show_default=False)] = None,
     at: Annotated[
         list[str] | None,
         typer.Option(help="--committee: HOST:PORT of every party, in order; repeat (default: those of this host).", show_default=False),
@@ -135,9 +132,7 @@ def decrypt(
         ),
     ] = None,
     pool: Annotated[bool, typer.Option("--pool", help="BFV, BGV: take the masks from the committee's pool; LWE does always.")] = False,
-    job: Annotated[
-        Path | None, typer.Option(help="Write the job for keyquorum party instead of running it here.")
-    ] = None,
+    job: Annotated[Path | None, typer.Option(help="Write the job for keyquorum party instead of running it here.")] = None,
     backend: BackendName = "embedded",
     mp_spdz: MpSpdzFolder = None,
     link: LinkSpec = None,
@@ -187,9 +182,7 @@ def decrypt(
         emit({"job": job, "ciphertexts": ciphertexts})
         return
     with progress_bars() as report:
-        result = api.decrypt(
-            folder, key, ciphertexts, to, outputs, rounding, report, backend=backend, mp_spdz=mp_spdz, link=link, pool=pool
-        )
+        result = api.decrypt(folder, key, ciphertexts, to, outputs, rounding, report, backend=backend, mp_spdz=mp_spdz, link=link, pool=pool)
     print_reports(result.reports)
     for i, output in enumerate(result.outputs):
         console.print(f"party {to} wrote {output}", markup=False)

@@ -32,15 +32,11 @@ def register(app: typer.Typer) -> None:
     app.command("demo")(demo)
 
 
-def _run(
-    folder: Path, committee: api.Committee, parameters: ParameterSet, x: Any, y: Any, engine: dict[str, Any]
-) -> NDArray[Any]:
+def _run(folder: Path, committee: api.Committee, parameters: ParameterSet, x: Any, y: Any, engine: dict[str, Any]) -> NDArray[Any]:
     """Keys, encryption, multiply + relinearise + rotate by one, joint decryption to party 0; returns the numbers."""
     key = parameters.scheme
     console.rule(f"{parameters.scheme.upper()}, N = {parameters.ring_degree}", style="dim")
-    console.print(
-        f"1. {committee.size} party processes make the keys inside MPC ({committee.protocol}), over mutual TLS 1.3"
-    )
+    console.print(f"1. {committee.size} party processes make the keys inside MPC ({committee.protocol}), over mutual TLS 1.3")
     with progress_bars() as report:
         elements = api.galois_elements(parameters, (1,))
         made = api.keygen(committee, key, parameters, True, elements, policy=POLICY, progress=report, **engine)

@@ -34,14 +34,18 @@ def keygen(
     folder: Folder,
     key: Annotated[str, typer.Argument(help="Name of the new key.", show_default=False)],
     params: Annotated[
-        str, typer.Option("--params", "-p", help=f"Parameter set: a name (see keyquorum parameters; also {', '.join(api.LWE_SETS)}) or a TOML file.", autocompletion=completion.parameter_sets)
+        str,
+        typer.Option(
+            "--params",
+            "-p",
+            help=f"Parameter set: a name (see keyquorum parameters; also {', '.join(api.LWE_SETS)}) or a TOML file.",
+            autocompletion=completion.parameter_sets,
+        ),
     ] = "ckks-8192-demo",
     relin: Annotated[bool, typer.Option(help="Make a relinearisation key.")] = True,
     step: Annotated[
         list[int] | None,
-        typer.Option(
-            "--step", "-s", help="Rotation step to make a Galois key for; 0: conjugation or column swap. Repeat."
-        ),
+        typer.Option("--step", "-s", help="Rotation step to make a Galois key for; 0: conjugation or column swap. Repeat."),
     ] = None,
     error: Annotated[str, typer.Option(help="Error law: cbd (SEAL's own) or gaussian (sigma 3.2).")] = "cbd",
     flood_bits: Annotated[
@@ -53,7 +57,9 @@ def keygen(
     ] = None,
     decryptions: Annotated[
         int | None,
-        typer.Option(help="CKKS: decryptions that the key may ever serve; four times as many cost a bit of precision (default: 16).", show_default=False),
+        typer.Option(
+            help="CKKS: decryptions that the key may ever serve; four times as many cost a bit of precision (default: 16).", show_default=False
+        ),
     ] = None,
     noise_bits: Annotated[
         int | None,
@@ -65,9 +71,7 @@ def keygen(
     approvals: Annotated[
         bool, typer.Option(help="CKKS: every party decrypts only ciphertexts that were approved at it (keyquorum approve).")
     ] = False,
-    job: Annotated[
-        Path | None, typer.Option(help="Write the job for keyquorum party instead of running it here.")
-    ] = None,
+    job: Annotated[Path | None, typer.Option(help="Write the job for keyquorum party instead of running it here.")] = None,
     backend: BackendName = "embedded",
     mp_spdz: MpSpdzFolder = None,
     link: LinkSpec = None,
@@ -113,9 +117,7 @@ def keygen(
         needs = api.keygen_needs(folder, parameters, relin, elements, error, policy)
         console.print(f"needs {needs.text()}", highlight=False)
     with progress_bars() as report:
-        result = api.keygen(
-            folder, key, parameters, relin, elements, error, policy, report, backend=backend, mp_spdz=mp_spdz, link=link
-        )
+        result = api.keygen(folder, key, parameters, relin, elements, error, policy, report, backend=backend, mp_spdz=mp_spdz, link=link)
     print_reports(result.reports)
     console.print(f"key {key} ({result.info.key_id}): public files in {result.folder}")
     if result.precision is not None:
@@ -140,9 +142,7 @@ def _say_job(job: Path) -> None:
 
 
 def inspect(
-    path: Annotated[
-        Path, typer.Argument(help="A folder of a committee, party, key or pool, or any file of SEAL or KeyQuorum.", show_default=False)
-    ],
+    path: Annotated[Path, typer.Argument(help="A folder of a committee, party, key or pool, or any file of SEAL or KeyQuorum.", show_default=False)],
 ) -> None:
     """Tell what a file or folder is, and whether it is whole: hashes and checksums are verified where there are any.
 

@@ -15,7 +15,9 @@ from .output import console, costs, emit, print_reports, printed
 from .progress import progress_bars
 
 Folder = Annotated[Path, typer.Argument(help="Committee folder.", show_default=False)]
-Params = Annotated[str, typer.Option("--params", "-p", help=f"{', '.join(api.LWE_SETS)}, or a set of BFV or BGV.", autocompletion=completion.parameter_sets)]
+Params = Annotated[
+    str, typer.Option("--params", "-p", help=f"{', '.join(api.LWE_SETS)}, or a set of BFV or BGV.", autocompletion=completion.parameter_sets)
+]
 Rounding = Annotated[str, typer.Option(help=f"One of {', '.join(api.VARIANTS)}; round_ltz_table: see THIRD_PARTY.md.")]
 Width = Annotated[int, typer.Option(help="round_ltz_table: bits of a block.")]
 Levels = Annotated[int, typer.Option(help="round_ltz_table: levels of tables; one round each, and one more.")]
@@ -58,9 +60,7 @@ def status(folder: Folder) -> None:
 
 
 @app.command("drop")
-def drop(
-    folder: Folder, name: Annotated[str, typer.Argument(help="Pool, as status names it.", show_default=False)]
-) -> None:
+def drop(folder: Folder, name: Annotated[str, typer.Argument(help="Pool, as status names it.", show_default=False)]) -> None:
     """Delete a pool at all parties of this host. Do it at all parties."""
     dropped = api.pool_drop(folder, name)
     for party in dropped:

@@ -37,9 +37,7 @@ def run(
     args: Annotated[list[str] | None, typer.Argument(help="Its arguments.", show_default=False)] = None,
     protocol: Annotated[
         str,
-        typer.Option(
-            "--protocol", "-E", help="ring, rep-field, shamir, semi2k, semi, spdz2k, mascot, emulate (clear text)."
-        ),
+        typer.Option("--protocol", "-E", help="ring, rep-field, shamir, semi2k, semi, spdz2k, mascot, emulate (clear text)."),
     ] = "ring",
     parties: Annotated[
         int | None, typer.Option("--parties", "-N", help="Number of parties (default: 3; emulate: 1; semi2k, semi, spdz2k, mascot: 2).")
@@ -70,16 +68,18 @@ def run(
 def party(
     folder: Folder,
     index: Annotated[int, typer.Argument(help="Which party this is.", show_default=False)],
-    job: Annotated[
-        Path, typer.Argument(help="Job file (JSON), the same at all parties; written by --job.", show_default=False)
-    ],
+    job: Annotated[Path, typer.Argument(help="Job file (JSON), the same at all parties; written by --job.", show_default=False)],
     ciphertext: Annotated[
         list[Path] | None,
-        typer.Option(help="decrypt: where a ciphertext of the job lies on this host; repeat, in their order (default: where the job says).", show_default=False),
+        typer.Option(
+            help="decrypt: where a ciphertext of the job lies on this host; repeat, in their order (default: where the job says).", show_default=False
+        ),
     ] = None,
     output: Annotated[
         list[Path] | None,
-        typer.Option(help="decrypt: where the receiver writes: a folder, or a file for each ciphertext (default: where the job says).", show_default=False),
+        typer.Option(
+            help="decrypt: where the receiver writes: a folder, or a file for each ciphertext (default: where the job says).", show_default=False
+        ),
     ] = None,
     mp_spdz: MpSpdzFolder = None,
     connect_timeout: Annotated[float, typer.Option(help="Seconds to wait for the other parties.")] = 300.0,

@@ -18,9 +18,7 @@ def register(app: typer.Typer) -> None:
 
 
 def report(
-    results: Annotated[Path, typer.Argument(help="Folder with the tables of keyquorum bench, under bench/.")] = Path(
-        "results"
-    ),
+    results: Annotated[Path, typer.Argument(help="Folder with the tables of keyquorum bench, under bench/.")] = Path("results"),
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", help="Folder to write to (default: RESULTS/report).", show_default=False),

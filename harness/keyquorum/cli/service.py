@@ -26,9 +26,7 @@ def register(app: typer.Typer) -> None:
     app.command("receiver")(receiver)
 
 
-def receiver(
-    folder: Folder, name: Annotated[str, typer.Argument(help="Name of the receiver.", show_default=False)]
-) -> None:
+def receiver(folder: Folder, name: Annotated[str, typer.Argument(help="Name of the receiver.", show_default=False)]) -> None:
     """Make the identity of a receiver, who may ask the parties of this host for decryptions.
 
     Parties on other hosts need the certificate in their folder party-<i>/receivers. Admit only who may decrypt everything.
@@ -54,7 +52,9 @@ def serve(
     metrics_port: Annotated[int, typer.Option(help="Port of the metrics (Prometheus), on this host alone; 0: any free one.")] = 0,
     audit_log: Annotated[
         Path | None,
-        typer.Option(help="File that gets a line of JSON for each request, before it is answered (default: party-<i>/audit.jsonl).", show_default=False),
+        typer.Option(
+            help="File that gets a line of JSON for each request, before it is answered (default: party-<i>/audit.jsonl).", show_default=False
+        ),
     ] = None,
 ) -> None:
     """Run one party of a served committee: shares and pool at hand, connected to the others, until interrupted.

@@ -25,14 +25,8 @@ class EncryptedModel:
     """The network with the weights encoded once; :meth:`logits` takes the 25 ciphertexts of :func:`packing.pack_images`."""
 
     def __init__(self, parameters: ParameterSet, model: Model, relin_keys: bytes, galois_keys: bytes) -> None:
-        if (
-            parameters.scheme != "ckks"
-            or parameters.ring_degree != 2 * packing.SLOTS
-            or len(parameters.coeff_modulus) < LEVELS + 2
-        ):
-            raise ParameterError(
-                f"{parameters.name}: the network needs CKKS at N = {2 * packing.SLOTS} with {LEVELS} levels"
-            )
+        if parameters.scheme != "ckks" or parameters.ring_degree != 2 * packing.SLOTS or len(parameters.coeff_modulus) < LEVELS + 2:
+            raise ParameterError(f"{parameters.name}: the network needs CKKS at N = {2 * packing.SLOTS} with {LEVELS} levels")
         self._parameters = parameters
         library, self._context = seal.require_seal(), seal.context(parameters)
         self._evaluator = library.Evaluator(self._context)

@@ -66,9 +66,7 @@ class Model:
     def save(self, path: Path) -> None:
         """Writes the weights, rounded to 16 bits."""
         path.parent.mkdir(parents=True, exist_ok=True)
-        np.savez_compressed(
-            path, allow_pickle=False, **{name: values.astype(np.float16) for name, values in vars(self).items()}
-        )
+        np.savez_compressed(path, allow_pickle=False, **{name: values.astype(np.float16) for name, values in vars(self).items()})
 
     @staticmethod
     def load(path: Path) -> Model:

@@ -112,9 +112,7 @@ def prepare(
     (folder / "all").rmdir()
     deployment.job.parent.mkdir()
     services = {host(i): _service(i, image, timeouts, netem) for i in range(parties)}
-    text = json.dumps(
-        {"name": "keyquorum", "services": services, "networks": {"quorum": {"driver": "bridge"}}}, indent=2
-    )
+    text = json.dumps({"name": "keyquorum", "services": services, "networks": {"quorum": {"driver": "bridge"}}}, indent=2)
     write_atomically(deployment.file, text.encode() + b"\n")
     return deployment
 

@@ -21,14 +21,11 @@ class RunTime:
     __slots__ = ()
 
     def __bool__(self) -> bool:
-        raise CompilerError(
-            f"cannot derive truth value (bool) from {type(self).__name__}: use if_, if_e, while_do or if_else"
-        )
+        raise CompilerError(f"cannot derive truth value (bool) from {type(self).__name__}: use if_, if_e, while_do or if_else")
 
     def _no_python_number(self) -> Any:
         raise CompilerError(
-            f"cannot use the run-time value {type(self).__name__} as a Python number or index: "
-            "use an Array, for_range or a compile-time integer"
+            f"cannot use the run-time value {type(self).__name__} as a Python number or index: use an Array, for_range or a compile-time integer"
         )
 
     __int__ = __index__ = __float__ = _no_python_number

@@ -123,9 +123,7 @@ class _Bits(RunTime, Structure):
         """The single bits, first one first."""
         count = self.n if bit_length is None else min(bit_length, self.n)
         if count > ELEMENT_LIMIT:
-            raise CompilerError(
-                f"taking {count} bits apart is slow: keep vectors of bits whole (up to {ELEMENT_LIMIT})"
-            )
+            raise CompilerError(f"taking {count} bits apart is slow: keep vectors of bits whole (up to {ELEMENT_LIMIT})")
         engine = current().engine
         return [self._wrap(engine.slice(self._value, i, 1, 1)) for i in range(count)]
 
@@ -192,19 +190,13 @@ class cbits(_Bits):
     def to_regint_by_bit(self) -> regint:
         """The bits as a vector of n numbers."""
         run, value = current(), self._value
-        return regint._lazy(
-            self.n, lambda: run.engine.read_bits(value).astype(np.int64), lambda: run.bits_to_clear(value)
-        )
+        return regint._lazy(self.n, lambda: run.engine.read_bits(value).astype(np.int64), lambda: run.bits_to_clear(value))
 
     def __xor__(self, other: Any) -> Any:
         other = read(other)
         if is_constant(other):
             other = type(self)(other)
-        return (
-            self._wrap(current().engine.xor(self._value, self._checked(other)))
-            if isinstance(other, cbits)
-            else NotImplemented
-        )
+        return self._wrap(current().engine.xor(self._value, self._checked(other))) if isinstance(other, cbits) else NotImplemented
 
     __rxor__ = __xor__
 
@@ -217,11 +209,7 @@ class cbits(_Bits):
         run = current()
         if isinstance(other, cbits) and not run.is_ring and self.n >= run.bits:
             raise CompilerError(f"& of {self.n} opened bits does not fit {run.engine.domain}: use shorter vectors, or sbits")
-        return (
-            self._wrap(current().engine.and_(self._value, self._checked(other)))
-            if isinstance(other, cbits)
-            else NotImplemented
-        )
+        return self._wrap(current().engine.and_(self._value, self._checked(other))) if isinstance(other, cbits) else NotImplemented
 
     __rand__ = __and__
 
@@ -367,9 +355,7 @@ class sbits(_Bits, SecretRunTime):
         """Bit by bit: ``a`` where we are 1, ``b`` where we are 0; a single bit selects for all. One round."""
         a, b = read(a), read(b)
         if isinstance(a, sbitvec) or isinstance(b, sbitvec):
-            return sbitvec.from_vec(
-                [self.if_else(x, y) for x, y in zip(sbitvec.conv(a).v, sbitvec.conv(b).v, strict=True)]
-            )
+            return sbitvec.from_vec([self.if_else(x, y) for x, y in zip(sbitvec.conv(a).v, sbitvec.conv(b).v, strict=True)])
         size = max((x.n for x in (a, b) if isinstance(x, _Bits)), default=self.n)
         t = sbits.get_type(size)
         a, b = t.conv(a), t.conv(b)
@@ -395,10 +381,7 @@ sbit: Any = sbits.get_type(1)
 
 def _need_binary(run: Run) -> None:
     if not run.engine.has_binary:
-        raise CompilerError(
-            f"{run.engine.protocol} has no binary domain in this engine: "
-            "use bits as sint (get_random_bit), or ring or rep-field"
-        )
+        raise CompilerError(f"{run.engine.protocol} has no binary domain in this engine: use bits as sint (get_random_bit), or ring or rep-field")
 
 
 def _row(x: Any, size: int) -> Row:
@@ -484,9 +467,7 @@ class sbitvec(SecretRunTime):
 
         Refused for the numbers of rows of which MP-SPDZ loses the last carry."""
         if len(self.v) in WRONG_ON_MP_SPDZ:
-            raise CompilerError(
-                f"popcnt of {len(self.v)} rows is wrong on MP-SPDZ: append rows of zeros up to 3, 7 or 11"
-            )
+            raise CompilerError(f"popcnt of {len(self.v)} rows is wrong on MP-SPDZ: append rows of zeros up to 3, 7 or 11")
         rows = [_row(x, self.size) for x in self.v]
         counted = circuits.population_count(PackedBits(current()), [r for r in rows if r is not None])
         return sbitvec.from_vec([sbits._wrap(r) for r in counted])
@@ -542,9 +523,7 @@ def _transposed(rows: Sequence[Any]) -> list[Any]:
     """Columns of rows of equal length (or integers 0)."""
     size = max((x.n for x in rows if isinstance(x, _Bits)), default=1)
     if size > ELEMENT_LIMIT:
-        raise CompilerError(
-            f"taking rows of {size} bits apart is slow: work on the rows .v (up to {ELEMENT_LIMIT} columns)"
-        )
+        raise CompilerError(f"taking rows of {size} bits apart is slow: work on the rows .v (up to {ELEMENT_LIMIT} columns)")
     t = sbits.get_type(size)
     values = [(t(x) if is_constant(x) else x) for x in rows]
     if any(not isinstance(x, _Bits) or x.n != size for x in values):

@@ -111,10 +111,7 @@ def carry_into(logic: Logic, generate: Sequence[Row], propagate: Sequence[Row], 
     """The carry that positions ``first`` .. ``last - 1`` pass on: 2(m - 1) ANDs at most, ceil(log2 m) levels."""
     g, p = list(generate[first:last]), list(propagate[first:last])
     while len(g) > 1:
-        pairs = [
-            (_passed(logic, g[i + 1], p[i + 1], g[i]), both(logic, p[i + 1], p[i]) if i else None)
-            for i in range(0, len(g) - 1, 2)
-        ]
+        pairs = [(_passed(logic, g[i + 1], p[i + 1], g[i]), both(logic, p[i + 1], p[i]) if i else None) for i in range(0, len(g) - 1, 2)]
         if len(g) % 2:
             pairs.append((g[-1], p[-1]))
         g, p = [a for a, _ in pairs], [b for _, b in pairs]

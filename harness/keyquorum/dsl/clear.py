@@ -146,9 +146,7 @@ class Element(Vector, Structure):
         if self.value.kind == "c" or right.value.kind == "c":
             return self._result(right, engine.matrix_product(self.value, right.value, rows, inner, columns))
         step = max(1, (1 << 22) // max(1, inner * columns))
-        by_column = engine.gather(
-            right.value, np.arange(inner * columns, dtype=np.int64).reshape(inner, columns).T.ravel()
-        )
+        by_column = engine.gather(right.value, np.arange(inner * columns, dtype=np.int64).reshape(inner, columns).T.ravel())
         for base in range(0, rows, step):
             count = min(step, rows - base)
             row = np.arange(inner, dtype=np.int64)[None, None, :] + inner * (base + np.arange(count))[:, None, None]
@@ -403,9 +401,7 @@ class regint(Public, Structure):
     @classmethod
     def inc(cls, size: int, base: Any = 0, step: int = 1, repeat: int = 1, wrap: int | None = None) -> regint:
         """``base``, ``base + step``, ...: each number ``repeat`` times, starting again after ``wrap`` numbers."""
-        if not (
-            is_constant(size) and is_constant(step) and is_constant(repeat) and (wrap is None or is_constant(wrap))
-        ):
+        if not (is_constant(size) and is_constant(step) and is_constant(repeat) and (wrap is None or is_constant(wrap))):
             raise CompilerError("regint.inc takes compile-time integers, but for its base")
         first = cls.conv(base)
         if first.size != 1:

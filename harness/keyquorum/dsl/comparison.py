@@ -121,10 +121,7 @@ class _Masked:
         else:
             two = run.constant(2)
             self.public = [
-                engine.clear_op(
-                    "%", engine.clear_op(">>", self.opened, run.clear_ints((i,))) if i else self.opened, two
-                )
-                for i in range(m)
+                engine.clear_op("%", engine.clear_op(">>", self.opened, run.clear_ints((i,))) if i else self.opened, two) for i in range(m)
             ]
 
     def borrow(self, length: int) -> Row:

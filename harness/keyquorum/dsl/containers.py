@@ -422,9 +422,7 @@ class SubMultiArray(_Container, ElementwiseInShape):
         at = _checked_index(start, self.sizes[0])
         if at + size > self.sizes[0]:
             raise CompilerError(f"get_part({at}, {size}) leaves the first dimension of {self.sizes[0]}")
-        return _multi_array(
-            (size, *self.sizes[1:]), self.value_type, self._memory, self._offset + at * self.part_size()
-        )
+        return _multi_array((size, *self.sizes[1:]), self.value_type, self._memory, self._offset + at * self.part_size())
 
     def same_shape(self) -> Any:
         """A new container of these dimensions and type."""
@@ -440,9 +438,7 @@ class SubMultiArray(_Container, ElementwiseInShape):
         flat = iter([x for part in _chunks(self.get_vector().reveal()) for x in part])
 
         def nest(sizes: tuple[int, ...]) -> Any:
-            return (
-                [next(flat) for _ in range(sizes[0])] if len(sizes) == 1 else [nest(sizes[1:]) for _ in range(sizes[0])]
-            )
+            return [next(flat) for _ in range(sizes[0])] if len(sizes) == 1 else [nest(sizes[1:]) for _ in range(sizes[0])]
 
         return nest(self.sizes)
 
@@ -505,9 +501,7 @@ class Matrix(MultiArray):
         if not isinstance(other, Matrix):
             raise CompilerError(f"dot of a Matrix takes a Matrix or an Array, not {type(other).__name__}")
         if self.sizes[1] != other.sizes[0]:
-            raise VectorMismatch(
-                f"matrices of {self.sizes[0]}x{self.sizes[1]} and {other.sizes[0]}x{other.sizes[1]}: no product"
-            )
+            raise VectorMismatch(f"matrices of {self.sizes[0]}x{self.sizes[1]} and {other.sizes[0]}x{other.sizes[1]}: no product")
         left, right = self.get_vector(), other.get_vector()
         vector = left._matrix_product(right, self.sizes[0], self.sizes[1], other.sizes[1])
         return Matrix(self.sizes[0], other.sizes[1], type(vector), self._new_vector_memory(vector))

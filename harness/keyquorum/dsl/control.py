@@ -226,10 +226,7 @@ class _Surroundings:
         now = dict(_contents(self._cells))
         changed += [n for n, v in self._cell_numbers.items() if is_constant(now.get(n)) and now[n] != v]
         if changed:
-            raise CompilerError(
-                f"the Python variable {changed[0]!r} cannot change in a run-time loop: "
-                "use an Array, a MemValue or update()"
-            )
+            raise CompilerError(f"the Python variable {changed[0]!r} cannot change in a run-time loop: use an Array, a MemValue or update()")
 
     def link(self) -> None:
         """Registers that a body assigned to global names change for everyone who holds them."""

@@ -129,8 +129,7 @@ _LIBRARY: dict[str, Any] = {
     for module, names in (
         (
             control,
-            "for_range for_range_opt for_range_multithread while_do if_ if_e else_ function_block break_point "
-            "start_timer stop_timer",
+            "for_range for_range_opt for_range_multithread while_do if_ if_e else_ function_block break_point start_timer stop_timer",
         ),
         (
             library,
@@ -178,9 +177,7 @@ class _NeedsArithmetic:
         self.__name, self.__protocol = name, protocol
 
     def __refused(self) -> CompilerError:
-        return CompilerError(
-            f"{self.__protocol} computes on bits alone, {self.__name} needs an arithmetic domain: use sbits, or semi2k or semi"
-        )
+        return CompilerError(f"{self.__protocol} computes on bits alone, {self.__name} needs an arithmetic domain: use sbits, or semi2k or semi")
 
     def __call__(self, *_: Any, **__: Any) -> Any:
         raise self.__refused()

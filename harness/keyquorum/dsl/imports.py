@@ -127,9 +127,7 @@ class Namespace:
         if name == "sys":
             return self._sys
         if top in ("random", "secrets"):
-            raise ImportError(
-                f"{top}: every party would draw other numbers: use get_random, inputs or arguments", name=top
-            )
+            raise ImportError(f"{top}: every party would draw other numbers: use get_random, inputs or arguments", name=top)
         helper = self._helpers.get(name) or self._load(name)
         if helper is not None:
             for inside in self._loading:

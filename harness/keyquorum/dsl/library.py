@@ -76,9 +76,7 @@ def print_ln_to(player: int, ss: str, *args: Any) -> None:
         raise CompilerError("print_ln_to takes a compile-time party number")
     for a in args:
         if isinstance(a, personal) and a.player != player:
-            raise CompilerError(
-                f"player mismatch: a value known to party {a.player} cannot be printed to party {player}"
-            )
+            raise CompilerError(f"player mismatch: a value known to party {a.player} cannot be printed to party {player}")
         if isinstance(a, (Readable, SubMultiArray, localint)):
             raise CompilerError(f"print_ln_to takes numbers and vectors, not a {type(a).__name__}")
     args = tuple(cint(a) if isinstance(a, regint) else a for a in args)  # so they are shown within the domain
@@ -121,9 +119,7 @@ def fixinput(player: int, destination: Any, exponent: int = 0, input_type: int =
     alike."""
     run = current()
     if player != -1:
-        raise CompilerError(
-            "fixinput reads public words: fixinput(-1, x, 0, 0); private ones are for sint.get_input_from"
-        )
+        raise CompilerError("fixinput reads public words: fixinput(-1, x, 0, 0); private ones are for sint.get_input_from")
     if input_type != 0 or exponent not in (0, 8):
         raise CompilerError("fixinput reads 64-bit integers: fixinput(-1, x, 0, 0)")
     _fill(destination, run.io.take_public)

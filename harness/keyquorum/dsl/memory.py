@@ -108,9 +108,7 @@ class NumpyMemory(Memory):
         self._data: Ints = np.zeros(size, dtype=np.int64)
 
     def read(self, start: int, step: int, count: int) -> Any:
-        return self._type._wrap(
-            self._data[progression(start, step, count)] if step != 1 else self._data[start : start + count].copy()
-        )
+        return self._type._wrap(self._data[progression(start, step, count)] if step != 1 else self._data[start : start + count].copy())
 
     def gather(self, indices: Ints) -> Any:
         return self._type._wrap(self._data[indices])

@@ -39,9 +39,7 @@ class MemValue(Readable):
         try:
             value = self.value_type.conv(read(value))
         except CompilerError as error:
-            raise CompilerError(
-                f"cannot store {type(value).__name__} as MemValue of {self.value_type.__name__}: {error}"
-            ) from None
+            raise CompilerError(f"cannot store {type(value).__name__} as MemValue of {self.value_type.__name__}: {error}") from None
         if value.size != self.size:
             raise CompilerError(f"size mismatch: a MemValue of size {self.size} cannot hold {value.size}")
         self._content = _fresh(value)

@@ -342,10 +342,7 @@ class Persistence:
 
     def _check_range(self, start: int, count: int) -> None:
         if start < 0 or count < 0 or start + count > self.length:
-            raise CompilerError(
-                f"reading shares {start} to {start + count - 1}, but the share file ends after {self.length}: "
-                "check the position"
-            )
+            raise CompilerError(f"reading shares {start} to {start + count - 1}, but the share file ends after {self.length}: check the position")
 
 
 def _mac_key(engine: Any) -> Words | None:
@@ -389,9 +386,14 @@ def of_another_run(path: Path, engine: Any) -> str | None:
         return None
 
     def shown(protocol: str, domain: str, parties: int, threshold: int) -> str:
-        return f"{protocol} over {domain} among {parties} part{'y' if parties == 1 else 'ies'}" + (f" (threshold {threshold})" if protocol == "shamir" else "")
+        return f"{protocol} over {domain} among {parties} part{'y' if parties == 1 else 'ies'}" + (
+            f" (threshold {threshold})" if protocol == "shamir" else ""
+        )
 
-    theirs, ours = shown(*(header[n] for n in ("protocol", "domain", "parties", "threshold"))), shown(engine.protocol, engine.domain, engine.parties, engine.threshold)
+    theirs, ours = (
+        shown(*(header[n] for n in ("protocol", "domain", "parties", "threshold"))),
+        shown(engine.protocol, engine.domain, engine.parties, engine.threshold),
+    )
     return (
         f"{path} holds shares that a run of {theirs} wrote, this run is {ours}: shares do not go from one to the other. Run it with "
         f"{_options(header, engine)}, or in another folder; if the shares are no longer needed, move {path.parent} away"
@@ -422,7 +424,9 @@ def load_shares(path: Path, engine: Any, if_needed: bool = False) -> Persistence
     data = _engine.ShareFile.read(str(path), _header(engine, 0))
     length = header["length"] * engine.share_parts * engine.element_bytes
     if len(data) < length or (len(data) > length) != (engine.protocol in AUTHENTICATED):
-        raise ProgramError(f"{path}: has {len(data):,} bytes, its {header['length']:,} shares need {length:,}, more with MACs alone: restore it from a backup")
+        raise ProgramError(
+            f"{path}: has {len(data):,} bytes, its {header['length']:,} shares need {length:,}, more with MACs alone: restore it from a backup"
+        )
     shares = Persistence.from_export(data[:length], engine.share_parts, engine.element_bytes)
     shares.bind(engine.protocol, engine.domain)
     if len(data) > length:

@@ -75,10 +75,7 @@ class Program:
         if change is None:
             return available or False
         if change and change != available:
-            raise CompilerError(
-                f"shares of {self._engine.protocol} over {self._engine.domain} split into {available} summands, "
-                f"not {change}"
-            )
+            raise CompilerError(f"shares of {self._engine.protocol} over {self._engine.domain} split into {available} summands, not {change}")
         return None
 
     def use_edabit(self, change: Any = None) -> Any:

@@ -138,9 +138,7 @@ class ProgramIO:
                 raise self._too_short(binary_path(self._folder, party), form, len(words), at + count, numbers_path(self._folder, party))
             if stream == "listed" and self._folder is not None:
                 raise self._too_short(listed_path(self._folder, self._name), "decimal numbers, the same at all parties", len(words), at + count)
-            raise CompilerError(
-                f"{what} ends after {len(words)} words, the program asks for words {at} to {at + count - 1}"
-            )
+            raise CompilerError(f"{what} ends after {len(words)} words, the program asks for words {at} to {at + count - 1}")
         self._places[stream] = at + count
         return np.ascontiguousarray(words[at : at + count], dtype=np.int64)
 
@@ -185,9 +183,7 @@ class ProgramIO:
         given = sum(len(p) for p in self.public_inputs)
         start = sum(len(p) for p in self.public_inputs[:part]) + at
         if start + count > given:
-            raise CompilerError(
-                f"the public input ends after {given} words, the program asks for words {start} to {start + count - 1}"
-            )
+            raise CompilerError(f"the public input ends after {given} words, the program asks for words {start} to {start + count - 1}")
         pieces: list[Ints] = []
         while count:
             words = self.public_inputs[part][at : at + count]

@@ -34,10 +34,7 @@ class ProgramResult:
         """The report as MP-SPDZ prints it, with this party's traffic."""
         result = [f"INSECURE: {self.insecure}"] if self.insecure else []
         result.append(f"Time = {self.total.seconds:.6g} seconds")
-        result += [
-            f"Time{i} = {t.seconds:.6g} seconds ({t.bytes_sent / 1e6:.6g} MB, {t.rounds} rounds)"
-            for i, t in sorted(self.timers.items())
-        ]
+        result += [f"Time{i} = {t.seconds:.6g} seconds ({t.bytes_sent / 1e6:.6g} MB, {t.rounds} rounds)" for i, t in sorted(self.timers.items())]
         if self.total.offline_rounds:
             t = self.total
             online = (t.seconds - t.offline_seconds, (t.bytes_sent - t.offline_bytes_sent) / 1e6, t.rounds - t.offline_rounds)

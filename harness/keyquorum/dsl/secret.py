@@ -138,9 +138,7 @@ class sint(Element, SecretRunTime):
         return sint._lazy(size, made.number), [sbits._wrap(made.row(i)) for i in range(n_bits)]
 
     @classmethod
-    def read_from_file(
-        cls, start: Any, n_items: int = 1, crash_if_missing: bool = True, size: int = 1
-    ) -> tuple[regint, list[sint]]:
+    def read_from_file(cls, start: Any, n_items: int = 1, crash_if_missing: bool = True, size: int = 1) -> tuple[regint, list[sint]]:
         """``n_items`` vectors of ``size`` shares from position ``start`` of the share file on.
 
         Returns the final position (-1 if that is the end of the file; -2 if there is no file, which stops the program
@@ -237,11 +235,7 @@ class sint(Element, SecretRunTime):
         if not is_constant(m) or m < 0:
             raise CompilerError(f"a right shift takes a compile-time integer of at least 0, not {m!r}")
         run = current()
-        return (
-            self
-            if m == 0
-            else sint._wrap(comparison.shift_right(run, self.value, bit_length or run.program.bit_length, m))
-        )
+        return self if m == 0 else sint._wrap(comparison.shift_right(run, self.value, bit_length or run.program.bit_length, m))
 
     def __mod__(self, modulus: Any) -> Any:
         if not is_constant(modulus) or modulus < 1 or modulus & (modulus - 1):
@@ -350,9 +344,7 @@ class sint(Element, SecretRunTime):
         if not run.is_ring or not summands:
             raise CompilerError(f"shares of {run.engine.protocol} over {run.engine.domain} do not split into summands")
         if n != summands:
-            raise CompilerError(
-                f"shares of {run.engine.protocol} have {summands} summands, not {n}: pass program.use_split()"
-            )
+            raise CompilerError(f"shares of {run.engine.protocol} have {summands} summands, not {n}: pass program.use_split()")
         comparison.require_bits(run, length, "splitting")
         rows = run.engine.summand_bits(run.to_secret(self.value), length)
         zero = sbits.get_type(self.size)
@@ -429,9 +421,7 @@ def _negated(bit: Any) -> Any:
 
 def _need_random_bits(run: Any) -> None:
     if not run.engine.has_binary:
-        raise CompilerError(
-            f"{run.engine.protocol} has no binary domain in this engine, so no (e)daBits: use get_random_bit"
-        )
+        raise CompilerError(f"{run.engine.protocol} has no binary domain in this engine, so no (e)daBits: use get_random_bit")
 
 
 def _random_bits(size: int) -> tuple[Any, Value]:

@@ -56,10 +56,7 @@ def network(n: int) -> tuple[Layer, ...]:
             if len(wires) > 2:
                 smaller += [_upper(wires), _lower(wires)]
         blocks = smaller
-    return tuple(
-        (np.array([a for a, _ in layer], dtype=np.int64), np.array([b for _, b in layer], dtype=np.int64))
-        for layer in layers
-    )
+    return tuple((np.array([a for a, _ in layer], dtype=np.int64), np.array([b for _, b in layer], dtype=np.int64)) for layer in layers)
 
 
 def _input_switches(n: int) -> int:

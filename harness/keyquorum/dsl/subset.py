@@ -83,4 +83,3 @@ def operation_refused(text: str) -> str | None:
     if (found := _CALL.fullmatch(text)) and _is_named(found[1]):
         return f"{found[1]}.{found[2]}() {found[3]}: other arguments are {SUBSET}"
     return None
-

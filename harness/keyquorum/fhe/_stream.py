@@ -123,9 +123,7 @@ class InflatingSource:
         try:
             return self._inflater.read(count)
         except (zlib.error, zstandard.ZstdError) as error:
-            raise DecompressionError(
-                f"{self._what}: the {self._mode} payload is damaged ({error}): fetch the file again"
-            ) from error
+            raise DecompressionError(f"{self._what}: the {self._mode} payload is damaged ({error}): fetch the file again") from error
 
     def take(self, count: int) -> memoryview:
         """See :class:`Source`."""
@@ -134,10 +132,7 @@ class InflatingSource:
         while left:
             part = self._read(left)
             if not part:
-                raise TruncatedError(
-                    f"{self._what}: the {self._mode} payload ends early, {left} of {count} bytes are missing: was "
-                    "the file cut?"
-                )
+                raise TruncatedError(f"{self._what}: the {self._mode} payload ends early, {left} of {count} bytes are missing: was the file cut?")
             parts.append(part)
             left -= len(part)
         return memoryview(parts[0] if len(parts) == 1 else b"".join(parts))
@@ -145,9 +140,7 @@ class InflatingSource:
     def finish(self) -> None:
         """See :class:`Source`."""
         if self._read(1) or self._inflater.trailing():
-            raise TruncatedError(
-                f"{self._what}: the {self._mode} payload does not end with the object: fetch the file again"
-            )
+            raise TruncatedError(f"{self._what}: the {self._mode} payload does not end with the object: fetch the file again")
 
 
 def open_object(data: bytes | memoryview, what: str) -> Source:
@@ -164,7 +157,5 @@ def nested_header(source: Source, what: str) -> int:
     """Reads the header of an object inside another, which is never compressed; returns its total size."""
     mode, total = parse_header(source.take(HEADER_BYTES), what)
     if mode != 0:
-        raise HeaderError(
-            f"{what}: an inner object is compressed ({MODES[mode]}), which SEAL never writes: fetch the file again"
-        )
+        raise HeaderError(f"{what}: an inner object is compressed ({MODES[mode]}), which SEAL never writes: fetch the file again")
     return total

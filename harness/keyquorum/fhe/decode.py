@@ -26,18 +26,9 @@ def ckks_plaintext(parameters: ParameterSet, residues: Words, scale: float, is_n
     Raises FormError (not a CKKS set), ShapeError, CoefficientRangeError.
     """
     if parameters.scheme != "ckks":
-        raise FormError(
-            f"{parameters.name} is a {parameters.scheme.upper()} set: its plaintexts are integers, use "
-            "integer_plaintext"
-        )
-    if (
-        residues.ndim != 2
-        or residues.shape[1] != parameters.ring_degree
-        or not 1 <= residues.shape[0] <= parameters.levels
-    ):
-        raise ShapeError(
-            f"phase of shape {residues.shape}: expected [1 to {parameters.levels}, {parameters.ring_degree}]"
-        )
+        raise FormError(f"{parameters.name} is a {parameters.scheme.upper()} set: its plaintexts are integers, use integer_plaintext")
+    if residues.ndim != 2 or residues.shape[1] != parameters.ring_degree or not 1 <= residues.shape[0] <= parameters.levels:
+        raise ShapeError(f"phase of shape {residues.shape}: expected [1 to {parameters.levels}, {parameters.ring_degree}]")
     count = residues.shape[0]
     moduli = parameters.moduli(count)
     if _arith.first_out_of_range(residues, moduli) is not None:
@@ -56,9 +47,7 @@ def integer_plaintext(parameters: ParameterSet, coefficients: Words) -> bytes:
     if coefficients.ndim != 1 or not 1 <= coefficients.size <= parameters.ring_degree:
         raise ShapeError(f"coefficients of shape {coefficients.shape}: expected 1 to {parameters.ring_degree} of them")
     if int(coefficients.max()) >= parameters.plain_modulus:
-        raise CoefficientRangeError(
-            f"a coefficient is not below the plain modulus {parameters.plain_modulus}: reduce it first"
-        )
+        raise CoefficientRangeError(f"a coefficient is not below the plain modulus {parameters.plain_modulus}: reduce it first")
     used = np.flatnonzero(coefficients)
     length = int(used[-1]) + 1 if used.size else 1
     return write_plaintext(parameters, Plaintext(None, coefficients[:length], 1.0))

@@ -102,10 +102,7 @@ def assemble_switch_keys(parameters: ParameterSet, groups: Mapping[int, Sequence
     keys = {}
     for index, digits in groups.items():
         _check_digits(parameters, index, len(digits), "key-switching key")
-        keys[index] = tuple(
-            _checked(parameters, seed, c0, f"key-switching key {index}, digit {i}")
-            for i, (seed, c0) in enumerate(digits)
-        )
+        keys[index] = tuple(_checked(parameters, seed, c0, f"key-switching key {index}, digit {i}") for i, (seed, c0) in enumerate(digits))
     return write_switch_keys(parameters, SwitchKeys(max(groups) + 1, keys))
 
 
@@ -122,9 +119,7 @@ def assemble_galois_keys(parameters: ParameterSet, elements: Mapping[int, Sequen
 
 def _check_digits(parameters: ParameterSet, index: int, count: int, what: str) -> None:
     if count != parameters.levels:
-        raise MissingDigitError(
-            f"{what} {index} has {count} digits, {parameters.name} needs {parameters.levels}: make it again"
-        )
+        raise MissingDigitError(f"{what} {index} has {count} digits, {parameters.name} needs {parameters.levels}: make it again")
 
 
 def _check_seeds(keys: Iterable[PublicKey], what: str) -> None:
@@ -142,9 +137,7 @@ def validate_public_key(parameters: ParameterSet, data: bytes | memoryview) -> P
     return read_public_key(parameters, data)
 
 
-def validate_switch_keys(
-    parameters: ParameterSet, data: bytes | memoryview, indices: Collection[int], what: str = "key-switching key"
-) -> SwitchKeys:
+def validate_switch_keys(parameters: ParameterSet, data: bytes | memoryview, indices: Collection[int], what: str = "key-switching key") -> SwitchKeys:
     """Reads key-switching keys, which must be exactly those of ``indices``, each with all L digits, no seed used twice.
 
     Raises MissingKeyError, MissingDigitError, KeyFormatError, and the SealFormatErrors of reading.

@@ -227,9 +227,7 @@ def _products(parameters: LweParameters, a: Words, secret: Ints) -> Words:
     return total % np.uint64(parameters.prime) if parameters.prime else total
 
 
-def encrypt(
-    parameters: LweParameters, secret: Ints, messages: Ints, rng: np.random.Generator, noise: Ints | None = None
-) -> LweCiphertexts:
+def encrypt(parameters: LweParameters, secret: Ints, messages: Ints, rng: np.random.Generator, noise: Ints | None = None) -> LweCiphertexts:
     """Reference encryption with the secret in clear text. ``noise``: the e of each (default: fresh, rounded Gaussian)."""
     count, q, scaled = messages.size, parameters.modulus, encode(parameters, messages)
     e = np.rint(rng.normal(0, parameters.deviation, count)).astype(np.int64) if noise is None else noise
@@ -275,4 +273,15 @@ def ring_noise(parameters: LweParameters) -> float:
     return 2.0**parameters.noise_bits * 2.0 ** (parameters.ring_bits - parameters.prime.bit_length())
 
 
-__all__ = ["LWE_SETS", "LweCiphertexts", "LweParameters", "decrypt_clear", "encode", "encrypt", "is_lwe", "lwe_parameters", "read_lwe", "read_messages"]
+__all__ = [
+    "LWE_SETS",
+    "LweCiphertexts",
+    "LweParameters",
+    "decrypt_clear",
+    "encode",
+    "encrypt",
+    "is_lwe",
+    "lwe_parameters",
+    "read_lwe",
+    "read_messages",
+]

@@ -174,7 +174,9 @@ def integers(parameters: LweParameters, values: object) -> Ints:
     if array.size > MOST_MESSAGES:
         raise ValuesError(f"{array.size:,} values: at most {MOST_MESSAGES:,} go in one file of {parameters.name}, encrypt them in parts")
     if not ((array >= 0) & (array < 1 << parameters.plain_bits)).all():
-        raise ValuesError(f"a value is outside 0 to {(1 << parameters.plain_bits) - 1}, the messages of {parameters.name}: take smaller ones, or another set")
+        raise ValuesError(
+            f"a value is outside 0 to {(1 << parameters.plain_bits) - 1}, the messages of {parameters.name}: take smaller ones, or another set"
+        )
     return array.astype(np.int64)
 
 

@@ -41,18 +41,14 @@ def galois_noise(parameters: ParameterSet, secret: SecretKey, keys: SwitchKeys, 
     return _switch_noise(parameters, secret, keys, index, rotated, f"Galois key of element {element}")
 
 
-def _switch_noise(
-    parameters: ParameterSet, secret: SecretKey, keys: SwitchKeys, index: int, target: Words, what: str
-) -> Ints:
+def _switch_noise(parameters: ParameterSet, secret: SecretKey, keys: SwitchKeys, index: int, target: Words, what: str) -> Ints:
     digits = keys.groups.get(index, ())
     if len(digits) != parameters.levels:
         raise KeyNoiseError(f"{what} has {len(digits)} digits, {parameters.levels} expected: make it again")
     return np.stack([_noise(parameters, secret, key, target, i, f"{what}, digit {i}") for i, key in enumerate(digits)])
 
 
-def _noise(
-    parameters: ParameterSet, secret: SecretKey, key: PublicKey, target: Words | None, digit: int, what: str
-) -> Ints:
+def _noise(parameters: ParameterSet, secret: SecretKey, key: PublicKey, target: Words | None, digit: int, what: str) -> Ints:
     moduli = parameters.coeff_modulus
     total = _arith.add(key.c0, _arith.mul(key.a, secret.ntt, moduli), moduli)
     if target is not None:
@@ -74,9 +70,7 @@ def _noise(
     return result
 
 
-def ciphertext_noise(
-    parameters: ParameterSet, secret: SecretKey, ciphertext: Ciphertext, expected: Words | None = None
-) -> Objects:
+def ciphertext_noise(parameters: ParameterSet, secret: SecretKey, ciphertext: Ciphertext, expected: Words | None = None) -> Objects:
     """Noise of a ciphertext [N], Python integers.
 
     CKKS: phase - expected, where ``expected`` [level_primes, N] is the encoded message in coefficient form (0 if

@@ -183,22 +183,14 @@ class ParameterSet:
     def _check_primes(self) -> None:
         primes, n = self.coeff_modulus, self.ring_degree
         if not 2 <= len(primes) <= PRIMES_MAX:
-            raise self._refuse(
-                f"coeff_modulus has {len(primes)} primes: give 2 to {PRIMES_MAX}, the special prime last"
-            )
+            raise self._refuse(f"coeff_modulus has {len(primes)} primes: give 2 to {PRIMES_MAX}, the special prime last")
         for i, q in enumerate(primes):
             if not 2 <= q < 1 << MODULUS_BITS_MAX:
-                raise self._refuse(
-                    f"coeff_modulus[{i}] = {q} does not fit SEAL's {MODULUS_BITS_MAX} bits: take a smaller prime"
-                )
+                raise self._refuse(f"coeff_modulus[{i}] = {q} does not fit SEAL's {MODULUS_BITS_MAX} bits: take a smaller prime")
             if not is_prime(q):
-                raise self._refuse(
-                    f"coeff_modulus[{i}] = {q} is not prime: take one of seal.CoeffModulus.Create({n}, bits)"
-                )
+                raise self._refuse(f"coeff_modulus[{i}] = {q} is not prime: take one of seal.CoeffModulus.Create({n}, bits)")
             if q % (2 * n) != 1:
-                raise self._refuse(
-                    f"coeff_modulus[{i}] = {q} is not 1 mod 2N = {2 * n}: the NTT needs that, take another"
-                )
+                raise self._refuse(f"coeff_modulus[{i}] = {q} is not 1 mod 2N = {2 * n}: the NTT needs that, take another")
             if q in primes[:i]:
                 raise self._refuse(f"coeff_modulus[{i}] = {q} is there twice: all primes must differ")
         widest = max(q.bit_length() for q in primes)
@@ -216,9 +208,7 @@ class ParameterSet:
                 raise self._refuse(f"plain_modulus is {t}, but CKKS has none: leave it out")
             room = prod(self.coeff_modulus[:-1]).bit_length() - 1
             if not 1 <= self.scale_bits < room:
-                raise self._refuse(
-                    f"scale_bits {self.scale_bits} does not fit the ciphertext modulus: choose 1 to {room - 1}"
-                )
+                raise self._refuse(f"scale_bits {self.scale_bits} does not fit the ciphertext modulus: choose 1 to {room - 1}")
             if not 0 <= self.noise_bits <= NOISE_BITS_MAX:
                 raise self._refuse(f"noise_bits {self.noise_bits}: choose 1 to {NOISE_BITS_MAX}, or leave it out")
             return
@@ -229,14 +219,10 @@ class ParameterSet:
         if not 2 <= t < 1 << PLAIN_BITS_MAX or not is_prime(t):
             raise self._refuse(f"plain_modulus {t} is not a prime of at most {PLAIN_BITS_MAX} bits: take 65537, say")
         if t % (2 * self.ring_degree) != 1:
-            raise self._refuse(
-                f"plain_modulus {t} is not 1 mod 2N = {2 * self.ring_degree}: batching needs that, take another"
-            )
+            raise self._refuse(f"plain_modulus {t} is not 1 mod 2N = {2 * self.ring_degree}: batching needs that, take another")
         smallest = min(self.coeff_modulus)
         if t >= smallest:
-            raise self._refuse(
-                f"plain_modulus {t} is not below every prime of coeff_modulus (least {smallest}): take a smaller one"
-            )
+            raise self._refuse(f"plain_modulus {t} is not below every prime of coeff_modulus (least {smallest}): take a smaller one")
 
     def _check_security(self) -> None:
         most = MAX_BITS_TC128[self.ring_degree]
@@ -296,9 +282,7 @@ def load(name_or_path: str | Path, warn: bool = True) -> ParameterSet:
     else:
         names = list_parameter_sets()
         if text not in names:
-            raise UnknownParameterSetError(
-                f"there is no parameter set {text!r}: choose one of {', '.join(names)}, or a .toml file"
-            )
+            raise UnknownParameterSetError(f"there is no parameter set {text!r}: choose one of {', '.join(names)}, or a .toml file")
         parameters = from_toml((_shipped() / f"{text}.toml").read_text(encoding="utf-8"), text)
         if parameters.name != text:
             raise ParameterError(f"parameter set {text!r} calls itself {parameters.name!r}: rename one of them")

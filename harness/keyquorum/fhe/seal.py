@@ -92,9 +92,7 @@ def encode(parameters: ParameterSet, values: Any, scale: float | None = None) ->
     encoder = seal.CKKSEncoder(ctx)
     if array.dtype.kind == "c":
         return _call("these values", encoder.encode_complex, array, used)
-    return _call(
-        f"these values (up to 2^{log2_bound(array):.1f}) at scale 2^{math.log2(used):.1f}", encoder.encode, array, used
-    )
+    return _call(f"these values (up to 2^{log2_bound(array):.1f}) at scale 2^{math.log2(used):.1f}", encoder.encode, array, used)
 
 
 def decode(parameters: ParameterSet, plaintext: bytes, complex_values: bool = False) -> Numbers:
@@ -127,9 +125,7 @@ class Evaluator:
     name.
     """
 
-    def __init__(
-        self, parameters: ParameterSet, relin_keys: bytes | None = None, galois_keys: bytes | None = None
-    ) -> None:
+    def __init__(self, parameters: ParameterSet, relin_keys: bytes | None = None, galois_keys: bytes | None = None) -> None:
         seal = require_seal()
         self.parameters = parameters
         self._context = context(parameters)
@@ -185,9 +181,7 @@ class Evaluator:
 
     def _rescaled(self, ciphertext: Any, operation: str) -> Any:
         if self._level(ciphertext) == 0:
-            raise SealOperationError(
-                f"{operation}: the ciphertext is at the last level, nothing to rescale by: use a longer chain"
-            )
+            raise SealOperationError(f"{operation}: the ciphertext is at the last level, nothing to rescale by: use a longer chain")
         return _call(operation, self._evaluator.rescale_to_next, ciphertext)
 
     @staticmethod
@@ -255,8 +249,7 @@ class Evaluator:
         q = self.parameters.coeff_modulus[0]
         if self.parameters.scheme == "ckks" and x.scale() >= q / 2:
             raise SealOperationError(
-                f"last-level: scale 2^{math.log2(x.scale()):.1f} does not fit the last prime of {q.bit_length()} "
-                "bits: rescale first"
+                f"last-level: scale 2^{math.log2(x.scale()):.1f} does not fit the last prime of {q.bit_length()} bits: rescale first"
             )
         return self._save(_call("last-level", self._evaluator.mod_switch_to, x, self._context.last_parms_id()))
 

@@ -47,8 +47,7 @@ def _check_range(data: Words, moduli: Sequence[int], what: str) -> None:
     at = _arith.first_out_of_range(data, moduli)
     if at is not None:
         raise CoefficientRangeError(
-            f"{what}: coefficient {at[-1]} modulo prime {at[-2]} is not below {moduli[at[-2]]}: "
-            "the file is damaged or of other parameters"
+            f"{what}: coefficient {at[-1]} modulo prime {at[-2]} is not below {moduli[at[-2]]}: the file is damaged or of other parameters"
         )
 
 
@@ -68,9 +67,7 @@ def _read_array(source: Source, counts: Sequence[int], what: str) -> Words:
     (count,) = struct.unpack("<Q", source.take(8))
     if count not in counts or total != HEADER_BYTES + 8 + 8 * count:
         expected = " or ".join(map(str, counts))
-        raise ShapeError(
-            f"{what} holds {count} coefficients, expected {expected}: it is damaged or of other parameters"
-        )
+        raise ShapeError(f"{what} holds {count} coefficients, expected {expected}: it is damaged or of other parameters")
     return np.frombuffer(source.take(8 * count), dtype="<u8").astype(np.uint64)  # a copy: the bytes are not aligned
 
 
@@ -79,10 +76,7 @@ def _read_seed(source: Source, what: str) -> bytes:
         raise TruncatedError(f"{what}: the seed has a wrong length: fetch the file again")
     kind = source.take(1)[0]
     if kind != SHAKE256:
-        raise SeedError(
-            f"{what} is compressed with a seed of generator type {kind}: only type {SHAKE256} (SHAKE256) is read, "
-            "save it unseeded"
-        )
+        raise SeedError(f"{what} is compressed with a seed of generator type {kind}: only type {SHAKE256} (SHAKE256) is read, save it unseeded")
     return bytes(source.take(SEED_BYTES))
 
 
@@ -102,24 +96,17 @@ def _read_metadata(parameters: ParameterSet, source: Source, what: str) -> _Meta
     parms_id, is_ntt, size, degree, primes, scale, correction_factor = values
     level = parameters.primes_of(parms_id)
     if level is None:
-        raise WrongParametersError(
-            f"{what} is of other encryption parameters than {parameters.name}: use the parameter set that it was "
-            "made with"
-        )
+        raise WrongParametersError(f"{what} is of other encryption parameters than {parameters.name}: use the parameter set that it was made with")
     if is_ntt > 1:
         raise ShapeError(f"{what}: the NTT flag is {is_ntt}, expected 0 or 1: the file is damaged")
     if degree != parameters.ring_degree or primes != level:
         raise ShapeError(
-            f"{what} states ring degree {degree} and {primes} primes, its identifier says {parameters.ring_degree} "
-            f"and {level}: "
-            "the file is damaged"
+            f"{what} states ring degree {degree} and {primes} primes, its identifier says {parameters.ring_degree} and {level}: the file is damaged"
         )
     return _Metadata(level, bool(is_ntt), size, scale, correction_factor)
 
 
-def _pack_metadata(
-    parms_id: bytes, is_ntt: bool, size: int, n: int, primes: int, scale: float, correction: int
-) -> bytes:
+def _pack_metadata(parms_id: bytes, is_ntt: bool, size: int, n: int, primes: int, scale: float, correction: int) -> bytes:
     return _METADATA.pack(parms_id, is_ntt, size, n, primes, scale, correction)
 
 
@@ -162,17 +149,13 @@ def _check_ciphertext_metadata(parameters: ParameterSet, meta: _Metadata, what: 
             raise ScaleError(f"{what} has scale {meta.scale}, which is not positive and finite: encode again")
         bits = math.prod(parameters.moduli(meta.primes)).bit_length()
         if math.log2(meta.scale) >= bits:
-            raise ScaleError(
-                f"{what} has scale 2^{math.log2(meta.scale):.1f}, its level has {bits} bits: rescale earlier"
-            )
+            raise ScaleError(f"{what} has scale 2^{math.log2(meta.scale):.1f}, its level has {bits} bits: rescale earlier")
     elif meta.scale != 1.0:
         raise ScaleError(f"{what} has scale {meta.scale}, {scheme.upper()} has none (1.0): the file is damaged")
     highest = parameters.plain_modulus if scheme == "bgv" else 2
     if not 1 <= meta.correction_factor < highest:
         allowed = f"in [1, {highest})" if scheme == "bgv" else "1"
-        raise CorrectionFactorError(
-            f"{what} has correction factor {meta.correction_factor}, it must be {allowed}: the file is damaged"
-        )
+        raise CorrectionFactorError(f"{what} has correction factor {meta.correction_factor}, it must be {allowed}: the file is damaged")
 
 
 def read_ciphertext(parameters: ParameterSet, data: bytes | memoryview, what: str = "ciphertext") -> Ciphertext:
@@ -205,9 +188,7 @@ def read_ciphertext(parameters: ParameterSet, data: bytes | memoryview, what: st
 def write_ciphertext(parameters: ParameterSet, ciphertext: Ciphertext) -> bytes:
     """SEAL's bytes of a ciphertext, uncompressed."""
     size, primes, n = ciphertext.data.shape
-    metadata = _pack_metadata(
-        parameters.parms_id(primes), ciphertext.is_ntt, size, n, primes, ciphertext.scale, ciphertext.correction_factor
-    )
+    metadata = _pack_metadata(parameters.parms_id(primes), ciphertext.is_ntt, size, n, primes, ciphertext.scale, ciphertext.correction_factor)
     return _wrap([metadata, *_dyn_array(ciphertext.data)])
 
 
@@ -249,9 +230,7 @@ def _read_public_key(parameters: ParameterSet, source: Source, what: str) -> Pub
     meta = _read_metadata(parameters, source, what)
     count, n = len(parameters.coeff_modulus), parameters.ring_degree
     if meta.primes != count:
-        raise WrongParametersError(
-            f"{what} is at a level of {meta.primes} primes, keys have all {count}: make it at the key level"
-        )
+        raise WrongParametersError(f"{what} is at a level of {meta.primes} primes, keys have all {count}: make it at the key level")
     if meta.size != 2 or not meta.is_ntt or meta.scale != 1.0 or meta.correction_factor != 1:
         raise KeyFormatError(
             f"{what} has size {meta.size}, NTT flag {int(meta.is_ntt)}, scale {meta.scale} and correction factor "
@@ -274,9 +253,7 @@ def read_public_key(parameters: ParameterSet, data: bytes | memoryview, what: st
     return key
 
 
-def _public_key_parts(
-    parameters: ParameterSet, c0: Words, seed: bytes | None, a: Words | None
-) -> list[bytes | memoryview]:
+def _public_key_parts(parameters: ParameterSet, c0: Words, seed: bytes | None, a: Words | None) -> list[bytes | memoryview]:
     primes, n = c0.shape
     parts: list[bytes | memoryview] = [_pack_metadata(parameters.key_parms_id, True, 2, n, primes, 1.0, 1)]
     if seed is not None:
@@ -298,9 +275,7 @@ def read_switch_keys(parameters: ParameterSet, data: bytes | memoryview, what: s
     source = open_object(data, what)
     parms_id = bytes(source.take(32))
     if parms_id != parameters.key_parms_id:
-        raise WrongParametersError(
-            f"{what} is not at the key level of {parameters.name}: use the parameter set that it was made with"
-        )
+        raise WrongParametersError(f"{what} is not at the key level of {parameters.name}: use the parameter set that it was made with")
     (outer,) = struct.unpack("<Q", source.take(8))
     if outer > parameters.ring_degree:
         raise ShapeError(f"{what} states {outer} keys, there are at most {parameters.ring_degree}: the file is damaged")
@@ -308,18 +283,14 @@ def read_switch_keys(parameters: ParameterSet, data: bytes | memoryview, what: s
     for index in range(outer):
         (count,) = struct.unpack("<Q", source.take(8))
         if count > parameters.levels:
-            raise ShapeError(
-                f"{what} {index} states {count} digits, there are {parameters.levels}: the file is damaged"
-            )
+            raise ShapeError(f"{what} {index} states {count} digits, there are {parameters.levels}: the file is damaged")
         digits = []
         for digit in range(count):
             name = f"{what} {index}, digit {digit}"
             total = nested_header(source, name)
             sizes = _public_key_sizes(parameters)
             if total not in sizes:
-                raise TruncatedError(
-                    f"{name} states {total} bytes, expected {sizes[0]} or {sizes[1]}: fetch the file again"
-                )
+                raise TruncatedError(f"{name} states {total} bytes, expected {sizes[0]} or {sizes[1]}: fetch the file again")
             inner = PlainSource(source.take(total - HEADER_BYTES), name)
             digits.append(_read_public_key(parameters, inner, name))
             inner.finish()
@@ -372,19 +343,14 @@ def _read_plaintext(parameters: ParameterSet, data: bytes | memoryview, what: st
     n = parameters.ring_degree
     if parms_id == ZERO_ID:
         if parameters.scheme == "ckks" or count > n:
-            raise ShapeError(
-                f"{what} holds {count} plain coefficients, {parameters.name} cannot have that: it is of other "
-                "parameters"
-            )
+            raise ShapeError(f"{what} holds {count} plain coefficients, {parameters.name} cannot have that: it is of other parameters")
         words = _read_array(source, (count,), what)
         source.finish()
         _check_range(words.reshape(1, count), (parameters.plain_modulus,), what)
         return Plaintext(None, words, scale)
     primes = parameters.primes_of(parms_id)
     if primes is None or primes > most_primes:
-        raise WrongParametersError(
-            f"{what} is of other encryption parameters than {parameters.name}: use the set that it was made with"
-        )
+        raise WrongParametersError(f"{what} is of other encryption parameters than {parameters.name}: use the set that it was made with")
     if count != primes * n:
         raise ShapeError(f"{what} holds {count} coefficients, its level has {primes * n}: the file is damaged")
     words = _read_array(source, (count,), what).reshape(primes, n)

@@ -20,9 +20,7 @@ _WORDS_PER_BLOCK = _SHAKE_BLOCK // 8
 
 def _stream(seed: bytes, first: int, blocks: int) -> Words:
     """Words of the stream of a seed, from block ``first`` on."""
-    data = b"".join(
-        hashlib.shake_256(seed + struct.pack("<Q", counter)).digest(_SHAKE_BLOCK) for counter in range(first, first + blocks)
-    )
+    data = b"".join(hashlib.shake_256(seed + struct.pack("<Q", counter)).digest(_SHAKE_BLOCK) for counter in range(first, first + blocks))
     return np.frombuffer(data, dtype="<u8").astype(np.uint64)
 
 

@@ -68,9 +68,7 @@ def read_values(path: Path | str) -> Numbers:
             array = np.asarray([_number(cell) for row in rows for cell in row if cell.strip()])
     except (OSError, ValueError, OverflowError, EOFError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise ValuesError(
-            f"{path} cannot be read as {suffix[1:]} numbers ({reason}): give a list of numbers"
-        ) from error
+        raise ValuesError(f"{path} cannot be read as {suffix[1:]} numbers ({reason}): give a list of numbers") from error
     if array.dtype.kind not in "iufc" or array.size == 0:
         raise ValuesError(f"{path} holds no numbers that can be encoded: give a list of integers or reals")
     flat: Numbers = array.reshape(-1)
@@ -104,9 +102,7 @@ def fit_values(parameters: ParameterSet, values: Any) -> Numbers:
     """
     array = np.asarray(values)
     if array.ndim != 1 or not 1 <= array.size <= parameters.slots:
-        raise ValuesError(
-            f"values of shape {array.shape}: {parameters.name} has room for 1 to {parameters.slots} numbers"
-        )
+        raise ValuesError(f"values of shape {array.shape}: {parameters.name} has room for 1 to {parameters.slots} numbers")
     if array.dtype.kind not in "iufc":
         raise ValuesError(f"values of type {array.dtype} cannot be encoded: give integers or reals")
     if parameters.scheme == "ckks":

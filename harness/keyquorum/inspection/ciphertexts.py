@@ -95,7 +95,9 @@ def _parms(candidate: Candidate) -> Report:
     if candidate.beside("key.json"):
         parameters = load_key(path.parent).parameters
         require(seal.parms(parameters) == candidate.data, path, "keyquorum export writes it again, into a new folder")
-        return Report([f"SEAL encryption parameters, {parameters.name}, N = {parameters.ring_degree}"], "against key.json", {"parameters": parameters.name})
+        return Report(
+            [f"SEAL encryption parameters, {parameters.name}, N = {parameters.ring_degree}"], "against key.json", {"parameters": parameters.name}
+        )
     scheme, degree, primes = seal.read_parms(candidate.data, str(path))
     lines = [f"SEAL encryption parameters, {scheme}, N = {degree}, {primes} primes"]
     return Report(lines, details={"scheme": scheme, "ring_degree": degree})
@@ -109,7 +111,9 @@ def _check_receipt(receipt: Path) -> tuple[str, bool]:
     key_id, digest = noted.json["key_id"], noted.json["sha256"]
     require(is_hex(key_id, 32) and is_hex(digest, 64), receipt, f"remove it if you know which key {path} is for")
     if path.is_file() and hashlib.sha256(path.read_bytes()).hexdigest() != digest:
-        raise CiphertextError(f"{receipt} is of another ciphertext than {path} (their SHA-256 differ): one of them was changed or replaced: write {path} again")
+        raise CiphertextError(
+            f"{receipt} is of another ciphertext than {path} (their SHA-256 differ): one of them was changed or replaced: write {path} again"
+        )
     return str(key_id), path.is_file()
 
 

@@ -79,7 +79,11 @@ def _lwe_lines(info: LweKeyInfo) -> list[str]:
     set_ = lwe_parameters(info.parameters)
     q = f"{set_.prime}" if set_.prime else "2^64"
     public = ", ".join(info.files) or "none: it was made before there were any"
-    return [f"LWE key {info.key_id}, {set_.name}, n = {set_.dimension}, q = {q}, {set_.plain_bits} bits a message", _made_by(info), f"public key: {public}"]
+    return [
+        f"LWE key {info.key_id}, {set_.name}, n = {set_.dimension}, q = {q}, {set_.plain_bits} bits a message",
+        _made_by(info),
+        f"public key: {public}",
+    ]
 
 
 def _lwe_details(info: LweKeyInfo) -> dict[str, object]:
@@ -118,7 +122,7 @@ def _count(candidate: Candidate) -> Report:
         used, key_id = decryptions_used(path.parent, info), info.key_id
     else:
         whole = candidate.has("key_id", "used") and is_hex(candidate.json["key_id"], 32) and is_count(candidate.json["used"])
-        require(whole, path, "restore it, or set \"used\" to the count of another party")
+        require(whole, path, 'restore it, or set "used" to the count of another party')
         used, key_id = candidate.json["used"], candidate.json["key_id"]
     return Report([f"count of decryptions of key {key_id}: {used}", *openness(path)], details={"key_id": key_id, "used": used})
 

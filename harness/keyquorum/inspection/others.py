@@ -60,7 +60,9 @@ def _audit(candidate: Candidate) -> Report:
                 results[entry["result"]] += 1
     if bad:
         more = f", and {len(bad) - 1} more" if len(bad) > 1 else ""
-        raise AuditError(f"{path}: line {bad[0]} is cut off or changed{more}: what it said of a request is lost; keep the file, the party goes on with it")
+        raise AuditError(
+            f"{path}: line {bad[0]} is cut off or changed{more}: what it said of a request is lost; keep the file, the party goes on with it"
+        )
     lines = [f"audit log of a served party: {results['answered']:,} requests answered, {results['refused']:,} refused"]
     return Report([*lines, *openness(path)], details=dict(results))
 
@@ -102,12 +104,27 @@ def _temporary(candidate: Candidate) -> Report:
 
 
 KINDS = (
-    Kind("temporary file", lambda c: not c.is_folder and TEMPORARY.fullmatch(c.path.name) is not None, _temporary, ("model/committee", "model/outputs", "serve/wire")),
+    Kind(
+        "temporary file",
+        lambda c: not c.is_folder and TEMPORARY.fullmatch(c.path.name) is not None,
+        _temporary,
+        ("model/committee", "model/outputs", "serve/wire"),
+    ),
     Kind("job", lambda c: c.has("kind") and c.json["kind"] in list(JOBS), _job, ("api",)),
     Kind("parameter set", _is_parameters, _parameters, ()),
     Kind("place of a served party", lambda c: c.named("serve.json"), _place, ("serve/daemon",)),
     Kind("audit log", lambda c: not c.is_folder and c.path.suffix == ".jsonl", _audit, ("serve/audit",)),
-    Kind("lock", lambda c: not c.is_folder and c.path.suffix in (".lock", ".claim"), _lock, ("model/locks", "plans/policy", "plans/approvals", "plans/pool_store")),
+    Kind(
+        "lock",
+        lambda c: not c.is_folder and c.path.suffix in (".lock", ".claim"),
+        _lock,
+        ("model/locks", "plans/policy", "plans/approvals", "plans/pool_store"),
+    ),
     Kind("Compose file", lambda c: c.named(COMPOSE), _compose, ("deploy/compose",)),
-    Kind("output of a program", lambda c: not c.is_folder and _OUTPUT.fullmatch(c.path.name) is not None, _output, ("dsl/program_io", "backends/mpspdz/files")),
+    Kind(
+        "output of a program",
+        lambda c: not c.is_folder and _OUTPUT.fullmatch(c.path.name) is not None,
+        _output,
+        ("dsl/program_io", "backends/mpspdz/files"),
+    ),
 )

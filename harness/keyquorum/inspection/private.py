@@ -127,6 +127,11 @@ KINDS = (
     Kind("MAC key", _is_mac_key, _mac_key, ("parties/mac_key",)),
     Kind("mark of a burned MAC key", lambda c: not c.is_folder and c.path.name.endswith(".burned"), _burned, ("parties/mac_key",)),
     Kind("session of a MAC key", lambda c: not c.is_folder and c.path.name.endswith(".session"), _session, ("parties/mac_key",)),
-    Kind("identity", lambda c: c.head.startswith(b"-----BEGIN PRIVATE KEY") or c.path.suffix == ".pem", _identity, ("parties/setup", "serve/client", "serve/wire")),
+    Kind(
+        "identity",
+        lambda c: c.head.startswith(b"-----BEGIN PRIVATE KEY") or c.path.suffix == ".pem",
+        _identity,
+        ("parties/setup", "serve/client", "serve/wire"),
+    ),
     Kind("certificate", lambda c: c.head.startswith(b"-----BEGIN CERT") or c.path.suffix == ".crt", _certificate, ("serve/client",)),
 )

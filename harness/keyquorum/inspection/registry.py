@@ -29,7 +29,9 @@ def examine(path: Path) -> Report:
             try:
                 return replace(kind.describe(candidate), kind=kind.name)
             except (ValueError, KeyError, TypeError, AttributeError, IndexError, EOFError) as error:
-                raise KeyFileError(f"{path}: damaged, not the {kind.name} that it seems to be ({type(error).__name__}): restore it from a backup") from None
+                raise KeyFileError(
+                    f"{path}: damaged, not the {kind.name} that it seems to be ({type(error).__name__}): restore it from a backup"
+                ) from None
     if candidate.is_folder:
         refuse_folder(path)
     raise KeyFileError(f"{path}: neither a file of KeyQuorum, nor an undamaged one of SEAL under a shipped parameter set")

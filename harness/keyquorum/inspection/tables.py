@@ -87,7 +87,9 @@ def _page(candidate: Candidate) -> Report:
 
 
 def _tradeoff(candidate: Candidate) -> Report:
-    require("![Offline against online time](decrypt-tradeoff.png)" in (candidate.text or ""), candidate.path, "write it again with make bench-decrypt")
+    require(
+        "![Offline against online time](decrypt-tradeoff.png)" in (candidate.text or ""), candidate.path, "write it again with make bench-decrypt"
+    )
     return Report(["what the roundings trade, as a table (make bench-decrypt)"])
 
 

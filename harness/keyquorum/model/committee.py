@@ -184,22 +184,16 @@ class Committee:
         """Reads and checks a committee folder."""
         path = folder / "committee.toml"
         if not path.exists():
-            raise CommitteeError(
-                f"{folder}: no committee here (no committee.toml): make one with keyquorum init {shlex.quote(str(folder))}"
-            )
+            raise CommitteeError(f"{folder}: no committee here (no committee.toml): make one with keyquorum init {shlex.quote(str(folder))}")
         try:
             data = toml_loads(path.read_text())
-            parties = tuple(
-                Party(int(p["index"]), str(p["host"]), int(p["port"]), str(p["fingerprint"])) for p in data.pop("party")
-            )
+            parties = tuple(Party(int(p["index"]), str(p["host"]), int(p["port"]), str(p["fingerprint"])) for p in data.pop("party"))
             committee = Committee(
                 folder, str(data.pop("name")), str(data.pop("protocol")), int(data.pop("threshold")), parties,
                 str(data.pop("openings", "direct")),
             )  # fmt: skip
         except (KeyError, TypeError, ValueError, OverflowError) as error:
-            raise CommitteeError(
-                f"{path}: not a committee file ({error!r}): restore it, or run keyquorum init"
-            ) from None
+            raise CommitteeError(f"{path}: not a committee file ({error!r}): restore it, or run keyquorum init") from None
         if data:
             raise CommitteeError(f"{path}: unknown entry {next(iter(data))!r}: remove it")
         committee.check()
@@ -220,15 +214,11 @@ class Committee:
         if [p.index for p in self.parties] != list(range(n)):
             raise CommitteeError(f"{path}: parties must be numbered 0 to {n - 1} in order")
         if self.protocol in ("ring", "rep-field") and (n != 3 or self.threshold != 1):
-            raise CommitteeError(
-                f"{path}: {self.protocol} is for 3 parties and threshold 1, not {n} and {self.threshold}"
-            )
+            raise CommitteeError(f"{path}: {self.protocol} is for 3 parties and threshold 1, not {n} and {self.threshold}")
         if self.protocol == "shamir" and not (n >= 3 and self.threshold >= 1 and 2 * self.threshold < n):
             raise CommitteeError(f"{path}: shamir needs n >= 3 parties and 1 <= t < n/2, not n={n}, t={self.threshold}")
         if self.protocol in DISHONEST_MAJORITY and not (n >= 2 and self.threshold == n - 1):
-            raise CommitteeError(
-                f"{path}: {self.protocol} needs n >= 2 parties and t = n - 1, not n={n}, t={self.threshold}"
-            )
+            raise CommitteeError(f"{path}: {self.protocol} needs n >= 2 parties and t = n - 1, not n={n}, t={self.threshold}")
         for p in self.parties:
             if not 1 <= p.port <= 65535:
                 raise CommitteeError(f"{path}: party {p.index} has port {p.port}: choose one from 1 to 65535")

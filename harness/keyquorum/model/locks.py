@@ -43,7 +43,12 @@ class FileLock:
             if not self._is_the_file(descriptor):  # the holder removed it after we had opened it
                 os.close(descriptor)
                 return False
-            holder = {"what": self._what, "pid": os.getpid(), "host": socket.gethostname(), "since": datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")}
+            holder = {
+                "what": self._what,
+                "pid": os.getpid(),
+                "host": socket.gethostname(),
+                "since": datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S UTC"),
+            }
             data = json.dumps(holder).encode() + b"\n"
             os.ftruncate(descriptor, 0)
             os.pwrite(descriptor, data, 0)

@@ -69,7 +69,9 @@ class Output:
             kept = self._temporary if written and self._temporary.exists() else self._keep(data)
             if kept == self._temporary:
                 self._close()
-            raise OutputError(f"{self.path}: cannot be written ({error.strerror or error}); the result is kept in {kept}: move it from there") from None
+            raise OutputError(
+                f"{self.path}: cannot be written ({error.strerror or error}); the result is kept in {kept}: move it from there"
+            ) from None
         self._close()
 
     def _keep(self, data: bytes) -> Path:

@@ -29,9 +29,7 @@ def examine(committee: Committee, parties: Sequence[int], seconds: float) -> Ite
     """Looks from each of ``parties`` (all on this host, at once), for at most ``seconds``."""
     missing = [p.index for p in committee.parties if not p.fingerprint]
     for index in missing:
-        yield Finding(
-            False, f"party {index}: no fingerprint in committee.toml: keyquorum trust {shlex.quote(str(committee.folder))} {index} ..."
-        )
+        yield Finding(False, f"party {index}: no fingerprint in committee.toml: keyquorum trust {shlex.quote(str(committee.folder))} {index} ...")
     usable = []
     for index in parties:
         findings = list(_files(committee, index))
@@ -68,9 +66,7 @@ def _files(committee: Committee, index: int) -> Iterator[Finding]:
         return
     listed = committee.parties[index].fingerprint
     if fingerprint != listed:
-        yield Finding(
-            False, f"party {index}: committee.toml lists {listed or 'nothing'}, its identity has {fingerprint}"
-        )
+        yield Finding(False, f"party {index}: committee.toml lists {listed or 'nothing'}, its identity has {fingerprint}")
     elif path.parent.stat().st_mode & 0o077:
         yield Finding(False, f"party {index}: {path.parent} is open to others: chmod 700 it")
     else:
@@ -101,6 +97,4 @@ def _judge(committee: Committee, index: int, peer: int, report: dict[str, object
     skew = float(str(report["clock_offset"]))
     if abs(skew) > MAX_CLOCK_SKEW:
         return Finding(False, f"{who}: clocks differ by {skew:.1f} s: set them (NTP)")
-    return Finding(
-        True, f"{who}: reachable, certificate and version right, {float(str(report['round_trip'])) * 1e3:.1f} ms"
-    )
+    return Finding(True, f"{who}: reachable, certificate and version right, {float(str(report['round_trip'])) * 1e3:.1f} ms")

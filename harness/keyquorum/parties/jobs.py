@@ -52,7 +52,14 @@ FIELDS: dict[str, dict[str, type]] = {
     "lwe_keygen": {"key": str, "parameters": str},
     "pool_fill": {"parameters": str, "rounding": str, "width": int, "levels": int, "count": int, "chunk": int},
     "lwe_decrypt": {
-        "key": str, "receiver": int, "sha256": str, "parameters": str, "rounding": str, "width": int, "levels": int, "local": dict,
+        "key": str,
+        "receiver": int,
+        "sha256": str,
+        "parameters": str,
+        "rounding": str,
+        "width": int,
+        "levels": int,
+        "local": dict,
     },
     "decrypt": {"key": str, "receiver": int, "rounding": str, "sha256": list, "backend": str, "local": dict},
     "program": {"request": dict, "local": dict},
@@ -152,9 +159,7 @@ def _is_path(value: Any) -> bool:
     return isinstance(value, str) and value.isprintable()
 
 
-def at_this_host(
-    job: dict[str, Any], ciphertexts: Sequence[Path] = (), output: Sequence[Path] = (), mp_spdz: Path | None = None
-) -> dict[str, Any]:
+def at_this_host(job: dict[str, Any], ciphertexts: Sequence[Path] = (), output: Sequence[Path] = (), mp_spdz: Path | None = None) -> dict[str, Any]:
     """A job with other paths under ``local``: its ciphertexts in their order; for its outputs a folder, or a file for each; the checkout of
     MP-SPDZ. Raises ParameterError if the job has no such files, or another number of them."""
     local = dict(job.get("local", {}))
@@ -187,9 +192,7 @@ def check_job(job: dict[str, Any]) -> str:
         raise KeyQuorumError(f"unknown job {name!r}: choose one of {', '.join(JOBS)}")
     for field, kind in FIELDS[name].items():
         if type(job.get(field)) is not kind:
-            raise KeyQuorumError(
-                f"the {name} job has no {field!r}, or not as a {kind.__name__}: write the job file again"
-            )
+            raise KeyQuorumError(f"the {name} job has no {field!r}, or not as a {kind.__name__}: write the job file again")
     for field in ("key", "sha256"):  # of which names of files are made, or which other parties are shown
         values = job.get(field, [])
         texts = values if isinstance(values, list) else [values]

@@ -83,7 +83,9 @@ def init(
         if not 0 <= i < parties:
             raise CommitteeError(f"there is no party {i}: choose 0 to {parties - 1}")
     if not hosts and len(mine) < parties:
-        raise CommitteeError("--me without --host: the other parties run elsewhere, so give the HOST:PORT of every party with --host; leave out --me if all run here")
+        raise CommitteeError(
+            "--me without --host: the other parties run elsewhere, so give the HOST:PORT of every party with --host; leave out --me if all run here"
+        )
     addresses = [address(h) for h in hosts]
     check_apart(addresses)
     addresses = addresses or [("127.0.0.1", port) for port in _free_ports(parties)]

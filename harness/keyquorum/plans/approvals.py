@@ -139,9 +139,7 @@ def approve(folder: Path, info: KeyInfo, data: bytes, message: float = 1.0, nois
     return _approve(folder, info, data, fresh(info.parameters, digest, message) if noise_bits is None else stated(noise_bits, message))
 
 
-def approve_derived(
-    folder: Path, info: KeyInfo, data: bytes, operation: str, inputs: Sequence[bytes], step: int | None = None
-) -> str:
+def approve_derived(folder: Path, info: KeyInfo, data: bytes, operation: str, inputs: Sequence[bytes], step: int | None = None) -> str:
     """:func:`approve`, if the ciphertext is what ``operation`` makes of inputs that were approved at this party: it is computed again, and has
     the bound that follows from theirs (:mod:`.noise`). A bound above the policy's is refused."""
     known = approved(folder, info)

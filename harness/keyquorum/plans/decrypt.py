@@ -104,9 +104,7 @@ def check_decryption(info: KeyInfo, ciphertexts: Sequence[Ciphertext], receiver:
             check_ciphertext_precision(info, ciphertext)
             _check_room(info, ciphertext)
         elif ciphertext.level_primes != 1:
-            raise CiphertextError(
-                f"the ciphertext is at a level of {ciphertext.level_primes} primes: switch it to the last level first"
-            )
+            raise CiphertextError(f"the ciphertext is at a level of {ciphertext.level_primes} primes: switch it to the last level first")
 
 
 def _check_room(info: KeyInfo, ciphertext: Ciphertext) -> None:
@@ -160,9 +158,7 @@ class _Decryption:
                 for index in range(ciphertext.level_primes):
                     q = self.parameters.coeff_modulus[index]
                     working = rlwe_phase(self.context, self.info, self.shares[index], index, ciphertext, seed=self.seed)
-                    words = self._field_run(
-                        q, "flood", [self.dealers, n, self.receiver, n], private=flooding, persistence=working
-                    )
+                    words = self._field_run(q, "flood", [self.dealers, n, self.receiver, n], private=flooding, persistence=working)
                     if self.mine:
                         residues.append(np.where(words < 0, words + q, words).astype(np.uint64))
                 if flooding is not None:
@@ -235,9 +231,7 @@ def local_paths(job: dict[str, Any], name: str) -> list[Path]:
     """This party's paths, one for each ciphertext of the job."""
     paths = job["local"].get(name)
     if not isinstance(paths, list) or not all(isinstance(p, str) and p.isprintable() for p in paths) or len(paths) != len(job["sha256"]):
-        raise ParameterError(
-            f"the decrypt job needs {len(job['sha256'])} paths under local, {name}: write the job file again"
-        )
+        raise ParameterError(f"the decrypt job needs {len(job['sha256'])} paths under local, {name}: write the job file again")
     return [Path(p) for p in paths]
 
 
@@ -259,7 +253,9 @@ def read_ciphertexts(info: KeyInfo, paths: Sequence[Path], digests: Sequence[str
         data = path.read_bytes()
         found = hashlib.sha256(data).hexdigest()
         if found != digest:
-            raise CiphertextError(f"{path} is not the ciphertext that the committee was asked to decrypt: its SHA-256 is {found}, the job has {digest}")
+            raise CiphertextError(
+                f"{path} is not the ciphertext that the committee was asked to decrypt: its SHA-256 is {found}, the job has {digest}"
+            )
         check_receipt(path, data, info)
         check_noise(path, data, info)
         ciphertexts.append(ready_to_decrypt(info, data, str(path)))

@@ -43,7 +43,9 @@ def examine_keys(committee: Committee, parties: Sequence[int]) -> Iterator[Findi
         for name in seen:
             folder = committee.party_folder(party) / "keys" / name
             if not folder.is_dir():
-                yield Finding(False, f"party {party}: {folder} is missing, party {seen[name][0]} has this key: restore it from a backup of party {party}")
+                yield Finding(
+                    False, f"party {party}: {folder} is missing, party {seen[name][0]} has this key: restore it from a backup of party {party}"
+                )
 
 
 def _examine_key(committee: Committee, party: int, folder: Path) -> tuple[Key, str]:

@@ -107,9 +107,7 @@ class FloodPolicy:
         if parameters.scheme != "ckks":
             return found
         if self.bits < RECOMMENDED_BITS:
-            found.append(
-                f"flooding of {self.bits} bits is WEAK: whoever sees the results may find the secret key; take {RECOMMENDED_BITS} or more"
-            )
+            found.append(f"flooding of {self.bits} bits is WEAK: whoever sees the results may find the secret key; take {RECOMMENDED_BITS} or more")
         fresh, usual = math.log2(fresh_rms(parameters)), default_bits(parameters)
         if self.noise_bits < fresh:
             found.append(

@@ -19,9 +19,7 @@ BLOCK = 128
 """Ciphertexts of which the phases are computed at a time: a matrix of 1 MB for n = 1024, which stays in the cache."""
 
 
-def lwe_phases(
-    context: PartyContext, group: RoundingGroup, key: Persistence, ciphertexts: LweCiphertexts
-) -> Words:
+def lwe_phases(context: PartyContext, group: RoundingGroup, key: Persistence, ciphertexts: LweCiphertexts) -> Words:
     """Our summands [parts, count words of a share] of z = 2^l m + e + 2^(l-1) modulo 2^k for each ciphertext. Local, but for what ``keep`` compares once; every party calls this.
 
     Modulo 2^64 these are the shares of the phases. Modulo a prime each summand is scaled to 2^k u / q and rounded by who knows it:

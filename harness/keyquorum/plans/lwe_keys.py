@@ -81,9 +81,7 @@ def sharing_of(committee: Committee, parameters: LweParameters) -> tuple[str, st
     return committee.ring_protocol, "Z2^64"
 
 
-def make_lwe_key(
-    context: PartyContext, parameters: LweParameters, seed: bytes | None = None
-) -> tuple[LweKeyInfo, Persistence]:
+def make_lwe_key(context: PartyContext, parameters: LweParameters, seed: bytes | None = None) -> tuple[LweKeyInfo, Persistence]:
     """Makes a secret jointly; every party calls this. Rounds and bytes are those of `sample_bits`. ``seed``: INSECURE, tests."""
     committee = context.committee
     protocol, domain = sharing_of(committee, parameters)
@@ -92,16 +90,12 @@ def make_lwe_key(
     key_id = hashlib.sha256(b"keyquorum LWE key" + context.session.toss(32) + described).hexdigest()[:32]
     share = Persistence()
     with context.phase("secret"):
-        context.backend.run(
-            protocol, domain, "sample_bits", [parameters.dimension], threshold=committee.threshold, persistence=share, seed=seed
-        )
+        context.backend.run(protocol, domain, "sample_bits", [parameters.dimension], threshold=committee.threshold, persistence=share, seed=seed)
     info = LweKeyInfo(key_id, parameters.name, committee.protocol, committee.size, committee.threshold)
     return info, share
 
 
-def make_lwe_public_key(
-    context: PartyContext, info: LweKeyInfo, share: Persistence, seed: bytes | None = None
-) -> LwePublicKey:
+def make_lwe_public_key(context: PartyContext, info: LweKeyInfo, share: Persistence, seed: bytes | None = None) -> LwePublicKey:
     """Makes the public key of a secret jointly; every party calls this. The noise exists as shares only, and the body is opened to all, who compare
     it. Rounds and bytes are those of `sample_tuniform` and `lwe_public_key`. ``seed``: INSECURE, tests."""
     committee, parameters = context.committee, lwe_parameters(info.parameters)

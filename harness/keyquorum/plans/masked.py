@@ -47,7 +47,9 @@ def warn_of_rounding(name: str, parameters: ParameterSet | LweParameters) -> Non
     if isinstance(parameters, ParameterSet):
         limit = f"a key of {parameters.name} decrypts at most {most_masked(parameters):,} ciphertexts with it"
     else:
-        limit = "LWE decryptions are not counted: take it for noise that the receiver cannot relate to the secret, as that of fresh ciphertexts of others"
+        limit = (
+            "LWE decryptions are not counted: take it for noise that the receiver cannot relate to the secret, as that of fresh ciphertexts of others"
+        )
     warnings.warn(
         f"{MASKED} is sometimes wrong, and its errors tell a receiver of the noise, and so of the secret key: {limit}; round_ltz_circuit, the "
         "default, is never wrong and tells nothing",

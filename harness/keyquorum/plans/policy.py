@@ -34,9 +34,7 @@ def decryptions_used(folder: Path, info: KeyInfo) -> int:
     """How many decryptions this party has on record for the key."""
     path = folder / "decryptions.json"
     if not path.exists():
-        raise KeyFileError(
-            f"{path} is missing: without the count of decryptions the key must not be used; restore the file"
-        )
+        raise KeyFileError(f"{path} is missing: without the count of decryptions the key must not be used; restore the file")
     try:
         data = json_loads(path.read_text())
         if data["key_id"] != info.key_id:
@@ -103,21 +101,16 @@ def claim_decryptions(context: PartyContext, folder: Path, info: KeyInfo, count:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise PolicyError(
-                f"{folder}: another decryption with this key is under way: try again when it ended"
-            ) from None
+            raise PolicyError(f"{folder}: another decryption with this key is under way: try again when it ended") from None
         mine = decryptions_used(folder, info)
         require_disk("the count of decryptions", 0, folder)  # a party that cannot count stops all before anyone has counted
         limit = info.policy.decryptions if limit is None else limit
-        counts = [
-            _read_count(p, data, info, limit) for p, data in enumerate(context.session.all_gather(mine.to_bytes(COUNT_BYTES, "little")))
-        ]
+        counts = [_read_count(p, data, info, limit) for p, data in enumerate(context.session.all_gather(mine.to_bytes(COUNT_BYTES, "little")))]
         used = agreed_count(counts, context.committee.threshold, count, info)
         exact = "" if info.parameters.scheme == "ckks" else ", or take the exact rounding, round_ltz_circuit"
         if used + count > limit:
             raise PolicyError(
-                f"the policy of key {info.key_id} allows {limit} decryptions and {used} are used: {count} more are refused; "
-                f"make a new key{exact}"
+                f"the policy of key {info.key_id} allows {limit} decryptions and {used} are used: {count} more are refused; make a new key{exact}"
             )
         context.session.compare("count of decryptions", (used + count).to_bytes(COUNT_BYTES, "little"))
         _write(folder, info, used + count)

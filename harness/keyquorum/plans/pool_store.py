@@ -91,9 +91,7 @@ def pack(material: Sequence[Words], sections: Sequence[Section]) -> bytes:
 
 def packed_bytes(sections: Sequence[Section], parts: int, count: int) -> int:
     """Size of what :func:`pack` gives."""
-    return sum(
-        parts * s.rows * (-(-count // 8) if s.bits == 1 else count * s.words * np.dtype(_section_type(s.bits)).itemsize) for s in sections
-    )
+    return sum(parts * s.rows * (-(-count // 8) if s.bits == 1 else count * s.words * np.dtype(_section_type(s.bits)).itemsize) for s in sections)
 
 
 def stored_sections(data: bytes, sections: Sequence[Section], parts: int, count: int) -> list[NDArray[Any]]:

@@ -30,9 +30,7 @@ def parameter_set(name: str) -> LweParameters | ParameterSet:
         raise UnknownParameterSetError(f"{error}; for LWE {', '.join(LWE_SETS)}") from None
 
 
-def variant_for(
-    committee: Committee, rounding: str, parameters: LweParameters | ParameterSet, width: int = 8, levels: int = 2
-) -> AnyVariant:
+def variant_for(committee: Committee, rounding: str, parameters: LweParameters | ParameterSet, width: int = 8, levels: int = 2) -> AnyVariant:
     """A rounding as a committee keeps material for it. Refuses committees that cannot."""
     triples = rounding == "round_ltz_circuit" and committee.field_protocol != "rep-field"
     if isinstance(parameters, LweParameters):

@@ -97,9 +97,7 @@ def judge(reports: Sequence[Report], names: Sequence[int]) -> Agreement:
     """What follows from the reports of all members (with these numbers in the committee); PoolError if using the pool is not safe."""
     for name, report in zip(names, reports, strict=True):
         if report.purpose != reports[0].purpose:
-            raise PoolError(
-                f"party {names[0]} wants to {reports[0].purpose}, party {name} to {report.purpose}: give all the same job"
-            )
+            raise PoolError(f"party {names[0]} wants to {reports[0].purpose}, party {name} to {report.purpose}: give all the same job")
     digest = hashlib.sha256(json.dumps([vars(r) for r in reports]).encode()).hexdigest()
     if not any(r.chunks or r.end for r in reports):
         return Agreement(0, 0, 0, 0, digest)  # nothing was ever made
@@ -173,9 +171,7 @@ class Pool:
     def _report(self, purpose: str) -> Report:
         s = self.store
         ahead, nonce = min(self._handed_out, MOST_AHEAD), os.urandom(16).hex()
-        return Report(
-            purpose, s.id, [c.id for c in s.chunks], s.claim.end, s.claim.chain, s.claim.before, s.claim.start, s.next, ahead, nonce
-        )
+        return Report(purpose, s.id, [c.id for c in s.chunks], s.claim.end, s.claim.chain, s.claim.before, s.claim.start, s.next, ahead, nonce)
 
     def agree(self, purpose: str) -> tuple[Agreement, list[Report]]:
         """Compares with all members. One exchange, or two if they do not all say the same."""
@@ -272,9 +268,7 @@ class Pool:
         agreement, reports = self.agree(what)
         available = sum(c.count for c in self.store.chunks[: agreement.chunks]) - agreement.position
         if count > available:
-            raise PoolTooSmall(
-                f"{self.variant.name}: needs {count:,} items, has {max(0, available):,}: keyquorum pool fill, or a smaller request"
-            )
+            raise PoolTooSmall(f"{self.variant.name}: needs {count:,} items, has {max(0, available):,}: keyquorum pool fill, or a smaller request")
         start, end = agreement.position, agreement.position + count
         self.store.check(start, end)
         if end > agreement.end:

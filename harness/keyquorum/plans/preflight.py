@@ -62,8 +62,7 @@ def check_decrypt(committee: Committee, party: int, job: dict[str, Any]) -> None
         used, limit = decryptions_used(folder, info), info.policy.decryptions
         if used + len(ciphertexts) > limit:
             raise PolicyError(
-                f"the policy of key {info.key_id} allows {limit} decryptions and {used} are used: {len(ciphertexts)} more are refused; "
-                "make a new key"
+                f"the policy of key {info.key_id} allows {limit} decryptions and {used} are used: {len(ciphertexts)} more are refused; make a new key"
             )
     if party == job["receiver"]:
         _check_outputs(outputs)

@@ -108,9 +108,7 @@ class RoundingGroup:
         return self.backend.run(protocol, domain, program, args, threshold=threshold, **options).words
 
 
-def round_exactly(
-    context: PartyContext, group: RoundingGroup, u: Words, q: int, t: int, rounding: str, seed: bytes | None = None
-) -> Ints:
+def round_exactly(context: PartyContext, group: RoundingGroup, u: Words, q: int, t: int, rounding: str, seed: bytes | None = None) -> Ints:
     """Messages modulo t (centred) of phases modulo q, at the receiver; every member calls this. ``u``: [parts, size], our summands."""
     length = rounding_length(q, t, group.summands)
     ring, residues = map(Persistence.from_words, scaled_words(group, u, q, t, length))

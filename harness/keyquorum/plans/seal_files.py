@@ -99,7 +99,9 @@ def evaluate_to(folder: Path, info: KeyInfo, operation: str, inputs: Sequence[Pa
         refuse_others(info.parameters, data[-1], str(path))
         noted = check_receipt(path, data[-1], info)
         if info.parameters.scheme == "ckks":
-            operands.append((ciphertext_of(info.parameters, data[-1], str(path)), noted or fresh(info.parameters, hashlib.sha256(data[-1]).hexdigest())))
+            operands.append(
+                (ciphertext_of(info.parameters, data[-1], str(path)), noted or fresh(info.parameters, hashlib.sha256(data[-1]).hexdigest()))
+            )
     _check_keys(info, operation, step)
 
     def file(name: str) -> bytes | None:
@@ -117,7 +119,9 @@ def _check_keys(info: KeyInfo, operation: str, step: int) -> None:
     """Refuses an operation for which the joint key has no key-switching key."""
     name = info.parameters.name
     if operation in ("multiply", "square") and not info.relin:
-        raise KeyFileError(f"key {info.key_id} has no relinearisation key, which {operation} takes: make a key with keyquorum keygen -p {name} --relin")
+        raise KeyFileError(
+            f"key {info.key_id} has no relinearisation key, which {operation} takes: make a key with keyquorum keygen -p {name} --relin"
+        )
     if operation == "rotate" and step == 0:
         raise ParameterError("rotate by step 0: nothing would move: choose another --step; the operation swap conjugates, or swaps the rows")
     if operation not in ("rotate", "swap"):

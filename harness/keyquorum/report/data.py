@@ -22,9 +22,7 @@ class NoResultsError(KeyQuorumError):
 def load(folder: Path) -> pd.DataFrame:
     """All rows of the tables under ``folder/bench`` with figures. Raises NoResultsError if there are none."""
     paths = sorted((folder / "bench").glob("*.csv"))
-    tables = [
-        pd.read_csv(path, dtype={"link": str, "unused": str, "error": str, "commit": str, "backend_commit": str}) for path in paths
-    ]
+    tables = [pd.read_csv(path, dtype={"link": str, "unused": str, "error": str, "commit": str, "backend_commit": str}) for path in paths]
     tables = [table[table["status"] == "ok"] for table in tables]
     tables = [table for table in tables if len(table)]
     if not tables:

@@ -68,7 +68,9 @@ def write_report(results: Path, output: Path) -> list[Path]:
     page = output / "index.html"
     title = "KeyQuorum: measured results"
     body = "\n".join(parts)
-    text = f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title><style>{STYLE}</style></head><body>{body}</body></html>\n'
+    text = (
+        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title><style>{STYLE}</style></head><body>{body}</body></html>\n'
+    )
     write_atomically(page, text.encode(), 0o644)
     return [page, *written]
 

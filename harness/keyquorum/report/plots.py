@@ -51,14 +51,10 @@ def threat_models(table: pd.DataFrame) -> Plot | None:
     chosen = chosen[chosen["parties"] == chosen.groupby("protocol")["parties"].transform("min")]
     if chosen.empty:
         return None
-    chosen = chosen.assign(
-        us=chosen["seconds"] / chosen["batch"] * 1e6, sent=chosen["sent_per_party"] / chosen["batch"]
-    )
+    chosen = chosen.assign(us=chosen["seconds"] / chosen["batch"] * 1e6, sent=chosen["sent_per_party"] / chosen["batch"])
     names, present = list(dict.fromkeys(chosen["name"])), style.protocols(chosen["protocol"])
     made, axes = style.figure(2, 4.2, 3.4)
-    for axis, column, label in zip(
-        axes, ("us", "sent"), ("µs an operation", "bytes sent by a party an operation"), strict=True
-    ):
+    for axis, column, label in zip(axes, ("us", "sent"), ("µs an operation", "bytes sent by a party an operation"), strict=True):
         width = 0.8 / len(present)
         for i, protocol in enumerate(present):
             rows = chosen[chosen["protocol"] == protocol].set_index("name").reindex(names)

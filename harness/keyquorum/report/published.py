@@ -48,9 +48,7 @@ class Published:
     """Whether ours follow from parameters instead of a measurement."""
 
 
-def _points(
-    rows: pd.DataFrame, scale: float, label: Callable[[pd.Series], str], column: str = "seconds"
-) -> pd.DataFrame:
+def _points(rows: pd.DataFrame, scale: float, label: Callable[[pd.Series], str], column: str = "seconds") -> pd.DataFrame:
     def values(suffix: str) -> pd.Series:
         return rows[column + suffix] / rows["batch"] * scale
 
@@ -75,9 +73,7 @@ def _where(row: pd.Series) -> str:
 def _sampling(name: str, scale: float) -> Ours:
     def make(table: pd.DataFrame) -> pd.DataFrame:
         rows = select(table, suite="sampling", backend="embedded", protocol="semi2k")
-        return _points(
-            rows[rows["name"].str.startswith(name)], scale, lambda r: f"ours, {r['name']}, semi2k{_where(r)}"
-        )
+        return _points(rows[rows["name"].str.startswith(name)], scale, lambda r: f"ours, {r['name']}, semi2k{_where(r)}")
 
     return make
 
@@ -85,9 +81,7 @@ def _sampling(name: str, scale: float) -> Ours:
 def _conversion(name: str, scale: float) -> Ours:
     def make(table: pd.DataFrame) -> pd.DataFrame:
         rows = select(table, suite="conversion", backend="embedded", protocol=["semi2k", "semi"])
-        return _points(
-            rows[rows["name"].str.startswith(name)], scale, lambda r: f"ours, {r['name']}, {r['protocol']}{_where(r)}"
-        )
+        return _points(rows[rows["name"].str.startswith(name)], scale, lambda r: f"ours, {r['name']}, {r['protocol']}{_where(r)}")
 
     return make
 
@@ -102,9 +96,7 @@ def _lwe(column: str, shift: bool = False) -> Ours:
             rows = rows[rows["protocol"].isin(DISHONEST) & (rows["rtt_ms"] > 0) & rows["name"].str.contains("ltz")]
         made = _points(rows, 1e3, lambda r: f"ours, {r['name']}, {_committee(r)}{_where(r)}", column)
         if shift:
-            made["x"] = [
-                n - 1 if p in DISHONEST else (n - 1) // 2 for n, p in zip(rows["parties"], rows["protocol"], strict=True)
-            ]
+            made["x"] = [n - 1 if p in DISHONEST else (n - 1) // 2 for n, p in zip(rows["parties"], rows["protocol"], strict=True)]
         return made
 
     return make

@@ -110,7 +110,14 @@ def draw(plot: Bars, table: pd.DataFrame) -> tuple[Figure, str]:
     style.dot_loaded(bars, [bar[4] for bar in ours])
     style.decades(axis, "x")
     for place, value in enumerate([*(value for _, value in theirs), *values]):
-        axis.annotate(f"{value:,.3g}" if value < 1000 or value >= 1e6 else f"{value:,.0f}", (value, place), (3, 0), textcoords="offset points", va="center", fontsize=7)
+        axis.annotate(
+            f"{value:,.3g}" if value < 1000 or value >= 1e6 else f"{value:,.0f}",
+            (value, place),
+            (3, 0),
+            textcoords="offset points",
+            va="center",
+            fontsize=7,
+        )
     axis.set_yticks(range(len(theirs) + len(ours)), [*(fill(name, 34) for name, _ in theirs), *(fill(bar[0], 34) for bar in ours)], fontsize=7.5)
     axis.invert_yaxis()
     axis.grid(axis="y", visible=False)

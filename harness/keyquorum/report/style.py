@@ -61,6 +61,7 @@ def dot_loaded(bars: Iterable[Rectangle], loaded: Iterable[bool]) -> None:
             bar.set_hatch(DOTS)
             bar.set_edgecolor("white")
 
+
 plt.rcParams.update(
     {
         "font.size": 9,

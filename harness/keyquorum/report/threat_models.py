@@ -51,7 +51,9 @@ def threat_model_table(table: pd.DataFrame) -> tuple[pd.DataFrame, str]:
             rows.append(row)
     made = pd.DataFrame(rows)
     empty = [column for column in made.columns if len(made) and (made[column] == "–").all()]
-    told = "Medians of the slowest party, all parties on one machine over TLS, no added delay but for LWE: there 1 ms round trip, fastest exact method. "
+    told = (
+        "Medians of the slowest party, all parties on one machine over TLS, no added delay but for LWE: there 1 ms round trip, fastest exact method. "
+    )
     return made.drop(columns=empty), told + "; ".join(sorted(used)) + "."
 
 

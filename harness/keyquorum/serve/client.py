@@ -211,9 +211,7 @@ def _await_listener(host: str, port: int, until: float) -> None:
             time.sleep(0.1)
 
 
-def fetch(
-    committee: Committee, identity: Path, data: bytes, places: list[tuple[str, int]] | None = None, wait: float = 0.0
-) -> NDArray[np.int64]:
+def fetch(committee: Committee, identity: Path, data: bytes, places: list[tuple[str, int]] | None = None, wait: float = 0.0) -> NDArray[np.int64]:
     """One request: see :meth:`Receiver.decrypt`."""
     receiver = Receiver(committee, identity, places, wait=wait)
     try:

@@ -88,7 +88,9 @@ def read_plan(data: bytes, most: int = 1 << 62) -> Plan:
     if not (all(isinstance(text, str) for text in texts) and all(map(is_count, numbers))):
         raise PartyError("party 0 sent a plan with entries of other types: run the same version everywhere")
     if plan.fill > most:
-        raise PartyError(f"party 0 would fill {plan.fill:,} items at once, --chunk and --keep allow {most:,}: see what runs there, or leave it out of the committee")
+        raise PartyError(
+            f"party 0 would fill {plan.fill:,} items at once, --chunk and --keep allow {most:,}: see what runs there, or leave it out of the committee"
+        )
     return plan
 
 
@@ -249,7 +251,12 @@ class Daemon:
         for key, count, left in plan.refuse:
             if group.member:  # nobody asks the others
                 self.requests.get(key, max(0.0, until - time.monotonic()))
-            self.requests.answer(key, PoolTooSmall(f"{self.kind.variant.name}: needs {count:,} items, has {left:,}: fill the pool (keyquorum pool fill, or serve with a larger --keep)"))
+            self.requests.answer(
+                key,
+                PoolTooSmall(
+                    f"{self.kind.variant.name}: needs {count:,} items, has {left:,}: fill the pool (keyquorum pool fill, or serve with a larger --keep)"
+                ),
+            )
         if plan.fill and pool is not None:
             pool.fill(plan.fill, plan.fill)
         wanted = plan.decrypt

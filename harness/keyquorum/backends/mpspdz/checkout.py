@@ -66,16 +66,12 @@ class Checkout:
         """The checkout at ``directory``, or at MP_SPDZ_HOME. Raises :class:`BackendError` if it is none or too old."""
         given = str(directory or os.environ.get(HOME_VARIABLE, ""))
         if not given:
-            raise BackendError(
-                f"the mp-spdz backend needs a built checkout of MP-SPDZ: set {HOME_VARIABLE}, or name it with --mp-spdz DIR"
-            )
+            raise BackendError(f"the mp-spdz backend needs a built checkout of MP-SPDZ: set {HOME_VARIABLE}, or name it with --mp-spdz DIR")
         path = Path(given).resolve()
         if not path.is_dir():
             raise BackendError(f"{path}: no such folder: set {HOME_VARIABLE} or --mp-spdz to a checkout of MP-SPDZ")
         if not (path / "Compiler").is_dir() or not (path / "Scripts").is_dir():
-            raise BackendError(
-                f"{path} is not a checkout of MP-SPDZ (no Compiler, no Scripts): set {HOME_VARIABLE} or --mp-spdz to one"
-            )
+            raise BackendError(f"{path} is not a checkout of MP-SPDZ (no Compiler, no Scripts): set {HOME_VARIABLE} or --mp-spdz to one")
         version = _version(path)
         for script in ("Scripts/compile-run.py", "compile.py"):
             if not (path / script).is_file() or version < OLDEST:

@@ -135,9 +135,7 @@ def library_path(checkout: Checkout) -> dict[str, str]:
     return {n: f"{checkout.path}:{os.environ.get(n, '')}" for n in ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")}
 
 
-def start(
-    command: Sequence[object], folder: Path, names: Mapping[str, str], output: IO[bytes] | None = None
-) -> subprocess.Popen[str]:
+def start(command: Sequence[object], folder: Path, names: Mapping[str, str], output: IO[bytes] | None = None) -> subprocess.Popen[str]:
     """Starts a command in ``folder``, in a process group of its own, so that :func:`stop` ends all that it started.
     What it writes is readable by its owner alone; what it prints goes to ``output``, or is kept for :func:`finish`."""
     return subprocess.Popen(

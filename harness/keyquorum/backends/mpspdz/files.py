@@ -43,10 +43,7 @@ def run_program_files(
     entry = protocol_named(protocol)
     check_parties(entry, parties, threshold)
     name = "-".join([program_path(program).stem, *(a.replace("/", "_") for a in args)])
-    sharings = [
-        Sharing(protocol, domain, parties, _threshold(protocol, parties, threshold), i, *share_form(protocol))
-        for i in range(parties)
-    ]
+    sharings = [Sharing(protocol, domain, parties, _threshold(protocol, parties, threshold), i, *share_form(protocol)) for i in range(parties)]
     before = [load_shares(shares_path(folder, s.party), s) for s in sharings]
     done = run_program(
         checkout, protocol, parties, domain, program, args,

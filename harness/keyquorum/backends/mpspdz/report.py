@@ -43,10 +43,7 @@ def parse_report(output: str) -> MpSpdzReport:
         total.seconds = float(match.group(1))
     for match in _SENT.finditer(output):
         total.bytes_sent, total.rounds = _bytes(match.group(1)), int(match.group(2))
-    timers = {
-        int(number): Timer(float(seconds), _bytes(sent), int(rounds or 0))
-        for number, seconds, sent, rounds in _TIMER.findall(output)
-    }
+    timers = {int(number): Timer(float(seconds), _bytes(sent), int(rounds or 0)) for number, seconds, sent, rounds in _TIMER.findall(output)}
     online = offline = None
     for match in _SPENT.finditer(output):
         s, mb, rounds, prep_s, prep_mb, prep_rounds = match.groups()
@@ -55,9 +52,7 @@ def parse_report(output: str) -> MpSpdzReport:
         total.offline_seconds, total.offline_bytes_sent = offline.seconds, offline.bytes_sent
         total.offline_rounds = offline.rounds
     everyone = _GLOBAL.findall(output)
-    return MpSpdzReport(
-        ProgramResult(total, timers), online, offline, _bytes(everyone[-1]) if everyone else None, timers
-    )
+    return MpSpdzReport(ProgramResult(total, timers), online, offline, _bytes(everyone[-1]) if everyone else None, timers)
 
 
 _TELLING = re.compile(

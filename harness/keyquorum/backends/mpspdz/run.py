@@ -189,9 +189,7 @@ def _prepare(
             put_shares(folder, entry, domain, parties, party, shares[party])
 
 
-def _result(
-    folder: WorkFolder, entry: Protocol, domain: Domain, parties: int, output: str, wall: float
-) -> MpSpdzRun:
+def _result(folder: WorkFolder, entry: Protocol, domain: Domain, parties: int, output: str, wall: float) -> MpSpdzRun:
     report = parse_report(output)
     shares = [take_shares(folder, entry, domain, i) for i in range(parties)]
     printed = []
@@ -208,9 +206,7 @@ def _result(
     )  # fmt: skip
 
 
-def put_shares(
-    folder: WorkFolder, entry: Protocol, domain: Domain, parties: int, party: int, shares: Persistence
-) -> None:
+def put_shares(folder: WorkFolder, entry: Protocol, domain: Domain, parties: int, party: int, shares: Persistence) -> None:
     """Places a party's share file, and its MAC key where the protocol has one."""
     write_secret(folder.shares_path(party), share_files.encode(entry.name, domain, shares))
     if entry.mac:

@@ -130,8 +130,7 @@ def encode(protocol: str, domain: Domain, shares: Persistence) -> bytes:
     words = shares.words if shares.exists else np.empty((parts, 0), dtype=np.uint64)
     if words.shape[0] != parts or (shares.exists and shares.element_words != width):
         raise ProgramError(
-            f"shares of {words.shape[0]} parts of {8 * shares.element_words} bytes are not of {protocol}, "
-            f"which has {parts} of {8 * width}"
+            f"shares of {words.shape[0]} parts of {8 * shares.element_words} bytes are not of {protocol}, which has {parts} of {8 * width}"
         )
     count = words.shape[1] // width
     ordered = words.reshape(parts, count, width).transpose(1, 0, 2).copy().reshape(-1)  # never the shares themselves
@@ -163,7 +162,6 @@ def decode(protocol: str, domain: Domain, data: bytes) -> Persistence:
         key = np.frombuffer(data, dtype="<u8", count=1, offset=8 + len(head)).astype(np.uint64)
         shares.mac_key = _montgomery(key, domain, False)
     return shares
-
 
 
 def mac_key_path(protocol: str, domain: Domain, parties: int, party: int) -> str:

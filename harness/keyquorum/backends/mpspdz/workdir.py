@@ -47,9 +47,7 @@ class WorkFolder:
     def __enter__(self) -> WorkFolder:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
 
     @property
@@ -88,9 +86,7 @@ class WorkFolder:
 
     def write_input(self, party: int, private: Ints | None, public: Sequence[Ints]) -> None:
         """Writes what a program reads at a party: its private words, then the public ones."""
-        words = [np.asarray(w, dtype="<i8") for w in ([] if private is None else [private])] + [
-            np.asarray(w, dtype="<i8") for w in public
-        ]
+        words = [np.asarray(w, dtype="<i8") for w in ([] if private is None else [private])] + [np.asarray(w, dtype="<i8") for w in public]
         write_secret(self.input_path(party), b"".join(w.tobytes() for w in words))
 
     def write_listed(self, name: str, words: Sequence[int] | Ints) -> None:

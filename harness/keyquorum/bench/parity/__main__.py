@@ -77,9 +77,7 @@ def difference(case: Case, clear: Outcome, ours: Measured | None, theirs: Measur
     return ""
 
 
-def compare(
-    checkout: Checkout, protocol: str, repeats: int, only: str, show: Callable[[Compared], None]
-) -> list[Compared]:
+def compare(checkout: Checkout, protocol: str, repeats: int, only: str, show: Callable[[Compared], None]) -> list[Compared]:
     """All rows of a protocol, each on one engine right after the other."""
     theirs = MpSpdzRows(checkout, protocol, repeats)
     ours = EmbeddedRows(protocol, repeats) if protocol in EMBEDDED else None

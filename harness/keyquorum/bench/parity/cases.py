@@ -173,9 +173,7 @@ class _Builder:
                 appended=length,
                 check=_knuth(length, weight, indices),
             )
-        yield from self.case(
-            "sample_fixed_weight", "shuffle", "shuffle", length, weight, appended=length, check=_weighted(weight)
-        )
+        yield from self.case("sample_fixed_weight", "shuffle", "shuffle", length, weight, appended=length, check=_weighted(weight))
 
     def keys(self) -> Iterator[Case]:
         n, digits = self.scale.degree, 3

@@ -51,6 +51,4 @@ def odd_roundings(builder: Any, dealers: int, size: int, modulus: int) -> Iterat
         yield from builder.case(program, "ring_online", *args, shares=shares)
         public = np.array(reference(Case(program, "ring_online", tuple(map(str, args)), "Z2^64", shares=shares)).public)
         kept = [z % t, r] if program == "round_mask_open" else [z % t, r, further]
-        yield from builder.case(
-            program, "field_online", "field_online", n, LENGTH, t, 1, domain=field, public=public, shares=np.concatenate(kept)
-        )
+        yield from builder.case(program, "field_online", "field_online", n, LENGTH, t, 1, domain=field, public=public, shares=np.concatenate(kept))

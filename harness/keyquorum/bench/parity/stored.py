@@ -85,9 +85,7 @@ def stored_roundings(builder: Any, n: int) -> Iterator[Case]:
     z = (rng.integers(0, 1 << MESSAGE, n) << LENGTH) + e + half
     bits = rng.integers(0, 2, (LENGTH, n))
     r = (bits << np.arange(LENGTH)[:, None]).sum(0)
-    yield from builder.case(
-        "round_mask_open", "online", "online", n, LENGTH, MESSAGE, 1, shares=np.concatenate([z - e + e % 2, r])
-    )
+    yield from builder.case("round_mask_open", "online", "online", n, LENGTH, MESSAGE, 1, shares=np.concatenate([z - e + e % 2, r]))
     shares = np.concatenate([z, r, bits.ravel(), rng.integers(0, 2, n)])
     yield from builder.case("round_ltz_circuit", "online", "online", n, LENGTH, MESSAGE, 1, shares=shares)
     tables = ("tables", n, LENGTH, BLOCK, LEVELS)
@@ -95,6 +93,4 @@ def stored_roundings(builder: Any, n: int) -> Iterator[Case]:
     flat = bits.ravel()
     yield from builder.case("round_ltz_table", "tables", *tables, shares=flat, appended=count, check=_tables(n, bits))
     made = reference(Case("round_ltz_table", "tables", tuple(map(str, tables)), "Z2^64", shares=flat)).appended
-    yield from builder.case(
-        "round_ltz_table", "online", "online", n, LENGTH, MESSAGE, BLOCK, LEVELS, 1, shares=np.concatenate([z, r, made])
-    )
+    yield from builder.case("round_ltz_table", "online", "online", n, LENGTH, MESSAGE, BLOCK, LEVELS, 1, shares=np.concatenate([z, r, made]))

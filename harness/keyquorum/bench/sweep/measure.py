@@ -139,9 +139,7 @@ class Bench:
         stop.start()
         try:
             folder = self._committee(case).folder
-            return run_processes(
-                folder, job, connect_timeout=120, io_timeout=self.effort.timeout, on_start=processes.extend
-            )
+            return run_processes(folder, job, connect_timeout=120, io_timeout=self.effort.timeout, on_start=processes.extend)
         except KeyQuorumError as error:
             if time.monotonic() >= deadline:
                 raise CaseError(f"{case.label}: took longer than {self.effort.timeout:g} s") from error
@@ -308,10 +306,7 @@ class Bench:
 
     def _peer(self, case: Case) -> list[Run]:
         deadline = self._deadline()
-        made = [
-            Run([peers.run(case.backend, case.parameters, case.parties, max(1.0, deadline - time.monotonic()))])
-            for _ in self.effort.turns()
-        ]
+        made = [Run([peers.run(case.backend, case.parameters, case.parties, max(1.0, deadline - time.monotonic()))]) for _ in self.effort.turns()]
         return self.effort.counted(made)
 
 

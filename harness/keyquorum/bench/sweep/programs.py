@@ -79,9 +79,7 @@ def _primitive(name: str, batch: int, before: str, measured: str, protocols: str
     """Every primitive opens one element of its result, so that all of it has to be there."""
     lines = ["n = int(program.args[1])", *before.split("; "), "start_timer(1)", measured, "stop_timer(1)", "z.reveal()"]
     source = "\n".join([*filter(None, lines), ""])
-    return Program(
-        "primitives", name, batch, batch // 50, _with_summands, source=source, protocols=tuple(protocols.split())
-    )
+    return Program("primitives", name, batch, batch // 50, _with_summands, source=source, protocols=tuple(protocols.split()))
 
 
 def _with_summands(s: Setting) -> list[object]:
@@ -90,9 +88,7 @@ def _with_summands(s: Setting) -> list[object]:
 
 
 _ELEMENTS = "x = sint.get_random(size=n); y = sint.get_random(size=n)"
-_BITS = "p = int(program.args[2]); " + "; ".join(
-    f"{v} = sint.get_random(size=n).split_to_n_summands(1, p)[0][0]" for v in "xy"
-)
+_BITS = "p = int(program.args[2]); " + "; ".join(f"{v} = sint.get_random(size=n).split_to_n_summands(1, p)[0][0]" for v in "xy")
 _ALL = "ring rep-field shamir semi2k semi spdz2k mascot"
 _RINGS = "ring semi2k"
 

@@ -51,9 +51,7 @@ def identity(row: Row) -> str:
 def _git(*words: str) -> str:
     where = Path(__file__).resolve().parent
     try:
-        done = subprocess.run(
-            ["git", "-C", str(where), *words], capture_output=True, text=True, timeout=20, check=False
-        )
+        done = subprocess.run(["git", "-C", str(where), *words], capture_output=True, text=True, timeout=20, check=False)
     except OSError:
         return ""
     return done.stdout.strip() if done.returncode == 0 else ""
@@ -123,10 +121,7 @@ def rows_of(case: Case, runs: Sequence[Run], when: Circumstances) -> Iterator[Ro
                 "peak_memory": str(report.peak_memory), "unused": unused, "wrong": str(run.wrong), "status": "ok",
             }  # fmt: skip
             for phase in report.phases:
-                costs = {
-                    name: f"{getattr(phase, name):.6g}" if "seconds" in name else str(getattr(phase, name))
-                    for name in COSTS
-                }
+                costs = {name: f"{getattr(phase, name):.6g}" if "seconds" in name else str(getattr(phase, name)) for name in COSTS}
                 yield common | whole | costs | {"phase": phase.name}
 
 

@@ -61,9 +61,7 @@ def _done(table: Sequence[rows.Row], repeats: int) -> set[str]:
     return {rows.identity(row) for row in table if row["status"] == "ok" and int(row["asked"]) >= repeats}
 
 
-def run_suite(
-    cases: Sequence[Case], settings: Settings, progress: Progress | None = None, measure: Measure | None = None
-) -> Outcome:
+def run_suite(cases: Sequence[Case], settings: Settings, progress: Progress | None = None, measure: Measure | None = None) -> Outcome:
     """Measures what is not in the table yet; a measurement that fails is noted there and does not stop the others.
 
     Raises TableError if the table is of another commit. ``measure``: for tests.

@@ -138,7 +138,10 @@ def _lwe(axes: Axes, quick: bool) -> Iterator[Case]:
 def _lwe_with_macs(axes: Axes, links: Sequence[str]) -> Iterator[Case]:
     """One decryption at a time by two parties with MACs, whose material takes long: the rounding with the fewest rounds."""
     name = "lwe64-p2"
-    if any(chosen and value not in chosen for chosen, value in ((axes.protocols, "mascot"), (axes.parties, 2), (axes.parameters, name), (axes.backends, "embedded"))):
+    if any(
+        chosen and value not in chosen
+        for chosen, value in ((axes.protocols, "mascot"), (axes.parties, 2), (axes.parameters, name), (axes.backends, "embedded"))
+    ):
         return
     for link in links:
         yield Case("decrypt", "lwe round_ltz_table", "embedded", "mascot", 2, name, 1, link)
@@ -146,9 +149,7 @@ def _lwe_with_macs(axes: Axes, links: Sequence[str]) -> Iterator[Case]:
 
 def _cnn(axes: Axes, quick: bool) -> Iterator[Case]:
     for backend, protocol in product(axes.backends or ("embedded",), axes.protocols or ("rep-field", "shamir", "semi")):
-        for parties, link in product(
-            axes.parties or ((3,) if quick or protocol != "semi" else (2, 4)), axes.link_specs(("",))
-        ):
+        for parties, link in product(axes.parties or ((3,) if quick or protocol != "semi" else (2, 4)), axes.link_specs(("",))):
             if backend == "embedded" and (protocol == "rep-field" or not quick or axes.protocols):
                 yield Case("cnn", "encrypted digits", backend, protocol, parties, PARAMETERS, 8 if quick else 104, link)
 
