@@ -45,7 +45,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         committee = keyquorum.init(folder / "committee", PARTIES, "semi")
-        keyquorum.lwe_keygen(committee, "key", "lwe64-p16")  # messages of 4 bits
+        keyquorum.keygen(committee, "key", "lwe64-p16")  # messages of 4 bits
         identity, _ = make_receiver(committee, "alice")  # before the parties start, or at any time while they serve
         serving = start(folder)
         try:
@@ -53,7 +53,7 @@ def main() -> None:
             receiver = Receiver(committee, identity, wait=30.0)
             for request in range(3):  # over the same channels
                 messages = [secrets.randbelow(16) for _ in range(MESSAGES)]
-                encrypted = keyquorum.lwe_encrypt(committee, "key", messages, folder / f"{request}.lwe")
+                encrypted = keyquorum.encrypt(committee, "key", messages, folder / f"{request}.lwe").path
                 begin = time.monotonic()
                 received = receiver.decrypt(encrypted.read_bytes())
                 print(f"request {request}: {MESSAGES} messages in {time.monotonic() - begin:.3f} s, the first: {received[:8].tolist()}")

@@ -39,15 +39,10 @@ from keyquorum.fhe.errors import (
     ValuesError,
 )
 from keyquorum.fhe.keys import galois_element
-from keyquorum.fhe.lwe import LWE_SETS, lwe_parameters, read_lwe
-from keyquorum.fhe.lwe_public import PUBLIC_FILE as LWE_PUBLIC_FILE
-from keyquorum.fhe.lwe_public import integers
 from keyquorum.fhe.noise_bgv import BgvNoise
 from keyquorum.fhe.noise_bound import NoiseEstimate
 from keyquorum.fhe.parameters import ParameterSet
-from keyquorum.fhe.parameters import load as load_parameters
 from keyquorum.fhe.seal import OPERATIONS, Evaluator
-from keyquorum.fhe.seal_format import read_ciphertext
 from keyquorum.fhe.values import Numbers
 from keyquorum.in_process import decrypt_in_process, in_process_committee, keygen_in_process
 from keyquorum.model.committee import Committee, Party, check_name, write_atomically
@@ -72,56 +67,58 @@ from keyquorum.model.errors import (
     ResourceError,
 )
 from keyquorum.model.links import check_link
-from keyquorum.model.outputs import save_file
 from keyquorum.parties import RunReport, mac_key, run_party, run_processes
 from keyquorum.parties.context import PhaseReport, Progress
 from keyquorum.parties.jobs import relative_to
 from keyquorum.parties.setup import address, fingerprint, init, move, trust
-from keyquorum.plans import approvals
-from keyquorum.plans.decrypt import Decrypted, check_decryption, ready_to_decrypt
-from keyquorum.plans.keygen import KeyMaterial, Request
-from keyquorum.plans.keys import (
-    FloodPolicy,
-    KeyInfo,
-    holds_a_key,
-    load_key,
-    load_public_file,
-    parameters_to_json,
-    warn_of_weakness,
-)
-from keyquorum.plans.lwe_keys import LweKeyInfo, load_lwe_key, load_lwe_public_key, sharing_of
+from keyquorum.plans.keys import holds_a_key, load_key, load_public_file
 from keyquorum.plans.masked import warn_of_rounding
-from keyquorum.plans.noise import Noise
-from keyquorum.plans.pool_jobs import check_lwe_ciphertexts
 from keyquorum.plans.pool_store import drop_pool, packed_bytes, pool_status
-from keyquorum.plans.pool_variants import parameter_set, variant_for
+from keyquorum.plans.pool_variants import variant_for
 from keyquorum.plans.pools import pools_folder
-from keyquorum.plans.precision import Precision, key_precision
 from keyquorum.plans.program import ProgramRequest
 from keyquorum.plans.program import run_locally as run
 from keyquorum.plans.public import export_key
-from keyquorum.plans.receipts import check_noise, check_receipt, write_receipt
-from keyquorum.plans.recognise import ciphertext_of
 from keyquorum.plans.resources import Needs, require_disk, require_memory
-from keyquorum.plans.seal_files import CiphertextFile, decode_file, encrypt_to, evaluate_to
 from keyquorum.plans.variants import VARIANTS
+from keyquorum.plans.weakness import warn_all
+from keyquorum.schemes import load_parameters, parameter_set_names, scheme_of
+from keyquorum.schemes.base import (
+    Decrypted,
+    EncryptedFile,
+    ErrorBound,
+    KeyInfo,
+    KeyMaterial,
+    KeyRequest,
+    Parameters,
+    SecretVector,
+)
+from keyquorum.schemes.seal import approvals
+from keyquorum.schemes.seal.decrypt import SealDecrypted
+from keyquorum.schemes.seal.files import CiphertextFile, evaluate_to
+from keyquorum.schemes.seal.key import SealKeyInfo, load_seal_key
+from keyquorum.schemes.seal.keygen import SealRequest
+from keyquorum.schemes.seal.noise import Noise
+from keyquorum.schemes.seal.policy import FloodPolicy
+from keyquorum.schemes.seal.precision import Precision
+from keyquorum.schemes.seal.receipts import check_noise, check_receipt, write_receipt
+from keyquorum.schemes.seal.recognise import ciphertext_of
 
 PathLike = str | Path
 
 
 @dataclass(frozen=True)
 class KeygenResult:
-    """A key that was made: where its public files are, its metadata, what it cost at each party, and for CKKS the error of its decryptions at
-    the scale of its parameter set."""
+    """A key that was made: where its public files are, its metadata, and what it cost at each party."""
 
     folder: Path
     info: KeyInfo
     reports: list[RunReport]
 
     @property
-    def precision(self) -> Precision | None:
-        """See the class; None for BFV and BGV."""
-        return key_precision(self.info) if self.info.parameters.scheme == "ckks" else None
+    def precision(self) -> ErrorBound | None:
+        """The error of the key's decryptions, at the scale of its parameter set; None for exact schemes."""
+        return scheme_of(self.info).key_error(self.info)
 
 
 @dataclass(frozen=True)
@@ -130,7 +127,7 @@ class DecryptResult:
 
     outputs: list[Path]
     reports: list[RunReport]
-    precisions: list[Precision] | None = None
+    precisions: Sequence[ErrorBound] | None = None
 
 
 def as_committee(committee: Committee | PathLike) -> Committee:
@@ -151,9 +148,15 @@ def key_folder(committee: Committee | PathLike, key: str) -> Path:
     )
 
 
+def _request(parameters: Parameters | str | Path, **options: object) -> KeyRequest:
+    """A key to be made; the options are those of :func:`keygen`."""
+    chosen = load_parameters(parameters) if isinstance(parameters, (str, Path)) else parameters
+    return scheme_of(chosen).request(chosen, options)
+
+
 def keygen_job(
     key: str,
-    parameters: ParameterSet,
+    parameters: Parameters | str | Path,
     relin: bool = True,
     galois_elements: Sequence[int] = (),
     error_law: str = "cbd",
@@ -163,23 +166,17 @@ def keygen_job(
     link: str | None = None,
 ) -> dict[str, Any]:
     """The job of :func:`keygen` as plain data. ``mp_spdz``, under ``local``, may be edited on each host."""
+    request = _request(parameters, relin=relin, galois_elements=galois_elements, error_law=error_law, policy=policy)
+    return _keygen_job(key, request, backend, mp_spdz, link)
+
+
+def _keygen_job(key: str, request: KeyRequest, backend: str, mp_spdz: PathLike | None, link: str | None) -> dict[str, Any]:
     check_name(key, "key name")
-    request = Request(parameters, relin, tuple(galois_elements), error_law, policy or FloodPolicy())
+    scheme_of(request).check_backend(request.parameters, backend, link)
     request.check()
     check_link(link)
-    warn_of_weakness(parameters, request.policy)
-    return {
-        "kind": "keygen",
-        "key": key,
-        "parameters": parameters_to_json(parameters),
-        "relin": relin,
-        "galois_elements": list(galois_elements),
-        "error_law": error_law,
-        "policy": vars(request.policy),
-        "backend": backend,
-        "link": link,
-        "local": _local(mp_spdz),
-    }
+    warn_all(request.warnings())
+    return {"kind": "keygen", "key": key, **request.to_json(), "backend": backend, "link": link, "local": _local(mp_spdz)}
 
 
 def _local(mp_spdz: PathLike | None) -> dict[str, Any]:
@@ -193,21 +190,21 @@ def galois_elements(parameters: ParameterSet, steps: Sequence[int]) -> tuple[int
 
 def keygen_needs(
     committee: Committee | PathLike,
-    parameters: ParameterSet | str,
+    parameters: Parameters | str | Path,
     relin: bool = True,
     galois_elements: Sequence[int] = (),
     error_law: str = "cbd",
     policy: FloodPolicy | None = None,
-) -> Needs:
-    """What :func:`keygen` will need at each party, on the embedded engine: memory and disk, upper bounds."""
-    chosen = load_parameters(parameters) if isinstance(parameters, str) else parameters
-    return Request(chosen, relin, tuple(galois_elements), error_law, policy or FloodPolicy()).needs(as_committee(committee))
+) -> Needs | None:
+    """What :func:`keygen` will need at each party, on the embedded engine: memory and disk, upper bounds; None: next to nothing."""
+    request = _request(parameters, relin=relin, galois_elements=galois_elements, error_law=error_law, policy=policy)
+    return request.needs(as_committee(committee))
 
 
 def keygen(
     committee: Committee | PathLike,
     key: str,
-    parameters: ParameterSet | str,
+    parameters: Parameters | str | Path,
     relin: bool = True,
     galois_elements: Sequence[int] = (),
     error_law: str = "cbd",
@@ -217,56 +214,33 @@ def keygen(
     backend: str = "embedded",
     mp_spdz: PathLike | None = None,
     link: str | None = None,
+    **options: object,
 ) -> KeygenResult:
     """Makes a key among all parties of this host, each a process of its own, over TLS.
 
-    ``backend``: ``embedded`` or ``mp-spdz``; ``mp_spdz``: the checkout of MP-SPDZ, if not MP_SPDZ_HOME; ``link``:
+    ``parameters``: of any scheme; ``relin``, ``galois_elements``, ``error_law``, ``policy``: of keys for SEAL, whose schemes alone look at them;
+    ``options``: of other schemes. ``backend``: ``embedded`` or ``mp-spdz``; ``mp_spdz``: the checkout of MP-SPDZ, if not MP_SPDZ_HOME; ``link``:
     simulated links, a profile of :mod:`keyquorum.model.links` or ``rtt=MS,mbit=RATE``.
     """
     committee = as_committee(committee)
+    request = _request(parameters, relin=relin, galois_elements=galois_elements, error_law=error_law, policy=policy, **options)
+    scheme_of(request).check_backend(request.parameters, backend, link)
     check_backend(backend, committee, mp_spdz)
-    chosen = load_parameters(parameters) if isinstance(parameters, str) else parameters
-    job = keygen_job(key, chosen, relin, galois_elements, error_law, policy, backend, mp_spdz, link)
-    Request(chosen, relin, tuple(galois_elements), error_law, policy or FloodPolicy()).check(committee.threshold + 1)
+    job = _keygen_job(key, request, backend, mp_spdz, link)
+    request.check(committee.threshold + 1)
     for party in committee.local_parties():
         if holds_a_key(committee.key_folder(party, key)):
             raise CommitteeError(f"{committee.folder}: there is a key {key!r} already: choose another name")
-    needs, here = keygen_needs(committee, chosen, relin, galois_elements, error_law, policy), len(committee.local_parties())
-    Request(chosen, relin, tuple(galois_elements), error_law, policy or FloodPolicy()).warn_of_budget(committee)
-    if backend == "embedded":
-        require_memory(needs, here)
-    require_disk(f"key generation of {here} parties", here * needs.disk, committee.folder)
+    request.check_committee(committee)
+    needs, here = request.needs(committee), len(committee.local_parties())
+    warn_all(request.warnings(committee))
+    if needs is not None:
+        if backend == "embedded":
+            require_memory(needs, here)
+        require_disk(f"key generation of {here} parties", here * needs.disk, committee.folder)
     results = run_processes(committee.folder, job, progress, io_timeout=io_timeout)
     folder = committee.key_folder(0, key)
     return KeygenResult(folder, load_key(folder), [RunReport.from_json(r["report"]) for r in results])
-
-
-def lwe_keygen_job(key: str, parameters: str) -> dict[str, Any]:
-    """The job of :func:`lwe_keygen` as plain data."""
-    return {"kind": "lwe_keygen", "key": check_name(key, "key name"), "parameters": lwe_parameters(parameters).name}
-
-
-def lwe_keygen(
-    committee: Committee | PathLike, key: str, parameters: str, progress: Progress | None = None, io_timeout: float = 120.0
-) -> list[RunReport]:
-    """Makes an LWE key, secret and public key, among all parties of this host, each a process of its own, over TLS."""
-    committee = as_committee(committee)
-    job = lwe_keygen_job(key, parameters)
-    sharing_of(committee, lwe_parameters(parameters))
-    results = run_processes(committee.folder, job, progress, io_timeout=io_timeout)
-    return [RunReport.from_json(r["report"]) for r in results]
-
-
-def lwe_encrypt(committee: Committee | PathLike, key: str, values: Any, output: PathLike) -> Path:
-    """Encrypts messages under an LWE key's public key, one ciphertext each, and writes them as a file (``.lwe``) for :func:`lwe_decrypt`.
-
-    ``values``: a vector of integers from 0 to 2^plain_bits - 1 of the key's parameter set. Needs the public folder of the key alone. Raises
-    KeyFileError where the key has no public key, and ValuesError for other values."""
-    folder = key_folder(committee, key)
-    public = load_lwe_public_key(folder, load_lwe_key(folder))
-    data = public.encrypt(integers(public.parameters, values)).to_bytes(public.key_id)
-    save_file(Path(output), data)
-    return Path(output)
 
 
 def pool_needs(
@@ -276,8 +250,8 @@ def pool_needs(
     committee = as_committee(committee)
     if not (1 <= items <= 1 << 40 and 1 <= chunk <= 1 << 20):
         raise ParameterError(f"{items} items by {chunk}: choose 1 to 2^40, and chunks of 1 to 2^20")
-    sections = variant_for(committee, rounding, parameter_set(parameters), width, levels).sections
-    parts = 2 if committee.authenticated or committee.field_protocol == "rep-field" else 1
+    sections = variant_for(committee, rounding, load_parameters(parameters), width, levels).sections
+    parts = 2 if committee.authenticated or committee.replicated else 1
     return items // chunk * packed_bytes(sections, parts, chunk) + packed_bytes(sections, parts, items % chunk)
 
 
@@ -294,8 +268,8 @@ def pool_fill(
 ) -> list[RunReport]:
     """Makes ``items`` items of material for decryptions among all parties of this host, each a process of its own, over TLS."""
     committee = as_committee(committee)
-    variant_for(committee, rounding, parameter_set(parameters), width, levels)
-    warn_of_rounding(rounding, parameter_set(parameters))
+    variant_for(committee, rounding, load_parameters(parameters), width, levels)
+    warn_of_rounding(rounding, load_parameters(parameters))
     job = {"kind": "pool_fill", "parameters": parameters, "rounding": rounding, "width": width, "levels": levels, "count": items, "chunk": chunk}
     results = run_processes(committee.folder, job, progress, io_timeout=io_timeout)
     return [RunReport.from_json(r["report"]) for r in results]
@@ -340,42 +314,15 @@ def pool_drop(committee: Committee | PathLike, name: str) -> list[int]:
     return having
 
 
-def lwe_decrypt(
-    committee: Committee | PathLike,
-    key: str,
-    ciphertexts: PathLike,
-    receiver: int,
-    output: PathLike,
-    rounding: str = "round_ltz_circuit",
-    width: int = 8,
-    levels: int = 2,
-    progress: Progress | None = None,
-    io_timeout: float = 120.0,
-) -> DecryptResult:
-    """Decrypts a file of LWE ciphertexts with material of a pool; the receiver's process writes the messages as JSON (mode 0600)."""
-    committee = as_committee(committee)
-    path = Path(ciphertexts)
-    if not path.exists():
-        raise CiphertextError(f"{path}: no such file")
-    parsed, key_id = read_lwe(path.read_bytes(), str(path))
-    check_lwe_ciphertexts(parsed, key_id, load_lwe_key(key_folder(committee, key)), rounding, str(path))
-    warn_of_rounding(rounding, parsed.parameters)
-    job = {
-        "kind": "lwe_decrypt", "key": key, "receiver": receiver, "sha256": parsed.digest().hex(), "parameters": parsed.parameters.name,
-        "rounding": rounding, "width": width, "levels": levels,
-        "local": {"ciphertexts": str(path.resolve()), "output": str(Path(output).resolve())},
-    }  # fmt: skip
-    results = run_processes(committee.folder, job, progress, io_timeout=io_timeout)
-    return DecryptResult([Path(output)], [RunReport.from_json(r["report"]) for r in results])
+def encrypt(committee: Committee | PathLike, key: str, values: Any, output: PathLike, bound: float | None = None) -> EncryptedFile:
+    """Encrypts numbers under a key's public key, into the file ``output``. Needs no party, and the public folder of the key alone.
 
-
-def encrypt(committee: Committee | PathLike, key: str, values: Any, output: PathLike, bound: float | None = None) -> CiphertextFile:
-    """Encrypts numbers with stock SEAL under a key's public key, into the file ``output`` with a receipt beside it. Needs no party.
-
-    ``values``: integers modulo t, at most N (BFV, BGV); reals or complex numbers, at most N/2 (CKKS). ``bound``: CKKS, on the absolute values, for
-    estimates of noise (default: 1, or the next power of two). Raises ValuesError, CommitteeError, KeyFileError."""
+    ``values``: integers modulo t, at most N (BFV, BGV); reals or complex numbers, at most N/2 (CKKS); integers from 0 to 2^plain_bits - 1, a ciphertext
+    of the file each (LWE). ``bound``: CKKS, on the absolute values, for estimates of noise (default: 1, or the next power of two). With stock SEAL a
+    receipt is written beside the file. Raises ValuesError, ParameterError, CommitteeError, KeyFileError."""
     folder = key_folder(committee, key)
-    return encrypt_to(folder, load_key(folder), values, Path(output), bound)
+    info = load_key(folder)
+    return scheme_of(info).encrypt_to(folder, info, values, Path(output), bound)
 
 
 def evaluate(
@@ -386,12 +333,13 @@ def evaluate(
     ``operation``: one of :data:`keyquorum.fhe.seal.OPERATIONS`; products are relinearised (and rescaled, CKKS). ``step``: of rotate, to the left.
     Raises CiphertextError, KeyFileError (the key lacks what the operation takes), SealOperationError."""
     folder = key_folder(committee, key)
-    return evaluate_to(folder, load_key(folder), operation, [Path(c) for c in ciphertexts], Path(output), step)
+    return evaluate_to(folder, load_seal_key(folder), operation, [Path(c) for c in ciphertexts], Path(output), step)
 
 
 def decode(committee: Committee | PathLike, key: str, plaintext: PathLike, count: int = 0) -> Numbers:
-    """The first ``count`` numbers (0: all) of a decrypted plaintext file: int64 centred modulo t (BFV, BGV), float64 (CKKS)."""
-    return decode_file(load_key(key_folder(committee, key)), Path(plaintext), count)[0]
+    """The first ``count`` numbers (0: all) of a decrypted plaintext file: int64 centred modulo t (BFV, BGV), float64 (CKKS), int64 from 0 (LWE)."""
+    info = load_key(key_folder(committee, key))
+    return scheme_of(info).decode_file(info, Path(plaintext), count)[0]
 
 
 def decrypt_job(
@@ -405,16 +353,20 @@ def decrypt_job(
     mp_spdz: PathLike | None = None,
     link: str | None = None,
     pool: bool = False,
+    width: int = 8,
+    levels: int = 2,
 ) -> dict[str, Any]:
     """The job of :func:`decrypt` as plain data; the ciphertexts are read and checked here. Every party needs a copy of them."""
     committee = as_committee(committee)
     check_link(link)
     info = load_key(key_folder(committee, key))
+    scheme = scheme_of(info)
+    pool = scheme.pooled(info, pool)
     if pool:
-        variant_for(committee, rounding, info.parameters)
+        variant_for(committee, rounding, info.parameters, width, levels)
         if backend != "embedded":
             raise ParameterError("pools are the embedded engine's: leave out --backend, or --pool")
-        if committee.protocol == "shamir" and receiver > committee.threshold:
+        if committee.ring_protocol is None and receiver > committee.threshold:
             raise ParameterError(f"with a pool parties 0 to {committee.threshold} round: choose one of them as the receiver, not {receiver}")
     if len(outputs) != len(ciphertexts) or not ciphertexts:
         raise ParameterError(f"{len(outputs)} outputs for {len(ciphertexts)} ciphertexts: name one output for each")
@@ -423,18 +375,18 @@ def decrypt_job(
         if not path.exists():
             raise CiphertextError(f"{path}: no such file")
         data = path.read_bytes()
-        parsed.append(ready_to_decrypt(info, data, str(path)))
-        check_receipt(path, data, info)
-        check_noise(path, data, info)
+        parsed.append(scheme.read_ciphertext(info, path, data, rounding))
         digests.append(hashlib.sha256(data).hexdigest())
-    check_decryption(info, parsed, receiver, rounding)
-    warn_of_weakness(info.parameters, info.policy)
+    scheme.check_decryption(info, parsed, receiver, rounding)
+    warn_all(scheme.warnings(info))
     warn_of_rounding(rounding, info.parameters)
     return {
         "kind": "decrypt",
         "key": key,
         "receiver": receiver,
         "rounding": rounding,
+        "width": width,
+        "levels": levels,
         "sha256": digests,
         "pool": pool,
         "backend": backend,
@@ -460,19 +412,19 @@ def decrypt(
     mp_spdz: PathLike | None = None,
     link: str | None = None,
     pool: bool = False,
+    width: int = 8,
+    levels: int = 2,
 ) -> DecryptResult:
-    """Decrypts files with SEAL ciphertexts; the receiver's process writes SEAL plaintexts (mode 0600). A key serves on both
-    backends, wherever it was made. ``pool``: BFV and BGV take their masks from the committee's pool (:func:`pool_fill`)."""
+    """Decrypts ciphertext files; the receiver's process writes the plaintexts (mode 0600): SEAL's, or the messages of LWE as JSON. A key serves on
+    both backends, wherever it was made. ``pool``: BFV and BGV take their masks from the committee's pool (:func:`pool_fill`), LWE does always;
+    ``width``, ``levels``: of the tables of round_ltz_table."""
     committee = as_committee(committee)
     if pool and backend != "embedded":
         raise ParameterError("pools are the embedded engine's: leave out --backend, or --pool")
     check_backend(backend, committee, mp_spdz)
-    job = decrypt_job(committee, key, ciphertexts, receiver, outputs, rounding, backend, mp_spdz, link, pool)
+    job = decrypt_job(committee, key, ciphertexts, receiver, outputs, rounding, backend, mp_spdz, link, pool, width, levels)
     info = load_key(key_folder(committee, key))
-    precisions = None
-    if info.parameters.scheme == "ckks":
-        scales = [read_ciphertext(info.parameters, Path(c).read_bytes(), str(c)).scale for c in ciphertexts]
-        precisions = [key_precision(info, scale) for scale in scales]
+    precisions = scheme_of(info).errors(info, [Path(c) for c in ciphertexts])
     results = run_processes(committee.folder, job, progress, io_timeout=io_timeout)
     return DecryptResult([Path(o) for o in outputs], [RunReport.from_json(r["report"]) for r in results], precisions)
 
@@ -506,7 +458,7 @@ def approve(
     data, digest = Path(ciphertext).read_bytes(), ""
     for party in chosen:
         folder = committee.key_folder(party, key)
-        info = load_key(folder)
+        info = load_seal_key(folder)
         if not info.policy.approvals:
             raise PolicyError(f"the policy of key {key!r} wants no approvals: make a CKKS key with keyquorum keygen --approvals")
         check_receipt(Path(ciphertext), data, info)
@@ -523,7 +475,7 @@ def write_job(path: PathLike, job: dict[str, Any]) -> None:
     write_atomically(Path(path), json.dumps(job, indent=1).encode() + b"\n")
 
 
-def lowered(info: KeyInfo, path: PathLike) -> bytes:
+def lowered(info: SealKeyInfo, path: PathLike) -> bytes:
     """A ciphertext file as a served committee takes it: SEAL's bytes, of BFV and BGV at the last level. Writes nothing."""
     source = Path(path)
     if not source.exists():
@@ -536,8 +488,6 @@ def lowered(info: KeyInfo, path: PathLike) -> bytes:
 
 
 __all__ = [
-    "LWE_PUBLIC_FILE",
-    "LWE_SETS",
     "OPERATIONS",
     "VARIANTS",
     "ApprovalError",
@@ -551,21 +501,24 @@ __all__ = [
     "CommitteeError",
     "DecryptResult",
     "Decrypted",
+    "EncryptedFile",
     "EngineError",
+    "ErrorBound",
     "FloodPolicy",
     "KeyFileError",
     "KeyInUseError",
     "KeyInfo",
     "KeyMaterial",
     "KeyQuorumError",
+    "KeyRequest",
     "KeygenResult",
-    "LweKeyInfo",
     "Needs",
     "Noise",
     "NoiseEstimate",
     "OutputError",
     "ParameterError",
     "ParameterSet",
+    "Parameters",
     "Party",
     "PartyError",
     "PartyInterrupted",
@@ -578,12 +531,15 @@ __all__ = [
     "ProgramError",
     "ProgramRequest",
     "Progress",
-    "Request",
     "ResourceError",
     "RunReport",
+    "SealDecrypted",
     "SealFormatError",
+    "SealKeyInfo",
     "SealMissingError",
     "SealOperationError",
+    "SealRequest",
+    "SecretVector",
     "SecurityWarning",
     "UnknownParameterSetError",
     "ValuesError",
@@ -608,11 +564,8 @@ __all__ = [
     "load_key",
     "load_parameters",
     "load_public_file",
-    "lwe_decrypt",
-    "lwe_encrypt",
-    "lwe_keygen",
-    "lwe_keygen_job",
     "move",
+    "parameter_set_names",
     "pool_drop",
     "pool_fill",
     "pool_lines",

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from keyquorum.fhe.seal_format import read_ciphertext
 from keyquorum.model.committee import Committee, Party, default_threshold
 from keyquorum.parties import run_in_process
-from keyquorum.plans.decrypt import Decrypted
+from keyquorum.parties.context import PartyContext
 from keyquorum.plans.decrypt import decrypt as _decrypt
-from keyquorum.plans.keygen import KeyMaterial, Request, generate
-from keyquorum.plans.keys import warn_of_weakness
+from keyquorum.plans.weakness import warn_all
+from keyquorum.schemes import scheme_of
+from keyquorum.schemes.base import Decrypted, KeyInfo, KeyMaterial, KeyRequest
 
 PathLike = str | Path
 
@@ -33,37 +33,38 @@ def in_process_committee(parties: int = 3, protocol: str = "rep-field", threshol
 
 def keygen_in_process(
     committee: Committee,
-    request: Request,
+    request: KeyRequest,
     seed: bytes | None = None,
     backend: str = "embedded",
     mp_spdz: PathLike | None = None,
     link: str | None = None,
-) -> list[KeyMaterial]:
+) -> list[KeyMaterial[Any]]:
     """Makes a key among threads of this process; returns each party's material. ``seed``: INSECURE, tests only."""
-    return run_in_process(committee, lambda context: generate(context, request, seed), backend=backend, mp_spdz=mp_spdz, link=link)
+    return run_in_process(committee, lambda context: scheme_of(request).generate(context, request, seed), backend=backend, mp_spdz=mp_spdz, link=link)
 
 
 def decrypt_in_process(
     committee: Committee,
-    material: Sequence[KeyMaterial],
+    material: Sequence[KeyMaterial[Any]],
     ciphertexts: Sequence[bytes],
     receiver: int = 0,
     rounding: str = "round_ltz_circuit",
     backend: str = "embedded",
     mp_spdz: PathLike | None = None,
     link: str | None = None,
-) -> list[Decrypted]:
-    """Decrypts among threads of this process. CKKS decryptions are flooded by the policy, but neither they nor those of `round_mask_open` are
-    counted, and nothing is approved: there is no key on disk, and the caller is every party."""
-    parsed = [read_ciphertext(material[0].info.parameters, data) for data in ciphertexts]
+) -> Sequence[Decrypted]:
+    """Decrypts among threads of this process, without pools. CKKS decryptions are flooded by the policy, but neither they nor those of
+    `round_mask_open` are counted, and nothing is approved: there is no key on disk, and the caller is every party."""
+    info: KeyInfo = material[0].info
+    parsed = [scheme_of(info).parse(info, data, "the ciphertext", rounding) for data in ciphertexts]
 
-    def job(context: Any) -> list[Decrypted] | None:
+    def job(context: PartyContext) -> Sequence[Decrypted] | None:
         mine = material[context.party]
         return _decrypt(context, mine.info, mine.shares, parsed, receiver, rounding)
 
-    warn_of_weakness(material[0].info.parameters, material[0].info.policy)
-    result: list[Decrypted] = run_in_process(committee, job, backend=backend, mp_spdz=mp_spdz, link=link)[receiver]
-    return result
+    warn_all(scheme_of(info).warnings(info))
+    result = run_in_process(committee, job, backend=backend, mp_spdz=mp_spdz, link=link)[receiver]
+    return result or []
 
 
 __all__ = ["decrypt_in_process", "in_process_committee", "keygen_in_process"]

@@ -21,7 +21,8 @@ from keyquorum.model.committee import AUTHENTICATED
 from keyquorum.model.errors import BurnedKeyError, PartyError, ProgramError
 from keyquorum.model.links import parse
 from keyquorum.parties import run_processes
-from keyquorum.plans.keys import FloodPolicy, load_key, load_public_file
+from keyquorum.plans.keys import load_key, load_public_file
+from keyquorum.schemes.seal.policy import FloodPolicy
 
 from tests.fhe.dealer import narrow
 

@@ -11,7 +11,8 @@ from keyquorum.bench.decrypt import Configuration, configurations, measure
 from keyquorum.bench.exactness import check, interval, judge, record, totals
 from keyquorum.bench.keygen import Row
 from keyquorum.fhe.lwe import lwe_parameters
-from keyquorum.plans.variants import VARIANTS, Variant
+from keyquorum.plans.variants import VARIANTS
+from keyquorum.schemes.lwe.variant import LweVariant
 
 
 def test_rows() -> None:
@@ -50,7 +51,7 @@ def test_rows_of_exactness() -> None:
     assert {(r.name, r.protocol) for r, _ in rows} == {(name, p) for name in names for p in ("semi", "rep-field", "shamir", "mascot")}
     assert all(r.items == 7 and (fraction > 0) == (r.rounding == "round_mask_open") for r, fraction in rows)
     for row, _ in rows:
-        Variant(row.rounding, lwe_parameters(row.parameters), row.width, row.levels)  # which refuses sets without room
+        LweVariant(row.rounding, lwe_parameters(row.parameters), row.width, row.levels)  # which refuses sets without room
 
 
 def test_exactness_counts_what_is_wrong(tmp_path: Path) -> None:

@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 from keyquorum import api
 from keyquorum.fhe.errors import ValuesError
-from keyquorum.fhe.lwe import lwe_parameters, read_lwe
+from keyquorum.fhe.lwe import lwe_parameters
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import CiphertextError, KeyFileError, KeyQuorumError, ParameterError
 from keyquorum.plans.examine import examine_keys
-from keyquorum.plans.lwe_keys import load_lwe_key
-from keyquorum.plans.variants import Variant
-from keyquorum.serve.kinds import LweKind
+from keyquorum.schemes.lwe.key import load_lwe_key
+from keyquorum.schemes.lwe.variant import LweVariant
+from keyquorum.serve.kinds import Kind
 
 from .test_pools import call
 
@@ -38,8 +38,8 @@ def test_what_anybody_encrypts_the_quorum_decrypts(tmp_path: Path, protocol: str
     assert "public.lwepk" in call("keygen", folder, "key", "-p", name)
     committee = Committee.load(folder)
     elsewhere = tmp_path / "elsewhere"
-    assert "lwe.json, public.lwepk of key" in call("export", folder, "key", "-o", elsewhere)
-    assert {path.name for path in elsewhere.rglob("*") if path.is_file()} == {"committee.toml", "lwe.json", "public.lwepk"}
+    assert "key.json, public.lwepk of key" in call("export", folder, "key", "-o", elsewhere)
+    assert {path.name for path in elsewhere.rglob("*") if path.is_file()} == {"committee.toml", "key.json", "public.lwepk"}
     values, path = tmp_path / "x.json", tmp_path / "x.lwe"
     for rounding in roundings:
         messages = np.random.default_rng().integers(0, 1 << parameters.plain_bits, 60).tolist()
@@ -59,19 +59,18 @@ def test_flooding_is_refused_what_is_encrypted_with_public_keys(tmp_path: Path, 
     """Where the set has room for `round_flood`, the noise of public keys has none: at whoever asks, at every party, and at a served committee."""
     folder = tmp_path / "committee"
     committee = api.init(folder, 2, "semi")
-    api.lwe_keygen(committee, "key", name)
-    path = api.lwe_encrypt(committee, "key", [1, 2, 3], tmp_path / "x.lwe")
-    ciphertexts, _ = read_lwe(path.read_bytes(), "x")
+    api.keygen(committee, "key", name)
+    path = api.encrypt(committee, "key", [1, 2, 3], tmp_path / "x.lwe").path
     with pytest.raises(CiphertextError, match=r"states noise of up to 2\^[0-9.]+, round_flood hides 2\^\d+ of"):
         call("decrypt", folder, "key", path, "--to", 1, "--rounding", "round_flood")
     job = {
-        "kind": "lwe_decrypt", "key": "key", "receiver": 0, "sha256": ciphertexts.digest().hex(), "parameters": name, "rounding": "round_flood",
-        "width": 8, "levels": 2, "local": {"ciphertexts": str(path), "output": str(tmp_path / "out")},
+        "kind": "decrypt", "key": "key", "receiver": 0, "sha256": [hashlib.sha256(path.read_bytes()).hexdigest()], "rounding": "round_flood",
+        "width": 8, "levels": 2, "pool": True, "backend": "embedded", "local": {"ciphertexts": [str(path)], "outputs": [str(tmp_path / "out")]},
     }  # fmt: skip
     with pytest.raises(KeyQuorumError, match="round_flood hides"):
         api.run_processes(folder, job)
-    kind = LweKind(committee, 0, "key", "round_flood", 8, 2)
-    assert isinstance(kind.variant, Variant)
+    kind = Kind(committee, 0, "key", "round_flood", 8, 2)
+    assert isinstance(kind.variant, LweVariant)
     with pytest.raises(CiphertextError, match="the request states noise"):
         kind.read({}, path.read_bytes())
     kind.close()
@@ -122,7 +121,7 @@ def test_options_without_effect_are_refused(tmp_path: Path, options: tuple[objec
 def test_refusals(tmp_path: Path) -> None:
     folder = tmp_path / "committee"
     committee = api.init(folder, 2, "semi")
-    api.lwe_keygen(committee, "key", "lwe64-p2")
+    api.keygen(committee, "key", "lwe64-p2")
     values, output = tmp_path / "x.json", tmp_path / "x.lwe"
     for text, said in (("[2]", "a value is outside 0 to 1"), ("[0.5]", "encrypts integers from 0 to 1")):
         values.write_text(text)
@@ -133,7 +132,7 @@ def test_refusals(tmp_path: Path) -> None:
         call("encrypt", folder, "key", values, "-o", output, "--bound", 1)
     assert not output.exists()
     keys = committee.key_folder(0, "key")
-    public, info = keys / "public.lwepk", keys / "lwe.json"
+    public, info = keys / "public.lwepk", keys / "key.json"
     data = public.read_bytes()
     assert hashlib.sha256(data).hexdigest() == json.loads(info.read_text())["files"]["public.lwepk"]
     public.write_bytes(data[:-50] + bytes([data[-50] ^ 1]) + data[-49:])

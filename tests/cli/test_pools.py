@@ -12,7 +12,8 @@ from keyquorum.cli import app
 from keyquorum.fhe.lwe import encrypt, lwe_parameters
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import CiphertextError, KeyFileError, KeyQuorumError, ParameterError, PartyError, PoolError
-from keyquorum.plans.lwe_keys import load_lwe_key, load_lwe_share
+from keyquorum.plans.keys import read_share
+from keyquorum.schemes.lwe.key import load_lwe_key
 from typer.testing import CliRunner
 
 from tests.plans.quorum import reconstruct
@@ -29,7 +30,7 @@ def call(*arguments: object) -> str:
 def secret_of(committee: Committee, key: str) -> np.ndarray:
     """The secret that nobody should have (additive shares modulo 2^64)."""
     folders = [committee.key_folder(i, key) for i in range(committee.size)]
-    shares = [load_lwe_share(folder, load_lwe_key(folder), i) for i, folder in enumerate(folders)]  # they wipe themselves
+    shares = [read_share(folder, load_lwe_key(folder), i, 0) for i, folder in enumerate(folders)]  # they wipe themselves
     return np.asarray(sum(share.words[0] for share in shares)).astype(np.int64)
 
 
@@ -75,7 +76,7 @@ def test_lwe_with_star_openings(tmp_path: Path, protocol: str, parties: int, nam
     call("keygen", folder, "key", "-p", name)
     folders = [committee.key_folder(i, "key") for i in range(parties)]
     info = load_lwe_key(folders[0])
-    shares = [load_lwe_share(path, info, i) for i, path in enumerate(folders)]  # they wipe themselves
+    shares = [read_share(path, info, i, 0) for i, path in enumerate(folders)]  # they wipe themselves
     secret = reconstruct(protocol, committee.threshold, [s.words[:, : parameters.dimension] for s in shares], parameters.modulus)
     assert set(secret.tolist()) == {0, 1}
     rng, path = np.random.default_rng(4), tmp_path / "x.lwe"

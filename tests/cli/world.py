@@ -81,7 +81,7 @@ def build(folder: Path) -> None:
     committee = api.init(folder / "committee", 2, "semi")
     api.keygen(committee, "bfv", "bfv-4096")
     api.keygen(committee, "ckks", "ckks-8192-demo", relin=False, policy=api.FloodPolicy(approvals=1))
-    api.lwe_keygen(committee, "lwe", "lwe64-p2")
+    api.keygen(committee, "lwe", "lwe64-p2")
     _files_of_keys(folder, committee)
     _deployments(folder, committee)
     _measured(folder)
@@ -100,10 +100,10 @@ def _files_of_keys(folder: Path, committee: Committee) -> None:
         api.write_receipt(folder / name, data, info)
     api.approve(committee, "ckks", folder / "y.ct")
     api.decrypt(committee, "bfv", [folder / "x.ct"], 0, [folder / "x.ct.plain"])
-    api.lwe_encrypt(committee, "lwe", [0, 1, 1], folder / "x.lwe")
+    api.encrypt(committee, "lwe", [0, 1, 1], folder / "x.lwe")
     for items in (5, 6):
         api.pool_fill(committee, "lwe64-p2", "round_mask_open", items)
-    api.lwe_decrypt(committee, "lwe", folder / "x.lwe", 0, folder / "x.lwe.plain", "round_mask_open")
+    api.decrypt(committee, "lwe", [folder / "x.lwe"], 0, [folder / "x.lwe.plain"], "round_mask_open")
     for values in ("v.csv", "v.npy"):
         write_values(folder / values, np.array([1.5, -2.0]))
 

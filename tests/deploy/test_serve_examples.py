@@ -50,7 +50,7 @@ def unit_command() -> list[str]:
 @pytest.fixture(scope="module")
 def committee(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("served") / "committee"
-    api.lwe_keygen(api.init(folder, 2, "semi"), "key", "lwe64-p2")
+    api.keygen(api.init(folder, 2, "semi"), "key", "lwe64-p2")
     make_receiver(api.as_committee(folder), "bob")
     return folder
 

@@ -18,7 +18,8 @@ from typing import Any
 from keyquorum import api
 from keyquorum.fhe import seal
 from keyquorum.parties import run_processes
-from keyquorum.plans.keys import FloodPolicy, load_key
+from keyquorum.plans.keys import load_key
+from keyquorum.schemes.seal.policy import FloodPolicy
 
 PARAMETERS = api.load_parameters("ckks-4096")
 POLICY = FloodPolicy(bits=4, decryptions=1000, noise_bits=4)

@@ -22,7 +22,7 @@ from keyquorum.parties.context import PartyContext
 from keyquorum.parties.worker import open_session
 from keyquorum.plans.pool_variants import pool_group
 from keyquorum.plans.pools import Pool
-from keyquorum.plans.variants import Variant
+from keyquorum.schemes.lwe.variant import LweVariant
 
 ITEMS = 3
 SINGLES = 4
@@ -42,10 +42,10 @@ def main() -> int:
             os.kill(os.getpid(), signal.SIGKILL)
 
     checkpoints.hook = hook
-    variant = Variant("round_mask_open", lwe_parameters("lwe64-p2"))
-    use = Variant.use
+    variant = LweVariant("round_mask_open", lwe_parameters("lwe64-p2"))
+    use = LweVariant.use
 
-    def logged(self: Variant, group: Any, z: Any, material: Any, *rest: Any) -> Any:
+    def logged(self: LweVariant, group: Any, z: Any, material: Any, *rest: Any) -> Any:
         with log.open("a") as file:
             for item in range(z.shape[1]):
                 file.write(hashlib.sha256(material[0][:, :, item].tobytes()).hexdigest() + "\n")
@@ -53,7 +53,7 @@ def main() -> int:
             os.fsync(file.fileno())
         return use(self, group, z, material, *rest)
 
-    Variant.use = logged  # type: ignore[method-assign]
+    LweVariant.use = logged  # type: ignore[method-assign]
     committee = Committee.load(folder)
     session = None
     try:

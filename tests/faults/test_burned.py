@@ -27,10 +27,10 @@ from keyquorum.parties import PartyContext, mac_key, run_in_process
 from keyquorum.parties.doctor import examine
 from keyquorum.plans.examine import examine_keys
 from keyquorum.plans.keys import read_share
-from keyquorum.plans.lwe_keys import load_lwe_key, load_lwe_share
 from keyquorum.plans.pool_variants import pool_group, variant_for
 from keyquorum.plans.pools import Pool, pools_folder
 from keyquorum.plans.program import DEFAULT_PRIME
+from keyquorum.schemes.lwe.key import load_lwe_key
 from keyquorum.serve.daemon import Daemon, Service
 
 from .deployment import Parties
@@ -46,11 +46,11 @@ def made_with_macs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A committee of `mascot` with a key, a pool and a file of ciphertexts; tests work on copies."""
     folder = tmp_path_factory.mktemp("burned") / "c"
     committee = api.init(folder, 2, "mascot")
-    api.lwe_keygen(folder, "key", SET.name)
+    api.keygen(folder, "key", SET.name)
     api.pool_fill(folder, SET.name, ROUNDING, 12)
     folders = [committee.key_folder(party, "key") for party in range(2)]
     info = load_lwe_key(folders[0])
-    shares = [load_lwe_share(path, info, party) for party, path in enumerate(folders)]
+    shares = [read_share(path, info, party, 0) for party, path in enumerate(folders)]
     secret = np.asarray(sum(share.words[0, : 2 * SET.dimension : 2] for share in shares)).astype(np.int64)
     ciphertexts = encrypt(SET, secret, np.array([1, 0, 1]), np.random.default_rng(1))
     (folder / "x.lwe").write_bytes(ciphertexts.to_bytes(info.key_id))
@@ -69,7 +69,7 @@ def decrypt(folder: Path) -> str:
     """Decrypts the ciphertexts; returns what party 0 got."""
     output = folder / "x.plain"
     output.unlink(missing_ok=True)
-    api.lwe_decrypt(folder, "key", folder / "x.lwe", 0, output, ROUNDING, io_timeout=20.0)
+    api.decrypt(folder, "key", [folder / "x.lwe"], 0, [output], ROUNDING, io_timeout=20.0)
     return output.read_text()
 
 
@@ -77,7 +77,7 @@ def cheat(folder: Path) -> None:
     """Party 1 changes its share of the key, and decrypts: the check fails. Then it has its own share again."""
     committee = Committee.load(folder)
     path = committee.key_folder(1, "key") / "share-0.kqs"
-    kept, header = path.read_bytes(), load_lwe_key(path.parent).header(1)
+    kept, header = path.read_bytes(), load_lwe_key(path.parent).share_header(1, 0)
     data = bytearray(_engine.ShareFile.read(str(path), header))
     data[0] ^= 1
     _engine.ShareFile.write(str(path), header, bytes(data))
@@ -103,7 +103,7 @@ def forge(folder: Path) -> str:
     the ciphertexts under that other key."""
     committee = Committee.load(folder)
     path = committee.key_folder(1, "key") / "share-0.kqs"
-    header = load_lwe_key(path.parent).header(1)
+    header = load_lwe_key(path.parent).share_header(1, 0)
     words = np.frombuffer(_engine.ShareFile.read(str(path), header), dtype="<u8").reshape(2, SET.dimension, 2).copy()
     shift, modulus = 1 << 63, 1 << (64 + 48)
     ciphertexts, _ = read_lwe((folder / "x.lwe").read_bytes(), "x.lwe")
@@ -141,7 +141,7 @@ def test_finding_02_ablated_decryption_with_the_key(with_macs: Path) -> None:
 def test_finding_02_blocked_restarted_party(with_macs: Path) -> None:
     """The honest party, started anew by itself, refuses before it connects to anybody."""
     cheat(with_macs)
-    job = {"kind": "lwe_keygen", "key": "another", "parameters": SET.name}
+    job = api.keygen_job("another", SET)
     with Parties([with_macs] * 2, [job, None]) as parties:
         outcome = parties.wait(0)[0]
     assert outcome.code == 1 and outcome.kind == "BurnedKeyError" and re.match(CAUSE_AND_CURE, outcome.message), outcome
@@ -175,7 +175,7 @@ def test_finding_02_blocked_its_shares_and_services(with_macs: Path) -> None:
     folder = committee.key_folder(0, "key")
     info: Any = SimpleNamespace(protocol="mascot")
     refused: list[Callable[[], Any]] = [
-        lambda: load_lwe_share(folder, load_lwe_key(folder), 0),
+        lambda: read_share(folder, load_lwe_key(folder), 0, 0),
         lambda: read_share(folder, info, 0, 0),
         lambda: Daemon(committee, 0, Service("key")),
         lambda: mac_key.mac_key(committee.mac_key_path(0)),

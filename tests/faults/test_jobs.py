@@ -22,8 +22,8 @@ from keyquorum.model.errors import CommitteeError, KeyFileError, PartyError
 from keyquorum.model.locks import FileLock
 from keyquorum.parties import run_in_process, run_processes
 from keyquorum.parties.queue import hold, job_lock
+from keyquorum.plans import keygen
 from keyquorum.plans.keys import NewKey, load_key
-from keyquorum.plans.lwe_keys import lwe_keygen_job
 
 from .deployment import decrypt_job, keygen_job
 
@@ -195,18 +195,18 @@ def test_a_failed_key_generation_leaves_nothing(folder: Path) -> None:
 def test_lwe_keys_are_claimed_alike(tmp_path: Path) -> None:
     """Two generations of one name among threads, which no lock of a party keeps apart: at most one key, the same at all parties."""
     committee = api.init(tmp_path / "c", 2, "semi")
-    job = {"kind": "lwe_keygen", "key": "key", "parameters": "lwe64-p2"}
+    job = api.keygen_job("key", "lwe64-p2")
 
     def make(_: int) -> str:
         try:
-            return str(run_in_process(committee, lambda context: lwe_keygen_job(context, job), timeout=20.0)[0]["key_id"])
+            return str(run_in_process(committee, lambda context: keygen.keygen_job(context, job), timeout=20.0)[0]["key_id"])
         except KeyFileError as error:
             return str(error)
 
     with ThreadPoolExecutor(2) as pool:
         said = list(pool.map(make, range(2)))
     made = [text for text in said if len(text) == 32]
-    ids = {json.loads(path.read_text())["key_id"] for path in (tmp_path / "c").glob("party-*/keys/key/lwe.json")}
+    ids = {json.loads(path.read_text())["key_id"] for path in (tmp_path / "c").glob("party-*/keys/key/key.json")}
     assert len(made) <= 1 and ids == set(made), said
     assert all("is being made" in text or "already" in text for text in said if text not in made)
 

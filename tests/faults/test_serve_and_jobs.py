@@ -10,7 +10,7 @@ import pytest
 from keyquorum import api
 from keyquorum.model.errors import CommitteeError, PartyError
 from keyquorum.parties.queue import job_lock
-from keyquorum.plans.lwe_keys import load_lwe_key
+from keyquorum.schemes.lwe.key import load_lwe_key
 from keyquorum.serve.client import fetch, local_places
 from keyquorum.serve.daemon import Daemon, Service
 
@@ -48,14 +48,14 @@ def test_jobs_run_beside_a_served_key(tmp_path: Path) -> None:
     try:
         s.filled(500)
         api.keygen(s.committee, "bfv", "bfv-4096", relin=False)
-        api.lwe_keygen(s.committee, "second", "lwe64-p2")
+        api.keygen(s.committee, "second", "lwe64-p2")
         data, messages = s.request(20, 1)
         assert np.array_equal(fetch(s.committee, s.identity, data), messages)
         assert load_lwe_key(s.committee.key_folder(0, "key")) == s.info
         path = tmp_path / "x.lwe"
         path.write_bytes(data)
         with pytest.raises(PartyError, match="another process uses this pool: stop it, or wait until it has ended"):
-            api.lwe_decrypt(s.committee, "key", path, 0, tmp_path / "out", "round_mask_open")
+            api.decrypt(s.committee, "key", [path], 0, [tmp_path / "out"], "round_mask_open")
         assert np.array_equal(fetch(s.committee, s.identity, data), messages)
     finally:
         for party in list(s.daemons):

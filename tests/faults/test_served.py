@@ -26,8 +26,8 @@ from keyquorum.fhe import seal
 from keyquorum.fhe.lwe import encrypt, lwe_parameters
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import CiphertextError, CommitteeError, KeyQuorumError, ParameterError, PartyError
-from keyquorum.plans.keys import load_key
-from keyquorum.plans.lwe_keys import load_lwe_key, load_lwe_share
+from keyquorum.plans.keys import load_key, read_share
+from keyquorum.schemes.lwe.key import load_lwe_key
 from keyquorum.serve import client, daemon
 from keyquorum.serve.client import Receiver, Refused, fetch, fetch_seal, local_places, make_receiver
 from keyquorum.serve.daemon import Daemon, Plan, Service, read_plan
@@ -41,10 +41,10 @@ class Served:
 
     def __init__(self, folder: Path, keep: int, start: bool = True) -> None:
         self.committee: Committee = api.init(folder / "committee", 2, "semi")
-        api.lwe_keygen(self.committee, "key", "lwe64-p2")
+        api.keygen(self.committee, "key", "lwe64-p2")
         self.info = load_lwe_key(self.committee.key_folder(0, "key"))
         self.identity, _ = make_receiver(self.committee, "alice")
-        shares = [load_lwe_share(self.committee.key_folder(i, "key"), self.info, i) for i in range(2)]
+        shares = [read_share(self.committee.key_folder(i, "key"), self.info, i, 0) for i in range(2)]
         self.secret = np.asarray(sum(share.words[0, :1024] for share in shares)).astype(np.int64)
         self.service = Service("key", "round_mask_open", keep=keep, chunk=512, patience=20.0)
         self.daemons: dict[int, tuple[Daemon, threading.Thread]] = {}
@@ -141,7 +141,7 @@ def test_answers_and_refusals(served: Callable[[int], Served], tmp_path: Path, m
 
 def test_no_receivers(tmp_path: Path) -> None:
     committee = api.init(tmp_path / "c", 2, "semi")
-    api.lwe_keygen(committee, "key", "lwe64-p2")
+    api.keygen(committee, "key", "lwe64-p2")
     with pytest.raises(CommitteeError, match="no receiver may ask for decryptions"):
         Daemon(committee, 0, Service("key"))
     assert ssl.HAS_TLSv1_3
@@ -156,7 +156,7 @@ def test_no_receivers(tmp_path: Path) -> None:
 )  # fmt: skip
 def test_options_that_make_no_sense(tmp_path: Path, options: dict[str, Any], text: str) -> None:
     committee = api.init(tmp_path / "c", 2, "semi")
-    api.lwe_keygen(committee, "key", "lwe64-p2")
+    api.keygen(committee, "key", "lwe64-p2")
     make_receiver(committee, "alice")
     with pytest.raises(ParameterError, match=text) as error:
         Daemon(committee, 0, Service("key", **options))

@@ -28,7 +28,7 @@ from keyquorum.fhe.seal_format import (
     write_ciphertext,
     write_secret_key,
 )
-from keyquorum.plans.noise import products
+from keyquorum.schemes.seal.noise import products
 
 from .dealer import T, dealer, keys
 

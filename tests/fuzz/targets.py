@@ -39,18 +39,14 @@ from keyquorum.fhe.seal_format import (
 from keyquorum.fhe.values import fit_values, read_values
 from keyquorum.model.committee import Committee, Party
 from keyquorum.parties import jobs
-from keyquorum.plans import policy, pool_store, pools, receipts
-from keyquorum.plans.keys import (
-    FloodPolicy,
-    KeyInfo,
-    check_made_by,
-    load_key,
-    load_public_file,
-    parameters_to_json,
-    write_info,
-)
-from keyquorum.plans.lwe_keys import LweKeyInfo, load_lwe_key
-from keyquorum.plans.variants import Variant
+from keyquorum.plans import policy, pool_store, pools
+from keyquorum.plans.keys import check_made_by, load_key, load_public_file, write_info
+from keyquorum.schemes import scheme_of
+from keyquorum.schemes.lwe.key import LweKeyInfo, load_lwe_key
+from keyquorum.schemes.lwe.variant import LweVariant
+from keyquorum.schemes.seal import receipts
+from keyquorum.schemes.seal.key import SealKeyInfo, parameters_to_json
+from keyquorum.schemes.seal.policy import FloodPolicy
 from keyquorum.serve import daemon, front, kinds, wire
 
 from tests.fhe.dealer import Dealer
@@ -67,10 +63,11 @@ _POOL_ID = "0123456789abcdef" * 2
 
 
 @cache
-def _key_info() -> KeyInfo:
-    return KeyInfo(
-        "ab" * 16, _CKKS, "rep-field", 3, 1, "cbd", True, (galois_element(1, 1024),), FloodPolicy(noise_bits=11), "cd" * 32, {"public.key": "ef" * 32}
-    )
+def _key_info() -> SealKeyInfo:
+    return SealKeyInfo(
+        key_id="ab" * 16, parameters=_CKKS, protocol="rep-field", parties=3, threshold=1, error_law="cbd", relin=True,
+        galois_elements=(galois_element(1, 1024),), policy=FloodPolicy(noise_bits=11), transcript="cd" * 32, files={"public.key": "ef" * 32},
+    )  # fmt: skip
 
 
 def _committee(folder: Path = Path("folder")) -> Committee:
@@ -344,29 +341,40 @@ def _parse_key_info(data: bytes) -> None:
     folder: Any = MemoryFolder(key_json=data)
     info = load_key(folder)
     assert len(info.digest) == 32
-    assert KeyInfo.from_json(json.loads(json.dumps(info.to_json()))) == info
+    assert type(info).from_json(json.loads(json.dumps(info.to_json()))) == info  # type: ignore[attr-defined]
     check_made_by(_committee(), info, folder)
     assert set(info.share_header(0, 0)) > {"key_id"}
-    load_public_file(MemoryFolder(key_json=data, public_key=b"x"), info, "public.key")  # type: ignore[arg-type]
+    if isinstance(info, SealKeyInfo):
+        load_public_file(MemoryFolder(key_json=data, public_key=b"x"), info, "public.key")  # type: ignore[arg-type]
 
 
 def _key_infos() -> list[bytes]:
     info = replace(_key_info(), files={"public.key": hashlib.sha256(b"x").hexdigest()})
     bfv = replace(info, parameters=_BFV, galois_elements=(), relin=False)
-    return [json.dumps(i.to_json(), indent=1).encode() + b"\n" for i in (info, bfv)]
+    return [json.dumps(i.to_json(), indent=1).encode() + b"\n" for i in (info, bfv, *map(_lwe_info, ("lwe64-p2", "lwe53-p16")))]
 
 
 def _parse_lwe_key_info(data: bytes) -> None:
     info = load_lwe_key(MemoryFolder(lwe_json=data))  # type: ignore[arg-type]
     assert len(info.digest) == 32
     check_made_by(_committee(), info, Path("folder"))
-    assert info.header(0)["length"] > 0
+    assert info.share_header(0, 0)["length"] > 0
+
+
+def _lwe_info(name: str) -> LweKeyInfo:
+    return LweKeyInfo(key_id="ab" * 16, parameters=lwe_parameters(name), protocol="rep-field", parties=3, threshold=1)
+
+
+def _old_lwe_info(info: LweKeyInfo) -> bytes:
+    """As version 0.1.0 writes it."""
+    old = {"key_id": info.key_id, "parameters": info.parameters.name, "protocol": info.protocol, "parties": 3, "threshold": 1, "files": info.files}
+    return json.dumps({name: value for name, value in old.items() if value != {}}, indent=1).encode() + b"\n"
 
 
 def _lwe_key_infos() -> list[bytes]:
-    infos = [LweKeyInfo("ab" * 16, name, "rep-field", 3, 1) for name in ("lwe64-p2", "lwe53-p16")]
+    infos = [_lwe_info(name) for name in ("lwe64-p2", "lwe53-p16")]
     infos.append(replace(infos[0], files={"public.lwepk": "ef" * 32}))
-    return [json.dumps(info.to_json(), indent=1).encode() + b"\n" for info in infos]
+    return [_old_lwe_info(info) for info in infos]
 
 
 def _parse_receipt(data: bytes) -> None:
@@ -431,7 +439,7 @@ class _Context:
         raise _Reached
 
 
-_PRODUCT_JOBS = ("keygen", "lwe_keygen", "pool_fill", "lwe_decrypt", "decrypt", "program")
+_PRODUCT_JOBS = ("keygen", "pool_fill", "decrypt", "program")
 """The others measure, and are written by the program that measures."""
 
 
@@ -441,9 +449,9 @@ def _job_committee() -> Committee:
     for name in ("ckks", "lwe"):
         committee.key_folder(0, name).mkdir(parents=True, exist_ok=True)
     write_info(committee.key_folder(0, "ckks"), _key_info())
-    info = LweKeyInfo("ab" * 16, "lwe64-p2", "rep-field", 3, 1)
-    (committee.key_folder(0, "lwe") / "lwe.json").write_text(json.dumps(asdict(info)))
-    ShareFile.write(str(committee.key_folder(0, "lwe") / "share-0.kqs"), info.header(0), bytes(2 * 8 * 1024))
+    info = _lwe_info("lwe64-p2")
+    write_info(committee.key_folder(0, "lwe"), info)
+    ShareFile.write(str(committee.key_folder(0, "lwe") / "share-0.kqs"), info.share_header(0, 0), bytes(2 * 8 * 1024))
     return committee
 
 
@@ -469,11 +477,14 @@ def _jobs() -> list[bytes]:
             "kind": "keygen", "key": "new", "parameters": parameters_to_json(_CKKS), "relin": True, "galois_elements": [3], "error_law": "cbd",
             "policy": asdict(FloodPolicy(noise_bits=11)), "backend": "embedded", "local": {"mp_spdz": None}, "link": "lan",
         },
-        {"kind": "lwe_keygen", "key": "new-lwe", "parameters": "lwe64-p2"},
+        {
+            "kind": "keygen", "key": "new-lwe", "parameters": asdict(lwe_parameters("lwe64-p2")), "backend": "embedded", "local": {},
+        },
         {"kind": "pool_fill", **rounds, "count": 10, "chunk": 4, "link": "rtt=1,mbit=10"},
         {
-            "kind": "lwe_decrypt", "key": "lwe", "receiver": 0, **rounds, "sha256": read_lwe(lwe.read_bytes(), "x")[0].digest().hex(),
-            "local": {"ciphertexts": str(lwe), "output": "out.json"},
+            "kind": "decrypt", "key": "lwe", "receiver": 0, "rounding": "round_ltz_circuit", "width": 8, "levels": 2, "pool": True,
+            "backend": "embedded", "sha256": [hashlib.sha256(lwe.read_bytes()).hexdigest()],
+            "local": {"ciphertexts": [str(lwe)], "outputs": ["out.json"]},
         },
         {
             "kind": "decrypt", "key": "ckks", "receiver": 1, "rounding": "round_ltz_circuit", "pool": False, "backend": "embedded",
@@ -483,7 +494,7 @@ def _jobs() -> list[bytes]:
             "kind": "program", "link": None, "local": {"folder": "folder"},
             "request": {"program": "millionaires", "args": ["8"], "protocol": "ring", "parties": 3, "ring": 64, "field": None},
         },
-        {"kind": "exchanges", "runs": 3},
+        {"kind": "bench:exchanges", "runs": 3},
     ]  # fmt: skip
     return [json.dumps(job, indent=1).encode() + b"\n" for job in made]
 
@@ -492,11 +503,12 @@ def _jobs() -> list[bytes]:
 
 
 @cache
-def _lwe_kind() -> kinds.LweKind:
-    kind = object.__new__(kinds.LweKind)
-    kind._parameters, kind.key_id = lwe_parameters("lwe64-p2"), "ab" * 16
-    kind.variant = Variant("round_ltz_circuit", kind._parameters)
-    kind.limit = kinds.MOST_CIPHERTEXTS * 8 * (kind._parameters.dimension + 1) + 4096
+def _lwe_kind() -> kinds.Kind:
+    kind = object.__new__(kinds.Kind)
+    kind._info, kind.key_id = _lwe_info("lwe64-p2"), "ab" * 16
+    kind._scheme = scheme_of(kind._info)
+    kind.variant = LweVariant("round_ltz_circuit", lwe_parameters("lwe64-p2"))
+    kind.unit, kind.limit = 1, kind._scheme.request_limit(kind._info.parameters)
     return kind
 
 

@@ -20,10 +20,11 @@ from keyquorum.fhe.seal_format import SecretKey, read_ciphertext, read_plaintext
 from keyquorum.model.committee import Committee
 from keyquorum.parties import PartyContext, run_in_process
 from keyquorum.plans import randomness
-from keyquorum.plans.decrypt import Decrypted
 from keyquorum.plans.decrypt import decrypt as joint_decrypt
-from keyquorum.plans.keygen import KeyMaterial, Request, generate
-from keyquorum.plans.keys import FloodPolicy
+from keyquorum.schemes.base import KeyMaterial
+from keyquorum.schemes.seal.decrypt import SealDecrypted
+from keyquorum.schemes.seal.keygen import SealRequest, generate
+from keyquorum.schemes.seal.policy import FloodPolicy
 from numpy.typing import NDArray
 
 from tests.fhe.dealer import find_primes
@@ -75,7 +76,7 @@ def run_fixed(members: Committee, job: Callable[[PartyContext], Any], seed: byte
         return run_in_process(members, seeded)
 
 
-def make_key(members: Committee, request: Request, seed: bytes) -> list[KeyMaterial]:
+def make_key(members: Committee, request: SealRequest, seed: bytes) -> list[KeyMaterial]:
     """``api.keygen_in_process`` with everything secret fixed by ``seed``; the public `a` stays random."""
     return run_fixed(members, lambda context: generate(context, request, seed), seed)
 
@@ -87,15 +88,15 @@ def decrypt_fixed(
     seed: bytes,
     receiver: int = 0,
     rounding: str = "round_ltz_circuit",
-) -> list[Decrypted]:
+) -> list[SealDecrypted]:
     """``api.decrypt_in_process`` with everything secret fixed by ``seed``."""
     parsed = [read_ciphertext(material[0].info.parameters, data) for data in ciphertexts]
 
-    def job(context: PartyContext) -> list[Decrypted] | None:
+    def job(context: PartyContext) -> list[SealDecrypted] | None:
         mine = material[context.party]
         return joint_decrypt(context, mine.info, mine.shares, parsed, receiver, rounding, seed)
 
-    results: list[Decrypted] = run_fixed(members, job, seed)[receiver]
+    results: list[SealDecrypted] = run_fixed(members, job, seed)[receiver]
     return results
 
 

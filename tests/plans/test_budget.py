@@ -15,9 +15,10 @@ from keyquorum._engine import budget_attempts, budget_flood, budget_kinds, budge
 from keyquorum.fhe.errors import SecurityWarning
 from keyquorum.fhe.parameters import load
 from keyquorum.model.errors import ParameterError
-from keyquorum.plans import keygen
-from keyquorum.plans.budget import TOTAL, check_leaks, leaks, lift_masks, product_pads
 from keyquorum.plans.randomness import uniform_bits
+from keyquorum.plans.weakness import warn_all
+from keyquorum.schemes.seal import keygen
+from keyquorum.schemes.seal.budget import TOTAL, check_leaks, leaks, lift_masks, product_pads
 from numpy.typing import NDArray
 
 Masks = Callable[[int, int], NDArray[np.int64]]
@@ -55,19 +56,19 @@ SETS = sorted(path.stem for path in (Path(__file__).parents[2] / "params").glob(
 PAGE = Path(__file__).parents[2] / "docs" / "pages" / "budget.md"
 
 
-def all_rotations(name: str) -> keygen.Request:
+def all_rotations(name: str) -> keygen.SealRequest:
     """The largest key of a set: relinearisation, and rotations by every power of two to both sides and the conjugation."""
     set_ = load(name, warn=False)
     steps = [sign << i for i in range(set_.ring_degree.bit_length() - 2) for sign in (1, -1)]
-    return keygen.Request(set_, True, api.galois_elements(set_, [*steps, 0]))
+    return keygen.SealRequest(set_, True, api.galois_elements(set_, [*steps, 0]))
 
 
-def values_of(request: keygen.Request) -> int:
+def values_of(request: keygen.SealRequest) -> int:
     digits = len(request.parameters.coeff_modulus) - 1
     return request.parameters.ring_degree * (2 + digits * len(request.targets))
 
 
-def largest() -> keygen.Request:
+def largest() -> keygen.SealRequest:
     return max((all_rotations(name) for name in SETS), key=values_of)
 
 
@@ -111,22 +112,22 @@ def test_short_primes_with_macs_are_refused_or_warned_of() -> None:
     with pytest.raises(
         ParameterError, match=r"ckks-4096 has a prime of 30 bits: under mascot a wrong value passes its MAC with 2\^-28.0; take a set"
     ) as caught:
-        keygen.Request(load("ckks-4096")).check_budget(members)
+        keygen.SealRequest(load("ckks-4096")).check_budget(members)
     assert "\n" not in str(caught.value)
     with pytest.raises(ParameterError, match="a prime of 28 bits"):
-        keygen.Request(load("ckks-8192")).needs(members)
+        keygen.SealRequest(load("ckks-8192")).needs(members)
     for name in ("ckks-4096-mac", "bfv-4096", "bgv-4096"):
-        request = keygen.Request(load(name))
+        request = keygen.SealRequest(load(name))
         request.check_budget(members)
         with pytest.warns(SecurityWarning, match=rf"{name} has a prime of 36 bits: with MACs a wrong value passes with 2\^-34.0 .* ABOVE the 2\^-40"):
-            request.warn_of_budget(members)
+            warn_all(request.warnings(members))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for name in ("ckks-8192-demo", "ckks-16384", "bfv-8192"):
-            keygen.Request(load(name)).check_budget(members)
-            keygen.Request(load(name)).warn_of_budget(members)
-        keygen.Request(load("ckks-4096")).warn_of_budget(api.in_process_committee(2, "semi"))
-    keygen.Request(load("ckks-4096")).check_budget(api.in_process_committee(2, "semi"))
+            keygen.SealRequest(load(name)).check_budget(members)
+            warn_all(keygen.SealRequest(load(name)).warnings(members))
+        warn_all(keygen.SealRequest(load("ckks-4096")).warnings(api.in_process_committee(2, "semi")))
+    keygen.SealRequest(load("ckks-4096")).check_budget(api.in_process_committee(2, "semi"))
 
 
 def test_pads_of_products_are_counted() -> None:

@@ -25,9 +25,10 @@ from keyquorum.fhe.seal import Evaluator
 from keyquorum.fhe.seal_format import read_ciphertext, read_plaintext, write_ciphertext
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import ApprovalError, CiphertextError, KeyQuorumError, ParameterError, PolicyError
-from keyquorum.plans import approvals
-from keyquorum.plans import decrypt as decrypt_plan
-from keyquorum.plans.keys import FloodPolicy, load_key, read_share
+from keyquorum.plans.keys import load_key, read_share
+from keyquorum.schemes.seal import approvals
+from keyquorum.schemes.seal import decrypt as decrypt_plan
+from keyquorum.schemes.seal.policy import FloodPolicy
 from numpy.typing import NDArray
 
 from tests.fhe.dealer import narrow

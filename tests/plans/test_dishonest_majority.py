@@ -10,7 +10,7 @@ import pytest
 from keyquorum import api
 from keyquorum.fhe import _arith
 from keyquorum.fhe.parameters import ParameterSet, Scheme
-from keyquorum.plans.keygen import Request
+from keyquorum.schemes.seal.keygen import SealRequest
 
 from tests.fhe.dealer import tiny
 
@@ -52,7 +52,7 @@ def check(protocol: str, parties: int, scheme: Scheme, law: str, elements: tuple
     and BGV what SEAL's Decryptor gives with the secret, coefficient by coefficient."""
     members, parameters = api.in_process_committee(parties, protocol), small(scheme)
     seed = f"dishonest {parties} {scheme} {law}".encode()
-    material = make_key(members, Request(parameters, True, elements, law, POLICY), seed)
+    material = make_key(members, SealRequest(parameters, True, elements, law, POLICY), seed)
     assert members.threshold == parties - 1 and material[0].info.threshold == parties - 1
     assert all(m.info == material[0].info and m.public == material[0].public for m in material)
     s = Seal(material[0], secret_of(members, material))

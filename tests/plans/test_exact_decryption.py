@@ -15,8 +15,9 @@ from keyquorum.fhe.noise import ciphertext_noise
 from keyquorum.fhe.parameters import ParameterSet
 from keyquorum.fhe.seal_format import Ciphertext, SecretKey, read_ciphertext, write_ciphertext
 from keyquorum.model.errors import CiphertextError, ParameterError
-from keyquorum.plans.keygen import KeyMaterial, Request
 from keyquorum.plans.rounding import rounding_length
+from keyquorum.schemes.base import KeyMaterial
+from keyquorum.schemes.seal.keygen import SealRequest
 from numpy.typing import NDArray
 
 from tests.fhe.dealer import tiny
@@ -36,7 +37,7 @@ T = 65537
 def key(name: str, relin: bool = True) -> tuple[list[KeyMaterial], SecretKey]:
     """A key of a shipped set, or of ``mixed-bgv``, and its secret."""
     parameters = mixed_bgv() if name == "mixed-bgv" else api.load_parameters(name)
-    material = make_key(MEMBERS, Request(parameters, relin), f"exact {name}".encode())
+    material = make_key(MEMBERS, SealRequest(parameters, relin), f"exact {name}".encode())
     return material, secret_of(MEMBERS, material)
 
 
@@ -115,7 +116,7 @@ def test_a_million_coefficients_are_those_of_seal(name: str, circuit: str) -> No
 def test_shamir_shares_are_rounded_by_some_of_the_parties(backend: str, name: str) -> None:
     """t + 1 parties, the receiver among them, go on with additive shares; every receiver in turn."""
     members = committee(backend)
-    material = make_key(members, Request(api.load_parameters(name), relin=False), f"exact {backend}".encode())
+    material = make_key(members, SealRequest(api.load_parameters(name), relin=False), f"exact {backend}".encode())
     s = Seal(material[0], secret_of(members, material))
     ciphertexts = [s.lowest(c) for c in encryptions(s, members.size)]
     for receiver, ciphertext in enumerate(ciphertexts):
@@ -257,7 +258,7 @@ def test_refusals() -> None:
     with pytest.raises(ParameterError, match="there is no party 3: choose a receiver from 0 to 2"):
         api.decrypt_in_process(MEMBERS, material, low, receiver=3)
     assert api.decrypt_in_process(MEMBERS, material, []) == []
-    bgv = make_key(MEMBERS, Request(tiny("bgv"), relin=False), b"bgv")
+    bgv = make_key(MEMBERS, SealRequest(tiny("bgv"), relin=False), b"bgv")
     s = Seal(bgv[0])
     with pytest.raises(ParameterError, match="BGV decryption needs the first prime = 1 mod t"):
         api.decrypt_in_process(MEMBERS, bgv, [s.lowest(encryptions(s, 1)[0]).to_string()])

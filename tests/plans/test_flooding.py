@@ -18,12 +18,12 @@ from keyquorum.inspection import describe
 from keyquorum.model.errors import CiphertextError, PolicyError
 from keyquorum.parties import run_in_process
 from keyquorum.parties.jobs import run_job
-from keyquorum.plans import decrypt as decrypt_plan
 from keyquorum.plans import randomness
-from keyquorum.plans.keygen import Request
-from keyquorum.plans.keys import FloodPolicy, policy_from_json
-from keyquorum.plans.precision import LEAST_KEY_BITS, key_precision, precision
 from keyquorum.plans.randomness import discrete_gaussian
+from keyquorum.schemes.seal import decrypt as decrypt_plan
+from keyquorum.schemes.seal.keygen import SealRequest
+from keyquorum.schemes.seal.policy import FloodPolicy, policy_from_json
+from keyquorum.schemes.seal.precision import LEAST_KEY_BITS, key_precision, precision
 from numpy.typing import NDArray
 
 from tests.fhe.dealer import narrow
@@ -169,7 +169,7 @@ def test_shipped_sets_and_the_default_policy_work_together(name: str) -> None:
     """[0.5, 0.25, -1] comes back right, within the error that is stated; and the deviation of all values is the stated one (10 % are
     six deviations of the estimate from 2,048 values)."""
     parameters = load(name, warn=False)
-    material = make_key(committee("rep-field"), Request(parameters, relin=False), name.encode())
+    material = make_key(committee("rep-field"), SealRequest(parameters, relin=False), name.encode())
     s, stated = Seal(material[0]), key_precision(material[0].info)
     values = np.zeros(parameters.slots)
     values[:3] = 0.5, 0.25, -1
@@ -181,7 +181,7 @@ def test_shipped_sets_and_the_default_policy_work_together(name: str) -> None:
 def test_two_products_at_8192() -> None:
     """All the levels that ckks-8192 offers, under the default policy."""
     parameters = load("ckks-8192")
-    material = make_key(committee("rep-field"), Request(parameters), b"two products")
+    material = make_key(committee("rep-field"), SealRequest(parameters), b"two products")
     s, x = Seal(material[0]), np.random.default_rng(1).uniform(-1, 1, parameters.slots)
     product = s.encryptor.encrypt(s.encoder.encode(x, parameters.scale))
     for _ in range(2):
@@ -192,7 +192,7 @@ def test_two_products_at_8192() -> None:
 
 def small_scale() -> tuple[Seal, Any]:
     """A key of the default policy at N = 4096, and SEAL with it."""
-    material = make_key(committee("rep-field"), Request(load("ckks-4096"), relin=False), b"small scale")
+    material = make_key(committee("rep-field"), SealRequest(load("ckks-4096"), relin=False), b"small scale")
     return Seal(material[0]), material
 
 
@@ -221,18 +221,18 @@ def test_sets_and_policies_that_leave_too_little_make_no_key() -> None:
         r"leaves -1[56].\d bits .* at least 3 are needed: take a set with scale_bits = [45]\d or more, fewer --decryptions, or fewer --noise-bits"
     )
     for make in (
-        lambda: Request(small).check(),
+        lambda: SealRequest(small).check(),
         lambda: api.keygen_job("key", small),
-        lambda: api.keygen_in_process(committee("rep-field"), Request(small)),
+        lambda: api.keygen_in_process(committee("rep-field"), SealRequest(small)),
     ):
         with pytest.raises(PolicyError, match=message):
             make()
     for contributors in (1, 2, 16):
         bits = precision(small, FloodPolicy(), contributors).bits
         cured = replace(small, scale_bits=30 + math.ceil(LEAST_KEY_BITS - bits))
-        Request(cured).check(contributors)
+        SealRequest(cured).check(contributors)
         with pytest.raises(PolicyError):
-            Request(replace(cured, scale_bits=cured.scale_bits - 1)).check(contributors)
+            SealRequest(replace(cured, scale_bits=cured.scale_bits - 1)).check(contributors)
 
 
 def test_weak_policies_warn() -> None:

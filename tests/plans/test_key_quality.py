@@ -19,9 +19,9 @@ from keyquorum.fhe.noise import galois_noise, relin_noise, zero_encryption_noise
 from keyquorum.fhe.seal import context as seal_context
 from keyquorum.fhe.seal_format import SecretKey, read_public_key, read_secret_key, read_switch_keys
 from keyquorum.parties import PartyContext
-from keyquorum.plans.keygen import Request
 from keyquorum.plans.randomness import discrete_gaussian as flooding
 from keyquorum.plans.randomness import uniform_bits, uniform_trits
+from keyquorum.schemes.seal.keygen import SealRequest
 from numpy.typing import NDArray
 
 from .laws import (
@@ -79,7 +79,7 @@ def sample(backend: str, law: str, keys: int) -> Sample:
     secrets: list[Ints] = []
     noise: dict[str, list[Ints]] = {kind: [] for kind in KINDS}
     for i in range(keys):
-        material = make_key(members, Request(parameters, True, (element,), law, WEAK), f"{backend} {law} {i}".encode())
+        material = make_key(members, SealRequest(parameters, True, (element,), law, WEAK), f"{backend} {law} {i}".encode())
         secret, public = secret_of(members, material), material[0].public
         secrets.append(secret.coefficients)
         noise["pk"].append(zero_encryption_noise(parameters, secret, read_public_key(parameters, public["public.key"]))[None])

@@ -12,8 +12,9 @@ from keyquorum import _engine, api
 from keyquorum.fhe.keys import validate_galois_keys, validate_public_key, validate_relin_keys
 from keyquorum.model.errors import ParameterError, PolicyError
 from keyquorum.parties import PartyContext, run_in_process
-from keyquorum.plans.keygen import KeyMaterial, Request, generate
-from keyquorum.plans.keys import FloodPolicy
+from keyquorum.schemes.base import KeyMaterial
+from keyquorum.schemes.seal.keygen import SealRequest, generate
+from keyquorum.schemes.seal.policy import FloodPolicy
 
 from tests.fhe.dealer import dealer, tiny
 
@@ -41,7 +42,7 @@ CASES = [
 def key(name: str, backend: str, law: str = "cbd") -> list[KeyMaterial]:
     """A key with a relinearisation key and three Galois keys."""
     parameters = dealer(name).parameters
-    request = Request(parameters, True, api.galois_elements(parameters, STEPS), law, WEAK)
+    request = SealRequest(parameters, True, api.galois_elements(parameters, STEPS), law, WEAK)
     return make_key(committee(backend), request, f"{name} {backend} {law}".encode())
 
 
@@ -156,7 +157,7 @@ def test_a_share_alone_says_nothing(backend: str) -> None:
 def test_two_keys_have_nothing_in_common() -> None:
     """The public seed is tossed afresh even when test seeds repeat; without test seeds the secrets differ too."""
     members = committee("rep-field")
-    request = Request(tiny("ckks"), relin=False, policy=WEAK)
+    request = SealRequest(tiny("ckks"), relin=False, policy=WEAK)
     fixed = [make_key(members, request, b"same") for _ in range(2)]
     assert fixed[0][0].info.key_id != fixed[1][0].info.key_id
     assert fixed[0][0].public["public.key"] != fixed[1][0].public["public.key"]
@@ -167,15 +168,15 @@ def test_two_keys_have_nothing_in_common() -> None:
 def test_only_what_was_asked_for() -> None:
     """Without relinearisation and Galois keys there is a public key alone; Galois keys alone are possible."""
     members, parameters = committee("rep-field"), tiny("ckks")
-    assert set(api.keygen_in_process(members, Request(parameters, relin=False, policy=WEAK))[0].public) == {"public.key"}
-    only_galois = api.keygen_in_process(members, Request(parameters, False, (3,), policy=WEAK))[0].public
+    assert set(api.keygen_in_process(members, SealRequest(parameters, relin=False, policy=WEAK))[0].public) == {"public.key"}
+    only_galois = api.keygen_in_process(members, SealRequest(parameters, False, (3,), policy=WEAK))[0].public
     assert set(only_galois) == {"public.key", "galois.key"}
 
 
 def test_a_ring_committee_is_the_same_committee() -> None:
     """Protocol `ring` names the committee of rep-field."""
     members = api.in_process_committee(3, "ring")
-    material = make_key(members, Request(tiny("bfv"), relin=False), b"ring")
+    material = make_key(members, SealRequest(tiny("bfv"), relin=False), b"ring")
     s = Seal(material[0], secret_of(members, material))
     ciphertext = s.lowest(s.encryptor.encrypt(s.encoder.encode(np.arange(8))))
     opened = api.decrypt_in_process(members, material, [ciphertext.to_string()])[0]
@@ -199,7 +200,7 @@ REFUSALS: list[tuple[dict[str, Any], type[Exception], str]] = [
 @pytest.mark.parametrize(("fields", "kind", "message"), REFUSALS, ids=[m for _, _, m in REFUSALS])
 def test_refusals(fields: dict[str, Any], kind: type[Exception], message: str) -> None:
     """Typed, one line, from the request itself, from the job and from the plan."""
-    request = replace(Request(tiny("ckks"), policy=WEAK), **fields)
+    request = replace(SealRequest(tiny("ckks"), policy=WEAK), **fields)
     with pytest.raises(kind, match=message) as caught:
         request.check()
     assert "\n" not in str(caught.value)
@@ -213,7 +214,7 @@ def test_refusals(fields: dict[str, Any], kind: type[Exception], message: str) -
 @pytest.mark.parametrize("odd", [0, 2])
 def test_a_party_that_asks_for_another_key_is_named(fields: dict[str, Any], odd: int) -> None:
     """Every party finds out before anything secret is made."""
-    base = Request(tiny("ckks"), policy=WEAK)
+    base = SealRequest(tiny("ckks"), policy=WEAK)
     messages: dict[int, str] = {}
 
     def job(context: PartyContext) -> None:

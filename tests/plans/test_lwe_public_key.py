@@ -12,7 +12,8 @@ from keyquorum.fhe.lwe import LWE_SETS, decrypt_clear, lwe_parameters
 from keyquorum.fhe.lwe_public import LwePublicKey, expand_mask, public_noise, residues
 from keyquorum.model.errors import ParameterError
 from keyquorum.parties import PartyContext, run_in_process
-from keyquorum.plans.lwe_keys import make_lwe_key, make_lwe_public_key, sharing_of
+from keyquorum.schemes.lwe.key import sharing_of
+from keyquorum.schemes.lwe.keygen import make_lwe_key, make_lwe_public_key
 from scipy import stats
 
 from tests.fhe.test_lwe_public import key_of

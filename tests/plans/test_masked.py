@@ -16,8 +16,9 @@ from keyquorum.fhe.lwe import lwe_parameters
 from keyquorum.model.errors import ParameterError
 from keyquorum.parties import run_in_process
 from keyquorum.parties.jobs import run_job
-from keyquorum.plans.masked import RATIO, estimate_ratio, most_masked, warn_of_rounding
-from keyquorum.serve.kinds import open_kind
+from keyquorum.plans.masked import warn_of_rounding
+from keyquorum.schemes.seal.masked import RATIO, estimate_ratio, most_masked
+from keyquorum.serve.kinds import Kind
 
 from .quorum import committee
 
@@ -87,12 +88,12 @@ def test_served_committees_refuse_it_for_bfv(tmp_path: Path) -> None:
     members = replace(committee("semi-2"), folder=tmp_path)
     for key, job in (
         ("bfv", api.keygen_job("bfv", api.load_parameters("bfv-4096"), False)),
-        ("lwe", {"kind": "lwe_keygen", "key": "lwe", "parameters": "lwe64-p2"}),
+        ("lwe", api.keygen_job("lwe", "lwe64-p2")),
     ):
         run_in_process(members, lambda context, job=job: run_job(context, job), timeout=20.0)  # type: ignore[misc]
         assert members.key_folder(0, key).exists()
     with pytest.raises(ParameterError, match="a served committee counts no decryptions, so BFV and BGV are served with round_ltz_circuit alone"):
-        open_kind(members, 0, "bfv", "round_mask_open", 8, 2)
-    open_kind(members, 0, "bfv", "round_ltz_circuit", 8, 2).close()
+        Kind(members, 0, "bfv", "round_mask_open", 8, 2)
+    Kind(members, 0, "bfv", "round_ltz_circuit", 8, 2).close()
     with pytest.warns(SecurityWarning, match="LWE decryptions are not counted"):
-        open_kind(members, 0, "lwe", "round_mask_open", 8, 2).close()
+        Kind(members, 0, "lwe", "round_mask_open", 8, 2).close()

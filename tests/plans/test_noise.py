@@ -16,9 +16,9 @@ from keyquorum.fhe.parameters import ParameterSet, list_parameter_sets, load
 from keyquorum.fhe.seal import Evaluator, require_seal
 from keyquorum.fhe.seal import context as seal_context
 from keyquorum.fhe.seal_format import read_ciphertext, read_secret_key
-from keyquorum.plans import noise
-from keyquorum.plans.keys import FloodPolicy
-from keyquorum.plans.noise import Level, Noise, evaluated, fresh, of_all_slots, of_squares
+from keyquorum.schemes.seal import noise
+from keyquorum.schemes.seal.noise import Level, Noise, evaluated, fresh, of_all_slots, of_squares
+from keyquorum.schemes.seal.policy import FloodPolicy
 from numpy.typing import NDArray
 
 from tests.fhe.dealer import narrow

@@ -12,9 +12,11 @@ from keyquorum.fhe import noise_bgv
 from keyquorum.fhe.keys import galois_element
 from keyquorum.fhe.noise_bgv import BgvNoise
 from keyquorum.model.errors import CiphertextError
-from keyquorum.plans.keys import FloodPolicy, KeyInfo, write_public_files
-from keyquorum.plans.receipts import check_noise, check_receipt
-from keyquorum.plans.seal_files import CiphertextFile, encrypt_to, evaluate_to
+from keyquorum.plans.keys import write_public_files
+from keyquorum.schemes.seal.files import CiphertextFile, encrypt_to, evaluate_to
+from keyquorum.schemes.seal.key import SealKeyInfo
+from keyquorum.schemes.seal.policy import FloodPolicy
+from keyquorum.schemes.seal.receipts import check_noise, check_receipt
 
 from tests.fhe.dealer import dealer
 from tests.fhe.test_noise_bgv import measured_bits
@@ -22,10 +24,13 @@ from tests.fhe.test_noise_bgv import measured_bits
 STEPS = (4, -1)
 
 
-def key(folder: Path, name: str) -> KeyInfo:
+def key(folder: Path, name: str) -> SealKeyInfo:
     d = dealer(name)
     elements = tuple(galois_element(step, d.parameters.ring_degree) for step in STEPS)
-    info = KeyInfo("ab" * 16, d.parameters, "rep-field", 3, 1, "cbd", True, elements, FloodPolicy(), "")
+    info = SealKeyInfo(
+        key_id="ab" * 16, parameters=d.parameters, protocol="rep-field", parties=3, threshold=1, error_law="cbd", relin=True,
+        galois_elements=elements, policy=FloodPolicy(),
+    )  # fmt: skip
     return write_public_files(folder, info, {"public.key": d.public_key(), "relin.key": d.relin_keys(), "galois.key": d.galois_keys(elements)})
 
 

@@ -12,10 +12,11 @@ from keyquorum.fhe.seal_format import read_ciphertext
 from keyquorum.model.errors import ParameterError, PoolError
 from keyquorum.parties import PartyContext, run_in_process
 from keyquorum.plans.decrypt import decrypt
-from keyquorum.plans.keygen import Request
 from keyquorum.plans.pool_store import pool_status
-from keyquorum.plans.pool_variants import odd_variant, pool_group
+from keyquorum.plans.pool_variants import pool_group
 from keyquorum.plans.pools import Pool, pools_folder
+from keyquorum.schemes.seal.keygen import SealRequest
+from keyquorum.schemes.seal.variant import seal_variant
 from scipy import stats
 
 from .quorum import Seal, make_key, secret_of
@@ -46,13 +47,13 @@ def test_decryption_with_a_pool_is_seals(tmp_path: Path, scheme: str, protocol: 
     the phase. Two ciphertexts, across chunks."""
     members = committee(tmp_path, protocol, parties)
     name = "bfv-4096" if scheme == "bfv" else "bgv-8192"
-    material = make_key(members, Request(api.load_parameters(name), True), b"odd pools")
+    material = make_key(members, SealRequest(api.load_parameters(name), True), b"odd pools")
     s = Seal(material[0], secret_of(members, material))
     n = s.parameters.ring_degree
     fresh = [s.lowest(c) for c in encryptions(s, 2)]
     worn = [deep(s, c, *deepest_circuit(s)) for c in encryptions(s, 1)] if scheme == "bgv" else []
     for rounding, ciphertexts in (("round_mask_open", fresh), ("round_ltz_circuit", [*fresh, *worn])):
-        variant = odd_variant(members, rounding, s.parameters)
+        variant = seal_variant(members, rounding, s.parameters)
         fill(members, variant, len(ciphertexts) * n + 5, 3000)
         parsed = [read_ciphertext(s.parameters, c.to_string()) for c in ciphertexts]
         receiver = len(ciphertexts) % 2
@@ -76,7 +77,7 @@ def test_decryption_with_a_pool_is_seals(tmp_path: Path, scheme: str, protocol: 
 def test_material_fits_together_and_is_uniform(tmp_path: Path, rounding: str, protocol: str, parties: int) -> None:
     """r is one number modulo 2^l, modulo t and in bits; it is uniform: a chi-square test that zero, short or repeated masks fail."""
     members = committee(tmp_path, protocol, parties)
-    variant, size = odd_variant(members, rounding, api.load_parameters("bfv-4096")), 20_000
+    variant, size = seal_variant(members, rounding, api.load_parameters("bfv-4096")), 20_000
     ell, t = variant.length, variant.modulus
 
     def job(context: PartyContext) -> Any:
@@ -99,8 +100,8 @@ def test_material_fits_together_and_is_uniform(tmp_path: Path, rounding: str, pr
 def test_refusals(tmp_path: Path) -> None:
     members = committee(tmp_path, "rep-field", 3)
     with pytest.raises(ParameterError, match="round_ltz_table is for LWE alone: choose one of round_ltz_circuit, round_mask_open for bfv-4096"):
-        odd_variant(members, "round_ltz_table", api.load_parameters("bfv-4096"))
+        seal_variant(members, "round_ltz_table", api.load_parameters("bfv-4096"))
     with pytest.raises(ParameterError, match="CKKS has no exact messages"):
-        odd_variant(members, "round_mask_open", api.load_parameters("ckks-8192-demo"))
+        seal_variant(members, "round_mask_open", api.load_parameters("ckks-8192-demo"))
     with pytest.raises(ParameterError, match="masks with MACs are kept for LWE alone"):
-        odd_variant(committee(tmp_path, "mascot", 2), "round_mask_open", api.load_parameters("bfv-4096"))
+        seal_variant(committee(tmp_path, "mascot", 2), "round_mask_open", api.load_parameters("bfv-4096"))

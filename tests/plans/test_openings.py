@@ -15,10 +15,10 @@ from keyquorum.fhe.lwe import encrypt, lwe_parameters
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import CommitteeError
 from keyquorum.parties import PartyContext, run_in_process
-from keyquorum.plans.lwe_decrypt import lwe_phases
-from keyquorum.plans.lwe_keys import make_lwe_key
 from keyquorum.plans.rounding import RoundingGroup
-from keyquorum.plans.variants import Variant
+from keyquorum.schemes.lwe.keygen import make_lwe_key
+from keyquorum.schemes.lwe.phases import lwe_phases
+from keyquorum.schemes.lwe.variant import LweVariant
 
 from .quorum import reconstruct
 
@@ -117,7 +117,7 @@ def test_the_same_results_in_fewer_messages(protocol: str, parties: int, name: s
     rng = np.random.default_rng(3)
     messages = rng.integers(0, 1 << parameters.plain_bits, count)
     ciphertexts = encrypt(parameters, secret, messages, rng)
-    variant = Variant(rounding, parameters, 8, 2, triples=rounding == "round_ltz_circuit")
+    variant = LweVariant(rounding, parameters, 8, 2, triples=rounding == "round_ltz_circuit")
 
     def job(context: PartyContext) -> Any:
         group = RoundingGroup.of(context, context.committee.threshold, 0)

@@ -31,9 +31,12 @@ from keyquorum.model.errors import CiphertextError, KeyFileError, KeyQuorumError
 from keyquorum.parties import PartyContext, run_in_process
 from keyquorum.parties.jobs import run_job
 from keyquorum.plans import policy
-from keyquorum.plans.keygen import KeyMaterial, Request
-from keyquorum.plans.keys import FloodPolicy, KeyInfo, load_key
-from keyquorum.plans.masked import most_masked
+from keyquorum.plans.keys import load_key
+from keyquorum.schemes.base import KeyMaterial
+from keyquorum.schemes.seal.key import SealKeyInfo
+from keyquorum.schemes.seal.keygen import SealRequest
+from keyquorum.schemes.seal.masked import most_masked
+from keyquorum.schemes.seal.policy import FloodPolicy
 from numpy.typing import NDArray
 
 from tests.fhe.dealer import narrow
@@ -360,7 +363,7 @@ def test_masked_decryptions_are_counted_up_to_their_limit(members: Committee) ->
 # Flooding
 
 
-def joint_phase(info: KeyInfo, plaintext: bytes) -> NDArray[np.object_]:
+def joint_phase(info: SealKeyInfo, plaintext: bytes) -> NDArray[np.object_]:
     """Coefficients of a CKKS plaintext, centred."""
     plain = read_plaintext(info.parameters, plaintext)
     assert plain.primes is not None
@@ -376,7 +379,7 @@ def test_flooding_has_the_deviation_of_the_policy(backend: str, primes: int) -> 
     policy, whose noise is larger than the second prime."""
     parameters, policy = (CKKS, FloodPolicy(4, 3, 6)) if primes == 1 else (api.load_parameters("ckks-4096"), FloodPolicy(noise_bits=13))
     members = committee(backend)
-    material = make_key(members, Request(parameters, relin=False, policy=policy), f"flooding {backend}".encode())
+    material = make_key(members, SealRequest(parameters, relin=False, policy=policy), f"flooding {backend}".encode())
     secret = secret_of(members, material)
     s = Seal(material[0])
     fresh = s.encryptor.encrypt(s.encoder.encode(np.full(s.parameters.slots, 0.5), parameters.scale))
@@ -410,7 +413,7 @@ def test_flooding_hides_the_noise_of_the_policy() -> None:
 def test_messages_larger_than_the_first_prime() -> None:
     """A ciphertext of two primes may hold values that one prime does not: the level is the owner's choice."""
     members = committee("rep-field")
-    material = make_key(members, Request(CKKS, relin=False, policy=POLICY), b"large")
+    material = make_key(members, SealRequest(CKKS, relin=False, policy=POLICY), b"large")
     s = Seal(material[0])
     values = np.full(s.parameters.slots, 3000.0)
     data = s.encryptor.encrypt(s.encoder.encode(values, CKKS.scale)).to_string()

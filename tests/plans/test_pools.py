@@ -18,8 +18,6 @@ from keyquorum.model.committee import Committee, Party
 from keyquorum.model.errors import PoolError, ProgramError
 from keyquorum.parties import PartyContext, run_in_process
 from keyquorum.plans import pool_store
-from keyquorum.plans.lwe_decrypt import lwe_phases
-from keyquorum.plans.lwe_keys import make_lwe_key
 from keyquorum.plans.pool_store import (
     Chunk,
     Claim,
@@ -34,10 +32,13 @@ from keyquorum.plans.pool_store import (
 )
 from keyquorum.plans.pool_variants import pool_group, variant_for
 from keyquorum.plans.pools import Pool, Report, judge, pools_folder
-from keyquorum.plans.variants import Material, Section, Variant, combine
+from keyquorum.plans.variants import Material, Section, combine
+from keyquorum.schemes.lwe.keygen import make_lwe_key
+from keyquorum.schemes.lwe.phases import lwe_phases
+from keyquorum.schemes.lwe.variant import LweVariant
 from scipy import stats
 
-OPEN = Variant("round_mask_open", lwe_parameters("lwe64-p2"))
+OPEN = LweVariant("round_mask_open", lwe_parameters("lwe64-p2"))
 
 
 def committee(folder: Path, protocol: str = "semi", parties: int = 2, openings: str = "direct") -> Committee:
@@ -45,7 +46,7 @@ def committee(folder: Path, protocol: str = "semi", parties: int = 2, openings: 
     return Committee(folder, "test", protocol, threshold, tuple(Party(i, "in-process", 1, "") for i in range(parties)), openings)
 
 
-def with_pool(members: Committee, job: Callable[[Pool], Any], variant: Variant = OPEN) -> list[Any]:
+def with_pool(members: Committee, job: Callable[[Pool], Any], variant: LweVariant = OPEN) -> list[Any]:
     """Runs a job with the open pool at every member."""
 
     def one(context: PartyContext) -> Any:
@@ -77,7 +78,7 @@ def phases(pool: Pool, messages: np.ndarray, noise: np.ndarray | int = 0) -> np.
 @pytest.mark.parametrize(("protocol", "parties", "name"), [("semi", 2, "lwe64-p2"), ("rep-field", 3, "lwe64-p32"), ("shamir", 3, "lwe53-p16")])
 @pytest.mark.parametrize("rounding", ["round_ltz_circuit", "round_ltz_table", "round_mask_open"])
 def test_filled_in_chunks_and_used_across_them(tmp_path: Path, protocol: str, parties: int, name: str, rounding: str) -> None:
-    members, variant = committee(tmp_path, protocol, parties), Variant(rounding, lwe_parameters(name), 4, 3)
+    members, variant = committee(tmp_path, protocol, parties), LweVariant(rounding, lwe_parameters(name), 4, 3)
     assert with_pool(members, lambda pool: pool.fill(10, 4), variant) == [10] * len(set(with_pool(members, lambda p: p.group.me, variant)))
     for size in (3, 5):
         messages = np.arange(size) % 2
@@ -254,7 +255,7 @@ def test_after_a_failure_and_where_no_opening_compares_members_agree_anew(tmp_pa
 
     # Two parties: an opening; agreement and an opening; the same, and the opening of another engine.
     assert with_pool(members, fails) == [[2, 1, 3]] * 2
-    flood = Variant("round_flood", lwe_parameters("lwe53-p16"))
+    flood = LweVariant("round_flood", lwe_parameters("lwe53-p16"))
     with_pool(members, lambda pool: pool.fill(40, 40), flood)
     assert with_pool(members, lambda pool: [batches(pool) for _ in range(6)][1:], flood) == [[1] * 5] * 2, "no opening, but agreement"
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from keyquorum import api
 from keyquorum.model.errors import ResourceError
-from keyquorum.plans import keygen
-from keyquorum.plans.keygen import Request
 from keyquorum.plans.resources import Needs, available_memory, require_memory
+from keyquorum.schemes.seal import keygen
+from keyquorum.schemes.seal.keygen import SealRequest
 
 from tests.fhe.dealer import tiny
 
@@ -58,7 +58,7 @@ def test_values_are_lifted_in_pieces(monkeypatch: pytest.MonkeyPatch, backend: s
     """Pieces that do not divide the vector: the shares modulo all primes are still those of one secret, of a key that works."""
     monkeypatch.setattr(keygen, "LIFTED", 2 * 1000)
     members = committee(backend)
-    material = make_key(members, Request(tiny("ckks"), policy=WEAK), f"pieces {backend}".encode())
+    material = make_key(members, SealRequest(tiny("ckks"), policy=WEAK), f"pieces {backend}".encode())
     trits = secret_of(members, material).coefficients
     assert set(np.unique(trits).tolist()) == {-1, 0, 1}
     whole = tiny("ckks").ring_degree * (1 + 1 + 2)

@@ -9,11 +9,12 @@ import pytest
 from keyquorum import api
 from keyquorum.fhe.lwe import encrypt, lwe_parameters
 from keyquorum.parties import PartyContext, run_in_process
-from keyquorum.plans.lwe_decrypt import lwe_phases
-from keyquorum.plans.lwe_keys import make_lwe_key
 from keyquorum.plans.pool_variants import variant_for
 from keyquorum.plans.rounding import RoundingGroup
-from keyquorum.plans.variants import Variant, combine
+from keyquorum.plans.variants import combine
+from keyquorum.schemes.lwe.keygen import make_lwe_key
+from keyquorum.schemes.lwe.phases import lwe_phases
+from keyquorum.schemes.lwe.variant import LweVariant
 
 from tests.dsl.test_tape import described
 
@@ -60,7 +61,7 @@ def test_tapes_of_the_roundings(protocol: str, parties: int, set_name: str) -> N
         members = [r for r in results if r["words"]]
         for i, (variant, _) in enumerate(members[0]["words"]):
             opened = combine([r["words"][i][1][:, :: variant.words] for r in members], parameters.ring_bits)
-            assert isinstance(variant, Variant) and np.array_equal(variant.messages(opened), messages[i % times]), variant.name
+            assert isinstance(variant, LweVariant) and np.array_equal(variant.messages(opened), messages[i % times]), variant.name
         return [r["tapes"] for r in results]
 
     first, second = tapes_of(1), tapes_of(2)

@@ -13,11 +13,12 @@ from keyquorum.dsl import Persistence
 from keyquorum.fhe.lwe import LWE_SETS, encrypt, flooding_bits, lwe_parameters
 from keyquorum.model.errors import ParameterError
 from keyquorum.parties import PartyContext, run_in_process
-from keyquorum.plans.lwe_decrypt import lwe_phases
-from keyquorum.plans.lwe_keys import make_lwe_key
 from keyquorum.plans.pool_variants import variant_for
 from keyquorum.plans.rounding import RoundingGroup
-from keyquorum.plans.variants import FLOOD_SECURITY, Section, Variant, combine, comparison_ands
+from keyquorum.plans.variants import Section, combine, comparison_ands
+from keyquorum.schemes.lwe.keygen import make_lwe_key
+from keyquorum.schemes.lwe.phases import lwe_phases
+from keyquorum.schemes.lwe.variant import FLOOD_SECURITY, LweVariant
 
 from tests.programs.costs import below_ands
 
@@ -58,7 +59,7 @@ def test_decryption_is_exact_at_the_borders(name: str) -> None:
     ciphertexts = encrypt(parameters, secret, messages, rng, noise)
     calm = encrypt(parameters, secret, messages, rng)
     shapes = SHAPES if parties < 4 and name != "replicated-53" else SHAPES[:2]
-    variants = [Variant(rounding, parameters, width, levels) for rounding, width, levels in shapes]
+    variants = [LweVariant(rounding, parameters, width, levels) for rounding, width, levels in shapes]
     variants.append(variant_for(committee, "round_ltz_circuit", parameters))
     assert variants[-1].triples == (protocol != "rep-field")
 
@@ -87,7 +88,7 @@ def test_decryption_is_exact_at_the_borders(name: str) -> None:
 
 @pytest.mark.parametrize("name", LWE_SETS)
 def test_as_many_triples_as_the_comparison_has_ands(name: str) -> None:
-    variant = Variant("round_ltz_circuit", lwe_parameters(name), triples=True)
+    variant = LweVariant("round_ltz_circuit", lwe_parameters(name), triples=True)
     ands = comparison_ands(variant.parameters.noise_length)
     assert ands == below_ands(variant.parameters.noise_length) and variant.sections[-1].rows == 3 * ands
 
@@ -131,7 +132,7 @@ def test_costs_of_runs_on_one_engine_add_up() -> None:
 @pytest.mark.parametrize("name", ["lwe64-p2", "lwe64-p32"])
 def test_no_room_for_flooding(name: str) -> None:
     with pytest.raises(ParameterError, match=f"{name} has no room for flooding"):
-        Variant("round_flood", lwe_parameters(name))
+        LweVariant("round_flood", lwe_parameters(name))
 
 
 @pytest.mark.parametrize("name", ["lwe64-p16", "lwe53-p16"])
@@ -141,7 +142,7 @@ def test_flooding(name: str) -> None:
     rng, bound = np.random.default_rng(9), 1 << parameters.noise_bits
     messages = rng.integers(0, 16, 30)
     noise = np.resize([bound - 1, -bound, 0], 30)
-    variant = Variant("round_flood", parameters)
+    variant = LweVariant("round_flood", parameters)
 
     def job(context: PartyContext) -> Any:
         group = RoundingGroup.of(context, 1, 0)
@@ -178,7 +179,7 @@ def test_flooding_hides_the_noise_as_it_is_in_the_ring(name: str, bits: int) -> 
     assert f == bits and largest / 2.0 ** (f + 1) < 2.0**-FLOOD_SECURITY
     assert largest >= 2 ** (k - parameters.modulus.bit_length() + (0 if parameters.prime else 1)) * bound * 0.999
     assert 2.0**f + largest < half and 2.0 ** (f + j) < 2.0**k
-    assert Variant("round_flood", parameters).sections == [Section(1, k)]
+    assert LweVariant("round_flood", parameters).sections == [Section(1, k)]
 
 
 def test_shamir_does_not_share_modulo_powers_of_two() -> None:
@@ -198,7 +199,7 @@ def test_stored_material_with_macs(rounding: str, size: int, name: str) -> None:
     """spdz2k: exact at the borders; a changed share of the key or of any section ends in an abort, and nothing is opened."""
     committee, parameters = api.in_process_committee(2, "mascot"), lwe_parameters(name)
     variant = variant_for(committee, rounding, parameters, 4, 3)
-    assert isinstance(variant, Variant) and variant.authenticated and {(s.bits, s.words) for s in variant.sections} == {(64, 2)}
+    assert isinstance(variant, LweVariant) and variant.authenticated and {(s.bits, s.words) for s in variant.sections} == {(64, 2)}
     keys = run_in_process(committee, lambda context: make_lwe_key(context, parameters))
     n = parameters.dimension
     secret = np.asarray(sum(share.words[0, : 2 * n : 2] for _, share in keys)).astype(np.int64)
@@ -234,6 +235,6 @@ def test_macs_do_not_follow_the_scaling_of_phases() -> None:
 
 def test_refusals() -> None:
     with pytest.raises(ParameterError, match="choose one of round_ltz_circuit"):
-        Variant("round_up", lwe_parameters("lwe64-p2"))
+        LweVariant("round_up", lwe_parameters("lwe64-p2"))
     with pytest.raises(ParameterError, match="tables of width 20"):
-        Variant("round_ltz_table", lwe_parameters("lwe64-p2"), 20)
+        LweVariant("round_ltz_table", lwe_parameters("lwe64-p2"), 20)

@@ -156,13 +156,14 @@ def test_served_committees_log(tmp_path: Path) -> None:
     import numpy as np
     from keyquorum import api
     from keyquorum.fhe.lwe import encrypt, lwe_parameters
-    from keyquorum.plans.lwe_keys import load_lwe_key, load_lwe_share
+    from keyquorum.plans.keys import read_share
+    from keyquorum.schemes.lwe.key import load_lwe_key
     from keyquorum.serve.client import make_receiver
 
     committee = api.init(tmp_path / "committee", 2, "semi")
-    api.lwe_keygen(committee, "key", "lwe64-p2")
+    api.keygen(committee, "key", "lwe64-p2")
     info = load_lwe_key(committee.key_folder(0, "key"))
-    shares = [load_lwe_share(committee.key_folder(i, "key"), info, i) for i in range(2)]
+    shares = [read_share(committee.key_folder(i, "key"), info, i, 0) for i in range(2)]
     secret = np.asarray(sum(share.words[0, :1024] for share in shares)).astype(np.int64)
     ciphertexts = encrypt(lwe_parameters("lwe64-p2"), secret, np.array([1, 0, 1]), np.random.default_rng(1))
     data = ciphertexts.to_bytes(info.key_id)
@@ -201,7 +202,7 @@ def test_a_party_without_a_log_does_not_start(tmp_path: Path) -> None:
     from keyquorum.serve.client import make_receiver
 
     committee = api.init(tmp_path / "committee", 2, "semi")
-    api.lwe_keygen(committee, "key", "lwe64-p2")
+    api.keygen(committee, "key", "lwe64-p2")
     make_receiver(committee, "alice")
     done = subprocess.run([*SERVE, "0", "key", "--audit-log", "missing/log"], cwd=tmp_path, capture_output=True, text=True, timeout=60)
     assert done.returncode == 1 and "missing/log: the audit log cannot be opened" in done.stderr and len(done.stderr.strip().splitlines()) == 1

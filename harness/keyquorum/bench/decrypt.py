@@ -36,11 +36,13 @@ from keyquorum import api
 from keyquorum.cli.output import console
 from keyquorum.parties import run_processes
 from keyquorum.parties.context import PartyContext
+from keyquorum.parties.jobs import party_job
 from keyquorum.plans.pool_store import packed_bytes
-from keyquorum.plans.pool_variants import AnyVariant, pool_group, variant_of
+from keyquorum.plans.pool_variants import pool_group, variant_of
 from keyquorum.plans.pools import Pool
 from keyquorum.plans.rounding import RoundingGroup
 from keyquorum.plans.variants import Variant
+from keyquorum.schemes.lwe.variant import LweVariant
 
 from . import tradeoff
 from .keygen import Row, write_table
@@ -125,6 +127,7 @@ def engine_cost(group: RoundingGroup) -> tuple[int, int]:
     return stats["rounds"], stats["bytes_sent"]
 
 
+@party_job("bench:decrypt", {"parameters": str, "rounding": str, "width": int, "levels": int, "items": int, "single": bool})
 def bench_decrypt_job(context: PartyContext, job: dict[str, Any]) -> dict[str, Any]:
     """The job ``bench_decrypt``: fields of :class:`Configuration`; ``single``: ciphertexts one by one instead of batches;
     ``noise`` (optional): the fraction of :func:`.workloads.noise_for`. The pool is filled and used in turns, which bounds what lies on the disk,
@@ -197,12 +200,12 @@ def common_start(context: PartyContext) -> float:
     return start
 
 
-def _online_cost(context: PartyContext, group: RoundingGroup, variant: AnyVariant, size: int = 512) -> tuple[int, float, float]:
+def _online_cost(context: PartyContext, group: RoundingGroup, variant: Variant, size: int = 512) -> tuple[int, float, float]:
     """Rounds, and bits a decryption that we send to all others and receive from them, of the online program's own openings and ANDs."""
     assert group.backend is not None
     material = variant.make(group, size)
     parts = variant.parts(group)
-    z = np.zeros((parts, size * variant.words) if isinstance(variant, Variant) else (2, parts, size), dtype=np.uint64)
+    z = np.zeros((parts, size * variant.words) if isinstance(variant, LweVariant) else (2, parts, size), dtype=np.uint64)
     before = group.backend.stats()
     variant.use(group, z, material, 0)
     after = group.backend.stats()
@@ -214,7 +217,7 @@ def _online_cost(context: PartyContext, group: RoundingGroup, variant: AnyVarian
 def measure(row: Configuration, single: bool = False, noise: float = 0.0) -> tuple[str, Row]:
     """Runs a configuration; returns its closing line and the row of the table. ``noise``: see :func:`noise_for`."""
     job: dict[str, Any] = {
-        "kind": "bench_decrypt", "parameters": row.parameters, "rounding": row.rounding, "width": row.width, "levels": row.levels,
+        "kind": "bench:decrypt", "parameters": row.parameters, "rounding": row.rounding, "width": row.width, "levels": row.levels,
         "items": LATENCY_RUNS if single else row.items, "single": single, "noise": noise,
     }  # fmt: skip
     if single:

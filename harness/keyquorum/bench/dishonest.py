@@ -29,6 +29,7 @@ from keyquorum.dsl.control import Timer
 from keyquorum.model.errors import KeyQuorumError
 from keyquorum.parties import run_processes
 from keyquorum.parties.context import PartyContext
+from keyquorum.parties.jobs import party_job
 from keyquorum.parties.setup import init
 
 from .keygen import write_table
@@ -112,6 +113,7 @@ def _run(context: PartyContext, row: Row, repeats: int) -> list[dict[str, float]
     return results[1:]
 
 
+@party_job("bench:dishonest", {"row": int, "repeats": int})
 def dishonest_job(context: PartyContext, job: dict[str, Any]) -> dict[str, Any]:
     """The job ``dishonest``: row number ``row``, ``repeats`` times; the costs at this party."""
     return {"runs": _run(context, ROWS[job["row"]], job["repeats"])}
@@ -122,7 +124,7 @@ def ours(index: int, repeats: int) -> Rate:
     row = ROWS[index]
     with tempfile.TemporaryDirectory(prefix="keyquorum-dishonest-") as folder:
         committee = init(Path(folder) / "committee", PARTIES, row.protocol)
-        results = run_processes(committee.folder, {"kind": "dishonest", "row": index, "repeats": repeats}, io_timeout=600)
+        results = run_processes(committee.folder, {"kind": "bench:dishonest", "row": index, "repeats": repeats}, io_timeout=600)
     seconds = statistics.median(max(r["runs"][i]["seconds"] for r in results) for i in range(repeats))
     cpu = statistics.median(sum(r["runs"][i]["cpu"] for r in results) for i in range(repeats))
     last = [r["runs"][-1] for r in results]

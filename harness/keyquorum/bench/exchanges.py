@@ -24,6 +24,7 @@ from keyquorum import api
 from keyquorum.cli.output import console
 from keyquorum.parties import run_processes
 from keyquorum.parties.context import PartyContext
+from keyquorum.parties.jobs import party_job
 
 from .keygen import Row, write_table
 
@@ -34,6 +35,7 @@ MESSAGE = bytes(48)
 """As long as what parties tell each other of a pool."""
 
 
+@party_job("bench:exchanges", {"runs": int})
 def exchanges_job(context: PartyContext, job: dict[str, Any]) -> dict[str, Any]:
     """The job ``exchanges``: medians of ``runs`` runs, seconds and processor seconds of this party."""
     session, seconds, cpu = context.session, [], []
@@ -52,7 +54,7 @@ def measure(parties: int, link: str | None, runs: int = RUNS) -> tuple[str, Row]
     """The line and the row of one number of parties."""
     with tempfile.TemporaryDirectory(prefix="keyquorum-bench-") as folder:
         committee = api.init(Path(folder) / "committee", parties, "semi")
-        results = run_processes(committee.folder, {"kind": "exchanges", "runs": runs, "link": link})
+        results = run_processes(committee.folder, {"kind": "bench:exchanges", "runs": runs, "link": link})
     seconds = max(r["seconds"] for r in results)
     cpu = sum(r["cpu"] for r in results)
     row: Row = {

@@ -20,6 +20,7 @@ from keyquorum import api
 from keyquorum.bench.sweep.rows import commit
 from keyquorum.cli.output import console, print_reports
 from keyquorum.cli.progress import progress_bars
+from keyquorum.fhe.parameters import load as load_parameters
 
 PARAMETERS = "ckks-16384-bench"
 STEPS = (1, 4, 16, 64, 256, 1024, 4096)
@@ -29,7 +30,7 @@ CONFIGURATIONS = (("rep-field", 3), ("shamir", 3), ("shamir", 5))
 
 def measure(protocol: str, parties: int) -> tuple[str, Row, list[Row]]:
     """Makes one key; returns the closing line, the row of the configuration, and a row a phase (of party 0)."""
-    parameters = api.load_parameters(PARAMETERS)
+    parameters = load_parameters(PARAMETERS)
     with tempfile.TemporaryDirectory(prefix="keyquorum-bench-") as folder, progress_bars() as report:
         committee = api.init(Path(folder) / "committee", parties, protocol)
         elements = api.galois_elements(parameters, STEPS)

@@ -36,6 +36,7 @@ from keyquorum.dsl import Persistence
 from keyquorum.model.errors import KeyQuorumError
 from keyquorum.parties import run_processes
 from keyquorum.parties.context import PartyContext
+from keyquorum.parties.jobs import party_job
 from keyquorum.parties.setup import init
 
 from .operands import Ints, summand_rows_of
@@ -166,6 +167,7 @@ def void(_: Ints) -> None:
     """Drops what a program gave."""
 
 
+@party_job("bench:paper004", {"row": int, "quick": bool, "repeats": int})
 def paper004_job(context: PartyContext, job: dict[str, Any]) -> dict[str, Any]:
     """The job ``paper004``: method number ``row``, ``repeats`` times after one run that is not counted (it loads code, and a
     session's first has its base OTs); the costs at this party."""
@@ -207,7 +209,7 @@ def compare(row: Row, quantity: str, ours: float, paper: float | None, in_all: f
 def measure(committee: Path, parties: int, index: int, quick: bool, repeats: int) -> tuple[float, list[Row]]:
     """One method: median of the seconds of the slowest party, and its two lines."""
     method = methods()[index]
-    job = {"kind": "paper004", "row": index, "quick": quick, "repeats": repeats}
+    job = {"kind": "bench:paper004", "row": index, "quick": quick, "repeats": repeats}
     results = [r["runs"] for r in run_processes(committee, job, io_timeout=900)]
     count = 1 if not method.batch else method.quick if quick else method.size
     seconds = statistics.median(max(r[i]["seconds"] for r in results) for i in range(repeats)) / count

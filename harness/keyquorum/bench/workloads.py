@@ -12,14 +12,14 @@ from keyquorum.fhe import seal
 from keyquorum.fhe.lwe import LweCiphertexts, encrypt
 from keyquorum.fhe.seal_format import read_ciphertext, read_plaintext
 from keyquorum.parties.context import PartyContext
-from keyquorum.plans.keygen import Request, generate
-from keyquorum.plans.lwe_decrypt import lwe_phases
-from keyquorum.plans.lwe_keys import make_lwe_key
-from keyquorum.plans.odd_variants import OddVariant
-from keyquorum.plans.phases import exact_summands, plain_coefficients
-from keyquorum.plans.pool_variants import AnyVariant
 from keyquorum.plans.rounding import RoundingGroup, scaled_words
 from keyquorum.plans.variants import Variant
+from keyquorum.schemes.lwe.keygen import make_lwe_key
+from keyquorum.schemes.lwe.phases import lwe_phases
+from keyquorum.schemes.lwe.variant import LweVariant
+from keyquorum.schemes.seal.keygen import SealRequest, generate
+from keyquorum.schemes.seal.phases import exact_summands, plain_coefficients
+from keyquorum.schemes.seal.variant import SealVariant
 
 Ints = NDArray[np.int64]
 Words = NDArray[np.uint64]
@@ -34,7 +34,7 @@ class Batch:
     messages: Ints
 
 
-def noise_for(variant: Variant, size: int, rng: np.random.Generator, fraction: float = 0.0) -> Ints | None:
+def noise_for(variant: LweVariant, size: int, rng: np.random.Generator, fraction: float = 0.0) -> Ints | None:
     """Noise up to both borders of what a rounding takes, a quarter of it at each border: D/2, or the bound that `round_flood` relies on;
     for `round_mask_open` +-D ``fraction``, or fresh (None) if that is 0."""
     p = variant.parameters
@@ -52,7 +52,7 @@ class LweWork:
     item_count = 1
     """Items of the pool that a ciphertext takes."""
 
-    def __init__(self, context: PartyContext, group: RoundingGroup, variant: Variant, fraction: float) -> None:
+    def __init__(self, context: PartyContext, group: RoundingGroup, variant: LweVariant, fraction: float) -> None:
         self._context, self._group, self._variant, self._fraction = context, group, variant, fraction
         self._rng, self._parameters = np.random.default_rng(1), variant.parameters
         _, self._share = make_lwe_key(context, self._parameters)
@@ -85,10 +85,10 @@ class LweWork:
 class SealWork:
     """Fresh BFV or BGV ciphertexts of stock SEAL under a joint key, by party 0, at the last level."""
 
-    def __init__(self, context: PartyContext, group: RoundingGroup, variant: OddVariant) -> None:
+    def __init__(self, context: PartyContext, group: RoundingGroup, variant: SealVariant) -> None:
         self._context, self._group, self._variant = context, group, variant
         self._parameters, self._rng = variant.parameters, np.random.default_rng(1)
-        self._key = generate(context, Request(self._parameters, False))
+        self._key = generate(context, SealRequest(self._parameters, False))
         self.item_count = self._parameters.ring_degree
 
     def batch(self, size: int) -> Batch:
@@ -126,8 +126,9 @@ class SealWork:
         return wrong
 
 
-def workload(context: PartyContext, group: RoundingGroup, variant: AnyVariant, fraction: float = 0.0) -> LweWork | SealWork:
+def workload(context: PartyContext, group: RoundingGroup, variant: Variant, fraction: float = 0.0) -> LweWork | SealWork:
     """What fits a variant. ``fraction``: see :func:`noise_for`."""
-    if isinstance(variant, Variant):
+    if isinstance(variant, LweVariant):
         return LweWork(context, group, variant, fraction)
+    assert isinstance(variant, SealVariant)
     return SealWork(context, group, variant)

@@ -11,16 +11,17 @@ import typer
 
 from keyquorum import api
 from keyquorum.fhe import seal
-from keyquorum.fhe.lwe import is_lwe, read_messages
+from keyquorum.fhe.lwe import is_lwe
 from keyquorum.fhe.values import read_values
 from keyquorum.model.errors import ParameterError
 from keyquorum.model.outputs import reserved, save_all
-from keyquorum.plans.approvals import approved_noise
-from keyquorum.plans.decrypt import PLAINTEXT_HEADER, RESULTS
-from keyquorum.plans.keys import KeyInfo, load_key
-from keyquorum.plans.lwe_keys import load_lwe_key
-from keyquorum.plans.precision import noise_estimate
-from keyquorum.plans.seal_files import decode_file
+from keyquorum.plans.decrypt import RESULTS
+from keyquorum.plans.keys import load_key
+from keyquorum.schemes import scheme_of
+from keyquorum.schemes.seal.approvals import approved_noise
+from keyquorum.schemes.seal.key import load_seal_key
+from keyquorum.schemes.seal.precision import noise_estimate
+from keyquorum.schemes.seal.scheme import PLAINTEXT_HEADER
 from keyquorum.serve.client import LONGEST_WAIT, fetch, fetch_seal
 
 from . import completion
@@ -41,11 +42,6 @@ def register(app: typer.Typer) -> None:
     app.command("decrypt")(decrypt)
     app.command("decode")(decode)
     app.command("approve")(approve)
-
-
-def _key(folder: Path, key: str) -> tuple[Path, KeyInfo]:
-    where = api.key_folder(folder, key)
-    return where, load_key(where)
 
 
 def _plain(path: Path) -> Path:
@@ -72,20 +68,11 @@ def encrypt(
 
     Under an LWE key (public.lwepk) each number, an integer from 0 on, becomes an LWE ciphertext of the file.
     """
-    where = api.key_folder(folder, key)
-    if (where / "lwe.json").exists():
-        if bound is not None:
-            raise ParameterError("--bound is for CKKS, and this is a key of LWE: leave it out")
-        key_id = load_lwe_key(where).key_id
-        size = api.lwe_encrypt(folder, key, read_values(values), output).stat().st_size
-        console.print(f"{output}: {size} bytes under key {key_id}", markup=False)
-        emit({"output": output, "bytes": size, "key_id": key_id})
-        return
-    load_key(where)  # a wrong key is said before a wrong file
+    load_key(api.key_folder(folder, key))  # a wrong key is said before a wrong file
     made = api.encrypt(folder, key, read_values(values), output, bound)
     console.print(f"{output}: {len(made.data)} bytes under key {made.info.key_id}", markup=False)
     _say_expectation(made)
-    emit(_described(made))
+    emit(made.described())
 
 
 def evaluate(
@@ -107,7 +94,7 @@ def evaluate(
     made = api.evaluate(folder, key, operation, ciphertexts, output, step)
     console.print(f"{output}: {len(made.data)} bytes", markup=False)
     _say_expectation(made)
-    emit(_described(made))
+    emit(made.described())
 
 
 def decrypt(
@@ -158,20 +145,8 @@ def decrypt(
     for option, given in {"--identity": identity is not None, "--at": bool(at), "--wait": wait != 0}.items():
         if given:
             raise ParameterError(f"{option} is for a served committee: add --committee, or leave it out")
-    if all(path.exists() and is_lwe(path.open("rb").read(8)) for path in ciphertexts):
-        if job is not None or backend != "embedded" or link is not None:
-            raise ParameterError("LWE ciphertexts are decrypted at once and on the embedded engine: leave out --job, --backend and --link")
-        results = []
-        for path in ciphertexts:
-            with progress_bars() as report:
-                done = api.lwe_decrypt(folder, key, path, to, _plain(path), rounding or EXACT, progress=report)
-            results.append(done)
-            print_reports(done.reports)
-            console.print(f"party {to} wrote {done.outputs[0]}", markup=False)
-        emit({"key": key, "receiver": to, "outputs": [r.outputs[0] for r in results], "costs": [costs(r.reports) for r in results]})
-        return
     outputs = [_plain(path) for path in ciphertexts]
-    if rounding is not None and _key(folder, key)[1].parameters.scheme == "ckks":
+    if rounding is not None and load_key(api.key_folder(folder, key)).parameters.scheme == "ckks":
         raise ParameterError(f"CKKS results are flooded, not rounded: --rounding {rounding} has no meaning for key {key!r}: leave it out")
     rounding = rounding or EXACT
     if job is not None:
@@ -215,7 +190,7 @@ def _ask_committee(folder: Path, key: str, path: Path, identity: Path | None, at
             save_all(reserved_places, [json.dumps(messages.tolist()).encode() + b"\n"])
         console.print(f"{output}: {messages.size} messages under key {key}", markup=False)
         return output
-    _, info = _key(folder, key)
+    info = load_seal_key(api.key_folder(folder, key))
     lowered = api.lowered(info, path)
     with reserved([output], [8 * info.parameters.ring_degree + PLAINTEXT_HEADER], Path(folder) / RESULTS) as reserved_places:
         result = fetch_seal(api.as_committee(folder), identity, info, lowered, places, wait)
@@ -233,9 +208,8 @@ def decode(
     """Print the numbers in a decrypted plaintext, also the messages of LWE."""
     if count < 0:
         raise ParameterError(f"--count {count}: choose how many values to print, or 0 for all")
-    where = api.key_folder(folder, key)
-    of_lwe = (where / "lwe.json").exists()
-    values, precision = (read_messages(plaintext), None) if of_lwe else decode_file(load_key(where), plaintext)
+    info = load_key(api.key_folder(folder, key))
+    values, precision = scheme_of(info).decode_file(info, plaintext)
     shown = values[:count] if count else values
     printed.print(" ".join(f"{v:.8g}" for v in shown) + (" ..." if len(shown) < len(values) else ""))
     if precision is not None and not (choice.quiet or choice.as_json):
@@ -283,25 +257,16 @@ def approve(
         digest, parties = api.approve(folder, key, path, party or None, operation, inputs or (), chosen, bound, noise_bits)
         console.print(f"{path} (sha256 {digest}): approved at party {', '.join(map(str, parties))}", markup=False)
         where = api.as_committee(folder).key_folder(parties[0], key)
-        noise = approved_noise(where, load_key(where), path.read_bytes())
+        noise = approved_noise(where, load_seal_key(where), path.read_bytes())
         if noise is not None:
-            console.print(noise_estimate(load_key(where), noise), markup=False)
+            console.print(noise_estimate(load_seal_key(where), noise), markup=False)
         noted.append({"path": path, "sha256": digest, "parties": parties, "noise_bits": None if noise is None else noise.bits})
     emit({"key": key, "approved": noted})
 
 
-def _described(made: api.CiphertextFile) -> dict[str, Any]:
-    """A ciphertext file as plain data."""
-    precision = made.precision
-    return {
-        "output": made.path, "bytes": len(made.data), "key_id": made.info.key_id, "noise_budget": made.budget,
-        "largest_error": None if precision is None else precision.largest,
-    }  # fmt: skip
-
-
-def _say_expectation(made: api.CiphertextFile) -> None:
+def _say_expectation(made: api.EncryptedFile) -> None:
     """What joint decryption of a ciphertext will give: the error under CKKS and the noise, what is left of the noise budget under BFV and BGV."""
     for line in made.stated():
         console.print(line, markup=False)
-    if made.budget is not None and made.budget < 0:
-        errors.print("WARNING: the noise budget is used up: decryption may be wrong, and will be refused", markup=False)
+    for warning in made.warnings():
+        errors.print(f"WARNING: {warning}", markup=False)

@@ -14,8 +14,10 @@ from numpy.typing import NDArray
 from keyquorum import api
 from keyquorum.fhe import seal
 from keyquorum.fhe.parameters import ParameterSet
+from keyquorum.fhe.parameters import load as load_parameters
 from keyquorum.model.errors import KeyQuorumError
 from keyquorum.model.outputs import save_file
+from keyquorum.schemes.seal.key import load_seal_key
 
 from .options import BackendName, LinkSpec, MpSpdzFolder
 from .output import console, emit, print_reports, printed
@@ -48,7 +50,7 @@ def _run(folder: Path, committee: api.Committee, parameters: ParameterSet, x: An
     path = folder / f"{key}.ct"
     result = evaluator.rotate(evaluator.multiply(a, b), 1)
     save_file(path, result)
-    api.write_receipt(path, result, made.info)
+    api.write_receipt(path, result, load_seal_key(made.folder))
     console.print("3. the parties decrypt together; party 0 alone learns the result")
     output = folder / f"{key}.plain"
     with progress_bars() as report:
@@ -74,7 +76,7 @@ def demo(
     with tempfile.TemporaryDirectory(prefix="keyquorum-demo-") as temporary:
         folder = keep if keep is not None else Path(temporary)
         committee = api.init(folder / "committee", parties, protocol)
-        ckks = api.load_parameters("ckks-8192-demo")
+        ckks = load_parameters("ckks-8192-demo")
         slots = ckks.ring_degree // 2
         x, y = rng.uniform(-1, 1, slots), rng.uniform(-1, 1, slots)
         error = float(np.abs(np.real(_run(folder, committee, ckks, x, y, engine)) - np.roll(x * y, -1)).max())
@@ -83,7 +85,7 @@ def demo(
             raise KeyQuorumError(f"the CKKS result is off by {error}: this must not happen, please report it")
         mismatches: int | None = None
         if committee.ring_protocol is not None:
-            bfv = api.load_parameters("bfv-8192")
+            bfv = load_parameters("bfv-8192")
             t, half = bfv.plain_modulus, bfv.ring_degree // 2
             u, v = rng.integers(0, t, 2 * half), rng.integers(0, t, 2 * half)
             got = np.asarray(_run(folder, committee, bfv, u, v, engine)).astype(np.int64) % t

@@ -9,11 +9,11 @@ from typing import Annotated
 import typer
 
 from keyquorum import api
-from keyquorum.fhe.parameters import NOISE_BITS_MAX, list_parameter_sets
+from keyquorum.fhe.lwe import LWE_SETS
+from keyquorum.fhe.parameters import NOISE_BITS_MAX
 from keyquorum.inspection import examine
 from keyquorum.model.errors import ParameterError, PolicyError
-from keyquorum.plans.noise import default_bits
-from keyquorum.plans.policy import promise
+from keyquorum.schemes import scheme_of
 
 from . import completion
 from .options import BackendName, LinkSpec, MpSpdzFolder
@@ -38,7 +38,7 @@ def keygen(
         typer.Option(
             "--params",
             "-p",
-            help=f"Parameter set: a name (see keyquorum parameters; also {', '.join(api.LWE_SETS)}) or a TOML file.",
+            help=f"Parameter set: a name (see keyquorum parameters; also {', '.join(LWE_SETS)}) or a TOML file.",
             autocompletion=completion.parameter_sets,
         ),
     ] = "ckks-8192-demo",
@@ -80,52 +80,36 @@ def keygen(
 
     The secret key exists as shares only. The public files (public.key, relin.key, galois.key) are stock SEAL; an LWE key has public.lwepk.
     """
-    policies = {
+    parameters = api.load_parameters(params)
+    given = {
         "--flood-bits": flood_bits is not None, "--decryptions": decryptions is not None, "--noise-bits": noise_bits is not None, "--approvals": approvals,
     }  # fmt: skip
-    if params in api.LWE_SETS:
-        if backend != "embedded" or link is not None:
-            raise ParameterError(f"{params}: keys of LWE are made on the embedded engine, without simulated links: leave out --backend and --link")
-        if step:
-            raise ParameterError(f"--step is for Galois keys of SEAL, and {params} is a set of LWE: leave it out")
-        _refuse_policy(policies, params, "lwe")
-        if job is not None:
-            api.write_job(job, api.lwe_keygen_job(key, params))
-            _say_job(job)
-            return
-        with progress_bars() as report:
-            reports = api.lwe_keygen(folder, key, params, report)
-        print_reports(reports)
-        public = api.key_folder(folder, key) / api.LWE_PUBLIC_FILE
-        console.print(f"key {key}: shares of an LWE secret, public key {public}", markup=False)
-        emit({"key": key, "parameters": params, "public": public, "costs": costs(reports)})
-        return
-    parameters = api.load_parameters(params)
-    _refuse_policy(policies, parameters.name, parameters.scheme)
+    _refuse_policy(given, parameters.name, parameters.scheme)
     if noise_bits is not None and noise_bits < 1:
         raise PolicyError(f"noise of {noise_bits} bits: choose 1 to {NOISE_BITS_MAX}, or leave it to the parameter set")
     usual = api.FloodPolicy()
     policy = api.FloodPolicy(
         usual.bits if flood_bits is None else flood_bits, usual.decryptions if decryptions is None else decryptions, noise_bits or 0, int(approvals)
     )
-    elements = api.galois_elements(parameters, step or ())
+    chosen = policy if any(given.values()) else None
+    elements = scheme_of(parameters).rotations(parameters, step or ())
     if job is not None:
-        api.write_job(job, api.keygen_job(key, parameters, relin, elements, error, policy, backend, mp_spdz, link))
+        api.write_job(job, api.keygen_job(key, parameters, relin, elements, error, chosen, backend, mp_spdz, link))
         _say_job(job)
         return
     if backend == "embedded":
-        needs = api.keygen_needs(folder, parameters, relin, elements, error, policy)
-        console.print(f"needs {needs.text()}", highlight=False)
+        needs = api.keygen_needs(folder, parameters, relin, elements, error, chosen)
+        if needs is not None:
+            console.print(f"needs {needs.text()}", highlight=False)
     with progress_bars() as report:
-        result = api.keygen(folder, key, parameters, relin, elements, error, policy, report, backend=backend, mp_spdz=mp_spdz, link=link)
+        result = api.keygen(folder, key, parameters, relin, elements, error, chosen, report, backend=backend, mp_spdz=mp_spdz, link=link)
     print_reports(result.reports)
-    console.print(f"key {key} ({result.info.key_id}): public files in {result.folder}")
-    if result.precision is not None:
-        console.print(f"{parameters.name}, scale 2^{parameters.scale_bits}: {result.precision.text()}", markup=False)
-        console.print(promise(result.info.policy), markup=False)
+    lines, public = scheme_of(result.info).made(key, result.folder, result.info)
+    for line in lines:
+        console.print(line, markup=False)
     emit({
         "key": key, "key_id": result.info.key_id, "folder": result.folder, "parameters": parameters.name, "files": result.info.files,
-        "largest_error": None if result.precision is None else result.precision.largest, "costs": costs(result.reports),
+        "largest_error": None if result.precision is None else result.precision.largest, **public, "costs": costs(result.reports),
     })  # fmt: skip
 
 
@@ -158,20 +142,9 @@ def inspect(
 def parameters() -> None:
     """List the parameter sets that come with KeyQuorum."""
     listed: list[dict[str, object]] = []
-    for name in list_parameter_sets():
-        p = api.load_parameters(name, warn=False)
-        primes = [q.bit_length() for q in p.coeff_modulus]
-        bits = ",".join(map(str, primes))
-        plain = f" t={p.plain_modulus}" if p.plain_modulus else f" scale=2^{p.scale_bits} noise=2^{default_bits(p)}"
-        printed.print(f"{name:24} {p.scheme:4} N={p.ring_degree:<6} [{bits}]{plain} security={p.security}", markup=False)
-        scheme = {"plain_modulus": p.plain_modulus} if p.plain_modulus else {"scale_bits": p.scale_bits, "noise_bits": default_bits(p)}
-        listed.append({"name": name, "scheme": p.scheme, "ring_degree": p.ring_degree, "prime_bits": primes, **scheme, "security": p.security})
-    for lwe in api.LWE_SETS.values():
-        modulus = f"{lwe.prime.bit_length()}-bit prime" if lwe.prime else "2^64"
-        shape = f"q={modulus} p={1 << lwe.plain_bits} padding={lwe.padding_bits}"
-        printed.print(f"{lwe.name:24} lwe  n={lwe.dimension:<6} {shape} noise<2^{lwe.noise_bits}", markup=False)
-        listed.append({
-            "name": lwe.name, "scheme": "lwe", "dimension": lwe.dimension, "modulus": lwe.modulus, "plain_bits": lwe.plain_bits,
-            "padding_bits": lwe.padding_bits, "noise_bits": lwe.noise_bits,
-        })  # fmt: skip
+    for name in api.parameter_set_names():
+        chosen = api.load_parameters(name, warn=False)
+        line, details = scheme_of(chosen).describe_set(chosen)
+        printed.print(f"{name:24} {line}", markup=False)
+        listed.append({"name": name, **details})
     emit({"parameters": listed})

@@ -12,10 +12,12 @@ import numpy as np
 
 from keyquorum import api
 from keyquorum.fhe import seal
+from keyquorum.fhe.parameters import load as load_parameters
 from keyquorum.model.errors import KeyQuorumError, ParameterError
 from keyquorum.model.resources import resource_folder
 from keyquorum.parties import RunReport
 from keyquorum.parties.context import Progress
+from keyquorum.schemes.seal.key import load_seal_key
 
 from . import packing
 from .encrypted import EncryptedModel
@@ -83,7 +85,7 @@ def classify(
     as many decryptions as these images need.
     """
     network = model or load_model()
-    parameters = api.load_parameters(PARAMETERS)
+    parameters = load_parameters(PARAMETERS)
     groups = [images[at : at + packing.IMAGES] for at in range(0, len(images), packing.IMAGES)]
     policy = api.FloodPolicy(decryptions=len(groups), noise_bits=NOISE_BITS)
     report, seconds = progress or (lambda phase, done, total: None), {}
@@ -98,6 +100,7 @@ def classify(
         elements = api.galois_elements(parameters, packing.STEPS)
         made = api.keygen(committee, key, parameters, True, elements, policy=policy, progress=progress, link=link)
     public = {name: api.load_public_file(made.folder, made.info, name) for name in made.info.files}
+    info = load_seal_key(made.folder)
     with phase("encryption"):
         inputs = []
         for done, group in enumerate(groups):
@@ -115,7 +118,7 @@ def classify(
         files = [folder / f"{i}.ct" for i in range(len(results))]
         for path, data in zip(files, results, strict=True):
             path.write_bytes(data)
-            api.write_receipt(path, data, made.info)
+            api.write_receipt(path, data, info)
         outputs = [path.with_suffix(".plain") for path in files]
         decrypted = api.decrypt(committee, key, files, 0, outputs, progress=progress, link=link)
     slots = [np.real(seal.decode(parameters, path.read_bytes())) for path in outputs]

@@ -11,7 +11,7 @@ import json
 import math
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,6 +41,7 @@ class LweParameters:
     deviation: float
     noise_bits: int
     source: str
+    scheme: Literal["lwe"] = "lwe"
 
     @property
     def modulus(self) -> int:

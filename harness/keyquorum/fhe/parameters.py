@@ -48,7 +48,7 @@ class ParameterSet:
     ``coeff_modulus``: the primes q_0, ..., q_{L-1}, P in SEAL's order; the last is the special prime of key
     switching, and no ciphertext has it. ``plain_modulus``: t of BFV and BGV, 0 for CKKS. ``scale_bits``: log2 of the
     usual CKKS scale, 0 for BFV and BGV. ``noise_bits``: b of the flooding policy of CKKS keys that ask for no other
-    (:class:`keyquorum.plans.keys.FloodPolicy`); 0: worked out (:func:`keyquorum.plans.noise.default_bits`). ``security``: ``tc128``, checked against SEAL's table, or ``none``, which
+    (:class:`keyquorum.plans.keys.FloodPolicy`); 0: worked out (:func:`keyquorum.schemes.seal.noise.default_bits`). ``security``: ``tc128``, checked against SEAL's table, or ``none``, which
     must be spelt out and makes :func:`load` warn. ``source``: where the set comes from.
 
     Raises ParameterError naming the set, the field and the cure.

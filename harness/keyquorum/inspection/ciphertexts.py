@@ -17,9 +17,11 @@ from keyquorum.fhe.seal_format import read_ciphertext, read_plaintext, read_publ
 from keyquorum.fhe.values import FORMATS, read_values
 from keyquorum.model.errors import CiphertextError
 from keyquorum.model.plain import is_hex
-from keyquorum.plans.keys import FloodPolicy, load_key, load_public_file
-from keyquorum.plans.precision import expectation, key_precision, precision
-from keyquorum.plans.public import PARMS
+from keyquorum.plans.keys import load_public_file
+from keyquorum.schemes.seal.key import load_seal_key
+from keyquorum.schemes.seal.policy import FloodPolicy
+from keyquorum.schemes.seal.precision import expectation, key_precision, precision
+from keyquorum.schemes.seal.scheme import PARMS
 
 from .kind import STRUCTURE, Candidate, Kind, Report, openness, require
 
@@ -29,7 +31,7 @@ SEAL_CIPHERTEXT, SEAL_PUBLIC, SEAL_SWITCH, SEAL_PLAINTEXT = "SEAL ciphertext", "
 
 def _sets_for(path: Path) -> list[ParameterSet]:
     """The set of the key folder that a file lies in, and the shipped ones."""
-    own = [load_key(path.parent).parameters] if (path.parent / "key.json").exists() else []
+    own = [load_seal_key(path.parent).parameters] if (path.parent / "key.json").exists() else []
     return own + [load_parameters(name, warn=False) for name in list_parameter_sets()]
 
 
@@ -69,7 +71,7 @@ def _seal(candidate: Candidate) -> Report:
     assert found is not None
     kind, parameters, line = found
     path, lines, checked = candidate.path, [line], STRUCTURE
-    info = load_key(path.parent) if (path.parent / "key.json").exists() else None
+    info = load_seal_key(path.parent) if (path.parent / "key.json").exists() else None
     if info is not None and path.name in info.files:
         load_public_file(path.parent, info, path.name)
         lines, checked = [*lines, f"of key {info.key_id}"], "sha256 of key.json"
@@ -93,7 +95,7 @@ def _seal(candidate: Candidate) -> Report:
 def _parms(candidate: Candidate) -> Report:
     path = candidate.path
     if candidate.beside("key.json"):
-        parameters = load_key(path.parent).parameters
+        parameters = load_seal_key(path.parent).parameters
         require(seal.parms(parameters) == candidate.data, path, "keyquorum export writes it again, into a new folder")
         return Report(
             [f"SEAL encryption parameters, {parameters.name}, N = {parameters.ring_degree}"], "against key.json", {"parameters": parameters.name}
@@ -162,13 +164,13 @@ def _values(candidate: Candidate) -> Report:
 
 
 KINDS = (
-    Kind("LWE ciphertexts", lambda c: is_lwe(c.head), _lwe, ("api",)),
+    Kind("LWE ciphertexts", lambda c: is_lwe(c.head), _lwe, ("schemes/lwe/scheme",)),
     Kind("SEAL encryption parameters", lambda c: c.named(PARMS), _parms, ("plans/public",)),
-    Kind(SEAL_CIPHERTEXT, lambda c: (seal_object(c) or ("",))[0] == SEAL_CIPHERTEXT, _seal, ("plans/seal_files", "cli/demo", "cnn/run")),
+    Kind(SEAL_CIPHERTEXT, lambda c: (seal_object(c) or ("",))[0] == SEAL_CIPHERTEXT, _seal, ("schemes/seal/files", "cli/demo", "cnn/run")),
     Kind(SEAL_PUBLIC, lambda c: (seal_object(c) or ("",))[0] == SEAL_PUBLIC, _seal, ("plans/keys",)),
     Kind(SEAL_SWITCH, lambda c: (seal_object(c) or ("",))[0] == SEAL_SWITCH, _seal, ("plans/keys",)),
     Kind(SEAL_PLAINTEXT, lambda c: (seal_object(c) or ("",))[0] == SEAL_PLAINTEXT, _seal, ("model/outputs", "plans/decrypt", "cli/data")),
-    Kind("receipt", lambda c: c.has("key_id", "sha256") and c.path.suffix == ".json", _receipt, ("plans/receipts",)),
-    Kind("messages of LWE", _is_messages, _messages, ("model/outputs", "plans/pool_jobs", "cli/data")),
+    Kind("receipt", lambda c: c.has("key_id", "sha256") and c.path.suffix == ".json", _receipt, ("schemes/seal/receipts",)),
+    Kind("messages of LWE", _is_messages, _messages, ("model/outputs", "plans/decrypt", "cli/data")),
     Kind("values", _is_values, _values, ("fhe/values",)),
 )

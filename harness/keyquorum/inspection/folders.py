@@ -6,7 +6,7 @@ from pathlib import Path
 
 from keyquorum.model.committee import OPENINGS, PROTOCOLS, Committee
 from keyquorum.model.errors import CommitteeError, PoolError
-from keyquorum.plans.keys import holds_a_key
+from keyquorum.plans.keys import holds_a_key, metadata_names
 from keyquorum.plans.pool_store import last_claim, pool_status, read_pool
 
 from .kind import Candidate, Kind, Report, openness, require
@@ -114,7 +114,7 @@ def _is_party(candidate: Candidate) -> bool:
 
 def refuse_folder(path: Path) -> None:
     """What is said of a folder that is none of ours."""
-    raise CommitteeError(f"{path}: neither a committee (committee.toml) nor a party, a key (key.json, lwe.json), or a pool (pool.json)")
+    raise CommitteeError(f"{path}: neither a committee (committee.toml) nor a party, a key ({', '.join(metadata_names())}), or a pool (pool.json)")
 
 
 KINDS = (

@@ -9,7 +9,7 @@ from keyquorum.deploy.compose import FILE as COMPOSE
 from keyquorum.fhe.parameters import from_toml
 from keyquorum.model.errors import AuditError, CommitteeError
 from keyquorum.model.plain import is_count, json_loads
-from keyquorum.parties.jobs import JOBS, read_job
+from keyquorum.parties.jobs import job_kinds, read_job
 from keyquorum.parties.traces import TEMPORARY
 
 from .kind import Candidate, Kind, Report, openness, require
@@ -110,7 +110,7 @@ KINDS = (
         _temporary,
         ("model/committee", "model/outputs", "serve/wire"),
     ),
-    Kind("job", lambda c: c.has("kind") and c.json["kind"] in list(JOBS), _job, ("api",)),
+    Kind("job", lambda c: c.has("kind") and c.json["kind"] in [*job_kinds(), *job_kinds("bench")], _job, ("api",)),
     Kind("parameter set", _is_parameters, _parameters, ()),
     Kind("place of a served party", lambda c: c.named("serve.json"), _place, ("serve/daemon",)),
     Kind("audit log", lambda c: not c.is_folder and c.path.suffix == ".jsonl", _audit, ("serve/audit",)),
@@ -118,7 +118,7 @@ KINDS = (
         "lock",
         lambda c: not c.is_folder and c.path.suffix in (".lock", ".claim"),
         _lock,
-        ("model/locks", "plans/policy", "plans/approvals", "plans/pool_store"),
+        ("model/locks", "plans/policy", "schemes/seal/approvals", "plans/pool_store"),
     ),
     Kind("Compose file", lambda c: c.named(COMPOSE), _compose, ("deploy/compose",)),
     Kind(

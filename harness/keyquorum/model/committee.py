@@ -142,6 +142,11 @@ class Committee:
         return list(dict.fromkeys(name for name in named if name is not None))
 
     @property
+    def replicated(self) -> bool:
+        """Whether every summand of a share is known to two parties."""
+        return self.field_protocol == "rep-field"
+
+    @property
     def authenticated(self) -> bool:
         """Whether shares carry MACs."""
         return self.protocol in AUTHENTICATED

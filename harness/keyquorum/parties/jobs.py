@@ -1,11 +1,12 @@
-"""Jobs by name: what a party process can be asked to run. Plans register theirs, so that this floor knows none of them."""
+"""Jobs by kind: what a party process can be asked to run. Plans and benchmarks define theirs (:func:`party_job`), so that this floor knows none."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -17,60 +18,53 @@ from keyquorum.model.plain import json_loads
 
 from .context import PartyContext
 
-JOBS = {
-    "keygen": "keyquorum.plans.keygen:keygen_job",
-    "lwe_keygen": "keyquorum.plans.lwe_keys:lwe_keygen_job",
-    "pool_fill": "keyquorum.plans.pool_jobs:pool_fill_job",
-    "lwe_decrypt": "keyquorum.plans.pool_jobs:lwe_decrypt_job",
-    "decrypt": "keyquorum.plans.decrypt:decrypt_job",
-    "program": "keyquorum.plans.program:program_job",
-    "bench_decrypt": "keyquorum.bench.decrypt:bench_decrypt_job",
-    "exchanges": "keyquorum.bench.exchanges:exchanges_job",
-    "parity": "keyquorum.bench.parity.embedded:parity_job",
-    "dishonest": "keyquorum.bench.dishonest:dishonest_job",
-    "paper004": "keyquorum.bench.paper004:paper004_job",
-    "bench": "keyquorum.bench.sweep.party:bench_job",
-}
-CHECKS = {
-    "keygen": "keyquorum.plans.preflight:check_keygen",
-    "lwe_keygen": "keyquorum.plans.preflight:check_lwe_keygen",
-    "decrypt": "keyquorum.plans.preflight:check_decrypt",
-    "lwe_decrypt": "keyquorum.plans.preflight:check_lwe_decrypt",
-}
-"""What a party can find out of a job by itself, before it connects to the others."""
-FIELDS: dict[str, dict[str, type]] = {
-    "keygen": {
-        "key": str,
-        "parameters": dict,
-        "relin": bool,
-        "galois_elements": list,
-        "error_law": str,
-        "policy": dict,
-        "backend": str,
-        "local": dict,
-    },
-    "lwe_keygen": {"key": str, "parameters": str},
-    "pool_fill": {"parameters": str, "rounding": str, "width": int, "levels": int, "count": int, "chunk": int},
-    "lwe_decrypt": {
-        "key": str,
-        "receiver": int,
-        "sha256": str,
-        "parameters": str,
-        "rounding": str,
-        "width": int,
-        "levels": int,
-        "local": dict,
-    },
-    "decrypt": {"key": str, "receiver": int, "rounding": str, "sha256": list, "backend": str, "local": dict},
-    "program": {"request": dict, "local": dict},
-    "bench_decrypt": {"parameters": str, "rounding": str, "width": int, "levels": int, "items": int, "single": bool},
-    "exchanges": {"runs": int},
-    "parity": {"protocol": str, "repeats": int, "row": int},
-    "dishonest": {"row": int, "repeats": int},
-    "bench": {"suite": str, "name": str, "protocol": str, "batch": int, "warm_up": int, "repeats": int},
-    "paper004": {"row": int, "quick": bool, "repeats": int},
-}
-"""What a job of each kind must have; the plans check the values."""
+PACKAGES = {"": "keyquorum.plans", "bench": "keyquorum.bench"}
+"""Packages that have jobs, by the beginning of the kind: ``bench:decrypt`` is one of the second. Each has ``JOBS``, names and modules."""
+Run = Callable[[PartyContext, dict[str, Any]], dict[str, Any]]
+Check = Callable[[Committee, int, dict[str, Any]], None]
+
+
+@dataclass(frozen=True)
+class Job:
+    """A kind of job. ``fields``: what it must have, with types (plans check the values); ``more_fields``: further ones, by what the first say;
+    ``check``: refuses what a party can find out by itself, before it connects to the others."""
+
+    run: Run
+    fields: Mapping[str, type]
+    check: Check | None
+    more_fields: Callable[[dict[str, Any]], Mapping[str, type]]
+
+
+_defined: dict[str, Job] = {}
+
+
+def party_job(
+    kind: str, fields: Mapping[str, type], check: Check | None = None,
+    more_fields: Callable[[dict[str, Any]], Mapping[str, type]] = lambda job: {},
+) -> Callable[[Run], Run]:  # fmt: skip
+    """Makes a function a job of this kind, where it is defined; see :class:`Job`. The package's ``JOBS`` names the module."""
+
+    def define(run: Run) -> Run:
+        _defined[kind] = Job(run, fields, check, more_fields)
+        return run
+
+    return define
+
+
+def job_kinds(of: str = "") -> list[str]:
+    """The kinds of jobs of a package (default: all but benchmarks)."""
+    return [f"{of}:{name}" if of else name for name in import_module(PACKAGES[of]).JOBS]
+
+
+def find_job(kind: object) -> Job:
+    """The job of a kind; its module is imported. Raises KeyQuorumError for a kind that is none."""
+    of, _, _ = kind.rpartition(":") if isinstance(kind, str) else ("", "", "")
+    if not isinstance(kind, str) or of not in PACKAGES or kind not in job_kinds(of):
+        raise KeyQuorumError(f"unknown job {kind!r}: choose one of {', '.join(job_kinds())}")
+    if kind not in _defined:
+        package = import_module(PACKAGES[of])
+        import_module(f"{package.__name__}.{package.JOBS[kind.rpartition(':')[2]]}")
+    return _defined[kind]
 
 
 SHOWN = 100
@@ -187,31 +181,31 @@ def _check_count(job: dict[str, Any], name: str, given: int) -> None:
 
 def check_job(job: dict[str, Any]) -> str:
     """Refuses a job of an unknown kind, or without a field that its kind has; returns the kind."""
-    name = job.get("kind")
-    if not isinstance(name, str) or name not in JOBS:
-        raise KeyQuorumError(f"unknown job {name!r}: choose one of {', '.join(JOBS)}")
-    for field, kind in FIELDS[name].items():
-        if type(job.get(field)) is not kind:
-            raise KeyQuorumError(f"the {name} job has no {field!r}, or not as a {kind.__name__}: write the job file again")
+    kind = job.get("kind")
+    found = find_job(kind)
+    _check_fields(job, found.fields)
+    _check_fields(job, found.more_fields(job))
     for field in ("key", "sha256"):  # of which names of files are made, or which other parties are shown
         values = job.get(field, [])
         texts = values if isinstance(values, list) else [values]
         if not all(isinstance(v, str) and v.isprintable() for v in texts):
-            raise KeyQuorumError(f"the {name} job has {field!r} that is no printable text: write the job file again")
-    return name
+            raise KeyQuorumError(f"the {kind} job has {field!r} that is no printable text: write the job file again")
+    return str(kind)
+
+
+def _check_fields(job: dict[str, Any], fields: Mapping[str, type]) -> None:
+    for field, kind in fields.items():
+        if type(job.get(field)) is not kind:
+            raise KeyQuorumError(f"the {job['kind']} job has no {field!r}, or not as a {kind.__name__}: write the job file again")
 
 
 def check_alone(committee: Committee, party: int, job: dict[str, Any]) -> None:
     """Refuses a job that this party cannot run, from what is on this host alone: its key, share, policy, and the files of the job."""
-    place = CHECKS.get(check_job(job))
-    if place is not None:
-        module, function = place.split(":")
-        check: Callable[[Committee, int, dict[str, Any]], None] = getattr(import_module(module), function)
+    check = find_job(check_job(job)).check
+    if check is not None:
         check(committee, party, job)
 
 
 def run_job(context: PartyContext, job: dict[str, Any]) -> dict[str, Any]:
     """Runs a job given as plain data, with the key ``kind``."""
-    module, function = JOBS[check_job(job)].split(":")
-    run: Callable[[PartyContext, dict[str, Any]], dict[str, Any]] = getattr(import_module(module), function)
-    return run(context, job)
+    return find_job(check_job(job)).run(context, job)

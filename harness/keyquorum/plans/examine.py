@@ -9,17 +9,16 @@ from keyquorum._engine import EngineError
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import KeyFileError, KeyQuorumError
 from keyquorum.parties.doctor import Finding
+from keyquorum.schemes import scheme_of
+from keyquorum.schemes.base import EXACT, KeyInfo
 
-from .decrypt import load_shares
-from .keys import KeyInfo, check_made_by, holds_a_key, load_key, load_public_file
-from .lwe_keys import LweKeyInfo, load_lwe_key, load_lwe_public_key, load_lwe_share
+from .keys import check_made_by, holds_a_key, load_key, load_public_file, load_shares, metadata_names
 from .policy import decryptions_used
 from .pool_store import pool_status
 from .pools import pools_folder
 
 PRIVATE = ("*.kqs", "decryptions.json", "approved.json")
 """Files of a key that only its party may read."""
-Key = KeyInfo | LweKeyInfo
 
 
 def examine_keys(committee: Committee, parties: Sequence[int]) -> Iterator[Finding]:
@@ -34,7 +33,7 @@ def examine_keys(committee: Committee, parties: Sequence[int]) -> Iterator[Findi
                 info, found = _examine_key(committee, party, folder)
                 first, digest = seen.setdefault(folder.name, (party, info.digest))
                 if digest != info.digest:
-                    raise KeyFileError(f"{folder}: its metadata is not that of party {first}: restore key.json or lwe.json from a backup")
+                    raise KeyFileError(f"{folder}: its metadata is not that of party {first}: restore {' or '.join(metadata_names())} from a backup")
                 yield Finding(True, f"party {party}: key {folder.name} ({info.key_id}): {found}")
             except (KeyQuorumError, EngineError, OSError) as error:
                 yield Finding(False, f"party {party}: key {folder.name}: {error}")
@@ -48,27 +47,20 @@ def examine_keys(committee: Committee, parties: Sequence[int]) -> Iterator[Findi
                 )
 
 
-def _examine_key(committee: Committee, party: int, folder: Path) -> tuple[Key, str]:
+def _examine_key(committee: Committee, party: int, folder: Path) -> tuple[KeyInfo, str]:
     """The metadata, and what was found in order."""
-    info: Key
-    if (folder / "lwe.json").exists():
-        info = load_lwe_key(folder)
-        check_made_by(committee, info, folder)
-        load_lwe_share(folder, info, party).wipe()
-        said = "a share of LWE, without a public key"
-        if info.files:
-            load_lwe_public_key(folder, info)
-            said = f"a share of LWE, {', '.join(info.files)}"
-    else:
-        info = load_key(folder)
-        check_made_by(committee, info, folder)
-        for share in load_shares(folder, info, party):
-            share.wipe()
-        for name in info.files:
-            load_public_file(folder, info, name)
-        said = f"{len(info.parameters.coeff_modulus)} shares, {', '.join(info.files)}"
-        if info.parameters.scheme == "ckks":
-            said += f", {decryptions_used(folder, info)} of {info.policy.decryptions} decryptions used"
+    info = load_key(folder)
+    scheme = scheme_of(info)
+    check_made_by(committee, info, folder)
+    for share in load_shares(folder, info, party):
+        share.wipe()
+    scheme.check_public(folder, info)
+    for name in info.files:
+        load_public_file(folder, info, name)
+    said = scheme.describe_shares(info)
+    limit = info.most_decryptions(EXACT)
+    if limit is not None:
+        said += f", {decryptions_used(folder, info)} of {limit} decryptions used"
     _check_modes(folder)
     return info, said
 

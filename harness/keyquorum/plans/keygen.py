@@ -1,390 +1,74 @@
-"""Joint generation of SEAL keys: the secret key exists as shares only.
+"""Joint generation of a key, of whatever scheme: the secret key exists as shares only.
 
-1. The parties toss a public seed; everything public (the `a` of every key, the key id) comes from it.
-2. `sample_ternary`, in one domain with room: the secret, uniform ternary (protocols: section 1).
-3. `sample_cbd` or `sample_gaussian`, there as well; `lift` brings the secret and the noise to every prime.
-4. `rlwe_public_key` and `rlwe_switch_key`, one prime after another, open b = -(a s + f e) (+ P w): the keys.
-5. All parties compare a hash of the transcript and of the key files before the key counts.
+1. The scheme's own plan: the parties toss public seeds, sample secret and noise as shares, open the public parts, and compare what is public.
+2. Every party stores its shares, then the public files; when those of all are on disk, the metadata.
+3. All parties compare the metadata before the key counts.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
-import warnings
-from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from keyquorum.dsl import Persistence
-from keyquorum.fhe.errors import SecurityWarning
-from keyquorum.fhe.keys import (
-    assemble_public_key,
-    assemble_switch_keys,
-    expand_a,
-    validate_public_key,
-    validate_switch_keys,
-)
-from keyquorum.fhe.parameters import ParameterSet
 from keyquorum.model.committee import Committee
-from keyquorum.model.errors import KeyQuorumError, ParameterError, PolicyError
+from keyquorum.model.errors import KeyFileError
 from keyquorum.parties.context import PartyContext
+from keyquorum.parties.jobs import party_job
+from keyquorum.schemes import scheme_named, scheme_of
+from keyquorum.schemes.base import K, KeyMaterial, KeyRequest
 
-from .budget import check_attempts, check_leaks, lift_masks, short_primes
-from .keys import (
-    ERROR_LAWS,
-    FloodPolicy,
-    KeyInfo,
-    NewKey,
-    parameters_from_json,
-    policy_from_json,
-    warn_of_weakness,
-    write_info,
-    write_public_files,
-    write_share,
-)
+from .keys import NewKey, holds_a_key, write_info, write_public_files, write_share
 from .policy import start_count
-from .precision import check_key_precision
-from .randomness import uniform_trits, wipe
-from .resources import KeygenSizes, Needs, keygen_needs, require_disk, require_memory
-
-Ints = NDArray[np.int64]
-Words = NDArray[np.uint64]
-
-LIFT_BITS = 61
-"""Size of the domain in which secret and noise are sampled and masked. The masks fill it; what all values of a key tell together is
-checked against the budget of its life (:mod:`.budget`)."""
-NOISE_BITS = 5
-"""The secret and both error laws stay below 2^5 in absolute value (CBD 21, Gaussian 23)."""
-MERSENNE = 2**61 - 1
-"""Auxiliary prime for the noise of protocols without a ring: square roots are cheap modulo it."""
-CHUNK = 1 << 18
-"""Noise coefficients sampled at a time: bounds memory."""
-GAUSSIAN_CHUNK = 1 << 15
-"""The same for `gaussian` over a field, whose 42 bits a coefficient come with some 350 products."""
-AUTHENTICATED_CHUNK = 1 << 14
-"""The same with MACs, of which every bit has one."""
-LIFTED = 1 << 23
-"""Masks of all dealers that one run of `lift` holds."""
+from .resources import require_disk, require_memory
+from .weakness import warn_all
 
 
-@dataclass(frozen=True)
-class Request:
-    """What to make. A policy without a noise bound gets that of the set."""
-
-    parameters: ParameterSet
-    relin: bool = True
-    galois_elements: tuple[int, ...] = ()
-    error_law: str = "cbd"
-    policy: FloodPolicy = field(default_factory=FloodPolicy)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "policy", self.policy.for_set(self.parameters))
-
-    def check(self, contributors: int = 1) -> None:
-        """Refuses what cannot be made. ``contributors``: the parties whose flooding adds up in a decryption, t + 1."""
-        if self.error_law not in ERROR_LAWS:
-            raise ParameterError(f"unknown error law {self.error_law!r}: choose one of {', '.join(ERROR_LAWS)}")
-        n = self.parameters.ring_degree
-        for g in self.galois_elements:
-            if not (isinstance(g, int) and 1 < g < 2 * n and g % 2 == 1):
-                raise ParameterError(f"Galois element {g}: choose an odd number from 3 to {2 * n - 1}")
-        if len(set(self.galois_elements)) != len(self.galois_elements):
-            raise ParameterError("a Galois element is asked for twice: name each once")
-        if len(self.parameters.coeff_modulus) < 2 and (self.relin or self.galois_elements):
-            raise ParameterError("relinearisation and Galois keys need at least two primes in coeff_modulus")
-        self.policy.check(n)
-        if self.policy.approvals and self.parameters.scheme != "ckks":
-            raise PolicyError(f"{self.parameters.name}: approvals are for CKKS keys: leave them out")
-        check_key_precision(self.parameters, self.policy, contributors)
-
-    def needs(self, committee: Committee) -> Needs:
-        """What the plan will need at each party of a committee, on the embedded engine."""
-        self.check(committee.threshold + 1)
-        self.check_budget(committee)
-        primes = len(self.parameters.coeff_modulus)
-        sizes = KeygenSizes(
-            degree=self.parameters.ring_degree,
-            primes=primes,
-            polynomials=1 + (primes - 1) * len(self.targets),
-            error_law=self.error_law,
-            sampled=_sampled_at_a_time(committee, self.error_law),
-            lifted=_lifted_at_a_time(committee.threshold + 1),
-            binary=_noise_method(committee) == "bits",
-        )
-        return keygen_needs(sizes, committee)
-
-    def check_budget(self, committee: Committee) -> None:
-        """Refuses a key whose opened values would tell too much together, or, with MACs, whose shortest prime convinces of too little."""
-        polynomials = 1 + (len(self.parameters.coeff_modulus) - 1) * len(self.targets)
-        values = self.parameters.ring_degree * (1 + polynomials)
-        check_attempts(committee, self.parameters)
-        check_leaks(committee, values, _mask_bits(committee), LIFT_BITS)
-
-    def warn_of_budget(self, committee: Committee) -> None:
-        """Warns with SecurityWarning, with the number, where short primes take a key with MACs above the budget."""
-        text = short_primes(committee, self.parameters)
-        if text:
-            warnings.warn(text, SecurityWarning, stacklevel=2)
-
-    @property
-    def targets(self) -> list[str]:
-        """Key-switching targets in the order of the programs: relin first, then Galois elements."""
-        return (["relin"] if self.relin else []) + [str(g) for g in self.galois_elements]
+def request_of(job: dict[str, Any]) -> KeyRequest:
+    """What a ``keygen`` job asks for; its fields must be there."""
+    return scheme_named(job["parameters"].get("scheme")).request_from_job(job)
 
 
-@dataclass
-class KeyMaterial:
-    """A key in memory: metadata, SEAL's bytes of the public files, and this party's shares, one share file a prime."""
-
-    info: KeyInfo
-    public: dict[str, bytes]
-    shares: list[Persistence]
+def _scheme_fields(job: dict[str, Any]) -> Mapping[str, type]:
+    return scheme_named(job["parameters"].get("scheme")).job_fields
 
 
-class _Transcript:
-    """Hash of everything public, in order."""
-
-    def __init__(self) -> None:
-        self._hash = hashlib.sha256(b"keyquorum keygen v1")
-
-    def add(self, label: str, data: bytes) -> None:
-        for part in (label.encode(), data):
-            self._hash.update(len(part).to_bytes(8, "little"))
-            self._hash.update(part)
-
-    def digest(self) -> bytes:
-        return self._hash.digest()
+def check_keygen(committee: Committee, party: int, job: dict[str, Any]) -> None:
+    """What a party finds out of the job ``keygen`` by itself, before it connects: what it would make, and that its name is free."""
+    request_of(job).check_committee(committee)
+    folder = committee.key_folder(party, job["key"])
+    if holds_a_key(folder):
+        raise KeyFileError(f"{folder}: there is a key of this name already: choose another name")
 
 
-def _signed(words: Words) -> Ints:
-    return words.astype(np.int64)
-
-
-def _residues(words: Ints, q: int) -> Words:
-    """Centred int64 to [0, q)."""
-    return np.where(words < 0, words + q, words).astype(np.uint64)
-
-
-def _lifted_at_a_time(dealers: int) -> int:
-    return LIFTED // dealers
-
-
-def _mask_bits(committee: Committee) -> int:
-    """Bits of a mask of `lift`, of each of t + 1 parties: as many as do not wrap."""
-    return LIFT_BITS - 2 - committee.threshold.bit_length()
-
-
-def _noise_method(committee: Committee) -> str:
-    """Of the samplers of noise: in the binary domain wherever bits of a share are had there, which Shamir's are not."""
-    return "arith" if committee.ring_protocol is None else "bits"
-
-
-def _sampled_at_a_time(committee: Committee, law: str) -> int:
-    if committee.authenticated:
-        return AUTHENTICATED_CHUNK
-    return CHUNK if law == "cbd" or _noise_method(committee) == "bits" else GAUSSIAN_CHUNK
-
-
-def _seeds(master: bytes, count: int) -> list[bytes]:
-    return [hashlib.shake_256(b"keyquorum a" + master + i.to_bytes(8, "little")).digest(64) for i in range(count)]
-
-
-def generate(context: PartyContext, request: Request, seed: bytes | None = None) -> KeyMaterial:
-    """Makes a key jointly; every party calls this. ``seed`` is INSECURE and for tests only.
-
-    Rounds: those of the two samplers, 2 for the lift, and a prime 1 or 2 for the keys.
-    """
-    parameters, committee = request.parameters, context.committee
-    request.check(committee.threshold + 1)
-    request.check_budget(committee)
-    n, primes = parameters.ring_degree, parameters.coeff_modulus
-    digits = len(primes) - 1
-    targets = request.targets
-    polynomials = 1 + digits * len(targets)
-    dealers = committee.threshold + 1
-    deals = context.party < dealers
-    field = committee.field_protocol
-    session, backend, threshold = context.session, context.backend, committee.threshold
-    transcript = _Transcript()
-
-    def run(protocol: str, domain: str, program: str, *args: object, **options: Any) -> Ints:
-        return backend.run(protocol, domain, program, args, threshold=threshold, seed=seed, **options).words
-
-    def field_run(q: int, program: str, *args: object, **options: Any) -> Ints:
-        return run(field, f"F_{q}", program, *args, **options)
-
-    with context.phase("set-up"):
-        described = json.dumps(
-            [
-                parameters.name,
-                parameters.scheme,
-                n,
-                list(primes),
-                parameters.plain_modulus,
-                targets,
-                request.error_law,
-                asdict(request.policy),
-                committee.protocol,
-                committee.size,
-                threshold,
-                seed is not None,
-            ]
-        ).encode()
-        session.compare("key parameters", hashlib.sha256(described).digest())
-        master = session.toss(64)
-        transcript.add("parameters", described)
-        transcript.add("seed", master)
-        key_id = transcript.digest().hex()[:32]
-        seeds = _seeds(master, polynomials)
-        public_a = [expand_a(s, n, primes) for s in seeds]
-
-    security = _mask_bits(committee) - NOISE_BITS
-    if committee.ring_protocol is not None and not committee.authenticated:
-        bits = backend.ring_bits(LIFT_BITS)
-        protocol, domain, modulus, method = committee.ring_protocol, f"Z2^{bits}", 1 << bits, "bits"
-    else:
-        protocol, domain, modulus, method = field, f"F_{MERSENNE}", MERSENNE, "arith"
-    source = Persistence()
-    with context.phase("secret"):
-        trits = uniform_trits(n)
-        forms = [trits == 1, trits == 2] if method == "bits" else [trits, np.where(trits == 2, -1, trits)]
-        private = np.concatenate(forms).astype(np.int64) if deals else None
-        ternary = "bits" if method == "bits" else "bilinear"
-        run(protocol, domain, "sample_ternary", dealers, n, ternary, private=private, persistence=source)
-        wipe(trits, *forms, *([] if private is None else [private]))
-
-    noises = polynomials * n
-    with context.phase("noise"):
-        law = [] if request.error_law == "cbd" else [3200, 40, 23]
-        sampler = [noises, _noise_method(committee), *law, _sampled_at_a_time(committee, request.error_law)]
-        run(protocol, domain, f"sample_{request.error_law}", *sampler, persistence=source)
-
-    count = n + noises
-    with context.phase("lift"):
-        masks = lift_masks(count, NOISE_BITS + security) if deals else None
-        step_size = _lifted_at_a_time(dealers)
-        pieces = [slice(at, min(at + step_size, count)) for at in range(0, count, step_size)]
-        opened = np.concatenate([
-            run(
-                protocol, domain, "lift", "open", dealers, piece.stop - piece.start, NOISE_BITS, security, modulus, piece.start,
-                private=None if masks is None else masks[piece], persistence=source,
-            )
-            for piece in pieces
-        ])  # fmt: skip
-        transcript.add("lift", opened.tobytes())
-        source.wipe()
-
-    factor = parameters.plain_modulus if parameters.scheme == "bgv" else 1
-    b = np.empty((polynomials, len(primes), n), dtype=np.uint64)
-    group = backend.most_targets or len(targets) or 1
-    shares = []
-    with context.phase("keys", len(primes)) as step:
-        for j, q in enumerate(primes):
-            working = Persistence()
-            for piece in pieces:
-                field_run(
-                    q, "lift", "close", dealers, piece.stop - piece.start, NOISE_BITS,
-                    private=None if masks is None else masks[piece], public=[opened[piece]], persistence=working,
-                )  # fmt: skip
-            a = [_signed(p[j]) for p in public_a]
-            out = field_run(q, "rlwe_public_key", n, q, factor, 1, 0, n, public=[a[0]], persistence=working)
-            b[0, j] = _residues(out, q)
-            for first in range(0, len(targets), group):
-                chosen = targets[first : first + group]
-                begin, end = 1 + first * digits, 1 + (first + len(chosen)) * digits
-                out = field_run(
-                    q, "rlwe_switch_key", n, q, factor, digits, j, primes[-1] % q, 0, (1 + begin) * n, *chosen,
-                    public=a[begin:end], persistence=working,
-                )  # fmt: skip
-                b[begin:end, j] = _residues(out, q).reshape(end - begin, n)
-            shares.append(working.head(n))
-            working.wipe()
-            step()
-        if masks is not None:
-            wipe(masks)
-
-    with context.phase("check"):
-        public = dict(_public_files(request, b, seeds))
-        for name, data in public.items():
-            transcript.add(name, data)
-        session.compare("transcript of the key", transcript.digest())
-        info = KeyInfo(
-            key_id=key_id,
-            parameters=parameters,
-            protocol=committee.protocol,
-            parties=committee.size,
-            threshold=threshold,
-            error_law=request.error_law,
-            relin=request.relin,
-            galois_elements=request.galois_elements,
-            policy=request.policy,
-            transcript=transcript.digest().hex(),
-        )
-    return KeyMaterial(info, public, shares)
-
-
-def _public_files(request: Request, b: Words, seeds: list[bytes]) -> Iterator[tuple[str, bytes]]:
-    """SEAL's bytes of the keys, each validated."""
-    parameters = request.parameters
-    digits = len(parameters.coeff_modulus) - 1
-    at = 1
-    data = assemble_public_key(parameters, seeds[0], b[0])
-    validate_public_key(parameters, data)
-    yield "public.key", data
-
-    def take() -> list[tuple[bytes, Words]]:
-        nonlocal at
-        taken = [(seeds[at + i], b[at + i]) for i in range(digits)]
-        at += digits
-        return taken
-
-    if request.relin:
-        data = assemble_switch_keys(parameters, {0: take()})
-        validate_switch_keys(parameters, data, [0])
-        yield "relin.key", data
-    if request.galois_elements:
-        groups = {(g - 1) // 2: take() for g in request.galois_elements}
-        data = assemble_switch_keys(parameters, groups)
-        validate_switch_keys(parameters, data, sorted(groups))
-        yield "galois.key", data
-
-
+@party_job("keygen", {"key": str, "parameters": dict, "backend": str, "local": dict}, check=check_keygen, more_fields=_scheme_fields)
 def keygen_job(context: PartyContext, job: dict[str, Any]) -> dict[str, Any]:
-    """The job ``keygen``: makes a key and stores it in this party's folder. Keys: ``key``, ``parameters``, ``relin``,
-    ``galois_elements``, ``error_law``, ``policy``."""
-    request = Request(
-        parameters_from_json(job["parameters"]),
-        bool(job["relin"]),
-        tuple(job["galois_elements"]),
-        job["error_law"],
-        policy_from_json(job["policy"]),
-    )
+    """The job ``keygen``: makes a key and stores it in this party's folder. Keys: ``key``, ``parameters``, and those of the scheme
+    (:attr:`.Scheme.job_fields`)."""
+    request = request_of(job)
     request.check(context.committee.threshold + 1)
-    warn_of_weakness(request.parameters, request.policy)
-    request.warn_of_budget(context.committee)
+    warn_all(request.warnings())
+    warn_all(request.warnings(context.committee))
     needs = request.needs(context.committee)
-    if context.backend.name == "embedded":
-        require_memory(needs, 1)
-    require_disk("key generation", needs.disk, context.committee.party_folder(context.party))
+    if needs is not None:
+        if context.backend.name == "embedded":
+            require_memory(needs, 1)
+        require_disk("key generation", needs.disk, context.committee.party_folder(context.party))
     with NewKey(context, job["key"]) as new:
-        material = generate(context, request)
+        material = scheme_of(request).generate(context, request)
         with context.phase("store"):
             info = store(context, material, new.folder, new.publish)
     folder = context.committee.key_folder(context.party, job["key"])
     return {"key_id": info.key_id, "transcript": info.transcript, "folder": str(folder)}
 
 
-def store(context: PartyContext, material: KeyMaterial, folder: Path, publish: Callable[[], None] = lambda: None) -> KeyInfo:
+def store(context: PartyContext, material: KeyMaterial[K], folder: Path, publish: Callable[[], None] = lambda: None) -> K:
     """Writes this party's shares, then the public files; when those of all parties are on disk, the metadata, and ``publish`` makes the
     key count. A party that dies before leaves no key anywhere, and its name free."""
     for j, persistence in enumerate(material.shares):
         write_share(folder, material.info, context.party, j, persistence)
-    start_count(folder, material.info)
+    if material.info.counted:
+        start_count(folder, material.info)
     info = write_public_files(folder, material.info, material.public)
     context.session.compare("stored key", info.digest)
     write_info(folder, info)
@@ -393,6 +77,4 @@ def store(context: PartyContext, material: KeyMaterial, folder: Path, publish: C
     return info
 
 
-__all__ = ["KeyMaterial", "KeyQuorumError", "Request", "generate", "keygen_job", "store"]
-
-Job = Callable[[PartyContext, dict[str, Any]], dict[str, Any]]
+__all__ = ["check_keygen", "keygen_job", "request_of", "store"]

@@ -1,4 +1,4 @@
-"""The count of CKKS decryptions of a key, and of those by `round_mask_open` under a BFV or BGV key: durable before a result leaves, and the same at every party."""
+"""The count of the decryptions of a key, where its scheme limits them: durable before a result leaves, and the same at every party."""
 
 from __future__ import annotations
 
@@ -12,22 +12,14 @@ from keyquorum.model.committee import write_atomically
 from keyquorum.model.errors import KeyFileError, PolicyError
 from keyquorum.model.plain import json_loads
 from keyquorum.parties.context import PartyContext
+from keyquorum.schemes.base import EXACT, KeyInfo
 
-from .keys import FloodPolicy, KeyInfo
 from .resources import require_disk
 
 COUNT_BYTES = 8
 """A count on the wire, little endian."""
 TOLERANCE = 2
 """Decryptions by which a count may at least be above what is confirmed: see :func:`agreed_count`."""
-
-
-def promise(policy: FloodPolicy) -> str:
-    """What a CKKS key's policy holds, in one line: s is no probability, so the advantage stands beside it."""
-    return (
-        f"flooding of {policy.bits} bits (advantage about 2^{policy.advantage:.0f} over all decryptions together) while the noise of ciphertexts is at "
-        f"most 2^{policy.noise_bits}"
-    )
 
 
 def decryptions_used(folder: Path, info: KeyInfo) -> int:
@@ -91,7 +83,7 @@ def claim_decryptions(context: PartyContext, folder: Path, info: KeyInfo, count:
     """Counts ``count`` decryptions as used, durably, before any of them starts; returns the number left.
 
     The count is the maximum over all parties, so a party that was restored from an old backup cannot lower it; a run that
-    fails later has used its claim. PolicyError, and nothing is written anywhere, when the policy of the key is exhausted (or ``limit`` is, which is for BFV and BGV keys), when a party sends
+    fails later has used its claim. PolicyError, and nothing is written anywhere, when the policy of the key is exhausted (or ``limit`` is), when a party sends
     something that is no count, or when counts are too far apart (see :func:`agreed_count`). All parties compare the new count before one of
     them writes it: a party that reports different counts to different parties changes none.
     """
@@ -104,10 +96,13 @@ def claim_decryptions(context: PartyContext, folder: Path, info: KeyInfo, count:
             raise PolicyError(f"{folder}: another decryption with this key is under way: try again when it ended") from None
         mine = decryptions_used(folder, info)
         require_disk("the count of decryptions", 0, folder)  # a party that cannot count stops all before anyone has counted
-        limit = info.policy.decryptions if limit is None else limit
+        if limit is None:
+            limit = info.most_decryptions(EXACT)
+        if limit is None:
+            raise PolicyError(f"key {info.key_id} has no limit of decryptions: name one")
         counts = [_read_count(p, data, info, limit) for p, data in enumerate(context.session.all_gather(mine.to_bytes(COUNT_BYTES, "little")))]
         used = agreed_count(counts, context.committee.threshold, count, info)
-        exact = "" if info.parameters.scheme == "ckks" else ", or take the exact rounding, round_ltz_circuit"
+        exact = "" if info.most_decryptions(EXACT) is not None else f", or take the exact rounding, {EXACT}"
         if used + count > limit:
             raise PolicyError(
                 f"the policy of key {info.key_id} allows {limit} decryptions and {used} are used: {count} more are refused; make a new key{exact}"

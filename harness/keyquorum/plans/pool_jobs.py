@@ -1,30 +1,18 @@
-"""Jobs on pools: fill one, and decrypt LWE ciphertexts with one."""
+"""The job that fills a pool."""
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
-from keyquorum.fhe.lwe import LweCiphertexts, read_lwe
-from keyquorum.model.errors import CiphertextError, OutputError, ParameterError
-from keyquorum.model.outputs import reserved, save_all
+from keyquorum.model.errors import ParameterError
 from keyquorum.parties.context import PartyContext
-from keyquorum.parties.jobs import local_path
+from keyquorum.parties.jobs import party_job
 
-from .decrypt import RESULTS
-from .keys import check_made_by
-from .lwe_decrypt import lwe_phases
-from .lwe_keys import LweKeyInfo, load_lwe_key, load_lwe_share
-from .masked import warn_of_rounding
 from .pool_variants import pool_group, variant_of
 from .pools import Pool
-from .randomness import wipe
-from .variants import Variant
-
-NUMBER = 8
-"""Bytes of a message in JSON, at most: it has up to 16 bits."""
 
 
+@party_job("pool_fill", {"parameters": str, "rounding": str, "width": int, "levels": int, "count": int, "chunk": int})
 def pool_fill_job(context: PartyContext, job: dict[str, Any]) -> dict[str, Any]:
     """The job ``pool_fill``: makes ``count`` items, ``chunk`` at a time."""
     variant = variant_of(context.committee, job)
@@ -48,52 +36,3 @@ def pool_fill_job(context: PartyContext, job: dict[str, Any]) -> dict[str, Any]:
         if pool is not None:
             pool.close()
     return {"pool": variant.name, "available": available}
-
-
-def check_lwe_ciphertexts(ciphertexts: LweCiphertexts, key_id: str, info: LweKeyInfo, rounding: str, where: str) -> None:
-    """Refuses ciphertexts of another key or set, and those that state more noise than the rounding takes."""
-    if key_id != info.key_id or ciphertexts.parameters.name != info.parameters:
-        raise CiphertextError(f"{where} is encrypted under another key ({key_id}), not {info.key_id}: name that key")
-    ciphertexts.check_rounding(rounding, where)
-
-
-def lwe_decrypt_job(context: PartyContext, job: dict[str, Any]) -> dict[str, Any]:
-    """The job ``lwe_decrypt``. Keys: ``key``, ``receiver``, ``sha256`` (of the ciphertexts), those of the variant, and under ``local``
-    the paths ``ciphertexts`` and ``output`` (JSON, the messages, written by the receiver, 0600)."""
-    committee, party = context.committee, context.party
-    folder = committee.key_folder(party, job["key"])
-    info, variant = load_lwe_key(folder), variant_of(context.committee, job)
-    if not isinstance(variant, Variant):
-        raise ParameterError(f"{job['parameters']} is no LWE parameter set: write the job file again")
-    check_made_by(committee, info, folder)
-    warn_of_rounding(variant.rounding, variant.parameters)
-    group = pool_group(context)
-    if job["receiver"] not in group.numbers:
-        raise ParameterError(f"party {job['receiver']} does not round: choose a receiver from 0 to {len(group.numbers) - 1}")
-    context.session.compare("key", info.digest)
-    path, output = local_path(job, "ciphertexts"), local_path(job, "output")
-    ciphertexts, key_id = read_lwe(path.read_bytes(), str(path))
-    check_lwe_ciphertexts(ciphertexts, key_id, info, variant.rounding, str(path))
-    if ciphertexts.digest().hex() != job["sha256"]:
-        raise CiphertextError(f"{path} is not what the committee was asked to decrypt")
-    if output == path:
-        raise OutputError(f"{output}: is the file of the ciphertexts: name another output")
-    share = load_lwe_share(folder, info, party)
-    receives = party == job["receiver"]
-    with reserved([output] if receives else [], [NUMBER * ciphertexts.count + 16] if receives else [], folder / RESULTS) as places:
-        with context.phase("phase"):
-            z = lwe_phases(context, group, share, ciphertexts)
-        share.wipe()
-        if group.member:
-            pool = Pool(context, group, variant)
-            try:
-                with context.phase("online"):
-                    words = pool.decrypt(z, job["sha256"], group.numbers.index(job["receiver"]))
-            finally:
-                pool.close()
-                wipe(z)
-            if words is not None:
-                messages = variant.messages(words[0]).tolist()
-                save_all(places, [json.dumps(messages).encode() + b"\n"])
-    context.session.compare("end of the decryption", info.digest)
-    return {"key_id": info.key_id, "count": ciphertexts.count}

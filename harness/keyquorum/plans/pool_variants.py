@@ -4,53 +4,23 @@ from __future__ import annotations
 
 from typing import Any
 
-from keyquorum.fhe.errors import UnknownParameterSetError
-from keyquorum.fhe.lwe import LWE_SETS, LweParameters
-from keyquorum.fhe.parameters import ParameterSet
-from keyquorum.fhe.parameters import load as load_parameters
 from keyquorum.model.committee import Committee
-from keyquorum.model.errors import ParameterError
 from keyquorum.parties.context import PartyContext
+from keyquorum.schemes import load_parameters, scheme_of
+from keyquorum.schemes.base import Parameters
 
-from .lwe_keys import sharing_of
-from .odd_variants import OddVariant
 from .rounding import RoundingGroup
 from .variants import Variant
 
-AnyVariant = Variant | OddVariant
+
+def variant_for(committee: Committee, rounding: str, parameters: Parameters, width: int = 8, levels: int = 2) -> Variant:
+    """A rounding as a committee keeps material for it. Refuses committees that cannot. ``width``, ``levels``: of tables."""
+    return scheme_of(parameters).variant(committee, rounding, parameters, width, levels)
 
 
-def parameter_set(name: str) -> LweParameters | ParameterSet:
-    """An LWE set, or a set of SEAL's schemes (shipped, or a .toml file)."""
-    if name in LWE_SETS:
-        return LWE_SETS[name]
-    try:
-        return load_parameters(name)
-    except UnknownParameterSetError as error:
-        raise UnknownParameterSetError(f"{error}; for LWE {', '.join(LWE_SETS)}") from None
-
-
-def variant_for(committee: Committee, rounding: str, parameters: LweParameters | ParameterSet, width: int = 8, levels: int = 2) -> AnyVariant:
-    """A rounding as a committee keeps material for it. Refuses committees that cannot."""
-    triples = rounding == "round_ltz_circuit" and committee.field_protocol != "rep-field"
-    if isinstance(parameters, LweParameters):
-        sharing_of(committee, parameters)
-        return Variant(rounding, parameters, width, levels, triples and not committee.authenticated, committee.authenticated)
-    return odd_variant(committee, rounding, parameters)
-
-
-def odd_variant(committee: Committee, rounding: str, parameters: ParameterSet) -> OddVariant:
-    """The same for BFV and BGV."""
-    if committee.authenticated:
-        raise ParameterError(f"{committee.protocol}: masks with MACs are kept for LWE alone: for BFV and BGV take rep-field, semi or shamir")
-    replicated = committee.field_protocol == "rep-field"
-    summands = 3 if replicated else committee.size if committee.ring_protocol else committee.threshold + 1
-    return OddVariant(rounding, parameters, summands, rounding == "round_ltz_circuit" and not replicated)
-
-
-def variant_of(committee: Committee, job: dict[str, Any]) -> AnyVariant:
+def variant_of(committee: Committee, job: dict[str, Any]) -> Variant:
     """The variant that a job names: ``parameters``, ``rounding``, ``width``, ``levels``."""
-    return variant_for(committee, job["rounding"], parameter_set(job["parameters"]), job["width"], job["levels"])
+    return variant_for(committee, job["rounding"], load_parameters(job["parameters"]), job["width"], job["levels"])
 
 
 def pool_group(context: PartyContext) -> RoundingGroup:

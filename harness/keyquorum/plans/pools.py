@@ -34,7 +34,6 @@ from keyquorum.model.plain import is_count, json_loads
 from keyquorum.parties import mac_key
 from keyquorum.parties.context import PartyContext
 
-from .odd_variants import OddVariant
 from .pool_store import Chunk, Claim, PoolStore
 from .rounding import RoundingGroup
 from .variants import Material, Variant
@@ -145,7 +144,7 @@ def pools_folder(committee: Committee, party: int) -> Path:
 class Pool:
     """One member's part of a pool. All members open it, fill it, use it and close it in step."""
 
-    def __init__(self, context: PartyContext, group: RoundingGroup, variant: Variant | OddVariant) -> None:
+    def __init__(self, context: PartyContext, group: RoundingGroup, variant: Variant) -> None:
         if not isinstance(group.backend, Embedded):
             raise PoolError("pools need the embedded engine: leave out --backend")
         committee = context.committee

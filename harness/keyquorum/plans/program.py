@@ -21,7 +21,7 @@ from keyquorum.model.links import check_link, notice, parse
 from keyquorum.model.resources import program_path
 from keyquorum.parties import mac_key
 from keyquorum.parties.context import PartyContext, Progress
-from keyquorum.parties.jobs import local_path
+from keyquorum.parties.jobs import local_path, party_job
 from keyquorum.parties.processes import run_processes
 from keyquorum.parties.setup import init
 from keyquorum.parties.traces import sweep
@@ -133,6 +133,7 @@ def _run(session: Any, request: ProgramRequest) -> list[str]:
     return [*"".join(printed).splitlines(), *result.lines()]
 
 
+@party_job("program", {"request": dict, "local": dict})
 def program_job(context: PartyContext, job: dict[str, Any]) -> dict[str, Any]:
     """The job ``program``: the fields of :class:`ProgramRequest` under ``request``, the folder under ``local``."""
     request = ProgramRequest.from_json(job["request"], local_path(job, "folder"))

@@ -57,7 +57,7 @@ class RoundingGroup:
         """The group of a committee for one receiver. Its members connect, every party calls this."""
         committee = context.committee
         if committee.ring_protocol is not None:
-            replicated = committee.field_protocol == "rep-field"
+            replicated = committee.replicated
             return RoundingGroup(
                 numbers=tuple(range(context.parties)),
                 me=context.party,

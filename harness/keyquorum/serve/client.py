@@ -23,13 +23,13 @@ from keyquorum.fhe.seal_format import read_ciphertext
 from keyquorum.model.committee import Committee, check_name, write_atomically
 from keyquorum.model.errors import CommitteeError, KeyQuorumError, PartyError
 from keyquorum.model.plain import json_loads
-from keyquorum.plans.decrypt import Decrypted, check_decryption
-from keyquorum.plans.keys import KeyInfo
-from keyquorum.plans.phases import plain_coefficients
 from keyquorum.plans.rounding import ROUNDINGS
 from keyquorum.plans.variants import combine
+from keyquorum.schemes.lwe.scheme import MOST_CIPHERTEXTS
+from keyquorum.schemes.seal.decrypt import SealDecrypted, check_decryption
+from keyquorum.schemes.seal.key import SealKeyInfo
+from keyquorum.schemes.seal.phases import plain_coefficients
 
-from .kinds import MOST_CIPHERTEXTS
 from .wire import certificate_of, client_context, connect, receive_message, send_message
 
 ANSWER_LIMIT = 1 << 24
@@ -125,7 +125,7 @@ class Receiver:
 
     def decrypt(self, data: bytes) -> NDArray[np.int64]:
         """Messages (with padding bits) of a file of LWE ciphertexts. Raises :class:`Refused` or PartyError. A file of more than
-        :data:`.kinds.MOST_CIPHERTEXTS` ciphertexts is sent in parts, one after another; if one is refused, all is."""
+        :data:`keyquorum.schemes.lwe.scheme.MOST_CIPHERTEXTS` ciphertexts is sent in parts, one after another; if one is refused, all is."""
         whole, key_id = read_lwe(data, "the ciphertexts")
         parameters, messages = whole.parameters, []
         for first in range(0, whole.count, MOST_CIPHERTEXTS):
@@ -135,7 +135,7 @@ class Receiver:
             messages.append((words >> np.uint64(parameters.noise_length)).astype(np.int64))
         return np.concatenate(messages, axis=-1)
 
-    def decrypt_seal(self, info: KeyInfo, data: bytes) -> Decrypted:
+    def decrypt_seal(self, info: SealKeyInfo, data: bytes) -> SealDecrypted:
         """The plaintext of a BFV or BGV ciphertext at the last level, in SEAL's format."""
         set_ = info.parameters
         ciphertext = read_ciphertext(set_, data, "the ciphertext")
@@ -145,7 +145,7 @@ class Receiver:
         for share in shares:
             words = addmod(words, share[0] % np.uint64(set_.plain_modulus), set_.plain_modulus)
         coefficients = plain_coefficients(set_, ciphertext, words.view(np.int64))
-        return Decrypted(integer_plaintext(set_, coefficients), coefficients)
+        return SealDecrypted(integer_plaintext(set_, coefficients), coefficients)
 
     def _shares(self, data: bytes, count: int, head: dict[str, str]) -> list[NDArray[np.uint64]]:
         """What every party answers to one request: its shares of ``count`` messages, [1, count]."""
@@ -221,8 +221,8 @@ def fetch(committee: Committee, identity: Path, data: bytes, places: list[tuple[
 
 
 def fetch_seal(
-    committee: Committee, identity: Path, info: KeyInfo, data: bytes, places: list[tuple[str, int]] | None = None, wait: float = 0.0
-) -> Decrypted:
+    committee: Committee, identity: Path, info: SealKeyInfo, data: bytes, places: list[tuple[str, int]] | None = None, wait: float = 0.0
+) -> SealDecrypted:
     """One request: see :meth:`Receiver.decrypt_seal`."""
     receiver = Receiver(committee, identity, places, wait=wait)
     try:

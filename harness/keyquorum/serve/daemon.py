@@ -35,7 +35,7 @@ from keyquorum.plans.rounding import RoundingGroup
 from .audit import NAME as AUDIT_LOG
 from .audit import AuditLog
 from .front import Front
-from .kinds import open_kind
+from .kinds import Kind
 from .metrics import Metrics
 from .requests import Request, Requests
 from .wire import Receivers
@@ -122,7 +122,7 @@ class Daemon:
     def _open(self, receivers: Receivers, ports: tuple[int, int | None], host: str) -> None:
         """Key, ports and the place that receivers read: only with the lock of those who serve for the party."""
         committee, party, service = self.committee, self.party, self.service
-        self.kind = open_kind(committee, party, service.key, service.rounding, service.width, service.levels)
+        self.kind = Kind(committee, party, service.key, service.rounding, service.width, service.levels)
         self._most = (service.batch or self.kind.batch) * self.kind.unit
         self._fill = min(service.chunk, service.keep)
         if not (1 <= service.chunk <= 1 << 20 and service.keep >= 0 and service.batch >= 0):

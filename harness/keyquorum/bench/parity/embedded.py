@@ -12,6 +12,7 @@ from keyquorum.model.errors import KeyQuorumError
 from keyquorum.model.resources import program_path
 from keyquorum.parties import run_processes
 from keyquorum.parties.context import PartyContext
+from keyquorum.parties.jobs import party_job
 from keyquorum.parties.setup import init
 
 from .cases import PARTIES, cases
@@ -52,6 +53,7 @@ def together(case: Case, results: list[dict[str, Any]]) -> Outcome:
     return Outcome(first["appended"], first["public"], {i: r["personal"] for i, r in enumerate(results) if r["personal"]})
 
 
+@party_job("bench:parity", {"protocol": str, "repeats": int, "row": int})
 def parity_job(context: PartyContext, job: dict[str, Any]) -> dict[str, Any]:
     """The job ``parity``: row number ``row`` of ``protocol``, ``repeats`` times; the results of this party."""
     protocol, case = job["protocol"], cases(job["protocol"])[job["row"]]
@@ -74,7 +76,7 @@ class EmbeddedRows:
 
     def measure(self, row: int, case: Case) -> Measured:
         """One row; seconds of party 0, from start to end of the program."""
-        job = {"kind": "parity", "protocol": self.protocol, "repeats": self.repeats, "row": row}
+        job = {"kind": "bench:parity", "protocol": self.protocol, "repeats": self.repeats, "row": row}
         results = run_processes(self._folder, job, io_timeout=600)
         first = results[0]
         return Measured(together(case, results), first["seconds"], sum(r["sent"] for r in results) / 1e6, first["rounds"])

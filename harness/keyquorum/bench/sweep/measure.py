@@ -23,15 +23,15 @@ from keyquorum.backends.mpspdz.workdir import WorkFolder
 from keyquorum.bench import peers
 from keyquorum.cnn.run import classify, held_out_digits
 from keyquorum.fhe import seal
-from keyquorum.fhe.lwe import LWE_SETS
+from keyquorum.fhe.parameters import load as load_parameters
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import KeyQuorumError
 from keyquorum.model.links import parse
 from keyquorum.parties import PhaseReport, RunReport, run_processes
-from keyquorum.plans.keys import FloodPolicy
-from keyquorum.plans.lwe_keys import load_lwe_key
-from keyquorum.plans.masked import MASKED
-from keyquorum.plans.precision import key_precision
+from keyquorum.schemes.base import MASKED
+from keyquorum.schemes.seal.key import SealKeyInfo, load_seal_key
+from keyquorum.schemes.seal.policy import FloodPolicy
+from keyquorum.schemes.seal.precision import key_precision
 
 from .cases import Case, CaseError, SkippedError
 from .party import phases_of
@@ -156,7 +156,7 @@ class Bench:
         if case.backend == "mp-spdz":
             return self._on_mp_spdz(case)
         job = {
-            "kind": "bench", "suite": case.suite, "name": case.name, "protocol": case.protocol, "batch": case.batch,
+            "kind": "bench:sweep", "suite": case.suite, "name": case.name, "protocol": case.protocol, "batch": case.batch,
             "warm_up": self.effort.warm_up, "repeats": self.effort.repeats, "patience": min(self.effort.patience, self.effort.timeout),
             "link": case.link or None,
         }  # fmt: skip
@@ -200,20 +200,15 @@ class Bench:
         for _ in self.effort.turns():
             name = f"{case.parameters}-{next(self._made)}"
             folder = committee.key_folder(0, name)
-            if case.parameters in LWE_SETS:
-                job = {"kind": "lwe_keygen", "key": name, "parameters": case.parameters, "link": case.link or None}
-                runs.append(Run(self._reports(self._processes(case, job, deadline))))
-                load_lwe_key(folder)
-            else:
-                parameters = api.load_parameters(case.parameters)
-                job = api.keygen_job(name, parameters, True, (), "cbd", None, *self._backend(case))
-                runs.append(Run(self._reports(self._processes(case, job, deadline))))
-                api.load_key(folder)
+            backend, mp_spdz, link = self._backend(case)
+            job = {**api.keygen_job(name, case.parameters, True, (), "cbd", None, backend, mp_spdz), "link": link}
+            runs.append(Run(self._reports(self._processes(case, job, deadline))))
+            api.load_key(folder)
         return self.effort.counted(runs)
 
-    def _key(self, case: Case) -> tuple[str, api.KeyInfo, bytes]:
+    def _key(self, case: Case) -> tuple[str, SealKeyInfo, bytes]:
         """A key for decryption, made once, outside the measurement, over the links of this machine."""
-        committee, parameters = self._committee(case), api.load_parameters(case.parameters)
+        committee, parameters = self._committee(case), load_parameters(case.parameters)
         # A CKKS key serves a limited number of decryptions; a key of BFV a few by this rounding, so each run has one of its own.
         limited = parameters.scheme == "ckks" or MASKED in case.name
         name = f"decrypt-{case.parameters}-{next(self._made)}" if limited else f"decrypt-{case.parameters}"
@@ -223,7 +218,7 @@ class Bench:
             policy = FloodPolicy(decryptions=max(16, counted)) if parameters.scheme == "ckks" else FloodPolicy()
             job = api.keygen_job(name, parameters, False, (), "cbd", policy, case.backend, self._mp_spdz)
             self._processes(case, job, self._deadline())
-        info = api.load_key(folder)
+        info = load_seal_key(folder)
         return name, info, api.load_public_file(folder, info, "public.key")
 
     def _decrypt(self, case: Case) -> list[Run]:
@@ -266,7 +261,7 @@ class Bench:
         """The job of :mod:`keyquorum.bench.decrypt`; a batch of 1: the median of several single decryptions."""
         items = SINGLES if case.batch == 1 else case.batch
         job = {
-            "kind": "bench_decrypt", "parameters": case.parameters, "rounding": rounding, "width": 8, "levels": 2,
+            "kind": "bench:decrypt", "parameters": case.parameters, "rounding": rounding, "width": 8, "levels": 2,
             "items": items, "single": case.batch == 1, "link": case.link or None,
         }  # fmt: skip
         runs, deadline = [], self._deadline()
@@ -320,7 +315,7 @@ def _party_of_cnn(keygen: RunReport, decryption: RunReport, client: dict[str, fl
     return RunReport(keygen.party, phases, memory, cpu, keygen.link, unused)
 
 
-def _equal(got: Any, clear: NDArray[Any], info: api.KeyInfo) -> bool:
+def _equal(got: Any, clear: NDArray[Any], info: SealKeyInfo) -> bool:
     """Whether all values are right: modulo t, or with CKKS within what the flooding explains."""
     modulus = info.parameters.plain_modulus
     if modulus:

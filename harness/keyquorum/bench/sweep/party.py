@@ -13,6 +13,7 @@ from keyquorum.dsl import ProgramIO, run_program
 from keyquorum.dsl.control import Timer
 from keyquorum.model.errors import ParameterError
 from keyquorum.parties.context import PartyContext, PhaseReport, RunReport, peak_memory
+from keyquorum.parties.jobs import party_job
 
 from .programs import PROGRAMS, Setting
 
@@ -33,6 +34,7 @@ def phases_of(timer: Timer, cpu_seconds: float = 0.0) -> list[PhaseReport]:
     return [PhaseReport("offline", *offline, 0.0, *offline), online]
 
 
+@party_job("bench:sweep", {"suite": str, "name": str, "protocol": str, "batch": int, "warm_up": int, "repeats": int})
 def bench_job(context: PartyContext, job: dict[str, Any]) -> dict[str, Any]:
     """The job ``bench``: program ``name`` of ``suite`` under ``protocol``, ``batch`` results, ``warm_up`` runs that do not count and
     ``repeats`` that do; gives a report of each. After ``patience`` seconds, by party 0's clock, no further run starts."""

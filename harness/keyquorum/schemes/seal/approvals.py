@@ -31,8 +31,9 @@ from keyquorum.fhe.seal_format import Ciphertext, read_ciphertext
 from keyquorum.model.committee import write_atomically
 from keyquorum.model.errors import ApprovalError, CiphertextError, ParameterError
 from keyquorum.model.plain import json_loads
+from keyquorum.plans.keys import load_public_file
 
-from .keys import KeyInfo, load_public_file
+from .key import SealKeyInfo
 from .noise import Noise, evaluated, fresh, stated
 
 FILE, LOCK = "approved.json", "approved.lock"
@@ -64,7 +65,7 @@ def _few(row: Words, q: int, n: int) -> bool:
     return bool(large < n // 4 or np.unique(row).size < n // 2)
 
 
-def approved(folder: Path, info: KeyInfo) -> dict[str, Noise]:
+def approved(folder: Path, info: SealKeyInfo) -> dict[str, Noise]:
     """Bounds of all that was approved at a party, by SHA-256. ApprovalError for a damaged list, or that of another key."""
     path = folder / FILE
     if not path.exists():
@@ -80,7 +81,7 @@ def approved(folder: Path, info: KeyInfo) -> dict[str, Noise]:
         ) from None
 
 
-def _check_bound(info: KeyInfo, noise: Noise, what: str) -> None:
+def _check_bound(info: SealKeyInfo, noise: Noise, what: str) -> None:
     bits = info.policy.noise_bits
     if not noise.rms <= 2.0**bits:
         raise ApprovalError(
@@ -89,7 +90,7 @@ def _check_bound(info: KeyInfo, noise: Noise, what: str) -> None:
         )
 
 
-def _approve(folder: Path, info: KeyInfo, data: bytes, noise: Noise) -> str:
+def _approve(folder: Path, info: SealKeyInfo, data: bytes, noise: Noise) -> str:
     """Writes an approval down. A larger bound that was there stays: approving a result again as a fresh encryption does not make it one."""
     read_ciphertext(info.parameters, data)
     _check_bound(info, noise, "the ciphertext")
@@ -125,7 +126,7 @@ def _locked(folder: Path) -> Iterator[None]:
         os.close(lock)
 
 
-def approve(folder: Path, info: KeyInfo, data: bytes, message: float = 1.0, noise_bits: float | None = None) -> str:
+def approve(folder: Path, info: SealKeyInfo, data: bytes, message: float = 1.0, noise_bits: float | None = None) -> str:
     """Notes at a party, in its folder of the key, that it agrees to decrypt this ciphertext; returns the ciphertext's SHA-256.
 
     It counts as a fresh encryption by SEAL of values up to ``message`` in absolute value, or as of a noise with a root mean square of
@@ -139,7 +140,7 @@ def approve(folder: Path, info: KeyInfo, data: bytes, message: float = 1.0, nois
     return _approve(folder, info, data, fresh(info.parameters, digest, message) if noise_bits is None else stated(noise_bits, message))
 
 
-def approve_derived(folder: Path, info: KeyInfo, data: bytes, operation: str, inputs: Sequence[bytes], step: int | None = None) -> str:
+def approve_derived(folder: Path, info: SealKeyInfo, data: bytes, operation: str, inputs: Sequence[bytes], step: int | None = None) -> str:
     """:func:`approve`, if the ciphertext is what ``operation`` makes of inputs that were approved at this party: it is computed again, and has
     the bound that follows from theirs (:mod:`.noise`). A bound above the policy's is refused."""
     known = approved(folder, info)
@@ -154,12 +155,12 @@ def approve_derived(folder: Path, info: KeyInfo, data: bytes, operation: str, in
     return _approve(folder, info, data, noise)
 
 
-def approved_noise(folder: Path, info: KeyInfo, data: bytes) -> Noise | None:
+def approved_noise(folder: Path, info: SealKeyInfo, data: bytes) -> Noise | None:
     """The bound of an approval at this party; None where there is none."""
     return approved(folder, info).get(hashlib.sha256(data).hexdigest())
 
 
-def check_approved(folder: Path, info: KeyInfo, paths: Sequence[Path], digests: Sequence[str]) -> None:
+def check_approved(folder: Path, info: SealKeyInfo, paths: Sequence[Path], digests: Sequence[str]) -> None:
     """Refuses ciphertexts that were not approved at this party, or only with more noise than the flooding hides, if the key's policy wants
     approvals."""
     if not info.policy.approvals or info.parameters.scheme != "ckks":

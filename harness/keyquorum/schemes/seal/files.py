@@ -17,8 +17,10 @@ from keyquorum.fhe.noise_bgv import BgvNoise
 from keyquorum.fhe.values import Numbers
 from keyquorum.model.errors import CiphertextError, KeyFileError, ParameterError
 from keyquorum.model.outputs import save_file
+from keyquorum.plans.keys import load_public_file
+from keyquorum.schemes.base import EncryptedFile, Plain
 
-from .keys import KeyInfo, load_public_file
+from .key import SealKeyInfo
 from .noise import Noise, evaluated, fresh, rotations
 from .precision import Precision, expectation, key_precision, noise_estimate
 from .receipts import check_receipt, noise_after, write_receipt
@@ -28,13 +30,11 @@ AnyNoise = Noise | noise_bound.NoiseEstimate | BgvNoise
 
 
 @dataclass(frozen=True)
-class CiphertextFile:
+class CiphertextFile(EncryptedFile):
     """A ciphertext that was written, with its receipt ``<path>.json``: its key, its bytes, and the noise that follows from how it was made
     (None: an input had no receipt)."""
 
-    path: Path
-    data: bytes
-    info: KeyInfo
+    info: SealKeyInfo
     noise: AnyNoise | None
 
     @property
@@ -62,8 +62,18 @@ class CiphertextFile:
             lines.append(noise_estimate(self.info, self.noise))
         return lines
 
+    def warnings(self) -> list[str]:
+        """See :class:`.EncryptedFile`."""
+        used_up = self.budget is not None and self.budget < 0
+        return ["the noise budget is used up: decryption may be wrong, and will be refused"] if used_up else []
 
-def encrypt_to(folder: Path, info: KeyInfo, values: Any, output: Path, bound: float | None = None) -> CiphertextFile:
+    def described(self) -> Plain:
+        """Plain data."""
+        error = self.precision
+        return {**super().described(), "noise_budget": self.budget, "largest_error": None if error is None else error.largest}
+
+
+def encrypt_to(folder: Path, info: SealKeyInfo, values: Any, output: Path, bound: float | None = None) -> CiphertextFile:
     """Encrypts numbers under the public key in ``folder`` and writes SEAL's bytes and a receipt.
 
     ``values``: at most N integers modulo t (BFV, BGV), at most N/2 reals or complex numbers (CKKS). ``bound``: CKKS, on their absolute values, for
@@ -87,7 +97,7 @@ def _value_bound(numbers: Any, bound: float | None) -> float:
     return bound
 
 
-def evaluate_to(folder: Path, info: KeyInfo, operation: str, inputs: Sequence[Path], output: Path, step: int = 1) -> CiphertextFile:
+def evaluate_to(folder: Path, info: SealKeyInfo, operation: str, inputs: Sequence[Path], output: Path, step: int = 1) -> CiphertextFile:
     """Computes one of :data:`keyquorum.fhe.seal.OPERATIONS` on one or two ciphertext files, and writes SEAL's bytes and a receipt.
 
     ``step``: of rotate, to the left. Raises CiphertextError, KeyFileError (the key lacks what the operation takes), SealOperationError, OSError."""
@@ -115,7 +125,7 @@ def evaluate_to(folder: Path, info: KeyInfo, operation: str, inputs: Sequence[Pa
     return _written(CiphertextFile(output, result, info, noise))
 
 
-def _check_keys(info: KeyInfo, operation: str, step: int) -> None:
+def _check_keys(info: SealKeyInfo, operation: str, step: int) -> None:
     """Refuses an operation for which the joint key has no key-switching key."""
     name = info.parameters.name
     if operation in ("multiply", "square") and not info.relin:
@@ -140,7 +150,7 @@ def _written(made: CiphertextFile) -> CiphertextFile:
     return made
 
 
-def decode_file(info: KeyInfo, path: Path, count: int = 0) -> tuple[Numbers, Precision | None]:
+def decode_file(info: SealKeyInfo, path: Path, count: int = 0) -> tuple[Numbers, Precision | None]:
     """The first ``count`` values (0: all) of a plaintext that the receiver of a decryption wrote: int64 centred modulo t (BFV, BGV), float64 (CKKS);
     and for CKKS the error that the flooding added. Raises CiphertextError, ParameterError."""
     if count < 0:

@@ -1,7 +1,7 @@
 """Stored material for BFV and BGV: the roundings modulo an odd prime t, in two parts.
 
 An item serves one coefficient; a ciphertext takes N of them. Phases come as [2, parts, size]: modulo 2^l and modulo t
-(:func:`keyquorum.plans.rounding.scaled_words`), and so does the mask. Interface: that of :class:`.variants.Variant`.
+(:func:`keyquorum.plans.rounding.scaled_words`), and so does the mask. Interface: :class:`keyquorum.plans.variants.Variant`.
 """
 
 from __future__ import annotations
@@ -15,27 +15,25 @@ from numpy.typing import NDArray
 
 from keyquorum.dsl import Persistence
 from keyquorum.fhe.parameters import ParameterSet
-from keyquorum.model.committee import check_name
+from keyquorum.model.committee import Committee, check_name
 from keyquorum.model.errors import ParameterError
+from keyquorum.plans.randomness import uniform_bits, wipe
+from keyquorum.plans.rounding import ROUNDINGS, RoundingGroup, rounding_length
+from keyquorum.plans.variants import Material, Section, Variant, comparison_ands, low_mask
 
 from .phases import check_exact
-from .randomness import uniform_bits, wipe
-from .rounding import ROUNDINGS, RoundingGroup, rounding_length
-from .variants import Material, Section, comparison_ands, low_mask
 
 Words = NDArray[np.uint64]
 
 
 @dataclass(frozen=True)
-class OddVariant:
-    """A rounding for one BFV or BGV set. ``summands``: into which phases split; ``triples``: see :class:`.variants.Variant`."""
+class SealVariant(Variant):
+    """A rounding for one BFV or BGV set. ``summands``: into which phases split; ``triples``: see :class:`keyquorum.schemes.lwe.variant.LweVariant`."""
 
     rounding: str
     parameters: ParameterSet
     summands: int
     triples: bool = False
-    words = 1
-    """64-bit words of a share."""
 
     def __post_init__(self) -> None:
         if self.rounding not in ROUNDINGS:
@@ -80,8 +78,15 @@ class OddVariant:
         bits = [Section(self.length + 1, 1)]
         return [first, *bits, *([Section(3 * comparison_ands(self.length), 1)] if self.triples else []), last]
 
-    begins_with_opening = True
-    """As of :attr:`.variants.Variant.begins_with_opening`."""
+    @property
+    def words(self) -> int:
+        """64-bit words of a share."""
+        return 1
+
+    @property
+    def begins_with_opening(self) -> bool:
+        """See :class:`keyquorum.plans.variants.Variant`."""
+        return True
 
     def make(self, group: RoundingGroup, size: int, seed: bytes | None = None) -> Material:
         """The material of ``size`` coefficients, [parts, rows, size] a section; every member calls this.
@@ -131,7 +136,7 @@ class OddVariant:
         about: bytes = b"",
     ) -> Words | None:  # fmt: skip
         """Rounds phases z [2, parts, size] with one item of material each; every member calls this. Results as of
-        :meth:`.variants.Variant.use`, but modulo t: shares, or words in [0, t)."""
+        :meth:`keyquorum.plans.variants.Variant.use`, but modulo t: shares, or words in [0, t)."""
         length, t, size = self.length, self.modulus, z.shape[-1]
         flat = [np.ascontiguousarray(m).reshape(m.shape[0], -1) for m in material]
         try:
@@ -152,3 +157,11 @@ class OddVariant:
         finally:
             wipe(*(mine for mine, theirs in zip(flat, material, strict=True) if not np.shares_memory(mine, theirs)))
         return result
+
+
+def seal_variant(committee: Committee, rounding: str, parameters: ParameterSet) -> SealVariant:
+    """A rounding for BFV or BGV as a committee keeps material for it. Refuses committees that cannot."""
+    if committee.authenticated:
+        raise ParameterError(f"{committee.protocol}: masks with MACs are kept for LWE alone: for BFV and BGV take rep-field, semi or shamir")
+    summands = 3 if committee.replicated else committee.size if committee.ring_protocol else committee.threshold + 1
+    return SealVariant(rounding, parameters, summands, rounding == "round_ltz_circuit" and not committee.replicated)

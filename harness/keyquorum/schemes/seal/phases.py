@@ -13,16 +13,16 @@ from keyquorum.fhe.parameters import ParameterSet
 from keyquorum.fhe.seal_format import Ciphertext
 from keyquorum.model.errors import ParameterError
 from keyquorum.parties.context import PartyContext
+from keyquorum.plans.randomness import wipe
+from keyquorum.plans.rounding import RoundingGroup
 
-from .keys import KeyInfo
-from .randomness import wipe
-from .rounding import RoundingGroup
+from .key import SealKeyInfo
 
 Words = NDArray[np.uint64]
 
 
 def rlwe_phase(
-    context: PartyContext, info: KeyInfo, share: Persistence, index: int, ciphertext: Ciphertext, factor: int = 1, seed: bytes | None = None,
+    context: PartyContext, info: SealKeyInfo, share: Persistence, index: int, ciphertext: Ciphertext, factor: int = 1, seed: bytes | None = None,
     keep: bool = False,
 ) -> Persistence:  # fmt: skip
     """Shares of factor (c0 + c1 s) modulo the prime ``index``, coefficients; appended to a copy of the key's share file modulo that
@@ -50,7 +50,7 @@ def check_exact(parameters: ParameterSet) -> None:
 
 
 def exact_summands(
-    context: PartyContext, info: KeyInfo, share: Persistence, group: RoundingGroup, ciphertexts: Sequence[Ciphertext],
+    context: PartyContext, info: SealKeyInfo, share: Persistence, group: RoundingGroup, ciphertexts: Sequence[Ciphertext],
     seed: bytes | None = None, keep: bool = False,
 ) -> Words:  # fmt: skip
     """Our summands [parts, count N] of the phases of BFV or BGV ciphertexts at the last prime, the noise below the message for both."""

@@ -1,6 +1,6 @@
 """A bound on the noise of CKKS ciphertexts that stock SEAL makes, from public numbers: what approvals keep, and what `eval` states.
 
-The flooding of a key hides noise e of which the expected squared Euclidean norm is at most N 4^b (:class:`.keys.FloodPolicy`). So a bound here
+The flooding of a key hides noise e of which the expected squared Euclidean norm is at most N 4^b (:class:`.policy.FloodPolicy`). So a bound here
 is on the root mean square of e over coefficients and randomness ("rms"). Embed e canonically: e(z) at the N odd powers z of a primitive 2N-th
 root of unity. The squares of |e(z)| have the mean N rms^2. Three facts give all rules:
 

@@ -9,8 +9,9 @@ from keyquorum.fhe.parameters import ParameterSet
 from keyquorum.fhe.seal_format import Ciphertext
 from keyquorum.model.errors import CiphertextError, PolicyError
 
-from .keys import FloodPolicy, KeyInfo
+from .key import SealKeyInfo
 from .noise import Noise
+from .policy import FloodPolicy
 
 DEVIATIONS = 6.0
 """What :attr:`Precision.largest` is in deviations: a value exceeds it once in 5 * 10^8, a ciphertext of 16,384 values once in 30,000."""
@@ -58,7 +59,7 @@ def precision(parameters: ParameterSet, policy: FloodPolicy, contributors: int, 
     return Precision(used, math.sqrt(contributors * n / 2) * policy.sigma(n) / used)
 
 
-def key_precision(info: KeyInfo, scale: float | None = None) -> Precision:
+def key_precision(info: SealKeyInfo, scale: float | None = None) -> Precision:
     """:func:`precision` of a key: its contributors are t + 1 parties."""
     return precision(info.parameters, info.policy, info.threshold + 1, scale)
 
@@ -68,7 +69,7 @@ def _scale_for(found: Precision, bits: float) -> int:
     return math.ceil(math.log2(found.scale) + bits - found.bits)
 
 
-def check_ciphertext_precision(info: KeyInfo, ciphertext: Ciphertext) -> Precision:
+def check_ciphertext_precision(info: SealKeyInfo, ciphertext: Ciphertext) -> Precision:
     """Refuses a ciphertext of which less than LEAST_BITS would survive, or of which the scale tells that its noise was scaled up."""
     scale, usual = ciphertext.scale, info.parameters.scale
     if scale > SCALE_SLACK * usual:
@@ -86,7 +87,7 @@ def check_ciphertext_precision(info: KeyInfo, ciphertext: Ciphertext) -> Precisi
     return found
 
 
-def expectation(info: KeyInfo, scale: float) -> str:
+def expectation(info: SealKeyInfo, scale: float) -> str:
     """One line on what decrypting a CKKS value of this scale gives, for users."""
     found = key_precision(info, scale)
     if scale > SCALE_SLACK * info.parameters.scale:
@@ -96,7 +97,7 @@ def expectation(info: KeyInfo, scale: float) -> str:
     return f"when decrypted: {found.text()}"
 
 
-def noise_estimate(info: KeyInfo, noise: Noise) -> str:
+def noise_estimate(info: SealKeyInfo, noise: Noise) -> str:
     """One line on the noise of a CKKS ciphertext, for users."""
     bits = info.policy.noise_bits
     text = f"noise at most 2^{noise.bits:.1f} (root mean square; values up to {noise.message:.3g}), the policy hides 2^{bits}"

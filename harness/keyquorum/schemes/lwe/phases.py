@@ -9,10 +9,10 @@ from keyquorum._engine import scale_round
 from keyquorum.dsl import Persistence
 from keyquorum.fhe.lwe import LweCiphertexts
 from keyquorum.parties.context import PartyContext
+from keyquorum.plans.randomness import wipe
+from keyquorum.plans.rounding import RoundingGroup
 
-from .lwe_keys import sharing_of
-from .randomness import wipe
-from .rounding import RoundingGroup
+from .key import sharing_of
 
 Words = NDArray[np.uint64]
 BLOCK = 128

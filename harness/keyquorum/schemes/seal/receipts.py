@@ -15,11 +15,11 @@ from keyquorum.model.errors import CiphertextError
 from keyquorum.model.outputs import save_file
 from keyquorum.model.plain import json_loads
 
-from .keys import KeyInfo
+from .key import SealKeyInfo
 from .noise import Noise
 
 
-def write_receipt(path: Path | str, data: bytes, info: KeyInfo, noise: NoiseEstimate | BgvNoise | Noise | None = None) -> None:
+def write_receipt(path: Path | str, data: bytes, info: SealKeyInfo, noise: NoiseEstimate | BgvNoise | Noise | None = None) -> None:
     """Writes the note of a ciphertext file, ``<path>.json``. ``noise``: worked out from how it was made, an estimate for whoever computes on;
     nobody vouches for it, and approvals do not look at it."""
     receipt: dict[str, Any] = {"key_id": info.key_id, "sha256": hashlib.sha256(data).hexdigest()}
@@ -28,7 +28,7 @@ def write_receipt(path: Path | str, data: bytes, info: KeyInfo, noise: NoiseEsti
     save_file(Path(f"{path}.json"), json.dumps(receipt).encode() + b"\n")
 
 
-def check_receipt(path: Path, data: bytes, info: KeyInfo) -> Noise | None:
+def check_receipt(path: Path, data: bytes, info: SealKeyInfo) -> Noise | None:
     """Refuses a ciphertext whose receipt is of other bytes, or names another key; returns the noise that it states of a CKKS ciphertext, if any.
     Without a receipt (stock SEAL) nothing can be told.
 
@@ -59,7 +59,7 @@ def check_receipt(path: Path, data: bytes, info: KeyInfo) -> Noise | None:
     return noise
 
 
-def noted_noise(path: Path, data: bytes, info: KeyInfo) -> NoiseEstimate | BgvNoise | None:
+def noted_noise(path: Path, data: bytes, info: SealKeyInfo) -> NoiseEstimate | BgvNoise | None:
     """The noise of a ciphertext as its receipt has it; None if there is none, or it is of other bytes."""
     receipt = Path(f"{path}.json")
     try:
@@ -71,7 +71,7 @@ def noted_noise(path: Path, data: bytes, info: KeyInfo) -> NoiseEstimate | BgvNo
         return None
 
 
-def _fitting(info: KeyInfo, noise: NoiseEstimate | BgvNoise | None, data: bytes) -> NoiseEstimate | BgvNoise | None:
+def _fitting(info: SealKeyInfo, noise: NoiseEstimate | BgvNoise | None, data: bytes) -> NoiseEstimate | BgvNoise | None:
     """As it is if level and correction factor are those of the ciphertext; else None."""
     if noise is None:
         return None
@@ -81,7 +81,7 @@ def _fitting(info: KeyInfo, noise: NoiseEstimate | BgvNoise | None, data: bytes)
 
 
 def noise_after(
-    info: KeyInfo, operation: str, inputs: Sequence[tuple[Path, bytes]], result: bytes, switches: int = 1
+    info: SealKeyInfo, operation: str, inputs: Sequence[tuple[Path, bytes]], result: bytes, switches: int = 1
 ) -> NoiseEstimate | BgvNoise | None:
     """The noise of what an operation made of ciphertext files; None if that of one of them is not noted. ``switches``: key switches of a rotation."""
     found = [noted_noise(path, data, info) for path, data in inputs]
@@ -91,7 +91,7 @@ def noise_after(
     return after(info.parameters, operation, known, read_ciphertext(info.parameters, result).level_primes, switches)
 
 
-def check_noise(path: Path, data: bytes, info: KeyInfo) -> None:
+def check_noise(path: Path, data: bytes, info: SealKeyInfo) -> None:
     """Refuses a ciphertext of which the receipt states more noise than can be decrypted: under CKKS, than the flooding of the key hides; under
     BFV and BGV, so much that it may have reached the message. Without a receipt nothing can be told."""
     if info.parameters.scheme == "ckks":
@@ -106,7 +106,7 @@ def check_noise(path: Path, data: bytes, info: KeyInfo) -> None:
         )
 
 
-def _check_flooded(path: Path, noise: Noise | None, info: KeyInfo) -> None:
+def _check_flooded(path: Path, noise: Noise | None, info: SealKeyInfo) -> None:
     if noise is None or noise.rms <= 2.0**info.policy.noise_bits:
         return
     raise CiphertextError(

@@ -1,0 +1,404 @@
+"""What a scheme is to the rest of the project: one interface, behind which each scheme is a package.
+
+A package ``keyquorum/schemes/NAME`` has a module ``scheme`` with ``SCHEME``, an instance of :class:`Scheme`; :mod:`keyquorum.schemes` finds it.
+Key generation, decryption, pools, the served committee, ``inspect``, the API and the command line are written once, over what follows:
+
+* :class:`Parameters`: a parameter set.
+* :class:`KeyRequest`: a key to be made, with the options of its scheme; it refuses what cannot be made.
+* :class:`KeyInfo`: metadata of a key, and the shared vectors of its secret (:class:`SecretVector`).
+* :class:`KeyMaterial`: a key in memory: metadata, public files, and this party's shares.
+* :class:`Variant`: a rounding, the material that it takes from a pool, and how it uses it.
+* :class:`Scheme`: reads all of these, and ciphertexts; computes phases, and plaintexts from rounded phases.
+
+Nothing here knows a scheme, and no module outside a scheme's package knows what is in it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keyquorum.dsl import Persistence
+from keyquorum.model.committee import Committee
+from keyquorum.model.errors import ParameterError
+from keyquorum.model.plain import is_count, is_hex
+from keyquorum.parties.context import PartyContext
+from keyquorum.plans.resources import Needs
+from keyquorum.plans.rounding import RoundingGroup
+from keyquorum.plans.variants import Variant
+
+Words = NDArray[np.uint64]
+Plain = dict[str, Any]
+"""Plain data, as JSON has it."""
+EXACT = "round_ltz_circuit"
+"""The rounding that is never wrong, which every scheme with roundings has."""
+MASKED = "round_mask_open"
+"""A rounding that is sometimes wrong, with errors that tell of the noise."""
+
+
+class Parameters(Protocol):
+    """A parameter set: a frozen dataclass of plain values. ``scheme``: as its key files have it, ``bfv`` or ``lwe``."""
+
+    @property
+    def name(self) -> str:
+        """Its name, of which names of pools are made."""
+
+    @property
+    def scheme(self) -> str:
+        """One of :attr:`Scheme.names`."""
+
+
+@dataclass(frozen=True)
+class SecretVector:
+    """A vector that a key has as shares: ``length`` elements of ``domain`` (``F_q`` or ``Z2^k``). Share file j is of vector j."""
+
+    domain: str
+    length: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class KeyInfo(ABC):
+    """Metadata of a key, the same at every party. The schemes' classes add what their keys have besides.
+
+    ``key_id``: 32 hexadecimal digits; ``protocol``, ``parties``, ``threshold``: of the committee that made it; ``transcript``: hash of all that was
+    public when it was made (empty for keys of earlier formats); ``files``: SHA-256 of each public file.
+    """
+
+    key_id: str
+    parameters: Parameters
+    protocol: str
+    parties: int
+    threshold: int
+    transcript: str = ""
+    files: dict[str, str] = field(default_factory=dict)
+
+    @property
+    @abstractmethod
+    def secrets(self) -> tuple[SecretVector, ...]:
+        """The shared vectors of the key, one share file each."""
+
+    counted: ClassVar[bool] = False
+    """Whether a party keeps a count of the key's decryptions (:mod:`keyquorum.plans.policy`)."""
+
+    def most_decryptions(self, rounding: str) -> int | None:
+        """Ciphertexts that the key may ever decrypt by this rounding; None: any number, and they are not counted."""
+        return None
+
+    @property
+    def digest(self) -> bytes:
+        """32 bytes that identify the key with its files and options: parties compare them before they use it."""
+        return hashlib.sha256(json.dumps(self.to_json(), sort_keys=True).encode()).digest()
+
+    def to_json(self) -> Plain:
+        """Plain data, as ``key.json`` has it; the scheme reads it (:meth:`Scheme.key_from_json`)."""
+        data = asdict(self)
+        last = {name: data.pop(name) for name in ("transcript", "files")}
+        return {**data, **last}
+
+    def share_header(self, party: int, index: int) -> Plain:
+        """Header of the share file of a secret vector."""
+        return {
+            "protocol": self.protocol,
+            "domain": self.secrets[index].domain,
+            "parties": self.parties,
+            "threshold": self.threshold,
+            "party": party,
+            "key_id": self.key_id,
+            "length": self.secrets[index].length,
+        }
+
+    def check_types(self, texts: Sequence[object] = (), numbers: Sequence[object] = ()) -> None:
+        """Raises ValueError for entries of other types than these fields have; ``texts``, ``numbers``: further ones of the scheme's class."""
+        texts = [self.protocol, self.transcript, *self.files, *self.files.values(), *texts]
+        numbers = [self.parties, self.threshold, *numbers]
+        if not (is_hex(self.key_id, 32) and all(isinstance(t, str) for t in texts) and all(map(is_count, numbers))):
+            raise ValueError("entries of other types")
+
+
+K = TypeVar("K", bound=KeyInfo)
+C = TypeVar("C")
+
+
+@dataclass
+class KeyMaterial(Generic[K]):
+    """A key in memory: metadata, the bytes of its public files, and this party's shares, one share file a secret vector."""
+
+    info: K
+    public: dict[str, bytes]
+    shares: list[Persistence]
+
+
+class KeyRequest(ABC):
+    """A key to be made: a parameter set, and the options of its scheme. Construction takes any values; the checks refuse."""
+
+    parameters: Parameters
+
+    @abstractmethod
+    def to_json(self) -> Plain:
+        """The fields of a ``keygen`` job that are the scheme's, ``parameters`` among them: see :meth:`Scheme.request_from_job`."""
+
+    @abstractmethod
+    def check(self, contributors: int = 1) -> None:
+        """Refuses what no committee can make. ``contributors``: the parties that may be corrupted, and one. Raises ParameterError, PolicyError."""
+
+    @abstractmethod
+    def check_committee(self, committee: Committee) -> None:
+        """Refuses what this committee cannot make."""
+
+    @abstractmethod
+    def warnings(self, committee: Committee | None = None) -> list[str]:
+        """What is weak about the key, and about its generation by a committee, a line each."""
+
+    @abstractmethod
+    def needs(self, committee: Committee) -> Needs | None:
+        """Memory and disk of the generation at each party, on the embedded engine; None: next to nothing."""
+
+
+class ErrorBound(Protocol):
+    """The error that joint decryption adds to a value of an approximate scheme."""
+
+    @property
+    def largest(self) -> float:
+        """The error that no value is expected to exceed."""
+
+    def text(self) -> str:
+        """One line for users."""
+
+
+@dataclass(frozen=True)
+class Decrypted:
+    """What a receiver gets of one ciphertext file: the bytes of its plaintext file."""
+
+    plaintext: bytes
+
+
+@dataclass(frozen=True)
+class EncryptedFile:
+    """A ciphertext file that was written: its bytes, and the key that it is encrypted under."""
+
+    path: Path
+    data: bytes
+    info: KeyInfo
+
+    def stated(self) -> list[str]:
+        """Lines for people: what joint decryption will give, as far as that is known."""
+        return []
+
+    def warnings(self) -> list[str]:
+        """What is wrong with it, a line each."""
+        return []
+
+    def described(self) -> Plain:
+        """Plain data."""
+        return {"output": self.path, "bytes": len(self.data), "key_id": self.info.key_id}
+
+
+class Scheme(ABC, Generic[K, C]):
+    """A scheme, or several that one library has. ``K``: its metadata of keys; ``C``: the content of a ciphertext file.
+
+    ``title``: for people; ``names``: of the schemes as parameter sets have them; ``order``: schemes of lower order come first in lists, and the first
+    one gets files that no other claims; ``job_fields``: what a ``keygen`` job has besides the fields of all schemes, with types;
+    ``old_metadata``: name of the metadata's file in key folders of version 0.1.0, if it was not ``key.json``; ``batch``: most ciphertexts that a
+    served committee decrypts at once, if it is not told; ``most_asked``: most ciphertexts of a request; ``names_key``: whether ciphertext files name
+    their key.
+    """
+
+    title: ClassVar[str]
+    names: ClassVar[tuple[str, ...]]
+    order: ClassVar[int]
+    job_fields: ClassVar[Mapping[str, type]] = {}
+    old_metadata: ClassVar[str] = ""
+    batch: ClassVar[int]
+    most_asked: ClassVar[int] = 1
+    names_key: ClassVar[bool] = False
+
+    # Parameter sets
+
+    @abstractmethod
+    def set_names(self) -> list[str]:
+        """Names of the shipped parameter sets."""
+
+    @abstractmethod
+    def load(self, name_or_path: str | Path, warn: bool = True) -> Parameters:
+        """A shipped set by name, or a set of a TOML file. ``warn``: with SecurityWarning, of a set without claimed security.
+        Raises UnknownParameterSetError or ParameterError."""
+
+    @abstractmethod
+    def describe_set(self, parameters: Parameters) -> tuple[str, Plain]:
+        """What ``keyquorum parameters`` says of a set after its name: a line, and plain data."""
+
+    # Keys
+
+    @abstractmethod
+    def request(self, parameters: Parameters, options: Mapping[str, object]) -> KeyRequest:
+        """A key to be made, from the options of :func:`keyquorum.api.keygen`. Raises ParameterError for an option that the scheme has no use for."""
+
+    @abstractmethod
+    def request_from_job(self, job: Plain) -> KeyRequest:
+        """Inverse of :meth:`KeyRequest.to_json`; refuses parameter sets and options that are none."""
+
+    @abstractmethod
+    def key_from_json(self, data: Plain) -> K:
+        """Inverse of :meth:`KeyInfo.to_json`. Raises ValueError, KeyError, TypeError, ParameterError or PolicyError."""
+
+    @abstractmethod
+    def generate(self, context: PartyContext, request: KeyRequest, seed: bytes | None = None) -> KeyMaterial[K]:
+        """Makes a key jointly: every party calls this. The parties compare what is public before it returns. ``seed``: INSECURE, tests."""
+
+    def key_from_old_json(self, data: Plain) -> K:
+        """The same of the file ``old_metadata``."""
+        raise ValueError(f"keys of {self.title} have no earlier format")
+
+    def check_public(self, folder: Path, info: K) -> None:
+        """Refuses public files that are not of the key, beyond their hashes. Raises KeyFileError."""
+
+    def describe_shares(self, info: K) -> str:
+        """What a party has of a key, for people: its shares and the names of the public files."""
+        return f"{len(info.secrets)} shares, {', '.join(info.files)}"
+
+    @abstractmethod
+    def describe_key(self, info: K) -> list[str]:
+        """What ``keyquorum inspect`` says of a key's metadata: a first line with key id and parameter set, and more."""
+
+    def describe_noise(self, info: K) -> str:
+        """What follows the line about the committee, as the distribution of the key's noise."""
+        return ""
+
+    def describe_state(self, folder: Path, info: K) -> list[str]:
+        """What a key folder tells beyond the metadata, as decryptions used. Raises KeyFileError for damaged files."""
+        return []
+
+    def exported(self, info: K) -> dict[str, bytes]:
+        """Files that go into an exported key folder besides metadata and public files."""
+        return {}
+
+    def warnings(self, info: K) -> list[str]:
+        """What is weak about a key, said whenever it decrypts, a line each."""
+        return []
+
+    def rotations(self, parameters: Parameters, steps: Sequence[int]) -> tuple[int, ...]:
+        """What a key needs for rotations by these steps, as its option ``galois_elements``. Raises ParameterError where there are none."""
+        if steps:
+            raise ParameterError(f"--step is for Galois keys of SEAL, and {parameters.name} is a set of {self.title}: leave it out")
+        return ()
+
+    @abstractmethod
+    def made(self, key: str, folder: Path, info: K) -> tuple[list[str], Plain]:
+        """What ``keyquorum keygen`` says of a new key ``key`` in ``folder``: lines, and plain data of its own."""
+
+    def check_backend(self, parameters: Parameters, backend: str, link: str | None) -> None:
+        """Refuses a backend, or simulated links, with which the scheme makes no keys. Raises ParameterError."""
+
+    def key_error(self, info: K) -> ErrorBound | None:
+        """The error of a key's decryptions under usual conditions; None for exact schemes."""
+        return None
+
+    # Files of values, without any party
+
+    @abstractmethod
+    def encrypt_to(self, folder: Path, info: K, values: Any, output: Path, bound: float | None = None) -> EncryptedFile:
+        """Encrypts numbers under the public key in ``folder``, into a file. ``bound``: on their absolute values, where the scheme estimates noise.
+        Raises ValuesError, ParameterError or KeyFileError."""
+
+    @abstractmethod
+    def decode_file(self, info: K, path: Path, count: int = 0) -> tuple[NDArray[Any], ErrorBound | None]:
+        """The first ``count`` values (0: all) of a plaintext file, and the error that joint decryption added. Raises CiphertextError."""
+
+    # Ciphertexts, phases, plaintexts
+
+    @abstractmethod
+    def recognises(self, head: bytes) -> bool:
+        """Whether a file that begins so has ciphertexts of this scheme, and of no other."""
+
+    @abstractmethod
+    def parse(self, info: K, data: bytes, what: str, rounding: str) -> C:
+        """The content of a ciphertext file as it is; ``what`` names it in errors. Raises CiphertextError or SealFormatError for what is none, of
+        another key if the file tells, or states more noise than the rounding takes."""
+
+    @abstractmethod
+    def read_ciphertext(self, info: K, path: Path, data: bytes, rounding: str) -> C:
+        """The content of a ciphertext file, ready for joint decryption. Raises CiphertextError or SealFormatError, which name ``path``, for what is
+        none, damaged, of another key, or known to have more noise than the rounding takes."""
+
+    @abstractmethod
+    def check_decryption(self, info: K, ciphertexts: Sequence[C], receiver: int, rounding: str) -> None:
+        """Refuses what cannot be decrypted, from what is public alone. Raises ParameterError or CiphertextError."""
+
+    def check_accepted(self, folder: Path, info: K, paths: Sequence[Path], digests: Sequence[str]) -> None:
+        """Refuses ciphertexts (SHA-256 in ``digests``) that this party has not agreed to decrypt, where keys want that. Raises ApprovalError."""
+
+    def vectors_needed(self, ciphertexts: Sequence[C]) -> int | None:
+        """How many of the secret vectors the decryption takes, the first ones; None: all."""
+        return None
+
+    @abstractmethod
+    def plaintext_size(self, info: K, ciphertext: C) -> int:
+        """Bytes of the plaintext file of a ciphertext file, at most."""
+
+    @abstractmethod
+    def item_count(self, info: K, ciphertext: C) -> int:
+        """Items of the pool that a ciphertext file takes."""
+
+    def errors(self, info: K, paths: Sequence[Path]) -> Sequence[ErrorBound] | None:
+        """The error that joint decryption adds to each ciphertext file; None for exact schemes."""
+        return None
+
+    def pooled(self, info: K, wanted: bool) -> bool:
+        """Whether a decryption takes masks from a pool. ``wanted``: whoever asks wants that."""
+        return wanted
+
+    @abstractmethod
+    def phases(
+        self, context: PartyContext, group: RoundingGroup, info: K, shares: Sequence[Persistence], variant: Variant, ciphertexts: Sequence[C],
+        keep: bool = False,
+    ) -> Words:  # fmt: skip
+        """Our summands of the phases of all ciphertexts one after another, as the variant takes them: its items lie in the last axis. Local, but for
+        what ``keep`` compares once; every party calls this. ``keep``: the engine is kept for the next ones."""
+
+    @abstractmethod
+    def plaintexts(self, info: K, ciphertexts: Sequence[C], words: Words) -> Sequence[Decrypted]:
+        """Plaintexts from the rounded phases of all ciphertexts, [items], as :meth:`.Variant.use` opens them."""
+
+    def decrypt_without_pool(
+        self, context: PartyContext, info: K, shares: Sequence[Persistence], ciphertexts: Sequence[C], receiver: int, rounding: str,
+        seed: bytes | None = None,
+    ) -> Sequence[Decrypted] | None:  # fmt: skip
+        """Decryption with masks that are made for it, or without any; every party calls this, None at all but the receiver. A scheme whose
+        decryptions are always :meth:`pooled` has none. ``seed``: INSECURE, tests."""
+        raise NotImplementedError(f"decryptions of {self.title} take masks from a pool")
+
+    # The served committee
+
+    @abstractmethod
+    def check_served(self, committee: Committee, rounding: str) -> None:
+        """Refuses what a served committee, which counts no decryptions and has receivers outside, cannot do. Raises ParameterError."""
+
+    @abstractmethod
+    def unit(self, parameters: Parameters) -> int:
+        """Items of the pool that a ciphertext takes."""
+
+    @abstractmethod
+    def request_limit(self, parameters: Parameters) -> int:
+        """Bytes of the longest request."""
+
+    # Roundings
+
+    @abstractmethod
+    def variant(self, committee: Committee, rounding: str, parameters: Parameters, width: int, levels: int) -> Variant:
+        """A rounding for a set, as a committee keeps material for it. Raises ParameterError for a committee that cannot."""
+
+    @abstractmethod
+    def masked_limit(self, parameters: Parameters) -> str:
+        """What is to be said of decryptions by :data:`MASKED`, whose errors tell of the secret; empty for a set without that rounding."""
+
+
+AnyScheme = Scheme[KeyInfo, object]
+"""A scheme to those who know none: they give back what they got from it."""

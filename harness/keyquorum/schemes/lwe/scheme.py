@@ -1,0 +1,216 @@
+"""LWE behind the interface of schemes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keyquorum.dsl import Persistence
+from keyquorum.fhe.lwe import LWE_SETS, LweCiphertexts, LweParameters, is_lwe, lwe_parameters, read_lwe, read_messages
+from keyquorum.fhe.lwe_public import PUBLIC_FILE, integers
+from keyquorum.model.committee import Committee
+from keyquorum.model.errors import CiphertextError, ParameterError
+from keyquorum.model.outputs import save_file
+from keyquorum.parties.context import PartyContext
+from keyquorum.plans.rounding import RoundingGroup
+from keyquorum.plans.variants import Variant
+from keyquorum.schemes.base import Decrypted, EncryptedFile, KeyMaterial, KeyRequest, Parameters, Plain, Scheme, Words
+
+from .key import OLD_METADATA, LweKeyInfo, load_lwe_public_key, sharing_of
+from .keygen import LweRequest, generate
+from .phases import lwe_phases
+from .variant import LweVariant, messages_of
+
+MOST_CIPHERTEXTS = 4096
+"""Most LWE ciphertexts of a request: up to 64 MiB. Receivers send longer files in parts."""
+NUMBER = 8
+"""Bytes of a message in JSON, at most: it has up to 16 bits."""
+SEAL_OPTIONS = {"galois_elements": "--step is for Galois keys of SEAL", "policy": "a policy is for CKKS"}
+
+
+def _own(parameters: Parameters) -> LweParameters:
+    assert isinstance(parameters, LweParameters)
+    return parameters
+
+
+class LweScheme(Scheme[LweKeyInfo, LweCiphertexts]):
+    """Files of LWE ciphertexts under binary secrets, decrypted by a rounding with material of a pool."""
+
+    title = "LWE"
+    names = ("lwe",)
+    order = 1
+    old_metadata = OLD_METADATA
+    batch = 4096
+    most_asked = MOST_CIPHERTEXTS
+    names_key = True
+
+    def set_names(self) -> list[str]:
+        """See :class:`.Scheme`."""
+        return list(LWE_SETS)
+
+    def load(self, name_or_path: str | Path, warn: bool = True) -> LweParameters:
+        """See :class:`.Scheme`. There are shipped sets alone."""
+        return lwe_parameters(str(name_or_path))
+
+    def describe_set(self, parameters: Parameters) -> tuple[str, Plain]:
+        """See :class:`.Scheme`."""
+        p = _own(parameters)
+        modulus = f"{p.prime.bit_length()}-bit prime" if p.prime else "2^64"
+        line = f"lwe  n={p.dimension:<6} q={modulus} p={1 << p.plain_bits} padding={p.padding_bits} noise<2^{p.noise_bits}"
+        names = ("scheme", "dimension", "modulus", "plain_bits", "padding_bits", "noise_bits")
+        return line, {name: getattr(p, name) for name in names}
+
+    def request(self, parameters: Parameters, options: Mapping[str, object]) -> LweRequest:
+        """See :class:`.Scheme`. ``relin`` and ``error_law``, which have defaults, are not looked at."""
+        for option, reason in SEAL_OPTIONS.items():
+            if options.get(option):
+                raise ParameterError(f"{reason}, and {parameters.name} is a set of LWE: leave it out")
+        return LweRequest(_own(parameters))
+
+    def request_from_job(self, job: Plain) -> LweRequest:
+        """See :class:`.Scheme`."""
+        return LweRequest.from_json(job)
+
+    def generate(self, context: PartyContext, request: KeyRequest, seed: bytes | None = None) -> KeyMaterial[LweKeyInfo]:
+        """See :class:`.Scheme`."""
+        assert isinstance(request, LweRequest)
+        return generate(context, request, seed)
+
+    def key_from_json(self, data: Plain) -> LweKeyInfo:
+        """See :class:`.Scheme`."""
+        return LweKeyInfo.from_json(data)
+
+    def key_from_old_json(self, data: Plain) -> LweKeyInfo:
+        """See :class:`.Scheme`."""
+        return LweKeyInfo.from_old_json(data)
+
+    def check_public(self, folder: Path, info: LweKeyInfo) -> None:
+        """See :class:`.Scheme`."""
+        if info.files:
+            load_lwe_public_key(folder, info)
+
+    def describe_key(self, info: LweKeyInfo) -> list[str]:
+        """See :class:`.Scheme`."""
+        p = info.parameters
+        q = f"{p.prime}" if p.prime else "2^64"
+        public = ", ".join(info.files) or "none: it was made before there were any"
+        return [f"LWE key {info.key_id}, {p.name}, n = {p.dimension}, q = {q}, {p.plain_bits} bits a message", f"public key: {public}"]
+
+    def describe_shares(self, info: LweKeyInfo) -> str:
+        """See :class:`.Scheme`."""
+        return f"a share of LWE, {', '.join(info.files) or 'without a public key'}"
+
+    def made(self, key: str, folder: Path, info: LweKeyInfo) -> tuple[list[str], Plain]:
+        """See :class:`.Scheme`."""
+        public = folder / PUBLIC_FILE
+        return [f"key {key}: shares of an LWE secret, public key {public}"], {"public": public}
+
+    def check_backend(self, parameters: Parameters, backend: str, link: str | None) -> None:
+        """See :class:`.Scheme`."""
+        if backend != "embedded" or link is not None:
+            raise ParameterError(
+                f"{parameters.name}: keys of LWE are made on the embedded engine, without simulated links: leave out --backend and --link"
+            )
+
+    def encrypt_to(self, folder: Path, info: LweKeyInfo, values: Any, output: Path, bound: float | None = None) -> EncryptedFile:
+        """See :class:`.Scheme`. An LWE ciphertext a value."""
+        if bound is not None:
+            raise ParameterError("--bound is for CKKS, and this is a key of LWE: leave it out")
+        public = load_lwe_public_key(folder, info)
+        data = public.encrypt(integers(public.parameters, values)).to_bytes(public.key_id)
+        save_file(output, data)
+        return EncryptedFile(output, data, info)
+
+    def decode_file(self, info: LweKeyInfo, path: Path, count: int = 0) -> tuple[NDArray[np.int64], None]:
+        """See :class:`.Scheme`."""
+        messages = np.array(read_messages(path), dtype=np.int64)
+        return (messages[:count] if count else messages), None
+
+    def recognises(self, head: bytes) -> bool:
+        """See :class:`.Scheme`."""
+        return is_lwe(head)
+
+    def parse(self, info: LweKeyInfo, data: bytes, what: str, rounding: str) -> LweCiphertexts:
+        """See :class:`.Scheme`. The file names its key."""
+        ciphertexts, key_id = read_lwe(data, what)
+        if key_id != info.key_id or ciphertexts.parameters != info.parameters:
+            raise CiphertextError(f"{what} is encrypted under another key ({key_id}), not {info.key_id}: name that key")
+        ciphertexts.check_rounding(rounding, what)
+        return ciphertexts
+
+    def read_ciphertext(self, info: LweKeyInfo, path: Path, data: bytes, rounding: str) -> LweCiphertexts:
+        """See :class:`.Scheme`."""
+        return self.parse(info, data, str(path), rounding)
+
+    def check_decryption(self, info: LweKeyInfo, ciphertexts: Sequence[LweCiphertexts], receiver: int, rounding: str) -> None:
+        """See :class:`.Scheme`."""
+        if not 0 <= receiver < info.parties:
+            raise ParameterError(f"there is no party {receiver}: choose a receiver from 0 to {info.parties - 1}")
+
+    def plaintext_size(self, info: LweKeyInfo, ciphertext: LweCiphertexts) -> int:
+        """See :class:`.Scheme`."""
+        return NUMBER * ciphertext.count + 16
+
+    def item_count(self, info: LweKeyInfo, ciphertext: LweCiphertexts) -> int:
+        """See :class:`.Scheme`."""
+        return ciphertext.count
+
+    def pooled(self, info: LweKeyInfo, wanted: bool) -> bool:
+        """See :class:`.Scheme`."""
+        return True
+
+    def phases(
+        self, context: PartyContext, group: RoundingGroup, info: LweKeyInfo, shares: Sequence[Persistence], variant: Variant,
+        ciphertexts: Sequence[LweCiphertexts], keep: bool = False,
+    ) -> Words:  # fmt: skip
+        """See :class:`.Scheme`."""
+        joined = ciphertexts[0] if len(ciphertexts) == 1 else LweCiphertexts(
+            info.parameters, np.concatenate([c.a for c in ciphertexts]), np.concatenate([c.b for c in ciphertexts])
+        )  # fmt: skip
+        with context.phase("phase"):
+            return lwe_phases(context, group, shares[0], joined)
+
+    def plaintexts(self, info: LweKeyInfo, ciphertexts: Sequence[LweCiphertexts], words: Words) -> Sequence[Decrypted]:
+        """See :class:`.Scheme`. JSON, a list of messages."""
+        messages, at = messages_of(info.parameters, words).tolist(), 0
+        found = []
+        for ciphertext in ciphertexts:
+            found.append(Decrypted(json.dumps(messages[at : at + ciphertext.count]).encode() + b"\n"))
+            at += ciphertext.count
+        return found
+
+    def check_served(self, committee: Committee, rounding: str) -> None:
+        """See :class:`.Scheme`."""
+        if committee.authenticated:
+            raise ParameterError(
+                f"{committee.protocol}: a receiver outside the committee cannot check MACs: decrypt to a party (--to), or serve with another committee"
+            )
+
+    def unit(self, parameters: Parameters) -> int:
+        """See :class:`.Scheme`."""
+        return 1
+
+    def request_limit(self, parameters: Parameters) -> int:
+        """See :class:`.Scheme`."""
+        return MOST_CIPHERTEXTS * 8 * (_own(parameters).dimension + 1) + 4096
+
+    def variant(self, committee: Committee, rounding: str, parameters: Parameters, width: int, levels: int) -> LweVariant:
+        """See :class:`.Scheme`."""
+        own = _own(parameters)
+        sharing_of(committee, own)
+        triples = rounding == "round_ltz_circuit" and not committee.replicated
+        return LweVariant(rounding, own, width, levels, triples and not committee.authenticated, committee.authenticated)
+
+    def masked_limit(self, parameters: Parameters) -> str:
+        """See :class:`.Scheme`."""
+        return (
+            "LWE decryptions are not counted: take it for noise that the receiver cannot relate to the secret, as that of fresh ciphertexts of others"
+        )
+
+
+SCHEME = LweScheme()

@@ -1,0 +1,196 @@
+"""Stored material for LWE: every rounding of VARIANTS, in two parts.
+
+Shares with MACs take two words each, and two parts: share and MAC.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keyquorum.dsl import Persistence
+from keyquorum.fhe.lwe import LweParameters, flooding_bits
+from keyquorum.model.errors import ParameterError, ProgramError
+from keyquorum.plans.rounding import RoundingGroup
+from keyquorum.plans.variants import VARIANTS, Material, Section, Variant, comparison_ands, low_mask
+
+Words = NDArray[np.uint64]
+FLOOD_SECURITY = 40
+"""Statistical security of `round_flood`, in bits a decryption."""
+
+
+@dataclass(frozen=True)
+class LweVariant(Variant):
+    """A rounding for one LWE parameter set. ``width``, ``levels``: of the tables. ``triples``: whether the triples of the ANDs of
+    `round_ltz_circuit` are material as well; where shares are replicated ANDs need none. ``authenticated``: the shares have MACs, under
+    the committee's key; they are kept whole, whatever bits of them count."""
+
+    rounding: str
+    parameters: LweParameters
+    width: int = 8
+    levels: int = 2
+    triples: bool = False
+    authenticated: bool = False
+
+    def __post_init__(self) -> None:
+        if self.rounding not in VARIANTS:
+            raise ParameterError(f"unknown rounding {self.rounding!r}: choose one of {', '.join(VARIANTS)}")
+        if self.rounding == "round_flood":
+            flooding_bits(self.parameters, FLOOD_SECURITY)
+        if self.rounding == "round_ltz_table" and not (1 <= self.width <= 12 and 1 <= self.levels <= 6):
+            raise ParameterError(f"tables of width {self.width} on {self.levels} levels: choose 1 to 12, and 1 to 6")
+
+    @property
+    def name(self) -> str:
+        """Name of the pool, and of its folder."""
+        shape = f"-{self.width}x{self.levels}" if self.rounding == "round_ltz_table" else ""
+        return f"{self.parameters.name}-{self.rounding}{shape}"
+
+    @property
+    def described(self) -> str:
+        """What must be the same for material to be of use."""
+        return self.name
+
+    @property
+    def table_groups(self) -> tuple[list[tuple[int, int]], list[list[int]]]:
+        """Blocks (count, width) and groups of signs of each further level: those of Programs/Library/ltz_tables.py."""
+        length, width = self.parameters.noise_length, self.width
+        blocks = [(c, w) for c, w in ((length // width, width), (int(length % width > 0), length % width)) if c]
+        count, groups = sum(c for c, _ in blocks), []
+        group = next(g for g in range(1, count + 1) if self.levels == 1 or g ** (self.levels - 1) >= count)
+        for level in range(self.levels - 1):
+            last = level == self.levels - 2
+            groups.append([count] if last else [min(group, count - i) for i in range(0, count, group)])
+            count = len(groups[-1])
+        return blocks, groups
+
+    @property
+    def table_bits(self) -> int:
+        """Bits of the ring of the tables: of the largest mask of a group, and at least j, for the use of the result."""
+        return max([self.parameters.message_bits, *(s + 1 for sizes in self.table_groups[1] for s in sizes)])
+
+    @property
+    def _stores_bits(self) -> bool:
+        """Whether the circuit gets its mask bit by bit: bits with MACs would have to be converted one by one, and it compares without."""
+        return self.rounding == "round_ltz_circuit" and not self.authenticated
+
+    @property
+    def words(self) -> int:
+        """64-bit words of a share."""
+        return 2 if self.authenticated else 1
+
+    def parts(self, group: RoundingGroup) -> int:
+        """Components of a share: summands that a party knows, or a share and its MAC."""
+        return 2 if self.authenticated else group.parts
+
+    @property
+    def sections(self) -> list[Section]:
+        """What a decryption needs, in the order of the share files."""
+        return [Section(s.rows, 64, 2) for s in self._sections] if self.authenticated else self._sections
+
+    @property
+    def _sections(self) -> list[Section]:
+        p = self.parameters
+        mask = Section(1, p.ring_bits)
+        if self._stores_bits:
+            made = [mask, Section(p.noise_length, 1), Section(1, p.message_bits)]
+            return [*made, Section(3 * comparison_ands(p.noise_length), 1)] if self.triples else made
+        if self.rounding == "round_ltz_table":
+            blocks, groups = self.table_groups
+            rows = sum(c << w for c, w in blocks) + sum(1 + (2 << s) for sizes in groups for s in sizes)
+            return [mask, Section(rows, self.table_bits)]
+        return [mask]
+
+    @property
+    def begins_with_opening(self) -> bool:
+        """Whether the online part begins with an opening to all members, whose messages compare what it is about."""
+        return self.rounding != "round_flood"
+
+    def make(self, group: RoundingGroup, size: int, seed: bytes | None = None) -> Material:
+        """The material of ``size`` decryptions, [parts, rows, size] a section; every member calls this."""
+        p, made = self.parameters, Persistence()
+        length = flooding_bits(p, FLOOD_SECURITY) + 1 if self.rounding == "round_flood" else p.noise_length
+        circuit, table = self._stores_bits, self.rounding == "round_ltz_table"
+        ring = f"Z2^{p.ring_bits}"
+        if table and self.authenticated:
+            # A MAC is modulo the ring that the mask is in. One program makes both, from bits known in both domains.
+            args = self._table_arguments(size)
+            group.run(group.ring_protocol, ring, "round_ltz_table", [*args, "made"], persistence=made, seed=seed)
+        else:
+            keep = "all" if circuit or table else "sum"
+            group.run(group.ring_protocol, ring, "round_mask", [size, length, keep, int(circuit)], persistence=made, seed=seed)
+        rows = made.words.reshape(made.words.shape[0], -1, size * self.words)
+        sections = [rows]
+        if circuit:
+            sections = [rows[:, :1], rows[:, 1 : 1 + length], rows[:, 1 + length :]]
+            if self.triples:
+                triples = Persistence()
+                args = [size, comparison_ands(length)]
+                group.run(group.ring_protocol, "Z2^1", "and_triples", args, persistence=triples, seed=seed)
+                sections.append(triples.words.reshape(rows.shape[0], -1, size).copy())
+                triples.wipe()
+        elif table:
+            sections = [rows[:, :1], rows[:, 1:] if self.authenticated else self._tables(group, rows[:, 1:], size, seed)]
+        result = [s.copy() if self.authenticated else s & low_mask(section.bits) for s, section in zip(sections, self.sections, strict=True)]
+        result = Material(result, made.key_tests)
+        made.wipe()
+        if table:
+            sections[1][...] = 0
+        return result
+
+    def _table_arguments(self, size: int) -> list[object]:
+        return ["tables", size, self.parameters.noise_length, self.width, self.levels, "binary", 0]
+
+    def _tables(self, group: RoundingGroup, bits: Words, size: int, seed: bytes | None) -> Words:
+        """The tables for the bits [parts, rows, size] of masks, in a ring of as many bits as they need."""
+        bits = bits & low_mask(self.table_bits)
+        tables = Persistence.from_words(bits.reshape(bits.shape[0], -1))
+        domain = f"Z2^{self.table_bits}"
+        group.run(group.ring_protocol, domain, "round_ltz_table", self._table_arguments(size), persistence=tables, seed=seed)
+        made: Words = tables.words.reshape(bits.shape[0], -1, size)[:, self.parameters.noise_length :].copy()
+        tables.wipe()
+        return made
+
+    def use(
+        self, group: RoundingGroup, z: Words, material: Sequence[NDArray[Any]], to: int | str = "share", seed: bytes | None = None,
+        about: bytes = b"",
+    ) -> Words | None:  # fmt: skip
+        """Rounds phases z [parts, size] with one item of material each; every member calls this.
+
+        Members have compared number and purpose before, or do by the first messages, as ``about`` (:meth:`.Backend.run`).
+        ``to``: ``share`` gives every member its shares
+        [parts, size] of 2^(k-j) m modulo 2^k; a member's number, or ``all``, gives that member (all) the words themselves,
+        [1, size], and others None.
+        """
+        p, size = self.parameters, z.shape[1] // self.words
+        working = Persistence.from_sections([z, *(m.reshape(m.shape[0], -1) for m in material)], self.words)
+        if self.authenticated:
+            if not isinstance(material, Material):
+                raise ProgramError("material with MACs lacks the tests of their keys: take it from a pool, or make it")
+            working.take_key_tests(material.key_tests)
+        head: list[object] = ["online", size, p.noise_length, p.message_bits]
+        if self.rounding == "round_flood":
+            args: list[object] = [size, flooding_bits(p, FLOOD_SECURITY), to, 0, size]
+        elif self.rounding == "round_ltz_table":
+            args = [*head, self.width, self.levels, to, 0, size, p.ring_bits]
+        else:
+            args = [*head, to, 0, size, p.ring_bits] + ([1] if self.triples else [])
+        domain = f"Z2^{p.ring_bits}"
+        words = group.run(group.ring_protocol, domain, self.rounding, args, persistence=working, seed=seed, keep=True, about=about)
+        opened: Words | None = words.view(np.uint64).reshape(1, -1) if words.size else None
+        result = working.tail(size * self.words) if to == "share" else opened
+        working.wipe()
+        return result
+
+    def messages(self, words: Words) -> NDArray[np.int64]:
+        """Messages (with padding bits) from opened words. A flooded phase carries 2^(l-1), so that cutting off rounds it."""
+        return messages_of(self.parameters, words)
+
+
+def messages_of(parameters: LweParameters, words: Words) -> NDArray[np.int64]:
+    """See :meth:`LweVariant.messages`."""
+    return ((words & low_mask(parameters.ring_bits)) >> np.uint64(parameters.noise_length)).astype(np.int64)

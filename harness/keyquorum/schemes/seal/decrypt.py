@@ -1,0 +1,196 @@
+"""Joint decryption of SEAL's ciphertexts: the result goes to one party, the secret key and the noise stay hidden.
+
+CKKS: the phase plus a flooding noise of every dealer, opened to the receiver (protocols: section 4); the policy stored with
+the key bounds the flooding and counts decryptions across restarts. Ciphertexts are refused that have not
+the form of an encryption, or of which the flooding would leave less than a bit. BFV and BGV: exact rounding inside the MPC
+(`rounding`); what is opened is the message, and with `round_mask_open` its errors, so those decryptions are counted (`masked`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keyquorum._engine import mulmod_scalar
+from keyquorum.dsl import Persistence
+from keyquorum.fhe.decode import ckks_plaintext, integer_plaintext
+from keyquorum.fhe.parameters import ParameterSet
+from keyquorum.fhe.seal import Evaluator
+from keyquorum.fhe.seal_format import Ciphertext, read_ciphertext
+from keyquorum.model.errors import CiphertextError, ParameterError
+from keyquorum.parties.context import PartyContext
+from keyquorum.plans.randomness import discrete_gaussian, wipe
+from keyquorum.plans.rounding import ROUNDINGS, RoundingGroup, round_exactly
+from keyquorum.schemes.base import Decrypted
+
+from .approvals import check_form
+from .key import SealKeyInfo
+from .phases import exact_summands, plain_coefficients, rlwe_phase
+from .precision import Precision, check_ciphertext_precision, key_precision
+from .recognise import ciphertext_of
+
+Ints = NDArray[np.int64]
+Words = NDArray[np.uint64]
+
+PLAINTEXT_HEADER = 4096
+"""Bytes of a plaintext beside its coefficients, at most."""
+
+
+@dataclass(frozen=True)
+class SealDecrypted(Decrypted):
+    """What a receiver gets of one ciphertext: SEAL's plaintext bytes; for BFV and BGV the coefficients mod t; for CKKS the error that the
+    flooding added."""
+
+    coefficients: Words | None
+    precision: Precision | None = None
+
+
+def check_decryption(info: SealKeyInfo, ciphertexts: Sequence[Ciphertext], receiver: int, rounding: str) -> None:
+    """Refuses what cannot be done with the key, from what is public alone: receiver, parts, level; for CKKS the form, room for the flooding,
+    and what it leaves."""
+    if not 0 <= receiver < info.parties:
+        raise ParameterError(f"there is no party {receiver}: choose a receiver from 0 to {info.parties - 1}")
+    if rounding not in ROUNDINGS:
+        raise ParameterError(f"unknown rounding {rounding!r}: choose one of {', '.join(ROUNDINGS)}")
+    if info.parameters.scheme == "ckks" and rounding != ROUNDINGS[0]:
+        raise ParameterError(f"CKKS results are flooded, not rounded: {rounding} has no meaning for this key: leave out --rounding")
+    info.policy.check(info.parameters.ring_degree)
+    for ciphertext in ciphertexts:
+        if ciphertext.size != 2:
+            raise CiphertextError(f"the ciphertext has {ciphertext.size} parts: relinearise it first")
+        if info.parameters.scheme == "ckks":
+            check_form(info.parameters, ciphertext)
+            check_ciphertext_precision(info, ciphertext)
+            _check_room(info, ciphertext)
+        elif ciphertext.level_primes != 1:
+            raise CiphertextError(f"the ciphertext is at a level of {ciphertext.level_primes} primes: switch it to the last level first")
+
+
+def _check_room(info: SealKeyInfo, ciphertext: Ciphertext) -> None:
+    """Refuses a level that does not hold the flooding and a message with coefficients of up to 4 scales."""
+    sigma = info.policy.sigma(info.parameters.ring_degree)
+    need = 2 * (4 * ciphertext.scale + 8 * sigma * (info.threshold + 1))
+    if math.prod(info.parameters.moduli(ciphertext.level_primes)) <= need:
+        raise CiphertextError(
+            f"the ciphertext has no room for the flooding noise (2^{math.log2(sigma):.0f}): "
+            "decrypt at a higher level, or make a key with a smaller policy"
+        )
+
+
+class _Decryption:
+    """One joint decryption at one party."""
+
+    def __init__(
+        self,
+        context: PartyContext,
+        info: SealKeyInfo,
+        shares: list[Persistence],
+        receiver: int,
+        rounding: str,
+        seed: bytes | None,
+    ) -> None:
+        self.context, self.info, self.shares = context, info, shares
+        self.receiver, self.rounding, self.seed = receiver, rounding, seed
+        self.parameters: ParameterSet = info.parameters
+        self.dealers = info.threshold + 1
+        self.deals = context.party < self.dealers
+        self.mine = context.party == receiver
+
+    def _run(self, protocol: str, domain: str, program: str, args: Sequence[object], **options: Any) -> Ints:
+        backend, threshold = self.context.backend, self.info.threshold
+        return backend.run(protocol, domain, program, args, threshold=threshold, seed=self.seed, **options).words
+
+    def _field_run(self, q: int, program: str, args: Sequence[object], **options: Any) -> Ints:
+        return self._run(self.context.committee.field_protocol, f"F_{q}", program, args, **options)
+
+    # CKKS
+
+    def approximate(self, ciphertexts: Sequence[Ciphertext]) -> list[SealDecrypted] | None:
+        """Flooded decryption, at the level of each ciphertext: only its owner knows how large the message is."""
+        n = self.parameters.ring_degree
+        sigma, results = self.info.policy.sigma(n), []
+        with self.context.phase("decrypt", len(ciphertexts)) as step:
+            for ciphertext in ciphertexts:
+                flooding = discrete_gaussian(n, sigma) if self.deals else None
+                residues = []
+                for index in range(ciphertext.level_primes):
+                    q = self.parameters.coeff_modulus[index]
+                    working = rlwe_phase(self.context, self.info, self.shares[index], index, ciphertext, seed=self.seed)
+                    words = self._field_run(q, "flood", [self.dealers, n, self.receiver, n], private=flooding, persistence=working)
+                    if self.mine:
+                        residues.append(np.where(words < 0, words + q, words).astype(np.uint64))
+                if flooding is not None:
+                    wipe(flooding)
+                if self.mine:
+                    self._check_plausible(residues)
+                    data = ckks_plaintext(self.parameters, np.stack(residues), ciphertext.scale)
+                    results.append(SealDecrypted(data, None, key_precision(self.info, ciphertext.scale)))
+                step()
+        return results if self.mine else None
+
+    def _check_plausible(self, residues: Sequence[Words]) -> None:
+        """A phase that fills the whole modulus is no message: the ciphertext is of another key, or overflowed."""
+        moduli = self.parameters.moduli(len(residues))
+        modulus = math.prod(moduli)
+        fraction = np.zeros(self.parameters.ring_degree)
+        for q, words in zip(moduli, residues, strict=True):
+            fraction += mulmod_scalar(words, pow(modulus // q, -1, q), q) / q
+        if float(np.abs(fraction - np.rint(fraction)).max()) > 0.47:
+            raise CiphertextError("the result is noise: the ciphertext is of another key, or its level has overflowed")
+
+    # BFV and BGV
+
+    def exact(self, ciphertexts: Sequence[Ciphertext]) -> list[SealDecrypted] | None:
+        """Exact decryption by rounding; ciphertexts must be at the last level (one prime)."""
+        parameters = self.parameters
+        q, t = parameters.coeff_modulus[0], parameters.plain_modulus
+        group = RoundingGroup.of(self.context, self.info.threshold, self.receiver)
+        u = exact_summands(self.context, self.info, self.shares[0], group, ciphertexts, self.seed)
+        words: Ints | None = None
+        try:
+            if group.member:
+                words = round_exactly(self.context, group, u, q, t, self.rounding, self.seed)
+        finally:
+            wipe(u)
+        if words is None or not self.mine:
+            return None
+        return plaintexts(parameters, ciphertexts, words)
+
+
+def plaintexts(parameters: ParameterSet, ciphertexts: Sequence[Ciphertext], words: Ints) -> list[SealDecrypted]:
+    """Plaintexts of BFV or BGV from the rounded phases of their ciphertexts, [count N], any representatives modulo t."""
+    n, results = parameters.ring_degree, []
+    for i, ciphertext in enumerate(ciphertexts):
+        coefficients = plain_coefficients(parameters, ciphertext, words[i * n : (i + 1) * n])
+        results.append(SealDecrypted(integer_plaintext(parameters, coefficients), coefficients))
+    return results
+
+
+def ready_to_decrypt(info: SealKeyInfo, data: bytes, what: str = "the ciphertext") -> Ciphertext:
+    """A ciphertext as joint decryption takes it: of BFV and BGV at the last level, to which SEAL switches it, in the same way at every party.
+    ``what`` names it in errors."""
+    ciphertext = ciphertext_of(info.parameters, data, what)
+    if info.parameters.scheme == "ckks" or ciphertext.level_primes == 1 or ciphertext.size != 2:
+        return ciphertext
+    return read_ciphertext(info.parameters, Evaluator(info.parameters).last_level(data), what)
+
+
+def decrypt(
+    context: PartyContext, info: SealKeyInfo, shares: Sequence[Persistence], ciphertexts: Sequence[Ciphertext], receiver: int, rounding: str,
+    seed: bytes | None = None,
+) -> list[SealDecrypted] | None:  # fmt: skip
+    """Decrypts ciphertexts, which :func:`check_decryption` admits, to ``receiver``; every party calls this. Returns None at the other parties.
+
+    All ciphertexts are processed in the same rounds: phase (local), then for CKKS 2 rounds, for BFV and BGV those of the
+    rounding program. CKKS callers must have claimed the decryptions (:func:`keyquorum.plans.policy.claim_decryptions`) before.
+    """
+    decryption = _Decryption(context, info, list(shares), receiver, rounding, seed)
+    return decryption.approximate(ciphertexts) if info.parameters.scheme == "ckks" else decryption.exact(ciphertexts)
+
+
+__all__ = ["SealDecrypted", "check_decryption", "decrypt", "ready_to_decrypt"]

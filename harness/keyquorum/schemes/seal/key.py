@@ -1,0 +1,74 @@
+"""Metadata of keys for SEAL."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from keyquorum.fhe.parameters import ParameterSet
+from keyquorum.model.errors import KeyFileError, ParameterError
+from keyquorum.plans.keys import load_key
+from keyquorum.schemes.base import KeyInfo, Plain, SecretVector
+
+from .masked import MASKED, most_masked
+from .policy import FloodPolicy, policy_from_json
+
+ERROR_LAWS = ("cbd", "gaussian")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SealKeyInfo(KeyInfo):
+    """Metadata of a key for SEAL: of its noise (``error_law``), which key-switching keys it has, and its policy."""
+
+    parameters: ParameterSet
+    error_law: str
+    relin: bool
+    galois_elements: tuple[int, ...]
+    policy: FloodPolicy
+    counted: ClassVar[bool] = True
+
+    @property
+    def secrets(self) -> tuple[SecretVector, ...]:
+        """The secret modulo each prime."""
+        return tuple(SecretVector(f"F_{q}", self.parameters.ring_degree) for q in self.parameters.coeff_modulus)
+
+    def most_decryptions(self, rounding: str) -> int | None:
+        """CKKS: of the policy. BFV and BGV: of roundings whose errors tell of the secret."""
+        if self.parameters.scheme == "ckks":
+            return self.policy.decryptions
+        return most_masked(self.parameters) if rounding == MASKED else None
+
+    @staticmethod
+    def from_json(data: Plain) -> SealKeyInfo:
+        """Inverse of :meth:`to_json`; checks the parameter set."""
+        data = dict(data)
+        data["parameters"] = parameters_from_json(data["parameters"])
+        data["policy"] = policy_from_json(data["policy"])
+        data["galois_elements"] = tuple(data["galois_elements"])
+        info = SealKeyInfo(**data)
+        info.check_types([info.error_law], info.galois_elements)
+        if type(info.relin) is not bool:
+            raise ValueError("entries of other types")
+        return info
+
+
+def parameters_to_json(parameters: ParameterSet) -> Plain:
+    """A parameter set as plain data."""
+    return asdict(parameters)
+
+
+def parameters_from_json(data: Plain) -> ParameterSet:
+    """Inverse of :func:`parameters_to_json`; the set is validated."""
+    try:
+        return ParameterSet(**{**data, "coeff_modulus": tuple(data["coeff_modulus"])})
+    except (TypeError, KeyError) as error:
+        raise ParameterError(f"not a parameter set ({error}): write the job or key file again") from None
+
+
+def load_seal_key(folder: Path) -> SealKeyInfo:
+    """The metadata of a key for SEAL. Raises KeyFileError for a key of another scheme."""
+    info = load_key(folder)
+    if not isinstance(info, SealKeyInfo):
+        raise KeyFileError(f"{folder}: a key of {info.parameters.scheme.upper()}, which SEAL has no use for: name a key of CKKS, BFV or BGV")
+    return info

@@ -1,0 +1,355 @@
+"""Joint generation of SEAL keys: the secret key exists as shares only.
+
+1. The parties toss a public seed; everything public (the `a` of every key, the key id) comes from it.
+2. `sample_ternary`, in one domain with room: the secret, uniform ternary (protocols: section 1).
+3. `sample_cbd` or `sample_gaussian`, there as well; `lift` brings the secret and the noise to every prime.
+4. `rlwe_public_key` and `rlwe_switch_key`, one prime after another, open b = -(a s + f e) (+ P w): the keys.
+5. All parties compare a hash of the transcript and of the key files before the key counts.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keyquorum.dsl import Persistence
+from keyquorum.fhe.keys import (
+    assemble_public_key,
+    assemble_switch_keys,
+    expand_a,
+    validate_public_key,
+    validate_switch_keys,
+)
+from keyquorum.fhe.parameters import ParameterSet
+from keyquorum.model.committee import Committee
+from keyquorum.model.errors import ParameterError, PolicyError
+from keyquorum.parties.context import PartyContext
+from keyquorum.plans.randomness import uniform_trits, wipe
+from keyquorum.plans.resources import KeygenSizes, Needs, keygen_needs
+from keyquorum.schemes.base import KeyMaterial, KeyRequest, Plain
+
+from .budget import check_attempts, check_leaks, lift_masks, short_primes
+from .key import ERROR_LAWS, SealKeyInfo, parameters_from_json, parameters_to_json
+from .policy import FloodPolicy, policy_from_json
+from .precision import check_key_precision
+
+Ints = NDArray[np.int64]
+Words = NDArray[np.uint64]
+
+LIFT_BITS = 61
+"""Size of the domain in which secret and noise are sampled and masked. The masks fill it; what all values of a key tell together is
+checked against the budget of its life (:mod:`.budget`)."""
+NOISE_BITS = 5
+"""The secret and both error laws stay below 2^5 in absolute value (CBD 21, Gaussian 23)."""
+MERSENNE = 2**61 - 1
+"""Auxiliary prime for the noise of protocols without a ring: square roots are cheap modulo it."""
+CHUNK = 1 << 18
+"""Noise coefficients sampled at a time: bounds memory."""
+GAUSSIAN_CHUNK = 1 << 15
+"""The same for `gaussian` over a field, whose 42 bits a coefficient come with some 350 products."""
+AUTHENTICATED_CHUNK = 1 << 14
+"""The same with MACs, of which every bit has one."""
+LIFTED = 1 << 23
+"""Masks of all dealers that one run of `lift` holds."""
+
+
+@dataclass(frozen=True)
+class SealRequest(KeyRequest):
+    """What to make. A policy without a noise bound gets that of the set."""
+
+    parameters: ParameterSet
+    relin: bool = True
+    galois_elements: tuple[int, ...] = ()
+    error_law: str = "cbd"
+    policy: FloodPolicy = field(default_factory=FloodPolicy)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "policy", self.policy.for_set(self.parameters))
+
+    def check(self, contributors: int = 1) -> None:
+        """Refuses what cannot be made. ``contributors``: the parties whose flooding adds up in a decryption, t + 1."""
+        if self.error_law not in ERROR_LAWS:
+            raise ParameterError(f"unknown error law {self.error_law!r}: choose one of {', '.join(ERROR_LAWS)}")
+        n = self.parameters.ring_degree
+        for g in self.galois_elements:
+            if not (isinstance(g, int) and 1 < g < 2 * n and g % 2 == 1):
+                raise ParameterError(f"Galois element {g}: choose an odd number from 3 to {2 * n - 1}")
+        if len(set(self.galois_elements)) != len(self.galois_elements):
+            raise ParameterError("a Galois element is asked for twice: name each once")
+        if len(self.parameters.coeff_modulus) < 2 and (self.relin or self.galois_elements):
+            raise ParameterError("relinearisation and Galois keys need at least two primes in coeff_modulus")
+        self.policy.check(n)
+        if self.policy.approvals and self.parameters.scheme != "ckks":
+            raise PolicyError(f"{self.parameters.name}: approvals are for CKKS keys: leave them out")
+        check_key_precision(self.parameters, self.policy, contributors)
+
+    def needs(self, committee: Committee) -> Needs:
+        """What the plan will need at each party of a committee, on the embedded engine."""
+        self.check_committee(committee)
+        primes = len(self.parameters.coeff_modulus)
+        sizes = KeygenSizes(
+            degree=self.parameters.ring_degree,
+            primes=primes,
+            polynomials=1 + (primes - 1) * len(self.targets),
+            error_law=self.error_law,
+            sampled=_sampled_at_a_time(committee, self.error_law),
+            lifted=_lifted_at_a_time(committee.threshold + 1),
+            binary=_noise_method(committee) == "bits",
+        )
+        return keygen_needs(sizes, committee)
+
+    def check_budget(self, committee: Committee) -> None:
+        """Refuses a key whose opened values would tell too much together, or, with MACs, whose shortest prime convinces of too little."""
+        polynomials = 1 + (len(self.parameters.coeff_modulus) - 1) * len(self.targets)
+        values = self.parameters.ring_degree * (1 + polynomials)
+        check_attempts(committee, self.parameters)
+        check_leaks(committee, values, _mask_bits(committee), LIFT_BITS)
+
+    def check_committee(self, committee: Committee) -> None:
+        """See :class:`.KeyRequest`."""
+        self.check(committee.threshold + 1)
+        self.check_budget(committee)
+
+    def warnings(self, committee: Committee | None = None) -> list[str]:
+        """Weaknesses of the policy; for a committee, with the number, that short primes take a key with MACs above the budget."""
+        if committee is None:
+            return self.policy.weaknesses(self.parameters)
+        text = short_primes(committee, self.parameters)
+        return [text] if text else []
+
+    def to_json(self) -> Plain:
+        """See :class:`.KeyRequest`."""
+        return {
+            "parameters": parameters_to_json(self.parameters),
+            "relin": self.relin,
+            "galois_elements": list(self.galois_elements),
+            "error_law": self.error_law,
+            "policy": vars(self.policy),
+        }
+
+    @staticmethod
+    def from_json(data: Plain) -> SealRequest:
+        """Inverse of :meth:`to_json`."""
+        policy = policy_from_json(data["policy"])
+        return SealRequest(parameters_from_json(data["parameters"]), bool(data["relin"]), tuple(data["galois_elements"]), data["error_law"], policy)
+
+    @property
+    def targets(self) -> list[str]:
+        """Key-switching targets in the order of the programs: relin first, then Galois elements."""
+        return (["relin"] if self.relin else []) + [str(g) for g in self.galois_elements]
+
+
+class _Transcript:
+    """Hash of everything public, in order."""
+
+    def __init__(self) -> None:
+        self._hash = hashlib.sha256(b"keyquorum keygen v1")
+
+    def add(self, label: str, data: bytes) -> None:
+        for part in (label.encode(), data):
+            self._hash.update(len(part).to_bytes(8, "little"))
+            self._hash.update(part)
+
+    def digest(self) -> bytes:
+        return self._hash.digest()
+
+
+def _signed(words: Words) -> Ints:
+    return words.astype(np.int64)
+
+
+def _residues(words: Ints, q: int) -> Words:
+    """Centred int64 to [0, q)."""
+    return np.where(words < 0, words + q, words).astype(np.uint64)
+
+
+def _lifted_at_a_time(dealers: int) -> int:
+    return LIFTED // dealers
+
+
+def _mask_bits(committee: Committee) -> int:
+    """Bits of a mask of `lift`, of each of t + 1 parties: as many as do not wrap."""
+    return LIFT_BITS - 2 - committee.threshold.bit_length()
+
+
+def _noise_method(committee: Committee) -> str:
+    """Of the samplers of noise: in the binary domain wherever bits of a share are had there, which Shamir's are not."""
+    return "arith" if committee.ring_protocol is None else "bits"
+
+
+def _sampled_at_a_time(committee: Committee, law: str) -> int:
+    if committee.authenticated:
+        return AUTHENTICATED_CHUNK
+    return CHUNK if law == "cbd" or _noise_method(committee) == "bits" else GAUSSIAN_CHUNK
+
+
+def _seeds(master: bytes, count: int) -> list[bytes]:
+    return [hashlib.shake_256(b"keyquorum a" + master + i.to_bytes(8, "little")).digest(64) for i in range(count)]
+
+
+def generate(context: PartyContext, request: SealRequest, seed: bytes | None = None) -> KeyMaterial[SealKeyInfo]:
+    """Makes a key jointly; every party calls this. ``seed`` is INSECURE and for tests only.
+
+    Rounds: those of the two samplers, 2 for the lift, and a prime 1 or 2 for the keys.
+    """
+    parameters, committee = request.parameters, context.committee
+    request.check_committee(committee)
+    n, primes = parameters.ring_degree, parameters.coeff_modulus
+    digits = len(primes) - 1
+    targets = request.targets
+    polynomials = 1 + digits * len(targets)
+    dealers = committee.threshold + 1
+    deals = context.party < dealers
+    field = committee.field_protocol
+    session, backend, threshold = context.session, context.backend, committee.threshold
+    transcript = _Transcript()
+
+    def run(protocol: str, domain: str, program: str, *args: object, **options: Any) -> Ints:
+        return backend.run(protocol, domain, program, args, threshold=threshold, seed=seed, **options).words
+
+    def field_run(q: int, program: str, *args: object, **options: Any) -> Ints:
+        return run(field, f"F_{q}", program, *args, **options)
+
+    with context.phase("set-up"):
+        described = json.dumps(
+            [
+                parameters.name,
+                parameters.scheme,
+                n,
+                list(primes),
+                parameters.plain_modulus,
+                targets,
+                request.error_law,
+                asdict(request.policy),
+                committee.protocol,
+                committee.size,
+                threshold,
+                seed is not None,
+            ]
+        ).encode()
+        session.compare("key parameters", hashlib.sha256(described).digest())
+        master = session.toss(64)
+        transcript.add("parameters", described)
+        transcript.add("seed", master)
+        key_id = transcript.digest().hex()[:32]
+        seeds = _seeds(master, polynomials)
+        public_a = [expand_a(s, n, primes) for s in seeds]
+
+    security = _mask_bits(committee) - NOISE_BITS
+    if committee.ring_protocol is not None and not committee.authenticated:
+        bits = backend.ring_bits(LIFT_BITS)
+        protocol, domain, modulus, method = committee.ring_protocol, f"Z2^{bits}", 1 << bits, "bits"
+    else:
+        protocol, domain, modulus, method = field, f"F_{MERSENNE}", MERSENNE, "arith"
+    source = Persistence()
+    with context.phase("secret"):
+        trits = uniform_trits(n)
+        forms = [trits == 1, trits == 2] if method == "bits" else [trits, np.where(trits == 2, -1, trits)]
+        private = np.concatenate(forms).astype(np.int64) if deals else None
+        ternary = "bits" if method == "bits" else "bilinear"
+        run(protocol, domain, "sample_ternary", dealers, n, ternary, private=private, persistence=source)
+        wipe(trits, *forms, *([] if private is None else [private]))
+
+    noises = polynomials * n
+    with context.phase("noise"):
+        law = [] if request.error_law == "cbd" else [3200, 40, 23]
+        sampler = [noises, _noise_method(committee), *law, _sampled_at_a_time(committee, request.error_law)]
+        run(protocol, domain, f"sample_{request.error_law}", *sampler, persistence=source)
+
+    count = n + noises
+    with context.phase("lift"):
+        masks = lift_masks(count, NOISE_BITS + security) if deals else None
+        step_size = _lifted_at_a_time(dealers)
+        pieces = [slice(at, min(at + step_size, count)) for at in range(0, count, step_size)]
+        opened = np.concatenate([
+            run(
+                protocol, domain, "lift", "open", dealers, piece.stop - piece.start, NOISE_BITS, security, modulus, piece.start,
+                private=None if masks is None else masks[piece], persistence=source,
+            )
+            for piece in pieces
+        ])  # fmt: skip
+        transcript.add("lift", opened.tobytes())
+        source.wipe()
+
+    factor = parameters.plain_modulus if parameters.scheme == "bgv" else 1
+    b = np.empty((polynomials, len(primes), n), dtype=np.uint64)
+    group = backend.most_targets or len(targets) or 1
+    shares = []
+    with context.phase("keys", len(primes)) as step:
+        for j, q in enumerate(primes):
+            working = Persistence()
+            for piece in pieces:
+                field_run(
+                    q, "lift", "close", dealers, piece.stop - piece.start, NOISE_BITS,
+                    private=None if masks is None else masks[piece], public=[opened[piece]], persistence=working,
+                )  # fmt: skip
+            a = [_signed(p[j]) for p in public_a]
+            out = field_run(q, "rlwe_public_key", n, q, factor, 1, 0, n, public=[a[0]], persistence=working)
+            b[0, j] = _residues(out, q)
+            for first in range(0, len(targets), group):
+                chosen = targets[first : first + group]
+                begin, end = 1 + first * digits, 1 + (first + len(chosen)) * digits
+                out = field_run(
+                    q, "rlwe_switch_key", n, q, factor, digits, j, primes[-1] % q, 0, (1 + begin) * n, *chosen,
+                    public=a[begin:end], persistence=working,
+                )  # fmt: skip
+                b[begin:end, j] = _residues(out, q).reshape(end - begin, n)
+            shares.append(working.head(n))
+            working.wipe()
+            step()
+        if masks is not None:
+            wipe(masks)
+
+    with context.phase("check"):
+        public = dict(_public_files(request, b, seeds))
+        for name, data in public.items():
+            transcript.add(name, data)
+        session.compare("transcript of the key", transcript.digest())
+        info = SealKeyInfo(
+            key_id=key_id,
+            parameters=parameters,
+            protocol=committee.protocol,
+            parties=committee.size,
+            threshold=threshold,
+            error_law=request.error_law,
+            relin=request.relin,
+            galois_elements=request.galois_elements,
+            policy=request.policy,
+            transcript=transcript.digest().hex(),
+        )
+    return KeyMaterial(info, public, shares)
+
+
+def _public_files(request: SealRequest, b: Words, seeds: list[bytes]) -> Iterator[tuple[str, bytes]]:
+    """SEAL's bytes of the keys, each validated."""
+    parameters = request.parameters
+    digits = len(parameters.coeff_modulus) - 1
+    at = 1
+    data = assemble_public_key(parameters, seeds[0], b[0])
+    validate_public_key(parameters, data)
+    yield "public.key", data
+
+    def take() -> list[tuple[bytes, Words]]:
+        nonlocal at
+        taken = [(seeds[at + i], b[at + i]) for i in range(digits)]
+        at += digits
+        return taken
+
+    if request.relin:
+        data = assemble_switch_keys(parameters, {0: take()})
+        validate_switch_keys(parameters, data, [0])
+        yield "relin.key", data
+    if request.galois_elements:
+        groups = {(g - 1) // 2: take() for g in request.galois_elements}
+        data = assemble_switch_keys(parameters, groups)
+        validate_switch_keys(parameters, data, sorted(groups))
+        yield "galois.key", data
+
+
+__all__ = ["SealRequest", "generate"]

@@ -1,0 +1,251 @@
+"""BFV, BGV and CKKS of SEAL behind the interface of schemes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from keyquorum.dsl import Persistence
+from keyquorum.fhe import seal
+from keyquorum.fhe.keys import galois_elements
+from keyquorum.fhe.parameters import ParameterSet, list_parameter_sets, load
+from keyquorum.fhe.seal_format import Ciphertext, read_ciphertext
+from keyquorum.fhe.values import Numbers
+from keyquorum.model.committee import Committee
+from keyquorum.model.errors import ParameterError
+from keyquorum.parties.context import PartyContext
+from keyquorum.plans.policy import decryptions_used
+from keyquorum.plans.randomness import wipe
+from keyquorum.plans.rounding import RoundingGroup, scaled_words
+from keyquorum.plans.variants import Variant
+from keyquorum.schemes.base import EXACT, Decrypted, KeyMaterial, KeyRequest, Parameters, Plain, Scheme, Words
+
+from . import decrypt
+from .approvals import check_approved
+from .files import CiphertextFile, decode_file, encrypt_to
+from .key import SealKeyInfo
+from .keygen import SealRequest, generate
+from .masked import MASKED, masked_limit, most_masked
+from .noise import default_bits
+from .phases import exact_summands
+from .policy import FloodPolicy, promise
+from .precision import Precision, key_precision
+from .receipts import check_noise, check_receipt
+from .variant import SealVariant, seal_variant
+
+PARMS = "parms"
+"""File with SEAL's ``EncryptionParameters``, in exported key folders."""
+PLAINTEXT_HEADER = 4096
+"""Bytes of a plaintext beside its coefficients, at most."""
+
+
+def _own(parameters: Parameters) -> ParameterSet:
+    assert isinstance(parameters, ParameterSet)
+    return parameters
+
+
+class SealScheme(Scheme[SealKeyInfo, Ciphertext]):
+    """Keys for unmodified SEAL: exact decryption of BFV and BGV, flooded decryption of CKKS."""
+
+    title = "SEAL"
+    names = ("bfv", "bgv", "ckks")
+    order = 0
+    job_fields = {"relin": bool, "galois_elements": list, "error_law": str, "policy": dict}  # noqa: RUF012
+    batch = 16
+
+    def set_names(self) -> list[str]:
+        """See :class:`.Scheme`."""
+        return list_parameter_sets()
+
+    def load(self, name_or_path: str | Path, warn: bool = True) -> ParameterSet:
+        """See :class:`.Scheme`."""
+        return load(name_or_path, warn)
+
+    def describe_set(self, parameters: Parameters) -> tuple[str, Plain]:
+        """See :class:`.Scheme`."""
+        p = _own(parameters)
+        primes = [q.bit_length() for q in p.coeff_modulus]
+        plain = f" t={p.plain_modulus}" if p.plain_modulus else f" scale=2^{p.scale_bits} noise=2^{default_bits(p)}"
+        own = {"plain_modulus": p.plain_modulus} if p.plain_modulus else {"scale_bits": p.scale_bits, "noise_bits": default_bits(p)}
+        line = f"{p.scheme:4} N={p.ring_degree:<6} [{','.join(map(str, primes))}]{plain} security={p.security}"
+        return line, {"scheme": p.scheme, "ring_degree": p.ring_degree, "prime_bits": primes, **own, "security": p.security}
+
+    def request(self, parameters: Parameters, options: Mapping[str, object]) -> SealRequest:
+        """See :class:`.Scheme`. ``relin``, ``galois_elements``, ``error_law``, ``policy``: see :class:`.SealRequest`."""
+        given = {name: value for name, value in options.items() if value is not None}
+        unknown = sorted(set(given) - {"relin", "galois_elements", "error_law", "policy"})
+        if unknown:
+            raise ParameterError(f"{unknown[0]} is no option of keys for SEAL: leave it out")
+        policy, elements = given.get("policy", FloodPolicy()), given.get("galois_elements", ())
+        relin, law = given.get("relin", True), given.get("error_law", "cbd")
+        if not (isinstance(policy, FloodPolicy) and isinstance(elements, Sequence) and isinstance(law, str)):
+            raise ParameterError("a policy, Galois elements or an error law of another type: see keyquorum.keygen")
+        return SealRequest(_own(parameters), bool(relin), tuple(elements), law, policy)
+
+    def request_from_job(self, job: Plain) -> SealRequest:
+        """See :class:`.Scheme`."""
+        return SealRequest.from_json(job)
+
+    def generate(self, context: PartyContext, request: KeyRequest, seed: bytes | None = None) -> KeyMaterial[SealKeyInfo]:
+        """See :class:`.Scheme`."""
+        assert isinstance(request, SealRequest)
+        return generate(context, request, seed)
+
+    def key_from_json(self, data: Plain) -> SealKeyInfo:
+        """See :class:`.Scheme`."""
+        return SealKeyInfo.from_json(data)
+
+    def describe_key(self, info: SealKeyInfo) -> list[str]:
+        """See :class:`.Scheme`."""
+        p = info.parameters
+        return [
+            f"key {info.key_id}, {p.scheme} {p.name}, N = {p.ring_degree}",
+            f"relinearisation key: {'yes' if info.relin else 'no'}; Galois elements: {list(info.galois_elements) or 'none'}",
+        ]
+
+    def describe_noise(self, info: SealKeyInfo) -> str:
+        """See :class:`.Scheme`."""
+        return f", error law {info.error_law}"
+
+    def describe_state(self, folder: Path, info: SealKeyInfo) -> list[str]:
+        """See :class:`.Scheme`."""
+        counted = (folder / "decryptions.json").exists()
+        if info.parameters.scheme != "ckks":
+            if not counted:
+                return []
+            most = most_masked(info.parameters)
+            return [f"{decryptions_used(folder, info)} of {most:,} decryptions by {MASKED} used; those of {EXACT} are not counted"]
+        lines = [promise(info.policy)]
+        if counted or list(folder.glob("share-*.kqs")):  # not a copy of the public files
+            lines = [f"{lines[0]}; {decryptions_used(folder, info)} of {info.policy.decryptions} decryptions used"]
+        lines += [f"WARNING: {weakness}" for weakness in info.policy.weaknesses(info.parameters)]
+        lines.append(f"at scale 2^{info.parameters.scale_bits}: {key_precision(info).text()}")
+        if info.policy.approvals:
+            lines.append("ciphertexts must be approved at every party (keyquorum approve), with a noise up to that bound")
+        return lines
+
+    def exported(self, info: SealKeyInfo) -> dict[str, bytes]:
+        """See :class:`.Scheme`."""
+        return {PARMS: seal.parms(info.parameters)}
+
+    def warnings(self, info: SealKeyInfo) -> list[str]:
+        """See :class:`.Scheme`."""
+        return info.policy.weaknesses(info.parameters)
+
+    def rotations(self, parameters: Parameters, steps: Sequence[int]) -> tuple[int, ...]:
+        """See :class:`.Scheme`."""
+        return galois_elements(steps, _own(parameters).ring_degree)
+
+    def made(self, key: str, folder: Path, info: SealKeyInfo) -> tuple[list[str], Plain]:
+        """See :class:`.Scheme`."""
+        lines, error = [f"key {key} ({info.key_id}): public files in {folder}"], self.key_error(info)
+        if error is not None:
+            lines += [f"{info.parameters.name}, scale 2^{info.parameters.scale_bits}: {error.text()}", promise(info.policy)]
+        return lines, {}
+
+    def key_error(self, info: SealKeyInfo) -> Precision | None:
+        """See :class:`.Scheme`. At the scale of the parameter set."""
+        return key_precision(info) if info.parameters.scheme == "ckks" else None
+
+    def encrypt_to(self, folder: Path, info: SealKeyInfo, values: Any, output: Path, bound: float | None = None) -> CiphertextFile:
+        """See :class:`.Scheme`."""
+        return encrypt_to(folder, info, values, output, bound)
+
+    def decode_file(self, info: SealKeyInfo, path: Path, count: int = 0) -> tuple[Numbers, Precision | None]:
+        """See :class:`.Scheme`."""
+        return decode_file(info, path, count)
+
+    def recognises(self, head: bytes) -> bool:
+        """See :class:`.Scheme`. SEAL's keys and plaintexts begin as its ciphertexts do."""
+        return False
+
+    def parse(self, info: SealKeyInfo, data: bytes, what: str, rounding: str) -> Ciphertext:
+        """See :class:`.Scheme`."""
+        return read_ciphertext(info.parameters, data, what)
+
+    def read_ciphertext(self, info: SealKeyInfo, path: Path, data: bytes, rounding: str) -> Ciphertext:
+        """See :class:`.Scheme`. BFV and BGV are switched to the last level."""
+        ciphertext = decrypt.ready_to_decrypt(info, data, str(path))
+        check_receipt(path, data, info)
+        check_noise(path, data, info)
+        return ciphertext
+
+    def check_decryption(self, info: SealKeyInfo, ciphertexts: Sequence[Ciphertext], receiver: int, rounding: str) -> None:
+        """See :class:`.Scheme`."""
+        decrypt.check_decryption(info, ciphertexts, receiver, rounding)
+
+    def check_accepted(self, folder: Path, info: SealKeyInfo, paths: Sequence[Path], digests: Sequence[str]) -> None:
+        """See :class:`.Scheme`."""
+        check_approved(folder, info, paths, digests)
+
+    def vectors_needed(self, ciphertexts: Sequence[Ciphertext]) -> int | None:
+        """See :class:`.Scheme`. Those of the primes of the highest level."""
+        return max((c.level_primes for c in ciphertexts), default=1)
+
+    def plaintext_size(self, info: SealKeyInfo, ciphertext: Ciphertext) -> int:
+        """See :class:`.Scheme`."""
+        return 8 * info.parameters.ring_degree * ciphertext.level_primes + PLAINTEXT_HEADER
+
+    def item_count(self, info: SealKeyInfo, ciphertext: Ciphertext) -> int:
+        """See :class:`.Scheme`. One a coefficient."""
+        return info.parameters.ring_degree
+
+    def errors(self, info: SealKeyInfo, paths: Sequence[Path]) -> list[Precision] | None:
+        """See :class:`.Scheme`."""
+        if info.parameters.scheme != "ckks":
+            return None
+        return [key_precision(info, read_ciphertext(info.parameters, path.read_bytes(), str(path)).scale) for path in paths]
+
+    def phases(
+        self, context: PartyContext, group: RoundingGroup, info: SealKeyInfo, shares: Sequence[Persistence], variant: Variant,
+        ciphertexts: Sequence[Ciphertext], keep: bool = False,
+    ) -> Words:  # fmt: skip
+        """See :class:`.Scheme`. [2, parts, items]: modulo 2^l, and modulo t."""
+        assert isinstance(variant, SealVariant)
+        set_ = info.parameters
+        u = exact_summands(context, info, shares[0], group, ciphertexts, keep=keep)
+        try:
+            return np.stack(scaled_words(group, u, set_.coeff_modulus[0], set_.plain_modulus, variant.length))
+        finally:
+            wipe(u)
+
+    def plaintexts(self, info: SealKeyInfo, ciphertexts: Sequence[Ciphertext], words: Words) -> Sequence[Decrypted]:
+        """See :class:`.Scheme`."""
+        return decrypt.plaintexts(info.parameters, ciphertexts, words.view(np.int64))
+
+    def decrypt_without_pool(
+        self, context: PartyContext, info: SealKeyInfo, shares: Sequence[Persistence], ciphertexts: Sequence[Ciphertext], receiver: int,
+        rounding: str, seed: bytes | None = None,
+    ) -> Sequence[Decrypted] | None:  # fmt: skip
+        """See :class:`.Scheme`."""
+        return decrypt.decrypt(context, info, shares, ciphertexts, receiver, rounding, seed)
+
+    def check_served(self, committee: Committee, rounding: str) -> None:
+        """See :class:`.Scheme`."""
+        if rounding == MASKED:
+            raise ParameterError(
+                f"{MASKED} is sometimes wrong, and its errors tell of the secret key: a served committee counts no decryptions, so BFV and BGV are "
+                "served with round_ltz_circuit alone"
+            )
+
+    def unit(self, parameters: Parameters) -> int:
+        """See :class:`.Scheme`. One item a coefficient."""
+        return _own(parameters).ring_degree
+
+    def request_limit(self, parameters: Parameters) -> int:
+        """See :class:`.Scheme`."""
+        return 64 * _own(parameters).ring_degree + 65536
+
+    def variant(self, committee: Committee, rounding: str, parameters: Parameters, width: int, levels: int) -> SealVariant:
+        """See :class:`.Scheme`. No rounding has tables."""
+        return seal_variant(committee, rounding, _own(parameters))
+
+    def masked_limit(self, parameters: Parameters) -> str:
+        """See :class:`.Scheme`."""
+        return masked_limit(_own(parameters))
+
+
+SCHEME = SealScheme()
