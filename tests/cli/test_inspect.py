@@ -116,10 +116,10 @@ def test_a_changed_byte_is_noticed_where_there_is_a_hash(world: Path, name: str,
 
 def test_hashes_are_verified(world: Path) -> None:
     for name, said in {
-        "share file": "sha256", "LWE ciphertexts": "sha256", "public key of LWE": "sha256, also of lwe.json", "journal of a pool": "checksum of every line",
+        "share file": "sha256", "LWE ciphertexts": "sha256", "public key of LWE": "sha256, also of key.json", "journal of a pool": "checksum of every line",
         "SEAL public key": "sha256 of key.json", "SEAL key-switching keys": "sha256 of key.json", "SEAL ciphertext": "sha256 of its receipt",
         "receipt": "sha256 of the ciphertext", "key folder": "sha256 of public files and share files", "plot": "checksum of every part",
-        "LWE key folder": "sha256 of public files and share files", "pool folder": "journal, and sha256 of its share files",
+        "pool folder": "journal, and sha256 of its share files",
         "identity": "key against certificate", "certificate": "identity beside it",
     }.items():  # fmt: skip
         assert examine(world / SAMPLES[name]).checked == said
@@ -165,7 +165,7 @@ def test_folders_look_at_every_file(world: Path, tmp_path: Path) -> None:
 
 def test_copies_of_public_files(world: Path, tmp_path: Path) -> None:
     """As whoever encrypts has them: what is not there is said, and what is there is verified."""
-    for key, names in {"bfv": ["key.json", "public.key"], "ckks": ["key.json", "public.key"], "lwe": ["lwe.json", "public.lwepk"]}.items():
+    for key, names in {"bfv": ["key.json", "public.key"], "ckks": ["key.json", "public.key"], "lwe": ["key.json", "public.lwepk"]}.items():
         (tmp_path / key).mkdir()
         for name in names:
             shutil.copy(world / KEYS / key / name, tmp_path / key)

@@ -39,9 +39,7 @@ SAMPLES = {
     "journal of a pool": f"{POOL}/cursor.journal",
     "party folder": "committee/party-0",
     "key folder": f"{KEYS}/bfv",
-    "LWE key folder": f"{KEYS}/lwe",
     "metadata of a key": f"{KEYS}/bfv/key.json",
-    "metadata of an LWE key": f"{KEYS}/lwe/lwe.json",
     "public key of LWE": f"{KEYS}/lwe/public.lwepk",
     "count of decryptions": f"{KEYS}/ckks/decryptions.json",
     "approvals": f"{KEYS}/ckks/approved.json",
@@ -69,7 +67,7 @@ SAMPLES = {
 }
 """Of every kind of :data:`keyquorum.inspection.KINDS`: where one is."""
 HIT = {
-    "committee folder": "committee.toml", "party folder": "identity.pem", "key folder": "share-1.kqs", "LWE key folder": "public.lwepk",
+    "committee folder": "committee.toml", "party folder": "identity.pem", "key folder": "share-1.kqs",
     "pool folder": "cursor.journal",
 }  # fmt: skip
 """Of a folder: the file that is damaged."""
