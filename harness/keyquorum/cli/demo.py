@@ -16,6 +16,7 @@ from keyquorum.fhe import seal
 from keyquorum.fhe.parameters import ParameterSet
 from keyquorum.model.errors import KeyQuorumError
 from keyquorum.model.outputs import save_file
+from keyquorum.model.protocols import COMMITTEES, DEFAULT_COMMITTEE, names
 
 from .options import BackendName, LinkSpec, MpSpdzFolder
 from .output import console, emit, print_reports, printed
@@ -60,7 +61,7 @@ def _run(folder: Path, committee: api.Committee, parameters: ParameterSet, x: An
 
 
 def demo(
-    protocol: Annotated[str, typer.Option("--protocol", "-E", help="rep-field, shamir, semi, mascot.")] = "rep-field",
+    protocol: Annotated[str, typer.Option("--protocol", "-E", help=f"{names(COMMITTEES)}.")] = DEFAULT_COMMITTEE,
     parties: Annotated[int, typer.Option("--parties", "-N", help="Number of parties.")] = 3,
     keep: Annotated[Path | None, typer.Option(help="Keep all files in this folder.")] = None,
     backend: BackendName = "embedded",

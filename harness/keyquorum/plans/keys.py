@@ -26,10 +26,11 @@ from keyquorum.dsl import Persistence
 from keyquorum.dsl.persistence import NO_KEY_TEST
 from keyquorum.fhe.errors import SecurityWarning
 from keyquorum.fhe.parameters import NOISE_BITS_MAX, ParameterSet
-from keyquorum.model.committee import AUTHENTICATED, Committee, sync_folder, write_atomically
+from keyquorum.model.committee import Committee, sync_folder, write_atomically
 from keyquorum.model.errors import KeyFileError, ParameterError, PolicyError, ProgramError
 from keyquorum.model.locks import FileLock
 from keyquorum.model.plain import is_count, is_hex, json_loads
+from keyquorum.model.protocols import named
 from keyquorum.parties import mac_key
 from keyquorum.parties.context import PartyContext
 
@@ -232,13 +233,13 @@ def write_mac(path: Path, header: dict[str, Any], share: Persistence) -> None:
     mac = share.export_mac()
     if mac:
         ShareFile.write(str(path), {**header, "length": 1}, mac)
-    elif header["protocol"] in AUTHENTICATED:
+    elif named(header["protocol"]).macs:
         raise KeyFileError(f"{path}: shares of {header['protocol']} without a MAC key: please report it")
 
 
 def read_mac(path: Path, header: dict[str, Any], share: Persistence, tested: bool = True) -> None:
     """Reads what :func:`write_mac` stored. Raises :class:`KeyFileError` if there is nothing, or no test of the MAC key where one must be."""
-    if header["protocol"] not in AUTHENTICATED:
+    if not named(header["protocol"]).macs:
         return
     if not path.exists():
         raise KeyFileError(f"{path}: missing: restore it from a backup; LWE keys of earlier builds do not have it and cannot be used, make new ones")

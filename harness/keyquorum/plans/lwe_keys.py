@@ -18,9 +18,10 @@ from keyquorum._engine import ShareFile
 from keyquorum.dsl import Persistence
 from keyquorum.fhe.lwe import LWE_SETS, LweParameters, lwe_parameters
 from keyquorum.fhe.lwe_public import PUBLIC_FILE, LwePublicKey, expand_mask, public_noise, read_lwe_public_key, residues
-from keyquorum.model.committee import AUTHENTICATED, Committee, write_atomically
+from keyquorum.model.committee import Committee, write_atomically
 from keyquorum.model.errors import KeyFileError, ParameterError
 from keyquorum.model.plain import is_count, is_hex, json_loads
+from keyquorum.model.protocols import named
 from keyquorum.parties import mac_key
 from keyquorum.parties.context import PartyContext
 
@@ -175,7 +176,7 @@ def load_lwe_share(folder: Path, info: LweKeyInfo, party: int) -> Persistence:
     mac_key.check_key_folder(folder, info.protocol)
     header = info.header(party)
     data = np.frombuffer(ShareFile.read(str(folder / "share-0.kqs"), header), dtype="<u8")
-    words = 2 if info.protocol in AUTHENTICATED else 1
+    words = 2 if named(info.protocol).macs else 1
     share = Persistence.from_words(data.reshape(-1, header["length"] * words).copy(), words)
     read_mac(folder / "mac-0.kqs", header, share)
     return share

@@ -10,6 +10,7 @@ from keyquorum.fhe.parameters import ParameterSet
 from keyquorum.fhe.parameters import load as load_parameters
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import ParameterError
+from keyquorum.model.protocols import COMMITTEES, PROTOCOLS, names
 from keyquorum.parties.context import PartyContext
 
 from .lwe_keys import sharing_of
@@ -30,9 +31,14 @@ def parameter_set(name: str) -> LweParameters | ParameterSet:
         raise UnknownParameterSetError(f"{error}; for LWE {', '.join(LWE_SETS)}") from None
 
 
+def _multiplies_with_triples(committee: Committee) -> bool:
+    """Whether the parties that round multiply with triples, which come from oblivious transfer."""
+    return PROTOCOLS[committee.rounding_protocols[0]].oblivious_transfer
+
+
 def variant_for(committee: Committee, rounding: str, parameters: LweParameters | ParameterSet, width: int = 8, levels: int = 2) -> AnyVariant:
     """A rounding as a committee keeps material for it. Refuses committees that cannot."""
-    triples = rounding == "round_ltz_circuit" and committee.field_protocol != "rep-field"
+    triples = rounding == "round_ltz_circuit" and _multiplies_with_triples(committee)
     if isinstance(parameters, LweParameters):
         sharing_of(committee, parameters)
         return Variant(rounding, parameters, width, levels, triples and not committee.authenticated, committee.authenticated)
@@ -42,10 +48,11 @@ def variant_for(committee: Committee, rounding: str, parameters: LweParameters |
 def odd_variant(committee: Committee, rounding: str, parameters: ParameterSet) -> OddVariant:
     """The same for BFV and BGV."""
     if committee.authenticated:
-        raise ParameterError(f"{committee.protocol}: masks with MACs are kept for LWE alone: for BFV and BGV take rep-field, semi or shamir")
-    replicated = committee.field_protocol == "rep-field"
-    summands = 3 if replicated else committee.size if committee.ring_protocol else committee.threshold + 1
-    return OddVariant(rounding, parameters, summands, rounding == "round_ltz_circuit" and not replicated)
+        raise ParameterError(
+            f"{committee.protocol}: masks with MACs are kept for LWE alone: for BFV and BGV take {names(COMMITTEES, macs=False, field=True, last=' or ')}"
+        )
+    triples = rounding == "round_ltz_circuit" and _multiplies_with_triples(committee)
+    return OddVariant(rounding, parameters, committee.summands, triples)
 
 
 def variant_of(committee: Committee, job: dict[str, Any]) -> AnyVariant:
