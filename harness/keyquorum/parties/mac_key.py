@@ -17,7 +17,7 @@ from typing import Any
 from keyquorum import _engine
 from keyquorum.model.committee import MAC_KEY, Committee, sync_folder, write_atomically
 from keyquorum.model.errors import BurnedKeyError, KeyFileError, KeyInUseError
-from keyquorum.model.protocols import PROTOCOLS
+from keyquorum.model.protocols import named
 
 BYTES = 16
 
@@ -40,7 +40,7 @@ def check_party(committee: Committee, party: int) -> None:
 
 def check_key_folder(folder: Path, protocol: str) -> None:
     """Refuses the shares in a key folder of a party whose MAC key is burned."""
-    if PROTOCOLS[protocol].macs:
+    if named(protocol).macs:
         check(folder.absolute().parent.parent / MAC_KEY)
 
 

@@ -81,7 +81,7 @@ def header(protocol: str, domain: Domain) -> bytes:
 
 
 def _element_words(protocol: str) -> int:
-    return 1 + on_mp_spdz(protocol_named(protocol)).extra_bits // 64
+    return 1 + -(-on_mp_spdz(protocol_named(protocol)).extra_bits // 64)
 
 
 def _parts(protocol: str) -> int:
