@@ -18,7 +18,7 @@ import pytest
 from keyquorum.backends.mpspdz import Checkout
 from keyquorum.backends.mpspdz.workdir import WorkFolder
 from keyquorum.dsl import clear
-from keyquorum.model.committee import AUTHENTICATED
+from keyquorum.model.protocols import PROTOCOLS
 
 from . import embedded, refusals
 from .__main__ import main, seed_of
@@ -70,7 +70,7 @@ def built(target: Target) -> None:
 @EACH
 def test_programs(programs: list[Program], target: Target, tmp_path: Path) -> None:
     tally = Tally()
-    count = WITH_MACS if target.protocol in AUTHENTICATED else PROGRAMS
+    count = WITH_MACS if PROTOCOLS[target.protocol].macs else PROGRAMS
     check(programs[:count], target, embedded.run_batch, tmp_path, tally)
     assert not tally.differences, report(tally, {"embedded": embedded.run_batch}, tmp_path)
     assert tally.runs[target.name] > count // 4

@@ -58,5 +58,6 @@ pub use engine::{ClearOp, Engine, EngineStats, Material};
 pub use error::{Check, EngineError};
 pub use graph::Handle;
 pub use protocol::Openings;
+pub use protocol::table::{Descriptor, PROTOCOLS, Refusal, named};
 pub use session::{EngineOptions, Session, SessionStats};
 pub use value::{Kind, Share, Value};

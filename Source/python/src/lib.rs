@@ -6,6 +6,7 @@ mod budget;
 mod engine;
 mod errors;
 mod inputs;
+mod protocols;
 mod script;
 mod session;
 mod store;
@@ -25,5 +26,6 @@ fn _engine(m: &Bound<'_, PyModule>) -> PyResult<()> {
     engine::register(m)?;
     arithmetic::register(m)?;
     budget::register(m)?;
+    protocols::register(m)?;
     store::register(m)
 }

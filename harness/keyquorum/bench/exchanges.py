@@ -21,6 +21,7 @@ from typing import Any
 
 import keyquorum
 from keyquorum import api
+from keyquorum.bench.committees import ADDITIVE
 from keyquorum.cli.output import console
 from keyquorum.parties import run_processes
 from keyquorum.parties.context import PartyContext
@@ -53,7 +54,7 @@ def exchanges_job(context: PartyContext, job: dict[str, Any]) -> dict[str, Any]:
 def measure(parties: int, link: str | None, runs: int = RUNS) -> tuple[str, Row]:
     """The line and the row of one number of parties."""
     with tempfile.TemporaryDirectory(prefix="keyquorum-bench-") as folder:
-        committee = api.init(Path(folder) / "committee", parties, "semi")
+        committee = api.init(Path(folder) / "committee", parties, ADDITIVE)
         results = run_processes(committee.folder, {"kind": "bench:exchanges", "runs": runs, "link": link})
     seconds = max(r["seconds"] for r in results)
     cpu = sum(r["cpu"] for r in results)

@@ -29,6 +29,7 @@ import numpy as np
 import keyquorum
 from keyquorum import api
 from keyquorum.bench import published
+from keyquorum.bench.committees import ADDITIVE, ADDITIVE_RING
 from keyquorum.bench.sweep.idle import busy_cores
 from keyquorum.bench.sweep.rows import commit
 from keyquorum.cli.output import console, fail
@@ -66,11 +67,11 @@ class Runs:
 
     def ring(self, program: str, *args: object, **rest: Any) -> Ints:
         """A program modulo 2^64."""
-        return self.context.backend.run("semi2k", RING, program, args, **rest).words
+        return self.context.backend.run(ADDITIVE_RING, RING, program, args, **rest).words
 
     def field(self, program: str, *args: object, **rest: Any) -> Ints:
         """A program modulo the prime."""
-        return self.context.backend.run("semi", FIELD, program, args, **rest).words
+        return self.context.backend.run(ADDITIVE, FIELD, program, args, **rest).words
 
     def lift(self, shares: Persistence, size: int, bits: int) -> None:
         """From the ring to the field."""
@@ -229,7 +230,7 @@ def measure_methods(parties: int, quick: bool, repeats: int) -> list[Row]:
     """All rows for a number of parties; the fastest method of each is marked."""
     found: dict[str, list[tuple[float, list[Row]]]] = {}
     with tempfile.TemporaryDirectory(prefix="keyquorum-paper004-") as folder:
-        committee = init(Path(folder) / "committee", parties, "semi").folder
+        committee = init(Path(folder) / "committee", parties, ADDITIVE).folder
         for index, method in enumerate(methods()):
             seconds, rows = measure(committee, parties, index, quick, repeats)
             found.setdefault(method.row, []).append((seconds, rows))
@@ -246,7 +247,7 @@ def measure_keygen(parties: int, quick: bool) -> list[Row]:
     the files on disk, one run."""
     name = QUICK_SET if quick else KEYGEN_SET
     with tempfile.TemporaryDirectory(prefix="keyquorum-paper004-") as folder:
-        committee = api.init(Path(folder) / "committee", parties, "semi")
+        committee = api.init(Path(folder) / "committee", parties, ADDITIVE)
         start = time.monotonic()
         result = api.keygen(committee, "key", name, error_law="gaussian", io_timeout=900)
         seconds = time.monotonic() - start

@@ -12,8 +12,9 @@ from typer.completion import completion_init, get_completion_script  # type: ign
 from keyquorum.fhe.lwe import LWE_SETS
 from keyquorum.fhe.parameters import list_parameter_sets
 from keyquorum.fhe.seal import OPERATIONS
-from keyquorum.model.committee import PROTOCOLS, Committee
+from keyquorum.model.committee import Committee
 from keyquorum.model.errors import KeyQuorumError, ParameterError
+from keyquorum.model.protocols import COMMITTEES
 from keyquorum.plans.keys import holds_a_key
 
 from .output import emit, printed
@@ -64,7 +65,7 @@ def operations(incomplete: str) -> list[str]:
 
 def protocols(incomplete: str) -> list[str]:
     """Protocols of committees."""
-    return _beginning(list(PROTOCOLS), incomplete)
+    return _beginning(list(COMMITTEES), incomplete)
 
 
 def keys(ctx: typer.Context, incomplete: str) -> list[str]:

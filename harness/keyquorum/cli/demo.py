@@ -17,6 +17,7 @@ from keyquorum.fhe.parameters import ParameterSet
 from keyquorum.fhe.parameters import load as load_parameters
 from keyquorum.model.errors import KeyQuorumError
 from keyquorum.model.outputs import save_file
+from keyquorum.model.protocols import COMMITTEES, DEFAULT_COMMITTEE, names
 from keyquorum.schemes.seal.key import load_seal_key
 
 from .options import BackendName, LinkSpec, MpSpdzFolder
@@ -62,7 +63,7 @@ def _run(folder: Path, committee: api.Committee, parameters: ParameterSet, x: An
 
 
 def demo(
-    protocol: Annotated[str, typer.Option("--protocol", "-E", help="rep-field, shamir, semi, mascot.")] = "rep-field",
+    protocol: Annotated[str, typer.Option("--protocol", "-E", help=f"{names(COMMITTEES)}.")] = DEFAULT_COMMITTEE,
     parties: Annotated[int, typer.Option("--parties", "-N", help="Number of parties.")] = 3,
     keep: Annotated[Path | None, typer.Option(help="Keep all files in this folder.")] = None,
     backend: BackendName = "embedded",

@@ -11,6 +11,7 @@ from keyquorum import api
 from keyquorum._engine import EngineError
 from keyquorum.api import run_party
 from keyquorum.model.errors import KeyQuorumError, PartyInterrupted
+from keyquorum.model.protocols import DEFAULT_PROTOCOL, names
 from keyquorum.parties.jobs import at_this_host, read_job
 from keyquorum.parties.traces import forbid_core_dumps
 from keyquorum.parties.worker import INTERRUPTED
@@ -37,15 +38,13 @@ def run(
     args: Annotated[list[str] | None, typer.Argument(help="Its arguments.", show_default=False)] = None,
     protocol: Annotated[
         str,
-        typer.Option("--protocol", "-E", help="ring, rep-field, shamir, semi2k, semi, spdz2k, mascot, emulate (clear text)."),
-    ] = "ring",
-    parties: Annotated[
-        int | None, typer.Option("--parties", "-N", help="Number of parties (default: 3; emulate: 1; semi2k, semi, spdz2k, mascot: 2).")
-    ] = None,
+        typer.Option("--protocol", "-E", help=f"{names()}."),
+    ] = DEFAULT_PROTOCOL,
+    parties: Annotated[int | None, typer.Option("--parties", "-N", help="Number of parties (default: the least of the protocol).")] = None,
     ring: Annotated[int | None, typer.Option("--ring", "-R", help="Compute modulo 2^R (default 64).")] = None,
     field: Annotated[int | None, typer.Option("--field", "-F", help="Integer bit length over a prime field.")] = None,
     prime: Annotated[int | None, typer.Option("--prime", "-P", help="Compute modulo this prime.")] = None,
-    threshold: Annotated[int | None, typer.Option("--threshold", "-T", help="Corruptions tolerated (shamir).")] = None,
+    threshold: Annotated[int | None, typer.Option("--threshold", "-T", help=f"Corruptions tolerated ({names(chooses_threshold=True)}).")] = None,
     backend: BackendName = "embedded",
     mp_spdz: MpSpdzFolder = None,
     link: LinkSpec = None,

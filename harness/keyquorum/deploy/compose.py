@@ -14,6 +14,7 @@ from typing import Any
 
 from keyquorum.model.committee import Committee, write_atomically
 from keyquorum.model.errors import CommitteeError
+from keyquorum.model.protocols import DEFAULT_COMMITTEE
 from keyquorum.parties.setup import init
 from keyquorum.parties.shaping import VARIABLE as NETEM
 
@@ -87,7 +88,7 @@ def _service(party: int, image: str, timeouts: tuple[float, float], netem: bool)
 def prepare(
     folder: Path,
     parties: int = 3,
-    protocol: str = "rep-field",
+    protocol: str = DEFAULT_COMMITTEE,
     threshold: int | None = None,
     image: str = IMAGE,
     timeouts: tuple[float, float] = (60.0, 60.0),

@@ -7,6 +7,8 @@ from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 
+from keyquorum.model.protocols import names
+
 from . import circuits, comparison
 from .base import ELEMENT_LIMIT, Public, RunTime, SecretRunTime, is_constant, read
 from .circuits import PackedBits, Row, public_bits
@@ -381,7 +383,9 @@ sbit: Any = sbits.get_type(1)
 
 def _need_binary(run: Run) -> None:
     if not run.engine.has_binary:
-        raise CompilerError(f"{run.engine.protocol} has no binary domain in this engine: use bits as sint (get_random_bit), or ring or rep-field")
+        raise CompilerError(
+            f"{run.engine.protocol} has no binary domain in this engine: use bits as sint (get_random_bit), or {names(binary=True, emulated=False, bits=False, last=' or ')}"
+        )
 
 
 def _row(x: Any, size: int) -> Row:

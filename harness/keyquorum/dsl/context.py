@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from keyquorum.model.protocols import PROTOCOLS
+
 from .errors import CompilerError
 
 Value = Any
@@ -36,7 +38,7 @@ class Run:
         self.bits: int = engine.bits
         self.modulus: int = engine.modulus or 1 << engine.bits
         self.is_ring: bool = engine.modulus is None
-        self.emulated: bool = engine.protocol == "emulate"
+        self.emulated: bool = PROTOCOLS[engine.protocol].emulated
         self.timers: dict[int, Any] = {}
         self.branches: list[bool] = []
         self._deferred: list[Callable[[], None]] = []

@@ -7,6 +7,8 @@ from functools import lru_cache
 from types import ModuleType
 from typing import Any
 
+from keyquorum.model.protocols import PROTOCOLS
+
 from . import binary, clear, containers, control, errors, library, memvalue, secret
 from .base import is_constant, read
 from .context import current
@@ -177,7 +179,9 @@ class _NeedsArithmetic:
         self.__name, self.__protocol = name, protocol
 
     def __refused(self) -> CompilerError:
-        return CompilerError(f"{self.__protocol} computes on bits alone, {self.__name} needs an arithmetic domain: use sbits, or semi2k or semi")
+        can = PROTOCOLS[self.__protocol]
+        others = f"{can.ring_protocol} or {can.field_protocol}"
+        return CompilerError(f"{can.name} computes on bits alone, {self.__name} needs an arithmetic domain: use sbits, or {others}")
 
     def __call__(self, *_: Any, **__: Any) -> Any:
         raise self.__refused()

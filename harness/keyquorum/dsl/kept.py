@@ -9,6 +9,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
+from keyquorum.model.protocols import PROTOCOLS
+
 from .context import Ints
 from .imports import resolved, stamp
 from .persistence import Persistence
@@ -36,7 +38,7 @@ class KeptEngine:
 
     def __init__(self, engine: Any, records: bool = True) -> None:
         self.engine = engine
-        self._everyone = engine.protocol == "emulate"
+        self._everyone = PROTOCOLS[engine.protocol].emulated
         self._records = records and engine.bits <= WIDEST
         self._constants: dict[int, Any] = {}
         self.tapes: dict[object, Tape | None] = {}

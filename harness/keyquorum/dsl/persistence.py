@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keyquorum import _engine
-from keyquorum.model.committee import AUTHENTICATED
 from keyquorum.model.errors import ProgramError
+from keyquorum.model.protocols import PROTOCOLS
 
 from .errors import CompilerError
 
@@ -368,13 +368,18 @@ def _header(engine: Any, length: int) -> dict[str, Any]:
     }
 
 
+def _chooses_threshold(protocol: str) -> bool:
+    """Whether a run under this protocol, perhaps of another version, says its threshold."""
+    return protocol in PROTOCOLS and PROTOCOLS[protocol].chooses_threshold
+
+
 def _options(header: dict[str, Any], engine: Any) -> str:
     """The options of a run that fits a share file."""
     domain = str(header["domain"])
     options = [f"-E {header['protocol']}", f"-R {domain[3:]}" if domain.startswith("Z2^") else f"-P {domain.removeprefix('F_')}"]
     if (header["parties"], header["threshold"]) != (engine.parties, engine.threshold):
         options.append(f"-N {header['parties']}")
-    if header["protocol"] == "shamir":
+    if _chooses_threshold(header["protocol"]):
         options.append(f"-T {header['threshold']}")
     return " ".join(options)
 
@@ -387,7 +392,7 @@ def of_another_run(path: Path, engine: Any) -> str | None:
 
     def shown(protocol: str, domain: str, parties: int, threshold: int) -> str:
         return f"{protocol} over {domain} among {parties} part{'y' if parties == 1 else 'ies'}" + (
-            f" (threshold {threshold})" if protocol == "shamir" else ""
+            f" (threshold {threshold})" if _chooses_threshold(protocol) else ""
         )
 
     theirs, ours = (
@@ -423,7 +428,7 @@ def load_shares(path: Path, engine: Any, if_needed: bool = False) -> Persistence
     header = _engine.ShareFile.header(str(path))
     data = _engine.ShareFile.read(str(path), _header(engine, 0))
     length = header["length"] * engine.share_parts * engine.element_bytes
-    if len(data) < length or (len(data) > length) != (engine.protocol in AUTHENTICATED):
+    if len(data) < length or (len(data) > length) != PROTOCOLS[engine.protocol].macs:
         raise ProgramError(
             f"{path}: has {len(data):,} bytes, its {header['length']:,} shares need {length:,}, more with MACs alone: restore it from a backup"
         )

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from keyquorum.model.protocols import PROTOCOLS
+
 from .base import is_constant
 from .errors import CompilerError
 
@@ -68,7 +70,7 @@ class Program:
 
     def use_split(self, change: Any = None) -> Any:
         """Number of summands into which shares split, or False (fields). ``emulate`` counts as 3 parties on rings."""
-        if self._engine.protocol == "emulate":
+        if PROTOCOLS[self._engine.protocol].emulated:
             available = 3 if self._engine.modulus is None else 0
         else:
             available = self._engine.summands if self._engine.modulus is None else 0

@@ -13,6 +13,7 @@ import numpy as np
 
 from keyquorum.model.committee import write_atomically
 from keyquorum.model.errors import ProgramError
+from keyquorum.model.protocols import PROTOCOLS
 
 from .context import Ints, Value
 from .errors import CompilerError
@@ -120,7 +121,7 @@ class ProgramIO:
 
     def bind(self, engine: Any) -> None:
         """Attaches to the engine of a run."""
-        self._party, self._everyone = engine.party, engine.protocol == "emulate"
+        self._party, self._everyone = engine.party, PROTOCOLS[engine.protocol].emulated
 
     def _too_short(self, file: Path, form: str, has: int, wants: int, other: Path | None = None) -> CompilerError:
         """The error for an input file that is missing or has too few values."""
@@ -249,9 +250,9 @@ class ProgramIO:
             private_inputs=read_binary(folder, engine.party),
             listed_inputs=read_listed(folder, name),
             persistence=load_shares(shares_path(folder, engine.party), engine, if_needed=True),
-            other_inputs={p: read_binary(folder, p) for p in range(1, 64)} if engine.protocol == "emulate" else {},
+            other_inputs={p: read_binary(folder, p) for p in range(1, 64)} if PROTOCOLS[engine.protocol].emulated else {},
             one_stream=True,
-            numbers={p: read_numbers(folder, p) for p in (range(64) if engine.protocol == "emulate" else [engine.party])},
+            numbers={p: read_numbers(folder, p) for p in (range(64) if PROTOCOLS[engine.protocol].emulated else [engine.party])},
         )
         made._folder, made._name = folder, name
         return made

@@ -11,6 +11,7 @@ from typing import Any
 
 from keyquorum import _engine
 from keyquorum.model.errors import KeyQuorumError, ProgramError
+from keyquorum.model.protocols import PROTOCOLS
 
 from .context import Run, active
 from .control import Timer
@@ -98,8 +99,8 @@ def run_program(
             namespace.clear()
         total.stop(run)
     insecure = ""
-    if engine.protocol == "emulate":
-        insecure = "emulate computes on clear text"
+    if PROTOCOLS[engine.protocol].emulated:
+        insecure = f"{engine.protocol} computes on clear text"
     elif engine.insecure:
         insecure = "a test seed replaced the randomness of this run"
     return ProgramResult(total, run.timers, insecure)

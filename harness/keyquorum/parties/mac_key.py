@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from keyquorum import _engine
-from keyquorum.model.committee import AUTHENTICATED, MAC_KEY, Committee, sync_folder, write_atomically
+from keyquorum.model.committee import MAC_KEY, Committee, sync_folder, write_atomically
 from keyquorum.model.errors import BurnedKeyError, KeyFileError, KeyInUseError
+from keyquorum.model.protocols import named
 
 BYTES = 16
 
@@ -39,7 +40,7 @@ def check_party(committee: Committee, party: int) -> None:
 
 def check_key_folder(folder: Path, protocol: str) -> None:
     """Refuses the shares in a key folder of a party whose MAC key is burned."""
-    if protocol in AUTHENTICATED:
+    if named(protocol).macs:
         check(folder.absolute().parent.parent / MAC_KEY)
 
 

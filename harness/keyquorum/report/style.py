@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from itertools import cycle
 from typing import Any, Literal
 
 import matplotlib
@@ -19,14 +20,17 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import NullLocator
 
-ORDER = ("ring", "rep-field", "shamir", "semi2k", "semi", "spdz2k", "mascot")
-COLOURS = dict(zip(ORDER, ("#0072b2", "#56b4e9", "#009e73", "#d55e00", "#e69f00", "#cc79a7", "#7f3c8d"), strict=True))
-MARKERS = dict(zip(ORDER, "osD^vP*", strict=True))
+from keyquorum.model.protocols import COMMITTEES
+
+ORDER = tuple(COMMITTEES)
+FIRST_COLOURS = ("#0072b2", "#56b4e9", "#009e73", "#d55e00", "#e69f00", "#cc79a7", "#7f3c8d")
+MORE_COLOURS = ("#8c1c13", "#1b5e20", "#00a6a6", "#f0c808", "#6a4c93", "#ff595e", "#8ac926", "#1d3557", "#b5651d", "#ff7eb6", "#4d908e")
+COLOURS = dict(zip(ORDER, cycle((*FIRST_COLOURS, *MORE_COLOURS)), strict=False))
+MARKERS = dict(zip(ORDER, cycle("osD^vP*X<>phdH"), strict=False))
+OURS = FIRST_COLOURS[0]
+"""Of bars that are ours beside published ones."""
 PAPER = "#555555"
-SERIES = (
-    "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7f3c8d", "#8c1c13", "#1b5e20", "#00a6a6", "#f0c808", "#6a4c93",
-    "#ff595e", "#8ac926", "#1d3557", "#b5651d", "#ff7eb6", "#4d908e",
-)  # fmt: skip
+SERIES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7f3c8d", *MORE_COLOURS)
 """Colours of our series beside published ones: no two alike, none of them grey."""
 MARKS = "soD^vPX*<>phdH"
 

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from keyquorum import _engine
 from keyquorum.dsl import Persistence, ProgramIO, run_program
+from keyquorum.model.protocols import CLEAR_TEXT
 from keyquorum.model.resources import program_path
 
 from .outcome import Case, Outcome, centred
@@ -51,12 +52,12 @@ def words(vectors: list[NDArray[np.int64]], modulus: int) -> list[int]:
 def reference(case: Case) -> Outcome:
     """Runs a case in clear text."""
     session = _engine.local_sessions(1)[0]
-    shares = deal(session.engine("emulate", case.domain, "deal"), case.shares, case.modulus)
+    shares = deal(session.engine(CLEAR_TEXT, case.domain, "deal"), case.shares, case.modulus)
     io = program_io(case, 0, shares)
     io.other_inputs = case.private
     start = shares.length
-    run_program(session.engine("emulate", case.domain, case.program), program_path(case.program), case.args, io)
-    appended = opened(session.engine("emulate", case.domain, "open"), shares, start, case.modulus)
+    run_program(session.engine(CLEAR_TEXT, case.domain, case.program), program_path(case.program), case.args, io)
+    appended = opened(session.engine(CLEAR_TEXT, case.domain, "open"), shares, start, case.modulus)
     # One process stands for all parties: what a receiver gets is among the personal outputs.
     personal = words(io.personal_outputs, case.modulus)
     return Outcome(appended, words(io.binary_outputs, case.modulus), {-1: personal} if personal else {})
