@@ -47,6 +47,7 @@ mod links;
 pub mod mac_key;
 mod ops;
 pub mod protocol;
+pub mod recording;
 mod round;
 mod select;
 mod session;

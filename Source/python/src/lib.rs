@@ -1,5 +1,5 @@
-//! `keyquorum._engine`: the engine for Python. No logic here but the steps of recorded programs (`script`): conversions, errors,
-//! and the interpreter lock released in every call that works or waits.
+//! `keyquorum._engine`: the engine for Python. No logic here: conversions, errors, and the interpreter lock released in every call
+//! that works or waits.
 
 mod arithmetic;
 mod budget;
@@ -7,7 +7,7 @@ mod engine;
 mod errors;
 mod inputs;
 mod protocols;
-mod script;
+mod recording;
 mod session;
 mod store;
 
@@ -21,7 +21,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 fn _engine(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("__version__", env!("CARGO_PKG_VERSION"))?;
     errors::register(m)?;
-    script::register(m)?;
+    recording::register(m)?;
     session::register(m)?;
     engine::register(m)?;
     arithmetic::register(m)?;

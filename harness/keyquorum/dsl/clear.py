@@ -13,7 +13,7 @@ from .containers import Structure
 from .context import Ints, Value, current
 from .errors import CompilerError, VectorMismatch
 from .memory import EngineMemory, Memory, NumpyMemory
-from .tape import as_int64, contiguous
+from .recorded import as_int64, contiguous
 
 
 class Element(Vector, Structure):

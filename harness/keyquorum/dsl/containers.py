@@ -13,7 +13,7 @@ from .context import Ints
 from .elementwise import Elementwise, ElementwiseInShape, vector_of
 from .errors import SUBSET, CompilerError, VectorMismatch
 from .memory import ListMemory, Memory
-from .tape import noted
+from .recorded import in_range
 
 
 class Structure:
@@ -72,15 +72,7 @@ def _checked_index(index: Any, length: int) -> int:
 
 
 def _checked_indices(indices: Public, length: int) -> Ints:
-    return _in_range(indices._indices(), length)
-
-
-@noted
-def _in_range(at: Ints, length: int) -> Ints:
-    if at.size and not (at.min() >= 0 and at.max() < length):
-        bad = at[(at < 0) | (at >= length)][0]
-        raise CompilerError(f"overflow: index {bad}, length {length}")
-    return at
+    return in_range(indices._indices(), length)
 
 
 def _slice_range(index: slice, length: int) -> tuple[int, int, int]:

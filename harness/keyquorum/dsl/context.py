@@ -182,10 +182,15 @@ def current() -> Run:
     return run
 
 
+def running() -> Run | None:
+    """The run of this thread, if there is one."""
+    return getattr(_local, "run", None)
+
+
 @contextmanager
 def active(run: Run) -> Iterator[Run]:
     """Makes a run the current one of this thread."""
-    before = getattr(_local, "run", None)
+    before = running()
     _local.run = run
     try:
         yield run

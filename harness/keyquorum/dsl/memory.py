@@ -10,7 +10,7 @@ import numpy as np
 from .base import progression
 from .context import Ints, Value, current
 from .errors import CompilerError
-from .tape import contiguous
+from .recorded import contiguous
 
 
 class Memory(ABC):

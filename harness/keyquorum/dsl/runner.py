@@ -19,8 +19,8 @@ from .errors import SUBSET, CompilerError
 from .imports import Namespace, resolved
 from .program import Program, ProgramOptions
 from .program_io import ProgramIO
+from .recorder import Recorder
 from .subset import attribute_refused, operation_refused
-from .tape import Recorder
 
 
 @dataclass
@@ -107,7 +107,7 @@ def run_program(
 
 
 def program_failure(error: BaseException, path: str | Path) -> ProgramError | None:
-    """The one-line error of a failure in a tape of a program; None if it is not the program's."""
+    """The one-line error of a failure when a recorded program is played; None if it is not the program's."""
     file = Path(resolved(os.path.abspath(path)))
     return _program_error(error, file, _shown(file), [])
 

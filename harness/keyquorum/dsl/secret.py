@@ -16,7 +16,7 @@ from .clear import Element, cint, regint, register_secret
 from .context import Ints, Value, current
 from .errors import CompilerError, VectorMismatch
 from .memory import EngineMemory, Memory
-from .tape import contiguous
+from .recorded import contiguous
 
 
 class sint(Element, SecretRunTime):
