@@ -33,7 +33,6 @@ import numpy as np
 
 import keyquorum
 from keyquorum import api
-from keyquorum.cli.output import console
 from keyquorum.parties import run_processes
 from keyquorum.parties.context import PartyContext
 from keyquorum.plans.pool_store import packed_bytes
@@ -41,6 +40,7 @@ from keyquorum.plans.pool_variants import AnyVariant, pool_group, variant_of
 from keyquorum.plans.pools import Pool
 from keyquorum.plans.rounding import RoundingGroup
 from keyquorum.plans.variants import Variant
+from keyquorum.terminal.output import console
 
 from . import tradeoff
 from .keygen import Row, write_table

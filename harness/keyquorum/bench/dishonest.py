@@ -22,7 +22,6 @@ from typing import Any
 import keyquorum
 from keyquorum.backends.mpspdz import Checkout, run_program
 from keyquorum.backends.mpspdz.workdir import WorkFolder
-from keyquorum.cli.output import console, fail
 from keyquorum.dsl import ProgramIO
 from keyquorum.dsl import run_program as run_embedded
 from keyquorum.dsl.control import Timer
@@ -30,6 +29,7 @@ from keyquorum.model.errors import KeyQuorumError
 from keyquorum.parties import run_processes
 from keyquorum.parties.context import PartyContext
 from keyquorum.parties.setup import init
+from keyquorum.terminal.output import console, fail
 
 from .keygen import write_table
 

@@ -22,8 +22,8 @@ import platform
 from pathlib import Path
 
 import keyquorum
-from keyquorum.cli.output import console
 from keyquorum.fhe.lwe import lwe_parameters
+from keyquorum.terminal.output import console
 
 from .decrypt import Configuration, measure
 from .keygen import Row

@@ -21,9 +21,9 @@ from typing import Any
 
 import keyquorum
 from keyquorum import api
-from keyquorum.cli.output import console
 from keyquorum.parties import run_processes
 from keyquorum.parties.context import PartyContext
+from keyquorum.terminal.output import console
 
 from .keygen import Row, write_table
 

@@ -18,8 +18,8 @@ from pathlib import Path
 import keyquorum
 from keyquorum import api
 from keyquorum.bench.sweep.rows import commit
-from keyquorum.cli.output import console, print_reports
-from keyquorum.cli.progress import progress_bars
+from keyquorum.terminal.output import console, print_reports
+from keyquorum.terminal.progress import progress_bars
 
 PARAMETERS = "ckks-16384-bench"
 STEPS = (1, 4, 16, 64, 256, 1024, 4096)

@@ -18,7 +18,7 @@ import statistics
 from pathlib import Path
 
 import keyquorum
-from keyquorum.cli.output import console
+from keyquorum.terminal.output import console
 
 from .decrypt import LATENCY_LINK, LATENCY_RUNS, Configuration, measure
 from .keygen import Row, write_table

@@ -28,15 +28,15 @@ import numpy as np
 
 import keyquorum
 from keyquorum import api
-from keyquorum.bench import published
-from keyquorum.bench.sweep.idle import busy_cores
 from keyquorum.bench.sweep.rows import commit
-from keyquorum.cli.output import console, fail
 from keyquorum.dsl import Persistence
+from keyquorum.model import published
 from keyquorum.model.errors import KeyQuorumError
+from keyquorum.model.idle import busy_cores
 from keyquorum.parties import run_processes
 from keyquorum.parties.context import PartyContext
 from keyquorum.parties.setup import init
+from keyquorum.terminal.output import console, fail
 
 from .operands import Ints, summand_rows_of
 

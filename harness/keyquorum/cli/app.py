@@ -11,8 +11,7 @@ import typer
 import typer.core
 
 from keyquorum.model.errors import KeyQuorumError
-
-from .output import chosen
+from keyquorum.terminal.output import chosen
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as one line of JSON, and nothing else, on standard output.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print results, warnings and errors only.")]

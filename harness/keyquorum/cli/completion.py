@@ -15,8 +15,7 @@ from keyquorum.fhe.seal import OPERATIONS
 from keyquorum.model.committee import PROTOCOLS, Committee
 from keyquorum.model.errors import KeyQuorumError, ParameterError
 from keyquorum.plans.keys import holds_a_key
-
-from .output import emit, printed
+from keyquorum.terminal.output import emit, printed
 
 SHELLS = ("bash", "zsh", "fish")
 VARIABLE = "_KEYQUORUM_COMPLETE"

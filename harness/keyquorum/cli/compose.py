@@ -9,8 +9,7 @@ from typing import Annotated
 import typer
 
 from keyquorum.deploy.compose import IMAGE, prepare
-
-from .output import console, emit
+from keyquorum.terminal.output import console, emit
 
 
 def register(app: typer.Typer) -> None:

@@ -22,11 +22,11 @@ from keyquorum.plans.lwe_keys import load_lwe_key
 from keyquorum.plans.precision import noise_estimate
 from keyquorum.plans.seal_files import decode_file
 from keyquorum.serve.client import LONGEST_WAIT, fetch, fetch_seal
+from keyquorum.terminal.output import choice, console, costs, emit, errors, print_reports, printed
+from keyquorum.terminal.progress import progress_bars
 
 from . import completion
 from .options import BackendName, LinkSpec, MpSpdzFolder
-from .output import choice, console, costs, emit, errors, print_reports, printed
-from .progress import progress_bars
 
 Folder = Annotated[Path, typer.Argument(help="Committee folder.", show_default=False)]
 Key = Annotated[str, typer.Argument(help="Name of the key.", show_default=False, autocompletion=completion.keys)]

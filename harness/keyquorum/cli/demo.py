@@ -16,10 +16,10 @@ from keyquorum.fhe import seal
 from keyquorum.fhe.parameters import ParameterSet
 from keyquorum.model.errors import KeyQuorumError
 from keyquorum.model.outputs import save_file
+from keyquorum.terminal.output import console, emit, print_reports, printed
+from keyquorum.terminal.progress import progress_bars
 
 from .options import BackendName, LinkSpec, MpSpdzFolder
-from .output import console, emit, print_reports, printed
-from .progress import progress_bars
 
 TOLERANCE = 0.01
 """Largest CKKS error that the demo accepts: about twice what its policy explains."""
