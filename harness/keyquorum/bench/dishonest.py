@@ -17,7 +17,6 @@ import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import keyquorum
 from keyquorum.backends.mpspdz import Checkout, run_program
@@ -26,6 +25,7 @@ from keyquorum.dsl import ProgramIO
 from keyquorum.dsl import run_program as run_embedded
 from keyquorum.dsl.control import Timer
 from keyquorum.model.errors import KeyQuorumError
+from keyquorum.model.plain import Json
 from keyquorum.parties import run_processes
 from keyquorum.parties.context import PartyContext
 from keyquorum.parties.setup import init
@@ -112,7 +112,7 @@ def _run(context: PartyContext, row: Row, repeats: int) -> list[dict[str, float]
     return results[1:]
 
 
-def dishonest_job(context: PartyContext, job: dict[str, Any]) -> dict[str, Any]:
+def dishonest_job(context: PartyContext, job: Json) -> Json:
     """The job ``dishonest``: row number ``row``, ``repeats`` times; the costs at this party."""
     return {"runs": _run(context, ROWS[job["row"]], job["repeats"])}
 

@@ -17,10 +17,10 @@ import statistics
 import tempfile
 import time
 from pathlib import Path
-from typing import Any
 
 import keyquorum
 from keyquorum import api
+from keyquorum.model.plain import Json
 from keyquorum.parties import run_processes
 from keyquorum.parties.context import PartyContext
 from keyquorum.terminal.output import console
@@ -34,7 +34,7 @@ MESSAGE = bytes(48)
 """As long as what parties tell each other of a pool."""
 
 
-def exchanges_job(context: PartyContext, job: dict[str, Any]) -> dict[str, Any]:
+def exchanges_job(context: PartyContext, job: Json) -> Json:
     """The job ``exchanges``: medians of ``runs`` runs, seconds and processor seconds of this party."""
     session, seconds, cpu = context.session, [], []
     for _ in range(job["runs"]):

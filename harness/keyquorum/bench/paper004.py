@@ -33,6 +33,7 @@ from keyquorum.dsl import Persistence
 from keyquorum.model import published
 from keyquorum.model.errors import KeyQuorumError
 from keyquorum.model.idle import busy_cores
+from keyquorum.model.plain import Json
 from keyquorum.parties import run_processes
 from keyquorum.parties.context import PartyContext
 from keyquorum.parties.setup import init
@@ -166,7 +167,7 @@ def void(_: Ints) -> None:
     """Drops what a program gave."""
 
 
-def paper004_job(context: PartyContext, job: dict[str, Any]) -> dict[str, Any]:
+def paper004_job(context: PartyContext, job: Json) -> Json:
     """The job ``paper004``: method number ``row``, ``repeats`` times after one run that is not counted (it loads code, and a
     session's first has its base OTs); the costs at this party."""
     method, runs, measured = methods()[job["row"]], Runs(context), []

@@ -11,6 +11,7 @@ import typer
 import typer.core
 
 from keyquorum.model.errors import KeyQuorumError
+from keyquorum.model.plain import Json
 from keyquorum.terminal.output import chosen
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as one line of JSON, and nothing else, on standard output.")]
@@ -18,7 +19,7 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print results, warni
 Verbose = Annotated[
     bool, typer.Option("--verbose", "-v", help="Print a line when a phase begins, the costs at every party, and the kind and cause of an error.")
 ]
-SHARED: dict[str, Any] = {"as_json": AsJson, "quiet": Quiet, "verbose": Verbose}
+SHARED: Json = {"as_json": AsJson, "quiet": Quiet, "verbose": Verbose}
 
 
 class Interrupted(KeyQuorumError):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -15,6 +15,7 @@ from keyquorum.fhe.lwe import is_lwe, read_messages
 from keyquorum.fhe.values import read_values
 from keyquorum.model.errors import ParameterError
 from keyquorum.model.outputs import reserved, save_all
+from keyquorum.model.plain import Json
 from keyquorum.plans.approvals import approved_noise
 from keyquorum.plans.decrypt import PLAINTEXT_HEADER, RESULTS
 from keyquorum.plans.keys import KeyInfo, load_key
@@ -277,7 +278,7 @@ def approve(
         raise ParameterError("--input without --operation: say which operation made the ciphertext")
     if operation is not None and (noise_bits is not None or bound != 1.0):
         raise ParameterError("--operation works the bounds out: leave out --bound and --noise-bits")
-    noted: list[dict[str, Any]] = []
+    noted: list[Json] = []
     for path in ciphertexts:
         chosen = step if operation == "rotate" else None
         digest, parties = api.approve(folder, key, path, party or None, operation, inputs or (), chosen, bound, noise_bits)
@@ -290,7 +291,7 @@ def approve(
     emit({"key": key, "approved": noted})
 
 
-def _described(made: api.CiphertextFile) -> dict[str, Any]:
+def _described(made: api.CiphertextFile) -> Json:
     """A ciphertext file as plain data."""
     precision = made.precision
     return {

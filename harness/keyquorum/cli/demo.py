@@ -16,6 +16,7 @@ from keyquorum.fhe import seal
 from keyquorum.fhe.parameters import ParameterSet
 from keyquorum.model.errors import KeyQuorumError
 from keyquorum.model.outputs import save_file
+from keyquorum.model.plain import Json
 from keyquorum.terminal.output import console, emit, print_reports, printed
 from keyquorum.terminal.progress import progress_bars
 
@@ -32,7 +33,7 @@ def register(app: typer.Typer) -> None:
     app.command("demo")(demo)
 
 
-def _run(folder: Path, committee: api.Committee, parameters: ParameterSet, x: Any, y: Any, engine: dict[str, Any]) -> NDArray[Any]:
+def _run(folder: Path, committee: api.Committee, parameters: ParameterSet, x: Any, y: Any, engine: Json) -> NDArray[Any]:
     """Keys, encryption, multiply + relinearise + rotate by one, joint decryption to party 0; returns the numbers."""
     key = parameters.scheme
     console.rule(f"{parameters.scheme.upper()}, N = {parameters.ring_degree}", style="dim")

@@ -14,6 +14,8 @@ from functools import lru_cache
 from itertools import product
 from typing import Any
 
+from keyquorum.model.plain import Json
+
 from .base import Public, RunTime, SecretRunTime, is_constant, public_int, read
 from .clear import localint, regint
 from .context import Run, current
@@ -183,7 +185,7 @@ class _LockedList(list[Any]):
     append = clear = extend = insert = pop = remove = reverse = sort = _refuse
 
 
-def _lock_lists(names: dict[str, Any]) -> None:
+def _lock_lists(names: Json) -> None:
     for name, value in names.items():
         if value.__class__ is list:
             names[name] = _LockedList(value)
@@ -209,7 +211,7 @@ class _Surroundings:
 
     def __init__(self, body: Body) -> None:
         code = getattr(body, "__code__", None)
-        self._names: dict[str, Any] = getattr(body, "__globals__", {})
+        self._names: Json = getattr(body, "__globals__", {})
         stored, loaded = _names_of(code) if code is not None else ((), ())
         self._registers = {n: self._names[n] for n in stored if isinstance(self._names.get(n), RunTime)}
         self._numbers = {n: self._names[n] for n in stored if is_constant(self._names.get(n))}
@@ -241,7 +243,7 @@ class _Surroundings:
                 self._names[name] = before
 
 
-def _contents(cells: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+def _contents(cells: Json) -> Iterator[tuple[str, Any]]:
     for name, cell in cells.items():
         try:
             yield name, cell.cell_contents

@@ -7,6 +7,8 @@ from functools import lru_cache
 from types import ModuleType
 from typing import Any
 
+from keyquorum.model.plain import Json
+
 from . import binary, clear, containers, control, errors, library, memvalue, secret
 from .base import is_constant, read
 from .context import current
@@ -73,7 +75,7 @@ def _reveal(x: Any) -> Any:
     return [_reveal(y) for y in x] if isinstance(x, (list, tuple)) else x
 
 
-_UTIL: dict[str, Any] = {
+_UTIL: Json = {
     "tree_reduce": _tree_reduce,
     "if_else": _if_else,
     "bit_xor": _two_bits("bit_xor", lambda a, b: a ^ b),
@@ -103,7 +105,7 @@ def _smaller(x: Any, y: Any) -> Any:
 
 # -- the other modules ------------------------------------------------------------------------------------------------
 
-_TYPES: dict[str, Any] = {
+_TYPES: Json = {
     "sint": secret.sint,
     "sintbit": secret.sintbit,
     "personal": secret.personal,
@@ -116,15 +118,15 @@ _TYPES: dict[str, Any] = {
     "SubMultiArray": containers.SubMultiArray,
     "MemValue": memvalue.MemValue,
 }
-_GC_TYPES: dict[str, Any] = {
+_GC_TYPES: Json = {
     "sbits": binary.sbits,
     "sbit": binary.sbit,
     "sbitvec": binary.sbitvec,
     "cbits": binary.cbits,
 }
-_INSTRUCTIONS: dict[str, Any] = {"fixinput": library.fixinput, "pubinput": library.pubinput}
-_ERRORS: dict[str, Any] = {"CompilerError": errors.CompilerError, "VectorMismatch": errors.VectorMismatch}
-_LIBRARY: dict[str, Any] = {
+_INSTRUCTIONS: Json = {"fixinput": library.fixinput, "pubinput": library.pubinput}
+_ERRORS: Json = {"CompilerError": errors.CompilerError, "VectorMismatch": errors.VectorMismatch}
+_LIBRARY: Json = {
     name: getattr(module, name)
     for module, names in (
         (
@@ -189,14 +191,14 @@ class _NeedsArithmetic:
 _ARITHMETIC_TYPES = ("sint", "sintbit", "personal", "cint")
 
 
-def types_of(bits_alone: str) -> dict[str, Any]:
+def types_of(bits_alone: str) -> Json:
     """The types that there are; ``bits_alone``: the protocol, if it has no arithmetic values."""
     if not bits_alone:
         return _TYPES
     return _TYPES | {name: _NeedsArithmetic(name, bits_alone) for name in _ARITHMETIC_TYPES}
 
 
-def names_of(bits_alone: str) -> dict[str, Any]:
+def names_of(bits_alone: str) -> Json:
     """What a program sees without an import."""
     return types_of(bits_alone) | _GC_TYPES | _INSTRUCTIONS | _LIBRARY | _ERRORS
 

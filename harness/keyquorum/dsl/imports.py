@@ -17,6 +17,8 @@ from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
 
+from keyquorum.model.plain import Json
+
 from .context import Run, active, current
 from .errors import SUBSET
 from .facade import compiler_package, names_of
@@ -81,7 +83,7 @@ class Namespace:
         self._original_path = tuple(sys.path)
         self._sys = ModuleType("sys")
         self._sys.__dict__.update(sys.__dict__, path=list(sys.path), argv=list(run.program.args))
-        self.globals: dict[str, Any] = {"__builtins__": _BUILTINS, "program": run.program, **names_of(self._kind)}
+        self.globals: Json = {"__builtins__": _BUILTINS, "program": run.program, **names_of(self._kind)}
 
     def execute(self, file: Path) -> None:
         """Runs the program of a file."""
@@ -223,7 +225,7 @@ def _print(*args: Any, sep: str = " ", end: str = "\n", file: Any = None, flush:
         run.io.print(text)
 
 
-_BUILTINS: dict[str, Any] = {**vars(builtins), "__import__": _import, "print": _print}
+_BUILTINS: Json = {**vars(builtins), "__import__": _import, "print": _print}
 """Those of all programs; what depends on the run asks for the current one."""
 
 

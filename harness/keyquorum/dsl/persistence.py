@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from keyquorum import _engine
 from keyquorum.model.committee import AUTHENTICATED
 from keyquorum.model.errors import ProgramError
+from keyquorum.model.plain import Json
 
 from .errors import CompilerError
 
@@ -356,7 +357,7 @@ def shares_path(folder: Path, party: int) -> Path:
     return folder / "Persistence" / f"Shares-P{party}"
 
 
-def _header(engine: Any, length: int) -> dict[str, Any]:
+def _header(engine: Any, length: int) -> Json:
     return {
         "protocol": engine.protocol,
         "domain": engine.domain,
@@ -368,7 +369,7 @@ def _header(engine: Any, length: int) -> dict[str, Any]:
     }
 
 
-def _options(header: dict[str, Any], engine: Any) -> str:
+def _options(header: Json, engine: Any) -> str:
     """The options of a run that fits a share file."""
     domain = str(header["domain"])
     options = [f"-E {header['protocol']}", f"-R {domain[3:]}" if domain.startswith("Z2^") else f"-P {domain.removeprefix('F_')}"]

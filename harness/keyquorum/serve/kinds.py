@@ -14,6 +14,7 @@ from keyquorum.fhe.lwe import LweCiphertexts, lwe_parameters, read_lwe
 from keyquorum.fhe.seal_format import Ciphertext, read_ciphertext
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import CiphertextError, KeyFileError, ParameterError
+from keyquorum.model.plain import Json
 from keyquorum.parties.context import PartyContext
 from keyquorum.plans.decrypt import check_decryption
 from keyquorum.plans.keys import check_made_by, load_key, read_share
@@ -50,7 +51,7 @@ class Kind(Protocol):
     batch: int
     sharing: tuple[str, str]
 
-    def read(self, head: dict[str, Any], body: bytes | bytearray) -> Asked:
+    def read(self, head: Json, body: bytes | bytearray) -> Asked:
         """A request, checked; CiphertextError if it is none, or for another key."""
 
     def phases(self, context: PartyContext, group: RoundingGroup, asked: Sequence[Asked]) -> Words:
@@ -86,7 +87,7 @@ class LweKind:
         self.limit = MOST_CIPHERTEXTS * 8 * (self._parameters.dimension + 1) + 4096
         self._share = load_lwe_share(folder, self._info, party)
 
-    def read(self, head: dict[str, Any], body: bytes | bytearray) -> Asked:
+    def read(self, head: Json, body: bytes | bytearray) -> Asked:
         """See :class:`Kind`."""
         ciphertexts, key_id = read_lwe(body, "the request")
         _check_key_id(key_id, self.key_id)
@@ -132,7 +133,7 @@ class SealKind:
         self.sharing = committee.field_protocol, f"F_{self._info.parameters.coeff_modulus[0]}"
         self._share = read_share(folder, self._info, party, 0)
 
-    def read(self, head: dict[str, Any], body: bytes | bytearray) -> Asked:
+    def read(self, head: Json, body: bytes | bytearray) -> Asked:
         """See :class:`Kind`. SEAL's bytes do not tell the key: the head does."""
         _check_key_id(str(head.get("key", "")), self.key_id)
         ciphertext: Ciphertext = read_ciphertext(self._info.parameters, bytes(body), "the request")

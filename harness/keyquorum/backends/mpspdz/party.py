@@ -24,7 +24,7 @@ from keyquorum.dsl import Persistence
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import BackendError, ParameterError, PartyError, ProgramError
 from keyquorum.model.links import Link
-from keyquorum.model.plain import json_loads
+from keyquorum.model.plain import Json, json_loads
 
 from ..base import Backend, Ints, ProgramOutput
 from . import commands
@@ -392,7 +392,7 @@ def _first_cause(failures: dict[int, str]) -> tuple[int, str]:
     return min((own or failures).items())
 
 
-def _message(name: str, data: bytes, fields: dict[str, type]) -> dict[str, Any]:
+def _message(name: str, data: bytes, fields: dict[str, type]) -> Json:
     """What a party sent, or an error that names it."""
     try:
         message = json_loads(data)
