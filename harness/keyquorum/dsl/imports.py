@@ -197,7 +197,7 @@ class Namespace:
 class _WatchedRun:
     """Stands for the run while a helper is loaded: what the helper makes of the run's protocol, domain or arguments is for this run only."""
 
-    def __init__(self, run: Any) -> None:
+    def __init__(self, run: Run) -> None:
         self.__dict__.update(_run=run, was_used=False, namespace=run.namespace)
 
     def __getattr__(self, name: str) -> Any:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from keyquorum import _engine
+from keyquorum._engine import Engine
 from keyquorum.model.errors import KeyQuorumError, ProgramError
 
 from .context import Run, active
@@ -48,7 +49,7 @@ class ProgramResult:
 
 
 def run_program(
-    engine: Any,
+    engine: Engine,
     path: str | Path,
     args: Sequence[str],
     io: ProgramIO,

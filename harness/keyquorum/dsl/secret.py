@@ -13,7 +13,7 @@ from . import comparison, shuffle
 from .base import RunTime, SecretRunTime, checked_size, is_constant, public_int, read
 from .binary import cbits, rows_of_numbers, sbits, sbitvec
 from .clear import Element, cint, regint, register_secret
-from .context import Ints, Value, current
+from .context import Ints, Run, Value, current
 from .errors import CompilerError, VectorMismatch
 from .memory import EngineMemory, Memory
 from .tape import contiguous
@@ -419,7 +419,7 @@ def _negated(bit: Any) -> Any:
     return NotImplemented if bit is NotImplemented else 1 - bit
 
 
-def _need_random_bits(run: Any) -> None:
+def _need_random_bits(run: Run) -> None:
     if not run.engine.has_binary:
         raise CompilerError(f"{run.engine.protocol} has no binary domain in this engine, so no (e)daBits: use get_random_bit")
 
@@ -433,7 +433,7 @@ def _random_bits(size: int) -> tuple[Any, Value]:
 class _Edabit:
     """Random numbers and their bits, made when one of them is needed."""
 
-    def __init__(self, run: Any, length: int, size: int) -> None:
+    def __init__(self, run: Run, length: int, size: int) -> None:
         self._run, self._length, self._size = run, length, size
         self._rows: list[Value] | None = None
         self._number: Value | None = None
