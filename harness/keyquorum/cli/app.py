@@ -40,7 +40,7 @@ def with_shared_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """The command with the options of :data:`SHARED`, which choose what is printed while it runs."""
 
     @functools.wraps(function)
-    def run(*args: Any, as_json: bool = False, quiet: bool = False, verbose: bool = False, **options: Any) -> Any:
+    def run(*args: object, as_json: bool = False, quiet: bool = False, verbose: bool = False, **options: object) -> Any:
         with chosen(as_json, quiet, verbose):
             return function(*args, **options)
 

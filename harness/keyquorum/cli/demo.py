@@ -33,7 +33,7 @@ def register(app: typer.Typer) -> None:
     app.command("demo")(demo)
 
 
-def _run(folder: Path, committee: api.Committee, parameters: ParameterSet, x: Any, y: Any, engine: Json) -> NDArray[Any]:
+def _run(folder: Path, committee: api.Committee, parameters: ParameterSet, x: object, y: object, engine: Json) -> NDArray[Any]:
     """Keys, encryption, multiply + relinearise + rotate by one, joint decryption to party 0; returns the numbers."""
     key = parameters.scheme
     console.rule(f"{parameters.scheme.upper()}, N = {parameters.ring_degree}", style="dim")

@@ -67,7 +67,7 @@ def _bit_compose(bits: Any) -> Any:
     return sum(b << i for i, b in enumerate(bits))
 
 
-def _reveal(x: Any) -> Any:
+def _reveal(x: object) -> Any:
     if isinstance(x, str):
         return x
     if hasattr(x, "reveal"):
@@ -145,7 +145,7 @@ _LIBRARY: Json = {
 class Package(ModuleType):
     """A module of ``Compiler``: the same object for all runs, so nothing can be changed in it."""
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         raise CompilerError(f"{self.__name__}.{name} cannot be changed: keep the value in the program")
 
 
@@ -168,7 +168,7 @@ class CurrentProgram:
     def __getattr__(self, name: str) -> Any:
         return getattr(current().program, name)
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         setattr(current().program, name, value)
 
 
@@ -181,7 +181,7 @@ class _NeedsArithmetic:
     def __refused(self) -> CompilerError:
         return CompilerError(f"{self.__protocol} computes on bits alone, {self.__name} needs an arithmetic domain: use sbits, or semi2k or semi")
 
-    def __call__(self, *_: Any, **__: Any) -> Any:
+    def __call__(self, *_: object, **__: object) -> Any:
         raise self.__refused()
 
     def __getattr__(self, attribute: str) -> Any:

@@ -204,12 +204,12 @@ class _WatchedRun:
         self.__dict__["was_used"] = True
         return getattr(self._run, name)
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         self.__dict__["was_used"] = True
         setattr(self._run, name, value)
 
 
-def _import(name: str, namespace: Any = None, local: Any = None, fromlist: Any = (), level: int = 0) -> ModuleType:
+def _import(name: str, namespace: object = None, local: object = None, fromlist: object = (), level: int = 0) -> ModuleType:
     module: ModuleType = current().namespace.import_module(name, namespace, local, fromlist, level)
     return module
 

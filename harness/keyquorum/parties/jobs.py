@@ -90,7 +90,7 @@ def job_entries(job: Json) -> list[tuple[str, str]]:
     return [*entries[:MOST_ENTRIES], ("digest of the job", digest)]
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     text = value if isinstance(value, str) and value.isprintable() else json.dumps(value, sort_keys=True)
     return text if len(text) <= SHOWN else f"{text[: SHOWN // 2]}... (sha256 {hashlib.sha256(text.encode()).hexdigest()[:16]})"
 
@@ -155,7 +155,7 @@ def _with_names(job: Json, change: Callable[[str], str]) -> Json:
     return {**job, "local": {**local, **changed}}
 
 
-def _is_path(value: Any) -> bool:
+def _is_path(value: object) -> bool:
     return isinstance(value, str) and value.isprintable()
 
 

@@ -211,7 +211,7 @@ class Front:
             self._strangers.remove(channel)
         return channel
 
-    def _answer(self, channel: Any) -> None:
+    def _answer(self, channel: object) -> None:
         """Answers request after request, until the receiver ends the channel or is silent for too long."""
         receiver = _fingerprint(channel)
         while self._one(channel, receiver):

@@ -72,7 +72,7 @@ def emit(result: Json) -> None:
         print(json.dumps(_plain(result), allow_nan=False), flush=True)
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     """What JSON can hold: paths as texts, arrays as lists, and null for numbers that are none or infinite."""
     if isinstance(value, dict):
         return {str(name): _plain(each) for name, each in value.items()}
