@@ -7,7 +7,7 @@ import statistics
 import sys
 from pathlib import Path
 
-from keyquorum.bench import published
+from keyquorum.model import published
 from keyquorum.report.data import NoResultsError, conditions, load, summary
 from keyquorum.report.threat_models import threat_model_table
 

@@ -27,14 +27,13 @@ import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 import keyquorum
 from keyquorum import api
 from keyquorum.bench.committees import ADDITIVE, REPLICATED, SHAMIR, WITH_MACS
-from keyquorum.cli.output import console
+from keyquorum.model.plain import Json
 from keyquorum.parties import run_processes
 from keyquorum.parties.context import PartyContext
 from keyquorum.parties.jobs import party_job
@@ -44,6 +43,7 @@ from keyquorum.plans.pools import Pool
 from keyquorum.plans.rounding import RoundingGroup
 from keyquorum.plans.variants import Variant
 from keyquorum.schemes.lwe.variant import LweVariant
+from keyquorum.terminal.output import console
 
 from . import tradeoff
 from .keygen import Row, write_table
@@ -129,7 +129,7 @@ def engine_cost(group: RoundingGroup) -> tuple[int, int]:
 
 
 @party_job("bench:decrypt", {"parameters": str, "rounding": str, "width": int, "levels": int, "items": int, "single": bool})
-def bench_decrypt_job(context: PartyContext, job: dict[str, Any]) -> dict[str, Any]:
+def bench_decrypt_job(context: PartyContext, job: Json) -> Json:
     """The job ``bench_decrypt``: fields of :class:`Configuration`; ``single``: ciphertexts one by one instead of batches;
     ``noise`` (optional): the fraction of :func:`.workloads.noise_for`. The pool is filled and used in turns, which bounds what lies on the disk,
     and for ciphertexts one by one at once."""
@@ -217,7 +217,7 @@ def _online_cost(context: PartyContext, group: RoundingGroup, variant: Variant, 
 
 def measure(row: Configuration, single: bool = False, noise: float = 0.0) -> tuple[str, Row]:
     """Runs a configuration; returns its closing line and the row of the table. ``noise``: see :func:`noise_for`."""
-    job: dict[str, Any] = {
+    job: Json = {
         "kind": "bench:decrypt", "parameters": row.parameters, "rounding": row.rounding, "width": row.width, "levels": row.levels,
         "items": LATENCY_RUNS if single else row.items, "single": single, "noise": noise,
     }  # fmt: skip

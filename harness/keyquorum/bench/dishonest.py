@@ -17,22 +17,22 @@ import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import keyquorum
 from keyquorum.backends.mpspdz import Checkout, run_program
 from keyquorum.backends.mpspdz.workdir import WorkFolder
 from keyquorum.bench.committees import ADDITIVE, ADDITIVE_RING, RING_WITH_MACS, WITH_MACS, split_options
-from keyquorum.cli.output import console, fail
 from keyquorum.dsl import ProgramIO
 from keyquorum.dsl import run_program as run_embedded
 from keyquorum.dsl.control import Timer
 from keyquorum.model.errors import KeyQuorumError
+from keyquorum.model.plain import Json
 from keyquorum.model.protocols import PROTOCOLS
 from keyquorum.parties import run_processes
 from keyquorum.parties.context import PartyContext
 from keyquorum.parties.jobs import party_job
 from keyquorum.parties.setup import init
+from keyquorum.terminal.output import console, fail
 
 from .keygen import write_table
 
@@ -116,7 +116,7 @@ def _run(context: PartyContext, row: Row, repeats: int) -> list[dict[str, float]
 
 
 @party_job("bench:dishonest", {"row": int, "repeats": int})
-def dishonest_job(context: PartyContext, job: dict[str, Any]) -> dict[str, Any]:
+def dishonest_job(context: PartyContext, job: Json) -> Json:
     """The job ``dishonest``: row number ``row``, ``repeats`` times; the costs at this party."""
     return {"runs": _run(context, ROWS[job["row"]], job["repeats"])}
 

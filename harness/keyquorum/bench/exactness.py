@@ -23,8 +23,8 @@ from pathlib import Path
 
 import keyquorum
 from keyquorum.bench.committees import ADDITIVE, REPLICATED, SHAMIR, WITH_MACS
-from keyquorum.cli.output import console
 from keyquorum.fhe.lwe import lwe_parameters
+from keyquorum.terminal.output import console
 
 from .decrypt import Configuration, measure
 from .keygen import Row

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import keyquorum
 from keyquorum.bench.committees import ADDITIVE
-from keyquorum.cli.output import console
+from keyquorum.terminal.output import console
 
 from .decrypt import LATENCY_LINK, LATENCY_RUNS, Configuration, measure
 from .keygen import Row, write_table

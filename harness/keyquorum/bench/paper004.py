@@ -28,17 +28,18 @@ import numpy as np
 
 import keyquorum
 from keyquorum import api
-from keyquorum.bench import published
 from keyquorum.bench.committees import ADDITIVE, ADDITIVE_RING
-from keyquorum.bench.sweep.idle import busy_cores
 from keyquorum.bench.sweep.rows import commit
-from keyquorum.cli.output import console, fail
 from keyquorum.dsl import Persistence
+from keyquorum.model import published
 from keyquorum.model.errors import KeyQuorumError
+from keyquorum.model.idle import busy_cores
+from keyquorum.model.plain import Json
 from keyquorum.parties import run_processes
 from keyquorum.parties.context import PartyContext
 from keyquorum.parties.jobs import party_job
 from keyquorum.parties.setup import init
+from keyquorum.terminal.output import console, fail
 
 from .operands import Ints, summand_rows_of
 
@@ -169,7 +170,7 @@ def void(_: Ints) -> None:
 
 
 @party_job("bench:paper004", {"row": int, "quick": bool, "repeats": int})
-def paper004_job(context: PartyContext, job: dict[str, Any]) -> dict[str, Any]:
+def paper004_job(context: PartyContext, job: Json) -> Json:
     """The job ``paper004``: method number ``row``, ``repeats`` times after one run that is not counted (it loads code, and a
     session's first has its base OTs); the costs at this party."""
     method, runs, measured = methods()[job["row"]], Runs(context), []

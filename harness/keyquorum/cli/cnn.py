@@ -10,14 +10,14 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from keyquorum.bench import published
 from keyquorum.cnn.run import PARAMETERS, Classified, classify, held_out_digits, new_committee
+from keyquorum.model import published
 from keyquorum.model.errors import KeyQuorumError
 from keyquorum.model.protocols import COMMITTEES, DEFAULT_COMMITTEE, names
+from keyquorum.terminal.output import console, emit, print_reports, printed
+from keyquorum.terminal.progress import progress_bars
 
 from .options import LinkSpec
-from .output import console, emit, print_reports, printed
-from .progress import progress_bars
 
 
 def register(app: typer.Typer) -> None:

@@ -13,9 +13,9 @@ from keyquorum.model.errors import CommitteeError, PartyError
 from keyquorum.model.protocols import COMMITTEES, DEFAULT_COMMITTEE, names
 from keyquorum.parties.doctor import examine
 from keyquorum.plans.examine import examine_keys
+from keyquorum.terminal.output import console, emit, printed
 
 from . import completion
-from .output import console, emit, printed
 
 _SAID = "; ".join(f"{name}: {what}" for name, what in OPENINGS.items())
 

@@ -16,8 +16,7 @@ from keyquorum.model.committee import Committee
 from keyquorum.model.errors import KeyQuorumError, ParameterError
 from keyquorum.model.protocols import COMMITTEES
 from keyquorum.plans.keys import holds_a_key
-
-from .output import emit, printed
+from keyquorum.terminal.output import emit, printed
 
 SHELLS = ("bash", "zsh", "fish")
 VARIABLE = "_KEYQUORUM_COMPLETE"

@@ -10,8 +10,7 @@ import typer
 
 from keyquorum.deploy.compose import IMAGE, prepare
 from keyquorum.model.protocols import ANY_SIZE_COMMITTEE, COMMITTEES, names
-
-from .output import console, emit
+from keyquorum.terminal.output import console, emit
 
 
 def register(app: typer.Typer) -> None:

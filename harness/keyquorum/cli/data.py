@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -15,6 +15,7 @@ from keyquorum.fhe.lwe import is_lwe
 from keyquorum.fhe.values import read_values
 from keyquorum.model.errors import ParameterError
 from keyquorum.model.outputs import reserved, save_all
+from keyquorum.model.plain import Json
 from keyquorum.plans.decrypt import RESULTS
 from keyquorum.plans.keys import load_key
 from keyquorum.schemes import scheme_of
@@ -23,11 +24,11 @@ from keyquorum.schemes.seal.key import load_seal_key
 from keyquorum.schemes.seal.precision import noise_estimate
 from keyquorum.schemes.seal.scheme import PLAINTEXT_HEADER
 from keyquorum.serve.client import LONGEST_WAIT, fetch, fetch_seal
+from keyquorum.terminal.output import choice, console, costs, emit, errors, print_reports, printed
+from keyquorum.terminal.progress import progress_bars
 
 from . import completion
 from .options import BackendName, LinkSpec, MpSpdzFolder
-from .output import choice, console, costs, emit, errors, print_reports, printed
-from .progress import progress_bars
 
 Folder = Annotated[Path, typer.Argument(help="Committee folder.", show_default=False)]
 Key = Annotated[str, typer.Argument(help="Name of the key.", show_default=False, autocompletion=completion.keys)]
@@ -251,7 +252,7 @@ def approve(
         raise ParameterError("--input without --operation: say which operation made the ciphertext")
     if operation is not None and (noise_bits is not None or bound != 1.0):
         raise ParameterError("--operation works the bounds out: leave out --bound and --noise-bits")
-    noted: list[dict[str, Any]] = []
+    noted: list[Json] = []
     for path in ciphertexts:
         chosen = step if operation == "rotate" else None
         digest, parties = api.approve(folder, key, path, party or None, operation, inputs or (), chosen, bound, noise_bits)

@@ -16,10 +16,10 @@ from keyquorum.parties.jobs import at_this_host, read_job
 from keyquorum.parties.traces import forbid_core_dumps
 from keyquorum.parties.worker import INTERRUPTED
 from keyquorum.plans.program import ProgramRequest, run_locally
+from keyquorum.terminal.output import emit, ends_at_interrupt, fail, print_summary, printed, waiting_lines
+from keyquorum.terminal.progress import progress_bars
 
 from .options import BackendName, LinkSpec, MpSpdzFolder
-from .output import emit, ends_at_interrupt, fail, print_summary, printed, waiting_lines
-from .progress import progress_bars
 
 Folder = Annotated[Path, typer.Argument(help="Committee folder.", show_default=False)]
 

@@ -85,7 +85,7 @@ class _Bits(RunTime, Structure):
         return self._wrap(self._value)
 
     @staticmethod
-    def _places(vector: Any) -> int:
+    def _places(vector: object) -> int:
         return 1
 
     @classmethod
@@ -114,7 +114,7 @@ class _Bits(RunTime, Structure):
             raise VectorMismatch(f"different vector sizes of operands: {self.n}/{other.n} bits")
         return other._value
 
-    def update(self, other: Any) -> None:
+    def update(self, other: object) -> None:
         """Replaces the content, also for everyone else who holds this object."""
         make: Any = type(self)
         value = make(read(other))
@@ -167,7 +167,7 @@ class cbits(_Bits):
         return cbits
 
     @classmethod
-    def conv(cls, value: Any) -> Any:
+    def conv(cls, value: object) -> Any:
         """The value as cbits of this length."""
         value = read(value)
         return value if isinstance(value, cls) and value.n == cls.n else cls(value)
@@ -194,7 +194,7 @@ class cbits(_Bits):
         run, value = current(), self._value
         return regint._lazy(self.n, lambda: run.engine.read_bits(value).astype(np.int64), lambda: run.bits_to_clear(value))
 
-    def __xor__(self, other: Any) -> Any:
+    def __xor__(self, other: object) -> Any:
         other = read(other)
         if is_constant(other):
             other = type(self)(other)
@@ -202,7 +202,7 @@ class cbits(_Bits):
 
     __rxor__ = __xor__
 
-    def __and__(self, other: Any) -> Any:
+    def __and__(self, other: object) -> Any:
         other = read(other)
         if is_constant(other):
             if other == 0:
@@ -254,7 +254,7 @@ class sbits(_Bits, SecretRunTime):
         return sbits
 
     @classmethod
-    def conv(cls, value: Any) -> Any:
+    def conv(cls, value: object) -> Any:
         """The value as sbits of this length."""
         value = read(value)
         return value if isinstance(value, cls) and value.n == cls.n else cls(value)
@@ -270,7 +270,7 @@ class sbits(_Bits, SecretRunTime):
     concat = bit_compose
 
     @classmethod
-    def get_input_from(cls, player: Any, n_bits: int | None = None) -> Any:
+    def get_input_from(cls, player: object, n_bits: int | None = None) -> Any:
         """The bits of the next number of ``player``'s text input (``n_bits``, default all, in two's complement; the rest is 0). One
         round."""
         if not is_constant(player):
@@ -292,13 +292,13 @@ class sbits(_Bits, SecretRunTime):
         return sbits._wrap(current().engine.random_bits(1))
 
     @staticmethod
-    def bit_decompose_clear(numbers: Any, n_bits: int) -> list[Any]:
+    def bit_decompose_clear(numbers: object, n_bits: int) -> list[Any]:
         """Rows of the low bits of a public vector, as cbits. Waits for the vector."""
         run = current()
         return [cbits._wrap(row) for row in run.clear_rows(cint.conv(numbers).value, n_bits)]
 
     @staticmethod
-    def bit_adder(a: Sequence[Any], b: Sequence[Any], carry_in: Any = 0, get_carry: bool = False) -> list[Any]:
+    def bit_adder(a: Sequence[Any], b: Sequence[Any], carry_in: object = 0, get_carry: bool = False) -> list[Any]:
         """Sum of two numbers given as lists of rows, least significant first: m rows take about m log2(m) + m ANDs
         per entry and 1 + ceil(log2 m) rounds."""
         if len(a) != len(b):
@@ -319,7 +319,7 @@ class sbits(_Bits, SecretRunTime):
         """Number of ones, as sbits of the length that it needs."""
         return sbitvec.from_vec(self.bit_decompose()).popcnt().elements()[0]
 
-    def _operand(self, other: Any) -> Value | None:
+    def _operand(self, other: object) -> Value | None:
         other = read(other)
         if isinstance(other, _Bits):
             return self._checked(other)
@@ -332,7 +332,7 @@ class sbits(_Bits, SecretRunTime):
         made._value = value
         return made
 
-    def __xor__(self, other: Any) -> Any:
+    def __xor__(self, other: object) -> Any:
         if type(other) is type(self):  # the common case, without the general path's questions
             return self._like(current().engine.xor(self._value, other._value))
         o = self._operand(other)
@@ -340,7 +340,7 @@ class sbits(_Bits, SecretRunTime):
 
     __rxor__ = __xor__
 
-    def __and__(self, other: Any) -> Any:
+    def __and__(self, other: object) -> Any:
         if type(other) is type(self):
             return self._like(current().engine.and_(self._value, other._value))
         if is_constant(other) and other == 0:
@@ -388,7 +388,7 @@ def _need_binary(run: Run) -> None:
         )
 
 
-def _row(x: Any, size: int) -> Row:
+def _row(x: object, size: int) -> Row:
     """An operand of a circuit: bits of this size, a single bit for all, or 0 or 1 for all."""
     x = read(x)
     if is_constant(x):
@@ -410,7 +410,7 @@ class sbitvec(SecretRunTime):
     __slots__ = ("v",)
     v: list[Any]
 
-    def __init__(self, elements: Any = None, length: int | None = None, input_length: int | None = None) -> None:
+    def __init__(self, elements: object = None, length: int | None = None, input_length: int | None = None) -> None:
         _need_binary(current())
         elements = read(elements)
         if length is not None:
@@ -437,7 +437,7 @@ class sbitvec(SecretRunTime):
         return self
 
     @classmethod
-    def conv(cls, other: Any) -> sbitvec:
+    def conv(cls, other: object) -> sbitvec:
         """The value as sbitvec."""
         other = read(other)
         return other if isinstance(other, sbitvec) else cls(other)
@@ -491,12 +491,12 @@ class sbitvec(SecretRunTime):
         ones = (1 << size) - 1
         return [tuple(t(x * ones) if is_constant(x) else x for x in pair) for pair in zip(self.v, rows, strict=True)]
 
-    def __xor__(self, other: Any) -> Any:
+    def __xor__(self, other: object) -> Any:
         return sbitvec.from_vec([x ^ y for x, y in self._pairs(other)])
 
     __rxor__ = __xor__
 
-    def __and__(self, other: Any) -> Any:
+    def __and__(self, other: object) -> Any:
         return sbitvec.from_vec([x & y for x, y in self._pairs(other, mask=True)])
 
     __rand__ = __and__
@@ -509,7 +509,7 @@ class sbitvec(SecretRunTime):
         opened = [x.reveal() for x in self.elements()]
         return opened[0] if len(opened) == 1 else opened
 
-    def update(self, other: Any) -> None:
+    def update(self, other: object) -> None:
         """Replaces the content of every row."""
         other = self.conv(other)
         if len(other.v) != len(self.v):
@@ -518,7 +518,7 @@ class sbitvec(SecretRunTime):
             if x is not y:
                 x.update(y)
 
-    def if_else(self, a: Any, b: Any) -> Any:
+    def if_else(self, a: object, b: object) -> Any:
         """Selection by the first row."""
         return self.v[0].if_else(a, b)
 

@@ -7,6 +7,7 @@ from functools import lru_cache
 from types import ModuleType
 from typing import Any
 
+from keyquorum.model.plain import Json
 from keyquorum.model.protocols import PROTOCOLS
 
 from . import binary, clear, containers, control, errors, library, memvalue, secret
@@ -67,7 +68,7 @@ def _bit_compose(bits: Any) -> Any:
     return sum(b << i for i, b in enumerate(bits))
 
 
-def _reveal(x: Any) -> Any:
+def _reveal(x: object) -> Any:
     if isinstance(x, str):
         return x
     if hasattr(x, "reveal"):
@@ -75,7 +76,7 @@ def _reveal(x: Any) -> Any:
     return [_reveal(y) for y in x] if isinstance(x, (list, tuple)) else x
 
 
-_UTIL: dict[str, Any] = {
+_UTIL: Json = {
     "tree_reduce": _tree_reduce,
     "if_else": _if_else,
     "bit_xor": _two_bits("bit_xor", lambda a, b: a ^ b),
@@ -105,7 +106,7 @@ def _smaller(x: Any, y: Any) -> Any:
 
 # -- the other modules ------------------------------------------------------------------------------------------------
 
-_TYPES: dict[str, Any] = {
+_TYPES: Json = {
     "sint": secret.sint,
     "sintbit": secret.sintbit,
     "personal": secret.personal,
@@ -118,15 +119,15 @@ _TYPES: dict[str, Any] = {
     "SubMultiArray": containers.SubMultiArray,
     "MemValue": memvalue.MemValue,
 }
-_GC_TYPES: dict[str, Any] = {
+_GC_TYPES: Json = {
     "sbits": binary.sbits,
     "sbit": binary.sbit,
     "sbitvec": binary.sbitvec,
     "cbits": binary.cbits,
 }
-_INSTRUCTIONS: dict[str, Any] = {"fixinput": library.fixinput, "pubinput": library.pubinput}
-_ERRORS: dict[str, Any] = {"CompilerError": errors.CompilerError, "VectorMismatch": errors.VectorMismatch}
-_LIBRARY: dict[str, Any] = {
+_INSTRUCTIONS: Json = {"fixinput": library.fixinput, "pubinput": library.pubinput}
+_ERRORS: Json = {"CompilerError": errors.CompilerError, "VectorMismatch": errors.VectorMismatch}
+_LIBRARY: Json = {
     name: getattr(module, name)
     for module, names in (
         (
@@ -145,7 +146,7 @@ _LIBRARY: dict[str, Any] = {
 class Package(ModuleType):
     """A module of ``Compiler``: the same object for all runs, so nothing can be changed in it."""
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         raise CompilerError(f"{self.__name__}.{name} cannot be changed: keep the value in the program")
 
 
@@ -168,7 +169,7 @@ class CurrentProgram:
     def __getattr__(self, name: str) -> Any:
         return getattr(current().program, name)
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         setattr(current().program, name, value)
 
 
@@ -183,7 +184,7 @@ class _NeedsArithmetic:
         others = f"{can.ring_protocol} or {can.field_protocol}"
         return CompilerError(f"{can.name} computes on bits alone, {self.__name} needs an arithmetic domain: use sbits, or {others}")
 
-    def __call__(self, *_: Any, **__: Any) -> Any:
+    def __call__(self, *_: object, **__: object) -> Any:
         raise self.__refused()
 
     def __getattr__(self, attribute: str) -> Any:
@@ -193,14 +194,14 @@ class _NeedsArithmetic:
 _ARITHMETIC_TYPES = ("sint", "sintbit", "personal", "cint")
 
 
-def types_of(bits_alone: str) -> dict[str, Any]:
+def types_of(bits_alone: str) -> Json:
     """The types that there are; ``bits_alone``: the protocol, if it has no arithmetic values."""
     if not bits_alone:
         return _TYPES
     return _TYPES | {name: _NeedsArithmetic(name, bits_alone) for name in _ARITHMETIC_TYPES}
 
 
-def names_of(bits_alone: str) -> dict[str, Any]:
+def names_of(bits_alone: str) -> Json:
     """What a program sees without an import."""
     return types_of(bits_alone) | _GC_TYPES | _INSTRUCTIONS | _LIBRARY | _ERRORS
 

@@ -15,6 +15,8 @@ from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
 
+from keyquorum.model.plain import Json
+
 from .context import Run, active, current
 from .errors import SUBSET
 from .facade import compiler_package, names_of
@@ -60,7 +62,7 @@ class Namespace:
         self.helper_files: list[str] = []
         self._original_path = tuple(sys.path)
         self._sys = System(list(sys.path), list(run.program.args))
-        self.globals: dict[str, Any] = {"__builtins__": _BUILTINS, "program": run.program, **names_of(self._kind)}
+        self.globals: Json = {"__builtins__": _BUILTINS, "program": run.program, **names_of(self._kind)}
 
     def execute(self, file: Path) -> None:
         """Runs the program of a file."""
@@ -174,19 +176,19 @@ class Namespace:
 class _WatchedRun:
     """Stands for the run while a helper is loaded: what the helper makes of the run's protocol, domain or arguments is for this run only."""
 
-    def __init__(self, run: Any) -> None:
+    def __init__(self, run: Run) -> None:
         self.__dict__.update(_run=run, was_used=False, namespace=run.namespace)
 
     def __getattr__(self, name: str) -> Any:
         self.__dict__["was_used"] = True
         return getattr(self._run, name)
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         self.__dict__["was_used"] = True
         setattr(self._run, name, value)
 
 
-def _import(name: str, namespace: Any = None, local: Any = None, fromlist: Any = (), level: int = 0) -> ModuleType:
+def _import(name: str, namespace: object = None, local: object = None, fromlist: object = (), level: int = 0) -> ModuleType:
     module: ModuleType = current().namespace.import_module(name, namespace, local, fromlist, level)
     return module
 
@@ -202,7 +204,7 @@ def _print(*args: Any, sep: str = " ", end: str = "\n", file: Any = None, flush:
         run.io.print(text)
 
 
-_BUILTINS: dict[str, Any] = {**BUILTINS, "__import__": _import, "print": _print}
+_BUILTINS: Json = {**BUILTINS, "__import__": _import, "print": _print}
 """Those of all programs; what depends on the run asks for the current one."""
 
 

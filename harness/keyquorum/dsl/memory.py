@@ -27,11 +27,11 @@ class Memory(ABC):
         """The elements at these indices."""
 
     @abstractmethod
-    def write(self, start: int, step: int, value: Any) -> None:
+    def write(self, start: int, step: int, value: object) -> None:
         """Stores a vector at ``start``, ``start + step``, ..."""
 
     @abstractmethod
-    def scatter(self, indices: Ints, value: Any) -> None:
+    def scatter(self, indices: Ints, value: object) -> None:
         """Stores a vector at these indices."""
 
 
@@ -140,5 +140,5 @@ class ListMemory(Memory):
     def write(self, start: int, step: int, value: Any) -> None:
         self._items[start] = value._copy()
 
-    def scatter(self, indices: Ints, value: Any) -> None:
+    def scatter(self, indices: Ints, value: object) -> None:
         self.write(int(indices[0]), 1, value)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from keyquorum import _engine
+from keyquorum._engine import Engine
 from keyquorum.model.errors import KeyQuorumError, ProgramError
 from keyquorum.model.protocols import PROTOCOLS
 
@@ -49,7 +50,7 @@ class ProgramResult:
 
 
 def run_program(
-    engine: Any,
+    engine: Engine,
     path: str | Path,
     args: Sequence[str],
     io: ProgramIO,

@@ -13,7 +13,7 @@ from . import comparison, shuffle
 from .base import RunTime, SecretRunTime, checked_size, is_constant, public_int, read
 from .binary import cbits, rows_of_numbers, sbits, sbitvec
 from .clear import Element, cint, regint, register_secret
-from .context import Ints, Value, current
+from .context import Ints, Run, Value, current
 from .errors import CompilerError, VectorMismatch
 from .memory import EngineMemory, Memory
 from .recorded import contiguous
@@ -31,7 +31,7 @@ class sint(Element, SecretRunTime):
     _place: int
     """Of a vector from the share file: where it starts there."""
 
-    def __init__(self, val: Any = None, size: int | None = None) -> None:
+    def __init__(self, val: object = None, size: int | None = None) -> None:
         run = current()
         val = read(val)
         if self._load_constant(val, size):
@@ -68,7 +68,7 @@ class sint(Element, SecretRunTime):
         self._set(run.engine.concat([p.value for p in parts]))
 
     @classmethod
-    def conv(cls, value: Any) -> Any:
+    def conv(cls, value: object) -> Any:
         """The value as this type; a list element by element."""
         value = read(value)
         if isinstance(value, cls):
@@ -105,7 +105,7 @@ class sint(Element, SecretRunTime):
         return sint._wrap(comparison.random_integers(run, int(bits), checked_size(size)))
 
     @classmethod
-    def get_input_from(cls, player: Any, binary: bool = False, n_bytes: int | None = None, *, size: int = 1) -> sint:
+    def get_input_from(cls, player: object, binary: bool = False, n_bytes: int | None = None, *, size: int = 1) -> sint:
         """The next ``size`` int64 words of ``player``'s private input, reduced into the domain. One round."""
         if not binary:
             raise CompilerError("get_input_from reads binary input: pass binary=True")
@@ -138,7 +138,7 @@ class sint(Element, SecretRunTime):
         return sint._lazy(size, made.number), [sbits._wrap(made.row(i)) for i in range(n_bits)]
 
     @classmethod
-    def read_from_file(cls, start: Any, n_items: int = 1, crash_if_missing: bool = True, size: int = 1) -> tuple[regint, list[sint]]:
+    def read_from_file(cls, start: object, n_items: int = 1, crash_if_missing: bool = True, size: int = 1) -> tuple[regint, list[sint]]:
         """``n_items`` vectors of ``size`` shares from position ``start`` of the share file on.
 
         Returns the final position (-1 if that is the end of the file; -2 if there is no file, which stops the program
@@ -187,7 +187,7 @@ class sint(Element, SecretRunTime):
         return sint._wrap(run.engine.import_(data, len(indices)))
 
     @classmethod
-    def write_to_file(cls, shares: Any, position: Any = None) -> None:
+    def write_to_file(cls, shares: object, position: object = None) -> None:
         """Appends the shares of a vector (or of a list of vectors of one size) to the share file, or stores them from
         ``position`` on."""
         run = current()
@@ -354,7 +354,7 @@ class sint(Element, SecretRunTime):
 
     # -- comparisons --------------------------------------------------------------------------------------------------
 
-    def _difference(self, other: Any) -> Any:
+    def _difference(self, other: object) -> Any:
         other = read(other)
         if not (is_constant(other) or isinstance(other, (sint, cint, regint))):
             return None
@@ -364,25 +364,25 @@ class sint(Element, SecretRunTime):
         run = current()
         return sintbit._wrap(comparison.negative(run, difference.value, (bit_length or run.program.bit_length) + 1))
 
-    def less_than(self, other: Any, bit_length: int | None = None) -> Any:
+    def less_than(self, other: object, bit_length: int | None = None) -> Any:
         """[x < y] for signed integers of ``bit_length`` bits (default: ``program.bit_length``)."""
         difference = self._difference(other)
         return NotImplemented if difference is None else self._negative(difference, bit_length)
 
-    def greater_than(self, other: Any, bit_length: int | None = None) -> Any:
+    def greater_than(self, other: object, bit_length: int | None = None) -> Any:
         """[x > y], see :meth:`less_than`."""
         difference = self._difference(other)
         return NotImplemented if difference is None else self._negative(-difference, bit_length)
 
-    def less_equal(self, other: Any, bit_length: int | None = None) -> Any:
+    def less_equal(self, other: object, bit_length: int | None = None) -> Any:
         """[x <= y], see :meth:`less_than`."""
         return _negated(self.greater_than(other, bit_length))
 
-    def greater_equal(self, other: Any, bit_length: int | None = None) -> Any:
+    def greater_equal(self, other: object, bit_length: int | None = None) -> Any:
         """[x >= y], see :meth:`less_than`."""
         return _negated(self.less_than(other, bit_length))
 
-    def equal(self, other: Any, bit_length: int | None = None) -> Any:
+    def equal(self, other: object, bit_length: int | None = None) -> Any:
         """[x = y], see :meth:`less_than`."""
         difference = self._difference(other)
         if difference is None:
@@ -390,7 +390,7 @@ class sint(Element, SecretRunTime):
         run = current()
         return sintbit._wrap(comparison.is_zero(run, difference.value, bit_length or run.program.bit_length))
 
-    def not_equal(self, other: Any, bit_length: int | None = None) -> Any:
+    def not_equal(self, other: object, bit_length: int | None = None) -> Any:
         """[x != y], see :meth:`less_than`."""
         return _negated(self.equal(other, bit_length))
 
@@ -399,10 +399,10 @@ class sint(Element, SecretRunTime):
     __le__ = less_equal
     __ge__ = greater_equal
 
-    def __eq__(self, other: Any) -> Any:
+    def __eq__(self, other: object) -> Any:
         return self.equal(other)
 
-    def __ne__(self, other: Any) -> Any:
+    def __ne__(self, other: object) -> Any:
         return self.not_equal(other)
 
     __hash__ = None  # type: ignore[assignment]
@@ -419,7 +419,7 @@ def _negated(bit: Any) -> Any:
     return NotImplemented if bit is NotImplemented else 1 - bit
 
 
-def _need_random_bits(run: Any) -> None:
+def _need_random_bits(run: Run) -> None:
     if not run.engine.has_binary:
         raise CompilerError(f"{run.engine.protocol} has no binary domain in this engine, so no (e)daBits: use get_random_bit")
 
@@ -433,7 +433,7 @@ def _random_bits(size: int) -> tuple[Any, Value]:
 class _Edabit:
     """Random numbers and their bits, made when one of them is needed."""
 
-    def __init__(self, run: Any, length: int, size: int) -> None:
+    def __init__(self, run: Run, length: int, size: int) -> None:
         self._run, self._length, self._size = run, length, size
         self._rows: list[Value] | None = None
         self._number: Value | None = None
@@ -460,26 +460,26 @@ class sintbit(sint):
     __slots__ = ()
 
     @classmethod
-    def _bit(cls, other: Any) -> Any:
+    def _bit(cls, other: object) -> Any:
         other = read(other)
         return other if isinstance(other, sintbit) or (is_constant(other) and other in (0, 1)) else None
 
-    def _made(self, result: Any) -> Any:
+    def _made(self, result: object) -> Any:
         return sintbit._wrap(result.value) if isinstance(result, sint) else result
 
-    def __and__(self, other: Any) -> Any:
+    def __and__(self, other: object) -> Any:
         o = self._bit(other)
         if o is None:
             return NotImplemented
         return self._made(self * o) if not is_constant(o) else (self if o else 0)
 
-    def __or__(self, other: Any) -> Any:
+    def __or__(self, other: object) -> Any:
         o = self._bit(other)
         if o is None:
             return NotImplemented
         return self._made(self + o - self * o) if not is_constant(o) else (1 if o else self)
 
-    def __xor__(self, other: Any) -> Any:
+    def __xor__(self, other: object) -> Any:
         o = self._bit(other)
         return NotImplemented if o is None else self._made(self.bit_xor(o))
 
@@ -487,7 +487,7 @@ class sintbit(sint):
     __ror__ = __or__
     __rxor__ = __xor__
 
-    def __rsub__(self, other: Any) -> Any:
+    def __rsub__(self, other: object) -> Any:
         result = super().__rsub__(other)
         return self._made(result) if is_constant(other) and other == 1 else result
 
@@ -585,7 +585,7 @@ class personal(RunTime):
         if other.player != self.player:
             raise CompilerError(f"personal values of parties {self.player} and {other.player} do not go together")
 
-    def _apply(self, other: Any, function: Callable[[Any, Any], Any]) -> Any:
+    def _apply(self, other: object, function: Callable[[Any, Any], Any]) -> Any:
         other = read(other)
         if isinstance(other, personal):
             self._same_player(other)
@@ -597,18 +597,18 @@ class personal(RunTime):
             raise CompilerError("a personal value times 0 is 0: use cint(0)")
         return NotImplemented if result is NotImplemented else personal(self.player, result)
 
-    def __add__(self, other: Any) -> Any:
+    def __add__(self, other: object) -> Any:
         return self._apply(other, lambda a, b: a + b)
 
     __radd__ = __add__
 
-    def __sub__(self, other: Any) -> Any:
+    def __sub__(self, other: object) -> Any:
         return self._apply(other, lambda a, b: a - b)
 
-    def __rsub__(self, other: Any) -> Any:
+    def __rsub__(self, other: object) -> Any:
         return self._apply(other, lambda a, b: b - a)
 
-    def __mul__(self, other: Any) -> Any:
+    def __mul__(self, other: object) -> Any:
         return self._apply(other, lambda a, b: a * b)
 
     __rmul__ = __mul__

@@ -9,8 +9,8 @@ from textwrap import fill
 import pandas as pd
 from matplotlib.figure import Figure
 
-from keyquorum.bench import published
 from keyquorum.cnn.packing import IMAGES
+from keyquorum.model import published
 
 from . import style
 from .data import select

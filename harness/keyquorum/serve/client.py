@@ -22,7 +22,7 @@ from keyquorum.fhe.lwe import read_lwe
 from keyquorum.fhe.seal_format import read_ciphertext
 from keyquorum.model.committee import Committee, check_name, write_atomically
 from keyquorum.model.errors import CommitteeError, KeyQuorumError, PartyError
-from keyquorum.model.plain import json_loads
+from keyquorum.model.plain import Json, json_loads
 from keyquorum.plans.rounding import ROUNDINGS
 from keyquorum.plans.variants import combine
 from keyquorum.schemes.lwe.scheme import MOST_CIPHERTEXTS
@@ -173,10 +173,10 @@ class Receiver:
             fingerprint = self._committee.parties[party].fingerprint
             self._channels.append(connect(self._context, party, host, port, fingerprint, self._timeout))
 
-    def _ask(self, data: bytes, more: dict[str, str] | None = None) -> list[tuple[dict[str, Any], bytearray]]:
+    def _ask(self, data: bytes, more: dict[str, str] | None = None) -> list[tuple[Json, bytearray]]:
         head = {"id": secrets.token_hex(16), **(more or {})}
 
-        def one(item: tuple[int, Any]) -> tuple[dict[str, Any], bytearray]:
+        def one(item: tuple[int, Any]) -> tuple[Json, bytearray]:
             party, channel = item
             try:
                 send_message(channel, head, data)

@@ -17,14 +17,13 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
-from keyquorum._engine import NetworkError
+from keyquorum._engine import NetworkError, Session
 from keyquorum.dsl import Persistence
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import BackendError, ParameterError, PartyError, ProgramError
 from keyquorum.model.links import Link
-from keyquorum.model.plain import json_loads
+from keyquorum.model.plain import Json, json_loads
 from keyquorum.model.protocols import Protocol
 
 from ..base import Backend, Ints, ProgramOutput
@@ -60,7 +59,7 @@ class MpSpdz(Backend):
     most_targets = 20  # MP-SPDZ names files after a program's arguments
 
     def __init__(
-        self, session: Any, committee: Committee, checkout: Checkout, members: Sequence[int] | None = None, link: Link | None = None
+        self, session: Session, committee: Committee, checkout: Checkout, members: Sequence[int] | None = None, link: Link | None = None
     ) -> None:
         """``members``: the numbers in the committee of the parties of the session, if it is not all of them. ``link``: simulated
         links between the executables."""
@@ -393,7 +392,7 @@ def _first_cause(failures: dict[int, str]) -> tuple[int, str]:
     return min((own or failures).items())
 
 
-def _message(name: str, data: bytes, fields: dict[str, type]) -> dict[str, Any]:
+def _message(name: str, data: bytes, fields: dict[str, type]) -> Json:
     """What a party sent, or an error that names it."""
     try:
         message = json_loads(data)

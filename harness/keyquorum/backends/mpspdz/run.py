@@ -65,7 +65,7 @@ def run_program(
     args: Sequence[object] = (),
     *,
     private: Mapping[int, Any] | None = None,
-    public: Any = (),
+    public: object = (),
     listed: Sequence[int] | NDArray[np.int64] | None = None,
     shares: Sequence[Persistence] | None = None,
     threshold: int | None = None,
@@ -178,7 +178,7 @@ def _wait(processes: Sequence[subprocess.Popen[str]], deadline: float) -> list[i
 
 def _prepare(
     folder: WorkFolder, entry: Protocol, domain: Domain, parties: int,
-    private: Mapping[int, Any], public: Any, shares: Sequence[Persistence] | None,
+    private: Mapping[int, Any], public: object, shares: Sequence[Persistence] | None,
 ) -> None:  # fmt: skip
     folder.clear_run(range(parties))
     for party in range(parties):

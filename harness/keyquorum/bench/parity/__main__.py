@@ -19,9 +19,9 @@ from pathlib import Path
 
 import keyquorum
 from keyquorum.backends.mpspdz import Checkout
-from keyquorum.cli.output import console
 from keyquorum.model.errors import KeyQuorumError
 from keyquorum.model.protocols import COMMITTEES
+from keyquorum.terminal.output import console
 
 from .cases import PARTIES, PROTOCOLS, cases, declared
 from .embedded import EmbeddedRows

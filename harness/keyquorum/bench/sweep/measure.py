@@ -28,6 +28,7 @@ from keyquorum.fhe.parameters import load as load_parameters
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import KeyQuorumError
 from keyquorum.model.links import parse
+from keyquorum.model.plain import Json
 from keyquorum.model.protocols import PROTOCOLS
 from keyquorum.parties import PhaseReport, RunReport, run_processes
 from keyquorum.schemes.base import MASKED
@@ -128,7 +129,7 @@ class Bench:
             self._committees[key] = api.init(folder, case.parties, case.protocol, case.threshold)
         return self._committees[key]
 
-    def _processes(self, case: Case, job: dict[str, Any], deadline: float) -> list[dict[str, Any]]:
+    def _processes(self, case: Case, job: Json, deadline: float) -> list[Json]:
         """The results of the parties; kills them all at the deadline."""
         processes: list[Popen[str]] = []
 
@@ -191,7 +192,7 @@ class Bench:
 
     # Plans
 
-    def _reports(self, results: Sequence[dict[str, Any]]) -> list[RunReport]:
+    def _reports(self, results: Sequence[Json]) -> list[RunReport]:
         return [RunReport.from_json(result["report"]) for result in results]
 
     def _backend(self, case: Case) -> tuple[str, str | None, str | None]:
