@@ -12,11 +12,12 @@ from .base import Public, RunTime, SecretRunTime, Vector, checked_size, common_s
 from .containers import Structure
 from .context import Ints, Value, current
 from .errors import CompilerError, VectorMismatch
+from .global_memory import InMemory
 from .memory import EngineMemory, Memory, NumpyMemory
 from .tape import as_int64, contiguous
 
 
-class Element(Vector, Structure):
+class Element(Vector, Structure, InMemory):
     """A vector of elements of the arithmetic domain, held by the engine. ``value`` may be made on first use."""
 
     __slots__ = ("_make", "_value")
@@ -323,7 +324,7 @@ class cint(Element, Public):
     __hash__ = None  # type: ignore[assignment]
 
 
-class regint(Public, Structure):
+class regint(Public, Structure, InMemory):
     """A public vector of 64-bit integers, wrapping around. ``data`` is the int64 array (read on first use)."""
 
     __slots__ = ("_clear", "_data", "_make")

@@ -23,6 +23,12 @@ from .facade import compiler_package, names_of
 from .stateless import PURE, assigns, keep_names, looks_outside, stateless
 from .tape import ends_recording
 
+_BARE = {
+    "util", "library", "instructions", "instructions_base", "comparison", "floatingpoint", "mpc_math", "ml", "oram", "path_oram", "sqrt_oram",
+    "circuit_oram", "dijkstra", "gs", "circuit", "sorting", "permutation", "decision_tree", "non_linear",
+}  # fmt: skip
+"""Modules of ``Compiler`` that programs also import without its name; those that are not here are refused as such."""
+
 Stamp = tuple[int, int]
 """Time of the last change of a file, and its size."""
 
@@ -124,10 +130,16 @@ class Namespace:
                 if item != "*" and not hasattr(module, item):
                     raise ImportError(f"{name}.{item} is {SUBSET}", name=name)
             return module if fromlist else modules["Compiler"]
+        if top in _BARE and not self._is_helper(name):
+            module = compiler_package(self._kind).get(f"Compiler.{name}")
+            if module is None:
+                raise ImportError(f"Compiler.{name} is {SUBSET}", name=name)
+            return module
         if name == "sys":
             return self._sys
         if top in ("random", "secrets"):
-            raise ImportError(f"{top}: every party would draw other numbers: use get_random, inputs or arguments", name=top)
+            refused = _Refused(top)
+            return refused if not fromlist else refused.refuse()
         helper = self._helpers.get(name) or self._load(name)
         if helper is not None:
             for inside in self._loading:
@@ -135,6 +147,10 @@ class Namespace:
             return helper.module
         self._repeatable = self._repeatable and top in PURE
         return builtins.__import__(name, namespace, local, fromlist, level)
+
+    def _is_helper(self, name: str) -> bool:
+        folders = _added(tuple(self._sys.path), self._original_path)
+        return any(os.path.isfile(f"{folder}/{name}.py") for folder in folders)
 
     def _load(self, name: str) -> _Helper | None:
         """A helper from a folder that the program added to its path."""
@@ -190,6 +206,17 @@ class Namespace:
         elif assigns(_compiled(file, version)):
             self._may_be_changed = True  # what is kept, by this helper
         return _Helper(module, kept, pure, tuple(files.items()))
+
+
+class _Refused(ModuleType):
+    """A module that may be imported, but not used."""
+
+    def refuse(self) -> Any:
+        """Raises the error."""
+        raise ImportError(f"{self.__name__}: every party would draw other numbers: use get_random, inputs or arguments", name=self.__name__)
+
+    def __getattr__(self, name: str) -> Any:
+        return self.refuse()
 
 
 class _WatchedRun:

@@ -11,7 +11,8 @@ import numpy as np
 
 from . import comparison, shuffle
 from .base import RunTime, SecretRunTime, checked_size, is_constant, public_int, read
-from .binary import cbits, rows_of_numbers, sbits, sbitvec
+from .binary import cbits, sbits
+from .bitvectors import rows_of_numbers, sbitvec
 from .clear import Element, cint, regint, register_secret
 from .context import Ints, Value, current
 from .errors import CompilerError, VectorMismatch
@@ -78,6 +79,15 @@ class sint(Element, SecretRunTime):
         return cls(value)
 
     @classmethod
+    def hard_conv(cls, value: Any) -> Any:
+        """See :meth:`conv`."""
+        return cls.conv(value)
+
+    @classmethod
+    def _memory_kind(cls) -> str:
+        return "sint"
+
+    @classmethod
     def _allocate(cls, size: int) -> Memory:
         return EngineMemory(size, sint, secret=True)
 
@@ -106,14 +116,13 @@ class sint(Element, SecretRunTime):
 
     @classmethod
     def get_input_from(cls, player: Any, binary: bool = False, n_bytes: int | None = None, *, size: int = 1) -> sint:
-        """The next ``size`` int64 words of ``player``'s private input, reduced into the domain. One round."""
-        if not binary:
-            raise CompilerError("get_input_from reads binary input: pass binary=True")
+        """The next ``size`` numbers of ``player``'s private input, reduced into the domain: of its text, or of its int64 words if ``binary``.
+        One round."""
         if n_bytes not in (None, 0, 8):
             raise CompilerError(f"binary input has 8 bytes a number, not {n_bytes}")
         run = current()
         owner, count = public_int(player, "get_input_from"), checked_size(size)
-        words = run.io.take_private(run.engine, owner, count)
+        words = run.io.take_private(run.engine, owner, count) if binary else _numbers_as_words(run, owner, count)
         return sint._wrap(run.engine.input(0 if run.emulated else owner, count, words))
 
     @classmethod
@@ -413,6 +422,20 @@ class sint(Element, SecretRunTime):
         """The elements (blocks of ``unit_size``) in a uniformly random order that nobody knows, see
         :mod:`keyquorum.dsl.shuffle`."""
         return sint._wrap(shuffle.secure_shuffle(current(), self.value, unit_size))
+
+
+def _numbers_as_words(run: Any, owner: int, count: int) -> Ints | None:
+    """The next ``count`` numbers of ``owner``'s text as words of its input; None at other parties."""
+    numbers = [run.io.take_number(run.engine, owner) for _ in range(count)]
+    if count and numbers[0] is None:
+        return None
+    if run.bits <= 64:
+        half = run.modulus // 2
+        return np.array([(n + half) % run.modulus - half for n in numbers], dtype=np.int64)
+    for n in numbers:
+        if not -(1 << 63) <= n < 1 << 63:
+            raise CompilerError(f"the input {n} of party {owner} is longer than 64 bits")
+    return np.array(numbers, dtype=np.int64)
 
 
 def _negated(bit: Any) -> Any:
