@@ -24,6 +24,8 @@ WRONG_ON_MP_SPDZ = (2, 4, 5, 6, 8, 9, 10)
 """Numbers of rows of which popcnt of MP-SPDZ 0.4.2 loses the last carry."""
 
 
+COLUMN_LIMIT = 4096
+"""Rows longer than this cannot be turned into columns."""
 DEFAULT_LENGTH = 40
 """Bits of ``sbits(x)`` and ``cbits(x)``, unless the program sets ``sbits.n``."""
 
@@ -58,6 +60,10 @@ class BitRows(SecretRunTime):
     """Rows of bits (sbitvec), which bits choose between."""
 
     __slots__ = ()
+
+    @abstractmethod
+    def bit_decompose(self, n_bits: int | None = None) -> list[Any]:
+        """The first rows."""
 
     @abstractmethod
     def chosen_by(self, bit: Any, a: Any, b: Any) -> Any:
@@ -292,6 +298,10 @@ class cbits(_Bits):
         unsigned = self._unsigned()
         return unsigned - (1 << self.n) if self.n > 1 and unsigned >> (self.n - 1) else unsigned
 
+    def print_reg(self, comment: str = "") -> None:
+        """Prints the bits as a number to base 16, at party 0."""
+        current().io.print(f"Reg[0] = {hex(self._unsigned())} # {comment}\n")
+
     def to_regint(self) -> regint:
         """The bits as one 64-bit number."""
         if self.n > 64:
@@ -399,6 +409,9 @@ class sbits(_Bits, SecretRunTime):
             self._value = value._cut(self.n)
         elif isinstance(value, Public):
             self._value = _bits_of_numbers(value, self.n)
+        elif isinstance(value, BitRows):
+            rows = value.bit_decompose()[: self.n]
+            self._value = sbits.bit_compose([*rows, *[0] * (self.n - len(rows))])._value
         elif isinstance(value, SecretRunTime) and hasattr(value, "_low_rows") and len(cast(Any, value)) == 1:
             rows = cast(Any, value)._low_rows(max(self.n, current().program.bit_length), self.n)
             self._value = current().engine.concat([row._value for row in rows])
@@ -644,8 +657,8 @@ def _row(x: Any, size: int) -> Row:
 def transposed(rows: Sequence[Any]) -> list[Any]:
     """Columns of rows of equal length (or integers 0)."""
     size = max((x.n for x in rows if isinstance(x, _Bits)), default=1)
-    if size > ELEMENT_LIMIT:
-        raise CompilerError(f"taking rows of {size} bits apart is slow: work on the rows .v (up to {ELEMENT_LIMIT} columns)")
+    if size > COLUMN_LIMIT:
+        raise CompilerError(f"taking rows of {size} bits apart is slow: work on the rows .v (up to {COLUMN_LIMIT} columns)")
     t = sbits.get_type(size)
     values = [(t(x) if is_constant(x) else x) for x in rows]
     if any(not isinstance(x, _Bits) or x.n != size for x in values):

@@ -42,6 +42,7 @@ class Run:
         self.lengths_of_bits: dict[str, int] = {}
         self.memory: dict[str, dict[int, tuple[Any, int]]] = {}
         self.thread_argument = 0
+        self.precision: Any = None
         self._deferred: list[Callable[[], None]] = []
         self._constants: dict[int, Value] = {} if constants is None else constants
         self._secret_zero: Value | None = None

@@ -7,7 +7,7 @@ from functools import lru_cache
 from types import ModuleType
 from typing import Any
 
-from . import binary, bitnumbers, bitvectors, clear, containers, control, errors, global_memory, library, memvalue, parallel, printing, secret, tuples, util
+from . import binary, bitnumbers, bitvectors, circuit_files, clear, containers, control, errors, fixed, global_memory, library, memvalue, parallel, printing, secret, tuples, util
 from .context import current
 from .errors import SUBSET, CompilerError
 
@@ -17,6 +17,8 @@ _TYPES: dict[str, Any] = {
     "sint": secret.sint,
     "sintbit": secret.sintbit,
     "personal": secret.personal,
+    "sfix": fixed.sfix,
+    "cfix": fixed.cfix,
     "cint": clear.cint,
     "regint": clear.regint,
     "localint": clear.localint,
@@ -48,14 +50,15 @@ _LIBRARY: dict[str, Any] = {
         ),
         (
             library,
-            "print_ln print_str print_ln_to crash runtime_error runtime_error_if get_number_of_players get_player_id",
+            "print_ln_to crash runtime_error runtime_error_if get_number_of_players get_player_id",
         ),
         (
             parallel,
             "for_range_parallel for_range_opt_multithread multithread get_arg map_reduce map_sum map_sum_opt map_sum_simple tree_reduce_multithread",
         ),
-        (printing, "print_ln_if print_str_if print_both memorize unmemorize write_mem public_input foreach_enumerate"),
+        (printing, "print_ln print_str print_ln_if print_str_if print_both memorize unmemorize write_mem public_input foreach_enumerate"),
         (global_memory, "store_in_mem"),
+        (fixed, "print_float_precision"),
     )
     for name in names.split()
 } | {"tree_reduce": util.tree_reduce, "reveal": util.reveal}
@@ -119,7 +122,9 @@ def types_of(bits_alone: str) -> dict[str, Any]:
 
 def names_of(bits_alone: str) -> dict[str, Any]:
     """What a program sees without an import."""
-    return types_of(bits_alone) | _GC_TYPES | _INSTRUCTIONS | _LIBRARY | _ERRORS
+    # In programs, though not in modules, MP-SPDZ has the newer type under the older name as well.
+    newer = {"sbitint": bitnumbers.sbitintvec}
+    return types_of(bits_alone) | _GC_TYPES | newer | _INSTRUCTIONS | _LIBRARY | _ERRORS
 
 
 @lru_cache(maxsize=16)
@@ -132,6 +137,7 @@ def compiler_package(bits_alone: str) -> dict[str, ModuleType]:
         "Compiler.GC.types": _module("Compiler.GC.types", _GC_TYPES | _ERRORS),
         "Compiler.instructions": _module("Compiler.instructions", _INSTRUCTIONS | _ERRORS | shared),
         "Compiler.util": _module("Compiler.util", util.NAMES | _ERRORS),
+        "Compiler.circuit": _module("Compiler.circuit", {"Circuit": circuit_files.Circuit}),
         "Compiler.exceptions": _module("Compiler.exceptions", _ERRORS),
     }
     modules["Compiler.GC"] = _module("Compiler.GC", {"types": modules["Compiler.GC.types"]})

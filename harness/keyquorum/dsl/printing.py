@@ -5,14 +5,38 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from . import library
 from .base import RunTime, is_constant, read
 from .clear import cint, localint, regint
 from .context import current
 from .control import Body, for_range
 from .errors import CompilerError
-from .containers import register_printer
-from .library import print_str, pubinput
+from .containers import Array, SubMultiArray, register_printer
+from .fixed import cfix
+from .library import pubinput
 from .memvalue import MemValue
+
+
+def _shown(x: Any) -> Any:
+    """Fixed-point numbers as text; lists item by item."""
+    x = read(x)
+    if isinstance(x, cfix):
+        return x.shown()
+    if isinstance(x, (Array, SubMultiArray)) and x.value_type is cfix:
+        return _shown(x.get_vector() if isinstance(x, Array) else [_shown(part) for part in x])
+    if isinstance(x, (list, tuple)):
+        return [_shown(part) for part in x]
+    return x
+
+
+def print_str(s: str, *args: Any) -> None:
+    """Prints a text with ``%s`` replaced by public values. Waits for them."""
+    library.print_str(s, *map(_shown, args))
+
+
+def print_ln(s: Any = "", *args: Any) -> None:
+    """Prints a line with ``%s`` replaced by public values. Waits for them."""
+    print_str(str(s) + "\n", *args)
 
 
 def print_str_if(cond: Any, ss: str, *args: Any) -> None:

@@ -10,7 +10,7 @@ from weakref import ref
 import numpy as np
 
 from . import comparison, shuffle
-from .base import RunTime, SecretRunTime, checked_size, is_constant, public_int, read
+from .base import RunTime, SecretRunTime, checked_size, common_size, is_constant, public_int, read
 from .binary import cbits, sbits
 from .bitvectors import rows_of_numbers, sbitvec
 from .clear import Element, cint, regint, register_secret
@@ -124,6 +124,12 @@ class sint(Element, SecretRunTime):
         owner, count = public_int(player, "get_input_from"), checked_size(size)
         words = run.io.take_private(run.engine, owner, count) if binary else _numbers_as_words(run, owner, count)
         return sint._wrap(run.engine.input(0 if run.emulated else owner, count, words))
+
+    @classmethod
+    def scaled_input(cls, player: int, size: int, f: int) -> sint:
+        """The next ``size`` decimal numbers of ``player``'s text, times 2^f, rounded to the nearest integer. One round."""
+        run = current()
+        return sint._wrap(run.engine.input(0 if run.emulated else player, size, _scaled_words(run, player, size, f)))
 
     @classmethod
     def get_dabit(cls, *, size: int = 1) -> tuple[sint, Any]:
@@ -258,6 +264,16 @@ class sint(Element, SecretRunTime):
         if m == 0:
             return 0
         return self if m >= k else sint._wrap(comparison.modulo_power(run, self.value, k, m))
+
+    def int_div(self, other: Any, bit_length: int | None = None) -> sint:
+        """x / y rounded towards zero, of signed integers of ``bit_length`` bits (default: ``program.bit_length``): as many comparisons, one after
+        another. For y = 0 the result means nothing."""
+        return divided(self, sint.conv(read(other)), bit_length or current().program.bit_length)
+
+    def int_mod(self, other: Any, bit_length: int | None = None) -> sint:
+        """What :meth:`int_div` leaves: x - y (x / y)."""
+        result: sint = self - other * self.int_div(other, bit_length)
+        return result
 
     def sum(self) -> sint:
         """Sum of the elements. Local."""
@@ -426,8 +442,16 @@ class sint(Element, SecretRunTime):
 
 def _numbers_as_words(run: Any, owner: int, count: int) -> Ints | None:
     """The next ``count`` numbers of ``owner``'s text as words of its input; None at other parties."""
-    numbers = [run.io.take_number(run.engine, owner) for _ in range(count)]
-    if count and numbers[0] is None:
+    return _words(run, owner, [run.io.take_number(run.engine, owner) for _ in range(count)])
+
+
+def _scaled_words(run: Any, owner: int, count: int, f: int) -> Ints | None:
+    numbers = [run.io.take_decimal(run.engine, owner) for _ in range(count)]
+    return _words(run, owner, [None if n is None else round(n * (1 << f)) for n in numbers])
+
+
+def _words(run: Any, owner: int, numbers: list[Any]) -> Ints | None:
+    if numbers and numbers[0] is None:
         return None
     if run.bits <= 64:
         half = run.modulus // 2
@@ -516,6 +540,27 @@ class sintbit(sint):
 
 
 register_secret(sint)
+
+
+def divided(a: sint, b: sint, k: int, shift: int = 0) -> sint:
+    """2^shift a / b, rounded towards zero, of signed integers of ``k`` bits. The result for b = 0 means nothing.
+
+    Long division: k + shift - 1 steps, one after another, each a comparison of k + 1 bits and a product.
+    """
+    size = common_size(a.size, b.size)
+    a, b = a.expand_to_vector(size), b.expand_to_vector(size)
+    negative_a, negative_b = a.less_than(0, k), b.less_than(0, k)
+    top, below = a - 2 * (negative_a * a), b - 2 * (negative_b * b)
+    bits = [0] * shift + top.bit_decompose(k)[: k - 1]
+    rest: Any = sint(0, size=size)
+    quotient: Any = sint(0, size=size)
+    for bit in reversed(bits):
+        rest = rest + rest + bit
+        fits = rest.greater_equal(below, k + 1)
+        rest = rest - fits * below
+        quotient = quotient + quotient + fits
+    sign = 1 - 2 * negative_a.bit_xor(negative_b)
+    return sign * quotient  # type: ignore[no-any-return]
 
 
 class personal(RunTime):
