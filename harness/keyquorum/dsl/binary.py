@@ -19,7 +19,6 @@ from .errors import CompilerError, VectorMismatch
 from .global_memory import Cells, InMemory
 from .memory import ListMemory, Memory
 
-
 WRONG_ON_MP_SPDZ = (2, 4, 5, 6, 8, 9, 10)
 """Numbers of rows of which popcnt of MP-SPDZ 0.4.2 loses the last carry."""
 
@@ -52,7 +51,8 @@ class _BitsType(type):
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         if "_length" not in cls.__dict__:
-            return cls.get_type(kwargs.pop("n", None) or cls.n)(*args, **kwargs)
+            family: Any = cls
+            return family.get_type(kwargs.pop("n", None) or cls.n)(*args, **kwargs)
         return super().__call__(*args, **kwargs)
 
 
@@ -248,8 +248,8 @@ class _Bits(RunTime, Structure, InMemory, metaclass=_BitsType):
         return ~self  # type: ignore[operator]
 
     def __or__(self, other: Any) -> Any:
-        both = self & other  # type: ignore[operator]
-        return both if both is NotImplemented else self ^ other ^ both  # type: ignore[operator]
+        both = self & other
+        return both if both is NotImplemented else self ^ other ^ both
 
     __ror__ = __or__
 
@@ -300,7 +300,7 @@ class cbits(_Bits):
 
     def print_reg(self, comment: str = "") -> None:
         """Prints the bits as a number to base 16, at party 0."""
-        current().io.print(f"Reg[0] = {hex(self._unsigned())} # {comment}\n")
+        current().io.print(f"Reg[0] = {hex(self._unsigned())} # {comment:<4}\n")
 
     def to_regint(self) -> regint:
         """The bits as one 64-bit number."""
@@ -566,7 +566,10 @@ class sbits(_Bits, SecretRunTime):
 
     def equal(self, other: Any, n: int | None = None) -> Any:
         """Whether all bits are equal, as a single bit: ceil(log2 n) rounds."""
-        same = ~(sbits.__xor__(self, other))
+        differing = sbits.__xor__(self, other)
+        if differing is NotImplemented:
+            return differing
+        same = ~differing
         bits = [same] if same.n == 1 else [sbits._wrap(current().engine.slice(same._value, i, 1, 1)) for i in range(same.n)]
         return sbits._wrap(circuits.all_ones(PackedBits(current()), [bit._value for bit in bits]))
 
@@ -574,7 +577,8 @@ class sbits(_Bits, SecretRunTime):
         return self.equal(other)
 
     def __ne__(self, other: Any) -> Any:
-        return ~self.equal(other)
+        same = self.equal(other)
+        return same if same is NotImplemented else ~same
 
     __hash__ = None  # type: ignore[assignment]
 

@@ -3,6 +3,7 @@ outputs. An AND costs what ``&`` of sbits costs; XOR and INV are local."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,12 @@ from .context import current
 from .errors import CompilerError, VectorMismatch
 from .tape import ends_recording
 
-_GATES = {"XOR": (2, lambda a, b: a ^ b), "AND": (2, lambda a, b: a & b), "INV": (1, lambda a: ~a), "EQW": (1, lambda a: a)}
+_GATES: dict[str, tuple[int, Callable[..., Any]]] = {
+    "XOR": (2, lambda a, b: a ^ b),
+    "AND": (2, lambda a, b: a & b),
+    "INV": (1, lambda a: ~a),
+    "EQW": (1, lambda a: a),
+}
 
 
 class Circuit:

@@ -7,7 +7,25 @@ from functools import lru_cache
 from types import ModuleType
 from typing import Any
 
-from . import binary, bitnumbers, bitvectors, circuit_files, clear, containers, control, errors, fixed, global_memory, library, memvalue, parallel, printing, secret, tuples, util
+from . import (
+    binary,
+    bitnumbers,
+    bitvectors,
+    circuit_files,
+    clear,
+    containers,
+    control,
+    errors,
+    fixed,
+    global_memory,
+    library,
+    memvalue,
+    parallel,
+    printing,
+    secret,
+    tuples,
+    util,
+)
 from .context import current
 from .errors import SUBSET, CompilerError
 

@@ -170,8 +170,9 @@ class _Fixed(Vector, Structure, metaclass=_FixType):
     def __mul__(self, other: Any) -> Any:
         other = read(other)
         if isinstance(other, (int, cint, regint, sint)) and not isinstance(other, float):  # no point moves
-            common_size(self.size, 1 if is_constant(other) else other.size)
-            product = self.v * (self.int_type(other) if is_constant(other) else other)
+            factor: Any = self.int_type(other) if is_constant(other) else other
+            common_size(self.size, factor.size)
+            product = self.v * factor
             return (sfix if isinstance(product, sint) else cfix)._new(product)
         o = self._operand(other)
         return NotImplemented if o is None else self._result(o, _without_point(self.v * o.v))
@@ -288,10 +289,10 @@ def _scaled(value: float) -> int:
     settings = precision()
     if isinstance(value, float) and not math.isfinite(value):
         raise CompilerError(f"{value} is no fixed-point number")
-    scaled = value << settings.f if is_constant(value) else round(value * (1 << settings.f))
-    if int(scaled).bit_length() >= settings.k + 1:
+    scaled = round(value * (1 << settings.f))
+    if scaled.bit_length() >= settings.k + 1:
         raise CompilerError(f"the number {value} does not fit {settings.k} bits with {settings.f} after the point: use sfix.set_precision")
-    return int(scaled)
+    return scaled
 
 
 def _without_point(product: Any) -> Any:

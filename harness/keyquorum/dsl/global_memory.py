@@ -33,7 +33,8 @@ class InMemory:
         if mem_type is not None:
             raise CompilerError("load_mem takes an address and a size")
         at = _address(address)
-        return cls._loaded(cls._cells(), at, 1 if size is None else size)
+        loaded: Self = cls._loaded(cls._cells(), at, 1 if size is None else size)
+        return loaded
 
     @classmethod
     def _loaded(cls, cells: Cells, at: int, count: int) -> Any:
@@ -56,7 +57,7 @@ class InMemory:
         make: Any = type(self)
         copy = _Stored(make(self))
         for i in range(copy.vector.size):
-            cells[at + i] = copy, i  # type: ignore[assignment]
+            cells[at + i] = copy, i
 
 
 class _Stored:

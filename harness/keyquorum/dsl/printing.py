@@ -8,10 +8,9 @@ from typing import Any
 from . import library
 from .base import RunTime, is_constant, read
 from .clear import cint, localint, regint
-from .context import current
+from .containers import Array, SubMultiArray, register_printer
 from .control import Body, for_range
 from .errors import CompilerError
-from .containers import Array, SubMultiArray, register_printer
 from .fixed import cfix
 from .library import pubinput
 from .memvalue import MemValue

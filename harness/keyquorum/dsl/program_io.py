@@ -19,7 +19,6 @@ from .context import Ints, Value
 from .errors import CompilerError
 from .persistence import Persistence, load_shares, save_shares, shares_path
 
-
 Number = int | Fraction
 """A number of an input: an integer, or one with digits after the point."""
 

@@ -93,7 +93,7 @@ def _mod2m(a: Any, m: int, bits: int, signed: bool) -> Any:
 
 def _pow2(bits: Sequence[Any]) -> Any:
     """2 to the number with these bits, in ceil(log2) rounds of products."""
-    return tree_reduce(operator.mul, [b.if_else(2 ** 2**i, 1) for i, b in enumerate(bits)])
+    return tree_reduce(operator.mul, [b.if_else(2**2**i, 1) for i, b in enumerate(bits)])
 
 
 def _larger(x: Any, y: Any) -> Any:
