@@ -26,6 +26,7 @@ from . import (
     tuples,
     util,
 )
+from .base import is_constant
 from .context import current
 from .errors import SUBSET, CompilerError
 
@@ -128,6 +129,11 @@ class _NeedsArithmetic:
         raise self.__refused()
 
 
+def _set_global_vector_size(size: int) -> None:
+    if not is_constant(size) or size != 1:
+        raise CompilerError(f"set_global_vector_size({size!r}) is {SUBSET}: give sizes to values, sint(x, size=n)")
+
+
 _ARITHMETIC_TYPES = ("sint", "sintbit", "personal", "cint")
 
 
@@ -155,6 +161,7 @@ def compiler_package(bits_alone: str) -> dict[str, ModuleType]:
         "Compiler.GC.types": _module("Compiler.GC.types", _GC_TYPES | _ERRORS),
         "Compiler.instructions": _module("Compiler.instructions", _INSTRUCTIONS | _ERRORS | shared),
         "Compiler.util": _module("Compiler.util", util.NAMES | _ERRORS),
+        "Compiler.instructions_base": _module("Compiler.instructions_base", {"set_global_vector_size": _set_global_vector_size}),
         "Compiler.circuit": _module("Compiler.circuit", {"Circuit": circuit_files.Circuit}),
         "Compiler.exceptions": _module("Compiler.exceptions", _ERRORS),
     }
