@@ -33,7 +33,7 @@ def register(app: typer.Typer) -> None:
 def run(
     program: Annotated[
         str,
-        typer.Argument(help="Program: a name from Programs/Source, or the path of an .mpc file.", show_default=False),
+        typer.Argument(help="Program: a path, a name in Programs/Source of the current folder, or one of the collection.", show_default=False),
     ],
     args: Annotated[list[str] | None, typer.Argument(help="Its arguments.", show_default=False)] = None,
     protocol: Annotated[
@@ -51,7 +51,7 @@ def run(
 ) -> None:
     """Run a program among separate party processes of this host, as MP-SPDZ's compile-run does.
 
-    Files are those of MP-SPDZ in the current folder: Player-Data/Input-Binary-P<i>-0 (raw int64),
+    Files are those of MP-SPDZ in the current folder: Player-Data/Input-P<i>-0 (decimal numbers), Player-Data/Input-Binary-P<i>-0 (raw int64),
     Programs/Public-Input/<program>, Player-Data/Binary-Output-P<i>-0, Persistence/.
     """
     request = ProgramRequest(

@@ -12,11 +12,12 @@ from .base import Public, RunTime, SecretRunTime, Vector, checked_size, common_s
 from .containers import Structure
 from .context import Ints, Value, current
 from .errors import CompilerError, VectorMismatch
-from .memory import EngineMemory, Memory, NumpyMemory
+from .global_memory import InMemory
+from .memory import EngineMemory, Memory, NumpyMemory, Postponed
 from .recorded import as_int64, contiguous
 
 
-class Element(Vector, Structure):
+class Element(Vector, Structure, InMemory):
     """A vector of elements of the arithmetic domain, held by the engine. ``value`` may be made on first use."""
 
     __slots__ = ("_make", "_value")
@@ -113,7 +114,7 @@ class Element(Vector, Structure):
         """The result of an operation, of the type that its operands make."""
         return (cint if isinstance(self, cint) and isinstance(other, cint) else _secret_type())._wrap(value)
 
-    def __add__(self, other: object) -> Any:
+    def __add__(self, other: Any) -> Any:
         if other.__class__ is int and other == 0:
             return self
         o = self._operand(other)
@@ -121,15 +122,15 @@ class Element(Vector, Structure):
 
     __radd__ = __add__
 
-    def __sub__(self, other: object) -> Any:
+    def __sub__(self, other: Any) -> Any:
         o = self._operand(other)
         return NotImplemented if o is None else self._result(o, current().engine.sub(self.value, o.value))
 
-    def __rsub__(self, other: object) -> Any:
+    def __rsub__(self, other: Any) -> Any:
         o = self._operand(other)
         return NotImplemented if o is None else self._result(o, current().engine.sub(o.value, self.value))
 
-    def __mul__(self, other: object) -> Any:
+    def __mul__(self, other: Any) -> Any:
         if is_constant(other) and other in (0, 1):
             return self if other else 0  # a Python 0, whatever the size: a compiler knows the result
         o = self._operand(other)
@@ -142,19 +143,33 @@ class Element(Vector, Structure):
 
     def _matrix_product(self, right: Any, rows: int, inner: int, columns: int) -> Any:
         """Row-major product of a rows x inner and an inner x columns matrix, in pieces that bound the memory."""
-        engine, parts = current().engine, []
+        engine = current().engine
         if self.value.kind == "c" or right.value.kind == "c":
             return self._result(right, engine.matrix_product(self.value, right.value, rows, inner, columns))
-        step = max(1, (1 << 22) // max(1, inner * columns))
-        by_column = engine.gather(right.value, np.arange(inner * columns, dtype=np.int64).reshape(inner, columns).T.ravel())
-        for base in range(0, rows, step):
-            count = min(step, rows - base)
-            row = np.arange(inner, dtype=np.int64)[None, None, :] + inner * (base + np.arange(count))[:, None, None]
-            left_index = np.broadcast_to(row, (count, columns, inner)).ravel()
-            right_index = np.broadcast_to(np.arange(columns * inner, dtype=np.int64), (count, columns * inner)).ravel()
-            left = engine.gather(self.value, np.ascontiguousarray(left_index))
-            parts.append(engine.dot(left, engine.gather(by_column, np.ascontiguousarray(right_index)), inner))
-        return self._result(right, parts[0] if len(parts) == 1 else engine.concat(parts))
+        if rows * inner * columns > _LARGE_PRODUCT:  # in vain if nothing uses it: made when something does
+            left = self.value, right.value
+            return _secret_type()._lazy(rows * columns, Postponed(lambda: _secret_product(*left, rows, inner, columns)))
+        return self._result(right, _secret_product(self.value, right.value, rows, inner, columns))
+
+
+_LARGE_PRODUCT = 1 << 28
+"""Products of elements in a matrix product that is made when it is used, though later than others of its round."""
+
+
+def _secret_product(left: Value, right: Value, rows: int, inner: int, columns: int) -> Value:
+    """Row-major product of matrices of which both have secrets, in pieces that bound the memory."""
+    engine, parts = current().engine, []
+    step = max(1, (1 << 22) // max(1, inner * columns))
+    by_column = engine.gather(right, np.arange(inner * columns, dtype=np.int64).reshape(inner, columns).T.ravel())
+    for base in range(0, rows, step):
+        count = min(step, rows - base)
+        row = np.arange(inner, dtype=np.int64)[None, None, :] + inner * (base + np.arange(count))[:, None, None]
+        left_index = np.broadcast_to(row, (count, columns, inner)).ravel()
+        right_index = np.broadcast_to(np.arange(columns * inner, dtype=np.int64), (count, columns * inner)).ravel()
+        picked = engine.gather(left, np.ascontiguousarray(left_index))
+        parts.append(engine.dot(picked, engine.gather(by_column, np.ascontiguousarray(right_index)), inner))
+    joined: Value = parts[0] if len(parts) == 1 else engine.concat(parts)
+    return joined
 
 
 _secret: list[Any] = []
@@ -175,7 +190,7 @@ class cint(Element, Public):
 
     __slots__ = ()
 
-    def __init__(self, val: object = None, size: int | None = None) -> None:
+    def __init__(self, val: Any = None, size: int | None = None) -> None:
         run = current()
         val = read(val)
         if self._load_constant(val, size):
@@ -203,7 +218,7 @@ class cint(Element, Public):
             raise VectorMismatch(f"mismatch in vector size: {self.size}, not {size}")
 
     @classmethod
-    def conv(cls, value: object) -> Any:
+    def conv(cls, value: Any) -> Any:
         """The value as cint; a list element by element."""
         value = read(value)
         if isinstance(value, cls):
@@ -275,11 +290,11 @@ class cint(Element, Public):
         high = engine.clear_op("%", engine.add(moved, back), o.value)
         return self._wrap(high)
 
-    def _public_operand(self, other: object) -> Element | None:
+    def _public_operand(self, other: Any) -> Element | None:
         o = self._operand(other)
         return o if isinstance(o, cint) else None
 
-    def _clear_op(self, name: str, other: object) -> Any:
+    def _clear_op(self, name: str, other: Any) -> Any:
         o = self._public_operand(other)
         return NotImplemented if o is None else self._wrap(current().engine.clear_op(name, self.value, o.value))
 
@@ -288,7 +303,7 @@ class cint(Element, Public):
         length = current().program.bit_length if bit_length is None else bit_length
         return [(self >> i) & 1 for i in range(length)]
 
-    def _compare(self, other: object, compare: Callable[[Any, Any], Any]) -> Any:
+    def _compare(self, other: Any, compare: Callable[[Any, Any], Any]) -> Any:
         run, other = current(), read(other)
         if isinstance(other, regint):
             right: Any = other.data
@@ -302,28 +317,28 @@ class cint(Element, Public):
             common_size(self.size, len(right))
         return regint._wrap(as_int64(compare(run.compared(self.value), right)))
 
-    def __lt__(self, other: object) -> Any:
+    def __lt__(self, other: Any) -> Any:
         return self._compare(other, operator.lt)
 
-    def __le__(self, other: object) -> Any:
+    def __le__(self, other: Any) -> Any:
         return self._compare(other, operator.le)
 
-    def __gt__(self, other: object) -> Any:
+    def __gt__(self, other: Any) -> Any:
         return self._compare(other, operator.gt)
 
-    def __ge__(self, other: object) -> Any:
+    def __ge__(self, other: Any) -> Any:
         return self._compare(other, operator.ge)
 
-    def __eq__(self, other: object) -> Any:
+    def __eq__(self, other: Any) -> Any:
         return self._compare(other, operator.eq)
 
-    def __ne__(self, other: object) -> Any:
+    def __ne__(self, other: Any) -> Any:
         return self._compare(other, operator.ne)
 
     __hash__ = None  # type: ignore[assignment]
 
 
-class regint(Public, Structure):
+class regint(Public, Structure, InMemory):
     """A public vector of 64-bit integers, wrapping around. ``data`` is the int64 array (read on first use)."""
 
     __slots__ = ("_clear", "_data", "_make")
@@ -389,7 +404,7 @@ class regint(Public, Structure):
         return current().engine.clear(contiguous(self.data)), None, self.size
 
     @classmethod
-    def conv(cls, value: object) -> Any:
+    def conv(cls, value: Any) -> Any:
         """The value as regint; a list element by element."""
         value = read(value)
         if isinstance(value, cls):
@@ -399,7 +414,7 @@ class regint(Public, Structure):
         return cls(value)
 
     @classmethod
-    def inc(cls, size: int, base: object = 0, step: int = 1, repeat: int = 1, wrap: int | None = None) -> regint:
+    def inc(cls, size: int, base: Any = 0, step: int = 1, repeat: int = 1, wrap: int | None = None) -> regint:
         """``base``, ``base + step``, ...: each number ``repeat`` times, starting again after ``wrap`` numbers."""
         if not (is_constant(size) and is_constant(step) and is_constant(repeat) and (wrap is None or is_constant(wrap))):
             raise CompilerError("regint.inc takes compile-time integers, but for its base")
@@ -465,25 +480,25 @@ class regint(Public, Structure):
             return other.data
         return None
 
-    def _apply(self, other: object, function: Callable[[Any, Any], Any], swap: bool = False) -> Any:
+    def _apply(self, other: Any, function: Callable[[Any, Any], Any], swap: bool = False) -> Any:
         o = self._numbers(other)
         if o is None:
             return NotImplemented
         result = function(o, self.data) if swap else function(self.data, o)
         return self._wrap(as_int64(result))
 
-    def __add__(self, other: object) -> Any:
+    def __add__(self, other: Any) -> Any:
         return self._apply(other, operator.add)
 
     __radd__ = __add__
 
-    def __sub__(self, other: object) -> Any:
+    def __sub__(self, other: Any) -> Any:
         return self._apply(other, operator.sub)
 
-    def __rsub__(self, other: object) -> Any:
+    def __rsub__(self, other: Any) -> Any:
         return self._apply(other, operator.sub, swap=True)
 
-    def __mul__(self, other: object) -> Any:
+    def __mul__(self, other: Any) -> Any:
         if is_constant(other) and other in (0, 1):
             return self if other else 0  # as for cint
         return self._apply(other, operator.mul)
@@ -493,16 +508,16 @@ class regint(Public, Structure):
     def __neg__(self) -> Any:
         return self._wrap(-self.data)
 
-    def __floordiv__(self, other: object) -> Any:
+    def __floordiv__(self, other: Any) -> Any:
         return self._apply(other, _quotient)
 
-    def __rfloordiv__(self, other: object) -> Any:
+    def __rfloordiv__(self, other: Any) -> Any:
         return self._apply(other, _quotient, swap=True)
 
-    def __mod__(self, other: object) -> Any:
+    def __mod__(self, other: Any) -> Any:
         return self._apply(other, _remainder)
 
-    def __rmod__(self, other: object) -> Any:
+    def __rmod__(self, other: Any) -> Any:
         return self._apply(other, _remainder, swap=True)
 
     def __lshift__(self, other: Any) -> Any:
@@ -515,22 +530,22 @@ class regint(Public, Structure):
             raise CompilerError("a regint shifts by at most 62")
         return self // (1 << other)
 
-    def __lt__(self, other: object) -> Any:
+    def __lt__(self, other: Any) -> Any:
         return self._apply(other, operator.lt)
 
-    def __le__(self, other: object) -> Any:
+    def __le__(self, other: Any) -> Any:
         return self._apply(other, operator.le)
 
-    def __gt__(self, other: object) -> Any:
+    def __gt__(self, other: Any) -> Any:
         return self._apply(other, operator.gt)
 
-    def __ge__(self, other: object) -> Any:
+    def __ge__(self, other: Any) -> Any:
         return self._apply(other, operator.ge)
 
-    def __eq__(self, other: object) -> Any:
+    def __eq__(self, other: Any) -> Any:
         return self._apply(other, operator.eq)
 
-    def __ne__(self, other: object) -> Any:
+    def __ne__(self, other: Any) -> Any:
         return self._apply(other, operator.ne)
 
     __hash__ = None  # type: ignore[assignment]
@@ -559,7 +574,7 @@ class localint(RunTime):
 
     __slots__ = ("_v",)
 
-    def __init__(self, value: object = 0) -> None:
+    def __init__(self, value: Any = 0) -> None:
         self._v = regint(value)
 
     @property
@@ -567,28 +582,28 @@ class localint(RunTime):
         """The number at this party."""
         return int(self._v.data[0])
 
-    def _made(self, result: object) -> Any:
+    def _made(self, result: Any) -> Any:
         return NotImplemented if result is NotImplemented else localint(result)
 
-    def __lt__(self, other: object) -> Any:
+    def __lt__(self, other: Any) -> Any:
         return self._made(self._v < other)
 
-    def __le__(self, other: object) -> Any:
+    def __le__(self, other: Any) -> Any:
         return self._made(self._v <= other)
 
-    def __gt__(self, other: object) -> Any:
+    def __gt__(self, other: Any) -> Any:
         return self._made(self._v > other)
 
-    def __ge__(self, other: object) -> Any:
+    def __ge__(self, other: Any) -> Any:
         return self._made(self._v >= other)
 
-    def __eq__(self, other: object) -> Any:
+    def __eq__(self, other: Any) -> Any:
         return self._made(self._v == other)
 
-    def __ne__(self, other: object) -> Any:
+    def __ne__(self, other: Any) -> Any:
         return self._made(self._v != other)
 
-    def __add__(self, other: object) -> Any:
+    def __add__(self, other: Any) -> Any:
         return self._made(self._v + other)
 
     __radd__ = __add__

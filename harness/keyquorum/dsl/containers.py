@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -48,7 +48,7 @@ def _length(size: Any, what: str) -> int:
     return int(size)
 
 
-def _element_type(value_type: object) -> Any:
+def _element_type(value_type: Any) -> Any:
     if not (isinstance(value_type, type) and hasattr(value_type, "_allocate")):
         raise CompilerError(f"cannot create an Array of {value_type!r}")
     return value_type
@@ -116,7 +116,7 @@ class _Container(Elementwise):
             raise CompilerError(f"get_vector({at}, {count}) leaves the container of {total} elements")
         return self._memory.read(at + self._offset, 1, count)
 
-    def _converted(self, other: object) -> Any:
+    def _converted(self, other: Any) -> Any:
         """Anything assignable as one vector of our type."""
         other = read(other)
         if isinstance(other, _Container):
@@ -145,6 +145,15 @@ class _Container(Elementwise):
             raise CompilerError(f"{count} values from place {at} on do not fit a container of {total} elements")
         self._memory.write(at + self._offset, 1, vector)
 
+    def input_from(self, player: Any, budget: int | None = None, raw: bool = False, **options: Any) -> None:
+        """Fills the container with the next private numbers of ``player``, see ``get_input_from`` of its type."""
+        kind = self.value_type
+        if isinstance(self._memory, ListMemory):
+            for i in range(self.total_size()):
+                self._memory.write(self._offset + i, 1, kind.get_input_from(player, **options))
+        elif self.total_size():
+            self._store(kind.get_input_from(player, size=self.total_size(), **options), 0)
+
     def _new_vector_memory(self, vector: Any) -> Memory:
         memory: Memory = type(vector)._allocate(vector.size)
         memory.write(0, 1, vector)
@@ -155,7 +164,7 @@ class Array(_Container):
     """A one-dimensional array. ``A[i]`` takes public numbers, ``A[a:b:s]`` compile-time bounds, ``A[v]`` index
     vectors."""
 
-    def __init__(self, length: int, value_type: object, address: Memory | None = None, offset: int = 0) -> None:
+    def __init__(self, length: int, value_type: Any, address: Memory | None = None, offset: int = 0) -> None:
         self.length = _length(length, "the length of an Array")
         self.value_type = _element_type(value_type)
         self._memory = self.value_type._allocate(self.length) if address is None else address
@@ -192,7 +201,7 @@ class Array(_Container):
             raise CompilerError(f"iterating over {self.length} elements is slow: use for_range or get_vector()")
         return (self[i] for i in range(self.length))
 
-    def __getitem__(self, index: object) -> Any:
+    def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             start, step, count = _slice_range(index, self.length)
             return self._memory.read(start + self._offset, step, count)
@@ -201,7 +210,7 @@ class Array(_Container):
             return self._memory.gather(_checked_indices(index, self.length) + self._offset)
         return self._memory.read(_checked_index(index, self.length) + self._offset, 1, 1)
 
-    def __setitem__(self, index: object, value: object) -> None:
+    def __setitem__(self, index: Any, value: Any) -> None:
         if isinstance(index, slice):
             start, step, count = _slice_range(index, self.length)
             vector = self._converted(value)
@@ -217,14 +226,14 @@ class Array(_Container):
             raise CompilerError("size mismatch in array assignment")
         self._memory.write(_checked_index(index, self.length) + self._offset, 1, vector)
 
-    def get(self, indices: object) -> Any:
+    def get(self, indices: Any) -> Any:
         """The elements at the indices of a public vector or array."""
         indices = indices.get_vector() if isinstance(indices, Array) else read(indices)
         if not isinstance(indices, Public):
             raise CompilerError(f"Array.get takes a regint vector, not {type(indices).__name__}")
         return self._memory.gather(_checked_indices(indices, self.length) + self._offset)
 
-    def assign(self, other: object, base: object = 0) -> Array:
+    def assign(self, other: Any, base: Any = 0) -> Array:
         """Stores a vector, container or list from ``base`` on, or at the indices ``base`` (public vector)."""
         if isinstance(self._memory, ListMemory) and isinstance(other, (list, tuple, Array)):
             start = _checked_index(base, self.length)
@@ -238,7 +247,7 @@ class Array(_Container):
     assign_part_vector = assign
     get_part_vector = _Container.get_vector
 
-    def assign_all(self, value: object) -> Array:
+    def assign_all(self, value: Any) -> Array:
         """Stores one value everywhere."""
         element = self.value_type.conv(read(value))
         if isinstance(self._memory, ListMemory):
@@ -251,7 +260,33 @@ class Array(_Container):
             self._store(element.expand_to_vector(self.length), 0)
         return self
 
-    def get_part(self, base: object, size: int) -> Array:
+    def get_range(self, start: Any, size: int) -> list[Any]:
+        """A list of ``size`` elements from ``start`` on."""
+        return [self[start + i] for i in range(size)]
+
+    def set_range(self, start: Any, values: Any) -> None:
+        """Stores values one after another from ``start`` on."""
+        for i, value in enumerate(values):
+            self[start + i] = value
+
+    def get_sub(self, start: Any, stop: Any = None) -> Array:
+        """Elements ``start`` to ``stop - 1`` (or the first ``start``), sharing their content with this array."""
+        first, last = (0, start) if stop is None else (start, stop)
+        return self.get_part(first, _length(last - first, "the length of a part"))
+
+    def to_row_matrix(self) -> Matrix:
+        """A matrix with this array as its only row, sharing its content."""
+        return Matrix(1, self.length, self.value_type, self._memory, self._offset)
+
+    def to_column_matrix(self) -> Matrix:
+        """A matrix with this array as its only column, sharing its content."""
+        return Matrix(self.length, 1, self.value_type, self._memory, self._offset)
+
+    def print_reveal_nested(self, end: str = "\n") -> None:
+        """Opens and prints the elements as a list. One round."""
+        print_list(self.get_vector().reveal(), end)
+
+    def get_part(self, base: Any, size: int) -> Array:
         """A part, sharing its content with this array."""
         at = _checked_index(base, self.length)
         if at + size > self.length:
@@ -270,9 +305,9 @@ class Array(_Container):
         """Sum of the elements. Local."""
         return self.get_vector().sum()
 
-    def dot(self, other: object) -> Array:
+    def dot(self, other: Any) -> Array:
         """Inner product with another array, as array of length 1. One round if both are secret."""
-        product: Array = Matrix(1, self.length, self.value_type, self._memory, self._offset).dot(other)
+        product: Array = self.to_row_matrix().dot(other)
         return product
 
     def sort(self, n_threads: int | None = None, batcher: bool = False, n_bits: int | None = None) -> None:
@@ -296,35 +331,35 @@ class Array(_Container):
         """Writes a public array to the binary output."""
         self.get_vector().binary_output(player)
 
-    def write_to_file(self, position: object = None) -> None:
+    def write_to_file(self, position: Any = None) -> None:
         """Appends the shares to the share file, or stores them at ``position``."""
         self.value_type.write_to_file(self.get_vector(), position)
 
-    def read_from_file(self, start: object) -> Any:
+    def read_from_file(self, start: Any) -> Any:
         """Fills the array with shares from position ``start`` on; returns the final position (-1: end of file)."""
         stop, shares = self.value_type.read_from_file(start, size=self.length)
         self.assign_vector(shares[0])
         return stop
 
-    def __add__(self, other: object) -> Any:
+    def __add__(self, other: Any) -> Any:
         if is_constant(other) and other == 0:
             return self
         return self.get_vector() + vector_of(other)
 
     __radd__ = __add__
 
-    def __sub__(self, other: object) -> Any:
+    def __sub__(self, other: Any) -> Any:
         return self.get_vector() - vector_of(other)
 
-    def __rsub__(self, other: object) -> Any:
+    def __rsub__(self, other: Any) -> Any:
         return vector_of(other) - self.get_vector()
 
-    def __mul__(self, other: object) -> Any:
+    def __mul__(self, other: Any) -> Any:
         return self.get_vector() * vector_of(other)
 
     __rmul__ = __mul__
 
-    def __pow__(self, exponent: object) -> Any:
+    def __pow__(self, exponent: Any) -> Any:
         return self.get_vector() ** exponent
 
     def __neg__(self) -> Any:
@@ -334,7 +369,7 @@ class Array(_Container):
 class SubMultiArray(_Container, ElementwiseInShape):
     """A view on a multidimensional array, or on a part of one."""
 
-    def __init__(self, sizes: Sequence[int], value_type: object, memory: Memory | None = None, offset: int = 0) -> None:
+    def __init__(self, sizes: Sequence[int], value_type: Any, memory: Memory | None = None, offset: int = 0) -> None:
         if len(sizes) < 2:
             raise CompilerError("a MultiArray has at least two dimensions: use Array")
         self.sizes = tuple(_length(s, "a dimension") for s in sizes)
@@ -360,7 +395,7 @@ class SubMultiArray(_Container, ElementwiseInShape):
     def __iter__(self) -> Iterator[Any]:
         return (self[i] for i in range(self.sizes[0]))
 
-    def __getitem__(self, index: object) -> Any:
+    def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             if index == slice(None):
                 return self.get_vector()
@@ -370,7 +405,7 @@ class SubMultiArray(_Container, ElementwiseInShape):
             return Array(self.sizes[1], self.value_type, self._memory, at)
         return _multi_array(self.sizes[1:], self.value_type, self._memory, at)
 
-    def __setitem__(self, index: object, other: object) -> None:
+    def __setitem__(self, index: Any, other: Any) -> None:
         if isinstance(index, slice) and index == slice(None):
             self.assign(other)
         else:
@@ -385,7 +420,7 @@ class SubMultiArray(_Container, ElementwiseInShape):
 
     assign = assign_vector
 
-    def assign_all(self, value: object) -> SubMultiArray:
+    def assign_all(self, value: Any) -> SubMultiArray:
         """Stores one value everywhere."""
         self.to_array().assign_all(value)
         return self
@@ -394,12 +429,12 @@ class SubMultiArray(_Container, ElementwiseInShape):
         """All elements as an array that shares its content."""
         return Array(self.total_size(), self.value_type, self._memory, self._offset)
 
-    def get_part_vector(self, base: object = 0, size: int | None = None) -> Any:
+    def get_part_vector(self, base: Any = 0, size: int | None = None) -> Any:
         """The elements of ``size`` (default 1) indices of the first dimension from ``base`` on."""
         at = _checked_index(base, self.sizes[0])
         return self.get_vector(at * self.part_size(), (size or 1) * self.part_size())
 
-    def assign_part_vector(self, vector: object, base: object = 0) -> None:
+    def assign_part_vector(self, vector: Any, base: Any = 0) -> None:
         """Stores a vector of our type from index ``base`` of the first dimension on."""
         vector = read(vector)
         if not isinstance(vector, self.value_type):
@@ -409,7 +444,7 @@ class SubMultiArray(_Container, ElementwiseInShape):
             )
         self.assign_vector(vector, _checked_index(base, self.sizes[0]) * self.part_size())
 
-    def get_part(self, start: object, size: int) -> Any:
+    def get_part(self, start: Any, size: int) -> Any:
         """``size`` indices of the first dimension, sharing their content."""
         at = _checked_index(start, self.sizes[0])
         if at + size > self.sizes[0]:
@@ -434,18 +469,22 @@ class SubMultiArray(_Container, ElementwiseInShape):
 
         return nest(self.sizes)
 
-    def _like_vector(self, vector: object) -> Any:
+    def print_reveal_nested(self, end: str = "\n") -> None:
+        """Opens and prints the elements as nested lists. One round."""
+        print_list(self.reveal_nested(), end)
+
+    def _like_vector(self, vector: Any) -> Any:
         return _multi_array(self.sizes, type(vector), self._new_vector_memory(vector))
 
     def secure_shuffle(self) -> None:
         """Shuffles the first dimension in place, see :mod:`keyquorum.dsl.shuffle`."""
         self.assign_vector(self.get_vector().secure_shuffle(self.part_size()))
 
-    def write_to_file(self, position: object = None) -> None:
+    def write_to_file(self, position: Any = None) -> None:
         """Appends the shares to the share file, or stores them at ``position``."""
         self.to_array().write_to_file(position)
 
-    def read_from_file(self, start: object) -> Any:
+    def read_from_file(self, start: Any) -> Any:
         """Fills the container with shares from position ``start`` on; returns the final position (-1: end of file)."""
         return self.to_array().read_from_file(start)
 
@@ -462,10 +501,45 @@ class MultiArray(SubMultiArray):
 class Matrix(MultiArray):
     """A matrix: ``M[i]`` is a row that shares its content; rows lie one after another."""
 
-    def __init__(self, rows: int, columns: int, value_type: object, memory: Memory | None = None, offset: int = 0) -> None:
+    def __init__(self, rows: int, columns: int, value_type: Any, memory: Memory | None = None, offset: int = 0) -> None:
         super().__init__((rows, columns), value_type, memory, offset)
 
-    def get_column(self, index: object) -> Any:
+    @staticmethod
+    def create_from(rows: Any) -> Matrix:
+        """A new matrix of rows: lists, vectors or arrays of one length. The first element, or the first row's, gives the type."""
+        rows = [row.get_vector() if isinstance(row, Array) and not isinstance(row._memory, ListMemory) else row for row in rows]
+        if not rows or len({len(row) for row in rows}) > 1:
+            raise CompilerError("a Matrix is created from rows of one length, at least one")
+        first = rows[0]
+        made = Matrix(len(rows), len(first), type(first if isinstance(first, Vector) else first[0]))
+        for i, row in enumerate(rows):
+            made[i].assign(row)
+        return made
+
+    def __mul__(self, other: Any) -> Any:
+        """See :meth:`dot`."""
+        return self.dot(other) if isinstance(other, (Matrix, Array)) else NotImplemented
+
+    def direct_mul(self, other: Matrix | Array, reduce: bool = True, indices: Any = None, res_type: Any = None) -> Any:
+        """The product as vector, row by row. ``indices``: which rows and columns of this matrix, and which rows and columns of the other take
+        part, as public vectors."""
+        if not isinstance(other, (Matrix, Array)):
+            raise CompilerError(f"direct_mul takes a Matrix or an Array, not {type(other).__name__}")
+        right = other.to_column_matrix() if isinstance(other, Array) else other
+        if self.sizes[1] != right.sizes[0] or self.value_type is not right.value_type:
+            raise VectorMismatch(f"direct_mul of {self._shown(self)} and {self._shown(right)} needs one type and an inner dimension of one size")
+        if indices is None:
+            return self.dot(right).get_vector()
+        if len(indices) != 4:
+            raise CompilerError("the indices of direct_mul are four public vectors")
+        rows, inner, other_inner, columns = (read(v)._indices() for v in indices)
+        if len(inner) != len(other_inner):
+            raise VectorMismatch(f"direct_mul of {len(inner)} columns and {len(other_inner)} rows")
+        left = self._memory.gather(self._offset + _places(rows, inner, self.sizes))
+        factor = right._memory.gather(right._offset + _places(other_inner, columns, right.sizes))
+        return left._matrix_product(factor, len(rows), len(inner), len(columns))
+
+    def get_column(self, index: Any) -> Any:
         """A column, as vector."""
         rows, columns = self.sizes
         return self._memory.read(self._offset + _checked_index(index, columns), columns, rows)
@@ -484,7 +558,7 @@ class Matrix(MultiArray):
         order = np.arange(rows * columns, dtype=np.int64).reshape(rows, columns).T.ravel() + self._offset
         return Matrix(columns, rows, self.value_type, self._new_vector_memory(self._memory.gather(order)))
 
-    def dot(self, other: object) -> Any:
+    def dot(self, other: Any, res_params: None = None, n_threads: int | None = None) -> Any:
         """Product with a Matrix or (column) Array, either of them public or secret. One round if both are secret, and
         the traffic of one product per element of the result."""
         if isinstance(other, Array):
@@ -499,7 +573,26 @@ class Matrix(MultiArray):
         return Matrix(self.sizes[0], other.sizes[1], type(vector), self._new_vector_memory(vector))
 
 
-def _multi_array(sizes: Sequence[int], value_type: object, memory: Memory | None = None, offset: int = 0) -> Any:
+def _places(rows: Ints, columns: Ints, sizes: Sequence[int]) -> Ints:
+    """Places of the elements at these rows and columns in a matrix, row by row."""
+    at = in_range(rows, sizes[0])[:, None] * sizes[1] + in_range(columns, sizes[1])[None, :]
+    return np.ascontiguousarray(at.ravel())
+
+
+_printer: list[Callable[[str, Any], None]] = []
+
+
+def register_printer(print_str: Callable[[str, Any], None]) -> None:
+    """Names the function that prints."""
+    _printer.append(print_str)
+
+
+def print_list(opened: Any, end: str) -> None:
+    """Prints opened elements as a list."""
+    _printer[0]("%s" + end, opened)
+
+
+def _multi_array(sizes: Sequence[int], value_type: Any, memory: Memory | None = None, offset: int = 0) -> Any:
     if len(sizes) == 2:
         return Matrix(sizes[0], sizes[1], value_type, memory, offset)
     return MultiArray(sizes, value_type, memory, offset)

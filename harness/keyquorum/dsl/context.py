@@ -41,6 +41,10 @@ class Run:
         self.emulated: bool = PROTOCOLS[engine.protocol].emulated
         self.timers: dict[int, Any] = {}
         self.branches: list[bool] = []
+        self.lengths_of_bits: dict[str, int] = {}
+        self.memory: dict[str, dict[int, tuple[Any, int]]] = {}
+        self.thread_argument = 0
+        self.precision: Any = None
         self._deferred: list[Callable[[], None]] = []
         self._constants: dict[int, Value] = {} if constants is None else constants
         self._secret_zero: Value | None = None
@@ -171,6 +175,11 @@ class Run:
 
 
 _local = threading.local()
+
+
+def current_or_none() -> Run | None:
+    """The run of this thread, if there is one."""
+    return getattr(_local, "run", None)
 
 
 def current() -> Run:

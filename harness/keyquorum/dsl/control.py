@@ -14,8 +14,6 @@ from functools import lru_cache
 from itertools import product
 from typing import Any
 
-from keyquorum.model.plain import Json
-
 from .base import Public, RunTime, SecretRunTime, is_constant, public_int, read
 from .clear import localint, regint
 from .context import Run, current
@@ -27,14 +25,14 @@ Body = Callable[..., Any]
 # -- loops ------------------------------------------------------------------------------------------------------------
 
 
-def for_range(start: object, stop: object = None, step: object = None) -> Callable[[Body], Body]:
+def for_range(start: Any, stop: Any = None, step: Any = None) -> Callable[[Body], Body]:
     """Runs the body for the numbers of a range of public numbers, one after another: an iteration communicates before the
     next one starts, which bounds memory (for_range_opt runs all side by side). A body that returns 0 ends the
     loop."""
     return lambda body: _run_range(body, start, stop, step, in_turn=True)
 
 
-def for_range_opt(start: object, stop: object = None, step: object = None, budget: int | None = None) -> Callable[[Body], Body]:
+def for_range_opt(start: Any, stop: Any = None, step: Any = None, budget: int | None = None) -> Callable[[Body], Body]:
     """Runs the body for the numbers of a range, or for all index tuples of a list of lengths."""
     if isinstance(start, (list, tuple)):
         return _over_all(start)
@@ -42,7 +40,7 @@ def for_range_opt(start: object, stop: object = None, step: object = None, budge
 
 
 def for_range_multithread(
-    n_threads: object, n_parallel: object, n_loops: object, thread_mem_req: object = None, budget: int | None = None
+    n_threads: Any, n_parallel: Any, n_loops: Any, thread_mem_req: Any = None, budget: int | None = None
 ) -> Callable[[Body], Body]:
     """Runs the body for 0 .. n_loops - 1, or for all index tuples of a list of lengths. Everything that is ready goes
     out in one round, so there are no threads here."""
@@ -55,27 +53,37 @@ def _over_all(lengths: Iterable[Any]) -> Callable[[Body], Body]:
     ranges = [range(public_int(n, "a loop")) for n in lengths]
 
     def decorator(body: Body) -> Body:
-        _run_body(body, ([regint(i) for i in place] for place in product(*ranges)), in_turn=False)
+        run_body(body, ([regint(i) for i in place] for place in product(*ranges)), in_turn=False)
         return body
 
     return decorator
 
 
-def _run_range(body: Body, start: object, stop: object, step: object, in_turn: bool) -> Body:
+def _run_range(body: Body, start: Any, stop: Any, step: Any, in_turn: bool) -> Body:
     if stop is None:
         start, stop = 0, start
     first, last = public_int(start, "a loop"), public_int(stop, "a loop")
     stride = 1 if step is None else public_int(step, "a loop")
     if stride == 0:
         raise CompilerError("the step of a loop must not be zero")
-    _run_body(body, ([regint(i)] for i in range(first, last, stride)), in_turn)
+    run_body(body, ([regint(i)] for i in range(first, last, stride)), in_turn)
     return body
 
 
-def _run_body(body: Body, arguments: Iterable[list[Any]], in_turn: bool) -> None:
+def run_body(body: Body, arguments: Iterable[list[Any]], in_turn: bool) -> None:
+    """Runs a body for lists of arguments. ``in_turn``: an iteration communicates before the next one starts."""
     guard = _Surroundings(body)
     for i, args in enumerate(arguments):
-        result = body(*args)
+        depth = len(current().branches)
+        try:
+            result = body(*args)
+        except LoopBreak:
+            if not in_turn:
+                raise
+            del current().branches[depth:]
+            guard.link()
+            current().settle()
+            return
         guard.link()
         if i == 0:
             guard.check()
@@ -85,12 +93,44 @@ def _run_body(body: Body, arguments: Iterable[list[Any]], in_turn: bool) -> None
                 return
 
 
-def _is_zero(result: object) -> bool:
+def _is_zero(result: Any) -> bool:
     result = read(result)
     return bool(public_int(result, "the result of a loop body") == 0) if isinstance(result, (int, Public)) else False
 
 
-def while_do(condition: Callable[..., Any], *args: object) -> Callable[[Body], Body]:
+def do_while(body: Body) -> Body:
+    """Runs the body, which returns a public number, until that is 0."""
+    guard, first = _Surroundings(body), True
+    while True:
+        depth = len(current().branches)
+        try:
+            result = body()
+        except LoopBreak:
+            del current().branches[depth:]
+            guard.link()
+            current().settle()
+            return body
+        guard.link()
+        if first:
+            guard.check()
+            first = False
+        current().settle()
+        if result is None:
+            raise CompilerError("the body of a do_while returns a public number: 0 ends the loop")
+        if not _holds(result):
+            return body
+
+
+def break_loop() -> None:
+    """Ends the innermost loop of for_range, while_do or do_while."""
+    raise LoopBreak("break_loop() is for the bodies of for_range, while_do and do_while")
+
+
+class LoopBreak(CompilerError):
+    """The end of a loop, see :func:`break_loop`."""
+
+
+def while_do(condition: Callable[..., Any], *args: Any) -> Callable[[Body], Body]:
     """Runs the body while the condition, a function of public numbers, holds. With an argument, body and condition
     take it and the body returns the next one."""
     if not callable(condition):
@@ -103,7 +143,14 @@ def while_do(condition: Callable[..., Any], *args: object) -> Callable[[Body], B
         state = [regint(read(a)) for a in args]
         first = True
         while _holds(condition(*state)):
-            result = body(*state)
+            depth = len(current().branches)
+            try:
+                result = body(*state)
+            except LoopBreak:
+                del current().branches[depth:]
+                guard.link()
+                current().settle()
+                return body
             guard.link()
             if first:
                 guard.check()
@@ -118,9 +165,9 @@ def while_do(condition: Callable[..., Any], *args: object) -> Callable[[Body], B
     return decorator
 
 
-def _holds(condition: object) -> bool:
+def _holds(condition: Any) -> bool:
     """A public condition as Python bool."""
-    condition = read(condition)
+    condition = read(condition() if callable(condition) else condition)
     if isinstance(condition, (bool, int)):
         return bool(condition)
     if isinstance(condition, SecretRunTime):
@@ -133,7 +180,7 @@ def _holds(condition: object) -> bool:
 # -- branches ---------------------------------------------------------------------------------------------------------
 
 
-def if_(condition: object) -> Callable[[Body], None]:
+def if_(condition: Any) -> Callable[[Body], None]:
     """Runs the body if a public condition holds."""
 
     def decorator(body: Body) -> None:
@@ -143,7 +190,7 @@ def if_(condition: object) -> Callable[[Body], None]:
     return decorator
 
 
-def if_e(condition: object) -> Callable[[Body], None]:
+def if_e(condition: Any) -> Callable[[Body], None]:
     """Runs the body if a public condition holds; an ``else_`` must follow."""
 
     def decorator(body: Body) -> None:
@@ -164,11 +211,31 @@ def else_(body: Body) -> None:
         _run_branch(body)
 
 
+def and_(*terms: Callable[[], Any]) -> Callable[[], Any]:
+    """A condition for if_, if_e and while_do: all of several, each a function; those after one that fails are not computed."""
+    return lambda: regint(int(all(_holds(term) for term in terms)))
+
+
+def or_(*terms: Callable[[], Any]) -> Callable[[], Any]:
+    """A condition: one of several, each a function; those after one that holds are not computed."""
+    return lambda: regint(int(any(_holds(term) for term in terms)))
+
+
+def not_(term: Callable[[], Any]) -> Callable[[], Any]:
+    """A condition: 1 minus that of a function."""
+    return lambda: 1 - term()
+
+
 def _run_branch(body: Body) -> None:
     depth = len(current().branches)
     guard = _Surroundings(body)
     _lock_lists(body.__globals__)
-    if body() is not None:
+    try:
+        result = body()
+    except LoopBreak:
+        guard.link()
+        raise
+    if result is not None:
         raise CompilerError("conditional blocks cannot return values: use if_else, or an Array or MemValue")
     guard.link()
     if len(current().branches) != depth:
@@ -178,14 +245,14 @@ def _run_branch(body: Body) -> None:
 class _LockedList(list[Any]):
     """A list of a program with branches: a compiler could not tell which branch changed it."""
 
-    def _refuse(self, *_: object, **__: object) -> Any:
+    def _refuse(self, *_: Any, **__: Any) -> Any:
         raise CompilerError("lists cannot be changed in or after branches: use Array or MultiArray")
 
     __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse
     append = clear = extend = insert = pop = remove = reverse = sort = _refuse
 
 
-def _lock_lists(names: Json) -> None:
+def _lock_lists(names: dict[str, Any]) -> None:
     for name, value in names.items():
         if value.__class__ is list:
             names[name] = _LockedList(value)
@@ -211,7 +278,7 @@ class _Surroundings:
 
     def __init__(self, body: Body) -> None:
         code = getattr(body, "__code__", None)
-        self._names: Json = getattr(body, "__globals__", {})
+        self._names: dict[str, Any] = getattr(body, "__globals__", {})
         stored, loaded = _names_of(code) if code is not None else ((), ())
         self._registers = {n: self._names[n] for n in stored if isinstance(self._names.get(n), RunTime)}
         self._numbers = {n: self._names[n] for n in stored if is_constant(self._names.get(n))}
@@ -243,7 +310,7 @@ class _Surroundings:
                 self._names[name] = before
 
 
-def _contents(cells: Json) -> Iterator[tuple[str, Any]]:
+def _contents(cells: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     for name, cell in cells.items():
         try:
             yield name, cell.cell_contents
@@ -257,10 +324,13 @@ def _contents(cells: Json) -> Iterator[tuple[str, Any]]:
 def function_block(function: Body) -> Body:
     """A function of run-time values; numbers that it gets become regint."""
 
-    def call(*args: object) -> Any:
+    def call(*args: Any) -> Any:
         return function(*(regint(a) if is_constant(a) else read(a) for a in args))
 
     return call
+
+
+method_block = function_block
 
 
 def break_point(name: str = "") -> None:

@@ -15,13 +15,17 @@ from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
 
-from keyquorum.model.plain import Json
-
 from .context import Run, active, current
 from .errors import SUBSET
 from .facade import compiler_package, names_of
 from .outside import BUILTINS, LIBRARY, System, looks_outside
 from .stateless import Helper, Shelf, Stamp, compiler_snapshot, examined, give_back, take_shelf, with_imported
+
+_BARE = {
+    "util", "library", "instructions", "instructions_base", "comparison", "floatingpoint", "mpc_math", "ml", "oram", "path_oram", "sqrt_oram",
+    "circuit_oram", "dijkstra", "gs", "circuit", "sorting", "permutation", "decision_tree", "non_linear",
+}  # fmt: skip
+"""Modules of ``Compiler`` that programs also import without its name; those that are not here are refused as such."""
 
 
 def stamp(path: str | Path) -> Stamp:
@@ -62,7 +66,7 @@ class Namespace:
         self.helper_files: list[str] = []
         self._original_path = tuple(sys.path)
         self._sys = System(list(sys.path), list(run.program.args))
-        self.globals: Json = {"__builtins__": _BUILTINS, "program": run.program, **names_of(self._kind)}
+        self.globals: dict[str, Any] = {"__builtins__": _BUILTINS, "program": run.program, **names_of(self._kind)}
 
     def execute(self, file: Path) -> None:
         """Runs the program of a file."""
@@ -108,10 +112,16 @@ class Namespace:
                 if item != "*" and not hasattr(module, item):
                     raise ImportError(f"{name}.{item} is {SUBSET}", name=name)
             return module if fromlist else modules["Compiler"]
+        if top in _BARE and not self._is_helper(name):
+            module = compiler_package(self._kind).get(f"Compiler.{name}")
+            if module is None:
+                raise ImportError(f"Compiler.{name} is {SUBSET}", name=name)
+            return module
         if name == "sys":
             return self._sys
         if top in ("random", "secrets"):
-            raise ImportError(f"{top}: every party would draw other numbers: use get_random, inputs or arguments", name=top)
+            refused = _Refused(top)
+            return refused if not fromlist else refused.refuse()
         helper = self._helpers.get(name) or self._load(name)
         if helper is not None:
             for inside in self._loading:
@@ -122,6 +132,10 @@ class Namespace:
             return known if fromlist else LIBRARY[top]
         self.looks_outside(f"import {name}")
         return builtins.__import__(name, namespace, local, fromlist, level)
+
+    def _is_helper(self, name: str) -> bool:
+        folders = _added(tuple(self._sys.path), self._original_path)
+        return any(os.path.isfile(f"{folder}/{name}.py") for folder in folders)
 
     def _load(self, name: str) -> Helper | None:
         """A helper from a folder that the program added to its path."""
@@ -173,6 +187,17 @@ class Namespace:
         return Helper(module, examined(module, shelf.objects) if lasting else None, tuple(files.items()), tuple(imported))
 
 
+class _Refused(ModuleType):
+    """A module that may be imported, but not used."""
+
+    def refuse(self) -> Any:
+        """Raises the error."""
+        raise ImportError(f"{self.__name__}: every party would draw other numbers: use get_random, inputs or arguments", name=self.__name__)
+
+    def __getattr__(self, name: str) -> Any:
+        return self.refuse()
+
+
 class _WatchedRun:
     """Stands for the run while a helper is loaded: what the helper makes of the run's protocol, domain or arguments is for this run only."""
 
@@ -183,12 +208,12 @@ class _WatchedRun:
         self.__dict__["was_used"] = True
         return getattr(self._run, name)
 
-    def __setattr__(self, name: str, value: object) -> None:
+    def __setattr__(self, name: str, value: Any) -> None:
         self.__dict__["was_used"] = True
         setattr(self._run, name, value)
 
 
-def _import(name: str, namespace: object = None, local: object = None, fromlist: object = (), level: int = 0) -> ModuleType:
+def _import(name: str, namespace: Any = None, local: Any = None, fromlist: Any = (), level: int = 0) -> ModuleType:
     module: ModuleType = current().namespace.import_module(name, namespace, local, fromlist, level)
     return module
 
@@ -204,7 +229,7 @@ def _print(*args: Any, sep: str = " ", end: str = "\n", file: Any = None, flush:
         run.io.print(text)
 
 
-_BUILTINS: Json = {**BUILTINS, "__import__": _import, "print": _print}
+_BUILTINS: dict[str, Any] = {**BUILTINS, "__import__": _import, "print": _print}
 """Those of all programs; what depends on the run asks for the current one."""
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 from weakref import ReferenceType
 
 import numpy as np
 
-from keyquorum._engine import Engine
 from keyquorum.model.committee import write_atomically
 from keyquorum.model.errors import ProgramError
 from keyquorum.model.protocols import PROTOCOLS
@@ -19,6 +19,9 @@ from keyquorum.model.protocols import PROTOCOLS
 from .context import Ints, Value
 from .errors import CompilerError
 from .persistence import Persistence, load_shares, save_shares, shares_path
+
+Number = int | Fraction
+"""A number of an input: an integer, or one with digits after the point."""
 
 
 def _no_words() -> Ints:
@@ -51,13 +54,21 @@ def read_binary(folder: Path, party: int) -> Ints:
     return np.frombuffer(data, dtype="<i8").astype(np.int64)
 
 
-def read_numbers(folder: Path, party: int) -> list[int]:
+def as_number(text: str) -> Number:
+    """A decimal number of an input: an integer, or a fraction where there is a point or an exponent. Raises ValueError."""
+    try:
+        return int(text)
+    except ValueError:
+        return Fraction(text) if "/" not in text else int(text)
+
+
+def read_numbers(folder: Path, party: int) -> list[Number]:
     """A party's input as text, ``Player-Data/Input-P<i>-0``; empty if there is none."""
     path = numbers_path(folder, party)
     try:
-        return [int(text) for text in path.read_text().split()] if path.exists() else []
+        return [as_number(text) for text in path.read_text().split()] if path.exists() else []
     except ValueError:
-        raise ProgramError(f"{path}: input is decimal integers, separated by white space") from None
+        raise ProgramError(f"{path}: input is decimal numbers, separated by white space") from None
 
 
 def read_listed(folder: Path, name: str) -> Ints:
@@ -96,7 +107,7 @@ class ProgramIO:
     listed_inputs: Ints | None = None
     other_inputs: dict[int, Ints] = field(default_factory=dict)
     one_stream: bool = False
-    numbers: dict[int, list[int]] = field(default_factory=dict)
+    numbers: dict[int, list[Number]] = field(default_factory=dict)
     binary_outputs: list[Ints] = field(default_factory=list)
     personal_outputs: list[Ints] = field(default_factory=list)
     file_outputs: list[Ints] = field(default_factory=list)
@@ -114,13 +125,18 @@ class ProgramIO:
     def __repr__(self) -> str:
         return f"ProgramIO(party {self._party})"
 
+    @property
+    def folder(self) -> Path | None:
+        """The working folder, where inputs come from files."""
+        return self._folder
+
     def shape(self) -> tuple[int, ...] | None:
         """Sizes of all inputs and of the share file, in words, and whether there is one; None where a party's input is read for several, or from files."""
         if self.one_stream or self.other_inputs or self.numbers or self.listed_inputs is not None:
             return None
         return shape_of(self.private_inputs, self.public_inputs, self.persistence)
 
-    def bind(self, engine: Engine) -> None:
+    def bind(self, engine: Any) -> None:
         """Attaches to the engine of a run."""
         self._party, self._everyone = engine.party, PROTOCOLS[engine.protocol].emulated
 
@@ -144,7 +160,7 @@ class ProgramIO:
         self._places[stream] = at + count
         return np.ascontiguousarray(words[at : at + count], dtype=np.int64)
 
-    def take_private(self, engine: Engine, owner: int, count: int) -> Ints | None:
+    def take_private(self, engine: Any, owner: int, count: int) -> Ints | None:
         """The next private words of ``owner``; None at other parties."""
         if owner < 0 or (owner >= engine.parties and not self._everyone):
             raise CompilerError(f"there is no party {owner} among {engine.parties}")
@@ -155,7 +171,14 @@ class ProgramIO:
             return None
         return self._take("private", self.private_inputs, count, f"the private input of party {owner}", owner)
 
-    def take_number(self, engine: Engine, owner: int) -> int | None:
+    def take_number(self, engine: Any, owner: int) -> int | None:
+        """The next private number of ``owner``, an integer; None at other parties."""
+        number = self.take_decimal(engine, owner)
+        if isinstance(number, Fraction):
+            raise CompilerError(f"the input {float(number):g} of party {owner} is no integer: use sfix.get_input_from")
+        return number
+
+    def take_decimal(self, engine: Any, owner: int) -> Number | None:
         """The next private number of ``owner``; None at other parties."""
         if owner < 0 or (owner >= engine.parties and not self._everyone):
             raise CompilerError(f"there is no party {owner} among {engine.parties}")
@@ -221,7 +244,7 @@ class ProgramIO:
         self.personal_outputs.append(words)
         self.file_outputs.append(words)
 
-    def store(self, engine: Engine, value: Value, position: int) -> None:
+    def store(self, engine: Any, value: Value, position: int) -> None:
         """Writes shares to the share file."""
         if position >= 0:  # what was read before stays what it was
             for reference in self.unread:
@@ -242,7 +265,7 @@ class ProgramIO:
     # -- files --------------------------------------------------------------------------------------------------------
 
     @classmethod
-    def from_folder(cls, folder: Path, engine: Engine, name: str) -> ProgramIO:
+    def from_folder(cls, folder: Path, engine: Any, name: str) -> ProgramIO:
         """Inputs from MP-SPDZ's places in ``folder``: ``Player-Data/Input-Binary-P<i>-0`` (raw int64), ``Player-Data/Input-P<i>-0``
         and ``Programs/Public-Input/<name>`` (decimal numbers). Shares from ``Persistence/Shares-P<i>``: if another
         protocol or domain wrote them, programs that read or store shares are refused. ``name``: the program's name and arguments, joined with dashes."""
@@ -258,7 +281,7 @@ class ProgramIO:
         made._folder, made._name = folder, name
         return made
 
-    def save(self, folder: Path, engine: Engine) -> None:
+    def save(self, folder: Path, engine: Any) -> None:
         """Writes ``Player-Data/Binary-Output-P<i>-0`` (if there is output) and the share file (if there are shares)."""
         if self.file_outputs:
             path = folder / "Player-Data" / f"Binary-Output-P{engine.party}-0"

@@ -10,8 +10,9 @@ from weakref import ref
 import numpy as np
 
 from . import comparison, shuffle
-from .base import RunTime, SecretRunTime, checked_size, is_constant, public_int, read
-from .binary import cbits, rows_of_numbers, sbits, sbitvec
+from .base import RunTime, SecretRunTime, checked_size, common_size, is_constant, public_int, read
+from .binary import cbits, sbits
+from .bitvectors import rows_of_numbers, sbitvec
 from .clear import Element, cint, regint, register_secret
 from .context import Ints, Run, Value, current
 from .errors import CompilerError, VectorMismatch
@@ -31,7 +32,7 @@ class sint(Element, SecretRunTime):
     _place: int
     """Of a vector from the share file: where it starts there."""
 
-    def __init__(self, val: object = None, size: int | None = None) -> None:
+    def __init__(self, val: Any = None, size: int | None = None) -> None:
         run = current()
         val = read(val)
         if self._load_constant(val, size):
@@ -68,7 +69,7 @@ class sint(Element, SecretRunTime):
         self._set(run.engine.concat([p.value for p in parts]))
 
     @classmethod
-    def conv(cls, value: object) -> Any:
+    def conv(cls, value: Any) -> Any:
         """The value as this type; a list element by element."""
         value = read(value)
         if isinstance(value, cls):
@@ -76,6 +77,15 @@ class sint(Element, SecretRunTime):
         if isinstance(value, (list, tuple)):
             return type(value)(cls.conv(v) for v in value)
         return cls(value)
+
+    @classmethod
+    def hard_conv(cls, value: Any) -> Any:
+        """See :meth:`conv`."""
+        return cls.conv(value)
+
+    @classmethod
+    def _memory_kind(cls) -> str:
+        return "sint"
 
     @classmethod
     def _allocate(cls, size: int) -> Memory:
@@ -105,16 +115,21 @@ class sint(Element, SecretRunTime):
         return sint._wrap(comparison.random_integers(run, int(bits), checked_size(size)))
 
     @classmethod
-    def get_input_from(cls, player: object, binary: bool = False, n_bytes: int | None = None, *, size: int = 1) -> sint:
-        """The next ``size`` int64 words of ``player``'s private input, reduced into the domain. One round."""
-        if not binary:
-            raise CompilerError("get_input_from reads binary input: pass binary=True")
+    def get_input_from(cls, player: Any, binary: bool = False, n_bytes: int | None = None, *, size: int = 1) -> sint:
+        """The next ``size`` numbers of ``player``'s private input, reduced into the domain: of its text, or of its int64 words if ``binary``.
+        One round."""
         if n_bytes not in (None, 0, 8):
             raise CompilerError(f"binary input has 8 bytes a number, not {n_bytes}")
         run = current()
         owner, count = public_int(player, "get_input_from"), checked_size(size)
-        words = run.io.take_private(run.engine, owner, count)
+        words = run.io.take_private(run.engine, owner, count) if binary else _numbers_as_words(run, owner, count)
         return sint._wrap(run.engine.input(0 if run.emulated else owner, count, words))
+
+    @classmethod
+    def scaled_input(cls, player: int, size: int, f: int) -> sint:
+        """The next ``size`` decimal numbers of ``player``'s text, times 2^f, rounded to the nearest integer. One round."""
+        run = current()
+        return sint._wrap(run.engine.input(0 if run.emulated else player, size, _scaled_words(run, player, size, f)))
 
     @classmethod
     def get_dabit(cls, *, size: int = 1) -> tuple[sint, Any]:
@@ -138,7 +153,7 @@ class sint(Element, SecretRunTime):
         return sint._lazy(size, made.number), [sbits._wrap(made.row(i)) for i in range(n_bits)]
 
     @classmethod
-    def read_from_file(cls, start: object, n_items: int = 1, crash_if_missing: bool = True, size: int = 1) -> tuple[regint, list[sint]]:
+    def read_from_file(cls, start: Any, n_items: int = 1, crash_if_missing: bool = True, size: int = 1) -> tuple[regint, list[sint]]:
         """``n_items`` vectors of ``size`` shares from position ``start`` of the share file on.
 
         Returns the final position (-1 if that is the end of the file; -2 if there is no file, which stops the program
@@ -187,7 +202,7 @@ class sint(Element, SecretRunTime):
         return sint._wrap(run.engine.import_(data, len(indices)))
 
     @classmethod
-    def write_to_file(cls, shares: object, position: object = None) -> None:
+    def write_to_file(cls, shares: Any, position: Any = None) -> None:
         """Appends the shares of a vector (or of a list of vectors of one size) to the share file, or stores them from
         ``position`` on."""
         run = current()
@@ -249,6 +264,16 @@ class sint(Element, SecretRunTime):
         if m == 0:
             return 0
         return self if m >= k else sint._wrap(comparison.modulo_power(run, self.value, k, m))
+
+    def int_div(self, other: Any, bit_length: int | None = None) -> sint:
+        """x / y rounded towards zero, of signed integers of ``bit_length`` bits (default: ``program.bit_length``): as many comparisons, one after
+        another. For y = 0 the result means nothing."""
+        return divided(self, sint.conv(read(other)), bit_length or current().program.bit_length)
+
+    def int_mod(self, other: Any, bit_length: int | None = None) -> sint:
+        """What :meth:`int_div` leaves: x - y (x / y)."""
+        result: sint = self - other * self.int_div(other, bit_length)
+        return result
 
     def sum(self) -> sint:
         """Sum of the elements. Local."""
@@ -354,7 +379,7 @@ class sint(Element, SecretRunTime):
 
     # -- comparisons --------------------------------------------------------------------------------------------------
 
-    def _difference(self, other: object) -> Any:
+    def _difference(self, other: Any) -> Any:
         other = read(other)
         if not (is_constant(other) or isinstance(other, (sint, cint, regint))):
             return None
@@ -364,25 +389,25 @@ class sint(Element, SecretRunTime):
         run = current()
         return sintbit._wrap(comparison.negative(run, difference.value, (bit_length or run.program.bit_length) + 1))
 
-    def less_than(self, other: object, bit_length: int | None = None) -> Any:
+    def less_than(self, other: Any, bit_length: int | None = None) -> Any:
         """[x < y] for signed integers of ``bit_length`` bits (default: ``program.bit_length``)."""
         difference = self._difference(other)
         return NotImplemented if difference is None else self._negative(difference, bit_length)
 
-    def greater_than(self, other: object, bit_length: int | None = None) -> Any:
+    def greater_than(self, other: Any, bit_length: int | None = None) -> Any:
         """[x > y], see :meth:`less_than`."""
         difference = self._difference(other)
         return NotImplemented if difference is None else self._negative(-difference, bit_length)
 
-    def less_equal(self, other: object, bit_length: int | None = None) -> Any:
+    def less_equal(self, other: Any, bit_length: int | None = None) -> Any:
         """[x <= y], see :meth:`less_than`."""
         return _negated(self.greater_than(other, bit_length))
 
-    def greater_equal(self, other: object, bit_length: int | None = None) -> Any:
+    def greater_equal(self, other: Any, bit_length: int | None = None) -> Any:
         """[x >= y], see :meth:`less_than`."""
         return _negated(self.less_than(other, bit_length))
 
-    def equal(self, other: object, bit_length: int | None = None) -> Any:
+    def equal(self, other: Any, bit_length: int | None = None) -> Any:
         """[x = y], see :meth:`less_than`."""
         difference = self._difference(other)
         if difference is None:
@@ -390,7 +415,7 @@ class sint(Element, SecretRunTime):
         run = current()
         return sintbit._wrap(comparison.is_zero(run, difference.value, bit_length or run.program.bit_length))
 
-    def not_equal(self, other: object, bit_length: int | None = None) -> Any:
+    def not_equal(self, other: Any, bit_length: int | None = None) -> Any:
         """[x != y], see :meth:`less_than`."""
         return _negated(self.equal(other, bit_length))
 
@@ -399,10 +424,10 @@ class sint(Element, SecretRunTime):
     __le__ = less_equal
     __ge__ = greater_equal
 
-    def __eq__(self, other: object) -> Any:
+    def __eq__(self, other: Any) -> Any:
         return self.equal(other)
 
-    def __ne__(self, other: object) -> Any:
+    def __ne__(self, other: Any) -> Any:
         return self.not_equal(other)
 
     __hash__ = None  # type: ignore[assignment]
@@ -413,6 +438,28 @@ class sint(Element, SecretRunTime):
         """The elements (blocks of ``unit_size``) in a uniformly random order that nobody knows, see
         :mod:`keyquorum.dsl.shuffle`."""
         return sint._wrap(shuffle.secure_shuffle(current(), self.value, unit_size))
+
+
+def _numbers_as_words(run: Any, owner: int, count: int) -> Ints | None:
+    """The next ``count`` numbers of ``owner``'s text as words of its input; None at other parties."""
+    return _words(run, owner, [run.io.take_number(run.engine, owner) for _ in range(count)])
+
+
+def _scaled_words(run: Any, owner: int, count: int, f: int) -> Ints | None:
+    numbers = [run.io.take_decimal(run.engine, owner) for _ in range(count)]
+    return _words(run, owner, [None if n is None else round(n * (1 << f)) for n in numbers])
+
+
+def _words(run: Any, owner: int, numbers: list[Any]) -> Ints | None:
+    if numbers and numbers[0] is None:
+        return None
+    if run.bits <= 64:
+        half = run.modulus // 2
+        return np.array([(n + half) % run.modulus - half for n in numbers], dtype=np.int64)
+    for n in numbers:
+        if not -(1 << 63) <= n < 1 << 63:
+            raise CompilerError(f"the input {n} of party {owner} is longer than 64 bits")
+    return np.array(numbers, dtype=np.int64)
 
 
 def _negated(bit: Any) -> Any:
@@ -460,26 +507,26 @@ class sintbit(sint):
     __slots__ = ()
 
     @classmethod
-    def _bit(cls, other: object) -> Any:
+    def _bit(cls, other: Any) -> Any:
         other = read(other)
         return other if isinstance(other, sintbit) or (is_constant(other) and other in (0, 1)) else None
 
-    def _made(self, result: object) -> Any:
+    def _made(self, result: Any) -> Any:
         return sintbit._wrap(result.value) if isinstance(result, sint) else result
 
-    def __and__(self, other: object) -> Any:
+    def __and__(self, other: Any) -> Any:
         o = self._bit(other)
         if o is None:
             return NotImplemented
         return self._made(self * o) if not is_constant(o) else (self if o else 0)
 
-    def __or__(self, other: object) -> Any:
+    def __or__(self, other: Any) -> Any:
         o = self._bit(other)
         if o is None:
             return NotImplemented
         return self._made(self + o - self * o) if not is_constant(o) else (1 if o else self)
 
-    def __xor__(self, other: object) -> Any:
+    def __xor__(self, other: Any) -> Any:
         o = self._bit(other)
         return NotImplemented if o is None else self._made(self.bit_xor(o))
 
@@ -487,12 +534,33 @@ class sintbit(sint):
     __ror__ = __or__
     __rxor__ = __xor__
 
-    def __rsub__(self, other: object) -> Any:
+    def __rsub__(self, other: Any) -> Any:
         result = super().__rsub__(other)
         return self._made(result) if is_constant(other) and other == 1 else result
 
 
 register_secret(sint)
+
+
+def divided(a: sint, b: sint, k: int, shift: int = 0) -> sint:
+    """2^shift a / b, rounded towards zero, of signed integers of ``k`` bits. The result for b = 0 means nothing.
+
+    Long division: k + shift - 1 steps, one after another, each a comparison of k + 1 bits and a product.
+    """
+    size = common_size(a.size, b.size)
+    a, b = a.expand_to_vector(size), b.expand_to_vector(size)
+    negative_a, negative_b = a.less_than(0, k), b.less_than(0, k)
+    top, below = a - 2 * (negative_a * a), b - 2 * (negative_b * b)
+    bits = [0] * shift + top.bit_decompose(k)[: k - 1]
+    rest: Any = sint(0, size=size)
+    quotient: Any = sint(0, size=size)
+    for bit in reversed(bits):
+        rest = rest + rest + bit
+        fits = rest.greater_equal(below, k + 1)
+        rest = rest - fits * below
+        quotient = quotient + quotient + fits
+    sign = 1 - 2 * negative_a.bit_xor(negative_b)
+    return sign * quotient  # type: ignore[no-any-return]
 
 
 class personal(RunTime):
@@ -585,7 +653,7 @@ class personal(RunTime):
         if other.player != self.player:
             raise CompilerError(f"personal values of parties {self.player} and {other.player} do not go together")
 
-    def _apply(self, other: object, function: Callable[[Any, Any], Any]) -> Any:
+    def _apply(self, other: Any, function: Callable[[Any, Any], Any]) -> Any:
         other = read(other)
         if isinstance(other, personal):
             self._same_player(other)
@@ -597,18 +665,18 @@ class personal(RunTime):
             raise CompilerError("a personal value times 0 is 0: use cint(0)")
         return NotImplemented if result is NotImplemented else personal(self.player, result)
 
-    def __add__(self, other: object) -> Any:
+    def __add__(self, other: Any) -> Any:
         return self._apply(other, lambda a, b: a + b)
 
     __radd__ = __add__
 
-    def __sub__(self, other: object) -> Any:
+    def __sub__(self, other: Any) -> Any:
         return self._apply(other, lambda a, b: a - b)
 
-    def __rsub__(self, other: object) -> Any:
+    def __rsub__(self, other: Any) -> Any:
         return self._apply(other, lambda a, b: b - a)
 
-    def __mul__(self, other: object) -> Any:
+    def __mul__(self, other: Any) -> Any:
         return self._apply(other, lambda a, b: a * b)
 
     __rmul__ = __mul__

@@ -17,7 +17,7 @@ from keyquorum.dsl.persistence import shares_path
 from keyquorum.model.errors import ParameterError, PartyError, ProgramError
 from keyquorum.model.links import check_link, notice, parse
 from keyquorum.model.protocols import DEFAULT_PROTOCOL, PROTOCOLS, Protocol
-from keyquorum.model.resources import program_path
+from keyquorum.model.resources import find_program
 from keyquorum.parties import mac_key
 from keyquorum.parties.context import PartyContext, Progress
 from keyquorum.parties.jobs import local_path, party_job
@@ -120,9 +120,9 @@ def _mac_key_path(request: ProgramRequest, party: int) -> Path:
 
 def _run(session: Any, request: ProgramRequest) -> list[str]:
     """Runs the program as one party; returns what it printed and its cost."""
-    path = program_path(request.program)
-    name = " ".join([path.stem, *request.args])
     folder = Path(request.folder)
+    path = find_program(request.program, folder)
+    name = " ".join([path.stem, *request.args])
     sweep(shares_path(folder, session.party).parent)
     if request.capabilities.macs:
         mac_key.use(session, _mac_key_path(request, session.party))
@@ -146,13 +146,13 @@ def program_job(context: PartyContext, job: dict[str, Any]) -> dict[str, Any]:
 def run_locally(request: ProgramRequest, progress: Progress | None = None) -> list[str]:
     """Runs a program among processes of this host over TLS (``emulate``: in this process); returns what party 0 prints."""
     request.check()
-    program_path(request.program)
+    file = find_program(request.program, Path(request.folder))
     if request.capabilities.macs:
         for party in range(request.size):
             mac_key.check(_mac_key_path(request, party))
     folder = str(Path(request.folder).resolve())
     if request.backend == "mp-spdz":
-        return _run_on_mp_spdz(request)
+        return _run_on_mp_spdz(request, str(file))
     local = ProgramRequest(**{**asdict(request), "folder": folder})
     if request.domain and request.capabilities.emulated:
         if request.size != 1:
@@ -168,12 +168,12 @@ def run_locally(request: ProgramRequest, progress: Progress | None = None) -> li
     return [*lines, notice(request.link)] if request.link else lines
 
 
-def _run_on_mp_spdz(request: ProgramRequest) -> list[str]:
+def _run_on_mp_spdz(request: ProgramRequest, file: str) -> list[str]:
     checkout = Checkout.find(request.mp_spdz)
     compiler = ["-F", str(request.field)] if request.field else []
     try:
         done = run_program_files(
-            checkout, request.protocol, request.size, request.domain, request.program, request.args, Path(request.folder),
+            checkout, request.protocol, request.size, request.domain, file, request.args, Path(request.folder),
             threshold=request.threshold, compiler=compiler, link=parse(request.link) if request.link else None,
         )  # fmt: skip
     except ProgramError as error:
