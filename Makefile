@@ -17,7 +17,7 @@ help:
 	@echo "make first-use     every command of README.md and of the tutorial as it stands, in folders of their own; 3 minutes"
 	@echo "make cnn           encrypted handwritten digits under joint keys: accuracy, time of each phase"
 	@echo "make bench-quick   small sweeps of what threat models cost, and build/bench-quick/report (FRESH=1: measure anew)"
-	@echo "make bench         the full sweeps, results/report, figures of README.md; 50 minutes, goes on when called again (FRESH=1: anew; LOADED=1: beside other work, which plots then show)"
+	@echo "make bench         the full sweeps, results/report, tables of results and figures of README.md; 50 minutes, goes on when called again (FRESH=1: anew; LOADED=1: beside other work, which plots then show)"
 	@echo "make bench-decrypt  threshold decryption of LWE, offline and online: time, rounds, bits, storage"
 	@echo "make check-decrypt  10^6 decryptions of every rounding (ITEMS=: fewer), and how many are wrong (RECORD=1: kept in results/exactness.csv)"
 	@echo "make bench-keygen  key generation at N=16384: time, bytes, rounds, memory"
