@@ -45,11 +45,23 @@ def register(app: typer.Typer) -> None:
     app.command("approve")(approve)
 
 
-def _plain(path: Path) -> Path:
-    """Where the plaintext of a ciphertext goes."""
-    if not path.is_file():
-        raise ParameterError(f"{path}: no such file")
-    return path.with_name(path.name + ".plain")
+def _places(ciphertexts: list[Path], output: list[Path]) -> list[Path]:
+    """Where the plaintexts of ciphertexts go: beside them, into a folder, or into a file for each."""
+    for path in ciphertexts:
+        if not path.is_file():
+            raise ParameterError(f"{path}: no such file")
+    names = [f"{path.name}.plain" for path in ciphertexts]
+    if not output:
+        return [path.with_name(name) for path, name in zip(ciphertexts, names, strict=True)]
+    if len(output) == 1 and output[0].is_dir():
+        if len(set(names)) < len(names):
+            raise ParameterError(f"--output {output[0]}: two ciphertexts have the same name: give --output once for each, as a file")
+        return [output[0] / name for name in names]
+    if len(output) != len(ciphertexts):
+        raise ParameterError(
+            f"--output: {len(output)} names for {len(ciphertexts)} ciphertexts: give a folder that exists, or a file for each, in their order"
+        )
+    return output
 
 
 def encrypt(
@@ -103,6 +115,15 @@ def decrypt(
     key: Key,
     ciphertexts: Annotated[list[Path], typer.Argument(help="SEAL ciphertexts; all are decrypted in the same rounds.", show_default=False)],
     to: Annotated[int | None, typer.Option("--to", help="The party that learns the result.", show_default=False)] = None,
+    output: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--output",
+            "-o",
+            help="Where the receiver writes: a folder, or a file for each ciphertext (default: CIPHERTEXT.plain).",
+            show_default=False,
+        ),
+    ] = None,
     committee: Annotated[
         bool, typer.Option("--committee", help="LWE, BFV, BGV: ask the served committee (keyquorum serve); the result comes to us alone.")
     ] = False,
@@ -139,14 +160,15 @@ def decrypt(
         })  # fmt: skip
         if not 0 <= wait <= LONGEST_WAIT:
             raise ParameterError(f"--wait {wait:g}: choose 0 to {LONGEST_WAIT:g} seconds")
-        emit({"key": key, "outputs": [_ask_committee(folder, key, path, identity, at, wait) for path in ciphertexts]})
+        places = zip(ciphertexts, _places(ciphertexts, output or []), strict=True)
+        emit({"key": key, "outputs": [_ask_committee(folder, key, path, place, identity, at, wait) for path, place in places]})
         return
     if to is None:
         raise ParameterError("no receiver: name the party that learns the result with --to, or ask a served committee with --committee")
     for option, given in {"--identity": identity is not None, "--at": bool(at), "--wait": wait != 0}.items():
         if given:
             raise ParameterError(f"{option} is for a served committee: add --committee, or leave it out")
-    outputs = [_plain(path) for path in ciphertexts]
+    outputs = _places(ciphertexts, output or [])
     if rounding is not None and load_key(api.key_folder(folder, key)).parameters.scheme == "ckks":
         raise ParameterError(f"CKKS results are flooded, not rounded: --rounding {rounding} has no meaning for key {key!r}: leave it out")
     rounding = rounding or EXACT
@@ -177,13 +199,12 @@ def _refuse_beside(option: str, reason: str, given: dict[str, bool]) -> None:
             raise ParameterError(f"{name} has no meaning beside {option}, {reason}: leave it out")
 
 
-def _ask_committee(folder: Path, key: str, path: Path, identity: Path | None, at: list[str] | None, wait: float) -> Path:
+def _ask_committee(folder: Path, key: str, path: Path, output: Path, identity: Path | None, at: list[str] | None, wait: float) -> Path:
     if identity is None:
         raise ParameterError("no identity: make one with keyquorum receiver, and name it with --identity")
-    if not path.exists() or not identity.exists():
-        raise ParameterError(f"{identity if path.exists() else path}: no such file")
+    if not identity.exists():
+        raise ParameterError(f"{identity}: no such file")
     places = None if at is None else [api.address(text) for text in at]
-    output = _plain(path)
     if is_lwe(path.open("rb").read(8)):
         data = path.read_bytes()
         with reserved([output], [len(data)], Path(folder) / RESULTS) as reserved_places:
