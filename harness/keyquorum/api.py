@@ -42,7 +42,7 @@ from keyquorum.fhe.keys import galois_element
 from keyquorum.fhe.noise_bgv import BgvNoise
 from keyquorum.fhe.noise_bound import NoiseEstimate
 from keyquorum.fhe.parameters import ParameterSet
-from keyquorum.fhe.seal import OPERATIONS, Evaluator
+from keyquorum.fhe.seal import OPERATIONS
 from keyquorum.fhe.values import Numbers
 from keyquorum.in_process import decrypt_in_process, in_process_committee, keygen_in_process
 from keyquorum.model.committee import Committee, Party, check_name, write_atomically
@@ -101,8 +101,7 @@ from keyquorum.schemes.seal.keygen import SealRequest
 from keyquorum.schemes.seal.noise import Noise
 from keyquorum.schemes.seal.policy import FloodPolicy
 from keyquorum.schemes.seal.precision import Precision
-from keyquorum.schemes.seal.receipts import check_noise, check_receipt, write_receipt
-from keyquorum.schemes.seal.recognise import ciphertext_of
+from keyquorum.schemes.seal.receipts import check_receipt, write_receipt
 
 PathLike = str | Path
 
@@ -473,18 +472,6 @@ def write_job(path: PathLike, job: dict[str, Any]) -> None:
     """Writes a job file for ``keyquorum party``. Names of files under ``local`` are relative to the job file, and may be edited on each host."""
     job = relative_to(job, Path(path).absolute().parent)
     write_atomically(Path(path), json.dumps(job, indent=1).encode() + b"\n")
-
-
-def lowered(info: SealKeyInfo, path: PathLike) -> bytes:
-    """A ciphertext file as a served committee takes it: SEAL's bytes, of BFV and BGV at the last level. Writes nothing."""
-    source = Path(path)
-    if not source.exists():
-        raise CiphertextError(f"{source}: no such file")
-    data = source.read_bytes()
-    ciphertext = ciphertext_of(info.parameters, data, str(source))
-    check_receipt(source, data, info)
-    check_noise(source, data, info)
-    return data if info.parameters.scheme == "ckks" or ciphertext.level_primes == 1 else Evaluator(info.parameters).last_level(data)
 
 
 __all__ = [

@@ -9,12 +9,11 @@ from typing import Annotated
 import typer
 from typer.completion import completion_init, get_completion_script  # type: ignore[attr-defined]
 
-from keyquorum.fhe.lwe import LWE_SETS
-from keyquorum.fhe.parameters import list_parameter_sets
 from keyquorum.fhe.seal import OPERATIONS
 from keyquorum.model.committee import PROTOCOLS, Committee
 from keyquorum.model.errors import KeyQuorumError, ParameterError
 from keyquorum.plans.keys import holds_a_key
+from keyquorum.schemes import parameter_set_names
 
 from .output import emit, printed
 
@@ -54,7 +53,7 @@ def _beginning(names: list[str], incomplete: str) -> list[str]:
 
 def parameter_sets(incomplete: str) -> list[str]:
     """Names of shipped parameter sets."""
-    return _beginning([*list_parameter_sets(), *LWE_SETS], incomplete)
+    return _beginning(parameter_set_names(), incomplete)
 
 
 def operations(incomplete: str) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,18 +10,17 @@ import typer
 
 from keyquorum import api
 from keyquorum.fhe import seal
-from keyquorum.fhe.lwe import is_lwe
 from keyquorum.fhe.values import read_values
 from keyquorum.model.errors import ParameterError
 from keyquorum.model.outputs import reserved, save_all
 from keyquorum.plans.decrypt import RESULTS
 from keyquorum.plans.keys import load_key
-from keyquorum.schemes import scheme_of
+from keyquorum.schemes import recognise, scheme_of
+from keyquorum.schemes.base import EXACT
 from keyquorum.schemes.seal.approvals import approved_noise
 from keyquorum.schemes.seal.key import load_seal_key
 from keyquorum.schemes.seal.precision import noise_estimate
-from keyquorum.schemes.seal.scheme import PLAINTEXT_HEADER
-from keyquorum.serve.client import LONGEST_WAIT, fetch, fetch_seal
+from keyquorum.serve.client import LONGEST_WAIT, fetch
 
 from . import completion
 from .options import BackendName, LinkSpec, MpSpdzFolder
@@ -31,7 +29,6 @@ from .progress import progress_bars
 
 Folder = Annotated[Path, typer.Argument(help="Committee folder.", show_default=False)]
 Key = Annotated[str, typer.Argument(help="Name of the key.", show_default=False, autocompletion=completion.keys)]
-EXACT = "round_ltz_circuit"
 Output = Annotated[Path, typer.Option("--output", "-o", help="File to write.", show_default=False)]
 
 
@@ -182,20 +179,16 @@ def _ask_committee(folder: Path, key: str, path: Path, identity: Path | None, at
     if not path.exists() or not identity.exists():
         raise ParameterError(f"{identity if path.exists() else path}: no such file")
     places = None if at is None else [api.address(text) for text in at]
-    output = _plain(path)
-    if is_lwe(path.open("rb").read(8)):
-        data = path.read_bytes()
-        with reserved([output], [len(data)], Path(folder) / RESULTS) as reserved_places:
-            messages = fetch(api.as_committee(folder), identity, data, places, wait)
-            save_all(reserved_places, [json.dumps(messages.tolist()).encode() + b"\n"])
-        console.print(f"{output}: {messages.size} messages under key {key}", markup=False)
-        return output
-    info = load_seal_key(api.key_folder(folder, key))
-    lowered = api.lowered(info, path)
-    with reserved([output], [8 * info.parameters.ring_degree + PLAINTEXT_HEADER], Path(folder) / RESULTS) as reserved_places:
-        result = fetch_seal(api.as_committee(folder), identity, info, lowered, places, wait)
+    output, data = _plain(path), path.read_bytes()
+    named = recognise(data)
+    info = load_key(api.key_folder(folder, key)) if named is None else named.key_of(data, str(path))
+    scheme = scheme_of(info)
+    body = scheme.request_body(info, path, data)
+    ciphertext = scheme.parse(info, body, str(path), EXACT)
+    with reserved([output], [scheme.plaintext_size(info, ciphertext)], Path(folder) / RESULTS) as reserved_places:
+        result = fetch(api.as_committee(folder), identity, body, places, wait, info)
         save_all(reserved_places, [result.plaintext])
-    console.print(f"{output}: a plaintext under key {key}", markup=False)
+    console.print(f"{output}: {scheme.describe_plaintext(ciphertext)} under key {key}", markup=False)
     return output
 
 

@@ -9,11 +9,10 @@ from typing import Annotated
 import typer
 
 from keyquorum import api
-from keyquorum.fhe.lwe import LWE_SETS
 from keyquorum.fhe.parameters import NOISE_BITS_MAX
 from keyquorum.inspection import examine
 from keyquorum.model.errors import ParameterError, PolicyError
-from keyquorum.schemes import scheme_of
+from keyquorum.schemes import more_set_names, scheme_of
 
 from . import completion
 from .options import BackendName, LinkSpec, MpSpdzFolder
@@ -38,7 +37,7 @@ def keygen(
         typer.Option(
             "--params",
             "-p",
-            help=f"Parameter set: a name (see keyquorum parameters; also {', '.join(LWE_SETS)}) or a TOML file.",
+            help=f"Parameter set: a name (see keyquorum parameters; also {', '.join(more_set_names())}) or a TOML file.",
             autocompletion=completion.parameter_sets,
         ),
     ] = "ckks-8192-demo",

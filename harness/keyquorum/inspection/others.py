@@ -8,11 +8,10 @@ from typing import Any
 from keyquorum.deploy.compose import FILE as COMPOSE
 from keyquorum.fhe.parameters import from_toml
 from keyquorum.model.errors import AuditError, CommitteeError
+from keyquorum.model.inspected import Candidate, Kind, Report, openness, require
 from keyquorum.model.plain import is_count, json_loads
 from keyquorum.parties.jobs import job_kinds, read_job
 from keyquorum.parties.traces import TEMPORARY
-
-from .kind import Candidate, Kind, Report, openness, require
 
 _OUTPUT = re.compile(r"Binary-Output-P\d+-\d+")
 _EMPTY_LOCKS = ("decryptions.lock", "approved.lock", "pool.lock")

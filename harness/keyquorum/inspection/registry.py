@@ -7,12 +7,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from keyquorum.model.errors import KeyFileError
+from keyquorum.model.inspected import Candidate, Kind, Report
+from keyquorum.schemes import schemes
 
-from . import ciphertexts, folders, keys, others, private, tables
+from . import folders, keys, others, private, tables, values
 from .folders import refuse_folder
-from .kind import Candidate, Kind, Report
 
-KINDS: tuple[Kind, ...] = (*others.KINDS, *folders.KINDS, *keys.KINDS, *private.KINDS, *tables.KINDS, *ciphertexts.KINDS)
+_OF_SCHEMES = tuple(kind for scheme in reversed(schemes()) for kind in scheme.kinds())
+KINDS: tuple[Kind, ...] = (*others.KINDS, *folders.KINDS, *keys.KINDS, *private.KINDS, *tables.KINDS, *_OF_SCHEMES, *values.KINDS)
 
 
 def examine(path: Path) -> Report:

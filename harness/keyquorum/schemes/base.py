@@ -18,7 +18,7 @@ from __future__ import annotations
 import hashlib
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
@@ -28,7 +28,8 @@ from numpy.typing import NDArray
 
 from keyquorum.dsl import Persistence
 from keyquorum.model.committee import Committee
-from keyquorum.model.errors import ParameterError
+from keyquorum.model.errors import CiphertextError, ParameterError
+from keyquorum.model.inspected import Kind
 from keyquorum.model.plain import is_count, is_hex
 from keyquorum.parties.context import PartyContext
 from keyquorum.plans.resources import Needs
@@ -265,6 +266,10 @@ class Scheme(ABC, Generic[K, C]):
         return f"{len(info.secrets)} shares, {', '.join(info.files)}"
 
     @abstractmethod
+    def kinds(self) -> tuple[Kind, ...]:
+        """Kinds of files of the scheme, in the order in which ``keyquorum inspect`` tries them."""
+
+    @abstractmethod
     def describe_key(self, info: K) -> list[str]:
         """What ``keyquorum inspect`` says of a key's metadata: a first line with key id and parameter set, and more."""
 
@@ -347,6 +352,10 @@ class Scheme(ABC, Generic[K, C]):
     def item_count(self, info: K, ciphertext: C) -> int:
         """Items of the pool that a ciphertext file takes."""
 
+    def describe_plaintext(self, ciphertext: C) -> str:
+        """What is in the plaintext file of a ciphertext file, for people."""
+        return "a plaintext"
+
     def errors(self, info: K, paths: Sequence[Path]) -> Sequence[ErrorBound] | None:
         """The error that joint decryption adds to each ciphertext file; None for exact schemes."""
         return None
@@ -388,6 +397,23 @@ class Scheme(ABC, Generic[K, C]):
     @abstractmethod
     def request_limit(self, parameters: Parameters) -> int:
         """Bytes of the longest request."""
+
+    def key_of(self, data: bytes, what: str) -> K:
+        """Metadata of a key as far as a ciphertext file tells them, for receivers without the key's folder; see ``names_key``."""
+        raise CiphertextError(f"{what}: files of {self.title} do not tell their key: name it")
+
+    def request_body(self, info: K, path: Path, data: bytes) -> bytes:
+        """A ciphertext file as a served committee takes it. Raises CiphertextError or SealFormatError for what is none, or of another key."""
+        self.read_ciphertext(info, path, data, EXACT)
+        return data
+
+    def request_parts(self, info: K, data: bytes, ciphertext: C) -> Iterator[tuple[bytes, int]]:
+        """The requests for a ciphertext file, one after another, with the items of each: one, unless ``most_asked`` is less than it has."""
+        yield data, self.item_count(info, ciphertext)
+
+    @abstractmethod
+    def combine(self, parameters: Parameters, shares: Sequence[Words]) -> Words:
+        """The rounded phases, [items], of which all members of a group hold these shares ([parts, items] each), as :meth:`.Variant.use` gives them."""
 
     # Roundings
 

@@ -15,6 +15,8 @@ from .masked import MASKED, most_masked
 from .policy import FloodPolicy, policy_from_json
 
 ERROR_LAWS = ("cbd", "gaussian")
+PARMS = "parms"
+"""File with SEAL's ``EncryptionParameters``, in exported key folders."""
 
 
 @dataclass(frozen=True, kw_only=True)

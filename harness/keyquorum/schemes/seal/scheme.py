@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from keyquorum._engine import addmod
 from keyquorum.dsl import Persistence
 from keyquorum.fhe import seal
 from keyquorum.fhe.keys import galois_elements
@@ -16,6 +17,7 @@ from keyquorum.fhe.seal_format import Ciphertext, read_ciphertext
 from keyquorum.fhe.values import Numbers
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import ParameterError
+from keyquorum.model.inspected import Kind
 from keyquorum.parties.context import PartyContext
 from keyquorum.plans.policy import decryptions_used
 from keyquorum.plans.randomness import wipe
@@ -26,7 +28,8 @@ from keyquorum.schemes.base import EXACT, Decrypted, KeyMaterial, KeyRequest, Pa
 from . import decrypt
 from .approvals import check_approved
 from .files import CiphertextFile, decode_file, encrypt_to
-from .key import SealKeyInfo
+from .inspect import KINDS
+from .key import PARMS, SealKeyInfo
 from .keygen import SealRequest, generate
 from .masked import MASKED, masked_limit, most_masked
 from .noise import default_bits
@@ -34,10 +37,9 @@ from .phases import exact_summands
 from .policy import FloodPolicy, promise
 from .precision import Precision, key_precision
 from .receipts import check_noise, check_receipt
+from .recognise import ciphertext_of
 from .variant import SealVariant, seal_variant
 
-PARMS = "parms"
-"""File with SEAL's ``EncryptionParameters``, in exported key folders."""
 PLAINTEXT_HEADER = 4096
 """Bytes of a plaintext beside its coefficients, at most."""
 
@@ -97,6 +99,10 @@ class SealScheme(Scheme[SealKeyInfo, Ciphertext]):
     def key_from_json(self, data: Plain) -> SealKeyInfo:
         """See :class:`.Scheme`."""
         return SealKeyInfo.from_json(data)
+
+    def kinds(self) -> tuple[Kind, ...]:
+        """See :class:`.Scheme`."""
+        return KINDS
 
     def describe_key(self, info: SealKeyInfo) -> list[str]:
         """See :class:`.Scheme`."""
@@ -238,6 +244,22 @@ class SealScheme(Scheme[SealKeyInfo, Ciphertext]):
     def request_limit(self, parameters: Parameters) -> int:
         """See :class:`.Scheme`."""
         return 64 * _own(parameters).ring_degree + 65536
+
+    def request_body(self, info: SealKeyInfo, path: Path, data: bytes) -> bytes:
+        """See :class:`.Scheme`. BFV and BGV at the last level."""
+        ciphertext = ciphertext_of(info.parameters, data, str(path))
+        check_receipt(path, data, info)
+        check_noise(path, data, info)
+        lowest = info.parameters.scheme == "ckks" or ciphertext.level_primes == 1
+        return data if lowest else seal.Evaluator(info.parameters).last_level(data)
+
+    def combine(self, parameters: Parameters, shares: Sequence[Words]) -> Words:
+        """See :class:`.Scheme`. Sums modulo t."""
+        t = _own(parameters).plain_modulus
+        words = np.zeros(shares[0].shape[1], dtype=np.uint64)
+        for share in shares:
+            words = addmod(words, share[0] % np.uint64(t), t)
+        return words
 
     def variant(self, committee: Committee, rounding: str, parameters: Parameters, width: int, levels: int) -> SealVariant:
         """See :class:`.Scheme`. No rounding has tables."""
