@@ -163,9 +163,10 @@ def keygen_job(
     backend: str = "embedded",
     mp_spdz: PathLike | None = None,
     link: str | None = None,
+    **options: object,
 ) -> dict[str, Any]:
     """The job of :func:`keygen` as plain data. ``mp_spdz``, under ``local``, may be edited on each host."""
-    request = _request(parameters, relin=relin, galois_elements=galois_elements, error_law=error_law, policy=policy)
+    request = _request(parameters, relin=relin, galois_elements=galois_elements, error_law=error_law, policy=policy, **options)
     return _keygen_job(key, request, backend, mp_spdz, link)
 
 
@@ -194,9 +195,10 @@ def keygen_needs(
     galois_elements: Sequence[int] = (),
     error_law: str = "cbd",
     policy: FloodPolicy | None = None,
+    **options: object,
 ) -> Needs | None:
     """What :func:`keygen` will need at each party, on the embedded engine: memory and disk, upper bounds; None: next to nothing."""
-    request = _request(parameters, relin=relin, galois_elements=galois_elements, error_law=error_law, policy=policy)
+    request = _request(parameters, relin=relin, galois_elements=galois_elements, error_law=error_law, policy=policy, **options)
     return request.needs(as_committee(committee))
 
 

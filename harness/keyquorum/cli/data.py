@@ -143,8 +143,11 @@ def decrypt(
         if given:
             raise ParameterError(f"{option} is for a served committee: add --committee, or leave it out")
     outputs = [_plain(path) for path in ciphertexts]
-    if rounding is not None and load_key(api.key_folder(folder, key)).parameters.scheme == "ckks":
-        raise ParameterError(f"CKKS results are flooded, not rounded: --rounding {rounding} has no meaning for key {key!r}: leave it out")
+    if rounding is not None:
+        info = load_key(api.key_folder(folder, key))
+        if not scheme_of(info).rounds(info):
+            name = info.parameters.scheme.upper()
+            raise ParameterError(f"{name} results are flooded, not rounded: --rounding {rounding} has no meaning for key {key!r}: leave it out")
     rounding = rounding or EXACT
     if job is not None:
         api.write_job(job, api.decrypt_job(folder, key, ciphertexts, to, outputs, rounding, backend, mp_spdz, link, pool))

@@ -207,7 +207,7 @@ class Scheme(ABC, Generic[K, C]):
 
     ``title``: for people; ``names``: of the schemes as parameter sets have them; ``order``: schemes of lower order come first in lists, and the first
     one gets files that no other claims; ``job_fields``: what a ``keygen`` job has besides the fields of all schemes, with types;
-    ``old_metadata``: name of the metadata's file in key folders of version 0.1.0, if it was not ``key.json``; ``batch``: most ciphertexts that a
+    ``file_fields``: fields by which a TOML file is known as a parameter set, besides ``scheme``; ``old_metadata``: name of the metadata's file in key folders of version 0.1.0, if it was not ``key.json``; ``batch``: most ciphertexts that a
     served committee decrypts at once, if it is not told; ``most_asked``: most ciphertexts of a request; ``names_key``: whether ciphertext files name
     their key.
     """
@@ -217,6 +217,7 @@ class Scheme(ABC, Generic[K, C]):
     order: ClassVar[int]
     job_fields: ClassVar[Mapping[str, type]] = {}
     old_metadata: ClassVar[str] = ""
+    file_fields: ClassVar[tuple[str, ...]] = ()
     batch: ClassVar[int]
     most_asked: ClassVar[int] = 1
     names_key: ClassVar[bool] = False
@@ -235,6 +236,10 @@ class Scheme(ABC, Generic[K, C]):
     @abstractmethod
     def describe_set(self, parameters: Parameters) -> tuple[str, Plain]:
         """What ``keyquorum parameters`` says of a set after its name: a line, and plain data."""
+
+    def describe_file(self, parameters: Parameters) -> str:
+        """What ``keyquorum inspect`` says of a TOML file with a set."""
+        return self.describe_set(parameters)[0]
 
     # Keys
 
@@ -359,6 +364,10 @@ class Scheme(ABC, Generic[K, C]):
     def errors(self, info: K, paths: Sequence[Path]) -> Sequence[ErrorBound] | None:
         """The error that joint decryption adds to each ciphertext file; None for exact schemes."""
         return None
+
+    def rounds(self, info: K) -> bool:
+        """Whether decryption is by a rounding, which whoever asks may choose."""
+        return True
 
     def pooled(self, info: K, wanted: bool) -> bool:
         """Whether a decryption takes masks from a pool. ``wanted``: whoever asks wants that."""

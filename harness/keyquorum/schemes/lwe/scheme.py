@@ -82,6 +82,9 @@ class LweScheme(Scheme[LweKeyInfo, LweCiphertexts]):
         for option, reason in SEAL_OPTIONS.items():
             if options.get(option):
                 raise ParameterError(f"{reason}, and {parameters.name} is a set of LWE: leave it out")
+        unknown = sorted(set(options) - {"relin", "error_law", *SEAL_OPTIONS})
+        if unknown:
+            raise ParameterError(f"{unknown[0]} is no option of keys of LWE, which have none: leave it out")
         return LweRequest(_own(parameters))
 
     def request_from_job(self, job: Plain) -> LweRequest:

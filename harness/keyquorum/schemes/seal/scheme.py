@@ -56,6 +56,7 @@ class SealScheme(Scheme[SealKeyInfo, Ciphertext]):
     names = ("bfv", "bgv", "ckks")
     order = 0
     job_fields = {"relin": bool, "galois_elements": list, "error_law": str, "policy": dict}  # noqa: RUF012
+    file_fields = ("ring_degree", "coeff_modulus")
     batch = 16
 
     def set_names(self) -> list[str]:
@@ -74,6 +75,12 @@ class SealScheme(Scheme[SealKeyInfo, Ciphertext]):
         own = {"plain_modulus": p.plain_modulus} if p.plain_modulus else {"scale_bits": p.scale_bits, "noise_bits": default_bits(p)}
         line = f"{p.scheme:4} N={p.ring_degree:<6} [{','.join(map(str, primes))}]{plain} security={p.security}"
         return line, {"scheme": p.scheme, "ring_degree": p.ring_degree, "prime_bits": primes, **own, "security": p.security}
+
+    def describe_file(self, parameters: Parameters) -> str:
+        """See :class:`.Scheme`."""
+        p = _own(parameters)
+        bits = ",".join(str(q.bit_length()) for q in p.coeff_modulus)
+        return f"{p.scheme}, N = {p.ring_degree}, primes of {bits} bits, security {p.security}"
 
     def request(self, parameters: Parameters, options: Mapping[str, object]) -> SealRequest:
         """See :class:`.Scheme`. ``relin``, ``galois_elements``, ``error_law``, ``policy``: see :class:`.SealRequest`."""
@@ -204,6 +211,10 @@ class SealScheme(Scheme[SealKeyInfo, Ciphertext]):
         if info.parameters.scheme != "ckks":
             return None
         return [key_precision(info, read_ciphertext(info.parameters, path.read_bytes(), str(path)).scale) for path in paths]
+
+    def rounds(self, info: SealKeyInfo) -> bool:
+        """See :class:`.Scheme`. CKKS results are flooded."""
+        return info.parameters.scheme != "ckks"
 
     def phases(
         self, context: PartyContext, group: RoundingGroup, info: SealKeyInfo, shares: Sequence[Persistence], variant: Variant,
