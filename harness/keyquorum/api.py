@@ -318,8 +318,8 @@ def pool_drop(committee: Committee | PathLike, name: str) -> list[int]:
 def encrypt(committee: Committee | PathLike, key: str, values: Any, output: PathLike, bound: float | None = None) -> EncryptedFile:
     """Encrypts numbers under a key's public key, into the file ``output``. Needs no party, and the public folder of the key alone.
 
-    ``values``: integers modulo t, at most N (BFV, BGV); reals or complex numbers, at most N/2 (CKKS); integers from 0 to 2^plain_bits - 1, a ciphertext
-    of the file each (LWE). ``bound``: CKKS, on the absolute values, for estimates of noise (default: 1, or the next power of two). With stock SEAL a
+    ``values``: integers modulo t, at most N (BFV, BGV); reals or complex numbers, at most N/2 (CKKS); integers from 0 to 2^plain_bits - 1, which
+    become a ciphertext of the file each (LWE). ``bound``: CKKS, on the absolute values, for estimates of noise (default: 1, or the next power of two). With stock SEAL a
     receipt is written beside the file. Raises ValuesError, ParameterError, CommitteeError, KeyFileError."""
     folder = key_folder(committee, key)
     info = load_key(folder)

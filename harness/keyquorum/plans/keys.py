@@ -1,8 +1,8 @@
 """A key on disk: public files, metadata, and one party's shares, of whatever scheme.
 
-In a key folder: ``key.json`` (metadata, :class:`.KeyInfo`), the public files of the scheme, what else it keeps there, and at a party ``share-<j>.kqs``,
-its shares of secret vector j, with ``mac-<j>.kqs``, its share of their MAC key, where there is one. Version 0.1.0 wrote the metadata of LWE keys as
-``lwe.json``, which is read as well.
+In a key folder: ``key.json`` (metadata, :class:`.KeyInfo`), the public files of the scheme, what else it keeps there, and at a party
+``share-<j>.kqs``, its shares of secret vector j, with ``mac-<j>.kqs``, its share of their MAC key, where there is one. Version 0.1.0 wrote the
+metadata of LWE keys as ``lwe.json``, which is read as well.
 """
 
 from __future__ import annotations

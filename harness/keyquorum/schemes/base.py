@@ -207,9 +207,9 @@ class Scheme(ABC, Generic[K, C]):
 
     ``title``: for people; ``names``: of the schemes as parameter sets have them; ``order``: schemes of lower order come first in lists, and the first
     one gets files that no other claims; ``job_fields``: what a ``keygen`` job has besides the fields of all schemes, with types;
-    ``file_fields``: fields by which a TOML file is known as a parameter set, besides ``scheme``; ``old_metadata``: name of the metadata's file in key folders of version 0.1.0, if it was not ``key.json``; ``batch``: most ciphertexts that a
-    served committee decrypts at once, if it is not told; ``most_asked``: most ciphertexts of a request; ``names_key``: whether ciphertext files name
-    their key.
+    ``file_fields``: fields by which a TOML file is known as a parameter set, besides ``scheme``; ``old_metadata``: name of the metadata's file in
+    key folders of version 0.1.0, if it was not ``key.json``; ``batch``: most ciphertexts that a served committee decrypts at once, if it is not told;
+    ``most_asked``: most ciphertexts of a request; ``names_key``: whether ciphertext files name their key.
     """
 
     title: ClassVar[str]
@@ -422,7 +422,7 @@ class Scheme(ABC, Generic[K, C]):
 
     @abstractmethod
     def combine(self, parameters: Parameters, shares: Sequence[Words]) -> Words:
-        """The rounded phases, [items], of which all members of a group hold these shares ([parts, items] each), as :meth:`.Variant.use` gives them."""
+        """The rounded phases, [items], of which all members of a group hold these shares, [parts, items] each; see :meth:`.Variant.use`."""
 
     # Roundings
 

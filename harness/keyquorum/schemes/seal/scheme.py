@@ -225,7 +225,8 @@ class SealScheme(Scheme[SealKeyInfo, Ciphertext]):
         set_ = info.parameters
         u = exact_summands(context, info, shares[0], group, ciphertexts, keep=keep)
         try:
-            return np.stack(scaled_words(group, u, set_.coeff_modulus[0], set_.plain_modulus, variant.length))
+            with context.phase("online"):
+                return np.stack(scaled_words(group, u, set_.coeff_modulus[0], set_.plain_modulus, variant.length))
         finally:
             wipe(u)
 
