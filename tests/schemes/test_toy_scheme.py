@@ -15,12 +15,13 @@ import numpy as np
 import pytest
 from keyquorum import api
 from keyquorum.fhe.errors import SecurityWarning
+from keyquorum.inspection import examine
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import CiphertextError, KeyFileError, KeyQuorumError, ParameterError
 from keyquorum.parties import run_in_process
 from keyquorum.parties.jobs import check_alone, check_job, run_job
 from keyquorum.plans.examine import examine_keys
-from keyquorum.plans.keys import load_key
+from keyquorum.plans.keys import load_key, load_public_file
 from keyquorum.plans.pool_store import pool_status
 from keyquorum.plans.pools import pools_folder
 from keyquorum.serve.kinds import Kind
@@ -66,6 +67,14 @@ def test_a_scheme_from_outside(toys: None, tmp_path: Path, protocol: str, partie
     with pytest.raises(KeyFileError, match="there is a key of this name already"):
         run(members, job)
     assert all(finding.ok for finding in examine_keys(members, range(parties)))
+
+    assert load_public_file(folder, info, "toy.large") == b"KQTOY001" * 1000 and set(info.files) == {"toy.public", "toy.large"}
+    where, exported = api.export_key(members, "key", folder, tmp_path / "elsewhere")
+    assert exported == info and {path.name for path in where.iterdir()} == {"key.json", "toy.public", "toy.large"}
+    assert examine(folder).details["files"] == info.files and examine(where / "toy.large").lines == ["a file of toys"]
+    (where / "toy.large").write_bytes(b"KQTOY001" * 999)
+    with pytest.raises(KeyFileError, match=r"toy\.large is damaged: copy it from another party"):
+        examine(where)
 
     paths, messages = [tmp_path / "a.toy", tmp_path / "b.toy"], [[7, 0, 5], list(range(8)) * 4]
     for path, values in zip(paths, messages, strict=True):

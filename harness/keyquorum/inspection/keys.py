@@ -5,7 +5,7 @@ from __future__ import annotations
 from keyquorum.model.errors import KeyFileError, ParameterError, PolicyError
 from keyquorum.model.inspected import Candidate, Kind, Report, openness, require
 from keyquorum.model.plain import is_count, is_hex
-from keyquorum.plans.keys import load_key, load_public_file, metadata_name, metadata_names, parse_key
+from keyquorum.plans.keys import check_public_file, load_key, metadata_name, metadata_names, parse_key
 from keyquorum.plans.policy import decryptions_used
 from keyquorum.schemes import scheme_of
 from keyquorum.schemes.base import KeyInfo
@@ -30,7 +30,7 @@ def _key_folder(candidate: Candidate) -> Report:
     whole = (path / "share-0.kqs").exists()
     for i, (name, digest) in enumerate(info.files.items()):
         if (path / name).exists() or i == 0 or whole:  # a copy has the public key at least
-            load_public_file(path, info, name)
+            check_public_file(path, info, name)
         lines.append(f"{name} sha256 {digest}" + ("" if (path / name).exists() else ", which is not here"))
     scheme.check_public(path, info)
     return Report([*lines, *folder_lines(path)], "sha256 of public files and share files", _key_details(info))

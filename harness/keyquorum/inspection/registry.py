@@ -13,8 +13,14 @@ from keyquorum.schemes import schemes
 from . import folders, keys, others, private, tables, values
 from .folders import refuse_folder
 
-_OF_SCHEMES = tuple(kind for scheme in reversed(schemes()) for kind in scheme.kinds())
-KINDS: tuple[Kind, ...] = (*others.KINDS, *folders.KINDS, *keys.KINDS, *private.KINDS, *tables.KINDS, *_OF_SCHEMES, *values.KINDS)
+
+def all_kinds() -> tuple[Kind, ...]:
+    """All kinds, those of the schemes among them."""
+    of_schemes = [kind for scheme in reversed(schemes()) for kind in scheme.kinds()]
+    return (*others.KINDS, *folders.KINDS, *keys.KINDS, *private.KINDS, *tables.KINDS, *of_schemes, *values.KINDS)
+
+
+KINDS = all_kinds()
 
 
 def examine(path: Path) -> Report:
@@ -26,7 +32,7 @@ def examine(path: Path) -> Report:
     if not path.is_dir() and not path.is_file():
         raise KeyFileError(f"{path}: a device or a pipe, name a file")
     candidate = Candidate(path)
-    for kind in KINDS:
+    for kind in all_kinds():
         if kind.recognise(candidate):
             try:
                 return replace(kind.describe(candidate), kind=kind.name)

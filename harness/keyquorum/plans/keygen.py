@@ -62,7 +62,7 @@ def keygen_job(context: PartyContext, job: dict[str, Any]) -> dict[str, Any]:
             require_memory(needs, 1)
         require_disk("key generation", needs.disk, context.committee.party_folder(context.party))
     with NewKey(context, job["key"]) as new:
-        material = scheme_of(request).generate(context, request)
+        material = scheme_of(request).generate(context, request, folder=new.folder)
         with context.phase("store"):
             info = store(context, material, new.folder, new.publish)
     folder = context.committee.key_folder(context.party, job["key"])
@@ -76,7 +76,7 @@ def store(context: PartyContext, material: KeyMaterial[K], folder: Path, publish
         write_share(folder, material.info, context.party, j, persistence)
     if material.info.counted:
         start_count(folder, material.info)
-    info = write_public_files(folder, material.info, material.public)
+    info = write_public_files(folder, material.info, material.public, material.written)
     context.session.compare("stored key", info.digest)
     write_info(folder, info)
     publish()

@@ -130,11 +130,13 @@ C = TypeVar("C")
 
 @dataclass
 class KeyMaterial(Generic[K]):
-    """A key in memory: metadata, the bytes of its public files, and this party's shares, one share file a secret vector."""
+    """A key in memory: metadata, the bytes of its public files, and this party's shares, one share file a secret vector. ``written``: names of further
+    public files, too large for memory, which are in the new key's folder already."""
 
     info: K
     public: dict[str, bytes]
     shares: list[Persistence]
+    written: tuple[str, ...] = ()
 
 
 class KeyRequest(ABC):
@@ -256,8 +258,9 @@ class Scheme(ABC, Generic[K, C]):
         """Inverse of :meth:`KeyInfo.to_json`. Raises ValueError, KeyError, TypeError, ParameterError or PolicyError."""
 
     @abstractmethod
-    def generate(self, context: PartyContext, request: KeyRequest, seed: bytes | None = None) -> KeyMaterial[K]:
-        """Makes a key jointly: every party calls this. The parties compare what is public before it returns. ``seed``: INSECURE, tests."""
+    def generate(self, context: PartyContext, request: KeyRequest, seed: bytes | None = None, folder: Path | None = None) -> KeyMaterial[K]:
+        """Makes a key jointly: every party calls this. The parties compare what is public before it returns. ``folder``: of the new key, for public files
+        that are written in pieces (None: the key is not stored); ``seed``: INSECURE, tests."""
 
     def key_from_old_json(self, data: Plain) -> K:
         """The same of the file ``old_metadata``."""

@@ -91,7 +91,7 @@ class LweScheme(Scheme[LweKeyInfo, LweCiphertexts]):
         """See :class:`.Scheme`."""
         return LweRequest.from_json(job)
 
-    def generate(self, context: PartyContext, request: KeyRequest, seed: bytes | None = None) -> KeyMaterial[LweKeyInfo]:
+    def generate(self, context: PartyContext, request: KeyRequest, seed: bytes | None = None, folder: Path | None = None) -> KeyMaterial[LweKeyInfo]:
         """See :class:`.Scheme`."""
         assert isinstance(request, LweRequest)
         return generate(context, request, seed)

@@ -98,7 +98,7 @@ class SealScheme(Scheme[SealKeyInfo, Ciphertext]):
         """See :class:`.Scheme`."""
         return SealRequest.from_json(job)
 
-    def generate(self, context: PartyContext, request: KeyRequest, seed: bytes | None = None) -> KeyMaterial[SealKeyInfo]:
+    def generate(self, context: PartyContext, request: KeyRequest, seed: bytes | None = None, folder: Path | None = None) -> KeyMaterial[SealKeyInfo]:
         """See :class:`.Scheme`."""
         assert isinstance(request, SealRequest)
         return generate(context, request, seed)

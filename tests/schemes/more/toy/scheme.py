@@ -38,7 +38,8 @@ from keyquorum.schemes.base import (
 from keyquorum.schemes.lwe.variant import LweVariant, messages_of
 
 MAGIC = b"KQTOY001"
-PUBLIC = "toy.public"
+PUBLIC, LARGE = "toy.public", "toy.large"
+PIECES = 1000
 
 
 @dataclass(frozen=True)
@@ -114,7 +115,7 @@ class ToyScheme(Scheme[ToyKeyInfo, LweCiphertexts]):
         info.check_types(numbers=[info.noise])
         return info
 
-    def generate(self, context: PartyContext, request: KeyRequest, seed: bytes | None = None) -> KeyMaterial[ToyKeyInfo]:
+    def generate(self, context: PartyContext, request: KeyRequest, seed: bytes | None = None, folder: Path | None = None) -> KeyMaterial[ToyKeyInfo]:
         assert isinstance(request, ToyRequest)
         committee, parameters, share = context.committee, request.parameters, Persistence()
         public_seed = hashlib.shake_256(b"toy" + context.session.toss(64)).digest(64)
@@ -135,7 +136,11 @@ class ToyScheme(Scheme[ToyKeyInfo, LweCiphertexts]):
             key_id=key_id, parameters=parameters, protocol=committee.protocol, parties=committee.size, threshold=committee.threshold,
             noise=request.noise,
         )  # fmt: skip
-        return KeyMaterial(info, {PUBLIC: data}, [share])
+        assert folder is not None
+        with (folder / LARGE).open("wb") as file:
+            for _ in range(PIECES):
+                file.write(MAGIC)
+        return KeyMaterial(info, {PUBLIC: data}, [share], (LARGE,))
 
     def kinds(self) -> tuple[Kind, ...]:
         return (Kind("toy", lambda c: c.head[:8] == MAGIC, lambda c: Report(["a file of toys"]), ("toy",)),)
