@@ -83,16 +83,8 @@ from keyquorum.plans.resources import Needs, require_disk, require_memory
 from keyquorum.plans.variants import VARIANTS
 from keyquorum.plans.weakness import warn_all
 from keyquorum.schemes import load_parameters, parameter_set_names, scheme_of
-from keyquorum.schemes.base import (
-    Decrypted,
-    EncryptedFile,
-    ErrorBound,
-    KeyInfo,
-    KeyMaterial,
-    KeyRequest,
-    Parameters,
-    SecretVector,
-)
+from keyquorum.schemes.base import Decrypted, EncryptedFile, ErrorBound
+from keyquorum.schemes.keys import KeyInfo, KeyMaterial, KeyRequest, Parameters, SecretVector
 from keyquorum.schemes.seal import approvals
 from keyquorum.schemes.seal.decrypt import SealDecrypted
 from keyquorum.schemes.seal.files import CiphertextFile, evaluate_to

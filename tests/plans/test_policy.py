@@ -32,7 +32,7 @@ from keyquorum.parties import PartyContext, run_in_process
 from keyquorum.parties.jobs import run_job
 from keyquorum.plans import policy
 from keyquorum.plans.keys import load_key
-from keyquorum.schemes.base import KeyMaterial
+from keyquorum.schemes.keys import KeyMaterial
 from keyquorum.schemes.seal.key import SealKeyInfo
 from keyquorum.schemes.seal.keygen import SealRequest
 from keyquorum.schemes.seal.masked import most_masked

@@ -8,7 +8,7 @@ from keyquorum.model.plain import is_count, is_hex
 from keyquorum.plans.keys import check_public_file, load_key, metadata_name, metadata_names, parse_key
 from keyquorum.plans.policy import decryptions_used
 from keyquorum.schemes import scheme_of
-from keyquorum.schemes.base import KeyInfo
+from keyquorum.schemes.keys import KeyInfo
 
 from .private import AGAIN, folder_lines
 

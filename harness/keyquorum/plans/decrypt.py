@@ -19,7 +19,8 @@ from keyquorum.model.outputs import reserved, save_all
 from keyquorum.parties.context import PartyContext
 from keyquorum.parties.jobs import party_job
 from keyquorum.schemes import scheme_of
-from keyquorum.schemes.base import EXACT, Decrypted, KeyInfo
+from keyquorum.schemes.base import EXACT, Decrypted
+from keyquorum.schemes.keys import KeyInfo
 
 from .keys import check_made_by, load_key, load_shares
 from .masked import warn_of_rounding

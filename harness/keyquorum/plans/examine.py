@@ -10,7 +10,8 @@ from keyquorum.model.committee import Committee
 from keyquorum.model.errors import KeyFileError, KeyQuorumError
 from keyquorum.parties.doctor import Finding
 from keyquorum.schemes import scheme_of
-from keyquorum.schemes.base import EXACT, KeyInfo
+from keyquorum.schemes.base import EXACT
+from keyquorum.schemes.keys import KeyInfo
 
 from .keys import check_made_by, check_public_file, holds_a_key, load_key, load_shares, metadata_names
 from .policy import decryptions_used

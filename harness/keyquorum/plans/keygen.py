@@ -16,7 +16,8 @@ from keyquorum.model.errors import KeyFileError, ParameterError
 from keyquorum.parties.context import PartyContext
 from keyquorum.parties.jobs import party_job
 from keyquorum.schemes import scheme_named, scheme_of
-from keyquorum.schemes.base import AnyScheme, K, KeyMaterial, KeyRequest
+from keyquorum.schemes.base import AnyScheme
+from keyquorum.schemes.keys import K, KeyMaterial, KeyRequest
 
 from .keys import NewKey, holds_a_key, write_info, write_public_files, write_share
 from .policy import start_count

@@ -31,7 +31,7 @@ from keyquorum.model.plain import json_loads
 from keyquorum.parties import mac_key
 from keyquorum.parties.context import PartyContext
 from keyquorum.schemes import scheme_named, schemes
-from keyquorum.schemes.base import K, KeyInfo
+from keyquorum.schemes.keys import K, KeyInfo
 
 METADATA = "key.json"
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from keyquorum.model.committee import Committee, check_name, write_atomically
 from keyquorum.model.errors import CommitteeError
 from keyquorum.schemes import scheme_of
-from keyquorum.schemes.base import KeyInfo
+from keyquorum.schemes.keys import KeyInfo
 
 from .keys import check_public_file, load_key, write_info
 

@@ -11,7 +11,8 @@ from keyquorum.fhe.errors import UnknownParameterSetError
 from keyquorum.model.errors import ParameterError
 from keyquorum.model.plain import toml_loads
 
-from .base import AnyScheme, KeyInfo, KeyRequest, Parameters
+from .base import AnyScheme
+from .keys import KeyInfo, KeyRequest, Parameters
 
 
 @cache

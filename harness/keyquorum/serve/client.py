@@ -21,7 +21,8 @@ from keyquorum.model.committee import Committee, check_name, write_atomically
 from keyquorum.model.errors import CommitteeError, KeyQuorumError, ParameterError, PartyError
 from keyquorum.model.plain import json_loads
 from keyquorum.schemes import recognise, scheme_of
-from keyquorum.schemes.base import EXACT, Decrypted, KeyInfo
+from keyquorum.schemes.base import EXACT, Decrypted
+from keyquorum.schemes.keys import KeyInfo
 
 from .wire import certificate_of, client_context, connect, receive_message, send_message
 

@@ -21,7 +21,8 @@ from keyquorum.model.outputs import save_file
 from keyquorum.parties.context import PartyContext
 from keyquorum.plans.rounding import RoundingGroup
 from keyquorum.plans.variants import Variant, combine
-from keyquorum.schemes.base import Decrypted, EncryptedFile, KeyMaterial, KeyRequest, Parameters, Plain, Scheme, Words
+from keyquorum.schemes.base import Decrypted, EncryptedFile, Scheme, Words
+from keyquorum.schemes.keys import KeyMaterial, KeyRequest, Parameters, Plain
 
 from .inspect import KINDS
 from .key import OLD_METADATA, LweKeyInfo, load_lwe_public_key, sharing_of

@@ -32,7 +32,7 @@ from keyquorum.model.errors import ParameterError, PolicyError
 from keyquorum.parties.context import PartyContext
 from keyquorum.plans.randomness import uniform_trits, wipe
 from keyquorum.plans.resources import Needs
-from keyquorum.schemes.base import KeyMaterial, KeyRequest, Plain
+from keyquorum.schemes.keys import KeyMaterial, KeyRequest, Plain
 
 from .budget import check_attempts, check_leaks, lift_masks, short_primes
 from .key import ERROR_LAWS, SealKeyInfo, parameters_from_json, parameters_to_json

@@ -23,7 +23,8 @@ from keyquorum.plans.policy import decryptions_used
 from keyquorum.plans.randomness import wipe
 from keyquorum.plans.rounding import RoundingGroup, scaled_words
 from keyquorum.plans.variants import Variant
-from keyquorum.schemes.base import EXACT, Decrypted, KeyMaterial, KeyRequest, Parameters, Plain, Scheme, Words
+from keyquorum.schemes.base import EXACT, Decrypted, Scheme, Words
+from keyquorum.schemes.keys import KeyMaterial, KeyRequest, Parameters, Plain
 
 from . import decrypt
 from .approvals import check_approved

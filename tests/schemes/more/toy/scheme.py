@@ -22,19 +22,8 @@ from keyquorum.plans.keys import load_public_file
 from keyquorum.plans.resources import Needs
 from keyquorum.plans.rounding import RoundingGroup
 from keyquorum.plans.variants import Variant, combine
-from keyquorum.schemes.base import (
-    EXACT,
-    Decrypted,
-    EncryptedFile,
-    KeyInfo,
-    KeyMaterial,
-    KeyRequest,
-    Parameters,
-    Plain,
-    Scheme,
-    SecretVector,
-    Words,
-)
+from keyquorum.schemes.base import EXACT, Decrypted, EncryptedFile, Scheme, Words
+from keyquorum.schemes.keys import KeyInfo, KeyMaterial, KeyRequest, Parameters, Plain, SecretVector
 from keyquorum.schemes.lwe.variant import LweVariant, messages_of
 
 MAGIC = b"KQTOY001"
