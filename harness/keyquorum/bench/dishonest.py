@@ -115,7 +115,7 @@ def _run(context: PartyContext, row: Row, repeats: int) -> list[dict[str, float]
 
 @party_job("bench:dishonest", {"row": int, "repeats": int})
 def dishonest_job(context: PartyContext, job: dict[str, Any]) -> dict[str, Any]:
-    """The job ``dishonest``: row number ``row``, ``repeats`` times; the costs at this party."""
+    """The job ``bench:dishonest``: row number ``row``, ``repeats`` times; the costs at this party."""
     return {"runs": _run(context, ROWS[job["row"]], job["repeats"])}
 
 
