@@ -55,7 +55,7 @@ def main() -> None:
                 messages = [secrets.randbelow(16) for _ in range(MESSAGES)]
                 encrypted = keyquorum.encrypt(committee, "key", messages, folder / f"{request}.lwe").path
                 begin = time.monotonic()
-                received = receiver.decrypt(encrypted.read_bytes())
+                received = receiver.decrypt(encrypted.read_bytes()).messages
                 print(f"request {request}: {MESSAGES} messages in {time.monotonic() - begin:.3f} s, the first: {received[:8].tolist()}")
                 assert received.tolist() == messages, "the receiver got other messages than were encrypted"
             receiver.close()

@@ -42,7 +42,7 @@ from keyquorum.fhe.keys import galois_element
 from keyquorum.fhe.noise_bgv import BgvNoise
 from keyquorum.fhe.noise_bound import NoiseEstimate
 from keyquorum.fhe.parameters import ParameterSet
-from keyquorum.fhe.seal import OPERATIONS, Evaluator
+from keyquorum.fhe.seal import OPERATIONS
 from keyquorum.fhe.values import Numbers
 from keyquorum.in_process import decrypt_in_process, in_process_committee, keygen_in_process
 from keyquorum.model.committee import Committee, Party, check_name, write_atomically
@@ -83,16 +83,8 @@ from keyquorum.plans.resources import Needs, require_disk, require_memory
 from keyquorum.plans.variants import VARIANTS
 from keyquorum.plans.weakness import warn_all
 from keyquorum.schemes import load_parameters, parameter_set_names, scheme_of
-from keyquorum.schemes.base import (
-    Decrypted,
-    EncryptedFile,
-    ErrorBound,
-    KeyInfo,
-    KeyMaterial,
-    KeyRequest,
-    Parameters,
-    SecretVector,
-)
+from keyquorum.schemes.base import Decrypted, EncryptedFile, ErrorBound
+from keyquorum.schemes.keys import KeyInfo, KeyMaterial, KeyRequest, Parameters, SecretVector
 from keyquorum.schemes.seal import approvals
 from keyquorum.schemes.seal.decrypt import SealDecrypted
 from keyquorum.schemes.seal.files import CiphertextFile, evaluate_to
@@ -101,8 +93,7 @@ from keyquorum.schemes.seal.keygen import SealRequest
 from keyquorum.schemes.seal.noise import Noise
 from keyquorum.schemes.seal.policy import FloodPolicy
 from keyquorum.schemes.seal.precision import Precision
-from keyquorum.schemes.seal.receipts import check_noise, check_receipt, write_receipt
-from keyquorum.schemes.seal.recognise import ciphertext_of
+from keyquorum.schemes.seal.receipts import check_receipt, write_receipt
 
 PathLike = str | Path
 
@@ -164,9 +155,10 @@ def keygen_job(
     backend: str = "embedded",
     mp_spdz: PathLike | None = None,
     link: str | None = None,
+    **options: object,
 ) -> dict[str, Any]:
     """The job of :func:`keygen` as plain data. ``mp_spdz``, under ``local``, may be edited on each host."""
-    request = _request(parameters, relin=relin, galois_elements=galois_elements, error_law=error_law, policy=policy)
+    request = _request(parameters, relin=relin, galois_elements=galois_elements, error_law=error_law, policy=policy, **options)
     return _keygen_job(key, request, backend, mp_spdz, link)
 
 
@@ -195,9 +187,10 @@ def keygen_needs(
     galois_elements: Sequence[int] = (),
     error_law: str = "cbd",
     policy: FloodPolicy | None = None,
+    **options: object,
 ) -> Needs | None:
     """What :func:`keygen` will need at each party, on the embedded engine: memory and disk, upper bounds; None: next to nothing."""
-    request = _request(parameters, relin=relin, galois_elements=galois_elements, error_law=error_law, policy=policy)
+    request = _request(parameters, relin=relin, galois_elements=galois_elements, error_law=error_law, policy=policy, **options)
     return request.needs(as_committee(committee))
 
 
@@ -317,8 +310,8 @@ def pool_drop(committee: Committee | PathLike, name: str) -> list[int]:
 def encrypt(committee: Committee | PathLike, key: str, values: Any, output: PathLike, bound: float | None = None) -> EncryptedFile:
     """Encrypts numbers under a key's public key, into the file ``output``. Needs no party, and the public folder of the key alone.
 
-    ``values``: integers modulo t, at most N (BFV, BGV); reals or complex numbers, at most N/2 (CKKS); integers from 0 to 2^plain_bits - 1, a ciphertext
-    of the file each (LWE). ``bound``: CKKS, on the absolute values, for estimates of noise (default: 1, or the next power of two). With stock SEAL a
+    ``values``: integers modulo t, at most N (BFV, BGV); reals or complex numbers, at most N/2 (CKKS); integers from 0 to 2^plain_bits - 1, which
+    become a ciphertext of the file each (LWE). ``bound``: CKKS, on the absolute values, for estimates of noise (default: 1, or the next power of two). With stock SEAL a
     receipt is written beside the file. Raises ValuesError, ParameterError, CommitteeError, KeyFileError."""
     folder = key_folder(committee, key)
     info = load_key(folder)
@@ -473,18 +466,6 @@ def write_job(path: PathLike, job: dict[str, Any]) -> None:
     """Writes a job file for ``keyquorum party``. Names of files under ``local`` are relative to the job file, and may be edited on each host."""
     job = relative_to(job, Path(path).absolute().parent)
     write_atomically(Path(path), json.dumps(job, indent=1).encode() + b"\n")
-
-
-def lowered(info: SealKeyInfo, path: PathLike) -> bytes:
-    """A ciphertext file as a served committee takes it: SEAL's bytes, of BFV and BGV at the last level. Writes nothing."""
-    source = Path(path)
-    if not source.exists():
-        raise CiphertextError(f"{source}: no such file")
-    data = source.read_bytes()
-    ciphertext = ciphertext_of(info.parameters, data, str(source))
-    check_receipt(source, data, info)
-    check_noise(source, data, info)
-    return data if info.parameters.scheme == "ckks" or ciphertext.level_primes == 1 else Evaluator(info.parameters).last_level(data)
 
 
 __all__ = [

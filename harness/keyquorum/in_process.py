@@ -14,7 +14,8 @@ from keyquorum.parties.context import PartyContext
 from keyquorum.plans.decrypt import decrypt as _decrypt
 from keyquorum.plans.weakness import warn_all
 from keyquorum.schemes import scheme_of
-from keyquorum.schemes.base import Decrypted, KeyInfo, KeyMaterial, KeyRequest
+from keyquorum.schemes.base import Decrypted
+from keyquorum.schemes.keys import KeyInfo, KeyMaterial, KeyRequest
 
 PathLike = str | Path
 

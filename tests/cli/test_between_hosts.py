@@ -158,12 +158,12 @@ def test_a_receiver_waits_for_parties_that_start_late(made: Path, monkeypatch: p
 
     monkeypatch.setattr("keyquorum.serve.client.connect", connect)
     with pytest.raises(ssl.SSLError, match="reached"):
-        Receiver(committee, identity, [place] * 3).decrypt_seal(*_ciphertext(made))
+        Receiver(committee, identity, [place] * 3).decrypt(*_ciphertext(made))
     assert time.monotonic() - start < 1.0, "without it nobody waits"
     thread = threading.Thread(target=late)
     thread.start()
     with pytest.raises(ssl.SSLError, match="reached"):
-        Receiver(committee, identity, [place] * 3, wait=20.0).decrypt_seal(*_ciphertext(made))
+        Receiver(committee, identity, [place] * 3, wait=20.0).decrypt(*_ciphertext(made))
     assert opened
     thread.join()
 
@@ -200,10 +200,10 @@ def test_json_of_what_goes_from_host_to_host(made: Path, tmp_path: Path) -> None
     assert said("admit", made / "committee", certificate)["parties"] == [0, 1, 2]
 
 
-def _ciphertext(made: Path) -> tuple[object, bytes]:
-    """The key's metadata, and a ciphertext at the last level."""
+def _ciphertext(made: Path) -> tuple[bytes, object]:
+    """A ciphertext at the last level, and the metadata of its key."""
     (made / "values.json").write_text(json.dumps([1]))
     info = load_key(made / "committee" / "party-0" / "keys" / "key")
     public = (made / "committee" / "party-0" / "keys" / "key" / "public.key").read_bytes()
     data = seal.encrypt(info.parameters, public, [1])
-    return info, seal.Evaluator(info.parameters).last_level(data)
+    return seal.Evaluator(info.parameters).last_level(data), info

@@ -207,11 +207,11 @@ def test_asking_a_served_committee_leaves_no_files(made: Path, monkeypatch: pyte
 
     asked = []
 
-    def answer(committee: Committee, identity: Path, info: object, ciphertext: bytes, places: object, wait: float) -> object:
+    def answer(committee: Committee, identity: Path, ciphertext: bytes, places: object, wait: float, info: object) -> object:
         asked.append(ciphertext)
         return type("Answer", (), {"plaintext": b"plain"})
 
-    monkeypatch.setattr(data, "fetch_seal", answer)
+    monkeypatch.setattr(data, "fetch", answer)
     identity, _ = make_receiver(api.as_committee(made / "my quorum"), "bob")
     (made / "served.ct").write_bytes((made / "bfv.ct").read_bytes())
     data._ask_committee(made / "my quorum", "bfv", made / "served.ct", identity, None, 0.0)

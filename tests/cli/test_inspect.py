@@ -14,8 +14,8 @@ import pytest
 from keyquorum import cli
 from keyquorum._engine import EngineError
 from keyquorum.inspection import KINDS, describe, examine
-from keyquorum.inspection.kind import STRUCTURE
 from keyquorum.model.errors import KeyQuorumError
+from keyquorum.model.inspected import STRUCTURE
 
 from .world import HIT, KEYS, POOL, ROOT, SAMPLES, build
 

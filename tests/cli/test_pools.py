@@ -38,7 +38,7 @@ def test_lwe_by_hand(tmp_path: Path) -> None:
     folder = tmp_path / "committee"
     committee = api.init(folder, 2, "semi")
     call("keygen", folder, "key", "-p", "lwe64-p2")
-    with pytest.raises(KeyQuorumError, match="there is a key of this name already"):
+    with pytest.raises(KeyQuorumError, match="there is a key 'key' already: choose another name"):
         call("keygen", folder, "key", "-p", "lwe64-p2")
     with pytest.raises(KeyQuorumError, match="there is a key 'key' already: choose another name"):
         call("keygen", folder, "key", "-p", "bfv-4096")

@@ -50,13 +50,13 @@ def test_jobs_run_beside_a_served_key(tmp_path: Path) -> None:
         api.keygen(s.committee, "bfv", "bfv-4096", relin=False)
         api.keygen(s.committee, "second", "lwe64-p2")
         data, messages = s.request(20, 1)
-        assert np.array_equal(fetch(s.committee, s.identity, data), messages)
+        assert np.array_equal(fetch(s.committee, s.identity, data).messages, messages)
         assert load_lwe_key(s.committee.key_folder(0, "key")) == s.info
         path = tmp_path / "x.lwe"
         path.write_bytes(data)
         with pytest.raises(PartyError, match="another process uses this pool: stop it, or wait until it has ended"):
             api.decrypt(s.committee, "key", [path], 0, [tmp_path / "out"], "round_mask_open")
-        assert np.array_equal(fetch(s.committee, s.identity, data), messages)
+        assert np.array_equal(fetch(s.committee, s.identity, data).messages, messages)
     finally:
         for party in list(s.daemons):
             s.stop(party)

@@ -28,8 +28,8 @@ from keyquorum.model.committee import Committee
 from keyquorum.model.errors import CiphertextError, CommitteeError, KeyQuorumError, ParameterError, PartyError
 from keyquorum.plans.keys import load_key, read_share
 from keyquorum.schemes.lwe.key import load_lwe_key
-from keyquorum.serve import client, daemon
-from keyquorum.serve.client import Receiver, Refused, fetch, fetch_seal, local_places, make_receiver
+from keyquorum.serve import daemon
+from keyquorum.serve.client import Receiver, Refused, fetch, local_places, make_receiver
 from keyquorum.serve.daemon import Daemon, Plan, Service, read_plan
 
 REQUESTS = int(os.environ.get("KEYQUORUM_SOAK", "240"))
@@ -107,12 +107,12 @@ def test_answers_and_refusals(served: Callable[[int], Served], tmp_path: Path, m
     s = served(600)
     s.filled(600)
     data, messages = s.request(40, 1)
-    assert np.array_equal(fetch(s.committee, s.identity, data), messages)
+    assert np.array_equal(fetch(s.committee, s.identity, data).messages, messages)
     big, _ = s.request(4000, 2)
     with pytest.raises(Refused, match=r"needs 4,000 items, has \d"):
         fetch(s.committee, s.identity, big)
-    monkeypatch.setattr(client, "MOST_CIPHERTEXTS", 16)  # three parts
-    assert np.array_equal(fetch(s.committee, s.identity, data), messages)
+    monkeypatch.setattr("keyquorum.schemes.lwe.scheme.MOST_CIPHERTEXTS", 16)  # three parts
+    assert np.array_equal(fetch(s.committee, s.identity, data).messages, messages)
     monkeypatch.undo()
     foreign = encrypt(lwe_parameters("lwe64-p2"), s.secret, messages, np.random.default_rng(1)).to_bytes("00" * 16)
     with pytest.raises(Refused, match="encrypted under another key"):
@@ -136,7 +136,7 @@ def test_answers_and_refusals(served: Callable[[int], Served], tmp_path: Path, m
     host, port = local_places(s.committee)[0]
     with socket.create_connection((host, port), 5) as raw:
         raw.sendall(b"GET / HTTP/1.1\r\n\r\n")
-    assert np.array_equal(fetch(s.committee, s.identity, data), messages)
+    assert np.array_equal(fetch(s.committee, s.identity, data).messages, messages)
 
 
 def test_no_receivers(tmp_path: Path) -> None:
@@ -195,19 +195,19 @@ def test_receivers_come_and_go_while_a_committee_serves(served: Callable[[int], 
     s.filled(600)
     data, messages = s.request(3, 1)
     alice = Receiver(s.committee, s.identity)
-    assert np.array_equal(alice.decrypt(data), messages)
+    assert np.array_equal(alice.decrypt(data).messages, messages)
     bob, _ = make_receiver(s.committee, "bob")
-    assert np.array_equal(fetch(s.committee, bob, data), messages)
+    assert np.array_equal(fetch(s.committee, bob, data).messages, messages)
     for party in (0, 1):
         (s.committee.party_folder(party) / "receivers" / "receiver-alice.crt").unlink()
     with pytest.raises(KeyQuorumError, match="may not ask for decryptions any more"):
         alice._ask(data)  # over the channel that it has
     with pytest.raises(PartyError, match=r"party [01]"):
         fetch(s.committee, s.identity, data)
-    assert np.array_equal(fetch(s.committee, bob, data), messages)
+    assert np.array_equal(fetch(s.committee, bob, data).messages, messages)
     # Nobody is left: refused, however often it is tried; nor while a file cannot be read.
     last = Receiver(s.committee, bob)
-    assert np.array_equal(last.decrypt(data), messages)
+    assert np.array_equal(last.decrypt(data).messages, messages)
     folders = [s.committee.party_folder(party) / "receivers" for party in (0, 1)]
     certificate = (folders[0] / "receiver-bob.crt").read_bytes()
     for folder in folders:
@@ -226,7 +226,7 @@ def test_receivers_come_and_go_while_a_committee_serves(served: Callable[[int], 
         Daemon(s.committee, 0, s.service)
     for folder in folders:
         (folder / "receiver-bob.crt").write_bytes(certificate)
-    assert np.array_equal(fetch(s.committee, bob, data), messages)
+    assert np.array_equal(fetch(s.committee, bob, data).messages, messages)
     last.close()
     alice.close()
 
@@ -237,7 +237,7 @@ def test_a_pool_is_filled_by_whole_chunks(served: Callable[[int], Served]) -> No
     s.filled(600)
     data, messages = s.request(200, 1)
     for _ in range(4):
-        assert np.array_equal(fetch(s.committee, s.identity, data), messages)
+        assert np.array_equal(fetch(s.committee, s.identity, data).messages, messages)
     s.filled(600)
     (pool,) = (s.committee.party_folder(0) / "pools").glob("*/pool.json")
     assert {chunk["count"] for chunk in json.loads(pool.read_text())["chunks"]} == {512}
@@ -321,7 +321,7 @@ def test_many_receivers_and_a_restart(served: Callable[[int], Served]) -> None:
         for i in range(REQUESTS // CLIENTS):
             data, messages = s.request(1 + i % 3, 1000 * number + i)
             try:
-                if not np.array_equal(receiver.decrypt(data), messages):
+                if not np.array_equal(receiver.decrypt(data).messages, messages):
                     wrong.append((number, i))
                 done.append("ok")
             except KeyQuorumError as error:
@@ -364,7 +364,7 @@ def until_right(s: Served, seed: int, log: Path) -> list[str]:
     while time.monotonic() < end:
         data, messages = s.request(7, seed)
         try:
-            assert np.array_equal(fetch(s.committee, s.identity, data), messages)
+            assert np.array_equal(fetch(s.committee, s.identity, data).messages, messages)
             return refusals
         except KeyQuorumError as error:
             refusals.append(str(error))
@@ -388,7 +388,7 @@ def test_killed_processes_come_back(tmp_path: Path) -> None:
                 while not stop.is_set():
                     data, messages = s.request(3, 5)
                     try:
-                        if not np.array_equal(fetch(s.committee, s.identity, data), messages):
+                        if not np.array_equal(fetch(s.committee, s.identity, data).messages, messages):
                             wrong.append("wrong")
                     except KeyQuorumError as error:
                         if "\n" in str(error):
@@ -441,12 +441,12 @@ def test_a_served_committee_decrypts_for_seal(tmp_path: Path, protocol: str) -> 
         values = [rng.integers(0, info.parameters.plain_modulus, 4096) for _ in range(3)]
         data = [evaluator.last_level(seal.encrypt(info.parameters, public, v)) for v in values]
         with ThreadPoolExecutor(3) as pool:
-            results = list(pool.map(lambda d: fetch_seal(committee, identity, info, d), data))
+            results = list(pool.map(lambda d: fetch(committee, identity, d, info=info), data))
         for result, clear in zip(results, values, strict=True):
             got = np.asarray(seal.decode(info.parameters, result.plaintext)).astype(np.int64)
             assert np.array_equal(got % info.parameters.plain_modulus, clear)
         with pytest.raises(CiphertextError, match="switch it to the last level first"):
-            fetch_seal(committee, identity, info, seal.encrypt(info.parameters, public, values[0]))
+            fetch(committee, identity, seal.encrypt(info.parameters, public, values[0]), info=info)
         receiver = Receiver(committee, identity)
         receiver._connect()
         with pytest.raises(Refused, match="encrypted under another key"):
@@ -460,7 +460,7 @@ def test_a_served_committee_decrypts_for_seal(tmp_path: Path, protocol: str) -> 
             api.key_folder(elsewhere, "bfv")
         shutil.copy(committee.key_folder(0, "bfv") / "key.json", elsewhere / "keys" / "bfv")
         assert load_key(api.key_folder(elsewhere, "bfv")) == info
-        result = fetch_seal(api.as_committee(elsewhere), identity, info, data[0], local_places(committee))
+        result = fetch(api.as_committee(elsewhere), identity, data[0], local_places(committee), info=info)
         assert np.array_equal(np.asarray(seal.decode(info.parameters, result.plaintext)) % info.parameters.plain_modulus, values[0])
     finally:
         for daemon in daemons:

@@ -21,7 +21,7 @@ from keyquorum.model.committee import Committee
 from keyquorum.parties import PartyContext, run_in_process
 from keyquorum.plans import randomness
 from keyquorum.plans.decrypt import decrypt as joint_decrypt
-from keyquorum.schemes.base import KeyMaterial
+from keyquorum.schemes.keys import KeyMaterial
 from keyquorum.schemes.seal.decrypt import SealDecrypted
 from keyquorum.schemes.seal.keygen import SealRequest, generate
 from keyquorum.schemes.seal.policy import FloodPolicy

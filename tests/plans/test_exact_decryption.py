@@ -16,7 +16,7 @@ from keyquorum.fhe.parameters import ParameterSet
 from keyquorum.fhe.seal_format import Ciphertext, SecretKey, read_ciphertext, write_ciphertext
 from keyquorum.model.errors import CiphertextError, ParameterError
 from keyquorum.plans.rounding import rounding_length
-from keyquorum.schemes.base import KeyMaterial
+from keyquorum.schemes.keys import KeyMaterial
 from keyquorum.schemes.seal.keygen import SealRequest
 from numpy.typing import NDArray
 

@@ -12,7 +12,7 @@ from keyquorum import _engine, api
 from keyquorum.fhe.keys import validate_galois_keys, validate_public_key, validate_relin_keys
 from keyquorum.model.errors import ParameterError, PolicyError
 from keyquorum.parties import PartyContext, run_in_process
-from keyquorum.schemes.base import KeyMaterial
+from keyquorum.schemes.keys import KeyMaterial
 from keyquorum.schemes.seal.keygen import SealRequest, generate
 from keyquorum.schemes.seal.policy import FloodPolicy
 

@@ -32,7 +32,7 @@ from keyquorum.parties import PartyContext, run_in_process
 from keyquorum.parties.jobs import run_job
 from keyquorum.plans import policy
 from keyquorum.plans.keys import load_key
-from keyquorum.schemes.base import KeyMaterial
+from keyquorum.schemes.keys import KeyMaterial
 from keyquorum.schemes.seal.key import SealKeyInfo
 from keyquorum.schemes.seal.keygen import SealRequest
 from keyquorum.schemes.seal.masked import most_masked
@@ -188,7 +188,7 @@ def claims(folder: Path, send: Callable[[int], bytes]) -> tuple[list[Any], list[
     """Parties 0 and 1 of three claim one decryption; party 2 sends bytes in place of its count, and then what the others compare. What
     parties 0 and 1 got, or their errors, and the counts on their disks."""
     sessions = _engine.local_sessions(3, 10.0)
-    info: Any = SimpleNamespace(key_id="ab" * 16, policy=SimpleNamespace(decryptions=16), parameters=SimpleNamespace(scheme="ckks"))
+    info: Any = SimpleNamespace(key_id="ab" * 16, most_decryptions=lambda rounding: 16)
     for party in (0, 1):
         (folder / str(party)).mkdir()
         policy.start_count(folder / str(party), info)

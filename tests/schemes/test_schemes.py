@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from keyquorum import api
 from keyquorum.fhe.lwe import LWE_SETS, decrypt_clear, lwe_parameters, read_lwe
+from keyquorum.inspection import examine
 from keyquorum.model.errors import KeyFileError, KeyQuorumError, ParameterError
 from keyquorum.parties.jobs import check_job, find_job, job_kinds
 from keyquorum.plans.examine import examine_keys
@@ -79,6 +80,10 @@ def test_an_lwe_key_of_0_1_0_is_of_use(tmp_path: Path) -> None:
     assert all(finding.ok for finding in examine_keys(committee, [0, 1]))
     with pytest.raises(KeyFileError, match="a key of LWE, which SEAL has no use for"):
         load_seal_key(folders[0])
+    seen = examine(folders[0])
+    assert seen.kind == "key folder" and seen.lines[0].startswith(f"LWE key {infos[0].key_id}, lwe64-p2") and "1 share files" in seen.lines
+    assert examine(folders[0] / "lwe.json").kind == "metadata of a key"
+    assert examine(folders[0] / "public.lwepk").checked == "sha256, also of lwe.json"
     # in the form of today
     data = {**infos[0].to_json(), "files": {}}
     assert data["parameters"] == asdict(lwe_parameters("lwe64-p2"))

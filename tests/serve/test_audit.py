@@ -173,7 +173,7 @@ def test_served_committees_log(tmp_path: Path) -> None:
     try:
         first = [run.stdout.readline() for run in served if run.stdout is not None]
         receiver = Receiver(committee, identity)
-        assert receiver.decrypt(data).tolist() == [1, 0, 1]
+        assert receiver.decrypt(data).messages.tolist() == [1, 0, 1]
         with pytest.raises((Refused, PartyError)):
             receiver.decrypt(ciphertexts.to_bytes("00" * 16))
         receiver.close()

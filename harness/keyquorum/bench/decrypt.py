@@ -130,7 +130,7 @@ def engine_cost(group: RoundingGroup) -> tuple[int, int]:
 
 @party_job("bench:decrypt", {"parameters": str, "rounding": str, "width": int, "levels": int, "items": int, "single": bool})
 def bench_decrypt_job(context: PartyContext, job: Json) -> Json:
-    """The job ``bench_decrypt``: fields of :class:`Configuration`; ``single``: ciphertexts one by one instead of batches;
+    """The job ``bench:decrypt``: fields of :class:`Configuration`; ``single``: ciphertexts one by one instead of batches;
     ``noise`` (optional): the fraction of :func:`.workloads.noise_for`. The pool is filled and used in turns, which bounds what lies on the disk,
     and for ciphertexts one by one at once."""
     variant, group = variant_of(context.committee, job), pool_group(context)

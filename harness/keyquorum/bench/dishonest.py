@@ -117,7 +117,7 @@ def _run(context: PartyContext, row: Row, repeats: int) -> list[dict[str, float]
 
 @party_job("bench:dishonest", {"row": int, "repeats": int})
 def dishonest_job(context: PartyContext, job: Json) -> Json:
-    """The job ``dishonest``: row number ``row``, ``repeats`` times; the costs at this party."""
+    """The job ``bench:dishonest``: row number ``row``, ``repeats`` times; the costs at this party."""
     return {"runs": _run(context, ROWS[job["row"]], job["repeats"])}
 
 

@@ -38,7 +38,7 @@ MESSAGE = bytes(48)
 
 @party_job("bench:exchanges", {"runs": int})
 def exchanges_job(context: PartyContext, job: Json) -> Json:
-    """The job ``exchanges``: medians of ``runs`` runs, seconds and processor seconds of this party."""
+    """The job ``bench:exchanges``: medians of ``runs`` runs, seconds and processor seconds of this party."""
     session, seconds, cpu = context.session, [], []
     for _ in range(job["runs"]):
         session.compare("ready", b"")

@@ -171,7 +171,7 @@ def void(_: Ints) -> None:
 
 @party_job("bench:paper004", {"row": int, "quick": bool, "repeats": int})
 def paper004_job(context: PartyContext, job: Json) -> Json:
-    """The job ``paper004``: method number ``row``, ``repeats`` times after one run that is not counted (it loads code, and a
+    """The job ``bench:paper004``: method number ``row``, ``repeats`` times after one run that is not counted (it loads code, and a
     session's first has its base OTs); the costs at this party."""
     method, runs, measured = methods()[job["row"]], Runs(context), []
     for _ in range(1 + job["repeats"]):

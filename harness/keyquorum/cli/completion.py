@@ -9,13 +9,12 @@ from typing import Annotated
 import typer
 from typer.completion import completion_init, get_completion_script  # type: ignore[attr-defined]
 
-from keyquorum.fhe.lwe import LWE_SETS
-from keyquorum.fhe.parameters import list_parameter_sets
 from keyquorum.fhe.seal import OPERATIONS
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import KeyQuorumError, ParameterError
 from keyquorum.model.protocols import COMMITTEES
 from keyquorum.plans.keys import holds_a_key
+from keyquorum.schemes import parameter_set_names
 from keyquorum.terminal.output import emit, printed
 
 SHELLS = ("bash", "zsh", "fish")
@@ -54,7 +53,7 @@ def _beginning(names: list[str], incomplete: str) -> list[str]:
 
 def parameter_sets(incomplete: str) -> list[str]:
     """Names of shipped parameter sets."""
-    return _beginning([*list_parameter_sets(), *LWE_SETS], incomplete)
+    return _beginning(parameter_set_names(), incomplete)
 
 
 def operations(incomplete: str) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from pathlib import Path
 from typing import Annotated
@@ -11,19 +10,18 @@ import typer
 
 from keyquorum import api
 from keyquorum.fhe import seal
-from keyquorum.fhe.lwe import is_lwe
 from keyquorum.fhe.values import read_values
 from keyquorum.model.errors import ParameterError
 from keyquorum.model.outputs import reserved, save_all
 from keyquorum.model.plain import Json
 from keyquorum.plans.decrypt import RESULTS
 from keyquorum.plans.keys import load_key
-from keyquorum.schemes import scheme_of
+from keyquorum.schemes import recognise, scheme_of
+from keyquorum.schemes.base import EXACT
 from keyquorum.schemes.seal.approvals import approved_noise
 from keyquorum.schemes.seal.key import load_seal_key
 from keyquorum.schemes.seal.precision import noise_estimate
-from keyquorum.schemes.seal.scheme import PLAINTEXT_HEADER
-from keyquorum.serve.client import LONGEST_WAIT, fetch, fetch_seal
+from keyquorum.serve.client import LONGEST_WAIT, fetch
 from keyquorum.terminal.output import choice, console, costs, emit, errors, print_reports, printed
 from keyquorum.terminal.progress import progress_bars
 
@@ -32,7 +30,6 @@ from .options import BackendName, LinkSpec, MpSpdzFolder
 
 Folder = Annotated[Path, typer.Argument(help="Committee folder.", show_default=False)]
 Key = Annotated[str, typer.Argument(help="Name of the key.", show_default=False, autocompletion=completion.keys)]
-EXACT = "round_ltz_circuit"
 Output = Annotated[Path, typer.Option("--output", "-o", help="File to write.", show_default=False)]
 
 
@@ -169,8 +166,11 @@ def decrypt(
         if given:
             raise ParameterError(f"{option} is for a served committee: add --committee, or leave it out")
     outputs = _places(ciphertexts, output or [])
-    if rounding is not None and load_key(api.key_folder(folder, key)).parameters.scheme == "ckks":
-        raise ParameterError(f"CKKS results are flooded, not rounded: --rounding {rounding} has no meaning for key {key!r}: leave it out")
+    if rounding is not None:
+        info = load_key(api.key_folder(folder, key))
+        if not scheme_of(info).rounds(info):
+            name = info.parameters.scheme.upper()
+            raise ParameterError(f"{name} results are flooded, not rounded: --rounding {rounding} has no meaning for key {key!r}: leave it out")
     rounding = rounding or EXACT
     if job is not None:
         api.write_job(job, api.decrypt_job(folder, key, ciphertexts, to, outputs, rounding, backend, mp_spdz, link, pool))
@@ -182,10 +182,10 @@ def decrypt(
     with progress_bars() as report:
         result = api.decrypt(folder, key, ciphertexts, to, outputs, rounding, report, backend=backend, mp_spdz=mp_spdz, link=link, pool=pool)
     print_reports(result.reports)
-    for i, output in enumerate(result.outputs):
-        console.print(f"party {to} wrote {output}", markup=False)
+    for i, place in enumerate(result.outputs):
+        console.print(f"party {to} wrote {place}", markup=False)
         if result.precisions is not None:
-            console.print(f"{output}: {result.precisions[i].text()}", markup=False)
+            console.print(f"{place}: {result.precisions[i].text()}", markup=False)
     emit({
         "key": key, "receiver": to, "outputs": result.outputs, "costs": costs(result.reports),
         "largest_errors": None if result.precisions is None else [p.largest for p in result.precisions],
@@ -205,19 +205,16 @@ def _ask_committee(folder: Path, key: str, path: Path, output: Path, identity: P
     if not identity.exists():
         raise ParameterError(f"{identity}: no such file")
     places = None if at is None else [api.address(text) for text in at]
-    if is_lwe(path.open("rb").read(8)):
-        data = path.read_bytes()
-        with reserved([output], [len(data)], Path(folder) / RESULTS) as reserved_places:
-            messages = fetch(api.as_committee(folder), identity, data, places, wait)
-            save_all(reserved_places, [json.dumps(messages.tolist()).encode() + b"\n"])
-        console.print(f"{output}: {messages.size} messages under key {key}", markup=False)
-        return output
-    info = load_seal_key(api.key_folder(folder, key))
-    lowered = api.lowered(info, path)
-    with reserved([output], [8 * info.parameters.ring_degree + PLAINTEXT_HEADER], Path(folder) / RESULTS) as reserved_places:
-        result = fetch_seal(api.as_committee(folder), identity, info, lowered, places, wait)
+    data = path.read_bytes()
+    named = recognise(data)
+    info = load_key(api.key_folder(folder, key)) if named is None else named.key_of(data, str(path))
+    scheme = scheme_of(info)
+    body = scheme.request_body(info, path, data)
+    ciphertext = scheme.parse(info, body, str(path), EXACT)
+    with reserved([output], [scheme.plaintext_size(info, ciphertext)], Path(folder) / RESULTS) as reserved_places:
+        result = fetch(api.as_committee(folder), identity, body, places, wait, info)
         save_all(reserved_places, [result.plaintext])
-    console.print(f"{output}: a plaintext under key {key}", markup=False)
+    console.print(f"{output}: {scheme.describe_plaintext(ciphertext)} under key {key}", markup=False)
     return output
 
 

@@ -53,7 +53,7 @@ def export(
     """Write the public part of a key into a folder, for whoever encrypts, evaluates or receives.
 
     Nothing in it is secret: committee.toml, and in keys/KEY key.json, the public files in SEAL's format, and parms, SEAL's
-    EncryptionParameters; of an LWE key lwe.json and public.lwepk. The folder is a committee folder without parties: encrypt, eval, decode, receiver and decrypt --committee take it.
+    EncryptionParameters; of an LWE key public.lwepk. The folder is a committee folder without parties: encrypt, eval, decode, receiver and decrypt --committee take it.
     """
     where, info = api.export_key(api.as_committee(folder), key, api.key_folder(folder, key), output)
     names = sorted(path.name for path in where.iterdir())

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
+from inspect import signature
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from keyquorum import api
-from keyquorum.fhe.lwe import LWE_SETS
 from keyquorum.fhe.parameters import NOISE_BITS_MAX
 from keyquorum.inspection import examine
 from keyquorum.model.errors import ParameterError, PolicyError
-from keyquorum.schemes import scheme_of
+from keyquorum.schemes import more_set_names, scheme_of
 from keyquorum.terminal.output import console, costs, emit, print_reports, printed
 from keyquorum.terminal.progress import progress_bars
 
@@ -38,7 +39,7 @@ def keygen(
         typer.Option(
             "--params",
             "-p",
-            help=f"Parameter set: a name (see keyquorum parameters; also {', '.join(LWE_SETS)}) or a TOML file.",
+            help=f"Parameter set: a name (see keyquorum parameters; also {', '.join(more_set_names())}) or a TOML file.",
             autocompletion=completion.parameter_sets,
         ),
     ] = "ckks-8192-demo",
@@ -71,6 +72,9 @@ def keygen(
     approvals: Annotated[
         bool, typer.Option(help="CKKS: every party decrypts only ciphertexts that were approved at it (keyquorum approve).")
     ] = False,
+    option: Annotated[
+        list[str] | None, typer.Option("--option", help="NAME=VALUE: an option of the set's scheme that is none of the above. Repeat.")
+    ] = None,
     job: Annotated[Path | None, typer.Option(help="Write the job for keyquorum party instead of running it here.")] = None,
     backend: BackendName = "embedded",
     mp_spdz: MpSpdzFolder = None,
@@ -93,16 +97,17 @@ def keygen(
     )
     chosen = policy if any(given.values()) else None
     elements = scheme_of(parameters).rotations(parameters, step or ())
+    more = _options(option or ())
     if job is not None:
-        api.write_job(job, api.keygen_job(key, parameters, relin, elements, error, chosen, backend, mp_spdz, link))
+        api.write_job(job, api.keygen_job(key, parameters, relin, elements, error, chosen, backend, mp_spdz, link, **more))
         _say_job(job)
         return
     if backend == "embedded":
-        needs = api.keygen_needs(folder, parameters, relin, elements, error, chosen)
+        needs = api.keygen_needs(folder, parameters, relin, elements, error, chosen, **more)
         if needs is not None:
             console.print(f"needs {needs.text()}", highlight=False)
     with progress_bars() as report:
-        result = api.keygen(folder, key, parameters, relin, elements, error, chosen, report, backend=backend, mp_spdz=mp_spdz, link=link)
+        result = api.keygen(folder, key, parameters, relin, elements, error, chosen, report, backend=backend, mp_spdz=mp_spdz, link=link, **more)
     print_reports(result.reports)
     lines, public = scheme_of(result.info).made(key, result.folder, result.info)
     for line in lines:
@@ -111,6 +116,18 @@ def keygen(
         "key": key, "key_id": result.info.key_id, "folder": result.folder, "parameters": parameters.name, "files": result.info.files,
         "largest_error": None if result.precision is None else result.precision.largest, **public, "costs": costs(result.reports),
     })  # fmt: skip
+
+
+def _options(given: Sequence[str]) -> dict[str, Any]:
+    """Options of a scheme, given as NAME=VALUE; values are texts, which the scheme reads. Refuses names that are no words, and those that have an
+    option of their own."""
+    named = {}
+    for text in given:
+        name, separator, value = text.partition("=")
+        if not separator or not name.isidentifier() or name in signature(api.keygen).parameters:
+            raise ParameterError(f"--option {text}: give NAME=VALUE, with the name of an option of the scheme that has none on the command line")
+        named[name] = value
+    return named
 
 
 def _refuse_policy(given: dict[str, bool], name: str, scheme: str) -> None:

@@ -10,7 +10,7 @@ import hashlib
 import struct
 import warnings
 from dataclasses import asdict, dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from importlib import resources
 from math import prod
 from pathlib import Path
@@ -48,7 +48,7 @@ class ParameterSet:
     ``coeff_modulus``: the primes q_0, ..., q_{L-1}, P in SEAL's order; the last is the special prime of key
     switching, and no ciphertext has it. ``plain_modulus``: t of BFV and BGV, 0 for CKKS. ``scale_bits``: log2 of the
     usual CKKS scale, 0 for BFV and BGV. ``noise_bits``: b of the flooding policy of CKKS keys that ask for no other
-    (:class:`keyquorum.plans.keys.FloodPolicy`); 0: worked out (:func:`keyquorum.schemes.seal.noise.default_bits`). ``security``: ``tc128``, checked against SEAL's table, or ``none``, which
+    (:class:`keyquorum.schemes.seal.policy.FloodPolicy`); 0: worked out (:func:`keyquorum.schemes.seal.noise.default_bits`). ``security``: ``tc128``, checked against SEAL's table, or ``none``, which
     must be spelt out and makes :func:`load` warn. ``source``: where the set comes from.
 
     Raises ParameterError naming the set, the field and the cure.
@@ -259,9 +259,16 @@ def _shipped() -> Any:
     return resources.files(__package__) / "params"
 
 
+@cache
+def shipped_schemes() -> dict[str, str]:
+    """The shipped sets of all schemes, sorted by name: what each states as its ``scheme``."""
+    files = sorted((entry for entry in _shipped().iterdir() if entry.name.endswith(".toml")), key=lambda entry: str(entry.name))
+    return {entry.name.removesuffix(".toml"): str(toml_loads(entry.read_text(encoding="utf-8")).get("scheme")) for entry in files}
+
+
 def list_parameter_sets() -> list[str]:
-    """Names of the shipped sets, sorted."""
-    return sorted(entry.name.removesuffix(".toml") for entry in _shipped().iterdir() if entry.name.endswith(".toml"))
+    """Names of the shipped sets of SEAL's schemes, sorted."""
+    return [name for name, scheme in shipped_schemes().items() if scheme in SCHEME_NUMBERS]
 
 
 def load(name_or_path: str | Path, warn: bool = True) -> ParameterSet:

@@ -1,20 +1,15 @@
-"""Key folders and their public files, metadata, counts and approvals."""
+"""Key folders, metadata and counts of decryptions, of whatever scheme."""
 
 from __future__ import annotations
 
-from keyquorum.fhe.lwe_public import PUBLIC_MAGIC, read_lwe_public_key
 from keyquorum.model.errors import KeyFileError, ParameterError, PolicyError
+from keyquorum.model.inspected import Candidate, Kind, Report, openness, require
 from keyquorum.model.plain import is_count, is_hex
-from keyquorum.plans.keys import load_key, load_public_file, metadata_name, metadata_names, parse_key
+from keyquorum.plans.keys import check_public_file, load_key, metadata_name, metadata_names, parse_key
 from keyquorum.plans.policy import decryptions_used
 from keyquorum.schemes import scheme_of
-from keyquorum.schemes.base import KeyInfo
-from keyquorum.schemes.lwe.key import load_lwe_key, load_lwe_public_key
-from keyquorum.schemes.seal.approvals import approved
-from keyquorum.schemes.seal.key import load_seal_key
-from keyquorum.schemes.seal.noise import Noise
+from keyquorum.schemes.keys import KeyInfo
 
-from .kind import STRUCTURE, Candidate, Kind, Report, openness, require
 from .private import AGAIN, folder_lines
 
 
@@ -35,7 +30,7 @@ def _key_folder(candidate: Candidate) -> Report:
     whole = (path / "share-0.kqs").exists()
     for i, (name, digest) in enumerate(info.files.items()):
         if (path / name).exists() or i == 0 or whole:  # a copy has the public key at least
-            load_public_file(path, info, name)
+            check_public_file(path, info, name)
         lines.append(f"{name} sha256 {digest}" + ("" if (path / name).exists() else ", which is not here"))
     scheme.check_public(path, info)
     return Report([*lines, *folder_lines(path)], "sha256 of public files and share files", _key_details(info))
@@ -52,18 +47,6 @@ def _key_info(candidate: Candidate) -> Report:
     return Report(["metadata of a key, as all parties have them", *_key_lines(info)], details=_key_details(info))
 
 
-def _lwe_public(candidate: Candidate) -> Report:
-    path, checked = candidate.path, "sha256"
-    key = read_lwe_public_key(candidate.data, str(path))
-    metadata = metadata_name(path.parent)
-    if metadata is not None:
-        load_lwe_public_key(path.parent, load_lwe_key(path.parent))
-        checked = f"sha256, also of {metadata}"
-    set_ = key.parameters
-    lines = [f"public key of LWE, {set_.name}, n = {set_.dimension}", f"of key {key.key_id}"]
-    return Report(lines, checked, {"parameters": set_.name, "key_id": key.key_id})
-
-
 def _count(candidate: Candidate) -> Report:
     path = candidate.path
     if candidate.beside("key.json"):
@@ -76,21 +59,8 @@ def _count(candidate: Candidate) -> Report:
     return Report([f"count of decryptions of key {key_id}: {used}", *openness(path)], details={"key_id": key_id, "used": used})
 
 
-def _approvals(candidate: Candidate) -> Report:
-    path, again = candidate.path, "delete it, and approve again with keyquorum approve"
-    if candidate.beside("key.json"):
-        known = approved(path.parent, load_seal_key(path.parent))
-    else:
-        require(candidate.has("key_id", "noise") and isinstance(candidate.json["noise"], dict), path, again)
-        known = {str(digest): Noise.from_json(noise) for digest, noise in candidate.json["noise"].items()}
-    require(all(is_hex(digest, 64) for digest in known), path, again)
-    return Report([f"{len(known)} ciphertexts approved at this party", *openness(path)], STRUCTURE, {"approved": sorted(known)})
-
-
 KINDS = (
     Kind("key folder", lambda c: c.is_folder and metadata_name(c.path) is not None, _key_folder, ("plans/keys", "plans/keygen")),
     Kind("metadata of a key", lambda c: c.named(*metadata_names()) or c.has("key_id", "transcript", "parameters"), _key_info, ("plans/keys",)),
-    Kind("public key of LWE", lambda c: c.head[:8] == PUBLIC_MAGIC, _lwe_public, ("plans/keys",)),
     Kind("count of decryptions", lambda c: c.named("decryptions.json"), _count, ("plans/policy",)),
-    Kind("approvals", lambda c: c.named("approved.json"), _approvals, ("schemes/seal/approvals",)),
 )

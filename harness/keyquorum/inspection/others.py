@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 
 from keyquorum.deploy.compose import FILE as COMPOSE
-from keyquorum.fhe.parameters import from_toml
 from keyquorum.model.errors import AuditError, CommitteeError
+from keyquorum.model.inspected import Candidate, Kind, Report, openness, require
 from keyquorum.model.plain import Json, is_count, json_loads
 from keyquorum.parties.jobs import job_kinds, read_job
 from keyquorum.parties.traces import TEMPORARY
-
-from .kind import Candidate, Kind, Report, openness, require
+from keyquorum.schemes import load_parameters, scheme_of, schemes
 
 _OUTPUT = re.compile(r"Binary-Output-P\d+-\d+")
 _EMPTY_LOCKS = ("decryptions.lock", "approved.lock", "pool.lock")
@@ -29,14 +28,14 @@ def _job(candidate: Candidate) -> Report:
 
 
 def _parameters(candidate: Candidate) -> Report:
-    set_ = from_toml(candidate.text or "", str(candidate.path))
-    bits = ",".join(str(q.bit_length()) for q in set_.coeff_modulus)
-    lines = [f"parameter set {set_.name}: {set_.scheme}, N = {set_.ring_degree}, primes of {bits} bits, security {set_.security}"]
+    set_ = load_parameters(candidate.path, warn=False)
+    lines = [f"parameter set {set_.name}: {scheme_of(set_).describe_file(set_)}"]
     return Report(lines, details={"parameters": set_.name, "scheme": set_.scheme})
 
 
 def _is_parameters(candidate: Candidate) -> bool:
-    return candidate.toml is not None and bool({"scheme", "ring_degree", "coeff_modulus"} & set(candidate.toml))
+    fields = {"scheme", *(field for scheme in schemes() for field in scheme.file_fields)}
+    return candidate.toml is not None and bool(fields & set(candidate.toml))
 
 
 def _place(candidate: Candidate) -> Report:

@@ -10,10 +10,9 @@ from pathlib import Path
 from keyquorum import _engine
 from keyquorum.model.committee import MAC_KEY, Committee
 from keyquorum.model.errors import BurnedKeyError, CommitteeError, KeyFileError
+from keyquorum.model.inspected import Candidate, Kind, Report, openness, require, sha256_of
 from keyquorum.parties import mac_key
 from keyquorum.serve.wire import certificate_of
-
-from .kind import Candidate, Kind, Report, openness, require, sha256_of
 
 SHARE_MAGIC = b"KQSHARE\0"
 _PREFIX = 16

@@ -7,12 +7,20 @@ from dataclasses import replace
 from pathlib import Path
 
 from keyquorum.model.errors import KeyFileError
+from keyquorum.model.inspected import Candidate, Kind, Report
+from keyquorum.schemes import schemes
 
-from . import ciphertexts, folders, keys, others, private, tables
+from . import folders, keys, others, private, tables, values
 from .folders import refuse_folder
-from .kind import Candidate, Kind, Report
 
-KINDS: tuple[Kind, ...] = (*others.KINDS, *folders.KINDS, *keys.KINDS, *private.KINDS, *tables.KINDS, *ciphertexts.KINDS)
+
+def all_kinds() -> tuple[Kind, ...]:
+    """All kinds, those of the schemes among them."""
+    of_schemes = [kind for scheme in reversed(schemes()) for kind in scheme.kinds()]
+    return (*others.KINDS, *folders.KINDS, *keys.KINDS, *private.KINDS, *tables.KINDS, *of_schemes, *values.KINDS)
+
+
+KINDS = all_kinds()
 
 
 def examine(path: Path) -> Report:
@@ -24,7 +32,7 @@ def examine(path: Path) -> Report:
     if not path.is_dir() and not path.is_file():
         raise KeyFileError(f"{path}: a device or a pipe, name a file")
     candidate = Candidate(path)
-    for kind in KINDS:
+    for kind in all_kinds():
         if kind.recognise(candidate):
             try:
                 return replace(kind.describe(candidate), kind=kind.name)

@@ -10,8 +10,7 @@ from keyquorum.bench.sweep import rows
 from keyquorum.cnn.model import Model
 from keyquorum.model import published
 from keyquorum.model.errors import KeyFileError
-
-from .kind import Candidate, Kind, Report, require
+from keyquorum.model.inspected import Candidate, Kind, Report, require
 
 PNG = b"\x89PNG\r\n\x1a\n"
 AGAIN = "measure again"

@@ -19,7 +19,8 @@ from keyquorum.model.outputs import reserved, save_all
 from keyquorum.parties.context import PartyContext
 from keyquorum.parties.jobs import party_job
 from keyquorum.schemes import scheme_of
-from keyquorum.schemes.base import EXACT, Decrypted, KeyInfo
+from keyquorum.schemes.base import EXACT, Decrypted
+from keyquorum.schemes.keys import KeyInfo
 
 from .keys import check_made_by, load_key, load_shares
 from .masked import warn_of_rounding
@@ -116,7 +117,9 @@ def tables_of(job: dict[str, Any]) -> tuple[int, int]:
 
 
 def check_decrypt(committee: Committee, party: int, job: dict[str, Any]) -> None:
-    """What a party finds out of the job ``decrypt`` by itself, before it connects, so that one that cannot take part says so at once: key, ciphertexts, shares, approvals, the count of decryptions, and where the receiver would write."""
+    """What a party finds out of the job ``decrypt`` by itself, before it connects, so that one that cannot take part says so at once.
+
+    Key, ciphertexts, shares, approvals, the count of decryptions, and where the receiver would write. No check of the plan is replaced."""
     folder = committee.key_folder(party, job["key"])
     info = load_key(folder)
     scheme, (width, levels) = scheme_of(info), tables_of(job)
@@ -149,8 +152,8 @@ def _check_outputs(outputs: Sequence[Path]) -> None:
 @party_job("decrypt", {"key": str, "receiver": int, "rounding": str, "sha256": list, "backend": str, "local": dict}, check=check_decrypt)
 def decrypt_job(context: PartyContext, job: dict[str, Any]) -> dict[str, Any]:
     """The job ``decrypt``. Keys: ``key``, ``receiver``, ``rounding``, ``sha256`` (of each ciphertext file), ``pool`` (optional: take masks from the
-    committee's pool), ``width``, ``levels`` (optional: of the rounding's tables), and under ``local`` the paths: ``ciphertexts``, ``outputs`` (written
-    by the receiver, 0600, and reserved before anything is counted)."""
+    committee's pool), ``width``, ``levels`` (optional: of the rounding's tables), and under ``local`` the paths: ``ciphertexts``, ``outputs``
+    (written by the receiver, 0600, and reserved before anything is counted)."""
     committee, party = context.committee, context.party
     folder = committee.key_folder(party, job["key"])
     info = load_key(folder)

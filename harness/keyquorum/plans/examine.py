@@ -10,9 +10,10 @@ from keyquorum.model.committee import Committee
 from keyquorum.model.errors import KeyFileError, KeyQuorumError
 from keyquorum.parties.doctor import Finding
 from keyquorum.schemes import scheme_of
-from keyquorum.schemes.base import EXACT, KeyInfo
+from keyquorum.schemes.base import EXACT
+from keyquorum.schemes.keys import KeyInfo
 
-from .keys import check_made_by, holds_a_key, load_key, load_public_file, load_shares, metadata_names
+from .keys import check_made_by, check_public_file, holds_a_key, load_key, load_shares, metadata_names
 from .policy import decryptions_used
 from .pool_store import pool_status
 from .pools import pools_folder
@@ -56,7 +57,7 @@ def _examine_key(committee: Committee, party: int, folder: Path) -> tuple[KeyInf
         share.wipe()
     scheme.check_public(folder, info)
     for name in info.files:
-        load_public_file(folder, info, name)
+        check_public_file(folder, info, name)
     said = scheme.describe_shares(info)
     limit = info.most_decryptions(EXACT)
     if limit is not None:

@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from keyquorum.model.committee import Committee
-from keyquorum.model.errors import KeyFileError
+from keyquorum.model.errors import KeyFileError, ParameterError
 from keyquorum.parties.context import PartyContext
 from keyquorum.parties.jobs import party_job
 from keyquorum.schemes import scheme_named, scheme_of
-from keyquorum.schemes.base import K, KeyMaterial, KeyRequest
+from keyquorum.schemes.base import AnyScheme
+from keyquorum.schemes.keys import K, KeyMaterial, KeyRequest
 
 from .keys import NewKey, holds_a_key, write_info, write_public_files, write_share
 from .policy import start_count
@@ -26,11 +27,18 @@ from .weakness import warn_all
 
 def request_of(job: dict[str, Any]) -> KeyRequest:
     """What a ``keygen`` job asks for; its fields must be there."""
-    return scheme_named(job["parameters"].get("scheme")).request_from_job(job)
+    return _scheme(job).request_from_job(job)
+
+
+def _scheme(job: dict[str, Any]) -> AnyScheme:
+    try:
+        return scheme_named(job["parameters"].get("scheme"))
+    except ParameterError as error:
+        raise ParameterError(f"not a parameter set ({error}): write the job file again") from None
 
 
 def _scheme_fields(job: dict[str, Any]) -> Mapping[str, type]:
-    return scheme_named(job["parameters"].get("scheme")).job_fields
+    return _scheme(job).job_fields
 
 
 def check_keygen(committee: Committee, party: int, job: dict[str, Any]) -> None:
@@ -55,7 +63,7 @@ def keygen_job(context: PartyContext, job: dict[str, Any]) -> dict[str, Any]:
             require_memory(needs, 1)
         require_disk("key generation", needs.disk, context.committee.party_folder(context.party))
     with NewKey(context, job["key"]) as new:
-        material = scheme_of(request).generate(context, request)
+        material = scheme_of(request).generate(context, request, folder=new.folder)
         with context.phase("store"):
             info = store(context, material, new.folder, new.publish)
     folder = context.committee.key_folder(context.party, job["key"])
@@ -69,7 +77,7 @@ def store(context: PartyContext, material: KeyMaterial[K], folder: Path, publish
         write_share(folder, material.info, context.party, j, persistence)
     if material.info.counted:
         start_count(folder, material.info)
-    info = write_public_files(folder, material.info, material.public)
+    info = write_public_files(folder, material.info, material.public, material.written)
     context.session.compare("stored key", info.digest)
     write_info(folder, info)
     publish()

@@ -1,8 +1,8 @@
 """A key on disk: public files, metadata, and one party's shares, of whatever scheme.
 
-In a key folder: ``key.json`` (metadata, :class:`.KeyInfo`), the public files of the scheme, what else it keeps there, and at a party ``share-<j>.kqs``,
-its shares of secret vector j, with ``mac-<j>.kqs``, its share of their MAC key, where there is one. Version 0.1.0 wrote the metadata of LWE keys as
-``lwe.json``, which is read as well.
+In a key folder: ``key.json`` (metadata, :class:`.KeyInfo`), the public files of the scheme, what else it keeps there, and at a party
+``share-<j>.kqs``, its shares of secret vector j, with ``mac-<j>.kqs``, its share of their MAC key, where there is one. Version 0.1.0 wrote the
+metadata of LWE keys as ``lwe.json``, which is read as well.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import json
 import os
 import secrets
 import shutil
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -24,13 +25,14 @@ from keyquorum.dsl import Persistence
 from keyquorum.dsl.persistence import NO_KEY_TEST
 from keyquorum.model.committee import Committee, sync_folder, write_atomically
 from keyquorum.model.errors import KeyFileError, ParameterError, PolicyError, ProgramError
+from keyquorum.model.inspected import sha256_of
 from keyquorum.model.locks import FileLock
 from keyquorum.model.plain import json_loads
 from keyquorum.model.protocols import named
 from keyquorum.parties import mac_key
 from keyquorum.parties.context import PartyContext
 from keyquorum.schemes import scheme_named, schemes
-from keyquorum.schemes.base import K, KeyInfo
+from keyquorum.schemes.keys import K, KeyInfo
 
 METADATA = "key.json"
 
@@ -89,11 +91,12 @@ def read_mac(path: Path, header: dict[str, Any], share: Persistence, tested: boo
         raise KeyFileError(f"{path}: {NO_KEY_TEST}")
 
 
-def write_public_files(folder: Path, info: K, public: dict[str, bytes]) -> K:
-    """Stores public files; returns the metadata with their digests."""
+def write_public_files(folder: Path, info: K, public: dict[str, bytes], written: Sequence[str] = ()) -> K:
+    """Stores public files; returns the metadata with their digests, and those of files that are ``written`` already."""
     for name, data in public.items():
         write_atomically(folder / name, data)
-    return replace(info, files={name: hashlib.sha256(data).hexdigest() for name, data in public.items()})
+    digests = {name: hashlib.sha256(data).hexdigest() for name, data in public.items()}
+    return replace(info, files={**digests, **{name: sha256_of(folder / name).hex() for name in written}})
 
 
 def write_info(folder: Path, info: KeyInfo) -> None:
@@ -133,15 +136,28 @@ def parse_key(name: str, data: Any) -> KeyInfo:
 
 def load_public_file(folder: Path, info: KeyInfo, name: str) -> bytes:
     """Reads a public file of a key, and checks it against the metadata. Raises KeyFileError."""
+    path = _public_file(folder, info, name)
+    data = path.read_bytes()
+    if hashlib.sha256(data).hexdigest() != info.files[name]:
+        raise KeyFileError(f"{path} is damaged: copy it from another party")
+    return data
+
+
+def check_public_file(folder: Path, info: KeyInfo, name: str) -> Path:
+    """Checks a public file of a key against the metadata, a piece at a time; returns its path. Raises KeyFileError."""
+    path = _public_file(folder, info, name)
+    if sha256_of(path).hex() != info.files[name]:
+        raise KeyFileError(f"{path} is damaged: copy it from another party")
+    return path
+
+
+def _public_file(folder: Path, info: KeyInfo, name: str) -> Path:
     if name not in info.files:
         raise KeyFileError(f"{folder}: this key was made without {name}: make a key with it")
     path = folder / name
     if not path.exists():
         raise KeyFileError(f"{path} is missing: copy it from another party")
-    data = path.read_bytes()
-    if hashlib.sha256(data).hexdigest() != info.files[name]:
-        raise KeyFileError(f"{path} is damaged: copy it from another party")
-    return data
+    return path
 
 
 def holds_a_key(folder: Path) -> bool:

@@ -6,7 +6,8 @@ import warnings
 
 from keyquorum.fhe.errors import SecurityWarning
 from keyquorum.schemes import scheme_of
-from keyquorum.schemes.base import MASKED, Parameters
+from keyquorum.schemes.base import MASKED
+from keyquorum.schemes.keys import Parameters
 
 
 def warn_of_rounding(name: str, parameters: Parameters) -> None:

@@ -12,7 +12,8 @@ from keyquorum.model.committee import write_atomically
 from keyquorum.model.errors import KeyFileError, PolicyError
 from keyquorum.model.plain import json_loads
 from keyquorum.parties.context import PartyContext
-from keyquorum.schemes.base import EXACT, KeyInfo
+from keyquorum.schemes.base import EXACT
+from keyquorum.schemes.keys import KeyInfo
 
 from .resources import require_disk
 

@@ -7,7 +7,7 @@ from typing import Any
 from keyquorum.model.committee import Committee
 from keyquorum.parties.context import PartyContext
 from keyquorum.schemes import load_parameters, scheme_of
-from keyquorum.schemes.base import Parameters
+from keyquorum.schemes.keys import Parameters
 
 from .rounding import RoundingGroup
 from .variants import Variant

@@ -6,15 +6,16 @@ and what else the scheme puts there (:meth:`.Scheme.exported`), as ``parms``, SE
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
 from keyquorum.model.committee import Committee, check_name, write_atomically
 from keyquorum.model.errors import CommitteeError
 from keyquorum.schemes import scheme_of
-from keyquorum.schemes.base import KeyInfo
+from keyquorum.schemes.keys import KeyInfo
 
-from .keys import load_key, load_public_file, write_info
+from .keys import check_public_file, load_key, write_info
 
 
 def export_key(committee: Committee, key: str, source: Path, target: Path) -> tuple[Path, KeyInfo]:
@@ -27,8 +28,7 @@ def export_key(committee: Committee, key: str, source: Path, target: Path) -> tu
     info = load_key(source)
     scheme = scheme_of(info)
     scheme.check_public(source, info)
-    data = {name: load_public_file(source, info, name) for name in info.files}
-    data.update(scheme.exported(info))
+    public = [check_public_file(source, info, name) for name in info.files]
     folder = target / "keys" / check_name(key, "key name")
     if (target / "committee.toml").exists():
         there = Committee.load(target)
@@ -40,7 +40,10 @@ def export_key(committee: Committee, key: str, source: Path, target: Path) -> tu
         raise CommitteeError(f"{folder}: there is a key {key!r} already: name a new folder")
     folder.mkdir(parents=True)
     replace(committee, folder=target).save()
-    for name, content in data.items():
+    for path in public:
+        shutil.copyfile(path, folder / path.name)
+        check_public_file(folder, info, path.name)
+    for name, content in scheme.exported(info).items():
         write_atomically(folder / name, content)
     write_info(folder, info)
     return folder, info

@@ -1,8 +1,7 @@
 """What a plan will need, stated before it starts: memory of a party at its peak, and disk.
 
 Upper bounds, from the sizes of what is alive at once and of the copies that engine and network make of it; tests measure that they
-bound a party's peak resident memory and are not far above it. Correlated randomness comes in batches of bounded size
-(Source/mpc/src/protocol/additive/supply.rs), noise and lifted values in chunks: only the key itself grows with what is asked for.
+bound a party's peak resident memory and are not far above it. What a key needs is its scheme's to say (:meth:`.KeyRequest.needs`).
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from keyquorum.model.committee import Committee
 from keyquorum.model.errors import ResourceError
 
 MB = 1_000_000
@@ -23,20 +21,6 @@ PROCESS = 85 * MB
 """Interpreter, libraries, engine."""
 LINK = 20 * MB
 """Threads, buffers and oblivious transfer of the link to a peer."""
-BATCH_TRANSFERS = 1 << 22
-"""Oblivious transfers of one batch, all peers together."""
-TRANSFER_BYTES = 16
-"""Of a batch, a transfer: 4 bytes of corrections, sent and received, and copies on their way."""
-MAC_BATCHES = 80 * MB
-"""Batches of products with MACs, of elements and of bits (Source/mpc/src/protocol/authenticated/supply.rs)."""
-MAC_WORDS = 49
-"""Words of 64 bits with MACs."""
-NOISE_ANDS = {"cbd": 39, "gaussian": 354}
-"""ANDs a coefficient, in the binary domain."""
-NOISE_CONVERSIONS = 6
-"""Bits of a coefficient that are converted."""
-NOISE_ELEMENTS = {"cbd": 2 * 42, "gaussian": 2 * 400}
-"""Elements a coefficient, over a field: bits, products, and what makes them."""
 
 
 @dataclass(frozen=True)
@@ -49,47 +33,6 @@ class Needs:
     def text(self) -> str:
         """For people."""
         return f"at most {self.memory / 1e9:.2f} GB of memory and {self.disk / 1e6:.1f} MB of disk at each party"
-
-
-@dataclass(frozen=True)
-class KeygenSizes:
-    """What :func:`keygen_needs` counts: ring degree, primes, key polynomials (1 of the public key, and one a digit and target),
-    coefficients sampled and values lifted at a time, and whether sampling is in the binary domain."""
-
-    degree: int
-    primes: int
-    polynomials: int
-    error_law: str
-    sampled: int
-    lifted: int
-    binary: bool
-
-
-def keygen_needs(sizes: KeygenSizes, committee: Committee) -> Needs:
-    """Memory and disk of key generation, on the embedded engine."""
-    n, word = committee.size, 8
-    part = word * committee.share_parts
-    packed = word * MAC_WORDS if committee.authenticated else part
-    noises = sizes.polynomials * sizes.degree
-    count = noises + sizes.degree
-    key = word * sizes.degree * sizes.primes * sizes.polynomials
-    # a and b of every key, SEAL's bytes with a copy, and what is validated
-    memory = PROCESS + LINK * (n - 1) + 5 * key + part * sizes.degree * sizes.primes
-    # masks and opened values; the share files of the samples and of a prime, which grow by half; what becomes of them in a run
-    lifted = min(count, sizes.lifted)
-    memory += 2 * word * count + 4 * part * count + part * lifted * (committee.threshold + 5)
-    sampled = min(noises, sizes.sampled)
-    if sizes.binary:
-        ands = NOISE_ANDS[sizes.error_law]
-        memory += 3 * ands * packed * sampled // 64 + 4 * NOISE_CONVERSIONS * part * sampled
-    else:
-        memory += NOISE_ELEMENTS[sizes.error_law] * part * sampled
-    if committee.authenticated:
-        memory += MAC_BATCHES
-    if committee.capabilities.oblivious_transfer:
-        transfers = (NOISE_ANDS[sizes.error_law] + 3 * NOISE_CONVERSIONS) * sampled * (n - 1)
-        memory += TRANSFER_BYTES * min(transfers, 2 * BATCH_TRANSFERS)
-    return Needs(memory, key + part * sizes.degree * sizes.primes)
 
 
 def available_memory(meminfo: Path = Path("/proc/meminfo"), group: Path = Path("/sys/fs/cgroup")) -> int | None:

@@ -11,7 +11,8 @@ from keyquorum.fhe.errors import UnknownParameterSetError
 from keyquorum.model.errors import ParameterError
 from keyquorum.model.plain import toml_loads
 
-from .base import AnyScheme, KeyInfo, KeyRequest, Parameters
+from .base import AnyScheme
+from .keys import KeyInfo, KeyRequest, Parameters
 
 
 @cache
@@ -67,3 +68,8 @@ def _scheme_of_file(path: Path) -> AnyScheme:
 def recognise(head: bytes) -> AnyScheme | None:
     """The scheme of which a file that begins so has ciphertexts; None where the first bytes do not tell."""
     return next((scheme for scheme in schemes() if scheme.recognises(head)), None)
+
+
+def more_set_names() -> list[str]:
+    """Names of the sets of all schemes but the first, for help texts."""
+    return [name for scheme in schemes()[1:] for name in scheme.set_names()]

@@ -3,23 +3,21 @@
 A package ``keyquorum/schemes/NAME`` has a module ``scheme`` with ``SCHEME``, an instance of :class:`Scheme`; :mod:`keyquorum.schemes` finds it.
 Key generation, decryption, pools, the served committee, ``inspect``, the API and the command line are written once, over what follows:
 
-* :class:`Parameters`: a parameter set.
-* :class:`KeyRequest`: a key to be made, with the options of its scheme; it refuses what cannot be made.
-* :class:`KeyInfo`: metadata of a key, and the shared vectors of its secret (:class:`SecretVector`).
-* :class:`KeyMaterial`: a key in memory: metadata, public files, and this party's shares.
-* :class:`Variant`: a rounding, the material that it takes from a pool, and how it uses it.
+* :class:`.Parameters`: a parameter set (this and the next three: :mod:`.keys`).
+* :class:`.KeyRequest`: a key to be made, with the options of its scheme; it refuses what cannot be made.
+* :class:`.KeyInfo`: metadata of a key, and the shared vectors of its secret (:class:`.SecretVector`).
+* :class:`.KeyMaterial`: a key in memory: metadata, public files, and this party's shares.
+* :class:`.Variant`: a rounding, the material that it takes from a pool, and how it uses it.
 * :class:`Scheme`: reads all of these, and ciphertexts; computes phases, and plaintexts from rounded phases.
 
-Nothing here knows a scheme, and no module outside a scheme's package knows what is in it.
+Nothing here knows a scheme. Outside of a scheme's package only evaluation, approvals, demonstrations and benchmarks know what is in it.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
@@ -28,138 +26,22 @@ from numpy.typing import NDArray
 
 from keyquorum.dsl import Persistence
 from keyquorum.model.committee import Committee
-from keyquorum.model.errors import ParameterError
-from keyquorum.model.plain import is_count, is_hex
+from keyquorum.model.errors import CiphertextError, ParameterError
+from keyquorum.model.inspected import Kind
 from keyquorum.parties.context import PartyContext
-from keyquorum.plans.resources import Needs
 from keyquorum.plans.rounding import RoundingGroup
 from keyquorum.plans.variants import Variant
 
+from .keys import K, KeyInfo, KeyMaterial, KeyRequest, Parameters, Plain
+
 Words = NDArray[np.uint64]
-Plain = dict[str, Any]
-"""Plain data, as JSON has it."""
 EXACT = "round_ltz_circuit"
 """The rounding that is never wrong, which every scheme with roundings has."""
 MASKED = "round_mask_open"
 """A rounding that is sometimes wrong, with errors that tell of the noise."""
 
 
-class Parameters(Protocol):
-    """A parameter set: a frozen dataclass of plain values. ``scheme``: as its key files have it, ``bfv`` or ``lwe``."""
-
-    @property
-    def name(self) -> str:
-        """Its name, of which names of pools are made."""
-
-    @property
-    def scheme(self) -> str:
-        """One of :attr:`Scheme.names`."""
-
-
-@dataclass(frozen=True)
-class SecretVector:
-    """A vector that a key has as shares: ``length`` elements of ``domain`` (``F_q`` or ``Z2^k``). Share file j is of vector j."""
-
-    domain: str
-    length: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class KeyInfo(ABC):
-    """Metadata of a key, the same at every party. The schemes' classes add what their keys have besides.
-
-    ``key_id``: 32 hexadecimal digits; ``protocol``, ``parties``, ``threshold``: of the committee that made it; ``transcript``: hash of all that was
-    public when it was made (empty for keys of earlier formats); ``files``: SHA-256 of each public file.
-    """
-
-    key_id: str
-    parameters: Parameters
-    protocol: str
-    parties: int
-    threshold: int
-    transcript: str = ""
-    files: dict[str, str] = field(default_factory=dict)
-
-    @property
-    @abstractmethod
-    def secrets(self) -> tuple[SecretVector, ...]:
-        """The shared vectors of the key, one share file each."""
-
-    counted: ClassVar[bool] = False
-    """Whether a party keeps a count of the key's decryptions (:mod:`keyquorum.plans.policy`)."""
-
-    def most_decryptions(self, rounding: str) -> int | None:
-        """Ciphertexts that the key may ever decrypt by this rounding; None: any number, and they are not counted."""
-        return None
-
-    @property
-    def digest(self) -> bytes:
-        """32 bytes that identify the key with its files and options: parties compare them before they use it."""
-        return hashlib.sha256(json.dumps(self.to_json(), sort_keys=True).encode()).digest()
-
-    def to_json(self) -> Plain:
-        """Plain data, as ``key.json`` has it; the scheme reads it (:meth:`Scheme.key_from_json`)."""
-        data = asdict(self)
-        last = {name: data.pop(name) for name in ("transcript", "files")}
-        return {**data, **last}
-
-    def share_header(self, party: int, index: int) -> Plain:
-        """Header of the share file of a secret vector."""
-        return {
-            "protocol": self.protocol,
-            "domain": self.secrets[index].domain,
-            "parties": self.parties,
-            "threshold": self.threshold,
-            "party": party,
-            "key_id": self.key_id,
-            "length": self.secrets[index].length,
-        }
-
-    def check_types(self, texts: Sequence[object] = (), numbers: Sequence[object] = ()) -> None:
-        """Raises ValueError for entries of other types than these fields have; ``texts``, ``numbers``: further ones of the scheme's class."""
-        texts = [self.protocol, self.transcript, *self.files, *self.files.values(), *texts]
-        numbers = [self.parties, self.threshold, *numbers]
-        if not (is_hex(self.key_id, 32) and all(isinstance(t, str) for t in texts) and all(map(is_count, numbers))):
-            raise ValueError("entries of other types")
-
-
-K = TypeVar("K", bound=KeyInfo)
 C = TypeVar("C")
-
-
-@dataclass
-class KeyMaterial(Generic[K]):
-    """A key in memory: metadata, the bytes of its public files, and this party's shares, one share file a secret vector."""
-
-    info: K
-    public: dict[str, bytes]
-    shares: list[Persistence]
-
-
-class KeyRequest(ABC):
-    """A key to be made: a parameter set, and the options of its scheme. Construction takes any values; the checks refuse."""
-
-    parameters: Parameters
-
-    @abstractmethod
-    def to_json(self) -> Plain:
-        """The fields of a ``keygen`` job that are the scheme's, ``parameters`` among them: see :meth:`Scheme.request_from_job`."""
-
-    @abstractmethod
-    def check(self, contributors: int = 1) -> None:
-        """Refuses what no committee can make. ``contributors``: the parties that may be corrupted, and one. Raises ParameterError, PolicyError."""
-
-    @abstractmethod
-    def check_committee(self, committee: Committee) -> None:
-        """Refuses what this committee cannot make."""
-
-    @abstractmethod
-    def warnings(self, committee: Committee | None = None) -> list[str]:
-        """What is weak about the key, and about its generation by a committee, a line each."""
-
-    @abstractmethod
-    def needs(self, committee: Committee) -> Needs | None:
-        """Memory and disk of the generation at each party, on the embedded engine; None: next to nothing."""
 
 
 class ErrorBound(Protocol):
@@ -206,9 +88,9 @@ class Scheme(ABC, Generic[K, C]):
 
     ``title``: for people; ``names``: of the schemes as parameter sets have them; ``order``: schemes of lower order come first in lists, and the first
     one gets files that no other claims; ``job_fields``: what a ``keygen`` job has besides the fields of all schemes, with types;
-    ``old_metadata``: name of the metadata's file in key folders of version 0.1.0, if it was not ``key.json``; ``batch``: most ciphertexts that a
-    served committee decrypts at once, if it is not told; ``most_asked``: most ciphertexts of a request; ``names_key``: whether ciphertext files name
-    their key.
+    ``file_fields``: fields by which a TOML file is known as a parameter set, besides ``scheme``; ``old_metadata``: name of the metadata's file in
+    key folders of version 0.1.0, if it was not ``key.json``; ``batch``: most ciphertexts that a served committee decrypts at once, if it is not told;
+    ``most_asked``: most ciphertexts of a request; ``names_key``: whether ciphertext files name their key.
     """
 
     title: ClassVar[str]
@@ -216,6 +98,7 @@ class Scheme(ABC, Generic[K, C]):
     order: ClassVar[int]
     job_fields: ClassVar[Mapping[str, type]] = {}
     old_metadata: ClassVar[str] = ""
+    file_fields: ClassVar[tuple[str, ...]] = ()
     batch: ClassVar[int]
     most_asked: ClassVar[int] = 1
     names_key: ClassVar[bool] = False
@@ -235,6 +118,10 @@ class Scheme(ABC, Generic[K, C]):
     def describe_set(self, parameters: Parameters) -> tuple[str, Plain]:
         """What ``keyquorum parameters`` says of a set after its name: a line, and plain data."""
 
+    def describe_file(self, parameters: Parameters) -> str:
+        """What ``keyquorum inspect`` says of a TOML file with a set."""
+        return self.describe_set(parameters)[0]
+
     # Keys
 
     @abstractmethod
@@ -250,8 +137,9 @@ class Scheme(ABC, Generic[K, C]):
         """Inverse of :meth:`KeyInfo.to_json`. Raises ValueError, KeyError, TypeError, ParameterError or PolicyError."""
 
     @abstractmethod
-    def generate(self, context: PartyContext, request: KeyRequest, seed: bytes | None = None) -> KeyMaterial[K]:
-        """Makes a key jointly: every party calls this. The parties compare what is public before it returns. ``seed``: INSECURE, tests."""
+    def generate(self, context: PartyContext, request: KeyRequest, seed: bytes | None = None, folder: Path | None = None) -> KeyMaterial[K]:
+        """Makes a key jointly: every party calls this. The parties compare what is public before it returns. ``folder``: of the new key, for public files
+        that are written in pieces (None: the key is not stored); ``seed``: INSECURE, tests."""
 
     def key_from_old_json(self, data: Plain) -> K:
         """The same of the file ``old_metadata``."""
@@ -263,6 +151,10 @@ class Scheme(ABC, Generic[K, C]):
     def describe_shares(self, info: K) -> str:
         """What a party has of a key, for people: its shares and the names of the public files."""
         return f"{len(info.secrets)} shares, {', '.join(info.files)}"
+
+    @abstractmethod
+    def kinds(self) -> tuple[Kind, ...]:
+        """Kinds of files of the scheme, in the order in which ``keyquorum inspect`` tries them."""
 
     @abstractmethod
     def describe_key(self, info: K) -> list[str]:
@@ -347,9 +239,17 @@ class Scheme(ABC, Generic[K, C]):
     def item_count(self, info: K, ciphertext: C) -> int:
         """Items of the pool that a ciphertext file takes."""
 
+    def describe_plaintext(self, ciphertext: C) -> str:
+        """What is in the plaintext file of a ciphertext file, for people."""
+        return "a plaintext"
+
     def errors(self, info: K, paths: Sequence[Path]) -> Sequence[ErrorBound] | None:
         """The error that joint decryption adds to each ciphertext file; None for exact schemes."""
         return None
+
+    def rounds(self, info: K) -> bool:
+        """Whether decryption is by a rounding, which whoever asks may choose."""
+        return True
 
     def pooled(self, info: K, wanted: bool) -> bool:
         """Whether a decryption takes masks from a pool. ``wanted``: whoever asks wants that."""
@@ -388,6 +288,23 @@ class Scheme(ABC, Generic[K, C]):
     @abstractmethod
     def request_limit(self, parameters: Parameters) -> int:
         """Bytes of the longest request."""
+
+    def key_of(self, data: bytes, what: str) -> K:
+        """Metadata of a key as far as a ciphertext file tells them, for receivers without the key's folder; see ``names_key``."""
+        raise CiphertextError(f"{what}: files of {self.title} do not tell their key: name it")
+
+    def request_body(self, info: K, path: Path, data: bytes) -> bytes:
+        """A ciphertext file as a served committee takes it. Raises CiphertextError or SealFormatError for what is none, or of another key."""
+        self.read_ciphertext(info, path, data, EXACT)
+        return data
+
+    def request_parts(self, info: K, data: bytes, ciphertext: C) -> Iterator[tuple[bytes, int]]:
+        """The requests for a ciphertext file, one after another, with the items of each: one, unless ``most_asked`` is less than it has."""
+        yield data, self.item_count(info, ciphertext)
+
+    @abstractmethod
+    def combine(self, parameters: Parameters, shares: Sequence[Words]) -> Words:
+        """The rounded phases, [items], of which all members of a group hold these shares, [parts, items] each; see :meth:`.Variant.use`."""
 
     # Roundings
 

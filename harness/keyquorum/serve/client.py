@@ -16,19 +16,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from keyquorum._engine import addmod, make_identity
-from keyquorum.fhe.decode import integer_plaintext
-from keyquorum.fhe.lwe import read_lwe
-from keyquorum.fhe.seal_format import read_ciphertext
+from keyquorum._engine import make_identity
 from keyquorum.model.committee import Committee, check_name, write_atomically
-from keyquorum.model.errors import CommitteeError, KeyQuorumError, PartyError
+from keyquorum.model.errors import CommitteeError, KeyQuorumError, ParameterError, PartyError
 from keyquorum.model.plain import Json, json_loads
-from keyquorum.plans.rounding import ROUNDINGS
-from keyquorum.plans.variants import combine
-from keyquorum.schemes.lwe.scheme import MOST_CIPHERTEXTS
-from keyquorum.schemes.seal.decrypt import SealDecrypted, check_decryption
-from keyquorum.schemes.seal.key import SealKeyInfo
-from keyquorum.schemes.seal.phases import plain_coefficients
+from keyquorum.schemes import recognise, scheme_of
+from keyquorum.schemes.base import EXACT, Decrypted
+from keyquorum.schemes.keys import KeyInfo
 
 from .wire import certificate_of, client_context, connect, receive_message, send_message
 
@@ -123,29 +117,22 @@ class Receiver:
             channel.close()
         self._channels = []
 
-    def decrypt(self, data: bytes) -> NDArray[np.int64]:
-        """Messages (with padding bits) of a file of LWE ciphertexts. Raises :class:`Refused` or PartyError. A file of more than
-        :data:`keyquorum.schemes.lwe.scheme.MOST_CIPHERTEXTS` ciphertexts is sent in parts, one after another; if one is refused, all is."""
-        whole, key_id = read_lwe(data, "the ciphertexts")
-        parameters, messages = whole.parameters, []
-        for first in range(0, whole.count, MOST_CIPHERTEXTS):
-            last = min(first + MOST_CIPHERTEXTS, whole.count)
-            part = data if last - first == whole.count else whole.part(first, last).to_bytes(key_id)
-            words = combine(self._shares(part, last - first, {}), parameters.ring_bits)
-            messages.append((words >> np.uint64(parameters.noise_length)).astype(np.int64))
-        return np.concatenate(messages, axis=-1)
+    def decrypt(self, data: bytes, info: KeyInfo | None = None) -> Decrypted:
+        """What a ciphertext file holds. ``info``: metadata of its key, which may be left out where the file names its key (LWE).
 
-    def decrypt_seal(self, info: SealKeyInfo, data: bytes) -> SealDecrypted:
-        """The plaintext of a BFV or BGV ciphertext at the last level, in SEAL's format."""
-        set_ = info.parameters
-        ciphertext = read_ciphertext(set_, data, "the ciphertext")
-        check_decryption(info, [ciphertext], 0, ROUNDINGS[0])
-        shares = self._shares(data, set_.ring_degree, {"key": info.key_id})
-        words = np.zeros(set_.ring_degree, dtype=np.uint64)
-        for share in shares:
-            words = addmod(words, share[0] % np.uint64(set_.plain_modulus), set_.plain_modulus)
-        coefficients = plain_coefficients(set_, ciphertext, words.view(np.int64))
-        return SealDecrypted(integer_plaintext(set_, coefficients), coefficients)
+        A file of more ciphertexts than a request may have is sent in parts, one after another; if one is refused, all is. BFV and BGV ciphertexts
+        are at the last level (:meth:`.Scheme.request_body`). Raises :class:`Refused` or PartyError."""
+        if info is None:
+            named = recognise(data)
+            if named is None:
+                raise ParameterError("the ciphertext does not tell its key: name the key")
+            info = named.key_of(data, "the ciphertexts")
+        scheme = scheme_of(info)
+        ciphertext = scheme.parse(info, data, "the ciphertext", EXACT)
+        scheme.check_decryption(info, [ciphertext], 0, EXACT)
+        head = {} if scheme.names_key else {"key": info.key_id}
+        words = [scheme.combine(info.parameters, self._shares(part, count, head)) for part, count in scheme.request_parts(info, data, ciphertext)]
+        return scheme.plaintexts(info, [ciphertext], np.concatenate(words))[0]
 
     def _shares(self, data: bytes, count: int, head: dict[str, str]) -> list[NDArray[np.uint64]]:
         """What every party answers to one request: its shares of ``count`` messages, [1, count]."""
@@ -211,21 +198,12 @@ def _await_listener(host: str, port: int, until: float) -> None:
             time.sleep(0.1)
 
 
-def fetch(committee: Committee, identity: Path, data: bytes, places: list[tuple[str, int]] | None = None, wait: float = 0.0) -> NDArray[np.int64]:
+def fetch(
+    committee: Committee, identity: Path, data: bytes, places: list[tuple[str, int]] | None = None, wait: float = 0.0, info: KeyInfo | None = None
+) -> Decrypted:
     """One request: see :meth:`Receiver.decrypt`."""
     receiver = Receiver(committee, identity, places, wait=wait)
     try:
-        return receiver.decrypt(data)
-    finally:
-        receiver.close()
-
-
-def fetch_seal(
-    committee: Committee, identity: Path, info: SealKeyInfo, data: bytes, places: list[tuple[str, int]] | None = None, wait: float = 0.0
-) -> SealDecrypted:
-    """One request: see :meth:`Receiver.decrypt_seal`."""
-    receiver = Receiver(committee, identity, places, wait=wait)
-    try:
-        return receiver.decrypt_seal(info, data)
+        return receiver.decrypt(data, info)
     finally:
         receiver.close()

@@ -55,7 +55,7 @@ def together(case: Case, results: list[Json]) -> Outcome:
 
 @party_job("bench:parity", {"protocol": str, "repeats": int, "row": int})
 def parity_job(context: PartyContext, job: Json) -> Json:
-    """The job ``parity``: row number ``row`` of ``protocol``, ``repeats`` times; the results of this party."""
+    """The job ``bench:parity``: row number ``row`` of ``protocol``, ``repeats`` times; the results of this party."""
     protocol, case = job["protocol"], cases(job["protocol"])[job["row"]]
     result = run_case(context.session, protocol, context.committee.threshold, case, WARM_UP + job["repeats"])
     return result | {"seconds": result["seconds"][WARM_UP:]}

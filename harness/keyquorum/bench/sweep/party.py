@@ -1,4 +1,4 @@
-"""The job ``bench``: one program of a sweep at one party of the embedded engine, several times in one session."""
+"""The job ``bench:sweep``: one program of a sweep at one party of the embedded engine, several times in one session."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def phases_of(timer: Timer, cpu_seconds: float = 0.0) -> list[PhaseReport]:
 
 @party_job("bench:sweep", {"suite": str, "name": str, "protocol": str, "batch": int, "warm_up": int, "repeats": int})
 def bench_job(context: PartyContext, job: Json) -> Json:
-    """The job ``bench``: program ``name`` of ``suite`` under ``protocol``, ``batch`` results, ``warm_up`` runs that do not count and
+    """The job ``bench:sweep``: program ``name`` of ``suite`` under ``protocol``, ``batch`` results, ``warm_up`` runs that do not count and
     ``repeats`` that do; gives a report of each. After ``patience`` seconds, by party 0's clock, no further run starts."""
     program = PROGRAMS.get((job["suite"], job["name"]))
     if program is None:

@@ -11,7 +11,7 @@ from keyquorum.model.committee import Committee
 from keyquorum.model.errors import KeyFileError, ParameterError
 from keyquorum.model.plain import is_hex
 from keyquorum.plans.keys import load_key, load_public_file
-from keyquorum.schemes.base import KeyInfo, Plain, SecretVector
+from keyquorum.schemes.keys import KeyInfo, Plain, SecretVector
 
 OLD_METADATA = "lwe.json"
 """Name of the metadata's file in key folders of version 0.1.0."""

@@ -14,7 +14,7 @@ from keyquorum.fhe.lwe_public import PUBLIC_FILE, LwePublicKey, expand_mask, pub
 from keyquorum.model.committee import Committee
 from keyquorum.parties.context import PartyContext
 from keyquorum.plans.resources import Needs
-from keyquorum.schemes.base import KeyMaterial, KeyRequest, Plain
+from keyquorum.schemes.keys import KeyMaterial, KeyRequest, Plain
 
 from .key import LweKeyInfo, parameters_from_json, sharing_of
 

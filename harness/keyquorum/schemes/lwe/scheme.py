@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,16 +16,21 @@ from keyquorum.fhe.lwe import LWE_SETS, LweCiphertexts, LweParameters, is_lwe, l
 from keyquorum.fhe.lwe_public import PUBLIC_FILE, integers
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import CiphertextError, ParameterError
+from keyquorum.model.inspected import Kind
 from keyquorum.model.outputs import save_file
 from keyquorum.parties.context import PartyContext
 from keyquorum.plans.rounding import RoundingGroup
-from keyquorum.plans.variants import Variant
-from keyquorum.schemes.base import Decrypted, EncryptedFile, KeyMaterial, KeyRequest, Parameters, Plain, Scheme, Words
+from keyquorum.plans.variants import Variant, combine
+from keyquorum.schemes.base import Decrypted, EncryptedFile, Scheme, Words
+from keyquorum.schemes.keys import KeyMaterial, KeyRequest, Parameters, Plain
 
+from .inspect import KINDS
 from .key import OLD_METADATA, LweKeyInfo, load_lwe_public_key, sharing_of
 from .keygen import LweRequest, generate
 from .phases import lwe_phases
 from .variant import LweVariant, messages_of
+
+Ints = NDArray[np.int64]
 
 MOST_CIPHERTEXTS = 4096
 """Most LWE ciphertexts of a request: up to 64 MiB. Receivers send longer files in parts."""
@@ -36,6 +42,13 @@ SEAL_OPTIONS = {"galois_elements": "--step is for Galois keys of SEAL", "policy"
 def _own(parameters: Parameters) -> LweParameters:
     assert isinstance(parameters, LweParameters)
     return parameters
+
+
+@dataclass(frozen=True)
+class LweDecrypted(Decrypted):
+    """What a receiver gets of a file of LWE ciphertexts: the messages, with their padding bits, and the bytes of the plaintext file (JSON)."""
+
+    messages: Ints
 
 
 class LweScheme(Scheme[LweKeyInfo, LweCiphertexts]):
@@ -70,13 +83,16 @@ class LweScheme(Scheme[LweKeyInfo, LweCiphertexts]):
         for option, reason in SEAL_OPTIONS.items():
             if options.get(option):
                 raise ParameterError(f"{reason}, and {parameters.name} is a set of LWE: leave it out")
+        unknown = sorted(set(options) - {"relin", "error_law", *SEAL_OPTIONS})
+        if unknown:
+            raise ParameterError(f"{unknown[0]} is no option of keys of LWE, which have none: leave it out")
         return LweRequest(_own(parameters))
 
     def request_from_job(self, job: Plain) -> LweRequest:
         """See :class:`.Scheme`."""
         return LweRequest.from_json(job)
 
-    def generate(self, context: PartyContext, request: KeyRequest, seed: bytes | None = None) -> KeyMaterial[LweKeyInfo]:
+    def generate(self, context: PartyContext, request: KeyRequest, seed: bytes | None = None, folder: Path | None = None) -> KeyMaterial[LweKeyInfo]:
         """See :class:`.Scheme`."""
         assert isinstance(request, LweRequest)
         return generate(context, request, seed)
@@ -93,6 +109,10 @@ class LweScheme(Scheme[LweKeyInfo, LweCiphertexts]):
         """See :class:`.Scheme`."""
         if info.files:
             load_lwe_public_key(folder, info)
+
+    def kinds(self) -> tuple[Kind, ...]:
+        """See :class:`.Scheme`."""
+        return KINDS
 
     def describe_key(self, info: LweKeyInfo) -> list[str]:
         """See :class:`.Scheme`."""
@@ -128,6 +148,8 @@ class LweScheme(Scheme[LweKeyInfo, LweCiphertexts]):
 
     def decode_file(self, info: LweKeyInfo, path: Path, count: int = 0) -> tuple[NDArray[np.int64], None]:
         """See :class:`.Scheme`."""
+        if count < 0:
+            raise ParameterError(f"{count} values: choose how many to print, or 0 for all")
         messages = np.array(read_messages(path), dtype=np.int64)
         return (messages[:count] if count else messages), None
 
@@ -160,6 +182,10 @@ class LweScheme(Scheme[LweKeyInfo, LweCiphertexts]):
         """See :class:`.Scheme`."""
         return ciphertext.count
 
+    def describe_plaintext(self, ciphertext: LweCiphertexts) -> str:
+        """See :class:`.Scheme`."""
+        return f"{ciphertext.count} messages"
+
     def pooled(self, info: LweKeyInfo, wanted: bool) -> bool:
         """See :class:`.Scheme`."""
         return True
@@ -175,12 +201,13 @@ class LweScheme(Scheme[LweKeyInfo, LweCiphertexts]):
         with context.phase("phase"):
             return lwe_phases(context, group, shares[0], joined)
 
-    def plaintexts(self, info: LweKeyInfo, ciphertexts: Sequence[LweCiphertexts], words: Words) -> Sequence[Decrypted]:
+    def plaintexts(self, info: LweKeyInfo, ciphertexts: Sequence[LweCiphertexts], words: Words) -> list[LweDecrypted]:
         """See :class:`.Scheme`. JSON, a list of messages."""
-        messages, at = messages_of(info.parameters, words).tolist(), 0
+        messages, at = messages_of(info.parameters, words), 0
         found = []
         for ciphertext in ciphertexts:
-            found.append(Decrypted(json.dumps(messages[at : at + ciphertext.count]).encode() + b"\n"))
+            own = messages[at : at + ciphertext.count]
+            found.append(LweDecrypted(json.dumps(own.tolist()).encode() + b"\n", own))
             at += ciphertext.count
         return found
 
@@ -198,6 +225,21 @@ class LweScheme(Scheme[LweKeyInfo, LweCiphertexts]):
     def request_limit(self, parameters: Parameters) -> int:
         """See :class:`.Scheme`."""
         return MOST_CIPHERTEXTS * 8 * (_own(parameters).dimension + 1) + 4096
+
+    def key_of(self, data: bytes, what: str) -> LweKeyInfo:
+        """See :class:`.Scheme`. Of a committee that is not known."""
+        ciphertexts, key_id = read_lwe(data, what)
+        return LweKeyInfo(key_id=key_id, parameters=ciphertexts.parameters, protocol="", parties=1, threshold=0)
+
+    def request_parts(self, info: LweKeyInfo, data: bytes, ciphertext: LweCiphertexts) -> Iterator[tuple[bytes, int]]:
+        """See :class:`.Scheme`."""
+        for first in range(0, ciphertext.count, MOST_CIPHERTEXTS):
+            part = ciphertext.part(first, min(first + MOST_CIPHERTEXTS, ciphertext.count))
+            yield data if part.count == ciphertext.count else part.to_bytes(info.key_id), part.count
+
+    def combine(self, parameters: Parameters, shares: Sequence[Words]) -> Words:
+        """See :class:`.Scheme`."""
+        return combine(shares, _own(parameters).ring_bits)
 
     def variant(self, committee: Committee, rounding: str, parameters: Parameters, width: int, levels: int) -> LweVariant:
         """See :class:`.Scheme`."""

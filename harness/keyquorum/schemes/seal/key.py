@@ -9,12 +9,14 @@ from typing import ClassVar
 from keyquorum.fhe.parameters import ParameterSet
 from keyquorum.model.errors import KeyFileError, ParameterError
 from keyquorum.plans.keys import load_key
-from keyquorum.schemes.base import KeyInfo, Plain, SecretVector
+from keyquorum.schemes.keys import KeyInfo, Plain, SecretVector
 
 from .masked import MASKED, most_masked
 from .policy import FloodPolicy, policy_from_json
 
 ERROR_LAWS = ("cbd", "gaussian")
+PARMS = "parms"
+"""File with SEAL's ``EncryptionParameters``, in exported key folders."""
 
 
 @dataclass(frozen=True, kw_only=True)

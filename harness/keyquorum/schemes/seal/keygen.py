@@ -31,11 +31,12 @@ from keyquorum.model.committee import Committee
 from keyquorum.model.errors import ParameterError, PolicyError
 from keyquorum.parties.context import PartyContext
 from keyquorum.plans.randomness import uniform_trits, wipe
-from keyquorum.plans.resources import KeygenSizes, Needs, keygen_needs
-from keyquorum.schemes.base import KeyMaterial, KeyRequest, Plain
+from keyquorum.plans.resources import Needs
+from keyquorum.schemes.keys import KeyMaterial, KeyRequest, Plain
 
 from .budget import check_attempts, check_leaks, lift_masks, short_primes
 from .key import ERROR_LAWS, SealKeyInfo, parameters_from_json, parameters_to_json
+from .needs import KeygenSizes, keygen_needs
 from .policy import FloodPolicy, policy_from_json
 from .precision import check_key_precision
 

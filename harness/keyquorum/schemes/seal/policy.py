@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import math
-import warnings
 from dataclasses import dataclass, replace
 from typing import Any
 
-from keyquorum.fhe.errors import SecurityWarning
 from keyquorum.fhe.parameters import NOISE_BITS_MAX, ParameterSet
 from keyquorum.model.errors import PolicyError
 
@@ -95,12 +93,6 @@ class FloodPolicy:
                 "are not hidden then; decrypt nothing of which keyquorum eval states more, or take --approvals, which refuse it"
             )
         return found
-
-
-def warn_of_weakness(parameters: ParameterSet, policy: FloodPolicy) -> None:
-    """Warns with SecurityWarning of each weakness of the policy of a CKKS key. Every party does, whoever wrote the job."""
-    for weakness in policy.weaknesses(parameters):
-        warnings.warn(weakness, SecurityWarning, stacklevel=2)
 
 
 def policy_from_json(data: dict[str, Any]) -> FloodPolicy:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from contextlib import suppress
 
 from keyquorum.fhe.errors import SealFormatError
-from keyquorum.fhe.lwe import is_lwe
 from keyquorum.fhe.parameters import ParameterSet
 from keyquorum.fhe.seal_format import (
     Ciphertext,
@@ -16,6 +15,7 @@ from keyquorum.fhe.seal_format import (
     read_switch_keys,
 )
 from keyquorum.model.errors import CiphertextError
+from keyquorum.schemes import recognise
 
 
 def ciphertext_of(parameters: ParameterSet, data: bytes, what: str) -> Ciphertext:
@@ -64,8 +64,9 @@ def _is_plaintext(parameters: ParameterSet, data: bytes) -> bool:
 
 def _other(parameters: ParameterSet, data: bytes) -> str:
     """What the bytes are, if neither ciphertext nor plaintext; empty if that is not known."""
-    if is_lwe(data):
-        return "a file of LWE ciphertexts"
+    other = recognise(data)
+    if other is not None:
+        return f"a file of {other.title} ciphertexts"
     if data.startswith(b"KQSHARE"):
         return "a file of shares"
     with suppress(SealFormatError):

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from keyquorum._engine import addmod
 from keyquorum.dsl import Persistence
 from keyquorum.fhe import seal
 from keyquorum.fhe.keys import galois_elements
@@ -16,17 +17,20 @@ from keyquorum.fhe.seal_format import Ciphertext, read_ciphertext
 from keyquorum.fhe.values import Numbers
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import ParameterError
+from keyquorum.model.inspected import Kind
 from keyquorum.parties.context import PartyContext
 from keyquorum.plans.policy import decryptions_used
 from keyquorum.plans.randomness import wipe
 from keyquorum.plans.rounding import RoundingGroup, scaled_words
 from keyquorum.plans.variants import Variant
-from keyquorum.schemes.base import EXACT, Decrypted, KeyMaterial, KeyRequest, Parameters, Plain, Scheme, Words
+from keyquorum.schemes.base import EXACT, Decrypted, Scheme, Words
+from keyquorum.schemes.keys import KeyMaterial, KeyRequest, Parameters, Plain
 
 from . import decrypt
 from .approvals import check_approved
 from .files import CiphertextFile, decode_file, encrypt_to
-from .key import SealKeyInfo
+from .inspect import KINDS
+from .key import PARMS, SealKeyInfo
 from .keygen import SealRequest, generate
 from .masked import MASKED, masked_limit, most_masked
 from .noise import default_bits
@@ -34,10 +38,9 @@ from .phases import exact_summands
 from .policy import FloodPolicy, promise
 from .precision import Precision, key_precision
 from .receipts import check_noise, check_receipt
+from .recognise import ciphertext_of
 from .variant import SealVariant, seal_variant
 
-PARMS = "parms"
-"""File with SEAL's ``EncryptionParameters``, in exported key folders."""
 PLAINTEXT_HEADER = 4096
 """Bytes of a plaintext beside its coefficients, at most."""
 
@@ -54,6 +57,7 @@ class SealScheme(Scheme[SealKeyInfo, Ciphertext]):
     names = ("bfv", "bgv", "ckks")
     order = 0
     job_fields = {"relin": bool, "galois_elements": list, "error_law": str, "policy": dict}  # noqa: RUF012
+    file_fields = ("ring_degree", "coeff_modulus")
     batch = 16
 
     def set_names(self) -> list[str]:
@@ -73,6 +77,12 @@ class SealScheme(Scheme[SealKeyInfo, Ciphertext]):
         line = f"{p.scheme:4} N={p.ring_degree:<6} [{','.join(map(str, primes))}]{plain} security={p.security}"
         return line, {"scheme": p.scheme, "ring_degree": p.ring_degree, "prime_bits": primes, **own, "security": p.security}
 
+    def describe_file(self, parameters: Parameters) -> str:
+        """See :class:`.Scheme`."""
+        p = _own(parameters)
+        bits = ",".join(str(q.bit_length()) for q in p.coeff_modulus)
+        return f"{p.scheme}, N = {p.ring_degree}, primes of {bits} bits, security {p.security}"
+
     def request(self, parameters: Parameters, options: Mapping[str, object]) -> SealRequest:
         """See :class:`.Scheme`. ``relin``, ``galois_elements``, ``error_law``, ``policy``: see :class:`.SealRequest`."""
         given = {name: value for name, value in options.items() if value is not None}
@@ -89,7 +99,7 @@ class SealScheme(Scheme[SealKeyInfo, Ciphertext]):
         """See :class:`.Scheme`."""
         return SealRequest.from_json(job)
 
-    def generate(self, context: PartyContext, request: KeyRequest, seed: bytes | None = None) -> KeyMaterial[SealKeyInfo]:
+    def generate(self, context: PartyContext, request: KeyRequest, seed: bytes | None = None, folder: Path | None = None) -> KeyMaterial[SealKeyInfo]:
         """See :class:`.Scheme`."""
         assert isinstance(request, SealRequest)
         return generate(context, request, seed)
@@ -97,6 +107,10 @@ class SealScheme(Scheme[SealKeyInfo, Ciphertext]):
     def key_from_json(self, data: Plain) -> SealKeyInfo:
         """See :class:`.Scheme`."""
         return SealKeyInfo.from_json(data)
+
+    def kinds(self) -> tuple[Kind, ...]:
+        """See :class:`.Scheme`."""
+        return KINDS
 
     def describe_key(self, info: SealKeyInfo) -> list[str]:
         """See :class:`.Scheme`."""
@@ -199,6 +213,10 @@ class SealScheme(Scheme[SealKeyInfo, Ciphertext]):
             return None
         return [key_precision(info, read_ciphertext(info.parameters, path.read_bytes(), str(path)).scale) for path in paths]
 
+    def rounds(self, info: SealKeyInfo) -> bool:
+        """See :class:`.Scheme`. CKKS results are flooded."""
+        return info.parameters.scheme != "ckks"
+
     def phases(
         self, context: PartyContext, group: RoundingGroup, info: SealKeyInfo, shares: Sequence[Persistence], variant: Variant,
         ciphertexts: Sequence[Ciphertext], keep: bool = False,
@@ -208,7 +226,8 @@ class SealScheme(Scheme[SealKeyInfo, Ciphertext]):
         set_ = info.parameters
         u = exact_summands(context, info, shares[0], group, ciphertexts, keep=keep)
         try:
-            return np.stack(scaled_words(group, u, set_.coeff_modulus[0], set_.plain_modulus, variant.length))
+            with context.phase("online"):
+                return np.stack(scaled_words(group, u, set_.coeff_modulus[0], set_.plain_modulus, variant.length))
         finally:
             wipe(u)
 
@@ -238,6 +257,22 @@ class SealScheme(Scheme[SealKeyInfo, Ciphertext]):
     def request_limit(self, parameters: Parameters) -> int:
         """See :class:`.Scheme`."""
         return 64 * _own(parameters).ring_degree + 65536
+
+    def request_body(self, info: SealKeyInfo, path: Path, data: bytes) -> bytes:
+        """See :class:`.Scheme`. BFV and BGV at the last level."""
+        ciphertext = ciphertext_of(info.parameters, data, str(path))
+        check_receipt(path, data, info)
+        check_noise(path, data, info)
+        lowest = info.parameters.scheme == "ckks" or ciphertext.level_primes == 1
+        return data if lowest else seal.Evaluator(info.parameters).last_level(data)
+
+    def combine(self, parameters: Parameters, shares: Sequence[Words]) -> Words:
+        """See :class:`.Scheme`. Sums modulo t."""
+        t = _own(parameters).plain_modulus
+        words = np.zeros(shares[0].shape[1], dtype=np.uint64)
+        for share in shares:
+            words = addmod(words, share[0] % np.uint64(t), t)
+        return words
 
     def variant(self, committee: Committee, rounding: str, parameters: Parameters, width: int, levels: int) -> SealVariant:
         """See :class:`.Scheme`. No rounding has tables."""

@@ -1,4 +1,4 @@
-"""Ciphertexts, plaintexts, receipts and values."""
+"""SEAL's files, receipts and approvals to ``keyquorum inspect``."""
 
 from __future__ import annotations
 
@@ -6,24 +6,21 @@ import hashlib
 from contextlib import suppress
 from pathlib import Path
 
-import numpy as np
-
 from keyquorum.fhe import seal
 from keyquorum.fhe.errors import SealFormatError
-from keyquorum.fhe.lwe import is_lwe, read_lwe, read_messages
 from keyquorum.fhe.parameters import ParameterSet, list_parameter_sets
 from keyquorum.fhe.parameters import load as load_parameters
 from keyquorum.fhe.seal_format import read_ciphertext, read_plaintext, read_public_key, read_switch_keys
-from keyquorum.fhe.values import FORMATS, read_values
 from keyquorum.model.errors import CiphertextError
+from keyquorum.model.inspected import STRUCTURE, Candidate, Kind, Report, openness, require
 from keyquorum.model.plain import is_hex
 from keyquorum.plans.keys import load_public_file
-from keyquorum.schemes.seal.key import load_seal_key
-from keyquorum.schemes.seal.policy import FloodPolicy
-from keyquorum.schemes.seal.precision import expectation, key_precision, precision
-from keyquorum.schemes.seal.scheme import PARMS
 
-from .kind import STRUCTURE, Candidate, Kind, Report, openness, require
+from .approvals import approved
+from .key import PARMS, load_seal_key
+from .noise import Noise
+from .policy import FloodPolicy
+from .precision import expectation, key_precision, precision
 
 SEAL_MAGIC = b"\x5e\xa1"
 SEAL_CIPHERTEXT, SEAL_PUBLIC, SEAL_SWITCH, SEAL_PLAINTEXT = "SEAL ciphertext", "SEAL public key", "SEAL key-switching keys", "SEAL plaintext"
@@ -128,49 +125,23 @@ def _receipt(candidate: Candidate) -> Report:
     return Report(lines, "sha256 of the ciphertext" if there else STRUCTURE, {"key_id": key_id, "sha256": candidate.json["sha256"]})
 
 
-def _lwe(candidate: Candidate) -> Report:
-    ciphertexts, key_id = read_lwe(candidate.data, str(candidate.path))
-    set_ = ciphertexts.parameters
-    lines = [f"{ciphertexts.count:,} LWE ciphertexts, {set_.name}, n = {set_.dimension}, {set_.plain_bits} bits each", f"under key {key_id}"]
-    old = candidate.head[:8] == b"KQLWE001"
-    if ciphertexts.noise_bits is not None:
-        lines.append(f"noise of at most 2^{ciphertexts.noise_bits:.1f}, as their maker states")
-    if old:
-        lines.append("of an earlier version, without a checksum")
-    details = {"parameters": set_.name, "key_id": key_id, "count": ciphertexts.count, "noise_bits": ciphertexts.noise_bits}
-    return Report(lines, STRUCTURE if old else "sha256", details)
-
-
-def _messages(candidate: Candidate) -> Report:
-    count = len(read_messages(candidate.path))
-    return Report([f"{count:,} decrypted messages of LWE (keyquorum decode prints them)", *openness(candidate.path)], details={"count": count})
-
-
-def _is_messages(candidate: Candidate) -> bool:
-    if candidate.path.suffix.lower() in FORMATS:
-        return False
-    return isinstance(candidate.json, list) or (candidate.path.name.endswith(".lwe.plain") and not candidate.is_folder)
-
-
-def _is_values(candidate: Candidate) -> bool:
-    suffix = candidate.path.suffix.lower()
-    return not candidate.is_folder and (suffix in (".csv", ".npy") or (suffix == ".json" and candidate.head[:1] == b"["))
-
-
-def _values(candidate: Candidate) -> Report:
-    values = read_values(candidate.path)
-    kind = {"i": "integers", "u": "integers", "f": "real numbers", "c": "complex numbers"}[values.dtype.kind]
-    return Report([f"{values.size:,} {kind} to encrypt, or as decoded"], details={"count": int(np.size(values))})
+def _approvals(candidate: Candidate) -> Report:
+    path, again = candidate.path, "delete it, and approve again with keyquorum approve"
+    if candidate.beside("key.json"):
+        known = approved(path.parent, load_seal_key(path.parent))
+    else:
+        require(candidate.has("key_id", "noise") and isinstance(candidate.json["noise"], dict), path, again)
+        known = {str(digest): Noise.from_json(noise) for digest, noise in candidate.json["noise"].items()}
+    require(all(is_hex(digest, 64) for digest in known), path, again)
+    return Report([f"{len(known)} ciphertexts approved at this party", *openness(path)], STRUCTURE, {"approved": sorted(known)})
 
 
 KINDS = (
-    Kind("LWE ciphertexts", lambda c: is_lwe(c.head), _lwe, ("schemes/lwe/scheme",)),
+    Kind("approvals", lambda c: c.named("approved.json"), _approvals, ("schemes/seal/approvals",)),
     Kind("SEAL encryption parameters", lambda c: c.named(PARMS), _parms, ("plans/public",)),
     Kind(SEAL_CIPHERTEXT, lambda c: (seal_object(c) or ("",))[0] == SEAL_CIPHERTEXT, _seal, ("schemes/seal/files", "cli/demo", "cnn/run")),
     Kind(SEAL_PUBLIC, lambda c: (seal_object(c) or ("",))[0] == SEAL_PUBLIC, _seal, ("plans/keys",)),
     Kind(SEAL_SWITCH, lambda c: (seal_object(c) or ("",))[0] == SEAL_SWITCH, _seal, ("plans/keys",)),
     Kind(SEAL_PLAINTEXT, lambda c: (seal_object(c) or ("",))[0] == SEAL_PLAINTEXT, _seal, ("model/outputs", "plans/decrypt", "cli/data")),
     Kind("receipt", lambda c: c.has("key_id", "sha256") and c.path.suffix == ".json", _receipt, ("schemes/seal/receipts",)),
-    Kind("messages of LWE", _is_messages, _messages, ("model/outputs", "plans/decrypt", "cli/data")),
-    Kind("values", _is_values, _values, ("fhe/values",)),
 )

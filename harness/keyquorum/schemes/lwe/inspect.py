@@ -1,0 +1,54 @@
+"""Files of LWE to ``keyquorum inspect``."""
+
+from __future__ import annotations
+
+from keyquorum.fhe.lwe import is_lwe, read_lwe, read_messages
+from keyquorum.fhe.lwe_public import PUBLIC_MAGIC, read_lwe_public_key
+from keyquorum.fhe.values import FORMATS
+from keyquorum.model.inspected import STRUCTURE, Candidate, Kind, Report, openness
+from keyquorum.plans.keys import metadata_name
+
+from .key import load_lwe_key, load_lwe_public_key
+
+
+def _lwe_public(candidate: Candidate) -> Report:
+    path, checked = candidate.path, "sha256"
+    key = read_lwe_public_key(candidate.data, str(path))
+    metadata = metadata_name(path.parent)
+    if metadata is not None:
+        load_lwe_public_key(path.parent, load_lwe_key(path.parent))
+        checked = f"sha256, also of {metadata}"
+    set_ = key.parameters
+    lines = [f"public key of LWE, {set_.name}, n = {set_.dimension}", f"of key {key.key_id}"]
+    return Report(lines, checked, {"parameters": set_.name, "key_id": key.key_id})
+
+
+def _lwe(candidate: Candidate) -> Report:
+    ciphertexts, key_id = read_lwe(candidate.data, str(candidate.path))
+    set_ = ciphertexts.parameters
+    lines = [f"{ciphertexts.count:,} LWE ciphertexts, {set_.name}, n = {set_.dimension}, {set_.plain_bits} bits each", f"under key {key_id}"]
+    old = candidate.head[:8] == b"KQLWE001"
+    if ciphertexts.noise_bits is not None:
+        lines.append(f"noise of at most 2^{ciphertexts.noise_bits:.1f}, as their maker states")
+    if old:
+        lines.append("of an earlier version, without a checksum")
+    details = {"parameters": set_.name, "key_id": key_id, "count": ciphertexts.count, "noise_bits": ciphertexts.noise_bits}
+    return Report(lines, STRUCTURE if old else "sha256", details)
+
+
+def _messages(candidate: Candidate) -> Report:
+    count = len(read_messages(candidate.path))
+    return Report([f"{count:,} decrypted messages of LWE (keyquorum decode prints them)", *openness(candidate.path)], details={"count": count})
+
+
+def _is_messages(candidate: Candidate) -> bool:
+    if candidate.path.suffix.lower() in FORMATS:
+        return False
+    return isinstance(candidate.json, list) or (candidate.path.name.endswith(".lwe.plain") and not candidate.is_folder)
+
+
+KINDS = (
+    Kind("public key of LWE", lambda c: c.head[:8] == PUBLIC_MAGIC, _lwe_public, ("plans/keys",)),
+    Kind("LWE ciphertexts", lambda c: is_lwe(c.head), _lwe, ("schemes/lwe/scheme",)),
+    Kind("messages of LWE", _is_messages, _messages, ("model/outputs", "plans/decrypt", "cli/data")),
+)

@@ -1,0 +1,230 @@
+"""The whole of a small scheme behind the interface. Its roundings are those of LWE."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from keyquorum.dsl import Persistence
+from keyquorum.fhe.lwe import LweCiphertexts, LweParameters, pack, unpack
+from keyquorum.fhe.lwe_public import LwePublicKey, expand_mask
+from keyquorum.model.committee import Committee
+from keyquorum.model.errors import CiphertextError, ParameterError
+from keyquorum.model.inspected import Kind, Report
+from keyquorum.model.outputs import save_file
+from keyquorum.parties.context import PartyContext
+from keyquorum.plans.keys import load_public_file
+from keyquorum.plans.resources import Needs
+from keyquorum.plans.rounding import RoundingGroup
+from keyquorum.plans.variants import Variant, combine
+from keyquorum.schemes.base import EXACT, Decrypted, EncryptedFile, Scheme, Words
+from keyquorum.schemes.keys import KeyInfo, KeyMaterial, KeyRequest, Parameters, Plain, SecretVector
+from keyquorum.schemes.lwe.variant import LweVariant, messages_of
+
+MAGIC = b"KQTOY001"
+PUBLIC, LARGE = "toy.public", "toy.large"
+PIECES = 1000
+
+
+@dataclass(frozen=True)
+class ToyParameters:
+    name: str
+    bits: int
+    scheme: str = "toy"
+
+    @property
+    def lwe(self) -> LweParameters:
+        return LweParameters(self.name, 16, 0, self.bits, 0, 1.0, 20, "tests")
+
+
+SETS = {name: ToyParameters(name, bits) for name, bits in (("toy-2", 2), ("toy-3", 3))}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToyKeyInfo(KeyInfo):
+    parameters: ToyParameters
+    noise: int
+
+    @property
+    def secrets(self) -> tuple[SecretVector, ...]:
+        return (SecretVector("Z2^64", 16),)
+
+
+@dataclass(frozen=True)
+class ToyRequest(KeyRequest):
+    parameters: ToyParameters
+    noise: int = 3
+
+    def to_json(self) -> Plain:
+        return {"parameters": asdict(self.parameters), "noise": self.noise}
+
+    def check(self, contributors: int = 1) -> None:
+        if not 1 <= self.noise <= 9:
+            raise ParameterError(f"noise {self.noise}: choose 1 to 9")
+
+    def check_committee(self, committee: Committee) -> None:
+        self.check()
+        if committee.ring_protocol is None or committee.authenticated:
+            raise ParameterError("toys take a committee over rings, without MACs")
+
+    def warnings(self, committee: Committee | None = None) -> list[str]:
+        return [] if committee else ["a toy hides nothing"]
+
+    def needs(self, committee: Committee) -> Needs | None:
+        return Needs(10**6, 1000)
+
+
+class ToyScheme(Scheme[ToyKeyInfo, LweCiphertexts]):
+    title, names, order, batch, most_asked = "toys", ("toy",), 9, 16, 64
+    job_fields = {"noise": int}  # noqa: RUF012
+
+    def set_names(self) -> list[str]:
+        return list(SETS)
+
+    def load(self, name_or_path: str | Path, warn: bool = True) -> ToyParameters:
+        return SETS[str(name_or_path)]
+
+    def describe_set(self, parameters: Parameters) -> tuple[str, Plain]:
+        return "toy", {"scheme": "toy"}
+
+    def request(self, parameters: Parameters, options: Mapping[str, object]) -> ToyRequest:
+        assert isinstance(parameters, ToyParameters)
+        return ToyRequest(parameters, int(str(options.get("noise", 3))))
+
+    def request_from_job(self, job: Plain) -> ToyRequest:
+        return ToyRequest(SETS[job["parameters"]["name"]], job["noise"])
+
+    def key_from_json(self, data: Plain) -> ToyKeyInfo:
+        info = ToyKeyInfo(**{**data, "parameters": SETS[data["parameters"]["name"]]})
+        info.check_types(numbers=[info.noise])
+        return info
+
+    def generate(self, context: PartyContext, request: KeyRequest, seed: bytes | None = None, folder: Path | None = None) -> KeyMaterial[ToyKeyInfo]:
+        assert isinstance(request, ToyRequest)
+        committee, parameters, share = context.committee, request.parameters, Persistence()
+        public_seed = hashlib.shake_256(b"toy" + context.session.toss(64)).digest(64)
+
+        def run(program: str, *args: object, **options: Any) -> Any:
+            return context.backend.run(committee.ring_protocol, "Z2^64", program, args, threshold=committee.threshold, seed=seed, **options).words
+
+        with context.phase("secret"):
+            run("sample_bits", 16, persistence=share)
+            working = share.copy()
+            run("sample_tuniform", 16, request.noise, persistence=working)
+            opened = run("lwe_public_key", 16, public=[expand_mask(parameters.lwe, public_seed).view(np.int64)], persistence=working)
+            working.wipe()
+        key_id = hashlib.sha256(public_seed).hexdigest()[:32]
+        public = LwePublicKey(parameters.lwe, key_id, public_seed, opened.astype(np.uint64))
+        data = pack(MAGIC, {"seed": public_seed.hex()}, public.body.tobytes())
+        info = ToyKeyInfo(
+            key_id=key_id, parameters=parameters, protocol=committee.protocol, parties=committee.size, threshold=committee.threshold,
+            noise=request.noise,
+        )  # fmt: skip
+        assert folder is not None
+        with (folder / LARGE).open("wb") as file:
+            for _ in range(PIECES):
+                file.write(MAGIC)
+        return KeyMaterial(info, {PUBLIC: data}, [share], (LARGE,))
+
+    def kinds(self) -> tuple[Kind, ...]:
+        return (Kind("toy", lambda c: c.head[:8] == MAGIC, lambda c: Report(["a file of toys"]), ("toy",)),)
+
+    def describe_key(self, info: ToyKeyInfo) -> list[str]:
+        return [f"toy key {info.key_id}"]
+
+    def made(self, key: str, folder: Path, info: ToyKeyInfo) -> tuple[list[str], Plain]:
+        return [f"toy {key}"], {}
+
+    def encrypt_to(self, folder: Path, info: ToyKeyInfo, values: Any, output: Path, bound: float | None = None) -> EncryptedFile:
+        header, body = unpack(load_public_file(folder, info, PUBLIC))
+        set_ = info.parameters.lwe
+        # as many ciphertexts as there are values, of few coefficients: the noise of the public key alone
+        key = LwePublicKey(set_, info.key_id, bytes.fromhex(header["seed"]), np.frombuffer(body, np.uint64))
+        made = _small(key, np.asarray(values, dtype=np.int64))
+        data = pack(MAGIC, {"key_id": info.key_id, "count": made.count}, made.a.tobytes() + made.b.tobytes())
+        save_file(output, data)
+        return EncryptedFile(output, data, info)
+
+    def decode_file(self, info: ToyKeyInfo, path: Path, count: int = 0) -> tuple[Any, None]:
+        return np.array(json.loads(path.read_text())[: count or None]), None
+
+    def recognises(self, head: bytes) -> bool:
+        return head[:8] == MAGIC
+
+    def parse(self, info: ToyKeyInfo, data: bytes, what: str, rounding: str) -> LweCiphertexts:
+        header, body = unpack(data)
+        if header["key_id"] != info.key_id:
+            raise CiphertextError(f"{what} is of another key")
+        words = np.frombuffer(body, np.uint64)
+        return LweCiphertexts(info.parameters.lwe, words[: 16 * header["count"]].reshape(-1, 16), words[16 * header["count"] :])
+
+    def read_ciphertext(self, info: ToyKeyInfo, path: Path, data: bytes, rounding: str) -> LweCiphertexts:
+        return self.parse(info, data, str(path), rounding)
+
+    def check_decryption(self, info: ToyKeyInfo, ciphertexts: Sequence[LweCiphertexts], receiver: int, rounding: str) -> None:
+        pass
+
+    def plaintext_size(self, info: ToyKeyInfo, ciphertext: LweCiphertexts) -> int:
+        return 8 * ciphertext.count
+
+    def item_count(self, info: ToyKeyInfo, ciphertext: LweCiphertexts) -> int:
+        return ciphertext.count
+
+    def pooled(self, info: ToyKeyInfo, wanted: bool) -> bool:
+        return True
+
+    def phases(
+        self, context: PartyContext, group: RoundingGroup, info: ToyKeyInfo, shares: Sequence[Persistence], variant: Variant,
+        ciphertexts: Sequence[LweCiphertexts], keep: bool = False,
+    ) -> Words:  # fmt: skip
+        a, b = np.concatenate([c.a for c in ciphertexts]), np.concatenate([c.b for c in ciphertexts])
+        joined, working = LweCiphertexts(info.parameters.lwe, a, b), shares[0].copy()
+        args = [16, joined.count, 1 << (info.parameters.lwe.noise_length - 1), 0, 128]
+        protocol = context.committee.ring_protocol
+        assert protocol is not None
+        with context.phase("phase"):
+            context.backend.run(
+                protocol, "Z2^64", "lwe_phase", args, threshold=info.threshold, public=joined.words(128), persistence=working, keep=keep
+            )
+        return working.tail(joined.count)
+
+    def plaintexts(self, info: ToyKeyInfo, ciphertexts: Sequence[LweCiphertexts], words: Words) -> list[Decrypted]:
+        parts = np.split(messages_of(info.parameters.lwe, words), np.cumsum([c.count for c in ciphertexts])[:-1])
+        return [Decrypted(json.dumps(part.tolist()).encode()) for part in parts]
+
+    def check_served(self, committee: Committee, rounding: str) -> None:
+        pass
+
+    def unit(self, parameters: Parameters) -> int:
+        return 1
+
+    def request_limit(self, parameters: Parameters) -> int:
+        return 1 << 16
+
+    def combine(self, parameters: Parameters, shares: Sequence[Words]) -> Words:
+        return combine(shares, 64)
+
+    def variant(self, committee: Committee, rounding: str, parameters: Parameters, width: int, levels: int) -> LweVariant:
+        assert isinstance(parameters, ToyParameters)
+        return LweVariant(rounding, parameters.lwe, width, levels, triples=rounding == EXACT and not committee.replicated)
+
+    def masked_limit(self, parameters: Parameters) -> str:
+        return "toys may do anything"
+
+
+def _small(key: LwePublicKey, messages: Any) -> LweCiphertexts:
+    """Row k mod 16 of the public key, and the message of each."""
+    from keyquorum.fhe.lwe_public import rows_of
+
+    set_ = key.parameters
+    rows = np.arange(messages.size) % 16
+    b = key.body[rows] + (messages.astype(np.uint64) << np.uint64(64 - set_.message_bits))
+    return LweCiphertexts(set_, rows_of(set_, expand_mask(set_, key.seed), 16)[rows], b)
+
+
+SCHEME = ToyScheme()
