@@ -18,7 +18,7 @@ import pytest
 from keyquorum import _engine
 from keyquorum.dsl import KeptEngine, Persistence, ProgramIO, kept, secret
 from keyquorum.dsl.recorded import RecordedNumbers
-from keyquorum.dsl.recorder import MOST_CALLS, MOST_HELD, Recorder
+from keyquorum.dsl.recorder import MOST_CALLS, MOST_CONSTANTS, MOST_HELD, Recorder
 from keyquorum.dsl.recording import Recording
 from keyquorum.model.errors import ProgramError
 
@@ -383,7 +383,7 @@ OPERATIONS: dict[str, Callable[[Any], Any]] = {
     "comparisons": lambda x: np.where((x < 5) & (x >= words(-9, 4, 4)), x, -x),
     "equality": lambda x: x + (x == 4) + ((x != 4) != (x > 0)),
     "a choice of numbers": lambda x: np.where(x <= 4, np.int64(7), x),
-    "a type": lambda x: x.astype(np.uint64).astype(np.uint8).astype(np.int64),
+    "a type": lambda x: x.astype(np.uint64).astype(np.uint8).astype(np.int64) + (x > 1).astype(np.uint8).astype(np.uint64).astype(np.int64),
     "a part": lambda x: x[1:] + x[-1] + x[0],
     "joined": lambda x: np.concatenate([x, words(9), x[::2]]),
     "a copy": lambda x: x.copy().contiguous() if isinstance(x, RecordedNumbers) else x,
@@ -436,6 +436,11 @@ ENDS: dict[str, Callable[[Recorder, Any], Any]] = {
     "words of the share file": lambda recorder, x: recorder.io.persistence.words,
     "another attribute of the io": lambda recorder, x: recorder.io.private_inputs,
     "output of unsigned words": lambda recorder, x: recorder.io.output(x.view(np.uint64)),
+    "too many constants": lambda recorder, x: recorder.engine.gather(recorder.engine.clear(x), np.zeros(1 + MOST_CONSTANTS // 8, np.int64)),
+    "too many constants of the engine": lambda recorder, x: recorder.engine.clear(np.zeros(1 + MOST_CONSTANTS // 16, np.int64)),
+    "an assignment to a constant": lambda recorder, x: recorder.engine.assign(recorder.engine.clear(words(1, 2)), 0, 1, recorder.engine.clear(words(3))),
+    "private bits that were no input": lambda recorder, x: recorder.engine.input_bits(0, 1, np.ones(1, np.uint8)),
+    "shares of secrets": lambda recorder, x: recorder.engine.import_(b"\1" + bytes(7), 1),
     "shares over others": lambda recorder, x: recorder.io.store(recorder.engine, recorder.engine.random(1), 0),
 }
 

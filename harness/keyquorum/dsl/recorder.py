@@ -101,31 +101,37 @@ class Recorder:
 
     def vector(self, name: str, *args: Any) -> Any:
         """A call to the engine that makes a vector."""
-        return self._call(name, args, lambda result, step, places: self._vector(result, step(*places)))
+        return self._call(name, args, self._vector)
 
     def words(self, name: str, value: Any) -> Any:
         """A call to the engine that reads a vector."""
-        return self._call(name, (value,), lambda result, step, places: RecordedNumbers(self, step(*places), result))
+        return self._call(name, (value,), lambda result, place: RecordedNumbers(self, place, result))
 
     def folded(self, name: str, *args: Any) -> Any:
         """A call to the engine that makes a clear vector: a constant, if it is made of constants."""
         if any(isinstance(a, (RecordedNumbers, RecordedShares)) for a in args):
             return self.vector(name, *args)
         result = getattr(self._engine, name)(*args)
-        if self.failure is None and self._hold_constant(16 * result.size):
-            self._constants[id(result)] = result
+        if self.failure is None:
+            try:
+                self._hold_constant(16 * result.size)
+                self._constants[id(result)] = result
+            except _NotRecordable as problem:
+                self.fail(str(problem))
         return result
 
     def edabit(self, bits: int, count: int) -> Any:
         """Random numbers with their bits."""
-        return self._call("edabit", (bits, count), lambda result, step, places: self._vectors(result, step(*places)))
+        return self._call("edabit", (bits, count), self._vectors)
 
     def summand_bits(self, value: Any, bits: int) -> Any:
-        """Bits of summands; how many there are, the call tells."""
-        return self._call("summand_bits", (value, bits), lambda result, step, places: self._vectors(result, step(places[0], len(result), bits)))
+        """Bits of summands."""
+        summands = self._engine.summands
+        return self._call("summand_bits", (value, bits), self._vectors, lambda steps, place, bits: steps.summand_bits(place, summands, bits))
 
-    def _call(self, name: str, args: Sequence[Any], made: Callable[[Any, Callable[..., Any], list[Any]], Any]) -> Any:
-        """Calls the engine, and records it. ``made``: what the program gets for the result, given the step's method and operands."""
+    def _call(self, name: str, args: Sequence[Any], made: Callable[[Any, Any], Any], step: Callable[..., Any] | None = None) -> Any:
+        """Calls the engine, and records it. ``made``: what the program gets for the result and its place. ``step``: the step, if it does not have the
+        name and the operands of the call."""
         places = self._operands(name, args)
         try:
             result = getattr(self._engine, name)(*plain(args))
@@ -133,36 +139,37 @@ class Recorder:
             if not all(self._is_constant(a) for a in _flat(args)):  # with constants alone it always fails, and is no step
                 self.fail(f"{name} failed")
             raise
-        if places is None or not self._counts():
-            return result
-        return made(result, getattr(self._steps, name), places)
+        return self._record(result, places, step or (lambda steps, *places: getattr(steps, name)(*places)), made)
 
     def numbers(self, result: Any, step: Callable[..., int], *operands: Any) -> Any:
         """The result of an operation on numbers, as the step ``step(steps, *places)`` makes it."""
         places = self._operands("an operation on numbers", operands, self._number)
-        if places is None or not self._counts():
-            return result
-        return RecordedNumbers(self, step(self._steps, *places), result)
+        return self._record(result, places, step, lambda result, place: RecordedNumbers(self, place, result))
 
     def note(self, step: Callable[..., Any], *operands: Any) -> None:
         """Records a step without a result, ``step(steps, *places)``."""
-        places = self._operands("a step", operands)
-        if places is not None and self._counts():
-            step(self._steps, *places)
+        self._record(None, self._operands("a step", operands), step, lambda result, place: None)
 
     def made(self, result: Any, step: Callable[..., int], *operands: Any) -> Any:
         """Numbers or raw shares that a step makes of the run's input."""
-        places = self._operands("a step", operands)
-        if places is None or not self._counts():
-            return result
         kind = RecordedShares if isinstance(result, bytes) else RecordedNumbers
-        return kind(self, step(self._steps, *places), result)
+        return self._record(result, self._operands("a step", operands), step, lambda result, place: kind(self, place, result))
 
-    def _counts(self) -> bool:
+    def _record(self, result: Any, places: list[Any] | None, step: Callable[..., Any], made: Callable[[Any, Any], Any]) -> Any:
+        """Records a step with these operands (None: there is no recording any more). What the program gets for its result: ``made(result, place)``,
+        or the result itself where it is not recorded."""
+        if places is None:
+            return result
         self._calls += 1
         if self._calls > MOST_CALLS:
             self.fail(f"more than {MOST_CALLS} calls")
-        return self.failure is None
+            return result
+        try:
+            place = step(self._steps, *places)
+        except (_engine.EngineError, OverflowError, TypeError) as problem:  # the run is right, whatever we make of it
+            self.fail(f"a step was refused: {problem}")
+            return result
+        return made(result, place)
 
     # -- results ------------------------------------------------------------------------------------------------------
 
@@ -176,7 +183,9 @@ class Recorder:
         return result
 
     def _vectors(self, result: Any, places: Any) -> Any:
-        for item, place in zip(result, places, strict=True):
+        if len(result) != len(places):
+            self.fail("a call made more vectors than its step")
+        for item, place in zip(result, places, strict=False):
             if self.failure is None:
                 (self._vectors if isinstance(item, list) else self._vector)(item, place)
         return result
@@ -189,7 +198,7 @@ class Recorder:
             return None
         try:
             places = [(operand or self._operand)(a) for a in args]
-        except (_NotRecordable, OverflowError) as problem:
+        except (_NotRecordable, _engine.EngineError, OverflowError) as problem:
             self.fail(f"{what} takes {problem}")
         return places if self.failure is None else None
 
@@ -206,7 +215,7 @@ class Recorder:
             return self._number(arg)
         if arg.__class__ is list:
             return [self._operand(item) for item in arg]
-        if isinstance(arg, bytes) and not any(arg):
+        if isinstance(arg, bytes):
             self._hold_constant(len(arg))
             return self._steps.constant_shares(arg)
         raise _NotRecordable(f"a {type(arg).__name__}")
@@ -218,7 +227,7 @@ class Recorder:
         words = np.atleast_1d(np.array(arg, dtype=INT) if arg.__class__ in (int, bool) else arg)
         if not isinstance(arg, (int, np.ndarray, np.generic)) or words.ndim != 1 or words.dtype not in (INT, WORD, BYTE, BOOL):
             raise _NotRecordable(f"a {type(arg).__name__}")
-        self._hold_constant(words.nbytes)
+        self._hold_constant(8 * words.size)
         place: int = self._steps.constant_numbers((words.view(INT) if words.dtype == WORD else words.astype(INT)).tolist())
         return place
 
@@ -237,17 +246,17 @@ class Recorder:
         place = self._places.get(id(value))
         if place is None:
             if id(value) not in self._constants:
-                if not any(value is kept for kept in self._kept) or not self._hold_constant(16 * value.size):
+                if not any(value is kept for kept in self._kept):
                     raise _NotRecordable("a vector that came from elsewhere")
+                self._hold_constant(16 * value.size)
                 self._constants[id(value)] = value
             place = self._places[id(value)] = self._steps.constant_value(self._engine, value)
         return place
 
-    def _hold_constant(self, size: int) -> bool:
+    def _hold_constant(self, size: int) -> None:
         self._constant_bytes += size
         if self._constant_bytes > MOST_CONSTANTS:
-            self.fail(f"more than {MOST_CONSTANTS} bytes of constants")
-        return self.failure is None
+            raise _NotRecordable(f"more than {MOST_CONSTANTS} bytes of constants")
 
 
 def _flat(args: Iterable[Any]) -> Iterable[Any]:
