@@ -49,9 +49,6 @@ _PROPERTIES = {
 _COUNTERS = {"stats", "material"}
 """Calls that change nothing, and of which a program sees nothing."""
 
-Steps = Any
-"""The engine's recorder."""
-
 
 class _NotRecordable(Exception):
     """An operand that is neither of the recorded run nor a constant."""
@@ -67,7 +64,7 @@ class Recorder:
         self.stored = self.checked = False
         """Whether the run stored shares, and whether the share file has to fit the engine."""
         self._engine, self._kept = engine, kept
-        self._steps: Steps = _engine.Recorder()
+        self._steps = _engine.Recorder()
         self._places: dict[int, int] = {}
         self._constants: dict[int, Any] = {}
         self._held: list[Any] = []
@@ -79,7 +76,7 @@ class Recorder:
         """There will be no recording."""
         if self.failure is None:
             self.failure = why
-            self._steps = None
+            self._steps = _engine.Recorder()
             for collection in (self._places, self._constants, self._held):
                 collection.clear()
 
@@ -228,8 +225,7 @@ class Recorder:
         if not isinstance(arg, (int, np.ndarray, np.generic)) or words.ndim != 1 or words.dtype not in (INT, WORD, BYTE, BOOL):
             raise _NotRecordable(f"a {type(arg).__name__}")
         self._hold_constant(8 * words.size)
-        place: int = self._steps.constant_numbers((words.view(INT) if words.dtype == WORD else words.astype(INT)).tolist())
-        return place
+        return self._steps.constant_numbers((words.view(INT) if words.dtype == WORD else words.astype(INT)).tolist())
 
     def _own(self, arg: RecordedNumbers | RecordedShares) -> int:
         if arg._recorder is not self:

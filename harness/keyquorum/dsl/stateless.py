@@ -43,7 +43,13 @@ class Snapshot:
 
 def _names(of: Any) -> Iterable[Any]:
     """The names of a module or class with their values."""
-    return (*vars(of), *vars(of).values())
+    names = vars(of)
+    return (*names, *names.values())
+
+
+def items(of: dict[str, Any]) -> Iterable[Any]:
+    """The keys and values of a dictionary."""
+    return (*of, *of.values())
 
 
 def _of_function(function: FunctionType) -> Iterable[Any]:
