@@ -19,7 +19,7 @@ from .context import Run, active, current
 from .errors import SUBSET
 from .facade import compiler_package, names_of
 from .outside import BUILTINS, LIBRARY, System, looks_outside
-from .stateless import Helper, Shelf, Snapshot, Stamp, compiler_snapshot, examined, give_back, items, take_shelf, with_imported
+from .stateless import Helper, Shelf, Snapshot, Stamp, compiler_snapshot, examined, give_back, take_shelf, with_imported
 
 
 def stamp(path: str | Path) -> Stamp:
@@ -205,7 +205,7 @@ def _print(*args: Any, sep: str = " ", end: str = "\n", file: Any = None, flush:
 _BUILTINS: dict[str, Any] = {**BUILTINS, "__import__": _import, "print": _print}
 """Those of all programs; what depends on the run asks for the current one."""
 _built_in = Snapshot()
-_built_in.add(items, _BUILTINS)
+_built_in.add_names(_BUILTINS)
 
 
 __all__ = ["Namespace", "Stamp", "resolved", "stamp"]
