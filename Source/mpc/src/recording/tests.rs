@@ -21,6 +21,15 @@ fn parties<T: Send + 'static>(
     protocol: &'static str,
     body: impl Fn(usize, &mut dyn Engine) -> T + Clone + Send + 'static,
 ) -> Vec<T> {
+    parties_over(RING, n, protocol, body)
+}
+
+fn parties_over<T: Send + 'static>(
+    domain: DomainKind,
+    n: usize,
+    protocol: &'static str,
+    body: impl Fn(usize, &mut dyn Engine) -> T + Clone + Send + 'static,
+) -> Vec<T> {
     let threads: Vec<_> = local_mesh(n, Duration::from_secs(20))
         .into_iter()
         .map(|transport| {
@@ -28,7 +37,7 @@ fn parties<T: Send + 'static>(
             thread::spawn(move || {
                 let session = Session::new(Box::new(transport)).unwrap();
                 let options = EngineOptions::default();
-                let mut engine = session.engine(protocol, RING, &options).unwrap();
+                let mut engine = session.engine(protocol, domain, &options).unwrap();
                 body(session.party(), engine.as_mut())
             })
         })
@@ -410,6 +419,79 @@ fn random_vectors_are_others_in_every_run() {
         runs.iter()
             .all(|run| run[1].iter().all(|bit| [0, 1].contains(bit)))
     );
+}
+
+#[test]
+fn blocks_are_shuffled_in_another_order_in_every_run() {
+    let data: Vec<i64> = (0..64).collect();
+    let all = parties(3, "ring", move |_, engine| {
+        let mut r = Recorder::new();
+        let numbers = r.words(|out| Step::TakePublic { count: 64, out });
+        let clear = r.vector(|out| Step::Clear { numbers, out });
+        let zeros = vec![0; engine.share_parts() * 8 * 64];
+        let shares = r.constant_shares(zeros).unwrap();
+        let count = 64;
+        let zeros = r.vector(|out| Step::Import { shares, count, out });
+        let secret = r.binary(Binary::Add, zeros, clear);
+        let shuffled = r.unary(Unary::Shuffle(2), secret);
+        r.show(shuffled);
+        let recording = r.finish();
+        let given = inputs(&data, &[]);
+        [0, 1].map(|_| shown(&recording.play(engine, &given, &mut silent).unwrap()).remove(0))
+    });
+    for [first, second] in all {
+        for run in [&first, &second] {
+            let (blocks, _) = run.as_chunks::<2>();
+            assert!(blocks.iter().all(|[a, b]| a % 2 == 0 && *b == a + 1));
+            let mut sorted = run.clone();
+            sorted.sort_unstable();
+            assert!(sorted.into_iter().eq(0..64));
+        }
+        assert_ne!(first, second, "fails once in 32! runs");
+    }
+}
+
+#[test]
+fn inverses_over_a_field_are_those_of_the_run_s_numbers() {
+    const Q: u64 = 1_152_921_504_606_584_833;
+    for products in parties_over(DomainKind::Fq(Q), 3, "rep-field", |_, engine| {
+        let mut r = Recorder::new();
+        let numbers = r.words(|out| Step::TakePublic { count: 3, out });
+        let a = r.vector(|out| Step::Clear { numbers, out });
+        let inverse = r.unary(Unary::ClearInv, a);
+        let a = r.binary(Binary::Mul, a, inverse);
+        let numbers = r.words(|out| Step::Read { a, out });
+        let party = None;
+        r.push(Step::Output { numbers, party }).unwrap();
+        let recording = r.finish();
+        [[1, 2, 3], [-5, 7, 1 << 50]].map(|data| {
+            let played = recording.play(engine, &inputs(&data, &[]), &mut silent);
+            shown(&played.unwrap())
+        })
+    }) {
+        assert_eq!(products, [[[1, 1, 1]], [[1, 1, 1]]]);
+    }
+}
+
+/// A recording with constants belongs to the engine that has them.
+#[test]
+fn another_engine_refuses_to_play_constants() {
+    let session = local_mesh(1, Duration::from_secs(20)).pop().unwrap();
+    let session = Session::new(Box::new(session)).unwrap();
+    let options = EngineOptions::default();
+    let mut engines = [0, 1].map(|_| session.engine("emulate", RING, &options).unwrap());
+    let mut r = Recorder::new();
+    let clear = engines[0].clear(&[5]);
+    let a = r.constant_value(engines[0].as_mut(), &clear).unwrap();
+    let numbers = r.words(|out| Step::Read { a, out });
+    let party = None;
+    r.push(Step::Output { numbers, party }).unwrap();
+    let recording = r.finish();
+    let [ours, other] = engines
+        .each_mut()
+        .map(|e| recording.play(e.as_mut(), &inputs(&[], &[]), &mut silent));
+    assert_eq!(shown(&ours.unwrap()), [[5]]);
+    assert!(matches!(other, Err(EngineError::Usage(_))));
 }
 
 #[test]
