@@ -99,6 +99,7 @@ ENDS: dict[str, Callable[[Recorder, Any], Any]] = {
     ),
     "private bits that were no input": lambda recorder, x: recorder.engine.input_bits(0, 1, np.ones(1, np.uint8)),
     "shares of secrets": lambda recorder, x: recorder.engine.import_(b"\1" + bytes(7), 1),
+    "a text with a place in memory": lambda recorder, x: recorder.io.print(f"{words}"),
     "shares over others": lambda recorder, x: recorder.io.store(recorder.engine, recorder.engine.random(1), 0),
 }
 
