@@ -7,7 +7,8 @@ from typing import Any, ClassVar
 
 from . import circuits
 from .base import is_constant, read
-from .binary import _Bits, _row, cbits, sbit, sbits
+from .binary import _row, sbit, sbits
+from .bits import _Bits, cbits
 from .bitvectors import register_numbers, sbitvec
 from .circuits import PackedBits, Row
 from .clear import regint

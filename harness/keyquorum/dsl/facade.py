@@ -10,6 +10,7 @@ from typing import Any
 from . import (
     binary,
     bitnumbers,
+    bits,
     bitvectors,
     circuit_files,
     clear,
@@ -54,8 +55,8 @@ _GC_TYPES: dict[str, Any] = {
     "sbitvec": bitvectors.sbitvec,
     "sbitint": bitnumbers.sbitint,
     "sbitintvec": bitnumbers.sbitintvec,
-    "cbits": binary.cbits,
-    "cbit": binary.cbit,
+    "cbits": bits.cbits,
+    "cbit": bits.cbit,
 }
 _INSTRUCTIONS: dict[str, Any] = {"fixinput": library.fixinput, "pubinput": library.pubinput}
 _ERRORS: dict[str, Any] = {"CompilerError": errors.CompilerError, "VectorMismatch": errors.VectorMismatch}

@@ -15,7 +15,8 @@ from .containers import Structure
 from .context import Ints, current, current_or_none
 from .errors import CompilerError, VectorMismatch
 from .memory import Memory
-from .secret import divided, sint
+from .secret import sint
+from .secret_comparisons import divided
 
 
 class Precision:
