@@ -126,7 +126,8 @@ class _Integer:
         if not is_constant(other):
             return NotImplemented
         rows = self.bit_decompose()  # type: ignore[attr-defined]
-        return self._number([*[0] * other, *rows][: len(rows)])
+        zero = sbits.get_type(max((row.n for row in rows if not is_constant(row)), default=1))(0)
+        return self._number([*[zero] * other, *rows][: len(rows)])
 
     def less_than(self, other: Any, bit_length: int | None = None) -> Any:
         """[x < y]."""

@@ -87,7 +87,7 @@ class _Container(Elementwise):
         other = read(other)
         if isinstance(other, _Container):
             other = other.get_vector()
-        if isinstance(other, (Vector, int, SecretRunTime)):
+        if isinstance(other, (Vector, int, float, SecretRunTime)):
             return self.value_type.conv(other)
         if hasattr(other, "__iter__") and not isinstance(other, (str, bytes)):
             parts = [self._converted(x) for x in other]
