@@ -25,11 +25,14 @@ DEFAULT_LENGTH = 40
 class _BitsType(type):
     """The type of types of bits. ``sbits.n = 64`` holds for the run that says so: the types are shared by all runs."""
 
+    _length: int | None = None
+    """Of types with a fixed number of bits."""
+
     @property
     def n(cls) -> int:
         """Number of bits."""
-        if "_length" in cls.__dict__:
-            return int(cls.__dict__["_length"])
+        if cls._length is not None:
+            return cls._length
         run = current_or_none()
         return DEFAULT_LENGTH if run is None else run.lengths_of_bits.get(cls.__name__, DEFAULT_LENGTH)
 
@@ -37,13 +40,13 @@ class _BitsType(type):
         run = current_or_none()
         if run is None:
             type.__setattr__(cls, name, value)
-        elif name == "n" and "_length" not in cls.__dict__ and is_constant(value) and value > 0:
+        elif name == "n" and cls._length is None and is_constant(value) and value > 0:
             run.lengths_of_bits[cls.__name__] = int(value)
         else:
             raise CompilerError(f"{cls.__name__}.{name} cannot be changed: only n of sbits and cbits, to a positive number")
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
-        if "_length" not in cls.__dict__:
+        if cls._length is None:
             family: Any = cls
             return family.get_type(kwargs.pop("n", None) or cls.n)(*args, **kwargs)
         return super().__call__(*args, **kwargs)

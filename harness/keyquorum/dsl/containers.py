@@ -293,6 +293,10 @@ class Array(_Container):
         """Shuffles in place, see :mod:`keyquorum.dsl.shuffle`."""
         self.assign_vector(self.get_vector().secure_shuffle())
 
+    def secure_permute(self, permutation: Any, reverse: bool = False) -> None:
+        """Moves the elements in place, or back, by a permutation of ``sint.get_secure_shuffle``."""
+        self.assign_vector(self.get_vector().secure_permute(permutation, reverse=reverse))
+
     def binary_output(self, player: int | None = None) -> None:
         """Writes a public array to the binary output."""
         self.get_vector().binary_output(player)
@@ -445,6 +449,10 @@ class SubMultiArray(_Container, ElementwiseInShape):
     def secure_shuffle(self) -> None:
         """Shuffles the first dimension in place, see :mod:`keyquorum.dsl.shuffle`."""
         self.assign_vector(self.get_vector().secure_shuffle(self.part_size()))
+
+    def secure_permute(self, permutation: Any, reverse: bool = False, n_threads: int | None = None, n_parallel: int | None = None) -> None:
+        """Moves the first dimension in place, or back, by a permutation of ``sint.get_secure_shuffle``."""
+        self.assign_vector(self.get_vector().secure_permute(permutation, self.part_size(), reverse))
 
     def write_to_file(self, position: Any = None) -> None:
         """Appends the shares to the share file, or stores them at ``position``."""

@@ -135,7 +135,7 @@ def _set_global_vector_size(size: int) -> None:
         raise CompilerError(f"set_global_vector_size({size!r}) is {SUBSET}: give sizes to values, sint(x, size=n)")
 
 
-_ARITHMETIC_TYPES = ("sint", "sintbit", "personal", "cint")
+_ARITHMETIC_TYPES = ("sint", "sintbit", "sfix", "cfix", "personal", "cint")
 
 
 def types_of(bits_alone: str) -> dict[str, Any]:

@@ -272,6 +272,14 @@ class sfix(_Fixed, SecretRunTime):
         """Becomes an integer."""
         self._become(type(self)(value))
 
+    def secure_permute(self, permutation: Any, unit_size: int = 1, reverse: bool = False) -> sfix:
+        """See ``sint``."""
+        return self._new(self.v.secure_permute(permutation, unit_size, reverse))
+
+    def secure_shuffle(self, unit_size: int = 1) -> sfix:
+        """See ``sint``."""
+        return self._new(self.v.secure_shuffle(unit_size))
+
     def reveal(self) -> cfix:
         """Opens the numbers. One round."""
         return cfix._new(self.v.reveal())

@@ -255,6 +255,26 @@ class sint(Comparisons, Sources, Stored, SecretRunTime):
         :mod:`keyquorum.dsl.shuffle`."""
         return sint._wrap(shuffle.secure_shuffle(current(), self.value, unit_size))
 
+    @staticmethod
+    def get_secure_shuffle(n: int) -> shuffle.SecretPermutation:
+        """A random permutation of ``n`` blocks for :meth:`secure_permute`. One round."""
+        return shuffle.SecretPermutation(n)
+
+    def secure_permute(self, permutation: Any, unit_size: int = 1, reverse: bool = False) -> sint:
+        """The elements (blocks of ``unit_size``) moved by a permutation of :meth:`get_secure_shuffle`, or moved back: as many rounds and products as
+        a shuffle by switching networks, see :mod:`keyquorum.dsl.shuffle`."""
+        if not isinstance(permutation, shuffle.SecretPermutation):
+            raise CompilerError(f"secure_permute takes a permutation of get_secure_shuffle, not {type(permutation).__name__}")
+        return sint._wrap(permutation.apply(self.value, unit_size, reverse))
+
+    def inverse_permutation(self) -> sint:
+        """The inverse of the permutation of 0, 1, ... that this vector is. Opens it in a random order that nobody knows."""
+        moving, own = sint.get_secure_shuffle(self.size), sint(regint.inc(self.size))
+        inverse = sint.Array(self.size)
+        inverse.assign(own.secure_permute(moving), regint(self.secure_permute(moving).reveal()))
+        result: sint = inverse.get_vector()
+        return result
+
 
 class sintbit(sint):
     """Secret bits 0 and 1 in the arithmetic domain, the result of comparisons: ``& | ^`` among each other."""

@@ -32,8 +32,7 @@ _COMPARISON = "comparisons are for sint, cint, regint and int, and for container
 _METHODS = {
     "field_div": "multiply with the inverse, a public number", "round": "x >> m rounds down",
     "pow2": "1 << n for a compile-time n", "log2": _BITS, "trunc_zeros": "x >> m", "TruncPr": "x >> m", "TruncMul": "(x * y) >> m",
-    "shuffle": "secure_shuffle of secret values", "get_secure_shuffle": "secure_shuffle", "secure_permute": "secure_shuffle",
-    "inverse_permutation": "secure_shuffle", "store_in_mem": _MEMORY, "load_mem": _MEMORY, "malloc": _MEMORY, "free": _MEMORY,
+    "shuffle": "secure_shuffle of secret values", "store_in_mem": _MEMORY, "load_mem": _MEMORY, "malloc": _MEMORY, "free": _MEMORY,
     "address": _MEMORY, "delete": _MEMORY, "read_from_socket": "get_input_from(player, size=n, binary=True)",
     "receive_from_client": "get_input_from(player, size=n, binary=True)", "write_to_socket": "reveal_to(player).binary_output()",
     "reveal_to_clients": "reveal_to(player).binary_output()", "write_shares_to_socket": "write_to_file", "input_tensor_from": "get_input_from(player, size=n, binary=True), then assign_vector",
