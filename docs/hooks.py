@@ -14,7 +14,16 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 PAGES = "docs/pages"
 EXAMPLES = tuple(f"examples/{path.name}" for path in sorted((ROOT / "examples").iterdir()) if path.suffix in (".md", ".py", ".ipynb"))
-PROJECT = ("SECURITY.md", "THIRD_PARTY.md", "CHANGELOG.md", "results/decrypt-tradeoff.md", "results/decrypt-tradeoff.png", *EXAMPLES)
+PROJECT = (
+    "ARCHITECTURE.md",
+    "CONTRIBUTING.md",
+    "SECURITY.md",
+    "THIRD_PARTY.md",
+    "CHANGELOG.md",
+    "results/decrypt-tradeoff.md",
+    "results/decrypt-tradeoff.png",
+    *EXAMPLES,
+)
 """Files of the repository that the site has, too, in its folder ``project``."""
 LINK = re.compile(r"(\]\()(?!\w+:|#)([^)#\s]+)")
 ROLE = re.compile(r":(?:func|meth|class|mod|data|attr|exc):<code>~?([^<]*)</code>")

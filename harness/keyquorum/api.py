@@ -25,7 +25,6 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from keyquorum._engine import EngineError
 from keyquorum.backends import check_backend
@@ -73,6 +72,7 @@ from keyquorum.model.errors import (
 )
 from keyquorum.model.links import check_link
 from keyquorum.model.outputs import save_file
+from keyquorum.model.plain import Json
 from keyquorum.parties import RunReport, mac_key, run_party, run_processes
 from keyquorum.parties.context import PhaseReport, Progress
 from keyquorum.parties.jobs import relative_to
@@ -161,7 +161,7 @@ def keygen_job(
     backend: str = "embedded",
     mp_spdz: PathLike | None = None,
     link: str | None = None,
-) -> dict[str, Any]:
+) -> Json:
     """The job of :func:`keygen` as plain data. ``mp_spdz``, under ``local``, may be edited on each host."""
     check_name(key, "key name")
     request = Request(parameters, relin, tuple(galois_elements), error_law, policy or FloodPolicy())
@@ -182,7 +182,7 @@ def keygen_job(
     }
 
 
-def _local(mp_spdz: PathLike | None) -> dict[str, Any]:
+def _local(mp_spdz: PathLike | None) -> Json:
     return {} if mp_spdz is None else {"mp_spdz": str(Path(mp_spdz).resolve())}
 
 
@@ -241,7 +241,7 @@ def keygen(
     return KeygenResult(folder, load_key(folder), [RunReport.from_json(r["report"]) for r in results])
 
 
-def lwe_keygen_job(key: str, parameters: str) -> dict[str, Any]:
+def lwe_keygen_job(key: str, parameters: str) -> Json:
     """The job of :func:`lwe_keygen` as plain data."""
     return {"kind": "lwe_keygen", "key": check_name(key, "key name"), "parameters": lwe_parameters(parameters).name}
 
@@ -257,7 +257,7 @@ def lwe_keygen(
     return [RunReport.from_json(r["report"]) for r in results]
 
 
-def lwe_encrypt(committee: Committee | PathLike, key: str, values: Any, output: PathLike) -> Path:
+def lwe_encrypt(committee: Committee | PathLike, key: str, values: object, output: PathLike) -> Path:
     """Encrypts messages under an LWE key's public key, one ciphertext each, and writes them as a file (``.lwe``) for :func:`lwe_decrypt`.
 
     ``values``: a vector of integers from 0 to 2^plain_bits - 1 of the key's parameter set. Needs the public folder of the key alone. Raises
@@ -301,11 +301,11 @@ def pool_fill(
     return [RunReport.from_json(r["report"]) for r in results]
 
 
-def pool_list(committee: Committee | PathLike) -> list[dict[str, Any]]:
+def pool_list(committee: Committee | PathLike) -> list[Json]:
     """The pools of each party of this host: ``party``, ``pool``, ``left`` and ``made`` (items); or ``party`` and ``error``, where the MAC key is
     burned."""
     committee = as_committee(committee)
-    found: list[dict[str, Any]] = []
+    found: list[Json] = []
     for party in committee.local_parties():
         try:
             mac_key.check_party(committee, party)
@@ -369,7 +369,7 @@ def lwe_decrypt(
     return DecryptResult([Path(output)], [RunReport.from_json(r["report"]) for r in results])
 
 
-def encrypt(committee: Committee | PathLike, key: str, values: Any, output: PathLike, bound: float | None = None) -> CiphertextFile:
+def encrypt(committee: Committee | PathLike, key: str, values: object, output: PathLike, bound: float | None = None) -> CiphertextFile:
     """Encrypts numbers with stock SEAL under a key's public key, into the file ``output`` with a receipt beside it. Needs no party.
 
     ``values``: integers modulo t, at most N (BFV, BGV); reals or complex numbers, at most N/2 (CKKS). ``bound``: CKKS, on the absolute values, for
@@ -405,7 +405,7 @@ def decrypt_job(
     mp_spdz: PathLike | None = None,
     link: str | None = None,
     pool: bool = False,
-) -> dict[str, Any]:
+) -> Json:
     """The job of :func:`decrypt` as plain data; the ciphertexts are read and checked here. Every party needs a copy of them."""
     committee = as_committee(committee)
     check_link(link)
@@ -517,7 +517,7 @@ def approve(
     return digest, chosen
 
 
-def write_job(path: PathLike, job: dict[str, Any]) -> None:
+def write_job(path: PathLike, job: Json) -> None:
     """Writes a job file for ``keyquorum party``. Names of files under ``local`` are relative to the job file, and may be edited on each host."""
     job = relative_to(job, Path(path).absolute().parent)
     write_atomically(Path(path), json.dumps(job, indent=1).encode() + b"\n")

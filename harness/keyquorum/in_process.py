@@ -5,11 +5,11 @@ from __future__ import annotations
 import secrets
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from keyquorum.fhe.seal_format import read_ciphertext
 from keyquorum.model.committee import Committee, Party, default_threshold
 from keyquorum.parties import run_in_process
+from keyquorum.parties.context import PartyContext
 from keyquorum.plans.decrypt import Decrypted
 from keyquorum.plans.decrypt import decrypt as _decrypt
 from keyquorum.plans.keygen import KeyMaterial, Request, generate
@@ -57,7 +57,7 @@ def decrypt_in_process(
     counted, and nothing is approved: there is no key on disk, and the caller is every party."""
     parsed = [read_ciphertext(material[0].info.parameters, data) for data in ciphertexts]
 
-    def job(context: Any) -> list[Decrypted] | None:
+    def job(context: PartyContext) -> list[Decrypted] | None:
         mine = material[context.party]
         return _decrypt(context, mine.info, mine.shares, parsed, receiver, rounding)
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
+from keyquorum._engine import Session
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import ParameterError
 from keyquorum.model.links import parse
@@ -28,7 +28,7 @@ def check_backend(name: str, committee: Committee, mp_spdz: str | Path | None = 
         checkout.binary(protocol)
 
 
-def open_backend(name: str, session: Any, committee: Committee, mp_spdz: str | Path | None = None, link: str = "") -> Backend:
+def open_backend(name: str, session: Session, committee: Committee, mp_spdz: str | Path | None = None, link: str = "") -> Backend:
     """The backend of a party with a session. ``mp_spdz``: the checkout on this host (default: MP_SPDZ_HOME); ``link``: simulated
     links of connections that are not the session's."""
     check_backend(name, committee, mp_spdz)

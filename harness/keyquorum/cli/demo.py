@@ -5,15 +5,15 @@ from __future__ import annotations
 import tempfile
 import time
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 import typer
-from numpy.typing import NDArray
 
 from keyquorum import api
 from keyquorum.fhe import seal
 from keyquorum.fhe.parameters import ParameterSet
+from keyquorum.fhe.values import Numbers
 from keyquorum.model.errors import KeyQuorumError
 from keyquorum.model.outputs import save_file
 from keyquorum.model.plain import Json
@@ -33,7 +33,7 @@ def register(app: typer.Typer) -> None:
     app.command("demo")(demo)
 
 
-def _run(folder: Path, committee: api.Committee, parameters: ParameterSet, x: Any, y: Any, engine: Json) -> NDArray[Any]:
+def _run(folder: Path, committee: api.Committee, parameters: ParameterSet, x: object, y: object, engine: Json) -> Numbers:
     """Keys, encryption, multiply + relinearise + rotate by one, joint decryption to party 0; returns the numbers."""
     key = parameters.scheme
     console.rule(f"{parameters.scheme.upper()}, N = {parameters.ring_degree}", style="dim")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from keyquorum.fhe import seal
 from keyquorum.fhe.parameters import ParameterSet
+from keyquorum.fhe.seal import SealObject
 from keyquorum.model.errors import ParameterError
 
 from . import packing
@@ -41,10 +41,10 @@ class EncryptedModel:
         self._hidden = [[self._encoded(w, 2, self._prime(2)) for w in row] for row in hidden]
         self._hidden_bias = packing.bias(model.hidden_bias, packing.HIDDEN_AT)
         self._output_weights = packing.diagonals(model.output, packing.OUTPUT_ROWS, packing.HIDDEN_AT)
-        self._output: list[list[Any]] = []
+        self._output: list[list[SealObject]] = []
         self._output_bias = packing.bias(model.output_bias, packing.OUTPUT_AT)
 
-    def _levels(self) -> list[Any]:
+    def _levels(self) -> list[SealObject]:
         """SEAL's names of the levels, the highest first."""
         data, ids = self._context.first_context_data(), []
         while data is not None:
@@ -56,12 +56,12 @@ class EncryptedModel:
         """The prime that a rescaling at this depth drops."""
         return float(self._parameters.coeff_modulus[-2 - depth])
 
-    def _encoded(self, values: Floats, depth: int, scale: float) -> Any:
+    def _encoded(self, values: Floats, depth: int, scale: float) -> SealObject:
         plain = self._encoder.encode(values, scale)
         self._evaluator.mod_switch_to_inplace(plain, self._ids[depth])
         return plain
 
-    def _rescaled(self, ciphertext: Any, bias: Floats | None = None) -> Any:
+    def _rescaled(self, ciphertext: SealObject, bias: Floats | None = None) -> SealObject:
         result = self._evaluator.rescale_to_next(ciphertext)
         if bias is not None:
             plain = self._encoder.encode(bias, result.scale())
@@ -69,24 +69,24 @@ class EncryptedModel:
             self._evaluator.add_plain_inplace(result, plain)
         return result
 
-    def _square(self, ciphertext: Any) -> Any:
+    def _square(self, ciphertext: SealObject) -> SealObject:
         return self._rescaled(self._evaluator.relinearize(self._evaluator.square(ciphertext), self._relin))
 
-    def _rotated(self, ciphertext: Any, step: int) -> Any:
+    def _rotated(self, ciphertext: SealObject, step: int) -> SealObject:
         return self._evaluator.rotate_vector(ciphertext, step, self._galois)
 
-    def _products(self, inputs: Sequence[Any], plains: Sequence[Any]) -> Any:
+    def _products(self, inputs: Sequence[SealObject], plains: Sequence[SealObject]) -> SealObject:
         terms = [self._evaluator.multiply_plain(x, w) for x, w in zip(inputs, plains, strict=True)]
         return self._evaluator.add_many(terms)
 
-    def _sum_of_rotations(self, ciphertext: Any, step: int, count: int) -> Any:
+    def _sum_of_rotations(self, ciphertext: SealObject, step: int, count: int) -> SealObject:
         """x + rot(x) + ... : ``count`` terms."""
         result = ciphertext
         for _ in range(count - 1):
             result = self._evaluator.add(self._rotated(result, step), ciphertext)
         return result
 
-    def _layer(self, ciphertext: Any, plains: list[list[Any]]) -> Any:
+    def _layer(self, ciphertext: SealObject, plains: list[list[SealObject]]) -> SealObject:
         """sum_d D_d rot_d(x), not rescaled."""
         turned = [ciphertext]
         for _ in range(3):
@@ -96,7 +96,7 @@ class EncryptedModel:
             result = self._evaluator.add(self._rotated(result, 4), self._products(turned, row))
         return result
 
-    def _output_plains(self, scale: float) -> list[list[Any]]:
+    def _output_plains(self, scale: float) -> list[list[SealObject]]:
         """The last layer's weights, at the scale that brings the logits to OUTPUT_SCALE."""
         if not self._output:
             wanted = OUTPUT_SCALE * self._prime(4) / scale

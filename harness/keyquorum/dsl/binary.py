@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, ClassVar, Self, cast
+from typing import ClassVar, Self, cast
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from .base import ELEMENT_LIMIT, Public, RunTime, SecretRunTime, is_constant, re
 from .circuits import PackedBits, Row, public_bits
 from .clear import cint, regint
 from .containers import Structure
-from .context import Run, Value, current
+from .context import Dynamic, ElementType, Run, Value, current
 from .errors import CompilerError, VectorMismatch
 from .memory import ListMemory, Memory
 
@@ -21,11 +21,11 @@ class _Bits(RunTime, Structure):
     """n bits; ``n`` is fixed by the type: ``sbits.get_type(n)``."""
 
     n: ClassVar[int] = 40
-    _types: ClassVar[dict[int, Any]]
+    _types: ClassVar[dict[int, ElementType]]
     _value: Value
 
     @classmethod
-    def get_type(cls, n: int) -> Any:
+    def get_type(cls, n: int) -> ElementType:
         """The type of vectors of ``n`` bits."""
         family = cls._family()
         known = family._types.get(n)
@@ -36,11 +36,11 @@ class _Bits(RunTime, Structure):
         return known
 
     @classmethod
-    def _family(cls) -> Any:
+    def _family(cls) -> ElementType:
         raise NotImplementedError
 
     @classmethod
-    def _wrap(cls, value: Value) -> Any:
+    def _wrap(cls, value: Value) -> Dynamic:
         """Bits of the type that fits the value's size."""
         kind = cls.get_type(value.size)
         self = kind.__new__(kind)
@@ -48,14 +48,14 @@ class _Bits(RunTime, Structure):
         return self
 
     @classmethod
-    def _lazy(cls, size: int, make: Callable[[], Value]) -> Any:
+    def _lazy(cls, size: int, make: Callable[[], Value]) -> Dynamic:
         """Bits that are made when they are needed first."""
         kind = cls.get_type(size)
         self = kind.__new__(kind)
         self._make = make
         return self
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> Dynamic:
         if name == "_value" and "_make" in self.__dict__:
             value = self.__dict__["_make"]()
             del self.__dict__["_make"]
@@ -79,11 +79,11 @@ class _Bits(RunTime, Structure):
     def __repr__(self) -> str:
         return type(self).__name__
 
-    def _copy(self) -> Any:
+    def _copy(self) -> Dynamic:
         return self._wrap(self._value)
 
     @staticmethod
-    def _places(vector: Any) -> int:
+    def _places(vector: object) -> int:
         return 1
 
     @classmethod
@@ -100,7 +100,7 @@ class _Bits(RunTime, Structure):
             raise CompilerError(f"public value {value} longer than {cls.n} bits")
         return engine.clear_bits(public_bits(value, cls.n))
 
-    def _public_value(self, other: Any) -> Value | None:
+    def _public_value(self, other: Dynamic) -> Value | None:
         """Bits of a public operand: a Python integer or cbits."""
         other = read(other)
         if is_constant(other):
@@ -112,14 +112,14 @@ class _Bits(RunTime, Structure):
             raise VectorMismatch(f"different vector sizes of operands: {self.n}/{other.n} bits")
         return other._value
 
-    def update(self, other: Any) -> None:
+    def update(self, other: object) -> None:
         """Replaces the content, also for everyone else who holds this object."""
-        make: Any = type(self)
+        make: ElementType = type(self)
         value = make(read(other))
         self._value = value._value
         self.__dict__.pop("_make", None)
 
-    def bit_decompose(self, bit_length: int | None = None) -> list[Any]:
+    def bit_decompose(self, bit_length: int | None = None) -> list[Dynamic]:
         """The single bits, first one first."""
         count = self.n if bit_length is None else min(bit_length, self.n)
         if count > ELEMENT_LIMIT:
@@ -127,19 +127,19 @@ class _Bits(RunTime, Structure):
         engine = current().engine
         return [self._wrap(engine.slice(self._value, i, 1, 1)) for i in range(count)]
 
-    def bit_xor(self, other: Any) -> Any:
+    def bit_xor(self, other: Dynamic) -> Dynamic:
         """XOR."""
         return self ^ other
 
-    def bit_and(self, other: Any) -> Any:
+    def bit_and(self, other: Dynamic) -> Dynamic:
         """AND."""
         return self & other
 
-    def bit_not(self) -> Any:
+    def bit_not(self) -> Dynamic:
         """NOT."""
         return ~self  # type: ignore[operator]
 
-    def half_adder(self, other: Any) -> tuple[Any, Any]:
+    def half_adder(self, other: Dynamic) -> tuple[Dynamic, Dynamic]:
         """Sum modulo 2 and carry."""
         return self ^ other, self & other
 
@@ -147,9 +147,9 @@ class _Bits(RunTime, Structure):
 class cbits(_Bits):
     """Opened bits."""
 
-    _types: ClassVar[dict[int, Any]] = {}
+    _types: ClassVar[dict[int, ElementType]] = {}
 
-    def __init__(self, value: Any = None) -> None:
+    def __init__(self, value: Dynamic = None) -> None:
         value = read(value)
         if value is None or is_constant(value):
             self._value = self._constant_value(value or 0)
@@ -161,11 +161,11 @@ class cbits(_Bits):
             raise CompilerError(f"cannot convert {type(value).__name__} to {type(self).__name__}")
 
     @classmethod
-    def _family(cls) -> Any:
+    def _family(cls) -> ElementType:
         return cbits
 
     @classmethod
-    def conv(cls, value: Any) -> Any:
+    def conv(cls, value: object) -> Dynamic:
         """The value as cbits of this length."""
         value = read(value)
         return value if isinstance(value, cls) and value.n == cls.n else cls(value)
@@ -192,7 +192,7 @@ class cbits(_Bits):
         run, value = current(), self._value
         return regint._lazy(self.n, lambda: run.engine.read_bits(value).astype(np.int64), lambda: run.bits_to_clear(value))
 
-    def __xor__(self, other: Any) -> Any:
+    def __xor__(self, other: object) -> Dynamic:
         other = read(other)
         if is_constant(other):
             other = type(self)(other)
@@ -200,7 +200,7 @@ class cbits(_Bits):
 
     __rxor__ = __xor__
 
-    def __and__(self, other: Any) -> Any:
+    def __and__(self, other: object) -> Dynamic:
         other = read(other)
         if is_constant(other):
             if other == 0:
@@ -213,7 +213,7 @@ class cbits(_Bits):
 
     __rand__ = __and__
 
-    def __invert__(self) -> Any:
+    def __invert__(self) -> Dynamic:
         return self._wrap(current().engine.not_(self._value))
 
 
@@ -230,10 +230,10 @@ def _bits_of_numbers(numbers: Public, n: int) -> Value:
 class sbits(_Bits, SecretRunTime):
     """Secret bits. ``&`` takes one round, ``^`` and ``~`` are local."""
 
-    _types: ClassVar[dict[int, Any]] = {}
-    clear_type: ClassVar[Any] = cbits
+    _types: ClassVar[dict[int, ElementType]] = {}
+    clear_type: ClassVar[ElementType] = cbits
 
-    def __init__(self, value: Any = None) -> None:
+    def __init__(self, value: Dynamic = None) -> None:
         _need_binary(current())
         value = read(value)
         if value is None or is_constant(value):
@@ -242,23 +242,23 @@ class sbits(_Bits, SecretRunTime):
             self._value = value._value
         elif isinstance(value, Public):
             self._value = _bits_of_numbers(value, self.n)
-        elif isinstance(value, SecretRunTime) and hasattr(value, "_low_rows") and len(cast(Any, value)) == 1:
+        elif isinstance(value, SecretRunTime) and hasattr(value, "_low_rows") and len(cast(Dynamic, value)) == 1:
             self._value = sbitvec(value, self.n).elements()[0]._value
         else:
             raise CompilerError(f"cannot convert {type(value).__name__} to {type(self).__name__}")
 
     @classmethod
-    def _family(cls) -> Any:
+    def _family(cls) -> ElementType:
         return sbits
 
     @classmethod
-    def conv(cls, value: Any) -> Any:
+    def conv(cls, value: object) -> Dynamic:
         """The value as sbits of this length."""
         value = read(value)
         return value if isinstance(value, cls) and value.n == cls.n else cls(value)
 
     @classmethod
-    def bit_compose(cls, bits: Iterable[Any]) -> Any:
+    def bit_compose(cls, bits: Iterable[Dynamic]) -> Dynamic:
         """One vector of several bits or vectors of bits."""
         parts = [sbit(b) if is_constant(b) else b for b in bits]
         if not all(isinstance(p, _Bits) for p in parts):
@@ -268,7 +268,7 @@ class sbits(_Bits, SecretRunTime):
     concat = bit_compose
 
     @classmethod
-    def get_input_from(cls, player: Any, n_bits: int | None = None) -> Any:
+    def get_input_from(cls, player: object, n_bits: int | None = None) -> Dynamic:
         """The bits of the next number of ``player``'s text input (``n_bits``, default all, in two's complement; the rest is 0). One
         round."""
         if not is_constant(player):
@@ -285,18 +285,18 @@ class sbits(_Bits, SecretRunTime):
         return cls._wrap(run.engine.concat([value, cls.get_type(cls.n - count)(0).value]) if count < cls.n else value)
 
     @staticmethod
-    def get_random_bit() -> Any:
+    def get_random_bit() -> Dynamic:
         """One uniform secret bit."""
         return sbits._wrap(current().engine.random_bits(1))
 
     @staticmethod
-    def bit_decompose_clear(numbers: Any, n_bits: int) -> list[Any]:
+    def bit_decompose_clear(numbers: object, n_bits: int) -> list[Dynamic]:
         """Rows of the low bits of a public vector, as cbits. Waits for the vector."""
         run = current()
         return [cbits._wrap(row) for row in run.clear_rows(cint.conv(numbers).value, n_bits)]
 
     @staticmethod
-    def bit_adder(a: Sequence[Any], b: Sequence[Any], carry_in: Any = 0, get_carry: bool = False) -> list[Any]:
+    def bit_adder(a: Sequence[Dynamic], b: Sequence[Dynamic], carry_in: object = 0, get_carry: bool = False) -> list[Dynamic]:
         """Sum of two numbers given as lists of rows, least significant first: m rows take about m log2(m) + m ANDs
         per entry and 1 + ceil(log2 m) rounds."""
         if len(a) != len(b):
@@ -308,29 +308,29 @@ class sbits(_Bits, SecretRunTime):
         rows = circuits.add(PackedBits(run), rows_a, rows_b, carry, get_carry)
         return [0 if row is None else sbits._wrap(row) for row in rows]
 
-    def reveal(self, check: bool = False) -> Any:
+    def reveal(self, check: bool = False) -> Dynamic:
         """Opens the bits. One round."""
         value = self._value
         return cbits._wrap(value if value.kind == "cb" else current().engine.open(value))
 
-    def popcnt(self) -> Any:
+    def popcnt(self) -> Dynamic:
         """Number of ones, as sbits of the length that it needs."""
         return sbitvec.from_vec(self.bit_decompose()).popcnt().elements()[0]
 
-    def _operand(self, other: Any) -> Value | None:
+    def _operand(self, other: object) -> Value | None:
         other = read(other)
         if isinstance(other, _Bits):
             return self._checked(other)
         return self._public_value(other)
 
-    def _like(self, value: Value) -> Any:
+    def _like(self, value: Value) -> Dynamic:
         """Bits of our own type."""
         kind = type(self)
         made = kind.__new__(kind)
         made._value = value
         return made
 
-    def __xor__(self, other: Any) -> Any:
+    def __xor__(self, other: object) -> Dynamic:
         if type(other) is type(self):  # the common case, without the general path's questions
             return self._like(current().engine.xor(self._value, other._value))
         o = self._operand(other)
@@ -338,7 +338,7 @@ class sbits(_Bits, SecretRunTime):
 
     __rxor__ = __xor__
 
-    def __and__(self, other: Any) -> Any:
+    def __and__(self, other: object) -> Dynamic:
         if type(other) is type(self):
             return self._like(current().engine.and_(self._value, other._value))
         if is_constant(other) and other == 0:
@@ -348,10 +348,10 @@ class sbits(_Bits, SecretRunTime):
 
     __rand__ = __and__
 
-    def __invert__(self) -> Any:
+    def __invert__(self) -> Dynamic:
         return self._wrap(current().engine.not_(self._value))
 
-    def if_else(self, a: Any, b: Any) -> Any:
+    def if_else(self, a: Dynamic, b: Dynamic) -> Dynamic:
         """Bit by bit: ``a`` where we are 1, ``b`` where we are 0; a single bit selects for all. One round."""
         a, b = read(a), read(b)
         if isinstance(a, sbitvec) or isinstance(b, sbitvec):
@@ -363,7 +363,7 @@ class sbits(_Bits, SecretRunTime):
         engine = current().engine
         return self._wrap(engine.xor(engine.and_(chooser._value, (a ^ b)._value), b._value))
 
-    def cond_swap(self, a: Any, b: Any) -> tuple[Any, Any]:
+    def cond_swap(self, a: Dynamic, b: Dynamic) -> tuple[Dynamic, Dynamic]:
         """``(a, b)`` where we are 0 and ``(b, a)`` where we are 1, one bit for all bits of a and b. One round."""
         if self.n != 1:
             raise CompilerError(f"cond_swap takes a single bit (sbit), not {self.n}")
@@ -371,11 +371,11 @@ class sbits(_Bits, SecretRunTime):
         difference = self.if_else(a ^ b, 0)
         return a ^ difference, b ^ difference
 
-    def _mismatch(self, size: int) -> Any:
+    def _mismatch(self, size: int) -> Dynamic:
         raise VectorMismatch(f"different vector sizes of operands: {self.n}/{size} bits")
 
 
-sbit: Any = sbits.get_type(1)
+sbit: ElementType = sbits.get_type(1)
 """A single secret bit."""
 
 
@@ -384,7 +384,7 @@ def _need_binary(run: Run) -> None:
         raise CompilerError(f"{run.engine.protocol} has no binary domain in this engine: use bits as sint (get_random_bit), or ring or rep-field")
 
 
-def _row(x: Any, size: int) -> Row:
+def _row(x: object, size: int) -> Row:
     """An operand of a circuit: bits of this size, a single bit for all, or 0 or 1 for all."""
     x = read(x)
     if is_constant(x):
@@ -404,9 +404,9 @@ class sbitvec(SecretRunTime):
     """Rows of secret bits: row i, ``v[i]``, holds bit i of every number; a column (``elements()``) is one number."""
 
     __slots__ = ("v",)
-    v: list[Any]
+    v: list[Dynamic]
 
-    def __init__(self, elements: Any = None, length: int | None = None, input_length: int | None = None) -> None:
+    def __init__(self, elements: object = None, length: int | None = None, input_length: int | None = None) -> None:
         _need_binary(current())
         elements = read(elements)
         if length is not None:
@@ -423,7 +423,7 @@ class sbitvec(SecretRunTime):
             raise CompilerError(f"sbitvec takes a list of sbits, or a sint and a length, not {type(elements).__name__}")
 
     @classmethod
-    def from_vec(cls, vector: Any) -> Self:
+    def from_vec(cls, vector: Dynamic) -> Self:
         """The matrix with these rows."""
         self = cls.__new__(cls)
         self.v = list(vector.v if isinstance(vector, sbitvec) else vector)
@@ -433,7 +433,7 @@ class sbitvec(SecretRunTime):
         return self
 
     @classmethod
-    def conv(cls, other: Any) -> sbitvec:
+    def conv(cls, other: object) -> sbitvec:
         """The value as sbitvec."""
         other = read(other)
         return other if isinstance(other, sbitvec) else cls(other)
@@ -449,17 +449,17 @@ class sbitvec(SecretRunTime):
     def __repr__(self) -> str:
         return f"sbitvec({len(self.v)}/{self.size})"
 
-    def bit_decompose(self, n_bits: int | None = None) -> list[Any]:
+    def bit_decompose(self, n_bits: int | None = None) -> list[Dynamic]:
         """The first rows."""
         return self.v[:n_bits]
 
-    def elements(self, start: int | None = None, stop: int | None = None) -> list[Any]:
+    def elements(self, start: int | None = None, stop: int | None = None) -> list[Dynamic]:
         """The columns, each as sbits. For rows of up to 64 bits."""
         if stop is None:
             start, stop = stop, start
         return _transposed(self.v[start:stop])
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[Dynamic]:
         return iter(self.elements())
 
     def popcnt(self) -> sbitvec:
@@ -472,10 +472,10 @@ class sbitvec(SecretRunTime):
         counted = circuits.population_count(PackedBits(current()), [r for r in rows if r is not None])
         return sbitvec.from_vec([sbits._wrap(r) for r in counted])
 
-    def _pairs(self, other: Any, mask: bool = False) -> list[tuple[Any, Any]]:
+    def _pairs(self, other: Dynamic, mask: bool = False) -> list[tuple[Dynamic, Dynamic]]:
         other = read(other)
         if is_constant(other) and mask:
-            rows: list[Any] = [(other >> i) & 1 for i in range(len(self.v))]
+            rows: list[Dynamic] = [(other >> i) & 1 for i in range(len(self.v))]
         elif isinstance(other, sbitvec):
             rows = other.v
         else:
@@ -487,25 +487,25 @@ class sbitvec(SecretRunTime):
         ones = (1 << size) - 1
         return [tuple(t(x * ones) if is_constant(x) else x for x in pair) for pair in zip(self.v, rows, strict=True)]
 
-    def __xor__(self, other: Any) -> Any:
+    def __xor__(self, other: object) -> Dynamic:
         return sbitvec.from_vec([x ^ y for x, y in self._pairs(other)])
 
     __rxor__ = __xor__
 
-    def __and__(self, other: Any) -> Any:
+    def __and__(self, other: object) -> Dynamic:
         return sbitvec.from_vec([x & y for x, y in self._pairs(other, mask=True)])
 
     __rand__ = __and__
 
-    def __invert__(self) -> Any:
+    def __invert__(self) -> Dynamic:
         return sbitvec.from_vec([1 - x if is_constant(x) else ~x for x in self.v])
 
-    def reveal(self) -> Any:
+    def reveal(self) -> Dynamic:
         """The opened columns: a list of cbits, or a single one. One round. For rows of up to 64 bits."""
         opened = [x.reveal() for x in self.elements()]
         return opened[0] if len(opened) == 1 else opened
 
-    def update(self, other: Any) -> None:
+    def update(self, other: object) -> None:
         """Replaces the content of every row."""
         other = self.conv(other)
         if len(other.v) != len(self.v):
@@ -514,12 +514,12 @@ class sbitvec(SecretRunTime):
             if x is not y:
                 x.update(y)
 
-    def if_else(self, a: Any, b: Any) -> Any:
+    def if_else(self, a: object, b: object) -> Dynamic:
         """Selection by the first row."""
         return self.v[0].if_else(a, b)
 
 
-def _transposed(rows: Sequence[Any]) -> list[Any]:
+def _transposed(rows: Sequence[Dynamic]) -> list[Dynamic]:
     """Columns of rows of equal length (or integers 0)."""
     size = max((x.n for x in rows if isinstance(x, _Bits)), default=1)
     if size > ELEMENT_LIMIT:
@@ -533,7 +533,7 @@ def _transposed(rows: Sequence[Any]) -> list[Any]:
     return [sbits._wrap(engine.slice(joined, j, size, len(values))) for j in range(size)]
 
 
-def rows_of_numbers(run: Run, value: Value, k: int, m: int) -> list[Any]:
+def rows_of_numbers(run: Run, value: Value, k: int, m: int) -> list[Dynamic]:
     """The low ``m`` bits of secret integers of ``k`` bits, as sbits rows."""
     _need_binary(run)
     _, rows = comparison.low_bits(run, value, k, m)

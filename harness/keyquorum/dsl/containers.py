@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 
 from . import sorting
 from .base import ELEMENT_LIMIT, Public, SecretRunTime, Vector, is_constant, read
-from .context import Ints
+from .context import Dynamic, ElementType, Ints
 from .elementwise import Elementwise, ElementwiseInShape, vector_of
 from .errors import SUBSET, CompilerError, VectorMismatch
 from .memory import ListMemory, Memory
@@ -42,19 +41,19 @@ class Structure:
         return made
 
 
-def _length(size: Any, what: str) -> int:
+def _length(size: Dynamic, what: str) -> int:
     if not is_constant(size) or size < 0:
         raise CompilerError(f"{what} must be a compile-time integer of at least 0, not {size!r}")
     return int(size)
 
 
-def _element_type(value_type: Any) -> Any:
+def _element_type(value_type: object) -> ElementType:
     if not (isinstance(value_type, type) and hasattr(value_type, "_allocate")):
         raise CompilerError(f"cannot create an Array of {value_type!r}")
     return value_type
 
 
-def _checked_index(index: Any, length: int) -> int:
+def _checked_index(index: Dynamic, length: int) -> int:
     """A single index, compile-time or run-time, checked."""
     index = read(index)
     if is_constant(index):
@@ -100,7 +99,7 @@ def _slice_range(index: slice, length: int) -> tuple[int, int, int]:
 class _Container(Elementwise):
     """Part of a memory: elements ``offset`` .. ``offset + total - 1``."""
 
-    value_type: Any
+    value_type: ElementType
     _memory: Memory
     _offset: int
 
@@ -108,7 +107,7 @@ class _Container(Elementwise):
         """Number of elements."""
         raise NotImplementedError
 
-    def get_vector(self, base: Any = 0, size: int | None = None) -> Any:
+    def get_vector(self, base: Dynamic = 0, size: int | None = None) -> Dynamic:
         """``size`` elements from ``base`` (public number) on, or those at the indices ``base`` (public vector)."""
         total = self.total_size()
         base = read(base)
@@ -124,7 +123,7 @@ class _Container(Elementwise):
             raise CompilerError(f"get_vector({at}, {count}) leaves the container of {total} elements")
         return self._memory.read(at + self._offset, 1, count)
 
-    def _converted(self, other: Any) -> Any:
+    def _converted(self, other: object) -> Dynamic:
         """Anything assignable as one vector of our type."""
         other = read(other)
         if isinstance(other, _Container):
@@ -136,7 +135,7 @@ class _Container(Elementwise):
             return parts[0] if len(parts) == 1 else self.value_type.concat(parts)
         raise CompilerError(f"cannot assign {type(other).__name__} to an Array of {self.value_type.__name__}")
 
-    def _store(self, vector: Any, base: Any) -> None:
+    def _store(self, vector: Dynamic, base: Dynamic) -> None:
         total = self.total_size()
         base = read(base)
         if isinstance(base, Public) and base.size > 1:
@@ -153,7 +152,7 @@ class _Container(Elementwise):
             raise CompilerError(f"{count} values from place {at} on do not fit a container of {total} elements")
         self._memory.write(at + self._offset, 1, vector)
 
-    def _new_vector_memory(self, vector: Any) -> Memory:
+    def _new_vector_memory(self, vector: Dynamic) -> Memory:
         memory: Memory = type(vector)._allocate(vector.size)
         memory.write(0, 1, vector)
         return memory
@@ -163,14 +162,14 @@ class Array(_Container):
     """A one-dimensional array. ``A[i]`` takes public numbers, ``A[a:b:s]`` compile-time bounds, ``A[v]`` index
     vectors."""
 
-    def __init__(self, length: int, value_type: Any, address: Memory | None = None, offset: int = 0) -> None:
+    def __init__(self, length: int, value_type: object, address: Memory | None = None, offset: int = 0) -> None:
         self.length = _length(length, "the length of an Array")
         self.value_type = _element_type(value_type)
         self._memory = self.value_type._allocate(self.length) if address is None else address
         self._offset = offset
 
     @classmethod
-    def create_from(cls, source: Any) -> Array:
+    def create_from(cls, source: Dynamic) -> Array:
         """A new array with the elements of a vector, an array or a list."""
         source = read(source)
         if isinstance(source, Array):
@@ -195,12 +194,12 @@ class Array(_Container):
     def __len__(self) -> int:
         return self.length
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[Dynamic]:
         if self.length > ELEMENT_LIMIT:
             raise CompilerError(f"iterating over {self.length} elements is slow: use for_range or get_vector()")
         return (self[i] for i in range(self.length))
 
-    def __getitem__(self, index: Any) -> Any:
+    def __getitem__(self, index: object) -> Dynamic:
         if isinstance(index, slice):
             start, step, count = _slice_range(index, self.length)
             return self._memory.read(start + self._offset, step, count)
@@ -209,7 +208,7 @@ class Array(_Container):
             return self._memory.gather(_checked_indices(index, self.length) + self._offset)
         return self._memory.read(_checked_index(index, self.length) + self._offset, 1, 1)
 
-    def __setitem__(self, index: Any, value: Any) -> None:
+    def __setitem__(self, index: object, value: object) -> None:
         if isinstance(index, slice):
             start, step, count = _slice_range(index, self.length)
             vector = self._converted(value)
@@ -225,14 +224,14 @@ class Array(_Container):
             raise CompilerError("size mismatch in array assignment")
         self._memory.write(_checked_index(index, self.length) + self._offset, 1, vector)
 
-    def get(self, indices: Any) -> Any:
+    def get(self, indices: object) -> Dynamic:
         """The elements at the indices of a public vector or array."""
         indices = indices.get_vector() if isinstance(indices, Array) else read(indices)
         if not isinstance(indices, Public):
             raise CompilerError(f"Array.get takes a regint vector, not {type(indices).__name__}")
         return self._memory.gather(_checked_indices(indices, self.length) + self._offset)
 
-    def assign(self, other: Any, base: Any = 0) -> Array:
+    def assign(self, other: object, base: object = 0) -> Array:
         """Stores a vector, container or list from ``base`` on, or at the indices ``base`` (public vector)."""
         if isinstance(self._memory, ListMemory) and isinstance(other, (list, tuple, Array)):
             start = _checked_index(base, self.length)
@@ -246,7 +245,7 @@ class Array(_Container):
     assign_part_vector = assign
     get_part_vector = _Container.get_vector
 
-    def assign_all(self, value: Any) -> Array:
+    def assign_all(self, value: object) -> Array:
         """Stores one value everywhere."""
         element = self.value_type.conv(read(value))
         if isinstance(self._memory, ListMemory):
@@ -259,7 +258,7 @@ class Array(_Container):
             self._store(element.expand_to_vector(self.length), 0)
         return self
 
-    def get_part(self, base: Any, size: int) -> Array:
+    def get_part(self, base: object, size: int) -> Array:
         """A part, sharing its content with this array."""
         at = _checked_index(base, self.length)
         if at + size > self.length:
@@ -274,11 +273,11 @@ class Array(_Container):
         """The opened content, as array. One round."""
         return Array.create_from(self.get_vector().reveal())
 
-    def sum(self) -> Any:
+    def sum(self) -> Dynamic:
         """Sum of the elements. Local."""
         return self.get_vector().sum()
 
-    def dot(self, other: Any) -> Array:
+    def dot(self, other: object) -> Array:
         """Inner product with another array, as array of length 1. One round if both are secret."""
         product: Array = Matrix(1, self.length, self.value_type, self._memory, self._offset).dot(other)
         return product
@@ -304,45 +303,45 @@ class Array(_Container):
         """Writes a public array to the binary output."""
         self.get_vector().binary_output(player)
 
-    def write_to_file(self, position: Any = None) -> None:
+    def write_to_file(self, position: object = None) -> None:
         """Appends the shares to the share file, or stores them at ``position``."""
         self.value_type.write_to_file(self.get_vector(), position)
 
-    def read_from_file(self, start: Any) -> Any:
+    def read_from_file(self, start: object) -> Dynamic:
         """Fills the array with shares from position ``start`` on; returns the final position (-1: end of file)."""
         stop, shares = self.value_type.read_from_file(start, size=self.length)
         self.assign_vector(shares[0])
         return stop
 
-    def __add__(self, other: Any) -> Any:
+    def __add__(self, other: object) -> Dynamic:
         if is_constant(other) and other == 0:
             return self
         return self.get_vector() + vector_of(other)
 
     __radd__ = __add__
 
-    def __sub__(self, other: Any) -> Any:
+    def __sub__(self, other: object) -> Dynamic:
         return self.get_vector() - vector_of(other)
 
-    def __rsub__(self, other: Any) -> Any:
+    def __rsub__(self, other: object) -> Dynamic:
         return vector_of(other) - self.get_vector()
 
-    def __mul__(self, other: Any) -> Any:
+    def __mul__(self, other: object) -> Dynamic:
         return self.get_vector() * vector_of(other)
 
     __rmul__ = __mul__
 
-    def __pow__(self, exponent: Any) -> Any:
+    def __pow__(self, exponent: object) -> Dynamic:
         return self.get_vector() ** exponent
 
-    def __neg__(self) -> Any:
+    def __neg__(self) -> Dynamic:
         return -self.get_vector()
 
 
 class SubMultiArray(_Container, ElementwiseInShape):
     """A view on a multidimensional array, or on a part of one."""
 
-    def __init__(self, sizes: Sequence[int], value_type: Any, memory: Memory | None = None, offset: int = 0) -> None:
+    def __init__(self, sizes: Sequence[int], value_type: object, memory: Memory | None = None, offset: int = 0) -> None:
         if len(sizes) < 2:
             raise CompilerError("a MultiArray has at least two dimensions: use Array")
         self.sizes = tuple(_length(s, "a dimension") for s in sizes)
@@ -365,10 +364,10 @@ class SubMultiArray(_Container, ElementwiseInShape):
     def __len__(self) -> int:
         return self.sizes[0]
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[Dynamic]:
         return (self[i] for i in range(self.sizes[0]))
 
-    def __getitem__(self, index: Any) -> Any:
+    def __getitem__(self, index: object) -> Dynamic:
         if isinstance(index, slice):
             if index == slice(None):
                 return self.get_vector()
@@ -378,13 +377,13 @@ class SubMultiArray(_Container, ElementwiseInShape):
             return Array(self.sizes[1], self.value_type, self._memory, at)
         return _multi_array(self.sizes[1:], self.value_type, self._memory, at)
 
-    def __setitem__(self, index: Any, other: Any) -> None:
+    def __setitem__(self, index: object, other: object) -> None:
         if isinstance(index, slice) and index == slice(None):
             self.assign(other)
         else:
             self[index].assign(other)
 
-    def assign_vector(self, vector: Any, base: Any = 0) -> None:
+    def assign_vector(self, vector: Dynamic, base: Dynamic = 0) -> None:
         """Stores a vector, in row-major order, from element ``base`` on."""
         vector = self._converted(vector)
         if vector.size > self.total_size():
@@ -393,7 +392,7 @@ class SubMultiArray(_Container, ElementwiseInShape):
 
     assign = assign_vector
 
-    def assign_all(self, value: Any) -> SubMultiArray:
+    def assign_all(self, value: object) -> SubMultiArray:
         """Stores one value everywhere."""
         self.to_array().assign_all(value)
         return self
@@ -402,12 +401,12 @@ class SubMultiArray(_Container, ElementwiseInShape):
         """All elements as an array that shares its content."""
         return Array(self.total_size(), self.value_type, self._memory, self._offset)
 
-    def get_part_vector(self, base: Any = 0, size: int | None = None) -> Any:
+    def get_part_vector(self, base: object = 0, size: int | None = None) -> Dynamic:
         """The elements of ``size`` (default 1) indices of the first dimension from ``base`` on."""
         at = _checked_index(base, self.sizes[0])
         return self.get_vector(at * self.part_size(), (size or 1) * self.part_size())
 
-    def assign_part_vector(self, vector: Any, base: Any = 0) -> None:
+    def assign_part_vector(self, vector: object, base: object = 0) -> None:
         """Stores a vector of our type from index ``base`` of the first dimension on."""
         vector = read(vector)
         if not isinstance(vector, self.value_type):
@@ -417,48 +416,48 @@ class SubMultiArray(_Container, ElementwiseInShape):
             )
         self.assign_vector(vector, _checked_index(base, self.sizes[0]) * self.part_size())
 
-    def get_part(self, start: Any, size: int) -> Any:
+    def get_part(self, start: object, size: int) -> Dynamic:
         """``size`` indices of the first dimension, sharing their content."""
         at = _checked_index(start, self.sizes[0])
         if at + size > self.sizes[0]:
             raise CompilerError(f"get_part({at}, {size}) leaves the first dimension of {self.sizes[0]}")
         return _multi_array((size, *self.sizes[1:]), self.value_type, self._memory, self._offset + at * self.part_size())
 
-    def same_shape(self) -> Any:
+    def same_shape(self) -> Dynamic:
         """A new container of these dimensions and type."""
         return _multi_array(self.sizes, self.value_type)
 
-    def reveal(self) -> Any:
+    def reveal(self) -> Dynamic:
         """The opened content, in the same shape. One round."""
         vector = self.get_vector().reveal()
         return _multi_array(self.sizes, type(vector), self._new_vector_memory(vector))
 
-    def reveal_nested(self) -> Any:
+    def reveal_nested(self) -> Dynamic:
         """The opened content, as nested lists. One round."""
         flat = iter([x for part in _chunks(self.get_vector().reveal()) for x in part])
 
-        def nest(sizes: tuple[int, ...]) -> Any:
+        def nest(sizes: tuple[int, ...]) -> Dynamic:
             return [next(flat) for _ in range(sizes[0])] if len(sizes) == 1 else [nest(sizes[1:]) for _ in range(sizes[0])]
 
         return nest(self.sizes)
 
-    def _like_vector(self, vector: Any) -> Any:
+    def _like_vector(self, vector: object) -> Dynamic:
         return _multi_array(self.sizes, type(vector), self._new_vector_memory(vector))
 
     def secure_shuffle(self) -> None:
         """Shuffles the first dimension in place, see :mod:`keyquorum.dsl.shuffle`."""
         self.assign_vector(self.get_vector().secure_shuffle(self.part_size()))
 
-    def write_to_file(self, position: Any = None) -> None:
+    def write_to_file(self, position: object = None) -> None:
         """Appends the shares to the share file, or stores them at ``position``."""
         self.to_array().write_to_file(position)
 
-    def read_from_file(self, start: Any) -> Any:
+    def read_from_file(self, start: object) -> Dynamic:
         """Fills the container with shares from position ``start`` on; returns the final position (-1: end of file)."""
         return self.to_array().read_from_file(start)
 
 
-def _chunks(vector: Any) -> Iterator[Any]:
+def _chunks(vector: Dynamic) -> Iterator[Dynamic]:
     for base in range(0, vector.size, ELEMENT_LIMIT):
         yield vector.get_vector(base, min(ELEMENT_LIMIT, vector.size - base))
 
@@ -470,15 +469,15 @@ class MultiArray(SubMultiArray):
 class Matrix(MultiArray):
     """A matrix: ``M[i]`` is a row that shares its content; rows lie one after another."""
 
-    def __init__(self, rows: int, columns: int, value_type: Any, memory: Memory | None = None, offset: int = 0) -> None:
+    def __init__(self, rows: int, columns: int, value_type: object, memory: Memory | None = None, offset: int = 0) -> None:
         super().__init__((rows, columns), value_type, memory, offset)
 
-    def get_column(self, index: Any) -> Any:
+    def get_column(self, index: object) -> Dynamic:
         """A column, as vector."""
         rows, columns = self.sizes
         return self._memory.read(self._offset + _checked_index(index, columns), columns, rows)
 
-    def set_column(self, index: Any, vector: Any) -> None:
+    def set_column(self, index: Dynamic, vector: Dynamic) -> None:
         """Stores a vector as column."""
         rows, columns = self.sizes
         vector = self._converted(vector)
@@ -492,7 +491,7 @@ class Matrix(MultiArray):
         order = np.arange(rows * columns, dtype=np.int64).reshape(rows, columns).T.ravel() + self._offset
         return Matrix(columns, rows, self.value_type, self._new_vector_memory(self._memory.gather(order)))
 
-    def dot(self, other: Any) -> Any:
+    def dot(self, other: object) -> Dynamic:
         """Product with a Matrix or (column) Array, either of them public or secret. One round if both are secret, and
         the traffic of one product per element of the result."""
         if isinstance(other, Array):
@@ -507,7 +506,7 @@ class Matrix(MultiArray):
         return Matrix(self.sizes[0], other.sizes[1], type(vector), self._new_vector_memory(vector))
 
 
-def _multi_array(sizes: Sequence[int], value_type: Any, memory: Memory | None = None, offset: int = 0) -> Any:
+def _multi_array(sizes: Sequence[int], value_type: object, memory: Memory | None = None, offset: int = 0) -> ElementType:
     if len(sizes) == 2:
         return Matrix(sizes[0], sizes[1], value_type, memory, offset)
     return MultiArray(sizes, value_type, memory, offset)

@@ -12,13 +12,12 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
+from types import CellType, CodeType
 from typing import Any
-
-from keyquorum.model.plain import Json
 
 from .base import Public, RunTime, SecretRunTime, is_constant, public_int, read
 from .clear import localint, regint
-from .context import Run, current
+from .context import Dynamic, Run, current
 from .errors import CompilerError
 
 Body = Callable[..., Any]
@@ -27,14 +26,14 @@ Body = Callable[..., Any]
 # -- loops ------------------------------------------------------------------------------------------------------------
 
 
-def for_range(start: Any, stop: Any = None, step: Any = None) -> Callable[[Body], Body]:
+def for_range(start: object, stop: object = None, step: object = None) -> Callable[[Body], Body]:
     """Runs the body for the numbers of a range of public numbers, one after another: an iteration communicates before the
     next one starts, which bounds memory (for_range_opt runs all side by side). A body that returns 0 ends the
     loop."""
     return lambda body: _run_range(body, start, stop, step, in_turn=True)
 
 
-def for_range_opt(start: Any, stop: Any = None, step: Any = None, budget: int | None = None) -> Callable[[Body], Body]:
+def for_range_opt(start: object, stop: object = None, step: object = None, budget: int | None = None) -> Callable[[Body], Body]:
     """Runs the body for the numbers of a range, or for all index tuples of a list of lengths."""
     if isinstance(start, (list, tuple)):
         return _over_all(start)
@@ -42,7 +41,7 @@ def for_range_opt(start: Any, stop: Any = None, step: Any = None, budget: int | 
 
 
 def for_range_multithread(
-    n_threads: Any, n_parallel: Any, n_loops: Any, thread_mem_req: Any = None, budget: int | None = None
+    n_threads: object, n_parallel: object, n_loops: object, thread_mem_req: object = None, budget: int | None = None
 ) -> Callable[[Body], Body]:
     """Runs the body for 0 .. n_loops - 1, or for all index tuples of a list of lengths. Everything that is ready goes
     out in one round, so there are no threads here."""
@@ -51,7 +50,7 @@ def for_range_multithread(
     return lambda body: _run_range(body, n_loops, None, None, in_turn=False)
 
 
-def _over_all(lengths: Iterable[Any]) -> Callable[[Body], Body]:
+def _over_all(lengths: Iterable[Dynamic]) -> Callable[[Body], Body]:
     ranges = [range(public_int(n, "a loop")) for n in lengths]
 
     def decorator(body: Body) -> Body:
@@ -61,7 +60,7 @@ def _over_all(lengths: Iterable[Any]) -> Callable[[Body], Body]:
     return decorator
 
 
-def _run_range(body: Body, start: Any, stop: Any, step: Any, in_turn: bool) -> Body:
+def _run_range(body: Body, start: object, stop: object, step: object, in_turn: bool) -> Body:
     if stop is None:
         start, stop = 0, start
     first, last = public_int(start, "a loop"), public_int(stop, "a loop")
@@ -72,7 +71,7 @@ def _run_range(body: Body, start: Any, stop: Any, step: Any, in_turn: bool) -> B
     return body
 
 
-def _run_body(body: Body, arguments: Iterable[list[Any]], in_turn: bool) -> None:
+def _run_body(body: Body, arguments: Iterable[list[Dynamic]], in_turn: bool) -> None:
     guard = _Surroundings(body)
     for i, args in enumerate(arguments):
         result = body(*args)
@@ -85,12 +84,12 @@ def _run_body(body: Body, arguments: Iterable[list[Any]], in_turn: bool) -> None
                 return
 
 
-def _is_zero(result: Any) -> bool:
+def _is_zero(result: object) -> bool:
     result = read(result)
     return bool(public_int(result, "the result of a loop body") == 0) if isinstance(result, (int, Public)) else False
 
 
-def while_do(condition: Callable[..., Any], *args: Any) -> Callable[[Body], Body]:
+def while_do(condition: Callable[..., Dynamic], *args: object) -> Callable[[Body], Body]:
     """Runs the body while the condition, a function of public numbers, holds. With an argument, body and condition
     take it and the body returns the next one."""
     if not callable(condition):
@@ -118,7 +117,7 @@ def while_do(condition: Callable[..., Any], *args: Any) -> Callable[[Body], Body
     return decorator
 
 
-def _holds(condition: Any) -> bool:
+def _holds(condition: object) -> bool:
     """A public condition as Python bool."""
     condition = read(condition)
     if isinstance(condition, (bool, int)):
@@ -133,7 +132,7 @@ def _holds(condition: Any) -> bool:
 # -- branches ---------------------------------------------------------------------------------------------------------
 
 
-def if_(condition: Any) -> Callable[[Body], None]:
+def if_(condition: object) -> Callable[[Body], None]:
     """Runs the body if a public condition holds."""
 
     def decorator(body: Body) -> None:
@@ -143,7 +142,7 @@ def if_(condition: Any) -> Callable[[Body], None]:
     return decorator
 
 
-def if_e(condition: Any) -> Callable[[Body], None]:
+def if_e(condition: object) -> Callable[[Body], None]:
     """Runs the body if a public condition holds; an ``else_`` must follow."""
 
     def decorator(body: Body) -> None:
@@ -175,17 +174,17 @@ def _run_branch(body: Body) -> None:
         raise CompilerError("if_e without else_ in a conditional block")
 
 
-class _LockedList(list[Any]):
+class _LockedList(list[Dynamic]):
     """A list of a program with branches: a compiler could not tell which branch changed it."""
 
-    def _refuse(self, *_: Any, **__: Any) -> Any:
+    def _refuse(self, *_: object, **__: object) -> Dynamic:
         raise CompilerError("lists cannot be changed in or after branches: use Array or MultiArray")
 
     __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse
     append = clear = extend = insert = pop = remove = reverse = sort = _refuse
 
 
-def _lock_lists(names: Json) -> None:
+def _lock_lists(names: dict[str, object]) -> None:
     for name, value in names.items():
         if value.__class__ is list:
             names[name] = _LockedList(value)
@@ -195,7 +194,7 @@ def _lock_lists(names: Json) -> None:
 
 
 @lru_cache(maxsize=4096)
-def _names_of(code: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _names_of(code: CodeType) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Global names that a function stores, and those that it reads."""
     stored, loaded = set(), set()
     for instruction in dis.get_instructions(code):
@@ -211,7 +210,7 @@ class _Surroundings:
 
     def __init__(self, body: Body) -> None:
         code = getattr(body, "__code__", None)
-        self._names: Json = getattr(body, "__globals__", {})
+        self._names: dict[str, object] = getattr(body, "__globals__", {})
         stored, loaded = _names_of(code) if code is not None else ((), ())
         self._registers = {n: self._names[n] for n in stored if isinstance(self._names.get(n), RunTime)}
         self._numbers = {n: self._names[n] for n in stored if is_constant(self._names.get(n))}
@@ -243,7 +242,7 @@ class _Surroundings:
                 self._names[name] = before
 
 
-def _contents(cells: Json) -> Iterator[tuple[str, Any]]:
+def _contents(cells: dict[str, CellType]) -> Iterator[tuple[str, Dynamic]]:
     for name, cell in cells.items():
         try:
             yield name, cell.cell_contents
@@ -257,7 +256,7 @@ def _contents(cells: Json) -> Iterator[tuple[str, Any]]:
 def function_block(function: Body) -> Body:
     """A function of run-time values; numbers that it gets become regint."""
 
-    def call(*args: Any) -> Any:
+    def call(*args: object) -> Dynamic:
         return function(*(regint(a) if is_constant(a) else read(a) for a in args))
 
     return call
@@ -329,7 +328,7 @@ def stop_timer(timer_id: int = 0) -> None:
     timer.stop(run)
 
 
-def _timer_id(timer_id: Any) -> int:
+def _timer_id(timer_id: Dynamic) -> int:
     if not is_constant(timer_id) or timer_id < 0:
         raise CompilerError(f"a timer is named by a compile-time integer, not {timer_id!r}")
     return int(timer_id)

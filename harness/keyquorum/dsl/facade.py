@@ -5,19 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from types import ModuleType
-from typing import Any
-
-from keyquorum.model.plain import Json
 
 from . import binary, clear, containers, control, errors, library, memvalue, secret
 from .base import is_constant, read
-from .context import current
+from .context import Dynamic, current
 from .errors import SUBSET, CompilerError
 
 # -- Compiler.util ----------------------------------------------------------------------------------------------------
 
 
-def _tree_reduce(function: Callable[[Any, Any], Any], sequence: Any) -> Any:
+def _tree_reduce(function: Callable[[Dynamic, Dynamic], Dynamic], sequence: Dynamic) -> Dynamic:
     """Combines neighbours until one value is left: logarithmic depth."""
     values = list(sequence)
     if not values:
@@ -28,7 +25,7 @@ def _tree_reduce(function: Callable[[Any, Any], Any], sequence: Any) -> Any:
     return values[0]
 
 
-def _if_else(condition: Any, a: Any, b: Any) -> Any:
+def _if_else(condition: Dynamic, a: Dynamic, b: Dynamic) -> Dynamic:
     condition = read(condition)
     if a is b:
         return a
@@ -39,8 +36,8 @@ def _if_else(condition: Any, a: Any, b: Any) -> Any:
     return condition.if_else(a, b)
 
 
-def _two_bits(name: str, constant: Callable[[int, int], int]) -> Callable[[Any, Any], Any]:
-    def operation(a: Any, b: Any) -> Any:
+def _two_bits(name: str, constant: Callable[[int, int], int]) -> Callable[[Dynamic, Dynamic], Dynamic]:
+    def operation(a: Dynamic, b: Dynamic) -> Dynamic:
         if is_constant(a):
             return constant(a, b) if is_constant(b) else getattr(b, name)(a)
         return getattr(a, name)(b)
@@ -48,17 +45,17 @@ def _two_bits(name: str, constant: Callable[[int, int], int]) -> Callable[[Any, 
     return operation
 
 
-def _bit_not(a: Any, n: int) -> Any:
+def _bit_not(a: Dynamic, n: int) -> Dynamic:
     return ~a & ((1 << n) - 1) if is_constant(a) else a.bit_not()
 
 
-def _bit_decompose(a: Any, bits: int | None = None) -> Any:
+def _bit_decompose(a: Dynamic, bits: int | None = None) -> Dynamic:
     if is_constant(a):
         return [(a >> i) & 1 for i in range(max(1, a.bit_length()) if bits is None else bits)]
     return a.bit_decompose(bits)
 
 
-def _bit_compose(bits: Any) -> Any:
+def _bit_compose(bits: Dynamic) -> Dynamic:
     bits = list(bits)
     if not bits:
         return 0
@@ -67,7 +64,7 @@ def _bit_compose(bits: Any) -> Any:
     return sum(b << i for i, b in enumerate(bits))
 
 
-def _reveal(x: Any) -> Any:
+def _reveal(x: object) -> Dynamic:
     if isinstance(x, str):
         return x
     if hasattr(x, "reveal"):
@@ -75,7 +72,7 @@ def _reveal(x: Any) -> Any:
     return [_reveal(y) for y in x] if isinstance(x, (list, tuple)) else x
 
 
-_UTIL: Json = {
+_UTIL: dict[str, object] = {
     "tree_reduce": _tree_reduce,
     "if_else": _if_else,
     "bit_xor": _two_bits("bit_xor", lambda a, b: a ^ b),
@@ -95,17 +92,17 @@ _UTIL: Json = {
 }
 
 
-def _larger(x: Any, y: Any) -> Any:
+def _larger(x: Dynamic, y: Dynamic) -> Dynamic:
     return _if_else(x > y, x, y)
 
 
-def _smaller(x: Any, y: Any) -> Any:
+def _smaller(x: Dynamic, y: Dynamic) -> Dynamic:
     return _if_else(x < y, x, y)
 
 
 # -- the other modules ------------------------------------------------------------------------------------------------
 
-_TYPES: Json = {
+_TYPES: dict[str, object] = {
     "sint": secret.sint,
     "sintbit": secret.sintbit,
     "personal": secret.personal,
@@ -118,15 +115,15 @@ _TYPES: Json = {
     "SubMultiArray": containers.SubMultiArray,
     "MemValue": memvalue.MemValue,
 }
-_GC_TYPES: Json = {
+_GC_TYPES: dict[str, object] = {
     "sbits": binary.sbits,
     "sbit": binary.sbit,
     "sbitvec": binary.sbitvec,
     "cbits": binary.cbits,
 }
-_INSTRUCTIONS: Json = {"fixinput": library.fixinput, "pubinput": library.pubinput}
-_ERRORS: Json = {"CompilerError": errors.CompilerError, "VectorMismatch": errors.VectorMismatch}
-_LIBRARY: Json = {
+_INSTRUCTIONS: dict[str, object] = {"fixinput": library.fixinput, "pubinput": library.pubinput}
+_ERRORS: dict[str, object] = {"CompilerError": errors.CompilerError, "VectorMismatch": errors.VectorMismatch}
+_LIBRARY: dict[str, object] = {
     name: getattr(module, name)
     for module, names in (
         (
@@ -145,15 +142,15 @@ _LIBRARY: Json = {
 class Package(ModuleType):
     """A module of ``Compiler``: the same object for all runs, so nothing can be changed in it."""
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         raise CompilerError(f"{self.__name__}.{name} cannot be changed: keep the value in the program")
 
 
-def _module(name: str, content: Mapping[str, Any]) -> ModuleType:
+def _module(name: str, content: Mapping[str, Dynamic]) -> ModuleType:
     module = Package(name)
     module.__dict__.update(content, __path__=[])
 
-    def missing(attribute: str) -> Any:
+    def missing(attribute: str) -> Dynamic:
         raise AttributeError(f"{name}.{attribute} is {SUBSET}")
 
     module.__dict__["__getattr__"] = missing
@@ -165,10 +162,10 @@ class CurrentProgram:
 
     __slots__ = ()
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> Dynamic:
         return getattr(current().program, name)
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         setattr(current().program, name, value)
 
 
@@ -181,24 +178,24 @@ class _NeedsArithmetic:
     def __refused(self) -> CompilerError:
         return CompilerError(f"{self.__protocol} computes on bits alone, {self.__name} needs an arithmetic domain: use sbits, or semi2k or semi")
 
-    def __call__(self, *_: Any, **__: Any) -> Any:
+    def __call__(self, *_: object, **__: object) -> Dynamic:
         raise self.__refused()
 
-    def __getattr__(self, attribute: str) -> Any:
+    def __getattr__(self, attribute: str) -> Dynamic:
         raise self.__refused()
 
 
 _ARITHMETIC_TYPES = ("sint", "sintbit", "personal", "cint")
 
 
-def types_of(bits_alone: str) -> Json:
+def types_of(bits_alone: str) -> dict[str, object]:
     """The types that there are; ``bits_alone``: the protocol, if it has no arithmetic values."""
     if not bits_alone:
         return _TYPES
     return _TYPES | {name: _NeedsArithmetic(name, bits_alone) for name in _ARITHMETIC_TYPES}
 
 
-def names_of(bits_alone: str) -> Json:
+def names_of(bits_alone: str) -> dict[str, object]:
     """What a program sees without an import."""
     return types_of(bits_alone) | _GC_TYPES | _INSTRUCTIONS | _LIBRARY | _ERRORS
 

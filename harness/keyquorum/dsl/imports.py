@@ -11,11 +11,12 @@ from __future__ import annotations
 import builtins
 import os
 import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from types import CodeType, ModuleType
-from typing import Any
+from typing import Any, TextIO
 
 from keyquorum.model.plain import Json
 
@@ -112,7 +113,9 @@ class Namespace:
         self._helpers.clear()
         self.globals.clear()
 
-    def import_module(self, name: str, namespace: Any, local: Any, fromlist: Any, level: int) -> ModuleType:
+    def import_module(
+        self, name: str, namespace: Mapping[str, object] | None, local: Mapping[str, object] | None, fromlist: Sequence[str] | None, level: int
+    ) -> ModuleType:
         """What ``import`` does in a program or helper."""
         if level:
             raise ImportError("programs and helpers import by plain names")
@@ -197,24 +200,24 @@ class Namespace:
 class _WatchedRun:
     """Stands for the run while a helper is loaded: what the helper makes of the run's protocol, domain or arguments is for this run only."""
 
-    def __init__(self, run: Any) -> None:
+    def __init__(self, run: Run) -> None:
         self.__dict__.update(_run=run, was_used=False, namespace=run.namespace)
 
     def __getattr__(self, name: str) -> Any:
         self.__dict__["was_used"] = True
         return getattr(self._run, name)
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         self.__dict__["was_used"] = True
         setattr(self._run, name, value)
 
 
-def _import(name: str, namespace: Any = None, local: Any = None, fromlist: Any = (), level: int = 0) -> ModuleType:
+def _import(name: str, namespace: object = None, local: object = None, fromlist: object = (), level: int = 0) -> ModuleType:
     module: ModuleType = current().namespace.import_module(name, namespace, local, fromlist, level)
     return module
 
 
-def _print(*args: Any, sep: str = " ", end: str = "\n", file: Any = None, flush: bool = False) -> None:
+def _print(*args: object, sep: str = " ", end: str = "\n", file: TextIO | None = None, flush: bool = False) -> None:
     """Python's print: a compiler prints once, so only party 0 does."""
     run = current()
     text = (sep or " ").join(map(str, args)) + ("\n" if end is None else end)

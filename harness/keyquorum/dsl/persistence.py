@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keyquorum import _engine
+from keyquorum._engine import Engine
 from keyquorum.model.committee import AUTHENTICATED
 from keyquorum.model.errors import ProgramError
 from keyquorum.model.plain import Json
@@ -18,6 +19,8 @@ from .errors import CompilerError
 
 Words = NDArray[np.uint64]
 KeyTest = NDArray[np.uint8]
+Unsigned = NDArray[np.unsignedinteger[Any]]
+"""Words as wide as they are stored."""
 
 
 NO_KEY_TEST = (
@@ -38,7 +41,7 @@ class Persistence:
 
     def __init__(self) -> None:
         self._joined: Words | None = None
-        self._sections: list[NDArray[Any]] = []
+        self._sections: list[Unsigned] = []
         self._borrowed = 0
         self._used = 0
         self._width = 1
@@ -66,7 +69,7 @@ class Persistence:
             raise ProgramError(self._refusal)
 
     @classmethod
-    def from_words(cls, words: NDArray[Any], element_words: int = 1) -> Persistence:
+    def from_words(cls, words: Unsigned, element_words: int = 1) -> Persistence:
         """From component vectors, [parts, n * element_words] words; takes the array over (and wipes it at the end)."""
         if words.ndim != 2:
             raise ValueError(f"components must be a matrix [parts, n], not of {words.ndim} dimensions")
@@ -77,7 +80,7 @@ class Persistence:
         return made
 
     @classmethod
-    def from_sections(cls, sections: Sequence[NDArray[Any]], element_words: int = 1) -> Persistence:
+    def from_sections(cls, sections: Sequence[Unsigned], element_words: int = 1) -> Persistence:
         """From parts of the file one after another, each [parts, n_i] of unsigned words of any size (64-bit ones if an element takes
         several), aligned in memory. They stay the caller's, who wipes them.
 
@@ -150,7 +153,7 @@ class Persistence:
         return np.empty((0, 0), dtype=np.uint64) if self._words is None else self._words[:, : self._used]
 
     @property
-    def sections(self) -> list[NDArray[Any]]:
+    def sections(self) -> list[Unsigned]:
         """The parts of the file one after another, [parts, words] each: views, as wide as they were given."""
         return self._sections or ([] if self._joined is None else [self._joined[:, : self._used]])
 
@@ -239,7 +242,7 @@ class Persistence:
             rows = rows.reshape(rows.shape[0], -1, width)
         return rows.take(indices, axis=1).astype("<u8", copy=False).tobytes()
 
-    def _section(self, start: int, count: int) -> NDArray[Any] | None:
+    def _section(self, start: int, count: int) -> Unsigned | None:
         """The shares start .. start + count - 1 if they are in one section that was not widened yet."""
         start, count = start * self._width, count * self._width
         for section in self._sections:
@@ -275,7 +278,7 @@ class Persistence:
             self._put(engine, rows, -1)
             rows.fill(0)
 
-    def _put(self, engine: Any, rows: NDArray[Any], position: int) -> None:
+    def _put(self, engine: Engine, rows: Unsigned, position: int) -> None:
         """Copies shares to ``position``, or to the end."""
         parts, width = engine.share_parts, engine.element_bytes // 8
         if self._words is None:
@@ -319,7 +322,7 @@ class Persistence:
         elif not self._words.flags.writeable:
             self._words = self._words.copy()
 
-    def _check_form(self, engine: Any) -> None:
+    def _check_form(self, engine: Engine) -> None:
         self.require_own()
         if self._parts != engine.share_parts or self._width * 8 != engine.element_bytes:
             raise ProgramError(
@@ -346,7 +349,7 @@ class Persistence:
             raise CompilerError(f"reading shares {start} to {start + count - 1}, but the share file ends after {self.length}: check the position")
 
 
-def _mac_key(engine: Any) -> Words | None:
+def _mac_key(engine: Engine) -> Words | None:
     """An engine's share of the MAC key."""
     key: bytes | None = engine.mac_key
     return None if key is None else np.frombuffer(key, dtype="<u8").astype(np.uint64)
@@ -357,7 +360,7 @@ def shares_path(folder: Path, party: int) -> Path:
     return folder / "Persistence" / f"Shares-P{party}"
 
 
-def _header(engine: Any, length: int) -> Json:
+def _header(engine: Engine, length: int) -> Json:
     return {
         "protocol": engine.protocol,
         "domain": engine.domain,
@@ -369,7 +372,7 @@ def _header(engine: Any, length: int) -> Json:
     }
 
 
-def _options(header: Json, engine: Any) -> str:
+def _options(header: Json, engine: Engine) -> str:
     """The options of a run that fits a share file."""
     domain = str(header["domain"])
     options = [f"-E {header['protocol']}", f"-R {domain[3:]}" if domain.startswith("Z2^") else f"-P {domain.removeprefix('F_')}"]
@@ -380,7 +383,7 @@ def _options(header: Json, engine: Any) -> str:
     return " ".join(options)
 
 
-def of_another_run(path: Path, engine: Any) -> str | None:
+def of_another_run(path: Path, engine: Engine) -> str | None:
     """Why a share file is not one of this engine's protocol, domain and committee, with the cure; None if it is."""
     header = _engine.ShareFile.header(str(path))
     if all(header[name] == getattr(engine, name) for name in ("protocol", "domain", "parties", "threshold")):

@@ -66,7 +66,7 @@ class Program:
             raise CompilerError(f"the security parameter is a positive number of bits, not {security!r}")
         self._security = security
 
-    def use_split(self, change: Any = None) -> Any:
+    def use_split(self, change: object = None) -> Any:
         """Number of summands into which shares split, or False (fields). ``emulate`` counts as 3 parties on rings."""
         if self._engine.protocol == "emulate":
             available = 3 if self._engine.modulus is None else 0
@@ -78,7 +78,7 @@ class Program:
             raise CompilerError(f"shares of {self._engine.protocol} over {self._engine.domain} split into {available} summands, not {change}")
         return None
 
-    def use_edabit(self, change: Any = None) -> Any:
+    def use_edabit(self, change: object = None) -> Any:
         """Whether edaBits cost less than single bits; a setting that programs may change. Conversions here choose for themselves."""
         if change is None:
             return self._edabit

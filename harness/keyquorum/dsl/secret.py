@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
 from weakref import ref
 
 import numpy as np
@@ -13,7 +12,7 @@ from . import comparison, shuffle
 from .base import RunTime, SecretRunTime, checked_size, is_constant, public_int, read
 from .binary import cbits, rows_of_numbers, sbits, sbitvec
 from .clear import Element, cint, regint, register_secret
-from .context import Ints, Value, current
+from .context import Dynamic, Ints, Run, Value, current
 from .errors import CompilerError, VectorMismatch
 from .memory import EngineMemory, Memory
 from .tape import contiguous
@@ -31,7 +30,7 @@ class sint(Element, SecretRunTime):
     _place: int
     """Of a vector from the share file: where it starts there."""
 
-    def __init__(self, val: Any = None, size: int | None = None) -> None:
+    def __init__(self, val: object = None, size: int | None = None) -> None:
         run = current()
         val = read(val)
         if self._load_constant(val, size):
@@ -57,7 +56,7 @@ class sint(Element, SecretRunTime):
         if size is not None and size != self.size:
             raise VectorMismatch(f"mismatch in vector size: {self.size}, not {size}")
 
-    def _from_list(self, val: Sequence[Any]) -> None:
+    def _from_list(self, val: Sequence[Dynamic]) -> None:
         run = current()
         if all(is_constant(v) for v in val):
             self._set(run.constants(val))
@@ -68,7 +67,7 @@ class sint(Element, SecretRunTime):
         self._set(run.engine.concat([p.value for p in parts]))
 
     @classmethod
-    def conv(cls, value: Any) -> Any:
+    def conv(cls, value: object) -> Dynamic:
         """The value as this type; a list element by element."""
         value = read(value)
         if isinstance(value, cls):
@@ -105,7 +104,7 @@ class sint(Element, SecretRunTime):
         return sint._wrap(comparison.random_integers(run, int(bits), checked_size(size)))
 
     @classmethod
-    def get_input_from(cls, player: Any, binary: bool = False, n_bytes: int | None = None, *, size: int = 1) -> sint:
+    def get_input_from(cls, player: object, binary: bool = False, n_bytes: int | None = None, *, size: int = 1) -> sint:
         """The next ``size`` int64 words of ``player``'s private input, reduced into the domain. One round."""
         if not binary:
             raise CompilerError("get_input_from reads binary input: pass binary=True")
@@ -117,13 +116,13 @@ class sint(Element, SecretRunTime):
         return sint._wrap(run.engine.input(0 if run.emulated else owner, count, words))
 
     @classmethod
-    def get_dabit(cls, *, size: int = 1) -> tuple[sint, Any]:
+    def get_dabit(cls, *, size: int = 1) -> tuple[sint, Dynamic]:
         """Random bits as (sint, sbits). For bits alone take those of get_edabit, which cost nothing here."""
         engine, bits = _random_bits(checked_size(size))
         return sint._wrap(engine.bit_to_arith(bits)), sbits._wrap(bits)
 
     @classmethod
-    def get_edabit(cls, n_bits: int, strict: bool = False, *, size: int = 1) -> tuple[sint, list[Any]]:
+    def get_edabit(cls, n_bits: int, strict: bool = False, *, size: int = 1) -> tuple[sint, list[Dynamic]]:
         """Random ``n_bits``-bit numbers as (sint, list of sbits rows).
 
         Where the protocol has edaBits (MACs), and the sint is used before any row, numbers and bits are made together; otherwise the rows
@@ -138,7 +137,7 @@ class sint(Element, SecretRunTime):
         return sint._lazy(size, made.number), [sbits._wrap(made.row(i)) for i in range(n_bits)]
 
     @classmethod
-    def read_from_file(cls, start: Any, n_items: int = 1, crash_if_missing: bool = True, size: int = 1) -> tuple[regint, list[sint]]:
+    def read_from_file(cls, start: object, n_items: int = 1, crash_if_missing: bool = True, size: int = 1) -> tuple[regint, list[sint]]:
         """``n_items`` vectors of ``size`` shares from position ``start`` of the share file on.
 
         Returns the final position (-1 if that is the end of the file; -2 if there is no file, which stops the program
@@ -187,7 +186,7 @@ class sint(Element, SecretRunTime):
         return sint._wrap(run.engine.import_(data, len(indices)))
 
     @classmethod
-    def write_to_file(cls, shares: Any, position: Any = None) -> None:
+    def write_to_file(cls, shares: object, position: object = None) -> None:
         """Appends the shares of a vector (or of a list of vectors of one size) to the share file, or stores them from
         ``position`` on."""
         run = current()
@@ -207,13 +206,13 @@ class sint(Element, SecretRunTime):
 
     # -- arithmetic beyond + - * --------------------------------------------------------------------------------------
 
-    def __neg__(self) -> Any:
+    def __neg__(self) -> Dynamic:
         return sint._wrap(current().engine.neg(self.value))
 
-    def __abs__(self) -> Any:
+    def __abs__(self) -> Dynamic:
         return (self >= 0).if_else(self, -self)
 
-    def __lshift__(self, other: Any) -> Any:
+    def __lshift__(self, other: Dynamic) -> Dynamic:
         if not is_constant(other):
             return NotImplemented
         run, value = current(), self.value
@@ -227,7 +226,7 @@ class sint(Element, SecretRunTime):
         shifted._unshifted = (value, other)
         return shifted
 
-    def __rshift__(self, other: Any) -> Any:
+    def __rshift__(self, other: Dynamic) -> Dynamic:
         return self.right_shift(other) if is_constant(other) else NotImplemented
 
     def right_shift(self, m: int, bit_length: int | None = None) -> sint:
@@ -237,12 +236,12 @@ class sint(Element, SecretRunTime):
         run = current()
         return self if m == 0 else sint._wrap(comparison.shift_right(run, self.value, bit_length or run.program.bit_length, m))
 
-    def __mod__(self, modulus: Any) -> Any:
+    def __mod__(self, modulus: Dynamic) -> Dynamic:
         if not is_constant(modulus) or modulus < 1 or modulus & (modulus - 1):
             raise CompilerError("modulo of secret values only for powers of two")
         return self.mod2m(modulus.bit_length() - 1)
 
-    def mod2m(self, m: int, bit_length: int | None = None) -> Any:
+    def mod2m(self, m: int, bit_length: int | None = None) -> Dynamic:
         """x mod 2^m for signed integers of ``bit_length`` bits (default: ``program.bit_length``)."""
         run = current()
         k = bit_length or run.program.bit_length
@@ -257,7 +256,7 @@ class sint(Element, SecretRunTime):
         return sint._wrap(current().engine.sum(self.value, self.size))
 
     @classmethod
-    def dot_product(cls, x: Any, y: Any) -> sint:
+    def dot_product(cls, x: Dynamic, y: Dynamic) -> sint:
         """Sum of products, of two vectors or of two lists of vectors (element by element). One round; the traffic of
         one product per element of the result."""
         x, y = (p.get_vector() if hasattr(p, "_memory") else p for p in (x, y))
@@ -304,10 +303,10 @@ class sint(Element, SecretRunTime):
 
     # -- bits ---------------------------------------------------------------------------------------------------------
 
-    def _low_rows(self, k: int, m: int) -> list[Any]:
+    def _low_rows(self, k: int, m: int) -> list[Dynamic]:
         return rows_of_numbers(current(), self.value, k, m)
 
-    def bit_decompose(self, bit_length: int | None = None, maybe_mixed: bool = False) -> list[Any]:
+    def bit_decompose(self, bit_length: int | None = None, maybe_mixed: bool = False) -> list[Dynamic]:
         """The low bits of signed integers of ``bit_length`` bits (default: ``program.bit_length``), least significant
         first: sintbit vectors, or sbits rows if ``maybe_mixed`` and shares split (``program.use_split()``)."""
         run = current()
@@ -319,21 +318,21 @@ class sint(Element, SecretRunTime):
         return [sintbit._wrap(v) for v in comparison.bit_elements(run, self.value, length, length)]
 
     @classmethod
-    def bit_compose(cls, bits: Any) -> Any:
+    def bit_compose(cls, bits: Dynamic) -> Dynamic:
         """The number with these bits (a list of sint, cint or sbits vectors, or a sbitvec). Rows of sbits are
         converted."""
         if isinstance(bits, sbits):
             bits = bits.bit_decompose()
         elif isinstance(bits, sbitvec):
             bits = bits.v
-        total: Any = 0
+        total: Dynamic = 0
         for i, bit in enumerate(bits):
             total = total + (sint.conv(bit) << i)
         if is_constant(total):
             raise CompilerError("bit_compose of no bits")
         return total
 
-    def split_to_n_summands(self, length: int, n: int) -> list[list[Any]]:
+    def split_to_n_summands(self, length: int, n: int) -> list[list[Dynamic]]:
         """The low ``length`` bits of the ``n`` (``program.use_split()``) summands of the share: [bit][summand], as
         sbits.
 
@@ -354,35 +353,35 @@ class sint(Element, SecretRunTime):
 
     # -- comparisons --------------------------------------------------------------------------------------------------
 
-    def _difference(self, other: Any) -> Any:
+    def _difference(self, other: object) -> Dynamic:
         other = read(other)
         if not (is_constant(other) or isinstance(other, (sint, cint, regint))):
             return None
         return sint.conv(self - other)
 
-    def _negative(self, difference: Any, bit_length: int | None) -> Any:
+    def _negative(self, difference: Dynamic, bit_length: int | None) -> Dynamic:
         run = current()
         return sintbit._wrap(comparison.negative(run, difference.value, (bit_length or run.program.bit_length) + 1))
 
-    def less_than(self, other: Any, bit_length: int | None = None) -> Any:
+    def less_than(self, other: object, bit_length: int | None = None) -> Dynamic:
         """[x < y] for signed integers of ``bit_length`` bits (default: ``program.bit_length``)."""
         difference = self._difference(other)
         return NotImplemented if difference is None else self._negative(difference, bit_length)
 
-    def greater_than(self, other: Any, bit_length: int | None = None) -> Any:
+    def greater_than(self, other: object, bit_length: int | None = None) -> Dynamic:
         """[x > y], see :meth:`less_than`."""
         difference = self._difference(other)
         return NotImplemented if difference is None else self._negative(-difference, bit_length)
 
-    def less_equal(self, other: Any, bit_length: int | None = None) -> Any:
+    def less_equal(self, other: object, bit_length: int | None = None) -> Dynamic:
         """[x <= y], see :meth:`less_than`."""
         return _negated(self.greater_than(other, bit_length))
 
-    def greater_equal(self, other: Any, bit_length: int | None = None) -> Any:
+    def greater_equal(self, other: object, bit_length: int | None = None) -> Dynamic:
         """[x >= y], see :meth:`less_than`."""
         return _negated(self.less_than(other, bit_length))
 
-    def equal(self, other: Any, bit_length: int | None = None) -> Any:
+    def equal(self, other: object, bit_length: int | None = None) -> Dynamic:
         """[x = y], see :meth:`less_than`."""
         difference = self._difference(other)
         if difference is None:
@@ -390,7 +389,7 @@ class sint(Element, SecretRunTime):
         run = current()
         return sintbit._wrap(comparison.is_zero(run, difference.value, bit_length or run.program.bit_length))
 
-    def not_equal(self, other: Any, bit_length: int | None = None) -> Any:
+    def not_equal(self, other: object, bit_length: int | None = None) -> Dynamic:
         """[x != y], see :meth:`less_than`."""
         return _negated(self.equal(other, bit_length))
 
@@ -399,10 +398,10 @@ class sint(Element, SecretRunTime):
     __le__ = less_equal
     __ge__ = greater_equal
 
-    def __eq__(self, other: Any) -> Any:
+    def __eq__(self, other: object) -> Dynamic:
         return self.equal(other)
 
-    def __ne__(self, other: Any) -> Any:
+    def __ne__(self, other: object) -> Dynamic:
         return self.not_equal(other)
 
     __hash__ = None  # type: ignore[assignment]
@@ -415,16 +414,16 @@ class sint(Element, SecretRunTime):
         return sint._wrap(shuffle.secure_shuffle(current(), self.value, unit_size))
 
 
-def _negated(bit: Any) -> Any:
+def _negated(bit: Dynamic) -> Dynamic:
     return NotImplemented if bit is NotImplemented else 1 - bit
 
 
-def _need_random_bits(run: Any) -> None:
+def _need_random_bits(run: Run) -> None:
     if not run.engine.has_binary:
         raise CompilerError(f"{run.engine.protocol} has no binary domain in this engine, so no (e)daBits: use get_random_bit")
 
 
-def _random_bits(size: int) -> tuple[Any, Value]:
+def _random_bits(size: int) -> tuple[Dynamic, Value]:
     run = current()
     _need_random_bits(run)
     return run.engine, run.engine.random_bits(size)
@@ -433,7 +432,7 @@ def _random_bits(size: int) -> tuple[Any, Value]:
 class _Edabit:
     """Random numbers and their bits, made when one of them is needed."""
 
-    def __init__(self, run: Any, length: int, size: int) -> None:
+    def __init__(self, run: Run, length: int, size: int) -> None:
         self._run, self._length, self._size = run, length, size
         self._rows: list[Value] | None = None
         self._number: Value | None = None
@@ -460,26 +459,26 @@ class sintbit(sint):
     __slots__ = ()
 
     @classmethod
-    def _bit(cls, other: Any) -> Any:
+    def _bit(cls, other: object) -> Dynamic:
         other = read(other)
         return other if isinstance(other, sintbit) or (is_constant(other) and other in (0, 1)) else None
 
-    def _made(self, result: Any) -> Any:
+    def _made(self, result: object) -> Dynamic:
         return sintbit._wrap(result.value) if isinstance(result, sint) else result
 
-    def __and__(self, other: Any) -> Any:
+    def __and__(self, other: object) -> Dynamic:
         o = self._bit(other)
         if o is None:
             return NotImplemented
         return self._made(self * o) if not is_constant(o) else (self if o else 0)
 
-    def __or__(self, other: Any) -> Any:
+    def __or__(self, other: object) -> Dynamic:
         o = self._bit(other)
         if o is None:
             return NotImplemented
         return self._made(self + o - self * o) if not is_constant(o) else (1 if o else self)
 
-    def __xor__(self, other: Any) -> Any:
+    def __xor__(self, other: object) -> Dynamic:
         o = self._bit(other)
         return NotImplemented if o is None else self._made(self.bit_xor(o))
 
@@ -487,7 +486,7 @@ class sintbit(sint):
     __ror__ = __or__
     __rxor__ = __xor__
 
-    def __rsub__(self, other: Any) -> Any:
+    def __rsub__(self, other: object) -> Dynamic:
         result = super().__rsub__(other)
         return self._made(result) if is_constant(other) and other == 1 else result
 
@@ -504,7 +503,7 @@ class personal(RunTime):
     player: int
     size: int
 
-    def __init__(self, player: int, value: Any) -> None:
+    def __init__(self, player: int, value: Dynamic) -> None:
         """``value``: a personal or clear handle of the engine, or public values (cint)."""
         if not is_constant(player):
             raise CompilerError("the party of a personal value is a compile-time number")
@@ -540,7 +539,7 @@ class personal(RunTime):
     def __repr__(self) -> str:
         return f"personal({self.player}, {self.size})"
 
-    def numbers(self) -> Any:
+    def numbers(self) -> Dynamic:
         """The centred numbers, at the party that knows them."""
         if not self.mine:
             raise CompilerError(f"this value is known to party {self.player} only")
@@ -585,7 +584,7 @@ class personal(RunTime):
         if other.player != self.player:
             raise CompilerError(f"personal values of parties {self.player} and {other.player} do not go together")
 
-    def _apply(self, other: Any, function: Callable[[Any, Any], Any]) -> Any:
+    def _apply(self, other: object, function: Callable[[Dynamic, Dynamic], Dynamic]) -> Dynamic:
         other = read(other)
         if isinstance(other, personal):
             self._same_player(other)
@@ -597,21 +596,21 @@ class personal(RunTime):
             raise CompilerError("a personal value times 0 is 0: use cint(0)")
         return NotImplemented if result is NotImplemented else personal(self.player, result)
 
-    def __add__(self, other: Any) -> Any:
+    def __add__(self, other: object) -> Dynamic:
         return self._apply(other, lambda a, b: a + b)
 
     __radd__ = __add__
 
-    def __sub__(self, other: Any) -> Any:
+    def __sub__(self, other: object) -> Dynamic:
         return self._apply(other, lambda a, b: a - b)
 
-    def __rsub__(self, other: Any) -> Any:
+    def __rsub__(self, other: object) -> Dynamic:
         return self._apply(other, lambda a, b: b - a)
 
-    def __mul__(self, other: Any) -> Any:
+    def __mul__(self, other: object) -> Dynamic:
         return self._apply(other, lambda a, b: a * b)
 
     __rmul__ = __mul__
 
-    def __neg__(self) -> Any:
+    def __neg__(self) -> Dynamic:
         return personal(self.player, -cint._wrap(self._clear()))

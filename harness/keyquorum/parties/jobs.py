@@ -8,7 +8,6 @@ import os
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import KeyQuorumError, ParameterError
@@ -82,7 +81,7 @@ def job_entries(job: Json) -> list[tuple[str, str]]:
     """What all parties of a job must have in common, by name: everything but the party's own paths. Long values, and the job as a whole, are
     there as their hash."""
     common = {name: value for name, value in job.items() if name not in ("kind", "local")}
-    flat: list[tuple[str, Any]] = [("kind", job.get("kind"))]
+    flat: list[tuple[str, object]] = [("kind", job.get("kind"))]
     for name, value in common.items():
         flat += [(f"{name}.{inner}", v) for inner, v in value.items()] if isinstance(value, dict) else [(name, value)]
     entries = [(name, _shown(value)) for name, value in flat if name.isprintable() and "=" not in name and len(name) <= SHOWN]
@@ -90,7 +89,7 @@ def job_entries(job: Json) -> list[tuple[str, str]]:
     return [*entries[:MOST_ENTRIES], ("digest of the job", digest)]
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     text = value if isinstance(value, str) and value.isprintable() else json.dumps(value, sort_keys=True)
     return text if len(text) <= SHOWN else f"{text[: SHOWN // 2]}... (sha256 {hashlib.sha256(text.encode()).hexdigest()[:16]})"
 
@@ -155,7 +154,7 @@ def _with_names(job: Json, change: Callable[[str], str]) -> Json:
     return {**job, "local": {**local, **changed}}
 
 
-def _is_path(value: Any) -> bool:
+def _is_path(value: object) -> bool:
     return isinstance(value, str) and value.isprintable()
 
 

@@ -1,6 +1,6 @@
 """Joint decryption: the result goes to one party, the secret key and the noise stay hidden.
 
-CKKS: the phase plus a flooding noise of every dealer, opened to the receiver (protocols: section 4); the policy stored with
+CKKS: the phase plus a flooding noise of every dealer, opened to the receiver (docs/pages/ckks.md); the policy stored with
 the key bounds the flooding and counts decryptions across restarts. Before anything is counted, ciphertexts are refused that have not
 the form of an encryption, that were not approved where the policy wants that, or of which the flooding would leave less than a bit. BFV and BGV: exact rounding inside the MPC
 (`rounding`); what is opened is the message, and with `round_mask_open` its errors, so those decryptions are counted (`masked`).
@@ -26,6 +26,7 @@ from keyquorum.fhe.seal import Evaluator
 from keyquorum.fhe.seal_format import Ciphertext, read_ciphertext
 from keyquorum.model.errors import CiphertextError, KeyQuorumError, OutputError, ParameterError
 from keyquorum.model.outputs import reserved, save_all
+from keyquorum.model.plain import Json
 from keyquorum.parties.context import PartyContext
 
 from .approvals import check_approved, check_form
@@ -142,7 +143,7 @@ class _Decryption:
         backend, threshold = self.context.backend, self.info.threshold
         return backend.run(protocol, domain, program, args, threshold=threshold, seed=self.seed, **options).words
 
-    def _field_run(self, q: int, program: str, args: Sequence[object], **options: Any) -> Ints:
+    def _field_run(self, q: int, program: str, args: Sequence[object], **options: object) -> Ints:
         return self._run(self.context.committee.field_protocol, f"F_{q}", program, args, **options)
 
     # CKKS
@@ -227,7 +228,7 @@ def load_shares(folder: Path, info: KeyInfo, party: int, count: int | None = Non
     return [read_share(folder, info, party, j, backend == "embedded") for j in range(len(primes))]
 
 
-def local_paths(job: dict[str, Any], name: str) -> list[Path]:
+def local_paths(job: Json, name: str) -> list[Path]:
     """This party's paths, one for each ciphertext of the job."""
     paths = job["local"].get(name)
     if not isinstance(paths, list) or not all(isinstance(p, str) and p.isprintable() for p in paths) or len(paths) != len(job["sha256"]):
@@ -262,7 +263,7 @@ def read_ciphertexts(info: KeyInfo, paths: Sequence[Path], digests: Sequence[str
     return ciphertexts
 
 
-def decrypt_job(context: PartyContext, job: dict[str, Any]) -> dict[str, Any]:
+def decrypt_job(context: PartyContext, job: Json) -> Json:
     """The job ``decrypt``. Keys: ``key``, ``receiver``, ``rounding``, ``sha256`` (of each ciphertext), ``pool`` (optional: take masks from the
     committee's pool), and under ``local``
     the paths: ``ciphertexts``, ``outputs`` (written by the receiver, 0600, and reserved before anything is counted). Of BFV and BGV every party

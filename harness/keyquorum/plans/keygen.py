@@ -1,7 +1,7 @@
 """Joint generation of SEAL keys: the secret key exists as shares only.
 
 1. The parties toss a public seed; everything public (the `a` of every key, the key id) comes from it.
-2. `sample_ternary`, in one domain with room: the secret, uniform ternary (protocols: section 1).
+2. `sample_ternary`, in one domain with room: the secret, uniform ternary (docs/pages/programs.md).
 3. `sample_cbd` or `sample_gaussian`, there as well; `lift` brings the secret and the noise to every prime.
 4. `rlwe_public_key` and `rlwe_switch_key`, one prime after another, open b = -(a s + f e) (+ P w): the keys.
 5. All parties compare a hash of the transcript and of the key files before the key counts.
@@ -32,6 +32,7 @@ from keyquorum.fhe.keys import (
 from keyquorum.fhe.parameters import ParameterSet
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import KeyQuorumError, ParameterError, PolicyError
+from keyquorum.model.plain import Json
 from keyquorum.parties.context import PartyContext
 
 from .budget import check_attempts, check_leaks, lift_masks, short_primes
@@ -215,7 +216,7 @@ def generate(context: PartyContext, request: Request, seed: bytes | None = None)
     def run(protocol: str, domain: str, program: str, *args: object, **options: Any) -> Ints:
         return backend.run(protocol, domain, program, args, threshold=threshold, seed=seed, **options).words
 
-    def field_run(q: int, program: str, *args: object, **options: Any) -> Ints:
+    def field_run(q: int, program: str, *args: object, **options: object) -> Ints:
         return run(field, f"F_{q}", program, *args, **options)
 
     with context.phase("set-up"):
@@ -354,7 +355,7 @@ def _public_files(request: Request, b: Words, seeds: list[bytes]) -> Iterator[tu
         yield "galois.key", data
 
 
-def keygen_job(context: PartyContext, job: dict[str, Any]) -> dict[str, Any]:
+def keygen_job(context: PartyContext, job: Json) -> Json:
     """The job ``keygen``: makes a key and stores it in this party's folder. Keys: ``key``, ``parameters``, ``relin``,
     ``galois_elements``, ``error_law``, ``policy``."""
     request = Request(
@@ -395,4 +396,4 @@ def store(context: PartyContext, material: KeyMaterial, folder: Path, publish: C
 
 __all__ = ["KeyMaterial", "KeyQuorumError", "Request", "generate", "keygen_job", "store"]
 
-Job = Callable[[PartyContext, dict[str, Any]], dict[str, Any]]
+Job = Callable[[PartyContext, Json], Json]

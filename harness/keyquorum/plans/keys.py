@@ -29,7 +29,7 @@ from keyquorum.fhe.parameters import NOISE_BITS_MAX, ParameterSet
 from keyquorum.model.committee import AUTHENTICATED, Committee, sync_folder, write_atomically
 from keyquorum.model.errors import KeyFileError, ParameterError, PolicyError, ProgramError
 from keyquorum.model.locks import FileLock
-from keyquorum.model.plain import is_count, is_hex, json_loads
+from keyquorum.model.plain import Json, is_count, is_hex, json_loads
 from keyquorum.parties import mac_key
 from keyquorum.parties.context import PartyContext
 
@@ -150,12 +150,12 @@ class KeyInfo:
         """32 bytes that identify the key with its policy and files: parties compare them before they use it."""
         return hashlib.sha256(json.dumps(self.to_json(), sort_keys=True).encode()).digest()
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """Plain data, see :meth:`from_json`."""
         return asdict(self)
 
     @staticmethod
-    def from_json(data: dict[str, Any]) -> KeyInfo:
+    def from_json(data: Json) -> KeyInfo:
         """Inverse of :meth:`to_json`; checks the parameter set."""
         data = dict(data)
         data["parameters"] = parameters_from_json(data["parameters"])
@@ -168,7 +168,7 @@ class KeyInfo:
             raise ValueError("entries of other types")
         return info
 
-    def share_header(self, party: int, prime_index: int) -> dict[str, Any]:
+    def share_header(self, party: int, prime_index: int) -> Json:
         """Header of a share file of this key."""
         q = self.parameters.coeff_modulus[prime_index]
         return {
@@ -188,7 +188,7 @@ def check_made_by(committee: Committee, info: Any, folder: Path) -> None:
         raise KeyFileError(f"{folder}: this key was made by a committee with another protocol or size")
 
 
-def policy_from_json(data: dict[str, Any]) -> FloodPolicy:
+def policy_from_json(data: Json) -> FloodPolicy:
     """A policy from plain data; refuses unknown fields and anything but integers."""
     fields = FloodPolicy.__dataclass_fields__
     if not set(data) <= set(fields) or any(type(v) is not int for v in data.values()):
@@ -196,12 +196,12 @@ def policy_from_json(data: dict[str, Any]) -> FloodPolicy:
     return FloodPolicy(**data)
 
 
-def parameters_to_json(parameters: ParameterSet) -> dict[str, Any]:
+def parameters_to_json(parameters: ParameterSet) -> Json:
     """A parameter set as plain data."""
     return asdict(parameters)
 
 
-def parameters_from_json(data: dict[str, Any]) -> ParameterSet:
+def parameters_from_json(data: Json) -> ParameterSet:
     """Inverse of :func:`parameters_to_json`; the set is validated."""
     try:
         return ParameterSet(**{**data, "coeff_modulus": tuple(data["coeff_modulus"])})
@@ -227,7 +227,7 @@ def read_share(folder: Path, info: KeyInfo, party: int, prime_index: int, tested
     return share
 
 
-def write_mac(path: Path, header: dict[str, Any], share: Persistence) -> None:
+def write_mac(path: Path, header: Json, share: Persistence) -> None:
     """Stores what these shares' MACs need in a later session, if they have any; ``header``: of the file of the shares."""
     mac = share.export_mac()
     if mac:
@@ -236,7 +236,7 @@ def write_mac(path: Path, header: dict[str, Any], share: Persistence) -> None:
         raise KeyFileError(f"{path}: shares of {header['protocol']} without a MAC key: please report it")
 
 
-def read_mac(path: Path, header: dict[str, Any], share: Persistence, tested: bool = True) -> None:
+def read_mac(path: Path, header: Json, share: Persistence, tested: bool = True) -> None:
     """Reads what :func:`write_mac` stored. Raises :class:`KeyFileError` if there is nothing, or no test of the MAC key where one must be."""
     if header["protocol"] not in AUTHENTICATED:
         return

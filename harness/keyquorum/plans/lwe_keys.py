@@ -10,7 +10,6 @@ import hashlib
 import json
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -20,7 +19,7 @@ from keyquorum.fhe.lwe import LWE_SETS, LweParameters, lwe_parameters
 from keyquorum.fhe.lwe_public import PUBLIC_FILE, LwePublicKey, expand_mask, public_noise, read_lwe_public_key, residues
 from keyquorum.model.committee import AUTHENTICATED, Committee, write_atomically
 from keyquorum.model.errors import KeyFileError, ParameterError
-from keyquorum.model.plain import is_count, is_hex, json_loads
+from keyquorum.model.plain import Json, is_count, is_hex, json_loads
 from keyquorum.parties import mac_key
 from keyquorum.parties.context import PartyContext
 
@@ -38,7 +37,7 @@ class LweKeyInfo:
     threshold: int
     files: dict[str, str] = field(default_factory=dict)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """Plain data. Keys of before public keys have no ``files``."""
         return {name: value for name, value in asdict(self).items() if name != "files" or value}
 
@@ -47,7 +46,7 @@ class LweKeyInfo:
         """32 bytes that identify the key with its files."""
         return hashlib.sha256(json.dumps(self.to_json(), sort_keys=True).encode()).digest()
 
-    def header(self, party: int) -> dict[str, Any]:
+    def header(self, party: int) -> Json:
         """Header of this party's share file."""
         set_ = lwe_parameters(self.parameters)
         return {
@@ -118,7 +117,7 @@ def make_lwe_public_key(context: PartyContext, info: LweKeyInfo, share: Persiste
     return made
 
 
-def lwe_keygen_job(context: PartyContext, job: dict[str, Any]) -> dict[str, Any]:
+def lwe_keygen_job(context: PartyContext, job: Json) -> Json:
     """The job ``lwe_keygen``. Keys: ``key``, ``parameters`` (a name). The key counts when every party has stored its shares and the public key."""
     folder = context.committee.key_folder(context.party, job["key"])
     with NewKey(context, job["key"]) as new:

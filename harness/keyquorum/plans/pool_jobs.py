@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 from keyquorum.fhe.lwe import LweCiphertexts, read_lwe
 from keyquorum.model.errors import CiphertextError, OutputError, ParameterError
 from keyquorum.model.outputs import reserved, save_all
+from keyquorum.model.plain import Json
 from keyquorum.parties.context import PartyContext
 from keyquorum.parties.jobs import local_path
 
@@ -25,7 +25,7 @@ NUMBER = 8
 """Bytes of a message in JSON, at most: it has up to 16 bits."""
 
 
-def pool_fill_job(context: PartyContext, job: dict[str, Any]) -> dict[str, Any]:
+def pool_fill_job(context: PartyContext, job: Json) -> Json:
     """The job ``pool_fill``: makes ``count`` items, ``chunk`` at a time."""
     variant = variant_of(context.committee, job)
     if not (1 <= job["count"] <= 1 << 40 and 1 <= job["chunk"] <= 1 << 20):
@@ -57,7 +57,7 @@ def check_lwe_ciphertexts(ciphertexts: LweCiphertexts, key_id: str, info: LweKey
     ciphertexts.check_rounding(rounding, where)
 
 
-def lwe_decrypt_job(context: PartyContext, job: dict[str, Any]) -> dict[str, Any]:
+def lwe_decrypt_job(context: PartyContext, job: Json) -> Json:
     """The job ``lwe_decrypt``. Keys: ``key``, ``receiver``, ``sha256`` (of the ciphertexts), those of the variant, and under ``local``
     the paths ``ciphertexts`` and ``output`` (JSON, the messages, written by the receiver, 0600)."""
     committee, party = context.committee, context.party

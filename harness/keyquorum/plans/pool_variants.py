@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from keyquorum.fhe.errors import UnknownParameterSetError
 from keyquorum.fhe.lwe import LWE_SETS, LweParameters
 from keyquorum.fhe.parameters import ParameterSet
 from keyquorum.fhe.parameters import load as load_parameters
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import ParameterError
+from keyquorum.model.plain import Json
 from keyquorum.parties.context import PartyContext
 
 from .lwe_keys import sharing_of
@@ -48,7 +47,7 @@ def odd_variant(committee: Committee, rounding: str, parameters: ParameterSet) -
     return OddVariant(rounding, parameters, summands, rounding == "round_ltz_circuit" and not replicated)
 
 
-def variant_of(committee: Committee, job: dict[str, Any]) -> AnyVariant:
+def variant_of(committee: Committee, job: Json) -> AnyVariant:
     """The variant that a job names: ``parameters``, ``rounding``, ``width``, ``levels``."""
     return variant_for(committee, job["rounding"], parameter_set(job["parameters"]), job["width"], job["levels"])
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from keyquorum.fhe.lwe import lwe_parameters, read_lwe
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import CiphertextError, KeyFileError, ParameterError, PolicyError
+from keyquorum.model.plain import Json
 from keyquorum.parties.jobs import local_path
 
 from .approvals import check_approved
@@ -25,7 +25,7 @@ from .pool_jobs import check_lwe_ciphertexts
 from .pool_variants import variant_of
 
 
-def check_keygen(committee: Committee, party: int, job: dict[str, Any]) -> None:
+def check_keygen(committee: Committee, party: int, job: Json) -> None:
     """Of the job ``keygen``: what it would make, and that its name is free."""
     policy = policy_from_json(job["policy"])
     request = Request(parameters_from_json(job["parameters"]), job["relin"], tuple(job["galois_elements"]), job["error_law"], policy)
@@ -34,7 +34,7 @@ def check_keygen(committee: Committee, party: int, job: dict[str, Any]) -> None:
     _check_free(committee, party, job["key"])
 
 
-def check_lwe_keygen(committee: Committee, party: int, job: dict[str, Any]) -> None:
+def check_lwe_keygen(committee: Committee, party: int, job: Json) -> None:
     """Of the job ``lwe_keygen``."""
     sharing_of(committee, lwe_parameters(job["parameters"]))
     _check_free(committee, party, job["key"])
@@ -46,7 +46,7 @@ def _check_free(committee: Committee, party: int, key: str) -> None:
         raise KeyFileError(f"{folder}: there is a key of this name already: choose another name")
 
 
-def check_decrypt(committee: Committee, party: int, job: dict[str, Any]) -> None:
+def check_decrypt(committee: Committee, party: int, job: Json) -> None:
     """Of the job ``decrypt``: key, ciphertexts, shares, approvals, the count of decryptions, and where the receiver would write."""
     folder = committee.key_folder(party, job["key"])
     info = load_key(folder)
@@ -74,7 +74,7 @@ def _check_outputs(outputs: Sequence[Path]) -> None:
             raise ParameterError(f"{path}: cannot be written, {path.parent} is no folder that we may write to: name another place with --output")
 
 
-def check_lwe_decrypt(committee: Committee, party: int, job: dict[str, Any]) -> None:
+def check_lwe_decrypt(committee: Committee, party: int, job: Json) -> None:
     """Of the job ``lwe_decrypt``."""
     folder = committee.key_folder(party, job["key"])
     info = load_lwe_key(folder)

@@ -18,6 +18,7 @@ from keyquorum.dsl.persistence import shares_path
 from keyquorum.model.committee import AUTHENTICATED, DISHONEST_MAJORITY
 from keyquorum.model.errors import ParameterError, PartyError, ProgramError
 from keyquorum.model.links import check_link, notice, parse
+from keyquorum.model.plain import Json
 from keyquorum.model.resources import program_path
 from keyquorum.parties import mac_key
 from keyquorum.parties.context import PartyContext, Progress
@@ -66,7 +67,7 @@ class ProgramRequest:
         raise ParameterError(f"unknown protocol {self.protocol!r}: choose one of {', '.join(known)}")
 
     @staticmethod
-    def from_json(data: dict[str, Any], folder: Path) -> ProgramRequest:
+    def from_json(data: Json, folder: Path) -> ProgramRequest:
         """A request from the fields of a job, in a folder of this host."""
         kinds: dict[str, tuple[type, ...]] = {
             "program": (str,), "args": (list,), "protocol": (str,), "backend": (str,), "mp_spdz": (str, NoneType), "link": (str, NoneType),
@@ -133,7 +134,7 @@ def _run(session: Any, request: ProgramRequest) -> list[str]:
     return [*"".join(printed).splitlines(), *result.lines()]
 
 
-def program_job(context: PartyContext, job: dict[str, Any]) -> dict[str, Any]:
+def program_job(context: PartyContext, job: Json) -> Json:
     """The job ``program``: the fields of :class:`ProgramRequest` under ``request``, the folder under ``local``."""
     request = ProgramRequest.from_json(job["request"], local_path(job, "folder"))
     with context.phase("program"):

@@ -63,7 +63,7 @@ class CiphertextFile:
         return lines
 
 
-def encrypt_to(folder: Path, info: KeyInfo, values: Any, output: Path, bound: float | None = None) -> CiphertextFile:
+def encrypt_to(folder: Path, info: KeyInfo, values: object, output: Path, bound: float | None = None) -> CiphertextFile:
     """Encrypts numbers under the public key in ``folder`` and writes SEAL's bytes and a receipt.
 
     ``values``: at most N integers modulo t (BFV, BGV), at most N/2 reals or complex numbers (CKKS). ``bound``: CKKS, on their absolute values, for

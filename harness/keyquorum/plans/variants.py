@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from keyquorum.dsl import Persistence
-from keyquorum.dsl.persistence import KeyTest
+from keyquorum.dsl.persistence import KeyTest, Unsigned
 from keyquorum.fhe.lwe import LweParameters, flooding_bits
 from keyquorum.model.errors import ParameterError, ProgramError
 
@@ -26,11 +25,11 @@ FLOOD_SECURITY = 40
 """Statistical security of `round_flood`, in bits a decryption."""
 
 
-class Material(list[NDArray[Any]]):
+class Material(list[Unsigned]):
     """Sections of correlated randomness, [parts, rows, items] each. ``key_tests``: of the MAC keys that they are under
     (:attr:`.Persistence.key_tests`)."""
 
-    def __init__(self, sections: Iterable[NDArray[Any]], key_tests: Sequence[KeyTest] = ()) -> None:
+    def __init__(self, sections: Iterable[Unsigned], key_tests: Sequence[KeyTest] = ()) -> None:
         super().__init__(sections)
         self.key_tests = [key_test.copy() for key_test in key_tests]
 
@@ -177,7 +176,7 @@ class Variant:
         return made
 
     def use(
-        self, group: RoundingGroup, z: Words, material: Sequence[NDArray[Any]], to: int | str = "share", seed: bytes | None = None,
+        self, group: RoundingGroup, z: Words, material: Sequence[Unsigned], to: int | str = "share", seed: bytes | None = None,
         about: bytes = b"",
     ) -> Words | None:  # fmt: skip
         """Rounds phases z [parts, size] with one item of material each; every member calls this.

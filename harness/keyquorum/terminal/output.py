@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TextIO
 
 import numpy as np
 from rich.console import Console
@@ -72,7 +72,7 @@ def emit(result: Json) -> None:
         print(json.dumps(_plain(result), allow_nan=False), flush=True)
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     """What JSON can hold: paths as texts, arrays as lists, and null for numbers that are none or infinite."""
     if isinstance(value, dict):
         return {str(name): _plain(each) for name, each in value.items()}

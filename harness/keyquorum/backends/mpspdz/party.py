@@ -17,9 +17,8 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
-from keyquorum._engine import NetworkError
+from keyquorum._engine import NetworkError, Session
 from keyquorum.dsl import Persistence
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import BackendError, ParameterError, PartyError, ProgramError
@@ -59,7 +58,7 @@ class MpSpdz(Backend):
     most_targets = 20  # MP-SPDZ names files after a program's arguments
 
     def __init__(
-        self, session: Any, committee: Committee, checkout: Checkout, members: Sequence[int] | None = None, link: Link | None = None
+        self, session: Session, committee: Committee, checkout: Checkout, members: Sequence[int] | None = None, link: Link | None = None
     ) -> None:
         """``members``: the numbers in the committee of the parties of the session, if it is not all of them. ``link``: simulated
         links between the executables."""

@@ -9,10 +9,9 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from keyquorum.dsl import Persistence
 from keyquorum.dsl.runner import ProgramResult
@@ -63,8 +62,8 @@ def run_program(
     program: str | Path,
     args: Sequence[object] = (),
     *,
-    private: Mapping[int, Any] | None = None,
-    public: Any = (),
+    private: Mapping[int, ArrayLike] | None = None,
+    public: ArrayLike = (),
     listed: Sequence[int] | NDArray[np.int64] | None = None,
     shares: Sequence[Persistence] | None = None,
     threshold: int | None = None,
@@ -177,7 +176,7 @@ def _wait(processes: Sequence[subprocess.Popen[str]], deadline: float) -> list[i
 
 def _prepare(
     folder: WorkFolder, entry: Protocol, domain: Domain, parties: int,
-    private: Mapping[int, Any], public: Any, shares: Sequence[Persistence] | None,
+    private: Mapping[int, ArrayLike], public: ArrayLike, shares: Sequence[Persistence] | None,
 ) -> None:  # fmt: skip
     folder.clear_run(range(parties))
     for party in range(parties):

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
 from keyquorum import _engine
+from keyquorum._engine import Engine
 from keyquorum.dsl import Persistence, ProgramIO, run_program
 from keyquorum.model.resources import program_path
 
 from .outcome import Case, Outcome, centred
 
 
-def deal(engine: Any, values: NDArray[np.int64] | None, modulus: int) -> Persistence:
+def deal(engine: Engine, values: NDArray[np.int64] | None, modulus: int) -> Persistence:
     """A share file with these clear values, which party 0 inputs."""
     if values is None or not len(values):
         return Persistence()
@@ -25,7 +24,7 @@ def deal(engine: Any, values: NDArray[np.int64] | None, modulus: int) -> Persist
     return made
 
 
-def opened(engine: Any, shares: Persistence, start: int, modulus: int) -> list[int]:
+def opened(engine: Engine, shares: Persistence, start: int, modulus: int) -> list[int]:
     """Opens what a program appended to the share file."""
     count = shares.length - start
     if count <= 0:

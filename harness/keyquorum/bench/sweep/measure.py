@@ -12,10 +12,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from subprocess import Popen
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from keyquorum import api
 from keyquorum.backends.mpspdz import Checkout, run_program
@@ -24,6 +22,7 @@ from keyquorum.bench import peers
 from keyquorum.cnn.run import classify, held_out_digits
 from keyquorum.fhe import seal
 from keyquorum.fhe.lwe import LWE_SETS
+from keyquorum.fhe.values import Numbers
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import KeyQuorumError
 from keyquorum.model.links import parse
@@ -242,7 +241,7 @@ class Bench:
                 values, files, outputs = [], [], []
                 for j in range(case.batch):
                     path = Path(folder) / f"{j}.ct"
-                    clear: NDArray[Any]
+                    clear: Numbers
                     if scheme == "ckks":
                         clear = rng.uniform(-1, 1, parameters.ring_degree // 2)
                     else:
@@ -321,7 +320,7 @@ def _party_of_cnn(keygen: RunReport, decryption: RunReport, client: dict[str, fl
     return RunReport(keygen.party, phases, memory, cpu, keygen.link, unused)
 
 
-def _equal(got: Any, clear: NDArray[Any], info: api.KeyInfo) -> bool:
+def _equal(got: Numbers, clear: Numbers, info: api.KeyInfo) -> bool:
     """Whether all values are right: modulo t, or with CKKS within what the flooding explains."""
     modulus = info.parameters.plain_modulus
     if modulus:
