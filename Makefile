@@ -8,7 +8,7 @@ SOURCES := $(shell find Source -name '*.rs' -not -path '*/target/*') Source/Carg
 WHEEL := build/wheel/venv
 DIST := dist
 
-.PHONY: wheel audit check-decrypt first-use test-containers bench-decrypt cnn bench bench-quick bench-dishonest bench-paper004 parity differential fuzz demo test test-rust test-python lint docs bench-keygen build tools clean help
+.PHONY: wheel audit audit-deps check-decrypt first-use test-containers bench-decrypt cnn bench bench-quick bench-dishonest bench-paper004 parity differential fuzz demo test test-rust test-python lint docs bench-keygen build tools clean help
 
 help:
 	@echo "make demo          the main job: joint keys, SEAL, joint decryption (3 processes over TLS)"
@@ -17,13 +17,14 @@ help:
 	@echo "make first-use     every command of README.md and of the tutorial as it stands, in folders of their own; 3 minutes"
 	@echo "make cnn           encrypted handwritten digits under joint keys: accuracy, time of each phase"
 	@echo "make bench-quick   small sweeps of what threat models cost, and build/bench-quick/report (FRESH=1: measure anew)"
-	@echo "make bench         the full sweeps, results/report, figures of README.md; 50 minutes, goes on when called again (FRESH=1: anew; LOADED=1: beside other work, which plots then show)"
+	@echo "make bench         the full sweeps, results/report, tables of results and figures of README.md; 50 minutes, goes on when called again (FRESH=1: anew; LOADED=1: beside other work, which plots then show)"
 	@echo "make bench-decrypt  threshold decryption of LWE, offline and online: time, rounds, bits, storage"
 	@echo "make check-decrypt  10^6 decryptions of every rounding (ITEMS=: fewer), and how many are wrong (RECORD=1: kept in results/exactness.csv)"
 	@echo "make bench-keygen  key generation at N=16384: time, bytes, rounds, memory"
 	@echo "make fuzz          damaged files and messages for every parser (SECONDS=: of each, 20; SEED=fresh: others; INPUT=: a saved one)"
 	@echo "make parity        every program on MP-SPDZ as well (MP_SPDZ_HOME), side by side"
 	@echo "make audit         every attack of the security review: blocked, and successful where the remedy is taken out"
+	@echo "make audit-deps    known vulnerabilities and licences of crates and Python packages; exits with 3 (make: 2) where a database cannot be reached"
 	@echo "make differential  1000 random programs on every engine, MP-SPDZ too with MP_SPDZ_HOME (SEED=fresh: others)"
 	@echo "make bench-paper004  sampling, conversion and keys beside the figures of GMPFHE"
 	@echo "make test-containers  the image, and five containers that make keys, are killed and cut off (needs a Docker engine)"
@@ -121,6 +122,18 @@ differential: build
 audit: build
 	$(PY) Scripts/audit.py
 
+# Tools of the next target alone, in folders of their own.
+DEPS := build/audit-deps
+
+$(DEPS)/.tools: Makefile | tools
+	python3 -m venv $(DEPS)/venv
+	$(DEPS)/venv/bin/pip install -q --disable-pip-version-check "pip-audit>=2.7,<3"
+	CARGO_TARGET_DIR="$(CURDIR)/$(DEPS)/target" CARGO_PROFILE_DEV_DEBUG=0 cargo install -q --locked --debug --root $(DEPS) cargo-deny@0.20.2
+	touch $@
+
+audit-deps: build $(DEPS)/.tools
+	$(PY) Scripts/audit_deps.py --cargo-deny $(CURDIR)/$(DEPS)/bin/cargo-deny --pip-audit $(CURDIR)/$(DEPS)/venv/bin/pip-audit
+
 # Ends at the first input of a target that fails; it is in build/fuzz, and make fuzz INPUT=build/fuzz/... tries it again.
 fuzz: build
 	$(PY) -m tests.fuzz --seconds $(or $(SECONDS),20) --jobs 1 $(if $(SEED),--seed $(SEED)) $(if $(INPUT),--input $(INPUT)) $(TARGETS)
@@ -156,6 +169,7 @@ bench-keygen: build
 
 docs: build
 	$(PY) Scripts/program_table.py
+	$(PY) Scripts/protocol_table.py
 	$(VENV)/bin/mkdocs build -f docs/mkdocs.yml --strict -q
 	$(PY) Scripts/check_links.py
 	@echo "docs: open docs/_build/index.html"

@@ -1,4 +1,7 @@
-"""Writes the measured figures of results/ into README.md, between its marks. What is not in results/ is left out."""
+"""Writes the measured figures of results/: all tables into results/README.md, a dozen figures into README.md, between its marks.
+
+What is not in results/ is left out. Every row of README.md names the committee, the conditions and, where there is one, the figure beside it.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ import statistics
 import sys
 from pathlib import Path
 
-from keyquorum.bench import published
+from keyquorum.model import published
 from keyquorum.report.data import NoResultsError, conditions, load, summary
 from keyquorum.report.threat_models import threat_model_table
 
@@ -19,7 +22,7 @@ PLOTS = {
     "scaling": "Keys and decryption against the number of parties",
     "round_trip": "Time against the round trip of the links",
 }
-"""Plots of the report that the README shows."""
+"""Plots of the report that results/README.md shows; README.md shows the first."""
 
 
 def _rows(name: str) -> list[dict[str, str]]:
@@ -79,7 +82,7 @@ def lwe() -> list[str]:
         "",
         "Decryption of LWE ciphertexts (n = 1024, q = 2^64), and of BFV coefficients (N = 4096, t = 65537), with material of a pool: microseconds for one, in batches; "
         f"all parties on {rows[0]['cores']} cores, over TLS. "
-        "Latency: one ciphertext over simulated links of 1 ms ping. `make bench-decrypt`; what the roundings trade: [results](results/decrypt-tradeoff.md).",
+        "Latency: one ciphertext over simulated links of 1 ms ping. `make bench-decrypt`; what the roundings trade: [results](decrypt-tradeoff.md).",
         "",
         f"A second, online:{_batches(rows)} without any delay of links; the throughput over links has a table of its own.",
         "",
@@ -200,12 +203,95 @@ def sweeps() -> list[str]:
     for name, title in PLOTS.items():
         path = ROOT / "results" / "report" / f"{name}.png"
         if path.exists():
-            lines += ["", f"![{title}]({path.relative_to(ROOT)})"]
-    return [*lines, "", "All plots, published figures beside ours: [results/report](results/report/index.html) (`keyquorum report`)."]
+            lines += ["", f"![{title}]({path.relative_to(ROOT / 'results')})"]
+    return [*lines, "", "All plots, published figures beside ours: `results/report/index.html` (`keyquorum report`)."]
+
+
+Row = tuple[str, str, str, str]
+"""What was measured; the committee; the figure; what stands beside it."""
+
+
+def _of_sweeps() -> list[Row]:
+    """Keys and decryptions of three parties on one machine."""
+    try:
+        table, _ = threat_model_table(summary(load(ROOT / "results")))
+    except NoResultsError:
+        return []
+    rows: list[Row] = []
+    wanted = (("keys, s", "s"), ("exact decryption, BFV, s", "s"), ("decryption, CKKS, s", "s"), ("decryption, LWE, online, ms", "ms"))
+    seen: set[str] = set()
+    for record in table.to_dict("records"):
+        committee = " + ".join(f"`{name}`" for name in str(record["committee"]).split(" + "))
+        for column, unit in wanted:
+            figure = str(record.get(column, "–"))
+            if figure == "–" or (column == "keys, s" and record["committee"] in seen):
+                continue
+            what = column.rpartition(",")[0]
+            if column == "keys, s":
+                seen.add(str(record["committee"]))
+                what, figure = f"keys of {record['keys of']}", f"{figure} {unit}, {record['keys, MB a party']} MB a party"
+            elif not str(record["committee"]).startswith("rep-field"):
+                continue
+            else:
+                figure = f"{figure} {unit}"
+            rows.append((what, f"{committee}, {record['parties']}", figure, "1 ms round trip" if "LWE" in column else "–"))
+    return rows
+
+
+def _of_benches() -> list[Row]:
+    """A row or two of each table, those of the most common committees."""
+    rows: list[Row] = []
+    for row in _rows("keygen")[:1]:
+        rows.append(
+            (
+                "keys for CKKS, N = 16384, 7 Galois keys",
+                f"`{row['protocol']}`, {row['parties']}",
+                f"{row['seconds']} s, {row['rss_gb']} GB of memory",
+                "–",
+            )
+        )
+    for row in _rows("decrypt"):
+        if (row["parameters"], row["variant"], row["n"]) == ("lwe64-p2", "round_ltz_circuit", "2") and row["protocol"] in ("semi2k", "spdz2k"):
+            cpu = f", CPU of a party {_cpu(row)} µs each" if row.get("online_cpu_us") else ""
+            figure = f"{int(row['per_s']):,} a second (batch {int(row['items']):,}{cpu}; no added delay)"
+            rows.append(("LWE decryptions, online", f"`{row['protocol']}`, 2", figure, "–"))
+    for row in _rows("dishonest"):
+        if row["row"] in ("triples_z2_64", "triples_spdz2k"):
+            theirs = f"MP-SPDZ: {int(row['mpspdz_per_s']):,}" if row["mpspdz_per_s"] else "–"
+            cpu = float(row["embedded_cpu_us"]) / int(row["parties"])
+            figure = f"{int(row['embedded_per_s']):,} a second (batch {int(row['items']):,}, CPU of a party {cpu:.1f} µs each; no added delay)"
+            rows.append(("triples modulo 2^64", f"`{row['protocol']}`, {row['parties']}", figure, theirs))
+    for row in _rows("paper004"):
+        if row["best"] == "yes" and row["quantity"] == "seconds" and row["row"].startswith("key generation"):
+            theirs = f"GMPFHE, other hardware: {row['paper']} s" if row["paper"] else "–"
+            rows.append((row["row"], f"semi-honest, dishonest majority, {row['parties']}", f"{row['ours']} s", theirs))
+    ratios = [float(row["ratio"]) for row in _rows("parity") if row["ratio"]]
+    if ratios:
+        wrong = sum(bool(row["difference"]) for row in _rows("parity"))
+        figure = f"median {statistics.median(ratios):.2f} of MP-SPDZ's time, largest {max(ratios):.2f}; {wrong} outputs differ"
+        rows.append(("every program, on both engines", f"all, {len(ratios)} rows", figure, "the same machine"))
+    return rows
+
+
+def chosen() -> list[str]:
+    """The dozen figures of README.md."""
+    rows = [*_of_sweeps(), *_of_benches()]
+    if not rows:
+        return []
+    lines = [
+        "",
+        "Medians, all parties on one machine of 2 cores over TLS. [All tables, plots, conditions and commits](results/README.md).",
+        "",
+        "| what | committee, parties | here | beside it |",
+        "| --- | --- | --- | --- |",
+        *(f"| {' | '.join(row)} |" for row in rows),
+    ]
+    plot = ROOT / "results" / "report" / f"{next(iter(PLOTS))}.png"
+    return [*lines, "", f"![{PLOTS[plot.stem]}]({plot.relative_to(ROOT)})"] if plot.exists() else lines
 
 
 def main() -> int:
-    """Rewrites the part of README.md between the marks."""
+    """Rewrites results/README.md, and the part of README.md between the marks."""
     path = ROOT / "README.md"
     text = path.read_text()
     head, _, rest = text.partition(BEGIN)
@@ -213,8 +299,10 @@ def main() -> int:
     if not rest:
         print(f"error: README.md has no mark {BEGIN}", file=sys.stderr)
         return 1
-    body = "\n".join(["## Measured", *sweeps(), *keygen(), *lwe(), *dishonest(), *gmpfhe(), *parity()])
-    path.write_text(f"{head}{BEGIN}\n{body}\n{END}{tail}")
+    tables = [*sweeps(), *keygen(), *lwe(), *dishonest(), *gmpfhe(), *parity()]
+    if tables:
+        (ROOT / "results" / "README.md").write_text("\n".join(["# Measured", *tables, ""]))
+    path.write_text(f"{head}{BEGIN}\n" + "\n".join(["## Measured", *chosen()]) + f"\n{END}{tail}")
     return 0
 
 

@@ -14,8 +14,10 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 PAGES = "docs/pages"
 EXAMPLES = tuple(f"examples/{path.name}" for path in sorted((ROOT / "examples").iterdir()) if path.suffix in (".md", ".py", ".ipynb"))
-PROJECT = ("SECURITY.md", "THIRD_PARTY.md", "CHANGELOG.md", "results/decrypt-tradeoff.md", "results/decrypt-tradeoff.png", *EXAMPLES)
-"""Files of the repository that the site has, too, in its folder ``project``."""
+RESULTS = tuple(str(path.relative_to(ROOT)) for pattern in ("*.md", "*.png", "report/*.png") for path in sorted((ROOT / "results").glob(pattern)))
+TEXTS = tuple(path.name for path in sorted(ROOT.glob("*.md")) if path.name != "README.md")
+PROJECT = (*TEXTS, *RESULTS, *EXAMPLES)
+"""Files of the repository that the site has, too, under the same names in its folder ``project``."""
 LINK = re.compile(r"(\]\()(?!\w+:|#)([^)#\s]+)")
 ROLE = re.compile(r":(?:func|meth|class|mod|data|attr|exc):<code>~?([^<]*)</code>")
 
@@ -23,14 +25,14 @@ ROLE = re.compile(r":(?:func|meth|class|mod|data|attr|exc):<code>~?([^<]*)</code
 def on_files(files: Any, *, config: Any) -> Any:
     """Adds the files of :data:`PROJECT`."""
     for name in PROJECT:
-        files.append(File.generated(config, f"project/{posixpath.basename(name)}", abs_src_path=str(ROOT / name)))
+        files.append(File.generated(config, f"project/{name}", abs_src_path=str(ROOT / name)))
     return files
 
 
 def _in_repository(page: str) -> str:
     """Where the source of a page lies in the repository."""
     for name in PROJECT:
-        if page == f"project/{posixpath.basename(name)}":
+        if page == f"project/{name}":
             return name
     return f"{PAGES}/{page}"
 
@@ -42,7 +44,7 @@ def on_page_markdown(markdown: str, *, page: Any, config: Any, files: Any) -> st
     def follow(match: re.Match[str]) -> str:
         named = posixpath.normpath(posixpath.join(posixpath.dirname(source), match[2]))
         if named in PROJECT:
-            there = f"project/{posixpath.basename(named)}"
+            there = f"project/{named}"
         elif named.startswith(f"{PAGES}/"):
             there = named.removeprefix(f"{PAGES}/")
         else:

@@ -27,3 +27,12 @@ def _alone(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     with (tmp_path_factory.getbasetemp().parent / "alone.lock").open("w") as file:
         fcntl.flock(file, kind)
         yield
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Seeds that tests drew, also of tests that passed."""
+    for reports in terminalreporter.stats.values():
+        for report in reports:
+            for name, value in getattr(report, "user_properties", []):
+                if name == "fresh seed" and report.when == "call":
+                    terminalreporter.write_line(f"{report.nodeid}: seed {value}")

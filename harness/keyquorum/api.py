@@ -244,7 +244,7 @@ def pool_needs(
     if not (1 <= items <= 1 << 40 and 1 <= chunk <= 1 << 20):
         raise ParameterError(f"{items} items by {chunk}: choose 1 to 2^40, and chunks of 1 to 2^20")
     sections = variant_for(committee, rounding, load_parameters(parameters), width, levels).sections
-    parts = 2 if committee.authenticated or committee.replicated else 1
+    parts = committee.share_parts
     return items // chunk * packed_bytes(sections, parts, chunk) + packed_bytes(sections, parts, items % chunk)
 
 
@@ -359,7 +359,7 @@ def decrypt_job(
         variant_for(committee, rounding, info.parameters, width, levels)
         if backend != "embedded":
             raise ParameterError("pools are the embedded engine's: leave out --backend, or --pool")
-        if committee.ring_protocol is None and receiver > committee.threshold:
+        if committee.capabilities.quorum is not None and receiver > committee.threshold:
             raise ParameterError(f"with a pool parties 0 to {committee.threshold} round: choose one of them as the receiver, not {receiver}")
     if len(outputs) != len(ciphertexts) or not ciphertexts:
         raise ParameterError(f"{len(outputs)} outputs for {len(ciphertexts)} ciphertexts: name one output for each")

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from keyquorum.model.committee import Committee, Party, default_threshold
+from keyquorum.model.committee import Committee, Party
+from keyquorum.model.protocols import DEFAULT_COMMITTEE, default_threshold
 from keyquorum.parties import run_in_process
 from keyquorum.parties.context import PartyContext
 from keyquorum.plans.decrypt import decrypt as _decrypt
@@ -19,7 +20,7 @@ from keyquorum.schemes.keys import KeyInfo, KeyMaterial, KeyRequest
 PathLike = str | Path
 
 
-def in_process_committee(parties: int = 3, protocol: str = "rep-field", threshold: int | None = None, openings: str = "direct") -> Committee:
+def in_process_committee(parties: int = 3, protocol: str = DEFAULT_COMMITTEE, threshold: int | None = None, openings: str = "direct") -> Committee:
     """A committee without folder or certificates, for :func:`keygen_in_process` and :func:`decrypt_in_process`.
 
     Every call makes a committee of its own: its digest is unlike all others, and so is its MAC key, under which alone the shares of its

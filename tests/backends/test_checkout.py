@@ -82,9 +82,10 @@ def test_parties_and_names() -> None:
             check_parties(PROTOCOLS[name], parties, threshold)
     check_parties(PROTOCOLS["shamir"], 5, 2)
     check_parties(PROTOCOLS["mascot"], 2)
-    with pytest.raises(ParameterError, match="choose one of emulate, ring"):
+    with pytest.raises(ParameterError, match="choose one of ring, rep-field"):
         protocol_named("bmr")
-    assert all(PROTOCOLS[name].encrypt for name in ("semi2k", "semi", "spdz2k", "mascot")), "these default to links in the clear"
+    links = [PROTOCOLS[name].mp_spdz for name in ("semi2k", "semi", "spdz2k", "mascot")]
+    assert all(there is not None and there.encrypt for there in links), "these default to links in the clear"
 
 
 @pytest.mark.skipif(not os.environ.get("MP_SPDZ_HOME"), reason="MP_SPDZ_HOME is not set")

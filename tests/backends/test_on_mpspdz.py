@@ -17,9 +17,9 @@ from keyquorum import api
 from keyquorum.backends.mpspdz import Checkout, MpSpdzRun, run_program
 from keyquorum.dsl import Persistence
 from keyquorum.fhe import seal
-from keyquorum.model.committee import AUTHENTICATED
 from keyquorum.model.errors import BurnedKeyError, PartyError, ProgramError
 from keyquorum.model.links import parse
+from keyquorum.model.protocols import PROTOCOLS
 from keyquorum.parties import run_processes
 from keyquorum.plans.keys import load_key, load_public_file
 from keyquorum.schemes.seal.policy import FloodPolicy
@@ -223,7 +223,7 @@ def test_keys_and_decryptions(tmp_path: Path, protocol: str, parties: int, param
     key = api.keygen(committee, "key", chosen, True, elements, policy=POLICY, backend="mp-spdz")
     assert {p.name for p in key.reports[0].phases} >= {"secret", "noise", "lift", "keys"}
     assert all(p.rounds > 0 and p.bytes_sent > 0 for p in key.reports[0].phases if p.name in ("noise", "lift", "keys"))
-    for backend in ("mp-spdz",) if protocol in AUTHENTICATED else ("mp-spdz", "embedded"):
+    for backend in ("mp-spdz",) if PROTOCOLS[protocol].macs else ("mp-spdz", "embedded"):
         clear, got = clear_and_decrypted(tmp_path, committee, key, backend)
         if chosen.scheme == "ckks":
             assert np.abs(np.real(got) - clear).max() < 0.05

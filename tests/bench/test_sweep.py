@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 from keyquorum.bench import peers
-from keyquorum.bench.sweep import SUITES, Axes, Case, CaseError, Settings, cases_of, idle, rows, run_suite
+from keyquorum.bench.sweep import SUITES, Axes, Case, CaseError, Settings, cases_of, rows, run_suite
 from keyquorum.bench.sweep.measure import Bench, Effort, Run
 from keyquorum.bench.sweep.programs import PROGRAMS
 from keyquorum.cli import app
+from keyquorum.model import idle
 from keyquorum.model.errors import ParameterError
 from keyquorum.parties import PhaseReport, RunReport
 from typer.testing import CliRunner

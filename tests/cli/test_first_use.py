@@ -152,6 +152,24 @@ def test_identity_is_for_a_served_committee(made: Path) -> None:
     assert "--identity is for a served committee" in refused(made, "decrypt", "my quorum", "bfv", "bfv.ct", "--to", "0", "--identity", "x")
 
 
+def test_the_receiver_names_the_output(made: Path) -> None:
+    """A folder, or a file for each ciphertext; names that do not fit are refused, and nothing is written."""
+    (made / "results").mkdir()
+    decrypt = ("decrypt", "my quorum", "bfv", "bfv.ct", "--to", "0")
+    run(made, *decrypt, "-o", "results")
+    run(made, *decrypt, "--output", "results/again.pt")
+    assert sorted(p.name for p in (made / "results").iterdir()) == ["again.pt", "bfv.ct.plain"]
+    assert run(made, "decode", "my quorum", "bfv", "results/again.pt", "-n", "3")[0] == "1 2 3 ...\n"
+    said = "--output: 2 names for 1 ciphertexts: give a folder that exists, or a file for each, in their order"
+    assert said in refused(made, *decrypt, "-o", "a.pt", "-o", "b.pt")
+    (made / "other").mkdir()
+    (made / "other" / "bfv.ct").write_bytes((made / "bfv.ct").read_bytes())
+    said = "--output results: two ciphertexts have the same name: give --output once for each, as a file"
+    assert said in refused(made, *decrypt, "other/bfv.ct", "-o", "results")
+    assert "none: no such file" in refused(made, "decrypt", "my quorum", "bfv", "none", "--to", "0", "-o", "results")
+    assert len(list((made / "results").iterdir())) == 2 and not (made / "a.pt").exists()
+
+
 @pytest.mark.parametrize("scheme", ["bfv", "ckks"])
 def test_a_plaintext_is_not_decrypted(made: Path, scheme: str) -> None:
     said = f"{scheme}.ct.plain is a SEAL plaintext, not a ciphertext: it is decrypted already, and keyquorum decode prints its numbers"

@@ -20,8 +20,8 @@ import numpy as np
 import pytest
 from keyquorum import api
 from keyquorum.cli import app, output, progress
-from keyquorum.cli.output import chosen
 from keyquorum.model.errors import KeyQuorumError, ParameterError
+from keyquorum.terminal.output import chosen
 from rich.console import Console
 from typer.testing import CliRunner
 
@@ -180,7 +180,7 @@ def test_progress_without_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_bench_is_not_silent(tmp_path: Path) -> None:
     """A sweep without a terminal says where it is while a measurement runs."""
     words = ["bench", "primitives", "--quick", "--only", "product", "-E", "ring", "--repeats", "1", "--budget", "0.05", "-o", str(tmp_path)]
-    code = "import keyquorum.cli.progress as p; p.LINE_AFTER = 0.3; from keyquorum.cli import main; main()"
+    code = "import keyquorum.terminal.progress as p; p.LINE_AFTER = 0.3; from keyquorum.cli import main; main()"
     done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, timeout=120, check=False)
     assert re.search(r"^progress: primitives: \d+ of \d+, \d+ s$", done.stderr, re.M), (done.stdout, done.stderr)
 

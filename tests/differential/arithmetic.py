@@ -270,9 +270,12 @@ def complement_of_number(b: Builder) -> None:
 
 
 def relation_of(relation: str, s: State, x: Var, y: Var) -> list[int]:
-    """Elementwise comparison of signed integers."""
+    """Elementwise comparison of signed integers, which a program keeps within the bit length where engines see no more."""
     size = joint_size(x, y)
-    pairs = zip(spread(integers(s, x), size), spread(integers(s, y), size), strict=True)
+    pairs = list(zip(spread(integers(s, x), size), spread(integers(s, y), size), strict=True))
+    if s.domain.length and ("sint" in (x.kind, y.kind) or seen_whole(x.kind, relation)):
+        half = 1 << (s.domain.length - 1)
+        assert all(-half <= v < half for pair in pairs for v in pair), f"{x} {relation} {y}: operands beyond {s.domain.length} bits"
     return [int(RELATIONS[relation](a, b)) for a, b in pairs]
 
 
@@ -303,11 +306,17 @@ def reversed_comparison(b: Builder) -> None:
     )
 
 
+def seen_whole(kind: str, relation: str) -> int | None:
+    """Bound of operands of a public comparison; None: any. MP-SPDZ's ``==`` and ``!=`` of cint see as many bits as ``program.bit_length``."""
+    return SHORT - 1 if kind == "cint" and relation in ("==", "!=") else None
+
+
 @construct()
 def public_comparison(b: Builder) -> None:
-    x = vector(b, b.choice(("cint", "regint")))
-    y = partner(b, x, ("cint", "regint") if x.kind == "cint" else ("regint",), bound=LONG)
-    sign = b.choice(tuple(RELATIONS))
+    kind, sign = b.choice(("cint", "regint")), b.choice(tuple(RELATIONS))
+    short = seen_whole(kind, sign)
+    x = vector(b, kind, bound=short)
+    y = partner(b, x, ("cint", "regint") if kind == "cint" else ("regint",), bound=short or LONG)
     b.define(Var("", "regint", joint_size(x, y), 1, True), f"{x} {sign} {y}", lambda s: relation_of(sign, s, x, y))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from .batch import Batch, Observed
@@ -14,6 +14,8 @@ from .refusals import Refusal
 from .targets import Target
 
 BATCH = 100
+AGAIN = 3
+"""Runs of a program alone that tell whether it always differs."""
 Runner = Callable[[Batch, Path], Observed]
 TextRunner = Callable[[str, Target, Path, dict[int, list[int]]], Observed]
 
@@ -65,24 +67,32 @@ def _checked(programs: Sequence[Program], target: Target, run: Runner, folder: P
 
 def shrunk(difference: Difference, run: Runner, folder: Path, seconds: float = 60.0) -> Difference:
     """The difference of the smallest program that hypothesis finds from this one; the search ends after ``seconds``."""
-    target, latest, end = difference.target, difference, time.monotonic() + seconds
+    target, end = difference.target, time.monotonic() + seconds
+    differences: dict[str, Difference] = {}
 
     def fails(program: Program) -> bool:
-        nonlocal latest
         if time.monotonic() > end or not target.takes(program):
             return False
         found = list(_checked([program], target, run, folder))
         if found:
-            latest = found[0]
+            differences[repr(program)] = found[0]
         return bool(found)
 
-    program = smallest(difference.program, fails)
-    return latest if latest.program.text == program.text else difference
+    return differences.get(repr(smallest(difference.program, fails)), difference)
+
+
+def explained(difference: Difference, run: Runner, folder: Path) -> Difference:
+    """The difference with a smaller program; or as it is, marked as flaky, if the program alone does not differ in every one of AGAIN runs."""
+    program, target = difference.program, difference.target
+    again = sum(bool(list(_checked([program], target, run, folder))) for _ in range(AGAIN))
+    if again == AGAIN:
+        return shrunk(difference, run, folder)
+    return replace(difference, what=f"flaky: differs in a batch, and in {again} of {AGAIN} runs alone: {difference.what}")
 
 
 def report(tally: Tally, runners: dict[str, Runner], folder: Path, most: int = 3) -> str:
-    """The differences, the first ones shrunk."""
-    texts = [str(shrunk(d, runners[d.target.engine], folder)) for d in tally.differences[:most]]
+    """The differences, the first ones explained."""
+    texts = [str(explained(d, runners[d.target.engine], folder)) for d in tally.differences[:most]]
     rest = [f"{d.target.name}: {d.what}" for d in tally.differences[most:]]
     return "\n\n".join(texts + rest)
 

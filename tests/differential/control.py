@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .arithmetic import RELATIONS, binary, update
+from .arithmetic import LONG, RELATIONS, binary, seen_whole, update
 from .builder import NUMBERS, Builder, Var, add_steps, body_lines, construct, run_body
 from .memory import array, matrix, memory_value
 from .operands import integers, literal, partner, vector
@@ -152,9 +152,10 @@ def double_loop(b: Builder) -> None:
 
 def condition(b: Builder) -> tuple[str, Var, str, Var]:
     """A comparison of public scalars."""
-    x = vector(b, b.choice(("regint", "cint")), 1)
-    y = partner(b, x, ("regint",), bound=1 << 30, fixed=True)
-    sign = b.choice(tuple(RELATIONS))
+    kind, sign = b.choice(("regint", "cint")), b.choice(tuple(RELATIONS))
+    short = seen_whole(kind, sign)
+    x = vector(b, kind, 1, bound=short)
+    y = partner(b, x, ("regint",), bound=short or LONG, fixed=True)
     return f"{x} {sign} {y}", x, sign, y
 
 

@@ -101,7 +101,8 @@ def matrix_element_by_element(b: Builder) -> None:
 
 @construct(2)
 def sorted_array(b: Builder) -> None:
-    x = vector(b, "sint", bound=SHORT - 1)
+    """MP-SPDZ does not sort a single element."""
+    x = vector(b, "sint", b.choice((2, 3, 4, 7)), bound=SHORT - 1)
     b.need_room(8)
     c = b.define(Var("", "array", x.size, SHORT - 1, of="sint"), f"Array.create_from({x})", lambda s: list(s[x.name]))
     b.break_point()
@@ -116,6 +117,8 @@ def array_comparison(b: Builder) -> None:
     if c.bound is None:
         return
     text, function = b.choice((("<", operator.lt), ("==", operator.eq), (">=", operator.ge)))
+    if text == "==":
+        b.need_room(c.bound.bit_length() + 1)
     b.define(Var("", "regint", c.size, 1, True), f"{c} {text} {k}", lambda s: [int(function(v, k)) for v in s.domain.integers(s[c.name])])
 
 

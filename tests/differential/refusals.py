@@ -119,9 +119,9 @@ def secrets_as_public(b: Builder) -> tuple[str, str]:
 
 
 def names_around_bodies(b: Builder) -> tuple[str, str]:
-    """Assigning to a variable of the surroundings in a body."""
+    """Assigning to a variable of the surroundings in a body that runs: the embedded engine does not look into others."""
     kind, n = b.choice(KINDS), b.integer(1, 4)
-    head = b.choice((f"@for_range({n})\ndef _(i):", f"@for_range_opt({n})\ndef _(i):", f"@if_(regint({n}) == 1)\ndef _():"))
+    head = b.choice((f"@for_range({n})\ndef _(i):", f"@for_range_opt({n})\ndef _(i):", f"@if_(regint({n}) == {n})\ndef _():"))
     start = f"y = {kind}({n})\n{head}\n"
     return f"{start}    y = y + 1", f"{start}    y.update(y + 1)"
 

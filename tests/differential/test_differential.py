@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import hashlib
 import os
+import secrets
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ import pytest
 from keyquorum.backends.mpspdz import Checkout
 from keyquorum.backends.mpspdz.workdir import WorkFolder
 from keyquorum.dsl import clear
-from keyquorum.model.committee import AUTHENTICATED
+from keyquorum.model.protocols import PROTOCOLS
 
 from . import embedded, refusals
 from .__main__ import main, seed_of
@@ -26,7 +27,7 @@ from .batch import Batch, Observed
 from .builder import REGISTRY, Program
 from .campaign import Tally, check, check_refusals, report, shrunk
 from .domain import FIELD, RING, Domain
-from .generate import collect
+from .generate import collect, smallest
 from .spdz import MpSpdz
 from .targets import EMBEDDED, SPDZ, Target
 
@@ -34,6 +35,8 @@ ROOT = Path(__file__).parents[2]
 PROGRAMS = 1000
 WITH_MACS = 40
 """Every opening is verified in rounds of its own: `make differential` runs all."""
+FRESH = 40
+"""Programs of a seed that no earlier run had."""
 EACH = pytest.mark.parametrize("target", EMBEDDED, ids=lambda t: t.name)
 EACH_SPDZ = pytest.mark.parametrize("target", SPDZ, ids=lambda t: t.name)
 NEEDS_SPDZ = pytest.mark.skipif(not os.environ.get("MP_SPDZ_HOME"), reason="MP_SPDZ_HOME is not set")
@@ -70,10 +73,22 @@ def built(target: Target) -> None:
 @EACH
 def test_programs(programs: list[Program], target: Target, tmp_path: Path) -> None:
     tally = Tally()
-    count = WITH_MACS if target.protocol in AUTHENTICATED else PROGRAMS
+    count = WITH_MACS if PROTOCOLS[target.protocol].macs else PROGRAMS
     check(programs[:count], target, embedded.run_batch, tmp_path, tally)
     assert not tally.differences, report(tally, {"embedded": embedded.run_batch}, tmp_path)
     assert tally.runs[target.name] > count // 4
+
+
+def test_programs_of_a_fresh_seed(record_property: Callable[[str, object], None], tmp_path: Path) -> None:
+    """Others at every run. `make differential SEED=` and the number that is printed at the end of the tests runs them again, and more."""
+    seed = secrets.randbits(32)
+    record_property("fresh seed", seed)
+    tally = Tally()
+    for target in EMBEDDED:
+        check(collect(FRESH, seed), target, embedded.run_batch, tmp_path, tally)
+    wrong = check_refusals(refusals.collect(1, seed), EMBEDDED[2], embedded.run_text, tmp_path)
+    assert not tally.differences and not wrong, f"seed {seed}: " + "\n".join([report(tally, {"embedded": embedded.run_batch}, tmp_path), *wrong])
+    assert len(tally.runs) == len(EMBEDDED)
 
 
 @pytest.mark.parametrize("target", [t for t in EMBEDDED if t.shows_refusals], ids=lambda t: t.name)
@@ -139,6 +154,40 @@ def test_a_difference_is_shrunk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
     found = max(tally.differences, key=lambda d: len(d.program.text))
     smallest = shrunk(found, embedded.run_batch, tmp_path, 60.0).program
     assert smallest.uses["negation"] and len(smallest.text.splitlines()) < min(16, len(found.program.text.splitlines()))
+
+
+def test_a_search_among_results_that_change_ends(programs: list[Program]) -> None:
+    """A program that failed keeps its verdict: hypothesis raises an error if its smallest example passes in the end."""
+    asked: Counter[str] = Counter()
+
+    def fails(program: Program) -> bool:
+        asked[repr(program)] += 1
+        return len(asked) < 30  # later programs pass, as after the end of the time for a search
+
+    found = smallest(programs[50], fails)
+    assert max(asked.values()) == 1 and len(asked) >= 30 and len(found.text) < len(programs[50].text)
+
+
+def test_a_flaky_program_is_reported_as_flaky(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that differs in some runs only is printed as it is, and the command ends with its summary and exit code 1."""
+    monkeypatch.delenv("MP_SPDZ_HOME", raising=False)
+    runs = 0
+    right = embedded.run_batch
+
+    def flaky(batch: Batch, folder: Path) -> Observed:
+        nonlocal runs
+        runs += 1
+        seen = right(batch, folder)
+        if runs % 2:
+            seen.lines[0] = seen.lines[0][:-1]
+        return seen
+
+    monkeypatch.setattr(embedded, "run_batch", flaky)
+    assert main(["--programs", "20", "--targets", "emulate-1$", "--refusals", "1", "--seed", "4"]) == 1
+    out = capsys.readouterr().out
+    assert "embedded:emulate-1: flaky: differs in a batch, and in 1 of 3 runs alone: party 0 prints" in out
+    assert collect(20, 4)[-1].text in out
+    assert out.splitlines()[-1].startswith("differential: programs=20 backends=1 differences=1 skipped=")
 
 
 def test_a_wrong_output_is_found(tmp_path: Path) -> None:

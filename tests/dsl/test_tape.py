@@ -16,9 +16,10 @@ from typing import Any
 import numpy as np
 import pytest
 from keyquorum import _engine
-from keyquorum.dsl import KeptEngine, Persistence, ProgramIO, kept, tape
-from keyquorum.dsl.script import script_of
-from keyquorum.dsl.tape import MOST_CALLS, MOST_HELD, Tape, _method
+from keyquorum.dsl import KeptEngine, Persistence, ProgramIO, kept, secret
+from keyquorum.dsl.recorded import RecordedNumbers
+from keyquorum.dsl.recorder import MOST_CALLS, MOST_HELD, Recorder
+from keyquorum.dsl.recording import Recording
 from keyquorum.model.errors import ProgramError
 
 from .running import RING, SEMI, SEMI_2K, Backend, name
@@ -35,7 +36,7 @@ class Seen:
     stored: list[np.ndarray] = field(default_factory=list)
     printed: list[str] = field(default_factory=list)
     cost: list[dict[str, int]] = field(default_factory=list)
-    tapes: list[Tape | None] = field(default_factory=list)
+    recordings: list[Recording | None] = field(default_factory=list)
     described: list[str] = field(default_factory=list)
 
 
@@ -71,8 +72,8 @@ def runs(
         except BaseException as error:
             session.abort(str(error))
             raise
-        seen.tapes = list(engine.tapes.values())
-        seen.described = [described(tape, engine.engine) for tape in seen.tapes if tape is not None]
+        seen.recordings = list(engine.recordings.values())
+        seen.described = [described(recording, engine.engine) for recording in seen.recordings if recording is not None]
         return seen
 
     with ThreadPoolExecutor(n) as pool:
@@ -83,16 +84,9 @@ def runs(
         return [f.result() for f in futures]
 
 
-def described(tape: Tape, engine: Any) -> str:
-    """All that a tape holds."""
-
-    def shown(value: Any) -> str:
-        if not isinstance(value, _engine.Value):
-            return repr(value.tolist() if isinstance(value, np.ndarray) else value)
-        assert value.kind in ("c", "cb")
-        return repr((engine.read(value) if value.kind == "c" else engine.read_bits(value)).tolist())
-
-    return tape.text + "".join(f"{key} = {shown(value)}\n" for key, value in tape.constants.items())
+def described(recording: Recording, engine: Any) -> str:
+    """All that a recording holds: its steps, and constants, which are clear (the engine's recorder refuses others)."""
+    return f"{recording.steps!r}{recording.steps.constants(engine)}"
 
 
 def words(*numbers: int) -> np.ndarray:
@@ -134,8 +128,6 @@ ON_BITS = {
     "sorting": "t = Array.create_from(a)\nt.sort(n_bits=12)\nt.get_vector().reveal().binary_output()",
     "masked bits": "m = sint.get_random_bit(size=4)\nx = (a + m).reveal()\n(x - m - a).reveal().binary_output()",
 }
-ALONE = ("sums and products", "to one party", "look-ups", "shares", "bits", "masked bits")
-"""What the engine plays without Python."""
 
 
 def shares(run: int, party: int) -> dict[str, Any]:
@@ -144,14 +136,9 @@ def shares(run: int, party: int) -> dict[str, Any]:
     return {**inputs(run, party), "persistence": made}
 
 
-@pytest.mark.parametrize("player", ["engine", "Python"])
 @pytest.mark.parametrize("backend", [SEMI_2K, SEMI, RING], ids=name)
 @pytest.mark.parametrize("what", [*PROGRAMS, *ON_BITS])
-def test_runs_that_are_played_do_what_the_program_does(
-    what: str, backend: Backend, player: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if player == "Python":
-        monkeypatch.setattr(tape, "script_of", lambda text, constants: None)
+def test_runs_that_are_played_do_what_the_program_does(what: str, backend: Backend, tmp_path: Path) -> None:
     if (what == "shares" and backend is RING) or (what in ON_BITS and backend is SEMI):
         pytest.skip("not of this domain")
     data = shares if what == "shares" else inputs
@@ -162,9 +149,7 @@ def test_runs_that_are_played_do_what_the_program_does(
         for i in range(TIMES):
             assert np.array_equal(one.outputs[i], other.outputs[i])
             assert one.cost[i] == other.cost[i] and one.stored[i].shape == other.stored[i].shape
-        assert one.tapes and all(tape is not None for tape in one.tapes) and other.tapes == []
-        if player == "engine" and what in ALONE and backend is not SEMI:  # centred residues of a prime are made by numpy
-            assert all(tape is not None and tape.script is not None for tape in one.tapes)
+        assert one.recordings and all(recording is not None for recording in one.recordings) and other.recordings == []
     if what == "stored":
         total = sum(seen.stored[i] for i in range(TIMES) for seen in played[:1])
         assert total.any()
@@ -184,7 +169,7 @@ LOOKS = {
 @pytest.mark.parametrize("text", LOOKS.values(), ids=LOOKS.keys())
 def test_programs_that_data_steers_are_run_every_time(text: str, tmp_path: Path) -> None:
     played, plainly = (runs(tmp_path, START + text, inputs, records=records) for records in (True, False))
-    assert [seen.tapes for seen in played] == [[None], [None]]
+    assert [seen.recordings for seen in played] == [[None], [None]]
     assert played[0].printed == plainly[0].printed
     for one, other in zip(played, plainly, strict=True):
         assert all(np.array_equal(x, y) for x, y in zip(one.outputs, other.outputs, strict=True))
@@ -208,6 +193,13 @@ OUTSIDE = {
     "a text that has the address": "x = repr(object())",
     "the same by its method": "x = object.__repr__(object())",
     "the same in ASCII": "x = ascii(object())",
+    "a text of an object of its own": "class C:\n    pass\nx = len(str(C()))",
+    "a text in a text": "class C(object):\n    pass\nx = len(f'{C()}')",
+    "a set of objects": "class C:\n    pass\nx = len({C()})",
+    "an object of an abstract class": "from abc import ABC\nclass C(ABC):\n    pass\nx = len(str(C()))",
+    "the context of decimals": "import decimal\nx = decimal.getcontext().prec",
+    "a name that a library gives to nobody": "import functools\nx = functools.recursive_repr() is None",
+    "another module of a package": "import collections.abc\nx = 5",
 }
 HELPED = "import os, sys\nsys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(program.infile)), '.'))\n"
 
@@ -222,18 +214,64 @@ def test_what_is_no_input_is_not_recorded(helper: bool, text: str, tmp_path: Pat
         (tmp_path / "helper.py").write_text("\n".join([*lines[:-1], "def value():", f"    {lines[-1]}", "    return x", ""]))
         text = f"{HELPED}import helper\nhelper.value()"
     seen = runs(tmp_path, START + text + "\na.reveal().binary_output()", inputs)
-    assert all(s.tapes == [None] for s in seen)
+    assert all(s.recordings == [None] for s in seen)
+
+
+def test_what_is_pure_is_recorded(tmp_path: Path) -> None:
+    helper = """
+        import math, os.path
+        from abc import ABC
+        from decimal import Context, Decimal, localcontext
+        from functools import reduce
+        from itertools import pairwise
+
+        class Point(object):
+            def __init__(self, x):
+                self.x = x
+
+            def __eq__(self, other):
+                return self.x == other.x
+
+            def __hash__(self):
+                return self.x
+
+            def __str__(self):
+                return "named"
+
+        def value():
+            with localcontext(Context(prec=5)):
+                third = int(Decimal(1) / Decimal(3) * 100000)
+            assert isinstance(3, object) and isinstance(Point(1), object) and issubclass(int, object) and not isinstance(3, Point)
+            points = {Point(1): 2, Point(2): 3}
+            pairs = sum(b - a for a, b in pairwise([1, 4, 9]))
+            return third + math.comb(5, 2) + reduce(max, [1, 2]) + points[Point(2)] + len(f"{Point(4)}") + len(os.path.basename("a/b")) + pairs
+    """
+    (tmp_path / "helper.py").write_text(textwrap.dedent(helper))
+    source = START + HELPED + "from dataclasses import dataclass\nimport helper\n@dataclass(frozen=True)\nclass P:\n    x: int\n"
+    source += "n = {P(1): 5}[P(1)] + len(f'{P(2)}')\n(a.reveal() + helper.value() + n).binary_output()"
+    seen, plainly = (runs(tmp_path, source, inputs, records=records) for records in (True, False))
+    assert all(recording is not None for s in seen for recording in s.recordings) and seen[0].recordings
+    for one, other in zip(seen, plainly, strict=True):
+        assert all(np.array_equal(x, y) for x, y in zip(one.outputs, other.outputs, strict=True))
+
+
+def test_what_is_kept_in_a_type_of_the_language_ends_the_recording(tmp_path: Path) -> None:
+    try:
+        seen = runs(tmp_path, f"{START}sint.seen = getattr(sint, 'seen', 0) + 1\n(a.reveal() + sint.seen - sint.seen).binary_output()", inputs)
+    finally:
+        del secret.sint.seen
+    assert all(s.recordings == [None] for s in seen)
 
 
 def test_what_is_printed_to_a_file_ends_the_recording(tmp_path: Path) -> None:
     (tmp_path / "helper.py").write_text("from io import StringIO\n")
     seen = runs(tmp_path, f"{START}{HELPED}print('x', file=sys.stderr)\na.reveal().binary_output()", inputs)
-    assert all(s.tapes == [None] for s in seen)
+    assert all(s.recordings == [None] for s in seen)
 
 
 @pytest.mark.parametrize("backend", [SEMI_2K, RING], ids=name)
 def test_shuffles_are_others_in_every_run(backend: Backend, tmp_path: Path) -> None:
-    """Switching networks have control bits that the front end draws, which no tape may hold."""
+    """Switching networks have control bits that the front end draws, which no recording may hold."""
     source = "from Compiler.types import *\nx = sint.Array(24)\nx.assign_vector(sint(cint(regint.inc(24))))\nx.secure_shuffle()\nx.get_vector().reveal().binary_output()"
     seen = runs(tmp_path, source, lambda run, party: {}, backend, times=6)
     assert len({output.tobytes() for output in seen[0].outputs}) == 6
@@ -267,7 +305,7 @@ def test_some_play_and_others_run_the_program(why: str, backend: Backend, tmp_pa
     for one, other in zip(played, plainly, strict=True):
         assert all(np.array_equal(x, y) for x, y in zip(one.outputs, other.outputs, strict=True))
         assert one.cost == other.cost
-    assert any(tape is not None for seen in played for tape in seen.tapes)
+    assert any(recording is not None for seen in played for recording in seen.recordings)
 
 
 def test_outputs_are_the_caller_s(tmp_path: Path) -> None:
@@ -303,46 +341,144 @@ def test_nothing_of_a_recorded_run_waits_for_python_s_search_for_cycles(tmp_path
             assert gone() is None
     finally:
         gc.enable()
-    assert engine.tapes and None not in engine.tapes.values()
+    assert engine.recordings and None not in engine.recordings.values()
 
 
 def test_recorded_runs_hold_a_bounded_number_of_elements(tmp_path: Path) -> None:
     source = f"from Compiler.types import *\nfor _ in range(9):\n    x = sint.get_random(size={MOST_HELD // 8})\nx.sum().reveal().binary_output()"
-    assert runs(tmp_path, source, lambda run, party: {}, times=3)[0].tapes == [None]
+    assert runs(tmp_path, source, lambda run, party: {}, times=3)[0].recordings == [None]
 
 
 def test_a_helper_that_keeps_something_is_not_recorded(tmp_path: Path) -> None:
     (tmp_path / "counting.py").write_text("seen = []\ndef count():\n    seen.append(1)\n    return len(seen)\n")
     source = "import os, sys\nsys.path.insert(0, os.path.dirname(program.infile))\nimport counting\n(cint(size=2) + counting.count()).binary_output()"
     seen = runs(tmp_path, source, lambda run, party: {})
-    assert all(s.tapes == [None] for s in seen) and all(o.tolist() == [1, 1] for o in seen[0].outputs)
+    assert all(s.recordings == [None] for s in seen) and all(o.tolist() == [1, 1] for o in seen[0].outputs)
 
 
 def test_randomness_is_drawn_in_every_run(tmp_path: Path) -> None:
     seen = runs(tmp_path, "from Compiler.types import *\nsint.get_random(size=4).reveal().binary_output()", lambda run, party: {}, times=6)
-    assert len({x for output in seen[0].outputs for x in output.tolist()}) == 24 and seen[0].tapes[0] is not None
+    assert len({x for output in seen[0].outputs for x in output.tolist()}) == 24 and seen[0].recordings[0] is not None
 
 
-def test_what_the_engine_does_not_know_needs_python() -> None:
-    given = np.arange(3, dtype=np.int64)
-    start = "def play(engine, persistence, io):\n    r0 = io.take_public(3)\n    "
-    known = {"k1": np.add, "k2": given, "k3": np.int64, "k4": _method}
-    assert script_of(f"{start}r1 = k1(r0, k2)\n    io.output(r1, None)\n    return None\n    ", known) is not None
-    for line in (
-        "r1 = k1(r0, [1, 2, 3])", "r1 = k1(r0, where=k2)", "r1 = k9(r0)", "r1 = k1(r0, 1.5)", "r1 = engine.dabit(3)", "io.print('a')",
-        "r1 = engine.read_bits(r0)", "r1 = k4(r0, 'view', k1)",
-    ):  # fmt: skip
-        assert script_of(f"{start}{line}\n    return None\n    ", known) is None, line
+def recorded(public: np.ndarray, *more: np.ndarray) -> tuple[Recorder, RecordedNumbers]:
+    """A run that is being recorded, on an engine of its own, and its public numbers."""
+    engine = _engine.local_sessions(1, 30.0)[0].engine("emulate", "Z2^64", "test")
+    io = ProgramIO(public_inputs=[public, *more])
+    io.bind(engine)
+    recorder = Recorder(engine, io)
+    recorder.files = ()
+    return recorder, recorder.io.take_public(len(public))
 
 
-def test_threads_translate_tapes_at_once() -> None:
-    lines = "".join(f"    r{i} = k1(r{i - 1}, {i})\n" for i in range(1, 200))
-    text = f"def play(engine, persistence, io):\n    r0 = io.take_public(3)\n{lines}    return None\n"
+OPERATIONS: dict[str, Callable[[Any], Any]] = {
+    "sums": lambda x: x + 3 + words(1, 2, 3),
+    "differences": lambda x: 5 - x - np.int64(2),
+    "negation": lambda x: -x,
+    "products": lambda x: x * x * words(1 << 62, -1, 7),
+    "quotients": lambda x: (x // -7) + (x // words(1, -2, 3)),
+    "shifts": lambda x: (x << np.int64(61)) + (x >> 1),
+    "shifts of unsigned words": lambda x: (x.view(np.uint64) >> np.uint64(3)).view(np.int64),
+    "bits": lambda x: (x & 12) | (x ^ words(1, 2, 3)),
+    "comparisons": lambda x: np.where((x < 5) & (x >= words(-9, 4, 4)), x, -x),
+    "equality": lambda x: x + (x == 4) + ((x != 4) != (x > 0)),
+    "a choice of numbers": lambda x: np.where(x <= 4, np.int64(7), x),
+    "a type": lambda x: x.astype(np.uint64).astype(np.uint8).astype(np.int64),
+    "a part": lambda x: x[1:] + x[-1] + x[0],
+    "joined": lambda x: np.concatenate([x, words(9), x[::2]]),
+    "a copy": lambda x: x.copy().contiguous() if isinstance(x, RecordedNumbers) else x,
+}
+
+
+@pytest.mark.parametrize("what", OPERATIONS)
+def test_operations_on_recorded_numbers_are_numpy_s(what: str) -> None:
+    """Also at the ends of the range, in the recorded run and in those with other numbers."""
+    runs_of = [words(1, 2, 3), words(-9, 4, 5), words(-(1 << 63), (1 << 63) - 1, 0), words(-7, 8, 1 << 40)]
+    recorder, x = recorded(runs_of[0])
+    result = OPERATIONS[what](x)
+    assert isinstance(result, RecordedNumbers) and result.dtype == np.int64
+    recorder.io.output(result)
+    recording = recorder.recording()
+    assert recording is not None, recorder.failure
+    engine = recorder.engine._real
+    for numbers in runs_of:
+        [(player, personal, found)] = recording.play(engine, Persistence(), words(), [numbers], print)
+        with np.errstate(over="ignore"):
+            assert (player, personal) == (None, False) and found.tolist() == OPERATIONS[what](numbers).tolist()
+
+
+ENDS: dict[str, Callable[[Recorder, Any], Any]] = {
+    "a list": lambda recorder, x: np.concatenate([x, [1, 2, 3]]),
+    "a keyword": lambda recorder, x: np.add(x, x, dtype=np.int64),
+    "an array to write to": lambda recorder, x: np.add(x, x, out=words(1, 2, 3)),
+    "another function of numpy": lambda recorder, x: np.sqrt(x),
+    "a reduction": lambda recorder, x: np.add.reduce(x),
+    "a sum": lambda recorder, x: x.sum(),
+    "fractions": lambda recorder, x: x + 1.5,
+    "mixed words": lambda recorder, x: x.view(np.uint64) + x,
+    "a comparison of unsigned words": lambda recorder, x: x.view(np.uint64) < np.uint64(5),
+    "a division by numbers of the run": lambda recorder, x: 7 // x,
+    "a shift by numbers of the run": lambda recorder, x: 7 << x,
+    "a shift beyond the word": lambda recorder, x: x << 64,
+    "a matrix": lambda recorder, x: x + np.ones((2, 3), dtype=np.int64),
+    "places that numbers name": lambda recorder, x: x[x > 1],
+    "a choice of places": lambda recorder, x: np.where(x > 1),
+    "a type of bits": lambda recorder, x: x.view(np.uint8),
+    "a number": lambda recorder, x: int(x[0]),
+    "a branch": lambda recorder, x: bool(x[0] > 1),
+    "iteration": lambda recorder, x: list(x),
+    "a text": lambda recorder, x: str(x),
+    "in place": lambda recorder, x: x.__setitem__(0, 1),
+    "a number of numpy as a number of the engine": lambda recorder, x: recorder.engine.random(x[1]),
+    "a method that is not known": lambda recorder, x: recorder.engine.read_wide(recorder.engine.clear(x)),
+    "private words that were no input": lambda recorder, x: recorder.engine.input(0, 3, words(1, 2, 3)),
+    "a vector from elsewhere": lambda recorder, x: recorder.engine.neg(recorder.engine._real.clear(words(1))),
+    "words of the share file": lambda recorder, x: recorder.io.persistence.words,
+    "another attribute of the io": lambda recorder, x: recorder.io.private_inputs,
+    "output of unsigned words": lambda recorder, x: recorder.io.output(x.view(np.uint64)),
+    "shares over others": lambda recorder, x: recorder.io.store(recorder.engine, recorder.engine.random(1), 0),
+}
+
+
+@pytest.mark.parametrize("what", ENDS)
+def test_what_has_no_step_ends_the_recording(what: str) -> None:
+    recorder, x = recorded(words(1, 2, 3))
+    assert recorder.failure is None
+    ENDS[what](recorder, x)
+    assert recorder.failure is not None and recorder.recording() is None
+
+
+def test_what_fails_in_a_recorded_run_ends_the_recording() -> None:
+    recorder, x = recorded(words(1, 2, 3))
+    with pytest.raises(_engine.UsageError):
+        recorder.engine.gather(recorder.engine.clear(x), words(3))
+    assert recorder.failure == "gather failed"
+    recorder, x = recorded(words(1, 2, 3))
+    with pytest.raises(_engine.UsageError):  # of constants alone: it fails in every run
+        recorder.engine.gather(recorder.engine.clear(words(1)), words(3))
+    assert recorder.failure is None
+
+
+def test_numbers_of_another_run_are_not_recorded() -> None:
+    (recorder, x), (_, y) = recorded(words(1, 2, 3)), recorded(words(4, 5, 6))
+    assert (x + y).tolist() == [5, 7, 9]
+    assert recorder.failure is not None
+
+
+def test_threads_record_at_once() -> None:
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
+
+    def steps(_: int) -> int:
+        recorder, x = recorded(words(1, 2, 3))
+        for i in range(1, 200):
+            x = x + i
+        made = recorder.recording()
+        return 0 if made is None else len(made.steps)
+
     try:
         with ThreadPoolExecutor(3) as pool:
-            assert all(pool.map(lambda _: script_of(text, {"k1": np.add}) is not None, range(60)))
+            assert set(pool.map(steps, range(60))) == {200}
     finally:
         sys.setswitchinterval(interval)
 
@@ -354,7 +490,7 @@ def test_shares_that_are_not_aligned_in_memory_are_refused() -> None:
         Persistence.from_sections([misaligned.copy(), misaligned])
     engine = _engine.local_sessions(1, 30.0)[0].engine("emulate", "Z2^64", "test")
     with pytest.raises(_engine.UsageError, match="not aligned in memory: copy it"):
-        _engine.Script([], []).play(engine, [misaligned], 1, [], np.empty(0, np.int64))
+        _engine.Recorder().finish().play(engine, [misaligned], 1, [], np.empty(0, np.int64), print)
 
 
 def test_outputs_of_played_programs_are_those_of_the_program(tmp_path: Path) -> None:
@@ -377,8 +513,8 @@ def test_outputs_of_played_programs_are_those_of_the_program(tmp_path: Path) -> 
             written = kept_engine.outputs(tmp_path / "program.mpc", (), private, (), shares)
             seen.append([words.tolist() for words in written])
             stored.append(shares.length)
-        [made] = kept_engine.tapes.values()
-        return seen, stored, made is not None and made.script is not None
+        [made] = kept_engine.recordings.values()
+        return seen, stored, made is not None
 
     with ThreadPoolExecutor(2) as pool:
         ours, theirs = pool.map(one, _engine.local_sessions(2, 30.0))
@@ -408,18 +544,18 @@ def test_another_version_of_the_program_is_run(tmp_path: Path, monkeypatch: pyte
     assert [output.tolist() for output in seen[0].outputs] == [[7, 7]] * 3 + [[700] * 3] * 3
 
 
-def test_other_arguments_and_sizes_have_tapes_of_their_own(tmp_path: Path) -> None:
+def test_other_arguments_and_sizes_have_recordings_of_their_own(tmp_path: Path) -> None:
     source = "from Compiler.library import *\nfrom Compiler.types import *\nn = int(program.args[1])\nx = cint(size=n)\nfixinput(-1, x, 0, 0)\n(x + 1).binary_output()"
     seen = runs(tmp_path, source, lambda run, party: {"public_inputs": [words(run, 2, 3, 4)[: 3 + run % 2]]}, args=["3"], times=6)
-    assert [output.tolist() for output in seen[0].outputs] == [[run + 1, 3, 4] for run in range(6)] and len(seen[0].tapes) == 2
+    assert [output.tolist() for output in seen[0].outputs] == [[run + 1, 3, 4] for run in range(6)] and len(seen[0].recordings) == 2
 
 
 def test_large_runs_and_long_programs_are_not_recorded(tmp_path: Path) -> None:
     source = "from Compiler.library import *\nfrom Compiler.types import *\nn = int(program.args[1])\nx = cint(size=n)\nfixinput(-1, x, 0, 0)\nx.binary_output()"
     many = kept.MOST_WORDS + 1
-    assert runs(tmp_path, source, lambda run, party: {"public_inputs": [np.zeros(many, dtype=np.int64)]}, args=[str(many)])[0].tapes == []
+    assert runs(tmp_path, source, lambda run, party: {"public_inputs": [np.zeros(many, dtype=np.int64)]}, args=[str(many)])[0].recordings == []
     source = f"from Compiler.types import *\nx = sint.get_random()\nfor i in range({MOST_CALLS + 1}):\n    x = x + 1\nx.reveal().binary_output()"
-    assert runs(tmp_path, source, lambda run, party: {})[0].tapes == [None]
+    assert runs(tmp_path, source, lambda run, party: {})[0].recordings == [None]
 
 
 def test_failures_of_a_played_run_name_the_program(tmp_path: Path) -> None:
@@ -433,7 +569,7 @@ def test_failures_of_a_played_run_name_the_program(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("what", [*PROGRAMS, *ON_BITS])
-def test_tapes_hold_nothing_of_the_data(what: str, tmp_path: Path) -> None:
+def test_recordings_hold_nothing_of_the_data(what: str, tmp_path: Path) -> None:
     """Those of runs with other data are the same."""
     made = []
     for first in (0, 100):

@@ -1,4 +1,4 @@
-"""The programs of threshold decryption are played from tapes, which hold nothing of keys, ciphertexts and material."""
+"""The programs of threshold decryption are recorded and played. Recordings hold nothing of keys, ciphertexts and material."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ SHAPES = [("round_ltz_circuit", 8, 2), ("round_ltz_table", 8, 2), ("round_ltz_ta
 
 
 @pytest.mark.parametrize(("protocol", "parties", "set_name"), COMMITTEES)
-def test_tapes_of_the_roundings(protocol: str, parties: int, set_name: str) -> None:
+def test_recordings_of_the_roundings(protocol: str, parties: int, set_name: str) -> None:
     parameters, times, size = lwe_parameters(set_name), 4, 2
     shapes = SHAPES if protocol != "mascot" else SHAPES[:1] + SHAPES[3:]
 
-    def tapes_of(seed: int) -> list[dict[str, Any]]:
+    def recordings_of(seed: int) -> list[dict[str, Any]]:
         committee = api.in_process_committee(parties, protocol)
         shares = [share for _, share in run_in_process(committee, lambda context: make_lwe_key(context, parameters))]
         if protocol == "mascot":  # elements of two words, under MACs
@@ -53,17 +53,17 @@ def test_tapes_of_the_roundings(protocol: str, parties: int, set_name: str) -> N
                         words.append((variant, variant.use(group, z, variant.make(group, size))))
             backends = [context.backend] + ([group.backend] if group.member and group.backend is not context.backend else [])
             kept = [engine for backend in backends for engine in backend._kept.values()]  # type: ignore[attr-defined]
-            found = [described(tape, engine.engine) for engine in kept for tape in engine.tapes.values()]
-            assert all(tape.script is not None for engine in kept for tape in engine.tapes.values()), "a tape that needs Python"
-            return {"words": words, "tapes": found}
+            recordings = [(recording, engine.engine) for engine in kept for recording in engine.recordings.values()]
+            assert all(recording is not None for recording, _ in recordings), "a program that cannot be recorded"
+            return {"words": words, "recordings": [described(recording, engine) for recording, engine in recordings]}
 
         results = run_in_process(committee, job)
         members = [r for r in results if r["words"]]
         for i, (variant, _) in enumerate(members[0]["words"]):
             opened = combine([r["words"][i][1][:, :: variant.words] for r in members], parameters.ring_bits)
             assert isinstance(variant, LweVariant) and np.array_equal(variant.messages(opened), messages[i % times]), variant.name
-        return [r["tapes"] for r in results]
+        return [r["recordings"] for r in results]
 
-    first, second = tapes_of(1), tapes_of(2)
+    first, second = recordings_of(1), recordings_of(2)
     assert first == second
-    assert max(len(tapes) for tapes in first) == len(shapes) + 1
+    assert max(len(recordings) for recordings in first) == len(shapes) + 1

@@ -1,4 +1,4 @@
-"""The measured part of README.md: made from whatever results are there, and from nothing else."""
+"""results/README.md and the measured part of README.md: made from whatever results are there, and from nothing else."""
 
 from __future__ import annotations
 
@@ -30,6 +30,7 @@ def figures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 def test_without_results_nothing_is_claimed(figures: ModuleType, tmp_path: Path) -> None:
     assert figures.main() == 0
     assert (tmp_path / "README.md").read_text() == f"before\n{figures.BEGIN}\n## Measured\n{figures.END}\nafter\n"
+    assert not (tmp_path / "results").exists()
 
 
 def test_the_table_and_the_plots_that_are_there(figures: ModuleType, tmp_path: Path) -> None:
@@ -39,12 +40,19 @@ def test_the_table_and_the_plots_that_are_there(figures: ModuleType, tmp_path: P
     (tmp_path / "results" / "report").mkdir()
     (tmp_path / "results" / "report" / "scaling.png").write_bytes(b"png")
     assert figures.main() == 0
-    text = (tmp_path / "README.md").read_text()
+    text = (tmp_path / "results" / "README.md").read_text()
     assert "| `mascot` + `spdz2k` | 3 | 2 of 3 | malicious programs, semi-honest plans | ckks-4096-mac | 3.8 |" in text
     assert "| `semi` + `semi2k` | 3 | 2 of 3 | semi-honest | bfv-8192 | 3.8 |" in text
-    assert "(results/report/scaling.png)" in text and "round_trip" not in text and "old" not in text
-    assert rows.machine() in text and text.startswith("before\n") and text.endswith("after\n")
-    assert figures.main() == 0 and (tmp_path / "README.md").read_text() == text, "the second time changes nothing"
+    assert "(report/scaling.png)" in text and "round_trip" not in text
+    assert rows.machine() in text
+    front = (tmp_path / "README.md").read_text()
+    assert "| keys of ckks-4096-mac | `mascot` + `spdz2k`, 3 | 3.8 s, " in front and "| keys of bfv-8192 | `semi` + `semi2k`, 3 | 3.8 s, " in front
+    assert "old" not in front and ".png" not in front and front.startswith("before\n") and front.endswith("after\n")
+    (tmp_path / "results" / "report" / "threat_models.png").write_bytes(b"png")
+    assert figures.main() == 0
+    front = (tmp_path / "README.md").read_text()
+    assert "(results/report/threat_models.png)" in front
+    assert figures.main() == 0 and (tmp_path / "README.md").read_text() == front, "the second time changes nothing"
 
 
 def test_tables_of_the_benches(figures: ModuleType, tmp_path: Path) -> None:
@@ -87,7 +95,9 @@ def test_tables_of_the_benches(figures: ModuleType, tmp_path: Path) -> None:
     sets = [{"parameters": p, "protocol": "semi2k", "cores": 2} for p in ("lwe64-p2", "lwe64-p2", "lwe53-p16")]
     write_table(tmp_path / "results" / "decrypt.csv", [s | row for s, row in zip(sets, [*lwe, lwe[0]], strict=True)])
     assert figures.main() == 0
-    text = (tmp_path / "README.md").read_text()
+    front = (tmp_path / "README.md").read_text()
+    assert "| LWE decryptions, online | `semi2k`, 2 | " not in front and "random_bits" not in front, "chosen rows only"
+    text = (tmp_path / "results" / "README.md").read_text()
     assert "| random_bits_z2_64 | `semi2k` | 1,000 | 12.0 | – | – |" in text
     assert "| random_bits_field | `semi` | 1,000 | 12.0 | 400 | 30.0 |" in text
     assert "medians of 7" in text
@@ -108,7 +118,7 @@ def test_throughput_over_links_stands_beside_the_paper(figures: ModuleType, tmp_
         "round_mask_open,lwe64-p2,semi2k,2,20000,5,10,2,2,200000,0,8,2\n"
     )
     assert figures.main() == 0
-    text = (tmp_path / "README.md").read_text()
+    text = (tmp_path / "results" / "README.md").read_text()
     rate = 1024 / (4 * 1.1 + 0.25)
     assert f"| `round_ltz_circuit` | `semi` | 4 | 1,024 | {rate:,.0f} |" in text
     assert f"| `round_ltz_table` | `semi` | 4 | 1,024 | {rate:,.0f} (started under load) |" in text
@@ -125,3 +135,26 @@ def test_a_readme_without_marks_is_left_alone(figures: ModuleType, tmp_path: Pat
 def test_tables_of_the_benches_say_which_commit_was_measured(tmp_path: Path) -> None:
     write_table(tmp_path / "t.csv", [{"a": 1}, {"a": 2}])
     assert (tmp_path / "t.csv").read_text().splitlines() == ["a,commit", f"1,{rows.commit()}", f"2,{rows.commit()}"]
+
+
+def test_each_chosen_rate_names_its_batch_processor_time_and_peer(figures: ModuleType, tmp_path: Path) -> None:
+    """The dozen figures of README.md: a row of each bench, with what stands beside it."""
+    (tmp_path / "results").mkdir()
+    rate, peer = dishonest.Rate(1000.0, 12.0, 3, 1e-6), dishonest.Rate(400.0, 30.0, 9, 2e-6)
+    write_table(tmp_path / "results" / "dishonest.csv", [dishonest.table_row(row, 7, rate, peer, None) for row in dishonest.ROWS])
+    decrypt = {"parameters": "lwe64-p2", "variant": "round_ltz_circuit", "protocol": "semi2k", "n": 2, "items": 512, "per_s": 149226, "cores": 2}
+    decrypt |= {"online_us": 6.7, "online_cpu_us": 10.6, "offline_us": 20, "rounds": 9, "rounds_in_all": 9, "latency_ms": 0}
+    write_table(tmp_path / "results" / "decrypt.csv", [decrypt])
+    keys = {"best": "yes", "method": "plan", "quantity": "seconds", "row": "key generation x", "parties": 2, "ours": 3.7, "paper": 525.0}
+    write_table(tmp_path / "results" / "paper004.csv", [keys])
+    parity = {"protocol": "ring", "difference": "", "mpspdz_commit": "0123456789"}
+    write_table(
+        tmp_path / "results" / "parity.csv", [parity | {"ratio": 0.5}, parity | {"ratio": 0.1}, parity | {"ratio": 0.3}, parity | {"ratio": ""}]
+    )
+    assert figures.main() == 0
+    text = (tmp_path / "README.md").read_text()
+    assert "| LWE decryptions, online | `semi2k`, 2 | 149,226 a second (batch 512, CPU of a party 5.3 µs each; no added delay) | – |" in text
+    assert text.count("| triples modulo 2^64 | ") == 2 and "CPU of a party 0.5 µs each; no added delay) | MP-SPDZ: 400 |" in text
+    assert "| key generation x | semi-honest, dishonest majority, 2 | 3.7 s | GMPFHE, other hardware: 525.0 s |" in text
+    assert "| all, 3 rows | median 0.30 of MP-SPDZ's time, largest 0.50; 0 outputs differ | the same machine |" in text
+    assert "[All tables, plots, conditions and commits](results/README.md)" in text

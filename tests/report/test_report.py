@@ -11,11 +11,11 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import pandas as pd
 import pytest
-from keyquorum.bench import published as tables
 from keyquorum.bench.sweep import SUITES, Axes, Case, cases_of, rows
 from keyquorum.bench.sweep.cases import SkippedError
 from keyquorum.bench.sweep.measure import Run
 from keyquorum.cli import app
+from keyquorum.model import published as tables
 from keyquorum.parties import PhaseReport, RunReport
 from keyquorum.report import data, page, plots, published, published_bars, style
 from keyquorum.report.threat_models import threat_model_table

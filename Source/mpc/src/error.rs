@@ -2,6 +2,8 @@
 
 use keyquorum_net::NetError;
 
+use crate::protocol::table::Refusal;
+
 /// Checks whose failure shows that a party cheats. After such a failure the adversary may know the honest parties' MAC keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Check {
@@ -60,6 +62,9 @@ pub enum EngineError {
     /// An operation was asked for that this protocol, domain or value cannot do.
     #[error("{0}")]
     Usage(String),
+    /// An engine was asked for that does not exist: an unknown protocol, or one for other parties or another domain.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
     /// A share file could not be read or written, or does not belong here.
     #[error("{0}")]
     Store(String),

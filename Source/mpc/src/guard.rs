@@ -270,7 +270,7 @@ impl Guard {
             EngineError::Check { check, text } => (check, text),
             other if state.revealed > 0 => (Check::Interrupted, format!("{CUT_OFF}: {other}")),
             other => {
-                state.broken |= !matches!(other, EngineError::Usage(_));
+                state.broken |= !matches!(other, EngineError::Usage(_) | EngineError::Refused(_));
                 return other;
             }
         };

@@ -133,7 +133,7 @@ fn impossible_engines_are_refused() {
             ("spdz2k", DomainKind::Z2k(128)),
         ] {
             match session.engine(protocol, domain, &options) {
-                Err(EngineError::Usage(text)) => texts.push(text),
+                Err(EngineError::Refused(refusal)) => texts.push(refusal.to_string()),
                 _ => panic!("{protocol} over {domain} must be refused"),
             }
         }

@@ -1,6 +1,6 @@
 //! Engines and handles.
 
-use std::sync::{Mutex, MutexGuard};
+use std::sync::Mutex;
 
 use keyquorum_math::DomainKind;
 use keyquorum_mpc::{ClearOp, Engine as CoreEngine, EngineError, EngineStats, Handle, Material};
@@ -28,7 +28,7 @@ impl Value {
         }
     }
 
-    fn with<T>(&self, f: impl FnOnce(&Handle) -> PyResult<T>) -> PyResult<T> {
+    pub(crate) fn with<T>(&self, f: impl FnOnce(&Handle) -> PyResult<T>) -> PyResult<T> {
         let guard = self
             .handle
             .lock()
@@ -36,13 +36,6 @@ impl Value {
         f(guard
             .as_ref()
             .ok_or_else(|| usage("this value was given up by an assignment"))?)
-    }
-
-    /// The handle, held until the guard goes.
-    pub(crate) fn guard(&self) -> PyResult<MutexGuard<'_, Option<Handle>>> {
-        self.handle
-            .lock()
-            .map_err(|_| usage("a value is in use in another thread"))
     }
 
     fn take(&self) -> PyResult<Handle> {

@@ -81,7 +81,7 @@ pub fn engine_error(e: Error) -> PyErr {
         Error::Check { .. } => CheckError::new_err(text),
         Error::Burned(_) => BurnedError::new_err(text),
         Error::InUse(_) => InUseError::new_err(text),
-        Error::Usage(_) => UsageError::new_err(text),
+        Error::Usage(_) | Error::Refused(_) => UsageError::new_err(text),
         Error::Store(_) => StoreError::new_err(text),
     }
 }

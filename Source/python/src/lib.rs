@@ -1,12 +1,13 @@
-//! `keyquorum._engine`: the engine for Python. No logic here but the steps of recorded programs (`script`): conversions, errors,
-//! and the interpreter lock released in every call that works or waits.
+//! `keyquorum._engine`: the engine for Python. No logic here: conversions, errors, and the interpreter lock released in every call
+//! that works or waits.
 
 mod arithmetic;
 mod budget;
 mod engine;
 mod errors;
 mod inputs;
-mod script;
+mod protocols;
+mod recording;
 mod session;
 mod store;
 
@@ -20,10 +21,11 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 fn _engine(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("__version__", env!("CARGO_PKG_VERSION"))?;
     errors::register(m)?;
-    script::register(m)?;
+    recording::register(m)?;
     session::register(m)?;
     engine::register(m)?;
     arithmetic::register(m)?;
     budget::register(m)?;
+    protocols::register(m)?;
     store::register(m)
 }

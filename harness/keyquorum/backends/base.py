@@ -1,23 +1,18 @@
-"""What a plan asks of a backend, and how it gets one."""
+"""What a plan asks of a backend."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from keyquorum.dsl import Persistence
-from keyquorum.model.committee import Committee
-from keyquorum.model.errors import BackendError, ParameterError
-from keyquorum.model.links import parse
+from keyquorum.model.errors import BackendError
 
 Ints = NDArray[np.int64]
-BACKENDS = ("embedded", "mp-spdz")
 
 
 @dataclass
@@ -86,30 +81,3 @@ class Backend(ABC):
     @abstractmethod
     def close(self) -> None:
         """Removes what the backend keeps on disk."""
-
-
-def check_backend(name: str, committee: Committee, mp_spdz: str | Path | None = None) -> None:
-    """Refuses a backend that cannot serve a committee on this host, before anything is started."""
-    if name not in BACKENDS:
-        raise ParameterError(f"unknown backend {name!r}: choose one of {', '.join(BACKENDS)}")
-    if name == "embedded":
-        return
-    from .mpspdz.checkout import Checkout
-
-    checkout = Checkout.find(mp_spdz)
-    for protocol in committee.protocols:
-        checkout.binary(protocol)
-
-
-def open_backend(name: str, session: Any, committee: Committee, mp_spdz: str | Path | None = None, link: str = "") -> Backend:
-    """The backend of a party with a session. ``mp_spdz``: the checkout on this host (default: MP_SPDZ_HOME); ``link``: simulated
-    links of connections that are not the session's."""
-    check_backend(name, committee, mp_spdz)
-    if name == "embedded":
-        from .embedded import Embedded
-
-        return Embedded(session)
-    from .mpspdz.checkout import Checkout
-    from .mpspdz.party import MpSpdz
-
-    return MpSpdz(session, committee, Checkout.find(mp_spdz), link=parse(link) if link else None)

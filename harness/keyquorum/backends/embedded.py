@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
+from keyquorum._engine import Session
 from keyquorum.dsl import KeptEngine, Persistence, ProgramIO, run_program
 from keyquorum.model.resources import program_path
 
@@ -21,7 +21,7 @@ class Embedded(Backend):
 
     name = "embedded"
 
-    def __init__(self, session: Any, of: Embedded | None = None) -> None:
+    def __init__(self, session: Session, of: Embedded | None = None) -> None:
         self.session = session
         # Programs among some of the parties count for all.
         self._offline: Counter[str] = Counter() if of is None else of._offline

@@ -27,13 +27,13 @@ import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 import keyquorum
 from keyquorum import api
-from keyquorum.cli.output import console
+from keyquorum.bench.committees import ADDITIVE, REPLICATED, SHAMIR, WITH_MACS
+from keyquorum.model.plain import Json
 from keyquorum.parties import run_processes
 from keyquorum.parties.context import PartyContext
 from keyquorum.parties.jobs import party_job
@@ -43,6 +43,7 @@ from keyquorum.plans.pools import Pool
 from keyquorum.plans.rounding import RoundingGroup
 from keyquorum.plans.variants import Variant
 from keyquorum.schemes.lwe.variant import LweVariant
+from keyquorum.terminal.output import console
 
 from . import tradeoff
 from .keygen import Row, write_table
@@ -86,7 +87,7 @@ def configurations(items: int | None, full: bool) -> list[Configuration]:
     """The rows. ``items``: decryptions of each. By default of ``lwe64-p2`` 20,000, tables 4,096, and with MACs, whose material takes long to
     make, 4,096 and 256; of the other sets 4,096, of BFV five ciphertexts."""
     rows = []
-    committees = [("semi", n) for n in ((2, 3, 4, 8, 16) if full else (2, 4))] + [("rep-field", 3)]
+    committees = [(ADDITIVE, n) for n in ((2, 3, 4, 8, 16) if full else (2, 4))] + [(REPLICATED, 3)]
     shapes = [("round_mask_open", 8, 2), ("round_ltz_circuit", 8, 2), ("round_ltz_table", 8, 2), ("round_ltz_table", 4, 3)]
     for protocol, parties in committees:
         for rounding, width, levels in shapes:
@@ -94,15 +95,15 @@ def configurations(items: int | None, full: bool) -> list[Configuration]:
             rows.append(Configuration(rounding, width, levels, "lwe64-p2", protocol, parties, count))
     for parties in (3, 4, 8, 16) if full else (3,):
         for rounding, width, levels in (*shapes, ("round_flood", 8, 2)):
-            rows.append(Configuration(rounding, width, levels, "lwe53-p16", "shamir", parties, items or 4096))
+            rows.append(Configuration(rounding, width, levels, "lwe53-p16", SHAMIR, parties, items or 4096))
     for parties in (2, 4) if full else (2,):
         for rounding, width, levels in shapes:
             count = items or (256 if rounding == "round_ltz_table" else 4096)
-            rows.append(Configuration(rounding, width, levels, "lwe64-p2", "mascot", parties, count))
-    for protocol, parties in (("semi", 2), ("rep-field", 3), ("mascot", 2)):
+            rows.append(Configuration(rounding, width, levels, "lwe64-p2", WITH_MACS, parties, count))
+    for protocol, parties in ((ADDITIVE, 2), (REPLICATED, 3), (WITH_MACS, 2)):
         rows.append(Configuration("round_flood", 8, 2, "lwe64-p16", protocol, parties, items or 4096))
-    rows.append(Configuration("round_mask_open", 8, 2, "lwe64-p32", "semi", 2, items or 4096))
-    for protocol, parties in [*committees, ("shamir", 3)]:
+    rows.append(Configuration("round_mask_open", 8, 2, "lwe64-p32", ADDITIVE, 2, items or 4096))
+    for protocol, parties in [*committees, (SHAMIR, 3)]:
         for rounding in ("round_mask_open", "round_ltz_circuit"):
             rows.append(Configuration(rounding, 8, 2, "bfv-4096", protocol, parties, 5 * BATCH))
     return rows
@@ -128,7 +129,7 @@ def engine_cost(group: RoundingGroup) -> tuple[int, int]:
 
 
 @party_job("bench:decrypt", {"parameters": str, "rounding": str, "width": int, "levels": int, "items": int, "single": bool})
-def bench_decrypt_job(context: PartyContext, job: dict[str, Any]) -> dict[str, Any]:
+def bench_decrypt_job(context: PartyContext, job: Json) -> Json:
     """The job ``bench:decrypt``: fields of :class:`Configuration`; ``single``: ciphertexts one by one instead of batches;
     ``noise`` (optional): the fraction of :func:`.workloads.noise_for`. The pool is filled and used in turns, which bounds what lies on the disk,
     and for ciphertexts one by one at once."""
@@ -216,7 +217,7 @@ def _online_cost(context: PartyContext, group: RoundingGroup, variant: Variant, 
 
 def measure(row: Configuration, single: bool = False, noise: float = 0.0) -> tuple[str, Row]:
     """Runs a configuration; returns its closing line and the row of the table. ``noise``: see :func:`noise_for`."""
-    job: dict[str, Any] = {
+    job: Json = {
         "kind": "bench:decrypt", "parameters": row.parameters, "rounding": row.rounding, "width": row.width, "levels": row.levels,
         "items": LATENCY_RUNS if single else row.items, "single": single, "noise": noise,
     }  # fmt: skip
@@ -226,7 +227,7 @@ def measure(row: Configuration, single: bool = False, noise: float = 0.0) -> tup
         committee = api.init(Path(folder) / "committee", row.parties, row.protocol, openings=row.openings)
         protocol = committee.ring_protocol or committee.field_protocol
         results = run_processes(committee.folder, job, io_timeout=1200)
-    first, last = results[0], results[committee.threshold if row.protocol == "shamir" else -1]
+    first, last = results[0], results[committee.threshold if committee.capabilities.quorum is not None else -1]
     items = int(job["items"])
     values: Row = {
         "variant": row.name,

@@ -17,20 +17,22 @@ import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import keyquorum
 from keyquorum.backends.mpspdz import Checkout, run_program
 from keyquorum.backends.mpspdz.workdir import WorkFolder
-from keyquorum.cli.output import console, fail
+from keyquorum.bench.committees import ADDITIVE, ADDITIVE_RING, RING_WITH_MACS, WITH_MACS, split_options
 from keyquorum.dsl import ProgramIO
 from keyquorum.dsl import run_program as run_embedded
 from keyquorum.dsl.control import Timer
 from keyquorum.model.errors import KeyQuorumError
+from keyquorum.model.plain import Json
+from keyquorum.model.protocols import PROTOCOLS
 from keyquorum.parties import run_processes
 from keyquorum.parties.context import PartyContext
 from keyquorum.parties.jobs import party_job
 from keyquorum.parties.setup import init
+from keyquorum.terminal.output import console, fail
 
 from .keygen import write_table
 
@@ -63,14 +65,14 @@ ELEMENTS = "x = sint.get_random(size=n); y = sint.get_random(size=n)"
 BITS = "; ".join(f"{v} = sint.get_random(size=n).split_to_n_summands(1, {PARTIES})[0][0]" for v in "xy")
 TOTAL = "print_ln('%s', z.get_vector(0, 1).reveal())"
 ROWS = [
-    Row("random_bits_z2_64", "semi2k", RING, 100_000, "", "z = sint.get_random_bit(size=n)", TOTAL),
-    Row("random_bits_field", "semi", FIELD, 100_000, "", "z = sint.get_random_bit(size=n)", TOTAL),
-    Row("triples_z2_64", "semi2k", RING, 100_000, ELEMENTS, "z = x * y", TOTAL),
-    Row("triples_field", "semi", FIELD, 100_000, ELEMENTS, "z = x * y", TOTAL),
-    Row("triples_spdz2k", "spdz2k", RING, 20_000, ELEMENTS, "z = x * y", TOTAL),
-    Row("triples_mascot", "mascot", FIELD, 20_000, ELEMENTS, "z = x * y", TOTAL),
-    Row("and_triples", "semi2k", RING, 1_000_000, BITS, "z = x & y", "z.reveal()"),
-    Row("comparisons_64", "semi2k", RING, 10_000, ELEMENTS, "z = x < y", TOTAL),
+    Row("random_bits_z2_64", ADDITIVE_RING, RING, 100_000, "", "z = sint.get_random_bit(size=n)", TOTAL),
+    Row("random_bits_field", ADDITIVE, FIELD, 100_000, "", "z = sint.get_random_bit(size=n)", TOTAL),
+    Row("triples_z2_64", ADDITIVE_RING, RING, 100_000, ELEMENTS, "z = x * y", TOTAL),
+    Row("triples_field", ADDITIVE, FIELD, 100_000, ELEMENTS, "z = x * y", TOTAL),
+    Row("triples_spdz2k", RING_WITH_MACS, RING, 20_000, ELEMENTS, "z = x * y", TOTAL),
+    Row("triples_mascot", WITH_MACS, FIELD, 20_000, ELEMENTS, "z = x * y", TOTAL),
+    Row("and_triples", ADDITIVE_RING, RING, 1_000_000, BITS, "z = x & y", "z.reveal()"),
+    Row("comparisons_64", ADDITIVE_RING, RING, 10_000, ELEMENTS, "z = x < y", TOTAL),
 ]
 
 
@@ -114,7 +116,7 @@ def _run(context: PartyContext, row: Row, repeats: int) -> list[dict[str, float]
 
 
 @party_job("bench:dishonest", {"row": int, "repeats": int})
-def dishonest_job(context: PartyContext, job: dict[str, Any]) -> dict[str, Any]:
+def dishonest_job(context: PartyContext, job: Json) -> Json:
     """The job ``bench:dishonest``: row number ``row``, ``repeats`` times; the costs at this party."""
     return {"runs": _run(context, ROWS[job["row"]], job["repeats"])}
 
@@ -143,7 +145,7 @@ def theirs(index: int, repeats: int, checkout: Checkout) -> Rate:
             before = os.times()
             run = run_program(
                 checkout, row.protocol, PARTIES, row.domain, program, [items], folder=folder, compiled=i > 0,
-                compiler=["-Z", str(PARTIES)] if row.protocol == "semi2k" else [],
+                compiler=split_options(PROTOCOLS[row.protocol], PARTIES),
             )  # fmt: skip
             after = os.times()
             if i:

@@ -22,8 +22,9 @@ import platform
 from pathlib import Path
 
 import keyquorum
-from keyquorum.cli.output import console
+from keyquorum.bench.committees import ADDITIVE, REPLICATED, SHAMIR, WITH_MACS
 from keyquorum.fhe.lwe import lwe_parameters
+from keyquorum.terminal.output import console
 
 from .decrypt import Configuration, measure
 from .keygen import Row
@@ -32,7 +33,7 @@ FRACTIONS = (1 / 256, 1 / 16)
 """|e| / D for `round_mask_open`."""
 QUANTILE = 2.576
 """Of the normal law: 99 % lie within so many standard deviations."""
-COMMITTEES = (("rep-field", 3, "lwe64-p2"), ("semi", 2, "lwe64-p2"), ("shamir", 3, "lwe53-p16"), ("mascot", 2, "lwe64-p2"))
+COMMITTEES = ((REPLICATED, 3, "lwe64-p2"), (ADDITIVE, 2, "lwe64-p2"), (SHAMIR, 3, "lwe53-p16"), (WITH_MACS, 2, "lwe64-p2"))
 CONFIGURED = ("variant", "protocol", "n", "parameters", "fraction")
 RECORDED = Path("results") / "exactness.csv"
 EXACT = (("round_ltz_circuit", 8, 2), ("round_ltz_table", 8, 2), ("round_ltz_table", 4, 3))

@@ -17,14 +17,15 @@ import statistics
 import tempfile
 import time
 from pathlib import Path
-from typing import Any
 
 import keyquorum
 from keyquorum import api
-from keyquorum.cli.output import console
+from keyquorum.bench.committees import ADDITIVE
+from keyquorum.model.plain import Json
 from keyquorum.parties import run_processes
 from keyquorum.parties.context import PartyContext
 from keyquorum.parties.jobs import party_job
+from keyquorum.terminal.output import console
 
 from .keygen import Row, write_table
 
@@ -36,7 +37,7 @@ MESSAGE = bytes(48)
 
 
 @party_job("bench:exchanges", {"runs": int})
-def exchanges_job(context: PartyContext, job: dict[str, Any]) -> dict[str, Any]:
+def exchanges_job(context: PartyContext, job: Json) -> Json:
     """The job ``bench:exchanges``: medians of ``runs`` runs, seconds and processor seconds of this party."""
     session, seconds, cpu = context.session, [], []
     for _ in range(job["runs"]):
@@ -53,7 +54,7 @@ def exchanges_job(context: PartyContext, job: dict[str, Any]) -> dict[str, Any]:
 def measure(parties: int, link: str | None, runs: int = RUNS) -> tuple[str, Row]:
     """The line and the row of one number of parties."""
     with tempfile.TemporaryDirectory(prefix="keyquorum-bench-") as folder:
-        committee = api.init(Path(folder) / "committee", parties, "semi")
+        committee = api.init(Path(folder) / "committee", parties, ADDITIVE)
         results = run_processes(committee.folder, {"kind": "bench:exchanges", "runs": runs, "link": link})
     seconds = max(r["seconds"] for r in results)
     cpu = sum(r["cpu"] for r in results)

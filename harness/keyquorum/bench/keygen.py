@@ -17,15 +17,16 @@ from pathlib import Path
 
 import keyquorum
 from keyquorum import api
+from keyquorum.bench.committees import REPLICATED, SHAMIR
 from keyquorum.bench.sweep.rows import commit
-from keyquorum.cli.output import console, print_reports
-from keyquorum.cli.progress import progress_bars
 from keyquorum.fhe.parameters import load as load_parameters
+from keyquorum.terminal.output import console, print_reports
+from keyquorum.terminal.progress import progress_bars
 
 PARAMETERS = "ckks-16384-bench"
 STEPS = (1, 4, 16, 64, 256, 1024, 4096)
 Row = dict[str, str | int | float]
-CONFIGURATIONS = (("rep-field", 3), ("shamir", 3), ("shamir", 5))
+CONFIGURATIONS = ((REPLICATED, 3), (SHAMIR, 3), (SHAMIR, 5))
 
 
 def measure(protocol: str, parties: int) -> tuple[str, Row, list[Row]]:

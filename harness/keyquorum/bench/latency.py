@@ -18,7 +18,8 @@ import statistics
 from pathlib import Path
 
 import keyquorum
-from keyquorum.cli.output import console
+from keyquorum.bench.committees import ADDITIVE
+from keyquorum.terminal.output import console
 
 from .decrypt import LATENCY_LINK, LATENCY_RUNS, Configuration, measure
 from .keygen import Row, write_table
@@ -26,7 +27,7 @@ from .keygen import Row, write_table
 
 def latency(parties: int, openings: str, repeats: int) -> tuple[str, Row]:
     """The line and the row of one committee."""
-    asked = Configuration("round_ltz_table", 8, 2, "lwe64-p2", "semi", parties, 0, openings)
+    asked = Configuration("round_ltz_table", 8, 2, "lwe64-p2", ADDITIVE, parties, 0, openings)
     measured = [measure(asked, single=True)[1] for _ in range(repeats)]
     values, times = measured[0], [float(one["latency_ms"]) for one in measured]
     row: Row = {

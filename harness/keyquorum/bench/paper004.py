@@ -28,16 +28,18 @@ import numpy as np
 
 import keyquorum
 from keyquorum import api
-from keyquorum.bench import published
-from keyquorum.bench.sweep.idle import busy_cores
+from keyquorum.bench.committees import ADDITIVE, ADDITIVE_RING
 from keyquorum.bench.sweep.rows import commit
-from keyquorum.cli.output import console, fail
 from keyquorum.dsl import Persistence
+from keyquorum.model import published
 from keyquorum.model.errors import KeyQuorumError
+from keyquorum.model.idle import busy_cores
+from keyquorum.model.plain import Json
 from keyquorum.parties import run_processes
 from keyquorum.parties.context import PartyContext
 from keyquorum.parties.jobs import party_job
 from keyquorum.parties.setup import init
+from keyquorum.terminal.output import console, fail
 
 from .operands import Ints, summand_rows_of
 
@@ -66,11 +68,11 @@ class Runs:
 
     def ring(self, program: str, *args: object, **rest: Any) -> Ints:
         """A program modulo 2^64."""
-        return self.context.backend.run("semi2k", RING, program, args, **rest).words
+        return self.context.backend.run(ADDITIVE_RING, RING, program, args, **rest).words
 
     def field(self, program: str, *args: object, **rest: Any) -> Ints:
         """A program modulo the prime."""
-        return self.context.backend.run("semi", FIELD, program, args, **rest).words
+        return self.context.backend.run(ADDITIVE, FIELD, program, args, **rest).words
 
     def lift(self, shares: Persistence, size: int, bits: int) -> None:
         """From the ring to the field."""
@@ -168,7 +170,7 @@ def void(_: Ints) -> None:
 
 
 @party_job("bench:paper004", {"row": int, "quick": bool, "repeats": int})
-def paper004_job(context: PartyContext, job: dict[str, Any]) -> dict[str, Any]:
+def paper004_job(context: PartyContext, job: Json) -> Json:
     """The job ``bench:paper004``: method number ``row``, ``repeats`` times after one run that is not counted (it loads code, and a
     session's first has its base OTs); the costs at this party."""
     method, runs, measured = methods()[job["row"]], Runs(context), []
@@ -229,7 +231,7 @@ def measure_methods(parties: int, quick: bool, repeats: int) -> list[Row]:
     """All rows for a number of parties; the fastest method of each is marked."""
     found: dict[str, list[tuple[float, list[Row]]]] = {}
     with tempfile.TemporaryDirectory(prefix="keyquorum-paper004-") as folder:
-        committee = init(Path(folder) / "committee", parties, "semi").folder
+        committee = init(Path(folder) / "committee", parties, ADDITIVE).folder
         for index, method in enumerate(methods()):
             seconds, rows = measure(committee, parties, index, quick, repeats)
             found.setdefault(method.row, []).append((seconds, rows))
@@ -246,7 +248,7 @@ def measure_keygen(parties: int, quick: bool) -> list[Row]:
     the files on disk, one run."""
     name = QUICK_SET if quick else KEYGEN_SET
     with tempfile.TemporaryDirectory(prefix="keyquorum-paper004-") as folder:
-        committee = api.init(Path(folder) / "committee", parties, "semi")
+        committee = api.init(Path(folder) / "committee", parties, ADDITIVE)
         start = time.monotonic()
         result = api.keygen(committee, "key", name, error_law="gaussian", io_timeout=900)
         seconds = time.monotonic() - start

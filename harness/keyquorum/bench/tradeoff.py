@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+
+from keyquorum.model.plain import Json
 
 from .keygen import Row
 
@@ -71,7 +72,7 @@ def plot(rows: Sequence[Row], path: Path) -> None:
         axis.set(title=f"{n} parties", xlabel="offline, µs a decryption", ylabel="online, µs a decryption")
     for which in ("x", "y"):
         style.decades(axes, which)
-    empty: dict[str, Any] = {"linestyle": "none", "markersize": 5}
+    empty: Json = {"linestyle": "none", "markersize": 5}
     entries = [Line2D([], [], color=style.COLOURS[p], marker="o", label=p, **empty) for p in style.protocols(str(r["protocol"]) for r in rows)]
     entries += [
         Line2D([], [], color=style.PAPER, marker=m, label=v.removeprefix("round_") + _only(v).replace(" ciphertexts", ""), **empty)

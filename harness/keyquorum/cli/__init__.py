@@ -13,10 +13,10 @@ from keyquorum import __version__
 from keyquorum._engine import EngineError
 from keyquorum.model.errors import KeyQuorumError, PartyInterrupted
 from keyquorum.parties.worker import INTERRUPTED
+from keyquorum.terminal.output import fail, show_warning
 
 from . import bench, cnn, committees, completion, compose, data, demo, hosts, keys, pools, programs, report, service
 from .app import App, Commands, Interrupted
-from .output import fail, show_warning
 
 app = App(
     name="keyquorum",

@@ -11,15 +11,15 @@ import typer
 import typer.core
 
 from keyquorum.model.errors import KeyQuorumError
-
-from .output import chosen
+from keyquorum.model.plain import Json
+from keyquorum.terminal.output import chosen
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as one line of JSON, and nothing else, on standard output.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print results, warnings and errors only.")]
 Verbose = Annotated[
     bool, typer.Option("--verbose", "-v", help="Print a line when a phase begins, the costs at every party, and the kind and cause of an error.")
 ]
-SHARED: dict[str, Any] = {"as_json": AsJson, "quiet": Quiet, "verbose": Verbose}
+SHARED: Json = {"as_json": AsJson, "quiet": Quiet, "verbose": Verbose}
 
 
 class Interrupted(KeyQuorumError):
@@ -40,7 +40,7 @@ def with_shared_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """The command with the options of :data:`SHARED`, which choose what is printed while it runs."""
 
     @functools.wraps(function)
-    def run(*args: Any, as_json: bool = False, quiet: bool = False, verbose: bool = False, **options: Any) -> Any:
+    def run(*args: object, as_json: bool = False, quiet: bool = False, verbose: bool = False, **options: object) -> Any:
         with chosen(as_json, quiet, verbose):
             return function(*args, **options)
 

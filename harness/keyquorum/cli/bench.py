@@ -13,10 +13,10 @@ from keyquorum.bench.sweep import SUITES, Axes, Case, Settings, cases_of, run_su
 from keyquorum.bench.sweep.measure import Effort
 from keyquorum.model.errors import KeyQuorumError, ParameterError
 from keyquorum.model.links import FORMS
+from keyquorum.terminal.output import console, emit, printed
+from keyquorum.terminal.progress import progress_bars
 
 from .options import MpSpdzFolder
-from .output import console, emit, printed
-from .progress import progress_bars
 
 
 def register(app: typer.Typer) -> None:

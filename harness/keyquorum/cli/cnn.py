@@ -10,13 +10,14 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from keyquorum.bench import published
 from keyquorum.cnn.run import PARAMETERS, Classified, classify, held_out_digits, new_committee
+from keyquorum.model import published
 from keyquorum.model.errors import KeyQuorumError
+from keyquorum.model.protocols import COMMITTEES, DEFAULT_COMMITTEE, names
+from keyquorum.terminal.output import console, emit, print_reports, printed
+from keyquorum.terminal.progress import progress_bars
 
 from .options import LinkSpec
-from .output import console, emit, print_reports, printed
-from .progress import progress_bars
 
 
 def register(app: typer.Typer) -> None:
@@ -25,7 +26,7 @@ def register(app: typer.Typer) -> None:
 
 
 def cnn(
-    protocol: Annotated[str, typer.Option("--protocol", "-E", help="rep-field, shamir, semi.")] = "rep-field",
+    protocol: Annotated[str, typer.Option("--protocol", "-E", help=f"{names(COMMITTEES, macs=False)}.")] = DEFAULT_COMMITTEE,
     parties: Annotated[int, typer.Option("--parties", "-N", help="Number of parties.")] = 3,
     images: Annotated[int, typer.Option(help="Digits to classify, up to 1000.")] = 100,
     link: LinkSpec = None,

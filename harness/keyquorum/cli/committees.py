@@ -8,13 +8,14 @@ from typing import Annotated
 import typer
 
 from keyquorum import api
-from keyquorum.model.committee import OPENINGS, PROTOCOLS, Committee
+from keyquorum.model.committee import OPENINGS, Committee
 from keyquorum.model.errors import CommitteeError, PartyError
+from keyquorum.model.protocols import COMMITTEES, DEFAULT_COMMITTEE, names
 from keyquorum.parties.doctor import examine
 from keyquorum.plans.examine import examine_keys
+from keyquorum.terminal.output import console, emit, printed
 
 from . import completion
-from .output import console, emit, printed
 
 _SAID = "; ".join(f"{name}: {what}" for name, what in OPENINGS.items())
 
@@ -32,13 +33,17 @@ def init(
     folder: Folder,
     parties: Annotated[int, typer.Option("--parties", "-N", help="Number of parties.")] = 3,
     protocol: Annotated[
-        str, typer.Option("--protocol", "-E", help=f"One of {', '.join(PROTOCOLS)}.", autocompletion=completion.protocols)
-    ] = "rep-field",
-    threshold: Annotated[int | None, typer.Option("--threshold", "-T", help="Corruptions tolerated (shamir).")] = None,
+        str, typer.Option("--protocol", "-E", help=f"One of {names(COMMITTEES)}.", autocompletion=completion.protocols)
+    ] = DEFAULT_COMMITTEE,
+    threshold: Annotated[
+        int | None, typer.Option("--threshold", "-T", help=f"Corruptions tolerated ({names(COMMITTEES, chooses_threshold=True)}).")
+    ] = None,
     host: Annotated[list[str] | None, typer.Option(help="HOST:PORT of each party in turn; default: all on this host.")] = None,
     me: Annotated[list[int] | None, typer.Option(help="Parties of this host, when the others run elsewhere.")] = None,
     name: Annotated[str | None, typer.Option(help="Name of the committee; the same at all parties.")] = None,
-    openings: Annotated[str, typer.Option(help=f"How semi and shamir open additive shares; {_SAID}; the same at all parties.")] = "direct",
+    openings: Annotated[
+        str, typer.Option(help=f"How {names(COMMITTEES, star_openings=True, last=' and ')} open additive shares; {_SAID}; the same at all parties.")
+    ] = "direct",
 ) -> None:
     """Make a committee: a folder with the parties file and an identity (key, certificate) for each party of this host.
 
@@ -46,7 +51,7 @@ def init(
     prints over a channel you trust, and enter them with keyquorum trust.
     """
     committee = api.init(folder, parties, protocol, threshold, host or (), me or None, name, openings)
-    console.print(f"committee {committee.name}: {committee.size} parties, {committee.protocol} ({PROTOCOLS[protocol]})", markup=False)
+    console.print(f"committee {committee.name}: {committee.size} parties, {committee.protocol} ({committee.capabilities.summary})", markup=False)
     if committee.openings != "direct":
         console.print(f"  openings: {committee.openings} ({OPENINGS[committee.openings]})")
     for party in committee.parties:

@@ -16,12 +16,13 @@ from typing import NoReturn
 
 from keyquorum._engine import EngineError
 from keyquorum.model.errors import KeyQuorumError, ParameterError
+from keyquorum.model.protocols import PROTOCOLS, Protocol, named, names
 from keyquorum.plans.program import ProgramRequest, run_locally
 
-PROTOCOL_NAMES = {"replicated-ring": "ring", "replicated-field": "rep-field"}
-"""MP-SPDZ's long names."""
-SUMMANDS = {"ring": 3, "semi2k": None}
-"""Ring protocols whose shares split into summands, with their number (None: one a party)."""
+PROTOCOL_NAMES = {p.mp_spdz.long_name: p.name for p in PROTOCOLS.values() if p.mp_spdz is not None}
+"""Our names by those of MP-SPDZ's executables."""
+SPLIT = names(splits=True, emulated=False, last=" and ")
+"""Ring protocols whose shares split into summands."""
 _COMPILER = "it is about MP-SPDZ's bytecode, which does not exist here"
 _HOSTS = "all parties run on this host; for several hosts see keyquorum init and keyquorum party"
 _FILES = "files have fixed places here: Player-Data/Input-Binary-P<i>-0 and Player-Data/Binary-Output-P<i>-0"
@@ -61,7 +62,7 @@ COMPILE_OPTIONS = [
     Option("-v", "--verbose", False, _TAKE),
     Option("-t", "--tidy_output", False, _TAKE),
     Option("-B", "--binary", True, _USE),
-    Option("-G", "--garbled-circuit", False, "there are no garbled circuits here: take ring or rep-field"),
+    Option("-G", "--garbled-circuit", False, "there are no garbled circuits here: leave out -G"),
     Option("-g", "--galoissize", True, "GF(2^n) is outside the subset"),
     Option("-I", "--insecure", False, "there is no insecure functionality to activate"),
     Option("-l", "--flow-optimization", False, "Python's for and if are not turned into run-time ones: use for_range and if_e"),
@@ -88,8 +89,8 @@ RUN_TIME_OPTIONS = [
     Option("-o", "--options", True, _TAKE),
     Option("", "--code-locations", False, _TAKE),
     Option("-u", "--unencrypted", False, "links are always encrypted here"),
-    Option("-S", "--security", True, "no protocol here has MACs"),
-    Option("-SP", "--spdz2k-security", True, "no protocol here has MACs"),
+    Option("-S", "--security", True, "the security of MACs is fixed here"),
+    Option("-SP", "--spdz2k-security", True, "the security of MACs is fixed here"),
     Option("-lgp", "--lgp", True, "no prime is made here: give one of up to 61 bits with -P"),
     Option("-lg2", "--lg2", True, "GF(2^n) is outside the subset"),
     Option("-E", "--trunc-error", True, "fixed-point numbers are outside the subset"),
@@ -171,27 +172,27 @@ def request(line: CommandLine) -> ProgramRequest:
         raise ParameterError("no protocol: give it with -E, or before the program")
     protocol = protocol.removesuffix("-party.x").removesuffix(".x")
     protocol = PROTOCOL_NAMES.get(protocol, protocol)
+    can = named(protocol)
     if not words:
         raise ParameterError("no program: give its name after the protocol")
     ring = _same("ring", _number(compiled, "ring"), _number(run_time, "ring"))
     prime = _same("prime", _number(compiled, "prime"), _number(run_time, "prime"))
     length = _number(compiled, "field")
-    if "binary" in compiled and protocol != "semi-bin":
-        raise ParameterError(
-            f"option -B has no meaning for {protocol}: sbits work in every program over ring, rep-field, semi2k or semi; bits alone are for semi-bin"
-        )
-    if protocol in SUMMANDS and (prime is not None or length is not None):
-        raise ParameterError(f"{protocol} computes modulo 2^k: -F and -P are for rep-field, shamir and semi")
+    if "binary" in compiled and not can.bits:
+        mixed, alone = names(binary=True, bits=False, last=" or "), names(bits=True, emulated=False)
+        raise ParameterError(f"option -B has no meaning for {protocol}: sbits work in every program over {mixed}; bits alone are for {alone}")
+    if can.ring and not can.field and (prime is not None or length is not None):
+        raise ParameterError(f"{protocol} computes modulo 2^k: -F and -P are for {names(field=True, emulated=False, last=' and ')}")
     if run_time.get("memory", "empty") != "empty":
         raise ParameterError("-- -m old has no meaning here: memory is not kept between runs, shares are (write_to_file)")
     parties = _number(run_time, "nparties") or _number(dict(os.environ), "PLAYERS")
-    threshold = _number(run_time, "threshold") or (_number(dict(os.environ), "THRESHOLD") if protocol == "shamir" else None)
-    if protocol in ("ring", "rep-field", "emulate"):
-        if "nparties" in run_time and parties != (1 if protocol == "emulate" else 3):
-            raise ParameterError(f"{protocol} is for {1 if protocol == 'emulate' else 3} parties, not {parties}")
+    threshold = _number(run_time, "threshold") or (_number(dict(os.environ), "THRESHOLD") if can.chooses_threshold else None)
+    if can.parties is not None:
+        if "nparties" in run_time and parties != can.parties:
+            raise ParameterError(f"{protocol} is for {can.parties} parties, not {parties}")
         parties = None
     asked = ProgramRequest(words[0], tuple(words[1:]), protocol, parties, ring, length, prime, threshold)
-    _check_split(protocol, _number(compiled, "split"), asked.size)
+    _check_split(can, _number(compiled, "split"), asked.size)
     return asked
 
 
@@ -210,15 +211,15 @@ def _same(name: str, compiled: int | None, run_time: int | None) -> int | None:
     return compiled if compiled is not None else run_time
 
 
-def _check_split(protocol: str, split: int | None, parties: int) -> None:
+def _check_split(protocol: Protocol, split: int | None, parties: int) -> None:
     """``-Z`` is the protocol's own number of summands here."""
-    if split is None or protocol == "emulate":
+    if split is None or protocol.emulated:
         return
-    if protocol not in SUMMANDS:
-        raise ParameterError(f"-Z is for {' and '.join(SUMMANDS)}: shares of {protocol} do not split locally")
-    summands = SUMMANDS[protocol] or parties
+    if not protocol.splits:
+        raise ParameterError(f"-Z is for {SPLIT}: shares of {protocol.name} do not split locally")
+    summands = protocol.summands(parties)
     if split != summands:
-        raise ParameterError(f"-Z {split}: shares of {protocol} split into {summands} summands")
+        raise ParameterError(f"-Z {split}: shares of {protocol.name} split into {summands} summands")
 
 
 def main(words: Sequence[str] | None = None) -> int:

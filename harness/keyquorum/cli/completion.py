@@ -10,12 +10,12 @@ import typer
 from typer.completion import completion_init, get_completion_script  # type: ignore[attr-defined]
 
 from keyquorum.fhe.seal import OPERATIONS
-from keyquorum.model.committee import PROTOCOLS, Committee
+from keyquorum.model.committee import Committee
 from keyquorum.model.errors import KeyQuorumError, ParameterError
+from keyquorum.model.protocols import COMMITTEES
 from keyquorum.plans.keys import holds_a_key
 from keyquorum.schemes import parameter_set_names
-
-from .output import emit, printed
+from keyquorum.terminal.output import emit, printed
 
 SHELLS = ("bash", "zsh", "fish")
 VARIABLE = "_KEYQUORUM_COMPLETE"
@@ -63,7 +63,7 @@ def operations(incomplete: str) -> list[str]:
 
 def protocols(incomplete: str) -> list[str]:
     """Protocols of committees."""
-    return _beginning(list(PROTOCOLS), incomplete)
+    return _beginning(list(COMMITTEES), incomplete)
 
 
 def keys(ctx: typer.Context, incomplete: str) -> list[str]:

@@ -9,8 +9,8 @@ from typing import Annotated
 import typer
 
 from keyquorum.deploy.compose import IMAGE, prepare
-
-from .output import console, emit
+from keyquorum.model.protocols import ANY_SIZE_COMMITTEE, COMMITTEES, names
+from keyquorum.terminal.output import console, emit
 
 
 def register(app: typer.Typer) -> None:
@@ -21,8 +21,10 @@ def register(app: typer.Typer) -> None:
 def compose(
     folder: Annotated[Path, typer.Argument(help="New folder for the deployment.")] = Path("quorum"),
     parties: Annotated[int, typer.Option("--parties", "-n", "-N", help="Number of parties.")] = 3,
-    protocol: Annotated[str, typer.Option("--protocol", "-E", help="rep-field, shamir, semi.")] = "shamir",
-    threshold: Annotated[int | None, typer.Option("--threshold", "-T", help="Corruptions tolerated (shamir).")] = None,
+    protocol: Annotated[str, typer.Option("--protocol", "-E", help=f"{names(COMMITTEES)}.")] = ANY_SIZE_COMMITTEE,
+    threshold: Annotated[
+        int | None, typer.Option("--threshold", "-T", help=f"Corruptions tolerated ({names(COMMITTEES, chooses_threshold=True)}).")
+    ] = None,
     image: Annotated[str, typer.Option(help="Image, as docker/build.sh makes it.")] = IMAGE,
     connect_timeout: Annotated[float, typer.Option(help="Seconds to wait for the other parties.")] = 60.0,
     io_timeout: Annotated[float, typer.Option(help="Seconds to wait for a message.")] = 60.0,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -13,6 +13,7 @@ from keyquorum.fhe import seal
 from keyquorum.fhe.values import read_values
 from keyquorum.model.errors import ParameterError
 from keyquorum.model.outputs import reserved, save_all
+from keyquorum.model.plain import Json
 from keyquorum.plans.decrypt import RESULTS
 from keyquorum.plans.keys import load_key
 from keyquorum.schemes import recognise, scheme_of
@@ -21,11 +22,11 @@ from keyquorum.schemes.seal.approvals import approved_noise
 from keyquorum.schemes.seal.key import load_seal_key
 from keyquorum.schemes.seal.precision import noise_estimate
 from keyquorum.serve.client import LONGEST_WAIT, fetch
+from keyquorum.terminal.output import choice, console, costs, emit, errors, print_reports, printed
+from keyquorum.terminal.progress import progress_bars
 
 from . import completion
 from .options import BackendName, LinkSpec, MpSpdzFolder
-from .output import choice, console, costs, emit, errors, print_reports, printed
-from .progress import progress_bars
 
 Folder = Annotated[Path, typer.Argument(help="Committee folder.", show_default=False)]
 Key = Annotated[str, typer.Argument(help="Name of the key.", show_default=False, autocompletion=completion.keys)]
@@ -41,11 +42,23 @@ def register(app: typer.Typer) -> None:
     app.command("approve")(approve)
 
 
-def _plain(path: Path) -> Path:
-    """Where the plaintext of a ciphertext goes."""
-    if not path.is_file():
-        raise ParameterError(f"{path}: no such file")
-    return path.with_name(path.name + ".plain")
+def _places(ciphertexts: list[Path], output: list[Path]) -> list[Path]:
+    """Where the plaintexts of ciphertexts go: beside them, into a folder, or into a file for each."""
+    for path in ciphertexts:
+        if not path.is_file():
+            raise ParameterError(f"{path}: no such file")
+    names = [f"{path.name}.plain" for path in ciphertexts]
+    if not output:
+        return [path.with_name(name) for path, name in zip(ciphertexts, names, strict=True)]
+    if len(output) == 1 and output[0].is_dir():
+        if len(set(names)) < len(names):
+            raise ParameterError(f"--output {output[0]}: two ciphertexts have the same name: give --output once for each, as a file")
+        return [output[0] / name for name in names]
+    if len(output) != len(ciphertexts):
+        raise ParameterError(
+            f"--output: {len(output)} names for {len(ciphertexts)} ciphertexts: give a folder that exists, or a file for each, in their order"
+        )
+    return output
 
 
 def encrypt(
@@ -99,6 +112,15 @@ def decrypt(
     key: Key,
     ciphertexts: Annotated[list[Path], typer.Argument(help="SEAL ciphertexts; all are decrypted in the same rounds.", show_default=False)],
     to: Annotated[int | None, typer.Option("--to", help="The party that learns the result.", show_default=False)] = None,
+    output: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--output",
+            "-o",
+            help="Where the receiver writes: a folder, or a file for each ciphertext (default: CIPHERTEXT.plain).",
+            show_default=False,
+        ),
+    ] = None,
     committee: Annotated[
         bool, typer.Option("--committee", help="LWE, BFV, BGV: ask the served committee (keyquorum serve); the result comes to us alone.")
     ] = False,
@@ -135,14 +157,15 @@ def decrypt(
         })  # fmt: skip
         if not 0 <= wait <= LONGEST_WAIT:
             raise ParameterError(f"--wait {wait:g}: choose 0 to {LONGEST_WAIT:g} seconds")
-        emit({"key": key, "outputs": [_ask_committee(folder, key, path, identity, at, wait) for path in ciphertexts]})
+        places = zip(ciphertexts, _places(ciphertexts, output or []), strict=True)
+        emit({"key": key, "outputs": [_ask_committee(folder, key, path, place, identity, at, wait) for path, place in places]})
         return
     if to is None:
         raise ParameterError("no receiver: name the party that learns the result with --to, or ask a served committee with --committee")
     for option, given in {"--identity": identity is not None, "--at": bool(at), "--wait": wait != 0}.items():
         if given:
             raise ParameterError(f"{option} is for a served committee: add --committee, or leave it out")
-    outputs = [_plain(path) for path in ciphertexts]
+    outputs = _places(ciphertexts, output or [])
     if rounding is not None:
         info = load_key(api.key_folder(folder, key))
         if not scheme_of(info).rounds(info):
@@ -159,10 +182,10 @@ def decrypt(
     with progress_bars() as report:
         result = api.decrypt(folder, key, ciphertexts, to, outputs, rounding, report, backend=backend, mp_spdz=mp_spdz, link=link, pool=pool)
     print_reports(result.reports)
-    for i, output in enumerate(result.outputs):
-        console.print(f"party {to} wrote {output}", markup=False)
+    for i, written in enumerate(result.outputs):
+        console.print(f"party {to} wrote {written}", markup=False)
         if result.precisions is not None:
-            console.print(f"{output}: {result.precisions[i].text()}", markup=False)
+            console.print(f"{written}: {result.precisions[i].text()}", markup=False)
     emit({
         "key": key, "receiver": to, "outputs": result.outputs, "costs": costs(result.reports),
         "largest_errors": None if result.precisions is None else [p.largest for p in result.precisions],
@@ -176,13 +199,13 @@ def _refuse_beside(option: str, reason: str, given: dict[str, bool]) -> None:
             raise ParameterError(f"{name} has no meaning beside {option}, {reason}: leave it out")
 
 
-def _ask_committee(folder: Path, key: str, path: Path, identity: Path | None, at: list[str] | None, wait: float) -> Path:
+def _ask_committee(folder: Path, key: str, path: Path, output: Path, identity: Path | None, at: list[str] | None, wait: float) -> Path:
     if identity is None:
         raise ParameterError("no identity: make one with keyquorum receiver, and name it with --identity")
-    if not path.exists() or not identity.exists():
-        raise ParameterError(f"{identity if path.exists() else path}: no such file")
+    if not identity.exists():
+        raise ParameterError(f"{identity}: no such file")
     places = None if at is None else [api.address(text) for text in at]
-    output, data = _plain(path), path.read_bytes()
+    data = path.read_bytes()
     named = recognise(data)
     info = load_key(api.key_folder(folder, key)) if named is None else named.key_of(data, str(path))
     scheme = scheme_of(info)
@@ -247,7 +270,7 @@ def approve(
         raise ParameterError("--input without --operation: say which operation made the ciphertext")
     if operation is not None and (noise_bits is not None or bound != 1.0):
         raise ParameterError("--operation works the bounds out: leave out --bound and --noise-bits")
-    noted: list[dict[str, Any]] = []
+    noted: list[Json] = []
     for path in ciphertexts:
         chosen = step if operation == "rotate" else None
         digest, parties = api.approve(folder, key, path, party or None, operation, inputs or (), chosen, bound, noise_bits)

@@ -17,11 +17,13 @@ from keyquorum.fhe.parameters import ParameterSet
 from keyquorum.fhe.parameters import load as load_parameters
 from keyquorum.model.errors import KeyQuorumError
 from keyquorum.model.outputs import save_file
+from keyquorum.model.plain import Json
+from keyquorum.model.protocols import COMMITTEES, DEFAULT_COMMITTEE, names
 from keyquorum.schemes.seal.key import load_seal_key
+from keyquorum.terminal.output import console, emit, print_reports, printed
+from keyquorum.terminal.progress import progress_bars
 
 from .options import BackendName, LinkSpec, MpSpdzFolder
-from .output import console, emit, print_reports, printed
-from .progress import progress_bars
 
 TOLERANCE = 0.01
 """Largest CKKS error that the demo accepts: about twice what its policy explains."""
@@ -34,7 +36,7 @@ def register(app: typer.Typer) -> None:
     app.command("demo")(demo)
 
 
-def _run(folder: Path, committee: api.Committee, parameters: ParameterSet, x: Any, y: Any, engine: dict[str, Any]) -> NDArray[Any]:
+def _run(folder: Path, committee: api.Committee, parameters: ParameterSet, x: object, y: object, engine: Json) -> NDArray[Any]:
     """Keys, encryption, multiply + relinearise + rotate by one, joint decryption to party 0; returns the numbers."""
     key = parameters.scheme
     console.rule(f"{parameters.scheme.upper()}, N = {parameters.ring_degree}", style="dim")
@@ -62,7 +64,7 @@ def _run(folder: Path, committee: api.Committee, parameters: ParameterSet, x: An
 
 
 def demo(
-    protocol: Annotated[str, typer.Option("--protocol", "-E", help="rep-field, shamir, semi, mascot.")] = "rep-field",
+    protocol: Annotated[str, typer.Option("--protocol", "-E", help=f"{names(COMMITTEES)}.")] = DEFAULT_COMMITTEE,
     parties: Annotated[int, typer.Option("--parties", "-N", help="Number of parties.")] = 3,
     keep: Annotated[Path | None, typer.Option(help="Keep all files in this folder.")] = None,
     backend: BackendName = "embedded",

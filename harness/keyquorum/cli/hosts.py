@@ -9,9 +9,9 @@ import typer
 
 from keyquorum import api
 from keyquorum.serve.client import admit as admit_receiver
+from keyquorum.terminal.output import console, emit, printed
 
 from . import completion
-from .output import console, emit, printed
 
 Folder = Annotated[Path, typer.Argument(help="Committee folder.", show_default=False)]
 

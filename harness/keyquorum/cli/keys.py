@@ -15,11 +15,11 @@ from keyquorum.fhe.parameters import NOISE_BITS_MAX
 from keyquorum.inspection import examine
 from keyquorum.model.errors import ParameterError, PolicyError
 from keyquorum.schemes import more_set_names, scheme_of
+from keyquorum.terminal.output import console, costs, emit, print_reports, printed
+from keyquorum.terminal.progress import progress_bars
 
 from . import completion
 from .options import BackendName, LinkSpec, MpSpdzFolder
-from .output import console, costs, emit, print_reports, printed
-from .progress import progress_bars
 
 Folder = Annotated[Path, typer.Argument(help="Committee folder.", show_default=False)]
 

@@ -9,11 +9,11 @@ import typer
 
 from keyquorum import api
 from keyquorum.schemes import more_set_names
+from keyquorum.terminal.output import console, costs, emit, print_reports, printed
+from keyquorum.terminal.progress import progress_bars
 
 from . import completion
 from .app import App
-from .output import console, costs, emit, print_reports, printed
-from .progress import progress_bars
 
 Folder = Annotated[Path, typer.Argument(help="Committee folder.", show_default=False)]
 Params = Annotated[

@@ -11,14 +11,15 @@ from keyquorum import api
 from keyquorum._engine import EngineError
 from keyquorum.api import run_party
 from keyquorum.model.errors import KeyQuorumError, PartyInterrupted
+from keyquorum.model.protocols import DEFAULT_PROTOCOL, names
 from keyquorum.parties.jobs import at_this_host, read_job
 from keyquorum.parties.traces import forbid_core_dumps
 from keyquorum.parties.worker import INTERRUPTED
 from keyquorum.plans.program import ProgramRequest, run_locally
+from keyquorum.terminal.output import emit, ends_at_interrupt, fail, print_summary, printed, waiting_lines
+from keyquorum.terminal.progress import progress_bars
 
 from .options import BackendName, LinkSpec, MpSpdzFolder
-from .output import emit, ends_at_interrupt, fail, print_summary, printed, waiting_lines
-from .progress import progress_bars
 
 Folder = Annotated[Path, typer.Argument(help="Committee folder.", show_default=False)]
 
@@ -32,27 +33,25 @@ def register(app: typer.Typer) -> None:
 def run(
     program: Annotated[
         str,
-        typer.Argument(help="Program: a name from Programs/Source, or the path of an .mpc file.", show_default=False),
+        typer.Argument(help="Program: a path, a name in Programs/Source of the current folder, or one of the collection.", show_default=False),
     ],
     args: Annotated[list[str] | None, typer.Argument(help="Its arguments.", show_default=False)] = None,
     protocol: Annotated[
         str,
-        typer.Option("--protocol", "-E", help="ring, rep-field, shamir, semi2k, semi, spdz2k, mascot, emulate (clear text)."),
-    ] = "ring",
-    parties: Annotated[
-        int | None, typer.Option("--parties", "-N", help="Number of parties (default: 3; emulate: 1; semi2k, semi, spdz2k, mascot: 2).")
-    ] = None,
+        typer.Option("--protocol", "-E", help=f"{names()}."),
+    ] = DEFAULT_PROTOCOL,
+    parties: Annotated[int | None, typer.Option("--parties", "-N", help="Number of parties (default: the least of the protocol).")] = None,
     ring: Annotated[int | None, typer.Option("--ring", "-R", help="Compute modulo 2^R (default 64).")] = None,
     field: Annotated[int | None, typer.Option("--field", "-F", help="Integer bit length over a prime field.")] = None,
     prime: Annotated[int | None, typer.Option("--prime", "-P", help="Compute modulo this prime.")] = None,
-    threshold: Annotated[int | None, typer.Option("--threshold", "-T", help="Corruptions tolerated (shamir).")] = None,
+    threshold: Annotated[int | None, typer.Option("--threshold", "-T", help=f"Corruptions tolerated ({names(chooses_threshold=True)}).")] = None,
     backend: BackendName = "embedded",
     mp_spdz: MpSpdzFolder = None,
     link: LinkSpec = None,
 ) -> None:
     """Run a program among separate party processes of this host, as MP-SPDZ's compile-run does.
 
-    Files are those of MP-SPDZ in the current folder: Player-Data/Input-Binary-P<i>-0 (raw int64),
+    Files are those of MP-SPDZ in the current folder: Player-Data/Input-P<i>-0 (decimal numbers), Player-Data/Input-Binary-P<i>-0 (raw int64),
     Programs/Public-Input/<program>, Player-Data/Binary-Output-P<i>-0, Persistence/.
     """
     request = ProgramRequest(

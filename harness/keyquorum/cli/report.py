@@ -8,8 +8,7 @@ from typing import Annotated
 import typer
 
 from keyquorum.model.errors import KeyQuorumError
-
-from .output import console, emit
+from keyquorum.terminal.output import console, emit
 
 
 def register(app: typer.Typer) -> None:

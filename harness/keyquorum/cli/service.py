@@ -12,9 +12,9 @@ import typer
 from keyquorum import api
 from keyquorum.model.errors import CommitteeError, ParameterError
 from keyquorum.serve.client import make_receiver
+from keyquorum.terminal.output import console, emit
 
 from . import completion
-from .output import console, emit
 from .pools import Levels, Rounding, Width
 
 Folder = Annotated[Path, typer.Argument(help="Committee folder.", show_default=False)]

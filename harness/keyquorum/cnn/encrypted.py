@@ -61,7 +61,7 @@ class EncryptedModel:
         self._evaluator.mod_switch_to_inplace(plain, self._ids[depth])
         return plain
 
-    def _rescaled(self, ciphertext: Any, bias: Floats | None = None) -> Any:
+    def _rescaled(self, ciphertext: object, bias: Floats | None = None) -> Any:
         result = self._evaluator.rescale_to_next(ciphertext)
         if bias is not None:
             plain = self._encoder.encode(bias, result.scale())
@@ -69,24 +69,24 @@ class EncryptedModel:
             self._evaluator.add_plain_inplace(result, plain)
         return result
 
-    def _square(self, ciphertext: Any) -> Any:
+    def _square(self, ciphertext: object) -> Any:
         return self._rescaled(self._evaluator.relinearize(self._evaluator.square(ciphertext), self._relin))
 
-    def _rotated(self, ciphertext: Any, step: int) -> Any:
+    def _rotated(self, ciphertext: object, step: int) -> Any:
         return self._evaluator.rotate_vector(ciphertext, step, self._galois)
 
     def _products(self, inputs: Sequence[Any], plains: Sequence[Any]) -> Any:
         terms = [self._evaluator.multiply_plain(x, w) for x, w in zip(inputs, plains, strict=True)]
         return self._evaluator.add_many(terms)
 
-    def _sum_of_rotations(self, ciphertext: Any, step: int, count: int) -> Any:
+    def _sum_of_rotations(self, ciphertext: object, step: int, count: int) -> Any:
         """x + rot(x) + ... : ``count`` terms."""
         result = ciphertext
         for _ in range(count - 1):
             result = self._evaluator.add(self._rotated(result, step), ciphertext)
         return result
 
-    def _layer(self, ciphertext: Any, plains: list[list[Any]]) -> Any:
+    def _layer(self, ciphertext: object, plains: list[list[Any]]) -> Any:
         """sum_d D_d rot_d(x), not rescaled."""
         turned = [ciphertext]
         for _ in range(3):

@@ -10,10 +10,11 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from keyquorum.model.committee import Committee, write_atomically
 from keyquorum.model.errors import CommitteeError
+from keyquorum.model.plain import Json
+from keyquorum.model.protocols import DEFAULT_COMMITTEE
 from keyquorum.parties.setup import init
 from keyquorum.parties.shaping import VARIABLE as NETEM
 
@@ -45,10 +46,10 @@ class Deployment:
         """The committee folder of one party: its own identity and nothing of the others."""
         return self.folder / "volumes" / f"party-{party}"
 
-    def services(self) -> dict[str, dict[str, Any]]:
+    def services(self) -> dict[str, Json]:
         """Of the Compose file. Raises CommitteeError."""
         try:
-            services: dict[str, dict[str, Any]] = json.loads(self.file.read_text())["services"]
+            services: dict[str, Json] = json.loads(self.file.read_text())["services"]
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise CommitteeError(f"{self.file}: no Compose file of keyquorum compose ({error})") from error
         return services
@@ -59,9 +60,9 @@ def host(party: int) -> str:
     return f"party-{party}"
 
 
-def _service(party: int, image: str, timeouts: tuple[float, float], netem: bool) -> dict[str, Any]:
+def _service(party: int, image: str, timeouts: tuple[float, float], netem: bool) -> Json:
     connect, io = timeouts
-    service: dict[str, Any] = {
+    service: Json = {
         "image": image,
         "hostname": host(party),
         # What the receiver decrypts goes to its own volume: the folder of jobs is everybody's.
@@ -87,7 +88,7 @@ def _service(party: int, image: str, timeouts: tuple[float, float], netem: bool)
 def prepare(
     folder: Path,
     parties: int = 3,
-    protocol: str = "rep-field",
+    protocol: str = DEFAULT_COMMITTEE,
     threshold: int | None = None,
     image: str = IMAGE,
     timeouts: tuple[float, float] = (60.0, 60.0),

@@ -60,7 +60,7 @@ class Readable(RunTime):
         """The content."""
 
 
-def read(x: Any) -> Any:
+def read(x: object) -> Any:
     """The operand itself, or the content of a container."""
     return x.read() if isinstance(x, Readable) else x
 
@@ -96,11 +96,11 @@ class Vector(RunTime):
 
     @classmethod
     @abstractmethod
-    def conv(cls, value: Any) -> Any:
+    def conv(cls, value: object) -> Any:
         """The value as this type."""
 
     @classmethod
-    def _made_from(cls, value: Any) -> Any:
+    def _made_from(cls, value: object) -> Any:
         make: Any = cls
         return make(value)
 
@@ -113,7 +113,7 @@ class Vector(RunTime):
         """A size-1 vector repeated."""
 
     @abstractmethod
-    def _become(self, other: Any) -> None:
+    def _become(self, other: object) -> None:
         """Takes over the content of a vector of the same type and size."""
 
     @classmethod
@@ -182,7 +182,7 @@ class Vector(RunTime):
                 raise CompilerError(f"{cls.__name__}.concat takes {cls.__name__} vectors, not {type(part).__name__}")
         return cls._join(vectors)
 
-    def update(self, other: Any) -> None:
+    def update(self, other: object) -> None:
         """Replaces the content, also for everyone else who holds this object."""
         value = self._made_from(read(other))
         if value.size != self.size:
@@ -233,7 +233,7 @@ class Vector(RunTime):
         other = read(other)
         return (self < other).if_else(other, self)
 
-    def iadd(self, other: Any) -> None:
+    def iadd(self, other: object) -> None:
         """Adds in place, see :meth:`update`."""
         self.update(self + read(other))
 

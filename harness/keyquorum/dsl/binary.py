@@ -1,27 +1,84 @@
-"""Bits in the binary domain: sbits and cbits (n packed bits, the vector of bits) and sbitvec (a matrix of them)."""
+"""Bits in the binary domain: sbits and cbits (n packed bits, the vector of bits)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, ClassVar, Self, cast
+import operator
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
-from . import circuits, comparison
+from keyquorum.model.protocols import names
+
+from . import circuits
 from .base import ELEMENT_LIMIT, Public, RunTime, SecretRunTime, is_constant, read
 from .circuits import PackedBits, Row, public_bits
 from .clear import cint, regint
 from .containers import Structure
-from .context import Run, Value, current
+from .context import Run, Value, current, current_or_none
 from .errors import CompilerError, VectorMismatch
+from .global_memory import Cells, InMemory
 from .memory import ListMemory, Memory
 
+WRONG_ON_MP_SPDZ = (2, 4, 5, 6, 8, 9, 10)
+"""Numbers of rows of which popcnt of MP-SPDZ 0.4.2 loses the last carry."""
 
-class _Bits(RunTime, Structure):
+
+COLUMN_LIMIT = 4096
+"""Rows longer than this cannot be turned into columns."""
+DEFAULT_LENGTH = 40
+"""Bits of ``sbits(x)`` and ``cbits(x)``, unless the program sets ``sbits.n``."""
+
+
+class _BitsType(type):
+    """The type of types of bits. ``sbits.n = 64`` holds for the run that says so: the types are shared by all runs."""
+
+    @property
+    def n(cls) -> int:
+        """Number of bits."""
+        if "_length" in cls.__dict__:
+            return int(cls.__dict__["_length"])
+        run = current_or_none()
+        return DEFAULT_LENGTH if run is None else run.lengths_of_bits.get(cls.__name__, DEFAULT_LENGTH)
+
+    def __setattr__(cls, name: str, value: Any) -> None:
+        run = current_or_none()
+        if run is None:
+            type.__setattr__(cls, name, value)
+        elif name == "n" and "_length" not in cls.__dict__ and is_constant(value) and value > 0:
+            run.lengths_of_bits[cls.__name__] = int(value)
+        else:
+            raise CompilerError(f"{cls.__name__}.{name} cannot be changed: only n of sbits and cbits, to a positive number")
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        if "_length" not in cls.__dict__:
+            family: Any = cls
+            return family.get_type(kwargs.pop("n", None) or cls.n)(*args, **kwargs)
+        return super().__call__(*args, **kwargs)
+
+
+class BitRows(SecretRunTime):
+    """Rows of bits (sbitvec), which bits choose between."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def bit_decompose(self, n_bits: int | None = None) -> list[Any]:
+        """The first rows."""
+
+    @abstractmethod
+    def chosen_by(self, bit: Any, a: Any, b: Any) -> Any:
+        """``a`` where the bit is 1 and ``b`` where it is 0; one of them is of this type."""
+
+
+class _Bits(RunTime, Structure, InMemory, metaclass=_BitsType):
     """n bits; ``n`` is fixed by the type: ``sbits.get_type(n)``."""
 
-    n: ClassVar[int] = 40
     _types: ClassVar[dict[int, Any]]
+    bit_type: ClassVar[Any]
+    unit: ClassVar[int] = 64
+    n: int
     _value: Value
 
     @classmethod
@@ -32,7 +89,8 @@ class _Bits(RunTime, Structure):
         if known is None:
             if not is_constant(n) or n < 1:
                 raise CompilerError(f"{family.__name__}.get_type takes a positive compile-time integer, not {n!r}")
-            known = family._types.setdefault(n, type(f"{family.__name__}{n}", (family,), {"n": n}))
+            made = _BitsType(f"{family.__name__}{n}", (family,), {"_length": n, "n": n})
+            known = family._types.setdefault(n, made)
         return known
 
     @classmethod
@@ -119,13 +177,65 @@ class _Bits(RunTime, Structure):
         self._value = value._value
         self.__dict__.pop("_make", None)
 
+    @classmethod
+    def new(cls, value: Any = None, n: int | None = None) -> Any:
+        """``n`` bits with a value; of a number the bits that it has, if ``n`` is not given."""
+        family = cls._family()
+        if n is None and is_constant(value):
+            n = max(1, int(value).bit_length())
+        return family.get_type(n)(value)
+
+    @classmethod
+    def compose(cls, items: Iterable[Any], bit_length: int = 1) -> Any:
+        """One vector of the low ``bit_length`` bits of each of several values."""
+        return cls.bit_compose([bit for item in items for bit in _low_bits(item, bit_length)])  # type: ignore[attr-defined]
+
+    @classmethod
+    def _memory_kind(cls) -> str:
+        return str(cls._bit_family().__name__)
+
+    @classmethod
+    def _loaded(cls, cells: Cells, at: int, count: int) -> Any:
+        if count != 1:
+            raise CompilerError(f"{cls.__name__} are loaded one at a time")
+        stored, _ = cells.get(at, (None, 0))
+        make: Any = cls
+        return make(0 if stored is None else stored.vector)
+
+    def expand(self, length: int) -> Any:
+        """A single bit repeated ``length`` times; bits of this length themselves."""
+        if self.n == length:
+            return self
+        if self.n != 1:
+            raise CompilerError(f"cannot expand {self.n} bits to {length}")
+        return self._wrap(current().engine.repeat(self._value, length))
+
+    def long_one(self) -> int:
+        """The number whose ``n`` bits are all 1."""
+        return (1 << self.n) - 1
+
+    def _cut(self, length: int) -> Value:
+        """The low bits: cut, or followed by zeros."""
+        engine = current().engine
+        if length <= self.n:
+            return engine.slice(self._value, 0, 1, length) if length < self.n else self._value
+        return engine.concat([self._value, engine.clear_bits(np.zeros(length - self.n, dtype=np.uint8))])
+
     def bit_decompose(self, bit_length: int | None = None) -> list[Any]:
-        """The single bits, first one first."""
-        count = self.n if bit_length is None else min(bit_length, self.n)
+        """The single bits, first one first; zeros after the last one."""
+        wanted = bit_length or self.n
+        count = min(wanted, self.n)
         if count > ELEMENT_LIMIT:
             raise CompilerError(f"taking {count} bits apart is slow: keep vectors of bits whole (up to {ELEMENT_LIMIT})")
-        engine = current().engine
-        return [self._wrap(engine.slice(self._value, i, 1, 1)) for i in range(count)]
+        if self.n == 1:
+            return [self, *[0] * (wanted - 1)]
+        engine, bit = current().engine, self._bit_family()
+        return [*(bit._wrap(engine.slice(self._value, i, 1, 1)) for i in range(count)), *[0] * (wanted - count)]
+
+    @classmethod
+    def _bit_family(cls) -> Any:
+        """The type of our single bits."""
+        return cls._family()
 
     def bit_xor(self, other: Any) -> Any:
         """XOR."""
@@ -138,6 +248,12 @@ class _Bits(RunTime, Structure):
     def bit_not(self) -> Any:
         """NOT."""
         return ~self  # type: ignore[operator]
+
+    def __or__(self, other: Any) -> Any:
+        both = self & other
+        return both if both is NotImplemented else self ^ other ^ both
+
+    __ror__ = __or__
 
     def half_adder(self, other: Any) -> tuple[Any, Any]:
         """Sum modulo 2 and carry."""
@@ -153,8 +269,8 @@ class cbits(_Bits):
         value = read(value)
         if value is None or is_constant(value):
             self._value = self._constant_value(value or 0)
-        elif isinstance(value, cbits) and value.n == self.n:
-            self._value = value._value
+        elif isinstance(value, cbits):
+            self._value = value._cut(self.n)
         elif isinstance(value, Public):
             self._value = _bits_of_numbers(value, self.n)
         else:
@@ -163,6 +279,11 @@ class cbits(_Bits):
     @classmethod
     def _family(cls) -> Any:
         return cbits
+
+    @classmethod
+    def bit_compose(cls, bits: Iterable[Any]) -> Any:
+        """The number with these bits, least significant first."""
+        return cls._wrap(current().engine.concat([cls.get_type(1).conv(bit)._value for bit in bits]))
 
     @classmethod
     def conv(cls, value: Any) -> Any:
@@ -176,27 +297,75 @@ class cbits(_Bits):
 
     def number(self) -> int:
         """The bits as a Python integer in two's complement."""
-        bits = current().engine.read_bits(self._value)
-        unsigned = int.from_bytes(np.packbits(bits, bitorder="little").tobytes(), "little")
+        unsigned = self._unsigned()
         return unsigned - (1 << self.n) if self.n > 1 and unsigned >> (self.n - 1) else unsigned
+
+    def print_reg(self, comment: str = "") -> None:
+        """Prints the bits as a number to base 16, at party 0."""
+        current().io.print(f"Reg[0] = {hex(self._unsigned())} # {comment:<4}\n")
 
     def to_regint(self) -> regint:
         """The bits as one 64-bit number."""
         if self.n > 64:
             raise CompilerError("too many bits for a regint: use to_regint_by_bit")
-        bits = current().engine.read_bits(self._value)
-        return regint(int.from_bytes(np.packbits(bits, bitorder="little").tobytes(), "little"))
+        return regint(self._unsigned())
 
     def to_regint_by_bit(self) -> regint:
         """The bits as a vector of n numbers."""
         run, value = current(), self._value
         return regint._lazy(self.n, lambda: run.engine.read_bits(value).astype(np.int64), lambda: run.bits_to_clear(value))
 
+    def _joined(self, other: Any, operation: Callable[[int, int], int]) -> Any:
+        """The result of an operation on numbers, as long as the longer operand. Waits for the bits."""
+        other = read(other)
+        if is_constant(other):
+            length, right = max(self.n, len(bin(other)) - 2), int(other)
+        elif isinstance(other, cbits):
+            length, right = max(self.n, other.n), other._unsigned()
+        else:
+            return NotImplemented
+        return self.get_type(length)(operation(self._unsigned(), right) & ((1 << length) - 1))
+
+    def _unsigned(self) -> int:
+        bits = current().engine.read_bits(self._value)
+        return int.from_bytes(np.packbits(bits, bitorder="little").tobytes(), "little")
+
+    def __add__(self, other: Any) -> Any:
+        return self._joined(other, operator.add)
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Any) -> Any:
+        return self._joined(other, operator.sub)
+
+    def __rsub__(self, other: Any) -> Any:
+        return NotImplemented if not is_constant(other) else type(self)((int(other) - self._unsigned()) & self.long_one())
+
+    def __neg__(self) -> Any:
+        return 0 - self
+
+    def __lshift__(self, other: Any) -> Any:
+        if not is_constant(other) or other == 0:
+            return NotImplemented if other else self
+        engine = current().engine
+        return self._wrap(engine.concat([engine.clear_bits(np.zeros(other, dtype=np.uint8)), self._value]))
+
+    def __rshift__(self, other: Any) -> Any:
+        if not is_constant(other):
+            return NotImplemented
+        if not 0 <= other < self.n:
+            raise CompilerError(f"{self.n} bits shift to the right by 0 to {self.n - 1} places, not {other}")
+        return self._wrap(current().engine.slice(self._value, other, 1, self.n - other))
+
     def __xor__(self, other: Any) -> Any:
         other = read(other)
         if is_constant(other):
-            other = type(self)(other)
-        return self._wrap(current().engine.xor(self._value, self._checked(other))) if isinstance(other, cbits) else NotImplemented
+            length = max(self.n, len(bin(other)) - 2)
+            other = self.get_type(length)(other)
+        if not isinstance(other, cbits):
+            return NotImplemented
+        length = max(self.n, other.n)
+        return self._wrap(current().engine.xor(self._cut(length), other._cut(length)))
 
     __rxor__ = __xor__
 
@@ -238,12 +407,16 @@ class sbits(_Bits, SecretRunTime):
         value = read(value)
         if value is None or is_constant(value):
             self._value = self._constant_value(value or 0)
-        elif isinstance(value, (sbits, cbits)) and value.n == self.n:
-            self._value = value._value
+        elif isinstance(value, (sbits, cbits)):
+            self._value = value._cut(self.n)
         elif isinstance(value, Public):
             self._value = _bits_of_numbers(value, self.n)
+        elif isinstance(value, BitRows):
+            rows = value.bit_decompose()[: self.n]
+            self._value = sbits.bit_compose([*rows, *[0] * (self.n - len(rows))])._value
         elif isinstance(value, SecretRunTime) and hasattr(value, "_low_rows") and len(cast(Any, value)) == 1:
-            self._value = sbitvec(value, self.n).elements()[0]._value
+            rows = cast(Any, value)._low_rows(max(self.n, current().program.bit_length), self.n)
+            self._value = current().engine.concat([row._value for row in rows])
         else:
             raise CompilerError(f"cannot convert {type(value).__name__} to {type(self).__name__}")
 
@@ -256,6 +429,20 @@ class sbits(_Bits, SecretRunTime):
         """The value as sbits of this length."""
         value = read(value)
         return value if isinstance(value, cls) and value.n == cls.n else cls(value)
+
+    @classmethod
+    def hard_conv(cls, value: Any) -> Any:
+        """See :meth:`conv`."""
+        return cls.conv(value)
+
+    @classmethod
+    def _bit_family(cls) -> Any:
+        return sbits
+
+    @staticmethod
+    def trans(rows: Iterable[Any]) -> list[Any]:
+        """The columns of rows of one length: item i has bit i of every row."""
+        return transposed(list(rows))
 
     @classmethod
     def bit_compose(cls, bits: Iterable[Any]) -> Any:
@@ -314,8 +501,10 @@ class sbits(_Bits, SecretRunTime):
         return cbits._wrap(value if value.kind == "cb" else current().engine.open(value))
 
     def popcnt(self) -> Any:
-        """Number of ones, as sbits of the length that it needs."""
-        return sbitvec.from_vec(self.bit_decompose()).popcnt().elements()[0]
+        """Number of ones, as bits of the length that it needs."""
+        bits = [bit._value for bit in self.bit_decompose()]
+        check_popcnt(len(bits))
+        return sbits._wrap(current().engine.concat(circuits.population_count(PackedBits(current()), bits)))
 
     def _operand(self, other: Any) -> Value | None:
         other = read(other)
@@ -333,10 +522,67 @@ class sbits(_Bits, SecretRunTime):
     def __xor__(self, other: Any) -> Any:
         if type(other) is type(self):  # the common case, without the general path's questions
             return self._like(current().engine.xor(self._value, other._value))
-        o = self._operand(other)
-        return NotImplemented if o is None else self._wrap(current().engine.xor(self._value, o))
+        other = read(other)
+        if is_constant(other):
+            length = max(self.n, 0 if other < 0 else int(other).bit_length())
+            other = sbits.get_type(length)(other)
+        if not isinstance(other, _Bits):
+            return NotImplemented
+        length = max(self.n, other.n)
+        return self._wrap(current().engine.xor(self._cut(length), other._cut(length)))
 
     __rxor__ = __xor__
+
+    def __add__(self, other: Any) -> Any:
+        """XOR: the sum of bits."""
+        return sbits.__xor__(self, other)
+
+    __radd__ = __sub__ = __rsub__ = __add__
+
+    def __mul__(self, other: Any) -> Any:
+        """AND of all bits with a single one; a single bit times a number: the number's bits where it is 1."""
+        other = read(other)
+        if is_constant(other):
+            if other in (0, 1):
+                return self if other else 0
+            if self.n != 1 or other < 0:
+                return NotImplemented
+            zero = sbit(0)
+            return sbits.bit_compose([self if (other >> i) & 1 else zero for i in range(int(other).bit_length())])
+        if not isinstance(other, sbits):
+            return NotImplemented
+        if min(self.n, other.n) != 1:
+            raise CompilerError(f"the product of {self.n} and {other.n} bits: one operand is a single bit (sbit), or use &, or sbitint for numbers")
+        return self._wrap(current().engine.and_(self._value, other._value))
+
+    __rmul__ = __mul__
+
+    def __lshift__(self, other: Any) -> Any:
+        if not is_constant(other):
+            return NotImplemented
+        return sbits.bit_compose([*[sbit(0)] * other, *self.bit_decompose()][:64])
+
+    def right_shift(self, m: int, k: int, security: int | None = None, signed: bool = True) -> Any:
+        """Bits ``m`` to ``k - 1``."""
+        return sbits.get_type(k - m)._wrap(current().engine.slice(self._value, m, 1, k - m))
+
+    def equal(self, other: Any, n: int | None = None) -> Any:
+        """Whether all bits are equal, as a single bit: ceil(log2 n) rounds."""
+        differing = sbits.__xor__(self, other)
+        if differing is NotImplemented:
+            return differing
+        same = ~differing
+        bits = [same] if same.n == 1 else [sbits._wrap(current().engine.slice(same._value, i, 1, 1)) for i in range(same.n)]
+        return sbits._wrap(circuits.all_ones(PackedBits(current()), [bit._value for bit in bits]))
+
+    def __eq__(self, other: Any) -> Any:
+        return self.equal(other)
+
+    def __ne__(self, other: Any) -> Any:
+        same = self.equal(other)
+        return same if same is NotImplemented else ~same
+
+    __hash__ = None  # type: ignore[assignment]
 
     def __and__(self, other: Any) -> Any:
         if type(other) is type(self):
@@ -354,14 +600,18 @@ class sbits(_Bits, SecretRunTime):
     def if_else(self, a: Any, b: Any) -> Any:
         """Bit by bit: ``a`` where we are 1, ``b`` where we are 0; a single bit selects for all. One round."""
         a, b = read(a), read(b)
-        if isinstance(a, sbitvec) or isinstance(b, sbitvec):
-            return sbitvec.from_vec([self.if_else(x, y) for x, y in zip(sbitvec.conv(a).v, sbitvec.conv(b).v, strict=True)])
+        for rows in (a, b):
+            if isinstance(rows, BitRows):
+                return rows.chosen_by(self, a, b)
+        if self.n == 1 and is_constant(a) and is_constant(b):
+            return self * (a ^ b) ^ b
         size = max((x.n for x in (a, b) if isinstance(x, _Bits)), default=self.n)
-        t = sbits.get_type(size)
+        t, kinds = sbits.get_type(size), {type(x) for x in (a, b) if not is_constant(x)}
         a, b = t.conv(a), t.conv(b)
         chooser = self if self.n in (size, 1) else self._mismatch(size)
         engine = current().engine
-        return self._wrap(engine.xor(engine.and_(chooser._value, (a ^ b)._value), b._value))
+        chosen = sbits._wrap(engine.xor(engine.and_(chooser._value, (a ^ b)._value), b._value))
+        return kinds.pop().conv(chosen) if len(kinds) == 1 else chosen
 
     def cond_swap(self, a: Any, b: Any) -> tuple[Any, Any]:
         """``(a, b)`` where we are 0 and ``(b, a)`` where we are 1, one bit for all bits of a and b. One round."""
@@ -377,11 +627,27 @@ class sbits(_Bits, SecretRunTime):
 
 sbit: Any = sbits.get_type(1)
 """A single secret bit."""
+cbit: Any = cbits.get_type(1)
+"""A single opened bit."""
+sbits.bit_type, cbits.bit_type = sbit, cbit
+
+
+def check_popcnt(rows: int) -> None:
+    """Refuses the numbers of rows of which MP-SPDZ loses the last carry."""
+    if rows in WRONG_ON_MP_SPDZ:
+        raise CompilerError(f"popcnt of {rows} rows is wrong on MP-SPDZ: append rows of zeros up to 3, 7 or 11")
+
+
+def _low_bits(item: Any, length: int) -> list[Any]:
+    item = read(item)
+    return [(item >> i) & 1 for i in range(length)] if is_constant(item) else list(item.bit_decompose(length))
 
 
 def _need_binary(run: Run) -> None:
     if not run.engine.has_binary:
-        raise CompilerError(f"{run.engine.protocol} has no binary domain in this engine: use bits as sint (get_random_bit), or ring or rep-field")
+        raise CompilerError(
+            f"{run.engine.protocol} has no binary domain in this engine: use bits as sint (get_random_bit), or {names(binary=True, emulated=False, bits=False, last=' or ')}"
+        )
 
 
 def _row(x: Any, size: int) -> Row:
@@ -396,134 +662,11 @@ def _row(x: Any, size: int) -> Row:
     return x._value if x.n == size else current().engine.repeat(x._value, size)
 
 
-WRONG_ON_MP_SPDZ = (2, 4, 5, 6, 8, 9, 10)
-"""Numbers of rows of which popcnt of MP-SPDZ 0.4.2 loses the last carry."""
-
-
-class sbitvec(SecretRunTime):
-    """Rows of secret bits: row i, ``v[i]``, holds bit i of every number; a column (``elements()``) is one number."""
-
-    __slots__ = ("v",)
-    v: list[Any]
-
-    def __init__(self, elements: Any = None, length: int | None = None, input_length: int | None = None) -> None:
-        _need_binary(current())
-        elements = read(elements)
-        if length is not None:
-            if not hasattr(elements, "_low_rows"):
-                raise CompilerError(f"sbitvec(x, length) takes a sint, not {type(elements).__name__}")
-            self.v = elements._low_rows(max(length, input_length or current().program.bit_length), length)
-        elif isinstance(elements, sbitvec):
-            self.v = list(elements.v)
-        elif elements is None or (is_constant(elements) and elements == 0):
-            self.v = []
-        elif isinstance(elements, (list, tuple)) and elements:
-            self.v = _transposed(elements)
-        else:
-            raise CompilerError(f"sbitvec takes a list of sbits, or a sint and a length, not {type(elements).__name__}")
-
-    @classmethod
-    def from_vec(cls, vector: Any) -> Self:
-        """The matrix with these rows."""
-        self = cls.__new__(cls)
-        self.v = list(vector.v if isinstance(vector, sbitvec) else vector)
-        sizes = {x.n for x in self.v if isinstance(x, _Bits)}
-        if len(sizes) > 1:
-            raise VectorMismatch(f"rows of different sizes: {'/'.join(map(str, sorted(sizes)))}")
-        return self
-
-    @classmethod
-    def conv(cls, other: Any) -> sbitvec:
-        """The value as sbitvec."""
-        other = read(other)
-        return other if isinstance(other, sbitvec) else cls(other)
-
-    @property
-    def size(self) -> int:
-        """Length of the rows."""
-        return next((int(x.n) for x in self.v if isinstance(x, _Bits)), 1)
-
-    def __len__(self) -> int:
-        return len(self.v)
-
-    def __repr__(self) -> str:
-        return f"sbitvec({len(self.v)}/{self.size})"
-
-    def bit_decompose(self, n_bits: int | None = None) -> list[Any]:
-        """The first rows."""
-        return self.v[:n_bits]
-
-    def elements(self, start: int | None = None, stop: int | None = None) -> list[Any]:
-        """The columns, each as sbits. For rows of up to 64 bits."""
-        if stop is None:
-            start, stop = stop, start
-        return _transposed(self.v[start:stop])
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self.elements())
-
-    def popcnt(self) -> sbitvec:
-        """Number of ones in every column, m - (ones in the binary form of m) ANDs, floor(log2 m) rounds for m rows.
-
-        Refused for the numbers of rows of which MP-SPDZ loses the last carry."""
-        if len(self.v) in WRONG_ON_MP_SPDZ:
-            raise CompilerError(f"popcnt of {len(self.v)} rows is wrong on MP-SPDZ: append rows of zeros up to 3, 7 or 11")
-        rows = [_row(x, self.size) for x in self.v]
-        counted = circuits.population_count(PackedBits(current()), [r for r in rows if r is not None])
-        return sbitvec.from_vec([sbits._wrap(r) for r in counted])
-
-    def _pairs(self, other: Any, mask: bool = False) -> list[tuple[Any, Any]]:
-        other = read(other)
-        if is_constant(other) and mask:
-            rows: list[Any] = [(other >> i) & 1 for i in range(len(self.v))]
-        elif isinstance(other, sbitvec):
-            rows = other.v
-        else:
-            raise CompilerError(f"an operation of a sbitvec takes a sbitvec (& also an int), not {type(other).__name__}")
-        if len(rows) != len(self.v):
-            raise VectorMismatch(f"different numbers of rows: {len(self.v)}/{len(rows)}")
-        size = max(self.size, other.size if isinstance(other, sbitvec) else 1)
-        t = sbits.get_type(size)
-        ones = (1 << size) - 1
-        return [tuple(t(x * ones) if is_constant(x) else x for x in pair) for pair in zip(self.v, rows, strict=True)]
-
-    def __xor__(self, other: Any) -> Any:
-        return sbitvec.from_vec([x ^ y for x, y in self._pairs(other)])
-
-    __rxor__ = __xor__
-
-    def __and__(self, other: Any) -> Any:
-        return sbitvec.from_vec([x & y for x, y in self._pairs(other, mask=True)])
-
-    __rand__ = __and__
-
-    def __invert__(self) -> Any:
-        return sbitvec.from_vec([1 - x if is_constant(x) else ~x for x in self.v])
-
-    def reveal(self) -> Any:
-        """The opened columns: a list of cbits, or a single one. One round. For rows of up to 64 bits."""
-        opened = [x.reveal() for x in self.elements()]
-        return opened[0] if len(opened) == 1 else opened
-
-    def update(self, other: Any) -> None:
-        """Replaces the content of every row."""
-        other = self.conv(other)
-        if len(other.v) != len(self.v):
-            raise VectorMismatch(f"different numbers of rows: {len(self.v)}/{len(other.v)}")
-        for x, y in zip(self.v, other.v, strict=True):
-            if x is not y:
-                x.update(y)
-
-    def if_else(self, a: Any, b: Any) -> Any:
-        """Selection by the first row."""
-        return self.v[0].if_else(a, b)
-
-
-def _transposed(rows: Sequence[Any]) -> list[Any]:
+def transposed(rows: Sequence[Any]) -> list[Any]:
     """Columns of rows of equal length (or integers 0)."""
     size = max((x.n for x in rows if isinstance(x, _Bits)), default=1)
-    if size > ELEMENT_LIMIT:
-        raise CompilerError(f"taking rows of {size} bits apart is slow: work on the rows .v (up to {ELEMENT_LIMIT} columns)")
+    if size > COLUMN_LIMIT:
+        raise CompilerError(f"taking rows of {size} bits apart is slow: work on the rows .v (up to {COLUMN_LIMIT} columns)")
     t = sbits.get_type(size)
     values = [(t(x) if is_constant(x) else x) for x in rows]
     if any(not isinstance(x, _Bits) or x.n != size for x in values):
@@ -531,11 +674,3 @@ def _transposed(rows: Sequence[Any]) -> list[Any]:
     engine = current().engine
     joined = engine.concat([x._value for x in values])
     return [sbits._wrap(engine.slice(joined, j, size, len(values))) for j in range(size)]
-
-
-def rows_of_numbers(run: Run, value: Value, k: int, m: int) -> list[Any]:
-    """The low ``m`` bits of secret integers of ``k`` bits, as sbits rows."""
-    _need_binary(run)
-    _, rows = comparison.low_bits(run, value, k, m)
-    size = value.size
-    return [sbits.get_type(size)(0) if row is None else sbits._wrap(cast(Value, row)) for row in rows]

@@ -12,11 +12,12 @@ from .base import Public, RunTime, SecretRunTime, Vector, checked_size, common_s
 from .containers import Structure
 from .context import Ints, Value, current
 from .errors import CompilerError, VectorMismatch
-from .memory import EngineMemory, Memory, NumpyMemory
-from .tape import as_int64, contiguous
+from .global_memory import InMemory
+from .memory import EngineMemory, Memory, NumpyMemory, Postponed
+from .recorded import as_int64, contiguous
 
 
-class Element(Vector, Structure):
+class Element(Vector, Structure, InMemory):
     """A vector of elements of the arithmetic domain, held by the engine. ``value`` may be made on first use."""
 
     __slots__ = ("_make", "_value")
@@ -142,19 +143,33 @@ class Element(Vector, Structure):
 
     def _matrix_product(self, right: Any, rows: int, inner: int, columns: int) -> Any:
         """Row-major product of a rows x inner and an inner x columns matrix, in pieces that bound the memory."""
-        engine, parts = current().engine, []
+        engine = current().engine
         if self.value.kind == "c" or right.value.kind == "c":
             return self._result(right, engine.matrix_product(self.value, right.value, rows, inner, columns))
-        step = max(1, (1 << 22) // max(1, inner * columns))
-        by_column = engine.gather(right.value, np.arange(inner * columns, dtype=np.int64).reshape(inner, columns).T.ravel())
-        for base in range(0, rows, step):
-            count = min(step, rows - base)
-            row = np.arange(inner, dtype=np.int64)[None, None, :] + inner * (base + np.arange(count))[:, None, None]
-            left_index = np.broadcast_to(row, (count, columns, inner)).ravel()
-            right_index = np.broadcast_to(np.arange(columns * inner, dtype=np.int64), (count, columns * inner)).ravel()
-            left = engine.gather(self.value, np.ascontiguousarray(left_index))
-            parts.append(engine.dot(left, engine.gather(by_column, np.ascontiguousarray(right_index)), inner))
-        return self._result(right, parts[0] if len(parts) == 1 else engine.concat(parts))
+        if rows * inner * columns > _LARGE_PRODUCT:  # in vain if nothing uses it: made when something does
+            left = self.value, right.value
+            return _secret_type()._lazy(rows * columns, Postponed(lambda: _secret_product(*left, rows, inner, columns)))
+        return self._result(right, _secret_product(self.value, right.value, rows, inner, columns))
+
+
+_LARGE_PRODUCT = 1 << 28
+"""Products of elements in a matrix product that is made when it is used, though later than others of its round."""
+
+
+def _secret_product(left: Value, right: Value, rows: int, inner: int, columns: int) -> Value:
+    """Row-major product of matrices of which both have secrets, in pieces that bound the memory."""
+    engine, parts = current().engine, []
+    step = max(1, (1 << 22) // max(1, inner * columns))
+    by_column = engine.gather(right, np.arange(inner * columns, dtype=np.int64).reshape(inner, columns).T.ravel())
+    for base in range(0, rows, step):
+        count = min(step, rows - base)
+        row = np.arange(inner, dtype=np.int64)[None, None, :] + inner * (base + np.arange(count))[:, None, None]
+        left_index = np.broadcast_to(row, (count, columns, inner)).ravel()
+        right_index = np.broadcast_to(np.arange(columns * inner, dtype=np.int64), (count, columns * inner)).ravel()
+        picked = engine.gather(left, np.ascontiguousarray(left_index))
+        parts.append(engine.dot(picked, engine.gather(by_column, np.ascontiguousarray(right_index)), inner))
+    joined: Value = parts[0] if len(parts) == 1 else engine.concat(parts)
+    return joined
 
 
 _secret: list[Any] = []
@@ -323,7 +338,7 @@ class cint(Element, Public):
     __hash__ = None  # type: ignore[assignment]
 
 
-class regint(Public, Structure):
+class regint(Public, Structure, InMemory):
     """A public vector of 64-bit integers, wrapping around. ``data`` is the int64 array (read on first use)."""
 
     __slots__ = ("_clear", "_data", "_make")

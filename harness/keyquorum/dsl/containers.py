@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from .context import Ints
 from .elementwise import Elementwise, ElementwiseInShape, vector_of
 from .errors import SUBSET, CompilerError, VectorMismatch
 from .memory import ListMemory, Memory
-from .tape import noted
+from .recorded import in_range
 
 
 class Structure:
@@ -72,15 +72,7 @@ def _checked_index(index: Any, length: int) -> int:
 
 
 def _checked_indices(indices: Public, length: int) -> Ints:
-    return _in_range(indices._indices(), length)
-
-
-@noted
-def _in_range(at: Ints, length: int) -> Ints:
-    if at.size and not (at.min() >= 0 and at.max() < length):
-        bad = at[(at < 0) | (at >= length)][0]
-        raise CompilerError(f"overflow: index {bad}, length {length}")
-    return at
+    return in_range(indices._indices(), length)
 
 
 def _slice_range(index: slice, length: int) -> tuple[int, int, int]:
@@ -152,6 +144,15 @@ class _Container(Elementwise):
         if at + count > total:
             raise CompilerError(f"{count} values from place {at} on do not fit a container of {total} elements")
         self._memory.write(at + self._offset, 1, vector)
+
+    def input_from(self, player: Any, budget: int | None = None, raw: bool = False, **options: Any) -> None:
+        """Fills the container with the next private numbers of ``player``, see ``get_input_from`` of its type."""
+        kind = self.value_type
+        if isinstance(self._memory, ListMemory):
+            for i in range(self.total_size()):
+                self._memory.write(self._offset + i, 1, kind.get_input_from(player, **options))
+        elif self.total_size():
+            self._store(kind.get_input_from(player, size=self.total_size(), **options), 0)
 
     def _new_vector_memory(self, vector: Any) -> Memory:
         memory: Memory = type(vector)._allocate(vector.size)
@@ -259,6 +260,32 @@ class Array(_Container):
             self._store(element.expand_to_vector(self.length), 0)
         return self
 
+    def get_range(self, start: Any, size: int) -> list[Any]:
+        """A list of ``size`` elements from ``start`` on."""
+        return [self[start + i] for i in range(size)]
+
+    def set_range(self, start: Any, values: Any) -> None:
+        """Stores values one after another from ``start`` on."""
+        for i, value in enumerate(values):
+            self[start + i] = value
+
+    def get_sub(self, start: Any, stop: Any = None) -> Array:
+        """Elements ``start`` to ``stop - 1`` (or the first ``start``), sharing their content with this array."""
+        first, last = (0, start) if stop is None else (start, stop)
+        return self.get_part(first, _length(last - first, "the length of a part"))
+
+    def to_row_matrix(self) -> Matrix:
+        """A matrix with this array as its only row, sharing its content."""
+        return Matrix(1, self.length, self.value_type, self._memory, self._offset)
+
+    def to_column_matrix(self) -> Matrix:
+        """A matrix with this array as its only column, sharing its content."""
+        return Matrix(self.length, 1, self.value_type, self._memory, self._offset)
+
+    def print_reveal_nested(self, end: str = "\n") -> None:
+        """Opens and prints the elements as a list. One round."""
+        print_list(self.get_vector().reveal(), end)
+
     def get_part(self, base: Any, size: int) -> Array:
         """A part, sharing its content with this array."""
         at = _checked_index(base, self.length)
@@ -280,7 +307,7 @@ class Array(_Container):
 
     def dot(self, other: Any) -> Array:
         """Inner product with another array, as array of length 1. One round if both are secret."""
-        product: Array = Matrix(1, self.length, self.value_type, self._memory, self._offset).dot(other)
+        product: Array = self.to_row_matrix().dot(other)
         return product
 
     def sort(self, n_threads: int | None = None, batcher: bool = False, n_bits: int | None = None) -> None:
@@ -442,6 +469,10 @@ class SubMultiArray(_Container, ElementwiseInShape):
 
         return nest(self.sizes)
 
+    def print_reveal_nested(self, end: str = "\n") -> None:
+        """Opens and prints the elements as nested lists. One round."""
+        print_list(self.reveal_nested(), end)
+
     def _like_vector(self, vector: Any) -> Any:
         return _multi_array(self.sizes, type(vector), self._new_vector_memory(vector))
 
@@ -473,6 +504,41 @@ class Matrix(MultiArray):
     def __init__(self, rows: int, columns: int, value_type: Any, memory: Memory | None = None, offset: int = 0) -> None:
         super().__init__((rows, columns), value_type, memory, offset)
 
+    @staticmethod
+    def create_from(rows: Any) -> Matrix:
+        """A new matrix of rows: lists, vectors or arrays of one length. The first element, or the first row's, gives the type."""
+        rows = [row.get_vector() if isinstance(row, Array) and not isinstance(row._memory, ListMemory) else row for row in rows]
+        if not rows or len({len(row) for row in rows}) > 1:
+            raise CompilerError("a Matrix is created from rows of one length, at least one")
+        first = rows[0]
+        made = Matrix(len(rows), len(first), type(first if isinstance(first, Vector) else first[0]))
+        for i, row in enumerate(rows):
+            made[i].assign(row)
+        return made
+
+    def __mul__(self, other: Any) -> Any:
+        """See :meth:`dot`."""
+        return self.dot(other) if isinstance(other, (Matrix, Array)) else NotImplemented
+
+    def direct_mul(self, other: Matrix | Array, reduce: bool = True, indices: Any = None, res_type: Any = None) -> Any:
+        """The product as vector, row by row. ``indices``: which rows and columns of this matrix, and which rows and columns of the other take
+        part, as public vectors."""
+        if not isinstance(other, (Matrix, Array)):
+            raise CompilerError(f"direct_mul takes a Matrix or an Array, not {type(other).__name__}")
+        right = other.to_column_matrix() if isinstance(other, Array) else other
+        if self.sizes[1] != right.sizes[0] or self.value_type is not right.value_type:
+            raise VectorMismatch(f"direct_mul of {self._shown(self)} and {self._shown(right)} needs one type and an inner dimension of one size")
+        if indices is None:
+            return self.dot(right).get_vector()
+        if len(indices) != 4:
+            raise CompilerError("the indices of direct_mul are four public vectors")
+        rows, inner, other_inner, columns = (read(v)._indices() for v in indices)
+        if len(inner) != len(other_inner):
+            raise VectorMismatch(f"direct_mul of {len(inner)} columns and {len(other_inner)} rows")
+        left = self._memory.gather(self._offset + _places(rows, inner, self.sizes))
+        factor = right._memory.gather(right._offset + _places(other_inner, columns, right.sizes))
+        return left._matrix_product(factor, len(rows), len(inner), len(columns))
+
     def get_column(self, index: Any) -> Any:
         """A column, as vector."""
         rows, columns = self.sizes
@@ -492,7 +558,7 @@ class Matrix(MultiArray):
         order = np.arange(rows * columns, dtype=np.int64).reshape(rows, columns).T.ravel() + self._offset
         return Matrix(columns, rows, self.value_type, self._new_vector_memory(self._memory.gather(order)))
 
-    def dot(self, other: Any) -> Any:
+    def dot(self, other: Any, res_params: None = None, n_threads: int | None = None) -> Any:
         """Product with a Matrix or (column) Array, either of them public or secret. One round if both are secret, and
         the traffic of one product per element of the result."""
         if isinstance(other, Array):
@@ -505,6 +571,25 @@ class Matrix(MultiArray):
         left, right = self.get_vector(), other.get_vector()
         vector = left._matrix_product(right, self.sizes[0], self.sizes[1], other.sizes[1])
         return Matrix(self.sizes[0], other.sizes[1], type(vector), self._new_vector_memory(vector))
+
+
+def _places(rows: Ints, columns: Ints, sizes: Sequence[int]) -> Ints:
+    """Places of the elements at these rows and columns in a matrix, row by row."""
+    at = in_range(rows, sizes[0])[:, None] * sizes[1] + in_range(columns, sizes[1])[None, :]
+    return np.ascontiguousarray(at.ravel())
+
+
+_printer: list[Callable[[str, Any], None]] = []
+
+
+def register_printer(print_str: Callable[[str, Any], None]) -> None:
+    """Names the function that prints."""
+    _printer.append(print_str)
+
+
+def print_list(opened: Any, end: str) -> None:
+    """Prints opened elements as a list."""
+    _printer[0]("%s" + end, opened)
 
 
 def _multi_array(sizes: Sequence[int], value_type: Any, memory: Memory | None = None, offset: int = 0) -> Any:

@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from keyquorum.model.protocols import PROTOCOLS
+
 from .errors import CompilerError
 
 Value = Any
@@ -36,9 +38,13 @@ class Run:
         self.bits: int = engine.bits
         self.modulus: int = engine.modulus or 1 << engine.bits
         self.is_ring: bool = engine.modulus is None
-        self.emulated: bool = engine.protocol == "emulate"
+        self.emulated: bool = PROTOCOLS[engine.protocol].emulated
         self.timers: dict[int, Any] = {}
         self.branches: list[bool] = []
+        self.lengths_of_bits: dict[str, int] = {}
+        self.memory: dict[str, dict[int, tuple[Any, int]]] = {}
+        self.thread_argument = 0
+        self.precision: Any = None
         self._deferred: list[Callable[[], None]] = []
         self._constants: dict[int, Value] = {} if constants is None else constants
         self._secret_zero: Value | None = None
@@ -171,6 +177,11 @@ class Run:
 _local = threading.local()
 
 
+def current_or_none() -> Run | None:
+    """The run of this thread, if there is one."""
+    return getattr(_local, "run", None)
+
+
 def current() -> Run:
     """The run of this thread."""
     try:
@@ -180,10 +191,15 @@ def current() -> Run:
     return run
 
 
+def running() -> Run | None:
+    """The run of this thread, if there is one."""
+    return getattr(_local, "run", None)
+
+
 @contextmanager
 def active(run: Run) -> Iterator[Run]:
     """Makes a run the current one of this thread."""
-    before = getattr(_local, "run", None)
+    before = running()
     _local.run = run
     try:
         yield run

@@ -53,7 +53,7 @@ def _over_all(lengths: Iterable[Any]) -> Callable[[Body], Body]:
     ranges = [range(public_int(n, "a loop")) for n in lengths]
 
     def decorator(body: Body) -> Body:
-        _run_body(body, ([regint(i) for i in place] for place in product(*ranges)), in_turn=False)
+        run_body(body, ([regint(i) for i in place] for place in product(*ranges)), in_turn=False)
         return body
 
     return decorator
@@ -66,14 +66,24 @@ def _run_range(body: Body, start: Any, stop: Any, step: Any, in_turn: bool) -> B
     stride = 1 if step is None else public_int(step, "a loop")
     if stride == 0:
         raise CompilerError("the step of a loop must not be zero")
-    _run_body(body, ([regint(i)] for i in range(first, last, stride)), in_turn)
+    run_body(body, ([regint(i)] for i in range(first, last, stride)), in_turn)
     return body
 
 
-def _run_body(body: Body, arguments: Iterable[list[Any]], in_turn: bool) -> None:
+def run_body(body: Body, arguments: Iterable[list[Any]], in_turn: bool) -> None:
+    """Runs a body for lists of arguments. ``in_turn``: an iteration communicates before the next one starts."""
     guard = _Surroundings(body)
     for i, args in enumerate(arguments):
-        result = body(*args)
+        depth = len(current().branches)
+        try:
+            result = body(*args)
+        except LoopBreak:
+            if not in_turn:
+                raise
+            del current().branches[depth:]
+            guard.link()
+            current().settle()
+            return
         guard.link()
         if i == 0:
             guard.check()
@@ -86,6 +96,38 @@ def _run_body(body: Body, arguments: Iterable[list[Any]], in_turn: bool) -> None
 def _is_zero(result: Any) -> bool:
     result = read(result)
     return bool(public_int(result, "the result of a loop body") == 0) if isinstance(result, (int, Public)) else False
+
+
+def do_while(body: Body) -> Body:
+    """Runs the body, which returns a public number, until that is 0."""
+    guard, first = _Surroundings(body), True
+    while True:
+        depth = len(current().branches)
+        try:
+            result = body()
+        except LoopBreak:
+            del current().branches[depth:]
+            guard.link()
+            current().settle()
+            return body
+        guard.link()
+        if first:
+            guard.check()
+            first = False
+        current().settle()
+        if result is None:
+            raise CompilerError("the body of a do_while returns a public number: 0 ends the loop")
+        if not _holds(result):
+            return body
+
+
+def break_loop() -> None:
+    """Ends the innermost loop of for_range, while_do or do_while."""
+    raise LoopBreak("break_loop() is for the bodies of for_range, while_do and do_while")
+
+
+class LoopBreak(CompilerError):
+    """The end of a loop, see :func:`break_loop`."""
 
 
 def while_do(condition: Callable[..., Any], *args: Any) -> Callable[[Body], Body]:
@@ -101,7 +143,14 @@ def while_do(condition: Callable[..., Any], *args: Any) -> Callable[[Body], Body
         state = [regint(read(a)) for a in args]
         first = True
         while _holds(condition(*state)):
-            result = body(*state)
+            depth = len(current().branches)
+            try:
+                result = body(*state)
+            except LoopBreak:
+                del current().branches[depth:]
+                guard.link()
+                current().settle()
+                return body
             guard.link()
             if first:
                 guard.check()
@@ -118,7 +167,7 @@ def while_do(condition: Callable[..., Any], *args: Any) -> Callable[[Body], Body
 
 def _holds(condition: Any) -> bool:
     """A public condition as Python bool."""
-    condition = read(condition)
+    condition = read(condition() if callable(condition) else condition)
     if isinstance(condition, (bool, int)):
         return bool(condition)
     if isinstance(condition, SecretRunTime):
@@ -162,11 +211,31 @@ def else_(body: Body) -> None:
         _run_branch(body)
 
 
+def and_(*terms: Callable[[], Any]) -> Callable[[], Any]:
+    """A condition for if_, if_e and while_do: all of several, each a function; those after one that fails are not computed."""
+    return lambda: regint(int(all(_holds(term) for term in terms)))
+
+
+def or_(*terms: Callable[[], Any]) -> Callable[[], Any]:
+    """A condition: one of several, each a function; those after one that holds are not computed."""
+    return lambda: regint(int(any(_holds(term) for term in terms)))
+
+
+def not_(term: Callable[[], Any]) -> Callable[[], Any]:
+    """A condition: 1 minus that of a function."""
+    return lambda: 1 - term()
+
+
 def _run_branch(body: Body) -> None:
     depth = len(current().branches)
     guard = _Surroundings(body)
     _lock_lists(body.__globals__)
-    if body() is not None:
+    try:
+        result = body()
+    except LoopBreak:
+        guard.link()
+        raise
+    if result is not None:
         raise CompilerError("conditional blocks cannot return values: use if_else, or an Array or MemValue")
     guard.link()
     if len(current().branches) != depth:
@@ -259,6 +328,9 @@ def function_block(function: Body) -> Body:
         return function(*(regint(a) if is_constant(a) else read(a) for a in args))
 
     return call
+
+
+method_block = function_block
 
 
 def break_point(name: str = "") -> None:

@@ -11,7 +11,7 @@ from .base import RunTime, Vector, is_constant, read
 from .errors import SUBSET, CompilerError, VectorMismatch
 
 
-def vector_of(other: Any) -> Any:
+def vector_of(other: object) -> Any:
     """The elements of a container as one vector; any other operand itself."""
     return other.get_vector() if isinstance(other, Elementwise) else other
 
@@ -31,14 +31,14 @@ class Elementwise(RunTime):
         """Number of elements."""
 
     @abstractmethod
-    def get_vector(self, base: Any = 0, size: int | None = None) -> Any:
+    def get_vector(self, base: object = 0, size: int | None = None) -> Any:
         """The elements."""
 
     @abstractmethod
-    def _store(self, vector: Any, base: Any) -> None:
+    def _store(self, vector: object, base: object) -> None:
         """Replaces elements."""
 
-    def _elements_of(self, other: Any) -> Any:
+    def _elements_of(self, other: object) -> Any:
         """An operand of an operation element by element, which must have as many elements as this container."""
         vector = vector_of(read(other))
         if not isinstance(vector, Vector):
@@ -50,43 +50,43 @@ class Elementwise(RunTime):
             raise VectorMismatch(f"different vector sizes of operands: {self.total_size()}/{vector.size}")
         return vector
 
-    def _change(self, operation: Callable[[Any, Any], Any], other: Any) -> Any:
+    def _change(self, operation: Callable[[Any, Any], Any], other: object) -> Any:
         vector = operation(self.get_vector(), self._elements_of(other))
         self._store(self.value_type.conv(vector), 0)
         return self
 
-    def __iadd__(self, other: Any) -> Any:
+    def __iadd__(self, other: object) -> Any:
         return self._change(operator.add, other)
 
-    def __isub__(self, other: Any) -> Any:
+    def __isub__(self, other: object) -> Any:
         return self._change(operator.sub, other)
 
-    def __imul__(self, other: Any) -> Any:
+    def __imul__(self, other: object) -> Any:
         return self._change(operator.mul, other)
 
-    def _like_vector(self, vector: Any) -> Any:
+    def _like_vector(self, vector: object) -> Any:
         """The result of an operation on all elements: a vector of an Array, a container of this shape otherwise."""
         return vector
 
-    def _compare(self, operation: Callable[[Any, Any], Any], other: Any) -> Any:
+    def _compare(self, operation: Callable[[Any, Any], Any], other: object) -> Any:
         return self._like_vector(operation(self.get_vector(), vector_of(read(other))))
 
-    def __lt__(self, other: Any) -> Any:
+    def __lt__(self, other: object) -> Any:
         return self._compare(operator.lt, other)
 
-    def __le__(self, other: Any) -> Any:
+    def __le__(self, other: object) -> Any:
         return self._compare(operator.le, other)
 
-    def __gt__(self, other: Any) -> Any:
+    def __gt__(self, other: object) -> Any:
         return self._compare(operator.gt, other)
 
-    def __ge__(self, other: Any) -> Any:
+    def __ge__(self, other: object) -> Any:
         return self._compare(operator.ge, other)
 
-    def __eq__(self, other: Any) -> Any:
+    def __eq__(self, other: object) -> Any:
         return self._compare(operator.eq, other)
 
-    def __ne__(self, other: Any) -> Any:
+    def __ne__(self, other: object) -> Any:
         return self._compare(operator.ne, other)
 
     __hash__ = None  # type: ignore[assignment]
@@ -95,7 +95,7 @@ class Elementwise(RunTime):
 class ElementwiseInShape(Elementwise):
     """One whose sums and products element by element are containers of the same shape."""
 
-    def _same_shape(self, other: Any) -> Any:
+    def _same_shape(self, other: object) -> Any:
         other = read(other)
         if isinstance(other, Elementwise) and list(other.shape) != self.shape:
             raise VectorMismatch(f"containers of {self._shown(self)} and {self._shown(other)} do not go together element by element")
@@ -105,7 +105,7 @@ class ElementwiseInShape(Elementwise):
     def _shown(container: Any) -> str:
         return "x".join(map(str, container.shape))
 
-    def __add__(self, other: Any) -> Any:
+    def __add__(self, other: object) -> Any:
         """Sum element by element, in the same shape. Local."""
         if is_constant(other) and other == 0:
             return self
@@ -113,16 +113,16 @@ class ElementwiseInShape(Elementwise):
 
     __radd__ = __add__
 
-    def __sub__(self, other: Any) -> Any:
+    def __sub__(self, other: object) -> Any:
         """Difference element by element, in the same shape. Local."""
         if is_constant(other) and other == 0:
             return self
         return self._like_vector(self.get_vector() - self._same_shape(other))
 
-    def schur(self, other: Any) -> Any:
+    def schur(self, other: object) -> Any:
         """Product element by element, in the same shape. One round if both are secret."""
         return self._like_vector(self.get_vector() * self._same_shape(other))
 
-    def iadd(self, other: Any) -> None:
+    def iadd(self, other: object) -> None:
         """Adds element by element, in place."""
         self._change(operator.add, other)

@@ -2,104 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 from types import ModuleType
 from typing import Any
 
-from . import binary, clear, containers, control, errors, library, memvalue, secret
-from .base import is_constant, read
+from keyquorum.model.protocols import PROTOCOLS
+
+from . import (
+    binary,
+    bitnumbers,
+    bitvectors,
+    circuit_files,
+    clear,
+    containers,
+    control,
+    errors,
+    fixed,
+    global_memory,
+    library,
+    memvalue,
+    parallel,
+    printing,
+    secret,
+    tuples,
+    util,
+)
+from .base import is_constant
 from .context import current
 from .errors import SUBSET, CompilerError
-
-# -- Compiler.util ----------------------------------------------------------------------------------------------------
-
-
-def _tree_reduce(function: Callable[[Any, Any], Any], sequence: Any) -> Any:
-    """Combines neighbours until one value is left: logarithmic depth."""
-    values = list(sequence)
-    if not values:
-        raise CompilerError("tree_reduce of nothing")
-    while len(values) > 1:
-        pairs = [function(values[i], values[i + 1]) for i in range(0, len(values) - 1, 2)]
-        values = pairs + values[len(pairs) * 2 :]
-    return values[0]
-
-
-def _if_else(condition: Any, a: Any, b: Any) -> Any:
-    condition = read(condition)
-    if a is b:
-        return a
-    if isinstance(condition, (bool, int)):
-        return a if condition else b
-    if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
-        return [_if_else(condition, x, y) for x, y in zip(a, b, strict=False)]
-    return condition.if_else(a, b)
-
-
-def _two_bits(name: str, constant: Callable[[int, int], int]) -> Callable[[Any, Any], Any]:
-    def operation(a: Any, b: Any) -> Any:
-        if is_constant(a):
-            return constant(a, b) if is_constant(b) else getattr(b, name)(a)
-        return getattr(a, name)(b)
-
-    return operation
-
-
-def _bit_not(a: Any, n: int) -> Any:
-    return ~a & ((1 << n) - 1) if is_constant(a) else a.bit_not()
-
-
-def _bit_decompose(a: Any, bits: int | None = None) -> Any:
-    if is_constant(a):
-        return [(a >> i) & 1 for i in range(max(1, a.bit_length()) if bits is None else bits)]
-    return a.bit_decompose(bits)
-
-
-def _bit_compose(bits: Any) -> Any:
-    bits = list(bits)
-    if not bits:
-        return 0
-    if hasattr(bits[0], "bit_compose"):
-        return bits[0].bit_compose(bits)
-    return sum(b << i for i, b in enumerate(bits))
-
-
-def _reveal(x: Any) -> Any:
-    if isinstance(x, str):
-        return x
-    if hasattr(x, "reveal"):
-        return x.reveal()
-    return [_reveal(y) for y in x] if isinstance(x, (list, tuple)) else x
-
-
-_UTIL: dict[str, Any] = {
-    "tree_reduce": _tree_reduce,
-    "if_else": _if_else,
-    "bit_xor": _two_bits("bit_xor", lambda a, b: a ^ b),
-    "bit_and": _two_bits("bit_and", lambda a, b: a & b),
-    "bit_not": _bit_not,
-    "bit_decompose": _bit_decompose,
-    "bit_compose": _bit_compose,
-    "reveal": _reveal,
-    "is_constant": is_constant,
-    "is_zero": lambda x: is_constant(x) and x == 0,
-    "is_one": lambda x: is_constant(x) and x == 1,
-    "log2": lambda x: (x - 1).bit_length(),
-    "tuplify": lambda x: tuple(x) if isinstance(x, (list, tuple)) else (x,),
-    "untuplify": lambda x: x[0] if len(x) == 1 else x,
-    "max": lambda x, y=None: _tree_reduce(_larger, x) if y is None else _larger(x, y),
-    "min": lambda x, y=None: _tree_reduce(_smaller, x) if y is None else _smaller(x, y),
-}
-
-
-def _larger(x: Any, y: Any) -> Any:
-    return _if_else(x > y, x, y)
-
-
-def _smaller(x: Any, y: Any) -> Any:
-    return _if_else(x < y, x, y)
-
 
 # -- the other modules ------------------------------------------------------------------------------------------------
 
@@ -107,6 +38,8 @@ _TYPES: dict[str, Any] = {
     "sint": secret.sint,
     "sintbit": secret.sintbit,
     "personal": secret.personal,
+    "sfix": fixed.sfix,
+    "cfix": fixed.cfix,
     "cint": clear.cint,
     "regint": clear.regint,
     "localint": clear.localint,
@@ -115,12 +48,16 @@ _TYPES: dict[str, Any] = {
     "MultiArray": containers.MultiArray,
     "SubMultiArray": containers.SubMultiArray,
     "MemValue": memvalue.MemValue,
+    "getNamedTupleType": tuples.getNamedTupleType,
 }
 _GC_TYPES: dict[str, Any] = {
     "sbits": binary.sbits,
     "sbit": binary.sbit,
-    "sbitvec": binary.sbitvec,
+    "sbitvec": bitvectors.sbitvec,
+    "sbitint": bitnumbers.sbitint,
+    "sbitintvec": bitnumbers.sbitintvec,
     "cbits": binary.cbits,
+    "cbit": binary.cbit,
 }
 _INSTRUCTIONS: dict[str, Any] = {"fixinput": library.fixinput, "pubinput": library.pubinput}
 _ERRORS: dict[str, Any] = {"CompilerError": errors.CompilerError, "VectorMismatch": errors.VectorMismatch}
@@ -129,15 +66,23 @@ _LIBRARY: dict[str, Any] = {
     for module, names in (
         (
             control,
-            "for_range for_range_opt for_range_multithread while_do if_ if_e else_ function_block break_point start_timer stop_timer",
+            "for_range for_range_opt for_range_multithread while_do do_while break_loop if_ if_e else_ and_ or_ not_ function_block method_block break_point "
+            "start_timer stop_timer",
         ),
         (
             library,
-            "print_ln print_str print_ln_to crash runtime_error runtime_error_if get_number_of_players get_player_id",
+            "print_ln_to crash runtime_error runtime_error_if get_number_of_players get_player_id",
         ),
+        (
+            parallel,
+            "for_range_parallel for_range_opt_multithread multithread get_arg map_reduce map_sum map_sum_opt map_sum_simple tree_reduce_multithread",
+        ),
+        (printing, "print_ln print_str print_ln_if print_str_if print_both memorize unmemorize write_mem public_input foreach_enumerate"),
+        (global_memory, "store_in_mem"),
+        (fixed, "print_float_precision"),
     )
     for name in names.split()
-} | {"tree_reduce": _tree_reduce}
+} | {"tree_reduce": util.tree_reduce, "reveal": util.reveal}
 
 
 class Package(ModuleType):
@@ -177,13 +122,20 @@ class _NeedsArithmetic:
         self.__name, self.__protocol = name, protocol
 
     def __refused(self) -> CompilerError:
-        return CompilerError(f"{self.__protocol} computes on bits alone, {self.__name} needs an arithmetic domain: use sbits, or semi2k or semi")
+        can = PROTOCOLS[self.__protocol]
+        others = f"{can.ring_protocol} or {can.field_protocol}"
+        return CompilerError(f"{can.name} computes on bits alone, {self.__name} needs an arithmetic domain: use sbits, or {others}")
 
     def __call__(self, *_: Any, **__: Any) -> Any:
         raise self.__refused()
 
     def __getattr__(self, attribute: str) -> Any:
         raise self.__refused()
+
+
+def _set_global_vector_size(size: int) -> None:
+    if not is_constant(size) or size != 1:
+        raise CompilerError(f"set_global_vector_size({size!r}) is {SUBSET}: give sizes to values, sint(x, size=n)")
 
 
 _ARITHMETIC_TYPES = ("sint", "sintbit", "personal", "cint")
@@ -198,7 +150,9 @@ def types_of(bits_alone: str) -> dict[str, Any]:
 
 def names_of(bits_alone: str) -> dict[str, Any]:
     """What a program sees without an import."""
-    return types_of(bits_alone) | _GC_TYPES | _INSTRUCTIONS | _LIBRARY | _ERRORS
+    # In programs, though not in modules, MP-SPDZ has the newer type under the older name as well.
+    newer = {"sbitint": bitnumbers.sbitintvec}
+    return types_of(bits_alone) | _GC_TYPES | newer | _INSTRUCTIONS | _LIBRARY | _ERRORS
 
 
 @lru_cache(maxsize=16)
@@ -210,7 +164,9 @@ def compiler_package(bits_alone: str) -> dict[str, ModuleType]:
         "Compiler.library": _module("Compiler.library", {**_LIBRARY, **types, **_INSTRUCTIONS, **_ERRORS}),
         "Compiler.GC.types": _module("Compiler.GC.types", _GC_TYPES | _ERRORS),
         "Compiler.instructions": _module("Compiler.instructions", _INSTRUCTIONS | _ERRORS | shared),
-        "Compiler.util": _module("Compiler.util", _UTIL | _ERRORS),
+        "Compiler.util": _module("Compiler.util", util.NAMES | _ERRORS),
+        "Compiler.instructions_base": _module("Compiler.instructions_base", {"set_global_vector_size": _set_global_vector_size}),
+        "Compiler.circuit": _module("Compiler.circuit", {"Circuit": circuit_files.Circuit}),
         "Compiler.exceptions": _module("Compiler.exceptions", _ERRORS),
     }
     modules["Compiler.GC"] = _module("Compiler.GC", {"types": modules["Compiler.GC.types"]})

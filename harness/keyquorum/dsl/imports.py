@@ -1,9 +1,8 @@
 """The globals of a program, and its imports.
 
 A program runs with imports of its own: the package ``Compiler`` is made of this one's modules, helpers lie next to the program (in
-folders that it puts on ``sys.path``), and ``sys`` is a copy, so that several parties of one process, and runs after one another,
-share nothing. Helpers are loaded anew for every run, but for those that cannot keep anything (:mod:`.stateless`); a program that itself
-assigns to attributes could change even those, and has all of them anew.
+folders that it puts on ``sys.path``), and ``sys`` and Python's library are stand-ins (:mod:`.outside`), so that several parties of one process,
+and runs after one another, share nothing. Helpers are loaded anew for every run, but for those that keep nothing (:mod:`.stateless`).
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ from __future__ import annotations
 import builtins
 import os
 import sys
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from types import CodeType, ModuleType
@@ -20,11 +18,14 @@ from typing import Any
 from .context import Run, active, current
 from .errors import SUBSET
 from .facade import compiler_package, names_of
-from .stateless import PURE, assigns, keep_names, looks_outside, stateless
-from .tape import ends_recording
+from .outside import BUILTINS, LIBRARY, System, looks_outside
+from .stateless import Helper, Shelf, Stamp, compiler_snapshot, examined, give_back, take_shelf, with_imported
 
-Stamp = tuple[int, int]
-"""Time of the last change of a file, and its size."""
+_BARE = {
+    "util", "library", "instructions", "instructions_base", "comparison", "floatingpoint", "mpc_math", "ml", "oram", "path_oram", "sqrt_oram",
+    "circuit_oram", "dijkstra", "gs", "circuit", "sorting", "permutation", "decision_tree", "non_linear",
+}  # fmt: skip
+"""Modules of ``Compiler`` that programs also import without its name; those that are not here are refused as such."""
 
 
 def stamp(path: str | Path) -> Stamp:
@@ -50,62 +51,49 @@ def _added(path: tuple[str, ...], before: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(folder for folder in path if path.count(folder) > before.count(folder))
 
 
-@dataclass(frozen=True)
-class _Helper:
-    """A module, whether it is kept for later runs, whether it and all helpers that it imported took nothing but functions from
-    Python's library, and they all: path and version."""
-
-    module: ModuleType
-    kept: bool
-    pure: bool
-    files: tuple[tuple[str, Stamp], ...]
-
-
-_kept: dict[tuple[str, tuple[str, ...], str], _Helper] = {}
-"""Stateless helpers by path, folders of helpers, and kind of domain."""
-
-
 class Namespace:
-    """The globals of one run, and the modules that it imported."""
+    """The globals of one run, and the modules that it imported. ``outside``: at what the program looked besides its input."""
 
     def __init__(self, run: Run) -> None:
         self._kind = run.engine.protocol if run.engine.domain == "bits" else ""
-        self._helpers: dict[str, _Helper] = {}
-        self._all_anew = self._may_be_changed = False
-        self._code: list[CodeType] = []
+        self._compiler = compiler_snapshot(self._kind)
+        self._shelf: Shelf | None = None
+        self._helpers: dict[str, Helper] = {}
         self._files: dict[str, Stamp] = {}
-        self._repeatable = True
+        self.outside: list[str] = []
         self._stamps: dict[str, Stamp] = {}
-        self._loading: list[list[_Helper]] = []
+        self._loading: list[list[Helper]] = []
         self.helper_files: list[str] = []
         self._original_path = tuple(sys.path)
-        self._sys = ModuleType("sys")
-        self._sys.__dict__.update(sys.__dict__, path=list(sys.path), argv=list(run.program.args))
+        self._sys = System(list(sys.path), list(run.program.args))
         self.globals: dict[str, Any] = {"__builtins__": _BUILTINS, "program": run.program, **names_of(self._kind)}
 
     def execute(self, file: Path) -> None:
         """Runs the program of a file."""
         version = self._stamp(str(file))
-        code = _compiled(str(file), version)
-        self._code, self._files = [code], {str(file): version}
-        self._all_anew = assigns(code)
-        exec(code, self.globals)
+        self._files = {str(file): version}
+        exec(_compiled(str(file), version), self.globals)
+
+    def looks_outside(self, what: str) -> None:
+        """The program looks at something besides its arguments and inputs."""
+        self.outside.append(what)
 
     def repeatable(self) -> tuple[tuple[str, Stamp], ...] | None:
         """The files that this run executed, with their versions, if another run with the same arguments does the same as long as they
         stay; None if that is not certain."""
-        sure = self._repeatable and not self._all_anew and all(helper.kept for helper in self._helpers.values())
-        return tuple(self._files.items()) if sure and not any(looks_outside(code) for code in self._code) else None
+        snapshots = [self._compiler, *(helper.snapshot for helper in with_imported(self._helpers.values()))]
+        sure = not self.outside and all(snapshot is not None and snapshot.unchanged() for snapshot in snapshots)
+        return tuple(self._files.items()) if sure else None
 
     def clear(self) -> None:
         """Forgets all variables of the program and its helpers. Functions and their globals hold each other, so without this shares would
         stay until Python looks for cycles."""
-        if self._may_be_changed:
-            used = {id(helper) for helper in self._helpers.values()}
-            for key in [key for key, helper in _kept.items() if id(helper) in used]:
-                _kept.pop(key, None)
+        shelf, self._shelf = self._shelf, None
+        snapshots = [helper.snapshot for helper in with_imported(self._helpers.values()) if helper.snapshot is not None]
+        if shelf is not None and all(snapshot.unchanged() for snapshot in snapshots):
+            give_back(self._kind, shelf)
         for helper in self._helpers.values():
-            if not helper.kept:
+            if helper.snapshot is None:
                 helper.module.__dict__.clear()
         self._helpers.clear()
         self.globals.clear()
@@ -124,39 +112,51 @@ class Namespace:
                 if item != "*" and not hasattr(module, item):
                     raise ImportError(f"{name}.{item} is {SUBSET}", name=name)
             return module if fromlist else modules["Compiler"]
+        if top in _BARE and not self._is_helper(name):
+            module = compiler_package(self._kind).get(f"Compiler.{name}")
+            if module is None:
+                raise ImportError(f"Compiler.{name} is {SUBSET}", name=name)
+            return module
         if name == "sys":
             return self._sys
         if top in ("random", "secrets"):
-            raise ImportError(f"{top}: every party would draw other numbers: use get_random, inputs or arguments", name=top)
+            refused = _Refused(top)
+            return refused if not fromlist else refused.refuse()
         helper = self._helpers.get(name) or self._load(name)
         if helper is not None:
             for inside in self._loading:
                 inside.append(helper)
             return helper.module
-        self._repeatable = self._repeatable and top in PURE
+        known = LIBRARY.get(name)
+        if known is not None:
+            return known if fromlist else LIBRARY[top]
+        self.looks_outside(f"import {name}")
         return builtins.__import__(name, namespace, local, fromlist, level)
 
-    def _load(self, name: str) -> _Helper | None:
+    def _is_helper(self, name: str) -> bool:
+        folders = _added(tuple(self._sys.path), self._original_path)
+        return any(os.path.isfile(f"{folder}/{name}.py") for folder in folders)
+
+    def _load(self, name: str) -> Helper | None:
         """A helper from a folder that the program added to its path."""
         folders = _added(tuple(self._sys.path), self._original_path)
         file = next((f for f in (f"{folder}/{name}.py" for folder in folders) if os.path.isfile(f)), None)
         if file is None:
             return None
         file = resolved(file)
-        key = (file, folders, self._kind)
-        helper = None if self._all_anew else _kept.get(key)
-        if helper is None or not self._unchanged(helper):
-            helper = self._execute(name, file)
-            if helper.kept:
-                _kept[key] = helper
+        if self._shelf is None:
+            self._shelf = take_shelf(self._kind)
+        helper = self._shelf.helpers.get((file, folders))
+        if helper is None or not self._as_it_was(helper):
+            helper = self._execute(name, file, self._shelf)
+            if helper.snapshot is not None:
+                self._shelf.put((file, folders), helper)
         self._helpers[name] = helper
         self.helper_files += [path for path, _ in helper.files]
-        self._repeatable = self._repeatable and helper.pure
         self._files.update(helper.files)
-        self._code += [_compiled(path, version) for path, version in helper.files]
         return helper
 
-    def _unchanged(self, helper: _Helper) -> bool:
+    def _as_it_was(self, helper: Helper) -> bool:
         try:
             return all(self._stamp(path) == version for path, version in helper.files)
         except OSError:  # one of its files is gone
@@ -168,34 +168,40 @@ class Namespace:
             version = self._stamps[path] = stamp(path)
         return version
 
-    def _execute(self, name: str, file: str) -> _Helper:
+    def _execute(self, name: str, file: str, shelf: Shelf) -> Helper:
         module, version = ModuleType(name), self._stamp(file)
-        imported: list[_Helper] = []
+        imported: list[Helper] = []
         module.__dict__.update(__file__=file, __builtins__=_BUILTINS)
-        self._helpers[name] = _Helper(module, False, True, ())  # helpers may import each other in a circle
+        self._helpers[name] = Helper(module, None)  # helpers may import each other in a circle
         self.helper_files.append(file)
         self._loading.append(imported)
-        watched = _WatchedRun(current())
-        outer, self._repeatable = self._repeatable, True
+        watched, before = _WatchedRun(current()), len(self.outside)
         try:
             with active(watched):  # type: ignore[arg-type]
                 exec(_compiled(file, version), module.__dict__)
         finally:
             self._loading.pop()
-            pure, self._repeatable = self._repeatable, outer
         files = dict([(file, version), *(entry for helper in imported for entry in helper.files)])
-        kept = not self._all_anew and not watched.was_used and all(helper.kept for helper in imported) and stateless(module)
-        if kept:
-            keep_names(module)
-        elif assigns(_compiled(file, version)):
-            self._may_be_changed = True  # what is kept, by this helper
-        return _Helper(module, kept, pure, tuple(files.items()))
+        # What a helper made of the run, or of something outside, is for this run only.
+        lasting = not watched.was_used and len(self.outside) == before and all(helper.snapshot is not None for helper in imported)
+        return Helper(module, examined(module, shelf.objects) if lasting else None, tuple(files.items()), tuple(imported))
+
+
+class _Refused(ModuleType):
+    """A module that may be imported, but not used."""
+
+    def refuse(self) -> Any:
+        """Raises the error."""
+        raise ImportError(f"{self.__name__}: every party would draw other numbers: use get_random, inputs or arguments", name=self.__name__)
+
+    def __getattr__(self, name: str) -> Any:
+        return self.refuse()
 
 
 class _WatchedRun:
     """Stands for the run while a helper is loaded: what the helper makes of the run's protocol, domain or arguments is for this run only."""
 
-    def __init__(self, run: Any) -> None:
+    def __init__(self, run: Run) -> None:
         self.__dict__.update(_run=run, was_used=False, namespace=run.namespace)
 
     def __getattr__(self, name: str) -> Any:
@@ -217,13 +223,13 @@ def _print(*args: Any, sep: str = " ", end: str = "\n", file: Any = None, flush:
     run = current()
     text = (sep or " ").join(map(str, args)) + ("\n" if end is None else end)
     if file is not None:
-        ends_recording(run.io, "print to a file")
+        looks_outside("print to a file")
         file.write(text)
     elif run.engine.party == 0:
         run.io.print(text)
 
 
-_BUILTINS: dict[str, Any] = {**vars(builtins), "__import__": _import, "print": _print}
+_BUILTINS: dict[str, Any] = {**BUILTINS, "__import__": _import, "print": _print}
 """Those of all programs; what depends on the run asks for the current one."""
 
 

@@ -9,19 +9,21 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
+from keyquorum.model.protocols import PROTOCOLS
+
 from .context import Ints
 from .imports import resolved, stamp
 from .persistence import Persistence
 from .program_io import ProgramIO, shape_of
+from .recorder import Recorder
+from .recording import Recording, Written
 from .runner import program_failure, run_program
-from .script import Script
-from .tape import Recorder, Tape
 
 T = TypeVar("T")
 MOST_WORDS = 1 << 18
 """Words of inputs and shares of the largest run that is recorded: in larger ones the program itself takes little of the time."""
-MOST_TAPES = 64
-"""Tapes that an engine makes: those of the arguments and sizes that came twice first."""
+MOST_RECORDINGS = 64
+"""Recordings that an engine makes: those of the arguments and sizes that came twice first."""
 MOST_SEEN = 4096
 """Arguments and sizes that it remembers."""
 CHECK_EVERY = 1.0
@@ -31,15 +33,15 @@ WIDEST = 64
 
 
 class KeptEngine:
-    """An engine, the constants that its programs share, and tapes (:mod:`.tape`) of small programs that ran twice with the same arguments
-    and inputs of the same sizes (None: the program cannot be recorded). ``records``: whether there will be tapes."""
+    """An engine, the constants that its programs share, and recordings (:mod:`.recorder`) of small programs that ran twice with the same
+    arguments and inputs of the same sizes (None: the program cannot be recorded). ``records``: whether there will be recordings."""
 
     def __init__(self, engine: Any, records: bool = True) -> None:
         self.engine = engine
-        self._everyone = engine.protocol == "emulate"
+        self._everyone = PROTOCOLS[engine.protocol].emulated
         self._records = records and engine.bits <= WIDEST
         self._constants: dict[int, Any] = {}
-        self.tapes: dict[object, Tape | None] = {}
+        self.recordings: dict[object, Recording | None] = {}
         self._seen: set[object] = set()
         self._checked: dict[object, float] = {}
 
@@ -50,25 +52,22 @@ class KeptEngine:
             run_program(self.engine, path, args, io, constants=self._constants)
             return
         key = _key(path, args, shape, io.persistence)
-        tape = self._tape(key)
-        if tape is not None:
-            if tape.script is None:
-                _playing(lambda: tape.play(self.engine, io), path)
-                return
+        recording = self._recording(key)
+        if recording is not None:
             io.bind(self.engine)
-            for player, personal, words in self._scripted(tape.script, path, io.private_inputs, io.public_inputs, io.persistence):
+            for player, personal, words in self._played(recording, path, io.private_inputs, io.public_inputs, io.persistence, io.print):
                 if personal:
                     io.output_personal(words)
                 else:
                     io.output(words, player)
             return
         recorder = None
-        if key in self._seen and key not in self.tapes and len(self.tapes) < MOST_TAPES:
+        if key in self._seen and key not in self.recordings and len(self.recordings) < MOST_RECORDINGS:
             recorder = Recorder(self.engine, io, self._constants.values())
         try:
             run_program(self.engine, path, args, io, constants=self._constants, recorder=recorder)
             if recorder is not None:
-                self.tapes[key] = recorder.tape()
+                self.recordings[key] = recorder.recording()
         finally:
             if recorder is not None:
                 recorder.close()
@@ -77,34 +76,34 @@ class KeptEngine:
 
     def outputs(self, path: str | Path, args: Sequence[str], private: Ints, public: Sequence[Ints], persistence: Persistence) -> list[Ints]:
         """As :meth:`run` with this input and share file; returns what the program wrote."""
-        tape = self._tape(_key(path, args, shape_of(private, public, persistence), persistence))
-        if tape is not None and tape.script is not None and not self._everyone:
-            output, party = self._scripted(tape.script, path, private, public, persistence), self.engine.party
+        recording = self._recording(_key(path, args, shape_of(private, public, persistence), persistence))
+        if recording is not None and not recording.prints and not self._everyone:
+            output, party = self._played(recording, path, private, public, persistence, print), self.engine.party
             return [words for player, personal, words in output if personal or player is None or player == party]
         io = ProgramIO(private_inputs=private, public_inputs=list(public), persistence=persistence)
         self.run(path, args, io)
         return io.file_outputs
 
-    def _scripted(
-        self, script: Script, path: str | Path, private: Ints, public: Sequence[Ints], persistence: Persistence
-    ) -> list[tuple[int | None, bool, Ints]]:  # fmt: skip
-        return _playing(lambda: script.play(self.engine, persistence, private, public), path)
+    def _played(
+        self, recording: Recording, path: str | Path, private: Ints, public: Sequence[Ints], persistence: Persistence, show: Callable[[str], None]
+    ) -> list[Written]:  # fmt: skip
+        return _playing(lambda: recording.play(self.engine, persistence, private, public, show), path)
 
-    def _tape(self, key: object) -> Tape | None:
-        """The tape of such runs, if the files of its program are as they were."""
-        tape = self.tapes.get(key)
-        if tape is not None and not self._unchanged(key, tape):
-            del self.tapes[key]
+    def _recording(self, key: object) -> Recording | None:
+        """The recording of such runs, if the files of its program are as they were."""
+        recording = self.recordings.get(key)
+        if recording is not None and not self._unchanged(key, recording):
+            del self.recordings[key]
             return None
-        return tape
+        return recording
 
-    def _unchanged(self, key: object, tape: Tape) -> bool:
+    def _unchanged(self, key: object, recording: Recording) -> bool:
         now = time.monotonic()
         if now - self._checked.get(key, -CHECK_EVERY) < CHECK_EVERY:
             return True
         self._checked[key] = now
         try:
-            return all(stamp(path) == version for path, version in tape.files)
+            return all(stamp(path) == version for path, version in recording.files)
         except OSError:
             return False
 
@@ -115,7 +114,7 @@ def _key(path: str | Path, args: Sequence[str], shape: tuple[int, ...], persiste
 
 
 def _playing(play: Callable[[], T], path: str | Path) -> T:
-    """Plays a tape of this program; its failures are the program's."""
+    """Plays a recording of this program; its failures are the program's."""
     try:
         return play()
     except Exception as error:

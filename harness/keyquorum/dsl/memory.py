@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,24 @@ import numpy as np
 from .base import progression
 from .context import Ints, Value, current
 from .errors import CompilerError
-from .tape import contiguous
+from .recorded import contiguous
+
+
+class Postponed:
+    """Makes a value when something uses it first, and once: for work that may be in vain."""
+
+    def __init__(self, make: Callable[[], Value]) -> None:
+        self._make: Callable[[], Value] | None = make
+        self._made: Value | None = None
+
+    def __call__(self) -> Value:
+        if self._make is not None:
+            self._made, self._make = self._make(), None
+        return self._made
+
+
+def _is_postponed(vector: Any) -> bool:
+    return vector._value is None and isinstance(vector._make, Postponed)
 
 
 class Memory(ABC):
@@ -27,11 +45,11 @@ class Memory(ABC):
         """The elements at these indices."""
 
     @abstractmethod
-    def write(self, start: int, step: int, value: Any) -> None:
+    def write(self, start: int, step: int, value: object) -> None:
         """Stores a vector at ``start``, ``start + step``, ..."""
 
     @abstractmethod
-    def scatter(self, indices: Ints, value: Any) -> None:
+    def scatter(self, indices: Ints, value: object) -> None:
         """Stores a vector at these indices."""
 
 
@@ -82,7 +100,7 @@ class EngineMemory(Memory):
         return value
 
     def write(self, start: int, step: int, value: Any) -> None:
-        if start == 0 and step == 1 and value.size == self.size and getattr(value, "_unread", False):
+        if start == 0 and step == 1 and value.size == self.size and (getattr(value, "_unread", False) or _is_postponed(value)):
             self._unread = type(value)(value)  # the vector may get another content before this memory is read
             return
         stored = value.value
@@ -140,5 +158,5 @@ class ListMemory(Memory):
     def write(self, start: int, step: int, value: Any) -> None:
         self._items[start] = value._copy()
 
-    def scatter(self, indices: Ints, value: Any) -> None:
+    def scatter(self, indices: Ints, value: object) -> None:
         self.write(int(indices[0]), 1, value)

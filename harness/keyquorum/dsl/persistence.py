@@ -10,8 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keyquorum import _engine
-from keyquorum.model.committee import AUTHENTICATED
+from keyquorum._engine import Engine
 from keyquorum.model.errors import ProgramError
+from keyquorum.model.plain import Json
+from keyquorum.model.protocols import PROTOCOLS
 
 from .errors import CompilerError
 
@@ -212,7 +214,7 @@ class Persistence:
         w = self._width
         return self.words[:, start * w : (start + count) * w].astype("<u8", copy=False).tobytes()
 
-    def read(self, engine: Any, start: int, count: int) -> bytes:
+    def read(self, engine: Engine, start: int, count: int) -> bytes:
         """Same as :meth:`export`, for an engine that the shares must fit."""
         self.require_own()
         if self.exists:
@@ -222,12 +224,12 @@ class Persistence:
             return self.export(start, count)
         return section.astype("<u8").tobytes()
 
-    def check(self, engine: Any, start: int, count: int) -> None:
+    def check(self, engine: Engine, start: int, count: int) -> None:
         """Refuses an engine that the shares do not fit, and shares that are not there."""
         self._check_form(engine)
         self._check_range(start, count)
 
-    def pick(self, engine: Any, start: int, indices: NDArray[np.int64]) -> bytes:
+    def pick(self, engine: Engine, start: int, indices: NDArray[np.int64]) -> bytes:
         """The shares ``start + indices`` in the engine's form; the caller has checked the range."""
         count = int(indices.max()) + 1 if indices.size else 0
         rows, width = self._section(start, count), self._width
@@ -253,7 +255,7 @@ class Persistence:
             return int(self._sections[0].shape[0])
         return 0 if self._joined is None else int(self._joined.shape[0])
 
-    def write(self, engine: Any, data: bytes, position: int = -1) -> None:
+    def write(self, engine: Engine, data: bytes, position: int = -1) -> None:
         """Stores exported shares from ``position`` on, or at the end; a gap is filled with zeros."""
         self.require_own()
         rows = np.frombuffer(data, dtype="<u8").reshape(engine.share_parts, -1)
@@ -263,7 +265,7 @@ class Persistence:
         else:
             self._put(engine, rows, position)
 
-    def append(self, engine: Any, rows: Words) -> None:
+    def append(self, engine: Engine, rows: Words) -> None:
         """Stores shares at the end, [parts, words]; takes the array over (and wipes it)."""
         self.require_own()
         if self._sections:
@@ -274,7 +276,7 @@ class Persistence:
             self._put(engine, rows, -1)
             rows.fill(0)
 
-    def _put(self, engine: Any, rows: NDArray[Any], position: int) -> None:
+    def _put(self, engine: Engine, rows: NDArray[Any], position: int) -> None:
         """Copies shares to ``position``, or to the end."""
         parts, width = engine.share_parts, engine.element_bytes // 8
         if self._words is None:
@@ -318,7 +320,7 @@ class Persistence:
         elif not self._words.flags.writeable:
             self._words = self._words.copy()
 
-    def _check_form(self, engine: Any) -> None:
+    def _check_form(self, engine: Engine) -> None:
         self.require_own()
         if self._parts != engine.share_parts or self._width * 8 != engine.element_bytes:
             raise ProgramError(
@@ -345,7 +347,7 @@ class Persistence:
             raise CompilerError(f"reading shares {start} to {start + count - 1}, but the share file ends after {self.length}: check the position")
 
 
-def _mac_key(engine: Any) -> Words | None:
+def _mac_key(engine: Engine) -> Words | None:
     """An engine's share of the MAC key."""
     key: bytes | None = engine.mac_key
     return None if key is None else np.frombuffer(key, dtype="<u8").astype(np.uint64)
@@ -356,7 +358,7 @@ def shares_path(folder: Path, party: int) -> Path:
     return folder / "Persistence" / f"Shares-P{party}"
 
 
-def _header(engine: Any, length: int) -> dict[str, Any]:
+def _header(engine: Engine, length: int) -> Json:
     return {
         "protocol": engine.protocol,
         "domain": engine.domain,
@@ -368,18 +370,23 @@ def _header(engine: Any, length: int) -> dict[str, Any]:
     }
 
 
-def _options(header: dict[str, Any], engine: Any) -> str:
+def _chooses_threshold(protocol: str) -> bool:
+    """Whether a run under this protocol, perhaps of another version, says its threshold."""
+    return protocol in PROTOCOLS and PROTOCOLS[protocol].chooses_threshold
+
+
+def _options(header: Json, engine: Any) -> str:
     """The options of a run that fits a share file."""
     domain = str(header["domain"])
     options = [f"-E {header['protocol']}", f"-R {domain[3:]}" if domain.startswith("Z2^") else f"-P {domain.removeprefix('F_')}"]
     if (header["parties"], header["threshold"]) != (engine.parties, engine.threshold):
         options.append(f"-N {header['parties']}")
-    if header["protocol"] == "shamir":
+    if _chooses_threshold(header["protocol"]):
         options.append(f"-T {header['threshold']}")
     return " ".join(options)
 
 
-def of_another_run(path: Path, engine: Any) -> str | None:
+def of_another_run(path: Path, engine: Engine) -> str | None:
     """Why a share file is not one of this engine's protocol, domain and committee, with the cure; None if it is."""
     header = _engine.ShareFile.header(str(path))
     if all(header[name] == getattr(engine, name) for name in ("protocol", "domain", "parties", "threshold")):
@@ -387,7 +394,7 @@ def of_another_run(path: Path, engine: Any) -> str | None:
 
     def shown(protocol: str, domain: str, parties: int, threshold: int) -> str:
         return f"{protocol} over {domain} among {parties} part{'y' if parties == 1 else 'ies'}" + (
-            f" (threshold {threshold})" if protocol == "shamir" else ""
+            f" (threshold {threshold})" if _chooses_threshold(protocol) else ""
         )
 
     theirs, ours = (
@@ -423,7 +430,7 @@ def load_shares(path: Path, engine: Any, if_needed: bool = False) -> Persistence
     header = _engine.ShareFile.header(str(path))
     data = _engine.ShareFile.read(str(path), _header(engine, 0))
     length = header["length"] * engine.share_parts * engine.element_bytes
-    if len(data) < length or (len(data) > length) != (engine.protocol in AUTHENTICATED):
+    if len(data) < length or (len(data) > length) != PROTOCOLS[engine.protocol].macs:
         raise ProgramError(
             f"{path}: has {len(data):,} bytes, its {header['length']:,} shares need {length:,}, more with MACs alone: restore it from a backup"
         )

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .base import is_constant
-from .errors import CompilerError
+from keyquorum.model.protocols import PROTOCOLS
+
+from .base import is_constant, public_int
+from .context import current
+from .errors import SUBSET, CompilerError
 
 WORD = 64
 """Integer length of programs on bits alone (``-B``)."""
@@ -33,6 +38,22 @@ class _Options:
         self.garbled = False
 
 
+class _Tape:
+    """``program.curr_tape``: what programs say of the code that a compiler writes."""
+
+    def start_new_basicblock(self, *_: Any, **__: Any) -> None:
+        """Nothing: operations are done in the order of their data."""
+
+    def require_bit_length(self, bit_length: int, t: str = "p") -> None:
+        """Refuses a domain without room for integers of this length."""
+        run = current()
+        if run.bits < bit_length:
+            raise CompilerError(f"the program needs {bit_length} bits, {run.engine.domain} has {run.bits}: take a larger domain")
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(f"program.curr_tape.{name} is {SUBSET}")
+
+
 class Program:
     """``args``: name and arguments. ``bit_length``: default length of integers in comparisons."""
 
@@ -50,6 +71,8 @@ class Program:
         self.bit_length: int = engine.bits - 1 if ring and not bits_alone else options.field or 64
         self._security = options.security
         self._edabit = bool(engine.has_edabits)
+        self._tapes: list[tuple[Callable[..., Any], tuple[Any, ...]]] = []
+        self.use_trunc_pr: Any = False
 
     @property
     def security(self) -> int:
@@ -68,7 +91,7 @@ class Program:
 
     def use_split(self, change: Any = None) -> Any:
         """Number of summands into which shares split, or False (fields). ``emulate`` counts as 3 parties on rings."""
-        if self._engine.protocol == "emulate":
+        if PROTOCOLS[self._engine.protocol].emulated:
             available = 3 if self._engine.modulus is None else 0
         else:
             available = self._engine.summands if self._engine.modulus is None else 0
@@ -84,6 +107,54 @@ class Program:
             return self._edabit
         self._edabit = bool(change)
         return None
+
+    def set_bit_length(self, bit_length: int) -> None:
+        """Changes the default length of integers in comparisons."""
+        if not is_constant(bit_length) or bit_length < 1:
+            raise CompilerError(f"the bit length is a positive compile-time integer, not {bit_length!r}")
+        self.bit_length = int(bit_length)
+
+    def options_from_args(self) -> None:
+        """Takes settings from the program's arguments. ``split<n>`` is checked, see :meth:`use_split`; ``edabit`` as :meth:`use_edabit`; the others
+        choose among ways of computing that do not exist here, and change nothing."""
+        for argument in self.args[1:]:
+            found = re.fullmatch("split([0-9]*)", argument)
+            if found:
+                self.use_split(int(found[1] or 3))
+            elif argument == "edabit":
+                self.use_edabit(True)
+
+    @property
+    def curr_tape(self) -> _Tape:
+        """The tape that runs: there is one alone here."""
+        return _Tape()
+
+    def new_tape(self, function: Callable[..., Any], args: Sequence[Any] = (), name: str | None = None) -> int:
+        """A function that ``run_tape`` runs; the result is its number. It runs in the thread of the program."""
+        self._tapes.append((function, tuple(args)))
+        return len(self._tapes) - 1
+
+    def run_tape(self, number: int, arg: Any = 0) -> int:
+        """Runs a function of ``new_tape``, in which ``get_arg()`` is ``arg``. The result is for ``join_tape``."""
+        function, args = self._tapes[number]
+        run = current()
+        before, run.thread_argument = run.thread_argument, public_int(arg, "run_tape")
+        try:
+            function(*args)
+        finally:
+            run.thread_argument = before
+        return number
+
+    def run_tapes(self, args: Sequence[Any]) -> list[int]:
+        """Runs several functions of ``new_tape``: numbers, or pairs of number and argument."""
+        pairs = [(a, 0) if is_constant(a) else tuple(a) for a in args]
+        return [self.run_tape(number, arg) for number, arg in pairs]
+
+    def join_tape(self, number: int) -> None:
+        """Nothing: the function is done."""
+
+    def join_tapes(self, numbers: Sequence[int]) -> None:
+        """Nothing: the functions are done."""
 
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(f"program.{name} is outside the supported subset of the language (docs/pages/dsl.md)")

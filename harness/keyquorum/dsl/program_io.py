@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 from weakref import ReferenceType
@@ -13,10 +14,14 @@ import numpy as np
 
 from keyquorum.model.committee import write_atomically
 from keyquorum.model.errors import ProgramError
+from keyquorum.model.protocols import PROTOCOLS
 
 from .context import Ints, Value
 from .errors import CompilerError
 from .persistence import Persistence, load_shares, save_shares, shares_path
+
+Number = int | Fraction
+"""A number of an input: an integer, or one with digits after the point."""
 
 
 def _no_words() -> Ints:
@@ -49,13 +54,21 @@ def read_binary(folder: Path, party: int) -> Ints:
     return np.frombuffer(data, dtype="<i8").astype(np.int64)
 
 
-def read_numbers(folder: Path, party: int) -> list[int]:
+def as_number(text: str) -> Number:
+    """A decimal number of an input: an integer, or a fraction where there is a point or an exponent. Raises ValueError."""
+    try:
+        return int(text)
+    except ValueError:
+        return Fraction(text) if "/" not in text else int(text)
+
+
+def read_numbers(folder: Path, party: int) -> list[Number]:
     """A party's input as text, ``Player-Data/Input-P<i>-0``; empty if there is none."""
     path = numbers_path(folder, party)
     try:
-        return [int(text) for text in path.read_text().split()] if path.exists() else []
+        return [as_number(text) for text in path.read_text().split()] if path.exists() else []
     except ValueError:
-        raise ProgramError(f"{path}: input is decimal integers, separated by white space") from None
+        raise ProgramError(f"{path}: input is decimal numbers, separated by white space") from None
 
 
 def read_listed(folder: Path, name: str) -> Ints:
@@ -94,7 +107,7 @@ class ProgramIO:
     listed_inputs: Ints | None = None
     other_inputs: dict[int, Ints] = field(default_factory=dict)
     one_stream: bool = False
-    numbers: dict[int, list[int]] = field(default_factory=dict)
+    numbers: dict[int, list[Number]] = field(default_factory=dict)
     binary_outputs: list[Ints] = field(default_factory=list)
     personal_outputs: list[Ints] = field(default_factory=list)
     file_outputs: list[Ints] = field(default_factory=list)
@@ -112,6 +125,11 @@ class ProgramIO:
     def __repr__(self) -> str:
         return f"ProgramIO(party {self._party})"
 
+    @property
+    def folder(self) -> Path | None:
+        """The working folder, where inputs come from files."""
+        return self._folder
+
     def shape(self) -> tuple[int, ...] | None:
         """Sizes of all inputs and of the share file, in words, and whether there is one; None where a party's input is read for several, or from files."""
         if self.one_stream or self.other_inputs or self.numbers or self.listed_inputs is not None:
@@ -120,7 +138,7 @@ class ProgramIO:
 
     def bind(self, engine: Any) -> None:
         """Attaches to the engine of a run."""
-        self._party, self._everyone = engine.party, engine.protocol == "emulate"
+        self._party, self._everyone = engine.party, PROTOCOLS[engine.protocol].emulated
 
     def _too_short(self, file: Path, form: str, has: int, wants: int, other: Path | None = None) -> CompilerError:
         """The error for an input file that is missing or has too few values."""
@@ -154,6 +172,13 @@ class ProgramIO:
         return self._take("private", self.private_inputs, count, f"the private input of party {owner}", owner)
 
     def take_number(self, engine: Any, owner: int) -> int | None:
+        """The next private number of ``owner``, an integer; None at other parties."""
+        number = self.take_decimal(engine, owner)
+        if isinstance(number, Fraction):
+            raise CompilerError(f"the input {float(number):g} of party {owner} is no integer: use sfix.get_input_from")
+        return number
+
+    def take_decimal(self, engine: Any, owner: int) -> Number | None:
         """The next private number of ``owner``; None at other parties."""
         if owner < 0 or (owner >= engine.parties and not self._everyone):
             raise CompilerError(f"there is no party {owner} among {engine.parties}")
@@ -249,9 +274,9 @@ class ProgramIO:
             private_inputs=read_binary(folder, engine.party),
             listed_inputs=read_listed(folder, name),
             persistence=load_shares(shares_path(folder, engine.party), engine, if_needed=True),
-            other_inputs={p: read_binary(folder, p) for p in range(1, 64)} if engine.protocol == "emulate" else {},
+            other_inputs={p: read_binary(folder, p) for p in range(1, 64)} if PROTOCOLS[engine.protocol].emulated else {},
             one_stream=True,
-            numbers={p: read_numbers(folder, p) for p in (range(64) if engine.protocol == "emulate" else [engine.party])},
+            numbers={p: read_numbers(folder, p) for p in (range(64) if PROTOCOLS[engine.protocol].emulated else [engine.party])},
         )
         made._folder, made._name = folder, name
         return made

@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from keyquorum import _engine
+from keyquorum._engine import Engine
 from keyquorum.model.errors import KeyQuorumError, ProgramError
+from keyquorum.model.protocols import PROTOCOLS
 
 from .context import Run, active
 from .control import Timer
@@ -18,8 +20,8 @@ from .errors import SUBSET, CompilerError
 from .imports import Namespace, resolved
 from .program import Program, ProgramOptions
 from .program_io import ProgramIO
+from .recorder import Recorder
 from .subset import attribute_refused, operation_refused
-from .tape import Recorder
 
 
 @dataclass
@@ -48,7 +50,7 @@ class ProgramResult:
 
 
 def run_program(
-    engine: Any,
+    engine: Engine,
     path: str | Path,
     args: Sequence[str],
     io: ProgramIO,
@@ -98,15 +100,15 @@ def run_program(
             namespace.clear()
         total.stop(run)
     insecure = ""
-    if engine.protocol == "emulate":
-        insecure = "emulate computes on clear text"
+    if PROTOCOLS[engine.protocol].emulated:
+        insecure = f"{engine.protocol} computes on clear text"
     elif engine.insecure:
         insecure = "a test seed replaced the randomness of this run"
     return ProgramResult(total, run.timers, insecure)
 
 
 def program_failure(error: BaseException, path: str | Path) -> ProgramError | None:
-    """The one-line error of a failure in a tape of a program; None if it is not the program's."""
+    """The one-line error of a failure when a recorded program is played; None if it is not the program's."""
     file = Path(resolved(os.path.abspath(path)))
     return _program_error(error, file, _shown(file), [])
 

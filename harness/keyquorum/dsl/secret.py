@@ -10,13 +10,14 @@ from weakref import ref
 import numpy as np
 
 from . import comparison, shuffle
-from .base import RunTime, SecretRunTime, checked_size, is_constant, public_int, read
-from .binary import cbits, rows_of_numbers, sbits, sbitvec
+from .base import RunTime, SecretRunTime, checked_size, common_size, is_constant, public_int, read
+from .binary import cbits, sbits
+from .bitvectors import rows_of_numbers, sbitvec
 from .clear import Element, cint, regint, register_secret
-from .context import Ints, Value, current
+from .context import Ints, Run, Value, current
 from .errors import CompilerError, VectorMismatch
 from .memory import EngineMemory, Memory
-from .tape import contiguous
+from .recorded import contiguous
 
 
 class sint(Element, SecretRunTime):
@@ -78,6 +79,15 @@ class sint(Element, SecretRunTime):
         return cls(value)
 
     @classmethod
+    def hard_conv(cls, value: Any) -> Any:
+        """See :meth:`conv`."""
+        return cls.conv(value)
+
+    @classmethod
+    def _memory_kind(cls) -> str:
+        return "sint"
+
+    @classmethod
     def _allocate(cls, size: int) -> Memory:
         return EngineMemory(size, sint, secret=True)
 
@@ -106,15 +116,20 @@ class sint(Element, SecretRunTime):
 
     @classmethod
     def get_input_from(cls, player: Any, binary: bool = False, n_bytes: int | None = None, *, size: int = 1) -> sint:
-        """The next ``size`` int64 words of ``player``'s private input, reduced into the domain. One round."""
-        if not binary:
-            raise CompilerError("get_input_from reads binary input: pass binary=True")
+        """The next ``size`` numbers of ``player``'s private input, reduced into the domain: of its text, or of its int64 words if ``binary``.
+        One round."""
         if n_bytes not in (None, 0, 8):
             raise CompilerError(f"binary input has 8 bytes a number, not {n_bytes}")
         run = current()
         owner, count = public_int(player, "get_input_from"), checked_size(size)
-        words = run.io.take_private(run.engine, owner, count)
+        words = run.io.take_private(run.engine, owner, count) if binary else _numbers_as_words(run, owner, count)
         return sint._wrap(run.engine.input(0 if run.emulated else owner, count, words))
+
+    @classmethod
+    def scaled_input(cls, player: int, size: int, f: int) -> sint:
+        """The next ``size`` decimal numbers of ``player``'s text, times 2^f, rounded to the nearest integer. One round."""
+        run = current()
+        return sint._wrap(run.engine.input(0 if run.emulated else player, size, _scaled_words(run, player, size, f)))
 
     @classmethod
     def get_dabit(cls, *, size: int = 1) -> tuple[sint, Any]:
@@ -249,6 +264,16 @@ class sint(Element, SecretRunTime):
         if m == 0:
             return 0
         return self if m >= k else sint._wrap(comparison.modulo_power(run, self.value, k, m))
+
+    def int_div(self, other: Any, bit_length: int | None = None) -> sint:
+        """x / y rounded towards zero, of signed integers of ``bit_length`` bits (default: ``program.bit_length``): as many comparisons, one after
+        another. For y = 0 the result means nothing."""
+        return divided(self, sint.conv(read(other)), bit_length or current().program.bit_length)
+
+    def int_mod(self, other: Any, bit_length: int | None = None) -> sint:
+        """What :meth:`int_div` leaves: x - y (x / y)."""
+        result: sint = self - other * self.int_div(other, bit_length)
+        return result
 
     def sum(self) -> sint:
         """Sum of the elements. Local."""
@@ -415,11 +440,33 @@ class sint(Element, SecretRunTime):
         return sint._wrap(shuffle.secure_shuffle(current(), self.value, unit_size))
 
 
+def _numbers_as_words(run: Any, owner: int, count: int) -> Ints | None:
+    """The next ``count`` numbers of ``owner``'s text as words of its input; None at other parties."""
+    return _words(run, owner, [run.io.take_number(run.engine, owner) for _ in range(count)])
+
+
+def _scaled_words(run: Any, owner: int, count: int, f: int) -> Ints | None:
+    numbers = [run.io.take_decimal(run.engine, owner) for _ in range(count)]
+    return _words(run, owner, [None if n is None else round(n * (1 << f)) for n in numbers])
+
+
+def _words(run: Any, owner: int, numbers: list[Any]) -> Ints | None:
+    if numbers and numbers[0] is None:
+        return None
+    if run.bits <= 64:
+        half = run.modulus // 2
+        return np.array([(n + half) % run.modulus - half for n in numbers], dtype=np.int64)
+    for n in numbers:
+        if not -(1 << 63) <= n < 1 << 63:
+            raise CompilerError(f"the input {n} of party {owner} is longer than 64 bits")
+    return np.array(numbers, dtype=np.int64)
+
+
 def _negated(bit: Any) -> Any:
     return NotImplemented if bit is NotImplemented else 1 - bit
 
 
-def _need_random_bits(run: Any) -> None:
+def _need_random_bits(run: Run) -> None:
     if not run.engine.has_binary:
         raise CompilerError(f"{run.engine.protocol} has no binary domain in this engine, so no (e)daBits: use get_random_bit")
 
@@ -433,7 +480,7 @@ def _random_bits(size: int) -> tuple[Any, Value]:
 class _Edabit:
     """Random numbers and their bits, made when one of them is needed."""
 
-    def __init__(self, run: Any, length: int, size: int) -> None:
+    def __init__(self, run: Run, length: int, size: int) -> None:
         self._run, self._length, self._size = run, length, size
         self._rows: list[Value] | None = None
         self._number: Value | None = None
@@ -493,6 +540,27 @@ class sintbit(sint):
 
 
 register_secret(sint)
+
+
+def divided(a: sint, b: sint, k: int, shift: int = 0) -> sint:
+    """2^shift a / b, rounded towards zero, of signed integers of ``k`` bits. The result for b = 0 means nothing.
+
+    Long division: k + shift - 1 steps, one after another, each a comparison of k + 1 bits and a product.
+    """
+    size = common_size(a.size, b.size)
+    a, b = a.expand_to_vector(size), b.expand_to_vector(size)
+    negative_a, negative_b = a.less_than(0, k), b.less_than(0, k)
+    top, below = a - 2 * (negative_a * a), b - 2 * (negative_b * b)
+    bits = [0] * shift + top.bit_decompose(k)[: k - 1]
+    rest: Any = sint(0, size=size)
+    quotient: Any = sint(0, size=size)
+    for bit in reversed(bits):
+        rest = rest + rest + bit
+        fits = rest.greater_equal(below, k + 1)
+        rest = rest - fits * below
+        quotient = quotient + quotient + fits
+    sign = 1 - 2 * negative_a.bit_xor(negative_b)
+    return sign * quotient  # type: ignore[no-any-return]
 
 
 class personal(RunTime):

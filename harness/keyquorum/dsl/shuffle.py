@@ -15,9 +15,10 @@ from __future__ import annotations
 
 import os
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
+
+from keyquorum._engine import Engine
 
 from .context import Ints, Run, Value
 from .errors import CompilerError
@@ -143,7 +144,7 @@ def apply_clear(permutation: Ints, values: Ints) -> Ints:
     return out
 
 
-def _controls(engine: Any, party: int, switches: int, bits: Ints | None) -> Value:
+def _controls(engine: Engine, party: int, switches: int, bits: Ints | None) -> Value:
     """Control bits of a party's permutation. With MACs they are shared as packed bits and converted: a party that could give another
     element to a switch would make a sum of both values of it, which is wrong and tells which was which."""
     if engine.mac_key is None:

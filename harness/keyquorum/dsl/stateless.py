@@ -1,86 +1,130 @@
-"""Which helpers of programs can serve several runs: those that cannot keep anything from one run to the next.
+"""Which helpers of programs can serve several runs: those that keep nothing from one run to the next.
 
-Such a module has nothing but functions, classes, numbers, texts and tuples of them, and names of ``Compiler``, of Python's library and of
-other such modules. No function of it assigns to a global name, a name of a function around it, or to an attribute of anything but the object that a method is called
-on. What is not understood here is taken for state. Whether a module looks at the run while it is loaded, its importer sees.
+A helper may be kept if all that could change in it can be seen: it has nothing but functions, classes, numbers, texts and tuples of them, and
+names of ``Compiler``, of Python's library and of other such helpers. What is not understood here is taken for state. A run has the helpers that
+it uses for itself (:class:`Shelf`), and when it ends they are compared with what they were: global names, attributes of classes and functions,
+defaults, and names of the functions around a function. If anything is another object now, they are not used again.
 """
 
 from __future__ import annotations
 
-import dis
+import operator
 import sys
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from functools import lru_cache
-from types import BuiltinFunctionType, CodeType, FunctionType, GetSetDescriptorType, MemberDescriptorType, ModuleType
+from types import BuiltinFunctionType, FunctionType, GetSetDescriptorType, MemberDescriptorType, ModuleType
 from typing import Any
 
-from .facade import CurrentProgram, Package
+from .facade import CurrentProgram, Package, compiler_package
+from .outside import Library
 
 _OF_A_MODULE = {"__name__", "__doc__", "__package__", "__loader__", "__spec__", "__file__", "__builtins__", "__annotations__"}
-_REFLECTION = {"setattr", "delattr", "globals", "vars", "exec", "eval", "__dict__", "__class__", "__setattr__", "__globals__"}
-_OUTSIDE = {"open", "input", "id", "hash", "repr", "ascii"}
-"""Files, and functions whose result may hang on where an object lies in memory, or on the process: nothing that a program may steer by.
-Texts of errors (``{word!r}``) are not counted."""
-_OF_IDENTITY = {"__hash__", "__repr__"}
-_OF_OS = (["path", "join"], ["path", "dirname"], ["path", "abspath"])
-PURE = {"__future__", "abc", "collections", "dataclasses", "decimal", "functools", "itertools", "math", "operator", "os", "typing"}
-"""Modules of Python of which programs get functions alone, but for what :func:`looks_outside` finds."""
-_kept: dict[int, object] = {}
-"""Modules, their dictionaries and classes that were found stateless, by identity; held, so that no other object takes their place."""
 
 
-def stateless(module: ModuleType) -> bool:
-    """Whether a module that was just executed can keep nothing."""
-    return _Examination(module.__dict__).passed()
+class Snapshot:
+    """What functions, classes and modules were, to be compared with what they are."""
+
+    def __init__(self) -> None:
+        self._were: list[tuple[Callable[[Any], Iterable[Any]], Any, tuple[Any, ...]]] = []
+
+    def add(self, content: Callable[[Any], Iterable[Any]], of: Any) -> None:
+        """Remembers the content of an object."""
+        self._were.append((content, of, tuple(content(of))))
+
+    def unchanged(self) -> bool:
+        """Whether all contents are the same objects as they were."""
+        for content, of, before in self._were:
+            now = tuple(content(of))
+            if len(now) != len(before) or not all(map(operator.is_, now, before)):
+                return False
+        return True
 
 
-def keep_names(module: ModuleType) -> None:
-    """A module that is kept: others may use it and stay stateless."""
-    classes = [v for v in module.__dict__.values() if isinstance(v, type)]
-    _kept.update({id(each): each for each in (module, module.__dict__, *classes)})
+def _names(of: Any) -> Iterable[Any]:
+    """The names of a module or class with their values."""
+    return (*vars(of), *vars(of).values())
+
+
+def _of_function(function: FunctionType) -> Iterable[Any]:
+    defaults, by_name, own = function.__defaults__ or (), function.__kwdefaults__ or {}, function.__dict__
+    cells = [_content(cell) for cell in function.__closure__ or ()]
+    return (function.__code__, *defaults, *by_name, *by_name.values(), *own, *own.values(), *cells)
+
+
+def _content(cell: Any) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return Ellipsis  # an empty cell, which does not last
+
+
+@lru_cache(maxsize=16)
+def compiler_snapshot(kind: str) -> Snapshot:
+    """What the package ``Compiler`` was before the first program of this process ran."""
+    snapshot, seen = Snapshot(), set[int]()
+    for module in compiler_package(kind).values():
+        snapshot.add(_names, module)
+        for value in vars(module).values():
+            for each in value.__mro__ if isinstance(value, type) else [value]:
+                if id(each) in seen or not str(getattr(each, "__module__", "")).startswith("keyquorum."):
+                    continue
+                seen.add(id(each))
+                if isinstance(each, (type, FunctionType)):
+                    snapshot.add(_names if isinstance(each, type) else _of_function, each)
+    return snapshot
+
+
+def examined(module: ModuleType, kept: dict[int, object]) -> Snapshot | None:
+    """What a module that was just executed is, if all that could change in it can be seen; None otherwise. ``kept``: helpers that it may use, and
+    their classes and names, by identity."""
+    examination = _Examination(module.__dict__, kept)
+    return examination.snapshot if examination.passed(module) else None
 
 
 class _Examination:
     """Of one module, given by its names. What is under examination counts as lasting: functions and classes may name each other."""
 
-    def __init__(self, names: dict[str, Any]) -> None:
-        self._names = names
+    def __init__(self, names: dict[str, Any], kept: dict[int, object]) -> None:
+        self._names, self._kept = names, kept
         self._seen: set[int] = set()
+        self.snapshot = Snapshot()
 
-    def passed(self) -> bool:
+    def passed(self, module: ModuleType) -> bool:
+        self.snapshot.add(_names, module)
         return all(self._lasts(value) for name, value in self._names.items() if name not in _OF_A_MODULE)
 
     def _lasts(self, value: Any) -> bool:
         if value is None or value.__class__ in (bool, int, float, str, bytes) or isinstance(value, CurrentProgram):
             return True
-        if id(value) in self._seen or id(value) in _kept:
+        if id(value) in self._seen or id(value) in self._kept:
             return True
         if value.__class__ in (tuple, frozenset):
             return all(self._lasts(item) for item in value)
         if isinstance(value, BuiltinFunctionType):
             return value.__self__ is None or isinstance(value.__self__, ModuleType)
         if isinstance(value, ModuleType):
-            return isinstance(value, Package) or sys.modules.get(value.__name__) is value
+            return isinstance(value, (Package, Library)) or sys.modules.get(value.__name__) is value
         if isinstance(value, FunctionType):
             return self._function_lasts(value)
         return isinstance(value, type) and self._class_lasts(value)
 
-    def _function_lasts(self, function: FunctionType, method: bool = False) -> bool:
+    def _function_lasts(self, function: FunctionType) -> bool:
         if function.__globals__ is not self._names:
             home = getattr(sys.modules.get(function.__module__), "__dict__", None)
-            return id(function.__globals__) in _kept or home is function.__globals__
+            return id(function.__globals__) in self._kept or home is function.__globals__
         self._seen.add(id(function))
-        held = [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
-        try:
-            held += [cell.cell_contents for cell in function.__closure__ or ()]
-        except ValueError:  # an empty cell
-            return False
-        return not function.__dict__ and not assigns(function.__code__, method) and all(self._lasts(value) for value in held)
+        self.snapshot.add(_of_function, function)
+        held = [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values(), *function.__dict__.values()]
+        cells = [_content(cell) for cell in function.__closure__ or ()]
+        return all(self._lasts(value) for value in [*held, *cells])
 
     def _class_lasts(self, value: type) -> bool:
         known = sys.modules.get(value.__module__)
         if known is not None and getattr(known, value.__name__, None) is value:
             return True
         self._seen.add(id(value))
+        self.snapshot.add(_names, value)
         members = all(self._member_lasts(member) for member in vars(value).values())
         return type(value) is type and members and all(self._lasts(base) for base in value.__bases__)
 
@@ -90,51 +134,67 @@ class _Examination:
         if isinstance(member, (staticmethod, classmethod)):
             return self._lasts(member.__func__)
         if isinstance(member, property):
-            return all(f is None or (isinstance(f, FunctionType) and self._function_lasts(f, True)) for f in (member.fget, member.fset, member.fdel))
-        if isinstance(member, FunctionType):
-            return self._function_lasts(member, True)
+            return all(f is None or (isinstance(f, FunctionType) and self._lasts(f)) for f in (member.fget, member.fset, member.fdel))
         return self._lasts(member)
 
 
-@lru_cache(maxsize=4096)
-def looks_outside(code: CodeType) -> bool:
-    """Whether code, or code in it, uses what may be another thing at another time: of ``os`` and ``sys`` anything but what finds the
-    folder of helpers, files, identities."""
-    if (_REFLECTION | _OUTSIDE) & set(code.co_names):
-        return True
-    steps = [(i.opname, i.argval) for i in dis.get_instructions(code) if i.opname not in ("CACHE", "EXTENDED_ARG")]
-    for at, (name, what) in enumerate(steps):
-        if name in ("LOAD_ATTR", "LOAD_METHOD") and what in _OF_IDENTITY:
-            return True
-        if what not in ("os", "sys") or name.startswith("STORE_") or name in ("LOAD_ATTR", "LOAD_METHOD", "LOAD_CONST"):
-            continue
-        following = steps[at + 1 : at + 3]
-        if name == "IMPORT_NAME":
-            if not following[0][0].startswith("STORE_") or following[0][1] != what:
-                return True
-            continue
-        taken = [attribute for step, attribute in following if step in ("LOAD_ATTR", "LOAD_METHOD")]
-        if taken not in _OF_OS if what == "os" else taken[:1] != ["path"]:
-            return True
-    return any(looks_outside(inner) for inner in code.co_consts if isinstance(inner, CodeType))
+Stamp = tuple[int, int]
+"""Time of the last change of a file, and its size."""
 
 
-@lru_cache(maxsize=4096)
-def assigns(code: CodeType, method: bool = False) -> bool:
-    """Whether code, or code in it, assigns to global names, to names of the functions around it, or to attributes; a method may, of its
-    first parameter. Means of reaching anything by name count as well."""
-    if _REFLECTION & set(code.co_names):
-        return True
-    itself = code.co_varnames[0] if method and code.co_argcount else None
-    before: tuple[str, Any] = "", None
-    for instruction in dis.get_instructions(code):
-        name, what = instruction.opname, instruction.argval
-        if name in ("STORE_GLOBAL", "DELETE_GLOBAL") or (name in ("STORE_DEREF", "DELETE_DEREF") and what in code.co_freevars):
-            return True
-        if itself is not None and name in ("STORE_FAST", "DELETE_FAST") and what == itself:
-            return True
-        if name in ("STORE_ATTR", "DELETE_ATTR") and (itself is None or not before[0].startswith("LOAD_FAST") or before[1] != itself):
-            return True
-        if name not in ("CACHE", "EXTENDED_ARG"):
-            before = name, what
-    return any(assigns(inner) for inner in code.co_consts if isinstance(inner, CodeType))
+@dataclass(frozen=True)
+class Helper:
+    """A module that a program imported. ``snapshot``: what it was, if it may serve other runs; ``files``: it and all helpers that it imported, with
+    their versions; ``imported``: these helpers."""
+
+    module: ModuleType
+    snapshot: Snapshot | None
+    files: tuple[tuple[str, Stamp], ...] = ()
+    imported: tuple[Helper, ...] = ()
+
+
+def with_imported(helpers: Iterable[Helper]) -> list[Helper]:
+    """Helpers and all that they imported, each once."""
+    return list({id(each): each for helper in helpers for each in (helper, *helper.imported)}.values())
+
+
+Key = tuple[str, tuple[str, ...]]
+"""A helper's file, and the folders of helpers."""
+
+
+class Shelf:
+    """Helpers that one run uses at a time, by file and folders."""
+
+    def __init__(self) -> None:
+        self.helpers: dict[Key, Helper] = {}
+        self.objects: dict[int, object] = {}
+        """The helpers' modules, names and classes, by identity; held, so that no other object takes their place."""
+
+    def put(self, key: Key, helper: Helper) -> None:
+        """Keeps a helper for later runs."""
+        self.helpers[key] = helper
+        names = helper.module.__dict__
+        classes = [v for v in names.values() if isinstance(v, type)]
+        self.objects.update({id(each): each for each in (helper.module, names, *classes)})
+
+
+_free: dict[str, list[Shelf]] = {}
+"""Shelves that no run uses, by kind of domain."""
+
+
+def take_shelf(kind: str) -> Shelf:
+    """A shelf for one run."""
+    try:
+        return _free.setdefault(kind, []).pop()
+    except IndexError:
+        return Shelf()
+
+
+def give_back(kind: str, shelf: Shelf) -> None:
+    """A run has ended that changed nothing on its shelf."""
+    _free[kind].append(shelf)
+
+
+def kept_helpers() -> list[tuple[str, Helper]]:
+    """All helpers that no run uses now, with their files."""
+    return [(path, helper) for shelves in list(_free.values()) for shelf in list(shelves) for (path, _), helper in shelf.helpers.items()]

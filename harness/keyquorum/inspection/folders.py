@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from keyquorum.model.committee import OPENINGS, PROTOCOLS, Committee
+from keyquorum.model.committee import OPENINGS, Committee
 from keyquorum.model.errors import CommitteeError, PoolError
 from keyquorum.model.inspected import Candidate, Kind, Report, openness, require
 from keyquorum.plans.keys import holds_a_key, metadata_names
@@ -16,7 +16,7 @@ DROP = "keyquorum pool drop, and fill again"
 
 
 def _committee_lines(committee: Committee) -> list[str]:
-    lines = [f"committee {committee.name}: {committee.protocol} ({PROTOCOLS[committee.protocol]}), t = {committee.threshold}"]
+    lines = [f"committee {committee.name}: {committee.protocol} ({committee.capabilities.summary}), t = {committee.threshold}"]
     if committee.openings != "direct":
         lines.append(f"openings: {committee.openings} ({OPENINGS[committee.openings]})")
     for party in committee.parties:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from keyquorum.deploy.compose import FILE as COMPOSE
 from keyquorum.model.errors import AuditError, CommitteeError
 from keyquorum.model.inspected import Candidate, Kind, Report, openness, require
-from keyquorum.model.plain import is_count, json_loads
+from keyquorum.model.plain import Json, is_count, json_loads
 from keyquorum.parties.jobs import job_kinds, read_job
 from keyquorum.parties.traces import TEMPORARY
 from keyquorum.schemes import load_parameters, scheme_of, schemes
@@ -66,7 +65,7 @@ def _audit(candidate: Candidate) -> Report:
     return Report([*lines, *openness(path)], details=dict(results))
 
 
-def _entry(line: bytes) -> dict[str, Any] | None:
+def _entry(line: bytes) -> Json | None:
     """A line of an audit log; None for what is none."""
     try:
         entry = json_loads(line) if line.endswith(b"\n") else None

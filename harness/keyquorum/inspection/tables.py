@@ -6,9 +6,9 @@ import csv
 import io
 import zlib
 
-from keyquorum.bench import published
 from keyquorum.bench.sweep import rows
 from keyquorum.cnn.model import Model
+from keyquorum.model import published
 from keyquorum.model.errors import KeyFileError
 from keyquorum.model.inspected import Candidate, Kind, Report, require
 

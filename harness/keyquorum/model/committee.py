@@ -21,46 +21,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from .errors import CommitteeError
+from .errors import CommitteeError, ParameterError
 from .plain import toml_loads
+from .protocols import COMMITTEES, PROTOCOLS, Protocol, names
 
-PROTOCOLS: dict[str, str] = {
-    "ring": "replicated, 3 parties, 1 corruption, semi-honest; the same committee as rep-field",
-    "rep-field": "replicated, 3 parties, 1 corruption, semi-honest",
-    "shamir": "Shamir, n >= 3 parties, t < n/2 corruptions, semi-honest",
-    "semi2k": "additive, n >= 2 parties, n - 1 corruptions, semi-honest; the same committee as semi",
-    "semi": "additive, n >= 2 parties, n - 1 corruptions, semi-honest",
-    "spdz2k": "additive with MACs, n >= 2 parties, n - 1 corruptions, malicious programs; the same committee as mascot",
-    "mascot": "additive with MACs, n >= 2 parties, n - 1 corruptions, malicious programs",
-}
-"""Protocols of which a committee can be made, with what they promise. With MACs every single program is secure against
-malicious parties; a plan is not: nothing proves that what a party gives to two programs is the same."""
-_KINDS = {
-    "ring": ("ring", "rep-field"),
-    "rep-field": ("ring", "rep-field"),
-    "shamir": (None, "shamir"),
-    "semi2k": ("semi2k", "semi"),
-    "semi": ("semi2k", "semi"),
-    "spdz2k": ("spdz2k", "mascot"),
-    "mascot": ("spdz2k", "mascot"),
-}
-"""For programs modulo 2^k, and for programs over prime fields."""
-DISHONEST_MAJORITY = ("semi2k", "semi", "spdz2k", "mascot")
-"""Protocols that tolerate n - 1 corruptions."""
-AUTHENTICATED = ("spdz2k", "mascot")
-"""Protocols whose shares carry MACs."""
 MAC_KEY = "mac.key"
 """File in a party's folder."""
 OPENINGS = {
     "direct": "every party tells every other: one round, n - 1 messages of each",
     "star": "one party (of long vectors several, each a part) adds up and tells the sum: two rounds, one message of each a round",
 }
-"""How additive sharing opens values, and what that takes. In a committee of shamir: among the t + 1 that round."""
-
-
-def default_threshold(protocol: str, parties: int) -> int:
-    """The most corruptions that a protocol tolerates among so many parties."""
-    return parties - 1 if protocol in DISHONEST_MAJORITY else (parties - 1) // 2
+"""How additive sharing opens values, and what that takes. In a committee of which t + 1 parties round: among these."""
 
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -100,7 +71,7 @@ class Committee:
     threshold: int
     parties: tuple[Party, ...]
     openings: str = "direct"
-    """How `semi2k` and `semi` open values, one of :data:`OPENINGS`."""
+    """How additive shares are opened, one of :data:`OPENINGS`."""
 
     @property
     def size(self) -> int:
@@ -121,19 +92,32 @@ class Committee:
         return [(f"committee.{name}", value) for name, value in said]
 
     @property
+    def capabilities(self) -> Protocol:
+        """What the committee's protocol is and can do."""
+        return COMMITTEES[self.protocol]
+
+    @property
     def ring_protocol(self) -> str | None:
         """The protocol for programs modulo 2^k, if the committee's sharing has one."""
-        return _KINDS[self.protocol][0]
+        return self.capabilities.ring_protocol
 
     @property
     def field_protocol(self) -> str:
         """The protocol for programs over prime fields."""
-        return str(_KINDS[self.protocol][1])
+        return self.capabilities.field_protocol
 
     @property
     def plain_field_protocol(self) -> str:
         """The same without MACs: over a small prime they would convince nobody, and shares that were scaled locally have none."""
-        return "semi" if self.authenticated else self.field_protocol
+        return self.capabilities.plain_field_protocol
+
+    @property
+    def rounding_protocols(self) -> tuple[str, str]:
+        """The protocols of the parties that round, modulo 2^k and over prime fields: of all, or of t + 1."""
+        if self.capabilities.quorum is not None:
+            return self.capabilities.quorum
+        assert self.ring_protocol is not None, "a committee without a quorum rounds modulo 2^k"
+        return self.ring_protocol, self.plain_field_protocol
 
     @property
     def protocols(self) -> list[str]:
@@ -142,14 +126,24 @@ class Committee:
         return list(dict.fromkeys(name for name in named if name is not None))
 
     @property
-    def replicated(self) -> bool:
-        """Whether every summand of a share is known to two parties."""
-        return self.field_protocol == "rep-field"
+    def rounds_with_triples(self) -> bool:
+        """Whether the parties that round multiply with triples, which come from oblivious transfer."""
+        return PROTOCOLS[self.rounding_protocols[0]].oblivious_transfer
 
     @property
     def authenticated(self) -> bool:
         """Whether shares carry MACs."""
-        return self.protocol in AUTHENTICATED
+        return self.capabilities.macs
+
+    @property
+    def share_parts(self) -> int:
+        """Elements that a party holds of a shared element, MACs included."""
+        return self.capabilities.parts(self.size, self.threshold)
+
+    @property
+    def summands(self) -> int:
+        """Summands of a value among the parties that round: of all, or of t + 1."""
+        return self.threshold + 1 if self.capabilities.quorum is not None else self.capabilities.summands(self.size)
 
     def party_folder(self, index: int) -> Path:
         """Folder of one party."""
@@ -209,26 +203,35 @@ class Committee:
         """Refuses an impossible committee."""
         path = self.folder / "committee.toml"
         n = self.size
-        if self.protocol not in PROTOCOLS:
-            known = ", ".join(PROTOCOLS)
-            raise CommitteeError(f"{path}: unknown protocol {self.protocol!r}: choose one of {known}")
+        if self.protocol not in COMMITTEES:
+            raise CommitteeError(f"{path}: unknown protocol {self.protocol!r}: choose one of {names(COMMITTEES)}")
         if self.openings not in OPENINGS:
             raise CommitteeError(f"{path}: unknown openings {self.openings!r}: choose one of {', '.join(OPENINGS)}")
-        if self.openings == "star" and (self.protocol in ("ring", "rep-field") or self.authenticated):
-            raise CommitteeError(f"{path}: {self.protocol} opens values directly: star is for semi, semi2k and shamir")
+        if self.openings == "star" and not self.capabilities.star_openings:
+            able = sorted(p.name for p in COMMITTEES.values() if p.star_openings)
+            raise CommitteeError(f"{path}: {self.protocol} opens values directly: star is for {', '.join(able[:-1])} and {able[-1]}")
         if [p.index for p in self.parties] != list(range(n)):
             raise CommitteeError(f"{path}: parties must be numbered 0 to {n - 1} in order")
-        if self.protocol in ("ring", "rep-field") and (n != 3 or self.threshold != 1):
-            raise CommitteeError(f"{path}: {self.protocol} is for 3 parties and threshold 1, not {n} and {self.threshold}")
-        if self.protocol == "shamir" and not (n >= 3 and self.threshold >= 1 and 2 * self.threshold < n):
-            raise CommitteeError(f"{path}: shamir needs n >= 3 parties and 1 <= t < n/2, not n={n}, t={self.threshold}")
-        if self.protocol in DISHONEST_MAJORITY and not (n >= 2 and self.threshold == n - 1):
-            raise CommitteeError(f"{path}: {self.protocol} needs n >= 2 parties and t = n - 1, not n={n}, t={self.threshold}")
+        self._check_threshold(path)
         for p in self.parties:
             if not 1 <= p.port <= 65535:
                 raise CommitteeError(f"{path}: party {p.index} has port {p.port}: choose one from 1 to 65535")
             if p.fingerprint and not re.fullmatch(r"[0-9a-f]{64}", p.fingerprint):
                 raise CommitteeError(f"{path}: party {p.index} has a malformed fingerprint: 64 hexadecimal digits")
+
+    def _check_threshold(self, path: Path) -> None:
+        """Refuses a number of parties or a threshold that the protocol does not have."""
+        protocol, n, t = self.capabilities, self.size, self.threshold
+        try:
+            protocol.threshold(n, t)
+        except ParameterError:
+            if protocol.parties is not None:
+                wanted = f"is for {protocol.parties} parties and threshold {protocol.most_corruptions(protocol.parties)}, not {n} and {t}"
+            else:
+                bound = "t < n/2" if not protocol.dishonest_majority else "t < n"
+                rule = f"1 <= {bound}" if protocol.chooses_threshold else "t = n - 1" if protocol.dishonest_majority else "the largest t < n/2"
+                wanted = f"needs n >= {protocol.least_parties} parties and {rule}, not n={n}, t={t}"
+            raise CommitteeError(f"{path}: {protocol.name} {wanted}") from None
 
     def check_complete(self) -> None:
         """Refuses a committee of which fingerprints are missing."""

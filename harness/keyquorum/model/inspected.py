@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from keyquorum.model.errors import KeyFileError
-from keyquorum.model.plain import json_loads, toml_loads
+from keyquorum.model.plain import Json, json_loads, toml_loads
 
 HEAD = 64
 LARGEST_TEXT = 1 << 26
@@ -25,7 +25,7 @@ class Report:
 
     lines: list[str]
     checked: str = STRUCTURE
-    details: dict[str, Any] = field(default_factory=dict)
+    details: Json = field(default_factory=dict)
     kind: str = ""
 
 
@@ -70,7 +70,7 @@ class Candidate:
             return None
 
     @cached_property
-    def toml(self) -> dict[str, Any] | None:
+    def toml(self) -> Json | None:
         """A file whose name ends in .toml as TOML; None for what is none."""
         if self.text is None or self.path.suffix != ".toml":
             return None

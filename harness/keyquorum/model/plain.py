@@ -6,6 +6,8 @@ import json
 import tomllib
 from typing import Any, NoReturn
 
+Json = dict[str, Any]
+"""An object of JSON, or a table of TOML: values of whatever type stands there, until they are checked."""
 INTEGER_BITS = 64
 """Longest integer of a TOML file: longer ones cannot even be shown in an error."""
 
@@ -22,7 +24,7 @@ def json_loads(text: str | bytes) -> Any:
         raise ValueError("nested too deeply") from None
 
 
-def toml_loads(text: str) -> dict[str, Any]:
+def toml_loads(text: str) -> Json:
     """``tomllib.loads``, but ValueError for what is nested too deeply, and for integers of more than 64 bits."""
     try:
         data = tomllib.loads(text)
@@ -32,7 +34,7 @@ def toml_loads(text: str) -> dict[str, Any]:
     return data
 
 
-def _check_integers(value: Any) -> None:
+def _check_integers(value: object) -> None:
     if isinstance(value, int) and value.bit_length() > INTEGER_BITS:
         raise ValueError(f"an integer of {value.bit_length()} bits: at most {INTEGER_BITS} are read")
     if isinstance(value, dict):
@@ -43,11 +45,11 @@ def _check_integers(value: Any) -> None:
             _check_integers(each)
 
 
-def is_hex(value: Any, digits: int) -> bool:
+def is_hex(value: object, digits: int) -> bool:
     """Whether a value is a text of so many lower-case hexadecimal digits."""
     return isinstance(value, str) and len(value) == digits and set(value) <= set("0123456789abcdef")
 
 
-def is_count(value: Any, least: int = 0) -> bool:
+def is_count(value: object, least: int = 0) -> bool:
     """Whether a value is an integer from ``least`` to 2^62: no bool, and nothing that cannot be added up."""
     return type(value) is int and least <= value <= 1 << 62

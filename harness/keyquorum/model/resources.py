@@ -19,11 +19,26 @@ def resource_folder(name: str) -> Path:
     raise KeyQuorumError(f"the folder {name} is missing: reinstall keyquorum, or run it from a checkout")
 
 
+EXTENSIONS = (".mpc", ".py")
+"""Endings of the names of programs."""
+
+
 def program_path(name: str) -> Path:
     """The file of a program, given by name (``sample_cbd``) or path."""
-    if name.endswith(".mpc") and Path(name).exists():
+    if name.endswith(EXTENSIONS) and Path(name).exists():
         return Path(name)
     return _shipped(name)
+
+
+def find_program(name: str, folder: Path) -> Path:
+    """The file of a program that somebody asks for, as MP-SPDZ looks for it: ``name`` is a path, or a name in ``Programs/Source`` of ``folder``, or one
+    of the collection, each with or without its ending. Raises KeyQuorumError if there is none, or if there are two."""
+    names = [name] if name.endswith(EXTENSIONS) else [name + ending for ending in EXTENSIONS]
+    places = [Path(name), *(folder / "Programs" / "Source" / n for n in names), *(resource_folder("Programs") / "Source" / n for n in names)]
+    found = {place.resolve(): place for place in places if place.is_file()}
+    if len(found) > 1:
+        raise KeyQuorumError(f"two programs {name!r}: {' and '.join(map(str, found.values()))}: rename one, or leave it out of {folder}")
+    return next(iter(found.values())) if found else _shipped(name)
 
 
 @lru_cache(maxsize=256)

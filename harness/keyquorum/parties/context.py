@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Any
 
 from keyquorum._engine import Session
 from keyquorum.backends import Backend, open_backend
 from keyquorum.model.committee import Committee
+from keyquorum.model.plain import Json
 
 Progress = Callable[[str, int, int], None]
 """Called with (phase, steps done, steps in all)."""
@@ -66,12 +66,12 @@ class RunReport:
             total.add(phase)
         return total
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """Plain data, see :meth:`from_json`."""
         return asdict(self)
 
     @staticmethod
-    def from_json(data: dict[str, Any]) -> RunReport:
+    def from_json(data: Json) -> RunReport:
         """Inverse of :meth:`to_json`."""
         return RunReport(**{**data, "phases": [PhaseReport(**p) for p in data["phases"]]})
 

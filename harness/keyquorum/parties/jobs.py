@@ -14,7 +14,7 @@ from typing import Any
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import KeyQuorumError, ParameterError
 from keyquorum.model.links import check_link
-from keyquorum.model.plain import json_loads
+from keyquorum.model.plain import Json, json_loads
 
 from .context import PartyContext
 
@@ -72,7 +72,7 @@ SHOWN = 100
 MOST_ENTRIES = 400
 
 
-def job_entries(job: dict[str, Any]) -> list[tuple[str, str]]:
+def job_entries(job: Json) -> list[tuple[str, str]]:
     """What all parties of a job must have in common, by name: everything but the party's own paths. Long values, and the job as a whole, are
     there as their hash."""
     common = {name: value for name, value in job.items() if name not in ("kind", "local")}
@@ -84,12 +84,12 @@ def job_entries(job: dict[str, Any]) -> list[tuple[str, str]]:
     return [*entries[:MOST_ENTRIES], ("digest of the job", digest)]
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     text = value if isinstance(value, str) and value.isprintable() else json.dumps(value, sort_keys=True)
     return text if len(text) <= SHOWN else f"{text[: SHOWN // 2]}... (sha256 {hashlib.sha256(text.encode()).hexdigest()[:16]})"
 
 
-def backend_of(job: dict[str, Any]) -> tuple[str, str | None]:
+def backend_of(job: Json) -> tuple[str, str | None]:
     """The backend that a job names, and under ``local`` the checkout of MP-SPDZ on this host (None: MP_SPDZ_HOME)."""
     local = job.get("local", {})
     name, mp_spdz = job.get("backend", "embedded"), local.get("mp_spdz") if isinstance(local, dict) else None
@@ -98,7 +98,7 @@ def backend_of(job: dict[str, Any]) -> tuple[str, str | None]:
     return name, mp_spdz
 
 
-def link_of(job: dict[str, Any]) -> str:
+def link_of(job: Json) -> str:
     """The simulated links that a job names; empty for real ones."""
     spec = job.get("link")
     if spec is None:
@@ -109,7 +109,7 @@ def link_of(job: dict[str, Any]) -> str:
     return spec
 
 
-def local_path(job: dict[str, Any], name: str) -> Path:
+def local_path(job: Json, name: str) -> Path:
     """A path of this host that a job names under ``local``."""
     path = job["local"].get(name)
     if not isinstance(path, str) or not path.isprintable():
@@ -121,7 +121,7 @@ NAMES = ("ciphertexts", "outputs")
 """Under ``local``: lists of file names, which are relative to the job file."""
 
 
-def read_job(path: Path) -> dict[str, Any]:
+def read_job(path: Path) -> Json:
     """A job file, checked as far as :func:`check_job` does, with the names of files under ``local`` as paths of this host."""
     try:
         job = json_loads(path.read_text())
@@ -136,12 +136,12 @@ def read_job(path: Path) -> dict[str, Any]:
     return _with_names(job, lambda name: str(Path(str(path)).absolute().parent / name))
 
 
-def relative_to(job: dict[str, Any], folder: Path) -> dict[str, Any]:
+def relative_to(job: Json, folder: Path) -> Json:
     """A job whose names of files under ``local`` are relative to the folder of its job file."""
     return _with_names(job, lambda name: os.path.relpath(name, folder))
 
 
-def _with_names(job: dict[str, Any], change: Callable[[str], str]) -> dict[str, Any]:
+def _with_names(job: Json, change: Callable[[str], str]) -> Json:
     local = job.get("local")
     if not isinstance(local, dict):
         return job
@@ -149,11 +149,11 @@ def _with_names(job: dict[str, Any], change: Callable[[str], str]) -> dict[str, 
     return {**job, "local": {**local, **changed}}
 
 
-def _is_path(value: Any) -> bool:
+def _is_path(value: object) -> bool:
     return isinstance(value, str) and value.isprintable()
 
 
-def at_this_host(job: dict[str, Any], ciphertexts: Sequence[Path] = (), output: Sequence[Path] = (), mp_spdz: Path | None = None) -> dict[str, Any]:
+def at_this_host(job: Json, ciphertexts: Sequence[Path] = (), output: Sequence[Path] = (), mp_spdz: Path | None = None) -> Json:
     """A job with other paths under ``local``: its ciphertexts in their order; for its outputs a folder, or a file for each; the checkout of
     MP-SPDZ. Raises ParameterError if the job has no such files, or another number of them."""
     local = dict(job.get("local", {}))
@@ -171,7 +171,7 @@ def at_this_host(job: dict[str, Any], ciphertexts: Sequence[Path] = (), output: 
     return {**job, "local": local} if local or "local" in job else job
 
 
-def _check_count(job: dict[str, Any], name: str, given: int) -> None:
+def _check_count(job: Json, name: str, given: int) -> None:
     expected = len(job["sha256"]) if job["kind"] == "decrypt" else 0
     if given != expected:
         option = {"ciphertexts": "--ciphertext", "outputs": "--output"}[name]
@@ -179,7 +179,7 @@ def _check_count(job: dict[str, Any], name: str, given: int) -> None:
         raise ParameterError(f"{given} {name} for the {job['kind']} job, which has {expected}: {cure}")
 
 
-def check_job(job: dict[str, Any]) -> str:
+def check_job(job: Json) -> str:
     """Refuses a job of an unknown kind, or without a field that its kind has; returns the kind."""
     kind = job.get("kind")
     found = find_job(kind)
@@ -199,13 +199,13 @@ def _check_fields(job: dict[str, Any], fields: Mapping[str, type]) -> None:
             raise KeyQuorumError(f"the {job['kind']} job has no {field!r}, or not as a {kind.__name__}: write the job file again")
 
 
-def check_alone(committee: Committee, party: int, job: dict[str, Any]) -> None:
+def check_alone(committee: Committee, party: int, job: Json) -> None:
     """Refuses a job that this party cannot run, from what is on this host alone: its key, share, policy, and the files of the job."""
     check = find_job(check_job(job)).check
     if check is not None:
         check(committee, party, job)
 
 
-def run_job(context: PartyContext, job: dict[str, Any]) -> dict[str, Any]:
+def run_job(context: PartyContext, job: Json) -> Json:
     """Runs a job given as plain data, with the key ``kind``."""
     return find_job(check_job(job)).run(context, job)

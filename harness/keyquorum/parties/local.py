@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from keyquorum import _engine
+from keyquorum._engine import Session
 from keyquorum.backends import check_backend, open_backend
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import PartyError
@@ -39,7 +40,7 @@ def run_in_process(
     for session in sessions:
         session.set_openings(committee.openings)
 
-    def one(session: Any) -> Any:
+    def one(session: Session) -> Any:
         chosen = None
         try:
             if committee.authenticated:

@@ -12,11 +12,12 @@ import os
 import secrets
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from keyquorum import _engine
-from keyquorum.model.committee import AUTHENTICATED, MAC_KEY, Committee, sync_folder, write_atomically
+from keyquorum._engine import Session
+from keyquorum.model.committee import MAC_KEY, Committee, sync_folder, write_atomically
 from keyquorum.model.errors import BurnedKeyError, KeyFileError, KeyInUseError
+from keyquorum.model.protocols import named
 
 BYTES = 16
 
@@ -39,7 +40,7 @@ def check_party(committee: Committee, party: int) -> None:
 
 def check_key_folder(folder: Path, protocol: str) -> None:
     """Refuses the shares in a key folder of a party whose MAC key is burned."""
-    if protocol in AUTHENTICATED:
+    if named(protocol).macs:
         check(folder.absolute().parent.parent / MAC_KEY)
 
 
@@ -73,12 +74,12 @@ def _read(path: Path) -> bytes:
     return key
 
 
-def use(session: Any, path: Path) -> None:
+def use(session: Session, path: Path) -> None:
     """Sets the key of a session, which alone may use it until it ends: :class:`KeyInUseError` while another one does."""
     _set(session, mac_key(path), str(path))
 
 
-def _set(session: Any, key: bytes, path: str | None = None) -> None:
+def _set(session: Session, key: bytes, path: str | None = None) -> None:
     try:
         session.set_mac_key(key, path)
     except _engine.BurnedError as error:
@@ -91,7 +92,7 @@ _IN_PROCESS: dict[tuple[bytes, int], bytes] = {}
 """Keys of committees without a folder, by digest and party, for as long as this process lives. The engine remembers which are burned."""
 
 
-def use_in_process(session: Any, committee: Committee) -> None:
+def use_in_process(session: Session, committee: Committee) -> None:
     """Sets the key of a session of this process: that of the party's folder, or one that this process keeps."""
     if committee.party_folder(session.party).exists():
         use(session, committee.mac_key_path(session.party))

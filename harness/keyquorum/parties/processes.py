@@ -17,6 +17,7 @@ from typing import Any
 
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import CommitteeError, PartyError, PartyInterrupted
+from keyquorum.model.plain import Json
 
 from . import mac_key
 from .context import Progress
@@ -30,12 +31,12 @@ class _Worker:
     """One party process: its events are read by a thread."""
 
     def __init__(
-        self, folder: Path, party: int, job: dict[str, Any], progress: Progress | None, timeouts: tuple[float, float],
+        self, folder: Path, party: int, job: Json, progress: Progress | None, timeouts: tuple[float, float],
         changed: threading.Event, locks: Sequence[int] = (),
     ):  # fmt: skip
         self.party = party
-        self.result: dict[str, Any] | None = None
-        self.error: dict[str, Any] | None = None
+        self.result: Json | None = None
+        self.error: Json | None = None
         self.failed_at = math.inf
         self.stopped = False
         self._changed = changed
@@ -129,13 +130,13 @@ class _Worker:
 
 def run_processes(
     folder: Path,
-    job: dict[str, Any],
+    job: Json,
     progress: Progress | None = None,
     connect_timeout: float = 30.0,
     io_timeout: float = 120.0,
     on_start: Any = None,
     patience: float = PATIENCE,
-) -> list[dict[str, Any]]:
+) -> list[Json]:
     """Starts one process a party (all identities must be on this host) and returns their results in party order.
 
     Waits for at most ``patience`` seconds for another job of the committee, and names it on standard error. ``on_start`` is called with the

@@ -10,10 +10,10 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
 
 from keyquorum.model.committee import Committee
 from keyquorum.model.locks import FileLock, Say, say_on_stderr
+from keyquorum.model.plain import Json
 
 FILE = "job.lock"
 PATIENCE = 600.0
@@ -25,15 +25,13 @@ def job_lock(committee: Committee, party: int, what: str) -> FileLock:
     return FileLock(committee.party_folder(party) / FILE, what)
 
 
-def describe_job(job: dict[str, Any]) -> str:
+def describe_job(job: Json) -> str:
     """A job, for those who wait for its end."""
     return f"{job.get('kind', 'a job')} of key {job['key']}" if isinstance(job.get("key"), str) else f"{job.get('kind', 'a job')}"
 
 
 @contextmanager
-def hold(
-    committee: Committee, parties: Sequence[int], job: dict[str, Any], patience: float = PATIENCE, say: Say = say_on_stderr
-) -> Iterator[list[FileLock]]:
+def hold(committee: Committee, parties: Sequence[int], job: Json, patience: float = PATIENCE, say: Say = say_on_stderr) -> Iterator[list[FileLock]]:
     """Holds the locks of parties of this host while a job runs. Waits for a job before it, and names it; CommitteeError after ``patience``
     seconds."""
     until, taken = time.monotonic() + patience, list[FileLock]()

@@ -10,8 +10,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from keyquorum import _engine
-from keyquorum.model.committee import PROTOCOLS, Committee, Party, check_apart, check_name, default_threshold
+from keyquorum.model.committee import Committee, Party, check_apart, check_name
 from keyquorum.model.errors import CommitteeError
+from keyquorum.model.protocols import COMMITTEES, DEFAULT_COMMITTEE, default_threshold, names
 
 PathLike = str | Path
 
@@ -54,7 +55,7 @@ def name_of(folder: Path) -> str:
 def init(
     folder: PathLike,
     parties: int = 3,
-    protocol: str = "rep-field",
+    protocol: str = DEFAULT_COMMITTEE,
     threshold: int | None = None,
     hosts: Sequence[str] = (),
     me: Sequence[int] | None = None,
@@ -66,13 +67,13 @@ def init(
     ``hosts``: "HOST:PORT" of each party; without, all parties run on this host on free ports. ``me``: the parties whose
     identities are made here (default: all; fewer only with ``hosts``); the fingerprints of the others are added with :func:`trust`.
     ``name``: default :func:`name_of` the folder. ``openings``: one of :data:`keyquorum.model.committee.OPENINGS`; ``star`` is for
-    ``semi`` and ``shamir``. Raises CommitteeError.
+    protocols with ``star_openings``. Raises CommitteeError.
     """
     root = Path(folder)
     if (root / "committee.toml").exists():
         raise CommitteeError(f"{root}: there is a committee already: choose another folder")
-    if protocol not in PROTOCOLS:
-        raise CommitteeError(f"unknown protocol {protocol!r}: choose one of {', '.join(PROTOCOLS)}")
+    if protocol not in COMMITTEES:
+        raise CommitteeError(f"unknown protocol {protocol!r}: choose one of {names(COMMITTEES)}")
     if not 1 <= parties <= 64:
         raise CommitteeError(f"{parties} parties: choose 2 to 64")
     if hosts and len(hosts) != parties:

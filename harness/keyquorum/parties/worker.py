@@ -12,7 +12,6 @@ import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from keyquorum import _engine
 from keyquorum.backends import check_backend, open_backend
@@ -20,6 +19,7 @@ from keyquorum.fhe.errors import SecurityWarning
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import CommitteeError, KeyQuorumError, PartyError, PartyInterrupted
 from keyquorum.model.links import parse
+from keyquorum.model.plain import Json
 
 from . import mac_key
 from .context import PartyContext, Progress
@@ -44,7 +44,7 @@ Failed = Callable[[BaseException], None]
 """Called with the reason of a failure, before the others learn of it, which may take seconds."""
 
 
-def description(committee: Committee, job: dict[str, Any], by_kernel: bool = False) -> str:
+def description(committee: Committee, job: Json, by_kernel: bool = False) -> str:
     """What all parties of a job must have in common, a line ``name=value`` for each: where parties differ, the first one is named."""
     entries = [*job_entries(job), *committee.entries()]
     # Parties that shape in two ways would delay some messages twice.
@@ -53,7 +53,7 @@ def description(committee: Committee, job: dict[str, Any], by_kernel: bool = Fal
 
 
 def open_session(
-    committee: Committee, party: int, job: dict[str, Any], connect_timeout: float, io_timeout: float, waiting: Waiting | None = None
+    committee: Committee, party: int, job: Json, connect_timeout: float, io_timeout: float, waiting: Waiting | None = None
 ) -> _engine.Session:
     """Connects to all other parties (mutual TLS 1.3, pinned certificates) and compares what each is about to run."""
     committee.check_complete()
@@ -88,7 +88,7 @@ def identity_of(committee: Committee, party: int) -> Path:
     return path
 
 
-def check_party(committee: Committee, party: int, job: dict[str, Any]) -> None:
+def check_party(committee: Committee, party: int, job: Json) -> None:
     """Refuses a job that this party cannot run, from what is on this host alone."""
     check_job(job)
     identity_of(committee, party)
@@ -106,7 +106,7 @@ def reason_of(party: int, error: BaseException) -> str:
     return text if text.startswith(f"party {party} ") else f"party {party} failed: {text}"
 
 
-def _tell(committee: Committee, party: int, job: dict[str, Any], error: BaseException) -> None:
+def _tell(committee: Committee, party: int, job: Json, error: BaseException) -> None:
     """Tells the parties that are there why this one does not come."""
     reason, until = reason_of(party, error), time.monotonic() + TELLING
 
@@ -121,14 +121,14 @@ def _tell(committee: Committee, party: int, job: dict[str, Any], error: BaseExce
 def run_party(
     folder: Path,
     party: int,
-    job: dict[str, Any],
+    job: Json,
     progress: Progress | None = None,
     connect_timeout: float = 30.0,
     io_timeout: float = 120.0,
     waiting: Waiting | None = None,
     failed: Failed | None = None,
     locked: bool = False,
-) -> dict[str, Any]:
+) -> Json:
     """Runs one party of ``job`` and returns its result, with the key ``report`` added. Tells the others if it fails.
 
     What this party can check alone (files, hashes, key, shares, policy) is checked before it connects. Waits for at most ``connect_timeout``
@@ -145,9 +145,9 @@ def run_party(
 
 
 def _run(
-    committee: Committee, party: int, job: dict[str, Any], progress: Progress | None, connect_timeout: float, io_timeout: float,
+    committee: Committee, party: int, job: Json, progress: Progress | None, connect_timeout: float, io_timeout: float,
     waiting: Waiting | None, failed: Failed | None,
-) -> dict[str, Any]:  # fmt: skip
+) -> Json:  # fmt: skip
     """See :func:`run_party`; the party's lock is held."""
     session, backend = None, None
     try:
@@ -180,7 +180,7 @@ def _run(
     return result
 
 
-def _emit(event: dict[str, Any]) -> None:
+def _emit(event: Json) -> None:
     sys.stdout.write(json.dumps(event) + "\n")
     sys.stdout.flush()
 

@@ -23,11 +23,12 @@ import numpy as np
 from keyquorum._engine import ShareFile
 from keyquorum.dsl import Persistence
 from keyquorum.dsl.persistence import NO_KEY_TEST
-from keyquorum.model.committee import AUTHENTICATED, Committee, sync_folder, write_atomically
+from keyquorum.model.committee import Committee, sync_folder, write_atomically
 from keyquorum.model.errors import KeyFileError, ParameterError, PolicyError, ProgramError
 from keyquorum.model.inspected import sha256_of
 from keyquorum.model.locks import FileLock
 from keyquorum.model.plain import json_loads
+from keyquorum.model.protocols import named
 from keyquorum.parties import mac_key
 from keyquorum.parties.context import PartyContext
 from keyquorum.schemes import scheme_named, schemes
@@ -56,7 +57,7 @@ def read_share(folder: Path, info: KeyInfo, party: int, index: int, tested: bool
     header = info.share_header(party, index)
     data = np.frombuffer(ShareFile.read(str(folder / f"share-{index}.kqs"), header), dtype="<u8")
     # MACs over a ring need a wider one than the values
-    words = 2 if info.protocol in AUTHENTICATED and header["domain"].startswith("Z2^") else 1
+    words = 2 if named(info.protocol).macs and header["domain"].startswith("Z2^") else 1
     share = Persistence.from_words(data.reshape(-1, header["length"] * words).copy(), words)
     read_mac(folder / f"mac-{index}.kqs", header, share, tested)
     return share
@@ -72,13 +73,13 @@ def write_mac(path: Path, header: dict[str, Any], share: Persistence) -> None:
     mac = share.export_mac()
     if mac:
         ShareFile.write(str(path), {**header, "length": 1}, mac)
-    elif header["protocol"] in AUTHENTICATED:
+    elif named(header["protocol"]).macs:
         raise KeyFileError(f"{path}: shares of {header['protocol']} without a MAC key: please report it")
 
 
 def read_mac(path: Path, header: dict[str, Any], share: Persistence, tested: bool = True) -> None:
     """Reads what :func:`write_mac` stored. Raises :class:`KeyFileError` if there is nothing, or no test of the MAC key where one must be."""
-    if header["protocol"] not in AUTHENTICATED:
+    if not named(header["protocol"]).macs:
         return
     if not path.exists():
         raise KeyFileError(f"{path}: missing: restore it from a backup; LWE keys of earlier builds do not have it and cannot be used, make new ones")

@@ -28,9 +28,10 @@ from numpy.typing import NDArray
 from keyquorum._engine import ShareFile
 from keyquorum.dsl.persistence import KeyTest
 from keyquorum.model.checkpoints import reached
-from keyquorum.model.committee import AUTHENTICATED, write_atomically
+from keyquorum.model.committee import write_atomically
 from keyquorum.model.errors import PoolError
 from keyquorum.model.plain import is_count, is_hex, json_loads
+from keyquorum.model.protocols import named
 
 from .resources import require_disk
 from .variants import Material, Section
@@ -316,7 +317,7 @@ class PoolStore:
         if self._cached is None or self._cached[0] != chunk.id:
             data = ShareFile.read(str(self._path(chunk.id)), self._header(chunk))
             size = packed_bytes(self.sections, self.parts, chunk.count)
-            if (len(data) > size) != (self.kind["protocol"] in AUTHENTICATED) or len(data) < size:
+            if (len(data) > size) != (named(self.kind["protocol"]).macs) or len(data) < size:
                 raise PoolError(f"{self._path(chunk.id)}: of another size than its items take: keyquorum pool drop, and fill again")
             self._forget()
             key_tests = [np.frombuffer(data[size:], dtype=np.uint8).copy()] if len(data) > size else []

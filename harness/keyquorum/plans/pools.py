@@ -28,9 +28,10 @@ from numpy.typing import NDArray
 
 from keyquorum.backends.embedded import Embedded
 from keyquorum.model.checkpoints import reached
-from keyquorum.model.committee import AUTHENTICATED, Committee
+from keyquorum.model.committee import Committee
 from keyquorum.model.errors import PoolError, PoolTooSmall
 from keyquorum.model.plain import is_count, json_loads
+from keyquorum.model.protocols import PROTOCOLS
 from keyquorum.parties import mac_key
 from keyquorum.parties.context import PartyContext
 
@@ -155,7 +156,7 @@ class Pool:
             "committee": committee.digest.hex(), "members": list(group.numbers), "parties": len(group.numbers),
             "threshold": len(group.numbers) - 1 if group.points else committee.threshold, "party": group.me,
         }  # fmt: skip
-        if group.ring_protocol in AUTHENTICATED:
+        if PROTOCOLS[group.ring_protocol].macs:
             kind["tests of MAC keys"] = True
         folder = pools_folder(committee, context.party) / variant.name
         self.store = PoolStore(folder, kind, variant.sections, variant.parts(group))

@@ -10,15 +10,14 @@ from typing import Any
 
 from keyquorum import _engine
 from keyquorum.backends import BACKENDS
-from keyquorum.backends.mpspdz import PROTOCOLS as ON_MP_SPDZ
 from keyquorum.backends.mpspdz import Checkout, run_program_files
 from keyquorum.backends.mpspdz.report import check_failed
 from keyquorum.dsl import ProgramIO, ProgramOptions, run_program
 from keyquorum.dsl.persistence import shares_path
-from keyquorum.model.committee import AUTHENTICATED, DISHONEST_MAJORITY
 from keyquorum.model.errors import ParameterError, PartyError, ProgramError
 from keyquorum.model.links import check_link, notice, parse
-from keyquorum.model.resources import program_path
+from keyquorum.model.protocols import DEFAULT_PROTOCOL, PROTOCOLS, Protocol
+from keyquorum.model.resources import find_program
 from keyquorum.parties import mac_key
 from keyquorum.parties.context import PartyContext, Progress
 from keyquorum.parties.jobs import local_path, party_job
@@ -30,8 +29,6 @@ DEFAULT_PRIME = 1152921504606584833
 """60 bits, 1 mod 2^18: room for comparisons of 18-bit integers (-F 18)."""
 COMPARISON_BITS = 42
 """A masked comparison of k-bit integers needs a prime of k + 42 bits."""
-PROTOCOLS = ("ring", "rep-field", "shamir", "semi2k", "semi", "semi-bin", "spdz2k", "mascot", "emulate")
-"""Those of the embedded engine."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +39,7 @@ class ProgramRequest:
 
     program: str
     args: tuple[str, ...] = ()
-    protocol: str = "ring"
+    protocol: str = DEFAULT_PROTOCOL
     parties: int | None = None
     ring: int | None = None
     field: int | None = None
@@ -58,12 +55,16 @@ class ProgramRequest:
         if self.backend not in BACKENDS:
             raise ParameterError(f"unknown backend {self.backend!r}: choose one of {', '.join(BACKENDS)}")
         check_link(self.link)
-        if self.link is not None and self.protocol == "emulate":
-            raise ParameterError("emulate is one process and has no links: leave out --link")
-        known = PROTOCOLS if self.backend == "embedded" else tuple(ON_MP_SPDZ)
-        if self.protocol in known:
-            return
-        raise ParameterError(f"unknown protocol {self.protocol!r}: choose one of {', '.join(known)}")
+        known = [p.name for p in PROTOCOLS.values() if self.backend == "embedded" or p.mp_spdz is not None]
+        if self.protocol not in known:
+            raise ParameterError(f"unknown protocol {self.protocol!r}: choose one of {', '.join(known)}")
+        if self.link is not None and self.capabilities.emulated:
+            raise ParameterError(f"{self.protocol} is one process and has no links: leave out --link")
+
+    @property
+    def capabilities(self) -> Protocol:
+        """What the protocol is and can do."""
+        return PROTOCOLS[self.protocol]
 
     @staticmethod
     def from_json(data: dict[str, Any], folder: Path) -> ProgramRequest:
@@ -85,7 +86,7 @@ class ProgramRequest:
         """Number of parties."""
         if self.parties is not None:
             return self.parties
-        return 1 if self.protocol == "emulate" else 2 if self.protocol in (*DISHONEST_MAJORITY, "semi-bin") else 3
+        return self.capabilities.least_parties
 
     @property
     def domain(self) -> str:
@@ -93,11 +94,12 @@ class ProgramRequest:
         self.check()
         if self.ring is not None and (self.prime is not None or self.field is not None):
             raise ParameterError("-R is for rings, -P and -F are for prime fields: give one kind")
-        if self.protocol == "semi-bin":
+        can = self.capabilities
+        if not (can.ring or can.field):
             if (self.ring, self.field, self.prime) != (None, None, None):
-                raise ParameterError("semi-bin computes on bits alone: -R, -F and -P are for semi2k and semi")
+                raise ParameterError(f"{self.protocol} computes on bits alone: -R, -F and -P are for {can.ring_protocol} and {can.field_protocol}")
             return "bits"
-        always = ON_MP_SPDZ[self.protocol].kind == "field"
+        always = not can.ring
         over_field = always or self.prime is not None or self.field is not None
         if over_field and self.ring is not None:
             raise ParameterError(f"{self.protocol} works over prime fields: give -P instead of -R")
@@ -118,11 +120,11 @@ def _mac_key_path(request: ProgramRequest, party: int) -> Path:
 
 def _run(session: Any, request: ProgramRequest) -> list[str]:
     """Runs the program as one party; returns what it printed and its cost."""
-    path = program_path(request.program)
-    name = " ".join([path.stem, *request.args])
     folder = Path(request.folder)
+    path = find_program(request.program, folder)
+    name = " ".join([path.stem, *request.args])
     sweep(shares_path(folder, session.party).parent)
-    if request.protocol in AUTHENTICATED:
+    if request.capabilities.macs:
         mac_key.use(session, _mac_key_path(request, session.party))
     engine = session.engine(request.protocol, request.domain, name, request.threshold, None)
     io = ProgramIO.from_folder(folder, engine, "-".join([path.stem, *(a.replace("/", "_") for a in request.args)]))
@@ -144,20 +146,20 @@ def program_job(context: PartyContext, job: dict[str, Any]) -> dict[str, Any]:
 def run_locally(request: ProgramRequest, progress: Progress | None = None) -> list[str]:
     """Runs a program among processes of this host over TLS (``emulate``: in this process); returns what party 0 prints."""
     request.check()
-    program_path(request.program)
-    if request.protocol in AUTHENTICATED:
+    file = find_program(request.program, Path(request.folder))
+    if request.capabilities.macs:
         for party in range(request.size):
             mac_key.check(_mac_key_path(request, party))
     folder = str(Path(request.folder).resolve())
     if request.backend == "mp-spdz":
-        return _run_on_mp_spdz(request)
+        return _run_on_mp_spdz(request, str(file))
     local = ProgramRequest(**{**asdict(request), "folder": folder})
-    if request.domain and request.protocol == "emulate":
+    if request.domain and request.capabilities.emulated:
         if request.size != 1:
-            raise ParameterError(f"emulate runs in one process, not among {request.size} parties: leave out -N")
+            raise ParameterError(f"{request.protocol} runs in one process, not among {request.size} parties: leave out -N")
         return _run(_engine.local_sessions(1)[0], local)
     with tempfile.TemporaryDirectory(prefix="keyquorum-run-") as temporary:
-        protocol = {"ring": "rep-field", "semi2k": "semi", "semi-bin": "semi"}.get(request.protocol, request.protocol)
+        protocol = request.capabilities.field_protocol
         committee = init(Path(temporary) / "committee", request.size, protocol, request.threshold)
         fields = {k: v for k, v in asdict(request).items() if k not in ("folder", "mp_spdz", "link")}
         job = {"kind": "program", "request": fields, "link": request.link, "local": {"folder": folder}}
@@ -166,16 +168,16 @@ def run_locally(request: ProgramRequest, progress: Progress | None = None) -> li
     return [*lines, notice(request.link)] if request.link else lines
 
 
-def _run_on_mp_spdz(request: ProgramRequest) -> list[str]:
+def _run_on_mp_spdz(request: ProgramRequest, file: str) -> list[str]:
     checkout = Checkout.find(request.mp_spdz)
     compiler = ["-F", str(request.field)] if request.field else []
     try:
         done = run_program_files(
-            checkout, request.protocol, request.size, request.domain, request.program, request.args, Path(request.folder),
+            checkout, request.protocol, request.size, request.domain, file, request.args, Path(request.folder),
             threshold=request.threshold, compiler=compiler, link=parse(request.link) if request.link else None,
         )  # fmt: skip
     except ProgramError as error:
-        if request.protocol not in AUTHENTICATED or not check_failed(str(error)):
+        if not request.capabilities.macs or not check_failed(str(error)):
             raise
         told = [_engine.burn_mac_key(str(_mac_key_path(request, party)), str(error)) for party in range(request.size)]
         raise ProgramError("; ".join([str(error), *told])) from None

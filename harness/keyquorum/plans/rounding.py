@@ -56,17 +56,17 @@ class RoundingGroup:
     def of(context: PartyContext, threshold: int, receiver: int) -> RoundingGroup:
         """The group of a committee for one receiver. Its members connect, every party calls this."""
         committee = context.committee
-        if committee.ring_protocol is not None:
-            replicated = committee.replicated
+        ring_protocol, field_protocol = committee.rounding_protocols
+        if committee.capabilities.quorum is None:
             return RoundingGroup(
                 numbers=tuple(range(context.parties)),
                 me=context.party,
                 receiver=receiver,
-                parts=2 if replicated else 1,  # a MAC is none
-                summands=3 if replicated else context.parties,
+                parts=committee.capabilities.values(context.parties, committee.threshold),  # a MAC is none
+                summands=committee.summands,
                 dealers=threshold + 1,
-                ring_protocol=committee.ring_protocol,
-                field_protocol=committee.plain_field_protocol,
+                ring_protocol=ring_protocol,
+                field_protocol=field_protocol,
                 reshare=committee.authenticated,
                 backend=context.backend,
             )
@@ -79,8 +79,8 @@ class RoundingGroup:
             parts=1,
             summands=threshold + 1,
             dealers=threshold + 1,
-            ring_protocol="semi2k",
-            field_protocol="semi",
+            ring_protocol=ring_protocol,
+            field_protocol=field_protocol,
             reshare=False,
             points=tuple(i + 1 for i in numbers),
             backend=None if me is None else context.backend.among(numbers),

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from keyquorum.bench.sweep.idle import IDLE_CORES
 from keyquorum.model.errors import KeyQuorumError
+from keyquorum.model.idle import IDLE_CORES
 
 CASE = ["suite", "name", "backend", "protocol", "parties", "parameters", "batch", "link", "rtt_ms", "mbit", "security"]
 SUMS = ["seconds", "bytes_sent", "bytes_received", "rounds", "cpu_seconds", "offline_seconds", "offline_bytes_sent"]

@@ -11,7 +11,7 @@ import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.figure import Figure
 
-from keyquorum.bench import published as tables
+from keyquorum.model import published as tables
 from keyquorum.model.committee import write_atomically
 
 from . import plots, published, published_bars

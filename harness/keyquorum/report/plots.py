@@ -9,7 +9,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from keyquorum.model.committee import AUTHENTICATED
+from keyquorum.bench.committees import ADDITIVE, with_capability
 
 from . import style
 from .data import select
@@ -81,7 +81,7 @@ def scaling(table: pd.DataFrame) -> Plot | None:
     keys, opened = select(plain, suite="keygen"), select(plain, suite="decrypt")
     secrets = keys["name"].str.startswith("secret of LWE")
     keys, secrets = keys[~secrets], keys[secrets]
-    with_macs = set(keys[keys["protocol"].isin(AUTHENTICATED)]["parameters"])
+    with_macs = set(keys[keys["protocol"].isin(with_capability(macs=True))]["parameters"])
     panels = [
         ("keys", "seconds", keys[~keys["parameters"].isin(with_macs)]),
         ("keys, small set, MACs beside", "seconds", keys[keys["parameters"].isin(with_macs)]),
@@ -140,13 +140,13 @@ def round_trips(table: pd.DataFrame) -> Plot | None:
     rows = select(table, backend="embedded").assign(rtt=lambda t: t["rtt_ms"].fillna(0))
     panels = []
     for title, suite, name, value in (
-        ("LWE decryption, semi", "decrypt", "lwe round_ltz_table", "online_seconds"),
+        (f"LWE decryption, {ADDITIVE}", "decrypt", "lwe round_ltz_table", "online_seconds"),
         ("BFV decryption", "decrypt", "bfv round_ltz_circuit", "seconds"),
         ("keys", "keygen", "public", "seconds"),
         ("products", "primitives", "product", "seconds"),
     ):
         found = rows[(rows["suite"] == suite) & rows["name"].str.startswith(name)]
-        found = found[(found["protocol"] == "semi") | (not name.startswith("lwe"))]
+        found = found[(found["protocol"] == ADDITIVE) | (not name.startswith("lwe"))]
         shaped = found[found["rtt"] > 0]
         if shaped.empty:
             continue

@@ -9,12 +9,13 @@ from dataclasses import dataclass
 import pandas as pd
 from matplotlib.figure import Figure
 
-from keyquorum.bench import published
-from keyquorum.bench.sweep.idle import IDLE_CORES
+from keyquorum.bench.committees import ADDITIVE, ADDITIVE_RING, SHAMIR, lwe_set, with_capability
 from keyquorum.cnn.packing import IMAGES
 from keyquorum.cnn.run import PARAMETERS as CNN_SET
 from keyquorum.fhe.parameters import load
-from keyquorum.model.committee import AUTHENTICATED
+from keyquorum.model import published
+from keyquorum.model.idle import IDLE_CORES
+from keyquorum.model.protocols import COMMITTEES
 
 from . import style
 from .data import select
@@ -58,12 +59,12 @@ def _points(rows: pd.DataFrame, scale: float, label: Callable[[pd.Series], str],
     )
 
 
-DISHONEST = ("semi", "mascot")
+DISHONEST = with_capability(dishonest_majority=True, field=True)
 PAPER_SET = "ckks-16384-seed004"
 
 
 def _committee(row: pd.Series) -> str:
-    return f"{row['protocol']} ({'MACs' if row['protocol'] in AUTHENTICATED else 'no MACs'})"
+    return f"{row['protocol']} ({'MACs' if COMMITTEES[row['protocol']].macs else 'no MACs'})"
 
 
 def _where(row: pd.Series) -> str:
@@ -72,15 +73,15 @@ def _where(row: pd.Series) -> str:
 
 def _sampling(name: str, scale: float) -> Ours:
     def make(table: pd.DataFrame) -> pd.DataFrame:
-        rows = select(table, suite="sampling", backend="embedded", protocol="semi2k")
-        return _points(rows[rows["name"].str.startswith(name)], scale, lambda r: f"ours, {r['name']}, semi2k{_where(r)}")
+        rows = select(table, suite="sampling", backend="embedded", protocol=ADDITIVE_RING)
+        return _points(rows[rows["name"].str.startswith(name)], scale, lambda r: f"ours, {r['name']}, {ADDITIVE_RING}{_where(r)}")
 
     return make
 
 
 def _conversion(name: str, scale: float) -> Ours:
     def make(table: pd.DataFrame) -> pd.DataFrame:
-        rows = select(table, suite="conversion", backend="embedded", protocol=["semi2k", "semi"])
+        rows = select(table, suite="conversion", backend="embedded", protocol=[ADDITIVE_RING, ADDITIVE])
         return _points(rows[rows["name"].str.startswith(name)], scale, lambda r: f"ours, {r['name']}, {r['protocol']}{_where(r)}")
 
     return make
@@ -96,7 +97,7 @@ def _lwe(column: str, shift: bool = False) -> Ours:
             rows = rows[rows["protocol"].isin(DISHONEST) & (rows["rtt_ms"] > 0) & rows["name"].str.contains("ltz")]
         made = _points(rows, 1e3, lambda r: f"ours, {r['name']}, {_committee(r)}{_where(r)}", column)
         if shift:
-            made["x"] = [n - 1 if p in DISHONEST else (n - 1) // 2 for n, p in zip(rows["parties"], rows["protocol"], strict=True)]
+            made["x"] = [COMMITTEES[p].most_corruptions(n) for n, p in zip(rows["parties"], rows["protocol"], strict=True)]
         return made
 
     return make
@@ -104,7 +105,7 @@ def _lwe(column: str, shift: bool = False) -> Ours:
 
 def _rates(table: pd.DataFrame) -> pd.DataFrame:
     """Decryptions of LWE a second, of batches over the paper's link, dishonest majority."""
-    rows = select(table, suite="decrypt", backend="embedded", protocol="semi", parameters="lwe64-p2", link="paper000-1ms")
+    rows = select(table, suite="decrypt", backend="embedded", protocol=ADDITIVE, parameters="lwe64-p2", link="paper000-1ms")
     rows = rows[rows["name"].str.startswith("lwe") & (rows["batch"] > 1)]
     made = _points(rows, 1.0, lambda r: f"ours, {r['name']}, {_committee(r)}{_where(r)}", "online_seconds")
     made["y"], made["low"], made["high"] = 1 / made["y"], 1 / made["high"], 1 / made["low"]
@@ -115,7 +116,7 @@ def _fixed_weight(table: pd.DataFrame) -> pd.DataFrame:
     """Whole vectors of the paper's own lengths, by the best method: results/paper004.csv."""
     rows = [r for r in table.attrs.get("paper004", []) if (r["table"], r["quantity"], r["best"]) == ("3", "seconds", "yes")]
     values = [float(r["ours"]) for r in rows]
-    labels = [f"ours, {r['method']}, semi2k, one machine, length {r['row'].split()[-1]}" for r in rows]
+    labels = [f"ours, {r['method']}, {ADDITIVE_RING}, one machine, length {r['row'].split()[-1]}" for r in rows]
     loaded = [float(r.get("busy") or 0) > IDLE_CORES for r in rows]
     return pd.DataFrame({"x": [int(r["parties"]) for r in rows], "y": values, "low": values, "high": values, "label": labels, "loaded": loaded})
 
@@ -166,7 +167,7 @@ PLOTS = [
     Published(
         "002_table1_decryption", "Decryption", "002 (Ajax), table 1", "online_ms", "ms, online", x="corruption_threshold",
         series=("protocol", "network"), xlabel="corruptions t", ours=_lwe("online_seconds", shift=True),
-        note=f"Theirs: averaged over a batch of 20,000 (Ajax), c6i.2xlarge a party. Ours: LWE (lwe64-p2; shamir: lwe53-p16), averaged over a batch. {ONE_MACHINE}",
+        note=f"Theirs: averaged over a batch of 20,000 (Ajax), c6i.2xlarge a party. Ours: LWE (lwe64-p2; {SHAMIR}: {lwe_set(SHAMIR)}), averaged over a batch. {ONE_MACHINE}",
     ),
     Published(
         "002_section1_end_to_end", "Key generation", "002 (Ajax), section 1.1", "keygen_seconds", "seconds",

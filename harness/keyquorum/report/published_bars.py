@@ -9,8 +9,8 @@ from textwrap import fill
 import pandas as pd
 from matplotlib.figure import Figure
 
-from keyquorum.bench import published
 from keyquorum.cnn.packing import IMAGES
+from keyquorum.model import published
 
 from . import style
 from .data import select
@@ -106,7 +106,7 @@ def draw(plot: Bars, table: pd.DataFrame) -> tuple[Figure, str]:
     places = range(len(theirs), len(theirs) + len(ours))
     values = [bar[1] for bar in ours]
     error = [[value - low for _, value, low, _, _ in ours], [high - value for _, value, _, high, _ in ours]]
-    bars = axis.barh(places, values, 0.7, xerr=error if ours else None, capsize=2, color=style.COLOURS["ring"])
+    bars = axis.barh(places, values, 0.7, xerr=error if ours else None, capsize=2, color=style.OURS)
     style.dot_loaded(bars, [bar[4] for bar in ours])
     style.decades(axis, "x")
     for place, value in enumerate([*(value for _, value in theirs), *values]):

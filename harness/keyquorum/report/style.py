@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any, Literal
+from itertools import cycle
+from typing import Literal
 
 import matplotlib
 import matplotlib.colors
+
+from keyquorum.model.plain import Json
 
 matplotlib.use("Agg")
 
@@ -19,14 +22,17 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import NullLocator
 
-ORDER = ("ring", "rep-field", "shamir", "semi2k", "semi", "spdz2k", "mascot")
-COLOURS = dict(zip(ORDER, ("#0072b2", "#56b4e9", "#009e73", "#d55e00", "#e69f00", "#cc79a7", "#7f3c8d"), strict=True))
-MARKERS = dict(zip(ORDER, "osD^vP*", strict=True))
+from keyquorum.model.protocols import COMMITTEES
+
+ORDER = tuple(COMMITTEES)
+FIRST_COLOURS = ("#0072b2", "#56b4e9", "#009e73", "#d55e00", "#e69f00", "#cc79a7", "#7f3c8d")
+MORE_COLOURS = ("#8c1c13", "#1b5e20", "#00a6a6", "#f0c808", "#6a4c93", "#ff595e", "#8ac926", "#1d3557", "#b5651d", "#ff7eb6", "#4d908e")
+COLOURS = dict(zip(ORDER, cycle((*FIRST_COLOURS, *MORE_COLOURS)), strict=False))
+MARKERS = dict(zip(ORDER, cycle("osD^vP*X<>phdH"), strict=False))
+OURS = FIRST_COLOURS[0]
+"""Of bars that are ours beside published ones."""
 PAPER = "#555555"
-SERIES = (
-    "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7f3c8d", "#8c1c13", "#1b5e20", "#00a6a6", "#f0c808", "#6a4c93",
-    "#ff595e", "#8ac926", "#1d3557", "#b5651d", "#ff7eb6", "#4d908e",
-)  # fmt: skip
+SERIES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7f3c8d", *MORE_COLOURS)
 """Colours of our series beside published ones: no two alike, none of them grey."""
 MARKS = "soD^vPX*<>phdH"
 
@@ -91,7 +97,7 @@ def figure(panels: int = 1, width: float = 3.6, height: float = 3.0) -> tuple[Fi
 
 def legend_below(made: Figure, axes: list[Axes], columns: int = 4, loaded: bool = False) -> None:
     """One legend for all panels, below them; ``loaded``: with what hollow marks and dotted bars say."""
-    entries: dict[str, Any] = {label: handle for axis in axes for handle, label in zip(*axis.get_legend_handles_labels(), strict=True)}
+    entries: Json = {label: handle for axis in axes for handle, label in zip(*axis.get_legend_handles_labels(), strict=True)}
     for label, handle in entries.items():
         first = handle.patches[0] if isinstance(handle, BarContainer) and len(handle.patches) else None
         if isinstance(first, Rectangle) and first.get_hatch() == DOTS:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pandas as pd
 
-from keyquorum.model.committee import AUTHENTICATED
+from keyquorum.model.protocols import COMMITTEES
 
 from . import style
 from .data import select
 
-FAMILIES = {"ring": "rep-field", "semi2k": "semi", "spdz2k": "mascot"}
+FAMILIES = {p.name: p.field_protocol for p in COMMITTEES.values() if p.field_protocol != p.name}
 """Committees that have two names: for their programs modulo 2^k and over prime fields."""
 JOBS: tuple[tuple[str, str, str, str, str, float, str], ...] = (
     ("keys", "keygen", "", "seconds", "s", 1.0, ""),
@@ -36,7 +36,7 @@ def threat_model_table(table: pd.DataFrame) -> tuple[pd.DataFrame, str]:
             parties = _fewest(of_set if len(of_set) else mine)
             first = parameters == next(iter(keys["parameters"]), "")
             row: dict[str, object] = {"committee": _name(protocol), "parties": parties, "tolerates": _tolerated(protocol, parties)}
-            row["adversary"] = "malicious programs, semi-honest plans" if protocol in AUTHENTICATED else "semi-honest"
+            row["adversary"] = "malicious programs, semi-honest plans" if COMMITTEES[protocol].macs else "semi-honest"
             row["keys of"] = parameters or "–"
             for column, suite, name, figure, unit, scale, link in JOBS:
                 found = select(mine, suite=suite, link=link, parties=parties)
@@ -68,8 +68,7 @@ def _name(protocol: str) -> str:
 
 
 def _tolerated(protocol: str, parties: int) -> str:
-    corrupt = parties - 1 if protocol in ("semi", "mascot") else (parties - 1) // 2
-    return f"{corrupt} of {parties}"
+    return f"{COMMITTEES[protocol].most_corruptions(parties)} of {parties}"
 
 
 def _figure(value: float) -> str:

@@ -17,9 +17,9 @@ import threading
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from keyquorum.model.errors import AuditError
+from keyquorum.model.plain import Json
 
 NAME = "audit.jsonl"
 """Of the file in a party's folder, unless another is named."""
@@ -37,7 +37,7 @@ class AuditLog:
 
     Raises AuditError if the file cannot be opened, is no regular file, or may be read or written by others."""
 
-    def __init__(self, path: Path, common: dict[str, Any], warn: Callable[[str], None] = lambda line: None) -> None:
+    def __init__(self, path: Path, common: Json, warn: Callable[[str], None] = lambda line: None) -> None:
         self.path, self._common, self._warn = path, common, warn
         self._lock = threading.Lock()
         self._failed, self._closed = "", False
@@ -74,7 +74,7 @@ class AuditLog:
             if self._failed:
                 self._guarded(lambda: self._append(b""))
 
-    def write(self, entry: dict[str, Any]) -> None:
+    def write(self, entry: Json) -> None:
         """Appends a line, and returns when it is on the disk. Raises AuditError; then the caller must not answer."""
         line = json.dumps({"time": timestamp(), **self._common, **entry}).encode() + b"\n"
         with self._lock:

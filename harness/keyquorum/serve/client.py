@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from keyquorum._engine import make_identity
 from keyquorum.model.committee import Committee, check_name, write_atomically
 from keyquorum.model.errors import CommitteeError, KeyQuorumError, ParameterError, PartyError
-from keyquorum.model.plain import json_loads
+from keyquorum.model.plain import Json, json_loads
 from keyquorum.schemes import recognise, scheme_of
 from keyquorum.schemes.base import EXACT, Decrypted
 from keyquorum.schemes.keys import KeyInfo
@@ -160,10 +160,10 @@ class Receiver:
             fingerprint = self._committee.parties[party].fingerprint
             self._channels.append(connect(self._context, party, host, port, fingerprint, self._timeout))
 
-    def _ask(self, data: bytes, more: dict[str, str] | None = None) -> list[tuple[dict[str, Any], bytearray]]:
+    def _ask(self, data: bytes, more: dict[str, str] | None = None) -> list[tuple[Json, bytearray]]:
         head = {"id": secrets.token_hex(16), **(more or {})}
 
-        def one(item: tuple[int, Any]) -> tuple[dict[str, Any], bytearray]:
+        def one(item: tuple[int, Any]) -> tuple[Json, bytearray]:
             party, channel = item
             try:
                 send_message(channel, head, data)

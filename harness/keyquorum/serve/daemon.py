@@ -21,7 +21,7 @@ from keyquorum._engine import EngineError, Session, StoreError, UsageError
 from keyquorum.model.committee import Committee, write_atomically
 from keyquorum.model.errors import CommitteeError, ParameterError, PartyError, PoolTooSmall
 from keyquorum.model.locks import FileLock
-from keyquorum.model.plain import is_count, json_loads
+from keyquorum.model.plain import Json, is_count, json_loads
 from keyquorum.parties import mac_key
 from keyquorum.parties.context import PartyContext
 from keyquorum.parties.queue import job_lock
@@ -166,7 +166,7 @@ class Daemon:
             self.kind.close()
             self._lock.release()
 
-    def _connect(self, job: dict[str, Any]) -> Session | None:
+    def _connect(self, job: Json) -> Session | None:
         """A session, connected while no other job runs at this party; None if one does, or we are stopped."""
         lock = job_lock(self.committee, self.party, f"the connecting of keyquorum serve, key {self.service.key}")
         if self.committee.party_folder(self.party).is_dir() and not lock.take():

@@ -23,6 +23,7 @@ from typing import Any
 from keyquorum._engine import EngineError
 from keyquorum.model.errors import AuditError, CiphertextError, CommitteeError, KeyQuorumError, PartyError
 from keyquorum.model.listening import PASSING, PAUSE
+from keyquorum.model.plain import Json
 
 from .audit import LONGEST, AuditLog
 from .kinds import Kind
@@ -210,7 +211,7 @@ class Front:
             self._strangers.remove(channel)
         return channel
 
-    def _answer(self, channel: Any) -> None:
+    def _answer(self, channel: object) -> None:
         """Answers request after request, until the receiver ends the channel or is silent for too long."""
         receiver = _fingerprint(channel)
         while self._one(channel, receiver):
@@ -242,7 +243,7 @@ class Front:
             self._channels.busy(channel, False)
         return True
 
-    def _request(self, receiver: str, head: dict[str, Any], body: bytearray) -> bytes:
+    def _request(self, receiver: str, head: Json, body: bytearray) -> bytes:
         name = head.get("id")
         if not (isinstance(name, str) and 8 <= len(name) <= 64 and name.isalnum()):
             raise CiphertextError("a request needs an id of 8 to 64 letters and digits")
@@ -264,7 +265,7 @@ def _result(head: dict[str, str]) -> dict[str, str]:
     return {"result": "answered"} if head["status"] == "ok" else {"result": "refused", "type": head["type"], "error": head["error"][:LONGEST]}
 
 
-def _asked(head: dict[str, Any], body: bytearray | None) -> dict[str, Any]:
+def _asked(head: Json, body: bytearray | None) -> Json:
     """What a line of the audit log says of a request: its id if it is one, and the digest of its bytes. None: it was never whole."""
     name = head.get("id")
     request = name if isinstance(name, str) and len(name) <= 64 and name.isalnum() and name.isascii() else None

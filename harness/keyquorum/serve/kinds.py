@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import CiphertextError
+from keyquorum.model.plain import Json
 from keyquorum.parties.context import PartyContext
 from keyquorum.plans.keys import check_made_by, load_key, load_shares
 from keyquorum.plans.masked import warn_of_rounding
@@ -51,7 +51,7 @@ class Kind:
         self.limit = self._scheme.request_limit(self._info.parameters)
         self._shares = load_shares(folder, self._info, party, self._scheme.vectors_needed([]))
 
-    def read(self, head: dict[str, Any], body: bytes | bytearray) -> Asked:
+    def read(self, head: Json, body: bytes | bytearray) -> Asked:
         """A request, checked; CiphertextError if it is none, or for another key. Where the ciphertext does not name its key, the head does."""
         if not self._scheme.names_key and head.get("key") != self.key_id:
             raise CiphertextError(f"the request is encrypted under another key ({head.get('key', '')}), not {self.key_id}")

@@ -18,10 +18,9 @@ import threading
 import time
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 from keyquorum.model.errors import CommitteeError, PartyError
-from keyquorum.model.plain import json_loads
+from keyquorum.model.plain import Json, json_loads
 from keyquorum.parties.traces import sweep_copies
 
 HEAD_LIMIT = 1 << 16
@@ -182,7 +181,7 @@ def _check_admitted(channel: ssl.SSLSocket, party: int, seconds: float) -> None:
     channel.settimeout(seconds)
 
 
-def send_message(channel: ssl.SSLSocket, head: dict[str, Any], body: bytes = b"") -> None:
+def send_message(channel: ssl.SSLSocket, head: Json, body: bytes = b"") -> None:
     """Sends one message."""
     text = json.dumps(head).encode()
     channel.sendall(len(text).to_bytes(4, "little") + len(body).to_bytes(8, "little") + text)
@@ -260,9 +259,7 @@ def _exactly(channel: ssl.SSLSocket, size: int, deadline: float | None = None, h
     return data if kept else None
 
 
-def receive_message(
-    channel: ssl.SSLSocket, limit: int, seconds: float | None = None, hold: Hold | None = None
-) -> tuple[dict[str, Any], bytearray] | None:
+def receive_message(channel: ssl.SSLSocket, limit: int, seconds: float | None = None, hold: Hold | None = None) -> tuple[Json, bytearray] | None:
     """The next message; None if the channel ends. ConnectionError for anything malformed, or a body above ``limit`` bytes; PartyError if
     ``hold`` has no memory for the body. ``seconds``: after the first byte, for the whole message, and one second more for each
     :data:`SLOWEST` bytes (ConnectionError); the timeout of the channel is another one then."""

@@ -122,7 +122,7 @@ impl<P: Protocol, D: Domain> Computation<P, D> {
             return Ok(());
         }
         Err(EngineError::usage(
-            "this protocol has no binary domain in this engine: use arithmetic bits (get_random_bit), or ring or rep-field",
+            "this protocol has no binary domain in this engine: use arithmetic bits (get_random_bit), or another protocol",
         ))
     }
 

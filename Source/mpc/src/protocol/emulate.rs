@@ -2,10 +2,53 @@
 
 use keyquorum_math::{Domain, Prg, bits};
 
+use super::table::{
+    Adversary, Descriptor, Domains, MOST_RING_BITS, MpSpdz, Partners, Primes, Sharing,
+};
 use super::{ClearTask, Protocol, ShareTask, group_sums, lane_bits};
 use crate::error::{EngineError, Result};
 use crate::graph::{SendFn, ready};
 use crate::value::Share;
+
+/// `emulate`.
+pub static EMULATE: Descriptor = Descriptor {
+    name: "emulate",
+    summary: "clear text in one process, no security",
+    sharing: Sharing::None,
+    domains: Domains {
+        bits: true,
+        ring: Some(MOST_RING_BITS),
+        field: Some(Primes::Any),
+    },
+    binary: true,
+    least_parties: 1,
+    most_parties: Some(1),
+    most_corruptions: |_| 0,
+    chooses_threshold: false,
+    adversary: Adversary::None,
+    macs: false,
+    values: |_, _| 1,
+    summands: |_| 1,
+    splits: true,
+    edabits: false,
+    oblivious_transfer: false,
+    star_openings: false,
+    committee: false,
+    partners: || Partners {
+        ring: Some(&EMULATE),
+        field: &EMULATE,
+        plain_field: &EMULATE,
+        quorum: None,
+    },
+    mp_spdz: Some(MpSpdz {
+        binary: "emulate.x",
+        field: false,
+        encrypt: false,
+        shares: "Z2^{k}",
+        extra_bits: 0,
+    }),
+    open: |opening| opening.in_any_domain(Emulate::new(opening.clear_prg()?)),
+};
 
 /// Clear-text evaluation; tests only.
 pub struct Emulate {

@@ -1,4 +1,4 @@
-//! Protocols behind one trait. A protocol is one file here; everything else is shared.
+//! Protocols behind one trait. A protocol is one file here, or one folder, with its descriptor; `table` lists them; everything else is shared.
 
 mod additive;
 pub mod authenticated;
@@ -7,6 +7,7 @@ mod permutation;
 mod replicated;
 mod shamir;
 mod stock;
+pub mod table;
 
 use std::any::Any;
 use std::sync::Arc;

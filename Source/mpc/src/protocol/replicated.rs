@@ -7,10 +7,89 @@
 use keyquorum_math::{Domain, DomainKind, Prg, bits};
 
 use super::permutation::{permuted, random_permutation};
+use super::table::{
+    Adversary, Descriptor, Domains, MOST_RING_BITS, MpSpdz, Partners, Primes, Sharing,
+};
 use super::{BITS, ClearTask, Protocol, ShareTask, group_sums, lane_bits, lanes};
+use crate::engine::Engine;
 use crate::error::{EngineError, Result};
 use crate::graph::{SendFn, Step, and_then, join};
+use crate::session::Opening;
 use crate::value::{Share, zip};
+
+/// What both domains have in common.
+const REPLICATED: Descriptor = Descriptor {
+    name: "",
+    summary: "",
+    sharing: Sharing::Replicated,
+    domains: Domains::NONE,
+    binary: true,
+    least_parties: 3,
+    most_parties: Some(3),
+    most_corruptions: |_| 1,
+    chooses_threshold: false,
+    adversary: Adversary::SemiHonest,
+    macs: false,
+    values: |_, _| 2,
+    summands: |_| 3,
+    splits: false,
+    edabits: false,
+    oblivious_transfer: false,
+    star_openings: false,
+    committee: true,
+    partners: || Partners {
+        ring: Some(&RING),
+        field: &REP_FIELD,
+        plain_field: &REP_FIELD,
+        quorum: None,
+    },
+    mp_spdz: None,
+    open,
+};
+
+/// `ring`.
+pub static RING: Descriptor = Descriptor {
+    name: "ring",
+    summary: "replicated, 3 parties, 1 corruption, semi-honest; the same committee as rep-field",
+    domains: Domains {
+        ring: Some(MOST_RING_BITS),
+        ..Domains::NONE
+    },
+    splits: true,
+    mp_spdz: Some(MpSpdz {
+        binary: "replicated-ring-party.x",
+        field: false,
+        encrypt: false,
+        shares: "replicated Z2^{k}",
+        extra_bits: 0,
+    }),
+    ..REPLICATED
+};
+
+/// `rep-field`.
+pub static REP_FIELD: Descriptor = Descriptor {
+    name: "rep-field",
+    summary: "replicated, 3 parties, 1 corruption, semi-honest",
+    domains: Domains {
+        field: Some(Primes::Any),
+        ..Domains::NONE
+    },
+    mp_spdz: Some(MpSpdz {
+        binary: "replicated-field-party.x",
+        field: true,
+        encrypt: false,
+        shares: "replicated gfp",
+        extra_bits: 0,
+    }),
+    ..REPLICATED
+};
+
+fn open(opening: &Opening<'_>) -> Result<Box<dyn Engine>> {
+    let me = opening.party();
+    let (next, _) = opening.pair_prgs((me + 1) % 3)?;
+    let (_, previous) = opening.pair_prgs((me + 2) % 3)?;
+    opening.in_any_domain(Replicated::new(me, next, previous))
+}
 
 /// One party of the replicated protocol.
 pub struct Replicated {

@@ -15,6 +15,7 @@ use keyquorum_ot::MacKey;
 use sha3::digest::{ExtendableOutput, Update, XofReader};
 use zeroize::Zeroizing;
 
+pub(crate) use self::engines::{Opening, invalid};
 use self::streams::{MacLinks, derive};
 use crate::error::{Check, EngineError, Result};
 use crate::guard::Guard;
@@ -337,7 +338,7 @@ impl Session {
         let mut inner = self.lock()?;
         if inner.mac_links.is_some() {
             return Err(EngineError::usage(
-                "the key of MACs is in use: set it before the first spdz2k or mascot engine of a session",
+                "the key of MACs is in use: set it before the first engine with MACs of a session",
             ));
         }
         self.guard.add_key(&bytes, file)?;

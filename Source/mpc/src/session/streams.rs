@@ -151,9 +151,15 @@ impl Session {
         }
     }
 
-    pub(super) fn emulator_prg(&self, options: &EngineOptions, index: u64) -> Result<Prg> {
+    /// The stream of a protocol in clear text; `label`: its name.
+    pub(super) fn clear_prg(
+        &self,
+        label: &str,
+        index: u64,
+        options: &EngineOptions,
+    ) -> Result<Prg> {
         Ok(match &options.insecure_seed {
-            Some(seed) => prg(&derive("emulate", seed, index, &[])),
+            Some(seed) => prg(&derive(label, seed, index, &[])),
             None => Prg::from_os().map_err(|e| EngineError::usage(e.to_string()))?,
         })
     }

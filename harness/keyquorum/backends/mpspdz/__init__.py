@@ -4,8 +4,8 @@ Nothing of MP-SPDZ is part of this package: it starts the checkout's own compile
 :func:`run_program` runs one program with all parties on this host; :mod:`.party` runs one party of it, for plans.
 """
 
-from .checkout import PROTOCOLS, Checkout, Protocol
+from .checkout import PROTOCOLS, Checkout
 from .files import run_program_files
 from .run import MpSpdzRun, run_program
 
-__all__ = ["PROTOCOLS", "Checkout", "MpSpdzRun", "Protocol", "run_program", "run_program_files"]
+__all__ = ["PROTOCOLS", "Checkout", "MpSpdzRun", "run_program", "run_program_files"]

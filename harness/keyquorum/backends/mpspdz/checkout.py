@@ -9,42 +9,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from keyquorum.model.errors import BackendError, ParameterError
+from keyquorum.model.protocols import PROTOCOLS as ALL
+from keyquorum.model.protocols import MpSpdz, Protocol
 
 HOME_VARIABLE = "MP_SPDZ_HOME"
 OLDEST = (0, 4, 0)
 """The first version whose compiler takes all of our programs (0.3.9 has no vector ``read_from_file``)."""
 
 
-@dataclass(frozen=True)
-class Protocol:
-    """A protocol of MP-SPDZ, by its name after ``-E``.
-
-    kind: of its arithmetic, ``ring`` or ``field``. parties: their number, None if free. encrypt: whether links are in
-    the clear unless ``-e`` is given. compile_options: what the compiler needs for programs that mix arithmetic and
-    bits. mac: whether shares carry a MAC.
-    """
-
-    name: str
-    binary: str
-    kind: str
-    parties: int | None = None
-    least_parties: int = 1
-    encrypt: bool = False
-    compile_options: tuple[str, ...] = ()
-    mac: bool = False
-
-
-_TABLE = (
-    Protocol("emulate", "emulate.x", "ring", parties=1),
-    Protocol("ring", "replicated-ring-party.x", "ring", parties=3),
-    Protocol("rep-field", "replicated-field-party.x", "field", parties=3),
-    Protocol("shamir", "shamir-party.x", "field", least_parties=3),
-    Protocol("semi2k", "semi2k-party.x", "ring", least_parties=2, encrypt=True),
-    Protocol("semi", "semi-party.x", "field", least_parties=2, encrypt=True),
-    Protocol("spdz2k", "spdz2k-party.x", "ring", least_parties=2, encrypt=True, mac=True),
-    Protocol("mascot", "mascot-party.x", "field", least_parties=2, encrypt=True, mac=True),
-)
-PROTOCOLS = {p.name: p for p in _TABLE}
+PROTOCOLS = {p.name: p for p in ALL.values() if p.mp_spdz is not None}
+"""Those that MP-SPDZ has, by their names after ``-E``."""
 
 
 def protocol_named(name: str) -> Protocol:
@@ -52,6 +26,13 @@ def protocol_named(name: str) -> Protocol:
     if name not in PROTOCOLS:
         raise ParameterError(f"unknown protocol {name!r} for MP-SPDZ: choose one of {', '.join(PROTOCOLS)}")
     return PROTOCOLS[name]
+
+
+def on_mp_spdz(protocol: Protocol) -> MpSpdz:
+    """What MP-SPDZ's executable of a protocol is like. Raises ParameterError."""
+    if protocol.mp_spdz is None:
+        raise ParameterError(f"MP-SPDZ has no protocol {protocol.name!r}: choose one of {', '.join(PROTOCOLS)}")
+    return protocol.mp_spdz
 
 
 @dataclass(frozen=True)
@@ -105,11 +86,11 @@ class Checkout:
 
     def has(self, protocol: str) -> bool:
         """Whether the executable of a protocol is built."""
-        return (self.path / protocol_named(protocol).binary).is_file()
+        return (self.path / on_mp_spdz(protocol_named(protocol)).binary).is_file()
 
     def binary(self, protocol: str) -> Path:
         """The executable of a protocol. Raises :class:`BackendError` with the make target if it is not built."""
-        name = protocol_named(protocol).binary
+        name = on_mp_spdz(protocol_named(protocol)).binary
         path = self.path / name
         if not path.is_file():
             raise BackendError(f"{path} is not built: make -C {self.path} {name}")
@@ -124,8 +105,8 @@ def check_parties(protocol: Protocol, parties: int, threshold: int | None = None
         raise ParameterError(f"{protocol.name} is for {protocol.parties} parties, not {parties}")
     if parties < protocol.least_parties:
         raise ParameterError(f"{protocol.name} needs at least {protocol.least_parties} parties, not {parties}")
-    if protocol.name == "shamir" and threshold is not None and not 1 <= threshold <= (parties - 1) // 2:
-        raise ParameterError(f"shamir needs 1 <= t < n/2, not n={parties}, t={threshold}")
+    if protocol.chooses_threshold and threshold is not None and not 1 <= threshold <= protocol.most_corruptions(parties):
+        raise ParameterError(f"{protocol.name} needs 1 <= t < n/2, not n={parties}, t={threshold}")
 
 
 def _version(path: Path) -> tuple[int, ...]:

@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import IO
 
 from keyquorum.model.errors import BackendError, ParameterError
+from keyquorum.model.protocols import Protocol
 
-from .checkout import Checkout, Protocol
+from .checkout import Checkout, on_mp_spdz
 from .shares import Domain
 
 PORTS_VARIABLE = "MP_SPDZ_PORTS"
@@ -29,13 +30,13 @@ connections."""
 
 def compile_options(protocol: Protocol, domain: Domain, extra: Sequence[str] = ()) -> list[str]:
     """Options of the compiler, without ``-E``. A prime is given at run time, so that programs are compiled for any."""
-    if (domain.prime is None) != (protocol.kind == "ring"):
+    if (domain.prime is not None) != on_mp_spdz(protocol).field:
         raise ParameterError(
             f"{protocol.name} on MP-SPDZ computes "
-            + ("modulo 2^k: give -R, not a prime" if protocol.kind == "ring" else "over prime fields: give -P, not -R")
+            + ("modulo 2^k: give -R, not a prime" if not on_mp_spdz(protocol).field else "over prime fields: give -P, not -R")
         )
     ring = ["-R", str(domain.bits)] if domain.prime is None else []
-    return [*ring, *protocol.compile_options, *extra]
+    return [*ring, *extra]
 
 
 def run_options(protocol: Protocol, domain: Domain, extra: Sequence[str] = ()) -> list[str]:
@@ -46,14 +47,14 @@ def run_options(protocol: Protocol, domain: Domain, extra: Sequence[str] = ()) -
     it is told to promise what they give; below LEAST_MAC_BITS we refuse.
     """
     prime = ["-P", str(domain.prime)] if domain.prime is not None else []
-    if protocol.mac and domain.prime is not None and domain.bits < STATISTICAL_SECURITY:
+    if protocol.macs and domain.prime is not None and domain.bits < STATISTICAL_SECURITY:
         if domain.bits < LEAST_MAC_BITS:
             raise ParameterError(
                 f"{protocol.name} over the prime {domain.prime} would accept forged results with probability 2^-{domain.bits - 1}: "
                 f"take a prime of at least {LEAST_MAC_BITS} bits"
             )
         prime += ["-S", str(domain.bits)]
-    encrypted = ["-e"] if protocol.encrypt else []
+    encrypted = ["-e"] if on_mp_spdz(protocol).encrypt else []
     return [*prime, *encrypted, "-v", "-o", "no_memory_output,time_connect", *extra]
 
 

@@ -64,8 +64,5 @@ def run_program_files(
 
 def _threshold(protocol: str, parties: int, threshold: int | None) -> int:
     """Corruptions, as headers of share files have them."""
-    if protocol == "emulate":
-        return 0
-    if protocol == "shamir":
-        return (parties - 1) // 2 if threshold is None else threshold
-    return 1 if protocol in ("ring", "rep-field") else parties - 1
+    entry = protocol_named(protocol)
+    return threshold if entry.chooses_threshold and threshold is not None else entry.most_corruptions(parties)

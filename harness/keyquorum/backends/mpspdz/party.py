@@ -17,19 +17,19 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
-from keyquorum._engine import NetworkError
+from keyquorum._engine import NetworkError, Session
 from keyquorum.dsl import Persistence
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import BackendError, ParameterError, PartyError, ProgramError
 from keyquorum.model.links import Link
-from keyquorum.model.plain import json_loads
+from keyquorum.model.plain import Json, json_loads
+from keyquorum.model.protocols import Protocol
 
 from ..base import Backend, Ints, ProgramOutput
 from . import commands
 from .certificates import make_certificate, trust_certificate
-from .checkout import Checkout, Protocol, check_parties, protocol_named
+from .checkout import Checkout, check_parties, protocol_named
 from .relay import Relays
 from .report import check_failed, failure_line, parse_report
 from .run import PRINTED, put_shares, take_shares
@@ -59,7 +59,7 @@ class MpSpdz(Backend):
     most_targets = 20  # MP-SPDZ names files after a program's arguments
 
     def __init__(
-        self, session: Any, committee: Committee, checkout: Checkout, members: Sequence[int] | None = None, link: Link | None = None
+        self, session: Session, committee: Committee, checkout: Checkout, members: Sequence[int] | None = None, link: Link | None = None
     ) -> None:
         """``members``: the numbers in the committee of the parties of the session, if it is not all of them. ``link``: simulated
         links between the executables."""
@@ -123,7 +123,7 @@ class MpSpdz(Backend):
         if about:
             raise ParameterError("parties of MP-SPDZ do not compare what a run is about: use the embedded engine")
         entry, where, words = protocol_named(protocol), Domain.parse(domain), [str(a) for a in args]
-        t = threshold if protocol == "shamir" else None
+        t = threshold if entry.chooses_threshold else None
         check_parties(entry, self._parties, t)
         folder = self._working_folder()
         name = self._compile(folder, entry, where, program, words)
@@ -220,7 +220,7 @@ class MpSpdz(Backend):
                 continue
             party, text = _first_cause(failures)
             # What a peer says of its own executable burns nothing: it may be a lie.
-            if not harmless or (entry.mac and check_failed(failures.get(self._party, ""))):
+            if not harmless or (entry.macs and check_failed(failures.get(self._party, ""))):
                 text = f"{text}; {self._session.burn_mac_key(f'{entry.name} on MP-SPDZ failed in {name}: {text}')}"
             raise PartyError(f"{self._name(party)}: {entry.name} on MP-SPDZ failed in {name}: {text}")
 
@@ -241,7 +241,7 @@ class MpSpdz(Backend):
             lines = [f"{host}:{port}\n" for _, (host, port) in sorted(addresses.items())]
             (folder.path / "hosts").write_text("".join(lines))
             names = commands.environment(self._parties, threshold, commands.library_path(self._checkout))
-            if entry.mac:
+            if entry.macs:
                 self._session.begin_under_mac_key()
             process = commands.start(self._command(entry, domain, name, threshold), folder.path, names, file)
             failures: dict[int, str] = {}
@@ -254,18 +254,18 @@ class MpSpdz(Backend):
                 except Exception as error:
                     failed = error
                 ended_well = process.poll() == 0
-                never_met = entry.mac and not tells and not ended_well and _never_met(process, log)
+                never_met = entry.macs and not tells and not ended_well and _never_met(process, log)
             finally:
                 commands.stop(process)
         output = log.read_text(errors="replace")
         began = _began(output, self._party) if tells else not never_met
-        harmless = not entry.mac or ended_well or not began
+        harmless = not entry.macs or ended_well or not began
         if failures:
             try:
                 began = any(said != b"0" for said in self._session.all_gather(b"1" if began else b"0"))
             except NetworkError as error:
                 failed = error
-        if entry.mac and harmless:
+        if entry.macs and harmless:
             self._session.end_under_mac_key()
         if failed is not None:
             if harmless:
@@ -392,7 +392,7 @@ def _first_cause(failures: dict[int, str]) -> tuple[int, str]:
     return min((own or failures).items())
 
 
-def _message(name: str, data: bytes, fields: dict[str, type]) -> dict[str, Any]:
+def _message(name: str, data: bytes, fields: dict[str, type]) -> Json:
     """What a party sent, or an error that names it."""
     try:
         message = json_loads(data)

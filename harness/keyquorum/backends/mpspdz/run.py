@@ -18,10 +18,11 @@ from keyquorum.dsl import Persistence
 from keyquorum.dsl.runner import ProgramResult
 from keyquorum.model.errors import ProgramError
 from keyquorum.model.links import Link
+from keyquorum.model.protocols import Protocol
 
 from . import shares as share_files
 from .certificates import make_certificate
-from .checkout import Checkout, Protocol, check_parties, protocol_named
+from .checkout import Checkout, check_parties, protocol_named
 from .commands import Ports, compile_options, environment, finish, library_path, run_options, start, stop
 from .relay import Relays, own_delay
 from .report import failure_line, parse_report
@@ -64,7 +65,7 @@ def run_program(
     args: Sequence[object] = (),
     *,
     private: Mapping[int, Any] | None = None,
-    public: Any = (),
+    public: object = (),
     listed: Sequence[int] | NDArray[np.int64] | None = None,
     shares: Sequence[Persistence] | None = None,
     threshold: int | None = None,
@@ -177,7 +178,7 @@ def _wait(processes: Sequence[subprocess.Popen[str]], deadline: float) -> list[i
 
 def _prepare(
     folder: WorkFolder, entry: Protocol, domain: Domain, parties: int,
-    private: Mapping[int, Any], public: Any, shares: Sequence[Persistence] | None,
+    private: Mapping[int, Any], public: object, shares: Sequence[Persistence] | None,
 ) -> None:  # fmt: skip
     folder.clear_run(range(parties))
     for party in range(parties):
@@ -209,7 +210,7 @@ def _result(folder: WorkFolder, entry: Protocol, domain: Domain, parties: int, o
 def put_shares(folder: WorkFolder, entry: Protocol, domain: Domain, parties: int, party: int, shares: Persistence) -> None:
     """Places a party's share file, and its MAC key where the protocol has one."""
     write_secret(folder.shares_path(party), share_files.encode(entry.name, domain, shares))
-    if entry.mac:
+    if entry.macs:
         key = shares.mac_key
         assert key is not None  # encode refuses shares without
         path = folder.player_data / share_files.mac_key_path(entry.name, domain, parties, party)

@@ -30,23 +30,12 @@ from keyquorum._engine import mulmod_scalar
 from keyquorum.dsl import Persistence
 from keyquorum.model.errors import ParameterError, ProgramError
 
-from .checkout import protocol_named
+from .checkout import PROTOCOLS, on_mp_spdz, protocol_named
 
 Words = NDArray[np.uint64]
 WORD = 1 << 64
 SPDZ2K_SECURITY = 64
 """Bits of a MAC key of spdz2k, MP-SPDZ's default: elements have k + 64 bits."""
-_NAMES = {
-    "emulate": "Z2^{k}",
-    "ring": "replicated Z2^{k}",
-    "rep-field": "replicated gfp",
-    "shamir": "Shamir gfp",
-    "semi2k": "Z2^{k}",
-    "semi": "gfp",
-    "spdz2k": "SPDZ2^({k}+64)",
-    "mascot": "SPDZ gfp",
-}
-_PARTS = {"ring": 2, "rep-field": 2, "spdz2k": 2, "mascot": 2}
 
 
 @dataclass(frozen=True)
@@ -77,32 +66,39 @@ class Domain:
 
 def header(protocol: str, domain: Domain) -> bytes:
     """The header of a share file, without the MAC key."""
-    if protocol not in _NAMES:
-        raise ParameterError(f"{protocol} has no share files on MP-SPDZ: choose one of {', '.join(_NAMES)}")
-    if (domain.prime is None) != (protocol_named(protocol).kind == "ring"):
-        wanted = "Z2^k" if protocol_named(protocol).kind == "ring" else "F_q"
+    if protocol not in PROTOCOLS:
+        raise ParameterError(f"{protocol} has no share files on MP-SPDZ: choose one of {', '.join(PROTOCOLS)}")
+    there = on_mp_spdz(protocol_named(protocol))
+    if (domain.prime is not None) != there.field:
+        wanted = "F_q" if there.field else "Z2^k"
         raise ParameterError(f"{protocol} on MP-SPDZ has the domain {wanted}, not that of {domain.modulus}")
-    name = _NAMES[protocol].format(k=domain.bits).encode()
+    name = there.shares.format(k=domain.bits).encode()
     if domain.prime is None:
-        bits = domain.bits + (SPDZ2K_SECURITY if protocol == "spdz2k" else 0)
+        bits = domain.bits + there.extra_bits
         return name + bits.to_bytes(4, "little")
     prime = domain.prime.to_bytes((domain.bits + 7) // 8, "big")
     return name + b"\0" + len(prime).to_bytes(4, "little") + prime + (1).to_bytes(4, "little")
 
 
 def _element_words(protocol: str) -> int:
-    return 2 if protocol == "spdz2k" else 1
+    return 1 + -(-on_mp_spdz(protocol_named(protocol)).extra_bits // 64)
+
+
+def _parts(protocol: str) -> int:
+    """Components of a share: the same for every number of parties, in MP-SPDZ."""
+    entry = protocol_named(protocol)
+    return entry.parts(entry.least_parties, entry.most_corruptions(entry.least_parties))
 
 
 def share_form(protocol: str) -> tuple[int, int]:
     """Components of a share, and bytes of a component, of protocols in domains of up to 64 bits."""
-    return _PARTS.get(protocol, 1), 8 * _element_words(protocol)
+    return _parts(protocol), 8 * _element_words(protocol)
 
 
 def _mac_bytes(protocol: str) -> int:
     """Bytes of the MAC key share in a header: an element of spdz2k, of which the upper half is zero, or of the
     field."""
-    return 8 * _element_words(protocol) if protocol_named(protocol).mac else 0
+    return 8 * _element_words(protocol) if protocol_named(protocol).macs else 0
 
 
 def _montgomery(words: Words, domain: Domain, into: bool) -> Words:
@@ -119,14 +115,14 @@ def _montgomery(words: Words, domain: Domain, into: bool) -> Words:
 def encode(protocol: str, domain: Domain, shares: Persistence) -> bytes:
     """The bytes of MP-SPDZ's share file. An authenticated protocol needs ``shares.mac_key``."""
     head = header(protocol, domain)
-    if protocol_named(protocol).mac:
+    if protocol_named(protocol).macs:
         if shares.mac_key is None:
             raise ProgramError(f"shares of {protocol} without a MAC key: they were not made by {protocol}")
         key: bytes = _montgomery(shares.mac_key, domain, True).astype("<u8").tobytes()
         head += key.ljust(_mac_bytes(protocol), b"\0")
     if shares.exists:
         shares.bind(protocol, str(domain))
-    parts, width = _PARTS.get(protocol, 1), _element_words(protocol)
+    parts, width = _parts(protocol), _element_words(protocol)
     words = shares.words if shares.exists else np.empty((parts, 0), dtype=np.uint64)
     if words.shape[0] != parts or (shares.exists and shares.element_words != width):
         raise ProgramError(
@@ -150,7 +146,7 @@ def decode(protocol: str, domain: Domain, data: bytes) -> Persistence:
             f"not a share file of {protocol} over {domain.modulus} (its header is {found[:40]!r}): "
             "shares are read by the protocol and in the domain that wrote them"
         )
-    parts, width = _PARTS.get(protocol, 1), _element_words(protocol)
+    parts, width = _parts(protocol), _element_words(protocol)
     if (len(data) - 8 - size) % (8 * parts * width):
         raise ProgramError(f"a share file of {protocol} ends inside an element: it was written by a run that failed")
     words = _montgomery(np.frombuffer(data, dtype="<u8", offset=8 + size).astype(np.uint64), domain, False)

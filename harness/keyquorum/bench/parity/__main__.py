@@ -19,9 +19,9 @@ from pathlib import Path
 
 import keyquorum
 from keyquorum.backends.mpspdz import Checkout
-from keyquorum.cli.output import console
-from keyquorum.model.committee import PROTOCOLS as EMBEDDED
 from keyquorum.model.errors import KeyQuorumError
+from keyquorum.model.protocols import COMMITTEES
+from keyquorum.terminal.output import console
 
 from .cases import PARTIES, PROTOCOLS, cases, declared
 from .embedded import EmbeddedRows
@@ -80,7 +80,7 @@ def difference(case: Case, clear: Outcome, ours: Measured | None, theirs: Measur
 def compare(checkout: Checkout, protocol: str, repeats: int, only: str, show: Callable[[Compared], None]) -> list[Compared]:
     """All rows of a protocol, each on one engine right after the other."""
     theirs = MpSpdzRows(checkout, protocol, repeats)
-    ours = EmbeddedRows(protocol, repeats) if protocol in EMBEDDED else None
+    ours = EmbeddedRows(protocol, repeats) if protocol in COMMITTEES else None
     done = []
     try:
         for index, case in enumerate(cases(protocol)):

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from keyquorum.model.protocols import COMMITTEES, Protocol
 from keyquorum.model.resources import program_path
 
 from ..operands import summand_rows
@@ -24,10 +25,8 @@ Ints = NDArray[np.int64]
 Q60 = 1152921504606584833
 """A 60-bit prime, 1 mod 2^18."""
 FIELD, RING = f"F_{Q60}", "Z2^64"
-RING_PROTOCOLS = ("ring", "semi2k", "spdz2k")
-FIELD_PROTOCOLS = ("rep-field", "shamir", "semi", "mascot")
-PROTOCOLS = ("ring", "rep-field", "shamir", "semi2k", "semi", "spdz2k", "mascot")
-PARTIES = {"ring": 3, "rep-field": 3, "shamir": 3, "semi2k": 2, "semi": 2, "spdz2k": 2, "mascot": 2}
+PROTOCOLS = tuple(COMMITTEES)
+PARTIES = {p.name: p.least_parties for p in COMMITTEES.values()}
 DEALERS = 2
 """t + 1 for each of them."""
 PLAIN_MODULUS = 65537
@@ -43,15 +42,11 @@ class Scale:
     weight: int
 
 
-SCALES = {
-    "ring": Scale(16384, 4096, 1024, 32),
-    "rep-field": Scale(16384, 4096, 1024, 32),
-    "shamir": Scale(16384, 4096, 1024, 32),
-    "semi2k": Scale(1024, 1024, 128, 8),
-    "semi": Scale(1024, 1024, 128, 8),
-    "spdz2k": Scale(64, 64, 16, 3),
-    "mascot": Scale(64, 64, 16, 3),
-}
+def scale(protocol: Protocol) -> Scale:
+    """Sizes for a protocol: products over oblivious transfer are dearer, and those with MACs dearest."""
+    if protocol.macs:
+        return Scale(64, 64, 16, 3)
+    return Scale(1024, 1024, 128, 8) if protocol.oblivious_transfer else Scale(16384, 4096, 1024, 32)
 
 
 def declared(program: str, variant: str, everywhere: bool = True) -> set[str]:
@@ -107,9 +102,9 @@ def _knuth(length: int, weight: int, indices: Ints) -> Callable[[Outcome], str]:
 
 class _Builder:
     def __init__(self, protocol: str, rng: np.random.Generator) -> None:
-        self.protocol, self.rng, self.scale = protocol, rng, SCALES[protocol]
-        self.domain = RING if protocol in RING_PROTOCOLS else FIELD
-        self.in_field = protocol in FIELD_PROTOCOLS
+        self.protocol, self.rng, self.scale = protocol, rng, scale(COMMITTEES[protocol])
+        self.domain = RING if COMMITTEES[protocol].ring else FIELD
+        self.in_field = COMMITTEES[protocol].field
 
     def case(self, program: str, variant: str, *args: object, **rest: Any) -> Iterator[Case]:
         if self.protocol in declared(program, variant):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
-from typing import Any
 
 from keyquorum import _engine
 from keyquorum.dsl import run_program
 from keyquorum.model.errors import KeyQuorumError
+from keyquorum.model.plain import Json
 from keyquorum.model.resources import program_path
 from keyquorum.parties import run_processes
 from keyquorum.parties.context import PartyContext
@@ -23,7 +23,7 @@ WARM_UP = 5
 """Runs of a process that are not counted: they load code and touch memory. MP-SPDZ's clock starts when it has loaded."""
 
 
-def run_case(session: _engine.Session, protocol: str, threshold: int, case: Case, repeats: int) -> dict[str, Any]:
+def run_case(session: _engine.Session, protocol: str, threshold: int, case: Case, repeats: int) -> Json:
     """A row, `repeats` times with the same shares, at one party: seconds of each, bytes sent, rounds, and what the last gave."""
     shares = deal(session.engine(protocol, case.domain, "deal", threshold), case.shares, case.modulus)
     start, seconds, traffic = shares.length, [], (0, 0)
@@ -45,7 +45,7 @@ def run_case(session: _engine.Session, protocol: str, threshold: int, case: Case
     }
 
 
-def together(case: Case, results: list[dict[str, Any]]) -> Outcome:
+def together(case: Case, results: list[Json]) -> Outcome:
     """What the parties got in common. KeyQuorumError: they got different values."""
     first = results[0]
     if any((r["appended"], r["public"]) != (first["appended"], first["public"]) for r in results):
@@ -54,7 +54,7 @@ def together(case: Case, results: list[dict[str, Any]]) -> Outcome:
 
 
 @party_job("bench:parity", {"protocol": str, "repeats": int, "row": int})
-def parity_job(context: PartyContext, job: dict[str, Any]) -> dict[str, Any]:
+def parity_job(context: PartyContext, job: Json) -> Json:
     """The job ``bench:parity``: row number ``row`` of ``protocol``, ``repeats`` times; the results of this party."""
     protocol, case = job["protocol"], cases(job["protocol"])[job["row"]]
     result = run_case(context.session, protocol, context.committee.threshold, case, WARM_UP + job["repeats"])

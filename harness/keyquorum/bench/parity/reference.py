@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
 from keyquorum import _engine
+from keyquorum._engine import Engine
 from keyquorum.dsl import Persistence, ProgramIO, run_program
+from keyquorum.model.protocols import CLEAR_TEXT
 from keyquorum.model.resources import program_path
 
 from .outcome import Case, Outcome, centred
 
 
-def deal(engine: Any, values: NDArray[np.int64] | None, modulus: int) -> Persistence:
+def deal(engine: Engine, values: NDArray[np.int64] | None, modulus: int) -> Persistence:
     """A share file with these clear values, which party 0 inputs."""
     if values is None or not len(values):
         return Persistence()
@@ -25,7 +25,7 @@ def deal(engine: Any, values: NDArray[np.int64] | None, modulus: int) -> Persist
     return made
 
 
-def opened(engine: Any, shares: Persistence, start: int, modulus: int) -> list[int]:
+def opened(engine: Engine, shares: Persistence, start: int, modulus: int) -> list[int]:
     """Opens what a program appended to the share file."""
     count = shares.length - start
     if count <= 0:
@@ -51,12 +51,12 @@ def words(vectors: list[NDArray[np.int64]], modulus: int) -> list[int]:
 def reference(case: Case) -> Outcome:
     """Runs a case in clear text."""
     session = _engine.local_sessions(1)[0]
-    shares = deal(session.engine("emulate", case.domain, "deal"), case.shares, case.modulus)
+    shares = deal(session.engine(CLEAR_TEXT, case.domain, "deal"), case.shares, case.modulus)
     io = program_io(case, 0, shares)
     io.other_inputs = case.private
     start = shares.length
-    run_program(session.engine("emulate", case.domain, case.program), program_path(case.program), case.args, io)
-    appended = opened(session.engine("emulate", case.domain, "open"), shares, start, case.modulus)
+    run_program(session.engine(CLEAR_TEXT, case.domain, case.program), program_path(case.program), case.args, io)
+    appended = opened(session.engine(CLEAR_TEXT, case.domain, "open"), shares, start, case.modulus)
     # One process stands for all parties: what a receiver gets is among the personal outputs.
     personal = words(io.personal_outputs, case.modulus)
     return Outcome(appended, words(io.binary_outputs, case.modulus), {-1: personal} if personal else {})

@@ -15,6 +15,8 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
+from keyquorum.model.plain import Json
+
 VALUES = 1024
 Phases = list[tuple[str, float, float]]
 
@@ -60,7 +62,7 @@ def _keys(context: Any, parties: int) -> list[Any]:
     return pairs
 
 
-def main(scheme: str, parties: int) -> dict[str, Any]:
+def main(scheme: str, parties: int) -> Json:
     """Measures; returns what is printed."""
     try:
         fhe = import_module("openfhe")

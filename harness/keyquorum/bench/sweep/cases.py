@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from keyquorum.model.committee import AUTHENTICATED, DISHONEST_MAJORITY, default_threshold
 from keyquorum.model.errors import KeyQuorumError
 from keyquorum.model.links import parse
+from keyquorum.model.protocols import PROTOCOLS, default_threshold
 
-RING_PROTOCOLS = ("ring", "semi2k", "spdz2k")
 LABELS = {"mp-spdz": "MP-SPDZ", "seal": "SEAL", "openfhe": "OpenFHE"}
-THREE_PARTIES = ("ring", "rep-field")
 
 
 SINGLE_KEY, ADDITIVE = "single key", "additive, noise flooded"
@@ -66,9 +64,9 @@ class Case:
             return "one party has the key"
         if self.protocol == ADDITIVE:
             return "semi-honest, dishonest majority, in one process"
-        majority = "dishonest majority" if self.protocol in DISHONEST_MAJORITY else "honest majority"
+        majority = "dishonest majority" if PROTOCOLS[self.protocol].dishonest_majority else "honest majority"
         programs = self.suite in ("primitives", "sampling", "conversion")
-        if self.protocol in AUTHENTICATED:
+        if PROTOCOLS[self.protocol].macs:
             # With MACs single programs are secure against malicious parties, plans are not: nothing binds inputs of two.
             return f"{'malicious with abort' if programs else 'semi-honest (programs with MACs)'}, {majority}"
         return f"semi-honest, {majority}"
@@ -78,9 +76,8 @@ class Case:
         """Whether the protocol is for so many parties."""
         if self.suite == "peers":
             return (self.parties == 1) == (self.protocol == SINGLE_KEY)
-        if self.protocol in THREE_PARTIES:
-            return self.parties == 3
-        return self.parties >= (3 if self.protocol == "shamir" else 2)
+        protocol = PROTOCOLS[self.protocol]
+        return protocol.least_parties <= self.parties <= (protocol.most_parties or self.parties)
 
 
 @dataclass(frozen=True)

@@ -21,12 +21,15 @@ from keyquorum import api
 from keyquorum.backends.mpspdz import Checkout, run_program
 from keyquorum.backends.mpspdz.workdir import WorkFolder
 from keyquorum.bench import peers
+from keyquorum.bench.committees import split_options
 from keyquorum.cnn.run import classify, held_out_digits
 from keyquorum.fhe import seal
 from keyquorum.fhe.parameters import load as load_parameters
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import KeyQuorumError
 from keyquorum.model.links import parse
+from keyquorum.model.plain import Json
+from keyquorum.model.protocols import PROTOCOLS
 from keyquorum.parties import PhaseReport, RunReport, run_processes
 from keyquorum.schemes.base import MASKED
 from keyquorum.schemes.seal.key import SealKeyInfo, load_seal_key
@@ -126,7 +129,7 @@ class Bench:
             self._committees[key] = api.init(folder, case.parties, case.protocol, case.threshold)
         return self._committees[key]
 
-    def _processes(self, case: Case, job: dict[str, Any], deadline: float) -> list[dict[str, Any]]:
+    def _processes(self, case: Case, job: Json, deadline: float) -> list[Json]:
         """The results of the parties; kills them all at the deadline."""
         processes: list[Popen[str]] = []
 
@@ -168,7 +171,7 @@ class Bench:
         program, checkout = PROGRAMS[case.suite, case.name], Checkout.find(self._mp_spdz)
         rng, runs = np.random.default_rng(), []
         here = [Setting(case.protocol, case.parties, case.threshold, case.batch, i) for i in range(case.parties)]
-        split = {"ring": 3, "semi2k": case.parties}.get(case.protocol)
+        protocol = PROTOCOLS[case.protocol]
         folder, deadline = WorkFolder(), self._deadline()
         try:
             path = folder.path / "kq_bench.mpc"
@@ -177,8 +180,8 @@ class Bench:
                 done = run_program(
                     checkout, case.protocol, case.parties, case.parameters, path if program.source else program.program,
                     program.arguments(here[0]), private={s.party: program.inputs(s, rng) for s in here},
-                    threshold=case.threshold if case.protocol == "shamir" else None, folder=folder, compiled=i > 0,
-                    timeout=max(1.0, deadline - time.monotonic()), compiler=["-Z", str(split)] if split else [],
+                    threshold=case.threshold if protocol.chooses_threshold else None, folder=folder, compiled=i > 0,
+                    timeout=max(1.0, deadline - time.monotonic()), compiler=split_options(protocol, case.parties),
                     link=parse(case.link) if case.link else None,
                 )  # fmt: skip
                 timer = done.result.timers.get(1, done.result.total)
@@ -189,7 +192,7 @@ class Bench:
 
     # Plans
 
-    def _reports(self, results: Sequence[dict[str, Any]]) -> list[RunReport]:
+    def _reports(self, results: Sequence[Json]) -> list[RunReport]:
         return [RunReport.from_json(result["report"]) for result in results]
 
     def _backend(self, case: Case) -> tuple[str, str | None, str | None]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import tempfile
 import time
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from keyquorum.dsl import ProgramIO, run_program
 from keyquorum.dsl.control import Timer
 from keyquorum.model.errors import ParameterError
+from keyquorum.model.plain import Json
 from keyquorum.parties.context import PartyContext, PhaseReport, RunReport, peak_memory
 from keyquorum.parties.jobs import party_job
 
@@ -35,7 +35,7 @@ def phases_of(timer: Timer, cpu_seconds: float = 0.0) -> list[PhaseReport]:
 
 
 @party_job("bench:sweep", {"suite": str, "name": str, "protocol": str, "batch": int, "warm_up": int, "repeats": int})
-def bench_job(context: PartyContext, job: dict[str, Any]) -> dict[str, Any]:
+def bench_job(context: PartyContext, job: Json) -> Json:
     """The job ``bench:sweep``: program ``name`` of ``suite`` under ``protocol``, ``batch`` results, ``warm_up`` runs that do not count and
     ``repeats`` that do; gives a report of each. After ``patience`` seconds, by party 0's clock, no further run starts."""
     program = PROGRAMS.get((job["suite"], job["name"]))

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import numpy as np
 
+from keyquorum.bench.committees import with_capability
 from keyquorum.bench.operands import Ints, summand_rows_of
 from keyquorum.bench.parity.cases import declared
+from keyquorum.model.protocols import PROTOCOLS
 from keyquorum.model.resources import program_path
-
-from .cases import RING_PROTOCOLS
 
 Q60 = 1152921504606584833
 RING, FIELD = "Z2^64", f"F_{Q60}"
@@ -38,7 +38,7 @@ class Setting:
     @property
     def domain(self) -> str:
         """The arithmetic domain of the protocol."""
-        return RING if self.protocol in RING_PROTOCOLS else FIELD
+        return RING if PROTOCOLS[self.protocol].ring else FIELD
 
 
 Arguments = Callable[[Setting], list[object]]
@@ -75,29 +75,28 @@ class Program:
         return program_path(self.program)
 
 
-def _primitive(name: str, batch: int, before: str, measured: str, protocols: str) -> Program:
+def _primitive(name: str, batch: int, before: str, measured: str, protocols: tuple[str, ...]) -> Program:
     """Every primitive opens one element of its result, so that all of it has to be there."""
     lines = ["n = int(program.args[1])", *before.split("; "), "start_timer(1)", measured, "stop_timer(1)", "z.reveal()"]
     source = "\n".join([*filter(None, lines), ""])
-    return Program("primitives", name, batch, batch // 50, _with_summands, source=source, protocols=tuple(protocols.split()))
+    return Program("primitives", name, batch, batch // 50, _with_summands, source=source, protocols=protocols)
 
 
 def _with_summands(s: Setting) -> list[object]:
     """The batch, and into how many summands shares of bits split (-Z)."""
-    return [s.batch, 3 if s.protocol == "ring" else s.parties]
+    return [s.batch, PROTOCOLS[s.protocol].summands(s.parties)]
 
 
 _ELEMENTS = "x = sint.get_random(size=n); y = sint.get_random(size=n)"
 _BITS = "p = int(program.args[2]); " + "; ".join(f"{v} = sint.get_random(size=n).split_to_n_summands(1, p)[0][0]" for v in "xy")
-_ALL = "ring rep-field shamir semi2k semi spdz2k mascot"
-_RINGS = "ring semi2k"
+_ALL, _RINGS = with_capability(), with_capability(ring=True)
 
 PRIMITIVES = [
     _primitive("product", 100_000, _ELEMENTS, "z = x * y", _ALL),
     _primitive("random bit", 100_000, "", "z = sint.get_random_bit(size=n)", _ALL),
     _primitive("opening", 100_000, "x = sint.get_random(size=n)", "z = x + x; c = z.reveal()", _ALL),
-    _primitive("comparison of 64 bits", 10_000, _ELEMENTS, "z = x < y", "ring semi2k spdz2k"),
-    _primitive("AND", 1_000_000, _BITS, "z = x & y", _RINGS),
+    _primitive("comparison of 64 bits", 10_000, _ELEMENTS, "z = x < y", _RINGS),
+    _primitive("AND", 1_000_000, _BITS, "z = x & y", with_capability(splits=True)),
 ]
 
 

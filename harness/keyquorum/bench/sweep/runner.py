@@ -11,11 +11,11 @@ from pathlib import Path
 
 from keyquorum.backends.mpspdz import Checkout
 from keyquorum.bench import peers
+from keyquorum.model.idle import IDLE_CORES, busy_cores, wait_until_idle
 from keyquorum.parties.context import Progress
 
 from . import rows
 from .cases import Case, CaseError, SkippedError
-from .idle import IDLE_CORES, busy_cores, wait_until_idle
 from .measure import Bench, Effort, Run
 
 Measure = Callable[[Case], Sequence[Run]]

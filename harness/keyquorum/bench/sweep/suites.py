@@ -6,28 +6,29 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import product
 
 from keyquorum.backends import BACKENDS
+from keyquorum.bench.committees import ADDITIVE, REPLICATED, SHAMIR, WITH_MACS, distinct, lwe_set, over_ring
 from keyquorum.bench.peers import PEERS, SCHEMES
 from keyquorum.cnn.run import PARAMETERS
 from keyquorum.fhe.lwe import LWE_SETS
 from keyquorum.fhe.parameters import load
-from keyquorum.model.committee import AUTHENTICATED, DISHONEST_MAJORITY
 from keyquorum.model.errors import ParameterError
+from keyquorum.model.protocols import COMMITTEES
 
-from .cases import ADDITIVE, SINGLE_KEY, THREE_PARTIES, Axes, Case
+from .cases import ADDITIVE as ADDITIVE_FHE
+from .cases import SINGLE_KEY, Axes, Case
 from .programs import PROGRAMS, WEIGHT, Setting
 
-PROTOCOLS = ("ring", "rep-field", "shamir", "semi2k", "semi", "spdz2k", "mascot")
-COMMITTEES = ("rep-field", "shamir", "semi")
-"""One protocol a committee: ``ring``, ``semi2k`` and ``spdz2k`` are the same committees as ``rep-field``, ``semi`` and ``mascot``."""
+WITHOUT_MACS = distinct(macs=False)
+"""One protocol a committee."""
 MAC_SET = "ckks-4096-mac"
 """Small, and with primes long enough for MACs."""
 MOST_OF_SEMI = 4
-"""Parties up to which exact decryption is measured among ``semi``: with more it takes minutes on one machine."""
+"""Parties up to which exact decryption is measured with a dishonest majority: with more it takes minutes on one machine."""
 ROUNDINGS = ("round_ltz_circuit", "round_mask_open")
 LWE_ROUNDINGS = (*ROUNDINGS, "round_ltz_table")
 PARTIES_OF_MAC_SET = (2, 3, 4)
 """The time of noise with MACs grows with the cube of the number of parties: eight would take too long for a sweep."""
-LWE_COMMITTEES = ("ring", "shamir", "semi2k", "spdz2k")
+LWE_COMMITTEES = tuple(map(over_ring, distinct()))
 KEYS, LWE_SECRET = "public and relinearisation key", "secret of LWE"
 PINGS = ("", "paper000-1ms", "paper000-10ms")
 
@@ -37,19 +38,19 @@ Maker = Callable[[Axes, bool], Iterator[Case]]
 def _programs(suite: str) -> Maker:
     def make(axes: Axes, quick: bool) -> Iterator[Case]:
         backends = axes.backends or ("embedded",)
-        protocols = axes.protocols or PROTOCOLS
+        protocols = axes.protocols or tuple(COMMITTEES)
         links = axes.link_specs(("",) if quick or suite != "primitives" else ("", "lan", "wan"))
         rows = [p for (s, _), p in PROGRAMS.items() if s == suite]
         for backend, protocol, row, link in product(backends, protocols, rows, links):
-            smallest = 2 if protocol in ("semi2k", "semi", "spdz2k", "mascot") else 3
+            smallest = COMMITTEES[protocol].least_parties
             for parties in axes.parties or ((smallest,) if quick or link else (smallest, 4)):
                 if not row.runs_on(protocol, backend):
                     continue
                 # Products with MACs are a hundred times dearer: smaller batches, the fewest parties, no links.
-                macs = protocol in AUTHENTICATED
+                macs = COMMITTEES[protocol].macs
                 if macs and ((parties > smallest and not axes.parties) or (link and axes.links is None)):
                     continue
-                less = 16 if macs else row.products if protocol in DISHONEST_MAJORITY else 1
+                less = 16 if macs else row.products if COMMITTEES[protocol].oblivious_transfer else 1
                 batch = max(row.quick // 8 if macs else row.quick, WEIGHT * 2) if quick else row.batch // less
                 domain = Setting(protocol, parties, 1, batch).domain
                 case = Case(suite, row.name, backend, protocol, parties, domain, batch, link)
@@ -71,8 +72,8 @@ def _keygen(axes: Axes, quick: bool) -> Iterator[Case]:
 
 def _keys(axes: Axes, quick: bool) -> Iterator[tuple[str, int, str, str]]:
     links = axes.link_specs(("",) if quick else ("", "lan", "wan"))
-    for protocol in axes.protocols or ((*COMMITTEES, "mascot") if not quick else COMMITTEES):
-        macs = protocol in AUTHENTICATED
+    for protocol in axes.protocols or (distinct() if not quick else WITHOUT_MACS):
+        macs = COMMITTEES[protocol].macs
         sets = [name for name in axes.parameters or () if name not in LWE_SETS]
         if axes.parameters is None:
             sets = ["ckks-4096"] if quick else [MAC_SET] if macs else ["ckks-8192", "bfv-8192", MAC_SET]
@@ -90,7 +91,7 @@ def _lwe_keys(axes: Axes, quick: bool) -> Iterator[Case]:
     """Secrets of LWE: random bits, which over 2^64 every committee but Shamir's can share, MACs or not."""
     links = axes.link_specs(("",))
     for protocol in axes.protocols or LWE_COMMITTEES:
-        name = "lwe53-p16" if protocol == "shamir" else "lwe64-p2"
+        name = lwe_set(protocol)
         if axes.parameters is not None and name not in axes.parameters:
             continue
         for parties, link in product(axes.parties or ((2, 3) if quick else (2, 3, 4, 8)), links):
@@ -103,9 +104,9 @@ def _decrypt(axes: Axes, quick: bool) -> Iterator[Case]:
     sets = [s for s in axes.parameters or default if not s.startswith("lwe")]
     counts = axes.parties or ((3,) if quick else (3, 4, 8, 16))
     links = axes.link_specs(PINGS[:2] if quick else PINGS)
-    committees = axes.protocols or COMMITTEES
+    committees = axes.protocols or WITHOUT_MACS
     for backend, protocol, name, parties in product(axes.backends or ("embedded",), committees, sets, counts):
-        if not axes.parties and parties > MOST_OF_SEMI and protocol not in THREE_PARTIES and protocol != "shamir":
+        if not axes.parties and parties > MOST_OF_SEMI and COMMITTEES[protocol].dishonest_majority:
             continue
         scheme = load(name).scheme
         if scheme == "ckks" and parties > 8 and not axes.parties:  # every measurement makes a key of its own
@@ -121,14 +122,15 @@ def _decrypt(axes: Axes, quick: bool) -> Iterator[Case]:
 def _lwe(axes: Axes, quick: bool) -> Iterator[Case]:
     """Decryption of LWE with stored material: one at a time, and a batch."""
     links = axes.link_specs(PINGS[:2] if quick else PINGS)
-    committees = [("rep-field", 3, "lwe64-p2"), *(("semi", n, "lwe64-p2") for n in ((4,) if quick else (2, 3, 4, 8, 16)))]
-    for protocol, parties, name in [*committees, ("shamir", 3, "lwe53-p16")]:
+    committees = [(REPLICATED, 3), *((ADDITIVE, n) for n in ((4,) if quick else (2, 3, 4, 8, 16))), (SHAMIR, 3)]
+    for protocol, parties in committees:
+        name = lwe_set(protocol)
         if (axes.protocols and protocol not in axes.protocols) or (axes.parties and parties not in axes.parties):
             continue
         if (axes.parameters and name not in axes.parameters) or (axes.backends and "embedded" not in axes.backends):
             continue
-        for rounding, link in product(LWE_ROUNDINGS if protocol != "shamir" else ROUNDINGS, links):
-            throughput = not quick and parties <= 4 and (not link or (protocol == "semi" and parties == 4 and link == PINGS[1]))
+        for rounding, link in product(LWE_ROUNDINGS if COMMITTEES[protocol].ring_protocol else ROUNDINGS, links):
+            throughput = not quick and parties <= 4 and (not link or (protocol == ADDITIVE and parties == 4 and link == PINGS[1]))
             for batch in (1, 1024) if throughput else (1,):
                 yield Case("decrypt", f"lwe {rounding}", "embedded", protocol, parties, name, batch, link)
     if not quick:
@@ -137,20 +139,20 @@ def _lwe(axes: Axes, quick: bool) -> Iterator[Case]:
 
 def _lwe_with_macs(axes: Axes, links: Sequence[str]) -> Iterator[Case]:
     """One decryption at a time by two parties with MACs, whose material takes long: the rounding with the fewest rounds."""
-    name = "lwe64-p2"
+    name = lwe_set(WITH_MACS)
     if any(
         chosen and value not in chosen
-        for chosen, value in ((axes.protocols, "mascot"), (axes.parties, 2), (axes.parameters, name), (axes.backends, "embedded"))
+        for chosen, value in ((axes.protocols, WITH_MACS), (axes.parties, 2), (axes.parameters, name), (axes.backends, "embedded"))
     ):
         return
     for link in links:
-        yield Case("decrypt", "lwe round_ltz_table", "embedded", "mascot", 2, name, 1, link)
+        yield Case("decrypt", "lwe round_ltz_table", "embedded", WITH_MACS, 2, name, 1, link)
 
 
 def _cnn(axes: Axes, quick: bool) -> Iterator[Case]:
-    for backend, protocol in product(axes.backends or ("embedded",), axes.protocols or ("rep-field", "shamir", "semi")):
-        for parties, link in product(axes.parties or ((3,) if quick or protocol != "semi" else (2, 4)), axes.link_specs(("",))):
-            if backend == "embedded" and (protocol == "rep-field" or not quick or axes.protocols):
+    for backend, protocol in product(axes.backends or ("embedded",), axes.protocols or WITHOUT_MACS):
+        for parties, link in product(axes.parties or ((3,) if quick or protocol != ADDITIVE else (2, 4)), axes.link_specs(("",))):
+            if backend == "embedded" and (protocol == REPLICATED or not quick or axes.protocols):
                 yield Case("cnn", "encrypted digits", backend, protocol, parties, PARAMETERS, 8 if quick else 104, link)
 
 
@@ -164,7 +166,7 @@ def _peers(axes: Axes, quick: bool) -> Iterator[Case]:
             found = [(SINGLE_KEY, 1, name) for name in sets if name not in SCHEMES]
         elif backend == "openfhe":
             counts = axes.parties or ((3,) if quick else (2, 3, 4, 8))
-            found = [(ADDITIVE, n, name) for name, n in product(axes.parameters or SCHEMES, counts) if name in SCHEMES]
+            found = [(ADDITIVE_FHE, n, name) for name, n in product(axes.parameters or SCHEMES, counts) if name in SCHEMES]
         else:
             continue
         for protocol, parties, name in found:
@@ -188,7 +190,7 @@ def cases_of(suite: str, axes: Axes, quick: bool = False) -> list[Case]:
     """The measurements of a suite that are possible. Raises ParameterError if there is no such suite or nothing is left."""
     if suite not in SUITES:
         raise ParameterError(f"unknown suite {suite!r}: choose one of {', '.join(SUITES)}, or all")
-    for name, known, chosen in (("backend", (*BACKENDS, *PEERS), axes.backends), ("protocol", PROTOCOLS, axes.protocols)):
+    for name, known, chosen in (("backend", (*BACKENDS, *PEERS), axes.backends), ("protocol", tuple(COMMITTEES), axes.protocols)):
         for value in chosen or ():
             if value not in known:
                 raise ParameterError(f"unknown {name} {value!r}: choose one of {', '.join(known)}")

@@ -245,7 +245,7 @@ class LweScheme(Scheme[LweKeyInfo, LweCiphertexts]):
         """See :class:`.Scheme`."""
         own = _own(parameters)
         sharing_of(committee, own)
-        triples = rounding == "round_ltz_circuit" and not committee.replicated
+        triples = rounding == "round_ltz_circuit" and committee.rounds_with_triples
         return LweVariant(rounding, own, width, levels, triples and not committee.authenticated, committee.authenticated)
 
     def masked_limit(self, parameters: Parameters) -> str:

@@ -24,8 +24,6 @@ PRODUCTS = 8
 """Additive products over a prime for a coefficient of noise, at most: key generation of `semi` multiplies in rings, a rounding takes some over t."""
 PRODUCT_STRING_BITS = 122
 """Bits of a string of which the residue is a pad of an additive product (``Source/ot/src/product.rs``)."""
-OBLIVIOUS = ("semi", "mascot")
-"""Protocols over primes that multiply by oblivious transfer."""
 SHORTEST = 43
 """Bits of the shortest prime that keeps attempts within the budget."""
 LEAST_PRIME_BITS = 36
@@ -53,7 +51,7 @@ def leaks(committee: Committee, values: int, mask_bits: int, prime_bits: int) ->
     peers = committee.size - 1
     if committee.authenticated:
         found += budget_residues(ELEMENTS * values, peers, prime_bits)
-    if committee.field_protocol in OBLIVIOUS:
+    if committee.capabilities.oblivious_transfer:
         found += product_pads(PRODUCTS * values, peers, prime_bits)
     return found
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from keyquorum.model.committee import DISHONEST_MAJORITY, Committee
+from keyquorum.model.committee import Committee
 from keyquorum.plans.resources import LINK, MB, PROCESS, Needs
 
 BATCH_TRANSFERS = 1 << 22
@@ -44,7 +44,7 @@ class KeygenSizes:
 def keygen_needs(sizes: KeygenSizes, committee: Committee) -> Needs:
     """Memory and disk of key generation, on the embedded engine."""
     n, word = committee.size, 8
-    part = word * (2 if committee.replicated or committee.authenticated else 1)
+    part = word * committee.share_parts
     packed = word * MAC_WORDS if committee.authenticated else part
     noises = sizes.polynomials * sizes.degree
     count = noises + sizes.degree
@@ -62,7 +62,7 @@ def keygen_needs(sizes: KeygenSizes, committee: Committee) -> Needs:
         memory += NOISE_ELEMENTS[sizes.error_law] * part * sampled
     if committee.authenticated:
         memory += MAC_BATCHES
-    if committee.protocol in DISHONEST_MAJORITY:
+    if committee.capabilities.oblivious_transfer:
         transfers = (NOISE_ANDS[sizes.error_law] + 3 * NOISE_CONVERSIONS) * sampled * (n - 1)
         memory += TRANSFER_BYTES * min(transfers, 2 * BATCH_TRANSFERS)
     return Needs(memory, key + part * sizes.degree * sizes.primes)

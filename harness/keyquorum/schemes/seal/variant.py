@@ -17,6 +17,7 @@ from keyquorum.dsl import Persistence
 from keyquorum.fhe.parameters import ParameterSet
 from keyquorum.model.committee import Committee, check_name
 from keyquorum.model.errors import ParameterError
+from keyquorum.model.protocols import COMMITTEES, names
 from keyquorum.plans.randomness import uniform_bits, wipe
 from keyquorum.plans.rounding import ROUNDINGS, RoundingGroup, rounding_length
 from keyquorum.plans.variants import Material, Section, Variant, comparison_ands, low_mask
@@ -162,6 +163,7 @@ class SealVariant(Variant):
 def seal_variant(committee: Committee, rounding: str, parameters: ParameterSet) -> SealVariant:
     """A rounding for BFV or BGV as a committee keeps material for it. Refuses committees that cannot."""
     if committee.authenticated:
-        raise ParameterError(f"{committee.protocol}: masks with MACs are kept for LWE alone: for BFV and BGV take rep-field, semi or shamir")
-    summands = 3 if committee.replicated else committee.size if committee.ring_protocol else committee.threshold + 1
-    return SealVariant(rounding, parameters, summands, rounding == "round_ltz_circuit" and not committee.replicated)
+        others = names(COMMITTEES, macs=False, field=True, last=" or ")
+        raise ParameterError(f"{committee.protocol}: masks with MACs are kept for LWE alone: for BFV and BGV take {others}")
+    triples = rounding == "round_ltz_circuit" and committee.rounds_with_triples
+    return SealVariant(rounding, parameters, committee.summands, triples)

@@ -211,7 +211,7 @@ class ToyScheme(Scheme[ToyKeyInfo, LweCiphertexts]):
 
     def variant(self, committee: Committee, rounding: str, parameters: Parameters, width: int, levels: int) -> LweVariant:
         assert isinstance(parameters, ToyParameters)
-        return LweVariant(rounding, parameters.lwe, width, levels, triples=rounding == EXACT and not committee.replicated)
+        return LweVariant(rounding, parameters.lwe, width, levels, triples=rounding == EXACT and committee.rounds_with_triples)
 
     def masked_limit(self, parameters: Parameters) -> str:
         return "toys may do anything"

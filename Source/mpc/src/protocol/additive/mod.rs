@@ -8,6 +8,7 @@
 
 mod ands;
 mod dabits;
+mod descriptors;
 mod openings;
 mod squares;
 mod supply;
@@ -21,6 +22,7 @@ use crate::engine::Material;
 use crate::error::{EngineError, Result};
 use crate::graph::{SendFn, Step, join, ready, then};
 use crate::value::Share;
+pub use descriptors::{SEMI, SEMI_BIN, SEMI2K};
 pub use openings::Openings;
 use supply::Supply;
 

@@ -14,6 +14,7 @@
 mod adversaries;
 pub mod binary;
 mod dabits;
+mod descriptors;
 mod edabits;
 mod keys;
 mod mixed;
@@ -40,6 +41,7 @@ use crate::error::{EngineError, Result};
 use crate::graph::{Step, then, within};
 use crate::value::Share;
 use binary::AuthenticatedBits;
+pub use descriptors::{MASCOT, SPDZ2K};
 pub(crate) use keys::CHECK_BITS as KEY_CHECK_BITS;
 use openings::open;
 pub(crate) use subset_sums::CHECKS as SUBSET_SUMS;

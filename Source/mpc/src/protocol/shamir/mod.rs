@@ -15,10 +15,63 @@ use keyquorum_math::{Domain, DomainKind, Prg};
 
 use self::polynomials::{add_scaled, inverse_roots, lagrange, point};
 pub use self::prss::{SubsetStream, subsets, uses_prss};
+use super::additive::{SEMI, SEMI2K};
+use super::table::{Adversary, Descriptor, Domains, MpSpdz, Partners, Primes, Sharing};
 use super::{ClearTask, Protocol, Replicated, ShareTask, group_sums};
 use crate::error::{EngineError, Result};
 use crate::graph::{SendFn, Step, and_then, join, ready, then, then_maybe, within};
 use crate::value::{Share, zip};
+
+/// `shamir`.
+pub static SHAMIR: Descriptor = Descriptor {
+    name: "shamir",
+    summary: "Shamir, n >= 3 parties, t < n/2 corruptions, semi-honest",
+    sharing: Sharing::Shamir,
+    domains: Domains {
+        // Party i holds f(i + 1): a point that is 0 modulo q would be the secret itself.
+        field: Some(Primes::AboveParties {
+            reason: "a party's point would be the secret",
+        }),
+        ..Domains::NONE
+    },
+    binary: false,
+    least_parties: 3,
+    most_parties: None,
+    most_corruptions: |parties| (parties - 1) / 2,
+    chooses_threshold: true,
+    adversary: Adversary::SemiHonest,
+    macs: false,
+    values: |_, _| 1,
+    summands: |_| 0,
+    splits: false,
+    edabits: false,
+    oblivious_transfer: false,
+    star_openings: true,
+    committee: true,
+    partners: || Partners {
+        ring: None,
+        field: &SHAMIR,
+        plain_field: &SHAMIR,
+        quorum: Some((&SEMI2K, &SEMI)),
+    },
+    mp_spdz: Some(MpSpdz {
+        binary: "shamir-party.x",
+        field: true,
+        encrypt: false,
+        shares: "Shamir gfp",
+        extra_bits: 0,
+    }),
+    open: |opening| {
+        let (n, t) = (opening.parties(), opening.threshold());
+        let streams = if uses_prss(n, t) {
+            opening.subset_streams()?
+        } else {
+            Vec::new()
+        };
+        let pairs = opening.all_pair_prgs()?;
+        opening.in_any_domain(Shamir::new(opening.party(), n, t, pairs, streams)?)
+    },
+};
 
 /// Label of the streams of the replicated shares inside.
 const REPLICATED_STREAM: u64 = 1;
@@ -51,7 +104,7 @@ fn field_only<D: Domain>(domain: &D) -> Result<()> {
 
 fn no_bits<T>() -> Result<T> {
     Err(EngineError::usage(
-        "shamir has no binary domain in this engine: use arithmetic bits (get_random_bit), or ring or rep-field",
+        "shamir has no binary domain in this engine: use arithmetic bits (get_random_bit), or another protocol",
     ))
 }
 

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from keyquorum.bench import published
-from keyquorum.bench.published import MalformedTableError, UnknownTableError, load, read_table, tables
+from keyquorum.model import published
 from keyquorum.model.errors import KeyQuorumError
+from keyquorum.model.published import MalformedTableError, UnknownTableError, load, read_table, tables
 
-README = (Path(__file__).resolve().parents[2] / "params" / "published" / "README.md").read_text()
+README = (Path(__file__).resolve().parents[1] / "params" / "published" / "README.md").read_text()
 
 
 def rows_of_readme(heading: str, header: str) -> list[str]:

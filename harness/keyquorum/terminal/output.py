@@ -22,6 +22,7 @@ from rich.table import Table
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import ParameterError
 from keyquorum.model.links import notice
+from keyquorum.model.plain import Json
 from keyquorum.parties import RunReport
 from keyquorum.parties.worker import INTERRUPTED, Waiting
 
@@ -65,13 +66,13 @@ def chosen(as_json: bool, quiet: bool, verbose: bool) -> Iterator[None]:
         console.quiet = printed.quiet = choice.as_json = choice.quiet = False  # verbose stays, for the error that ends the process
 
 
-def emit(result: dict[str, Any]) -> None:
+def emit(result: Json) -> None:
     """The result of a command as one line of JSON, if --json was given. Every command calls this once; serve for every event."""
     if choice.as_json:
         print(json.dumps(_plain(result), allow_nan=False), flush=True)
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     """What JSON can hold: paths as texts, arrays as lists, and null for numbers that are none or infinite."""
     if isinstance(value, dict):
         return {str(name): _plain(each) for name, each in value.items()}
@@ -84,7 +85,7 @@ def _plain(value: Any) -> Any:
     return str(value) if isinstance(value, (Path, complex)) else value
 
 
-def costs(reports: Sequence[RunReport]) -> list[dict[str, Any]]:
+def costs(reports: Sequence[RunReport]) -> list[Json]:
     """What a run cost each party, as plain data: phases with seconds, bytes sent and rounds, and the peak of memory in bytes."""
     return [
         {
@@ -150,7 +151,7 @@ def waiting_lines(committee: Committee) -> Waiting:
     return report
 
 
-def print_summary(party: int, job: dict[str, Any], result: dict[str, Any]) -> None:
+def print_summary(party: int, job: Json, result: Json) -> None:
     """What one party of a job did, and what it cost this party: a few lines, or one line of JSON."""
     report = RunReport.from_json(result["report"])
     total = report.total

@@ -1,0 +1,43 @@
+"""The committees that benchmarks and the report choose, as data. Only this file of the harness names protocols; lists that mean "all" are taken
+from the table by capability."""
+
+from __future__ import annotations
+
+from keyquorum.model.protocols import COMMITTEES, PROTOCOLS, Protocol
+
+REPLICATED, SHAMIR, ADDITIVE, WITH_MACS = "rep-field", "shamir", "semi", "mascot"
+"""One protocol over prime fields for each kind of sharing."""
+
+
+def over_ring(protocol: str) -> str:
+    """The protocol modulo 2^k of the same committee; the protocol itself if there is none."""
+    return PROTOCOLS[protocol].ring_protocol or protocol
+
+
+def over_field(protocol: str) -> str:
+    """The protocol over prime fields of the same committee."""
+    return PROTOCOLS[protocol].field_protocol
+
+
+REPLICATED_RING, ADDITIVE_RING, RING_WITH_MACS = map(over_ring, (REPLICATED, ADDITIVE, WITH_MACS))
+
+
+def distinct(macs: bool | None = None) -> tuple[str, ...]:
+    """One protocol a committee, over prime fields: two protocols of the same sharing are the same committee. ``macs``: only with, or without."""
+    fields = dict.fromkeys(p.field_protocol for p in COMMITTEES.values())
+    return tuple(name for name in fields if macs is None or PROTOCOLS[name].macs == macs)
+
+
+def with_capability(**capabilities: object) -> tuple[str, ...]:
+    """Protocols of committees that have all these capabilities."""
+    return tuple(p.name for p in COMMITTEES.values() if all(getattr(p, name) == value for name, value in capabilities.items()))
+
+
+def lwe_set(protocol: str) -> str:
+    """The parameter set of LWE that a committee can share: modulo 2^64, or modulo a prime where the sharing has no ring."""
+    return "lwe53-p16" if PROTOCOLS[protocol].ring_protocol is None else "lwe64-p2"
+
+
+def split_options(protocol: Protocol, parties: int) -> list[str]:
+    """What MP-SPDZ's compiler is told of the summands of a share."""
+    return ["-Z", str(protocol.summands(parties))] if protocol.splits else []

@@ -1,0 +1,69 @@
+"""Circuits from files in Bristol Fashion (https://nigelsmart.github.io/MPC-Circuits): lines of gates after the numbers of gates, wires, inputs and
+outputs. An AND costs what ``&`` of sbits costs; XOR and INV are local."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from .binary import sbits
+from .bitvectors import sbitvec
+from .context import current
+from .errors import CompilerError, VectorMismatch
+from .outside import looks_outside
+
+_GATES: dict[str, tuple[int, Callable[..., Any]]] = {
+    "XOR": (2, lambda a, b: a ^ b),
+    "AND": (2, lambda a, b: a & b),
+    "INV": (1, lambda a: ~a),
+    "EQW": (1, lambda a: a),
+}
+
+
+class Circuit:
+    """The circuit ``Programs/Circuits/<name>.txt`` of the working folder. A call takes one sbitvec for each input, with a row for each of its wires,
+    all of one length, and gives an sbitvec for each output (a list of several)."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        run = current()
+        looks_outside("a circuit from a file")
+        places = [(run.io.folder or Path()) / "Programs", Path(run.program.infile).parent.parent]
+        files = [place / "Circuits" / f"{name}.txt" for place in places]
+        file = next((f for f in files if f.is_file()), None)
+        if file is None:
+            raise CompilerError(f"no circuit {files[0]}: put a file in Bristol Fashion there (MP-SPDZ's make Programs/Circuits gets some)")
+        lines = [words for words in (line.split() for line in file.read_text().splitlines()) if words]
+        try:
+            self._wires = int(lines[0][1])
+            self._inputs, self._outputs = ([int(n) for n in lines[i][1:]] for i in (1, 2))
+            self._gates = [self._gate(words) for words in lines[3 : 3 + int(lines[0][0])]]
+        except (ValueError, IndexError, KeyError):
+            raise CompilerError(f"{file} is no circuit in Bristol Fashion with XOR, AND, INV and EQW gates of one output") from None
+
+    @staticmethod
+    def _gate(words: list[str]) -> tuple[str, list[int], int]:
+        count, _ = _GATES[words[-1]]
+        if [int(w) for w in words[:2]] != [count, 1] or len(words) != count + 4:
+            raise ValueError
+        wires = [int(w) for w in words[2:-1]]
+        return words[-1], wires[:-1], wires[-1]
+
+    def __call__(self, *inputs: Any) -> Any:
+        """Runs the circuit."""
+        given = [sbitvec.from_vec(x).v for x in inputs]
+        if [len(rows) for rows in given] != self._inputs:
+            raise VectorMismatch(f"the circuit {self.name} has inputs of {self._inputs} rows, not {[len(rows) for rows in given]}")
+        size = max((row.n for rows in given for row in rows if isinstance(row, sbits)), default=1)
+        wires: list[Any] = [sbits.get_type(size).conv(row) for rows in given for row in rows]
+        wires += [None] * (self._wires - len(wires))
+        for kind, sources, target in self._gates:
+            wires[target] = _GATES[kind][1](*(wires[i] for i in sources))
+        results, at = [], self._wires - sum(self._outputs)
+        for length in self._outputs:
+            results.append(sbitvec.from_vec(wires[at : at + length]))
+            at += length
+        return results[0] if len(results) == 1 else results
+
+    run = __call__

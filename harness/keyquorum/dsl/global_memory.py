@@ -1,0 +1,87 @@
+"""The memory that programs address by numbers: ``x.store_in_mem(address)``, ``sint.load_mem(address)``. One for each kind of values; every cell starts
+as zero. A vector takes one cell an element. It lasts for a run."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+from .base import is_constant, public_int, read
+from .context import current
+from .errors import CompilerError
+
+Cells = dict[int, tuple[Any, int]]
+"""By address: the vector that was stored, and which of its elements the cell has."""
+
+
+class InMemory:
+    """A type whose values can be stored in this memory."""
+
+    __slots__ = ()
+
+    @classmethod
+    def _cells(cls) -> Cells:
+        return current().memory.setdefault(cls._memory_kind(), {})
+
+    @classmethod
+    def _memory_kind(cls) -> str:
+        """Types of one kind share a memory."""
+        return cls.__name__
+
+    @classmethod
+    def load_mem(cls, address: Any, mem_type: Any = None, size: int | None = None) -> Self:
+        """The value at an address (a public number), or ``size`` values from it on."""
+        if mem_type is not None:
+            raise CompilerError("load_mem takes an address and a size")
+        at = _address(address)
+        loaded: Self = cls._loaded(cls._cells(), at, 1 if size is None else size)
+        return loaded
+
+    @classmethod
+    def _loaded(cls, cells: Cells, at: int, count: int) -> Any:
+        """``count`` values from ``at`` on, joined from what was stored together."""
+        make: Any = cls
+        parts: list[Any] = []
+        i = 0
+        while i < count:
+            vector, first = cells.get(at + i, (None, 0))
+            length = 1
+            while i + length < count and cells.get(at + i + length, (None, 0)) == (vector, first + length if vector is not None else 0):
+                length += 1
+            parts.append(make(0, size=length) if vector is None else make(vector.get_vector(first, length)))
+            i += length
+        return parts[0] if len(parts) == 1 else make.concat(parts)
+
+    def store_in_mem(self, address: Any) -> None:
+        """Stores the value at an address (a public number), the elements of a vector from it on."""
+        at, cells = _address(address), self._cells()
+        make: Any = type(self)
+        copy = _Stored(make(self))
+        for i in range(copy.vector.size):
+            cells[at + i] = copy, i
+
+
+class _Stored:
+    """A vector in memory; compared by identity, as values of the language are not."""
+
+    __slots__ = ("vector",)
+
+    def __init__(self, vector: Any) -> None:
+        self.vector = vector
+
+    def get_vector(self, base: int, size: int) -> Any:
+        return self.vector.get_vector(base, size)
+
+
+def _address(address: Any) -> int:
+    at = public_int(address, "an address")
+    if at < 0:
+        raise CompilerError(f"an address in memory is a number of at least 0, not {at}")
+    return at
+
+
+def store_in_mem(value: Any, address: Any) -> None:
+    """Stores a value at an address, see :meth:`InMemory.store_in_mem`."""
+    value = read(value)
+    if is_constant(value):
+        raise CompilerError(f"cannot store the Python number {value}: make it a sint, cint or regint")
+    value.store_in_mem(address)

@@ -1,0 +1,145 @@
+"""What a program sees of Python: its library and its built-in functions, with a note of everything that may differ from run to run.
+
+A run can be recorded only if another one with the same arguments and inputs does the same. Within a program this is so: values of the run are
+opaque while it is recorded (:mod:`.recorded`), and Python computes the same from the same. What is left are clocks, files, the process,
+randomness of the operating system, and places of objects in memory. A program reaches them through modules and built-in functions, and it gets
+stand-ins for those: names of pure functions come as they are; all others tell the current run that the program looks outside
+(:meth:`.Namespace.looks_outside`), and then work as ever. What a program did not reach in the recorded run, it does not reach in a run that does
+the same.
+"""
+
+from __future__ import annotations
+
+import builtins
+import importlib
+import sys
+from abc import ABC
+from collections.abc import Callable, Iterable
+from types import ModuleType
+from typing import Any
+
+from .context import running
+
+_PURE: dict[str, str | None] = {
+    "__future__": None,
+    "abc": "ABC abstractmethod",
+    "collections": "Counter OrderedDict defaultdict deque namedtuple",
+    "dataclasses": "dataclass field replace",
+    "decimal": "Context Decimal localcontext ROUND_CEILING ROUND_DOWN ROUND_FLOOR ROUND_HALF_DOWN ROUND_HALF_EVEN ROUND_HALF_UP ROUND_UP",
+    "functools": "cache cached_property cmp_to_key lru_cache partial reduce total_ordering wraps",
+    "itertools": None,
+    "math": None,
+    "operator": "add and_ eq floordiv ge gt index inv invert itemgetter le lshift lt mod mul ne neg not_ or_ pos pow rshift sub truth xor",
+    "os": "path",
+    "os.path": "abspath basename dirname join normpath",
+    "typing": "Any Callable ClassVar Final Iterable Iterator Literal Mapping NamedTuple Sequence TypeVar Union cast",
+}
+"""Modules of Python's library, and their names that do the same in every run; None: all public ones."""
+_OUTSIDE = ("open", "input", "id", "hash", "repr", "ascii")
+"""Built-in functions for files, and those whose result may hang on where an object lies in memory, or on the process. Texts of errors
+(``{word!r}``) do not use them."""
+
+
+def looks_outside(what: str) -> None:
+    """Tells the current run, if there is one, that its program looks at something besides its input."""
+    run = running()
+    if run is not None:
+        run.namespace.looks_outside(what)
+
+
+class Library(ModuleType):
+    """Stands for a module of Python's library: the same object for all runs."""
+
+    def __init__(self, name: str, module: ModuleType, names: Iterable[str]) -> None:
+        super().__init__(name)
+        self.__dict__.update({n: getattr(module, n) for n in names})
+
+    def __getattr__(self, name: str) -> Any:
+        looks_outside(f"{self.__name__}.{name}")
+        return getattr(importlib.import_module(self.__name__), name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        looks_outside(f"{self.__name__}.{name}")
+        setattr(importlib.import_module(self.__name__), name, value)
+
+
+class System(ModuleType):
+    """``sys`` of one run: its own path for helpers, and its arguments."""
+
+    def __init__(self, path: list[str], argv: list[str]) -> None:
+        super().__init__("sys")
+        self.__dict__.update(path=path, _argv=argv)
+
+    def __getattr__(self, name: str) -> Any:
+        looks_outside(f"sys.{name}")
+        return self.__dict__["_argv"] if name == "argv" else getattr(sys, name)
+
+
+class Base:
+    """The base of all classes of programs: an object's hash and its text tell where it lies in memory."""
+
+    __slots__ = ()
+
+    def __hash__(self) -> int:
+        looks_outside("an object's hash")
+        return super().__hash__()
+
+    def __repr__(self) -> str:
+        looks_outside("an object's text")
+        return super().__repr__()
+
+
+class _ABC(Base, ABC):
+    """``ABC`` for programs."""
+
+
+class _ObjectType(type):
+    """Everything is an object, whatever its class."""
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return True
+
+    def __subclasscheck__(cls, subclass: type) -> bool:
+        return True
+
+
+class Object(Base, metaclass=_ObjectType):
+    """``object`` for programs."""
+
+
+def _build_class(body: Callable[..., Any], name: str, *bases: Any, **options: Any) -> Any:
+    """What a class statement calls."""
+    return builtins.__build_class__(body, name, *(Base if base is Object else base for base in bases or (Base,)), **options)
+
+
+def _noted(name: str) -> Callable[..., Any]:
+    function = getattr(builtins, name)
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        looks_outside(name)
+        return function(*args, **kwargs)
+
+    return call
+
+
+def _library() -> dict[str, Library]:
+    made: dict[str, Library] = {}
+    for name, listed in _PURE.items():
+        module = importlib.import_module(name)
+        made[name] = Library(name, module, [n for n in dir(module) if not n.startswith("_")] if listed is None else listed.split())
+    made["os"].__dict__["path"] = made["os.path"]
+    made["abc"].__dict__["ABC"] = _ABC
+    return made
+
+
+LIBRARY = _library()
+"""The modules of Python's library that programs may import and still be recorded, by name."""
+
+
+BUILTINS: dict[str, Any] = {
+    **vars(builtins),
+    **{name: _noted(name) for name in _OUTSIDE},
+    "object": Object,
+    "__build_class__": _build_class,
+}
+"""Python's, for all programs."""

@@ -1,0 +1,115 @@
+"""Printing on conditions, values kept in memory, and public input one number at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from . import library
+from .base import RunTime, is_constant, read
+from .clear import cint, localint, regint
+from .containers import Array, SubMultiArray, register_printer
+from .control import Body, for_range
+from .errors import CompilerError
+from .fixed import cfix
+from .library import pubinput
+from .memvalue import MemValue
+
+
+def _shown(x: Any) -> Any:
+    """Fixed-point numbers as text; lists item by item."""
+    x = read(x)
+    if isinstance(x, cfix):
+        return x.shown()
+    if isinstance(x, (Array, SubMultiArray)) and x.value_type is cfix:
+        return _shown(x.get_vector() if isinstance(x, Array) else [_shown(part) for part in x])
+    if isinstance(x, (list, tuple)):
+        return [_shown(part) for part in x]
+    return x
+
+
+def print_str(s: str, *args: Any) -> None:
+    """Prints a text with ``%s`` replaced by public values. Waits for them."""
+    library.print_str(s, *map(_shown, args))
+
+
+def print_ln(s: Any = "", *args: Any) -> None:
+    """Prints a line with ``%s`` replaced by public values. Waits for them."""
+    print_str(str(s) + "\n", *args)
+
+
+def print_str_if(cond: Any, ss: str, *args: Any) -> None:
+    """Prints a text if a public condition holds: also one that differs between parties, of which party 0 counts."""
+    cond = read(cond)
+    if isinstance(cond, localint):
+        holds = cond.number != 0
+    elif is_constant(cond):
+        holds = bool(cond)
+    elif isinstance(cond, (regint, cint)) and cond.size == 1:
+        holds = bool(cond._indices()[0])
+    else:
+        raise CompilerError(f"print_ln_if takes a public number as condition, not {type(cond).__name__}")
+    if holds:
+        print_str(ss, *args)
+
+
+def print_ln_if(cond: Any, ss: str, *args: Any) -> None:
+    """Prints a line if a public condition holds, see :func:`print_str_if`."""
+    print_str_if(cond, ss + "\n", *args)
+
+
+def print_both(s: str, end: str = "\n") -> None:
+    """Prints a text."""
+    print_str(s + end)
+
+
+def memorize(x: Any, write: bool = True) -> Any:
+    """A value, or each of a list, as MemValue."""
+    if isinstance(x, (tuple, list)):
+        return tuple(memorize(i) for i in x)
+    return None if x is None else MemValue(x)
+
+
+def unmemorize(x: Any) -> Any:
+    """The content of a MemValue, or of each of a list."""
+    if isinstance(x, (tuple, list)):
+        return tuple(unmemorize(i) for i in x)
+    return None if x is None else x.read()
+
+
+def write_mem(dest: Any, source: Any) -> None:
+    """Writes values to what :func:`memorize` gave."""
+    if isinstance(dest, (tuple, list)):
+        for x, y in zip(dest, source, strict=True):
+            write_mem(x, y)
+    elif dest is not None:
+        dest.write(source)
+
+
+def public_input() -> regint:
+    """The next number of the public input file."""
+    number = cint(0)
+    pubinput(number)
+    return regint(number)
+
+
+def foreach_enumerate(a: Iterable[Any]) -> Callable[[Body], Body]:
+    """Runs the body for the number and the content (an integer, or several) of each item of a list of compile-time integers."""
+    rows = [tuple(x) if isinstance(x, (list, tuple)) else (x,) for x in a]
+    if any(isinstance(x, RunTime) or not is_constant(x) for row in rows for x in row) or len({len(row) for row in rows}) > 1:
+        raise CompilerError("foreach_enumerate takes compile-time integers, as many in every item")
+    table = regint.Array(max(1, sum(map(len, rows))))
+    table.assign(regint([x for row in rows for x in row] or [0]))
+    width = len(rows[0]) if rows else 0
+
+    def decorator(body: Body) -> Body:
+        @for_range(len(rows))
+        def each(i: Any) -> Any:
+            return body(i, *(table[i * width + j] for j in range(width)))
+
+        return each
+
+    return decorator
+
+
+register_printer(print_str)

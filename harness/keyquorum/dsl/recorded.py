@@ -1,0 +1,234 @@
+"""Public numbers of a recorded run, which a program may compute with but not look at.
+
+A run that is recorded gets its public numbers as :class:`RecordedNumbers`. Operations of numpy that a recording can hold are done at once and
+recorded as steps. Everything else that would look at the numbers (a branch, an index, a text, another function of numpy) ends the recording:
+the program goes on with the plain numbers, and will be run every time.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+from numpy.lib.mixins import NDArrayOperatorsMixin
+
+from .errors import CompilerError
+
+if TYPE_CHECKING:
+    from .recorder import Recorder
+
+INT, WORD, BYTE, BOOL = (np.dtype(t) for t in (np.int64, np.uint64, np.uint8, np.bool_))
+ARITHMETIC = {np.add, np.subtract, np.multiply, np.floor_divide}
+SHIFTS = {np.left_shift, np.right_shift}
+BITWISE = {np.bitwise_and, np.bitwise_or, np.bitwise_xor}
+COMPARISONS = {np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal}
+_SHAPE = {"size", "shape", "dtype", "ndim", "nbytes"}
+
+T = TypeVar("T")
+
+
+class RecordedNumbers(NDArrayOperatorsMixin):
+    """Numbers of a recorded run, at a place of its recording."""
+
+    __slots__ = ("_data", "_place", "_recorder")
+    __array_priority__ = 1000
+
+    def __init__(self, recorder: Recorder, place: int, data: Any) -> None:
+        self._recorder, self._place, self._data = recorder, place, data
+
+    def _seen(self, how: str) -> Any:
+        self._recorder.fail(f"the program looked at public numbers ({how})")
+        return self._data
+
+    def _same(self, data: Any) -> RecordedNumbers:
+        """The same 64-bit words, in another form."""
+        return RecordedNumbers(self._recorder, self._place, data)
+
+    # -- what is recorded ---------------------------------------------------------------------------------------------
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        result = getattr(ufunc, method)(*plain(inputs), **{key: plain(value) for key, value in kwargs.items()})
+        name = _operation(ufunc, inputs, result) if method == "__call__" and not kwargs else None
+        if name is None:
+            self._seen(f"{ufunc.__name__}.{method}")
+            return result
+        operands = (0, *inputs) if ufunc is np.negative else inputs
+        return self._recorder.numbers(result, lambda steps, a, b: steps.number_op(name, a, b), *operands)
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        result = function(*plain(args), **{key: plain(value) for key, value in kwargs.items()})
+        if function is np.where and len(args) == 3 and not kwargs and _one_type(args[1:], result):
+            return self._recorder.numbers(result, lambda steps, *places: steps.choose(*places), *args)
+        if function is np.concatenate and len(args) == 1 and not kwargs and _one_type(args[0], result):
+            return self._recorder.numbers(result, lambda steps, *places: steps.join(list(places)), *args[0])
+        self._seen(function.__name__)
+        return result
+
+    def __getitem__(self, index: Any) -> Any:
+        part = _part(index, len(self._data)) if np.ndim(self._data) == 1 else None
+        if part is None:
+            return self._seen("[]")[plain(index)]
+        return self._recorder.numbers(self._data[index], lambda steps, place: steps.part(place, *part), self)
+
+    def astype(self, dtype: Any) -> Any:
+        """The numbers as another type."""
+        result, (before, after) = self._data.astype(dtype), (self._data.dtype, np.dtype(dtype))
+        if after in (before, INT) or (before, after) == (INT, WORD):
+            return self._same(result)
+        if after == BYTE and before in (INT, WORD):
+            return self._recorder.numbers(result, lambda steps, a, b: steps.number_op("bitwise_and", a, b), self, 255)
+        self._seen(f"astype({dtype})")
+        return result
+
+    def view(self, dtype: Any) -> Any:
+        """The same words as another type."""
+        result = self._data.view(dtype)
+        if {self._data.dtype, np.dtype(dtype)} <= {INT, WORD}:
+            return self._same(result)
+        self._seen(f"view({dtype})")
+        return result
+
+    def copy(self) -> RecordedNumbers:
+        """The same numbers."""
+        return self._same(self._data.copy())
+
+    def contiguous(self) -> RecordedNumbers:
+        """The same numbers, one after another in memory."""
+        return self._same(np.ascontiguousarray(self._data))
+
+    def in_range(self, length: int) -> RecordedNumbers:
+        """The same numbers; refuses what is no index of a vector of this length, in every run."""
+        self._recorder.note(lambda steps, place: steps.in_range(place, length), self)
+        return self
+
+    # -- what ends the recording --------------------------------------------------------------------------------------
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        return np.array(self._seen("array"), dtype=dtype, copy=copy)
+
+    def __getattr__(self, name: str) -> Any:
+        if name in _SHAPE:
+            return getattr(self._data, name)
+        return getattr(self._seen(name), name)
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        self._seen("assignment")[plain(index)] = plain(value)
+
+    def __len__(self) -> int:
+        return len(self._data)
+
+    def __iter__(self) -> Any:
+        return iter(self._seen("iteration"))
+
+    def __bool__(self) -> bool:
+        return bool(self._seen("bool"))
+
+    def __int__(self) -> int:
+        return int(self._seen("int"))
+
+    def __index__(self) -> int:
+        return int(self._seen("index"))
+
+    def __float__(self) -> float:
+        return float(self._seen("float"))
+
+    def __bytes__(self) -> bytes:
+        return bytes(self._seen("bytes"))
+
+    def __contains__(self, item: Any) -> bool:
+        return plain(item) in self._seen("in")
+
+    def __repr__(self) -> str:
+        return repr(self._seen("text"))
+
+    def __format__(self, form: str) -> str:
+        return format(self._seen("text"), form)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+class RecordedShares:
+    """Raw shares of the share file, in a recorded run. The engine imports them; nothing else is done with them."""
+
+    __slots__ = ("_data", "_place", "_recorder")
+
+    def __init__(self, recorder: Recorder, place: int, data: bytes) -> None:
+        self._recorder, self._place, self._data = recorder, place, data
+
+    def __len__(self) -> int:
+        return len(self._data)
+
+    def __bytes__(self) -> bytes:
+        self._recorder.fail("the program looked at shares")
+        return self._data
+
+
+def plain(value: Any) -> Any:
+    """What an argument stands for."""
+    if isinstance(value, (RecordedNumbers, RecordedShares)):
+        return value._data
+    if value.__class__ in (list, tuple):
+        return value.__class__(plain(item) for item in value)
+    return value
+
+
+def _types(operands: Any) -> set[np.dtype[Any]]:
+    """The types of all operands that have one: Python's numbers take that of the others."""
+    return {np.asarray(plain(a)).dtype for a in operands if a.__class__ not in (int, bool)}
+
+
+def _one_type(operands: Any, result: Any) -> bool:
+    """Whether operands and result are of one type, so that the 64-bit words stay what they are."""
+    return _types(operands) <= {result.dtype} and result.dtype in (INT, WORD, BYTE, BOOL) and result.ndim < 2
+
+
+def _operation(ufunc: Any, inputs: Any, result: Any) -> str | None:
+    """The name of the recorded operation on 64-bit words that does the same; None if there is none."""
+    types, to = _types(inputs), result.dtype
+    name: str = ufunc.__name__
+    signed = types <= {INT, BOOL} and to in (INT, BOOL)
+    if ufunc is np.negative:
+        return "subtract" if types == {INT} else None
+    if ufunc in COMPARISONS:
+        return name if types <= {INT, BOOL} or types == {BYTE} else None
+    if ufunc in ARITHMETIC:
+        constant = not isinstance(inputs[1], RecordedNumbers)
+        divides = ufunc is not np.floor_divide or (constant and bool(np.all(np.asarray(inputs[1]) != 0)))
+        return name if signed and to == INT and divides else None
+    if ufunc in BITWISE:
+        return name if signed or types == {to} else None
+    if ufunc in SHIFTS and not isinstance(inputs[1], RecordedNumbers) and types == {to} and to in (INT, WORD):
+        length = np.asarray(inputs[1])
+        if np.all((length >= 0) & (length < 64)):
+            return "unsigned_right_shift" if (ufunc, to) == (np.right_shift, WORD) else name
+    return None
+
+
+def _part(index: Any, length: int) -> tuple[int, int, int] | None:
+    """Start, step and count of what an index or a slice takes; None for other indices."""
+    if index.__class__ is int and -length <= index < length:
+        return index % length, 1, 1
+    if isinstance(index, slice) and all(bound is None or bound.__class__ is int for bound in (index.start, index.stop, index.step)):
+        places = range(*index.indices(length))
+        if places.step > 0 and len(places):
+            return places.start, places.step, len(places)
+    return None
+
+
+def contiguous(numbers: Any) -> Any:
+    """The numbers, one after another in memory."""
+    return numbers.contiguous() if isinstance(numbers, RecordedNumbers) else np.ascontiguousarray(numbers)
+
+
+def as_int64(numbers: Any) -> Any:
+    """The numbers as int64."""
+    return numbers.astype(np.int64) if isinstance(numbers, RecordedNumbers) else np.asarray(numbers, dtype=np.int64)
+
+
+def in_range(numbers: T, length: int) -> T:
+    """Indices of a vector of this length; refuses others."""
+    at: Any = plain(numbers)
+    if at.size and not (at.min() >= 0 and at.max() < length):
+        bad = at[(at < 0) | (at >= length)][0]
+        raise CompilerError(f"overflow: index {bad}, length {length}")
+    return numbers.in_range(length) if isinstance(numbers, RecordedNumbers) else numbers  # type: ignore[return-value]

@@ -1,0 +1,158 @@
+"""The table of protocols, read from the engine: what each protocol is and can do.
+
+The engine defines it (``Source/mpc/src/protocol/table.rs``, one descriptor beside each implementation). This module is the only one of
+``model`` that imports the engine: the table has one definition, and the engine's module imports nothing of the harness. All other code asks
+:class:`Protocol` for a capability and compares no names: a protocol that is added to the engine's table is known here at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from types import MappingProxyType
+from typing import Any
+
+from keyquorum import _engine
+
+from .errors import ParameterError
+
+
+@dataclass(frozen=True)
+class MpSpdz:
+    """The same protocol in MP-SPDZ.
+
+    binary: its executable. field: whether its arithmetic is over prime fields, otherwise modulo 2^k. encrypt: whether links are in the clear
+    unless ``-e`` is given. shares: the sharing's name in the header of a share file, ``{k}`` for the bits of a ring. extra_bits: bits of an
+    element of a share beyond those of the domain.
+    """
+
+    binary: str
+    field: bool
+    encrypt: bool
+    shares: str
+    extra_bits: int
+
+    @property
+    def kind(self) -> str:
+        """``ring`` or ``field``."""
+        return "field" if self.field else "ring"
+
+    @property
+    def long_name(self) -> str:
+        """The name of the executable without what all executables have."""
+        return self.binary.removesuffix(".x").removesuffix("-party")
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """A protocol: its name after ``-E``, and its capabilities.
+
+    name, summary: for lists. sharing: ``replicated``, ``Shamir``, ``additive`` or ``none`` (clear text). bits, ring, field: whether an engine can
+    be opened on packed bits alone, modulo 2^k, over prime fields. binary: whether programs compute on packed bits beside these. least_parties,
+    most_parties: numbers of parties (None: no bound). chooses_threshold: whether a threshold below the largest can be chosen.
+    dishonest_majority: whether half of the parties or more may be corrupt. adversary: of single programs, ``semi-honest``, ``malicious`` or
+    ``none``. macs: whether shares carry MACs. splits: whether shares modulo 2^k split into their summands. edabits: whether random numbers come
+    with their bits. oblivious_transfer: whether products come from it. star_openings: whether values can be opened through one party.
+    committee: whether a committee of this name can be made. ring_protocol (None: there is none), field_protocol, plain_field_protocol (without
+    MACs): what a committee of this protocol runs modulo 2^k and over prime fields. quorum: the protocols, modulo 2^k and over prime fields, of
+    t + 1 parties that go on alone with additive shares; None where all parties go on. mp_spdz: None if MP-SPDZ does not have it here.
+    """
+
+    name: str
+    summary: str
+    sharing: str
+    bits: bool
+    ring: bool
+    field: bool
+    binary: bool
+    least_parties: int
+    most_parties: int | None
+    chooses_threshold: bool
+    dishonest_majority: bool
+    adversary: str
+    macs: bool
+    splits: bool
+    edabits: bool
+    oblivious_transfer: bool
+    star_openings: bool
+    committee: bool
+    ring_protocol: str | None
+    field_protocol: str
+    plain_field_protocol: str
+    quorum: tuple[str, str] | None
+    mp_spdz: MpSpdz | None
+
+    @property
+    def emulated(self) -> bool:
+        """Whether it computes on clear text: one process stands for all parties."""
+        return self.sharing == "none"
+
+    @property
+    def parties(self) -> int | None:
+        """The number of parties, if there is only one."""
+        return self.most_parties if self.most_parties == self.least_parties else None
+
+    def most_corruptions(self, parties: int) -> int:
+        """The largest threshold among so many parties, the default. Raises ParameterError."""
+        return self.threshold(parties, None)
+
+    def threshold(self, parties: int, asked: int | None) -> int:
+        """The threshold among so many parties: the one asked for, or the default. Raises ParameterError for what the protocol does not have."""
+        try:
+            return _engine.protocol_threshold(self.name, parties, asked)
+        except (_engine.UsageError, OverflowError) as error:
+            raise ParameterError(str(error)) from None
+
+    def values(self, parties: int, threshold: int) -> int:
+        """Elements that a party holds of a shared element, MACs not counted."""
+        return _engine.protocol_values(self.name, parties, threshold)
+
+    def parts(self, parties: int, threshold: int) -> int:
+        """Elements that a party holds of a shared element."""
+        return self.values(parties, threshold) * (2 if self.macs else 1)
+
+    def summands(self, parties: int) -> int:
+        """Summands whose sum is a shared element; 0 if the sharing is no sum."""
+        return _engine.protocol_summands(self.name, parties)
+
+
+def _protocol(row: dict[str, Any]) -> Protocol:
+    other = row.pop("mp_spdz")
+    assert row.keys() == {f.name for f in fields(Protocol)} - {"mp_spdz"}, "the engine has another table: build it again"
+    return Protocol(**row, mp_spdz=None if other is None else MpSpdz(**other))
+
+
+PROTOCOLS: Mapping[str, Protocol] = MappingProxyType({p.name: p for p in map(_protocol, _engine.protocol_table())})
+"""All protocols by name, in the order in which lists show them."""
+COMMITTEES: Mapping[str, Protocol] = MappingProxyType({p.name: p for p in PROTOCOLS.values() if p.committee})
+"""Protocols of which a committee can be made. With MACs every single program is secure against malicious parties; a plan is not: nothing proves
+that what a party gives to two programs is the same."""
+DEFAULT_PROTOCOL = next(iter(PROTOCOLS))
+"""Of single programs: the first of the table."""
+DEFAULT_COMMITTEE = PROTOCOLS[DEFAULT_PROTOCOL].field_protocol
+"""Of committees: the partner of the first."""
+CLEAR_TEXT = next(p.name for p in PROTOCOLS.values() if p.emulated)
+"""The reference that every protocol must agree with."""
+ANY_SIZE_COMMITTEE = next(p.name for p in COMMITTEES.values() if p.most_parties is None)
+"""The first of which a committee can have any size."""
+
+
+def named(name: str) -> Protocol:
+    """The protocol of a name. Raises ParameterError, which lists all."""
+    if name not in PROTOCOLS:
+        raise ParameterError(f"unknown protocol {name!r}: choose one of {', '.join(PROTOCOLS)}")
+    return PROTOCOLS[name]
+
+
+def names(protocols: Mapping[str, Protocol] = PROTOCOLS, last: str = ", ", **capabilities: object) -> str:
+    """Names of the protocols with these capabilities, for messages; ``last``: what stands before the last."""
+    found = [p.name for p in protocols.values() if all(getattr(p, name) == value for name, value in capabilities.items())]
+    return last.join(part for part in (", ".join(found[:-1]), *found[-1:]) if part)
+
+
+def default_threshold(protocol: str, parties: int) -> int:
+    """The most corruptions that a protocol tolerates among so many parties; where it does not take so many, those of the nearest number that
+    it takes."""
+    found = named(protocol)
+    most = parties if found.most_parties is None else found.most_parties
+    return found.most_corruptions(max(found.least_parties, min(parties, most)))

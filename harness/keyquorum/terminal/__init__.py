@@ -1,0 +1,1 @@
+"""What commands and benchmarks print on a terminal: results, errors, costs, progress."""
