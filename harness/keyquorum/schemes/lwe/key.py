@@ -10,7 +10,7 @@ from keyquorum.fhe.lwe_public import PUBLIC_FILE, LwePublicKey, read_lwe_public_
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import KeyFileError, ParameterError
 from keyquorum.model.plain import is_hex
-from keyquorum.plans.keys import load_key, load_public_file
+from keyquorum.schemes.key_folder import load_key, load_public_file
 from keyquorum.schemes.keys import KeyInfo, Plain, SecretVector
 
 OLD_METADATA = "lwe.json"

@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keyquorum.dsl.persistence import KeyTest
-
-from .rounding import RoundingGroup
+from keyquorum.sharing.rounding import RoundingGroup
 
 Words = NDArray[np.uint64]
 VARIANTS = ("round_ltz_circuit", "round_ltz_table", "round_mask_open", "round_flood")
