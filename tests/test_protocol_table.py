@@ -180,13 +180,16 @@ def test_parts_are_those_of_a_share_file(name: str, tmp_path: Path) -> None:
         width = stored[0][1]
         modulus = 1 << 64 if domain == RING else int(domain[2:])
         held = [_elements(data, width, count * protocol.values(n, t)) for data, _ in stored]
-        parts = [row[i * count : (i + 1) * count] for row in held for i in range(protocol.values(n, t))]
-        distinct = {tuple(x % modulus for x in part) for part in parts}
-        sums = [sum(column) % modulus for column in zip(*distinct, strict=True)]
-        if protocol.summands(n):
-            assert len(distinct) == protocol.summands(n) and sums == [i + 5 for i in range(count)]
-        else:
-            assert len(distinct) == n and sums != [i + 5 for i in range(count)]
+        summands: dict[int, list[int]] = {}
+        for party, row in enumerate(held):
+            numbers = protocol.held(party, n, t)
+            assert len(set(numbers)) == protocol.values(n, t)
+            for i, number in enumerate(numbers):
+                part = [x % modulus for x in row[i * count : (i + 1) * count]]
+                assert summands.setdefault(number, part) == part, "parties that hold a summand hold the same"
+        sums = [sum(column) % modulus for column in zip(*summands.values(), strict=True)]
+        assert sorted(summands) == list(range(protocol.summands(n) or n))
+        assert (sums == [i + 5 for i in range(count)]) == (protocol.summands(n) > 0)
 
 
 def _elements(data: bytes, width: int, count: int) -> list[int]:

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 from keyquorum.cli import compile_run
-from keyquorum.model.errors import ParameterError
+from keyquorum.model.errors import KeyQuorumError, ParameterError
+from keyquorum.model.resources import find_program, program_path
 from keyquorum.plans.program import ProgramRequest
 
 SCRIPT = Path(__file__).resolve().parents[2] / "Scripts" / "compile-run.py"
@@ -149,3 +150,75 @@ def test_every_option_of_mp_spdz_is_known() -> None:
         theirs = set(re.findall(r", (--[a-z0-9-]+)", done.stdout)) | set(re.findall(r"^(--[a-z0-9-]+)", done.stdout, re.M))
         known = {option.long for option in compile_run.RUN_TIME_OPTIONS}
         assert theirs - known == set() and len(theirs) > 20
+
+
+PRINTS = "print_ln('{}')\n"
+
+
+def write(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return path
+
+
+def test_where_programs_are_looked_for(tmp_path: Path) -> None:
+    """A path, then Programs/Source of the working folder, then the collection; with or without the ending, as MP-SPDZ does."""
+    own = tmp_path / "Programs" / "Source"
+    write(own / "mine.mpc", PRINTS.format("in Source"))
+    write(own / "other.py", PRINTS.format("other"))
+    write(tmp_path / "here.mpc", PRINTS.format("here"))
+    write(tmp_path / "plain", PRINTS.format("plain"))
+    for name, text in (
+        ("mine", "in Source"),
+        ("mine.mpc", "in Source"),
+        ("other", "other"),
+        ("here.mpc", "here"),
+        ("./here.mpc", "here"),
+        ("plain", "plain"),
+    ):
+        done = script(tmp_path, "emulate", name)
+        assert done.stdout.splitlines()[0] == text, (name, done.stderr)
+    assert find_program("sample_cbd", tmp_path).name == "sample_cbd.mpc"
+    assert find_program(str(own / "mine.mpc"), tmp_path / "elsewhere") == own / "mine.mpc"
+    with pytest.raises(KeyQuorumError, match="no program 'here': choose one of"):
+        find_program("here", tmp_path)
+
+
+def test_two_programs_of_a_name_are_refused(tmp_path: Path) -> None:
+    file = write(tmp_path / "Programs" / "Source" / "sample_cbd.mpc", PRINTS.format("mine"))
+    with pytest.raises(KeyQuorumError, match=r"two programs .sample_cbd.: .* and .*: rename one"):
+        find_program("sample_cbd", tmp_path)
+    file.unlink()
+    file.symlink_to(find_program("sample_cbd", tmp_path / "elsewhere"))  # the same file under two names is one program
+    assert find_program("sample_cbd", tmp_path).resolve() == file.resolve()
+
+
+def test_plans_take_the_collection_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A program of the working folder does not replace one of the collection in plans."""
+    write(tmp_path / "Programs" / "Source" / "sample_cbd.mpc", PRINTS.format("mine"))
+    monkeypatch.chdir(tmp_path)
+    assert tmp_path not in program_path("sample_cbd").resolve().parents
+
+
+@pytest.mark.parametrize("protocol", ["ring", "emulate"])
+def test_numbers_of_files_and_typed_ones(tmp_path: Path, protocol: str) -> None:
+    """Player-Data/Input-P<i>-0; with -I a line of standard input for each party."""
+    write(
+        tmp_path / "Programs" / "Source" / "add.mpc", "print_ln('%s %s', sint.get_input_from(0, size=2).reveal(), sint.get_input_from(1).reveal())\n"
+    )
+    for party, text in enumerate(("5 6", "-7\n")):
+        write(tmp_path / "Player-Data" / f"Input-P{party}-0", text)
+    assert script(tmp_path, protocol, "add").stdout.splitlines()[0] == "[5, 6] -7"
+    command = [sys.executable, str(SCRIPT), protocol, "add", "--", "-I"]
+    typed = subprocess.run(command, cwd=tmp_path, input="1 2\n3\n\n", capture_output=True, text=True, timeout=60, check=False)
+    assert typed.stdout.splitlines()[0] == "[1, 2] 3", typed.stderr
+    typed = subprocess.run(command, cwd=tmp_path, input="1\n3\n\n", capture_output=True, text=True, timeout=60, check=False)
+    assert typed.returncode == 1 and "the numbers typed for party 0 end after 1" in typed.stderr
+    typed = subprocess.run(command, cwd=tmp_path, input="1 x\n3\n\n", capture_output=True, text=True, timeout=60, check=False)
+    assert typed.returncode == 1 and "input is decimal numbers" in typed.stderr
+
+
+def test_typed_numbers_are_for_the_embedded_engine() -> None:
+    with pytest.raises(ParameterError, match="-I is for the embedded engine"):
+        ProgramRequest("p", backend="mp-spdz", interactive=True).check()
+    assert asked("ring", "p", "--", "-I").interactive and not asked("ring", "p").interactive

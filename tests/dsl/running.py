@@ -58,6 +58,8 @@ def run(
     public: Sequence[Sequence[int]] = (),
     persistences: Sequence[Any] | None = None,
     helpers: Mapping[str, str] | None = None,
+    numbers: Mapping[int, Sequence[Any]] | None = None,
+    circuits: Mapping[str, str] | None = None,
 ) -> list[Party]:
     """Runs a program at all parties and returns what each saw."""
     path = folder / "Programs" / "Source" / "program.mpc"
@@ -67,6 +69,9 @@ def run(
         helper = folder / "Programs" / "Library" / f"{module}.py"
         helper.parent.mkdir(exist_ok=True)
         helper.write_text(textwrap.dedent(text))
+    for circuit, text in (circuits or {}).items():
+        (folder / "Programs" / "Circuits").mkdir(exist_ok=True)
+        (folder / "Programs" / "Circuits" / f"{circuit}.txt").write_text(text)
     protocol, n, domain = backend
     words = {i: np.array(v, dtype=np.int64) for i, v in (private or {}).items()}
 
@@ -77,6 +82,9 @@ def run(
             public_inputs=[np.array(v, dtype=np.int64) for v in public],
             other_inputs=words if protocol == "emulate" else {},
         )
+        for player, given in (numbers or {}).items():
+            if player == session.party or protocol == "emulate":
+                io.numbers[player] = list(given)
         if persistences is not None:
             io.persistence = persistences[session.party]
         party = Party(io)

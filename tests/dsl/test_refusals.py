@@ -113,7 +113,7 @@ REFUSED = [
     ("x ** n", "sint ** regint is outside the supported subset of the language (docs/pages/dsl.md): the exponent is a compile-time integer"),
     ("x ** x", "sint ** sint is outside the supported subset"),
     ("2 ** c", "int ** cint is outside the supported subset"),
-    ("x / 2", "sint / int is outside the supported subset of the language (docs/pages/dsl.md): it makes fixed-point numbers (sfix, cfix): x >> m"),
+    ("x / 2", "sint / int is outside the supported subset of the language (docs/pages/dsl.md): make the operands fixed-point numbers (sfix, cfix); x >> m"),
     ("c / c", "cint / cint is outside the supported subset"),
     ("1 / x", "int / sint is outside the supported subset"),
     ("sint.Array(3) / 2", "Array / int is outside the supported subset"),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import os
-import sys
 import textwrap
 import weakref
 from collections.abc import Callable, Sequence
@@ -16,9 +15,8 @@ from typing import Any
 import numpy as np
 import pytest
 from keyquorum import _engine
-from keyquorum.dsl import KeptEngine, Persistence, ProgramIO, kept, secret
-from keyquorum.dsl.recorded import RecordedNumbers
-from keyquorum.dsl.recorder import MOST_CALLS, MOST_HELD, Recorder
+from keyquorum.dsl import KeptEngine, Persistence, ProgramIO, imports, kept, secret
+from keyquorum.dsl.recorder import MOST_CALLS, MOST_HELD
 from keyquorum.dsl.recording import Recording
 from keyquorum.model.errors import ProgramError
 
@@ -255,11 +253,16 @@ def test_what_is_pure_is_recorded(tmp_path: Path) -> None:
         assert all(np.array_equal(x, y) for x, y in zip(one.outputs, other.outputs, strict=True))
 
 
-def test_what_is_kept_in_a_type_of_the_language_ends_the_recording(tmp_path: Path) -> None:
+@pytest.mark.parametrize("text", ["sint.seen = getattr(sint, 'seen', 0) + 1", "__builtins__['seen'] = __builtins__.get('seen', 0) + 1"])
+def test_what_is_kept_outside_the_program_ends_the_recording(text: str, tmp_path: Path) -> None:
+    """In a type of the language, or among the built-in functions."""
     try:
-        seen = runs(tmp_path, f"{START}sint.seen = getattr(sint, 'seen', 0) + 1\n(a.reveal() + sint.seen - sint.seen).binary_output()", inputs)
+        seen = runs(tmp_path, f"{START}{text}\na.reveal().binary_output()", inputs)
     finally:
-        del secret.sint.seen
+        if "sint" in text:
+            del secret.sint.seen
+        else:
+            del imports._BUILTINS["seen"]
     assert all(s.recordings == [None] for s in seen)
 
 
@@ -359,128 +362,6 @@ def test_a_helper_that_keeps_something_is_not_recorded(tmp_path: Path) -> None:
 def test_randomness_is_drawn_in_every_run(tmp_path: Path) -> None:
     seen = runs(tmp_path, "from Compiler.types import *\nsint.get_random(size=4).reveal().binary_output()", lambda run, party: {}, times=6)
     assert len({x for output in seen[0].outputs for x in output.tolist()}) == 24 and seen[0].recordings[0] is not None
-
-
-def recorded(public: np.ndarray, *more: np.ndarray) -> tuple[Recorder, RecordedNumbers]:
-    """A run that is being recorded, on an engine of its own, and its public numbers."""
-    engine = _engine.local_sessions(1, 30.0)[0].engine("emulate", "Z2^64", "test")
-    io = ProgramIO(public_inputs=[public, *more])
-    io.bind(engine)
-    recorder = Recorder(engine, io)
-    recorder.files = ()
-    return recorder, recorder.io.take_public(len(public))
-
-
-OPERATIONS: dict[str, Callable[[Any], Any]] = {
-    "sums": lambda x: x + 3 + words(1, 2, 3),
-    "differences": lambda x: 5 - x - np.int64(2),
-    "negation": lambda x: -x,
-    "products": lambda x: x * x * words(1 << 62, -1, 7),
-    "quotients": lambda x: (x // -7) + (x // words(1, -2, 3)),
-    "shifts": lambda x: (x << np.int64(61)) + (x >> 1),
-    "shifts of unsigned words": lambda x: (x.view(np.uint64) >> np.uint64(3)).view(np.int64),
-    "bits": lambda x: (x & 12) | (x ^ words(1, 2, 3)),
-    "comparisons": lambda x: np.where((x < 5) & (x >= words(-9, 4, 4)), x, -x),
-    "equality": lambda x: x + (x == 4) + ((x != 4) != (x > 0)),
-    "a choice of numbers": lambda x: np.where(x <= 4, np.int64(7), x),
-    "a type": lambda x: x.astype(np.uint64).astype(np.uint8).astype(np.int64),
-    "a part": lambda x: x[1:] + x[-1] + x[0],
-    "joined": lambda x: np.concatenate([x, words(9), x[::2]]),
-    "a copy": lambda x: x.copy().contiguous() if isinstance(x, RecordedNumbers) else x,
-}
-
-
-@pytest.mark.parametrize("what", OPERATIONS)
-def test_operations_on_recorded_numbers_are_numpy_s(what: str) -> None:
-    """Also at the ends of the range, in the recorded run and in those with other numbers."""
-    runs_of = [words(1, 2, 3), words(-9, 4, 5), words(-(1 << 63), (1 << 63) - 1, 0), words(-7, 8, 1 << 40)]
-    recorder, x = recorded(runs_of[0])
-    result = OPERATIONS[what](x)
-    assert isinstance(result, RecordedNumbers) and result.dtype == np.int64
-    recorder.io.output(result)
-    recording = recorder.recording()
-    assert recording is not None, recorder.failure
-    engine = recorder.engine._real
-    for numbers in runs_of:
-        [(player, personal, found)] = recording.play(engine, Persistence(), words(), [numbers], print)
-        with np.errstate(over="ignore"):
-            assert (player, personal) == (None, False) and found.tolist() == OPERATIONS[what](numbers).tolist()
-
-
-ENDS: dict[str, Callable[[Recorder, Any], Any]] = {
-    "a list": lambda recorder, x: np.concatenate([x, [1, 2, 3]]),
-    "a keyword": lambda recorder, x: np.add(x, x, dtype=np.int64),
-    "an array to write to": lambda recorder, x: np.add(x, x, out=words(1, 2, 3)),
-    "another function of numpy": lambda recorder, x: np.sqrt(x),
-    "a reduction": lambda recorder, x: np.add.reduce(x),
-    "a sum": lambda recorder, x: x.sum(),
-    "fractions": lambda recorder, x: x + 1.5,
-    "mixed words": lambda recorder, x: x.view(np.uint64) + x,
-    "a comparison of unsigned words": lambda recorder, x: x.view(np.uint64) < np.uint64(5),
-    "a division by numbers of the run": lambda recorder, x: 7 // x,
-    "a shift by numbers of the run": lambda recorder, x: 7 << x,
-    "a shift beyond the word": lambda recorder, x: x << 64,
-    "a matrix": lambda recorder, x: x + np.ones((2, 3), dtype=np.int64),
-    "places that numbers name": lambda recorder, x: x[x > 1],
-    "a choice of places": lambda recorder, x: np.where(x > 1),
-    "a type of bits": lambda recorder, x: x.view(np.uint8),
-    "a number": lambda recorder, x: int(x[0]),
-    "a branch": lambda recorder, x: bool(x[0] > 1),
-    "iteration": lambda recorder, x: list(x),
-    "a text": lambda recorder, x: str(x),
-    "in place": lambda recorder, x: x.__setitem__(0, 1),
-    "a number of numpy as a number of the engine": lambda recorder, x: recorder.engine.random(x[1]),
-    "a method that is not known": lambda recorder, x: recorder.engine.read_wide(recorder.engine.clear(x)),
-    "private words that were no input": lambda recorder, x: recorder.engine.input(0, 3, words(1, 2, 3)),
-    "a vector from elsewhere": lambda recorder, x: recorder.engine.neg(recorder.engine._real.clear(words(1))),
-    "words of the share file": lambda recorder, x: recorder.io.persistence.words,
-    "another attribute of the io": lambda recorder, x: recorder.io.private_inputs,
-    "output of unsigned words": lambda recorder, x: recorder.io.output(x.view(np.uint64)),
-    "shares over others": lambda recorder, x: recorder.io.store(recorder.engine, recorder.engine.random(1), 0),
-}
-
-
-@pytest.mark.parametrize("what", ENDS)
-def test_what_has_no_step_ends_the_recording(what: str) -> None:
-    recorder, x = recorded(words(1, 2, 3))
-    assert recorder.failure is None
-    ENDS[what](recorder, x)
-    assert recorder.failure is not None and recorder.recording() is None
-
-
-def test_what_fails_in_a_recorded_run_ends_the_recording() -> None:
-    recorder, x = recorded(words(1, 2, 3))
-    with pytest.raises(_engine.UsageError):
-        recorder.engine.gather(recorder.engine.clear(x), words(3))
-    assert recorder.failure == "gather failed"
-    recorder, x = recorded(words(1, 2, 3))
-    with pytest.raises(_engine.UsageError):  # of constants alone: it fails in every run
-        recorder.engine.gather(recorder.engine.clear(words(1)), words(3))
-    assert recorder.failure is None
-
-
-def test_numbers_of_another_run_are_not_recorded() -> None:
-    (recorder, x), (_, y) = recorded(words(1, 2, 3)), recorded(words(4, 5, 6))
-    assert (x + y).tolist() == [5, 7, 9]
-    assert recorder.failure is not None
-
-
-def test_threads_record_at_once() -> None:
-    interval = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-
-    def steps(_: int) -> int:
-        recorder, x = recorded(words(1, 2, 3))
-        for i in range(1, 200):
-            x = x + i
-        made = recorder.recording()
-        return 0 if made is None else len(made.steps)
-
-    try:
-        with ThreadPoolExecutor(3) as pool:
-            assert set(pool.map(steps, range(60))) == {200}
-    finally:
-        sys.setswitchinterval(interval)
 
 
 def test_shares_that_are_not_aligned_in_memory_are_refused() -> None:

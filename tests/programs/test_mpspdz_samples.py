@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
@@ -95,3 +97,12 @@ def test_the_same_as_on_mp_spdz(work: Work, sample: Sample) -> None:
     here = printed_here(work.folder, sample)
     assert here == there.printed[0].splitlines()
     assert sample.last in (here[-1] if here else "")
+
+
+@NEEDED
+def test_the_page_lists_every_sample() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "pages" / "dsl.md").read_text().partition("## MP-SPDZ's sample programs")[2]
+    listed = re.findall(r"`([\w*-]+)`", page)
+    for sample in SAMPLES.glob("*.mpc"):
+        assert any(fnmatch(sample.stem, name) for name in listed), sample.stem
+    assert {case.name for case in RUNNING if isinstance(case, Sample)} <= set(listed)

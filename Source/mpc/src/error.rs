@@ -2,7 +2,7 @@
 
 use keyquorum_net::NetError;
 
-use crate::protocol::table::Refusal;
+use crate::protocol::refusal::Refusal;
 
 /// Checks whose failure shows that a party cheats. After such a failure the adversary may know the honest parties' MAC keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -32,7 +32,7 @@
 //! ```
 //!
 //! Layout: `budget` (what may go wrong, all together), `value` (what flows), `graph` (the scheduler), `round` (one exchange), `protocol/*` (one file a protocol),
-//! `engine` (the operations), `ops` (what they do, for every protocol), `select` (shapes of vectors), `session` (set-up between parties), `subgroup` (sessions among some of them), `links` (its oblivious transfer), `guard` (what a failed check ends), `mac_key` (what is kept of a MAC key), `store` (share files).
+//! `engine` (the operations), `ops` (what they do, for every protocol), `select` (shapes of vectors), `recording` (programs that are recorded and played), `session` (set-up between parties), `subgroup` (sessions among some of them), `links` (its oblivious transfer), `guard` (what a failed check ends), `mac_key` (what is kept of a MAC key), `store` (share files).
 
 mod adversary;
 pub mod budget;
@@ -59,6 +59,8 @@ pub use engine::{ClearOp, Engine, EngineStats, Material};
 pub use error::{Check, EngineError};
 pub use graph::Handle;
 pub use protocol::Openings;
-pub use protocol::table::{Descriptor, PROTOCOLS, Refusal, named};
+pub use protocol::descriptor::Descriptor;
+pub use protocol::refusal::Refusal;
+pub use protocol::table::{PROTOCOLS, named};
 pub use session::{EngineOptions, Session, SessionStats};
 pub use value::{Kind, Share, Value};

@@ -67,12 +67,17 @@ fn protocol_threshold(name: &str, parties: usize, asked: Option<usize>) -> PyRes
     find(name)?.threshold(parties, asked).map_err(refused)
 }
 
-/// Elements that a party holds of a shared element, without MACs.
+/// Numbers of the summands that a party holds of a shared element, in the order of the parts of its share.
 #[pyfunction]
-fn protocol_values(name: &str, parties: usize, threshold: usize) -> PyResult<usize> {
+fn protocol_held(
+    name: &str,
+    party: usize,
+    parties: usize,
+    threshold: usize,
+) -> PyResult<Vec<usize>> {
     let protocol = find(name)?;
     let t = protocol.threshold(parties, Some(threshold));
-    Ok((protocol.values)(parties, t.map_err(refused)?))
+    Ok((protocol.held)(party, parties, t.map_err(refused)?))
 }
 
 /// Summands whose sum is a shared element; 0 if the sharing is no sum.
@@ -86,6 +91,6 @@ fn protocol_summands(name: &str, parties: usize) -> PyResult<usize> {
 pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(protocol_table, m)?)?;
     m.add_function(wrap_pyfunction!(protocol_threshold, m)?)?;
-    m.add_function(wrap_pyfunction!(protocol_values, m)?)?;
+    m.add_function(wrap_pyfunction!(protocol_held, m)?)?;
     m.add_function(wrap_pyfunction!(protocol_summands, m)?)
 }

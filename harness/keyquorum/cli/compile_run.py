@@ -25,7 +25,7 @@ SPLIT = names(splits=True, emulated=False, last=" and ")
 """Ring protocols whose shares split into summands."""
 _COMPILER = "it is about MP-SPDZ's bytecode, which does not exist here"
 _HOSTS = "all parties run on this host; for several hosts see keyquorum init and keyquorum party"
-_FILES = "files have fixed places here: Player-Data/Input-Binary-P<i>-0 and Player-Data/Binary-Output-P<i>-0"
+_FILES = "files have fixed places here: Player-Data/Input-P<i>-0, Player-Data/Input-Binary-P<i>-0 and Player-Data/Binary-Output-P<i>-0"
 _USE, _TAKE = "use", "take"
 
 
@@ -97,7 +97,7 @@ RUN_TIME_OPTIONS = [
     Option("-F", "--file-preprocessing", False, "there is no preprocessing on disk"),
     Option("-f", "--file-prep-per-thread", False, "there is no preprocessing on disk"),
     Option("-D", "--disk-memory", True, "memory is not kept on disk"),
-    Option("-I", "--interactive", False, _FILES),
+    Option("-I", "--interactive", False, _USE),
     Option("-IF", "--input-file", True, _FILES),
     Option("-OF", "--output-file", True, _FILES),
     Option("-p", "--player", True, _HOSTS),
@@ -191,7 +191,8 @@ def request(line: CommandLine) -> ProgramRequest:
         if "nparties" in run_time and parties != can.parties:
             raise ParameterError(f"{protocol} is for {can.parties} parties, not {parties}")
         parties = None
-    asked = ProgramRequest(words[0], tuple(words[1:]), protocol, parties, ring, length, prime, threshold)
+    interactive = "interactive" in run_time
+    asked = ProgramRequest(words[0], tuple(words[1:]), protocol, parties, ring, length, prime, threshold, interactive=interactive)
     _check_split(can, _number(compiled, "split"), asked.size)
     return asked
 

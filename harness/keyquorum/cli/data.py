@@ -182,10 +182,10 @@ def decrypt(
     with progress_bars() as report:
         result = api.decrypt(folder, key, ciphertexts, to, outputs, rounding, report, backend=backend, mp_spdz=mp_spdz, link=link, pool=pool)
     print_reports(result.reports)
-    for i, written in enumerate(result.outputs):
-        console.print(f"party {to} wrote {written}", markup=False)
+    for i, place in enumerate(result.outputs):
+        console.print(f"party {to} wrote {place}", markup=False)
         if result.precisions is not None:
-            console.print(f"{written}: {result.precisions[i].text()}", markup=False)
+            console.print(f"{place}: {result.precisions[i].text()}", markup=False)
     emit({
         "key": key, "receiver": to, "outputs": result.outputs, "costs": costs(result.reports),
         "largest_errors": None if result.precisions is None else [p.largest for p in result.precisions],

@@ -45,6 +45,9 @@ def run(
     field: Annotated[int | None, typer.Option("--field", "-F", help="Integer bit length over a prime field.")] = None,
     prime: Annotated[int | None, typer.Option("--prime", "-P", help="Compute modulo this prime.")] = None,
     threshold: Annotated[int | None, typer.Option("--threshold", "-T", help=f"Corruptions tolerated ({names(chooses_threshold=True)}).")] = None,
+    interactive: Annotated[
+        bool, typer.Option("--interactive", "-I", help="Text inputs are read from standard input: a line of numbers for each party.")
+    ] = False,
     backend: BackendName = "embedded",
     mp_spdz: MpSpdzFolder = None,
     link: LinkSpec = None,
@@ -55,7 +58,18 @@ def run(
     Programs/Public-Input/<program>, Player-Data/Binary-Output-P<i>-0, Persistence/.
     """
     request = ProgramRequest(
-        program, tuple(args or ()), protocol, parties, ring, field, prime, threshold, backend=backend, mp_spdz=mp_spdz, link=link
+        program,
+        tuple(args or ()),
+        protocol,
+        parties,
+        ring,
+        field,
+        prime,
+        threshold,
+        backend=backend,
+        mp_spdz=mp_spdz,
+        link=link,
+        interactive=interactive,
     )
     with progress_bars() as report:
         lines = run_locally(request, report)

@@ -7,7 +7,8 @@ from typing import Any, ClassVar
 
 from . import circuits
 from .base import is_constant, read
-from .binary import _Bits, _row, cbits, sbit, sbits
+from .binary import _row, sbit, sbits
+from .bits import _Bits, cbits
 from .bitvectors import register_numbers, sbitvec
 from .circuits import PackedBits, Row
 from .clear import regint
@@ -125,7 +126,8 @@ class _Integer:
         if not is_constant(other):
             return NotImplemented
         rows = self.bit_decompose()  # type: ignore[attr-defined]
-        return self._number([*[0] * other, *rows][: len(rows)])
+        zero = sbits.get_type(max((row.n for row in rows if not is_constant(row)), default=1))(0)
+        return self._number([*[zero] * other, *rows][: len(rows)])
 
     def less_than(self, other: Any, bit_length: int | None = None) -> Any:
         """[x < y]."""

@@ -7,7 +7,8 @@ from typing import Any, ClassVar, Self, cast
 
 from . import circuits, comparison
 from .base import Vector, is_constant, read
-from .binary import BitRows, _Bits, _need_binary, _row, check_popcnt, sbit, sbits, transposed
+from .binary import _need_binary, _row, check_popcnt, sbit, sbits, transposed
+from .bits import BitRows, _Bits
 from .circuits import PackedBits
 from .context import Run, Value, current
 from .errors import CompilerError, VectorMismatch

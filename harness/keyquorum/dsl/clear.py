@@ -112,7 +112,7 @@ class Element(Vector, Structure, InMemory):
 
     def _result(self, other: Element, value: Value) -> Any:
         """The result of an operation, of the type that its operands make."""
-        return (cint if isinstance(self, cint) and isinstance(other, cint) else _secret_type())._wrap(value)
+        return (cint if isinstance(self, cint) and isinstance(other, cint) else secret_type())._wrap(value)
 
     def __add__(self, other: Any) -> Any:
         if other.__class__ is int and other == 0:
@@ -148,7 +148,7 @@ class Element(Vector, Structure, InMemory):
             return self._result(right, engine.matrix_product(self.value, right.value, rows, inner, columns))
         if rows * inner * columns > _LARGE_PRODUCT:  # in vain if nothing uses it: made when something does
             left = self.value, right.value
-            return _secret_type()._lazy(rows * columns, Postponed(lambda: _secret_product(*left, rows, inner, columns)))
+            return secret_type()._lazy(rows * columns, Postponed(lambda: _secret_product(*left, rows, inner, columns)))
         return self._result(right, _secret_product(self.value, right.value, rows, inner, columns))
 
 
@@ -175,13 +175,19 @@ def _secret_product(left: Value, right: Value, rows: int, inner: int, columns: i
 _secret: list[Any] = []
 
 
-def register_secret(element_type: Any) -> None:
-    """Names the type of results with a secret operand."""
-    _secret.append(element_type)
+def register_secret(element_type: Any, bit_type: Any) -> None:
+    """Names the type of results with a secret operand, and that of comparisons."""
+    _secret.extend((element_type, bit_type))
 
 
-def _secret_type() -> Any:
+def secret_type() -> Any:
+    """sint."""
     return _secret[0]
+
+
+def secret_bit_type() -> Any:
+    """sintbit."""
+    return _secret[1]
 
 
 class cint(Element, Public):

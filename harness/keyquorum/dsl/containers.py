@@ -12,6 +12,7 @@ from .base import ELEMENT_LIMIT, Public, SecretRunTime, Vector, is_constant, rea
 from .context import Ints
 from .elementwise import Elementwise, ElementwiseInShape, vector_of
 from .errors import SUBSET, CompilerError, VectorMismatch
+from .indexing import checked_index, checked_length, element_type, slice_range
 from .memory import ListMemory, Memory
 from .recorded import in_range
 
@@ -42,51 +43,8 @@ class Structure:
         return made
 
 
-def _length(size: Any, what: str) -> int:
-    if not is_constant(size) or size < 0:
-        raise CompilerError(f"{what} must be a compile-time integer of at least 0, not {size!r}")
-    return int(size)
-
-
-def _element_type(value_type: Any) -> Any:
-    if not (isinstance(value_type, type) and hasattr(value_type, "_allocate")):
-        raise CompilerError(f"cannot create an Array of {value_type!r}")
-    return value_type
-
-
-def _checked_index(index: Any, length: int) -> int:
-    """A single index, compile-time or run-time, checked."""
-    index = read(index)
-    if is_constant(index):
-        if not -length <= index < length:
-            raise IndexError(f"index {index}, length {length}")
-        return int(index) + (length if index < 0 else 0)
-    if isinstance(index, SecretRunTime):
-        raise CompilerError("need a clear index to address an Array, not a secret one")
-    if not isinstance(index, Public) or index.size != 1:
-        raise CompilerError(f"cannot address an Array with {type(index).__name__}")
-    at = int(index._indices()[0])
-    if not 0 <= at < length:
-        raise CompilerError(f"overflow: index {at}, length {length}")
-    return at
-
-
 def _checked_indices(indices: Public, length: int) -> Ints:
     return in_range(indices._indices(), length)
-
-
-def _slice_range(index: slice, length: int) -> tuple[int, int, int]:
-    """start, step, count of a slice with compile-time, non-negative bounds."""
-    for part in (index.start, index.stop, index.step):
-        if part is not None and not is_constant(part):
-            raise CompilerError("slices of an Array take compile-time integers: use get_vector(base, size)")
-    start, step = index.start or 0, 1 if index.step is None else index.step
-    stop = length if index.stop is None else min(index.stop, length)
-    if step < 1:
-        raise CompilerError("the step of a slice must be at least 1")
-    if start < 0 or stop <= start:
-        raise CompilerError(f"slice [{start}:{stop}] of an Array of length {length} is empty or has a negative bound")
-    return start, step, (stop - start - 1) // step + 1
 
 
 class _Container(Elementwise):
@@ -110,8 +68,8 @@ class _Container(Elementwise):
             if not is_constant(base):
                 raise CompilerError("get_vector at a run-time place needs a size")
             size = total - base
-        count = _length(size, "the size of a vector")
-        at = _checked_index(base, total) if count else 0
+        count = checked_length(size, "the size of a vector")
+        at = checked_index(base, total) if count else 0
         if at + count > total:
             raise CompilerError(f"get_vector({at}, {count}) leaves the container of {total} elements")
         return self._memory.read(at + self._offset, 1, count)
@@ -121,7 +79,7 @@ class _Container(Elementwise):
         other = read(other)
         if isinstance(other, _Container):
             other = other.get_vector()
-        if isinstance(other, (Vector, int, SecretRunTime)):
+        if isinstance(other, (Vector, int, float, SecretRunTime)):
             return self.value_type.conv(other)
         if hasattr(other, "__iter__") and not isinstance(other, (str, bytes)):
             parts = [self._converted(x) for x in other]
@@ -140,7 +98,7 @@ class _Container(Elementwise):
         count = self.value_type._places(vector)
         if count == 0:
             return
-        at = _checked_index(base, total)
+        at = checked_index(base, total)
         if at + count > total:
             raise CompilerError(f"{count} values from place {at} on do not fit a container of {total} elements")
         self._memory.write(at + self._offset, 1, vector)
@@ -165,8 +123,8 @@ class Array(_Container):
     vectors."""
 
     def __init__(self, length: int, value_type: Any, address: Memory | None = None, offset: int = 0) -> None:
-        self.length = _length(length, "the length of an Array")
-        self.value_type = _element_type(value_type)
+        self.length = checked_length(length, "the length of an Array")
+        self.value_type = element_type(value_type)
         self._memory = self.value_type._allocate(self.length) if address is None else address
         self._offset = offset
 
@@ -203,16 +161,16 @@ class Array(_Container):
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
-            start, step, count = _slice_range(index, self.length)
+            start, step, count = slice_range(index, self.length)
             return self._memory.read(start + self._offset, step, count)
         index = read(index)
         if isinstance(index, Public) and index.size != 1:
             return self._memory.gather(_checked_indices(index, self.length) + self._offset)
-        return self._memory.read(_checked_index(index, self.length) + self._offset, 1, 1)
+        return self._memory.read(checked_index(index, self.length) + self._offset, 1, 1)
 
     def __setitem__(self, index: Any, value: Any) -> None:
         if isinstance(index, slice):
-            start, step, count = _slice_range(index, self.length)
+            start, step, count = slice_range(index, self.length)
             vector = self._converted(value)
             places = self.value_type._places(vector)
             if places > count or (step == 1 and start + places > self.length):
@@ -224,7 +182,7 @@ class Array(_Container):
         vector = self.value_type.conv(read(value))
         if self.value_type._places(vector) != 1:
             raise CompilerError("size mismatch in array assignment")
-        self._memory.write(_checked_index(index, self.length) + self._offset, 1, vector)
+        self._memory.write(checked_index(index, self.length) + self._offset, 1, vector)
 
     def get(self, indices: Any) -> Any:
         """The elements at the indices of a public vector or array."""
@@ -236,7 +194,7 @@ class Array(_Container):
     def assign(self, other: Any, base: Any = 0) -> Array:
         """Stores a vector, container or list from ``base`` on, or at the indices ``base`` (public vector)."""
         if isinstance(self._memory, ListMemory) and isinstance(other, (list, tuple, Array)):
-            start = _checked_index(base, self.length)
+            start = checked_index(base, self.length)
             for i, x in enumerate(other):
                 self[start + i] = x
         else:
@@ -272,7 +230,7 @@ class Array(_Container):
     def get_sub(self, start: Any, stop: Any = None) -> Array:
         """Elements ``start`` to ``stop - 1`` (or the first ``start``), sharing their content with this array."""
         first, last = (0, start) if stop is None else (start, stop)
-        return self.get_part(first, _length(last - first, "the length of a part"))
+        return self.get_part(first, checked_length(last - first, "the length of a part"))
 
     def to_row_matrix(self) -> Matrix:
         """A matrix with this array as its only row, sharing its content."""
@@ -288,7 +246,7 @@ class Array(_Container):
 
     def get_part(self, base: Any, size: int) -> Array:
         """A part, sharing its content with this array."""
-        at = _checked_index(base, self.length)
+        at = checked_index(base, self.length)
         if at + size > self.length:
             raise CompilerError(f"get_part({at}, {size}) leaves the Array of length {self.length}")
         return Array(size, self.value_type, self._memory, self._offset + at)
@@ -326,6 +284,10 @@ class Array(_Container):
     def secure_shuffle(self) -> None:
         """Shuffles in place, see :mod:`keyquorum.dsl.shuffle`."""
         self.assign_vector(self.get_vector().secure_shuffle())
+
+    def secure_permute(self, permutation: Any, reverse: bool = False) -> None:
+        """Moves the elements in place, or back, by a permutation of ``sint.get_secure_shuffle``."""
+        self.assign_vector(self.get_vector().secure_permute(permutation, reverse=reverse))
 
     def binary_output(self, player: int | None = None) -> None:
         """Writes a public array to the binary output."""
@@ -372,8 +334,8 @@ class SubMultiArray(_Container, ElementwiseInShape):
     def __init__(self, sizes: Sequence[int], value_type: Any, memory: Memory | None = None, offset: int = 0) -> None:
         if len(sizes) < 2:
             raise CompilerError("a MultiArray has at least two dimensions: use Array")
-        self.sizes = tuple(_length(s, "a dimension") for s in sizes)
-        self.value_type = _element_type(value_type)
+        self.sizes = tuple(checked_length(s, "a dimension") for s in sizes)
+        self.value_type = element_type(value_type)
         self._memory = self.value_type._allocate(self.total_size()) if memory is None else memory
         self._offset = offset
 
@@ -400,7 +362,7 @@ class SubMultiArray(_Container, ElementwiseInShape):
             if index == slice(None):
                 return self.get_vector()
             raise CompilerError("a MultiArray knows the slice [:] only: use get_part_vector")
-        at = _checked_index(index, self.sizes[0]) * self.part_size() + self._offset
+        at = checked_index(index, self.sizes[0]) * self.part_size() + self._offset
         if len(self.sizes) == 2:
             return Array(self.sizes[1], self.value_type, self._memory, at)
         return _multi_array(self.sizes[1:], self.value_type, self._memory, at)
@@ -431,7 +393,7 @@ class SubMultiArray(_Container, ElementwiseInShape):
 
     def get_part_vector(self, base: Any = 0, size: int | None = None) -> Any:
         """The elements of ``size`` (default 1) indices of the first dimension from ``base`` on."""
-        at = _checked_index(base, self.sizes[0])
+        at = checked_index(base, self.sizes[0])
         return self.get_vector(at * self.part_size(), (size or 1) * self.part_size())
 
     def assign_part_vector(self, vector: Any, base: Any = 0) -> None:
@@ -442,11 +404,11 @@ class SubMultiArray(_Container, ElementwiseInShape):
                 f"assign_part_vector takes a {self.value_type.__name__} vector, not {type(vector).__name__}: "
                 f"convert it, {self.value_type.__name__}(...)"
             )
-        self.assign_vector(vector, _checked_index(base, self.sizes[0]) * self.part_size())
+        self.assign_vector(vector, checked_index(base, self.sizes[0]) * self.part_size())
 
     def get_part(self, start: Any, size: int) -> Any:
         """``size`` indices of the first dimension, sharing their content."""
-        at = _checked_index(start, self.sizes[0])
+        at = checked_index(start, self.sizes[0])
         if at + size > self.sizes[0]:
             raise CompilerError(f"get_part({at}, {size}) leaves the first dimension of {self.sizes[0]}")
         return _multi_array((size, *self.sizes[1:]), self.value_type, self._memory, self._offset + at * self.part_size())
@@ -479,6 +441,10 @@ class SubMultiArray(_Container, ElementwiseInShape):
     def secure_shuffle(self) -> None:
         """Shuffles the first dimension in place, see :mod:`keyquorum.dsl.shuffle`."""
         self.assign_vector(self.get_vector().secure_shuffle(self.part_size()))
+
+    def secure_permute(self, permutation: Any, reverse: bool = False, n_threads: int | None = None, n_parallel: int | None = None) -> None:
+        """Moves the first dimension in place, or back, by a permutation of ``sint.get_secure_shuffle``."""
+        self.assign_vector(self.get_vector().secure_permute(permutation, self.part_size(), reverse))
 
     def write_to_file(self, position: Any = None) -> None:
         """Appends the shares to the share file, or stores them at ``position``."""
@@ -542,7 +508,7 @@ class Matrix(MultiArray):
     def get_column(self, index: Any) -> Any:
         """A column, as vector."""
         rows, columns = self.sizes
-        return self._memory.read(self._offset + _checked_index(index, columns), columns, rows)
+        return self._memory.read(self._offset + checked_index(index, columns), columns, rows)
 
     def set_column(self, index: Any, vector: Any) -> None:
         """Stores a vector as column."""
@@ -550,7 +516,7 @@ class Matrix(MultiArray):
         vector = self._converted(vector)
         if vector.size != rows:
             raise VectorMismatch(f"a column has {rows} elements, not {vector.size}")
-        self._memory.write(self._offset + _checked_index(index, columns), columns, vector)
+        self._memory.write(self._offset + checked_index(index, columns), columns, vector)
 
     def transpose(self) -> Matrix:
         """The transpose, a copy."""

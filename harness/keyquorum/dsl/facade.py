@@ -12,6 +12,7 @@ from keyquorum.model.protocols import PROTOCOLS
 from . import (
     binary,
     bitnumbers,
+    bits,
     bitvectors,
     circuit_files,
     clear,
@@ -56,8 +57,8 @@ _GC_TYPES: dict[str, Any] = {
     "sbitvec": bitvectors.sbitvec,
     "sbitint": bitnumbers.sbitint,
     "sbitintvec": bitnumbers.sbitintvec,
-    "cbits": binary.cbits,
-    "cbit": binary.cbit,
+    "cbits": bits.cbits,
+    "cbit": bits.cbit,
 }
 _INSTRUCTIONS: dict[str, Any] = {"fixinput": library.fixinput, "pubinput": library.pubinput}
 _ERRORS: dict[str, Any] = {"CompilerError": errors.CompilerError, "VectorMismatch": errors.VectorMismatch}
@@ -138,7 +139,7 @@ def _set_global_vector_size(size: int) -> None:
         raise CompilerError(f"set_global_vector_size({size!r}) is {SUBSET}: give sizes to values, sint(x, size=n)")
 
 
-_ARITHMETIC_TYPES = ("sint", "sintbit", "personal", "cint")
+_ARITHMETIC_TYPES = ("sint", "sintbit", "sfix", "cfix", "personal", "cint")
 
 
 def types_of(bits_alone: str) -> dict[str, Any]:

@@ -15,7 +15,8 @@ from .containers import Structure
 from .context import Ints, current, current_or_none
 from .errors import CompilerError, VectorMismatch
 from .memory import Memory
-from .secret import divided, sint
+from .secret import sint
+from .secret_comparisons import divided
 
 
 class Precision:
@@ -270,6 +271,14 @@ class sfix(_Fixed, SecretRunTime):
     def load_int(self, value: Any) -> None:
         """Becomes an integer."""
         self._become(type(self)(value))
+
+    def secure_permute(self, permutation: Any, unit_size: int = 1, reverse: bool = False) -> sfix:
+        """See ``sint``."""
+        return self._new(self.v.secure_permute(permutation, unit_size, reverse))
+
+    def secure_shuffle(self, unit_size: int = 1) -> sfix:
+        """See ``sint``."""
+        return self._new(self.v.secure_shuffle(unit_size))
 
     def reveal(self) -> cfix:
         """Opens the numbers. One round."""

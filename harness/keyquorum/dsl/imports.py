@@ -19,7 +19,7 @@ from .context import Run, active, current
 from .errors import SUBSET
 from .facade import compiler_package, names_of
 from .outside import BUILTINS, LIBRARY, System, looks_outside
-from .stateless import Helper, Shelf, Stamp, compiler_snapshot, examined, give_back, take_shelf, with_imported
+from .stateless import Helper, Shelf, Snapshot, Stamp, compiler_snapshot, examined, give_back, take_shelf, with_imported
 
 _BARE = {
     "util", "library", "instructions", "instructions_base", "comparison", "floatingpoint", "mpc_math", "ml", "oram", "path_oram", "sqrt_oram",
@@ -81,7 +81,7 @@ class Namespace:
     def repeatable(self) -> tuple[tuple[str, Stamp], ...] | None:
         """The files that this run executed, with their versions, if another run with the same arguments does the same as long as they
         stay; None if that is not certain."""
-        snapshots = [self._compiler, *(helper.snapshot for helper in with_imported(self._helpers.values()))]
+        snapshots = [_built_in, self._compiler, *(helper.snapshot for helper in with_imported(self._helpers.values()))]
         sure = not self.outside and all(snapshot is not None and snapshot.unchanged() for snapshot in snapshots)
         return tuple(self._files.items()) if sure else None
 
@@ -231,6 +231,8 @@ def _print(*args: Any, sep: str = " ", end: str = "\n", file: Any = None, flush:
 
 _BUILTINS: dict[str, Any] = {**BUILTINS, "__import__": _import, "print": _print}
 """Those of all programs; what depends on the run asks for the current one."""
+_built_in = Snapshot()
+_built_in.add_names(_BUILTINS)
 
 
 __all__ = ["Namespace", "Stamp", "resolved", "stamp"]

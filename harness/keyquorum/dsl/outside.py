@@ -97,10 +97,10 @@ class _ObjectType(type):
     """Everything is an object, whatever its class."""
 
     def __instancecheck__(cls, instance: Any) -> bool:
-        return True
+        return cls is Object or type.__instancecheck__(cls, instance)
 
     def __subclasscheck__(cls, subclass: type) -> bool:
-        return True
+        return cls is Object or type.__subclasscheck__(cls, subclass)
 
 
 class Object(Base, metaclass=_ObjectType):

@@ -69,21 +69,24 @@ def map_reduce(
     body's name stands for afterwards."""
 
     def decorator(body: Body) -> Callable[[], Any]:
-        results: list[tuple[Any, ...]] = []
-        lengths = n_loops if isinstance(n_loops, (list, tuple)) else [n_loops]
-        # A body that returns 0 would end an ordinary loop: the value is kept here instead.
-        for_range_opt(lengths)(_keeping(body, results))
-        state: Any = reduce(lambda state, part: _tuple(reducer(part, state)), results, _tuple(initializer()))
+        collected = _Collected(body)
+        for_range_opt(n_loops if isinstance(n_loops, (list, tuple)) else [n_loops])(collected)
+        state: Any = reduce(lambda state, part: _tuple(reducer(part, state)), collected.results, _tuple(initializer()))
         return lambda: state[0] if len(state) == 1 else state
 
     return decorator
 
 
-def _keeping(body: Body, results: list[tuple[Any, ...]]) -> Body:
-    def keep(*place: Any) -> None:
-        results.append(_tuple(body(*place)))
+class _Collected:
+    """A body whose results are kept. It shows the code of the body, which a loop checks for changes of variables around it."""
 
-    return keep
+    def __init__(self, body: Body) -> None:
+        self._body = body
+        self.results: list[tuple[Any, ...]] = []
+        self.__code__, self.__globals__, self.__closure__ = (getattr(body, name) for name in ("__code__", "__globals__", "__closure__"))
+
+    def __call__(self, *place: Any) -> None:
+        self.results.append(_tuple(self._body(*place)))
 
 
 def _tuple(x: Any) -> tuple[Any, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
@@ -120,6 +120,7 @@ class ProgramIO:
         self.unread: list[ReferenceType[Any]] = []
         """Vectors of the share file that were not read yet."""
         self._folder: Path | None = None
+        self._typed = False
         self._name = ""
 
     def __repr__(self) -> str:
@@ -186,6 +187,8 @@ class ProgramIO:
             return None
         at, numbers = self._places.get(f"numbers {owner}", 0), self.numbers.get(owner, [])
         if at == len(numbers):
+            if self._typed:
+                raise CompilerError(f"the numbers typed for party {owner} end after {at}, the program asks for more")
             if self._folder is not None:
                 form, other = f"decimal numbers of party {owner}", binary_path(self._folder, owner)
                 raise self._too_short(numbers_path(self._folder, owner), form, at, at + 1, other)
@@ -280,6 +283,15 @@ class ProgramIO:
         )
         made._folder, made._name = folder, name
         return made
+
+    def take_typed(self, folder: Path, parties: Iterable[int], engine: Any) -> None:
+        """Takes numbers as text from ``folder`` in place of those of the working folder: our own, or those of all ``parties`` on emulate."""
+        self._typed = True
+        self.numbers = {p: read_numbers(folder, p) for p in parties if self._is_ours(p, engine)}
+
+    @staticmethod
+    def _is_ours(party: int, engine: Any) -> bool:
+        return bool(engine.protocol == "emulate" or party == engine.party)
 
     def save(self, folder: Path, engine: Any) -> None:
         """Writes ``Player-Data/Binary-Output-P<i>-0`` (if there is output) and the share file (if there are shares)."""

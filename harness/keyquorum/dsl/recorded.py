@@ -73,7 +73,7 @@ class RecordedNumbers(NDArrayOperatorsMixin):
     def astype(self, dtype: Any) -> Any:
         """The numbers as another type."""
         result, (before, after) = self._data.astype(dtype), (self._data.dtype, np.dtype(dtype))
-        if after in (before, INT) or (before, after) == (INT, WORD):
+        if after in (before, INT, WORD) or (before, after) == (BOOL, BYTE):
             return self._same(result)
         if after == BYTE and before in (INT, WORD):
             return self._recorder.numbers(result, lambda steps, a, b: steps.number_op("bitwise_and", a, b), self, 255)

@@ -27,6 +27,7 @@ from keyquorum import _engine
 
 from .recorded import BOOL, BYTE, INT, WORD, RecordedNumbers, RecordedShares, plain
 from .recording import Recording
+from .stand_ins import RecordedEngine, RecordedIO
 
 MOST_CALLS = 8192
 """Steps of the longest recording."""
@@ -35,22 +36,6 @@ MOST_CONSTANTS = 1 << 20
 MOST_HELD = 1 << 22
 """Elements of all vectors of a recorded run, which are held until its end. No more than may wait for a round (PENDING_LIMIT of the engine): what
 is played sends nothing before it is asked to."""
-
-_VECTORS = {
-    "add", "sub", "mul", "neg", "dot", "matrix_product", "sum", "slice", "repeat", "concat", "gather", "assign", "scatter", "open", "open_low",
-    "open_to", "xor", "and_", "not_", "clear_op", "clear_inv", "bit_to_arith", "shuffle", "random", "random_bit", "random_bits",
-}  # fmt: skip
-"""Calls to the engine that make one vector; the steps have the same names and operands."""
-_PROPERTIES = {
-    "protocol", "domain", "bits", "modulus", "party", "parties", "threshold", "has_binary", "has_edabits", "has_shuffle", "summands", "share_parts",
-    "element_bytes", "insecure",
-}  # fmt: skip
-"""What is the same in all runs on an engine."""
-_COUNTERS = {"stats", "material"}
-"""Calls that change nothing, and of which a program sees nothing."""
-
-Steps = Any
-"""The engine's recorder."""
 
 
 class _NotRecordable(Exception):
@@ -67,7 +52,7 @@ class Recorder:
         self.stored = self.checked = False
         """Whether the run stored shares, and whether the share file has to fit the engine."""
         self._engine, self._kept = engine, kept
-        self._steps: Steps = _engine.Recorder()
+        self._steps = _engine.Recorder()
         self._places: dict[int, int] = {}
         self._constants: dict[int, Any] = {}
         self._held: list[Any] = []
@@ -79,7 +64,7 @@ class Recorder:
         """There will be no recording."""
         if self.failure is None:
             self.failure = why
-            self._steps = None
+            self._steps = _engine.Recorder()
             for collection in (self._places, self._constants, self._held):
                 collection.clear()
 
@@ -101,31 +86,37 @@ class Recorder:
 
     def vector(self, name: str, *args: Any) -> Any:
         """A call to the engine that makes a vector."""
-        return self._call(name, args, lambda result, step, places: self._vector(result, step(*places)))
+        return self._call(name, args, self._vector)
 
     def words(self, name: str, value: Any) -> Any:
         """A call to the engine that reads a vector."""
-        return self._call(name, (value,), lambda result, step, places: RecordedNumbers(self, step(*places), result))
+        return self._call(name, (value,), lambda result, place: RecordedNumbers(self, place, result))
 
     def folded(self, name: str, *args: Any) -> Any:
         """A call to the engine that makes a clear vector: a constant, if it is made of constants."""
         if any(isinstance(a, (RecordedNumbers, RecordedShares)) for a in args):
             return self.vector(name, *args)
         result = getattr(self._engine, name)(*args)
-        if self.failure is None and self._hold_constant(16 * result.size):
-            self._constants[id(result)] = result
+        if self.failure is None:
+            try:
+                self._hold_constant(16 * result.size)
+                self._constants[id(result)] = result
+            except _NotRecordable as problem:
+                self.fail(str(problem))
         return result
 
     def edabit(self, bits: int, count: int) -> Any:
         """Random numbers with their bits."""
-        return self._call("edabit", (bits, count), lambda result, step, places: self._vectors(result, step(*places)))
+        return self._call("edabit", (bits, count), self._vectors)
 
     def summand_bits(self, value: Any, bits: int) -> Any:
-        """Bits of summands; how many there are, the call tells."""
-        return self._call("summand_bits", (value, bits), lambda result, step, places: self._vectors(result, step(places[0], len(result), bits)))
+        """Bits of summands."""
+        summands = self._engine.summands
+        return self._call("summand_bits", (value, bits), self._vectors, lambda steps, place, bits: steps.summand_bits(place, summands, bits))
 
-    def _call(self, name: str, args: Sequence[Any], made: Callable[[Any, Callable[..., Any], list[Any]], Any]) -> Any:
-        """Calls the engine, and records it. ``made``: what the program gets for the result, given the step's method and operands."""
+    def _call(self, name: str, args: Sequence[Any], made: Callable[[Any, Any], Any], step: Callable[..., Any] | None = None) -> Any:
+        """Calls the engine, and records it. ``made``: what the program gets for the result and its place. ``step``: the step, if it does not have the
+        name and the operands of the call."""
         places = self._operands(name, args)
         try:
             result = getattr(self._engine, name)(*plain(args))
@@ -133,36 +124,37 @@ class Recorder:
             if not all(self._is_constant(a) for a in _flat(args)):  # with constants alone it always fails, and is no step
                 self.fail(f"{name} failed")
             raise
-        if places is None or not self._counts():
-            return result
-        return made(result, getattr(self._steps, name), places)
+        return self._record(result, places, step or (lambda steps, *places: getattr(steps, name)(*places)), made)
 
     def numbers(self, result: Any, step: Callable[..., int], *operands: Any) -> Any:
         """The result of an operation on numbers, as the step ``step(steps, *places)`` makes it."""
         places = self._operands("an operation on numbers", operands, self._number)
-        if places is None or not self._counts():
-            return result
-        return RecordedNumbers(self, step(self._steps, *places), result)
+        return self._record(result, places, step, lambda result, place: RecordedNumbers(self, place, result))
 
     def note(self, step: Callable[..., Any], *operands: Any) -> None:
         """Records a step without a result, ``step(steps, *places)``."""
-        places = self._operands("a step", operands)
-        if places is not None and self._counts():
-            step(self._steps, *places)
+        self._record(None, self._operands("a step", operands), step, lambda result, place: None)
 
     def made(self, result: Any, step: Callable[..., int], *operands: Any) -> Any:
         """Numbers or raw shares that a step makes of the run's input."""
-        places = self._operands("a step", operands)
-        if places is None or not self._counts():
-            return result
         kind = RecordedShares if isinstance(result, bytes) else RecordedNumbers
-        return kind(self, step(self._steps, *places), result)
+        return self._record(result, self._operands("a step", operands), step, lambda result, place: kind(self, place, result))
 
-    def _counts(self) -> bool:
+    def _record(self, result: Any, places: list[Any] | None, step: Callable[..., Any], made: Callable[[Any, Any], Any]) -> Any:
+        """Records a step with these operands (None: there is no recording any more). What the program gets for its result: ``made(result, place)``,
+        or the result itself where it is not recorded."""
+        if places is None:
+            return result
         self._calls += 1
         if self._calls > MOST_CALLS:
             self.fail(f"more than {MOST_CALLS} calls")
-        return self.failure is None
+            return result
+        try:
+            place = step(self._steps, *places)
+        except (_engine.EngineError, OverflowError, TypeError) as problem:  # the run is right, whatever we make of it
+            self.fail(f"a step was refused: {problem}")
+            return result
+        return made(result, place)
 
     # -- results ------------------------------------------------------------------------------------------------------
 
@@ -176,7 +168,9 @@ class Recorder:
         return result
 
     def _vectors(self, result: Any, places: Any) -> Any:
-        for item, place in zip(result, places, strict=True):
+        if len(result) != len(places):
+            self.fail("a call made more vectors than its step")
+        for item, place in zip(result, places, strict=False):
             if self.failure is None:
                 (self._vectors if isinstance(item, list) else self._vector)(item, place)
         return result
@@ -189,7 +183,7 @@ class Recorder:
             return None
         try:
             places = [(operand or self._operand)(a) for a in args]
-        except (_NotRecordable, OverflowError) as problem:
+        except (_NotRecordable, _engine.EngineError, OverflowError) as problem:
             self.fail(f"{what} takes {problem}")
         return places if self.failure is None else None
 
@@ -206,7 +200,7 @@ class Recorder:
             return self._number(arg)
         if arg.__class__ is list:
             return [self._operand(item) for item in arg]
-        if isinstance(arg, bytes) and not any(arg):
+        if isinstance(arg, bytes):
             self._hold_constant(len(arg))
             return self._steps.constant_shares(arg)
         raise _NotRecordable(f"a {type(arg).__name__}")
@@ -218,9 +212,8 @@ class Recorder:
         words = np.atleast_1d(np.array(arg, dtype=INT) if arg.__class__ in (int, bool) else arg)
         if not isinstance(arg, (int, np.ndarray, np.generic)) or words.ndim != 1 or words.dtype not in (INT, WORD, BYTE, BOOL):
             raise _NotRecordable(f"a {type(arg).__name__}")
-        self._hold_constant(words.nbytes)
-        place: int = self._steps.constant_numbers((words.view(INT) if words.dtype == WORD else words.astype(INT)).tolist())
-        return place
+        self._hold_constant(8 * words.size)
+        return self._steps.constant_numbers((words.view(INT) if words.dtype == WORD else words.astype(INT)).tolist())
 
     def _own(self, arg: RecordedNumbers | RecordedShares) -> int:
         if arg._recorder is not self:
@@ -237,17 +230,17 @@ class Recorder:
         place = self._places.get(id(value))
         if place is None:
             if id(value) not in self._constants:
-                if not any(value is kept for kept in self._kept) or not self._hold_constant(16 * value.size):
+                if not any(value is kept for kept in self._kept):
                     raise _NotRecordable("a vector that came from elsewhere")
+                self._hold_constant(16 * value.size)
                 self._constants[id(value)] = value
             place = self._places[id(value)] = self._steps.constant_value(self._engine, value)
         return place
 
-    def _hold_constant(self, size: int) -> bool:
+    def _hold_constant(self, size: int) -> None:
         self._constant_bytes += size
         if self._constant_bytes > MOST_CONSTANTS:
-            self.fail(f"more than {MOST_CONSTANTS} bytes of constants")
-        return self.failure is None
+            raise _NotRecordable(f"more than {MOST_CONSTANTS} bytes of constants")
 
 
 def _flat(args: Iterable[Any]) -> Iterable[Any]:
@@ -256,181 +249,3 @@ def _flat(args: Iterable[Any]) -> Iterable[Any]:
             yield from _flat(arg)
         else:
             yield arg
-
-
-class _StandIn:
-    """Stands for an object of a recorded run. What it does not know goes to the object, and ends the recording."""
-
-    __slots__ = ("_real", "_recorder")
-
-    def __init__(self, recorder: Recorder, real: Any) -> None:
-        self._recorder, self._real = recorder, real
-
-    def _unknown(self, name: str) -> Any:
-        self._recorder.fail(f"{type(self._real).__name__}.{name} cannot be recorded")
-        value = getattr(self._real, name)
-        if not callable(value):
-            return value
-        return lambda *args, **kwargs: value(*_real(args), **{key: _real([item])[0] for key, item in kwargs.items()})
-
-
-def _real(args: Iterable[Any]) -> list[Any]:
-    """Arguments with the objects that stand-ins stand for."""
-    return [a._real if isinstance(a, _StandIn) else plain(a) for a in args]
-
-
-class RecordedEngine(_StandIn):
-    """The engine of a recorded run."""
-
-    __slots__ = ()
-
-    def __getattr__(self, name: str) -> Any:
-        if name in _VECTORS:
-            recorder = self._recorder
-            return lambda *args: recorder.vector(name, *args)
-        if name in _PROPERTIES or name in _COUNTERS:
-            return getattr(self._real, name)
-        return self._unknown(name)
-
-    def clear(self, v: Any) -> Any:
-        """A clear vector."""
-        return self._recorder.folded("clear", v)
-
-    def clear_wide(self, v: bytes) -> Any:
-        """A clear vector of longer integers: a constant."""
-        return self._recorder.folded("clear_wide", v)
-
-    def clear_bits(self, bits: Any) -> Any:
-        """Clear bits."""
-        return self._recorder.folded("clear_bits", bits)
-
-    def inc(self, *args: int) -> Any:
-        """A clear progression: a constant."""
-        return self._recorder.folded("inc", *args)
-
-    def read(self, v: Any) -> Any:
-        """Reads a vector."""
-        return self._recorder.words("read", v)
-
-    def read_bits(self, v: Any) -> Any:
-        """Reads clear bits."""
-        return self._recorder.words("read_bits", v)
-
-    def edabit(self, m: int, n: int) -> Any:
-        """Random numbers with their bits."""
-        return self._recorder.edabit(m, n)
-
-    def summand_bits(self, s: Any, m: int) -> Any:
-        """Bits of summands."""
-        return self._recorder.summand_bits(s, m)
-
-    def dabit(self, n: int) -> Any:
-        """Random bits in both domains."""
-        bits = self.random_bits(n)
-        return self.bit_to_arith(bits), bits
-
-    def import_(self, data: Any, n: int) -> Any:
-        """Shares of the share file, or of zeros."""
-        return self._recorder.vector("import_", data, n)
-
-    def input(self, player: int, n: int, data: Any = None) -> Any:
-        """Private words of a party; ours are input of the run, not randomness that the front end drew."""
-        if isinstance(data, np.ndarray):
-            self._recorder.fail("private words that were no input")
-        return self._recorder.vector("input", player, n, data)
-
-    def flush(self) -> None:
-        """Communicates."""
-        self._real.flush()
-        self._recorder.note(lambda steps: steps.flush())
-
-
-class RecordedPersistence(_StandIn):
-    """The share file of a recorded run. It may be read before something is stored, and stored to at its end."""
-
-    __slots__ = ()
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._real, name) if name in ("exists", "length", "element_words", "require_own") else self._unknown(name)
-
-    def check(self, engine: Any, start: int, count: int) -> None:
-        """Only the form of a share file can be another in another run: its length is the same."""
-        self._real.check(engine._real, start, count)
-        self._recorder.checked = True
-
-    def read(self, engine: Any, start: int, count: int) -> Any:
-        """Raw shares."""
-        return self._taken(self._real.read(engine._real, start, count), lambda steps: steps.load(start, count))
-
-    def pick(self, engine: Any, start: int, indices: Any) -> Any:
-        """Raw shares at some places."""
-        return self._taken(self._real.pick(engine._real, start, plain(indices)), lambda steps, at: steps.pick(start, at), indices)
-
-    def _taken(self, data: bytes, step: Callable[..., int], *operands: Any) -> Any:
-        if self._recorder.stored:
-            self._recorder.fail("the program reads the share file after it has stored something")
-        return self._recorder.made(data, step, *operands)
-
-
-class RecordedIO(_StandIn):
-    """Input and output of a recorded run."""
-
-    __slots__ = ("persistence",)
-
-    def __init__(self, recorder: Recorder, real: Any) -> None:
-        super().__init__(recorder, real)
-        self.persistence = RecordedPersistence(recorder, real.persistence)
-
-    def __getattr__(self, name: str) -> Any:
-        return self._real.unread if name == "unread" else self._unknown(name)
-
-    @property
-    def writes_pending(self) -> bool:
-        """As of the io."""
-        return bool(self._real.writes_pending)
-
-    @writes_pending.setter
-    def writes_pending(self, pending: bool) -> None:
-        self._real.writes_pending = pending
-
-    def take_public(self, count: int) -> Any:
-        """The next public words."""
-        return self._recorder.made(self._real.take_public(count), lambda steps: steps.take_public(count))
-
-    def take_listed(self, count: int) -> Any:
-        """The next public words: recorded runs have no others."""
-        return self._recorder.made(self._real.take_listed(count), lambda steps: steps.take_public(count))
-
-    def take_private(self, engine: Any, owner: int, count: int) -> Any:
-        """The next private words of a party, if they are ours."""
-        words = self._real.take_private(engine._real, owner, count)
-        return None if words is None else self._recorder.made(words, lambda steps: steps.take_private(count))
-
-    def output(self, words: Any, player: int | None = None) -> None:
-        """Public numbers to the output."""
-        self._written(words, lambda steps, place: steps.output(place, player))  # before the words are the caller's
-        self._real.output(plain(words), player)
-
-    def output_personal(self, words: Any) -> None:
-        """Numbers revealed to us alone, to the output."""
-        self._written(words, lambda steps, place: steps.output_personal(place))
-        self._real.output_personal(plain(words))
-
-    def _written(self, words: Any, step: Callable[..., Any]) -> None:
-        if words.dtype == INT and words.ndim == 1:
-            self._recorder.note(step, words)
-        else:
-            self._recorder.fail("output of other numbers than vectors of int64")
-
-    def store(self, engine: Any, value: Any, position: int) -> None:
-        """Shares to the end of the share file."""
-        if position >= 0:
-            self._recorder.fail("shares are stored over others")
-        self._real.store(engine._real, value, position)
-        self._recorder.stored = True
-        self._recorder.note(lambda steps, place: steps.store(place), value)
-
-    def print(self, text: str) -> None:
-        """Prints a text, which does not depend on the data."""
-        self._real.print(text)
-        self._recorder.note(lambda steps: steps.print(text))

@@ -3,34 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
-from weakref import ref
 
 import numpy as np
 
 from . import comparison, shuffle
-from .base import RunTime, SecretRunTime, checked_size, common_size, is_constant, public_int, read
+from .base import RunTime, SecretRunTime, is_constant, read
 from .binary import cbits, sbits
 from .bitvectors import rows_of_numbers, sbitvec
-from .clear import Element, cint, regint, register_secret
-from .context import Ints, Run, Value, current
+from .clear import cint, regint, register_secret
+from .context import Ints, Value, current
 from .errors import CompilerError, VectorMismatch
 from .memory import EngineMemory, Memory
 from .recorded import contiguous
+from .secret_comparisons import Comparisons, divided
+from .secret_files import Stored
+from .secret_sources import Sources
 
 
-class sint(Element, SecretRunTime):
+class sint(Comparisons, Sources, Stored, SecretRunTime):
     """A secret vector over the domain. ``+ - *`` with sint, cint, regint and int, sizes equal or one of them 1; a
     product of secrets, a comparison or an opening communicates when its result is needed, together with all else that
     is ready. A sint made of a public value stays public inside: products with it are local, opening it is free.
     """
 
-    __slots__ = ("__weakref__", "_place", "_unshifted")
+    __slots__ = ("_unshifted",)
     _unshifted: tuple[Value, int]
     """Of a vector that was shifted to the left and not used otherwise: what was shifted, and how far."""
-    _place: int
-    """Of a vector from the share file: where it starts there."""
 
     def __init__(self, val: Any = None, size: int | None = None) -> None:
         run = current()
@@ -91,135 +90,6 @@ class sint(Element, SecretRunTime):
     def _allocate(cls, size: int) -> Memory:
         return EngineMemory(size, sint, secret=True)
 
-    # -- sources ------------------------------------------------------------------------------------------------------
-
-    @classmethod
-    def get_random(cls, *, size: int = 1) -> sint:
-        """Uniform secret elements of the domain."""
-        return sint._wrap(current().engine.random(checked_size(size)))
-
-    @classmethod
-    def get_random_bit(cls, *, size: int = 1) -> sint:
-        """Uniform secret bits 0 and 1."""
-        return sint._wrap(current().engine.random_bit(checked_size(size)))
-
-    @classmethod
-    def get_random_int(cls, bits: int, *, size: int = 1) -> sint:
-        """Uniform secret integers of ``bits`` bits (compile-time number), in [0, 2^bits): as many random bits each."""
-        run = current()
-        if not is_constant(bits) or bits < 1:
-            raise CompilerError(f"get_random_int takes a positive number of bits, not {bits!r}")
-        most = run.bits if run.is_ring else run.bits - 1
-        if bits > most:
-            raise CompilerError(f"random integers of {bits} bits do not fit {run.engine.domain}: take at most {most}, or get_random")
-        return sint._wrap(comparison.random_integers(run, int(bits), checked_size(size)))
-
-    @classmethod
-    def get_input_from(cls, player: Any, binary: bool = False, n_bytes: int | None = None, *, size: int = 1) -> sint:
-        """The next ``size`` numbers of ``player``'s private input, reduced into the domain: of its text, or of its int64 words if ``binary``.
-        One round."""
-        if n_bytes not in (None, 0, 8):
-            raise CompilerError(f"binary input has 8 bytes a number, not {n_bytes}")
-        run = current()
-        owner, count = public_int(player, "get_input_from"), checked_size(size)
-        words = run.io.take_private(run.engine, owner, count) if binary else _numbers_as_words(run, owner, count)
-        return sint._wrap(run.engine.input(0 if run.emulated else owner, count, words))
-
-    @classmethod
-    def scaled_input(cls, player: int, size: int, f: int) -> sint:
-        """The next ``size`` decimal numbers of ``player``'s text, times 2^f, rounded to the nearest integer. One round."""
-        run = current()
-        return sint._wrap(run.engine.input(0 if run.emulated else player, size, _scaled_words(run, player, size, f)))
-
-    @classmethod
-    def get_dabit(cls, *, size: int = 1) -> tuple[sint, Any]:
-        """Random bits as (sint, sbits). For bits alone take those of get_edabit, which cost nothing here."""
-        engine, bits = _random_bits(checked_size(size))
-        return sint._wrap(engine.bit_to_arith(bits)), sbits._wrap(bits)
-
-    @classmethod
-    def get_edabit(cls, n_bits: int, strict: bool = False, *, size: int = 1) -> tuple[sint, list[Any]]:
-        """Random ``n_bits``-bit numbers as (sint, list of sbits rows).
-
-        Where the protocol has edaBits (MACs), and the sint is used before any row, numbers and bits are made together; otherwise the rows
-        are random bits, and the sint is converted from them when it is used: rows alone cost nothing more."""
-        if not is_constant(n_bits) or n_bits < 1:
-            raise CompilerError(f"get_edabit takes a positive number of bits, not {n_bits!r}")
-        run = current()
-        _need_random_bits(run)
-        made = _Edabit(run, int(n_bits), checked_size(size))
-        if run.engine.has_edabits:
-            return sint._lazy(size, made.number), [sbits._lazy(size, partial(made.row, i)) for i in range(n_bits)]
-        return sint._lazy(size, made.number), [sbits._wrap(made.row(i)) for i in range(n_bits)]
-
-    @classmethod
-    def read_from_file(cls, start: Any, n_items: int = 1, crash_if_missing: bool = True, size: int = 1) -> tuple[regint, list[sint]]:
-        """``n_items`` vectors of ``size`` shares from position ``start`` of the share file on.
-
-        Returns the final position (-1 if that is the end of the file; -2 if there is no file, which stops the program
-        unless ``crash_if_missing`` is false) and the vectors.
-        """
-        run = current()
-        at, count, length = public_int(start, "read_from_file"), checked_size(n_items), checked_size(size)
-        persistence = run.io.persistence
-        persistence.require_own()
-        if run.io.writes_pending:
-            run.settle()
-        if not persistence.exists:
-            if crash_if_missing:
-                raise CompilerError("Persistence not found: no shares were stored for this program")
-            return regint(-2), [sint(size=length) for _ in range(count)]
-        vectors = [cls._stored(at + i * length, length) for i in range(count)]
-        stop = at + count * length
-        return regint(-1 if stop == persistence.length else stop), vectors
-
-    @classmethod
-    def _stored(cls, start: int, size: int) -> sint:
-        """Shares of the share file, imported when they are needed."""
-        run = current()
-        persistence, engine = run.io.persistence, run.engine
-        persistence.check(engine, start, size)
-        vector = cls._lazy(size, lambda: engine.import_(persistence.read(engine, start, size), size))
-        vector._is_stored_at(start)
-        return vector
-
-    def _is_stored_at(self, start: int) -> None:
-        """This vector is read from the share file when it is needed, and at the latest before something is stored over it."""
-        self._place = start
-        current().io.unread.append(ref(self))
-
-    @property
-    def _unread(self) -> bool:
-        """Whether this is a vector of the share file that nothing needed as a whole yet."""
-        return self._value is None and hasattr(self, "_place")
-
-    def _pick_stored(self, indices: Ints) -> sint | None:
-        """The elements at these indices without reading the others; None if the vector was read already."""
-        if not self._unread:
-            return None
-        run = current()
-        data = run.io.persistence.pick(run.engine, self._place, indices)
-        return sint._wrap(run.engine.import_(data, len(indices)))
-
-    @classmethod
-    def write_to_file(cls, shares: Any, position: Any = None) -> None:
-        """Appends the shares of a vector (or of a list of vectors of one size) to the share file, or stores them from
-        ``position`` on."""
-        run = current()
-        run.io.persistence.require_own()
-        items = [read(s) for s in (shares if isinstance(shares, (list, tuple)) else [shares])]
-        for item in items:
-            if not isinstance(item, sint):
-                raise CompilerError(f"write_to_file stores sint, not {type(item).__name__}")
-            if item.size != items[0].size:
-                raise VectorMismatch(f"write_to_file stores vectors of one size, not {items[0].size} and {item.size}")
-        at = -1 if position is None else public_int(position, "write_to_file")
-        for item in items:
-            value = run.to_secret(item.value)
-            run.io.writes_pending = True
-            run.defer(partial(run.io.store, run.engine, value, at))
-            at = at if at < 0 else at + item.size
-
     # -- arithmetic beyond + - * --------------------------------------------------------------------------------------
 
     def __neg__(self) -> Any:
@@ -268,7 +138,8 @@ class sint(Element, SecretRunTime):
     def int_div(self, other: Any, bit_length: int | None = None) -> sint:
         """x / y rounded towards zero, of signed integers of ``bit_length`` bits (default: ``program.bit_length``): as many comparisons, one after
         another. For y = 0 the result means nothing."""
-        return divided(self, sint.conv(read(other)), bit_length or current().program.bit_length)
+        quotient: sint = divided(self, sint.conv(read(other)), bit_length or current().program.bit_length)
+        return quotient
 
     def int_mod(self, other: Any, bit_length: int | None = None) -> sint:
         """What :meth:`int_div` leaves: x - y (x / y)."""
@@ -377,61 +248,6 @@ class sint(Element, SecretRunTime):
         parts += [[zero(0) for _ in range(length)] for _ in range(summands - len(rows))]
         return [[part[i] for part in parts] for i in range(length)]
 
-    # -- comparisons --------------------------------------------------------------------------------------------------
-
-    def _difference(self, other: Any) -> Any:
-        other = read(other)
-        if not (is_constant(other) or isinstance(other, (sint, cint, regint))):
-            return None
-        return sint.conv(self - other)
-
-    def _negative(self, difference: Any, bit_length: int | None) -> Any:
-        run = current()
-        return sintbit._wrap(comparison.negative(run, difference.value, (bit_length or run.program.bit_length) + 1))
-
-    def less_than(self, other: Any, bit_length: int | None = None) -> Any:
-        """[x < y] for signed integers of ``bit_length`` bits (default: ``program.bit_length``)."""
-        difference = self._difference(other)
-        return NotImplemented if difference is None else self._negative(difference, bit_length)
-
-    def greater_than(self, other: Any, bit_length: int | None = None) -> Any:
-        """[x > y], see :meth:`less_than`."""
-        difference = self._difference(other)
-        return NotImplemented if difference is None else self._negative(-difference, bit_length)
-
-    def less_equal(self, other: Any, bit_length: int | None = None) -> Any:
-        """[x <= y], see :meth:`less_than`."""
-        return _negated(self.greater_than(other, bit_length))
-
-    def greater_equal(self, other: Any, bit_length: int | None = None) -> Any:
-        """[x >= y], see :meth:`less_than`."""
-        return _negated(self.less_than(other, bit_length))
-
-    def equal(self, other: Any, bit_length: int | None = None) -> Any:
-        """[x = y], see :meth:`less_than`."""
-        difference = self._difference(other)
-        if difference is None:
-            return NotImplemented
-        run = current()
-        return sintbit._wrap(comparison.is_zero(run, difference.value, bit_length or run.program.bit_length))
-
-    def not_equal(self, other: Any, bit_length: int | None = None) -> Any:
-        """[x != y], see :meth:`less_than`."""
-        return _negated(self.equal(other, bit_length))
-
-    __lt__ = less_than
-    __gt__ = greater_than
-    __le__ = less_equal
-    __ge__ = greater_equal
-
-    def __eq__(self, other: Any) -> Any:
-        return self.equal(other)
-
-    def __ne__(self, other: Any) -> Any:
-        return self.not_equal(other)
-
-    __hash__ = None  # type: ignore[assignment]
-
     # -- shuffling ----------------------------------------------------------------------------------------------------
 
     def secure_shuffle(self, unit_size: int = 1) -> sint:
@@ -439,66 +255,25 @@ class sint(Element, SecretRunTime):
         :mod:`keyquorum.dsl.shuffle`."""
         return sint._wrap(shuffle.secure_shuffle(current(), self.value, unit_size))
 
+    @staticmethod
+    def get_secure_shuffle(n: int) -> shuffle.SecretPermutation:
+        """A random permutation of ``n`` blocks for :meth:`secure_permute`. One round."""
+        return shuffle.SecretPermutation(n)
 
-def _numbers_as_words(run: Any, owner: int, count: int) -> Ints | None:
-    """The next ``count`` numbers of ``owner``'s text as words of its input; None at other parties."""
-    return _words(run, owner, [run.io.take_number(run.engine, owner) for _ in range(count)])
+    def secure_permute(self, permutation: Any, unit_size: int = 1, reverse: bool = False) -> sint:
+        """The elements (blocks of ``unit_size``) moved by a permutation of :meth:`get_secure_shuffle`, or moved back: as many rounds and products as
+        a shuffle by switching networks, see :mod:`keyquorum.dsl.shuffle`."""
+        if not isinstance(permutation, shuffle.SecretPermutation):
+            raise CompilerError(f"secure_permute takes a permutation of get_secure_shuffle, not {type(permutation).__name__}")
+        return sint._wrap(permutation.apply(self.value, unit_size, reverse))
 
-
-def _scaled_words(run: Any, owner: int, count: int, f: int) -> Ints | None:
-    numbers = [run.io.take_decimal(run.engine, owner) for _ in range(count)]
-    return _words(run, owner, [None if n is None else round(n * (1 << f)) for n in numbers])
-
-
-def _words(run: Any, owner: int, numbers: list[Any]) -> Ints | None:
-    if numbers and numbers[0] is None:
-        return None
-    if run.bits <= 64:
-        half = run.modulus // 2
-        return np.array([(n + half) % run.modulus - half for n in numbers], dtype=np.int64)
-    for n in numbers:
-        if not -(1 << 63) <= n < 1 << 63:
-            raise CompilerError(f"the input {n} of party {owner} is longer than 64 bits")
-    return np.array(numbers, dtype=np.int64)
-
-
-def _negated(bit: Any) -> Any:
-    return NotImplemented if bit is NotImplemented else 1 - bit
-
-
-def _need_random_bits(run: Run) -> None:
-    if not run.engine.has_binary:
-        raise CompilerError(f"{run.engine.protocol} has no binary domain in this engine, so no (e)daBits: use get_random_bit")
-
-
-def _random_bits(size: int) -> tuple[Any, Value]:
-    run = current()
-    _need_random_bits(run)
-    return run.engine, run.engine.random_bits(size)
-
-
-class _Edabit:
-    """Random numbers and their bits, made when one of them is needed."""
-
-    def __init__(self, run: Run, length: int, size: int) -> None:
-        self._run, self._length, self._size = run, length, size
-        self._rows: list[Value] | None = None
-        self._number: Value | None = None
-
-    def number(self) -> Value:
-        """The numbers."""
-        if self._number is None:
-            if self._rows is None:
-                self._number, self._rows = self._run.engine.edabit(self._length, self._size)
-            else:
-                self._number = comparison.weighted(self._run, [self._run.engine.bit_to_arith(r) for r in self._rows])
-        return self._number
-
-    def row(self, index: int) -> Value:
-        """Row ``index`` of the bits."""
-        if self._rows is None:
-            self._rows = [self._run.engine.random_bits(self._size) for _ in range(self._length)]
-        return self._rows[index]
+    def inverse_permutation(self) -> sint:
+        """The inverse of the permutation of 0, 1, ... that this vector is. Opens it in a random order that nobody knows."""
+        moving, own = sint.get_secure_shuffle(self.size), sint(regint.inc(self.size))
+        inverse = sint.Array(self.size)
+        inverse.assign(own.secure_permute(moving), regint(self.secure_permute(moving).reveal()))
+        result: sint = inverse.get_vector()
+        return result
 
 
 class sintbit(sint):
@@ -539,28 +314,7 @@ class sintbit(sint):
         return self._made(result) if is_constant(other) and other == 1 else result
 
 
-register_secret(sint)
-
-
-def divided(a: sint, b: sint, k: int, shift: int = 0) -> sint:
-    """2^shift a / b, rounded towards zero, of signed integers of ``k`` bits. The result for b = 0 means nothing.
-
-    Long division: k + shift - 1 steps, one after another, each a comparison of k + 1 bits and a product.
-    """
-    size = common_size(a.size, b.size)
-    a, b = a.expand_to_vector(size), b.expand_to_vector(size)
-    negative_a, negative_b = a.less_than(0, k), b.less_than(0, k)
-    top, below = a - 2 * (negative_a * a), b - 2 * (negative_b * b)
-    bits = [0] * shift + top.bit_decompose(k)[: k - 1]
-    rest: Any = sint(0, size=size)
-    quotient: Any = sint(0, size=size)
-    for bit in reversed(bits):
-        rest = rest + rest + bit
-        fits = rest.greater_equal(below, k + 1)
-        rest = rest - fits * below
-        quotient = quotient + quotient + fits
-    sign = 1 - 2 * negative_a.bit_xor(negative_b)
-    return sign * quotient  # type: ignore[no-any-return]
+register_secret(sint, sintbit)
 
 
 class personal(RunTime):

@@ -20,7 +20,8 @@ import numpy as np
 
 from keyquorum._engine import Engine
 
-from .context import Ints, Run, Value
+from .base import RunTime, is_constant
+from .context import Ints, Run, Value, current
 from .errors import CompilerError
 
 Layer = tuple[Ints, Ints]
@@ -163,23 +164,51 @@ def secure_shuffle(run: Run, value: Value, unit_size: int) -> Value:
         return value
     if engine.has_shuffle:
         return engine.shuffle(run.to_secret(value), unit_size)
-    layers = network(n)
-    switches = sum(len(a) for a, _ in layers)
+    return permuted(run, value, unit_size, random_controls(run, n))
+
+
+def random_controls(run: Run, n: int) -> list[Value]:
+    """Control bits of t + 1 networks for ``n`` blocks, each of a permutation that one party chose. One round of inputs."""
+    engine = run.engine
+    switches = sum(len(a) for a, _ in network(n))
     controls = []
     for party in range(engine.threshold + 1):
-        bits = np.concatenate(route(random_permutation(n))) if party == engine.party else None
+        bits = np.concatenate(route(random_permutation(n))) if party == engine.party and n > 1 else None
         controls.append(_controls(engine, party, switches, bits))
-    offsets = np.arange(unit_size, dtype=np.int64)
+    return controls
+
+
+def permuted(run: Run, value: Value, unit_size: int, controls: list[Value], reverse: bool = False) -> Value:
+    """A vector with its blocks moved by the networks with these control bits, or moved back: each layer undoes itself."""
+    engine, offsets = run.engine, np.arange(unit_size, dtype=np.int64)
+    layers = network(value.size // unit_size)
+    places = np.cumsum([0, *(len(a) for a, _ in layers)])
+    steps = [(control, int(at), a, b) for control in controls for at, (a, b) in zip(places, layers, strict=False)]
     value = engine.slice(run.to_secret(value), 0, 1, value.size)  # a copy of our own, to be changed in place
-    for control in controls:
-        at = 0
-        for a, b in layers:
-            choice = engine.slice(control, at, 1, len(a))
-            at += len(a)
-            if unit_size > 1:
-                choice = engine.gather(choice, np.repeat(np.arange(len(a), dtype=np.int64), unit_size))
-                a, b = ((w[:, None] * unit_size + offsets).ravel() for w in (a, b))
-            x, y = engine.gather(value, a), engine.gather(value, b)
-            moved = engine.mul(choice, engine.sub(y, x))
-            value = engine.scatter(engine.scatter(value, a, engine.add(x, moved)), b, engine.sub(y, moved))
+    for control, at, a, b in reversed(steps) if reverse else steps:
+        choice = engine.slice(control, at, 1, len(a))
+        if unit_size > 1:
+            choice = engine.gather(choice, np.repeat(np.arange(len(a), dtype=np.int64), unit_size))
+            a, b = ((w[:, None] * unit_size + offsets).ravel() for w in (a, b))
+        x, y = engine.gather(value, a), engine.gather(value, b)
+        moved = engine.mul(choice, engine.sub(y, x))
+        value = engine.scatter(engine.scatter(value, a, engine.add(x, moved)), b, engine.sub(y, moved))
     return value
+
+
+class SecretPermutation(RunTime):
+    """A uniformly random permutation of ``n`` blocks that any t parties do not know, to be applied and undone: t + 1 switching networks."""
+
+    __slots__ = ("_controls", "n")
+
+    def __init__(self, n: int) -> None:
+        if not is_constant(n) or n < 1:
+            raise CompilerError(f"get_secure_shuffle takes a positive compile-time integer, not {n!r}")
+        self.n = int(n)
+        self._controls = random_controls(current(), self.n) if n > 1 else []
+
+    def apply(self, value: Value, unit_size: int, reverse: bool) -> Value:
+        """The vector with its blocks moved, or moved back."""
+        if value.size != self.n * unit_size:
+            raise CompilerError(f"a permutation of {self.n} blocks of {unit_size} is for {self.n * unit_size} elements, not {value.size}")
+        return permuted(current(), value, unit_size, self._controls, reverse)

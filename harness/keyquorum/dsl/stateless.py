@@ -8,11 +8,11 @@ defaults, and names of the functions around a function. If anything is another o
 
 from __future__ import annotations
 
-import operator
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from operator import is_
 from types import BuiltinFunctionType, FunctionType, GetSetDescriptorType, MemberDescriptorType, ModuleType
 from typing import Any
 
@@ -23,33 +23,37 @@ _OF_A_MODULE = {"__name__", "__doc__", "__package__", "__loader__", "__spec__", 
 
 
 class Snapshot:
-    """What functions, classes and modules were, to be compared with what they are."""
+    """What functions, classes and modules were, to be compared with what they are. Programs end often, so this is quick: it looks at identities."""
 
     def __init__(self) -> None:
-        self._were: list[tuple[Callable[[Any], Iterable[Any]], Any, tuple[Any, ...]]] = []
+        self._names: list[tuple[Mapping[str, Any], tuple[str, ...], tuple[Any, ...]]] = []
+        self._functions: list[tuple[FunctionType, Any, Any, Any, dict[str, Any], int]] = []
+        self._cells: list[tuple[Any, Any]] = []
 
-    def add(self, content: Callable[[Any], Iterable[Any]], of: Any) -> None:
-        """Remembers the content of an object."""
-        self._were.append((content, of, tuple(content(of))))
+    def add_names(self, names: Mapping[str, Any]) -> None:
+        """Remembers the names of a module or class, with their values: a view of them that changes with them."""
+        self._names.append((names, tuple(names), tuple(names.values())))
+
+    def add_function(self, function: FunctionType) -> None:
+        """Remembers a function: its code, defaults, attributes, and the names of the functions around it."""
+        by_name, own = function.__kwdefaults__, function.__dict__
+        self._functions.append((function, function.__code__, function.__defaults__, by_name, own, len(own)))
+        for names in (by_name, own):
+            if names:
+                self.add_names(names)
+        self._cells += [(cell, _content(cell)) for cell in function.__closure__ or ()]
 
     def unchanged(self) -> bool:
-        """Whether all contents are the same objects as they were."""
-        for content, of, before in self._were:
-            now = tuple(content(of))
-            if len(now) != len(before) or not all(map(operator.is_, now, before)):
+        """Whether everything is the same object as it was."""
+        for names, keys, values in self._names:
+            if len(names) != len(keys) or not all(map(is_, names.values(), values)) or not all(map(is_, names, keys)):
                 return False
-        return True
-
-
-def _names(of: Any) -> Iterable[Any]:
-    """The names of a module or class with their values."""
-    return (*vars(of), *vars(of).values())
-
-
-def _of_function(function: FunctionType) -> Iterable[Any]:
-    defaults, by_name, own = function.__defaults__ or (), function.__kwdefaults__ or {}, function.__dict__
-    cells = [_content(cell) for cell in function.__closure__ or ()]
-    return (function.__code__, *defaults, *by_name, *by_name.values(), *own, *own.values(), *cells)
+        for function, code, defaults, by_name, own, size in self._functions:
+            if function.__code__ is not code or function.__defaults__ is not defaults or function.__kwdefaults__ is not by_name:
+                return False
+            if function.__dict__ is not own or len(own) != size:
+                return False
+        return all(_content(cell) is content for cell, content in self._cells)
 
 
 def _content(cell: Any) -> Any:
@@ -64,14 +68,16 @@ def compiler_snapshot(kind: str) -> Snapshot:
     """What the package ``Compiler`` was before the first program of this process ran."""
     snapshot, seen = Snapshot(), set[int]()
     for module in compiler_package(kind).values():
-        snapshot.add(_names, module)
+        snapshot.add_names(vars(module))
         for value in vars(module).values():
             for each in value.__mro__ if isinstance(value, type) else [value]:
                 if id(each) in seen or not str(getattr(each, "__module__", "")).startswith("keyquorum."):
                     continue
                 seen.add(id(each))
-                if isinstance(each, (type, FunctionType)):
-                    snapshot.add(_names if isinstance(each, type) else _of_function, each)
+                if isinstance(each, FunctionType):
+                    snapshot.add_function(each)
+                elif isinstance(each, type):
+                    snapshot.add_names(vars(each))
     return snapshot
 
 
@@ -91,7 +97,7 @@ class _Examination:
         self.snapshot = Snapshot()
 
     def passed(self, module: ModuleType) -> bool:
-        self.snapshot.add(_names, module)
+        self.snapshot.add_names(module.__dict__)
         return all(self._lasts(value) for name, value in self._names.items() if name not in _OF_A_MODULE)
 
     def _lasts(self, value: Any) -> bool:
@@ -114,7 +120,7 @@ class _Examination:
             home = getattr(sys.modules.get(function.__module__), "__dict__", None)
             return id(function.__globals__) in self._kept or home is function.__globals__
         self._seen.add(id(function))
-        self.snapshot.add(_of_function, function)
+        self.snapshot.add_function(function)
         held = [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values(), *function.__dict__.values()]
         cells = [_content(cell) for cell in function.__closure__ or ()]
         return all(self._lasts(value) for value in [*held, *cells])
@@ -124,7 +130,7 @@ class _Examination:
         if known is not None and getattr(known, value.__name__, None) is value:
             return True
         self._seen.add(id(value))
-        self.snapshot.add(_names, value)
+        self.snapshot.add_names(vars(value))
         members = all(self._member_lasts(member) for member in vars(value).values())
         return type(value) is type and members and all(self._lasts(base) for base in value.__bases__)
 

@@ -12,7 +12,7 @@ _SHIFT = "x >> m divides by 2^m and rounds down, regint(c) // n divides public i
 _MEMORY = "keep values in an Array, a Matrix or a MemValue"
 _BITS = "open the value, or use comparisons and bit_decompose"
 _OPERATORS = {
-    "/": f"it makes fixed-point numbers (sfix, cfix): {_SHIFT}",
+    "/": f"make the operands fixed-point numbers (sfix, cfix); {_SHIFT}",
     "//": _SHIFT,
     "%": "x % 2**m for secret values, regint(c) % n for public integers",
     "**": "the exponent is a compile-time integer of at least 0",
@@ -30,10 +30,9 @@ _OPERATORS = {
 }
 _COMPARISON = "comparisons are for sint, cint, regint and int, and for containers of them"
 _METHODS = {
-    "int_div": _SHIFT, "int_mod": "x % 2**m", "field_div": "multiply with the inverse, a public number", "round": "x >> m rounds down",
+    "field_div": "multiply with the inverse, a public number", "round": "x >> m rounds down",
     "pow2": "1 << n for a compile-time n", "log2": _BITS, "trunc_zeros": "x >> m", "TruncPr": "x >> m", "TruncMul": "(x * y) >> m",
-    "shuffle": "secure_shuffle of secret values", "get_secure_shuffle": "secure_shuffle", "secure_permute": "secure_shuffle",
-    "inverse_permutation": "secure_shuffle", "store_in_mem": _MEMORY, "load_mem": _MEMORY, "malloc": _MEMORY, "free": _MEMORY,
+    "shuffle": "secure_shuffle of secret values", "store_in_mem": _MEMORY, "load_mem": _MEMORY, "malloc": _MEMORY, "free": _MEMORY,
     "address": _MEMORY, "delete": _MEMORY, "read_from_socket": "get_input_from(player, size=n, binary=True)",
     "receive_from_client": "get_input_from(player, size=n, binary=True)", "write_to_socket": "reveal_to(player).binary_output()",
     "reveal_to_clients": "reveal_to(player).binary_output()", "write_shares_to_socket": "write_to_file", "input_tensor_from": "get_input_from(player, size=n, binary=True), then assign_vector",
@@ -43,7 +42,9 @@ _METHODS = {
     "read_from_file": "sint.read_from_file", "write_to_file": "sint.write_to_file", "get_random": "get_random_bit, or inputs",
     "prefix_sum": "additions in a loop over an Array", "direct_mul": "dot", "sort": "sort an Array of sint",
 }  # fmt: skip
-_NAMES = r"(sint|sintbit|cint|regint|localint|personal|sbits\d*|cbits\d*|sbitvec|Array|Matrix|MultiArray|SubMultiArray|MemValue)"
+_NAMES = r"(sint|sintbit|cint|regint|sfix|cfix|localint|personal|sbits\d*|cbits\d*|sbitint\d*|sbitvec\d*|sbitintvec\d*|Array|Matrix|MultiArray|SubMultiArray|MemValue)"
+_PARTS = {"Sources": "sint", "Stored": "sint", "Comparisons": "sint"}
+"""Classes that types are made of."""
 _BINARY = re.compile(r"unsupported operand type\(s\) for (?:\*\* or )?([^ ]+?)(?:\(\))?: '(\w+)' and '(\w+)'")
 _UNARY = re.compile(r"bad operand type for (?:unary )?([^ :]+): '(\w+)'")
 _ORDER = re.compile(r"'(\S+)' not supported between instances of '(\w+)' and '(\w+)'")
@@ -80,6 +81,6 @@ def operation_refused(text: str) -> str | None:
         return _line(f"{found[2]} {found[1]} {found[3]}", _COMPARISON)
     if _MISSING.fullmatch(text):
         return _line(text, "use the methods of the type, or an Array")
-    if (found := _CALL.fullmatch(text)) and _is_named(found[1]):
-        return f"{found[1]}.{found[2]}() {found[3]}: other arguments are {SUBSET}"
+    if (found := _CALL.fullmatch(text)) and _is_named(kind := _PARTS.get(found[1], found[1])):
+        return f"{kind}.{found[2]}() {found[3]}: other arguments are {SUBSET}"
     return None

@@ -103,9 +103,14 @@ class Protocol:
         except (_engine.UsageError, OverflowError) as error:
             raise ParameterError(str(error)) from None
 
+    def held(self, party: int, parties: int, threshold: int) -> tuple[int, ...]:
+        """Numbers of the summands that a party holds of a shared element, in the order of the parts of its share; MACs are none. A public value is
+        added to summand 0. For Shamir's sharing: the number of the party's point."""
+        return tuple(_engine.protocol_held(self.name, party, parties, threshold))
+
     def values(self, parties: int, threshold: int) -> int:
         """Elements that a party holds of a shared element, MACs not counted."""
-        return _engine.protocol_values(self.name, parties, threshold)
+        return len(self.held(0, parties, threshold))
 
     def parts(self, parties: int, threshold: int) -> int:
         """Elements that a party holds of a shared element."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import tempfile
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -14,6 +16,7 @@ from keyquorum.backends.mpspdz import Checkout, run_program_files
 from keyquorum.backends.mpspdz.report import check_failed
 from keyquorum.dsl import ProgramIO, ProgramOptions, run_program
 from keyquorum.dsl.persistence import shares_path
+from keyquorum.dsl.program_io import numbers_path
 from keyquorum.model.errors import ParameterError, PartyError, ProgramError
 from keyquorum.model.links import check_link, notice, parse
 from keyquorum.model.protocols import DEFAULT_PROTOCOL, PROTOCOLS, Protocol
@@ -29,13 +32,16 @@ DEFAULT_PRIME = 1152921504606584833
 """60 bits, 1 mod 2^18: room for comparisons of 18-bit integers (-F 18)."""
 COMPARISON_BITS = 42
 """A masked comparison of k-bit integers needs a prime of k + 42 bits."""
+EMULATED = 3
+"""Parties of whom a run in the clear asks for inputs with -I."""
 
 
 @dataclass(frozen=True)
 class ProgramRequest:
     """A run of a program. ``protocol``, ``parties``, ``ring`` (-R), ``field`` (-F), ``prime`` (-P), ``threshold`` (-T) as in
     MP-SPDZ; ``folder``: where its files are; ``backend``: ``embedded`` or ``mp-spdz``; ``mp_spdz``: its checkout, if not
-    MP_SPDZ_HOME; ``link``: simulated links, see :mod:`keyquorum.model.links`."""
+    MP_SPDZ_HOME; ``link``: simulated links, see :mod:`keyquorum.model.links`; ``interactive`` (-I): text inputs are typed, a line a
+    party."""
 
     program: str
     args: tuple[str, ...] = ()
@@ -49,12 +55,15 @@ class ProgramRequest:
     backend: str = "embedded"
     mp_spdz: str | Path | None = None
     link: str | None = None
+    interactive: bool = False
 
     def check(self) -> None:
         """Refuses unknown backends, and protocols that the backend does not have."""
         if self.backend not in BACKENDS:
             raise ParameterError(f"unknown backend {self.backend!r}: choose one of {', '.join(BACKENDS)}")
         check_link(self.link)
+        if self.interactive and self.backend != "embedded":
+            raise ParameterError("-I is for the embedded engine: with mp-spdz write Player-Data/Input-P<i>-0")
         known = [p.name for p in PROTOCOLS.values() if self.backend == "embedded" or p.mp_spdz is not None]
         if self.protocol not in known:
             raise ParameterError(f"unknown protocol {self.protocol!r}: choose one of {', '.join(known)}")
@@ -70,7 +79,7 @@ class ProgramRequest:
     def from_json(data: dict[str, Any], folder: Path) -> ProgramRequest:
         """A request from the fields of a job, in a folder of this host."""
         kinds: dict[str, tuple[type, ...]] = {
-            "program": (str,), "args": (list,), "protocol": (str,), "backend": (str,), "mp_spdz": (str, NoneType), "link": (str, NoneType),
+            "program": (str,), "args": (list,), "protocol": (str,), "backend": (str,), "mp_spdz": (str, NoneType), "link": (str, NoneType), "interactive": (bool,),
             **dict.fromkeys(("parties", "ring", "field", "prime", "threshold"), (int, NoneType)),
         }  # fmt: skip
         for name, value in data.items():
@@ -118,8 +127,8 @@ def _mac_key_path(request: ProgramRequest, party: int) -> Path:
     return shares_path(Path(request.folder), party).with_name(f"MAC-Key-P{party}")
 
 
-def _run(session: Any, request: ProgramRequest) -> list[str]:
-    """Runs the program as one party; returns what it printed and its cost."""
+def _run(session: Any, request: ProgramRequest, typed: Path | None = None) -> list[str]:
+    """Runs the program as one party; returns what it printed and its cost. ``typed``: a folder with the text inputs of parties, in place of theirs."""
     folder = Path(request.folder)
     path = find_program(request.program, folder)
     name = " ".join([path.stem, *request.args])
@@ -128,6 +137,8 @@ def _run(session: Any, request: ProgramRequest) -> list[str]:
         mac_key.use(session, _mac_key_path(request, session.party))
     engine = session.engine(request.protocol, request.domain, name, request.threshold, None)
     io = ProgramIO.from_folder(folder, engine, "-".join([path.stem, *(a.replace("/", "_") for a in request.args)]))
+    if typed is not None:
+        io.take_typed(typed, range(request.size if request.protocol != "emulate" else EMULATED), engine)
     printed: list[str] = []
     io.stdout = printed.append
     result = run_program(engine, path, list(request.args), io, ProgramOptions(field=request.field or 0))
@@ -140,7 +151,7 @@ def program_job(context: PartyContext, job: dict[str, Any]) -> dict[str, Any]:
     """The job ``program``: the fields of :class:`ProgramRequest` under ``request``, the folder under ``local``."""
     request = ProgramRequest.from_json(job["request"], local_path(job, "folder"))
     with context.phase("program"):
-        return {"lines": _run(context.session, request)}
+        return {"lines": _run(context.session, request, local_path(job, "typed") if request.interactive else None)}
 
 
 def run_locally(request: ProgramRequest, progress: Progress | None = None) -> list[str]:
@@ -157,15 +168,32 @@ def run_locally(request: ProgramRequest, progress: Progress | None = None) -> li
     if request.domain and request.capabilities.emulated:
         if request.size != 1:
             raise ParameterError(f"{request.protocol} runs in one process, not among {request.size} parties: leave out -N")
-        return _run(_engine.local_sessions(1)[0], local)
+        with tempfile.TemporaryDirectory(prefix="keyquorum-run-") as temporary:
+            typed = _typed(Path(temporary), EMULATED) if request.interactive else None
+            return _run(_engine.local_sessions(1)[0], local, typed)
     with tempfile.TemporaryDirectory(prefix="keyquorum-run-") as temporary:
         protocol = request.capabilities.field_protocol
         committee = init(Path(temporary) / "committee", request.size, protocol, request.threshold)
         fields = {k: v for k, v in asdict(request).items() if k not in ("folder", "mp_spdz", "link")}
         job = {"kind": "program", "request": fields, "link": request.link, "local": {"folder": folder}}
+        if request.interactive:
+            job["local"] = {"folder": folder, "typed": str(_typed(Path(temporary), request.size))}
         results = run_processes(committee.folder, job, progress)
     lines: list[str] = results[0]["lines"]
     return [*lines, notice(request.link)] if request.link else lines
+
+
+def _typed(folder: Path, parties: int) -> Path:
+    """Reads a line of numbers for each party from standard input, and keeps them in files that this user alone can read."""
+    place = folder / "typed"
+    numbers_path(place, 0).parent.mkdir(parents=True, mode=0o700)
+    for party in range(parties):
+        if sys.stdin.isatty():
+            print(f"numbers of party {party}: ", end="", file=sys.stderr, flush=True)
+        line = sys.stdin.readline()
+        with open(os.open(numbers_path(place, party), os.O_CREAT | os.O_WRONLY | os.O_EXCL, 0o600), "w") as file:
+            file.write(line)
+    return place
 
 
 def _run_on_mp_spdz(request: ProgramRequest, file: str) -> list[str]:

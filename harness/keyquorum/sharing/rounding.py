@@ -35,7 +35,7 @@ class RoundingGroup:
     All parties of the committee, unless it shares by Shamir's scheme: there t + 1 parties, the receiver among them, multiply their
     shares by Lagrange coefficients and go on with additive sharing, which tolerates t corruptions of t + 1.
     numbers: the members, by their numbers in the committee. me: our number among them (None: not a member). receiver: likewise.
-    parts: summands that a party knows. summands: of a share. dealers: members that give masks. ring_protocol, field_protocol: of the
+    parts: summands that a party knows. held: their numbers, in the order of our parts (none if we are no member). summands: of a share. dealers: members that give masks. ring_protocol, field_protocol: of the
     two programs. points: x-coordinates of the members' Shamir shares, if it is one.
     """
 
@@ -43,6 +43,7 @@ class RoundingGroup:
     me: int | None
     receiver: int
     parts: int
+    held: tuple[int, ...]
     summands: int
     dealers: int
     ring_protocol: str
@@ -62,6 +63,7 @@ class RoundingGroup:
                 me=context.party,
                 receiver=receiver,
                 parts=committee.capabilities.values(context.parties, committee.threshold),  # a MAC is none
+                held=committee.capabilities.held(context.party, context.parties, committee.threshold),
                 summands=committee.summands,
                 dealers=threshold + 1,
                 ring_protocol=ring_protocol,
@@ -76,6 +78,7 @@ class RoundingGroup:
             me=me,
             receiver=0,
             parts=1,
+            held=() if me is None else (me,),
             summands=threshold + 1,
             dealers=threshold + 1,
             ring_protocol=ring_protocol,
@@ -131,11 +134,10 @@ def scaled_words(group: RoundingGroup, u: Words, q: int, t: int, length: int) ->
         z_low, z_t = scale_round(np.ascontiguousarray(part), t, length, q)
         low.append(z_low)
         rest.append(z_t)
-    # Summand 0 takes the offset: the first of party 0, the second of party 1 where shares are replicated.
-    if group.me is not None and group.me < group.parts:
-        half = 1 << (length - 1)
-        low[group.me] = low[group.me] + np.uint64(half)
-        rest[group.me] = addmod(rest[group.me], np.full_like(rest[group.me], half % t), t)
+    if 0 in group.held:  # summand 0 takes the offset, at every party that knows it
+        part, half = group.held.index(0), 1 << (length - 1)
+        low[part] = low[part] + np.uint64(half)
+        rest[part] = addmod(rest[part], np.full_like(rest[part], half % t), t)
     ring, residues = np.stack(low) & np.uint64((1 << length) - 1), np.stack(rest)
     wipe(*low, *rest)
     return ring, residues

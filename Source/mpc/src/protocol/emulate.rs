@@ -2,7 +2,7 @@
 
 use keyquorum_math::{Domain, Prg, bits};
 
-use super::table::{
+use super::descriptor::{
     Adversary, Descriptor, Domains, MOST_RING_BITS, MpSpdz, Partners, Primes, Sharing,
 };
 use super::{ClearTask, Protocol, ShareTask, group_sums, lane_bits};
@@ -27,7 +27,7 @@ pub static EMULATE: Descriptor = Descriptor {
     chooses_threshold: false,
     adversary: Adversary::None,
     macs: false,
-    values: |_, _| 1,
+    held: |_, _, _| vec![0],
     summands: |_| 1,
     splits: true,
     edabits: false,

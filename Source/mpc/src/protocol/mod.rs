@@ -2,8 +2,10 @@
 
 mod additive;
 pub mod authenticated;
+pub mod descriptor;
 mod emulate;
 mod permutation;
+pub mod refusal;
 mod replicated;
 mod shamir;
 mod stock;

@@ -6,10 +6,10 @@
 
 use keyquorum_math::{Domain, DomainKind, Prg, bits};
 
-use super::permutation::{permuted, random_permutation};
-use super::table::{
+use super::descriptor::{
     Adversary, Descriptor, Domains, MOST_RING_BITS, MpSpdz, Partners, Primes, Sharing,
 };
+use super::permutation::{permuted, random_permutation};
 use super::{BITS, ClearTask, Protocol, ShareTask, group_sums, lane_bits, lanes};
 use crate::engine::Engine;
 use crate::error::{EngineError, Result};
@@ -30,7 +30,7 @@ const REPLICATED: Descriptor = Descriptor {
     chooses_threshold: false,
     adversary: Adversary::SemiHonest,
     macs: false,
-    values: |_, _| 2,
+    held: |party, _, _| vec![party, (party + 2) % 3],
     summands: |_| 3,
     splits: false,
     edabits: false,

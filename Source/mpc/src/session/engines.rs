@@ -12,7 +12,8 @@ use crate::engine::Engine;
 use crate::error::{EngineError, Result};
 use crate::ops::Computation;
 use crate::protocol::authenticated::binary::AuthenticatedBits;
-use crate::protocol::table::{Descriptor, named};
+use crate::protocol::descriptor::Descriptor;
+use crate::protocol::table::named;
 use crate::protocol::{Arithmetic, Authenticated, Channel, Openings, Protocol, SubsetStream};
 
 impl Session {

@@ -42,9 +42,8 @@ def lwe_phases(context: PartyContext, group: RoundingGroup, key: Persistence, ci
         summands = group.summands_of(shares, parameters.prime)
         t = 1 << parameters.message_bits
         result = np.stack([scale_round(np.ascontiguousarray(part), t, length, parameters.prime)[0] for part in summands])
-        if group.me is not None and group.me < group.parts:
-            # Summand 0 takes the offset: the first of party 0, the second of party 1 where shares are replicated.
-            result[group.me] += np.uint64(1 << (length - 1))
+        if 0 in group.held:  # summand 0 takes the offset, at every party that knows it
+            result[group.held.index(0)] += np.uint64(1 << (length - 1))
         result &= np.uint64((1 << parameters.ring_bits) - 1)
         wipe(summands, shares)
     working.wipe()

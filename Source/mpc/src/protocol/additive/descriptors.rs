@@ -6,7 +6,7 @@ use keyquorum_ot::Security;
 use super::{Additive, Arithmetic};
 use crate::engine::Engine;
 use crate::error::Result;
-use crate::protocol::table::{
+use crate::protocol::descriptor::{
     Adversary, Descriptor, Domains, MOST_RING_BITS, MpSpdz, Partners, Primes, Sharing,
 };
 use crate::session::{Opening, invalid};
@@ -24,7 +24,7 @@ const ADDITIVE: Descriptor = Descriptor {
     chooses_threshold: false,
     adversary: Adversary::SemiHonest,
     macs: false,
-    values: |_, _| 1,
+    held: |party, _, _| vec![party],
     summands: |parties| parties,
     splits: false,
     edabits: false,

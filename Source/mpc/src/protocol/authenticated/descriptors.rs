@@ -2,12 +2,12 @@
 
 use keyquorum_math::{DomainKind, Z2k128, Zq};
 
-use super::{MAC_BITS, PARTS};
+use super::MAC_BITS;
 use crate::adversary::honest;
 use crate::engine::Engine;
 use crate::error::{EngineError, Result};
 use crate::protocol::additive::SEMI;
-use crate::protocol::table::{
+use crate::protocol::descriptor::{
     Adversary, Descriptor, Domains, MOST_RING_BITS, MpSpdz, Partners, Primes, Sharing,
 };
 use crate::session::{Opening, invalid};
@@ -25,7 +25,7 @@ const AUTHENTICATED: Descriptor = Descriptor {
     chooses_threshold: false,
     adversary: Adversary::Malicious,
     macs: true,
-    values: |_, _| PARTS - 1,
+    held: |party, _, _| vec![party],
     summands: |parties| parties,
     splits: false,
     edabits: true,
@@ -93,7 +93,7 @@ fn open(opening: &Opening<'_>) -> Result<Box<dyn Engine>> {
             let visible = Z2k128::new(k).map_err(invalid)?;
             let shares = Z2k128::new(k + MAC_BITS).map_err(invalid)?;
             let domains = (visible, shares);
-            let protocol = opening.with_macs(domains.clone(), honest())?;
+            let protocol = opening.with_macs(domains, honest())?;
             Ok(opening.computation(protocol, domains))
         }
         DomainKind::Bits => Err(EngineError::internal("packed bits alone under MACs")),

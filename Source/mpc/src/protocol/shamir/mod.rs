@@ -16,7 +16,7 @@ use keyquorum_math::{Domain, DomainKind, Prg};
 use self::polynomials::{add_scaled, inverse_roots, lagrange, point};
 pub use self::prss::{SubsetStream, subsets, uses_prss};
 use super::additive::{SEMI, SEMI2K};
-use super::table::{Adversary, Descriptor, Domains, MpSpdz, Partners, Primes, Sharing};
+use super::descriptor::{Adversary, Descriptor, Domains, MpSpdz, Partners, Primes, Sharing};
 use super::{ClearTask, Protocol, Replicated, ShareTask, group_sums};
 use crate::error::{EngineError, Result};
 use crate::graph::{SendFn, Step, and_then, join, ready, then, then_maybe, within};
@@ -41,7 +41,7 @@ pub static SHAMIR: Descriptor = Descriptor {
     chooses_threshold: true,
     adversary: Adversary::SemiHonest,
     macs: false,
-    values: |_, _| 1,
+    held: |party, _, _| vec![party],
     summands: |_| 0,
     splits: false,
     edabits: false,

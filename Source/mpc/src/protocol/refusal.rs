@@ -1,0 +1,311 @@
+//! Engines that are asked for and do not exist: bounds on parties and thresholds, and domains, as the descriptors state them.
+
+use keyquorum_math::DomainKind;
+
+use super::descriptor::{Descriptor, Domains};
+use super::table::{PROTOCOLS, names};
+
+/// Why there is no such engine.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// No protocol has this name.
+    #[error("unknown protocol {name:?}: choose one of {}", names())]
+    UnknownProtocol {
+        /// What was asked for.
+        name: String,
+    },
+    /// Clear text among several parties.
+    #[error(
+        "{protocol} runs in one process, not among {parties} parties: leave out -N or take another protocol"
+    )]
+    OneProcess {
+        /// The protocol.
+        protocol: &'static str,
+        /// Number of parties of the session.
+        parties: usize,
+    },
+    /// A protocol for another number of parties.
+    #[error("{protocol} {wanted}, not {parties}: set -N {nearest}")]
+    Parties {
+        /// The protocol.
+        protocol: &'static str,
+        /// Numbers that it is for.
+        wanted: String,
+        /// Number of parties of the session.
+        parties: usize,
+        /// The nearest number that is possible.
+        nearest: usize,
+    },
+    /// A threshold that is too small or too large.
+    #[error(
+        "{protocol} with {parties} parties tolerates 1 to {most} corruptions, not {asked}: set -T {most}"
+    )]
+    Threshold {
+        /// The protocol.
+        protocol: &'static str,
+        /// Number of parties of the session.
+        parties: usize,
+        /// The largest threshold.
+        most: usize,
+        /// What was asked for.
+        asked: usize,
+    },
+    /// Another threshold than the only one.
+    #[error("{protocol} tolerates exactly {only} corruption(s): leave the threshold out")]
+    FixedThreshold {
+        /// The protocol.
+        protocol: &'static str,
+        /// The threshold among so many parties.
+        only: usize,
+    },
+    /// A domain of another kind, or a ring that is too large.
+    #[error("{protocol} works {serves}, not over {domain}: take {cure}")]
+    Domain {
+        /// The protocol.
+        protocol: &'static str,
+        /// The domains that it has.
+        serves: String,
+        /// What was asked for.
+        domain: DomainKind,
+        /// Another protocol, or a domain.
+        cure: String,
+    },
+    /// A prime that is too small.
+    #[error(
+        "{protocol} among {parties} parties needs a prime {wanted}, not {prime}: {reason}, take a larger -P"
+    )]
+    Prime {
+        /// The protocol.
+        protocol: &'static str,
+        /// Number of parties of the session.
+        parties: usize,
+        /// Primes that it works over.
+        wanted: String,
+        /// What was asked for.
+        prime: u64,
+        /// Why.
+        reason: &'static str,
+    },
+}
+
+impl Descriptor {
+    /// The threshold among so many parties: `asked`, or the default.
+    ///
+    /// # Errors
+    /// A number of parties, or a threshold, that the protocol does not have.
+    pub fn threshold(&self, parties: usize, asked: Option<usize>) -> Result<usize, Refusal> {
+        self.check_parties(parties)?;
+        let most = (self.most_corruptions)(parties);
+        let t = asked.unwrap_or(most);
+        let protocol = self.name;
+        match (self.chooses_threshold, t) {
+            (true, 1..) if t <= most => Ok(t),
+            (true, asked) => Err(Refusal::Threshold {
+                protocol,
+                parties,
+                most,
+                asked,
+            }),
+            (false, _) if t == most => Ok(t),
+            (false, _) => Err(Refusal::FixedThreshold {
+                protocol,
+                only: most,
+            }),
+        }
+    }
+
+    fn check_parties(&self, parties: usize) -> Result<(), Refusal> {
+        let least = self.least_parties;
+        let most = self.most_parties.unwrap_or(usize::MAX);
+        if (least..=most).contains(&parties) {
+            return Ok(());
+        }
+        let protocol = self.name;
+        if most == 1 {
+            return Err(Refusal::OneProcess { protocol, parties });
+        }
+        let wanted = match self.most_parties {
+            Some(most) if most == least => format!("is for {least} parties"),
+            Some(most) => format!("is for {least} to {most} parties"),
+            None => format!("needs at least {least} parties"),
+        };
+        Err(Refusal::Parties {
+            protocol,
+            wanted,
+            parties,
+            nearest: parties.clamp(least, most),
+        })
+    }
+
+    /// Refuses a domain in which the protocol does not work among so many parties.
+    ///
+    /// # Errors
+    /// [`Refusal::Domain`] or [`Refusal::Prime`].
+    pub fn check_domain(&self, domain: DomainKind, parties: usize) -> Result<(), Refusal> {
+        match (domain, &self.domains) {
+            (DomainKind::Bits, Domains { bits: true, .. }) => Ok(()),
+            (
+                DomainKind::Z2k(k),
+                Domains {
+                    ring: Some(most), ..
+                },
+            ) if k <= *most => Ok(()),
+            (
+                DomainKind::Fq(prime),
+                Domains {
+                    field: Some(primes),
+                    ..
+                },
+            ) => match primes.refusal(prime, parties) {
+                None => Ok(()),
+                Some((wanted, reason)) => Err(Refusal::Prime {
+                    protocol: self.name,
+                    parties,
+                    wanted,
+                    prime,
+                    reason,
+                }),
+            },
+            _ => Err(Refusal::Domain {
+                protocol: self.name,
+                serves: self.domains.words(),
+                domain,
+                cure: self.cure(domain, parties),
+            }),
+        }
+    }
+
+    /// Another protocol that works there and is no weaker, or options that give a domain of this protocol.
+    fn cure(&self, domain: DomainKind, parties: usize) -> String {
+        let partners = (self.partners)();
+        let partner = match domain {
+            DomainKind::Z2k(_) => partners.ring,
+            DomainKind::Fq(_) => Some(partners.field),
+            DomainKind::Bits => None,
+        };
+        let fits = |p: &&Descriptor| {
+            let admits = match (domain, &p.domains) {
+                (DomainKind::Bits, domains) => domains.bits,
+                (DomainKind::Z2k(k), domains) => domains.ring.is_some_and(|most| k <= most),
+                (DomainKind::Fq(_), domains) => domains.field.is_some(),
+            };
+            p.name != self.name
+                && admits
+                && p.adversary >= self.adversary
+                && p.check_parties(parties).is_ok()
+        };
+        let other = partner
+            .filter(fits)
+            .or_else(|| PROTOCOLS.iter().copied().find(fits))
+            .map(|p| p.name);
+        let option = match (&self.domains, domain) {
+            (Domains { ring: Some(_), .. }, DomainKind::Z2k(_)) => Some("a smaller -R"),
+            (Domains { ring: Some(_), .. }, _) => Some("-R k"),
+            (Domains { field: Some(_), .. }, _) => Some("-P prime"),
+            _ => None,
+        };
+        let words: Vec<_> = other.into_iter().chain(option).collect();
+        if words.is_empty() {
+            return "another domain".to_owned();
+        }
+        words.join(", or ")
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)] // a failed test may panic
+mod tests {
+    use super::*;
+    use crate::protocol::table::named;
+
+    #[test]
+    fn refusals_name_the_culprit_and_the_cure() {
+        let text = |name, n, t, domain| {
+            let p = named(name).unwrap();
+            let refused = p.threshold(n, t).and_then(|_| p.check_domain(domain, n));
+            refused.unwrap_err().to_string()
+        };
+        let (ring, field) = (DomainKind::Z2k(64), DomainKind::Fq(65537));
+        for (name, n, t, domain, want) in [
+            (
+                "ring",
+                4,
+                None,
+                ring,
+                "ring is for 3 parties, not 4: set -N 3",
+            ),
+            (
+                "semi",
+                1,
+                None,
+                field,
+                "semi needs at least 2 parties, not 1: set -N 2",
+            ),
+            (
+                "emulate",
+                3,
+                None,
+                ring,
+                "emulate runs in one process, not among 3 parties: leave out -N or take another protocol",
+            ),
+            (
+                "shamir",
+                5,
+                Some(3),
+                field,
+                "shamir with 5 parties tolerates 1 to 2 corruptions, not 3: set -T 2",
+            ),
+            (
+                "semi",
+                3,
+                Some(1),
+                field,
+                "semi tolerates exactly 2 corruption(s): leave the threshold out",
+            ),
+            (
+                "ring",
+                3,
+                None,
+                field,
+                "ring works modulo 2^k, not over F_65537: take rep-field, or -R k",
+            ),
+            (
+                "shamir",
+                3,
+                None,
+                ring,
+                "shamir works over prime fields, not over Z2^64: take ring, or -P prime",
+            ),
+            (
+                "spdz2k",
+                2,
+                None,
+                DomainKind::Z2k(128),
+                "spdz2k works modulo 2^k for k up to 80, not over Z2^128: take a smaller -R",
+            ),
+            (
+                "semi-bin",
+                2,
+                None,
+                ring,
+                "semi-bin works on bits, not over Z2^64: take semi2k",
+            ),
+            (
+                "shamir",
+                5,
+                None,
+                DomainKind::Fq(5),
+                "shamir among 5 parties needs a prime above 5, not 5: a party's point would be the secret, take a larger -P",
+            ),
+            (
+                "mascot",
+                2,
+                None,
+                field,
+                "mascot among 2 parties needs a prime of more than 32 bits, not 65537: MACs of fewer bits can be guessed, take a larger -P",
+            ),
+        ] {
+            assert_eq!(text(name, n, t, domain), want);
+        }
+    }
+}

@@ -1,0 +1,210 @@
+"""What the program of a recorded run gets instead of the engine, the share file and the io.
+
+Each call is done and recorded by the run's :class:`~.recorder.Recorder`. Calls and attributes that a stand-in does not know are done, and end the
+recording.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .recorded import INT, plain
+
+if TYPE_CHECKING:
+    from .recorder import Recorder
+
+_VECTORS = {
+    "add", "sub", "mul", "neg", "dot", "matrix_product", "sum", "slice", "repeat", "concat", "gather", "assign", "scatter", "open", "open_low",
+    "open_to", "xor", "and_", "not_", "clear_op", "clear_inv", "bit_to_arith", "shuffle", "random", "random_bit", "random_bits",
+}  # fmt: skip
+"""Calls to the engine that make one vector; the steps have the same names and operands."""
+_PROPERTIES = {
+    "protocol", "domain", "bits", "modulus", "party", "parties", "threshold", "has_binary", "has_edabits", "has_shuffle", "summands", "share_parts",
+    "element_bytes", "insecure",
+}  # fmt: skip
+"""What is the same in all runs on an engine."""
+_COUNTERS = {"stats", "material"}
+"""Calls that change nothing, and of which a program sees nothing."""
+
+
+class _StandIn:
+    """Stands for an object of a recorded run. What it does not know goes to the object, and ends the recording."""
+
+    __slots__ = ("_real", "_recorder")
+
+    def __init__(self, recorder: Recorder, real: Any) -> None:
+        self._recorder, self._real = recorder, real
+
+    def _unknown(self, name: str) -> Any:
+        self._recorder.fail(f"{type(self._real).__name__}.{name} cannot be recorded")
+        value = getattr(self._real, name)
+        if not callable(value):
+            return value
+        return lambda *args, **kwargs: value(*_real(args), **{key: _real([item])[0] for key, item in kwargs.items()})
+
+
+def _real(args: Iterable[Any]) -> list[Any]:
+    """Arguments with the objects that stand-ins stand for."""
+    return [a._real if isinstance(a, _StandIn) else plain(a) for a in args]
+
+
+class RecordedEngine(_StandIn):
+    """The engine of a recorded run."""
+
+    __slots__ = ()
+
+    def __getattr__(self, name: str) -> Any:
+        if name in _VECTORS:
+            recorder = self._recorder
+            return lambda *args: recorder.vector(name, *args)
+        if name in _PROPERTIES or name in _COUNTERS:
+            return getattr(self._real, name)
+        return self._unknown(name)
+
+    def clear(self, v: Any) -> Any:
+        """A clear vector."""
+        return self._recorder.folded("clear", v)
+
+    def clear_wide(self, v: bytes) -> Any:
+        """A clear vector of longer integers: a constant."""
+        return self._recorder.folded("clear_wide", v)
+
+    def clear_bits(self, bits: Any) -> Any:
+        """Clear bits."""
+        return self._recorder.folded("clear_bits", bits)
+
+    def inc(self, *args: int) -> Any:
+        """A clear progression: a constant."""
+        return self._recorder.folded("inc", *args)
+
+    def read(self, v: Any) -> Any:
+        """Reads a vector."""
+        return self._recorder.words("read", v)
+
+    def read_bits(self, v: Any) -> Any:
+        """Reads clear bits."""
+        return self._recorder.words("read_bits", v)
+
+    def edabit(self, m: int, n: int) -> Any:
+        """Random numbers with their bits."""
+        return self._recorder.edabit(m, n)
+
+    def summand_bits(self, s: Any, m: int) -> Any:
+        """Bits of summands."""
+        return self._recorder.summand_bits(s, m)
+
+    def dabit(self, n: int) -> Any:
+        """Random bits in both domains."""
+        bits = self.random_bits(n)
+        return self.bit_to_arith(bits), bits
+
+    def import_(self, data: Any, n: int) -> Any:
+        """Shares of the share file, or of zeros."""
+        return self._recorder.vector("import_", data, n)
+
+    def input(self, player: int, n: int, data: Any = None) -> Any:
+        """Private words of a party; ours are input of the run, not randomness that the front end drew."""
+        if isinstance(data, np.ndarray):
+            self._recorder.fail("private words that were no input")
+        return self._recorder.vector("input", player, n, data)
+
+    def flush(self) -> None:
+        """Communicates."""
+        self._real.flush()
+        self._recorder.note(lambda steps: steps.flush())
+
+
+class RecordedPersistence(_StandIn):
+    """The share file of a recorded run. It may be read before something is stored, and stored to at its end."""
+
+    __slots__ = ()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._real, name) if name in ("exists", "length", "element_words", "require_own") else self._unknown(name)
+
+    def check(self, engine: Any, start: int, count: int) -> None:
+        """Only the form of a share file can be another in another run: its length is the same."""
+        self._real.check(engine._real, start, count)
+        self._recorder.checked = True
+
+    def read(self, engine: Any, start: int, count: int) -> Any:
+        """Raw shares."""
+        return self._taken(self._real.read(engine._real, start, count), lambda steps: steps.load(start, count))
+
+    def pick(self, engine: Any, start: int, indices: Any) -> Any:
+        """Raw shares at some places."""
+        return self._taken(self._real.pick(engine._real, start, plain(indices)), lambda steps, at: steps.pick(start, at), indices)
+
+    def _taken(self, data: bytes, step: Callable[..., int], *operands: Any) -> Any:
+        if self._recorder.stored:
+            self._recorder.fail("the program reads the share file after it has stored something")
+        return self._recorder.made(data, step, *operands)
+
+
+class RecordedIO(_StandIn):
+    """Input and output of a recorded run."""
+
+    __slots__ = ("persistence",)
+
+    def __init__(self, recorder: Recorder, real: Any) -> None:
+        super().__init__(recorder, real)
+        self.persistence = RecordedPersistence(recorder, real.persistence)
+
+    def __getattr__(self, name: str) -> Any:
+        return self._real.unread if name == "unread" else self._unknown(name)
+
+    @property
+    def writes_pending(self) -> bool:
+        """As of the io."""
+        return bool(self._real.writes_pending)
+
+    @writes_pending.setter
+    def writes_pending(self, pending: bool) -> None:
+        self._real.writes_pending = pending
+
+    def take_public(self, count: int) -> Any:
+        """The next public words."""
+        return self._recorder.made(self._real.take_public(count), lambda steps: steps.take_public(count))
+
+    def take_listed(self, count: int) -> Any:
+        """The next public words: recorded runs have no others."""
+        return self._recorder.made(self._real.take_listed(count), lambda steps: steps.take_public(count))
+
+    def take_private(self, engine: Any, owner: int, count: int) -> Any:
+        """The next private words of a party, if they are ours."""
+        words = self._real.take_private(engine._real, owner, count)
+        return None if words is None else self._recorder.made(words, lambda steps: steps.take_private(count))
+
+    def output(self, words: Any, player: int | None = None) -> None:
+        """Public numbers to the output."""
+        self._written(words, lambda steps, place: steps.output(place, player))  # before the words are the caller's
+        self._real.output(plain(words), player)
+
+    def output_personal(self, words: Any) -> None:
+        """Numbers revealed to us alone, to the output."""
+        self._written(words, lambda steps, place: steps.output_personal(place))
+        self._real.output_personal(plain(words))
+
+    def _written(self, words: Any, step: Callable[..., Any]) -> None:
+        if words.dtype == INT and words.ndim == 1:
+            self._recorder.note(step, words)
+        else:
+            self._recorder.fail("output of other numbers than vectors of int64")
+
+    def store(self, engine: Any, value: Any, position: int) -> None:
+        """Shares to the end of the share file."""
+        if position >= 0:
+            self._recorder.fail("shares are stored over others")
+        self._real.store(engine._real, value, position)
+        self._recorder.stored = True
+        self._recorder.note(lambda steps, place: steps.store(place), value)
+
+    def print(self, text: str) -> None:
+        """Prints a text, which does not depend on the data. Texts of Python's functions and modules name places in memory."""
+        if " at 0x" in text:
+            self._recorder.fail("a text that names a place in memory")
+        self._real.print(text)
+        self._recorder.note(lambda steps: steps.print(text))
