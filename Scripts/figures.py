@@ -252,7 +252,10 @@ def _of_benches() -> list[Row]:
             )
         )
     for row in _rows("decrypt"):
-        if (row["parameters"], row["variant"], row["n"]) == ("lwe64-p2", "round_ltz_circuit", "2") and row["protocol"] in (ADDITIVE_RING, RING_WITH_MACS):
+        if (row["parameters"], row["variant"], row["n"]) == ("lwe64-p2", "round_ltz_circuit", "2") and row["protocol"] in (
+            ADDITIVE_RING,
+            RING_WITH_MACS,
+        ):
             cpu = f", CPU of a party {_cpu(row)} µs each" if row.get("online_cpu_us") else ""
             figure = f"{int(row['per_s']):,} a second (batch {int(row['items']):,}{cpu}; no added delay)"
             rows.append(("LWE decryptions, online", f"`{row['protocol']}`, 2", figure, "–"))

@@ -21,6 +21,8 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("api",),
     ("in_process",),
     ("plans",),
+    ("schemes",),
+    ("sharing",),
     ("parties",),
     ("backends",),
     ("fhe",),

@@ -67,12 +67,12 @@ from keyquorum.model.errors import (
     ResourceError,
 )
 from keyquorum.model.links import check_link
+from keyquorum.model.needs import Needs, require_disk, require_memory
 from keyquorum.model.plain import Json
 from keyquorum.parties import RunReport, mac_key, run_party, run_processes
 from keyquorum.parties.context import PhaseReport, Progress
 from keyquorum.parties.jobs import relative_to
 from keyquorum.parties.setup import address, fingerprint, init, move, trust
-from keyquorum.plans.keys import holds_a_key, load_key, load_public_file
 from keyquorum.plans.masked import warn_of_rounding
 from keyquorum.plans.pool_store import drop_pool, packed_bytes, pool_status
 from keyquorum.plans.pool_variants import variant_for
@@ -80,11 +80,10 @@ from keyquorum.plans.pools import pools_folder
 from keyquorum.plans.program import ProgramRequest
 from keyquorum.plans.program import run_locally as run
 from keyquorum.plans.public import export_key
-from keyquorum.plans.resources import Needs, require_disk, require_memory
-from keyquorum.plans.variants import VARIANTS
 from keyquorum.plans.weakness import warn_all
 from keyquorum.schemes import load_parameters, parameter_set_names, scheme_of
 from keyquorum.schemes.base import Decrypted, EncryptedFile, ErrorBound
+from keyquorum.schemes.key_folder import holds_a_key, load_key, load_public_file
 from keyquorum.schemes.keys import KeyInfo, KeyMaterial, KeyRequest, Parameters, SecretVector
 from keyquorum.schemes.seal import approvals
 from keyquorum.schemes.seal.decrypt import SealDecrypted
@@ -95,6 +94,7 @@ from keyquorum.schemes.seal.noise import Noise
 from keyquorum.schemes.seal.policy import FloodPolicy
 from keyquorum.schemes.seal.precision import Precision
 from keyquorum.schemes.seal.receipts import check_receipt, write_receipt
+from keyquorum.sharing.variants import VARIANTS
 
 PathLike = str | Path
 

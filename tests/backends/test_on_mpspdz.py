@@ -21,7 +21,7 @@ from keyquorum.model.errors import BurnedKeyError, PartyError, ProgramError
 from keyquorum.model.links import parse
 from keyquorum.model.protocols import PROTOCOLS
 from keyquorum.parties import run_processes
-from keyquorum.plans.keys import load_key, load_public_file
+from keyquorum.schemes.key_folder import load_key, load_public_file
 from keyquorum.schemes.seal.policy import FloodPolicy
 
 from tests.fhe.dealer import narrow

@@ -11,8 +11,8 @@ from keyquorum.bench.decrypt import Configuration, configurations, measure
 from keyquorum.bench.exactness import check, interval, judge, record, totals
 from keyquorum.bench.keygen import Row
 from keyquorum.fhe.lwe import lwe_parameters
-from keyquorum.plans.variants import VARIANTS
 from keyquorum.schemes.lwe.variant import LweVariant
+from keyquorum.sharing.variants import VARIANTS
 
 
 def test_rows() -> None:

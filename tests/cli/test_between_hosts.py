@@ -16,8 +16,8 @@ from keyquorum.fhe import seal
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import CommitteeError, KeyFileError
 from keyquorum.parties.setup import fingerprint, move
-from keyquorum.plans.keys import load_key
 from keyquorum.plans.public import export_key
+from keyquorum.schemes.key_folder import load_key
 from keyquorum.serve.client import Receiver, admit, make_receiver
 
 from .test_commands import keyquorum

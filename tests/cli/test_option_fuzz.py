@@ -27,7 +27,7 @@ from keyquorum.cli import app
 from keyquorum.fhe import seal
 from keyquorum.model.errors import KeyQuorumError, PartyError
 from keyquorum.parties import processes, setup, worker
-from keyquorum.plans.keys import load_key
+from keyquorum.schemes.key_folder import load_key
 from keyquorum.serve import daemon
 from keyquorum.serve.client import make_receiver
 from typer.models import ArgumentInfo

@@ -12,7 +12,7 @@ from keyquorum.cli import app
 from keyquorum.fhe.lwe import encrypt, lwe_parameters
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import CiphertextError, KeyFileError, KeyQuorumError, ParameterError, PartyError, PoolError
-from keyquorum.plans.keys import read_share
+from keyquorum.schemes.key_folder import read_share
 from keyquorum.schemes.lwe.key import load_lwe_key
 from typer.testing import CliRunner
 

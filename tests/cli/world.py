@@ -15,7 +15,7 @@ from keyquorum.fhe.values import write_values
 from keyquorum.model.committee import Committee
 from keyquorum.model.locks import FileLock
 from keyquorum.parties import mac_key
-from keyquorum.plans.keys import load_key
+from keyquorum.schemes.key_folder import load_key
 from keyquorum.serve.audit import NAME as AUDIT_LOG
 from keyquorum.serve.audit import AuditLog
 from keyquorum.serve.client import make_receiver

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from keyquorum.plans.randomness import discrete_gaussian
+from keyquorum.sharing.randomness import discrete_gaussian
 
 
 @pytest.mark.parametrize("log_sigma", [4, 30, 40, 41, 48, 55])

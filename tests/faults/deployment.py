@@ -18,7 +18,7 @@ from typing import Any
 from keyquorum import api
 from keyquorum.fhe import seal
 from keyquorum.parties import run_processes
-from keyquorum.plans.keys import load_key
+from keyquorum.schemes.key_folder import load_key
 from keyquorum.schemes.seal.policy import FloodPolicy
 
 PARAMETERS = api.load_parameters("ckks-4096")

@@ -26,10 +26,10 @@ from keyquorum.model.errors import BurnedKeyError, KeyFileError, KeyInUseError, 
 from keyquorum.parties import PartyContext, mac_key, run_in_process
 from keyquorum.parties.doctor import examine
 from keyquorum.plans.examine import examine_keys
-from keyquorum.plans.keys import read_share
 from keyquorum.plans.pool_variants import pool_group, variant_for
 from keyquorum.plans.pools import Pool, pools_folder
 from keyquorum.plans.program import DEFAULT_PRIME
+from keyquorum.schemes.key_folder import read_share
 from keyquorum.schemes.lwe.key import load_lwe_key
 from keyquorum.serve.daemon import Daemon, Service
 

@@ -23,7 +23,7 @@ from keyquorum.model.locks import FileLock
 from keyquorum.parties import run_in_process, run_processes
 from keyquorum.parties.queue import hold, job_lock
 from keyquorum.plans import keygen
-from keyquorum.plans.keys import NewKey, load_key
+from keyquorum.schemes.key_folder import NewKey, load_key
 
 from .deployment import decrypt_job, keygen_job
 

@@ -16,16 +16,17 @@ import numpy as np
 import pytest
 from keyquorum import api
 from keyquorum.fhe import seal
+from keyquorum.model import needs as resources
 from keyquorum.model import outputs as outputs_module
 from keyquorum.model.committee import write_atomically
 from keyquorum.model.errors import OutputError, PartyError, ResourceError
+from keyquorum.model.needs import require_disk
 from keyquorum.model.outputs import Output, reserved, save_all, save_file
 from keyquorum.parties import mac_key, run_in_process
-from keyquorum.plans import pools, resources
+from keyquorum.plans import pools
 from keyquorum.plans.decrypt import decrypt_job
-from keyquorum.plans.keys import load_key
 from keyquorum.plans.pool_jobs import pool_fill_job
-from keyquorum.plans.resources import require_disk
+from keyquorum.schemes.key_folder import load_key
 
 
 @pytest.fixture()

@@ -26,7 +26,7 @@ from keyquorum.fhe import seal
 from keyquorum.fhe.lwe import encrypt, lwe_parameters
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import CiphertextError, CommitteeError, KeyQuorumError, ParameterError, PartyError
-from keyquorum.plans.keys import load_key, read_share
+from keyquorum.schemes.key_folder import load_key, read_share
 from keyquorum.schemes.lwe.key import load_lwe_key
 from keyquorum.serve import daemon
 from keyquorum.serve.client import Receiver, Refused, fetch, local_places, make_receiver

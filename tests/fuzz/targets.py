@@ -39,9 +39,10 @@ from keyquorum.fhe.seal_format import (
 from keyquorum.fhe.values import fit_values, read_values
 from keyquorum.model.committee import Committee, Party
 from keyquorum.parties import jobs
-from keyquorum.plans import policy, pool_store, pools
-from keyquorum.plans.keys import check_made_by, load_key, load_public_file, write_info
+from keyquorum.plans import pool_store, pools
+from keyquorum.schemes import counts as policy
 from keyquorum.schemes import scheme_of
+from keyquorum.schemes.key_folder import check_made_by, load_key, load_public_file, write_info
 from keyquorum.schemes.lwe.key import LweKeyInfo, load_lwe_key
 from keyquorum.schemes.lwe.variant import LweVariant
 from keyquorum.schemes.seal import receipts

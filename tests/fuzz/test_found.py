@@ -34,11 +34,11 @@ from keyquorum.model.errors import (
     PoolError,
 )
 from keyquorum.parties.jobs import read_job
-from keyquorum.plans.keys import load_key
-from keyquorum.plans.policy import decryptions_used
 from keyquorum.plans.pool_store import last_claim, read_pool
 from keyquorum.plans.pools import read_report
 from keyquorum.plans.program import ProgramRequest
+from keyquorum.schemes.counts import decryptions_used
+from keyquorum.schemes.key_folder import load_key
 from keyquorum.schemes.lwe.key import load_lwe_key
 from keyquorum.schemes.seal.receipts import check_receipt
 from keyquorum.serve.client import local_places

@@ -19,12 +19,12 @@ from keyquorum.fhe.seal import require_seal
 from keyquorum.fhe.seal_format import SecretKey, read_ciphertext, read_plaintext, read_secret_key, write_secret_key
 from keyquorum.model.committee import Committee
 from keyquorum.parties import PartyContext, run_in_process
-from keyquorum.plans import randomness
 from keyquorum.plans.decrypt import decrypt as joint_decrypt
 from keyquorum.schemes.keys import KeyMaterial
 from keyquorum.schemes.seal.decrypt import SealDecrypted
 from keyquorum.schemes.seal.keygen import SealRequest, generate
 from keyquorum.schemes.seal.policy import FloodPolicy
+from keyquorum.sharing import randomness
 from numpy.typing import NDArray
 
 from tests.fhe.dealer import find_primes

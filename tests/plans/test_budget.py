@@ -15,10 +15,10 @@ from keyquorum._engine import budget_attempts, budget_flood, budget_kinds, budge
 from keyquorum.fhe.errors import SecurityWarning
 from keyquorum.fhe.parameters import load
 from keyquorum.model.errors import ParameterError
-from keyquorum.plans.randomness import uniform_bits
 from keyquorum.plans.weakness import warn_all
 from keyquorum.schemes.seal import keygen
 from keyquorum.schemes.seal.budget import TOTAL, check_leaks, leaks, lift_masks, product_pads
+from keyquorum.sharing.randomness import uniform_bits
 from numpy.typing import NDArray
 
 Masks = Callable[[int, int], NDArray[np.int64]]

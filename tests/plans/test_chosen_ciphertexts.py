@@ -25,7 +25,7 @@ from keyquorum.fhe.seal import Evaluator
 from keyquorum.fhe.seal_format import read_ciphertext, read_plaintext, write_ciphertext
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import ApprovalError, CiphertextError, KeyQuorumError, ParameterError, PolicyError
-from keyquorum.plans.keys import load_key, read_share
+from keyquorum.schemes.key_folder import load_key, read_share
 from keyquorum.schemes.seal import approvals, scheme
 from keyquorum.schemes.seal import decrypt as decrypt_plan
 from keyquorum.schemes.seal.policy import FloodPolicy

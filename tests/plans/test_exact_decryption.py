@@ -15,9 +15,9 @@ from keyquorum.fhe.noise import ciphertext_noise
 from keyquorum.fhe.parameters import ParameterSet
 from keyquorum.fhe.seal_format import Ciphertext, SecretKey, read_ciphertext, write_ciphertext
 from keyquorum.model.errors import CiphertextError, ParameterError
-from keyquorum.plans.rounding import rounding_length
 from keyquorum.schemes.keys import KeyMaterial
 from keyquorum.schemes.seal.keygen import SealRequest
+from keyquorum.sharing.rounding import rounding_length
 from numpy.typing import NDArray
 
 from tests.fhe.dealer import tiny

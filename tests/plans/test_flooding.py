@@ -18,12 +18,12 @@ from keyquorum.inspection import describe
 from keyquorum.model.errors import CiphertextError, PolicyError
 from keyquorum.parties import run_in_process
 from keyquorum.parties.jobs import run_job
-from keyquorum.plans import randomness
-from keyquorum.plans.randomness import discrete_gaussian
 from keyquorum.schemes.seal import decrypt as decrypt_plan
 from keyquorum.schemes.seal.keygen import SealRequest
 from keyquorum.schemes.seal.policy import FloodPolicy, policy_from_json
 from keyquorum.schemes.seal.precision import LEAST_KEY_BITS, key_precision, precision
+from keyquorum.sharing import randomness
+from keyquorum.sharing.randomness import discrete_gaussian
 from numpy.typing import NDArray
 
 from tests.fhe.dealer import narrow

@@ -19,9 +19,9 @@ from keyquorum.fhe.noise import galois_noise, relin_noise, zero_encryption_noise
 from keyquorum.fhe.seal import context as seal_context
 from keyquorum.fhe.seal_format import SecretKey, read_public_key, read_secret_key, read_switch_keys
 from keyquorum.parties import PartyContext
-from keyquorum.plans.randomness import discrete_gaussian as flooding
-from keyquorum.plans.randomness import uniform_bits, uniform_trits
 from keyquorum.schemes.seal.keygen import SealRequest
+from keyquorum.sharing.randomness import discrete_gaussian as flooding
+from keyquorum.sharing.randomness import uniform_bits, uniform_trits
 from numpy.typing import NDArray
 
 from .laws import (

@@ -12,7 +12,7 @@ from keyquorum.fhe import noise_bgv
 from keyquorum.fhe.keys import galois_element
 from keyquorum.fhe.noise_bgv import BgvNoise
 from keyquorum.model.errors import CiphertextError
-from keyquorum.plans.keys import write_public_files
+from keyquorum.schemes.key_folder import write_public_files
 from keyquorum.schemes.seal.files import CiphertextFile, encrypt_to, evaluate_to
 from keyquorum.schemes.seal.key import SealKeyInfo
 from keyquorum.schemes.seal.policy import FloodPolicy

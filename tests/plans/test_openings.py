@@ -15,10 +15,10 @@ from keyquorum.fhe.lwe import encrypt, lwe_parameters
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import CommitteeError
 from keyquorum.parties import PartyContext, run_in_process
-from keyquorum.plans.rounding import RoundingGroup
 from keyquorum.schemes.lwe.keygen import make_lwe_key
 from keyquorum.schemes.lwe.phases import lwe_phases
 from keyquorum.schemes.lwe.variant import LweVariant
+from keyquorum.sharing.rounding import RoundingGroup
 
 from .quorum import reconstruct
 

@@ -30,8 +30,8 @@ from keyquorum.model.committee import Committee
 from keyquorum.model.errors import CiphertextError, KeyFileError, KeyQuorumError, PolicyError
 from keyquorum.parties import PartyContext, run_in_process
 from keyquorum.parties.jobs import run_job
-from keyquorum.plans import policy
-from keyquorum.plans.keys import load_key
+from keyquorum.schemes import counts as policy
+from keyquorum.schemes.key_folder import load_key
 from keyquorum.schemes.keys import KeyMaterial
 from keyquorum.schemes.seal.key import SealKeyInfo
 from keyquorum.schemes.seal.keygen import SealRequest

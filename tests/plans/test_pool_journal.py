@@ -15,8 +15,8 @@ from keyquorum.fhe.lwe import lwe_parameters
 from keyquorum.model.errors import PoolError
 from keyquorum.plans.pool_store import Chunk, Claim, PoolStore, last_claim
 from keyquorum.plans.pools import Report, judge
-from keyquorum.plans.variants import Material
 from keyquorum.schemes.lwe.variant import LweVariant
+from keyquorum.sharing.variants import Material
 
 OPEN = LweVariant("round_mask_open", lwe_parameters("lwe64-p2"))
 KIND = {"protocol": "semi2k", "parties": 2, "threshold": 1, "party": 0}

@@ -32,10 +32,10 @@ from keyquorum.plans.pool_store import (
 )
 from keyquorum.plans.pool_variants import pool_group, variant_for
 from keyquorum.plans.pools import Pool, Report, judge, pools_folder
-from keyquorum.plans.variants import Material, Section, combine
 from keyquorum.schemes.lwe.keygen import make_lwe_key
 from keyquorum.schemes.lwe.phases import lwe_phases
 from keyquorum.schemes.lwe.variant import LweVariant
+from keyquorum.sharing.variants import Material, Section, combine
 from scipy import stats
 
 OPEN = LweVariant("round_mask_open", lwe_parameters("lwe64-p2"))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from keyquorum import api
 from keyquorum.model.errors import ResourceError
-from keyquorum.plans.resources import Needs, available_memory, require_memory
+from keyquorum.model.needs import Needs, available_memory, require_memory
 from keyquorum.schemes.seal import keygen
 from keyquorum.schemes.seal.keygen import SealRequest
 
@@ -72,7 +72,7 @@ def test_too_little_memory_is_refused_before_anything_starts(tmp_path: Path, mon
         require_memory(needs, 4, available=11 * 10**9)
     assert "\n" not in str(caught.value)
     members = api.init(tmp_path / "committee", 3, "rep-field")
-    monkeypatch.setattr("keyquorum.plans.resources.available_memory", lambda: 10**6)
+    monkeypatch.setattr("keyquorum.model.needs.available_memory", lambda: 10**6)
     with pytest.raises(ResourceError, match="for 3 parties"):
         api.keygen(members, "key", "ckks-4096")
     assert not members.key_folder(0, "key").exists()

@@ -10,11 +10,11 @@ from keyquorum import api
 from keyquorum.fhe.lwe import encrypt, lwe_parameters
 from keyquorum.parties import PartyContext, run_in_process
 from keyquorum.plans.pool_variants import variant_for
-from keyquorum.plans.rounding import RoundingGroup
-from keyquorum.plans.variants import combine
 from keyquorum.schemes.lwe.keygen import make_lwe_key
 from keyquorum.schemes.lwe.phases import lwe_phases
 from keyquorum.schemes.lwe.variant import LweVariant
+from keyquorum.sharing.rounding import RoundingGroup
+from keyquorum.sharing.variants import combine
 
 from tests.dsl.test_tape import described
 

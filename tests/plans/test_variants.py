@@ -14,11 +14,11 @@ from keyquorum.fhe.lwe import LWE_SETS, encrypt, flooding_bits, lwe_parameters
 from keyquorum.model.errors import ParameterError
 from keyquorum.parties import PartyContext, run_in_process
 from keyquorum.plans.pool_variants import variant_for
-from keyquorum.plans.rounding import RoundingGroup
-from keyquorum.plans.variants import Section, combine, comparison_ands
 from keyquorum.schemes.lwe.keygen import make_lwe_key
 from keyquorum.schemes.lwe.phases import lwe_phases
 from keyquorum.schemes.lwe.variant import FLOOD_SECURITY, LweVariant
+from keyquorum.sharing.rounding import RoundingGroup
+from keyquorum.sharing.variants import Section, combine, comparison_ands
 
 from tests.programs.costs import below_ands
 

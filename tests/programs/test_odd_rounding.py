@@ -80,7 +80,7 @@ def test_circuit_is_exact(ring: Backend, field: Backend, dealers: int, ell: int,
 
 
 def test_circuit_with_stored_triples_is_exact() -> None:
-    from keyquorum.plans.variants import comparison_ands
+    from keyquorum.sharing.variants import comparison_ands
 
     ell, t = 20, 257
     z, messages = border_instances(t, ell)

@@ -15,8 +15,8 @@ from keyquorum.inspection import examine
 from keyquorum.model.errors import KeyFileError, KeyQuorumError, ParameterError
 from keyquorum.parties.jobs import check_job, find_job, job_kinds
 from keyquorum.plans.examine import examine_keys
-from keyquorum.plans.keys import load_key, load_shares
 from keyquorum.schemes import load_parameters, parameter_set_names, recognise, scheme_named, scheme_of, schemes
+from keyquorum.schemes.key_folder import load_key, load_shares
 from keyquorum.schemes.lwe.key import load_lwe_key
 from keyquorum.schemes.seal.key import load_seal_key
 

@@ -21,9 +21,9 @@ from keyquorum.model.errors import CiphertextError, KeyFileError, KeyQuorumError
 from keyquorum.parties import run_in_process
 from keyquorum.parties.jobs import check_alone, check_job, run_job
 from keyquorum.plans.examine import examine_keys
-from keyquorum.plans.keys import load_key, load_public_file
 from keyquorum.plans.pool_store import pool_status
 from keyquorum.plans.pools import pools_folder
+from keyquorum.schemes.key_folder import load_key, load_public_file
 from keyquorum.serve.kinds import Kind
 
 from .test_schemes import OLD

@@ -156,7 +156,7 @@ def test_served_committees_log(tmp_path: Path) -> None:
     import numpy as np
     from keyquorum import api
     from keyquorum.fhe.lwe import encrypt, lwe_parameters
-    from keyquorum.plans.keys import read_share
+    from keyquorum.schemes.key_folder import read_share
     from keyquorum.schemes.lwe.key import load_lwe_key
     from keyquorum.serve.client import make_receiver
 

@@ -40,9 +40,9 @@ from keyquorum.parties.jobs import party_job
 from keyquorum.plans.pool_store import packed_bytes
 from keyquorum.plans.pool_variants import pool_group, variant_of
 from keyquorum.plans.pools import Pool
-from keyquorum.plans.rounding import RoundingGroup
-from keyquorum.plans.variants import Variant
 from keyquorum.schemes.lwe.variant import LweVariant
+from keyquorum.sharing.rounding import RoundingGroup
+from keyquorum.sharing.variants import Variant
 from keyquorum.terminal.output import console
 
 from . import tradeoff

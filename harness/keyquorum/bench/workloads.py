@@ -12,14 +12,14 @@ from keyquorum.fhe import seal
 from keyquorum.fhe.lwe import LweCiphertexts, encrypt
 from keyquorum.fhe.seal_format import read_ciphertext, read_plaintext
 from keyquorum.parties.context import PartyContext
-from keyquorum.plans.rounding import RoundingGroup, scaled_words
-from keyquorum.plans.variants import Variant
 from keyquorum.schemes.lwe.keygen import make_lwe_key
 from keyquorum.schemes.lwe.phases import lwe_phases
 from keyquorum.schemes.lwe.variant import LweVariant
 from keyquorum.schemes.seal.keygen import SealRequest, generate
 from keyquorum.schemes.seal.phases import exact_summands, plain_coefficients
 from keyquorum.schemes.seal.variant import SealVariant
+from keyquorum.sharing.rounding import RoundingGroup, scaled_words
+from keyquorum.sharing.variants import Variant
 
 Ints = NDArray[np.int64]
 Words = NDArray[np.uint64]

@@ -13,8 +13,8 @@ from keyquorum.fhe.seal import OPERATIONS
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import KeyQuorumError, ParameterError
 from keyquorum.model.protocols import COMMITTEES
-from keyquorum.plans.keys import holds_a_key
 from keyquorum.schemes import parameter_set_names
+from keyquorum.schemes.key_folder import holds_a_key
 from keyquorum.terminal.output import emit, printed
 
 SHELLS = ("bash", "zsh", "fish")

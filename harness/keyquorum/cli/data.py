@@ -15,9 +15,9 @@ from keyquorum.model.errors import ParameterError
 from keyquorum.model.outputs import reserved, save_all
 from keyquorum.model.plain import Json
 from keyquorum.plans.decrypt import RESULTS
-from keyquorum.plans.keys import load_key
 from keyquorum.schemes import recognise, scheme_of
 from keyquorum.schemes.base import EXACT
+from keyquorum.schemes.key_folder import load_key
 from keyquorum.schemes.seal.approvals import approved_noise
 from keyquorum.schemes.seal.key import load_seal_key
 from keyquorum.schemes.seal.precision import noise_estimate

@@ -7,8 +7,8 @@ from pathlib import Path
 from keyquorum.model.committee import OPENINGS, Committee
 from keyquorum.model.errors import CommitteeError, PoolError
 from keyquorum.model.inspected import Candidate, Kind, Report, openness, require
-from keyquorum.plans.keys import holds_a_key, metadata_names
 from keyquorum.plans.pool_store import last_claim, pool_status, read_pool
+from keyquorum.schemes.key_folder import holds_a_key, metadata_names
 
 from .private import burned_line, check_identity, check_share_file
 

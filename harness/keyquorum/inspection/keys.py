@@ -5,9 +5,9 @@ from __future__ import annotations
 from keyquorum.model.errors import KeyFileError, ParameterError, PolicyError
 from keyquorum.model.inspected import Candidate, Kind, Report, openness, require
 from keyquorum.model.plain import is_count, is_hex
-from keyquorum.plans.keys import check_public_file, load_key, metadata_name, metadata_names, parse_key
-from keyquorum.plans.policy import decryptions_used
 from keyquorum.schemes import scheme_of
+from keyquorum.schemes.counts import decryptions_used
+from keyquorum.schemes.key_folder import check_public_file, load_key, metadata_name, metadata_names, parse_key
 from keyquorum.schemes.keys import KeyInfo
 
 from .private import AGAIN, folder_lines
@@ -60,7 +60,9 @@ def _count(candidate: Candidate) -> Report:
 
 
 KINDS = (
-    Kind("key folder", lambda c: c.is_folder and metadata_name(c.path) is not None, _key_folder, ("plans/keys", "plans/keygen")),
-    Kind("metadata of a key", lambda c: c.named(*metadata_names()) or c.has("key_id", "transcript", "parameters"), _key_info, ("plans/keys",)),
-    Kind("count of decryptions", lambda c: c.named("decryptions.json"), _count, ("plans/policy",)),
+    Kind("key folder", lambda c: c.is_folder and metadata_name(c.path) is not None, _key_folder, ("schemes/key_folder", "plans/keygen")),
+    Kind(
+        "metadata of a key", lambda c: c.named(*metadata_names()) or c.has("key_id", "transcript", "parameters"), _key_info, ("schemes/key_folder",)
+    ),
+    Kind("count of decryptions", lambda c: c.named("decryptions.json"), _count, ("schemes/counts",)),
 )

@@ -116,7 +116,7 @@ KINDS = (
         "lock",
         lambda c: not c.is_folder and c.path.suffix in (".lock", ".claim"),
         _lock,
-        ("model/locks", "plans/policy", "schemes/seal/approvals", "plans/pool_store"),
+        ("model/locks", "schemes/counts", "schemes/seal/approvals", "plans/pool_store"),
     ),
     Kind("Compose file", lambda c: c.named(COMPOSE), _compose, ("deploy/compose",)),
     Kind(

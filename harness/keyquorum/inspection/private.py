@@ -122,7 +122,7 @@ def burned_line(committee: Committee, party: int) -> str:
 
 
 KINDS = (
-    Kind("share file", lambda c: c.head[:8] == SHARE_MAGIC, _share, ("plans/keys", "plans/pool_store", "dsl/persistence")),
+    Kind("share file", lambda c: c.head[:8] == SHARE_MAGIC, _share, ("schemes/key_folder", "plans/pool_store", "dsl/persistence")),
     Kind("MAC key", _is_mac_key, _mac_key, ("parties/mac_key",)),
     Kind("mark of a burned MAC key", lambda c: not c.is_folder and c.path.name.endswith(".burned"), _burned, ("parties/mac_key",)),
     Kind("session of a MAC key", lambda c: not c.is_folder and c.path.name.endswith(".session"), _session, ("parties/mac_key",)),

@@ -20,15 +20,15 @@ from keyquorum.parties.context import PartyContext
 from keyquorum.parties.jobs import party_job
 from keyquorum.schemes import scheme_of
 from keyquorum.schemes.base import EXACT, Decrypted
+from keyquorum.schemes.counts import claim_decryptions, decryptions_used
+from keyquorum.schemes.key_folder import check_made_by, load_key, load_shares
 from keyquorum.schemes.keys import KeyInfo
+from keyquorum.sharing.randomness import wipe
+from keyquorum.sharing.variants import Variant
 
-from .keys import check_made_by, load_key, load_shares
 from .masked import warn_of_rounding
-from .policy import claim_decryptions, decryptions_used
 from .pool_variants import pool_group, variant_for
 from .pools import Pool
-from .randomness import wipe
-from .variants import Variant
 from .weakness import warn_all
 
 RESULTS = "results"

@@ -11,10 +11,10 @@ from keyquorum.model.errors import KeyFileError, KeyQuorumError
 from keyquorum.parties.doctor import Finding
 from keyquorum.schemes import scheme_of
 from keyquorum.schemes.base import EXACT
+from keyquorum.schemes.counts import decryptions_used
+from keyquorum.schemes.key_folder import check_made_by, check_public_file, holds_a_key, load_key, load_shares, metadata_names
 from keyquorum.schemes.keys import KeyInfo
 
-from .keys import check_made_by, check_public_file, holds_a_key, load_key, load_shares, metadata_names
-from .policy import decryptions_used
 from .pool_store import pool_status
 from .pools import pools_folder
 

@@ -12,16 +12,16 @@ from pathlib import Path
 
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import KeyFileError, ParameterError
+from keyquorum.model.needs import require_disk, require_memory
 from keyquorum.model.plain import Json
 from keyquorum.parties.context import PartyContext
 from keyquorum.parties.jobs import party_job
 from keyquorum.schemes import scheme_named, scheme_of
 from keyquorum.schemes.base import AnyScheme
+from keyquorum.schemes.counts import start_count
+from keyquorum.schemes.key_folder import NewKey, holds_a_key, write_info, write_public_files, write_share
 from keyquorum.schemes.keys import K, KeyMaterial, KeyRequest
 
-from .keys import NewKey, holds_a_key, write_info, write_public_files, write_share
-from .policy import start_count
-from .resources import require_disk, require_memory
 from .weakness import warn_all
 
 

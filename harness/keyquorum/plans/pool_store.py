@@ -30,11 +30,10 @@ from keyquorum.dsl.persistence import KeyTest, Unsigned
 from keyquorum.model.checkpoints import reached
 from keyquorum.model.committee import write_atomically
 from keyquorum.model.errors import PoolError
+from keyquorum.model.needs import require_disk
 from keyquorum.model.plain import Json, is_count, is_hex, json_loads
 from keyquorum.model.protocols import named
-
-from .resources import require_disk
-from .variants import Material, Section
+from keyquorum.sharing.variants import Material, Section
 
 Words = NDArray[np.uint64]
 MOST_DROPS = 100

@@ -7,9 +7,8 @@ from keyquorum.model.plain import Json
 from keyquorum.parties.context import PartyContext
 from keyquorum.schemes import load_parameters, scheme_of
 from keyquorum.schemes.keys import Parameters
-
-from .rounding import RoundingGroup
-from .variants import Variant
+from keyquorum.sharing.rounding import RoundingGroup
+from keyquorum.sharing.variants import Variant
 
 
 def variant_for(committee: Committee, rounding: str, parameters: Parameters, width: int = 8, levels: int = 2) -> Variant:

@@ -34,10 +34,10 @@ from keyquorum.model.plain import is_count, json_loads
 from keyquorum.model.protocols import PROTOCOLS
 from keyquorum.parties import mac_key
 from keyquorum.parties.context import PartyContext
+from keyquorum.sharing.rounding import RoundingGroup
+from keyquorum.sharing.variants import Material, Variant
 
 from .pool_store import Chunk, Claim, PoolStore
-from .rounding import RoundingGroup
-from .variants import Material, Variant
 
 Words = NDArray[np.uint64]
 CHUNK = 4096

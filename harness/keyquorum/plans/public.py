@@ -13,9 +13,8 @@ from pathlib import Path
 from keyquorum.model.committee import Committee, check_name, write_atomically
 from keyquorum.model.errors import CommitteeError
 from keyquorum.schemes import scheme_of
+from keyquorum.schemes.key_folder import check_public_file, load_key, write_info
 from keyquorum.schemes.keys import KeyInfo
-
-from .keys import check_public_file, load_key, write_info
 
 
 def export_key(committee: Committee, key: str, source: Path, target: Path) -> tuple[Path, KeyInfo]:

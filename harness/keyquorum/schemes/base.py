@@ -29,8 +29,8 @@ from keyquorum.model.committee import Committee
 from keyquorum.model.errors import CiphertextError, ParameterError
 from keyquorum.model.inspected import Kind
 from keyquorum.parties.context import PartyContext
-from keyquorum.plans.rounding import RoundingGroup
-from keyquorum.plans.variants import Variant
+from keyquorum.sharing.rounding import RoundingGroup
+from keyquorum.sharing.variants import Variant
 
 from .keys import K, KeyInfo, KeyMaterial, KeyRequest, Parameters, Plain
 

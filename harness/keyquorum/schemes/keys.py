@@ -11,8 +11,8 @@ from typing import ClassVar, Generic, Protocol, TypeVar
 
 from keyquorum.dsl import Persistence
 from keyquorum.model.committee import Committee
+from keyquorum.model.needs import Needs
 from keyquorum.model.plain import Json, is_count, is_hex
-from keyquorum.plans.resources import Needs
 
 Plain = Json
 """Plain data, as JSON has it."""
@@ -60,7 +60,7 @@ class KeyInfo(ABC):
         """The shared vectors of the key, one share file each."""
 
     counted: ClassVar[bool] = False
-    """Whether a party keeps a count of the key's decryptions (:mod:`keyquorum.plans.policy`)."""
+    """Whether a party keeps a count of the key's decryptions (:mod:`keyquorum.schemes.counts`)."""
 
     def most_decryptions(self, rounding: str) -> int | None:
         """Ciphertexts that the key may ever decrypt by this rounding; None: any number, and they are not counted."""

@@ -29,8 +29,8 @@ from keyquorum.parties.traces import forbid_core_dumps, sweep
 from keyquorum.parties.worker import open_session, reason_of, search_cycles_less
 from keyquorum.plans.pool_variants import pool_group
 from keyquorum.plans.pools import Pool
-from keyquorum.plans.randomness import wipe
-from keyquorum.plans.rounding import RoundingGroup
+from keyquorum.sharing.randomness import wipe
+from keyquorum.sharing.rounding import RoundingGroup
 
 from .audit import NAME as AUDIT_LOG
 from .audit import AuditLog

@@ -13,11 +13,11 @@ from keyquorum.model.committee import Committee
 from keyquorum.model.errors import CiphertextError
 from keyquorum.model.plain import Json
 from keyquorum.parties.context import PartyContext
-from keyquorum.plans.keys import check_made_by, load_key, load_shares
 from keyquorum.plans.masked import warn_of_rounding
 from keyquorum.plans.pool_variants import variant_for
-from keyquorum.plans.rounding import RoundingGroup
 from keyquorum.schemes import scheme_of
+from keyquorum.schemes.key_folder import check_made_by, load_key, load_shares
+from keyquorum.sharing.rounding import RoundingGroup
 
 Words = NDArray[np.uint64]
 

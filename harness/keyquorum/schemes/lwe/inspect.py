@@ -6,7 +6,7 @@ from keyquorum.fhe.lwe import is_lwe, read_lwe, read_messages
 from keyquorum.fhe.lwe_public import PUBLIC_MAGIC, read_lwe_public_key
 from keyquorum.fhe.values import FORMATS
 from keyquorum.model.inspected import STRUCTURE, Candidate, Kind, Report, openness
-from keyquorum.plans.keys import metadata_name
+from keyquorum.schemes.key_folder import metadata_name
 
 from .key import load_lwe_key, load_lwe_public_key
 
@@ -48,7 +48,7 @@ def _is_messages(candidate: Candidate) -> bool:
 
 
 KINDS = (
-    Kind("public key of LWE", lambda c: c.head[:8] == PUBLIC_MAGIC, _lwe_public, ("plans/keys",)),
+    Kind("public key of LWE", lambda c: c.head[:8] == PUBLIC_MAGIC, _lwe_public, ("schemes/key_folder",)),
     Kind("LWE ciphertexts", lambda c: is_lwe(c.head), _lwe, ("schemes/lwe/scheme",)),
     Kind("messages of LWE", _is_messages, _messages, ("model/outputs", "plans/decrypt", "cli/data")),
 )

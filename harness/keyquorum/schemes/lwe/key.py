@@ -10,7 +10,7 @@ from keyquorum.fhe.lwe_public import PUBLIC_FILE, LwePublicKey, read_lwe_public_
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import KeyFileError, ParameterError
 from keyquorum.model.plain import is_hex
-from keyquorum.plans.keys import load_key, load_public_file
+from keyquorum.schemes.key_folder import load_key, load_public_file
 from keyquorum.schemes.keys import KeyInfo, Plain, SecretVector
 
 OLD_METADATA = "lwe.json"
@@ -45,7 +45,10 @@ class LweKeyInfo(KeyInfo):
 
 def parameters_from_json(data: Plain) -> LweParameters:
     """A parameter set from plain data. Raises ParameterError for a set that is not the shipped one of its name."""
-    known = lwe_parameters(data["name"])
+    name = data.get("name")
+    if not isinstance(name, str):
+        raise ParameterError("not a parameter set, it has no name: write the job or key file again")
+    known = lwe_parameters(name)
     if data != asdict(known):
         raise ParameterError(f"the parameter set {known.name} is not that of this version: write the job or key file again")
     return known

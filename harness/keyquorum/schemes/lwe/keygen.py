@@ -12,8 +12,8 @@ from keyquorum.dsl import Persistence
 from keyquorum.fhe.lwe import LweParameters
 from keyquorum.fhe.lwe_public import PUBLIC_FILE, LwePublicKey, expand_mask, public_noise, residues
 from keyquorum.model.committee import Committee
+from keyquorum.model.needs import Needs
 from keyquorum.parties.context import PartyContext
-from keyquorum.plans.resources import Needs
 from keyquorum.schemes.keys import KeyMaterial, KeyRequest, Plain
 
 from .key import LweKeyInfo, parameters_from_json, sharing_of

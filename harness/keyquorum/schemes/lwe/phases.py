@@ -9,8 +9,8 @@ from keyquorum._engine import scale_round
 from keyquorum.dsl import Persistence
 from keyquorum.fhe.lwe import LweCiphertexts
 from keyquorum.parties.context import PartyContext
-from keyquorum.plans.randomness import wipe
-from keyquorum.plans.rounding import RoundingGroup
+from keyquorum.sharing.randomness import wipe
+from keyquorum.sharing.rounding import RoundingGroup
 
 from .key import sharing_of
 

@@ -19,10 +19,10 @@ from keyquorum.model.errors import CiphertextError, ParameterError
 from keyquorum.model.inspected import Kind
 from keyquorum.model.outputs import save_file
 from keyquorum.parties.context import PartyContext
-from keyquorum.plans.rounding import RoundingGroup
-from keyquorum.plans.variants import Variant, combine
 from keyquorum.schemes.base import Decrypted, EncryptedFile, Scheme, Words
 from keyquorum.schemes.keys import KeyMaterial, KeyRequest, Parameters, Plain
+from keyquorum.sharing.rounding import RoundingGroup
+from keyquorum.sharing.variants import Variant, combine
 
 from .inspect import KINDS
 from .key import OLD_METADATA, LweKeyInfo, load_lwe_public_key, sharing_of

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from keyquorum.dsl import Persistence
 from keyquorum.fhe.lwe import LweParameters, flooding_bits
 from keyquorum.model.errors import ParameterError, ProgramError
-from keyquorum.plans.rounding import RoundingGroup
-from keyquorum.plans.variants import VARIANTS, Material, Section, Variant, comparison_ands, low_mask
+from keyquorum.sharing.rounding import RoundingGroup
+from keyquorum.sharing.variants import VARIANTS, Material, Section, Variant, comparison_ands, low_mask
 
 Words = NDArray[np.uint64]
 FLOOD_SECURITY = 40

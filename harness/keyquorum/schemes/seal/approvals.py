@@ -31,7 +31,7 @@ from keyquorum.fhe.seal_format import Ciphertext, read_ciphertext
 from keyquorum.model.committee import write_atomically
 from keyquorum.model.errors import ApprovalError, CiphertextError, ParameterError
 from keyquorum.model.plain import json_loads
-from keyquorum.plans.keys import load_public_file
+from keyquorum.schemes.key_folder import load_public_file
 
 from .key import SealKeyInfo
 from .noise import Noise, evaluated, fresh, stated

@@ -15,7 +15,7 @@ from keyquorum._engine import BUDGET_BITS, budget_attempts, budget_lift, budget_
 from keyquorum.fhe.parameters import ParameterSet
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import ParameterError
-from keyquorum.plans.randomness import uniform_bits, wipe
+from keyquorum.sharing.randomness import uniform_bits, wipe
 
 TOTAL: float = 2.0**-BUDGET_BITS
 ELEMENTS = 200

@@ -24,9 +24,9 @@ from keyquorum.fhe.seal import Evaluator
 from keyquorum.fhe.seal_format import Ciphertext, read_ciphertext
 from keyquorum.model.errors import CiphertextError, ParameterError
 from keyquorum.parties.context import PartyContext
-from keyquorum.plans.randomness import discrete_gaussian, wipe
-from keyquorum.plans.rounding import ROUNDINGS, RoundingGroup, round_exactly
 from keyquorum.schemes.base import Decrypted
+from keyquorum.sharing.randomness import discrete_gaussian, wipe
+from keyquorum.sharing.rounding import ROUNDINGS, RoundingGroup, round_exactly
 
 from .approvals import check_form
 from .key import SealKeyInfo
@@ -187,7 +187,7 @@ def decrypt(
     """Decrypts ciphertexts, which :func:`check_decryption` admits, to ``receiver``; every party calls this. Returns None at the other parties.
 
     All ciphertexts are processed in the same rounds: phase (local), then for CKKS 2 rounds, for BFV and BGV those of the
-    rounding program. CKKS callers must have claimed the decryptions (:func:`keyquorum.plans.policy.claim_decryptions`) before.
+    rounding program. CKKS callers must have claimed the decryptions (:func:`keyquorum.schemes.counts.claim_decryptions`) before.
     """
     decryption = _Decryption(context, info, list(shares), receiver, rounding, seed)
     return decryption.approximate(ciphertexts) if info.parameters.scheme == "ckks" else decryption.exact(ciphertexts)

@@ -17,8 +17,8 @@ from keyquorum.fhe.noise_bgv import BgvNoise
 from keyquorum.fhe.values import Numbers
 from keyquorum.model.errors import CiphertextError, KeyFileError, ParameterError
 from keyquorum.model.outputs import save_file
-from keyquorum.plans.keys import load_public_file
 from keyquorum.schemes.base import EncryptedFile
+from keyquorum.schemes.key_folder import load_public_file
 from keyquorum.schemes.keys import Plain
 
 from .key import SealKeyInfo

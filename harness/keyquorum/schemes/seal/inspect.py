@@ -14,7 +14,7 @@ from keyquorum.fhe.seal_format import read_ciphertext, read_plaintext, read_publ
 from keyquorum.model.errors import CiphertextError
 from keyquorum.model.inspected import STRUCTURE, Candidate, Kind, Report, openness, require
 from keyquorum.model.plain import is_hex
-from keyquorum.plans.keys import load_public_file
+from keyquorum.schemes.key_folder import load_public_file
 
 from .approvals import approved
 from .key import PARMS, load_seal_key
@@ -140,8 +140,8 @@ KINDS = (
     Kind("approvals", lambda c: c.named("approved.json"), _approvals, ("schemes/seal/approvals",)),
     Kind("SEAL encryption parameters", lambda c: c.named(PARMS), _parms, ("plans/public",)),
     Kind(SEAL_CIPHERTEXT, lambda c: (seal_object(c) or ("",))[0] == SEAL_CIPHERTEXT, _seal, ("schemes/seal/files", "cli/demo", "cnn/run")),
-    Kind(SEAL_PUBLIC, lambda c: (seal_object(c) or ("",))[0] == SEAL_PUBLIC, _seal, ("plans/keys",)),
-    Kind(SEAL_SWITCH, lambda c: (seal_object(c) or ("",))[0] == SEAL_SWITCH, _seal, ("plans/keys",)),
+    Kind(SEAL_PUBLIC, lambda c: (seal_object(c) or ("",))[0] == SEAL_PUBLIC, _seal, ("schemes/key_folder",)),
+    Kind(SEAL_SWITCH, lambda c: (seal_object(c) or ("",))[0] == SEAL_SWITCH, _seal, ("schemes/key_folder",)),
     Kind(SEAL_PLAINTEXT, lambda c: (seal_object(c) or ("",))[0] == SEAL_PLAINTEXT, _seal, ("model/outputs", "plans/decrypt", "cli/data")),
     Kind("receipt", lambda c: c.has("key_id", "sha256") and c.path.suffix == ".json", _receipt, ("schemes/seal/receipts",)),
 )

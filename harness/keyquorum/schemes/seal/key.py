@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from keyquorum.fhe.parameters import ParameterSet
 from keyquorum.model.errors import KeyFileError, ParameterError
-from keyquorum.plans.keys import load_key
+from keyquorum.schemes.key_folder import load_key
 from keyquorum.schemes.keys import KeyInfo, Plain, SecretVector
 
 from .masked import MASKED, most_masked

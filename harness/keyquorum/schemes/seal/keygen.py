@@ -29,10 +29,10 @@ from keyquorum.fhe.keys import (
 from keyquorum.fhe.parameters import ParameterSet
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import ParameterError, PolicyError
+from keyquorum.model.needs import Needs
 from keyquorum.parties.context import PartyContext
-from keyquorum.plans.randomness import uniform_trits, wipe
-from keyquorum.plans.resources import Needs
 from keyquorum.schemes.keys import KeyMaterial, KeyRequest, Plain
+from keyquorum.sharing.randomness import uniform_trits, wipe
 
 from .budget import check_attempts, check_leaks, lift_masks, short_primes
 from .key import ERROR_LAWS, SealKeyInfo, parameters_from_json, parameters_to_json

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from keyquorum.model.committee import Committee
-from keyquorum.plans.resources import LINK, MB, PROCESS, Needs
+from keyquorum.model.needs import LINK, MB, PROCESS, Needs
 
 BATCH_TRANSFERS = 1 << 22
 """Oblivious transfers of one batch, all peers together."""

@@ -13,8 +13,8 @@ from keyquorum.fhe.parameters import ParameterSet
 from keyquorum.fhe.seal_format import Ciphertext
 from keyquorum.model.errors import ParameterError
 from keyquorum.parties.context import PartyContext
-from keyquorum.plans.randomness import wipe
-from keyquorum.plans.rounding import RoundingGroup
+from keyquorum.sharing.randomness import wipe
+from keyquorum.sharing.rounding import RoundingGroup
 
 from .key import SealKeyInfo
 

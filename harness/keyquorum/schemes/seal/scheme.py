@@ -19,12 +19,12 @@ from keyquorum.model.committee import Committee
 from keyquorum.model.errors import ParameterError
 from keyquorum.model.inspected import Kind
 from keyquorum.parties.context import PartyContext
-from keyquorum.plans.policy import decryptions_used
-from keyquorum.plans.randomness import wipe
-from keyquorum.plans.rounding import RoundingGroup, scaled_words
-from keyquorum.plans.variants import Variant
 from keyquorum.schemes.base import EXACT, Decrypted, Scheme, Words
+from keyquorum.schemes.counts import decryptions_used
 from keyquorum.schemes.keys import KeyMaterial, KeyRequest, Parameters, Plain
+from keyquorum.sharing.randomness import wipe
+from keyquorum.sharing.rounding import RoundingGroup, scaled_words
+from keyquorum.sharing.variants import Variant
 
 from . import decrypt
 from .approvals import check_approved

@@ -1,7 +1,7 @@
 """Stored material for BFV and BGV: the roundings modulo an odd prime t, in two parts.
 
 An item serves one coefficient; a ciphertext takes N of them. Phases come as [2, parts, size]: modulo 2^l and modulo t
-(:func:`keyquorum.plans.rounding.scaled_words`), and so does the mask. Interface: :class:`keyquorum.plans.variants.Variant`.
+(:func:`keyquorum.sharing.rounding.scaled_words`), and so does the mask. Interface: :class:`keyquorum.sharing.variants.Variant`.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from keyquorum.fhe.parameters import ParameterSet
 from keyquorum.model.committee import Committee, check_name
 from keyquorum.model.errors import ParameterError
 from keyquorum.model.protocols import COMMITTEES, names
-from keyquorum.plans.randomness import uniform_bits, wipe
-from keyquorum.plans.rounding import ROUNDINGS, RoundingGroup, rounding_length
-from keyquorum.plans.variants import Material, Section, Variant, comparison_ands, low_mask
+from keyquorum.sharing.randomness import uniform_bits, wipe
+from keyquorum.sharing.rounding import ROUNDINGS, RoundingGroup, rounding_length
+from keyquorum.sharing.variants import Material, Section, Variant, comparison_ands, low_mask
 
 from .phases import check_exact
 
@@ -86,7 +86,7 @@ class SealVariant(Variant):
 
     @property
     def begins_with_opening(self) -> bool:
-        """See :class:`keyquorum.plans.variants.Variant`."""
+        """See :class:`keyquorum.sharing.variants.Variant`."""
         return True
 
     def make(self, group: RoundingGroup, size: int, seed: bytes | None = None) -> Material:
@@ -137,7 +137,7 @@ class SealVariant(Variant):
         about: bytes = b"",
     ) -> Words | None:  # fmt: skip
         """Rounds phases z [2, parts, size] with one item of material each; every member calls this. Results as of
-        :meth:`keyquorum.plans.variants.Variant.use`, but modulo t: shares, or words in [0, t)."""
+        :meth:`keyquorum.sharing.variants.Variant.use`, but modulo t: shares, or words in [0, t)."""
         length, t, size = self.length, self.modulus, z.shape[-1]
         flat = [np.ascontiguousarray(m).reshape(m.shape[0], -1) for m in material]
         try:

@@ -16,15 +16,15 @@ from keyquorum.fhe.lwe_public import LwePublicKey, expand_mask
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import CiphertextError, ParameterError
 from keyquorum.model.inspected import Kind, Report
+from keyquorum.model.needs import Needs
 from keyquorum.model.outputs import save_file
 from keyquorum.parties.context import PartyContext
-from keyquorum.plans.keys import load_public_file
-from keyquorum.plans.resources import Needs
-from keyquorum.plans.rounding import RoundingGroup
-from keyquorum.plans.variants import Variant, combine
 from keyquorum.schemes.base import EXACT, Decrypted, EncryptedFile, Scheme, Words
+from keyquorum.schemes.key_folder import load_public_file
 from keyquorum.schemes.keys import KeyInfo, KeyMaterial, KeyRequest, Parameters, Plain, SecretVector
 from keyquorum.schemes.lwe.variant import LweVariant, messages_of
+from keyquorum.sharing.rounding import RoundingGroup
+from keyquorum.sharing.variants import Variant, combine
 
 MAGIC = b"KQTOY001"
 PUBLIC, LARGE = "toy.public", "toy.large"
@@ -211,7 +211,7 @@ class ToyScheme(Scheme[ToyKeyInfo, LweCiphertexts]):
 
     def variant(self, committee: Committee, rounding: str, parameters: Parameters, width: int, levels: int) -> LweVariant:
         assert isinstance(parameters, ToyParameters)
-        return LweVariant(rounding, parameters.lwe, width, levels, triples=rounding == EXACT and not committee.replicated)
+        return LweVariant(rounding, parameters.lwe, width, levels, triples=rounding == EXACT and committee.rounds_with_triples)
 
     def masked_limit(self, parameters: Parameters) -> str:
         return "toys may do anything"

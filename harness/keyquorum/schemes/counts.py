@@ -10,12 +10,11 @@ from pathlib import Path
 
 from keyquorum.model.committee import write_atomically
 from keyquorum.model.errors import KeyFileError, PolicyError
+from keyquorum.model.needs import require_disk
 from keyquorum.model.plain import json_loads
 from keyquorum.parties.context import PartyContext
 from keyquorum.schemes.base import EXACT
 from keyquorum.schemes.keys import KeyInfo
-
-from .resources import require_disk
 
 COUNT_BYTES = 8
 """A count on the wire, little endian."""

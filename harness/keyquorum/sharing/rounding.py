@@ -18,8 +18,7 @@ from keyquorum.backends.base import Backend
 from keyquorum.dsl import Persistence
 from keyquorum.model.errors import ParameterError
 from keyquorum.parties.context import PartyContext
-
-from .randomness import uniform_bits, wipe
+from keyquorum.sharing.randomness import uniform_bits, wipe
 
 Ints = NDArray[np.int64]
 Words = NDArray[np.uint64]
