@@ -31,7 +31,7 @@ def test_operations(tmp_path: Path, pairs: list[tuple[float, float]], nearest: b
     source = f"""
         sfix.round_nearest = {nearest}
         left, right = {[a for a, _ in pairs]}, {[b for _, b in pairs]}
-        a, b, c, d = sfix(left), sfix(right), cfix(left), cfix(right)
+        a, b, c, d = sfix(left), sfix(right), sfix(left).reveal(), sfix(right).reveal()
         for y in a + b, a - d, a * b, c * b, c * d, -a, 1 - a, a * 3, a + 2, a * sint(2), left[0] * b:
             print_ln('%s', y.reveal().v)
         for y in a < b, a <= d, a == b, a != b, a > b, a >= b, c < d, c == d:
@@ -116,6 +116,7 @@ def printed_with_numbers(tmp_path: Path, source: str, backend: Backend, numbers:
         ("sfix.set_precision(16, 8)", "0 <= f < k"),
         ("sfix.f = 3", "sfix.f cannot be changed: use set_precision"),
         ("cfix(sfix(1))", "cannot convert the secret sfix to cfix: reveal it first"),
+        ("cfix([1, 2])", "cfix of a list is outside the supported subset"),
         ("sfix(40000)", "the number 40000 does not fit 31 bits with 16 after the point"),
         ("sfix(float('inf'))", "inf is no fixed-point number"),
         ("cfix(1) / cfix(0)", "division of a cfix by zero"),
