@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from .. import test_bit_numbers, test_fixed, test_front_door
-from ..running import RING
+from ..running import RING, printed
 from .spdz import NEEDED, Work, work
 
 __all__ = ["work"]
@@ -44,12 +44,12 @@ print_ln('')
 def test_the_same_on_mp_spdz(work: Work, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, example: Callable[..., None]) -> None:
     """The test itself, with MP-SPDZ in the place of the embedded engine."""
 
-    def printed(folder: Path, source: str, *_: Any, numbers: Mapping[int, Sequence[int]] | None = None) -> list[str]:
+    def on_mp_spdz(folder: Path, source: str, *_: Any, numbers: Mapping[int, Sequence[int]] | None = None) -> list[str]:
         for party, given in (numbers or {}).items():
             (work.folder / "Player-Data" / f"Input-P{party}-0").write_text(" ".join(map(str, given)))
         return work.lines("ring", source)
 
-    monkeypatch.setattr(inspect.getmodule(example), "printed", printed)
+    monkeypatch.setattr(inspect.getmodule(example), "printed", on_mp_spdz)
     example(tmp_path, *[RING for name in inspect.signature(example).parameters if name == "backend"])
 
 
@@ -57,6 +57,22 @@ def test_the_same_on_mp_spdz(work: Work, tmp_path: Path, monkeypatch: pytest.Mon
 def test_division_rounds_down(work: Work) -> None:
     pairs = [(-6, 2), (6, -2), (-7, 2), (7, -2), (-7, -2), (0, -5), (-1, 100), (1000, 7), (-16383, 1)]
     assert work.lines("ring", DIVISIONS)[0].split() == [str(x) for a, b in pairs for x in (a // b, a % b)]
+
+
+CHOICE = """
+t, many = sbits.get_type(3), sbitintvec.get_type(4)
+a, b, c = many([sbits.get_type(4)(x) for x in (1, 2, 7)]), many([sbits.get_type(4)(x) for x in (6, 3, 0)]), t(5)
+print_ln('%s', [x.reveal() for x in c.if_else(a, b).elements()])
+print_ln('%s', [x.reveal() for x in many.from_vec([c.if_else(x, y) for x, y in zip(a.v, b.v)]).elements()])
+"""
+
+
+@NEEDED
+def test_choices_between_rows_of_bits(work: Work, tmp_path: Path) -> None:
+    """Right here; on MP-SPDZ row by row only."""
+    assert printed(tmp_path, CHOICE) == ["[1, 3, 7]"] * 2
+    wrong, right = work.lines("ring", CHOICE)
+    assert right == "[1, 3, 7]" != wrong
 
 
 @NEEDED
