@@ -10,8 +10,8 @@ import statistics
 import sys
 from pathlib import Path
 
-from keyquorum.bench.committees import ADDITIVE_RING, REPLICATED, RING_WITH_MACS
 from keyquorum.model import published
+from keyquorum.model.chosen_committees import ADDITIVE_RING, REPLICATED, RING_WITH_MACS
 from keyquorum.report.data import NoResultsError, conditions, load, summary
 from keyquorum.report.threat_models import threat_model_table
 

@@ -32,7 +32,7 @@ import numpy as np
 
 import keyquorum
 from keyquorum import api
-from keyquorum.bench.committees import ADDITIVE, REPLICATED, SHAMIR, WITH_MACS
+from keyquorum.model.chosen_committees import ADDITIVE, REPLICATED, SHAMIR, WITH_MACS
 from keyquorum.model.plain import Json
 from keyquorum.parties import run_processes
 from keyquorum.parties.context import PartyContext

@@ -21,10 +21,10 @@ from pathlib import Path
 import keyquorum
 from keyquorum.backends.mpspdz import Checkout, run_program
 from keyquorum.backends.mpspdz.workdir import WorkFolder
-from keyquorum.bench.committees import ADDITIVE, ADDITIVE_RING, RING_WITH_MACS, WITH_MACS, split_options
 from keyquorum.dsl import ProgramIO
 from keyquorum.dsl import run_program as run_embedded
 from keyquorum.dsl.control import Timer
+from keyquorum.model.chosen_committees import ADDITIVE, ADDITIVE_RING, RING_WITH_MACS, WITH_MACS, split_options
 from keyquorum.model.errors import KeyQuorumError
 from keyquorum.model.plain import Json
 from keyquorum.model.protocols import PROTOCOLS

@@ -22,8 +22,8 @@ import platform
 from pathlib import Path
 
 import keyquorum
-from keyquorum.bench.committees import ADDITIVE, REPLICATED, SHAMIR, WITH_MACS
 from keyquorum.fhe.lwe import lwe_parameters
+from keyquorum.model.chosen_committees import ADDITIVE, REPLICATED, SHAMIR, WITH_MACS
 from keyquorum.terminal.output import console
 
 from .decrypt import Configuration, measure

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import keyquorum
 from keyquorum import api
-from keyquorum.bench.committees import ADDITIVE
+from keyquorum.model.chosen_committees import ADDITIVE
 from keyquorum.model.plain import Json
 from keyquorum.parties import run_processes
 from keyquorum.parties.context import PartyContext

@@ -17,9 +17,9 @@ from pathlib import Path
 
 import keyquorum
 from keyquorum import api
-from keyquorum.bench.committees import REPLICATED, SHAMIR
 from keyquorum.bench.sweep.rows import commit
 from keyquorum.fhe.parameters import load as load_parameters
+from keyquorum.model.chosen_committees import REPLICATED, SHAMIR
 from keyquorum.terminal.output import console, print_reports
 from keyquorum.terminal.progress import progress_bars
 

@@ -18,7 +18,7 @@ import statistics
 from pathlib import Path
 
 import keyquorum
-from keyquorum.bench.committees import ADDITIVE
+from keyquorum.model.chosen_committees import ADDITIVE
 from keyquorum.terminal.output import console
 
 from .decrypt import LATENCY_LINK, LATENCY_RUNS, Configuration, measure

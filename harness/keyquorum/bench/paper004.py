@@ -28,10 +28,10 @@ import numpy as np
 
 import keyquorum
 from keyquorum import api
-from keyquorum.bench.committees import ADDITIVE, ADDITIVE_RING
 from keyquorum.bench.sweep.rows import commit
 from keyquorum.dsl import Persistence
 from keyquorum.model import published
+from keyquorum.model.chosen_committees import ADDITIVE, ADDITIVE_RING
 from keyquorum.model.errors import KeyQuorumError
 from keyquorum.model.idle import busy_cores
 from keyquorum.model.plain import Json

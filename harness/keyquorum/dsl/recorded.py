@@ -7,7 +7,8 @@ the program goes on with the plain numbers, and will be run every time.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
@@ -17,8 +18,27 @@ from .errors import CompilerError
 Operand = Any
 """An operand or the result of a recorded call: a Python number, an array of numpy, a handle of the engine, or what stands for one of these while a
 program is recorded. numpy decides while it runs which of them it gets."""
-if TYPE_CHECKING:
-    from .recorder import Recorder
+Step = Callable[..., Operand]
+"""Appends a step to a recording, with the places of its operands, and gives the place of its result if it has one."""
+
+
+class Records(Protocol):
+    """What stand-ins ask of a recorder (:class:`keyquorum.dsl.recorder.Recorder` documents each). checked: whether the share file was checked.
+    stored: whether the run has stored shares."""
+
+    checked: bool
+    stored: bool
+
+    def fail(self, why: str) -> None: ...
+    def vector(self, name: str, *args: Operand) -> Operand: ...
+    def words(self, name: str, value: Operand) -> Operand: ...
+    def folded(self, name: str, *args: Operand) -> Operand: ...
+    def edabit(self, bits: int, count: int) -> Operand: ...
+    def summand_bits(self, value: Operand, bits: int) -> Operand: ...
+    def numbers(self, result: Operand, step: Step, *operands: Operand) -> Operand: ...
+    def note(self, step: Step, *operands: Operand) -> None: ...
+    def made(self, result: Operand, step: Step, *operands: Operand) -> Operand: ...
+
 
 INT, WORD, BYTE, BOOL = (np.dtype(t) for t in (np.int64, np.uint64, np.uint8, np.bool_))
 ARITHMETIC = {np.add, np.subtract, np.multiply, np.floor_divide}
@@ -36,7 +56,7 @@ class RecordedNumbers(NDArrayOperatorsMixin):
     __slots__ = ("_data", "_place", "_recorder")
     __array_priority__ = 1000
 
-    def __init__(self, recorder: Recorder, place: int, data: Operand) -> None:
+    def __init__(self, recorder: Records, place: int, data: Operand) -> None:
         self._recorder, self._place, self._data = recorder, place, data
 
     def _seen(self, how: str) -> Operand:
@@ -155,7 +175,7 @@ class RecordedShares:
 
     __slots__ = ("_data", "_place", "_recorder")
 
-    def __init__(self, recorder: Recorder, place: int, data: bytes) -> None:
+    def __init__(self, recorder: Records, place: int, data: bytes) -> None:
         self._recorder, self._place, self._data = recorder, place, data
 
     def __len__(self) -> int:

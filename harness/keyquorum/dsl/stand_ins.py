@@ -7,14 +7,10 @@ recording.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .recorded import INT, Operand, plain
-
-if TYPE_CHECKING:
-    from .recorder import Recorder
+from .recorded import INT, Operand, Records, plain
 
 _VECTORS = {
     "add", "sub", "mul", "neg", "dot", "matrix_product", "sum", "slice", "repeat", "concat", "gather", "assign", "scatter", "open", "open_low",
@@ -35,7 +31,7 @@ class _StandIn:
 
     __slots__ = ("_real", "_recorder")
 
-    def __init__(self, recorder: Recorder, real: Operand) -> None:
+    def __init__(self, recorder: Records, real: Operand) -> None:
         self._recorder, self._real = recorder, real
 
     def _unknown(self, name: str) -> Operand:
@@ -149,7 +145,7 @@ class RecordedIO(_StandIn):
 
     __slots__ = ("persistence",)
 
-    def __init__(self, recorder: Recorder, real: Operand) -> None:
+    def __init__(self, recorder: Records, real: Operand) -> None:
         super().__init__(recorder, real)
         self.persistence = RecordedPersistence(recorder, real.persistence)
 

@@ -9,7 +9,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from keyquorum.bench.committees import ADDITIVE, with_capability
+from keyquorum.model.chosen_committees import ADDITIVE, with_capability
 
 from . import style
 from .data import select

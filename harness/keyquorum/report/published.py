@@ -9,11 +9,11 @@ from dataclasses import dataclass
 import pandas as pd
 from matplotlib.figure import Figure
 
-from keyquorum.bench.committees import ADDITIVE, ADDITIVE_RING, SHAMIR, lwe_set, with_capability
 from keyquorum.cnn.packing import IMAGES
 from keyquorum.cnn.run import PARAMETERS as CNN_SET
 from keyquorum.fhe.parameters import load
 from keyquorum.model import published
+from keyquorum.model.chosen_committees import ADDITIVE, ADDITIVE_RING, SHAMIR, lwe_set, with_capability
 from keyquorum.model.idle import IDLE_CORES
 from keyquorum.model.protocols import COMMITTEES
 

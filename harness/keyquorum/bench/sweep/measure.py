@@ -21,11 +21,11 @@ from keyquorum import api
 from keyquorum.backends.mpspdz import Checkout, run_program
 from keyquorum.backends.mpspdz.workdir import WorkFolder
 from keyquorum.bench import peers
-from keyquorum.bench.committees import split_options
 from keyquorum.cnn.run import classify, held_out_digits
 from keyquorum.fhe import seal
 from keyquorum.fhe.parameters import load as load_parameters
 from keyquorum.fhe.values import Numbers
+from keyquorum.model.chosen_committees import split_options
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import KeyQuorumError
 from keyquorum.model.links import parse

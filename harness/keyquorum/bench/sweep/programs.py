@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
-from keyquorum.bench.committees import with_capability
 from keyquorum.bench.operands import Ints, summand_rows_of
 from keyquorum.bench.parity.cases import declared
+from keyquorum.model.chosen_committees import with_capability
 from keyquorum.model.protocols import PROTOCOLS
 from keyquorum.model.resources import program_path
 

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import product
 
 from keyquorum.backends import BACKENDS
-from keyquorum.bench.committees import ADDITIVE, REPLICATED, SHAMIR, WITH_MACS, distinct, lwe_set, over_ring
 from keyquorum.bench.peers import PEERS, SCHEMES
 from keyquorum.cnn.run import PARAMETERS
 from keyquorum.fhe.lwe import LWE_SETS
 from keyquorum.fhe.parameters import load
+from keyquorum.model.chosen_committees import ADDITIVE, REPLICATED, SHAMIR, WITH_MACS, distinct, lwe_set, over_ring
 from keyquorum.model.errors import ParameterError
 from keyquorum.model.protocols import COMMITTEES
 
