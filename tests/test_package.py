@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -31,3 +33,13 @@ def test_the_page_of_programs_is_up_to_date() -> None:
     table = namespace["table"]
     assert callable(table)
     assert (ROOT / "docs" / "pages" / "programs.md").read_text() == table()
+
+
+def test_the_least_versions_are_the_same_everywhere() -> None:
+    """Of Rust and Python, in what builds and in what people read."""
+    rust = tomllib.loads((ROOT / "Source" / "Cargo.toml").read_text())["workspace"]["package"]["rust-version"]
+    python = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["requires-python"].removeprefix(">=")
+    for name in ("Makefile", "README.md", "CONTRIBUTING.md"):
+        text = (ROOT / name).read_text()
+        assert set(re.findall(r"Rust (?:\| )?(1\.\d+)", text)) == {rust}, name
+        assert set(re.findall(r"Python (?:\| )?(3\.\d+)", text)) == {python}, name

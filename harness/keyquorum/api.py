@@ -68,6 +68,7 @@ from keyquorum.model.errors import (
 )
 from keyquorum.model.links import check_link
 from keyquorum.model.needs import Needs, require_disk, require_memory
+from keyquorum.model.plain import Json
 from keyquorum.parties import RunReport, mac_key, run_party, run_processes
 from keyquorum.parties.context import PhaseReport, Progress
 from keyquorum.parties.jobs import relative_to
@@ -156,13 +157,13 @@ def keygen_job(
     mp_spdz: PathLike | None = None,
     link: str | None = None,
     **options: object,
-) -> dict[str, Any]:
+) -> Json:
     """The job of :func:`keygen` as plain data. ``mp_spdz``, under ``local``, may be edited on each host."""
     request = _request(parameters, relin=relin, galois_elements=galois_elements, error_law=error_law, policy=policy, **options)
     return _keygen_job(key, request, backend, mp_spdz, link)
 
 
-def _keygen_job(key: str, request: KeyRequest, backend: str, mp_spdz: PathLike | None, link: str | None) -> dict[str, Any]:
+def _keygen_job(key: str, request: KeyRequest, backend: str, mp_spdz: PathLike | None, link: str | None) -> Json:
     check_name(key, "key name")
     scheme_of(request).check_backend(request.parameters, backend, link)
     request.check()
@@ -171,7 +172,7 @@ def _keygen_job(key: str, request: KeyRequest, backend: str, mp_spdz: PathLike |
     return {"kind": "keygen", "key": key, **request.to_json(), "backend": backend, "link": link, "local": _local(mp_spdz)}
 
 
-def _local(mp_spdz: PathLike | None) -> dict[str, Any]:
+def _local(mp_spdz: PathLike | None) -> Json:
     return {} if mp_spdz is None else {"mp_spdz": str(Path(mp_spdz).resolve())}
 
 
@@ -268,11 +269,11 @@ def pool_fill(
     return [RunReport.from_json(r["report"]) for r in results]
 
 
-def pool_list(committee: Committee | PathLike) -> list[dict[str, Any]]:
+def pool_list(committee: Committee | PathLike) -> list[Json]:
     """The pools of each party of this host: ``party``, ``pool``, ``left`` and ``made`` (items); or ``party`` and ``error``, where the MAC key is
     burned."""
     committee = as_committee(committee)
-    found: list[dict[str, Any]] = []
+    found: list[Json] = []
     for party in committee.local_parties():
         try:
             mac_key.check_party(committee, party)
@@ -348,7 +349,7 @@ def decrypt_job(
     pool: bool = False,
     width: int = 8,
     levels: int = 2,
-) -> dict[str, Any]:
+) -> Json:
     """The job of :func:`decrypt` as plain data; the ciphertexts are read and checked here. Every party needs a copy of them."""
     committee = as_committee(committee)
     check_link(link)
@@ -462,7 +463,7 @@ def approve(
     return digest, chosen
 
 
-def write_job(path: PathLike, job: dict[str, Any]) -> None:
+def write_job(path: PathLike, job: Json) -> None:
     """Writes a job file for ``keyquorum party``. Names of files under ``local`` are relative to the job file, and may be edited on each host."""
     job = relative_to(job, Path(path).absolute().parent)
     write_atomically(Path(path), json.dumps(job, indent=1).encode() + b"\n")

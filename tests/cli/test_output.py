@@ -19,8 +19,9 @@ from typing import Any
 import numpy as np
 import pytest
 from keyquorum import api
-from keyquorum.cli import app, output, progress
+from keyquorum.cli import app
 from keyquorum.model.errors import KeyQuorumError, ParameterError
+from keyquorum.terminal import output, progress
 from keyquorum.terminal.output import chosen
 from rich.console import Console
 from typer.testing import CliRunner

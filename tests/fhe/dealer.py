@@ -18,7 +18,7 @@ T = 65537
 
 
 class Dealer:
-    """Keys of one secret, by the conventions of the seal-format notes, section 1.2."""
+    """Keys of one secret, by the conventions in docs/pages/formats.md, SEAL's bytes."""
 
     def __init__(self, parameters: ParameterSet, seed: int = 1) -> None:
         self.parameters = parameters

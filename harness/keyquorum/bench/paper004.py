@@ -51,7 +51,7 @@ WEIGHT = 64
 MASK_BITS = 50
 """Statistical security of a mask of ``lift``."""
 TARGETS = {"seconds": 10.0, "ms": 10.0, "us": 10.0, "communication_kb": 3.0, "communication_mb": 3.0, "communication_gb": 3.0}
-"""By how much the issue wants ours to be below the paper."""
+"""By which factor ours should be below the paper."""
 Row = dict[str, str | int | float]
 
 

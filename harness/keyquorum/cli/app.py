@@ -11,7 +11,6 @@ import typer
 import typer.core
 
 from keyquorum.model.errors import KeyQuorumError
-from keyquorum.model.plain import Json
 from keyquorum.terminal.output import chosen
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as one line of JSON, and nothing else, on standard output.")]
@@ -19,7 +18,10 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print results, warni
 Verbose = Annotated[
     bool, typer.Option("--verbose", "-v", help="Print a line when a phase begins, the costs at every party, and the kind and cause of an error.")
 ]
-SHARED: Json = {"as_json": AsJson, "quiet": Quiet, "verbose": Verbose}
+SHARED: dict[str, object] = {"as_json": AsJson, "quiet": Quiet, "verbose": Verbose}
+
+
+Command = Callable[..., Any]
 
 
 class Interrupted(KeyQuorumError):
@@ -36,7 +38,7 @@ class Commands(typer.core.TyperGroup):
             raise Interrupted("keyquorum was interrupted") from None
 
 
-def with_shared_options(function: Callable[..., Any]) -> Callable[..., Any]:
+def with_shared_options(function: Command) -> Command:
     """The command with the options of :data:`SHARED`, which choose what is printed while it runs."""
 
     @functools.wraps(function)
@@ -56,11 +58,11 @@ def with_shared_options(function: Callable[..., Any]) -> Callable[..., Any]:
 class App(typer.Typer):
     """An application of which every command has the shared options."""
 
-    def command(self, name: str | None = None, **options: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:  # type: ignore[override]
+    def command(self, name: str | None = None, **options: Any) -> Callable[[Command], Command]:  # type: ignore[override]
         """As of Typer."""
         add = super().command(name, **options)
 
-        def register(function: Callable[..., Any]) -> Callable[..., Any]:
+        def register(function: Command) -> Command:
             add(with_shared_options(function))
             return function
 

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Sequence
 from inspect import signature
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -14,6 +14,7 @@ from keyquorum import api
 from keyquorum.fhe.parameters import NOISE_BITS_MAX
 from keyquorum.inspection import examine
 from keyquorum.model.errors import ParameterError, PolicyError
+from keyquorum.model.plain import Json
 from keyquorum.schemes import more_set_names, scheme_of
 from keyquorum.terminal.output import console, costs, emit, print_reports, printed
 from keyquorum.terminal.progress import progress_bars
@@ -118,7 +119,7 @@ def keygen(
     })  # fmt: skip
 
 
-def _options(given: Sequence[str]) -> dict[str, Any]:
+def _options(given: Sequence[str]) -> Json:
     """Options of a scheme, given as NAME=VALUE; values are texts, which the scheme reads. Refuses names that are no words, and those that have an
     option of their own."""
     named = {}

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from keyquorum.fhe import seal
 from keyquorum.fhe.parameters import ParameterSet
+from keyquorum.fhe.seal import SealObject
 from keyquorum.model.errors import ParameterError
 
 from . import packing
@@ -41,10 +42,10 @@ class EncryptedModel:
         self._hidden = [[self._encoded(w, 2, self._prime(2)) for w in row] for row in hidden]
         self._hidden_bias = packing.bias(model.hidden_bias, packing.HIDDEN_AT)
         self._output_weights = packing.diagonals(model.output, packing.OUTPUT_ROWS, packing.HIDDEN_AT)
-        self._output: list[list[Any]] = []
+        self._output: list[list[SealObject]] = []
         self._output_bias = packing.bias(model.output_bias, packing.OUTPUT_AT)
 
-    def _levels(self) -> list[Any]:
+    def _levels(self) -> list[SealObject]:
         """SEAL's names of the levels, the highest first."""
         data, ids = self._context.first_context_data(), []
         while data is not None:
@@ -56,7 +57,7 @@ class EncryptedModel:
         """The prime that a rescaling at this depth drops."""
         return float(self._parameters.coeff_modulus[-2 - depth])
 
-    def _encoded(self, values: Floats, depth: int, scale: float) -> Any:
+    def _encoded(self, values: Floats, depth: int, scale: float) -> SealObject:
         plain = self._encoder.encode(values, scale)
         self._evaluator.mod_switch_to_inplace(plain, self._ids[depth])
         return plain
@@ -75,7 +76,7 @@ class EncryptedModel:
     def _rotated(self, ciphertext: object, step: int) -> Any:
         return self._evaluator.rotate_vector(ciphertext, step, self._galois)
 
-    def _products(self, inputs: Sequence[Any], plains: Sequence[Any]) -> Any:
+    def _products(self, inputs: Sequence[SealObject], plains: Sequence[SealObject]) -> SealObject:
         terms = [self._evaluator.multiply_plain(x, w) for x, w in zip(inputs, plains, strict=True)]
         return self._evaluator.add_many(terms)
 
@@ -96,7 +97,7 @@ class EncryptedModel:
             result = self._evaluator.add(self._rotated(result, 4), self._products(turned, row))
         return result
 
-    def _output_plains(self, scale: float) -> list[list[Any]]:
+    def _output_plains(self, scale: float) -> list[list[SealObject]]:
         """The last layer's weights, at the scale that brings the logits to OUTPUT_SCALE."""
         if not self._output:
             wanted = OUTPUT_SCALE * self._prime(4) / scale

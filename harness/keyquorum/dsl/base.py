@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
-from .context import Ints
+from .context import Dynamic, Ints
 from .errors import SUBSET, CompilerError, VectorMismatch
 
 ELEMENT_LIMIT = 64
@@ -23,14 +23,14 @@ class RunTime:
     def __bool__(self) -> bool:
         raise CompilerError(f"cannot derive truth value (bool) from {type(self).__name__}: use if_, if_e, while_do or if_else")
 
-    def _no_python_number(self) -> Any:
+    def _no_python_number(self) -> Dynamic:
         raise CompilerError(
             f"cannot use the run-time value {type(self).__name__} as a Python number or index: use an Array, for_range or a compile-time integer"
         )
 
     __int__ = __index__ = __float__ = _no_python_number
 
-    def _no_comparison(self, other: object) -> Any:
+    def _no_comparison(self, other: object) -> Dynamic:
         """Python would compare objects where a type has no comparison."""
         raise CompilerError(
             f"comparing {type(self).__name__} with {type(other).__name__} is {SUBSET}: "
@@ -56,11 +56,11 @@ class Readable(RunTime):
     __slots__ = ()
 
     @abstractmethod
-    def read(self) -> Any:
+    def read(self) -> Dynamic:
         """The content."""
 
 
-def read(x: object) -> Any:
+def read(x: object) -> Dynamic:
     """The operand itself, or the content of a container."""
     return x.read() if isinstance(x, Readable) else x
 
@@ -70,7 +70,7 @@ def is_constant(x: object) -> bool:
     return isinstance(x, int)
 
 
-def checked_size(size: Any) -> int:
+def checked_size(size: Dynamic) -> int:
     """A vector size given as ``size=``."""
     if not is_constant(size) or size < 0:
         raise CompilerError(f"size must be a compile-time integer of at least 0, not {size!r}")
@@ -96,12 +96,12 @@ class Vector(RunTime):
 
     @classmethod
     @abstractmethod
-    def conv(cls, value: object) -> Any:
+    def conv(cls, value: object) -> Dynamic:
         """The value as this type."""
 
     @classmethod
-    def _made_from(cls, value: object) -> Any:
-        make: Any = cls
+    def _made_from(cls, value: object) -> Dynamic:
+        make: Dynamic = cls
         return make(value)
 
     @abstractmethod
@@ -118,7 +118,7 @@ class Vector(RunTime):
 
     @classmethod
     @abstractmethod
-    def _join(cls, parts: list[Any]) -> Any:
+    def _join(cls, parts: list[Dynamic]) -> Dynamic:
         """One vector after another."""
 
     # What follows from it.
@@ -133,7 +133,7 @@ class Vector(RunTime):
                 f"(element access is for up to {ELEMENT_LIMIT})"
             )
 
-    def __getitem__(self, index: Any) -> Any:
+    def __getitem__(self, index: Dynamic) -> Dynamic:
         if self.size == 1 and index.__class__ is int and index == 0:
             return self
         if isinstance(index, slice):
@@ -149,7 +149,7 @@ class Vector(RunTime):
             raise IndexError(f"index {index}, length {self.size}")
         return self._slice(index % self.size, 1, 1)
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[Dynamic]:
         self._check_elements()
         return (self[i] for i in range(self.size))
 
@@ -174,7 +174,7 @@ class Vector(RunTime):
         return self._spread(size)
 
     @classmethod
-    def concat(cls, parts: Iterable[Any]) -> Any:
+    def concat(cls, parts: Iterable[Dynamic]) -> Dynamic:
         """One vector of the elements of several, all of this type."""
         vectors = [read(p) for p in parts]
         for part in vectors:
@@ -189,22 +189,22 @@ class Vector(RunTime):
             raise VectorMismatch(f"cannot update a vector of size {self.size} with one of size {value.size}")
         self._become(value)
 
-    def if_else(self, a: Any, b: Any) -> Any:
+    def if_else(self, a: Dynamic, b: Dynamic) -> Dynamic:
         """``a`` where the bit is 1 and ``b`` where it is 0; one product."""
         a, b = read(a), read(b)
         return self * (a - b) + b
 
-    def cond_swap(self, a: Any, b: Any) -> tuple[Any, Any]:
+    def cond_swap(self, a: Dynamic, b: Dynamic) -> tuple[Dynamic, Dynamic]:
         """``(a, b)`` where the bit is 0 and ``(b, a)`` where it is 1; one product."""
         a, b = read(a), read(b)
         moved = self * (a - b)
         return a - moved, b + moved
 
-    def square(self) -> Any:
+    def square(self) -> Dynamic:
         """The product with itself."""
         return self * self  # type: ignore[operator]
 
-    def __pow__(self, exponent: Any) -> Any:
+    def __pow__(self, exponent: Dynamic) -> Dynamic:
         """The power with a compile-time exponent of at least 0, by squaring and multiplying: at most 2 log2 of it products."""
         if not is_constant(exponent):
             return NotImplemented
@@ -212,23 +212,23 @@ class Vector(RunTime):
             raise CompilerError(f"the exponent of ** must be at least 0, not {exponent}: there are no fractions in the domain")
         if exponent == 0:
             return type(self)(1, size=self.size)  # type: ignore[call-arg]
-        result: Any = self
+        result: Dynamic = self
         for digit in bin(exponent)[3:]:
             result = result.square()
             if digit == "1":
                 result = result * self
         return result
 
-    def __abs__(self) -> Any:
+    def __abs__(self) -> Dynamic:
         """The absolute value of signed integers; a comparison and a product."""
         return (self < 0).if_else(-self, self)  # type: ignore[operator,attr-defined]
 
-    def min(self, other: Any) -> Any:
+    def min(self, other: Dynamic) -> Dynamic:
         """The smaller one, element by element; a comparison and a product."""
         other = read(other)
         return (self < other).if_else(self, other)
 
-    def max(self, other: Any) -> Any:
+    def max(self, other: Dynamic) -> Dynamic:
         """The larger one, element by element; a comparison and a product."""
         other = read(other)
         return (self < other).if_else(other, self)
@@ -237,28 +237,28 @@ class Vector(RunTime):
         """Adds in place, see :meth:`update`."""
         self.update(self + read(other))
 
-    def zero_if_not(self, condition: Any) -> Any:
+    def zero_if_not(self, condition: Dynamic) -> Dynamic:
         """The product with a bit."""
         return condition * self
 
-    def half_adder(self, other: Any) -> tuple[Any, Any]:
+    def half_adder(self, other: Dynamic) -> tuple[Dynamic, Dynamic]:
         """Sum modulo 2 and carry of bits 0 and 1 in the arithmetic domain; one product."""
         other = read(other)
         carry = self * other
         return self + other - 2 * carry, carry
 
-    def bit_xor(self, other: Any) -> Any:
+    def bit_xor(self, other: Dynamic) -> Dynamic:
         """XOR of bits 0 and 1 in the arithmetic domain; one product."""
         other = read(other)
         if is_constant(other):
             return 1 - self if other else self  # type: ignore[operator]
         return self + other - 2 * (self * other)
 
-    def bit_and(self, other: Any) -> Any:
+    def bit_and(self, other: Dynamic) -> Dynamic:
         """AND of bits 0 and 1 in the arithmetic domain; one product."""
         return self * other
 
-    def bit_or(self, other: Any) -> Any:
+    def bit_or(self, other: Dynamic) -> Dynamic:
         """OR of bits 0 and 1 in the arithmetic domain; one product."""
         other = read(other)
         if is_constant(other):
@@ -267,7 +267,7 @@ class Vector(RunTime):
             raise CompilerError("bit_or(0) changes nothing here, but gives 0 on MP-SPDZ: leave it out")
         return self + other - self * other
 
-    def bit_not(self) -> Any:
+    def bit_not(self) -> Dynamic:
         """NOT of bits 0 and 1 in the arithmetic domain."""
         return 1 - self  # type: ignore[operator]
 
@@ -289,7 +289,7 @@ class Public(Vector):
         """The elements as int64."""
 
 
-def public_int(x: Any, what: str) -> int:
+def public_int(x: Dynamic, what: str) -> int:
     """A compile-time or run-time public integer as a Python one."""
     x = read(x)
     if is_constant(x):

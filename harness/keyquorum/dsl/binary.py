@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, ClassVar, cast
+from typing import ClassVar, cast
 
 from keyquorum.model.protocols import names
 
@@ -12,7 +12,7 @@ from .base import Public, SecretRunTime, is_constant, read
 from .bits import BitRows, _Bits, _bits_of_numbers, cbits
 from .circuits import PackedBits, Row, public_bits
 from .clear import cint
-from .context import Run, Value, current
+from .context import Dynamic, ElementType, Run, Value, current
 from .errors import CompilerError, VectorMismatch
 
 __all__ = ["BitRows", "cbits", "sbit", "sbits"]
@@ -28,10 +28,10 @@ COLUMN_LIMIT = 4096
 class sbits(_Bits, SecretRunTime):
     """Secret bits. ``&`` takes one round, ``^`` and ``~`` are local."""
 
-    _types: ClassVar[dict[int, Any]] = {}
-    clear_type: ClassVar[Any] = cbits
+    _types: ClassVar[dict[int, ElementType]] = {}
+    clear_type: ClassVar[ElementType] = cbits
 
-    def __init__(self, value: Any = None) -> None:
+    def __init__(self, value: Dynamic = None) -> None:
         _need_binary(current())
         value = read(value)
         if value is None or is_constant(value):
@@ -43,38 +43,38 @@ class sbits(_Bits, SecretRunTime):
         elif isinstance(value, BitRows):
             rows = value.bit_decompose()[: self.n]
             self._value = sbits.bit_compose([*rows, *[0] * (self.n - len(rows))])._value
-        elif isinstance(value, SecretRunTime) and hasattr(value, "_low_rows") and len(cast(Any, value)) == 1:
-            rows = cast(Any, value)._low_rows(max(self.n, current().program.bit_length), self.n)
+        elif isinstance(value, SecretRunTime) and hasattr(value, "_low_rows") and len(cast(Dynamic, value)) == 1:
+            rows = cast(Dynamic, value)._low_rows(max(self.n, current().program.bit_length), self.n)
             self._value = current().engine.concat([row._value for row in rows])
         else:
             raise CompilerError(f"cannot convert {type(value).__name__} to {type(self).__name__}")
 
     @classmethod
-    def _family(cls) -> Any:
+    def _family(cls) -> ElementType:
         return sbits
 
     @classmethod
-    def conv(cls, value: Any) -> Any:
+    def conv(cls, value: object) -> Dynamic:
         """The value as sbits of this length."""
         value = read(value)
         return value if isinstance(value, cls) and value.n == cls.n else cls(value)
 
     @classmethod
-    def hard_conv(cls, value: Any) -> Any:
+    def hard_conv(cls, value: Dynamic) -> Dynamic:
         """See :meth:`conv`."""
         return cls.conv(value)
 
     @classmethod
-    def _bit_family(cls) -> Any:
+    def _bit_family(cls) -> Dynamic:
         return sbits
 
     @staticmethod
-    def trans(rows: Iterable[Any]) -> list[Any]:
+    def trans(rows: Iterable[Dynamic]) -> list[Dynamic]:
         """The columns of rows of one length: item i has bit i of every row."""
         return transposed(list(rows))
 
     @classmethod
-    def bit_compose(cls, bits: Iterable[Any]) -> Any:
+    def bit_compose(cls, bits: Iterable[Dynamic]) -> Dynamic:
         """One vector of several bits or vectors of bits."""
         parts = [sbit(b) if is_constant(b) else b for b in bits]
         if not all(isinstance(p, _Bits) for p in parts):
@@ -84,7 +84,7 @@ class sbits(_Bits, SecretRunTime):
     concat = bit_compose
 
     @classmethod
-    def get_input_from(cls, player: Any, n_bits: int | None = None) -> Any:
+    def get_input_from(cls, player: object, n_bits: int | None = None) -> Dynamic:
         """The bits of the next number of ``player``'s text input (``n_bits``, default all, in two's complement; the rest is 0). One
         round."""
         if not is_constant(player):
@@ -101,18 +101,18 @@ class sbits(_Bits, SecretRunTime):
         return cls._wrap(run.engine.concat([value, cls.get_type(cls.n - count)(0).value]) if count < cls.n else value)
 
     @staticmethod
-    def get_random_bit() -> Any:
+    def get_random_bit() -> Dynamic:
         """One uniform secret bit."""
         return sbits._wrap(current().engine.random_bits(1))
 
     @staticmethod
-    def bit_decompose_clear(numbers: Any, n_bits: int) -> list[Any]:
+    def bit_decompose_clear(numbers: object, n_bits: int) -> list[Dynamic]:
         """Rows of the low bits of a public vector, as cbits. Waits for the vector."""
         run = current()
         return [cbits._wrap(row) for row in run.clear_rows(cint.conv(numbers).value, n_bits)]
 
     @staticmethod
-    def bit_adder(a: Sequence[Any], b: Sequence[Any], carry_in: Any = 0, get_carry: bool = False) -> list[Any]:
+    def bit_adder(a: Sequence[Dynamic], b: Sequence[Dynamic], carry_in: object = 0, get_carry: bool = False) -> list[Dynamic]:
         """Sum of two numbers given as lists of rows, least significant first: m rows take about m log2(m) + m ANDs
         per entry and 1 + ceil(log2 m) rounds."""
         if len(a) != len(b):
@@ -124,31 +124,31 @@ class sbits(_Bits, SecretRunTime):
         rows = circuits.add(PackedBits(run), rows_a, rows_b, carry, get_carry)
         return [0 if row is None else sbits._wrap(row) for row in rows]
 
-    def reveal(self, check: bool = False) -> Any:
+    def reveal(self, check: bool = False) -> Dynamic:
         """Opens the bits. One round."""
         value = self._value
         return cbits._wrap(value if value.kind == "cb" else current().engine.open(value))
 
-    def popcnt(self) -> Any:
+    def popcnt(self) -> Dynamic:
         """Number of ones, as bits of the length that it needs."""
         bits = [bit._value for bit in self.bit_decompose()]
         check_popcnt(len(bits))
         return sbits._wrap(current().engine.concat(circuits.population_count(PackedBits(current()), bits)))
 
-    def _operand(self, other: Any) -> Value | None:
+    def _operand(self, other: object) -> Value | None:
         other = read(other)
         if isinstance(other, _Bits):
             return self._checked(other)
         return self._public_value(other)
 
-    def _like(self, value: Value) -> Any:
+    def _like(self, value: Value) -> Dynamic:
         """Bits of our own type."""
         kind = type(self)
         made = kind.__new__(kind)
         made._value = value
         return made
 
-    def __xor__(self, other: Any) -> Any:
+    def __xor__(self, other: Dynamic) -> Dynamic:
         if type(other) is type(self):  # the common case, without the general path's questions
             return self._like(current().engine.xor(self._value, other._value))
         other = read(other)
@@ -162,13 +162,13 @@ class sbits(_Bits, SecretRunTime):
 
     __rxor__ = __xor__
 
-    def __add__(self, other: Any) -> Any:
+    def __add__(self, other: Dynamic) -> Dynamic:
         """XOR: the sum of bits."""
         return sbits.__xor__(self, other)
 
     __radd__ = __sub__ = __rsub__ = __add__
 
-    def __mul__(self, other: Any) -> Any:
+    def __mul__(self, other: Dynamic) -> Dynamic:
         """AND of all bits with a single one; a single bit times a number: the number's bits where it is 1."""
         other = read(other)
         if is_constant(other):
@@ -186,16 +186,16 @@ class sbits(_Bits, SecretRunTime):
 
     __rmul__ = __mul__
 
-    def __lshift__(self, other: Any) -> Any:
+    def __lshift__(self, other: Dynamic) -> Dynamic:
         if not is_constant(other):
             return NotImplemented
         return sbits.bit_compose([*[sbit(0)] * other, *self.bit_decompose()][:64])
 
-    def right_shift(self, m: int, k: int, security: int | None = None, signed: bool = True) -> Any:
+    def right_shift(self, m: int, k: int, security: int | None = None, signed: bool = True) -> Dynamic:
         """Bits ``m`` to ``k - 1``."""
         return sbits.get_type(k - m)._wrap(current().engine.slice(self._value, m, 1, k - m))
 
-    def equal(self, other: Any, n: int | None = None) -> Any:
+    def equal(self, other: Dynamic, n: int | None = None) -> Dynamic:
         """Whether all bits are equal, as a single bit: ceil(log2 n) rounds."""
         differing = sbits.__xor__(self, other)
         if differing is NotImplemented:
@@ -204,16 +204,16 @@ class sbits(_Bits, SecretRunTime):
         bits = [same] if same.n == 1 else [sbits._wrap(current().engine.slice(same._value, i, 1, 1)) for i in range(same.n)]
         return sbits._wrap(circuits.all_ones(PackedBits(current()), [bit._value for bit in bits]))
 
-    def __eq__(self, other: Any) -> Any:
+    def __eq__(self, other: Dynamic) -> Dynamic:
         return self.equal(other)
 
-    def __ne__(self, other: Any) -> Any:
+    def __ne__(self, other: Dynamic) -> Dynamic:
         same = self.equal(other)
         return same if same is NotImplemented else ~same
 
     __hash__ = None  # type: ignore[assignment]
 
-    def __and__(self, other: Any) -> Any:
+    def __and__(self, other: Dynamic) -> Dynamic:
         if type(other) is type(self):
             return self._like(current().engine.and_(self._value, other._value))
         if is_constant(other) and other == 0:
@@ -223,10 +223,10 @@ class sbits(_Bits, SecretRunTime):
 
     __rand__ = __and__
 
-    def __invert__(self) -> Any:
+    def __invert__(self) -> Dynamic:
         return self._wrap(current().engine.not_(self._value))
 
-    def if_else(self, a: Any, b: Any) -> Any:
+    def if_else(self, a: Dynamic, b: Dynamic) -> Dynamic:
         """Bit by bit: ``a`` where we are 1, ``b`` where we are 0; a single bit selects for all. One round."""
         a, b = read(a), read(b)
         for rows in (a, b):
@@ -242,7 +242,7 @@ class sbits(_Bits, SecretRunTime):
         chosen = sbits._wrap(engine.xor(engine.and_(chooser._value, (a ^ b)._value), b._value))
         return kinds.pop().conv(chosen) if len(kinds) == 1 else chosen
 
-    def cond_swap(self, a: Any, b: Any) -> tuple[Any, Any]:
+    def cond_swap(self, a: Dynamic, b: Dynamic) -> tuple[Dynamic, Dynamic]:
         """``(a, b)`` where we are 0 and ``(b, a)`` where we are 1, one bit for all bits of a and b. One round."""
         if self.n != 1:
             raise CompilerError(f"cond_swap takes a single bit (sbit), not {self.n}")
@@ -250,11 +250,11 @@ class sbits(_Bits, SecretRunTime):
         difference = self.if_else(a ^ b, 0)
         return a ^ difference, b ^ difference
 
-    def _mismatch(self, size: int) -> Any:
+    def _mismatch(self, size: int) -> Dynamic:
         raise VectorMismatch(f"different vector sizes of operands: {self.n}/{size} bits")
 
 
-sbit: Any = sbits.get_type(1)
+sbit: ElementType = sbits.get_type(1)
 """A single secret bit."""
 sbits.bit_type = sbit
 
@@ -272,7 +272,7 @@ def _need_binary(run: Run) -> None:
         )
 
 
-def _row(x: Any, size: int) -> Row:
+def _row(x: object, size: int) -> Row:
     """An operand of a circuit: bits of this size, a single bit for all, or 0 or 1 for all."""
     x = read(x)
     if is_constant(x):
@@ -284,7 +284,7 @@ def _row(x: Any, size: int) -> Row:
     return x._value if x.n == size else current().engine.repeat(x._value, size)
 
 
-def transposed(rows: Sequence[Any]) -> list[Any]:
+def transposed(rows: Sequence[Dynamic]) -> list[Dynamic]:
     """Columns of rows of equal length (or integers 0)."""
     size = max((x.n for x in rows if isinstance(x, _Bits)), default=1)
     if size > COLUMN_LIMIT:

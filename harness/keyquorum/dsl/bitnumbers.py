@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from . import circuits
 from .base import is_constant, read
@@ -12,7 +12,7 @@ from .bits import _Bits, cbits
 from .bitvectors import register_numbers, sbitvec
 from .circuits import PackedBits, Row
 from .clear import regint
-from .context import Value, current
+from .context import Dynamic, Value, current
 from .errors import CompilerError, VectorMismatch
 
 Rows = list[Value]
@@ -48,19 +48,19 @@ class _Integer:
 
     __slots__ = ()
 
-    def _operands(self, other: Any) -> tuple[Rows, Rows] | None:
+    def _operands(self, other: Dynamic) -> tuple[Rows, Rows] | None:
         """Our rows and those of an operand; None if it is of another type."""
         raise NotImplementedError
 
-    def _number(self, rows: list[Any]) -> Any:
+    def _number(self, rows: list[Dynamic]) -> Dynamic:
         """A number of our type."""
         raise NotImplementedError
 
-    def _truth(self, row: Any) -> Any:
+    def _truth(self, row: Dynamic) -> Dynamic:
         """What a comparison gives."""
         raise NotImplementedError
 
-    def _apply(self, other: Any, circuit: Callable[[PackedBits, Rows, Rows], list[Row]], turned: bool = False) -> Any:
+    def _apply(self, other: Dynamic, circuit: Callable[[PackedBits, Rows, Rows], list[Row]], turned: bool = False) -> Dynamic:
         operands = self._operands(read(other))
         if operands is None:
             return NotImplemented
@@ -69,99 +69,99 @@ class _Integer:
         size = a[0].size
         return [sbits.get_type(size)(0) if row is None else sbits._wrap(row) for row in rows]
 
-    def _arithmetic(self, other: Any, circuit: Callable[[PackedBits, Rows, Rows], list[Row]], turned: bool = False) -> Any:
+    def _arithmetic(self, other: Dynamic, circuit: Callable[[PackedBits, Rows, Rows], list[Row]], turned: bool = False) -> Dynamic:
         rows = self._apply(other, circuit, turned)
         return rows if rows is NotImplemented else self._number(rows)
 
-    def _compare(self, other: Any, circuit: Callable[[PackedBits, Rows, Rows], list[Row]], turned: bool, negated: bool) -> Any:
+    def _compare(self, other: Dynamic, circuit: Callable[[PackedBits, Rows, Rows], list[Row]], turned: bool, negated: bool) -> Dynamic:
         rows = self._apply(other, circuit, turned)
         if rows is NotImplemented:
             return rows
         return self._truth(~rows[0] if negated else rows[0])
 
-    def __add__(self, other: Any) -> Any:
+    def __add__(self, other: Dynamic) -> Dynamic:
         return self if is_constant(other) and other == 0 else self._arithmetic(other, _sum)
 
     __radd__ = __add__
 
-    def __sub__(self, other: Any) -> Any:
+    def __sub__(self, other: Dynamic) -> Dynamic:
         return self._arithmetic(other, _difference)
 
-    def __neg__(self) -> Any:
+    def __neg__(self) -> Dynamic:
         return self._arithmetic(0, _difference, turned=True)
 
-    def __mul__(self, other: Any) -> Any:
+    def __mul__(self, other: Dynamic) -> Dynamic:
         return self._arithmetic(other, circuits.product)
 
     __rmul__ = __mul__
 
-    def __lt__(self, other: Any) -> Any:
+    def __lt__(self, other: Dynamic) -> Dynamic:
         return self._compare(other, _below, False, False)
 
-    def __gt__(self, other: Any) -> Any:
+    def __gt__(self, other: Dynamic) -> Dynamic:
         return self._compare(other, _below, True, False)
 
-    def __le__(self, other: Any) -> Any:
+    def __le__(self, other: Dynamic) -> Dynamic:
         return self._compare(other, _below, True, True)
 
-    def __ge__(self, other: Any) -> Any:
+    def __ge__(self, other: Dynamic) -> Dynamic:
         return self._compare(other, _below, False, True)
 
-    def __eq__(self, other: Any) -> Any:
+    def __eq__(self, other: Dynamic) -> Dynamic:
         return self._compare(other, _same, False, False)
 
-    def __ne__(self, other: Any) -> Any:
+    def __ne__(self, other: Dynamic) -> Dynamic:
         return self._compare(other, _same, False, True)
 
     __hash__ = None  # type: ignore[assignment]
 
-    def __abs__(self) -> Any:
+    def __abs__(self) -> Dynamic:
         rows = self.bit_decompose()  # type: ignore[attr-defined]
         return rows[-1].if_else(-self, self)
 
-    def __rshift__(self, other: Any) -> Any:
+    def __rshift__(self, other: Dynamic) -> Dynamic:
         return self._number(self.bit_decompose()[other:]) if is_constant(other) else NotImplemented  # type: ignore[attr-defined]
 
-    def __lshift__(self, other: Any) -> Any:
+    def __lshift__(self, other: Dynamic) -> Dynamic:
         if not is_constant(other):
             return NotImplemented
         rows = self.bit_decompose()  # type: ignore[attr-defined]
         zero = sbits.get_type(max((row.n for row in rows if not is_constant(row)), default=1))(0)
         return self._number([*[zero] * other, *rows][: len(rows)])
 
-    def less_than(self, other: Any, bit_length: int | None = None) -> Any:
+    def less_than(self, other: Dynamic, bit_length: int | None = None) -> Dynamic:
         """[x < y]."""
         return self < other
 
-    def greater_than(self, other: Any, bit_length: int | None = None) -> Any:
+    def greater_than(self, other: Dynamic, bit_length: int | None = None) -> Dynamic:
         """[x > y]."""
         return self > other
 
-    def less_equal(self, other: Any, bit_length: int | None = None) -> Any:
+    def less_equal(self, other: Dynamic, bit_length: int | None = None) -> Dynamic:
         """[x <= y]."""
         return self <= other
 
-    def greater_equal(self, other: Any, bit_length: int | None = None) -> Any:
+    def greater_equal(self, other: Dynamic, bit_length: int | None = None) -> Dynamic:
         """[x >= y]."""
         return self >= other
 
-    def equal(self, other: Any, bit_length: int | None = None) -> Any:
+    def equal(self, other: Dynamic, bit_length: int | None = None) -> Dynamic:
         """[x = y]."""
         return self == other
 
-    def not_equal(self, other: Any, bit_length: int | None = None) -> Any:
+    def not_equal(self, other: Dynamic, bit_length: int | None = None) -> Dynamic:
         """[x != y]."""
         return self != other
 
-    def square(self) -> Any:
+    def square(self) -> Dynamic:
         """The product with itself."""
         return self * self
 
-    def max(self, other: Any) -> Any:
+    def max(self, other: Dynamic) -> Dynamic:
         """The larger one."""
         return (self > other).if_else(self, other)
 
-    def min(self, other: Any) -> Any:
+    def min(self, other: Dynamic) -> Dynamic:
         """The smaller one."""
         return (self < other).if_else(self, other)
 
@@ -175,26 +175,26 @@ class sbitint(_Integer, sbits):  # type: ignore[misc]
     """A secret signed integer in n packed bits, ``sbitint.get_type(n)``: ``+ - *`` modulo 2^n and comparisons (a single bit), with sbitint of
     the same length and int."""
 
-    _types: ClassVar[dict[int, Any]] = {}
+    _types: ClassVar[dict[int, Dynamic]] = {}
 
     @classmethod
-    def _family(cls) -> Any:
+    def _family(cls) -> Dynamic:
         return sbitint
 
     @classmethod
-    def bit_compose(cls, bits: Iterable[Any]) -> Any:
+    def bit_compose(cls, bits: Iterable[Dynamic]) -> Dynamic:
         """The number with these low bits; the others are 0."""
         rows = list(bits)[: cls.n]
         packed = sbits.bit_compose([sbit(b) if is_constant(b) else b for b in [*rows, *[0] * (cls.n - len(rows))]])
         return cls(packed)
 
-    def _number(self, rows: list[Any]) -> Any:
+    def _number(self, rows: list[Dynamic]) -> Dynamic:
         return type(self).bit_compose(rows)
 
-    def _truth(self, row: Any) -> Any:
+    def _truth(self, row: Dynamic) -> Dynamic:
         return row
 
-    def _operands(self, other: Any) -> tuple[Rows, Rows] | None:
+    def _operands(self, other: Dynamic) -> tuple[Rows, Rows] | None:
         mine = [bit._value for bit in sbits.bit_decompose(self)]
         if is_constant(other):
             return mine, _bits_of(int(other), self.n, 1)
@@ -206,13 +206,13 @@ class sbitint(_Integer, sbits):  # type: ignore[misc]
             raise VectorMismatch(f"different lengths of integers: {self.n}/{other.n} bits")
         return mine, [bit._value for bit in sbits.bit_decompose(other)]
 
-    def bit_decompose(self, bit_length: int | None = None) -> list[Any]:
+    def bit_decompose(self, bit_length: int | None = None) -> list[Dynamic]:
         """The bits, least significant first; more than n repeat the sign."""
         bits = sbits.bit_decompose(self)
         length = bit_length or self.n
         return bits[:length] + [bits[-1]] * (length - len(bits))
 
-    def __mul__(self, other: Any) -> Any:
+    def __mul__(self, other: Dynamic) -> Dynamic:
         other = read(other)
         if isinstance(other, sbits) and other.n == 1 and self.n != 1:
             return type(self)(sbits.__mul__(self, other))
@@ -220,7 +220,7 @@ class sbitint(_Integer, sbits):  # type: ignore[misc]
 
     __rmul__ = __mul__
 
-    def cast(self, n: int) -> Any:
+    def cast(self, n: int) -> Dynamic:
         """The number in ``n`` bits: cut, or with the sign repeated."""
         return sbitint.get_type(n).bit_compose(self.bit_decompose(n))
 
@@ -232,26 +232,26 @@ class sbitintvec(_Integer, sbitvec):  # type: ignore[misc]
     __slots__ = ()
 
     @classmethod
-    def _family(cls) -> Any:
+    def _family(cls) -> Dynamic:
         return sbitintvec
 
     @staticmethod
-    def _extended(rows: list[Any], length: int) -> list[Any]:
+    def _extended(rows: list[Dynamic], length: int) -> list[Dynamic]:
         """Repeats the sign; of a single row with zeros."""
         filling = 0 if len(rows) == 1 else rows[-1]
         return rows[:length] + [filling] * (length - len(rows))
 
-    def elements(self, start: int | None = None, stop: int | None = None) -> list[Any]:
+    def elements(self, start: int | None = None, stop: int | None = None) -> list[Dynamic]:
         """The columns, each as sbitint. For rows of up to 64 bits."""
         return [sbitint.get_type(column.n)(column) for column in sbitvec.elements(self, start, stop)]
 
-    def _number(self, rows: list[Any]) -> Any:
+    def _number(self, rows: list[Dynamic]) -> Dynamic:
         return self.from_vec(rows)
 
-    def _truth(self, row: Any) -> Any:
+    def _truth(self, row: Dynamic) -> Dynamic:
         return sbitintvec.get_type(1).from_vec([row])
 
-    def _operands(self, other: Any) -> tuple[Rows, Rows] | None:
+    def _operands(self, other: Dynamic) -> tuple[Rows, Rows] | None:
         if isinstance(other, sbitint):
             other = type(self)([other] * self.size) if self.size > 1 else sbitintvec.from_vec(sbits.bit_decompose(other))
         if is_constant(other):
@@ -265,14 +265,14 @@ class sbitintvec(_Integer, sbitvec):  # type: ignore[misc]
         return [self._filled(row, size) for row in self.v], [self._filled(row, size) for row in other.v]
 
     @staticmethod
-    def _filled(row: Any, size: int) -> Value:
+    def _filled(row: Dynamic, size: int) -> Value:
         value = _row(row, size)
         return sbits.get_type(size)(0)._value if value is None else value
 
-    def __rsub__(self, other: Any) -> Any:
+    def __rsub__(self, other: Dynamic) -> Dynamic:
         return self._arithmetic(other, _difference, turned=True)
 
-    def __mul__(self, other: Any) -> Any:
+    def __mul__(self, other: Dynamic) -> Dynamic:
         other = read(other)
         if isinstance(other, _Bits) and not isinstance(other, sbitint):
             if not isinstance(other, sbits) or other.n not in (1, self.size):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from abc import abstractmethod
 from collections.abc import Callable, Iterable
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from .base import ELEMENT_LIMIT, Public, RunTime, SecretRunTime, is_constant, re
 from .circuits import public_bits
 from .clear import cint, regint
 from .containers import Structure
-from .context import Value, current, current_or_none
+from .context import Dynamic, Value, current, current_or_none
 from .errors import CompilerError, VectorMismatch
 from .global_memory import Cells, InMemory
 from .memory import ListMemory, Memory
@@ -36,7 +36,7 @@ class _BitsType(type):
         run = current_or_none()
         return DEFAULT_LENGTH if run is None else run.lengths_of_bits.get(cls.__name__, DEFAULT_LENGTH)
 
-    def __setattr__(cls, name: str, value: Any) -> None:
+    def __setattr__(cls, name: str, value: Dynamic) -> None:
         run = current_or_none()
         if run is None:
             type.__setattr__(cls, name, value)
@@ -45,9 +45,9 @@ class _BitsType(type):
         else:
             raise CompilerError(f"{cls.__name__}.{name} cannot be changed: only n of sbits and cbits, to a positive number")
 
-    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+    def __call__(cls, *args: Dynamic, **kwargs: Dynamic) -> Dynamic:
         if cls._length is None:
-            family: Any = cls
+            family: Dynamic = cls
             return family.get_type(kwargs.pop("n", None) or cls.n)(*args, **kwargs)
         return super().__call__(*args, **kwargs)
 
@@ -58,25 +58,25 @@ class BitRows(SecretRunTime):
     __slots__ = ()
 
     @abstractmethod
-    def bit_decompose(self, n_bits: int | None = None) -> list[Any]:
+    def bit_decompose(self, n_bits: int | None = None) -> list[Dynamic]:
         """The first rows."""
 
     @abstractmethod
-    def chosen_by(self, bit: Any, a: Any, b: Any) -> Any:
+    def chosen_by(self, bit: Dynamic, a: Dynamic, b: Dynamic) -> Dynamic:
         """``a`` where the bit is 1 and ``b`` where it is 0; one of them is of this type."""
 
 
 class _Bits(RunTime, Structure, InMemory, metaclass=_BitsType):
     """n bits; ``n`` is fixed by the type: ``sbits.get_type(n)``."""
 
-    _types: ClassVar[dict[int, Any]]
-    bit_type: ClassVar[Any]
+    _types: ClassVar[dict[int, Dynamic]]
+    bit_type: ClassVar[Dynamic]
     unit: ClassVar[int] = 64
     n: int
     _value: Value
 
     @classmethod
-    def get_type(cls, n: int) -> Any:
+    def get_type(cls, n: int) -> Dynamic:
         """The type of vectors of ``n`` bits."""
         family = cls._family()
         known = family._types.get(n)
@@ -88,11 +88,11 @@ class _Bits(RunTime, Structure, InMemory, metaclass=_BitsType):
         return known
 
     @classmethod
-    def _family(cls) -> Any:
+    def _family(cls) -> Dynamic:
         raise NotImplementedError
 
     @classmethod
-    def _wrap(cls, value: Value) -> Any:
+    def _wrap(cls, value: Value) -> Dynamic:
         """Bits of the type that fits the value's size."""
         kind = cls.get_type(value.size)
         self = kind.__new__(kind)
@@ -100,14 +100,14 @@ class _Bits(RunTime, Structure, InMemory, metaclass=_BitsType):
         return self
 
     @classmethod
-    def _lazy(cls, size: int, make: Callable[[], Value]) -> Any:
+    def _lazy(cls, size: int, make: Callable[[], Value]) -> Dynamic:
         """Bits that are made when they are needed first."""
         kind = cls.get_type(size)
         self = kind.__new__(kind)
         self._make = make
         return self
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> Dynamic:
         if name == "_value" and "_make" in self.__dict__:
             value = self.__dict__["_make"]()
             del self.__dict__["_make"]
@@ -131,11 +131,11 @@ class _Bits(RunTime, Structure, InMemory, metaclass=_BitsType):
     def __repr__(self) -> str:
         return type(self).__name__
 
-    def _copy(self) -> Any:
+    def _copy(self) -> Dynamic:
         return self._wrap(self._value)
 
     @staticmethod
-    def _places(vector: Any) -> int:
+    def _places(vector: Dynamic) -> int:
         return 1
 
     @classmethod
@@ -152,7 +152,7 @@ class _Bits(RunTime, Structure, InMemory, metaclass=_BitsType):
             raise CompilerError(f"public value {value} longer than {cls.n} bits")
         return engine.clear_bits(public_bits(value, cls.n))
 
-    def _public_value(self, other: Any) -> Value | None:
+    def _public_value(self, other: Dynamic) -> Value | None:
         """Bits of a public operand: a Python integer or cbits."""
         other = read(other)
         if is_constant(other):
@@ -164,15 +164,15 @@ class _Bits(RunTime, Structure, InMemory, metaclass=_BitsType):
             raise VectorMismatch(f"different vector sizes of operands: {self.n}/{other.n} bits")
         return other._value
 
-    def update(self, other: Any) -> None:
+    def update(self, other: Dynamic) -> None:
         """Replaces the content, also for everyone else who holds this object."""
-        make: Any = type(self)
+        make: Dynamic = type(self)
         value = make(read(other))
         self._value = value._value
         self.__dict__.pop("_make", None)
 
     @classmethod
-    def new(cls, value: Any = None, n: int | None = None) -> Any:
+    def new(cls, value: Dynamic = None, n: int | None = None) -> Dynamic:
         """``n`` bits with a value; of a number the bits that it has, if ``n`` is not given."""
         family = cls._family()
         if n is None and is_constant(value):
@@ -180,7 +180,7 @@ class _Bits(RunTime, Structure, InMemory, metaclass=_BitsType):
         return family.get_type(n)(value)
 
     @classmethod
-    def compose(cls, items: Iterable[Any], bit_length: int = 1) -> Any:
+    def compose(cls, items: Iterable[Dynamic], bit_length: int = 1) -> Dynamic:
         """One vector of the low ``bit_length`` bits of each of several values."""
         return cls.bit_compose([bit for item in items for bit in _low_bits(item, bit_length)])  # type: ignore[attr-defined]
 
@@ -189,14 +189,14 @@ class _Bits(RunTime, Structure, InMemory, metaclass=_BitsType):
         return str(cls._bit_family().__name__)
 
     @classmethod
-    def _loaded(cls, cells: Cells, at: int, count: int) -> Any:
+    def _loaded(cls, cells: Cells, at: int, count: int) -> Dynamic:
         if count != 1:
             raise CompilerError(f"{cls.__name__} are loaded one at a time")
         stored, _ = cells.get(at, (None, 0))
-        make: Any = cls
+        make: Dynamic = cls
         return make(0 if stored is None else stored.vector)
 
-    def expand(self, length: int) -> Any:
+    def expand(self, length: int) -> Dynamic:
         """A single bit repeated ``length`` times; bits of this length themselves."""
         if self.n == length:
             return self
@@ -215,7 +215,7 @@ class _Bits(RunTime, Structure, InMemory, metaclass=_BitsType):
             return engine.slice(self._value, 0, 1, length) if length < self.n else self._value
         return engine.concat([self._value, engine.clear_bits(np.zeros(length - self.n, dtype=np.uint8))])
 
-    def bit_decompose(self, bit_length: int | None = None) -> list[Any]:
+    def bit_decompose(self, bit_length: int | None = None) -> list[Dynamic]:
         """The single bits, first one first; zeros after the last one."""
         wanted = bit_length or self.n
         count = min(wanted, self.n)
@@ -227,29 +227,29 @@ class _Bits(RunTime, Structure, InMemory, metaclass=_BitsType):
         return [*(bit._wrap(engine.slice(self._value, i, 1, 1)) for i in range(count)), *[0] * (wanted - count)]
 
     @classmethod
-    def _bit_family(cls) -> Any:
+    def _bit_family(cls) -> Dynamic:
         """The type of our single bits."""
         return cls._family()
 
-    def bit_xor(self, other: Any) -> Any:
+    def bit_xor(self, other: Dynamic) -> Dynamic:
         """XOR."""
         return self ^ other
 
-    def bit_and(self, other: Any) -> Any:
+    def bit_and(self, other: Dynamic) -> Dynamic:
         """AND."""
         return self & other
 
-    def bit_not(self) -> Any:
+    def bit_not(self) -> Dynamic:
         """NOT."""
         return ~self  # type: ignore[operator]
 
-    def __or__(self, other: Any) -> Any:
+    def __or__(self, other: Dynamic) -> Dynamic:
         both = self & other
         return both if both is NotImplemented else self ^ other ^ both
 
     __ror__ = __or__
 
-    def half_adder(self, other: Any) -> tuple[Any, Any]:
+    def half_adder(self, other: Dynamic) -> tuple[Dynamic, Dynamic]:
         """Sum modulo 2 and carry."""
         return self ^ other, self & other
 
@@ -257,9 +257,9 @@ class _Bits(RunTime, Structure, InMemory, metaclass=_BitsType):
 class cbits(_Bits):
     """Opened bits."""
 
-    _types: ClassVar[dict[int, Any]] = {}
+    _types: ClassVar[dict[int, Dynamic]] = {}
 
-    def __init__(self, value: Any = None) -> None:
+    def __init__(self, value: Dynamic = None) -> None:
         value = read(value)
         if value is None or is_constant(value):
             self._value = self._constant_value(value or 0)
@@ -271,16 +271,16 @@ class cbits(_Bits):
             raise CompilerError(f"cannot convert {type(value).__name__} to {type(self).__name__}")
 
     @classmethod
-    def _family(cls) -> Any:
+    def _family(cls) -> Dynamic:
         return cbits
 
     @classmethod
-    def bit_compose(cls, bits: Iterable[Any]) -> Any:
+    def bit_compose(cls, bits: Iterable[Dynamic]) -> Dynamic:
         """The number with these bits, least significant first."""
         return cls._wrap(current().engine.concat([cls.get_type(1).conv(bit)._value for bit in bits]))
 
     @classmethod
-    def conv(cls, value: Any) -> Any:
+    def conv(cls, value: Dynamic) -> Dynamic:
         """The value as cbits of this length."""
         value = read(value)
         return value if isinstance(value, cls) and value.n == cls.n else cls(value)
@@ -309,7 +309,7 @@ class cbits(_Bits):
         run, value = current(), self._value
         return regint._lazy(self.n, lambda: run.engine.read_bits(value).astype(np.int64), lambda: run.bits_to_clear(value))
 
-    def _joined(self, other: Any, operation: Callable[[int, int], int]) -> Any:
+    def _joined(self, other: Dynamic, operation: Callable[[int, int], int]) -> Dynamic:
         """The result of an operation on numbers, as long as the longer operand. Waits for the bits."""
         other = read(other)
         if is_constant(other):
@@ -324,34 +324,34 @@ class cbits(_Bits):
         bits = current().engine.read_bits(self._value)
         return int.from_bytes(np.packbits(bits, bitorder="little").tobytes(), "little")
 
-    def __add__(self, other: Any) -> Any:
+    def __add__(self, other: Dynamic) -> Dynamic:
         return self._joined(other, operator.add)
 
     __radd__ = __add__
 
-    def __sub__(self, other: Any) -> Any:
+    def __sub__(self, other: Dynamic) -> Dynamic:
         return self._joined(other, operator.sub)
 
-    def __rsub__(self, other: Any) -> Any:
+    def __rsub__(self, other: Dynamic) -> Dynamic:
         return NotImplemented if not is_constant(other) else type(self)((int(other) - self._unsigned()) & self.long_one())
 
-    def __neg__(self) -> Any:
+    def __neg__(self) -> Dynamic:
         return 0 - self
 
-    def __lshift__(self, other: Any) -> Any:
+    def __lshift__(self, other: Dynamic) -> Dynamic:
         if not is_constant(other) or other == 0:
             return NotImplemented if other else self
         engine = current().engine
         return self._wrap(engine.concat([engine.clear_bits(np.zeros(other, dtype=np.uint8)), self._value]))
 
-    def __rshift__(self, other: Any) -> Any:
+    def __rshift__(self, other: Dynamic) -> Dynamic:
         if not is_constant(other):
             return NotImplemented
         if not 0 <= other < self.n:
             raise CompilerError(f"{self.n} bits shift to the right by 0 to {self.n - 1} places, not {other}")
         return self._wrap(current().engine.slice(self._value, other, 1, self.n - other))
 
-    def __xor__(self, other: Any) -> Any:
+    def __xor__(self, other: Dynamic) -> Dynamic:
         other = read(other)
         if is_constant(other):
             length = max(self.n, len(bin(other)) - 2)
@@ -363,7 +363,7 @@ class cbits(_Bits):
 
     __rxor__ = __xor__
 
-    def __and__(self, other: Any) -> Any:
+    def __and__(self, other: Dynamic) -> Dynamic:
         other = read(other)
         if is_constant(other):
             if other == 0:
@@ -376,7 +376,7 @@ class cbits(_Bits):
 
     __rand__ = __and__
 
-    def __invert__(self) -> Any:
+    def __invert__(self) -> Dynamic:
         return self._wrap(current().engine.not_(self._value))
 
 
@@ -390,11 +390,11 @@ def _bits_of_numbers(numbers: Public, n: int) -> Value:
     return engine.clear_bits((numbers._indices() & 1).astype(np.uint8))
 
 
-cbit: Any = cbits.get_type(1)
+cbit: Dynamic = cbits.get_type(1)
 """A single opened bit."""
 cbits.bit_type = cbit
 
 
-def _low_bits(item: Any, length: int) -> list[Any]:
+def _low_bits(item: Dynamic, length: int) -> list[Dynamic]:
     item = read(item)
     return [(item >> i) & 1 for i in range(length)] if is_constant(item) else list(item.bit_decompose(length))

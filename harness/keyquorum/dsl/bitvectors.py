@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, ClassVar, Self, cast
+from typing import ClassVar, Self, cast
 
 from . import circuits, comparison
 from .base import Vector, is_constant, read
 from .binary import _need_binary, _row, check_popcnt, sbit, sbits, transposed
 from .bits import BitRows, _Bits
 from .circuits import PackedBits
-from .context import Run, Value, current
+from .context import Dynamic, Run, Value, current
 from .errors import CompilerError, VectorMismatch
 
 
@@ -18,12 +18,12 @@ class sbitvec(BitRows):
     """Rows of secret bits: row i, ``v[i]``, holds bit i of every number; a column (``elements()``) is one number."""
 
     __slots__ = ("v",)
-    v: list[Any]
+    v: list[Dynamic]
     length: ClassVar[int | None] = None
     """Number of rows of the type, if it is fixed."""
 
     @classmethod
-    def get_type(cls, n: int) -> Any:
+    def get_type(cls, n: int) -> Dynamic:
         """The type of matrices of ``n`` rows: numbers of ``n`` bits."""
         if not is_constant(n) or n < 1:
             raise CompilerError(f"{cls.__name__}.get_type takes a positive compile-time integer, not {n!r}")
@@ -31,15 +31,15 @@ class sbitvec(BitRows):
         return _types.setdefault((family, n), type(f"{family.__name__}{n}", (family,), {"length": int(n), "__slots__": ()}))
 
     @classmethod
-    def _family(cls) -> Any:
+    def _family(cls) -> Dynamic:
         return sbitvec
 
     @staticmethod
-    def _extended(rows: list[Any], length: int) -> list[Any]:
+    def _extended(rows: list[Dynamic], length: int) -> list[Dynamic]:
         """These rows, cut or extended to a number of them: with zeros."""
         return rows[:length] + [0] * (length - len(rows))
 
-    def __init__(self, elements: Any = None, length: int | None = None, input_length: int | None = None) -> None:
+    def __init__(self, elements: Dynamic = None, length: int | None = None, input_length: int | None = None) -> None:
         _need_binary(current())
         elements = read(elements)
         if length is not None:
@@ -64,7 +64,7 @@ class sbitvec(BitRows):
             self.v = self._extended(self.v, self.length)
 
     @classmethod
-    def from_vec(cls, vector: Any) -> Self:
+    def from_vec(cls, vector: Dynamic) -> Self:
         """The matrix with these rows."""
         self = cls.__new__(cls)
         self.v = [read(row) for row in (vector.v if isinstance(vector, sbitvec) else vector)]
@@ -76,17 +76,17 @@ class sbitvec(BitRows):
         return self
 
     @classmethod
-    def from_matrix(cls, matrix: Iterable[Iterable[Any]]) -> Self:
+    def from_matrix(cls, matrix: Iterable[Iterable[Dynamic]]) -> Self:
         """The rows of several matrices, each given by its columns."""
         return cls.combine(cls(columns) for columns in matrix)
 
     @classmethod
-    def combine(cls, vectors: Iterable[Any]) -> Self:
+    def combine(cls, vectors: Iterable[Dynamic]) -> Self:
         """The rows of several matrices, one after another."""
         return cls.from_vec([row for part in vectors for row in part.v])
 
     @classmethod
-    def conv(cls, other: Any) -> sbitvec:
+    def conv(cls, other: Dynamic) -> sbitvec:
         """The value as sbitvec."""
         other = read(other)
         return other if isinstance(other, sbitvec) else cls(other)
@@ -102,17 +102,17 @@ class sbitvec(BitRows):
     def __repr__(self) -> str:
         return f"{self._family().__name__}({len(self.v)}/{self.size})"
 
-    def bit_decompose(self, n_bits: int | None = None, security: int | None = None, maybe_mixed: bool | None = None) -> list[Any]:
+    def bit_decompose(self, n_bits: int | None = None, security: int | None = None, maybe_mixed: bool | None = None) -> list[Dynamic]:
         """The first rows."""
         return self.v[:n_bits]
 
-    def elements(self, start: int | None = None, stop: int | None = None) -> list[Any]:
+    def elements(self, start: int | None = None, stop: int | None = None) -> list[Dynamic]:
         """The columns, each as sbits. For rows of up to 64 bits."""
         if stop is None:
             start, stop = stop, start
         return transposed(self.v[start:stop])
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[Dynamic]:
         return iter(self.elements())
 
     def popcnt(self) -> sbitvec:
@@ -125,14 +125,14 @@ class sbitvec(BitRows):
         return self._counts([sbits._wrap(r) for r in counted])
 
     @classmethod
-    def _counts(cls, rows: list[Any]) -> sbitvec:
+    def _counts(cls, rows: list[Dynamic]) -> sbitvec:
         """Numbers with these rows."""
         return _number_type[0].get_type(len(rows)).from_vec(rows) if _number_type else sbitvec.from_vec(rows)
 
-    def _pairs(self, other: Any, mask: bool = False) -> list[tuple[Any, Any]]:
+    def _pairs(self, other: Dynamic, mask: bool = False) -> list[tuple[Dynamic, Dynamic]]:
         other = read(other)
         if is_constant(other) and mask:
-            rows: list[Any] = [(other >> i) & 1 for i in range(len(self.v))]
+            rows: list[Dynamic] = [(other >> i) & 1 for i in range(len(self.v))]
         elif isinstance(other, sbitvec):
             rows = other.v
         else:
@@ -144,37 +144,37 @@ class sbitvec(BitRows):
         ones = (1 << size) - 1
         return [tuple(t(x * ones) if is_constant(x) else x for x in pair) for pair in zip(self.v, rows, strict=True)]
 
-    def __xor__(self, other: Any) -> Any:
+    def __xor__(self, other: Dynamic) -> Dynamic:
         return self.from_vec([x ^ y for x, y in self._pairs(other)])
 
     __rxor__ = __xor__
 
-    def bit_xor(self, other: Any) -> Any:
+    def bit_xor(self, other: Dynamic) -> Dynamic:
         """XOR."""
         return self ^ other
 
-    def bit_and(self, other: Any) -> Any:
+    def bit_and(self, other: Dynamic) -> Dynamic:
         """AND."""
         return self & other
 
-    def bit_not(self) -> Any:
+    def bit_not(self) -> Dynamic:
         """NOT."""
         return ~self
 
-    def __and__(self, other: Any) -> Any:
+    def __and__(self, other: Dynamic) -> Dynamic:
         return self.from_vec([x & y for x, y in self._pairs(other, mask=True)])
 
     __rand__ = __and__
 
-    def __invert__(self) -> Any:
+    def __invert__(self) -> Dynamic:
         return self.from_vec([1 - x if is_constant(x) else ~x for x in self.v])
 
-    def reveal(self) -> Any:
+    def reveal(self) -> Dynamic:
         """The opened columns: a list of cbits, or a single one. One round. For rows of up to 64 bits."""
         opened = [x.reveal() for x in self.elements()]
         return opened[0] if len(opened) == 1 else opened
 
-    def update(self, other: Any) -> None:
+    def update(self, other: Dynamic) -> None:
         """Replaces the content of every row."""
         other = self.conv(other)
         if len(other.v) != len(self.v):
@@ -183,27 +183,27 @@ class sbitvec(BitRows):
             if x is not y:
                 x.update(y)
 
-    def if_else(self, a: Any, b: Any) -> Any:
+    def if_else(self, a: Dynamic, b: Dynamic) -> Dynamic:
         """Selection by the first row."""
         return if_else(self.v[0], a, b)
 
-    def chosen_by(self, bit: Any, a: Any, b: Any) -> Any:
+    def chosen_by(self, bit: Dynamic, a: Dynamic, b: Dynamic) -> Dynamic:
         kind = type(self)
         rows = zip(kind.conv(a).v, kind.conv(b).v, strict=True)
         return kind.from_vec([bit.if_else(x, y) for x, y in rows])
 
 
-_types: dict[tuple[Any, int], Any] = {}
-_number_type: list[Any] = []
+_types: dict[tuple[Dynamic, int], Dynamic] = {}
+_number_type: list[Dynamic] = []
 _NO_COLUMNS = (str, bytes, Vector)
 
 
-def register_numbers(number_type: Any) -> None:
+def register_numbers(number_type: Dynamic) -> None:
     """Names the type of rows that are numbers, which counts are."""
     _number_type.append(number_type)
 
 
-def _from_columns(columns: list[Any]) -> list[Any]:
+def _from_columns(columns: list[Dynamic]) -> list[Dynamic]:
     """Rows of numbers given as columns, or as matrices next to each other."""
     if not columns:
         raise CompilerError("sbitvec of no columns")
@@ -212,7 +212,7 @@ def _from_columns(columns: list[Any]) -> list[Any]:
     return transposed(columns)
 
 
-def if_else(condition: Any, a: Any, b: Any) -> Any:
+def if_else(condition: Dynamic, a: Dynamic, b: Dynamic) -> Dynamic:
     """``a`` where the condition is 1 and ``b`` where it is 0; lists item by item."""
     condition = read(condition)
     if a is b:
@@ -224,7 +224,7 @@ def if_else(condition: Any, a: Any, b: Any) -> Any:
     return condition.if_else(a, b)
 
 
-def rows_of_numbers(run: Run, value: Value, k: int, m: int) -> list[Any]:
+def rows_of_numbers(run: Run, value: Value, k: int, m: int) -> list[Dynamic]:
     """The low ``m`` bits of secret integers of ``k`` bits, as sbits rows."""
     _need_binary(run)
     _, rows = comparison.low_bits(run, value, k, m)

@@ -5,15 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from .binary import sbits
 from .bitvectors import sbitvec
-from .context import current
+from .context import Dynamic, current
 from .errors import CompilerError, VectorMismatch
 from .outside import looks_outside
 
-_GATES: dict[str, tuple[int, Callable[..., Any]]] = {
+_GATES: dict[str, tuple[int, Callable[..., Dynamic]]] = {
     "XOR": (2, lambda a, b: a ^ b),
     "AND": (2, lambda a, b: a & b),
     "INV": (1, lambda a: ~a),
@@ -50,13 +49,13 @@ class Circuit:
         wires = [int(w) for w in words[2:-1]]
         return words[-1], wires[:-1], wires[-1]
 
-    def __call__(self, *inputs: Any) -> Any:
+    def __call__(self, *inputs: Dynamic) -> Dynamic:
         """Runs the circuit."""
         given = [sbitvec.from_vec(x).v for x in inputs]
         if [len(rows) for rows in given] != self._inputs:
             raise VectorMismatch(f"the circuit {self.name} has inputs of {self._inputs} rows, not {[len(rows) for rows in given]}")
         size = max((row.n for rows in given for row in rows if isinstance(row, sbits)), default=1)
-        wires: list[Any] = [sbits.get_type(size).conv(row) for rows in given for row in rows]
+        wires: list[Dynamic] = [sbits.get_type(size).conv(row) for rows in given for row in rows]
         wires += [None] * (self._wires - len(wires))
         for kind, sources, target in self._gates:
             wires[target] = _GATES[kind][1](*(wires[i] for i in sources))

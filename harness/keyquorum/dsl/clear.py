@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
 from .base import Public, RunTime, SecretRunTime, Vector, checked_size, common_size, is_constant, progression, read
 from .containers import Structure
-from .context import Ints, Value, current
+from .context import Dynamic, ElementType, Ints, Value, current
 from .errors import CompilerError, VectorMismatch
 from .global_memory import InMemory
 from .memory import EngineMemory, Memory, NumpyMemory, Postponed
@@ -55,10 +55,10 @@ class Element(Vector, Structure, InMemory):
         return self
 
     @staticmethod
-    def _places(vector: Any) -> int:
+    def _places(vector: Dynamic) -> int:
         return int(vector.size)
 
-    def _become(self, other: Any) -> None:
+    def _become(self, other: Dynamic) -> None:
         self._set(other.value)
 
     def _slice(self, start: int, step: int, count: int) -> Self:
@@ -68,12 +68,12 @@ class Element(Vector, Structure, InMemory):
         return self._wrap(current().engine.repeat(self.value, size))
 
     @classmethod
-    def _join(cls, parts: list[Any]) -> Any:
+    def _join(cls, parts: list[Dynamic]) -> Dynamic:
         if not parts:
             return cls(size=0)  # type: ignore[call-arg]
         return cls._wrap(current().engine.concat([p.value for p in parts]))
 
-    def _load_constant(self, val: Any, size: int | None) -> bool:
+    def _load_constant(self, val: Dynamic, size: int | None) -> bool:
         """Fills ``self`` from None or an integer; False if ``val`` is something else."""
         run = current()
         if val is None:
@@ -91,7 +91,7 @@ class Element(Vector, Structure, InMemory):
 
     # -- arithmetic: the operand's value and whether it is secret, or None --------------------------------------------
 
-    def _operand(self, other: Any) -> Element | None:
+    def _operand(self, other: Dynamic) -> Element | None:
         """An operand of + - * as an element vector of checked size."""
         if isinstance(other, Element):
             if other.size != self.size:
@@ -110,11 +110,11 @@ class Element(Vector, Structure, InMemory):
                 return other
         return None
 
-    def _result(self, other: Element, value: Value) -> Any:
+    def _result(self, other: Element, value: Value) -> Dynamic:
         """The result of an operation, of the type that its operands make."""
         return (cint if isinstance(self, cint) and isinstance(other, cint) else secret_type())._wrap(value)
 
-    def __add__(self, other: Any) -> Any:
+    def __add__(self, other: object) -> Dynamic:
         if other.__class__ is int and other == 0:
             return self
         o = self._operand(other)
@@ -122,15 +122,15 @@ class Element(Vector, Structure, InMemory):
 
     __radd__ = __add__
 
-    def __sub__(self, other: Any) -> Any:
+    def __sub__(self, other: object) -> Dynamic:
         o = self._operand(other)
         return NotImplemented if o is None else self._result(o, current().engine.sub(self.value, o.value))
 
-    def __rsub__(self, other: Any) -> Any:
+    def __rsub__(self, other: object) -> Dynamic:
         o = self._operand(other)
         return NotImplemented if o is None else self._result(o, current().engine.sub(o.value, self.value))
 
-    def __mul__(self, other: Any) -> Any:
+    def __mul__(self, other: object) -> Dynamic:
         if is_constant(other) and other in (0, 1):
             return self if other else 0  # a Python 0, whatever the size: a compiler knows the result
         o = self._operand(other)
@@ -138,10 +138,10 @@ class Element(Vector, Structure, InMemory):
 
     __rmul__ = __mul__
 
-    def __neg__(self) -> Any:
+    def __neg__(self) -> Dynamic:
         return self._wrap(current().engine.neg(self.value))
 
-    def _matrix_product(self, right: Any, rows: int, inner: int, columns: int) -> Any:
+    def _matrix_product(self, right: Dynamic, rows: int, inner: int, columns: int) -> Dynamic:
         """Row-major product of a rows x inner and an inner x columns matrix, in pieces that bound the memory."""
         engine = current().engine
         if self.value.kind == "c" or right.value.kind == "c":
@@ -172,20 +172,20 @@ def _secret_product(left: Value, right: Value, rows: int, inner: int, columns: i
     return joined
 
 
-_secret: list[Any] = []
+_secret: list[ElementType] = []
 
 
-def register_secret(element_type: Any, bit_type: Any) -> None:
+def register_secret(element_type: Dynamic, bit_type: Dynamic) -> None:
     """Names the type of results with a secret operand, and that of comparisons."""
     _secret.extend((element_type, bit_type))
 
 
-def secret_type() -> Any:
+def secret_type() -> Dynamic:
     """sint."""
     return _secret[0]
 
 
-def secret_bit_type() -> Any:
+def secret_bit_type() -> Dynamic:
     """sintbit."""
     return _secret[1]
 
@@ -196,7 +196,7 @@ class cint(Element, Public):
 
     __slots__ = ()
 
-    def __init__(self, val: Any = None, size: int | None = None) -> None:
+    def __init__(self, val: object = None, size: int | None = None) -> None:
         run = current()
         val = read(val)
         if self._load_constant(val, size):
@@ -224,7 +224,7 @@ class cint(Element, Public):
             raise VectorMismatch(f"mismatch in vector size: {self.size}, not {size}")
 
     @classmethod
-    def conv(cls, value: Any) -> Any:
+    def conv(cls, value: object) -> Dynamic:
         """The value as cint; a list element by element."""
         value = read(value)
         if isinstance(value, cls):
@@ -253,20 +253,20 @@ class cint(Element, Public):
         run, value = current(), self.value
         run.defer(lambda: run.io.output(run.int64s(value), player))
 
-    def __lshift__(self, other: Any) -> Any:
+    def __lshift__(self, other: Dynamic) -> Dynamic:
         run, other = current(), read(other)
         if is_constant(other):
             factor = (1 << other) % run.modulus if other < 4 * run.bits else pow(2, other, run.modulus)
             return self._wrap(run.engine.mul(self.value, run.clear_ints((factor,))))
         return self._clear_op("<<", other)
 
-    def __rshift__(self, other: Any) -> Any:
+    def __rshift__(self, other: Dynamic) -> Dynamic:
         run, other = current(), read(other)
         if is_constant(other) and other >= run.bits:
             return self._wrap(run.engine.mul(self.value, run.constant(0)))
         return self if is_constant(other) and other == 0 else self._clear_op(">>", other)
 
-    def __and__(self, other: Any) -> Any:
+    def __and__(self, other: Dynamic) -> Dynamic:
         other = read(other)
         if is_constant(other) and not current().is_ring and not 0 <= other < current().modulus:
             raise CompilerError(f"the mask {other} of & must lie in [0, {current().modulus})")
@@ -274,7 +274,7 @@ class cint(Element, Public):
 
     __rand__ = __and__
 
-    def __mod__(self, other: Any) -> Any:
+    def __mod__(self, other: Dynamic) -> Dynamic:
         run, other = current(), read(other)
         if is_constant(other):
             if other < 1:
@@ -296,11 +296,11 @@ class cint(Element, Public):
         high = engine.clear_op("%", engine.add(moved, back), o.value)
         return self._wrap(high)
 
-    def _public_operand(self, other: Any) -> Element | None:
+    def _public_operand(self, other: object) -> Element | None:
         o = self._operand(other)
         return o if isinstance(o, cint) else None
 
-    def _clear_op(self, name: str, other: Any) -> Any:
+    def _clear_op(self, name: str, other: object) -> Dynamic:
         o = self._public_operand(other)
         return NotImplemented if o is None else self._wrap(current().engine.clear_op(name, self.value, o.value))
 
@@ -309,10 +309,10 @@ class cint(Element, Public):
         length = current().program.bit_length if bit_length is None else bit_length
         return [(self >> i) & 1 for i in range(length)]
 
-    def _compare(self, other: Any, compare: Callable[[Any, Any], Any]) -> Any:
+    def _compare(self, other: object, compare: Callable[[Dynamic, Dynamic], Dynamic]) -> Dynamic:
         run, other = current(), read(other)
         if isinstance(other, regint):
-            right: Any = other.data
+            right: Dynamic = other.data
         elif is_constant(other):
             right = other
         elif isinstance(other, cint):
@@ -323,22 +323,22 @@ class cint(Element, Public):
             common_size(self.size, len(right))
         return regint._wrap(as_int64(compare(run.compared(self.value), right)))
 
-    def __lt__(self, other: Any) -> Any:
+    def __lt__(self, other: object) -> Dynamic:
         return self._compare(other, operator.lt)
 
-    def __le__(self, other: Any) -> Any:
+    def __le__(self, other: object) -> Dynamic:
         return self._compare(other, operator.le)
 
-    def __gt__(self, other: Any) -> Any:
+    def __gt__(self, other: object) -> Dynamic:
         return self._compare(other, operator.gt)
 
-    def __ge__(self, other: Any) -> Any:
+    def __ge__(self, other: object) -> Dynamic:
         return self._compare(other, operator.ge)
 
-    def __eq__(self, other: Any) -> Any:
+    def __eq__(self, other: object) -> Dynamic:
         return self._compare(other, operator.eq)
 
-    def __ne__(self, other: Any) -> Any:
+    def __ne__(self, other: object) -> Dynamic:
         return self._compare(other, operator.ne)
 
     __hash__ = None  # type: ignore[assignment]
@@ -352,13 +352,13 @@ class regint(Public, Structure, InMemory):
     _make: Callable[[], Ints] | None
     _clear: Callable[[], Value] | None
 
-    def __init__(self, val: Any = None, size: int | None = None) -> None:
+    def __init__(self, val: Dynamic = None, size: int | None = None) -> None:
         val = read(val)
         self._make = self._clear = None
         if val is None or is_constant(val):
             self._data = np.full(1 if size is None else checked_size(size), _wrapped(val or 0), dtype=np.int64)
         elif isinstance(val, (list, tuple)):
-            parts: list[Any] = [v if is_constant(v) else regint(v) for v in val]
+            parts: list[Dynamic] = [v if is_constant(v) else regint(v) for v in val]
             if any(not is_constant(p) and p.size != 1 for p in parts):
                 raise VectorMismatch("the elements of a list must be scalars: use regint.concat")
             self._data = np.array([_wrapped(p) if is_constant(p) else p.data[0] for p in parts], dtype=np.int64)
@@ -410,7 +410,7 @@ class regint(Public, Structure, InMemory):
         return current().engine.clear(contiguous(self.data)), None, self.size
 
     @classmethod
-    def conv(cls, value: Any) -> Any:
+    def conv(cls, value: object) -> Dynamic:
         """The value as regint; a list element by element."""
         value = read(value)
         if isinstance(value, cls):
@@ -420,7 +420,7 @@ class regint(Public, Structure, InMemory):
         return cls(value)
 
     @classmethod
-    def inc(cls, size: int, base: Any = 0, step: int = 1, repeat: int = 1, wrap: int | None = None) -> regint:
+    def inc(cls, size: int, base: object = 0, step: int = 1, repeat: int = 1, wrap: int | None = None) -> regint:
         """``base``, ``base + step``, ...: each number ``repeat`` times, starting again after ``wrap`` numbers."""
         if not (is_constant(size) and is_constant(step) and is_constant(repeat) and (wrap is None or is_constant(wrap))):
             raise CompilerError("regint.inc takes compile-time integers, but for its base")
@@ -439,7 +439,7 @@ class regint(Public, Structure, InMemory):
         return NumpyMemory(size, cls)
 
     @staticmethod
-    def _places(vector: Any) -> int:
+    def _places(vector: Dynamic) -> int:
         return int(vector.size)
 
     def _indices(self) -> Ints:
@@ -452,10 +452,10 @@ class regint(Public, Structure, InMemory):
         return self._wrap(np.full(size, self.data[0], dtype=np.int64))
 
     @classmethod
-    def _join(cls, parts: list[Any]) -> Any:
+    def _join(cls, parts: list[Dynamic]) -> Dynamic:
         return cls._wrap(np.concatenate([p.data for p in parts]) if parts else np.zeros(0, dtype=np.int64))
 
-    def _become(self, other: Any) -> None:
+    def _become(self, other: Dynamic) -> None:
         self._data, self._make, self._clear = other._data, other._make, other._clear
 
     def __repr__(self) -> str:
@@ -477,7 +477,7 @@ class regint(Public, Structure, InMemory):
             raise CompilerError("a regint has 64 bits")
         return [self._wrap((self.data >> np.int64(i)) & np.int64(1)) for i in range(length)]
 
-    def _numbers(self, other: Any) -> Any:
+    def _numbers(self, other: Dynamic) -> Dynamic:
         other = read(other)
         if is_constant(other):
             return np.full(1, _wrapped(other), dtype=np.int64)
@@ -486,72 +486,72 @@ class regint(Public, Structure, InMemory):
             return other.data
         return None
 
-    def _apply(self, other: Any, function: Callable[[Any, Any], Any], swap: bool = False) -> Any:
+    def _apply(self, other: object, function: Callable[[Dynamic, Dynamic], Dynamic], swap: bool = False) -> Dynamic:
         o = self._numbers(other)
         if o is None:
             return NotImplemented
         result = function(o, self.data) if swap else function(self.data, o)
         return self._wrap(as_int64(result))
 
-    def __add__(self, other: Any) -> Any:
+    def __add__(self, other: object) -> Dynamic:
         return self._apply(other, operator.add)
 
     __radd__ = __add__
 
-    def __sub__(self, other: Any) -> Any:
+    def __sub__(self, other: object) -> Dynamic:
         return self._apply(other, operator.sub)
 
-    def __rsub__(self, other: Any) -> Any:
+    def __rsub__(self, other: object) -> Dynamic:
         return self._apply(other, operator.sub, swap=True)
 
-    def __mul__(self, other: Any) -> Any:
+    def __mul__(self, other: object) -> Dynamic:
         if is_constant(other) and other in (0, 1):
             return self if other else 0  # as for cint
         return self._apply(other, operator.mul)
 
     __rmul__ = __mul__
 
-    def __neg__(self) -> Any:
+    def __neg__(self) -> Dynamic:
         return self._wrap(-self.data)
 
-    def __floordiv__(self, other: Any) -> Any:
+    def __floordiv__(self, other: object) -> Dynamic:
         return self._apply(other, _quotient)
 
-    def __rfloordiv__(self, other: Any) -> Any:
+    def __rfloordiv__(self, other: object) -> Dynamic:
         return self._apply(other, _quotient, swap=True)
 
-    def __mod__(self, other: Any) -> Any:
+    def __mod__(self, other: object) -> Dynamic:
         return self._apply(other, _remainder)
 
-    def __rmod__(self, other: Any) -> Any:
+    def __rmod__(self, other: object) -> Dynamic:
         return self._apply(other, _remainder, swap=True)
 
-    def __lshift__(self, other: Any) -> Any:
+    def __lshift__(self, other: Dynamic) -> Dynamic:
         return self * (1 << other) if is_constant(other) else NotImplemented
 
-    def __rshift__(self, other: Any) -> Any:
+    def __rshift__(self, other: Dynamic) -> Dynamic:
         if not is_constant(other):
             return NotImplemented
         if other > 62:
             raise CompilerError("a regint shifts by at most 62")
         return self // (1 << other)
 
-    def __lt__(self, other: Any) -> Any:
+    def __lt__(self, other: object) -> Dynamic:
         return self._apply(other, operator.lt)
 
-    def __le__(self, other: Any) -> Any:
+    def __le__(self, other: object) -> Dynamic:
         return self._apply(other, operator.le)
 
-    def __gt__(self, other: Any) -> Any:
+    def __gt__(self, other: object) -> Dynamic:
         return self._apply(other, operator.gt)
 
-    def __ge__(self, other: Any) -> Any:
+    def __ge__(self, other: object) -> Dynamic:
         return self._apply(other, operator.ge)
 
-    def __eq__(self, other: Any) -> Any:
+    def __eq__(self, other: object) -> Dynamic:
         return self._apply(other, operator.eq)
 
-    def __ne__(self, other: Any) -> Any:
+    def __ne__(self, other: object) -> Dynamic:
         return self._apply(other, operator.ne)
 
     __hash__ = None  # type: ignore[assignment]
@@ -580,7 +580,7 @@ class localint(RunTime):
 
     __slots__ = ("_v",)
 
-    def __init__(self, value: Any = 0) -> None:
+    def __init__(self, value: object = 0) -> None:
         self._v = regint(value)
 
     @property
@@ -588,28 +588,28 @@ class localint(RunTime):
         """The number at this party."""
         return int(self._v.data[0])
 
-    def _made(self, result: Any) -> Any:
+    def _made(self, result: object) -> Dynamic:
         return NotImplemented if result is NotImplemented else localint(result)
 
-    def __lt__(self, other: Any) -> Any:
+    def __lt__(self, other: object) -> Dynamic:
         return self._made(self._v < other)
 
-    def __le__(self, other: Any) -> Any:
+    def __le__(self, other: object) -> Dynamic:
         return self._made(self._v <= other)
 
-    def __gt__(self, other: Any) -> Any:
+    def __gt__(self, other: object) -> Dynamic:
         return self._made(self._v > other)
 
-    def __ge__(self, other: Any) -> Any:
+    def __ge__(self, other: object) -> Dynamic:
         return self._made(self._v >= other)
 
-    def __eq__(self, other: Any) -> Any:
+    def __eq__(self, other: object) -> Dynamic:
         return self._made(self._v == other)
 
-    def __ne__(self, other: Any) -> Any:
+    def __ne__(self, other: object) -> Dynamic:
         return self._made(self._v != other)
 
-    def __add__(self, other: Any) -> Any:
+    def __add__(self, other: object) -> Dynamic:
         return self._made(self._v + other)
 
     __radd__ = __add__

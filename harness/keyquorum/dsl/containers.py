@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
 
 import numpy as np
 
 from . import sorting
 from .base import ELEMENT_LIMIT, Public, SecretRunTime, Vector, is_constant, read
-from .context import Ints
+from .context import Dynamic, ElementType, Ints
 from .elementwise import Elementwise, ElementwiseInShape, vector_of
 from .errors import SUBSET, CompilerError, VectorMismatch
 from .indexing import checked_index, checked_length, element_type, slice_range
@@ -50,7 +49,7 @@ def _checked_indices(indices: Public, length: int) -> Ints:
 class _Container(Elementwise):
     """Part of a memory: elements ``offset`` .. ``offset + total - 1``."""
 
-    value_type: Any
+    value_type: ElementType
     _memory: Memory
     _offset: int
 
@@ -58,7 +57,7 @@ class _Container(Elementwise):
         """Number of elements."""
         raise NotImplementedError
 
-    def get_vector(self, base: Any = 0, size: int | None = None) -> Any:
+    def get_vector(self, base: Dynamic = 0, size: int | None = None) -> Dynamic:
         """``size`` elements from ``base`` (public number) on, or those at the indices ``base`` (public vector)."""
         total = self.total_size()
         base = read(base)
@@ -74,7 +73,7 @@ class _Container(Elementwise):
             raise CompilerError(f"get_vector({at}, {count}) leaves the container of {total} elements")
         return self._memory.read(at + self._offset, 1, count)
 
-    def _converted(self, other: Any) -> Any:
+    def _converted(self, other: object) -> Dynamic:
         """Anything assignable as one vector of our type."""
         other = read(other)
         if isinstance(other, _Container):
@@ -86,7 +85,7 @@ class _Container(Elementwise):
             return parts[0] if len(parts) == 1 else self.value_type.concat(parts)
         raise CompilerError(f"cannot assign {type(other).__name__} to an Array of {self.value_type.__name__}")
 
-    def _store(self, vector: Any, base: Any) -> None:
+    def _store(self, vector: Dynamic, base: Dynamic) -> None:
         total = self.total_size()
         base = read(base)
         if isinstance(base, Public) and base.size > 1:
@@ -103,7 +102,7 @@ class _Container(Elementwise):
             raise CompilerError(f"{count} values from place {at} on do not fit a container of {total} elements")
         self._memory.write(at + self._offset, 1, vector)
 
-    def input_from(self, player: Any, budget: int | None = None, raw: bool = False, **options: Any) -> None:
+    def input_from(self, player: Dynamic, budget: int | None = None, raw: bool = False, **options: Dynamic) -> None:
         """Fills the container with the next private numbers of ``player``, see ``get_input_from`` of its type."""
         kind = self.value_type
         if isinstance(self._memory, ListMemory):
@@ -112,7 +111,7 @@ class _Container(Elementwise):
         elif self.total_size():
             self._store(kind.get_input_from(player, size=self.total_size(), **options), 0)
 
-    def _new_vector_memory(self, vector: Any) -> Memory:
+    def _new_vector_memory(self, vector: Dynamic) -> Memory:
         memory: Memory = type(vector)._allocate(vector.size)
         memory.write(0, 1, vector)
         return memory
@@ -122,14 +121,14 @@ class Array(_Container):
     """A one-dimensional array. ``A[i]`` takes public numbers, ``A[a:b:s]`` compile-time bounds, ``A[v]`` index
     vectors."""
 
-    def __init__(self, length: int, value_type: Any, address: Memory | None = None, offset: int = 0) -> None:
+    def __init__(self, length: int, value_type: Dynamic, address: Memory | None = None, offset: int = 0) -> None:
         self.length = checked_length(length, "the length of an Array")
         self.value_type = element_type(value_type)
         self._memory = self.value_type._allocate(self.length) if address is None else address
         self._offset = offset
 
     @classmethod
-    def create_from(cls, source: Any) -> Array:
+    def create_from(cls, source: Dynamic) -> Array:
         """A new array with the elements of a vector, an array or a list."""
         source = read(source)
         if isinstance(source, Array):
@@ -154,12 +153,12 @@ class Array(_Container):
     def __len__(self) -> int:
         return self.length
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[Dynamic]:
         if self.length > ELEMENT_LIMIT:
             raise CompilerError(f"iterating over {self.length} elements is slow: use for_range or get_vector()")
         return (self[i] for i in range(self.length))
 
-    def __getitem__(self, index: Any) -> Any:
+    def __getitem__(self, index: object) -> Dynamic:
         if isinstance(index, slice):
             start, step, count = slice_range(index, self.length)
             return self._memory.read(start + self._offset, step, count)
@@ -168,7 +167,7 @@ class Array(_Container):
             return self._memory.gather(_checked_indices(index, self.length) + self._offset)
         return self._memory.read(checked_index(index, self.length) + self._offset, 1, 1)
 
-    def __setitem__(self, index: Any, value: Any) -> None:
+    def __setitem__(self, index: object, value: object) -> None:
         if isinstance(index, slice):
             start, step, count = slice_range(index, self.length)
             vector = self._converted(value)
@@ -184,14 +183,14 @@ class Array(_Container):
             raise CompilerError("size mismatch in array assignment")
         self._memory.write(checked_index(index, self.length) + self._offset, 1, vector)
 
-    def get(self, indices: Any) -> Any:
+    def get(self, indices: object) -> Dynamic:
         """The elements at the indices of a public vector or array."""
         indices = indices.get_vector() if isinstance(indices, Array) else read(indices)
         if not isinstance(indices, Public):
             raise CompilerError(f"Array.get takes a regint vector, not {type(indices).__name__}")
         return self._memory.gather(_checked_indices(indices, self.length) + self._offset)
 
-    def assign(self, other: Any, base: Any = 0) -> Array:
+    def assign(self, other: object, base: object = 0) -> Array:
         """Stores a vector, container or list from ``base`` on, or at the indices ``base`` (public vector)."""
         if isinstance(self._memory, ListMemory) and isinstance(other, (list, tuple, Array)):
             start = checked_index(base, self.length)
@@ -205,7 +204,7 @@ class Array(_Container):
     assign_part_vector = assign
     get_part_vector = _Container.get_vector
 
-    def assign_all(self, value: Any) -> Array:
+    def assign_all(self, value: object) -> Array:
         """Stores one value everywhere."""
         element = self.value_type.conv(read(value))
         if isinstance(self._memory, ListMemory):
@@ -218,16 +217,16 @@ class Array(_Container):
             self._store(element.expand_to_vector(self.length), 0)
         return self
 
-    def get_range(self, start: Any, size: int) -> list[Any]:
+    def get_range(self, start: Dynamic, size: int) -> list[Dynamic]:
         """A list of ``size`` elements from ``start`` on."""
         return [self[start + i] for i in range(size)]
 
-    def set_range(self, start: Any, values: Any) -> None:
+    def set_range(self, start: Dynamic, values: Dynamic) -> None:
         """Stores values one after another from ``start`` on."""
         for i, value in enumerate(values):
             self[start + i] = value
 
-    def get_sub(self, start: Any, stop: Any = None) -> Array:
+    def get_sub(self, start: Dynamic, stop: Dynamic = None) -> Array:
         """Elements ``start`` to ``stop - 1`` (or the first ``start``), sharing their content with this array."""
         first, last = (0, start) if stop is None else (start, stop)
         return self.get_part(first, checked_length(last - first, "the length of a part"))
@@ -244,7 +243,7 @@ class Array(_Container):
         """Opens and prints the elements as a list. One round."""
         print_list(self.get_vector().reveal(), end)
 
-    def get_part(self, base: Any, size: int) -> Array:
+    def get_part(self, base: Dynamic, size: int) -> Array:
         """A part, sharing its content with this array."""
         at = checked_index(base, self.length)
         if at + size > self.length:
@@ -259,11 +258,11 @@ class Array(_Container):
         """The opened content, as array. One round."""
         return Array.create_from(self.get_vector().reveal())
 
-    def sum(self) -> Any:
+    def sum(self) -> Dynamic:
         """Sum of the elements. Local."""
         return self.get_vector().sum()
 
-    def dot(self, other: Any) -> Array:
+    def dot(self, other: object) -> Array:
         """Inner product with another array, as array of length 1. One round if both are secret."""
         product: Array = self.to_row_matrix().dot(other)
         return product
@@ -285,7 +284,7 @@ class Array(_Container):
         """Shuffles in place, see :mod:`keyquorum.dsl.shuffle`."""
         self.assign_vector(self.get_vector().secure_shuffle())
 
-    def secure_permute(self, permutation: Any, reverse: bool = False) -> None:
+    def secure_permute(self, permutation: Dynamic, reverse: bool = False) -> None:
         """Moves the elements in place, or back, by a permutation of ``sint.get_secure_shuffle``."""
         self.assign_vector(self.get_vector().secure_permute(permutation, reverse=reverse))
 
@@ -293,45 +292,45 @@ class Array(_Container):
         """Writes a public array to the binary output."""
         self.get_vector().binary_output(player)
 
-    def write_to_file(self, position: Any = None) -> None:
+    def write_to_file(self, position: object = None) -> None:
         """Appends the shares to the share file, or stores them at ``position``."""
         self.value_type.write_to_file(self.get_vector(), position)
 
-    def read_from_file(self, start: Any) -> Any:
+    def read_from_file(self, start: object) -> Dynamic:
         """Fills the array with shares from position ``start`` on; returns the final position (-1: end of file)."""
         stop, shares = self.value_type.read_from_file(start, size=self.length)
         self.assign_vector(shares[0])
         return stop
 
-    def __add__(self, other: Any) -> Any:
+    def __add__(self, other: object) -> Dynamic:
         if is_constant(other) and other == 0:
             return self
         return self.get_vector() + vector_of(other)
 
     __radd__ = __add__
 
-    def __sub__(self, other: Any) -> Any:
+    def __sub__(self, other: object) -> Dynamic:
         return self.get_vector() - vector_of(other)
 
-    def __rsub__(self, other: Any) -> Any:
+    def __rsub__(self, other: object) -> Dynamic:
         return vector_of(other) - self.get_vector()
 
-    def __mul__(self, other: Any) -> Any:
+    def __mul__(self, other: object) -> Dynamic:
         return self.get_vector() * vector_of(other)
 
     __rmul__ = __mul__
 
-    def __pow__(self, exponent: Any) -> Any:
+    def __pow__(self, exponent: object) -> Dynamic:
         return self.get_vector() ** exponent
 
-    def __neg__(self) -> Any:
+    def __neg__(self) -> Dynamic:
         return -self.get_vector()
 
 
 class SubMultiArray(_Container, ElementwiseInShape):
     """A view on a multidimensional array, or on a part of one."""
 
-    def __init__(self, sizes: Sequence[int], value_type: Any, memory: Memory | None = None, offset: int = 0) -> None:
+    def __init__(self, sizes: Sequence[int], value_type: object, memory: Memory | None = None, offset: int = 0) -> None:
         if len(sizes) < 2:
             raise CompilerError("a MultiArray has at least two dimensions: use Array")
         self.sizes = tuple(checked_length(s, "a dimension") for s in sizes)
@@ -354,10 +353,10 @@ class SubMultiArray(_Container, ElementwiseInShape):
     def __len__(self) -> int:
         return self.sizes[0]
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[Dynamic]:
         return (self[i] for i in range(self.sizes[0]))
 
-    def __getitem__(self, index: Any) -> Any:
+    def __getitem__(self, index: object) -> Dynamic:
         if isinstance(index, slice):
             if index == slice(None):
                 return self.get_vector()
@@ -367,13 +366,13 @@ class SubMultiArray(_Container, ElementwiseInShape):
             return Array(self.sizes[1], self.value_type, self._memory, at)
         return _multi_array(self.sizes[1:], self.value_type, self._memory, at)
 
-    def __setitem__(self, index: Any, other: Any) -> None:
+    def __setitem__(self, index: object, other: object) -> None:
         if isinstance(index, slice) and index == slice(None):
             self.assign(other)
         else:
             self[index].assign(other)
 
-    def assign_vector(self, vector: Any, base: Any = 0) -> None:
+    def assign_vector(self, vector: Dynamic, base: Dynamic = 0) -> None:
         """Stores a vector, in row-major order, from element ``base`` on."""
         vector = self._converted(vector)
         if vector.size > self.total_size():
@@ -382,7 +381,7 @@ class SubMultiArray(_Container, ElementwiseInShape):
 
     assign = assign_vector
 
-    def assign_all(self, value: Any) -> SubMultiArray:
+    def assign_all(self, value: object) -> SubMultiArray:
         """Stores one value everywhere."""
         self.to_array().assign_all(value)
         return self
@@ -391,12 +390,12 @@ class SubMultiArray(_Container, ElementwiseInShape):
         """All elements as an array that shares its content."""
         return Array(self.total_size(), self.value_type, self._memory, self._offset)
 
-    def get_part_vector(self, base: Any = 0, size: int | None = None) -> Any:
+    def get_part_vector(self, base: object = 0, size: int | None = None) -> Dynamic:
         """The elements of ``size`` (default 1) indices of the first dimension from ``base`` on."""
         at = checked_index(base, self.sizes[0])
         return self.get_vector(at * self.part_size(), (size or 1) * self.part_size())
 
-    def assign_part_vector(self, vector: Any, base: Any = 0) -> None:
+    def assign_part_vector(self, vector: object, base: object = 0) -> None:
         """Stores a vector of our type from index ``base`` of the first dimension on."""
         vector = read(vector)
         if not isinstance(vector, self.value_type):
@@ -406,27 +405,27 @@ class SubMultiArray(_Container, ElementwiseInShape):
             )
         self.assign_vector(vector, checked_index(base, self.sizes[0]) * self.part_size())
 
-    def get_part(self, start: Any, size: int) -> Any:
+    def get_part(self, start: object, size: int) -> Dynamic:
         """``size`` indices of the first dimension, sharing their content."""
         at = checked_index(start, self.sizes[0])
         if at + size > self.sizes[0]:
             raise CompilerError(f"get_part({at}, {size}) leaves the first dimension of {self.sizes[0]}")
         return _multi_array((size, *self.sizes[1:]), self.value_type, self._memory, self._offset + at * self.part_size())
 
-    def same_shape(self) -> Any:
+    def same_shape(self) -> Dynamic:
         """A new container of these dimensions and type."""
         return _multi_array(self.sizes, self.value_type)
 
-    def reveal(self) -> Any:
+    def reveal(self) -> Dynamic:
         """The opened content, in the same shape. One round."""
         vector = self.get_vector().reveal()
         return _multi_array(self.sizes, type(vector), self._new_vector_memory(vector))
 
-    def reveal_nested(self) -> Any:
+    def reveal_nested(self) -> Dynamic:
         """The opened content, as nested lists. One round."""
         flat = iter([x for part in _chunks(self.get_vector().reveal()) for x in part])
 
-        def nest(sizes: tuple[int, ...]) -> Any:
+        def nest(sizes: tuple[int, ...]) -> Dynamic:
             return [next(flat) for _ in range(sizes[0])] if len(sizes) == 1 else [nest(sizes[1:]) for _ in range(sizes[0])]
 
         return nest(self.sizes)
@@ -435,27 +434,27 @@ class SubMultiArray(_Container, ElementwiseInShape):
         """Opens and prints the elements as nested lists. One round."""
         print_list(self.reveal_nested(), end)
 
-    def _like_vector(self, vector: Any) -> Any:
+    def _like_vector(self, vector: Dynamic) -> Dynamic:
         return _multi_array(self.sizes, type(vector), self._new_vector_memory(vector))
 
     def secure_shuffle(self) -> None:
         """Shuffles the first dimension in place, see :mod:`keyquorum.dsl.shuffle`."""
         self.assign_vector(self.get_vector().secure_shuffle(self.part_size()))
 
-    def secure_permute(self, permutation: Any, reverse: bool = False, n_threads: int | None = None, n_parallel: int | None = None) -> None:
+    def secure_permute(self, permutation: Dynamic, reverse: bool = False, n_threads: int | None = None, n_parallel: int | None = None) -> None:
         """Moves the first dimension in place, or back, by a permutation of ``sint.get_secure_shuffle``."""
         self.assign_vector(self.get_vector().secure_permute(permutation, self.part_size(), reverse))
 
-    def write_to_file(self, position: Any = None) -> None:
+    def write_to_file(self, position: Dynamic = None) -> None:
         """Appends the shares to the share file, or stores them at ``position``."""
         self.to_array().write_to_file(position)
 
-    def read_from_file(self, start: Any) -> Any:
+    def read_from_file(self, start: object) -> Dynamic:
         """Fills the container with shares from position ``start`` on; returns the final position (-1: end of file)."""
         return self.to_array().read_from_file(start)
 
 
-def _chunks(vector: Any) -> Iterator[Any]:
+def _chunks(vector: Dynamic) -> Iterator[Dynamic]:
     for base in range(0, vector.size, ELEMENT_LIMIT):
         yield vector.get_vector(base, min(ELEMENT_LIMIT, vector.size - base))
 
@@ -467,11 +466,11 @@ class MultiArray(SubMultiArray):
 class Matrix(MultiArray):
     """A matrix: ``M[i]`` is a row that shares its content; rows lie one after another."""
 
-    def __init__(self, rows: int, columns: int, value_type: Any, memory: Memory | None = None, offset: int = 0) -> None:
+    def __init__(self, rows: int, columns: int, value_type: object, memory: Memory | None = None, offset: int = 0) -> None:
         super().__init__((rows, columns), value_type, memory, offset)
 
     @staticmethod
-    def create_from(rows: Any) -> Matrix:
+    def create_from(rows: Dynamic) -> Matrix:
         """A new matrix of rows: lists, vectors or arrays of one length. The first element, or the first row's, gives the type."""
         rows = [row.get_vector() if isinstance(row, Array) and not isinstance(row._memory, ListMemory) else row for row in rows]
         if not rows or len({len(row) for row in rows}) > 1:
@@ -482,11 +481,11 @@ class Matrix(MultiArray):
             made[i].assign(row)
         return made
 
-    def __mul__(self, other: Any) -> Any:
+    def __mul__(self, other: Dynamic) -> Dynamic:
         """See :meth:`dot`."""
         return self.dot(other) if isinstance(other, (Matrix, Array)) else NotImplemented
 
-    def direct_mul(self, other: Matrix | Array, reduce: bool = True, indices: Any = None, res_type: Any = None) -> Any:
+    def direct_mul(self, other: Matrix | Array, reduce: bool = True, indices: Dynamic = None, res_type: Dynamic = None) -> Dynamic:
         """The product as vector, row by row. ``indices``: which rows and columns of this matrix, and which rows and columns of the other take
         part, as public vectors."""
         if not isinstance(other, (Matrix, Array)):
@@ -505,12 +504,12 @@ class Matrix(MultiArray):
         factor = right._memory.gather(right._offset + _places(other_inner, columns, right.sizes))
         return left._matrix_product(factor, len(rows), len(inner), len(columns))
 
-    def get_column(self, index: Any) -> Any:
+    def get_column(self, index: Dynamic) -> Dynamic:
         """A column, as vector."""
         rows, columns = self.sizes
         return self._memory.read(self._offset + checked_index(index, columns), columns, rows)
 
-    def set_column(self, index: Any, vector: Any) -> None:
+    def set_column(self, index: Dynamic, vector: Dynamic) -> None:
         """Stores a vector as column."""
         rows, columns = self.sizes
         vector = self._converted(vector)
@@ -524,7 +523,7 @@ class Matrix(MultiArray):
         order = np.arange(rows * columns, dtype=np.int64).reshape(rows, columns).T.ravel() + self._offset
         return Matrix(columns, rows, self.value_type, self._new_vector_memory(self._memory.gather(order)))
 
-    def dot(self, other: Any, res_params: None = None, n_threads: int | None = None) -> Any:
+    def dot(self, other: Dynamic, res_params: None = None, n_threads: int | None = None) -> Dynamic:
         """Product with a Matrix or (column) Array, either of them public or secret. One round if both are secret, and
         the traffic of one product per element of the result."""
         if isinstance(other, Array):
@@ -545,20 +544,20 @@ def _places(rows: Ints, columns: Ints, sizes: Sequence[int]) -> Ints:
     return np.ascontiguousarray(at.ravel())
 
 
-_printer: list[Callable[[str, Any], None]] = []
+_printer: list[Callable[[str, Dynamic], None]] = []
 
 
-def register_printer(print_str: Callable[[str, Any], None]) -> None:
+def register_printer(print_str: Callable[[str, Dynamic], None]) -> None:
     """Names the function that prints."""
     _printer.append(print_str)
 
 
-def print_list(opened: Any, end: str) -> None:
+def print_list(opened: Dynamic, end: str) -> None:
     """Prints opened elements as a list."""
     _printer[0]("%s" + end, opened)
 
 
-def _multi_array(sizes: Sequence[int], value_type: Any, memory: Memory | None = None, offset: int = 0) -> Any:
+def _multi_array(sizes: Sequence[int], value_type: Dynamic, memory: Memory | None = None, offset: int = 0) -> Dynamic:
     if len(sizes) == 2:
         return Matrix(sizes[0], sizes[1], value_type, memory, offset)
     return MultiArray(sizes, value_type, memory, offset)

@@ -17,10 +17,17 @@ from keyquorum.model.protocols import PROTOCOLS
 
 from .errors import CompilerError
 
+Dynamic = Any
+"""A value of the language or an operand of its operators. A program decides while it runs whether that is a sint, cint, regint, bits, a container or a
+Python number, so that a checker of types cannot tell."""
+ElementType = Any
+"""A class of the language whose objects are vectors or rows: sint, cint, regint, or bits of some length. What is called on it, each of them has."""
 Value = Any
 """A handle of the engine on a vector: clear (c), secret (s), clear bits (cb), secret bits (sb) or personal (p)."""
 
 Ints = NDArray[np.int64]
+Integers = NDArray[Any]
+"""Vectors of int64, or of Python integers where 64 bits are too few (dtype object)."""
 
 _CACHED_CONSTANTS = 1 << 12
 
@@ -81,19 +88,19 @@ class Run:
         mask = (1 << 128) - 1
         return self.engine.clear_wide(b"".join((v & mask).to_bytes(16, "little") for v in values))
 
-    def canonical(self, value: Value) -> NDArray[Any]:
+    def canonical(self, value: Value) -> Integers:
         """Reads a clear or personal vector: integers in [0, M), uint64, or Python integers where a word is too
         small."""
         if self.bits <= 64:
-            words: NDArray[Any] = self.engine.read(value)
+            words: Integers = self.engine.read(value)
             return words
         raw = self.engine.read_wide(value)
         wide = [int.from_bytes(raw[i : i + 16], "little") for i in range(0, len(raw), 16)]
-        out: NDArray[Any] = np.empty(len(wide), dtype=object)
+        out: Integers = np.empty(len(wide), dtype=object)
         out[:] = wide
         return out
 
-    def centred(self, value: Value) -> NDArray[Any]:
+    def centred(self, value: Value) -> Integers:
         """Reads a clear or personal vector: integers in (-M/2, M/2], int64, or Python integers beyond 64 bits."""
         words = self.canonical(value)
         if self.bits > 64:
@@ -115,7 +122,7 @@ class Run:
             return centred
         return np.array([int(v) & ((1 << 64) - 1) for v in centred], dtype=np.uint64).view(np.int64)
 
-    def compared(self, value: Value) -> NDArray[Any]:
+    def compared(self, value: Value) -> Integers:
         """The integers that comparisons of public values see."""
         return self.int64s(value) if self.bits <= 64 else self.centred(value)
 

@@ -12,27 +12,27 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
-from typing import Any
+from types import CodeType
 
 from .base import Public, RunTime, SecretRunTime, is_constant, public_int, read
 from .clear import localint, regint
-from .context import Run, current
+from .context import Dynamic, Run, current
 from .errors import CompilerError
 
-Body = Callable[..., Any]
+Body = Callable[..., Dynamic]
 
 
 # -- loops ------------------------------------------------------------------------------------------------------------
 
 
-def for_range(start: Any, stop: Any = None, step: Any = None) -> Callable[[Body], Body]:
+def for_range(start: object, stop: object = None, step: object = None) -> Callable[[Body], Body]:
     """Runs the body for the numbers of a range of public numbers, one after another: an iteration communicates before the
     next one starts, which bounds memory (for_range_opt runs all side by side). A body that returns 0 ends the
     loop."""
     return lambda body: _run_range(body, start, stop, step, in_turn=True)
 
 
-def for_range_opt(start: Any, stop: Any = None, step: Any = None, budget: int | None = None) -> Callable[[Body], Body]:
+def for_range_opt(start: object, stop: object = None, step: object = None, budget: int | None = None) -> Callable[[Body], Body]:
     """Runs the body for the numbers of a range, or for all index tuples of a list of lengths."""
     if isinstance(start, (list, tuple)):
         return _over_all(start)
@@ -40,7 +40,7 @@ def for_range_opt(start: Any, stop: Any = None, step: Any = None, budget: int | 
 
 
 def for_range_multithread(
-    n_threads: Any, n_parallel: Any, n_loops: Any, thread_mem_req: Any = None, budget: int | None = None
+    n_threads: object, n_parallel: object, n_loops: object, thread_mem_req: object = None, budget: int | None = None
 ) -> Callable[[Body], Body]:
     """Runs the body for 0 .. n_loops - 1, or for all index tuples of a list of lengths. Everything that is ready goes
     out in one round, so there are no threads here."""
@@ -49,7 +49,7 @@ def for_range_multithread(
     return lambda body: _run_range(body, n_loops, None, None, in_turn=False)
 
 
-def _over_all(lengths: Iterable[Any]) -> Callable[[Body], Body]:
+def _over_all(lengths: Iterable[Dynamic]) -> Callable[[Body], Body]:
     ranges = [range(public_int(n, "a loop")) for n in lengths]
 
     def decorator(body: Body) -> Body:
@@ -59,7 +59,7 @@ def _over_all(lengths: Iterable[Any]) -> Callable[[Body], Body]:
     return decorator
 
 
-def _run_range(body: Body, start: Any, stop: Any, step: Any, in_turn: bool) -> Body:
+def _run_range(body: Body, start: object, stop: object, step: object, in_turn: bool) -> Body:
     if stop is None:
         start, stop = 0, start
     first, last = public_int(start, "a loop"), public_int(stop, "a loop")
@@ -70,7 +70,7 @@ def _run_range(body: Body, start: Any, stop: Any, step: Any, in_turn: bool) -> B
     return body
 
 
-def run_body(body: Body, arguments: Iterable[list[Any]], in_turn: bool) -> None:
+def run_body(body: Body, arguments: Iterable[list[Dynamic]], in_turn: bool) -> None:
     """Runs a body for lists of arguments. ``in_turn``: an iteration communicates before the next one starts."""
     guard = _Surroundings(body)
     for i, args in enumerate(arguments):
@@ -93,7 +93,7 @@ def run_body(body: Body, arguments: Iterable[list[Any]], in_turn: bool) -> None:
                 return
 
 
-def _is_zero(result: Any) -> bool:
+def _is_zero(result: object) -> bool:
     result = read(result)
     return bool(public_int(result, "the result of a loop body") == 0) if isinstance(result, (int, Public)) else False
 
@@ -130,7 +130,7 @@ class LoopBreak(CompilerError):
     """The end of a loop, see :func:`break_loop`."""
 
 
-def while_do(condition: Callable[..., Any], *args: Any) -> Callable[[Body], Body]:
+def while_do(condition: Callable[..., Dynamic], *args: Dynamic) -> Callable[[Body], Body]:
     """Runs the body while the condition, a function of public numbers, holds. With an argument, body and condition
     take it and the body returns the next one."""
     if not callable(condition):
@@ -165,7 +165,7 @@ def while_do(condition: Callable[..., Any], *args: Any) -> Callable[[Body], Body
     return decorator
 
 
-def _holds(condition: Any) -> bool:
+def _holds(condition: object) -> bool:
     """A public condition as Python bool."""
     condition = read(condition() if callable(condition) else condition)
     if isinstance(condition, (bool, int)):
@@ -180,7 +180,7 @@ def _holds(condition: Any) -> bool:
 # -- branches ---------------------------------------------------------------------------------------------------------
 
 
-def if_(condition: Any) -> Callable[[Body], None]:
+def if_(condition: object) -> Callable[[Body], None]:
     """Runs the body if a public condition holds."""
 
     def decorator(body: Body) -> None:
@@ -190,7 +190,7 @@ def if_(condition: Any) -> Callable[[Body], None]:
     return decorator
 
 
-def if_e(condition: Any) -> Callable[[Body], None]:
+def if_e(condition: object) -> Callable[[Body], None]:
     """Runs the body if a public condition holds; an ``else_`` must follow."""
 
     def decorator(body: Body) -> None:
@@ -211,17 +211,17 @@ def else_(body: Body) -> None:
         _run_branch(body)
 
 
-def and_(*terms: Callable[[], Any]) -> Callable[[], Any]:
+def and_(*terms: Callable[[], Dynamic]) -> Callable[[], Dynamic]:
     """A condition for if_, if_e and while_do: all of several, each a function; those after one that fails are not computed."""
     return lambda: regint(int(all(_holds(term) for term in terms)))
 
 
-def or_(*terms: Callable[[], Any]) -> Callable[[], Any]:
+def or_(*terms: Callable[[], Dynamic]) -> Callable[[], Dynamic]:
     """A condition: one of several, each a function; those after one that holds are not computed."""
     return lambda: regint(int(any(_holds(term) for term in terms)))
 
 
-def not_(term: Callable[[], Any]) -> Callable[[], Any]:
+def not_(term: Callable[[], Dynamic]) -> Callable[[], Dynamic]:
     """A condition: 1 minus that of a function."""
     return lambda: 1 - term()
 
@@ -242,17 +242,17 @@ def _run_branch(body: Body) -> None:
         raise CompilerError("if_e without else_ in a conditional block")
 
 
-class _LockedList(list[Any]):
+class _LockedList(list[Dynamic]):
     """A list of a program with branches: a compiler could not tell which branch changed it."""
 
-    def _refuse(self, *_: Any, **__: Any) -> Any:
+    def _refuse(self, *_: object, **__: object) -> Dynamic:
         raise CompilerError("lists cannot be changed in or after branches: use Array or MultiArray")
 
     __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse
     append = clear = extend = insert = pop = remove = reverse = sort = _refuse
 
 
-def _lock_lists(names: dict[str, Any]) -> None:
+def _lock_lists(names: dict[str, Dynamic]) -> None:
     for name, value in names.items():
         if value.__class__ is list:
             names[name] = _LockedList(value)
@@ -262,7 +262,7 @@ def _lock_lists(names: dict[str, Any]) -> None:
 
 
 @lru_cache(maxsize=4096)
-def _names_of(code: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _names_of(code: CodeType) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Global names that a function stores, and those that it reads."""
     stored, loaded = set(), set()
     for instruction in dis.get_instructions(code):
@@ -278,7 +278,7 @@ class _Surroundings:
 
     def __init__(self, body: Body) -> None:
         code = getattr(body, "__code__", None)
-        self._names: dict[str, Any] = getattr(body, "__globals__", {})
+        self._names: dict[str, Dynamic] = getattr(body, "__globals__", {})
         stored, loaded = _names_of(code) if code is not None else ((), ())
         self._registers = {n: self._names[n] for n in stored if isinstance(self._names.get(n), RunTime)}
         self._numbers = {n: self._names[n] for n in stored if is_constant(self._names.get(n))}
@@ -310,7 +310,7 @@ class _Surroundings:
                 self._names[name] = before
 
 
-def _contents(cells: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+def _contents(cells: dict[str, Dynamic]) -> Iterator[tuple[str, Dynamic]]:
     for name, cell in cells.items():
         try:
             yield name, cell.cell_contents
@@ -324,7 +324,7 @@ def _contents(cells: dict[str, Any]) -> Iterator[tuple[str, Any]]:
 def function_block(function: Body) -> Body:
     """A function of run-time values; numbers that it gets become regint."""
 
-    def call(*args: Any) -> Any:
+    def call(*args: object) -> Dynamic:
         return function(*(regint(a) if is_constant(a) else read(a) for a in args))
 
     return call
@@ -399,7 +399,7 @@ def stop_timer(timer_id: int = 0) -> None:
     timer.stop(run)
 
 
-def _timer_id(timer_id: Any) -> int:
+def _timer_id(timer_id: Dynamic) -> int:
     if not is_constant(timer_id) or timer_id < 0:
         raise CompilerError(f"a timer is named by a compile-time integer, not {timer_id!r}")
     return int(timer_id)

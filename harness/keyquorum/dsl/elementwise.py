@@ -5,13 +5,13 @@ from __future__ import annotations
 import operator
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any
 
 from .base import RunTime, Vector, is_constant, read
+from .context import Dynamic, ElementType
 from .errors import SUBSET, CompilerError, VectorMismatch
 
 
-def vector_of(other: object) -> Any:
+def vector_of(other: object) -> Dynamic:
     """The elements of a container as one vector; any other operand itself."""
     return other.get_vector() if isinstance(other, Elementwise) else other
 
@@ -19,7 +19,7 @@ def vector_of(other: object) -> Any:
 class Elementwise(RunTime):
     """A container that takes part in operations as the vector of its elements."""
 
-    value_type: Any
+    value_type: ElementType
 
     @property
     @abstractmethod
@@ -31,14 +31,14 @@ class Elementwise(RunTime):
         """Number of elements."""
 
     @abstractmethod
-    def get_vector(self, base: object = 0, size: int | None = None) -> Any:
+    def get_vector(self, base: object = 0, size: int | None = None) -> Dynamic:
         """The elements."""
 
     @abstractmethod
     def _store(self, vector: object, base: object) -> None:
         """Replaces elements."""
 
-    def _elements_of(self, other: object) -> Any:
+    def _elements_of(self, other: object) -> Dynamic:
         """An operand of an operation element by element, which must have as many elements as this container."""
         vector = vector_of(read(other))
         if not isinstance(vector, Vector):
@@ -50,43 +50,43 @@ class Elementwise(RunTime):
             raise VectorMismatch(f"different vector sizes of operands: {self.total_size()}/{vector.size}")
         return vector
 
-    def _change(self, operation: Callable[[Any, Any], Any], other: object) -> Any:
+    def _change(self, operation: Callable[[Dynamic, Dynamic], Dynamic], other: object) -> Dynamic:
         vector = operation(self.get_vector(), self._elements_of(other))
         self._store(self.value_type.conv(vector), 0)
         return self
 
-    def __iadd__(self, other: object) -> Any:
+    def __iadd__(self, other: object) -> Dynamic:
         return self._change(operator.add, other)
 
-    def __isub__(self, other: object) -> Any:
+    def __isub__(self, other: object) -> Dynamic:
         return self._change(operator.sub, other)
 
-    def __imul__(self, other: object) -> Any:
+    def __imul__(self, other: object) -> Dynamic:
         return self._change(operator.mul, other)
 
-    def _like_vector(self, vector: object) -> Any:
+    def _like_vector(self, vector: object) -> Dynamic:
         """The result of an operation on all elements: a vector of an Array, a container of this shape otherwise."""
         return vector
 
-    def _compare(self, operation: Callable[[Any, Any], Any], other: object) -> Any:
+    def _compare(self, operation: Callable[[Dynamic, Dynamic], Dynamic], other: object) -> Dynamic:
         return self._like_vector(operation(self.get_vector(), vector_of(read(other))))
 
-    def __lt__(self, other: object) -> Any:
+    def __lt__(self, other: object) -> Dynamic:
         return self._compare(operator.lt, other)
 
-    def __le__(self, other: object) -> Any:
+    def __le__(self, other: object) -> Dynamic:
         return self._compare(operator.le, other)
 
-    def __gt__(self, other: object) -> Any:
+    def __gt__(self, other: object) -> Dynamic:
         return self._compare(operator.gt, other)
 
-    def __ge__(self, other: object) -> Any:
+    def __ge__(self, other: object) -> Dynamic:
         return self._compare(operator.ge, other)
 
-    def __eq__(self, other: object) -> Any:
+    def __eq__(self, other: object) -> Dynamic:
         return self._compare(operator.eq, other)
 
-    def __ne__(self, other: object) -> Any:
+    def __ne__(self, other: object) -> Dynamic:
         return self._compare(operator.ne, other)
 
     __hash__ = None  # type: ignore[assignment]
@@ -95,17 +95,17 @@ class Elementwise(RunTime):
 class ElementwiseInShape(Elementwise):
     """One whose sums and products element by element are containers of the same shape."""
 
-    def _same_shape(self, other: object) -> Any:
+    def _same_shape(self, other: object) -> Dynamic:
         other = read(other)
         if isinstance(other, Elementwise) and list(other.shape) != self.shape:
             raise VectorMismatch(f"containers of {self._shown(self)} and {self._shown(other)} do not go together element by element")
         return self._elements_of(other)
 
     @staticmethod
-    def _shown(container: Any) -> str:
+    def _shown(container: Dynamic) -> str:
         return "x".join(map(str, container.shape))
 
-    def __add__(self, other: object) -> Any:
+    def __add__(self, other: object) -> Dynamic:
         """Sum element by element, in the same shape. Local."""
         if is_constant(other) and other == 0:
             return self
@@ -113,13 +113,13 @@ class ElementwiseInShape(Elementwise):
 
     __radd__ = __add__
 
-    def __sub__(self, other: object) -> Any:
+    def __sub__(self, other: object) -> Dynamic:
         """Difference element by element, in the same shape. Local."""
         if is_constant(other) and other == 0:
             return self
         return self._like_vector(self.get_vector() - self._same_shape(other))
 
-    def schur(self, other: object) -> Any:
+    def schur(self, other: object) -> Dynamic:
         """Product element by element, in the same shape. One round if both are secret."""
         return self._like_vector(self.get_vector() * self._same_shape(other))
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import lru_cache
 from types import ModuleType
-from typing import Any
 
+from keyquorum.model.plain import Json
 from keyquorum.model.protocols import PROTOCOLS
 
 from . import (
@@ -30,12 +30,12 @@ from . import (
     util,
 )
 from .base import is_constant
-from .context import current
+from .context import Dynamic, current
 from .errors import SUBSET, CompilerError
 
 # -- the other modules ------------------------------------------------------------------------------------------------
 
-_TYPES: dict[str, Any] = {
+_TYPES: Json = {
     "sint": secret.sint,
     "sintbit": secret.sintbit,
     "personal": secret.personal,
@@ -51,7 +51,7 @@ _TYPES: dict[str, Any] = {
     "MemValue": memvalue.MemValue,
     "getNamedTupleType": tuples.getNamedTupleType,
 }
-_GC_TYPES: dict[str, Any] = {
+_GC_TYPES: Json = {
     "sbits": binary.sbits,
     "sbit": binary.sbit,
     "sbitvec": bitvectors.sbitvec,
@@ -60,9 +60,9 @@ _GC_TYPES: dict[str, Any] = {
     "cbits": bits.cbits,
     "cbit": bits.cbit,
 }
-_INSTRUCTIONS: dict[str, Any] = {"fixinput": library.fixinput, "pubinput": library.pubinput}
-_ERRORS: dict[str, Any] = {"CompilerError": errors.CompilerError, "VectorMismatch": errors.VectorMismatch}
-_LIBRARY: dict[str, Any] = {
+_INSTRUCTIONS: Json = {"fixinput": library.fixinput, "pubinput": library.pubinput}
+_ERRORS: Json = {"CompilerError": errors.CompilerError, "VectorMismatch": errors.VectorMismatch}
+_LIBRARY: Json = {
     name: getattr(module, name)
     for module, names in (
         (
@@ -89,15 +89,15 @@ _LIBRARY: dict[str, Any] = {
 class Package(ModuleType):
     """A module of ``Compiler``: the same object for all runs, so nothing can be changed in it."""
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         raise CompilerError(f"{self.__name__}.{name} cannot be changed: keep the value in the program")
 
 
-def _module(name: str, content: Mapping[str, Any]) -> ModuleType:
+def _module(name: str, content: Mapping[str, Dynamic]) -> ModuleType:
     module = Package(name)
     module.__dict__.update(content, __path__=[])
 
-    def missing(attribute: str) -> Any:
+    def missing(attribute: str) -> Dynamic:
         raise AttributeError(f"{name}.{attribute} is {SUBSET}")
 
     module.__dict__["__getattr__"] = missing
@@ -109,10 +109,10 @@ class CurrentProgram:
 
     __slots__ = ()
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> Dynamic:
         return getattr(current().program, name)
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         setattr(current().program, name, value)
 
 
@@ -127,10 +127,10 @@ class _NeedsArithmetic:
         others = f"{can.ring_protocol} or {can.field_protocol}"
         return CompilerError(f"{can.name} computes on bits alone, {self.__name} needs an arithmetic domain: use sbits, or {others}")
 
-    def __call__(self, *_: Any, **__: Any) -> Any:
+    def __call__(self, *_: object, **__: object) -> Dynamic:
         raise self.__refused()
 
-    def __getattr__(self, attribute: str) -> Any:
+    def __getattr__(self, attribute: str) -> Dynamic:
         raise self.__refused()
 
 
@@ -142,14 +142,14 @@ def _set_global_vector_size(size: int) -> None:
 _ARITHMETIC_TYPES = ("sint", "sintbit", "sfix", "cfix", "personal", "cint")
 
 
-def types_of(bits_alone: str) -> dict[str, Any]:
+def types_of(bits_alone: str) -> Json:
     """The types that there are; ``bits_alone``: the protocol, if it has no arithmetic values."""
     if not bits_alone:
         return _TYPES
     return _TYPES | {name: _NeedsArithmetic(name, bits_alone) for name in _ARITHMETIC_TYPES}
 
 
-def names_of(bits_alone: str) -> dict[str, Any]:
+def names_of(bits_alone: str) -> Json:
     """What a program sees without an import."""
     # In programs, though not in modules, MP-SPDZ has the newer type under the older name as well.
     newer = {"sbitint": bitnumbers.sbitintvec}

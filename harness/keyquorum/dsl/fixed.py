@@ -7,12 +7,12 @@ bits. Results are rounded down, or to the nearest number if ``sfix.round_nearest
 from __future__ import annotations
 
 import math
-from typing import Any, Self
+from typing import Self
 
 from .base import SecretRunTime, Vector, checked_size, common_size, is_constant, public_int, read
 from .clear import cint, regint
 from .containers import Structure
-from .context import Ints, current, current_or_none
+from .context import Dynamic, Ints, current, current_or_none
 from .errors import CompilerError, VectorMismatch
 from .memory import Memory
 from .secret import sint
@@ -52,7 +52,7 @@ class _FixType(type):
         """Whether results are rounded to the nearest number, not down."""
         return precision().round_nearest
 
-    def __setattr__(cls, name: str, value: Any) -> None:
+    def __setattr__(cls, name: str, value: Dynamic) -> None:
         if current_or_none() is None:
             type.__setattr__(cls, name, value)
         elif name == "round_nearest":
@@ -65,8 +65,8 @@ class _Fixed(Vector, Structure, metaclass=_FixType):
     """What sfix and cfix have in common. ``v``: the integers."""
 
     __slots__ = ("v",)
-    v: Any
-    int_type: Any
+    v: Dynamic
+    int_type: Dynamic
 
     @staticmethod
     def set_precision(f: int, k: int | None = None) -> None:
@@ -76,7 +76,7 @@ class _Fixed(Vector, Structure, metaclass=_FixType):
             raise CompilerError(f"set_precision takes compile-time integers 0 <= f < k, not {f!r} and {k!r}")
         precision().f, precision().k = int(f), int(k)
 
-    def __init__(self, value: Any = None, size: int | None = None) -> None:
+    def __init__(self, value: Dynamic = None, size: int | None = None) -> None:
         value = read(value)
         if value is None or isinstance(value, (int, float)):
             self.v = self.int_type(_scaled(value or 0), size=1 if size is None else checked_size(size))
@@ -91,7 +91,7 @@ class _Fixed(Vector, Structure, metaclass=_FixType):
             raise VectorMismatch(f"mismatch in vector size: {self.size}, not {size}")
 
     @classmethod
-    def _new(cls, v: Any, k: int | None = None, f: int | None = None) -> Self:
+    def _new(cls, v: Dynamic, k: int | None = None, f: int | None = None) -> Self:
         """Numbers with these integers."""
         self = cls.__new__(cls)
         self.v = cls.int_type.conv(v)
@@ -99,7 +99,7 @@ class _Fixed(Vector, Structure, metaclass=_FixType):
         return self
 
     @classmethod
-    def conv(cls, value: Any) -> Any:
+    def conv(cls, value: Dynamic) -> Dynamic:
         """The value as this type; a list element by element."""
         value = read(value)
         if type(value) is cls:
@@ -113,7 +113,7 @@ class _Fixed(Vector, Structure, metaclass=_FixType):
         return _FixedMemory(size, cls)
 
     @staticmethod
-    def _places(vector: Any) -> int:
+    def _places(vector: Dynamic) -> int:
         return int(vector.size)
 
     def _slice(self, start: int, step: int, count: int) -> Self:
@@ -122,11 +122,11 @@ class _Fixed(Vector, Structure, metaclass=_FixType):
     def _spread(self, size: int) -> Self:
         return self._new(self.v._spread(size))
 
-    def _become(self, other: Any) -> None:
+    def _become(self, other: Dynamic) -> None:
         self.v._become(other.v)
 
     @classmethod
-    def _join(cls, parts: list[Any]) -> Any:
+    def _join(cls, parts: list[Dynamic]) -> Dynamic:
         return cls._new(cls.int_type.concat([p.v for p in parts]))
 
     def __repr__(self) -> str:
@@ -134,7 +134,7 @@ class _Fixed(Vector, Structure, metaclass=_FixType):
 
     # -- arithmetic ---------------------------------------------------------------------------------------------------
 
-    def _operand(self, other: Any) -> _Fixed | None:
+    def _operand(self, other: Dynamic) -> _Fixed | None:
         """An operand as fixed-point numbers of checked size; None if it is none."""
         other = read(other)
         if isinstance(other, (int, float)):
@@ -148,30 +148,30 @@ class _Fixed(Vector, Structure, metaclass=_FixType):
         common_size(self.size, other.size)
         return other
 
-    def _result(self, other: _Fixed, v: Any) -> Any:
+    def _result(self, other: _Fixed, v: Dynamic) -> Dynamic:
         return (cfix if isinstance(self, cfix) and isinstance(other, cfix) else sfix)._new(v)
 
-    def __add__(self, other: Any) -> Any:
+    def __add__(self, other: Dynamic) -> Dynamic:
         o = self._operand(other)
         return NotImplemented if o is None else self._result(o, self.v + o.v)
 
     __radd__ = __add__
 
-    def __sub__(self, other: Any) -> Any:
+    def __sub__(self, other: Dynamic) -> Dynamic:
         o = self._operand(other)
         return NotImplemented if o is None else self._result(o, self.v - o.v)
 
-    def __rsub__(self, other: Any) -> Any:
+    def __rsub__(self, other: Dynamic) -> Dynamic:
         o = self._operand(other)
         return NotImplemented if o is None else self._result(o, o.v - self.v)
 
-    def __neg__(self) -> Any:
+    def __neg__(self) -> Dynamic:
         return self._new(-self.v)
 
-    def __mul__(self, other: Any) -> Any:
+    def __mul__(self, other: Dynamic) -> Dynamic:
         other = read(other)
         if isinstance(other, (int, cint, regint, sint)) and not isinstance(other, float):  # no point moves
-            factor: Any = self.int_type(other) if is_constant(other) else other
+            factor: Dynamic = self.int_type(other) if is_constant(other) else other
             common_size(self.size, factor.size)
             product = self.v * factor
             return (sfix if isinstance(product, sint) else cfix)._new(product)
@@ -180,21 +180,21 @@ class _Fixed(Vector, Structure, metaclass=_FixType):
 
     __rmul__ = __mul__
 
-    def square(self) -> Any:
+    def square(self) -> Dynamic:
         """The product with itself."""
         return self * self
 
-    def __truediv__(self, other: Any) -> Any:
+    def __truediv__(self, other: Dynamic) -> Dynamic:
         o = self._operand(other)
         return NotImplemented if o is None else _quotient(self, o)
 
-    def __rtruediv__(self, other: Any) -> Any:
+    def __rtruediv__(self, other: Dynamic) -> Dynamic:
         o = self._operand(other)
         return NotImplemented if o is None else _quotient(o, self)
 
     # -- comparisons --------------------------------------------------------------------------------------------------
 
-    def _compare(self, other: Any, name: str) -> Any:
+    def _compare(self, other: Dynamic, name: str) -> Dynamic:
         o = self._operand(other)
         if o is None:
             return NotImplemented
@@ -202,27 +202,27 @@ class _Fixed(Vector, Structure, metaclass=_FixType):
             return getattr(self.v, _SIGNS[name])(o.v)
         return getattr(sint.conv(self.v), name)(o.v, precision().k)
 
-    def __lt__(self, other: Any) -> Any:
+    def __lt__(self, other: Dynamic) -> Dynamic:
         return self._compare(other, "less_than")
 
-    def __le__(self, other: Any) -> Any:
+    def __le__(self, other: Dynamic) -> Dynamic:
         return self._compare(other, "less_equal")
 
-    def __gt__(self, other: Any) -> Any:
+    def __gt__(self, other: Dynamic) -> Dynamic:
         return self._compare(other, "greater_than")
 
-    def __ge__(self, other: Any) -> Any:
+    def __ge__(self, other: Dynamic) -> Dynamic:
         return self._compare(other, "greater_equal")
 
-    def __eq__(self, other: Any) -> Any:
+    def __eq__(self, other: Dynamic) -> Dynamic:
         return self._compare(other, "equal")
 
-    def __ne__(self, other: Any) -> Any:
+    def __ne__(self, other: Dynamic) -> Dynamic:
         return self._compare(other, "not_equal")
 
     __hash__ = None  # type: ignore[assignment]
 
-    def _matrix_product(self, right: Any, rows: int, inner: int, columns: int) -> Any:
+    def _matrix_product(self, right: Dynamic, rows: int, inner: int, columns: int) -> Dynamic:
         """See ``sint``: one rounding for each element of the result."""
         factor = right.v if isinstance(right, _Fixed) else right
         product = self.v._matrix_product(factor, rows, inner, columns)
@@ -241,7 +241,7 @@ class cfix(_Fixed):
     __slots__ = ()
     int_type = cint
 
-    def __init__(self, value: Any = None, size: int | None = None) -> None:
+    def __init__(self, value: Dynamic = None, size: int | None = None) -> None:
         if isinstance(read(value), SecretRunTime):
             raise CompilerError(f"cannot convert the secret {type(value).__name__} to cfix: reveal it first")
         super().__init__(value, size)
@@ -264,15 +264,15 @@ class sfix(_Fixed, SecretRunTime):
     int_type = sint
 
     @classmethod
-    def get_input_from(cls, player: Any, size: int = 1) -> sfix:
+    def get_input_from(cls, player: Dynamic, size: int = 1) -> sfix:
         """The next ``size`` decimal numbers of ``player``'s text, rounded to the nearest multiple of 2^-f. One round."""
         return cls._new(sint.scaled_input(public_int(player, "get_input_from"), checked_size(size), precision().f))
 
-    def load_int(self, value: Any) -> None:
+    def load_int(self, value: Dynamic) -> None:
         """Becomes an integer."""
         self._become(type(self)(value))
 
-    def secure_permute(self, permutation: Any, unit_size: int = 1, reverse: bool = False) -> sfix:
+    def secure_permute(self, permutation: Dynamic, unit_size: int = 1, reverse: bool = False) -> sfix:
         """See ``sint``."""
         return self._new(self.v.secure_permute(permutation, unit_size, reverse))
 
@@ -288,7 +288,7 @@ class sfix(_Fixed, SecretRunTime):
         """Sum of the elements. Local."""
         return self._new(self.v.sum())
 
-    def if_else(self, a: Any, b: Any) -> Any:
+    def if_else(self, a: Dynamic, b: Dynamic) -> Dynamic:
         """``a`` where the number is 1 and ``b`` where it is 0."""
         return self * (read(a) - read(b)) + b
 
@@ -304,7 +304,7 @@ def _scaled(value: float) -> int:
     return scaled
 
 
-def _without_point(product: Any) -> Any:
+def _without_point(product: Dynamic) -> Dynamic:
     """Products of integers, with twice f bits after the point, as integers with f."""
     settings = precision()
     if settings.f == 0:
@@ -322,7 +322,7 @@ def _shifted(x: cint, m: int) -> cint:
     return cint([int(v) >> m for v in run.centred(x.value)])
 
 
-def _quotient(a: _Fixed, b: _Fixed) -> Any:
+def _quotient(a: _Fixed, b: _Fixed) -> Dynamic:
     settings = precision()
     if isinstance(a, cfix) and isinstance(b, cfix):
         run = current()
@@ -342,20 +342,20 @@ def _towards_zero(x: int, y: int) -> int:
 class _FixedMemory(Memory):
     """Fixed-point numbers as integers."""
 
-    def __init__(self, size: int, element_type: Any) -> None:
+    def __init__(self, size: int, element_type: Dynamic) -> None:
         self.size, self._type = size, element_type
         self._integers: Memory = element_type.int_type._allocate(size)
 
-    def read(self, start: int, step: int, count: int) -> Any:
+    def read(self, start: int, step: int, count: int) -> Dynamic:
         return self._type._new(self._integers.read(start, step, count))
 
-    def gather(self, indices: Ints) -> Any:
+    def gather(self, indices: Ints) -> Dynamic:
         return self._type._new(self._integers.gather(indices))
 
-    def write(self, start: int, step: int, value: Any) -> None:
+    def write(self, start: int, step: int, value: Dynamic) -> None:
         self._integers.write(start, step, value.v)
 
-    def scatter(self, indices: Ints, value: Any) -> None:
+    def scatter(self, indices: Ints, value: Dynamic) -> None:
         self._integers.scatter(indices, value.v)
 
 

@@ -3,13 +3,13 @@ as zero. A vector takes one cell an element. It lasts for a run."""
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Self
 
 from .base import is_constant, public_int, read
-from .context import current
+from .context import Dynamic, current
 from .errors import CompilerError
 
-Cells = dict[int, tuple[Any, int]]
+Cells = dict[int, tuple[Dynamic, int]]
 """By address: the vector that was stored, and which of its elements the cell has."""
 
 
@@ -28,7 +28,7 @@ class InMemory:
         return cls.__name__
 
     @classmethod
-    def load_mem(cls, address: Any, mem_type: Any = None, size: int | None = None) -> Self:
+    def load_mem(cls, address: Dynamic, mem_type: Dynamic = None, size: int | None = None) -> Self:
         """The value at an address (a public number), or ``size`` values from it on."""
         if mem_type is not None:
             raise CompilerError("load_mem takes an address and a size")
@@ -37,10 +37,10 @@ class InMemory:
         return loaded
 
     @classmethod
-    def _loaded(cls, cells: Cells, at: int, count: int) -> Any:
+    def _loaded(cls, cells: Cells, at: int, count: int) -> Dynamic:
         """``count`` values from ``at`` on, joined from what was stored together."""
-        make: Any = cls
-        parts: list[Any] = []
+        make: Dynamic = cls
+        parts: list[Dynamic] = []
         i = 0
         while i < count:
             vector, first = cells.get(at + i, (None, 0))
@@ -51,10 +51,10 @@ class InMemory:
             i += length
         return parts[0] if len(parts) == 1 else make.concat(parts)
 
-    def store_in_mem(self, address: Any) -> None:
+    def store_in_mem(self, address: Dynamic) -> None:
         """Stores the value at an address (a public number), the elements of a vector from it on."""
         at, cells = _address(address), self._cells()
-        make: Any = type(self)
+        make: Dynamic = type(self)
         copy = _Stored(make(self))
         for i in range(copy.vector.size):
             cells[at + i] = copy, i
@@ -65,21 +65,21 @@ class _Stored:
 
     __slots__ = ("vector",)
 
-    def __init__(self, vector: Any) -> None:
+    def __init__(self, vector: Dynamic) -> None:
         self.vector = vector
 
-    def get_vector(self, base: int, size: int) -> Any:
+    def get_vector(self, base: int, size: int) -> Dynamic:
         return self.vector.get_vector(base, size)
 
 
-def _address(address: Any) -> int:
+def _address(address: Dynamic) -> int:
     at = public_int(address, "an address")
     if at < 0:
         raise CompilerError(f"an address in memory is a number of at least 0, not {at}")
     return at
 
 
-def store_in_mem(value: Any, address: Any) -> None:
+def store_in_mem(value: Dynamic, address: Dynamic) -> None:
     """Stores a value at an address, see :meth:`InMemory.store_in_mem`."""
     value = read(value)
     if is_constant(value):

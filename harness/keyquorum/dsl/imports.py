@@ -10,10 +10,13 @@ from __future__ import annotations
 import builtins
 import os
 import sys
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from types import CodeType, ModuleType
-from typing import Any
+from typing import Any, TextIO
+
+from keyquorum.model.plain import Json
 
 from .context import Run, active, current
 from .errors import SUBSET
@@ -66,7 +69,7 @@ class Namespace:
         self.helper_files: list[str] = []
         self._original_path = tuple(sys.path)
         self._sys = System(list(sys.path), list(run.program.args))
-        self.globals: dict[str, Any] = {"__builtins__": _BUILTINS, "program": run.program, **names_of(self._kind)}
+        self.globals: Json = {"__builtins__": _BUILTINS, "program": run.program, **names_of(self._kind)}
 
     def execute(self, file: Path) -> None:
         """Runs the program of a file."""
@@ -98,7 +101,9 @@ class Namespace:
         self._helpers.clear()
         self.globals.clear()
 
-    def import_module(self, name: str, namespace: Any, local: Any, fromlist: Any, level: int) -> ModuleType:
+    def import_module(
+        self, name: str, namespace: Mapping[str, object] | None, local: Mapping[str, object] | None, fromlist: Sequence[str] | None, level: int
+    ) -> ModuleType:
         """What ``import`` does in a program or helper."""
         if level:
             raise ImportError("programs and helpers import by plain names")
@@ -208,17 +213,17 @@ class _WatchedRun:
         self.__dict__["was_used"] = True
         return getattr(self._run, name)
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         self.__dict__["was_used"] = True
         setattr(self._run, name, value)
 
 
-def _import(name: str, namespace: Any = None, local: Any = None, fromlist: Any = (), level: int = 0) -> ModuleType:
+def _import(name: str, namespace: object = None, local: object = None, fromlist: object = (), level: int = 0) -> ModuleType:
     module: ModuleType = current().namespace.import_module(name, namespace, local, fromlist, level)
     return module
 
 
-def _print(*args: Any, sep: str = " ", end: str = "\n", file: Any = None, flush: bool = False) -> None:
+def _print(*args: object, sep: str = " ", end: str = "\n", file: TextIO | None = None, flush: bool = False) -> None:
     """Python's print: a compiler prints once, so only party 0 does."""
     run = current()
     text = (sep or " ").join(map(str, args)) + ("\n" if end is None else end)
@@ -229,7 +234,7 @@ def _print(*args: Any, sep: str = " ", end: str = "\n", file: Any = None, flush:
         run.io.print(text)
 
 
-_BUILTINS: dict[str, Any] = {**BUILTINS, "__import__": _import, "print": _print}
+_BUILTINS: Json = {**BUILTINS, "__import__": _import, "print": _print}
 """Those of all programs; what depends on the run asks for the current one."""
 _built_in = Snapshot()
 _built_in.add_names(_BUILTINS)

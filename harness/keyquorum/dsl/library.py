@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from .base import Readable, RunTime, SecretRunTime, is_constant, read
 from .binary import cbits
 from .clear import cint, localint, regint
 from .containers import Array, SubMultiArray
-from .context import current
+from .context import Dynamic, current
 from .control import _holds
 from .errors import CompilerError, Crash
 from .secret import personal
 
 
-def _number(x: Any) -> str:
+def _number(x: Dynamic) -> str:
     return str(int(x))
 
 
@@ -23,7 +22,7 @@ def _listed(items: list[str]) -> str:
     return items[0] if len(items) == 1 else f"[{', '.join(items)}]"
 
 
-def _text(x: Any, personal_to: int | None = None) -> str:
+def _text(x: Dynamic, personal_to: int | None = None) -> str:
     """What printing shows of an argument."""
     x = read(x)
     if isinstance(x, cint):
@@ -51,7 +50,7 @@ def _text(x: Any, personal_to: int | None = None) -> str:
     return str(x)
 
 
-def _formatted(s: str, args: tuple[Any, ...], personal_to: int | None = None) -> str:
+def _formatted(s: str, args: tuple[Dynamic, ...], personal_to: int | None = None) -> str:
     pieces = str(s).split("%s")
     if len(pieces) != len(args) + 1:
         raise CompilerError(f"incorrect number of arguments for string format: {len(args)} for {s!r}")
@@ -59,17 +58,17 @@ def _formatted(s: str, args: tuple[Any, ...], personal_to: int | None = None) ->
     return "".join(piece + text for piece, text in zip(pieces, [*texts, ""], strict=True))
 
 
-def print_str(s: str, *args: Any) -> None:
+def print_str(s: str, *args: Dynamic) -> None:
     """Prints a text with ``%s`` replaced by public values. Waits for them."""
     current().io.print(_formatted(s, args))
 
 
-def print_ln(s: Any = "", *args: Any) -> None:
+def print_ln(s: Dynamic = "", *args: Dynamic) -> None:
     """Prints a line with ``%s`` replaced by public values. Waits for them."""
     print_str(str(s) + "\n", *args)
 
 
-def print_ln_to(player: int, ss: str, *args: Any) -> None:
+def print_ln_to(player: int, ss: str, *args: Dynamic) -> None:
     """Prints a line at one party, with ``%s`` replaced by public values and values known to it."""
     run = current()
     if not is_constant(player):
@@ -86,35 +85,35 @@ def print_ln_to(player: int, ss: str, *args: Any) -> None:
         run.io.print(text)
 
 
-def crash(condition: Any = None) -> None:
+def crash(condition: Dynamic = None) -> None:
     """Stops the program (if a public condition holds)."""
     if condition is None or _crash_holds(condition):
         raise Crash("the program called crash()")
 
 
-def runtime_error(msg: str = "", *args: Any) -> None:
+def runtime_error(msg: str = "", *args: Dynamic) -> None:
     """Stops the program with a message."""
     raise Crash(f"user exception: {_formatted(msg, args)}")
 
 
-def runtime_error_if(condition: Any, msg: str = "", *args: Any) -> None:
+def runtime_error_if(condition: Dynamic, msg: str = "", *args: Dynamic) -> None:
     """Stops the program with a message if a public condition holds."""
     if _crash_holds(condition):
         raise Crash(_formatted(msg, args))
 
 
-def _crash_holds(condition: Any) -> bool:
+def _crash_holds(condition: Dynamic) -> bool:
     condition = read(condition)
     return condition.number != 0 if isinstance(condition, localint) else _holds(condition)
 
 
-def _fill(destination: Any, take: Callable[[int], Any]) -> None:
+def _fill(destination: Dynamic, take: Callable[[int], Dynamic]) -> None:
     if not isinstance(destination, cint):
         raise CompilerError(f"public input goes to a cint, not {type(destination).__name__}")
     destination._set(current().engine.clear(take(destination.size)))
 
 
-def fixinput(player: int, destination: Any, exponent: int = 0, input_type: int = 0) -> None:
+def fixinput(player: int, destination: Dynamic, exponent: int = 0, input_type: int = 0) -> None:
     """Fills a cint with int64 words: ``fixinput(-1, x, 0, 0)`` with the next public ones, which every party must have
     alike."""
     run = current()
@@ -125,7 +124,7 @@ def fixinput(player: int, destination: Any, exponent: int = 0, input_type: int =
     _fill(destination, run.io.take_public)
 
 
-def pubinput(destination: Any) -> None:
+def pubinput(destination: Dynamic) -> None:
     """Fills a cint with the next numbers of the public input file."""
     _fill(destination, current().io.take_listed)
 

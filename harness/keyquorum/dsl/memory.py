@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
 from .base import progression
-from .context import Ints, Value, current
+from .context import Dynamic, ElementType, Ints, Value, current
 from .errors import CompilerError
 from .recorded import contiguous
 
@@ -27,7 +26,7 @@ class Postponed:
         return self._made
 
 
-def _is_postponed(vector: Any) -> bool:
+def _is_postponed(vector: Dynamic) -> bool:
     return vector._value is None and isinstance(vector._make, Postponed)
 
 
@@ -37,11 +36,11 @@ class Memory(ABC):
     size: int
 
     @abstractmethod
-    def read(self, start: int, step: int, count: int) -> Any:
+    def read(self, start: int, step: int, count: int) -> Dynamic:
         """The elements ``start``, ``start + step``, ... as a vector."""
 
     @abstractmethod
-    def gather(self, indices: Ints) -> Any:
+    def gather(self, indices: Ints) -> Dynamic:
         """The elements at these indices."""
 
     @abstractmethod
@@ -57,13 +56,13 @@ class EngineMemory(Memory):
     """Elements of the arithmetic domain, in one vector of the engine that is changed in place where nobody else holds
     it."""
 
-    def __init__(self, size: int, element_type: Any, secret: bool) -> None:
+    def __init__(self, size: int, element_type: ElementType, secret: bool) -> None:
         self.size = size
         self._type = element_type
         self._secret = secret
         self._value: Value | None = None
         self._shared = False
-        self._unread: Any = None  # stored shares of which nothing was needed yet
+        self._unread: Dynamic = None  # stored shares of which nothing was needed yet
 
     def _zeros(self) -> Value:
         run = current()
@@ -76,14 +75,14 @@ class EngineMemory(Memory):
             self._value = self._zeros()
         return self._value
 
-    def read(self, start: int, step: int, count: int) -> Any:
+    def read(self, start: int, step: int, count: int) -> Dynamic:
         value = self._content()
         if start == 0 and step == 1 and count == self.size:
             self._shared = True
             return self._type._wrap(value)
         return self._type._wrap(current().engine.slice(value, start, step, count))
 
-    def gather(self, indices: Ints) -> Any:
+    def gather(self, indices: Ints) -> Dynamic:
         picked = None if self._unread is None else self._unread._pick_stored(indices)
         if picked is not None:
             return picked
@@ -99,7 +98,7 @@ class EngineMemory(Memory):
         self._value, self._shared = None, False
         return value
 
-    def write(self, start: int, step: int, value: Any) -> None:
+    def write(self, start: int, step: int, value: Dynamic) -> None:
         if start == 0 and step == 1 and value.size == self.size and (getattr(value, "_unread", False) or _is_postponed(value)):
             self._unread = type(value)(value)  # the vector may get another content before this memory is read
             return
@@ -111,7 +110,7 @@ class EngineMemory(Memory):
         own = self._own(stored)
         self._value = current().engine.assign(own, start, step, stored)
 
-    def scatter(self, indices: Ints, value: Any) -> None:
+    def scatter(self, indices: Ints, value: Dynamic) -> None:
         stored = value.value
         own = self._own(stored)
         self._value = current().engine.scatter(own, contiguous(indices), stored)
@@ -120,42 +119,42 @@ class EngineMemory(Memory):
 class NumpyMemory(Memory):
     """Public 64-bit integers."""
 
-    def __init__(self, size: int, element_type: Any) -> None:
+    def __init__(self, size: int, element_type: ElementType) -> None:
         self.size = size
         self._type = element_type
         self._data: Ints = np.zeros(size, dtype=np.int64)
 
-    def read(self, start: int, step: int, count: int) -> Any:
+    def read(self, start: int, step: int, count: int) -> Dynamic:
         return self._type._wrap(self._data[progression(start, step, count)] if step != 1 else self._data[start : start + count].copy())
 
-    def gather(self, indices: Ints) -> Any:
+    def gather(self, indices: Ints) -> Dynamic:
         return self._type._wrap(self._data[indices])
 
-    def write(self, start: int, step: int, value: Any) -> None:
+    def write(self, start: int, step: int, value: Dynamic) -> None:
         self._data[progression(start, step, value.size)] = value.data
 
-    def scatter(self, indices: Ints, value: Any) -> None:
+    def scatter(self, indices: Ints, value: Dynamic) -> None:
         self._data[indices] = value.data
 
 
 class ListMemory(Memory):
     """Elements that are values of their own (rows of bits): one at a time."""
 
-    def __init__(self, size: int, element_type: Any) -> None:
+    def __init__(self, size: int, element_type: ElementType) -> None:
         self.size = size
         self._type = element_type
-        self._items: list[Any] = [None] * size
+        self._items: list[Dynamic] = [None] * size
 
-    def read(self, start: int, step: int, count: int) -> Any:
+    def read(self, start: int, step: int, count: int) -> Dynamic:
         if count != 1:
             raise CompilerError(f"an Array of {self._type.__name__} is read one element at a time")
         item = self._items[start]
         return self._type(0) if item is None else item._copy()
 
-    def gather(self, indices: Ints) -> Any:
+    def gather(self, indices: Ints) -> Dynamic:
         return self.read(int(indices[0]), 1, len(indices))
 
-    def write(self, start: int, step: int, value: Any) -> None:
+    def write(self, start: int, step: int, value: Dynamic) -> None:
         self._items[start] = value._copy()
 
     def scatter(self, indices: Ints, value: object) -> None:

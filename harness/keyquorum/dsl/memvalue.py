@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from typing import Any
 
 from .base import Readable, is_constant, read
 from .clear import regint
+from .context import Dynamic
 from .errors import CompilerError
 
 
@@ -16,7 +16,7 @@ class MemValue(Readable):
 
     __slots__ = ("_content", "value_type")
 
-    def __init__(self, value: Any) -> None:
+    def __init__(self, value: Dynamic) -> None:
         value = read(value)
         if is_constant(value):
             value = regint(value)
@@ -30,11 +30,11 @@ class MemValue(Readable):
         """Size of the content."""
         return int(self._content.size)
 
-    def read(self) -> Any:
+    def read(self) -> Dynamic:
         """The content."""
         return _fresh(self._content)
 
-    def write(self, value: Any) -> MemValue:
+    def write(self, value: Dynamic) -> MemValue:
         """Replaces the content by a value of the same size, converted to the same type."""
         try:
             value = self.value_type.conv(read(value))
@@ -45,24 +45,24 @@ class MemValue(Readable):
         self._content = _fresh(value)
         return self
 
-    def update(self, value: Any) -> None:
+    def update(self, value: Dynamic) -> None:
         """Same as :meth:`write`."""
         self.write(value)
 
-    def reveal(self) -> Any:
+    def reveal(self) -> Dynamic:
         """The opened content. One round."""
         return self.read().reveal()
 
-    def __neg__(self) -> Any:
+    def __neg__(self) -> Dynamic:
         return -self.read()
 
-    def __invert__(self) -> Any:
+    def __invert__(self) -> Dynamic:
         return ~self.read()
 
-    def __abs__(self) -> Any:
+    def __abs__(self) -> Dynamic:
         return abs(self.read())
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> Dynamic:
         if name.startswith("_") or name not in _FORWARDED:
             raise AttributeError(f"MemValue has no attribute {name!r}", name=name, obj=self)
         return getattr(self.read(), name)
@@ -98,13 +98,13 @@ _FORWARDED = frozenset(
 )
 
 
-def _fresh(value: Any) -> Any:
+def _fresh(value: Dynamic) -> Dynamic:
     """Another object with the same content, so that ``update`` of one does not reach the other."""
     return type(value).from_vec(value) if hasattr(value, "from_vec") else type(value)(value)
 
 
-def _forward(name: str) -> Callable[[Any, Any], Any]:
-    def operation(self: Any, other: Any) -> Any:
+def _forward(name: str) -> Callable[[Dynamic, Dynamic], Dynamic]:
+    def operation(self: Dynamic, other: Dynamic) -> Dynamic:
         method = getattr(self.read(), name, None)
         return NotImplemented if method is None else method(read(other))
 
@@ -119,8 +119,8 @@ for _operator in ("lt", "le", "gt", "ge", "eq", "ne"):
     setattr(MemValue, f"__{_operator}__", _forward(f"__{_operator}__"))
 
 
-def _in_place(apply: Callable[[Any, Any], Any]) -> Callable[[MemValue, Any], MemValue]:
-    def operation(self: MemValue, other: Any) -> MemValue:
+def _in_place(apply: Callable[[Dynamic, Dynamic], Dynamic]) -> Callable[[MemValue, Dynamic], MemValue]:
+    def operation(self: MemValue, other: Dynamic) -> MemValue:
         return self.write(apply(self.read(), read(other)))
 
     return operation

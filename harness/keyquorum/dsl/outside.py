@@ -18,6 +18,8 @@ from collections.abc import Callable, Iterable
 from types import ModuleType
 from typing import Any
 
+from keyquorum.model.plain import Json
+
 from .context import running
 
 _PURE: dict[str, str | None] = {
@@ -58,7 +60,7 @@ class Library(ModuleType):
         looks_outside(f"{self.__name__}.{name}")
         return getattr(importlib.import_module(self.__name__), name)
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         looks_outside(f"{self.__name__}.{name}")
         setattr(importlib.import_module(self.__name__), name, value)
 
@@ -96,7 +98,7 @@ class _ABC(Base, ABC):
 class _ObjectType(type):
     """Everything is an object, whatever its class."""
 
-    def __instancecheck__(cls, instance: Any) -> bool:
+    def __instancecheck__(cls, instance: object) -> bool:
         return cls is Object or type.__instancecheck__(cls, instance)
 
     def __subclasscheck__(cls, subclass: type) -> bool:
@@ -107,7 +109,7 @@ class Object(Base, metaclass=_ObjectType):
     """``object`` for programs."""
 
 
-def _build_class(body: Callable[..., Any], name: str, *bases: Any, **options: Any) -> Any:
+def _build_class(body: Callable[..., Any], name: str, *bases: object, **options: object) -> Any:
     """What a class statement calls."""
     return builtins.__build_class__(body, name, *(Base if base is Object else base for base in bases or (Base,)), **options)
 
@@ -115,7 +117,7 @@ def _build_class(body: Callable[..., Any], name: str, *bases: Any, **options: An
 def _noted(name: str) -> Callable[..., Any]:
     function = getattr(builtins, name)
 
-    def call(*args: Any, **kwargs: Any) -> Any:
+    def call(*args: object, **kwargs: object) -> Any:
         looks_outside(name)
         return function(*args, **kwargs)
 
@@ -136,7 +138,7 @@ LIBRARY = _library()
 """The modules of Python's library that programs may import and still be recorded, by name."""
 
 
-BUILTINS: dict[str, Any] = {
+BUILTINS: Json = {
     **vars(builtins),
     **{name: _noted(name) for name in _OUTSIDE},
     "object": Object,

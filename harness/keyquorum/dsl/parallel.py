@@ -4,27 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import reduce
-from typing import Any
 
 from .base import is_constant, public_int, read
 from .clear import regint
 from .containers import Array
-from .context import current
+from .context import Dynamic, current
 from .control import Body, for_range_opt, run_body
 from .errors import CompilerError
 
 
-def for_range_parallel(n_parallel: Any, n_loops: Any) -> Callable[[Body], Body]:
+def for_range_parallel(n_parallel: Dynamic, n_loops: Dynamic) -> Callable[[Body], Body]:
     """Runs the body for 0 .. n_loops - 1, or for all index tuples of a list of lengths, side by side."""
     return for_range_opt(n_loops)
 
 
-def for_range_opt_multithread(n_threads: Any, n_loops: Any, budget: int | None = None) -> Callable[[Body], Body]:
+def for_range_opt_multithread(n_threads: Dynamic, n_loops: Dynamic, budget: int | None = None) -> Callable[[Body], Body]:
     """See :func:`for_range_parallel`."""
     return for_range_opt(n_loops)
 
 
-def multithread(n_threads: int | None, n_items: Any = None, max_size: int | None = None) -> Callable[[Body], Callable[[], None]]:
+def multithread(n_threads: int | None, n_items: Dynamic = None, max_size: int | None = None) -> Callable[[Body], Callable[[], None]]:
     """Runs ``body(base, size)`` for ``n_threads`` parts of 0 .. n_items - 1, each of at most ``max_size``. Parts differ in size by at most one,
     the larger ones are last. ``get_arg()`` in the body is the number of the part."""
     items = n_threads if n_items is None else n_items
@@ -39,7 +38,7 @@ def multithread(n_threads: int | None, n_items: Any = None, max_size: int | None
     return decorator
 
 
-def _parts(n_threads: int | None, items: Any, max_size: int | None) -> Iterator[list[Any]]:
+def _parts(n_threads: int | None, items: Dynamic, max_size: int | None) -> Iterator[list[Dynamic]]:
     """Start and size of each part; sizes are Python numbers if ``items`` is."""
     items = read(items)
     total, number = public_int(items, "multithread"), int if is_constant(items) else regint
@@ -63,15 +62,20 @@ def get_arg() -> regint:
 
 
 def map_reduce(
-    n_threads: Any, n_parallel: Any, n_loops: Any, initializer: Callable[[], Any], reducer: Callable[[Any, Any], Any], budget: int | None = None
-) -> Callable[[Body], Callable[[], Any]]:
+    n_threads: Dynamic,
+    n_parallel: Dynamic,
+    n_loops: Dynamic,
+    initializer: Callable[[], Dynamic],
+    reducer: Callable[[Dynamic, Dynamic], Dynamic],
+    budget: int | None = None,
+) -> Callable[[Body], Callable[[], Dynamic]]:
     """Combines what the body returns for 0 .. n_loops - 1 with ``reducer``, starting with ``initializer()``; the result comes from calling what the
     body's name stands for afterwards."""
 
-    def decorator(body: Body) -> Callable[[], Any]:
+    def decorator(body: Body) -> Callable[[], Dynamic]:
         collected = _Collected(body)
         for_range_opt(n_loops if isinstance(n_loops, (list, tuple)) else [n_loops])(collected)
-        state: Any = reduce(lambda state, part: _tuple(reducer(part, state)), collected.results, _tuple(initializer()))
+        state: Dynamic = reduce(lambda state, part: _tuple(reducer(part, state)), collected.results, _tuple(initializer()))
         return lambda: state[0] if len(state) == 1 else state
 
     return decorator
@@ -82,18 +86,18 @@ class _Collected:
 
     def __init__(self, body: Body) -> None:
         self._body = body
-        self.results: list[tuple[Any, ...]] = []
+        self.results: list[tuple[Dynamic, ...]] = []
         self.__code__, self.__globals__, self.__closure__ = (getattr(body, name) for name in ("__code__", "__globals__", "__closure__"))
 
-    def __call__(self, *place: Any) -> None:
+    def __call__(self, *place: Dynamic) -> None:
         self.results.append(_tuple(self._body(*place)))
 
 
-def _tuple(x: Any) -> tuple[Any, ...]:
+def _tuple(x: Dynamic) -> tuple[Dynamic, ...]:
     return tuple(x) if isinstance(x, (list, tuple)) else (x,)
 
 
-def map_sum(n_threads: Any, n_parallel: Any, n_loops: Any, n_items: int, value_types: Any) -> Callable[[Body], Callable[[], Any]]:
+def map_sum(n_threads: Dynamic, n_parallel: Dynamic, n_loops: Dynamic, n_items: int, value_types: Dynamic) -> Callable[[Body], Callable[[], Dynamic]]:
     """Sums of the ``n_items`` values that the body returns."""
     types = _tuple(value_types)
     types = types * n_items if len(types) == 1 else types
@@ -102,17 +106,17 @@ def map_sum(n_threads: Any, n_parallel: Any, n_loops: Any, n_items: int, value_t
     return map_reduce(n_threads, n_parallel, n_loops, lambda: [t(0) for t in types], lambda x, y: [a + b for a, b in zip(x, y, strict=True)])
 
 
-def map_sum_opt(n_threads: Any, n_loops: Any, types: Sequence[Any]) -> Callable[[Body], Callable[[], Any]]:
+def map_sum_opt(n_threads: Dynamic, n_loops: Dynamic, types: Sequence[Dynamic]) -> Callable[[Body], Callable[[], Dynamic]]:
     """Sums of the values that the body returns, of these types."""
     return map_sum(n_threads, None, n_loops, len(types), types)
 
 
-def map_sum_simple(n_threads: Any, n_loops: Any, type: Any, size: int) -> Callable[[Body], Callable[[], Any]]:
+def map_sum_simple(n_threads: Dynamic, n_loops: Dynamic, type: Dynamic, size: int) -> Callable[[Body], Callable[[], Dynamic]]:
     """Sum of the vectors of ``size`` elements that the body returns."""
     return map_reduce(n_threads, 1, n_loops, lambda: type(0, size=size), lambda x, y: x[0] + y[0])
 
 
-def tree_reduce_multithread(n_threads: Any, function: Callable[[Any, Any], Any], vector: Any) -> Any:
+def tree_reduce_multithread(n_threads: Dynamic, function: Callable[[Dynamic, Dynamic], Dynamic], vector: Dynamic) -> Dynamic:
     """Combines the elements of a vector or array: ceil(log2 n) calls of ``function`` on vectors."""
     values = vector.get_vector()
     if values.size == 0:

@@ -19,6 +19,8 @@ from .errors import CompilerError
 
 Words = NDArray[np.uint64]
 KeyTest = NDArray[np.uint8]
+Unsigned = NDArray[np.unsignedinteger[Any]]
+"""Words as wide as they are stored."""
 
 
 NO_KEY_TEST = (
@@ -39,7 +41,7 @@ class Persistence:
 
     def __init__(self) -> None:
         self._joined: Words | None = None
-        self._sections: list[NDArray[Any]] = []
+        self._sections: list[Unsigned] = []
         self._borrowed = 0
         self._used = 0
         self._width = 1
@@ -67,7 +69,7 @@ class Persistence:
             raise ProgramError(self._refusal)
 
     @classmethod
-    def from_words(cls, words: NDArray[Any], element_words: int = 1) -> Persistence:
+    def from_words(cls, words: Unsigned, element_words: int = 1) -> Persistence:
         """From component vectors, [parts, n * element_words] words; takes the array over (and wipes it at the end)."""
         if words.ndim != 2:
             raise ValueError(f"components must be a matrix [parts, n], not of {words.ndim} dimensions")
@@ -78,7 +80,7 @@ class Persistence:
         return made
 
     @classmethod
-    def from_sections(cls, sections: Sequence[NDArray[Any]], element_words: int = 1) -> Persistence:
+    def from_sections(cls, sections: Sequence[Unsigned], element_words: int = 1) -> Persistence:
         """From parts of the file one after another, each [parts, n_i] of unsigned words of any size (64-bit ones if an element takes
         several), aligned in memory. They stay the caller's, who wipes them.
 
@@ -151,7 +153,7 @@ class Persistence:
         return np.empty((0, 0), dtype=np.uint64) if self._words is None else self._words[:, : self._used]
 
     @property
-    def sections(self) -> list[NDArray[Any]]:
+    def sections(self) -> list[Unsigned]:
         """The parts of the file one after another, [parts, words] each: views, as wide as they were given."""
         return self._sections or ([] if self._joined is None else [self._joined[:, : self._used]])
 
@@ -240,7 +242,7 @@ class Persistence:
             rows = rows.reshape(rows.shape[0], -1, width)
         return rows.take(indices, axis=1).astype("<u8", copy=False).tobytes()
 
-    def _section(self, start: int, count: int) -> NDArray[Any] | None:
+    def _section(self, start: int, count: int) -> Unsigned | None:
         """The shares start .. start + count - 1 if they are in one section that was not widened yet."""
         start, count = start * self._width, count * self._width
         for section in self._sections:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
 
 from . import library
 from .base import RunTime, is_constant, read
 from .clear import cint, localint, regint
 from .containers import Array, SubMultiArray, register_printer
+from .context import Dynamic
 from .control import Body, for_range
 from .errors import CompilerError
 from .fixed import cfix
@@ -16,7 +16,7 @@ from .library import pubinput
 from .memvalue import MemValue
 
 
-def _shown(x: Any) -> Any:
+def _shown(x: Dynamic) -> Dynamic:
     """Fixed-point numbers as text; lists item by item."""
     x = read(x)
     if isinstance(x, cfix):
@@ -28,17 +28,17 @@ def _shown(x: Any) -> Any:
     return x
 
 
-def print_str(s: str, *args: Any) -> None:
+def print_str(s: str, *args: Dynamic) -> None:
     """Prints a text with ``%s`` replaced by public values. Waits for them."""
     library.print_str(s, *map(_shown, args))
 
 
-def print_ln(s: Any = "", *args: Any) -> None:
+def print_ln(s: Dynamic = "", *args: Dynamic) -> None:
     """Prints a line with ``%s`` replaced by public values. Waits for them."""
     print_str(str(s) + "\n", *args)
 
 
-def print_str_if(cond: Any, ss: str, *args: Any) -> None:
+def print_str_if(cond: Dynamic, ss: str, *args: Dynamic) -> None:
     """Prints a text if a public condition holds: also one that differs between parties, of which party 0 counts."""
     cond = read(cond)
     if isinstance(cond, localint):
@@ -53,7 +53,7 @@ def print_str_if(cond: Any, ss: str, *args: Any) -> None:
         print_str(ss, *args)
 
 
-def print_ln_if(cond: Any, ss: str, *args: Any) -> None:
+def print_ln_if(cond: Dynamic, ss: str, *args: Dynamic) -> None:
     """Prints a line if a public condition holds, see :func:`print_str_if`."""
     print_str_if(cond, ss + "\n", *args)
 
@@ -63,21 +63,21 @@ def print_both(s: str, end: str = "\n") -> None:
     print_str(s + end)
 
 
-def memorize(x: Any, write: bool = True) -> Any:
+def memorize(x: Dynamic, write: bool = True) -> Dynamic:
     """A value, or each of a list, as MemValue."""
     if isinstance(x, (tuple, list)):
         return tuple(memorize(i) for i in x)
     return None if x is None else MemValue(x)
 
 
-def unmemorize(x: Any) -> Any:
+def unmemorize(x: Dynamic) -> Dynamic:
     """The content of a MemValue, or of each of a list."""
     if isinstance(x, (tuple, list)):
         return tuple(unmemorize(i) for i in x)
     return None if x is None else x.read()
 
 
-def write_mem(dest: Any, source: Any) -> None:
+def write_mem(dest: Dynamic, source: Dynamic) -> None:
     """Writes values to what :func:`memorize` gave."""
     if isinstance(dest, (tuple, list)):
         for x, y in zip(dest, source, strict=True):
@@ -93,7 +93,7 @@ def public_input() -> regint:
     return regint(number)
 
 
-def foreach_enumerate(a: Iterable[Any]) -> Callable[[Body], Body]:
+def foreach_enumerate(a: Iterable[Dynamic]) -> Callable[[Body], Body]:
     """Runs the body for the number and the content (an integer, or several) of each item of a list of compile-time integers."""
     rows = [tuple(x) if isinstance(x, (list, tuple)) else (x,) for x in a]
     if any(isinstance(x, RunTime) or not is_constant(x) for row in rows for x in row) or len({len(row) for row in rows}) > 1:
@@ -104,7 +104,7 @@ def foreach_enumerate(a: Iterable[Any]) -> Callable[[Body], Body]:
 
     def decorator(body: Body) -> Body:
         @for_range(len(rows))
-        def each(i: Any) -> Any:
+        def each(i: Dynamic) -> Dynamic:
             return body(i, *(table[i * width + j] for j in range(width)))
 
         return each

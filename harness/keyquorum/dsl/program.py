@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from keyquorum.model.protocols import PROTOCOLS
 
 from .base import is_constant, public_int
-from .context import current
+from .context import Dynamic, current
 from .errors import SUBSET, CompilerError
 
 WORD = 64
@@ -41,7 +40,7 @@ class _Options:
 class _Tape:
     """``program.curr_tape``: what programs say of the code that a compiler writes."""
 
-    def start_new_basicblock(self, *_: Any, **__: Any) -> None:
+    def start_new_basicblock(self, *_: Dynamic, **__: Dynamic) -> None:
         """Nothing: operations are done in the order of their data."""
 
     def require_bit_length(self, bit_length: int, t: str = "p") -> None:
@@ -50,14 +49,14 @@ class _Tape:
         if run.bits < bit_length:
             raise CompilerError(f"the program needs {bit_length} bits, {run.engine.domain} has {run.bits}: take a larger domain")
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> Dynamic:
         raise AttributeError(f"program.curr_tape.{name} is {SUBSET}")
 
 
 class Program:
     """``args``: name and arguments. ``bit_length``: default length of integers in comparisons."""
 
-    def __init__(self, engine: Any, path: str, name: str, args: list[str], options: ProgramOptions) -> None:
+    def __init__(self, engine: Dynamic, path: str, name: str, args: list[str], options: ProgramOptions) -> None:
         self._engine = engine
         self.args = [name, *args]
         self.infile = path
@@ -71,8 +70,8 @@ class Program:
         self.bit_length: int = engine.bits - 1 if ring and not bits_alone else options.field or 64
         self._security = options.security
         self._edabit = bool(engine.has_edabits)
-        self._tapes: list[tuple[Callable[..., Any], tuple[Any, ...]]] = []
-        self.use_trunc_pr: Any = False
+        self._tapes: list[tuple[Callable[..., Dynamic], tuple[Dynamic, ...]]] = []
+        self.use_trunc_pr: Dynamic = False
 
     @property
     def security(self) -> int:
@@ -89,7 +88,7 @@ class Program:
             raise CompilerError(f"the security parameter is a positive number of bits, not {security!r}")
         self._security = security
 
-    def use_split(self, change: Any = None) -> Any:
+    def use_split(self, change: object = None) -> Dynamic:
         """Number of summands into which shares split, or False (fields). ``emulate`` counts as 3 parties on rings."""
         if PROTOCOLS[self._engine.protocol].emulated:
             available = 3 if self._engine.modulus is None else 0
@@ -101,7 +100,7 @@ class Program:
             raise CompilerError(f"shares of {self._engine.protocol} over {self._engine.domain} split into {available} summands, not {change}")
         return None
 
-    def use_edabit(self, change: Any = None) -> Any:
+    def use_edabit(self, change: object = None) -> Dynamic:
         """Whether edaBits cost less than single bits; a setting that programs may change. Conversions here choose for themselves."""
         if change is None:
             return self._edabit
@@ -129,12 +128,12 @@ class Program:
         """The tape that runs: there is one alone here."""
         return _Tape()
 
-    def new_tape(self, function: Callable[..., Any], args: Sequence[Any] = (), name: str | None = None) -> int:
+    def new_tape(self, function: Callable[..., Dynamic], args: Sequence[object] = (), name: str | None = None) -> int:
         """A function that ``run_tape`` runs; the result is its number. It runs in the thread of the program."""
         self._tapes.append((function, tuple(args)))
         return len(self._tapes) - 1
 
-    def run_tape(self, number: int, arg: Any = 0) -> int:
+    def run_tape(self, number: int, arg: Dynamic = 0) -> int:
         """Runs a function of ``new_tape``, in which ``get_arg()`` is ``arg``. The result is for ``join_tape``."""
         function, args = self._tapes[number]
         run = current()
@@ -145,7 +144,7 @@ class Program:
             run.thread_argument = before
         return number
 
-    def run_tapes(self, args: Sequence[Any]) -> list[int]:
+    def run_tapes(self, args: Sequence[Dynamic]) -> list[int]:
         """Runs several functions of ``new_tape``: numbers, or pairs of number and argument."""
         pairs = [(a, 0) if is_constant(a) else tuple(a) for a in args]
         return [self.run_tape(number, arg) for number, arg in pairs]
@@ -156,5 +155,5 @@ class Program:
     def join_tapes(self, numbers: Sequence[int]) -> None:
         """Nothing: the functions are done."""
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> Dynamic:
         raise AttributeError(f"program.{name} is outside the supported subset of the language (docs/pages/dsl.md)")

@@ -12,11 +12,12 @@ from weakref import ReferenceType
 
 import numpy as np
 
+from keyquorum._engine import Engine
 from keyquorum.model.committee import write_atomically
 from keyquorum.model.errors import ProgramError
 from keyquorum.model.protocols import PROTOCOLS
 
-from .context import Ints, Value
+from .context import Dynamic, Ints, Value
 from .errors import CompilerError
 from .persistence import Persistence, load_shares, save_shares, shares_path
 
@@ -117,7 +118,7 @@ class ProgramIO:
         self._places: dict[str, int] = {}
         self._place = 0, 0  # the next public word: of which vector, and where in it
         self._party, self._everyone = 0, False
-        self.unread: list[ReferenceType[Any]] = []
+        self.unread: list[ReferenceType[Dynamic]] = []
         """Vectors of the share file that were not read yet."""
         self._folder: Path | None = None
         self._typed = False
@@ -137,7 +138,7 @@ class ProgramIO:
             return None
         return shape_of(self.private_inputs, self.public_inputs, self.persistence)
 
-    def bind(self, engine: Any) -> None:
+    def bind(self, engine: Engine) -> None:
         """Attaches to the engine of a run."""
         self._party, self._everyone = engine.party, PROTOCOLS[engine.protocol].emulated
 
@@ -161,7 +162,7 @@ class ProgramIO:
         self._places[stream] = at + count
         return np.ascontiguousarray(words[at : at + count], dtype=np.int64)
 
-    def take_private(self, engine: Any, owner: int, count: int) -> Ints | None:
+    def take_private(self, engine: Engine, owner: int, count: int) -> Ints | None:
         """The next private words of ``owner``; None at other parties."""
         if owner < 0 or (owner >= engine.parties and not self._everyone):
             raise CompilerError(f"there is no party {owner} among {engine.parties}")
@@ -247,7 +248,7 @@ class ProgramIO:
         self.personal_outputs.append(words)
         self.file_outputs.append(words)
 
-    def store(self, engine: Any, value: Value, position: int) -> None:
+    def store(self, engine: Engine, value: Value, position: int) -> None:
         """Writes shares to the share file."""
         if position >= 0:  # what was read before stays what it was
             for reference in self.unread:
@@ -268,7 +269,7 @@ class ProgramIO:
     # -- files --------------------------------------------------------------------------------------------------------
 
     @classmethod
-    def from_folder(cls, folder: Path, engine: Any, name: str) -> ProgramIO:
+    def from_folder(cls, folder: Path, engine: Engine, name: str) -> ProgramIO:
         """Inputs from MP-SPDZ's places in ``folder``: ``Player-Data/Input-Binary-P<i>-0`` (raw int64), ``Player-Data/Input-P<i>-0``
         and ``Programs/Public-Input/<name>`` (decimal numbers). Shares from ``Persistence/Shares-P<i>``: if another
         protocol or domain wrote them, programs that read or store shares are refused. ``name``: the program's name and arguments, joined with dashes."""

@@ -14,6 +14,9 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from .errors import CompilerError
 
+Operand = Any
+"""An operand or the result of a recorded call: a Python number, an array of numpy, a handle of the engine, or what stands for one of these while a
+program is recorded. numpy decides while it runs which of them it gets."""
 if TYPE_CHECKING:
     from .recorder import Recorder
 
@@ -33,20 +36,20 @@ class RecordedNumbers(NDArrayOperatorsMixin):
     __slots__ = ("_data", "_place", "_recorder")
     __array_priority__ = 1000
 
-    def __init__(self, recorder: Recorder, place: int, data: Any) -> None:
+    def __init__(self, recorder: Recorder, place: int, data: Operand) -> None:
         self._recorder, self._place, self._data = recorder, place, data
 
-    def _seen(self, how: str) -> Any:
+    def _seen(self, how: str) -> Operand:
         self._recorder.fail(f"the program looked at public numbers ({how})")
         return self._data
 
-    def _same(self, data: Any) -> RecordedNumbers:
+    def _same(self, data: Operand) -> RecordedNumbers:
         """The same 64-bit words, in another form."""
         return RecordedNumbers(self._recorder, self._place, data)
 
     # -- what is recorded ---------------------------------------------------------------------------------------------
 
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+    def __array_ufunc__(self, ufunc: Operand, method: str, *inputs: Operand, **kwargs: Operand) -> Operand:
         result = getattr(ufunc, method)(*plain(inputs), **{key: plain(value) for key, value in kwargs.items()})
         name = _operation(ufunc, inputs, result) if method == "__call__" and not kwargs else None
         if name is None:
@@ -55,7 +58,7 @@ class RecordedNumbers(NDArrayOperatorsMixin):
         operands = (0, *inputs) if ufunc is np.negative else inputs
         return self._recorder.numbers(result, lambda steps, a, b: steps.number_op(name, a, b), *operands)
 
-    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+    def __array_function__(self, function: Operand, types: Operand, args: Operand, kwargs: Operand) -> Operand:
         result = function(*plain(args), **{key: plain(value) for key, value in kwargs.items()})
         if function is np.where and len(args) == 3 and not kwargs and _one_type(args[1:], result):
             return self._recorder.numbers(result, lambda steps, *places: steps.choose(*places), *args)
@@ -64,13 +67,13 @@ class RecordedNumbers(NDArrayOperatorsMixin):
         self._seen(function.__name__)
         return result
 
-    def __getitem__(self, index: Any) -> Any:
+    def __getitem__(self, index: Operand) -> Operand:
         part = _part(index, len(self._data)) if np.ndim(self._data) == 1 else None
         if part is None:
             return self._seen("[]")[plain(index)]
         return self._recorder.numbers(self._data[index], lambda steps, place: steps.part(place, *part), self)
 
-    def astype(self, dtype: Any) -> Any:
+    def astype(self, dtype: Operand) -> Operand:
         """The numbers as another type."""
         result, (before, after) = self._data.astype(dtype), (self._data.dtype, np.dtype(dtype))
         if after in (before, INT, WORD) or (before, after) == (BOOL, BYTE):
@@ -80,7 +83,7 @@ class RecordedNumbers(NDArrayOperatorsMixin):
         self._seen(f"astype({dtype})")
         return result
 
-    def view(self, dtype: Any) -> Any:
+    def view(self, dtype: Operand) -> Operand:
         """The same words as another type."""
         result = self._data.view(dtype)
         if {self._data.dtype, np.dtype(dtype)} <= {INT, WORD}:
@@ -103,21 +106,21 @@ class RecordedNumbers(NDArrayOperatorsMixin):
 
     # -- what ends the recording --------------------------------------------------------------------------------------
 
-    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+    def __array__(self, dtype: Operand = None, copy: Operand = None) -> Operand:
         return np.array(self._seen("array"), dtype=dtype, copy=copy)
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> Operand:
         if name in _SHAPE:
             return getattr(self._data, name)
         return getattr(self._seen(name), name)
 
-    def __setitem__(self, index: Any, value: Any) -> None:
+    def __setitem__(self, index: Operand, value: Operand) -> None:
         self._seen("assignment")[plain(index)] = plain(value)
 
     def __len__(self) -> int:
         return len(self._data)
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> Operand:
         return iter(self._seen("iteration"))
 
     def __bool__(self) -> bool:
@@ -135,7 +138,7 @@ class RecordedNumbers(NDArrayOperatorsMixin):
     def __bytes__(self) -> bytes:
         return bytes(self._seen("bytes"))
 
-    def __contains__(self, item: Any) -> bool:
+    def __contains__(self, item: Operand) -> bool:
         return plain(item) in self._seen("in")
 
     def __repr__(self) -> str:
@@ -163,7 +166,7 @@ class RecordedShares:
         return self._data
 
 
-def plain(value: Any) -> Any:
+def plain(value: Operand) -> Operand:
     """What an argument stands for."""
     if isinstance(value, (RecordedNumbers, RecordedShares)):
         return value._data
@@ -172,17 +175,17 @@ def plain(value: Any) -> Any:
     return value
 
 
-def _types(operands: Any) -> set[np.dtype[Any]]:
+def _types(operands: Operand) -> set[np.dtype[Operand]]:
     """The types of all operands that have one: Python's numbers take that of the others."""
     return {np.asarray(plain(a)).dtype for a in operands if a.__class__ not in (int, bool)}
 
 
-def _one_type(operands: Any, result: Any) -> bool:
+def _one_type(operands: Operand, result: Operand) -> bool:
     """Whether operands and result are of one type, so that the 64-bit words stay what they are."""
     return _types(operands) <= {result.dtype} and result.dtype in (INT, WORD, BYTE, BOOL) and result.ndim < 2
 
 
-def _operation(ufunc: Any, inputs: Any, result: Any) -> str | None:
+def _operation(ufunc: Operand, inputs: Operand, result: Operand) -> str | None:
     """The name of the recorded operation on 64-bit words that does the same; None if there is none."""
     types, to = _types(inputs), result.dtype
     name: str = ufunc.__name__
@@ -204,7 +207,7 @@ def _operation(ufunc: Any, inputs: Any, result: Any) -> str | None:
     return None
 
 
-def _part(index: Any, length: int) -> tuple[int, int, int] | None:
+def _part(index: Operand, length: int) -> tuple[int, int, int] | None:
     """Start, step and count of what an index or a slice takes; None for other indices."""
     if index.__class__ is int and -length <= index < length:
         return index % length, 1, 1
@@ -215,19 +218,19 @@ def _part(index: Any, length: int) -> tuple[int, int, int] | None:
     return None
 
 
-def contiguous(numbers: Any) -> Any:
+def contiguous(numbers: Operand) -> Operand:
     """The numbers, one after another in memory."""
     return numbers.contiguous() if isinstance(numbers, RecordedNumbers) else np.ascontiguousarray(numbers)
 
 
-def as_int64(numbers: Any) -> Any:
+def as_int64(numbers: Operand) -> Operand:
     """The numbers as int64."""
     return numbers.astype(np.int64) if isinstance(numbers, RecordedNumbers) else np.asarray(numbers, dtype=np.int64)
 
 
 def in_range(numbers: T, length: int) -> T:
     """Indices of a vector of this length; refuses others."""
-    at: Any = plain(numbers)
+    at: Operand = plain(numbers)
     if at.size and not (at.min() >= 0 and at.max() < length):
         bad = at[(at < 0) | (at >= length)][0]
         raise CompilerError(f"overflow: index {bad}, length {length}")

@@ -19,13 +19,12 @@ played by the engine alone.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
 
 import numpy as np
 
 from keyquorum import _engine
 
-from .recorded import BOOL, BYTE, INT, WORD, RecordedNumbers, RecordedShares, plain
+from .recorded import BOOL, BYTE, INT, WORD, Operand, RecordedNumbers, RecordedShares, plain
 from .recording import Recording
 from .stand_ins import RecordedEngine, RecordedIO
 
@@ -46,16 +45,16 @@ class Recorder:
     """Records one run. ``engine`` and ``io`` are what the run gets instead of the given ones; ``kept``: vectors of the engine that outlive the
     run. ``failure``: why there will be no recording. ``files``: set at the end of a run that another one with these files would repeat."""
 
-    def __init__(self, engine: Any, io: Any, kept: Iterable[Any] = ()) -> None:
+    def __init__(self, engine: Operand, io: Operand, kept: Iterable[Operand] = ()) -> None:
         self.failure: str | None = None
-        self.files: Sequence[tuple[str, Any]] | None = None
+        self.files: Sequence[tuple[str, Operand]] | None = None
         self.stored = self.checked = False
         """Whether the run stored shares, and whether the share file has to fit the engine."""
         self._engine, self._kept = engine, kept
         self._steps = _engine.Recorder()
         self._places: dict[int, int] = {}
-        self._constants: dict[int, Any] = {}
-        self._held: list[Any] = []
+        self._constants: dict[int, Operand] = {}
+        self._held: list[Operand] = []
         self._calls = self._held_elements = self._constant_bytes = 0
         self.engine = RecordedEngine(self, engine)
         self.io = RecordedIO(self, io)
@@ -84,15 +83,15 @@ class Recorder:
 
     # -- calls --------------------------------------------------------------------------------------------------------
 
-    def vector(self, name: str, *args: Any) -> Any:
+    def vector(self, name: str, *args: Operand) -> Operand:
         """A call to the engine that makes a vector."""
         return self._call(name, args, self._vector)
 
-    def words(self, name: str, value: Any) -> Any:
+    def words(self, name: str, value: Operand) -> Operand:
         """A call to the engine that reads a vector."""
         return self._call(name, (value,), lambda result, place: RecordedNumbers(self, place, result))
 
-    def folded(self, name: str, *args: Any) -> Any:
+    def folded(self, name: str, *args: Operand) -> Operand:
         """A call to the engine that makes a clear vector: a constant, if it is made of constants."""
         if any(isinstance(a, (RecordedNumbers, RecordedShares)) for a in args):
             return self.vector(name, *args)
@@ -105,16 +104,18 @@ class Recorder:
                 self.fail(str(problem))
         return result
 
-    def edabit(self, bits: int, count: int) -> Any:
+    def edabit(self, bits: int, count: int) -> Operand:
         """Random numbers with their bits."""
         return self._call("edabit", (bits, count), self._vectors)
 
-    def summand_bits(self, value: Any, bits: int) -> Any:
+    def summand_bits(self, value: Operand, bits: int) -> Operand:
         """Bits of summands."""
         summands = self._engine.summands
         return self._call("summand_bits", (value, bits), self._vectors, lambda steps, place, bits: steps.summand_bits(place, summands, bits))
 
-    def _call(self, name: str, args: Sequence[Any], made: Callable[[Any, Any], Any], step: Callable[..., Any] | None = None) -> Any:
+    def _call(
+        self, name: str, args: Sequence[object], made: Callable[[Operand, Operand], Operand], step: Callable[..., Operand] | None = None
+    ) -> Operand:
         """Calls the engine, and records it. ``made``: what the program gets for the result and its place. ``step``: the step, if it does not have the
         name and the operands of the call."""
         places = self._operands(name, args)
@@ -126,21 +127,23 @@ class Recorder:
             raise
         return self._record(result, places, step or (lambda steps, *places: getattr(steps, name)(*places)), made)
 
-    def numbers(self, result: Any, step: Callable[..., int], *operands: Any) -> Any:
+    def numbers(self, result: Operand, step: Callable[..., int], *operands: Operand) -> Operand:
         """The result of an operation on numbers, as the step ``step(steps, *places)`` makes it."""
         places = self._operands("an operation on numbers", operands, self._number)
         return self._record(result, places, step, lambda result, place: RecordedNumbers(self, place, result))
 
-    def note(self, step: Callable[..., Any], *operands: Any) -> None:
+    def note(self, step: Callable[..., Operand], *operands: Operand) -> None:
         """Records a step without a result, ``step(steps, *places)``."""
         self._record(None, self._operands("a step", operands), step, lambda result, place: None)
 
-    def made(self, result: Any, step: Callable[..., int], *operands: Any) -> Any:
+    def made(self, result: Operand, step: Callable[..., int], *operands: Operand) -> Operand:
         """Numbers or raw shares that a step makes of the run's input."""
         kind = RecordedShares if isinstance(result, bytes) else RecordedNumbers
         return self._record(result, self._operands("a step", operands), step, lambda result, place: kind(self, place, result))
 
-    def _record(self, result: Any, places: list[Any] | None, step: Callable[..., Any], made: Callable[[Any, Any], Any]) -> Any:
+    def _record(
+        self, result: Operand, places: list[Operand] | None, step: Callable[..., Operand], made: Callable[[Operand, Operand], Operand]
+    ) -> Operand:
         """Records a step with these operands (None: there is no recording any more). What the program gets for its result: ``made(result, place)``,
         or the result itself where it is not recorded."""
         if places is None:
@@ -158,7 +161,7 @@ class Recorder:
 
     # -- results ------------------------------------------------------------------------------------------------------
 
-    def _vector(self, result: Any, place: int) -> Any:
+    def _vector(self, result: Operand, place: int) -> Operand:
         self._held.append(result)
         self._held_elements += result.size
         if self._held_elements > MOST_HELD:
@@ -167,7 +170,7 @@ class Recorder:
             self._places[id(result)] = place
         return result
 
-    def _vectors(self, result: Any, places: Any) -> Any:
+    def _vectors(self, result: Operand, places: Operand) -> Operand:
         if len(result) != len(places):
             self.fail("a call made more vectors than its step")
         for item, place in zip(result, places, strict=False):
@@ -177,7 +180,7 @@ class Recorder:
 
     # -- operands -----------------------------------------------------------------------------------------------------
 
-    def _operands(self, what: str, args: Sequence[Any], operand: Callable[[Any], Any] | None = None) -> list[Any] | None:
+    def _operands(self, what: str, args: Sequence[Operand], operand: Callable[[Operand], Operand] | None = None) -> list[Operand] | None:
         """What a step takes for the arguments of a call; None if there is no recording any more. ``operand``: says it for each."""
         if self.failure is not None:
             return None
@@ -187,7 +190,7 @@ class Recorder:
             self.fail(f"{what} takes {problem}")
         return places if self.failure is None else None
 
-    def _operand(self, arg: Any) -> Any:
+    def _operand(self, arg: Operand) -> Operand:
         """An operand of a call: the place of a vector, of a vector of numbers, or of shares; or one of Python's numbers, which stays. A number of
         numpy is neither: it would go as the one or the other."""
         if arg is None or arg.__class__ in (int, bool, str):
@@ -205,7 +208,7 @@ class Recorder:
             return self._steps.constant_shares(arg)
         raise _NotRecordable(f"a {type(arg).__name__}")
 
-    def _number(self, arg: Any) -> int:
+    def _number(self, arg: Operand) -> int:
         """An operand of an operation on numbers, as the place of a vector."""
         if isinstance(arg, RecordedNumbers):
             return self._own(arg)
@@ -220,12 +223,12 @@ class Recorder:
             raise _NotRecordable("numbers of another run")
         return arg._place
 
-    def _is_constant(self, arg: Any) -> bool:
+    def _is_constant(self, arg: Operand) -> bool:
         if isinstance(arg, _engine.Value):
             return id(arg) in self._constants or any(arg is kept for kept in self._kept)
         return not isinstance(arg, (RecordedNumbers, RecordedShares))
 
-    def _place(self, value: Any) -> int:
+    def _place(self, value: Operand) -> int:
         """The place of a vector. Constants are copied into the recording when a step first takes them."""
         place = self._places.get(id(value))
         if place is None:
@@ -243,7 +246,7 @@ class Recorder:
             raise _NotRecordable(f"more than {MOST_CONSTANTS} bytes of constants")
 
 
-def _flat(args: Iterable[Any]) -> Iterable[Any]:
+def _flat(args: Iterable[object]) -> Iterable[object]:
     for arg in args:
         if arg.__class__ in (list, tuple):
             yield from _flat(arg)

@@ -7,14 +7,13 @@ import traceback
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from keyquorum import _engine
 from keyquorum._engine import Engine
 from keyquorum.model.errors import KeyQuorumError, ProgramError
 from keyquorum.model.protocols import PROTOCOLS
 
-from .context import Run, active
+from .context import Dynamic, Run, active
 from .control import Timer
 from .errors import SUBSET, CompilerError
 from .imports import Namespace, resolved
@@ -55,7 +54,7 @@ def run_program(
     args: Sequence[str],
     io: ProgramIO,
     options: ProgramOptions | None = None,
-    constants: dict[int, Any] | None = None,
+    constants: dict[int, Dynamic] | None = None,
     recorder: Recorder | None = None,
 ) -> ProgramResult:
     """Runs the program of a file with arguments, on one party; every party runs the same. ``constants``: a dictionary that is

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -12,7 +11,7 @@ from .base import RunTime, SecretRunTime, is_constant, read
 from .binary import cbits, sbits
 from .bitvectors import rows_of_numbers, sbitvec
 from .clear import cint, regint, register_secret
-from .context import Ints, Value, current
+from .context import Dynamic, Ints, Value, current
 from .errors import CompilerError, VectorMismatch
 from .memory import EngineMemory, Memory
 from .recorded import contiguous
@@ -31,7 +30,7 @@ class sint(Comparisons, Sources, Stored, SecretRunTime):
     _unshifted: tuple[Value, int]
     """Of a vector that was shifted to the left and not used otherwise: what was shifted, and how far."""
 
-    def __init__(self, val: Any = None, size: int | None = None) -> None:
+    def __init__(self, val: object = None, size: int | None = None) -> None:
         run = current()
         val = read(val)
         if self._load_constant(val, size):
@@ -57,7 +56,7 @@ class sint(Comparisons, Sources, Stored, SecretRunTime):
         if size is not None and size != self.size:
             raise VectorMismatch(f"mismatch in vector size: {self.size}, not {size}")
 
-    def _from_list(self, val: Sequence[Any]) -> None:
+    def _from_list(self, val: Sequence[Dynamic]) -> None:
         run = current()
         if all(is_constant(v) for v in val):
             self._set(run.constants(val))
@@ -68,7 +67,7 @@ class sint(Comparisons, Sources, Stored, SecretRunTime):
         self._set(run.engine.concat([p.value for p in parts]))
 
     @classmethod
-    def conv(cls, value: Any) -> Any:
+    def conv(cls, value: object) -> Dynamic:
         """The value as this type; a list element by element."""
         value = read(value)
         if isinstance(value, cls):
@@ -78,7 +77,7 @@ class sint(Comparisons, Sources, Stored, SecretRunTime):
         return cls(value)
 
     @classmethod
-    def hard_conv(cls, value: Any) -> Any:
+    def hard_conv(cls, value: Dynamic) -> Dynamic:
         """See :meth:`conv`."""
         return cls.conv(value)
 
@@ -92,13 +91,13 @@ class sint(Comparisons, Sources, Stored, SecretRunTime):
 
     # -- arithmetic beyond + - * --------------------------------------------------------------------------------------
 
-    def __neg__(self) -> Any:
+    def __neg__(self) -> Dynamic:
         return sint._wrap(current().engine.neg(self.value))
 
-    def __abs__(self) -> Any:
+    def __abs__(self) -> Dynamic:
         return (self >= 0).if_else(self, -self)
 
-    def __lshift__(self, other: Any) -> Any:
+    def __lshift__(self, other: Dynamic) -> Dynamic:
         if not is_constant(other):
             return NotImplemented
         run, value = current(), self.value
@@ -112,7 +111,7 @@ class sint(Comparisons, Sources, Stored, SecretRunTime):
         shifted._unshifted = (value, other)
         return shifted
 
-    def __rshift__(self, other: Any) -> Any:
+    def __rshift__(self, other: Dynamic) -> Dynamic:
         return self.right_shift(other) if is_constant(other) else NotImplemented
 
     def right_shift(self, m: int, bit_length: int | None = None) -> sint:
@@ -122,12 +121,12 @@ class sint(Comparisons, Sources, Stored, SecretRunTime):
         run = current()
         return self if m == 0 else sint._wrap(comparison.shift_right(run, self.value, bit_length or run.program.bit_length, m))
 
-    def __mod__(self, modulus: Any) -> Any:
+    def __mod__(self, modulus: Dynamic) -> Dynamic:
         if not is_constant(modulus) or modulus < 1 or modulus & (modulus - 1):
             raise CompilerError("modulo of secret values only for powers of two")
         return self.mod2m(modulus.bit_length() - 1)
 
-    def mod2m(self, m: int, bit_length: int | None = None) -> Any:
+    def mod2m(self, m: int, bit_length: int | None = None) -> Dynamic:
         """x mod 2^m for signed integers of ``bit_length`` bits (default: ``program.bit_length``)."""
         run = current()
         k = bit_length or run.program.bit_length
@@ -135,13 +134,13 @@ class sint(Comparisons, Sources, Stored, SecretRunTime):
             return 0
         return self if m >= k else sint._wrap(comparison.modulo_power(run, self.value, k, m))
 
-    def int_div(self, other: Any, bit_length: int | None = None) -> sint:
+    def int_div(self, other: Dynamic, bit_length: int | None = None) -> sint:
         """x / y rounded towards zero, of signed integers of ``bit_length`` bits (default: ``program.bit_length``): as many comparisons, one after
         another. For y = 0 the result means nothing."""
         quotient: sint = divided(self, sint.conv(read(other)), bit_length or current().program.bit_length)
         return quotient
 
-    def int_mod(self, other: Any, bit_length: int | None = None) -> sint:
+    def int_mod(self, other: Dynamic, bit_length: int | None = None) -> sint:
         """What :meth:`int_div` leaves: x - y (x / y)."""
         result: sint = self - other * self.int_div(other, bit_length)
         return result
@@ -153,7 +152,7 @@ class sint(Comparisons, Sources, Stored, SecretRunTime):
         return sint._wrap(current().engine.sum(self.value, self.size))
 
     @classmethod
-    def dot_product(cls, x: Any, y: Any) -> sint:
+    def dot_product(cls, x: Dynamic, y: Dynamic) -> sint:
         """Sum of products, of two vectors or of two lists of vectors (element by element). One round; the traffic of
         one product per element of the result."""
         x, y = (p.get_vector() if hasattr(p, "_memory") else p for p in (x, y))
@@ -200,10 +199,10 @@ class sint(Comparisons, Sources, Stored, SecretRunTime):
 
     # -- bits ---------------------------------------------------------------------------------------------------------
 
-    def _low_rows(self, k: int, m: int) -> list[Any]:
+    def _low_rows(self, k: int, m: int) -> list[Dynamic]:
         return rows_of_numbers(current(), self.value, k, m)
 
-    def bit_decompose(self, bit_length: int | None = None, maybe_mixed: bool = False) -> list[Any]:
+    def bit_decompose(self, bit_length: int | None = None, maybe_mixed: bool = False) -> list[Dynamic]:
         """The low bits of signed integers of ``bit_length`` bits (default: ``program.bit_length``), least significant
         first: sintbit vectors, or sbits rows if ``maybe_mixed`` and shares split (``program.use_split()``)."""
         run = current()
@@ -215,21 +214,21 @@ class sint(Comparisons, Sources, Stored, SecretRunTime):
         return [sintbit._wrap(v) for v in comparison.bit_elements(run, self.value, length, length)]
 
     @classmethod
-    def bit_compose(cls, bits: Any) -> Any:
+    def bit_compose(cls, bits: Dynamic) -> Dynamic:
         """The number with these bits (a list of sint, cint or sbits vectors, or a sbitvec). Rows of sbits are
         converted."""
         if isinstance(bits, sbits):
             bits = bits.bit_decompose()
         elif isinstance(bits, sbitvec):
             bits = bits.v
-        total: Any = 0
+        total: Dynamic = 0
         for i, bit in enumerate(bits):
             total = total + (sint.conv(bit) << i)
         if is_constant(total):
             raise CompilerError("bit_compose of no bits")
         return total
 
-    def split_to_n_summands(self, length: int, n: int) -> list[list[Any]]:
+    def split_to_n_summands(self, length: int, n: int) -> list[list[Dynamic]]:
         """The low ``length`` bits of the ``n`` (``program.use_split()``) summands of the share: [bit][summand], as
         sbits.
 
@@ -260,7 +259,7 @@ class sint(Comparisons, Sources, Stored, SecretRunTime):
         """A random permutation of ``n`` blocks for :meth:`secure_permute`. One round."""
         return shuffle.SecretPermutation(n)
 
-    def secure_permute(self, permutation: Any, unit_size: int = 1, reverse: bool = False) -> sint:
+    def secure_permute(self, permutation: Dynamic, unit_size: int = 1, reverse: bool = False) -> sint:
         """The elements (blocks of ``unit_size``) moved by a permutation of :meth:`get_secure_shuffle`, or moved back: as many rounds and products as
         a shuffle by switching networks, see :mod:`keyquorum.dsl.shuffle`."""
         if not isinstance(permutation, shuffle.SecretPermutation):
@@ -282,26 +281,26 @@ class sintbit(sint):
     __slots__ = ()
 
     @classmethod
-    def _bit(cls, other: Any) -> Any:
+    def _bit(cls, other: object) -> Dynamic:
         other = read(other)
         return other if isinstance(other, sintbit) or (is_constant(other) and other in (0, 1)) else None
 
-    def _made(self, result: Any) -> Any:
+    def _made(self, result: object) -> Dynamic:
         return sintbit._wrap(result.value) if isinstance(result, sint) else result
 
-    def __and__(self, other: Any) -> Any:
+    def __and__(self, other: object) -> Dynamic:
         o = self._bit(other)
         if o is None:
             return NotImplemented
         return self._made(self * o) if not is_constant(o) else (self if o else 0)
 
-    def __or__(self, other: Any) -> Any:
+    def __or__(self, other: object) -> Dynamic:
         o = self._bit(other)
         if o is None:
             return NotImplemented
         return self._made(self + o - self * o) if not is_constant(o) else (1 if o else self)
 
-    def __xor__(self, other: Any) -> Any:
+    def __xor__(self, other: object) -> Dynamic:
         o = self._bit(other)
         return NotImplemented if o is None else self._made(self.bit_xor(o))
 
@@ -309,7 +308,7 @@ class sintbit(sint):
     __ror__ = __or__
     __rxor__ = __xor__
 
-    def __rsub__(self, other: Any) -> Any:
+    def __rsub__(self, other: object) -> Dynamic:
         result = super().__rsub__(other)
         return self._made(result) if is_constant(other) and other == 1 else result
 
@@ -326,7 +325,7 @@ class personal(RunTime):
     player: int
     size: int
 
-    def __init__(self, player: int, value: Any) -> None:
+    def __init__(self, player: int, value: Dynamic) -> None:
         """``value``: a personal or clear handle of the engine, or public values (cint)."""
         if not is_constant(player):
             raise CompilerError("the party of a personal value is a compile-time number")
@@ -362,7 +361,7 @@ class personal(RunTime):
     def __repr__(self) -> str:
         return f"personal({self.player}, {self.size})"
 
-    def numbers(self) -> Any:
+    def numbers(self) -> Dynamic:
         """The centred numbers, at the party that knows them."""
         if not self.mine:
             raise CompilerError(f"this value is known to party {self.player} only")
@@ -407,7 +406,7 @@ class personal(RunTime):
         if other.player != self.player:
             raise CompilerError(f"personal values of parties {self.player} and {other.player} do not go together")
 
-    def _apply(self, other: Any, function: Callable[[Any, Any], Any]) -> Any:
+    def _apply(self, other: object, function: Callable[[Dynamic, Dynamic], Dynamic]) -> Dynamic:
         other = read(other)
         if isinstance(other, personal):
             self._same_player(other)
@@ -419,21 +418,21 @@ class personal(RunTime):
             raise CompilerError("a personal value times 0 is 0: use cint(0)")
         return NotImplemented if result is NotImplemented else personal(self.player, result)
 
-    def __add__(self, other: Any) -> Any:
+    def __add__(self, other: object) -> Dynamic:
         return self._apply(other, lambda a, b: a + b)
 
     __radd__ = __add__
 
-    def __sub__(self, other: Any) -> Any:
+    def __sub__(self, other: object) -> Dynamic:
         return self._apply(other, lambda a, b: a - b)
 
-    def __rsub__(self, other: Any) -> Any:
+    def __rsub__(self, other: object) -> Dynamic:
         return self._apply(other, lambda a, b: b - a)
 
-    def __mul__(self, other: Any) -> Any:
+    def __mul__(self, other: object) -> Dynamic:
         return self._apply(other, lambda a, b: a * b)
 
     __rmul__ = __mul__
 
-    def __neg__(self) -> Any:
+    def __neg__(self) -> Dynamic:
         return personal(self.player, -cint._wrap(self._clear()))

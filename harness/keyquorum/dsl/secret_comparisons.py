@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from . import comparison
 from .base import common_size, is_constant, read
 from .clear import Element, regint, secret_bit_type, secret_type
-from .context import current
+from .context import Dynamic, current
 
 
 class Comparisons(Element):
@@ -15,35 +13,35 @@ class Comparisons(Element):
 
     __slots__ = ()
 
-    def _difference(self, other: Any) -> Any:
+    def _difference(self, other: Dynamic) -> Dynamic:
         other = read(other)
         if not (is_constant(other) or isinstance(other, (Element, regint))):
             return None
         return secret_type().conv(self - other)
 
-    def _negative(self, difference: Any, bit_length: int | None) -> Any:
+    def _negative(self, difference: Dynamic, bit_length: int | None) -> Dynamic:
         run = current()
         return secret_bit_type()._wrap(comparison.negative(run, difference.value, (bit_length or run.program.bit_length) + 1))
 
-    def less_than(self, other: Any, bit_length: int | None = None) -> Any:
+    def less_than(self, other: Dynamic, bit_length: int | None = None) -> Dynamic:
         """[x < y] for signed integers of ``bit_length`` bits (default: ``program.bit_length``)."""
         difference = self._difference(other)
         return NotImplemented if difference is None else self._negative(difference, bit_length)
 
-    def greater_than(self, other: Any, bit_length: int | None = None) -> Any:
+    def greater_than(self, other: Dynamic, bit_length: int | None = None) -> Dynamic:
         """[x > y], see :meth:`less_than`."""
         difference = self._difference(other)
         return NotImplemented if difference is None else self._negative(-difference, bit_length)
 
-    def less_equal(self, other: Any, bit_length: int | None = None) -> Any:
+    def less_equal(self, other: Dynamic, bit_length: int | None = None) -> Dynamic:
         """[x <= y], see :meth:`less_than`."""
         return _negated(self.greater_than(other, bit_length))
 
-    def greater_equal(self, other: Any, bit_length: int | None = None) -> Any:
+    def greater_equal(self, other: Dynamic, bit_length: int | None = None) -> Dynamic:
         """[x >= y], see :meth:`less_than`."""
         return _negated(self.less_than(other, bit_length))
 
-    def equal(self, other: Any, bit_length: int | None = None) -> Any:
+    def equal(self, other: Dynamic, bit_length: int | None = None) -> Dynamic:
         """[x = y], see :meth:`less_than`."""
         difference = self._difference(other)
         if difference is None:
@@ -51,7 +49,7 @@ class Comparisons(Element):
         run = current()
         return secret_bit_type()._wrap(comparison.is_zero(run, difference.value, bit_length or run.program.bit_length))
 
-    def not_equal(self, other: Any, bit_length: int | None = None) -> Any:
+    def not_equal(self, other: Dynamic, bit_length: int | None = None) -> Dynamic:
         """[x != y], see :meth:`less_than`."""
         return _negated(self.equal(other, bit_length))
 
@@ -60,20 +58,20 @@ class Comparisons(Element):
     __le__ = less_equal
     __ge__ = greater_equal
 
-    def __eq__(self, other: Any) -> Any:
+    def __eq__(self, other: Dynamic) -> Dynamic:
         return self.equal(other)
 
-    def __ne__(self, other: Any) -> Any:
+    def __ne__(self, other: Dynamic) -> Dynamic:
         return self.not_equal(other)
 
     __hash__ = None  # type: ignore[assignment]
 
 
-def _negated(bit: Any) -> Any:
+def _negated(bit: Dynamic) -> Dynamic:
     return NotImplemented if bit is NotImplemented else 1 - bit
 
 
-def divided(a: Any, b: Any, k: int, shift: int = 0) -> Any:
+def divided(a: Dynamic, b: Dynamic, k: int, shift: int = 0) -> Dynamic:
     """2^shift a / b, rounded towards zero, of signed integers of ``k`` bits. The result for b = 0 means nothing.
 
     Long division: k + shift - 1 steps, one after another, each a comparison of k + 1 bits and a product.
@@ -83,8 +81,8 @@ def divided(a: Any, b: Any, k: int, shift: int = 0) -> Any:
     negative_a, negative_b = a.less_than(0, k), b.less_than(0, k)
     top, below = a - 2 * (negative_a * a), b - 2 * (negative_b * b)
     bits = [0] * shift + top.bit_decompose(k)[: k - 1]
-    rest: Any = secret_type()(0, size=size)
-    quotient: Any = secret_type()(0, size=size)
+    rest: Dynamic = secret_type()(0, size=size)
+    quotient: Dynamic = secret_type()(0, size=size)
     for bit in reversed(bits):
         rest = rest + rest + bit
         fits = rest.greater_equal(below, k + 1)

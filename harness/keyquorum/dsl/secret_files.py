@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 from weakref import ref
 
 from .base import checked_size, public_int, read
 from .clear import Element, regint, secret_type
-from .context import Ints, current
+from .context import Dynamic, Ints, current
 from .errors import CompilerError, VectorMismatch
 
 
@@ -20,7 +19,7 @@ class Stored(Element):
     """Of a vector from the share file: where it starts there."""
 
     @classmethod
-    def read_from_file(cls, start: Any, n_items: int = 1, crash_if_missing: bool = True, size: int = 1) -> tuple[regint, list[Any]]:
+    def read_from_file(cls, start: Dynamic, n_items: int = 1, crash_if_missing: bool = True, size: int = 1) -> tuple[regint, list[Dynamic]]:
         """``n_items`` vectors of ``size`` shares from position ``start`` of the share file on.
 
         Returns the final position (-1 if that is the end of the file; -2 if there is no file, which stops the program
@@ -41,7 +40,7 @@ class Stored(Element):
         return regint(-1 if stop == persistence.length else stop), vectors
 
     @classmethod
-    def _stored(cls, start: int, size: int) -> Any:
+    def _stored(cls, start: int, size: int) -> Dynamic:
         """Shares of the share file, imported when they are needed."""
         run = current()
         persistence, engine = run.io.persistence, run.engine
@@ -60,7 +59,7 @@ class Stored(Element):
         """Whether this is a vector of the share file that nothing needed as a whole yet."""
         return self._value is None and hasattr(self, "_place")
 
-    def _pick_stored(self, indices: Ints) -> Any:
+    def _pick_stored(self, indices: Ints) -> Dynamic:
         """The elements at these indices without reading the others; None if the vector was read already."""
         if not self._unread:
             return None
@@ -69,7 +68,7 @@ class Stored(Element):
         return secret_type()._wrap(run.engine.import_(data, len(indices)))
 
     @classmethod
-    def write_to_file(cls, shares: Any, position: Any = None) -> None:
+    def write_to_file(cls, shares: Dynamic, position: Dynamic = None) -> None:
         """Appends the shares of a vector (or of a list of vectors of one size) to the share file, or stores them from
         ``position`` on."""
         run = current()

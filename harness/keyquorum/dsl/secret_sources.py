@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -11,7 +10,7 @@ from . import comparison
 from .base import checked_size, is_constant, public_int
 from .binary import sbits
 from .clear import secret_type
-from .context import Ints, Value, current
+from .context import Dynamic, Ints, Value, current
 from .errors import CompilerError
 
 
@@ -21,17 +20,17 @@ class Sources:
     __slots__ = ()
 
     @classmethod
-    def get_random(cls, *, size: int = 1) -> Any:
+    def get_random(cls, *, size: int = 1) -> Dynamic:
         """Uniform secret elements of the domain."""
         return secret_type()._wrap(current().engine.random(checked_size(size)))
 
     @classmethod
-    def get_random_bit(cls, *, size: int = 1) -> Any:
+    def get_random_bit(cls, *, size: int = 1) -> Dynamic:
         """Uniform secret bits 0 and 1."""
         return secret_type()._wrap(current().engine.random_bit(checked_size(size)))
 
     @classmethod
-    def get_random_int(cls, bits: int, *, size: int = 1) -> Any:
+    def get_random_int(cls, bits: int, *, size: int = 1) -> Dynamic:
         """Uniform secret integers of ``bits`` bits (compile-time number), in [0, 2^bits): as many random bits each."""
         run = current()
         if not is_constant(bits) or bits < 1:
@@ -42,7 +41,7 @@ class Sources:
         return secret_type()._wrap(comparison.random_integers(run, int(bits), checked_size(size)))
 
     @classmethod
-    def get_input_from(cls, player: Any, binary: bool = False, n_bytes: int | None = None, *, size: int = 1) -> Any:
+    def get_input_from(cls, player: Dynamic, binary: bool = False, n_bytes: int | None = None, *, size: int = 1) -> Dynamic:
         """The next ``size`` numbers of ``player``'s private input, reduced into the domain: of its text, or of its int64 words if ``binary``.
         One round."""
         if n_bytes not in (None, 0, 8):
@@ -53,19 +52,19 @@ class Sources:
         return secret_type()._wrap(run.engine.input(0 if run.emulated else owner, count, words))
 
     @classmethod
-    def scaled_input(cls, player: int, size: int, f: int) -> Any:
+    def scaled_input(cls, player: int, size: int, f: int) -> Dynamic:
         """The next ``size`` decimal numbers of ``player``'s text, times 2^f, rounded to the nearest integer. One round."""
         run = current()
         return secret_type()._wrap(run.engine.input(0 if run.emulated else player, size, _scaled_words(run, player, size, f)))
 
     @classmethod
-    def get_dabit(cls, *, size: int = 1) -> tuple[Any, Any]:
+    def get_dabit(cls, *, size: int = 1) -> tuple[Dynamic, Dynamic]:
         """Random bits as (sint, sbits). For bits alone take those of get_edabit, which cost nothing here."""
         engine, bits = _random_bits(checked_size(size))
         return secret_type()._wrap(engine.bit_to_arith(bits)), sbits._wrap(bits)
 
     @classmethod
-    def get_edabit(cls, n_bits: int, strict: bool = False, *, size: int = 1) -> tuple[Any, list[Any]]:
+    def get_edabit(cls, n_bits: int, strict: bool = False, *, size: int = 1) -> tuple[Dynamic, list[Dynamic]]:
         """Random ``n_bits``-bit numbers as (sint, list of sbits rows).
 
         Where the protocol has edaBits (MACs), and the sint is used before any row, numbers and bits are made together; otherwise the rows
@@ -80,17 +79,17 @@ class Sources:
         return secret_type()._lazy(size, made.number), [sbits._wrap(made.row(i)) for i in range(n_bits)]
 
 
-def _numbers_as_words(run: Any, owner: int, count: int) -> Ints | None:
+def _numbers_as_words(run: Dynamic, owner: int, count: int) -> Ints | None:
     """The next ``count`` numbers of ``owner``'s text as words of its input; None at other parties."""
     return _words(run, owner, [run.io.take_number(run.engine, owner) for _ in range(count)])
 
 
-def _scaled_words(run: Any, owner: int, count: int, f: int) -> Ints | None:
+def _scaled_words(run: Dynamic, owner: int, count: int, f: int) -> Ints | None:
     numbers = [run.io.take_decimal(run.engine, owner) for _ in range(count)]
     return _words(run, owner, [None if n is None else round(n * (1 << f)) for n in numbers])
 
 
-def _words(run: Any, owner: int, numbers: list[Any]) -> Ints | None:
+def _words(run: Dynamic, owner: int, numbers: list[Dynamic]) -> Ints | None:
     if numbers and numbers[0] is None:
         return None
     if run.bits <= 64:
@@ -102,12 +101,12 @@ def _words(run: Any, owner: int, numbers: list[Any]) -> Ints | None:
     return np.array(numbers, dtype=np.int64)
 
 
-def _need_random_bits(run: Any) -> None:
+def _need_random_bits(run: Dynamic) -> None:
     if not run.engine.has_binary:
         raise CompilerError(f"{run.engine.protocol} has no binary domain in this engine, so no (e)daBits: use get_random_bit")
 
 
-def _random_bits(size: int) -> tuple[Any, Value]:
+def _random_bits(size: int) -> tuple[Dynamic, Value]:
     run = current()
     _need_random_bits(run)
     return run.engine, run.engine.random_bits(size)
@@ -116,7 +115,7 @@ def _random_bits(size: int) -> tuple[Any, Value]:
 class _Edabit:
     """Random numbers and their bits, made when one of them is needed."""
 
-    def __init__(self, run: Any, length: int, size: int) -> None:
+    def __init__(self, run: Dynamic, length: int, size: int) -> None:
         self._run, self._length, self._size = run, length, size
         self._rows: list[Value] | None = None
         self._number: Value | None = None

@@ -7,11 +7,11 @@ recording.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .recorded import INT, plain
+from .recorded import INT, Operand, plain
 
 if TYPE_CHECKING:
     from .recorder import Recorder
@@ -35,10 +35,10 @@ class _StandIn:
 
     __slots__ = ("_real", "_recorder")
 
-    def __init__(self, recorder: Recorder, real: Any) -> None:
+    def __init__(self, recorder: Recorder, real: Operand) -> None:
         self._recorder, self._real = recorder, real
 
-    def _unknown(self, name: str) -> Any:
+    def _unknown(self, name: str) -> Operand:
         self._recorder.fail(f"{type(self._real).__name__}.{name} cannot be recorded")
         value = getattr(self._real, name)
         if not callable(value):
@@ -46,7 +46,7 @@ class _StandIn:
         return lambda *args, **kwargs: value(*_real(args), **{key: _real([item])[0] for key, item in kwargs.items()})
 
 
-def _real(args: Iterable[Any]) -> list[Any]:
+def _real(args: Iterable[Operand]) -> list[Operand]:
     """Arguments with the objects that stand-ins stand for."""
     return [a._real if isinstance(a, _StandIn) else plain(a) for a in args]
 
@@ -56,7 +56,7 @@ class RecordedEngine(_StandIn):
 
     __slots__ = ()
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> Operand:
         if name in _VECTORS:
             recorder = self._recorder
             return lambda *args: recorder.vector(name, *args)
@@ -64,48 +64,48 @@ class RecordedEngine(_StandIn):
             return getattr(self._real, name)
         return self._unknown(name)
 
-    def clear(self, v: Any) -> Any:
+    def clear(self, v: Operand) -> Operand:
         """A clear vector."""
         return self._recorder.folded("clear", v)
 
-    def clear_wide(self, v: bytes) -> Any:
+    def clear_wide(self, v: bytes) -> Operand:
         """A clear vector of longer integers: a constant."""
         return self._recorder.folded("clear_wide", v)
 
-    def clear_bits(self, bits: Any) -> Any:
+    def clear_bits(self, bits: Operand) -> Operand:
         """Clear bits."""
         return self._recorder.folded("clear_bits", bits)
 
-    def inc(self, *args: int) -> Any:
+    def inc(self, *args: int) -> Operand:
         """A clear progression: a constant."""
         return self._recorder.folded("inc", *args)
 
-    def read(self, v: Any) -> Any:
+    def read(self, v: Operand) -> Operand:
         """Reads a vector."""
         return self._recorder.words("read", v)
 
-    def read_bits(self, v: Any) -> Any:
+    def read_bits(self, v: Operand) -> Operand:
         """Reads clear bits."""
         return self._recorder.words("read_bits", v)
 
-    def edabit(self, m: int, n: int) -> Any:
+    def edabit(self, m: int, n: int) -> Operand:
         """Random numbers with their bits."""
         return self._recorder.edabit(m, n)
 
-    def summand_bits(self, s: Any, m: int) -> Any:
+    def summand_bits(self, s: Operand, m: int) -> Operand:
         """Bits of summands."""
         return self._recorder.summand_bits(s, m)
 
-    def dabit(self, n: int) -> Any:
+    def dabit(self, n: int) -> Operand:
         """Random bits in both domains."""
         bits = self.random_bits(n)
         return self.bit_to_arith(bits), bits
 
-    def import_(self, data: Any, n: int) -> Any:
+    def import_(self, data: Operand, n: int) -> Operand:
         """Shares of the share file, or of zeros."""
         return self._recorder.vector("import_", data, n)
 
-    def input(self, player: int, n: int, data: Any = None) -> Any:
+    def input(self, player: int, n: int, data: Operand = None) -> Operand:
         """Private words of a party; ours are input of the run, not randomness that the front end drew."""
         if isinstance(data, np.ndarray):
             self._recorder.fail("private words that were no input")
@@ -122,23 +122,23 @@ class RecordedPersistence(_StandIn):
 
     __slots__ = ()
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> Operand:
         return getattr(self._real, name) if name in ("exists", "length", "element_words", "require_own") else self._unknown(name)
 
-    def check(self, engine: Any, start: int, count: int) -> None:
+    def check(self, engine: Operand, start: int, count: int) -> None:
         """Only the form of a share file can be another in another run: its length is the same."""
         self._real.check(engine._real, start, count)
         self._recorder.checked = True
 
-    def read(self, engine: Any, start: int, count: int) -> Any:
+    def read(self, engine: Operand, start: int, count: int) -> Operand:
         """Raw shares."""
         return self._taken(self._real.read(engine._real, start, count), lambda steps: steps.load(start, count))
 
-    def pick(self, engine: Any, start: int, indices: Any) -> Any:
+    def pick(self, engine: Operand, start: int, indices: Operand) -> Operand:
         """Raw shares at some places."""
         return self._taken(self._real.pick(engine._real, start, plain(indices)), lambda steps, at: steps.pick(start, at), indices)
 
-    def _taken(self, data: bytes, step: Callable[..., int], *operands: Any) -> Any:
+    def _taken(self, data: bytes, step: Callable[..., int], *operands: Operand) -> Operand:
         if self._recorder.stored:
             self._recorder.fail("the program reads the share file after it has stored something")
         return self._recorder.made(data, step, *operands)
@@ -149,11 +149,11 @@ class RecordedIO(_StandIn):
 
     __slots__ = ("persistence",)
 
-    def __init__(self, recorder: Recorder, real: Any) -> None:
+    def __init__(self, recorder: Recorder, real: Operand) -> None:
         super().__init__(recorder, real)
         self.persistence = RecordedPersistence(recorder, real.persistence)
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> Operand:
         return self._real.unread if name == "unread" else self._unknown(name)
 
     @property
@@ -165,36 +165,36 @@ class RecordedIO(_StandIn):
     def writes_pending(self, pending: bool) -> None:
         self._real.writes_pending = pending
 
-    def take_public(self, count: int) -> Any:
+    def take_public(self, count: int) -> Operand:
         """The next public words."""
         return self._recorder.made(self._real.take_public(count), lambda steps: steps.take_public(count))
 
-    def take_listed(self, count: int) -> Any:
+    def take_listed(self, count: int) -> Operand:
         """The next public words: recorded runs have no others."""
         return self._recorder.made(self._real.take_listed(count), lambda steps: steps.take_public(count))
 
-    def take_private(self, engine: Any, owner: int, count: int) -> Any:
+    def take_private(self, engine: Operand, owner: int, count: int) -> Operand:
         """The next private words of a party, if they are ours."""
         words = self._real.take_private(engine._real, owner, count)
         return None if words is None else self._recorder.made(words, lambda steps: steps.take_private(count))
 
-    def output(self, words: Any, player: int | None = None) -> None:
+    def output(self, words: Operand, player: int | None = None) -> None:
         """Public numbers to the output."""
         self._written(words, lambda steps, place: steps.output(place, player))  # before the words are the caller's
         self._real.output(plain(words), player)
 
-    def output_personal(self, words: Any) -> None:
+    def output_personal(self, words: Operand) -> None:
         """Numbers revealed to us alone, to the output."""
         self._written(words, lambda steps, place: steps.output_personal(place))
         self._real.output_personal(plain(words))
 
-    def _written(self, words: Any, step: Callable[..., Any]) -> None:
+    def _written(self, words: Operand, step: Callable[..., Operand]) -> None:
         if words.dtype == INT and words.ndim == 1:
             self._recorder.note(step, words)
         else:
             self._recorder.fail("output of other numbers than vectors of int64")
 
-    def store(self, engine: Any, value: Any, position: int) -> None:
+    def store(self, engine: Operand, value: Operand, position: int) -> None:
         """Shares to the end of the share file."""
         if position >= 0:
             self._recorder.fail("shares are stored over others")

@@ -16,6 +16,8 @@ from operator import is_
 from types import BuiltinFunctionType, FunctionType, GetSetDescriptorType, MemberDescriptorType, ModuleType
 from typing import Any
 
+from keyquorum.model.plain import Json
+
 from .facade import CurrentProgram, Package, compiler_package
 from .outside import Library
 
@@ -27,7 +29,7 @@ class Snapshot:
 
     def __init__(self) -> None:
         self._names: list[tuple[Mapping[str, Any], tuple[str, ...], tuple[Any, ...]]] = []
-        self._functions: list[tuple[FunctionType, Any, Any, Any, dict[str, Any], int]] = []
+        self._functions: list[tuple[FunctionType, Any, Any, Any, Json, int]] = []
         self._cells: list[tuple[Any, Any]] = []
 
     def add_names(self, names: Mapping[str, Any]) -> None:
@@ -91,7 +93,7 @@ def examined(module: ModuleType, kept: dict[int, object]) -> Snapshot | None:
 class _Examination:
     """Of one module, given by its names. What is under examination counts as lasting: functions and classes may name each other."""
 
-    def __init__(self, names: dict[str, Any], kept: dict[int, object]) -> None:
+    def __init__(self, names: Json, kept: dict[int, object]) -> None:
         self._names, self._kept = names, kept
         self._seen: set[int] = set()
         self.snapshot = Snapshot()
@@ -100,7 +102,7 @@ class _Examination:
         self.snapshot.add_names(module.__dict__)
         return all(self._lasts(value) for name, value in self._names.items() if name not in _OF_A_MODULE)
 
-    def _lasts(self, value: Any) -> bool:
+    def _lasts(self, value: object) -> bool:
         if value is None or value.__class__ in (bool, int, float, str, bytes) or isinstance(value, CurrentProgram):
             return True
         if id(value) in self._seen or id(value) in self._kept:
@@ -134,7 +136,7 @@ class _Examination:
         members = all(self._member_lasts(member) for member in vars(value).values())
         return type(value) is type and members and all(self._lasts(base) for base in value.__bases__)
 
-    def _member_lasts(self, member: Any) -> bool:
+    def _member_lasts(self, member: object) -> bool:
         if isinstance(member, (GetSetDescriptorType, MemberDescriptorType)):
             return True
         if isinstance(member, (staticmethod, classmethod)):

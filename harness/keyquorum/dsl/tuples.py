@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 from .containers import Array
+from .context import Dynamic
 from .errors import CompilerError
 
 
@@ -14,40 +14,40 @@ class NamedTuple:
 
     names: tuple[str, ...] = ()
 
-    def __init__(self, *args: Any) -> None:
+    def __init__(self, *args: Dynamic) -> None:
         values = list(args[0]) if len(args) == 1 else list(args)
         if len(values) != len(self.names):
             raise CompilerError(f"a tuple of {', '.join(self.names)} takes {len(self.names)} values, not {len(values)}")
         self.__dict__.update(zip(self.names, values, strict=True))
 
     @classmethod
-    def get_array(cls, size: int, t: Any) -> NamedTupleArray:
+    def get_array(cls, size: int, t: Dynamic) -> NamedTupleArray:
         """An array of tuples of values of type ``t``."""
         return NamedTupleArray(cls, size, t)
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[Dynamic]:
         return (self.__dict__[name] for name in self.names)
 
-    def _with(self, values: Iterable[Any]) -> Any:
+    def _with(self, values: Iterable[Dynamic]) -> Dynamic:
         return type(self)(list(values))
 
-    def __add__(self, other: Any) -> Any:
+    def __add__(self, other: Dynamic) -> Dynamic:
         return self._with(a + b for a, b in zip(self, other, strict=True))
 
-    def __sub__(self, other: Any) -> Any:
+    def __sub__(self, other: Dynamic) -> Dynamic:
         return self._with(a - b for a, b in zip(self, other, strict=True))
 
-    def __xor__(self, other: Any) -> Any:
+    def __xor__(self, other: Dynamic) -> Dynamic:
         return self._with(a ^ b for a, b in zip(self, other, strict=True))
 
     __rxor__ = __xor__
 
-    def __mul__(self, other: Any) -> Any:
+    def __mul__(self, other: Dynamic) -> Dynamic:
         return self._with(other * a for a in self)
 
     __rmul__ = __mul__
 
-    def reveal(self) -> Any:
+    def reveal(self) -> Dynamic:
         """The opened values."""
         return self._with(a.reveal() for a in self)
 
@@ -55,14 +55,14 @@ class NamedTuple:
 class NamedTupleArray:
     """One array for each name."""
 
-    def __init__(self, kind: type[NamedTuple], size: int, t: Any) -> None:
+    def __init__(self, kind: type[NamedTuple], size: int, t: Dynamic) -> None:
         self._kind = kind
         self.arrays = [Array(size, t) for _ in kind.names]
 
-    def __getitem__(self, index: Any) -> NamedTuple:
+    def __getitem__(self, index: Dynamic) -> NamedTuple:
         return self._kind([array[index] for array in self.arrays])
 
-    def __setitem__(self, index: Any, item: Any) -> None:
+    def __setitem__(self, index: Dynamic, item: Dynamic) -> None:
         for array, value in zip(self.arrays, item, strict=True):
             array[index] = value
 

@@ -6,14 +6,14 @@ import math
 import operator
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import reduce
-from typing import Any
 
 from .base import RunTime, is_constant
 from .bitvectors import if_else
+from .context import Dynamic
 from .errors import CompilerError
 
 
-def tree_reduce(function: Callable[[Any, Any], Any], sequence: Any) -> Any:
+def tree_reduce(function: Callable[[Dynamic, Dynamic], Dynamic], sequence: Dynamic) -> Dynamic:
     """Combines neighbours until one value is left: logarithmic depth."""
     values = list(sequence)
     if not values:
@@ -24,8 +24,8 @@ def tree_reduce(function: Callable[[Any, Any], Any], sequence: Any) -> Any:
     return values[0]
 
 
-def _two_bits(name: str, constant: Callable[[int, int], int]) -> Callable[[Any, Any], Any]:
-    def operation(a: Any, b: Any) -> Any:
+def _two_bits(name: str, constant: Callable[[int, int], int]) -> Callable[[Dynamic, Dynamic], Dynamic]:
+    def operation(a: Dynamic, b: Dynamic) -> Dynamic:
         if is_constant(a):
             return constant(a, b) if is_constant(b) else getattr(b, name)(a)
         return getattr(a, name)(b)
@@ -37,11 +37,11 @@ _bit_xor = _two_bits("bit_xor", operator.xor)
 _bit_and = _two_bits("bit_and", operator.and_)
 
 
-def _or(a: Any, b: Any) -> Any:
+def _or(a: Dynamic, b: Dynamic) -> Dynamic:
     return a + b - _bit_and(a, b)
 
 
-def _bit_not(a: Any, n: int) -> Any:
+def _bit_not(a: Dynamic, n: int) -> Dynamic:
     return ~a & ((1 << n) - 1) if is_constant(a) else a.bit_not()
 
 
@@ -49,13 +49,13 @@ def _int_len(x: int) -> int:
     return len(bin(x)) - 2
 
 
-def _bit_decompose(a: Any, bits: int | None = None) -> Any:
+def _bit_decompose(a: Dynamic, bits: int | None = None) -> Dynamic:
     if is_constant(a):
         return [(a >> i) & 1 for i in range(_int_len(a) if bits is None else bits)]
     return a.bit_decompose(bits)
 
 
-def _bit_compose(bits: Any) -> Any:
+def _bit_compose(bits: Dynamic) -> Dynamic:
     bits = list(bits)
     if not bits:
         return 0
@@ -64,7 +64,7 @@ def _bit_compose(bits: Any) -> Any:
     return sum(b << i for i, b in enumerate(bits))
 
 
-def reveal(x: Any) -> Any:
+def reveal(x: Dynamic) -> Dynamic:
     """The opened value; of a list, each item."""
     if isinstance(x, str):
         return x
@@ -73,47 +73,47 @@ def reveal(x: Any) -> Any:
     return [reveal(y) for y in x] if isinstance(x, (list, tuple)) else x
 
 
-def _cond_swap(condition: Any, a: Any, b: Any) -> Any:
+def _cond_swap(condition: Dynamic, a: Dynamic, b: Dynamic) -> Dynamic:
     if is_constant(condition):
         return (a, b) if condition else (b, a)
     return condition.cond_swap(a, b)
 
 
-def _greater_than(a: Any, b: Any, bits: int) -> Any:
+def _greater_than(a: Dynamic, b: Dynamic, bits: int) -> Dynamic:
     return a > b if is_constant(a) and is_constant(b) else a.greater_than(b, bits)
 
 
-def _right_shift(a: Any, m: int, bits: int) -> Any:
+def _right_shift(a: Dynamic, m: int, bits: int) -> Dynamic:
     return a >> m if is_constant(a) else a.right_shift(m, bits)
 
 
-def _mod2m(a: Any, m: int, bits: int, signed: bool) -> Any:
+def _mod2m(a: Dynamic, m: int, bits: int, signed: bool) -> Dynamic:
     return a % 2**m if is_constant(a) else a.mod2m(m, bits)
 
 
-def _pow2(bits: Sequence[Any]) -> Any:
+def _pow2(bits: Sequence[Dynamic]) -> Dynamic:
     """2 to the number with these bits, in ceil(log2) rounds of products."""
     return tree_reduce(operator.mul, [b.if_else(2**2**i, 1) for i, b in enumerate(bits)])
 
 
-def _larger(x: Any, y: Any) -> Any:
+def _larger(x: Dynamic, y: Dynamic) -> Dynamic:
     return if_else(x > y, x, y)
 
 
-def _smaller(x: Any, y: Any) -> Any:
+def _smaller(x: Dynamic, y: Dynamic) -> Dynamic:
     return if_else(x < y, x, y)
 
 
-def _series(a: Iterable[Any]) -> Iterator[Any]:
+def _series(a: Iterable[Dynamic]) -> Iterator[Dynamic]:
     """The sums of the first 0, 1, 2, ... items."""
-    total: Any = 0
+    total: Dynamic = 0
     for item in a:
         yield total
         total = total + item
     yield total
 
 
-def _long_one(x: Any) -> Any:
+def _long_one(x: Dynamic) -> Dynamic:
     """All ones, as many as the value has bits; of a list, of the first item that has any."""
     if hasattr(x, "long_one"):
         return x.long_one()
@@ -122,11 +122,11 @@ def _long_one(x: Any) -> Any:
     return 1
 
 
-def _expand(x: Any, size: int) -> Any:
+def _expand(x: Dynamic, size: int) -> Dynamic:
     return x.expand_to_vector(size) if isinstance(x, RunTime) and hasattr(x, "expand_to_vector") else x
 
 
-NAMES: dict[str, Any] = {
+NAMES: dict[str, Dynamic] = {
     "tree_reduce": tree_reduce,
     "if_else": if_else,
     "cond_swap": _cond_swap,

@@ -1,7 +1,7 @@
 """RNS polynomials over the engine's vector arithmetic.
 
 An RNS polynomial is a uint64 array [..., k, N]: axis -2 runs over the primes, axis -1 over coefficients (index =
-power of X) or over NTT positions in SEAL's order (seal-format: section 1.2). Residues are canonical, in [0, q).
+power of X) or over NTT positions in SEAL's order (docs/pages/formats.md, SEAL's bytes). Residues are canonical, in [0, q).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""SEAL's object headers, and reading of payloads that may be compressed (seal-format: section 1.1).
+"""SEAL's object headers, and reading of payloads that may be compressed (docs/pages/formats.md, SEAL's bytes).
 
 Nothing is allocated on the word of the data: plain payloads are sliced, compressed ones are inflated only as far as the
 caller, who knows the exact length of what comes next, asks for.

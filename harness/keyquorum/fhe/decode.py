@@ -1,4 +1,4 @@
-"""From phases to SEAL plaintexts, and decryption in clear text as a reference (seal-format: section 1.2).
+"""From phases to SEAL plaintexts, and decryption in clear text as a reference (docs/pages/formats.md, SEAL's bytes).
 
 The phase of a ciphertext is c0 + c1 s. CKKS: it is the plaintext. BFV: m = round(t phase / Q) mod t. BGV:
 m = (centred phase mod t) / correction_factor mod t.

@@ -1,6 +1,6 @@
 """Keys for SEAL from what the quorum opened: c0 polynomials and public seeds, and checks before a key counts.
 
-A key with noise e, secret s and public a (seal-format: section 1.2) is c0 = -(a s + f e), f = t for BGV, else 1, in
+A key with noise e, secret s and public a (docs/pages/formats.md, SEAL's bytes) is c0 = -(a s + f e), f = t for BGV, else 1, in
 NTT form modulo all K primes. Digit i of a key-switching key for w adds (P mod q_i) w to residue i of c0. Everything
 here is public.
 """

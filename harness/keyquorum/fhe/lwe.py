@@ -11,13 +11,13 @@ import json
 import math
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from keyquorum.model.errors import CiphertextError, ParameterError
-from keyquorum.model.plain import json_loads
+from keyquorum.model.plain import Json, json_loads
 
 Ints = NDArray[np.int64]
 Words = NDArray[np.uint64]
@@ -101,14 +101,14 @@ def lwe_parameters(name: str) -> LweParameters:
     return LWE_SETS[name]
 
 
-def pack(magic: bytes, header: dict[str, Any], body: bytes) -> bytes:
+def pack(magic: bytes, header: Json, body: bytes) -> bytes:
     """A file: 8 bytes of ``magic``, the length of the header, the header as JSON, the body, and SHA-256 of all before."""
     text = json.dumps(header).encode()
     data = magic + len(text).to_bytes(4, "little") + text + body
     return data + hashlib.sha256(data).digest()
 
 
-def unpack(data: bytes | bytearray, checked: bool = True) -> tuple[dict[str, Any], memoryview]:
+def unpack(data: bytes | bytearray, checked: bool = True) -> tuple[Json, memoryview]:
     """Header and body of a file of :func:`pack`, whose magic the caller has looked at; ``checked``: it ends with a SHA-256.
 
     Raises ValueError if it is damaged."""
@@ -140,7 +140,7 @@ class LweCiphertexts:
 
     def to_bytes(self, key_id: str) -> bytes:
         """A file: header (parameter set, key, count, noise if it is stated), a, b, all little endian, and SHA-256."""
-        header: dict[str, Any] = {"parameters": self.parameters.name, "key_id": key_id, "count": self.count}
+        header: Json = {"parameters": self.parameters.name, "key_id": key_id, "count": self.count}
         if self.noise_bits is not None:
             header["noise_bits"] = self.noise_bits
         return pack(MAGIC, header, self.a.astype("<u8").tobytes() + self.b.astype("<u8").tobytes())

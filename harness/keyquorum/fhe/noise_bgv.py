@@ -23,10 +23,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from keyquorum.model.plain import Json
 
 from .parameters import ParameterSet
 
@@ -235,7 +236,7 @@ def final_budget(parameters: ParameterSet, noise: BgvNoise) -> float:
     return min(found) if not noise.exhausted else min(-1.0, *found)
 
 
-def to_json(noise: BgvNoise) -> dict[str, Any]:
+def to_json(noise: BgvNoise) -> Json:
     """See :func:`from_json`."""
     return {"powers": list(noise.powers), "rest": list(noise.rest), "primes": noise.primes, "factor": noise.factor}
 

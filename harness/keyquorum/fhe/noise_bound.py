@@ -10,7 +10,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+
+from keyquorum.model.plain import Json
 
 from . import noise_bgv
 from .noise_bgv import BgvNoise
@@ -109,7 +110,7 @@ def final_budget(parameters: ParameterSet, noise: NoiseEstimate | BgvNoise) -> f
     return min(found)
 
 
-def to_json(noise: NoiseEstimate | BgvNoise) -> list[float | int] | dict[str, Any]:
+def to_json(noise: NoiseEstimate | BgvNoise) -> list[float | int] | Json:
     """See :func:`from_json`."""
     if isinstance(noise, BgvNoise):
         return noise_bgv.to_json(noise)

@@ -24,6 +24,10 @@ OPERATIONS = (
 """What :func:`evaluate` does. ``swap``: complex conjugation (CKKS) or exchange of the rows (BFV, BGV)."""
 
 
+SealObject = Any
+"""An object or result of seal-python, which has no types."""
+
+
 def require_seal() -> ModuleType:
     """The module of seal-python. Raises SealMissingError."""
     try:
@@ -32,7 +36,7 @@ def require_seal() -> ModuleType:
         raise SealMissingError(f"seal-python is not installed ({error}): run `pip install seal-python`") from error
 
 
-def _call(what: str, function: Callable[..., Any], *args: Any) -> Any:
+def _call(what: str, function: Callable[..., SealObject], *args: object) -> SealObject:
     """Calls SEAL; its exceptions (ValueError, RuntimeError, ...) become SealOperationError."""
     try:
         return function(*args)
@@ -43,7 +47,7 @@ def _call(what: str, function: Callable[..., Any], *args: Any) -> Any:
         raise SealOperationError(f"SEAL refuses {what}: {reason}") from error
 
 
-def _encryption_parameters(parameters: ParameterSet) -> Any:
+def _encryption_parameters(parameters: ParameterSet) -> SealObject:
     seal = require_seal()
     chosen = seal.EncryptionParameters(getattr(seal.scheme_type, parameters.scheme))
     chosen.set_poly_modulus_degree(parameters.ring_degree)
@@ -68,7 +72,7 @@ def read_parms(data: bytes, what: str = "parameters") -> tuple[str, int, int]:
 
 
 @lru_cache(maxsize=8)
-def context(parameters: ParameterSet) -> Any:
+def context(parameters: ParameterSet) -> SealObject:
     """SEAL's context of a parameter set (cached). Raises SealMissingError, SealOperationError."""
     seal = require_seal()
     chosen = _encryption_parameters(parameters)
@@ -78,7 +82,7 @@ def context(parameters: ParameterSet) -> Any:
     return result
 
 
-def encode(parameters: ParameterSet, values: Any, scale: float | None = None) -> Any:
+def encode(parameters: ParameterSet, values: object, scale: float | None = None) -> SealObject:
     """A SEAL Plaintext. CKKS: at most N/2 reals or complex numbers, at ``scale`` (default: that of the set). BFV and
     BGV: at most N integers modulo t.
 
@@ -108,7 +112,7 @@ def decode(parameters: ParameterSet, plaintext: bytes, complex_values: bool = Fa
     return np.asarray(_call("to decode", seal.BatchEncoder(ctx).decode, plain))
 
 
-def encrypt(parameters: ParameterSet, public_key: bytes, values: Any, scale: float | None = None) -> bytes:
+def encrypt(parameters: ParameterSet, public_key: bytes, values: object, scale: float | None = None) -> bytes:
     """SEAL's bytes of a fresh encryption of values, see :func:`encode`. Raises ValuesError, SealOperationError."""
     seal, ctx = require_seal(), context(parameters)
     plain = encode(parameters, values, scale)
@@ -135,13 +139,13 @@ class Evaluator:
 
     # Helpers
 
-    def _load(self, data: bytes, what: str) -> Any:
+    def _load(self, data: bytes, what: str) -> SealObject:
         return _call(what, self._context.from_cipher_str, data)
 
-    def _level(self, ciphertext: Any) -> int:
+    def _level(self, ciphertext: SealObject) -> int:
         return int(self._context.get_context_data(ciphertext.parms_id()).chain_index())
 
-    def _pair(self, a: bytes, b: bytes, operation: str) -> tuple[Any, Any]:
+    def _pair(self, a: bytes, b: bytes, operation: str) -> tuple[SealObject, SealObject]:
         x, y = self._load(a, f"operand 1 of {operation}"), self._load(b, f"operand 2 of {operation}")
         if self._level(x) > self._level(y):
             x = _call(operation, self._evaluator.mod_switch_to, x, y.parms_id())
@@ -149,7 +153,7 @@ class Evaluator:
             y = _call(operation, self._evaluator.mod_switch_to, y, x.parms_id())
         return x, y
 
-    def _sum(self, a: bytes, b: bytes, operation: str, function: Callable[..., Any]) -> bytes:
+    def _sum(self, a: bytes, b: bytes, operation: str, function: Callable[..., SealObject]) -> bytes:
         x, y = self._pair(a, b, operation)
         if self.parameters.scheme == "ckks":
             if not math.isclose(x.scale(), y.scale(), rel_tol=2.0**-16):
@@ -162,30 +166,30 @@ class Evaluator:
         return self._save(_call(operation, function, x, y))
 
     @cached_property
-    def _relin(self) -> Any:
+    def _relin(self) -> SealObject:
         if self._relin_keys is None:
             raise SealOperationError("products need relinearisation keys: give the file relin.key of the key")
         return _call("these relinearisation keys", self._context.from_relin_str, self._relin_keys)
 
     @cached_property
-    def _galois(self) -> Any:
+    def _galois(self) -> SealObject:
         if self._galois_keys is None:
             raise SealOperationError("rotations need Galois keys: give the file galois.key of the key")
         return _call("these Galois keys", self._context.from_galois_str, self._galois_keys)
 
-    def _product(self, product: Any, operation: str, rescale: bool) -> bytes:
+    def _product(self, product: object, operation: str, rescale: bool) -> bytes:
         result = _call(operation, self._evaluator.relinearize, product, self._relin)
         if self.parameters.scheme == "ckks" and rescale:
             result = self._rescaled(result, operation)
         return self._save(result)
 
-    def _rescaled(self, ciphertext: Any, operation: str) -> Any:
+    def _rescaled(self, ciphertext: object, operation: str) -> SealObject:
         if self._level(ciphertext) == 0:
             raise SealOperationError(f"{operation}: the ciphertext is at the last level, nothing to rescale by: use a longer chain")
         return _call(operation, self._evaluator.rescale_to_next, ciphertext)
 
     @staticmethod
-    def _save(ciphertext: Any) -> bytes:
+    def _save(ciphertext: SealObject) -> bytes:
         data: bytes = ciphertext.to_string()
         return data
 

@@ -1,4 +1,4 @@
-"""SEAL's bytes: ciphertexts, public and key-switching keys, plaintexts, secret keys (seal-format: section 1.1).
+"""SEAL's bytes: ciphertexts, public and key-switching keys, plaintexts, secret keys (docs/pages/formats.md, SEAL's bytes).
 
 Readers take the parameter set, check everything that they use against it before they allocate, and raise only
 SealFormatError and its subclasses. Files of SEAL 4 in compression modes none, zlib and zstd are read; mode none is

@@ -1,4 +1,4 @@
-"""The public polynomials that SEAL expands from seeds (seal-format: section 1.1)."""
+"""The public polynomials that SEAL expands from seeds (docs/pages/formats.md, SEAL's bytes)."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ def write_values(path: Path | str, values: Numbers) -> None:
         raise ValuesError(f"{path} cannot be written: {error.strerror}") from error
 
 
-def fit_values(parameters: ParameterSet, values: Any) -> Numbers:
+def fit_values(parameters: ParameterSet, values: object) -> Numbers:
     """Checks that values can be encoded: float64 or complex128 for CKKS, int64 centred modulo t for BFV and BGV.
 
     BFV and BGV take integers from -(t-1)/2 to t - 1. Raises ValuesError.

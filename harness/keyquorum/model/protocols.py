@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from types import MappingProxyType
-from typing import Any
 
 from keyquorum import _engine
+from keyquorum.model.plain import Json
 
 from .errors import ParameterError
 
@@ -121,7 +121,7 @@ class Protocol:
         return _engine.protocol_summands(self.name, parties)
 
 
-def _protocol(row: dict[str, Any]) -> Protocol:
+def _protocol(row: Json) -> Protocol:
     other = row.pop("mp_spdz")
     assert row.keys() == {f.name for f in fields(Protocol)} - {"mp_spdz"}, "the engine has another table: build it again"
     return Protocol(**row, mp_spdz=None if other is None else MpSpdz(**other))

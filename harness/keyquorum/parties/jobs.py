@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import KeyQuorumError, ParameterError
@@ -20,8 +19,8 @@ from .context import PartyContext
 
 PACKAGES = {"": "keyquorum.plans", "bench": "keyquorum.bench"}
 """Packages that have jobs, by the beginning of the kind: ``bench:decrypt`` is one of the second. Each has ``JOBS``, names and modules."""
-Run = Callable[[PartyContext, dict[str, Any]], dict[str, Any]]
-Check = Callable[[Committee, int, dict[str, Any]], None]
+Run = Callable[[PartyContext, Json], Json]
+Check = Callable[[Committee, int, Json], None]
 
 
 @dataclass(frozen=True)
@@ -32,7 +31,7 @@ class Job:
     run: Run
     fields: Mapping[str, type]
     check: Check | None
-    more_fields: Callable[[dict[str, Any]], Mapping[str, type]]
+    more_fields: Callable[[Json], Mapping[str, type]]
 
 
 _defined: dict[str, Job] = {}
@@ -40,7 +39,7 @@ _defined: dict[str, Job] = {}
 
 def party_job(
     kind: str, fields: Mapping[str, type], check: Check | None = None,
-    more_fields: Callable[[dict[str, Any]], Mapping[str, type]] = lambda job: {},
+    more_fields: Callable[[Json], Mapping[str, type]] = lambda job: {},
 ) -> Callable[[Run], Run]:  # fmt: skip
     """Makes a function a job of this kind, where it is defined; see :class:`Job`. The package's ``JOBS`` names the module."""
 
@@ -76,7 +75,7 @@ def job_entries(job: Json) -> list[tuple[str, str]]:
     """What all parties of a job must have in common, by name: everything but the party's own paths. Long values, and the job as a whole, are
     there as their hash."""
     common = {name: value for name, value in job.items() if name not in ("kind", "local")}
-    flat: list[tuple[str, Any]] = [("kind", job.get("kind"))]
+    flat: list[tuple[str, object]] = [("kind", job.get("kind"))]
     for name, value in common.items():
         flat += [(f"{name}.{inner}", v) for inner, v in value.items()] if isinstance(value, dict) else [(name, value)]
     entries = [(name, _shown(value)) for name, value in flat if name.isprintable() and "=" not in name and len(name) <= SHOWN]
@@ -193,7 +192,7 @@ def check_job(job: Json) -> str:
     return str(kind)
 
 
-def _check_fields(job: dict[str, Any], fields: Mapping[str, type]) -> None:
+def _check_fields(job: Json, fields: Mapping[str, type]) -> None:
     for field, kind in fields.items():
         if type(job.get(field)) is not kind:
             raise KeyQuorumError(f"the {job['kind']} job has no {field!r}, or not as a {kind.__name__}: write the job file again")

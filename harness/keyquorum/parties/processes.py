@@ -10,10 +10,9 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import CommitteeError, PartyError, PartyInterrupted
@@ -134,7 +133,7 @@ def run_processes(
     progress: Progress | None = None,
     connect_timeout: float = 30.0,
     io_timeout: float = 120.0,
-    on_start: Any = None,
+    on_start: Callable[[list[subprocess.Popen[str]]], None] | None = None,
     patience: float = PATIENCE,
 ) -> list[Json]:
     """Starts one process a party (all identities must be on this host) and returns their results in party order.

@@ -10,12 +10,12 @@ import hashlib
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from keyquorum.dsl import Persistence
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import CiphertextError, OutputError, ParameterError, PolicyError
 from keyquorum.model.outputs import reserved, save_all
+from keyquorum.model.plain import Json
 from keyquorum.parties.context import PartyContext
 from keyquorum.parties.jobs import party_job
 from keyquorum.schemes import scheme_of
@@ -84,7 +84,7 @@ def _with_pool(
     return None if words is None or context.party != receiver else scheme.plaintexts(info, ciphertexts, words[0])
 
 
-def local_paths(job: dict[str, Any], name: str) -> list[Path]:
+def local_paths(job: Json, name: str) -> list[Path]:
     """This party's paths, one for each ciphertext of the job."""
     paths = job["local"].get(name)
     if not isinstance(paths, list) or not all(isinstance(p, str) and p.isprintable() for p in paths) or len(paths) != len(job["sha256"]):
@@ -108,7 +108,7 @@ def read_ciphertexts(info: KeyInfo, paths: Sequence[Path], digests: Sequence[str
     return ciphertexts
 
 
-def tables_of(job: dict[str, Any]) -> tuple[int, int]:
+def tables_of(job: Json) -> tuple[int, int]:
     """Width and levels of the tables of a job's rounding; jobs for roundings without tables need not have them."""
     width, levels = job.get("width", 8), job.get("levels", 2)
     if type(width) is not int or type(levels) is not int:
@@ -116,7 +116,7 @@ def tables_of(job: dict[str, Any]) -> tuple[int, int]:
     return width, levels
 
 
-def check_decrypt(committee: Committee, party: int, job: dict[str, Any]) -> None:
+def check_decrypt(committee: Committee, party: int, job: Json) -> None:
     """What a party finds out of the job ``decrypt`` by itself, before it connects, so that one that cannot take part says so at once.
 
     Key, ciphertexts, shares, approvals, the count of decryptions, and where the receiver would write. No check of the plan is replaced."""
@@ -150,7 +150,7 @@ def _check_outputs(outputs: Sequence[Path]) -> None:
 
 
 @party_job("decrypt", {"key": str, "receiver": int, "rounding": str, "sha256": list, "backend": str, "local": dict}, check=check_decrypt)
-def decrypt_job(context: PartyContext, job: dict[str, Any]) -> dict[str, Any]:
+def decrypt_job(context: PartyContext, job: Json) -> Json:
     """The job ``decrypt``. Keys: ``key``, ``receiver``, ``rounding``, ``sha256`` (of each ciphertext file), ``pool`` (optional: take masks from the
     committee's pool), ``width``, ``levels`` (optional: of the rounding's tables), and under ``local`` the paths: ``ciphertexts``, ``outputs``
     (written by the receiver, 0600, and reserved before anything is counted)."""

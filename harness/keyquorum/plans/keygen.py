@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import KeyFileError, ParameterError
 from keyquorum.model.needs import require_disk, require_memory
+from keyquorum.model.plain import Json
 from keyquorum.parties.context import PartyContext
 from keyquorum.parties.jobs import party_job
 from keyquorum.schemes import scheme_named, scheme_of
@@ -25,23 +25,23 @@ from keyquorum.schemes.keys import K, KeyMaterial, KeyRequest
 from .weakness import warn_all
 
 
-def request_of(job: dict[str, Any]) -> KeyRequest:
+def request_of(job: Json) -> KeyRequest:
     """What a ``keygen`` job asks for; its fields must be there."""
     return _scheme(job).request_from_job(job)
 
 
-def _scheme(job: dict[str, Any]) -> AnyScheme:
+def _scheme(job: Json) -> AnyScheme:
     try:
         return scheme_named(job["parameters"].get("scheme"))
     except ParameterError as error:
         raise ParameterError(f"not a parameter set ({error}): write the job file again") from None
 
 
-def _scheme_fields(job: dict[str, Any]) -> Mapping[str, type]:
+def _scheme_fields(job: Json) -> Mapping[str, type]:
     return _scheme(job).job_fields
 
 
-def check_keygen(committee: Committee, party: int, job: dict[str, Any]) -> None:
+def check_keygen(committee: Committee, party: int, job: Json) -> None:
     """What a party finds out of the job ``keygen`` by itself, before it connects: what it would make, and that its name is free."""
     request_of(job).check_committee(committee)
     folder = committee.key_folder(party, job["key"])
@@ -50,7 +50,7 @@ def check_keygen(committee: Committee, party: int, job: dict[str, Any]) -> None:
 
 
 @party_job("keygen", {"key": str, "parameters": dict, "backend": str, "local": dict}, check=check_keygen, more_fields=_scheme_fields)
-def keygen_job(context: PartyContext, job: dict[str, Any]) -> dict[str, Any]:
+def keygen_job(context: PartyContext, job: Json) -> Json:
     """The job ``keygen``: makes a key and stores it in this party's folder. Keys: ``key``, ``parameters``, and those of the scheme
     (:attr:`.Scheme.job_fields`)."""
     request = request_of(job)

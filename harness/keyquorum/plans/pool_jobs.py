@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from keyquorum.model.errors import ParameterError
+from keyquorum.model.plain import Json
 from keyquorum.parties.context import PartyContext
 from keyquorum.parties.jobs import party_job
 
@@ -13,7 +12,7 @@ from .pools import Pool
 
 
 @party_job("pool_fill", {"parameters": str, "rounding": str, "width": int, "levels": int, "count": int, "chunk": int})
-def pool_fill_job(context: PartyContext, job: dict[str, Any]) -> dict[str, Any]:
+def pool_fill_job(context: PartyContext, job: Json) -> Json:
     """The job ``pool_fill``: makes ``count`` items, ``chunk`` at a time."""
     variant = variant_of(context.committee, job)
     if not (1 <= job["count"] <= 1 << 40 and 1 <= job["chunk"] <= 1 << 20):

@@ -26,12 +26,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keyquorum._engine import ShareFile
-from keyquorum.dsl.persistence import KeyTest
+from keyquorum.dsl.persistence import KeyTest, Unsigned
 from keyquorum.model.checkpoints import reached
 from keyquorum.model.committee import write_atomically
 from keyquorum.model.errors import PoolError
 from keyquorum.model.needs import require_disk
-from keyquorum.model.plain import is_count, is_hex, json_loads
+from keyquorum.model.plain import Json, is_count, is_hex, json_loads
 from keyquorum.model.protocols import named
 from keyquorum.sharing.variants import Material, Section
 
@@ -94,7 +94,7 @@ def packed_bytes(sections: Sequence[Section], parts: int, count: int) -> int:
     return sum(parts * s.rows * (-(-count // 8) if s.bits == 1 else count * s.words * np.dtype(_section_type(s.bits)).itemsize) for s in sections)
 
 
-def stored_sections(data: bytes, sections: Sequence[Section], parts: int, count: int) -> list[NDArray[Any]]:
+def stored_sections(data: bytes, sections: Sequence[Section], parts: int, count: int) -> list[Unsigned]:
     """The sections of what :func:`pack` gave of ``count`` items, [parts, rows, count] each; single bits eight to a byte. Copies."""
     result, at = [], 0
     for section in sections:
@@ -105,9 +105,9 @@ def stored_sections(data: bytes, sections: Sequence[Section], parts: int, count:
     return result
 
 
-def items_of(stored: Sequence[NDArray[Any]], sections: Sequence[Section], start: int, stop: int) -> list[NDArray[Any]]:
+def items_of(stored: Sequence[Unsigned], sections: Sequence[Section], start: int, stop: int) -> list[Unsigned]:
     """Items start..stop-1 of :func:`stored_sections`, in words as wide as they are stored."""
-    result: list[NDArray[Any]] = []
+    result: list[Unsigned] = []
     for section, words in zip(sections, stored, strict=True):
         if section.bits == 1:
             bits = np.unpackbits(words[:, :, start // 8 : -(-stop // 8)], axis=-1, bitorder="little")
@@ -121,7 +121,7 @@ class PoolStore:
     """The pool of one party, locked: no other process can use or fill it. ``kind``: what the pool is (plain data, the same at all
     members but for ``party``)."""
 
-    def __init__(self, folder: Path, kind: dict[str, Any], sections: Sequence[Section], parts: int) -> None:
+    def __init__(self, folder: Path, kind: Json, sections: Sequence[Section], parts: int) -> None:
         self.folder, self.kind, self.sections, self.parts = folder, kind, list(sections), parts
         self._lock = _locked(folder, make=True)
         self._cached: tuple[str, Material] | None = None
@@ -187,7 +187,7 @@ class PoolStore:
     def _path(self, chunk_id: str) -> Path:
         return self.folder / f"chunk-{chunk_id}.kqs"
 
-    def _header(self, chunk: Chunk) -> dict[str, Any]:
+    def _header(self, chunk: Chunk) -> Json:
         return {
             "protocol": self.kind["protocol"], "domain": "Z2^64", "parties": self.kind["parties"],
             "threshold": self.kind["threshold"], "party": self.kind["party"], "key_id": chunk.id, "length": chunk.count,
@@ -384,7 +384,7 @@ def _is_file(descriptor: int, path: Path) -> bool:
     return (held.st_dev, held.st_ino) == (there.st_dev, there.st_ino)
 
 
-def read_pool(folder: Path) -> dict[str, Any] | None:
+def read_pool(folder: Path) -> Json | None:
     """``pool.json`` as plain data; None if there is none."""
     path = folder / "pool.json"
     if not path.exists():
@@ -398,7 +398,7 @@ def read_pool(folder: Path) -> dict[str, Any] | None:
             raise ValueError("a chunk has no proper id or count")
     except (ValueError, KeyError, TypeError) as error:
         raise PoolError(f"{path}: damaged ({error}): keyquorum pool drop, and fill again") from None
-    result: dict[str, Any] = data
+    result: Json = data
     return result
 
 

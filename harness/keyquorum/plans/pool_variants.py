@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from keyquorum.model.committee import Committee
+from keyquorum.model.plain import Json
 from keyquorum.parties.context import PartyContext
 from keyquorum.schemes import load_parameters, scheme_of
 from keyquorum.schemes.keys import Parameters
@@ -17,7 +16,7 @@ def variant_for(committee: Committee, rounding: str, parameters: Parameters, wid
     return scheme_of(parameters).variant(committee, rounding, parameters, width, levels)
 
 
-def variant_of(committee: Committee, job: dict[str, Any]) -> Variant:
+def variant_of(committee: Committee, job: Json) -> Variant:
     """The variant that a job names: ``parameters``, ``rounding``, ``width``, ``levels``."""
     return variant_for(committee, job["rounding"], load_parameters(job["parameters"]), job["width"], job["levels"])
 

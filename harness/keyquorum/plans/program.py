@@ -19,6 +19,7 @@ from keyquorum.dsl.persistence import shares_path
 from keyquorum.dsl.program_io import numbers_path
 from keyquorum.model.errors import ParameterError, PartyError, ProgramError
 from keyquorum.model.links import check_link, notice, parse
+from keyquorum.model.plain import Json
 from keyquorum.model.protocols import DEFAULT_PROTOCOL, PROTOCOLS, Protocol
 from keyquorum.model.resources import find_program
 from keyquorum.parties import mac_key
@@ -76,7 +77,7 @@ class ProgramRequest:
         return PROTOCOLS[self.protocol]
 
     @staticmethod
-    def from_json(data: dict[str, Any], folder: Path) -> ProgramRequest:
+    def from_json(data: Json, folder: Path) -> ProgramRequest:
         """A request from the fields of a job, in a folder of this host."""
         kinds: dict[str, tuple[type, ...]] = {
             "program": (str,), "args": (list,), "protocol": (str,), "backend": (str,), "mp_spdz": (str, NoneType), "link": (str, NoneType), "interactive": (bool,),
@@ -147,7 +148,7 @@ def _run(session: Any, request: ProgramRequest, typed: Path | None = None) -> li
 
 
 @party_job("program", {"request": dict, "local": dict})
-def program_job(context: PartyContext, job: dict[str, Any]) -> dict[str, Any]:
+def program_job(context: PartyContext, job: Json) -> Json:
     """The job ``program``: the fields of :class:`ProgramRequest` under ``request``, the folder under ``local``."""
     request = ProgramRequest.from_json(job["request"], local_path(job, "folder"))
     with context.phase("program"):

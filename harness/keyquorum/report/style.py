@@ -10,11 +10,10 @@ from typing import Literal
 import matplotlib
 import matplotlib.colors
 
-from keyquorum.model.plain import Json
-
 matplotlib.use("Agg")
 
 import matplotlib.pyplot as plt
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.container import BarContainer
 from matplotlib.figure import Figure
@@ -97,7 +96,7 @@ def figure(panels: int = 1, width: float = 3.6, height: float = 3.0) -> tuple[Fi
 
 def legend_below(made: Figure, axes: list[Axes], columns: int = 4, loaded: bool = False) -> None:
     """One legend for all panels, below them; ``loaded``: with what hollow marks and dotted bars say."""
-    entries: Json = {label: handle for axis in axes for handle, label in zip(*axis.get_legend_handles_labels(), strict=True)}
+    entries: dict[str, Artist] = {label: handle for axis in axes for handle, label in zip(*axis.get_legend_handles_labels(), strict=True)}
     for label, handle in entries.items():
         first = handle.patches[0] if isinstance(handle, BarContainer) and len(handle.patches) else None
         if isinstance(first, Rectangle) and first.get_hatch() == DOTS:

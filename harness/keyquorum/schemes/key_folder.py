@@ -27,7 +27,7 @@ from keyquorum.model.committee import Committee, sync_folder, write_atomically
 from keyquorum.model.errors import KeyFileError, ParameterError, PolicyError, ProgramError
 from keyquorum.model.inspected import sha256_of
 from keyquorum.model.locks import FileLock
-from keyquorum.model.plain import json_loads
+from keyquorum.model.plain import Json, json_loads
 from keyquorum.model.protocols import named
 from keyquorum.parties import mac_key
 from keyquorum.parties.context import PartyContext
@@ -68,7 +68,7 @@ def load_shares(folder: Path, info: KeyInfo, party: int, count: int | None = Non
     return [read_share(folder, info, party, index, backend == "embedded") for index in range(len(info.secrets[:count]))]
 
 
-def write_mac(path: Path, header: dict[str, Any], share: Persistence) -> None:
+def write_mac(path: Path, header: Json, share: Persistence) -> None:
     """Stores what these shares' MACs need in a later session, if they have any; ``header``: of the file of the shares."""
     mac = share.export_mac()
     if mac:
@@ -77,7 +77,7 @@ def write_mac(path: Path, header: dict[str, Any], share: Persistence) -> None:
         raise KeyFileError(f"{path}: shares of {header['protocol']} without a MAC key: please report it")
 
 
-def read_mac(path: Path, header: dict[str, Any], share: Persistence, tested: bool = True) -> None:
+def read_mac(path: Path, header: Json, share: Persistence, tested: bool = True) -> None:
     """Reads what :func:`write_mac` stored. Raises :class:`KeyFileError` if there is nothing, or no test of the MAC key where one must be."""
     if not named(header["protocol"]).macs:
         return

@@ -7,14 +7,14 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, ClassVar, Generic, Protocol, TypeVar
+from typing import ClassVar, Generic, Protocol, TypeVar
 
 from keyquorum.dsl import Persistence
 from keyquorum.model.committee import Committee
 from keyquorum.model.needs import Needs
-from keyquorum.model.plain import is_count, is_hex
+from keyquorum.model.plain import Json, is_count, is_hex
 
-Plain = dict[str, Any]
+Plain = Json
 """Plain data, as JSON has it."""
 
 

@@ -11,7 +11,6 @@ import time
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -108,7 +107,7 @@ class Receiver:
         """``wait``: seconds to wait for parties that do not listen yet."""
         self._committee, self._context, self._timeout, self._wait = committee, client_context(identity), timeout, wait
         self._places = places
-        self._channels: list[Any] = []
+        self._channels: list[ssl.SSLSocket] = []
         self._lock = threading.Lock()
 
     def close(self) -> None:
@@ -163,7 +162,7 @@ class Receiver:
     def _ask(self, data: bytes, more: dict[str, str] | None = None) -> list[tuple[Json, bytearray]]:
         head = {"id": secrets.token_hex(16), **(more or {})}
 
-        def one(item: tuple[int, Any]) -> tuple[Json, bytearray]:
+        def one(item: tuple[int, ssl.SSLSocket]) -> tuple[Json, bytearray]:
             party, channel = item
             try:
                 send_message(channel, head, data)

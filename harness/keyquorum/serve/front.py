@@ -13,12 +13,12 @@ import hashlib
 import ipaddress
 import resource
 import socket
+import ssl
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
 
 from keyquorum._engine import EngineError
 from keyquorum.model.errors import AuditError, CiphertextError, CommitteeError, KeyQuorumError, PartyError
@@ -188,7 +188,7 @@ class Front:
         except (OSError, ConnectionError, CommitteeError):
             pass  # the receiver is gone or talks nonsense: what it asked for runs into its deadline
 
-    def _handshake(self, raw: socket.socket) -> Any:
+    def _handshake(self, raw: socket.socket) -> ssl.SSLSocket:
         """The channel of whoever shows an admitted certificate."""
         try:
             raw.settimeout(HANDSHAKE_SECONDS)
@@ -211,13 +211,13 @@ class Front:
             self._strangers.remove(channel)
         return channel
 
-    def _answer(self, channel: object) -> None:
+    def _answer(self, channel: ssl.SSLSocket) -> None:
         """Answers request after request, until the receiver ends the channel or is silent for too long."""
         receiver = _fingerprint(channel)
         while self._one(channel, receiver):
             pass
 
-    def _one(self, channel: Any, receiver: str) -> bool:
+    def _one(self, channel: ssl.SSLSocket, receiver: str) -> bool:
         """Answers one request; False if there is none any more. Nothing of the request is kept after that."""
         channel.settimeout(IDLE_SECONDS)
         with Hold(self._memory, receiver) as hold:
@@ -273,5 +273,5 @@ def _asked(head: Json, body: bytearray | None) -> Json:
     return {"request": request, "sha256": digest, "bytes": None if body is None else len(body)}
 
 
-def _fingerprint(channel: Any) -> str:
+def _fingerprint(channel: ssl.SSLSocket) -> str:
     return hashlib.sha256(channel.getpeercert(binary_form=True) or b"").hexdigest()

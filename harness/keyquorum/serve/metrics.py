@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 import time
-from http.server import ThreadingHTTPServer
-from typing import Any
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.exposition import MetricsHandler
@@ -24,18 +24,18 @@ class _Server(ThreadingHTTPServer):
     request_queue_size = 128
 
     def __init__(self, port: int, registry: CollectorRegistry) -> None:
-        handler: Any = type("Handler", (MetricsHandler.factory(registry),), {"timeout": READ_SECONDS})
+        handler: type[BaseHTTPRequestHandler] = type("Handler", (MetricsHandler.factory(registry),), {"timeout": READ_SECONDS})
         self._room = threading.BoundedSemaphore(MOST_READERS)
         super().__init__(("127.0.0.1", port), handler)
 
-    def get_request(self) -> Any:
+    def get_request(self) -> tuple[socket.socket, object]:
         try:
             return super().get_request()
         except OSError:
             time.sleep(PAUSE)  # the caller asks again at once
             raise
 
-    def process_request(self, request: Any, client_address: Any) -> None:
+    def process_request(self, request: socket.socket | tuple[bytes, socket.socket], client_address: object) -> None:
         if not self._room.acquire(blocking=False):
             self.shutdown_request(request)
             return
@@ -45,7 +45,7 @@ class _Server(ThreadingHTTPServer):
             self._room.release()
             self.shutdown_request(request)
 
-    def process_request_thread(self, request: Any, client_address: Any) -> None:
+    def process_request_thread(self, request: socket.socket | tuple[bytes, socket.socket], client_address: object) -> None:
         try:
             super().process_request_thread(request, client_address)
         finally:

@@ -1,4 +1,4 @@
-"""Exact decryption: phases modulo q become messages modulo t by rounding inside the MPC (protocols: section 4).
+"""Exact decryption: phases modulo q become messages modulo t by rounding inside the MPC (docs/pages/decryption.md).
 
 The summands u_i of a phase w = sum of u_i mod q are scaled to z = t 2^l w/q + 2^(l-1) mod t 2^l by whoever knows them, and the
 programs `round_ltz_circuit` or `round_mask_open` take the noise off: once modulo 2^l, once modulo t.

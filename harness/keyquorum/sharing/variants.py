@@ -9,23 +9,22 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from keyquorum.dsl.persistence import KeyTest
+from keyquorum.dsl.persistence import KeyTest, Unsigned
 from keyquorum.sharing.rounding import RoundingGroup
 
 Words = NDArray[np.uint64]
 VARIANTS = ("round_ltz_circuit", "round_ltz_table", "round_mask_open", "round_flood")
 
 
-class Material(list[NDArray[Any]]):
+class Material(list[Unsigned]):
     """Sections of correlated randomness, [parts, rows, items] each. ``key_tests``: of the MAC keys that they are under
     (:attr:`.Persistence.key_tests`)."""
 
-    def __init__(self, sections: Iterable[NDArray[Any]], key_tests: Sequence[KeyTest] = ()) -> None:
+    def __init__(self, sections: Iterable[Unsigned], key_tests: Sequence[KeyTest] = ()) -> None:
         super().__init__(sections)
         self.key_tests = [key_test.copy() for key_test in key_tests]
 
@@ -79,7 +78,7 @@ class Variant(ABC):
 
     @abstractmethod
     def use(
-        self, group: RoundingGroup, z: Words, material: Sequence[NDArray[Any]], to: int | str = "share", seed: bytes | None = None,
+        self, group: RoundingGroup, z: Words, material: Sequence[Unsigned], to: int | str = "share", seed: bytes | None = None,
         about: bytes = b"",
     ) -> Words | None:  # fmt: skip
         """Rounds phases z, whose last axis counts words, with one item of material each; every member calls this.

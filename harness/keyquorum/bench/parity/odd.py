@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .outcome import Case, Outcome
 from .reference import reference
@@ -14,7 +15,7 @@ LENGTH = 12
 """l."""
 
 
-def _bits_of_sum(numbers: Any, further: Any) -> Callable[[Outcome], str]:
+def _bits_of_sum(numbers: NDArray[np.int64], further: NDArray[np.int64]) -> Callable[[Outcome], str]:
     """The bits of the sum of the dealers' masks, and the XOR of their further bits."""
 
     def check(outcome: Outcome) -> str:

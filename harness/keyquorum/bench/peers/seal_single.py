@@ -8,13 +8,12 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from keyquorum.fhe import seal
 from keyquorum.fhe.parameters import load
+from keyquorum.fhe.values import Numbers
 
 Phases = list[tuple[str, float, float]]
 
@@ -31,7 +30,7 @@ def main() -> int:
     parameters, library = load(sys.argv[1]), seal.require_seal()
     context, rng = seal.context(parameters), np.random.default_rng()
     phases: Phases = []
-    values: NDArray[Any]
+    values: Numbers
     if parameters.scheme == "ckks":
         values = rng.uniform(-1, 1, parameters.slots)
     else:

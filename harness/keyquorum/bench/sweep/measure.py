@@ -25,6 +25,7 @@ from keyquorum.bench.committees import split_options
 from keyquorum.cnn.run import classify, held_out_digits
 from keyquorum.fhe import seal
 from keyquorum.fhe.parameters import load as load_parameters
+from keyquorum.fhe.values import Numbers
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import KeyQuorumError
 from keyquorum.model.links import parse
@@ -239,7 +240,7 @@ class Bench:
                 values, files, outputs = [], [], []
                 for j in range(case.batch):
                     path = Path(folder) / f"{j}.ct"
-                    clear: NDArray[Any]
+                    clear: Numbers
                     if scheme == "ckks":
                         clear = rng.uniform(-1, 1, parameters.ring_degree // 2)
                     else:

@@ -37,6 +37,7 @@ from typing import Any, Protocol
 
 from keyquorum.fhe.keys import galois_element
 from keyquorum.fhe.parameters import ParameterSet
+from keyquorum.model.plain import Json
 
 KEY_VARIANCE = 10.5
 """Of a coefficient of a key's noise: 21 coins less 21 coins. That of the Gaussian is 10.24."""
@@ -91,7 +92,7 @@ class Noise:
         """log2 of :attr:`rms`."""
         return math.log2(self.rms) if self.rms > 0 else -math.inf
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """Plain data, see :meth:`from_json`. Amplitudes are rounded up."""
         terms = {name: {str(g): _rounded_up(a) for g, a in source.items()} for name, source in self.terms.items()}
         return {"message": self.message, "terms": terms, "rest": _rounded_up(self.rest)}

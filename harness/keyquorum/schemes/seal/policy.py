@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any
 
 from keyquorum.fhe.parameters import NOISE_BITS_MAX, ParameterSet
 from keyquorum.model.errors import PolicyError
+from keyquorum.model.plain import Json
 
 from .noise import default_bits, fresh_rms
 
@@ -95,7 +95,7 @@ class FloodPolicy:
         return found
 
 
-def policy_from_json(data: dict[str, Any]) -> FloodPolicy:
+def policy_from_json(data: Json) -> FloodPolicy:
     """A policy from plain data; refuses unknown fields and anything but integers."""
     fields = FloodPolicy.__dataclass_fields__
     if not set(data) <= set(fields) or any(type(v) is not int for v in data.values()):

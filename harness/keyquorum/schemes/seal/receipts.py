@@ -6,14 +6,13 @@ import hashlib
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from keyquorum.fhe.noise_bgv import BgvNoise
 from keyquorum.fhe.noise_bound import NoiseEstimate, after, final_budget, from_json, to_json
 from keyquorum.fhe.seal_format import read_ciphertext
 from keyquorum.model.errors import CiphertextError
 from keyquorum.model.outputs import save_file
-from keyquorum.model.plain import json_loads
+from keyquorum.model.plain import Json, json_loads
 
 from .key import SealKeyInfo
 from .noise import Noise
@@ -22,7 +21,7 @@ from .noise import Noise
 def write_receipt(path: Path | str, data: bytes, info: SealKeyInfo, noise: NoiseEstimate | BgvNoise | Noise | None = None) -> None:
     """Writes the note of a ciphertext file, ``<path>.json``. ``noise``: worked out from how it was made, an estimate for whoever computes on;
     nobody vouches for it, and approvals do not look at it."""
-    receipt: dict[str, Any] = {"key_id": info.key_id, "sha256": hashlib.sha256(data).hexdigest()}
+    receipt: Json = {"key_id": info.key_id, "sha256": hashlib.sha256(data).hexdigest()}
     if noise is not None:
         receipt["noise"] = noise.to_json() if isinstance(noise, Noise) else to_json(noise)
     save_file(Path(f"{path}.json"), json.dumps(receipt).encode() + b"\n")

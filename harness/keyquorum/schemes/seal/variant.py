@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from keyquorum.dsl import Persistence
+from keyquorum.dsl.persistence import Unsigned
 from keyquorum.fhe.parameters import ParameterSet
 from keyquorum.model.committee import Committee, check_name
 from keyquorum.model.errors import ParameterError
@@ -133,7 +133,7 @@ class SealVariant(Variant):
         return Material(result)
 
     def use(
-        self, group: RoundingGroup, z: Words, material: Sequence[NDArray[Any]], to: int | str = "share", seed: bytes | None = None,
+        self, group: RoundingGroup, z: Words, material: Sequence[Unsigned], to: int | str = "share", seed: bytes | None = None,
         about: bytes = b"",
     ) -> Words | None:  # fmt: skip
         """Rounds phases z [2, parts, size] with one item of material each; every member calls this. Results as of
