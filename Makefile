@@ -175,4 +175,4 @@ docs: build
 	@echo "docs: open docs/_build/index.html"
 
 clean:
-	rm -rf $(VENV) Source/target build/wheel $(DIST) docs/_build .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) Source/target build/wheel $(DEPS) $(DIST) docs/_build .pytest_cache .mypy_cache .ruff_cache

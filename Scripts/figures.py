@@ -10,6 +10,7 @@ import statistics
 import sys
 from pathlib import Path
 
+from keyquorum.bench.committees import ADDITIVE_RING, REPLICATED, RING_WITH_MACS
 from keyquorum.model import published
 from keyquorum.report.data import NoResultsError, conditions, load, summary
 from keyquorum.report.threat_models import threat_model_table
@@ -230,7 +231,7 @@ def _of_sweeps() -> list[Row]:
             if column == "keys, s":
                 seen.add(str(record["committee"]))
                 what, figure = f"keys of {record['keys of']}", f"{figure} {unit}, {record['keys, MB a party']} MB a party"
-            elif not str(record["committee"]).startswith("rep-field"):
+            elif not str(record["committee"]).startswith(REPLICATED):
                 continue
             else:
                 figure = f"{figure} {unit}"
@@ -251,7 +252,10 @@ def _of_benches() -> list[Row]:
             )
         )
     for row in _rows("decrypt"):
-        if (row["parameters"], row["variant"], row["n"]) == ("lwe64-p2", "round_ltz_circuit", "2") and row["protocol"] in ("semi2k", "spdz2k"):
+        if (row["parameters"], row["variant"], row["n"]) == ("lwe64-p2", "round_ltz_circuit", "2") and row["protocol"] in (
+            ADDITIVE_RING,
+            RING_WITH_MACS,
+        ):
             cpu = f", CPU of a party {_cpu(row)} µs each" if row.get("online_cpu_us") else ""
             figure = f"{int(row['per_s']):,} a second (batch {int(row['items']):,}{cpu}; no added delay)"
             rows.append(("LWE decryptions, online", f"`{row['protocol']}`, 2", figure, "–"))

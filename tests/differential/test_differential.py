@@ -83,9 +83,9 @@ def test_programs_of_a_fresh_seed(record_property: Callable[[str, object], None]
     """Others at every run. `make differential SEED=` and the number that is printed at the end of the tests runs them again, and more."""
     seed = secrets.randbits(32)
     record_property("fresh seed", seed)
-    tally = Tally()
+    tally, fresh = Tally(), collect(FRESH, seed)
     for target in EMBEDDED:
-        check(collect(FRESH, seed), target, embedded.run_batch, tmp_path, tally)
+        check(fresh, target, embedded.run_batch, tmp_path, tally)
     wrong = check_refusals(refusals.collect(1, seed), EMBEDDED[2], embedded.run_text, tmp_path)
     assert not tally.differences and not wrong, f"seed {seed}: " + "\n".join([report(tally, {"embedded": embedded.run_batch}, tmp_path), *wrong])
     assert len(tally.runs) == len(EMBEDDED)

@@ -74,12 +74,12 @@ def test_numbers_on_every_protocol_with_bits(tmp_path: Path, backend: Backend) -
     source = """
         t, many = sbits.get_type(12), sbitintvec.get_type(12)
         a, b = many([t(5), t(-700), t(2047)]), many([t(-3), t(-700), t(1)])
-        for y in a + b, a - b, a * b, a < b, a == b, a * 3, 2 - a, a + 1:
+        for y in a + b, a - b, a * b, a < b, a == b, 2 - a, a + 1:
             print_ln('%s', [x.reveal() for x in y.elements()])
         """
     assert printed(tmp_path, source, backend) == [
         "[2, -1400, -2048]", "[8, 0, 2046]", f"[-15, {signed(490000, 12)}, 2047]", "[0, 0, 0]", "[0, 1, 0]",
-        f"[15, {signed(-2100, 12)}, {signed(6141, 12)}]", "[-3, 702, -2045]", "[6, -699, -2048]",
+        "[-3, 702, -2045]", "[6, -699, -2048]",
     ]  # fmt: skip
 
 
@@ -128,7 +128,7 @@ def test_operations_of_bits(tmp_path: Path) -> None:
         t = sbits.get_type(6)
         a, b = t(0b101100), t(0b100110)
         shown = [a | b, sbit(1) * a, a * sbit(0), sbit(1) * 5, a == b, a == t(0b101100), a != b, a.equal(b), t(3) << 1,
-                 sbits.compose([t(5), 2, t(1)], 3), sbits.new(5), sbits.new(5, 9), sbit(1).if_else(2, 1), a.right_shift(2, 5)]
+                 sbits.compose([t(5), 2, t(1)], 3), sbits.new(5, 9), sbit(1).if_else(2, 1), a.right_shift(2, 5)]
         for y in shown:
             print_ln('%s %s', y.n, y.reveal())
         print_ln('%s', [y.reveal() for y in sbits.trans([t(1), t(3), t(2)])])
@@ -139,15 +139,15 @@ def test_operations_of_bits(tmp_path: Path) -> None:
         c.print_reg('abc')
         """
     expected = [
-        (6, 0b101110), (6, 0b101100), (6, 0), (3, 5), (1, 0), (1, 1), (1, 1), (1, 0), (7, 6), (9, 5 + (2 << 3) + (1 << 6)), (3, 5), (9, 5), (2, 2), (3, 3),
+        (6, 0b101110), (6, 0b101100), (6, 0), (3, 5), (1, 0), (1, 1), (1, 1), (1, 0), (7, 6), (9, 5 + (2 << 3) + (1 << 6)), (9, 5), (2, 2), (3, 3),
     ]  # fmt: skip
     clear = [(4, 0b1011), (8, 0b10110000), (6, -0b101100), (6, 5 - 0b101100), (6, 12), (3, 5)]
     assert printed(tmp_path, source) == [
         *(f"{n} {signed(value, n)}" for n, value in expected),
         "[3, -2, 0, 0, 0, 0]",
         *(f"{n} {signed(value, n)}" for n, value in clear),
-        "Reg[0] = 0x2c #     ",
-        "Reg[0] = 0x2c # abc ",
+        "Reg[0] = 0x000000000000002c #     ",
+        "Reg[0] = 0x000000000000002c # abc ",
     ]
 
 
@@ -163,7 +163,7 @@ def test_matrices_of_bits(tmp_path: Path) -> None:
         m = sbitvec.from_matrix([[t(1), t(2)], [t(3), t(7)]])
         print_ln('%s', [row.reveal() for row in m.v])
         x = sbitvec.get_type(5)(9)
-        print_ln('%s %s', len(x), [row.reveal() for row in x.v])
+        print_ln('%s %s', len(x.v), [row.reveal() for row in x.v])
         print_ln('%s', sbitvec.get_type(5)([t(3), t(5)]).reveal())
         print_ln('%s', sbitintvec.get_type(5)([t(3), t(5)]).reveal())
         print_ln('%s', (sbitvec([t(3), t(5)]) ^ sbitvec([t(4), t(4)])).reveal())

@@ -191,15 +191,30 @@ def test_conditions_that_are_functions(tmp_path: Path) -> None:
             return evaluate
 
         for make, values in (and_, (1, 0)), (and_, (0, 1)), (or_, (1, 0)), (or_, (0, 1)), (or_, (0, 0)):
-            @if_e(make(condition(values[0], 'a'), condition(values[1], 'b')))
+            @if_e(make(condition(values[0], 'a'), condition(values[1], 'b'))())
             def _():
                 print_str('+ ')
             @else_
             def _():
                 print_str('- ')
         print_ln('%s', not_(condition(0, 'c'))())
+        n = MemValue(regint(0))
+
+        @while_do(and_(lambda: n < 5, or_(lambda: n < 2, lambda: n == 9)))
+        def _():
+            n.iadd(1)
+
+        @do_while
+        def _():
+            n.iadd(1)
+            return not_(lambda: n > 6)
+
+        print_ln('%s', n)
         """
-    assert printed(tmp_path, source) == ["ab- a- a+ ab+ ab- c1"]
+    assert printed(tmp_path, source) == ["ab- a- a+ ab+ ab- c1", "7"]
+    for line in ("@if_(lambda: regint(0))", "@if_e(and_(lambda: 0))"):
+        with pytest.raises(ProgramError, match="a condition is a public number, not a function"):
+            run(tmp_path, line + "\ndef _(): pass")
 
 
 # -- memory, tuples, printing -----------------------------------------------------------------------------------------
@@ -249,8 +264,8 @@ def test_named_tuples(tmp_path: Path) -> None:
         for i in range(3):
             bids[i] = Bid(i, sint(10 * i * i))
         first = util.tree_reduce(lambda a, b: (a.price < b.price).if_else(b, a), [bids[i] for i in range(3)])
-        opened = (first + bids[1]).reveal()
-        print_ln('%s %s', opened.party, opened.price)
+        both = first + bids[1]
+        print_ln('%s %s', both.party.reveal(), both.price.reveal())
         a, b = util.cond_swap(sintbit(1), bids[0], bids[2])
         print_ln('%s', [x.reveal() for x in a])
         """
@@ -265,10 +280,11 @@ def test_printing(tmp_path: Path) -> None:
         print_both('b')
         sint.Array(2).print_reveal_nested(end=' c\\n')
         cint.Matrix(1, 2).print_reveal_nested()
-        print_ln('%s', reveal([sint(3), (sint(4), 'text')]))
+        from Compiler import util
+        print_ln('%s %s', reveal(sint(2)), util.reveal([sint(3), (sint(4), 'text')]))
         """
     party = run(tmp_path, source, RING)[0]
-    assert party.lines == ["a [1, 2]", "a [1, 2]", "a [1, 2]", "b", "[0, 0] c", "[[0, 0]]", "[3, [4, text]]"]
+    assert party.lines == ["a [1, 2]", "a [1, 2]", "a [1, 2]", "b", "[0, 0] c", "[[0, 0]]", "2 [3, [4, text]]"]
 
 
 def test_public_input(tmp_path: Path) -> None:

@@ -14,7 +14,9 @@ import pytest
 from keyquorum import _engine
 from keyquorum.dsl import ProgramIO, run_program
 
-from ..dsl.claims.spdz import HOME, NEEDED, Work
+from ..dsl.claims.spdz import HOME, NEEDED, Work, work
+
+__all__ = ["work"]
 
 SAMPLES = Path(HOME) / "Programs" / "Source"
 
@@ -75,11 +77,6 @@ def printed_here(folder: Path, sample: Sample) -> list[str]:
     with ThreadPoolExecutor(3) as pool:
         list(pool.map(one, _engine.local_sessions(3, 60.0)))
     return "".join(printed).splitlines()
-
-
-@pytest.fixture
-def work(tmp_path: Path) -> Work:
-    return Work(tmp_path / "work")
 
 
 @NEEDED

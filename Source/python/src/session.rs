@@ -313,7 +313,7 @@ impl Session {
         self.core.burn_mac_key(cause)
     }
 
-    /// How engines of `semi2k`, `semi` and `semi-bin` open values from now on: `direct` or `star`; the same at all parties.
+    /// How engines with additive shares open values from now on: `direct` or `star`; the same at all parties.
     fn set_openings(&self, openings: &str) -> PyResult<()> {
         let openings = [Openings::Direct, Openings::Star]
             .into_iter()

@@ -13,7 +13,7 @@ from .bitvectors import register_numbers, sbitvec
 from .circuits import PackedBits, Row
 from .clear import regint
 from .context import Dynamic, Value, current
-from .errors import CompilerError, VectorMismatch
+from .errors import SUBSET, CompilerError, VectorMismatch
 
 Rows = list[Value]
 
@@ -279,6 +279,8 @@ class sbitintvec(_Integer, sbitvec):  # type: ignore[misc]
                 raise CompilerError(f"{self!r} times {type(other).__name__}: use a single bit, or as many as there are numbers")
             factor = other if other.n == self.size else sbits._wrap(_row(other, self.size))
             return self.from_vec([row * factor if is_constant(row) or row.n == 1 else row & factor for row in self.v])
+        if is_constant(other) and self.size > 1:
+            raise CompilerError(f"{self!r} times the number {other} is {SUBSET}: multiply with a sbitintvec")
         return _Integer.__mul__(self, other)
 
     __rmul__ = __mul__

@@ -173,11 +173,8 @@ class _Bits(RunTime, Structure, InMemory, metaclass=_BitsType):
 
     @classmethod
     def new(cls, value: Dynamic = None, n: int | None = None) -> Dynamic:
-        """``n`` bits with a value; of a number the bits that it has, if ``n`` is not given."""
-        family = cls._family()
-        if n is None and is_constant(value):
-            n = max(1, int(value).bit_length())
-        return family.get_type(n)(value)
+        """``n`` bits with a value."""
+        return cls._family().get_type(n)(value)
 
     @classmethod
     def compose(cls, items: Iterable[Dynamic], bit_length: int = 1) -> Dynamic:
@@ -275,6 +272,12 @@ class cbits(_Bits):
         return cbits
 
     @classmethod
+    def new(cls, value: Dynamic = None, n: int | None = None) -> Dynamic:
+        """``n`` bits with a value; a Python number has as many as it needs."""
+        length: Dynamic = max(1, int(value).bit_length()) if is_constant(value) else n
+        return cbits.get_type(length)(value)
+
+    @classmethod
     def bit_compose(cls, bits: Iterable[Dynamic]) -> Dynamic:
         """The number with these bits, least significant first."""
         return cls._wrap(current().engine.concat([cls.get_type(1).conv(bit)._value for bit in bits]))
@@ -295,8 +298,8 @@ class cbits(_Bits):
         return unsigned - (1 << self.n) if self.n > 1 and unsigned >> (self.n - 1) else unsigned
 
     def print_reg(self, comment: str = "") -> None:
-        """Prints the bits as a number to base 16, at party 0."""
-        current().io.print(f"Reg[0] = {hex(self._unsigned())} # {comment:<4}\n")
+        """Prints the bits as a number to base 16, in words of 64 bits, at party 0."""
+        current().io.print(f"Reg[0] = 0x{self._unsigned():0{16 * -(-self.n // 64)}x} # {comment:<4}\n")
 
     def to_regint(self) -> regint:
         """The bits as one 64-bit number."""

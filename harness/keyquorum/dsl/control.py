@@ -117,7 +117,7 @@ def do_while(body: Body) -> Body:
         current().settle()
         if result is None:
             raise CompilerError("the body of a do_while returns a public number: 0 ends the loop")
-        if not _holds(result):
+        if not _holds(result() if callable(result) else result):
             return body
 
 
@@ -167,7 +167,9 @@ def while_do(condition: Callable[..., Dynamic], *args: Dynamic) -> Callable[[Bod
 
 def _holds(condition: object) -> bool:
     """A public condition as Python bool."""
-    condition = read(condition() if callable(condition) else condition)
+    condition = read(condition)
+    if callable(condition):
+        raise CompilerError("a condition is a public number, not a function (which MP-SPDZ takes for true): call it")
     if isinstance(condition, (bool, int)):
         return bool(condition)
     if isinstance(condition, SecretRunTime):
@@ -212,13 +214,13 @@ def else_(body: Body) -> None:
 
 
 def and_(*terms: Callable[[], Dynamic]) -> Callable[[], Dynamic]:
-    """A condition for if_, if_e and while_do: all of several, each a function; those after one that fails are not computed."""
-    return lambda: regint(int(all(_holds(term) for term in terms)))
+    """A condition for while_do, or to be called: all of several, each a function; those after one that fails are not computed."""
+    return lambda: regint(int(all(_holds(term()) for term in terms)))
 
 
 def or_(*terms: Callable[[], Dynamic]) -> Callable[[], Dynamic]:
     """A condition: one of several, each a function; those after one that holds are not computed."""
-    return lambda: regint(int(any(_holds(term) for term in terms)))
+    return lambda: regint(int(any(_holds(term()) for term in terms)))
 
 
 def not_(term: Callable[[], Dynamic]) -> Callable[[], Dynamic]:

@@ -83,7 +83,7 @@ _LIBRARY: Json = {
         (fixed, "print_float_precision"),
     )
     for name in names.split()
-} | {"tree_reduce": util.tree_reduce, "reveal": util.reveal}
+} | {"tree_reduce": util.tree_reduce, "reveal": printing.reveal}
 
 
 class Package(ModuleType):

@@ -13,7 +13,7 @@ from .base import SecretRunTime, Vector, checked_size, common_size, is_constant,
 from .clear import cint, regint
 from .containers import Structure
 from .context import Dynamic, Ints, current, current_or_none
-from .errors import CompilerError, VectorMismatch
+from .errors import SUBSET, CompilerError, VectorMismatch
 from .memory import Memory
 from .secret import sint
 from .secret_comparisons import divided
@@ -244,6 +244,8 @@ class cfix(_Fixed):
     def __init__(self, value: Dynamic = None, size: int | None = None) -> None:
         if isinstance(read(value), SecretRunTime):
             raise CompilerError(f"cannot convert the secret {type(value).__name__} to cfix: reveal it first")
+        if isinstance(value, (list, tuple)):
+            raise CompilerError(f"cfix of a list is {SUBSET}: sfix(list).reveal(), or a cfix.Array")
         super().__init__(value, size)
 
     def reveal(self) -> cfix:

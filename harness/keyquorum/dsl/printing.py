@@ -38,6 +38,13 @@ def print_ln(s: Dynamic = "", *args: Dynamic) -> None:
     print_str(str(s) + "\n", *args)
 
 
+def reveal(secret: Dynamic) -> Dynamic:
+    """The opened value."""
+    if not hasattr(secret, "reveal"):
+        raise CompilerError(f"reveal takes a value of the language, not {type(secret).__name__}: lists are for util.reveal")
+    return secret.reveal()
+
+
 def print_str_if(cond: Dynamic, ss: str, *args: Dynamic) -> None:
     """Prints a text if a public condition holds: also one that differs between parties, of which party 0 counts."""
     cond = read(cond)

@@ -286,13 +286,13 @@ class ProgramIO:
         return made
 
     def take_typed(self, folder: Path, parties: Iterable[int], engine: Any) -> None:
-        """Takes numbers as text from ``folder`` in place of those of the working folder: our own, or those of all ``parties`` on emulate."""
+        """Takes numbers as text from ``folder`` in place of those of the working folder: our own, or those of all ``parties`` of a run in the clear."""
         self._typed = True
         self.numbers = {p: read_numbers(folder, p) for p in parties if self._is_ours(p, engine)}
 
     @staticmethod
     def _is_ours(party: int, engine: Any) -> bool:
-        return bool(engine.protocol == "emulate" or party == engine.party)
+        return bool(PROTOCOLS[engine.protocol].emulated or party == engine.party)
 
     def save(self, folder: Path, engine: Any) -> None:
         """Writes ``Player-Data/Binary-Output-P<i>-0`` (if there is output) and the share file (if there are shares)."""

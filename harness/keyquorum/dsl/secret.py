@@ -135,9 +135,9 @@ class sint(Comparisons, Sources, Stored, SecretRunTime):
         return self if m >= k else sint._wrap(comparison.modulo_power(run, self.value, k, m))
 
     def int_div(self, other: Dynamic, bit_length: int | None = None) -> sint:
-        """x / y rounded towards zero, of signed integers of ``bit_length`` bits (default: ``program.bit_length``): as many comparisons, one after
+        """x / y rounded down, of signed integers of ``bit_length`` bits (default: ``program.bit_length``): as many comparisons, one after
         another. For y = 0 the result means nothing."""
-        quotient: sint = divided(self, sint.conv(read(other)), bit_length or current().program.bit_length)
+        quotient: sint = divided(self, sint.conv(read(other)), bit_length or current().program.bit_length, down=True)
         return quotient
 
     def int_mod(self, other: Dynamic, bit_length: int | None = None) -> sint:

@@ -71,8 +71,8 @@ def _negated(bit: Dynamic) -> Dynamic:
     return NotImplemented if bit is NotImplemented else 1 - bit
 
 
-def divided(a: Dynamic, b: Dynamic, k: int, shift: int = 0) -> Dynamic:
-    """2^shift a / b, rounded towards zero, of signed integers of ``k`` bits. The result for b = 0 means nothing.
+def divided(a: Dynamic, b: Dynamic, k: int, shift: int = 0, down: bool = False) -> Dynamic:
+    """2^shift a / b, rounded towards zero (or ``down``), of signed integers of ``k`` bits. The result for b = 0 means nothing.
 
     Long division: k + shift - 1 steps, one after another, each a comparison of k + 1 bits and a product.
     """
@@ -88,5 +88,6 @@ def divided(a: Dynamic, b: Dynamic, k: int, shift: int = 0) -> Dynamic:
         fits = rest.greater_equal(below, k + 1)
         rest = rest - fits * below
         quotient = quotient + quotient + fits
-    sign = 1 - 2 * negative_a.bit_xor(negative_b)
-    return sign * quotient
+    negative = negative_a.bit_xor(negative_b)
+    rounded = (1 - 2 * negative) * quotient
+    return rounded - negative * rest.not_equal(0, k) if down else rounded

@@ -47,10 +47,6 @@ class NamedTuple:
 
     __rmul__ = __mul__
 
-    def reveal(self) -> Dynamic:
-        """The opened values."""
-        return self._with(a.reveal() for a in self)
-
 
 class NamedTupleArray:
     """One array for each name."""

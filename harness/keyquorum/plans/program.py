@@ -139,7 +139,7 @@ def _run(session: Any, request: ProgramRequest, typed: Path | None = None) -> li
     engine = session.engine(request.protocol, request.domain, name, request.threshold, None)
     io = ProgramIO.from_folder(folder, engine, "-".join([path.stem, *(a.replace("/", "_") for a in request.args)]))
     if typed is not None:
-        io.take_typed(typed, range(request.size if request.protocol != "emulate" else EMULATED), engine)
+        io.take_typed(typed, range(EMULATED if request.capabilities.emulated else request.size), engine)
     printed: list[str] = []
     io.stdout = printed.append
     result = run_program(engine, path, list(request.args), io, ProgramOptions(field=request.field or 0))

@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keyquorum.dsl.persistence import KeyTest, Unsigned
-from keyquorum.sharing.rounding import RoundingGroup
+
+from .rounding import RoundingGroup
 
 Words = NDArray[np.uint64]
 VARIANTS = ("round_ltz_circuit", "round_ltz_table", "round_mask_open", "round_flood")

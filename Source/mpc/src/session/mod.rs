@@ -369,7 +369,7 @@ impl Session {
         self.guard.burn(cause)
     }
 
-    /// Who tells whom in openings and products of `semi2k`, `semi` and `semi-bin`: of engines that are opened from now on, and
+    /// Who sends to whom in openings and products of additive shares: of engines that are opened from now on, and
     /// of subgroups that are made from now on. The same at all parties, who compare it when they open an engine.
     pub fn set_openings(&self, openings: Openings) -> Result<()> {
         self.lock()?.openings = openings;
