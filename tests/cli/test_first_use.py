@@ -214,7 +214,7 @@ def test_asking_a_served_committee_leaves_no_files(made: Path, monkeypatch: pyte
     monkeypatch.setattr(data, "fetch", answer)
     identity, _ = make_receiver(api.as_committee(made / "my quorum"), "bob")
     (made / "served.ct").write_bytes((made / "bfv.ct").read_bytes())
-    data._ask_committee(made / "my quorum", "bfv", made / "served.ct", identity, None, 0.0)
+    data._ask_committee(made / "my quorum", "bfv", made / "served.ct", made / "served.ct.plain", identity, None, 0.0)
     assert len(asked) == 1 and len(asked[0]) < len((made / "served.ct").read_bytes())
     assert sorted(p.name for p in made.glob("served.ct*")) == ["served.ct", "served.ct.plain"]
 
