@@ -62,8 +62,8 @@ class RoundingGroup:
                 numbers=tuple(range(context.parties)),
                 me=context.party,
                 receiver=receiver,
-                parts=committee.capabilities.values(context.parties, committee.threshold),  # a MAC is none
-                held=committee.capabilities.held(context.party, context.parties, committee.threshold),
+                parts=committee.capabilities.values(committee.size, committee.threshold),  # a MAC is none
+                held=committee.capabilities.held(context.party, committee.size, committee.threshold),
                 summands=committee.summands,
                 dealers=threshold + 1,
                 ring_protocol=ring_protocol,
