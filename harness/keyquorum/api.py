@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from keyquorum._engine import EngineError
+from keyquorum._engine import Engine, EngineError
 from keyquorum.backends import check_backend
 from keyquorum.dsl import Persistence
 from keyquorum.fhe.errors import (
@@ -69,6 +69,7 @@ from keyquorum.model.errors import (
 from keyquorum.model.links import check_link
 from keyquorum.model.needs import Needs, require_disk, require_memory
 from keyquorum.model.plain import Json
+from keyquorum.model.protocols import MpSpdz, Protocol
 from keyquorum.parties import RunReport, mac_key, run_party, run_processes
 from keyquorum.parties.context import PhaseReport, Progress
 from keyquorum.parties.jobs import relative_to
@@ -484,6 +485,7 @@ __all__ = [
     "DecryptResult",
     "Decrypted",
     "EncryptedFile",
+    "Engine",
     "EngineError",
     "ErrorBound",
     "FloodPolicy",
@@ -494,6 +496,7 @@ __all__ = [
     "KeyQuorumError",
     "KeyRequest",
     "KeygenResult",
+    "MpSpdz",
     "Needs",
     "Noise",
     "NoiseEstimate",
@@ -513,6 +516,7 @@ __all__ = [
     "ProgramError",
     "ProgramRequest",
     "Progress",
+    "Protocol",
     "ResourceError",
     "RunReport",
     "SealDecrypted",
