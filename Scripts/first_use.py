@@ -34,17 +34,13 @@ NOT_COMMANDS = {"text": "a picture or output"}
 
 @dataclass(frozen=True)
 class Rule:
-    """Commands that are not run here: those that match ``pattern``, or all of a block whose first command does."""
+    """Commands that are not run here: those that match ``pattern``."""
 
     pattern: str
     reason: str
-    whole_block: bool = False
 
 
-RULES = (
-    Rule(r"make (demo|test|wheel|cnn)\b", "builds or tests the whole checkout; make first-use is started after such a build"),
-    Rule(r"export MP_SPDZ_HOME=", "needs a built checkout of MP-SPDZ; make parity runs where there is one", whole_block=True),
-)
+RULES = (Rule(r"make (demo|test|wheel|cnn)\b", "builds or tests the whole checkout; make first-use is started after such a build"),)
 
 
 class FirstUseError(Exception):
@@ -116,10 +112,9 @@ def commands(block: Block, rules: Sequence[Rule] = RULES) -> list[Command]:
     if block.language not in COMMANDS:
         return []
     found = list(_shell_commands(block)) if block.language == "sh" else [(block.line, block.text)]
-    whole = next((r.reason for r in rules if r.whole_block and found and re.match(r.pattern, found[0][1])), "")
     result = []
     for line, text in found:
-        reason = next((r.reason for r in rules if re.match(r.pattern, text)), whole)
+        reason = next((r.reason for r in rules if re.match(r.pattern, text)), "")
         result.append(Command(block.document, line, block.language, text, reason))
     return result
 

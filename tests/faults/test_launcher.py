@@ -80,7 +80,8 @@ def test_a_party_that_is_interrupted_is_named(folder: Path) -> None:
 def test_ctrl_c_ends_all_parties(folder: Path) -> None:
     """At the launcher, as a terminal sends it: to all processes of its group. One line, exit code 130."""
     command = "from keyquorum.cli import main; main()"
-    words = ["keygen", str(folder), "new", "-p", "ckks-16384-bench", "-s", "1"]
+    steps = [word for step in (1, 2, 4, 8, 16, 32, 64, 128) for word in ("-s", str(step))]  # so that it is not done when it is interrupted
+    words = ["keygen", str(folder), "new", "-p", "ckks-16384-bench", *steps]
     process = subprocess.Popen(
         [sys.executable, "-c", command, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
     )  # fmt: skip
