@@ -233,7 +233,8 @@ fn wrong_domains_are_refused() {
     for (protocol, domain, cure) in [
         ("semi2k", DomainKind::Fq(Q), "take semi,"),
         ("semi", DomainKind::Z2k(64), "take semi2k,"),
-        ("semi-bin", DomainKind::Z2k(64), "take semi2k or semi"),
+        ("semi-bin", DomainKind::Z2k(64), "take semi2k"),
+        ("semi-bin", DomainKind::Fq(Q), "take semi"),
     ] {
         let threads: Vec<_> = local_mesh(2, Duration::from_secs(20))
             .into_iter()
