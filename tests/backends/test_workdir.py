@@ -271,6 +271,15 @@ def openssl(*words: object) -> None:
     subprocess.run(["openssl", *map(str, words)], capture_output=True, check=True)
 
 
+def sign_as_party_1(folder: Path) -> None:
+    """A certificate of P2 that the key of P1 signs, whatever the certificate of P1 allows."""
+    key, request, p1 = folder / "P2.key", folder / "P2.csr", folder / "P1"
+    new = ("-new", "-newkey", "ed25519", "-nodes", "-subj", "/CN=P2")
+    openssl("req", "-config", folder / "openssl.cnf", *new, "-keyout", key, "-out", request)
+    authority = ("-CA", f"{p1}.pem", "-CAkey", f"{p1}.key", "-CAcreateserial")
+    openssl("x509", "-req", "-in", request, *authority, "-days", 30, "-out", folder / "P2.pem")
+
+
 @OPENSSL
 @pytest.mark.parametrize(
     ("name", "key", "extensions", "passes_for"),
@@ -308,36 +317,7 @@ def test_certificates_by_which_a_party_passes_for_another_are_refused(
     presented = 1
     if "CA:TRUE" in extensions[0]:
         presented = 2
-        openssl(
-            "req",
-            "-config",
-            evil / "openssl.cnf",
-            "-new",
-            "-newkey",
-            "ed25519",
-            "-nodes",
-            "-subj",
-            "/CN=P2",
-            "-keyout",
-            evil / "P2.key",
-            "-out",
-            evil / "P2.csr",
-        )
-        openssl(
-            "x509",
-            "-req",
-            "-in",
-            evil / "P2.csr",
-            "-CA",
-            evil / "P1.pem",
-            "-CAkey",
-            evil / "P1.key",
-            "-CAcreateserial",
-            "-days",
-            30,
-            "-out",
-            evil / "P2.pem",
-        )
+        sign_as_party_1(evil)
     client = context(honest, 0, False)
     client.check_hostname, client.hostname_checks_common_name = True, True  # as MP-SPDZ expects P2
     handshake(context(evil, presented, True), client, "P2")
@@ -354,36 +334,7 @@ def test_our_certificates_are_no_authorities(tmp_path: Path) -> None:
     (evil / "openssl.cnf").write_text("[req]\ndistinguished_name=d\n[d]\n")
     text = subprocess.run(["openssl", "x509", "-in", str(evil / "P1.pem"), "-noout", "-text"], capture_output=True, text=True, check=True).stdout
     assert "CA:FALSE" in text and "Key Usage" not in text and "Alternative" not in text
-    openssl(
-        "req",
-        "-config",
-        evil / "openssl.cnf",
-        "-new",
-        "-newkey",
-        "ed25519",
-        "-nodes",
-        "-subj",
-        "/CN=P2",
-        "-keyout",
-        evil / "P2.key",
-        "-out",
-        evil / "P2.csr",
-    )
-    openssl(
-        "x509",
-        "-req",
-        "-in",
-        evil / "P2.csr",
-        "-CA",
-        evil / "P1.pem",
-        "-CAkey",
-        evil / "P1.key",
-        "-CAcreateserial",
-        "-days",
-        30,
-        "-out",
-        evil / "P2.pem",
-    )
+    sign_as_party_1(evil)
     with pytest.raises(ssl.SSLError):
         handshake(context(evil, 2, True), context(honest, 0, False))
 
