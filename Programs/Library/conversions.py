@@ -49,8 +49,8 @@ def two_cube_roots(trits, balanced):
     return last_two(CubeRoot.__mul__, [CubeRoot(a, v) for a, v in zip(trits, balanced, strict=True)])
 
 
-def sum_mod_3_bits(dealers, size, summands):
-    """Rows [x = 1] and [x = 2] of x = (sum of a trit of each dealer) mod 3, for dealers who give the rows [a = 1] and [a = 2].
+def sum_mod_3_bits(contributors, size, summands):
+    """Rows [x = 1] and [x = 2] of x = (sum of a trit of each contributor) mod 3, for contributors who give the rows [a = 1] and [a = 2].
 
     Three ANDs a sum: with products p = a1 b1, q = a2 b2 and k = (a1 + a2)(b1 + b2) over F_2, [a + b = 1] = a1 + b1 + k + p and
     [a + b = 2] = a2 + b2 + k + q.
@@ -60,7 +60,7 @@ def sum_mod_3_bits(dealers, size, summands):
         k = (a[0] ^ a[1]) & (b[0] ^ b[1])
         return a[0] ^ b[0] ^ k ^ (a[0] & b[0]), a[1] ^ b[1] ^ k ^ (a[1] & b[1])
 
-    given = [contributions(dealers, size) for _ in range(2)]
+    given = [contributions(contributors, size) for _ in range(2)]
     rows = [[parity(word, 2, summands) for word in words] for words in given]
     return tree(add, list(zip(*rows, strict=True)))
 

@@ -56,7 +56,7 @@ def as_array(vector):
     return array
 
 
-def knuth_shuffle(dealers, length, weight):
+def knuth_shuffle(contributors, length, weight):
     """A 0/1 vector uniform among those of a given weight.
 
     Step i swaps entry i with entry i + j, j uniform below N - i: every party gives a uniform summand of each j, bit by bit.
@@ -64,7 +64,7 @@ def knuth_shuffle(dealers, length, weight):
     and entry i to what was there: one product per entry and one round per step.
     """
     width = max(1, (length - 1).bit_length())
-    indices = [[sint.get_input_from(party, size=weight, binary=True) for _ in range(width)] for party in range(dealers)]
+    indices = [[sint.get_input_from(party, size=weight, binary=True) for _ in range(width)] for party in range(contributors)]
     bound = cint(regint.inc(weight, length, -1))
     chosen = one_hot_columns(tree(lambda a, b: sum_below(a, b, bound), indices), length)
     v = sint.Array(length)
@@ -98,22 +98,22 @@ def packed_sum_below(a, b, bounds):
     return [x ^ (reaches & (y ^ x)) for x, y in zip(total, reduced, strict=False)]
 
 
-def packed_indices(dealers, length, weight, summands):
+def packed_indices(contributors, length, weight, summands):
     """Rows of i + j_i for i = 0..weight-1, the j_i uniform below length - i."""
     width = max(1, (length - 1).bit_length())
-    given = [[sint.get_input_from(party, size=weight, binary=True) for _ in range(width)] for party in range(dealers)]
+    given = [[sint.get_input_from(party, size=weight, binary=True) for _ in range(width)] for party in range(contributors)]
     shares = [[parity(bit, 2, summands) for bit in bits] for bits in given]
     offsets = tree(lambda a, b: packed_sum_below(a, b, [length - i for i in range(weight)]), shares)
     return adder(Binary, offsets, [public_row(list(range(weight)), i) for i in range(width)])
 
 
-def packed_knuth_shuffle(dealers, length, weight, summands):
+def packed_knuth_shuffle(contributors, length, weight, summands):
     """The vector of knuth_shuffle as one row of sbits: the scan is in the binary domain, an AND and entry in each step.
 
     The vector is cut in blocks. An index is (block, place in it): its one-hot vector is that of the place, where the bit of the block
     is set; that takes one AND an entry more, for all steps in one level.
     """
-    index = packed_indices(dealers, length, weight, summands)
+    index = packed_indices(contributors, length, weight, summands)
     bits, count = sbits.get_type(BLOCK), -(-length // BLOCK)
     low = BLOCK.bit_length() - 1
     places = [row.bit_decompose(weight) for row in one_hot(Binary, (index + [index[0] ^ index[0]] * low)[:low])]

@@ -4,9 +4,9 @@ from Compiler.library import fixinput
 from Compiler.types import cint, sint
 
 
-def contributions(dealers, size):
-    """The next `size` private words of each of the parties 0..dealers-1, as secret vectors. One round."""
-    return [sint.get_input_from(party, size=size, binary=True) for party in range(dealers)]
+def contributions(contributors, size):
+    """The next `size` private words of each of the parties 0..contributors-1, as secret vectors. One round."""
+    return [sint.get_input_from(party, size=size, binary=True) for party in range(contributors)]
 
 
 def public(size):

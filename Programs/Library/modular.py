@@ -1,16 +1,16 @@
 """Numbers modulo q in the binary domain: the bits of a sum of summands that one party each knows. Paper: GMPFHE, section 4.2.2.
 
 The paper adds modulo q two at a time. Here all summands are added as integers first, and multiples of q are taken off at the end, one
-AND a bit each: the sum is below 2^L q for L = ceil(log2 dealers), and non-restoring division by q takes L steps and a correction.
+AND a bit each: the sum is below 2^L q for L = ceil(log2 contributors), and non-restoring division by q takes L steps and a correction.
 """
 
 from logic import Binary, full_adder
 from trees import Prefix
 
 
-def quotient_bits(dealers):
-    """L: the sum of `dealers` numbers below q is below 2^L q."""
-    return (dealers - 1).bit_length()
+def quotient_bits(contributors):
+    """L: the sum of `contributors` numbers below q is below 2^L q."""
+    return (contributors - 1).bit_length()
 
 
 def carry_save(x, y, z):

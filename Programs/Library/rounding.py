@@ -1,6 +1,6 @@
 """Exact decryption: the noise of z = 2^l * m + e + 2^(l-1) mod t * 2^l is removed under a mask, and only m is opened.
 
-Dealers 0..d-1 give masks r_i uniform in [0, 2^l); R is their sum over the integers. R mod 2^l hides z mod 2^l, and the carry
+Contributors 0..d-1 give masks r_i uniform in [0, 2^l); R is their sum over the integers. R mod 2^l hides z mod 2^l, and the carry
 floor(R / 2^l) < d is corrected for. A bit goes from the binary domain to the arithmetic one, or from the ring to F_t, under a
 random bit known to both: the masked bit is opened.
 """
@@ -12,31 +12,31 @@ from inputs import contributions
 from logic import parity, ring_bits
 
 
-def carry_length(dealers):
-    """Number of bits of the carry of the sum of `dealers` masks."""
-    return (dealers - 1).bit_length()
+def carry_length(contributors):
+    """Number of bits of the carry of the sum of `contributors` masks."""
+    return (contributors - 1).bit_length()
 
 
-def mask_sum(dealers, size):
+def mask_sum(contributors, size):
     """R as a secret vector. One round."""
-    return sum(contributions(dealers, size))
+    return sum(contributions(contributors, size))
 
 
-def mask_rows(mask, dealers, noise_bits, summands, first=0):
+def mask_rows(mask, contributors, noise_bits, summands, first=0):
     """Rows first..l-1 of the bits of R, and the rows of its carry, for l = noise_bits (ring)."""
-    length = noise_bits + carry_length(dealers)
+    length = noise_bits + carry_length(contributors)
     rows = ring_bits(mask, length, summands, first) if first < length else []
     return rows[: noise_bits - first], rows[noise_bits - first :]
 
 
-def bits_in_both_rings(dealers, size, count, summands):
-    """`count` rows of XORs of bits that the dealers give; the low bit of a share splits locally (ring). One round."""
-    return [parity(sum(contributions(dealers, size)), dealers + 1, summands) for _ in range(count)]
+def bits_in_both_rings(contributors, size, count, summands):
+    """`count` rows of XORs of bits that the contributors give; the low bit of a share splits locally (ring). One round."""
+    return [parity(sum(contributions(contributors, size)), contributors + 1, summands) for _ in range(count)]
 
 
-def bits_in_field(dealers, size, count):
+def bits_in_field(contributors, size, count):
     """The same bits over F_t, from the same inputs. 1 + ceil(log2 d) rounds."""
-    return [sum_mod_2(contributions(dealers, size)) for _ in range(count)]
+    return [sum_mod_2(contributions(contributors, size)) for _ in range(count)]
 
 
 def dabits(size, count):

@@ -15,11 +15,11 @@ def test_bits_are_those_of_the_integers(less: int, width: int) -> None:
     assert rows.T.tolist() == [[(int(v) - less) >> b & 1 for b in range(width)] for v in numbers]
 
 
-@pytest.mark.parametrize("dealers", [1, 2, 3, 5, 16])
-def test_summands_add_up(dealers: int) -> None:
+@pytest.mark.parametrize("contributors", [1, 2, 3, 5, 16])
+def test_summands_add_up(contributors: int) -> None:
     """The rows' numbers add up to the sum less half of the multiple of q above it, modulo 2^(m + L)."""
-    q, steps = 1152921504606584833, (dealers - 1).bit_length()
-    summands = np.random.default_rng(dealers).integers(0, q, (dealers, 20))
+    q, steps = 1152921504606584833, (contributors - 1).bit_length()
+    summands = np.random.default_rng(contributors).integers(0, q, (contributors, 20))
     total = np.zeros(20, dtype=object)
     for rows in summand_rows(summands, q).values():
         total += sum(row.astype(object) << b for b, row in enumerate(rows.reshape(-1, 20)))

@@ -184,19 +184,19 @@ def test_secrets_of_keys_are_uniform_ternary(backend: str) -> None:
 
 
 def joint_trits(backend: str, size: int, honest: int | None, seed: bytes) -> Ints:
-    """``size`` secrets of the program sample_ternary as keygen runs it; all dealers but ``honest`` (if given) choose 0."""
+    """``size`` secrets of the program sample_ternary as keygen runs it; all contributors but ``honest`` (if given) choose 0."""
     members = committee(backend)
     q = quality_set().coeff_modulus[0]
-    dealers = members.threshold + 1
+    contributors = members.threshold + 1
 
     def job(context: PartyContext) -> NDArray[np.uint64]:
         trits = uniform_trits(size)
         if honest is not None and context.party != honest:
             trits[:] = 0
         persistence = Persistence()
-        private = np.concatenate([trits, np.where(trits == 2, -1, trits)]) if context.party < dealers else None
+        private = np.concatenate([trits, np.where(trits == 2, -1, trits)]) if context.party < contributors else None
         context.backend.run(
-            members.field_protocol, f"F_{q}", "sample_ternary", [dealers, size],
+            members.field_protocol, f"F_{q}", "sample_ternary", [contributors, size],
             threshold=members.threshold, private=private, persistence=persistence, seed=seed,
         )  # fmt: skip
         return persistence.words.copy()
@@ -213,8 +213,8 @@ def test_joint_trits_are_uniform(backend: str) -> None:
 
 
 @pytest.mark.parametrize("honest", [0, 1])
-def test_one_honest_dealer_is_enough(honest: int) -> None:
-    """The secret stays uniform when all dealers but one send zeros. Chi-square on 2^17 trits at 99 %."""
+def test_one_honest_contributor_is_enough(honest: int) -> None:
+    """The secret stays uniform when all contributors but one send zeros. Chi-square on 2^17 trits at 99 %."""
     trits = joint_trits("rep-field", 1 << 17, honest, b"honest")
     assert chi_square_p(trits, uniform(range(-1, 2))) > 0.01
 

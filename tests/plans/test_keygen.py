@@ -46,12 +46,12 @@ def key(name: str, backend: str, law: str = "cbd") -> list[KeyMaterial]:
     return make_key(committee(backend), request, f"{name} {backend} {law}".encode())
 
 
-def flooding_bound(scale: float, n: int, dealers: int) -> float:
+def flooding_bound(scale: float, n: int, contributors: int) -> float:
     """Error of a slot that flooding and ciphertext noise of the policy explain: 6.5 deviations (false alarm 1e-10 a slot).
 
     A slot is a sum of N coefficients with weights of modulus 1; its real part has N/2 times their variance.
     """
-    deviation = np.sqrt((dealers * WEAK.sigma(n) ** 2 + 4.0**WEAK.noise_bits) * n / 2)
+    deviation = np.sqrt((contributors * WEAK.sigma(n) ** 2 + 4.0**WEAK.noise_bits) * n / 2)
     return float(6.5 * deviation / scale)
 
 

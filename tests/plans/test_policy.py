@@ -374,7 +374,7 @@ def joint_phase(info: SealKeyInfo, plaintext: bytes) -> NDArray[np.object_]:
 @pytest.mark.parametrize("backend", ["rep-field", "shamir-5"])
 @pytest.mark.parametrize("primes", [1, 2])
 def test_flooding_has_the_deviation_of_the_policy(backend: str, primes: int) -> None:
-    """What is opened less the true phase, on 2^16 coefficients: deviation sqrt(dealers) sigma, each dealer's part being of full
+    """What is opened less the true phase, on 2^16 coefficients: deviation sqrt(contributors) sigma, each contributor's part being of full
     size, mean 0 (99 % intervals), normal (chi-square of 64 equal cells, 99 %), and never twice the same. With two primes it is the default
     policy, whose noise is larger than the second prime."""
     parameters, policy = (CKKS, FloodPolicy(4, 3, 6)) if primes == 1 else (api.load_parameters("ckks-4096"), FloodPolicy(noise_bits=13))

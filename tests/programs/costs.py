@@ -165,13 +165,13 @@ class Levels:
         return [max(s, 0 if c is None else c) for s, c in zip(p[skip:], carries, strict=True)]
 
 
-def _sum_mod(dealers: int, q: int, adder: str) -> tuple[int, int]:
-    count, m, steps = Levels(adder), q.bit_length(), (dealers - 1).bit_length()
+def _sum_mod(contributors: int, q: int, adder: str) -> tuple[int, int]:
+    count, m, steps = Levels(adder), q.bit_length(), (contributors - 1).bit_length()
     if not steps:
         return 0, 0
     zero: list[int | None] = [0] * m
     total, carries = [*zero, *[0] * steps], [*zero, *[None] * steps]
-    for _ in range(dealers - 2):
+    for _ in range(contributors - 2):
         columns = [count.full_adder(*rows) for rows in zip(total[:-1], carries[:-1], [*zero, *[None] * (steps - 1)], strict=True)]
         top = max(row for row in (total[-1], carries[-1]) if row is not None)
         total, carries = [*(s for s, _ in columns), top], [None, *(c for _, c in columns)]
@@ -184,10 +184,10 @@ def _sum_mod(dealers: int, q: int, adder: str) -> tuple[int, int]:
     return count.ands, max(row for row in result if row is not None)
 
 
-def _integer_sum(dealers: int, ell: int, adder: str) -> tuple[int, int, int]:
-    """ANDs of the sum of `dealers` numbers of `ell` rows, and the levels of its low rows and of its carry."""
-    count, carry = Levels(adder), (dealers - 1).bit_length()
-    numbers: list[list[int | None]] = [[*[0] * ell, *[None] * carry] for _ in range(dealers)]
+def _integer_sum(contributors: int, ell: int, adder: str) -> tuple[int, int, int]:
+    """ANDs of the sum of `contributors` numbers of `ell` rows, and the levels of its low rows and of its carry."""
+    count, carry = Levels(adder), (contributors - 1).bit_length()
+    numbers: list[list[int | None]] = [[*[0] * ell, *[None] * carry] for _ in range(contributors)]
     while len(numbers) > 2:
         columns = [count.full_adder(*rows) for rows in zip(*(number[:-1] for number in numbers[:3]), strict=True)]
         top = max((rows for rows in (number[-1] for number in numbers[:3]) if rows is not None), default=None)
@@ -196,24 +196,24 @@ def _integer_sum(dealers: int, ell: int, adder: str) -> tuple[int, int, int]:
     return count.ands, max(row or 0 for row in total[:ell]), max((row or 0 for row in total[ell:]), default=0)
 
 
-def integer_sum_ands(dealers: int, ell: int, adder: str = "ripple") -> int:
-    """ANDs of the sum of `dealers` numbers of `ell` rows."""
-    return _integer_sum(dealers, ell, adder)[0]
+def integer_sum_ands(contributors: int, ell: int, adder: str = "ripple") -> int:
+    """ANDs of the sum of `contributors` numbers of `ell` rows."""
+    return _integer_sum(contributors, ell, adder)[0]
 
 
-def integer_sum_levels(dealers: int, ell: int, adder: str = "ripple") -> tuple[int, int]:
+def integer_sum_levels(contributors: int, ell: int, adder: str = "ripple") -> tuple[int, int]:
     """Levels of the low `ell` rows of the same, and of the carry."""
-    return _integer_sum(dealers, ell, adder)[1:]
+    return _integer_sum(contributors, ell, adder)[1:]
 
 
-def sum_mod_ands(dealers: int, q: int, adder: str) -> int:
-    """ANDs of the sum of `dealers` numbers below an odd q, modulo q."""
-    return _sum_mod(dealers, q, adder)[0]
+def sum_mod_ands(contributors: int, q: int, adder: str) -> int:
+    """ANDs of the sum of `contributors` numbers below an odd q, modulo q."""
+    return _sum_mod(contributors, q, adder)[0]
 
 
-def sum_mod_levels(dealers: int, q: int, adder: str) -> int:
+def sum_mod_levels(contributors: int, q: int, adder: str) -> int:
     """Levels of the same."""
-    return _sum_mod(dealers, q, adder)[1]
+    return _sum_mod(contributors, q, adder)[1]
 
 
 def _unmask(q: int, adder: str) -> tuple[int, int]:

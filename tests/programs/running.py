@@ -115,7 +115,7 @@ def run(
     words = [str(w) for value in arguments.values() for w in (value if isinstance(value, list) else [value])]
     start = 0 if shares is None else len(shares)
     if backend.protocol != "emulate" and any(i >= backend.parties for i in private or {}):
-        pytest.skip(f"{len(private or {})} dealers need as many parties")
+        pytest.skip(f"{len(private or {})} contributors need as many parties")
     words_of = {i: np.asarray(v, dtype=np.int64) for i, v in (private or {}).items()}
     dealt = None if shares is None else centred(shares, backend.modulus)
 

@@ -9,19 +9,19 @@ import pytest
 from .running import Q60, REPLICATED_FIELD, REPLICATED_RING, run
 
 WRONG: list[tuple[str, dict[str, Any], str]] = [
-    ("z2_to_zq", {"dealers": 2}, "argument size is missing"),
-    ("z2_to_zq", {"dealers": 0, "size": 1}, "argument dealers must be an integer >= 1, not '0'"),
-    ("z2_to_zq", {"dealers": 2, "size": "x"}, "argument size must be an integer >= 1, not 'x'"),
-    ("z2_to_zq", {"dealers": 2, "size": 1, "method": "poly", "more": 1}, "4 arguments given, at most 3 expected"),
-    ("sample_ternary", {"dealers": 2, "N": 4, "method": "guess"}, "argument method must be bilinear or poly or bits, not 'guess'"),
-    ("z3_to_zq", {"dealers": 2, "N": 4, "method": "poly"}, "needs the prime of the domain as argument modulus"),
+    ("z2_to_zq", {"contributors": 2}, "argument size is missing"),
+    ("z2_to_zq", {"contributors": 0, "size": 1}, "argument contributors must be an integer >= 1, not '0'"),
+    ("z2_to_zq", {"contributors": 2, "size": "x"}, "argument size must be an integer >= 1, not 'x'"),
+    ("z2_to_zq", {"contributors": 2, "size": 1, "method": "poly", "more": 1}, "4 arguments given, at most 3 expected"),
+    ("sample_ternary", {"contributors": 2, "N": 4, "method": "guess"}, "argument method must be bilinear or poly or bits, not 'guess'"),
+    ("z3_to_zq", {"contributors": 2, "N": 4, "method": "poly"}, "needs the prime of the domain as argument modulus"),
     ("sample_gaussian", {"size": 4, "method": "bits", "s": 3200, "bits": 16, "tail": 23}, "tail 23 has no probability in 16 bits"),
     ("sample_fixed_weight", {"method": "knuth", "N": 4, "w": 5}, "weight 5 is above the length N = 4"),
     ("lift", {"role": "open", "d": 2, "n": 4, "b": 5, "lam": 55, "modulus": Q60}, "no room"),
     ("lift", {"role": "shut"}, "argument role must be open or close, not 'shut'"),
     ("rlwe_switch_key", {"N": 4, "q": Q60, "f": 1, "L": 1, "i": 0, "P": 1, "s": 0, "e": 4}, "argument target is missing"),
     ("rlwe_switch_key", {"N": 4, "q": Q60, "f": 1, "L": 1, "i": 0, "P": 1, "s": 0, "e": 4, "t": 6}, "an odd Galois element"),
-    ("flood", {"dealers": 2, "N": 4, "receiver": -1}, "argument receiver must be a party number or all, not '-1'"),
+    ("flood", {"contributors": 2, "N": 4, "receiver": -1}, "argument receiver must be a party number or all, not '-1'"),
     ("round_ltz_circuit", {"role": "ring", "d": 2, "n": 4, "l": 60, "at": 0, "ring_length": 60}, "ring_length 60 is too small"),
 ]
 

@@ -36,34 +36,34 @@ def trit_inputs(trits: np.ndarray) -> dict[int, np.ndarray]:
 
 
 @pytest.mark.parametrize("backend", ALL, ids=str)
-@pytest.mark.parametrize("dealers", [1, 2, 3])
-def test_z2_to_zq(backend: Backend, dealers: int) -> None:
-    bits = RNG.integers(0, 2, (dealers, 200))
+@pytest.mark.parametrize("contributors", [1, 2, 3])
+def test_z2_to_zq(backend: Backend, contributors: int) -> None:
+    bits = RNG.integers(0, 2, (contributors, 200))
     for method in ("poly", "bits"):
         if method == "poly" or backend in SPLITTING:
-            arguments = {"dealers": dealers, "size": 200, "method": method}
+            arguments = {"contributors": contributors, "size": 200, "method": method}
             out = run("z2_to_zq", arguments, backend, private=dict(enumerate(bits)))
             assert np.array_equal(out.shares, bits.sum(0) % 2)
 
 
 @pytest.mark.parametrize("backend", ALL, ids=str)
-@pytest.mark.parametrize("dealers", [1, 3])
-def test_sum_inputs(backend: Backend, dealers: int) -> None:
-    words = RNG.integers(-(2**40), 2**40, (dealers, 200))
-    out = run("sum_inputs", {"dealers": dealers, "size": 200}, backend, private=dict(enumerate(words)))
+@pytest.mark.parametrize("contributors", [1, 3])
+def test_sum_inputs(backend: Backend, contributors: int) -> None:
+    words = RNG.integers(-(2**40), 2**40, (contributors, 200))
+    out = run("sum_inputs", {"contributors": contributors, "size": 200}, backend, private=dict(enumerate(words)))
     assert np.array_equal(out.shares, words.sum(0))
 
 
 @pytest.mark.parametrize("backend", ALL, ids=str)
-@pytest.mark.parametrize("dealers", [2, 3])
+@pytest.mark.parametrize("contributors", [2, 3])
 @pytest.mark.parametrize("method", ["bilinear", "poly"])
-def test_z3_to_zq(backend: Backend, dealers: int, method: str) -> None:
+def test_z3_to_zq(backend: Backend, contributors: int, method: str) -> None:
     if method == "poly" and backend not in FIELDS:
         pytest.skip("1/24 does not exist modulo 2^k")
-    trits = RNG.integers(0, 3, (dealers, 9 * 7))
-    for i in range(dealers):  # all combinations of the first two, and of the others
+    trits = RNG.integers(0, 3, (contributors, 9 * 7))
+    for i in range(contributors):  # all combinations of the first two, and of the others
         trits[i, :9] = (np.arange(9) // 3**i) % 3
-    arguments = {"dealers": dealers, "size": 63, "method": method, "modulus": backend.modulus if method == "poly" else 0}
+    arguments = {"contributors": contributors, "size": 63, "method": method, "modulus": backend.modulus if method == "poly" else 0}
     out = run("z3_to_zq", arguments, backend, private=trit_inputs(trits))
     assert np.array_equal(out.shares, trits.sum(0) % 3)
 
@@ -74,44 +74,44 @@ def indicator_inputs(trits: np.ndarray) -> dict[int, np.ndarray]:
 
 
 @pytest.mark.parametrize("backend", SPLITTING, ids=str)
-@pytest.mark.parametrize("dealers", [2, 3, 4])
-def test_trits_in_the_binary_domain(backend: Backend, dealers: int) -> None:
-    dealers = min(dealers, max(backend.parties, 2))
-    trits = RNG.integers(0, 3, (dealers, 9 * 7))
-    for i in range(dealers):
+@pytest.mark.parametrize("contributors", [2, 3, 4])
+def test_trits_in_the_binary_domain(backend: Backend, contributors: int) -> None:
+    contributors = min(contributors, max(backend.parties, 2))
+    trits = RNG.integers(0, 3, (contributors, 9 * 7))
+    for i in range(contributors):
         trits[i, :9] = (np.arange(9) // 3**i) % 3
     total = trits.sum(0) % 3
     for program, size, want in (("z3_to_zq", "size", total), ("sample_ternary", "N", np.where(total == 2, -1, total))):
-        arguments = {"dealers": dealers, size: 63, "method": "bits"}
+        arguments = {"contributors": contributors, size: 63, "method": "bits"}
         out = run(program, arguments, backend, private=indicator_inputs(trits))
         assert np.array_equal(out.shares, want)
 
 
-def test_a_dealer_who_gives_no_trit_fixes_the_secret_as_the_headers_say() -> None:
+def test_a_contributor_who_gives_no_trit_fixes_the_secret_as_the_headers_say() -> None:
     honest = RNG.integers(0, 3, 50)
     private = {0: trit_inputs(honest[None])[0], 1: np.concatenate([np.ones(50, np.int64), np.zeros(50, np.int64)])}
     for program, size, fixed in (("z3_to_zq", "size", 1), ("sample_ternary", "N", 0)):
-        out = run(program, {"dealers": 2, size: 50}, EMULATE_FIELD, private=private)
-        assert (out.shares == fixed).all(), "whatever the honest dealer gives"
+        out = run(program, {"contributors": 2, size: 50}, EMULATE_FIELD, private=private)
+        assert (out.shares == fixed).all(), "whatever the honest contributor gives"
         header = program_path(program).read_text().partition("import os")[0]
-        assert "a dealer that gives no trit can fix" in header and "semi-honest dealers only" in header
+        assert "a contributor that gives no trit can fix" in header and "semi-honest contributors only" in header
 
 
 LIFTS = [(a, b) for a in ALL for b in ALL if a.protocol == b.protocol and a.parties == b.parties]
 
 
 @pytest.mark.parametrize(("source", "target"), LIFTS, ids=str)
-@pytest.mark.parametrize("dealers", [1, 2, 3])
-def test_lift(source: Backend, target: Backend, dealers: int) -> None:
+@pytest.mark.parametrize("contributors", [1, 2, 3])
+def test_lift(source: Backend, target: Backend, contributors: int) -> None:
     b, lam, size = 5, 40, 100
     x = RNG.integers(-(2**b), 2**b, size)
     x[:2] = -(2**b), 2**b - 1
-    masks = dict(enumerate(RNG.integers(0, 2 ** (b + lam), (dealers, size))))
-    arguments = {"role": "open", "dealers": dealers, "size": size, "b": b, "lam": lam, "modulus": source.modulus, "at": 3}
+    masks = dict(enumerate(RNG.integers(0, 2 ** (b + lam), (contributors, size))))
+    arguments = {"role": "open", "contributors": contributors, "size": size, "b": b, "lam": lam, "modulus": source.modulus, "at": 3}
     opened = run("lift", arguments, source, private=masks, shares=[7, 7, 7, *x]).public
     assert opened.min() >= 0 and opened.max() < source.modulus // 2
     assert np.array_equal(opened, x + 2**b + sum(masks.values()))
-    arguments = {"role": "close", "dealers": dealers, "size": size, "b": b}
+    arguments = {"role": "close", "contributors": contributors, "size": size, "b": b}
     assert np.array_equal(run("lift", arguments, target, private=masks, public=opened).shares, x)
 
 
@@ -120,31 +120,31 @@ def test_lift_between_small_domains() -> None:
     x = RNG.integers(-32, 32, 50)
     masks = dict(enumerate(RNG.integers(0, 2**45, (2, 50))))
     ring = Backend("ring", 3, "Z2^48", 1)
-    arguments = {"role": "open", "dealers": 2, "size": 50, "b": 5, "lam": 40, "modulus": 2**48, "at": 0}
+    arguments = {"role": "open", "contributors": 2, "size": 50, "b": 5, "lam": 40, "modulus": 2**48, "at": 0}
     opened = run("lift", arguments, ring, private=masks, shares=x).public
     prime = Backend("rep-field", 3, "F_1125899904679937", 1)
-    out = run("lift", {"role": "close", "dealers": 2, "size": 50, "b": 5}, prime, private=masks, public=opened)
+    out = run("lift", {"role": "close", "contributors": 2, "size": 50, "b": 5}, prime, private=masks, public=opened)
     assert np.array_equal(out.shares, x)
 
 
 @pytest.mark.parametrize("backend", [*SPLITTING, SEMI_RING_5], ids=str)
-@pytest.mark.parametrize("dealers", [1, 2, 3, 4, 5])
+@pytest.mark.parametrize("contributors", [1, 2, 3, 4, 5])
 @pytest.mark.parametrize("q", [3, 65537, Q60])
-def test_zq_to_z2(backend: Backend, dealers: int, q: int) -> None:
-    adder = "ripple" if (dealers + backend.parties) % 2 else "prefix"
-    summands = RNG.integers(0, q, (dealers, 70))
+def test_zq_to_z2(backend: Backend, contributors: int, q: int) -> None:
+    adder = "ripple" if (contributors + backend.parties) % 2 else "prefix"
+    summands = RNG.integers(0, q, (contributors, 70))
     summands[:, 0], summands[:, 1] = 0, q - 1  # the least and the greatest sum
     summands[0, 2:5] = (-summands[1:, 2:5].sum(0, dtype=object) + [0, 1, -1]) % q  # residues 0, 1, q - 1
     total = summands.sum(0, dtype=object) % q
     out = min(q.bit_length(), 20)
-    arguments = {"role": "circuit", "dealers": dealers, "size": 70, "q": q, "out": out, "adder": adder}
+    arguments = {"role": "circuit", "contributors": contributors, "size": 70, "q": q, "out": out, "adder": adder}
     rows = run("zq_to_z2", arguments, backend, private=summand_rows(summands, q)).shares.reshape(out, 70)
     assert rows.tolist() == [[int(x) >> b & 1 for x in total] for b in range(out)]
 
 
 def test_zq_to_z2_gives_all_bits() -> None:
     summands = RNG.integers(0, Q60, (2, 50))
-    arguments = {"role": "circuit", "dealers": 2, "size": 50, "q": Q60, "out": 60, "adder": "ripple"}
+    arguments = {"role": "circuit", "contributors": 2, "size": 50, "q": Q60, "out": 60, "adder": "ripple"}
     out = run("zq_to_z2", arguments, SEMI_RING, private=summand_rows(summands, Q60))
     assert (out.shares.reshape(60, 50).T @ (1 << np.arange(60))).tolist() == (summands.sum(0) % Q60).tolist()
     assert out.timers[1].rounds - out.timers[1].offline_rounds == 119, "one AND less than two a bit, one after another"
@@ -152,7 +152,7 @@ def test_zq_to_z2_gives_all_bits() -> None:
 
 def test_zq_to_z2_refuses_an_even_modulus() -> None:
     with pytest.raises(Exception, match="q = 64 is even"):
-        arguments = {"role": "circuit", "dealers": 2, "size": 5, "q": 64, "out": 1, "adder": "prefix"}
+        arguments = {"role": "circuit", "contributors": 2, "size": 5, "q": 64, "out": 1, "adder": "prefix"}
         run("zq_to_z2", arguments, SEMI_RING, private={0: np.zeros(40), 1: np.zeros(35)})
 
 

@@ -65,6 +65,6 @@ def test_three_parties_sample(backend: Backend) -> None:
     out = run("sample_cbd", {"size": 600, "method": "bits", "chunk": 1 << 10}, backend)
     assert np.abs(out.shares).max() <= 21 and abs(out.shares.mean()) < 0.7 and abs(out.shares.var() - 10.5) < 3.2
     indices = np.stack([[0, 7, 3], [11, 0, 5], [1, 1, 9]])
-    arguments = {"method": "knuth", "N": 12, "weight": 3, "dealers": 3}
+    arguments = {"method": "knuth", "N": 12, "weight": 3, "contributors": 3}
     out = run("sample_fixed_weight", arguments, backend, private=knuth_inputs(indices, 12))
     assert np.abs(out.shares).tolist() == clear_knuth(12, 3, indices.sum(0) % (12 - np.arange(3)))

@@ -151,18 +151,18 @@ FIELD_OF = {"ring": REPLICATED_FIELD, "semi2k": SEMI_FIELD, "spdz2k": SEMI_FIELD
 
 @RINGS
 @pytest.mark.parametrize("program", ["round_ltz_circuit", "round_mask_open"])
-@pytest.mark.parametrize("dealers", [1, 2, 3])
-def test_rounding(tmp_path: Path, backend: Backend, program: str, dealers: int) -> None:
-    if dealers > backend.parties:
-        pytest.skip("more dealers than parties")
-    rows = (dealers - 1).bit_length() + (program == "round_ltz_circuit")
+@pytest.mark.parametrize("contributors", [1, 2, 3])
+def test_rounding(tmp_path: Path, backend: Backend, program: str, contributors: int) -> None:
+    if contributors > backend.parties:
+        pytest.skip("more contributors than parties")
+    rows = (contributors - 1).bit_length() + (program == "round_ltz_circuit")
     for ell, t in ((46, 65537), (40, 1024)):
         z, messages = border_instances(t, ell)
         if program == "round_mask_open":
             z = [2**ell * int(m) + k % 3 - 1 + 2 ** (ell - 1) for k, m in enumerate(messages)]
-        private = masks(dealers, len(z), ell, rows)
+        private = masks(contributors, len(z), ell, rows)
         ring = mpspdz.MpSpdz(tmp_path / f"ring{t}", backend)
-        head = {"dealers": dealers, "size": len(z), "l": ell}
+        head = {"contributors": contributors, "size": len(z), "l": ell}
         if t % 2 == 0:
             _, outputs = ring.run(program, {"role": "power2"} | head | {"j": 10, "receiver": 1}, private, shares=z)
             assert np.array_equal((outputs[1] >> 54) % 1024, messages)
@@ -191,7 +191,7 @@ def test_rounding_over_a_small_field_with_shamir(tmp_path: Path) -> None:
     t, ell = 65537, 46
     z, messages = border_instances(t, ell)
     private = masks(2, len(z), ell, 2)
-    head = {"dealers": 2, "size": len(z), "l": ell}
+    head = {"contributors": 2, "size": len(z), "l": ell}
     low = [v % 2**ell for v in z]
     _, outputs = mpspdz.MpSpdz(tmp_path / "r", SEMI_RING).run("round_ltz_circuit", {"role": "ring"} | head, private, shares=low)
     field = mpspdz.MpSpdz(tmp_path / "f", SHAMIR_3.over(f"F_{t}"))
@@ -256,23 +256,23 @@ def test_lwe_public_key(tmp_path: Path, backend: Backend) -> None:
 @pytest.mark.parametrize("program", ["round_ltz_circuit", "round_mask_open"])
 def test_stored_roundings_for_odd_moduli(tmp_path: Path, backend: Backend, program: str) -> None:
     """Masks in two sharings, then both online runs."""
-    ell, t, dealers = 12, 65537, 2
+    ell, t, contributors = 12, 65537, 2
     z, messages = border_instances(t, ell)
     if program == "round_mask_open":
         z = [2**ell * int(m) + k % 3 - 1 + 2 ** (ell - 1) for k, m in enumerate(messages)]
     keep, size = ("all" if program == "round_ltz_circuit" else "carry"), len(z)
     extra = int(keep == "all")
     rng = np.random.default_rng(5)
-    words = rng.integers(64, 1 << (ell - 1), (dealers, size))  # far from wrapping: mask and open never errs
-    rows = rng.integers(0, 2, (dealers, 1 + extra, size))
+    words = rng.integers(64, 1 << (ell - 1), (contributors, size))  # far from wrapping: mask and open never errs
+    rows = rng.integers(0, 2, (contributors, 1 + extra, size))
     places = np.arange(ell)[:, None]
     bits = {i: np.concatenate([((w >> places) & 1).ravel(), r.ravel()]) for i, (w, r) in enumerate(zip(words, rows, strict=True))}
     given = {i: np.concatenate([w, r.ravel()]) for i, (w, r) in enumerate(zip(words, rows, strict=True))}
     ring = mpspdz.MpSpdz(tmp_path / "ring", backend)
     field = mpspdz.MpSpdz(tmp_path / "field", FIELD_OF[backend.protocol].over(f"F_{t}"))
-    head: dict[str, Any] = {"role": "bits", "dealers": dealers, "size": size, "l": ell, "keep": keep}
+    head: dict[str, Any] = {"role": "bits", "contributors": contributors, "size": size, "l": ell, "keep": keep}
     low, outputs = ring.run("round_mask_odd", head, bits, appended=extra * (ell + 1) * size)
-    head = {"role": "field", "dealers": dealers, "size": size, "l": ell, "t": t, "keep": keep}
+    head = {"role": "field", "contributors": contributors, "size": size, "l": ell, "t": t, "keep": keep}
     kept, _ = field.run("round_mask_odd", head, given, outputs[0], appended=(1 + extra) * size)
     r = words.sum(0) % (1 << ell)
     assert np.array_equal(np.asarray(kept[:size]) % t, r % t)

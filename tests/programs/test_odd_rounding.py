@@ -24,25 +24,25 @@ RNG = np.random.default_rng(7)
 
 
 class Masks:
-    """Masks of some dealers, and what the offline programs make of them."""
+    """Masks of some contributors, and what the offline programs make of them."""
 
-    def __init__(self, dealers: int, size: int, ell: int, t: int, ring: Backend, field: Backend, keep: str, adder: str = "ripple") -> None:
-        self.carries, extra = (dealers - 1).bit_length(), int(keep == "all")
-        words = RNG.integers(0, 1 << ell, (dealers, size))
+    def __init__(self, contributors: int, size: int, ell: int, t: int, ring: Backend, field: Backend, keep: str, adder: str = "ripple") -> None:
+        self.carries, extra = (contributors - 1).bit_length(), int(keep == "all")
+        words = RNG.integers(0, 1 << ell, (contributors, size))
         words[:, 0] = (1 << ell) - 1  # the largest carry
         words[:, 1] = 0
-        rows = RNG.integers(0, 2, (dealers, self.carries + extra, size))
+        rows = RNG.integers(0, 2, (contributors, self.carries + extra, size))
         places = np.arange(ell)[:, None]
         bits = {i: np.concatenate([((w >> places) & 1).ravel(), r.ravel()]) for i, (w, r) in enumerate(zip(words, rows, strict=True))}
         given = {i: np.concatenate([w, r.ravel()]) for i, (w, r) in enumerate(zip(words, rows, strict=True))}
         self.r = [int(sum(map(int, column))) % (1 << ell) for column in words.T]
-        arguments: dict[str, Any] = {"role": "bits", "dealers": dealers, "size": size, "l": ell, "keep": keep, "adder": adder}
+        arguments: dict[str, Any] = {"role": "bits", "contributors": contributors, "size": size, "l": ell, "keep": keep, "adder": adder}
         first = run("round_mask_odd", arguments, ring, private=bits, check_costs=adder == "ripple")
         carry = np.array([int(sum(map(int, column))) >> ell for column in words.T])
         crossed = rows[:, : self.carries].sum(0) % 2
         opened = [((carry >> i) & 1) ^ crossed[i] for i in range(self.carries)]
         assert np.array_equal(first.public, np.concatenate([*opened, []]))
-        arguments = {"role": "field", "dealers": dealers, "size": size, "l": ell, "t": t, "keep": keep}
+        arguments = {"role": "field", "contributors": contributors, "size": size, "l": ell, "t": t, "keep": keep}
         second = run("round_mask_odd", arguments, field.over(f"F_{t}"), private=given, public=first.public)
         assert [int(v) % t for v in second.shares[:size]] == [r % t for r in self.r]
         self.bits, self.further = first.shares, second.shares[size:]
@@ -71,11 +71,11 @@ def finish(program: str, z: list[int], masks: Masks, ell: int, t: int, ring: Bac
 
 
 @BOTH
-@pytest.mark.parametrize("dealers", [1, 2, 3, 4])
+@pytest.mark.parametrize("contributors", [1, 2, 3, 4])
 @pytest.mark.parametrize(("ell", "t"), [(4, 3), (20, 257), (46, 65537)])
-def test_circuit_is_exact(ring: Backend, field: Backend, dealers: int, ell: int, t: int) -> None:
+def test_circuit_is_exact(ring: Backend, field: Backend, contributors: int, ell: int, t: int) -> None:
     z, messages = border_instances(t, ell)
-    masks = Masks(dealers, len(z), ell, t, ring, field, "all")
+    masks = Masks(contributors, len(z), ell, t, ring, field, "all")
     assert finish("round_ltz_circuit", z, masks, ell, t, ring, field) == messages.tolist()
 
 
@@ -91,20 +91,20 @@ def test_circuit_with_stored_triples_is_exact() -> None:
 
 
 @BOTH
-@pytest.mark.parametrize("dealers", [1, 2, 3, 4])
-def test_mask_open_fails_exactly_where_it_says(ring: Backend, field: Backend, dealers: int) -> None:
+@pytest.mark.parametrize("contributors", [1, 2, 3, 4])
+def test_mask_open_fails_exactly_where_it_says(ring: Backend, field: Backend, contributors: int) -> None:
     ell, t, size = 10, 257, 4096
     messages, e = RNG.integers(0, t, size), RNG.integers(-16, 17, size)
     z = [int(v) for v in (2**ell * messages + e + 2 ** (ell - 1)) % (t * 2**ell)]
-    masks = Masks(dealers, size, ell, t, ring, field, "carry")
+    masks = Masks(contributors, size, ell, t, ring, field, "carry")
     low = np.array(masks.r)
     error = np.where(e + low < 0, -1, 0) + np.where(e + low >= 2**ell, 1, 0)
     assert 0 < np.count_nonzero(error) < size // 8
     assert finish("round_mask_open", z, masks, ell, t, ring, field) == ((messages + error) % t).tolist()
 
 
-@pytest.mark.parametrize("dealers", [2, 3, 4])
-def test_both_adders(dealers: int) -> None:
+@pytest.mark.parametrize("contributors", [2, 3, 4])
+def test_both_adders(contributors: int) -> None:
     for ring, field in ((REPLICATED_RING, REPLICATED_FIELD), (SEMI_RING_4, SEMI_FIELD_3), (EMULATE_RING, EMULATE_RING)):
-        if ring.protocol == "emulate" or dealers <= min(ring.parties, field.parties):
-            Masks(dealers, 50, 12, 257, ring, field, "all", "prefix")
+        if ring.protocol == "emulate" or contributors <= min(ring.parties, field.parties):
+            Masks(contributors, 50, 12, 257, ring, field, "all", "prefix")

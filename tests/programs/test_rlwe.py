@@ -98,7 +98,7 @@ def test_phase(backend: Backend, form_in: str, form_out: str) -> None:
 def test_flood(backend: Backend, receiver: Any) -> None:
     phase = RNG.integers(-(2**40), 2**40, N)
     noise = RNG.integers(-(2**50), 2**50, (2, N))
-    arguments = {"dealers": 2, "N": N, "receiver": receiver, "at": 1}
+    arguments = {"contributors": 2, "N": N, "receiver": receiver, "at": 1}
     out = run("flood", arguments, backend, private=dict(enumerate(noise)), shares=[1, *phase])
     got = out.public if receiver == "all" else out.personal[0]
     assert np.array_equal(got, phase + noise.sum(0))

@@ -29,18 +29,18 @@ def uniform(bits: int, size: int) -> np.ndarray:
     return RNG.integers(0, 2**bits, size, dtype=np.int64)
 
 
-def masks(dealers: int, size: int, ell: int, rows: int) -> dict[int, np.ndarray]:
-    return {i: np.concatenate([uniform(ell, size), uniform(1, rows * size)]) for i in range(dealers)}
+def masks(contributors: int, size: int, ell: int, rows: int) -> dict[int, np.ndarray]:
+    return {i: np.concatenate([uniform(ell, size), uniform(1, rows * size)]) for i in range(contributors)}
 
 
-def carry_rows(dealers: int) -> int:
-    return (dealers - 1).bit_length()
+def carry_rows(contributors: int) -> int:
+    return (contributors - 1).bit_length()
 
 
 def power2(program: str, z: list[int], ell: int, j: int, ring: Backend, private: Any, k: int = 64) -> np.ndarray:
     """Messages that the program opens, t = 2^j."""
-    dealers, size = len(private), len(z)
-    arguments = {"role": "power2", "dealers": dealers, "size": size, "l": ell, "j": j, "receiver": 0, "at": 1, "ring_length": k}
+    contributors, size = len(private), len(z)
+    arguments = {"role": "power2", "contributors": contributors, "size": size, "l": ell, "j": j, "receiver": 0, "at": 1, "ring_length": k}
     out = run(program, arguments, ring, private=private, shares=[9, *z])
     messages: np.ndarray = (out.personal[0] >> (k - j)) % 2**j
     return messages
@@ -48,11 +48,11 @@ def power2(program: str, z: list[int], ell: int, j: int, ring: Backend, private:
 
 def odd(program: str, z: list[int], ell: int, t: int, ring: Backend, field: Backend, private: Any, k: int = 64) -> np.ndarray:
     """Messages that the two runs of a program open, t an odd prime."""
-    dealers, size = len(private), len(z)
-    arguments: dict[str, Any] = {"role": "ring", "dealers": dealers, "size": size, "l": ell, "at": 0, "ring_length": k}
+    contributors, size = len(private), len(z)
+    arguments: dict[str, Any] = {"role": "ring", "contributors": contributors, "size": size, "l": ell, "at": 0, "ring_length": k}
     first: Outcome = run(program, arguments, ring, private=private, shares=[v % 2**ell for v in z])
     assert first.public.min() >= 0
-    arguments = {"role": "field", "dealers": dealers, "size": size, "l": ell, "t": t, "receiver": "all", "at": 0}
+    arguments = {"role": "field", "contributors": contributors, "size": size, "l": ell, "t": t, "receiver": "all", "at": 0}
     second = run(program, arguments, field.over(f"F_{t}"), private=private, public=first.public, shares=[v % t for v in z])
     return second.public % t
 
@@ -66,21 +66,21 @@ def border_instances(t: int, ell: int) -> tuple[list[int], np.ndarray]:
 
 
 @BOTH
-@pytest.mark.parametrize("dealers", [1, 2, 3])
+@pytest.mark.parametrize("contributors", [1, 2, 3])
 @pytest.mark.parametrize(("ell", "t"), [(4, 3), (20, 257), (46, 65537), (60, 65537)])
-def test_circuit_is_exact_for_odd_t(ring: Backend, field: Backend, dealers: int, ell: int, t: int) -> None:
+def test_circuit_is_exact_for_odd_t(ring: Backend, field: Backend, contributors: int, ell: int, t: int) -> None:
     z, messages = border_instances(t, ell)
-    private = masks(dealers, len(z), ell, carry_rows(dealers) + 1)
+    private = masks(contributors, len(z), ell, carry_rows(contributors) + 1)
     assert np.array_equal(odd("round_ltz_circuit", z, ell, t, ring, field, private), messages)
 
 
 @BOTH
-@pytest.mark.parametrize("dealers", [1, 2, 3])
+@pytest.mark.parametrize("contributors", [1, 2, 3])
 @pytest.mark.parametrize(("ell", "j"), [(3, 1), (40, 10), (60, 4)])
-def test_circuit_is_exact_for_powers_of_two(ring: Backend, field: Backend, dealers: int, ell: int, j: int) -> None:
+def test_circuit_is_exact_for_powers_of_two(ring: Backend, field: Backend, contributors: int, ell: int, j: int) -> None:
     z, messages = border_instances(2**j, ell)
     high = [v + (int(RNG.integers(0, 2 ** (64 - ell - j))) << (ell + j)) if ell + j < 64 else v for v in z]
-    assert np.array_equal(power2("round_ltz_circuit", high, ell, j, ring, masks(dealers, len(z), ell, 0)), messages)
+    assert np.array_equal(power2("round_ltz_circuit", high, ell, j, ring, masks(contributors, len(z), ell, 0)), messages)
 
 
 def test_every_noise_under_every_mask() -> None:
@@ -94,14 +94,14 @@ def test_every_noise_under_every_mask() -> None:
 
 
 @BOTH
-@pytest.mark.parametrize("dealers", [1, 2, 3])
-def test_mask_open_fails_exactly_where_it_says(ring: Backend, field: Backend, dealers: int) -> None:
+@pytest.mark.parametrize("contributors", [1, 2, 3])
+def test_mask_open_fails_exactly_where_it_says(ring: Backend, field: Backend, contributors: int) -> None:
     """Wrong by one where e + (R mod 2^l) leaves [0, 2^l), and nowhere else: probability |e| / 2^l."""
     ell, t, size = 10, 257, 4096
     messages = RNG.integers(0, t, size)
     e = RNG.integers(-16, 17, size)
     z = [int(v) for v in (2**ell * messages + e + 2 ** (ell - 1)) % (t * 2**ell)]
-    private = masks(dealers, size, ell, carry_rows(dealers))
+    private = masks(contributors, size, ell, carry_rows(contributors))
     low = sum(v[:size] for v in private.values()) % 2**ell
     error = np.where(e + low < 0, -1, 0) + np.where(e + low >= 2**ell, 1, 0)
     assert 0 < np.count_nonzero(error) <= 2 * size * np.abs(e).mean() / 2**ell

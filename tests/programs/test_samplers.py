@@ -41,7 +41,7 @@ def test_ternary_is_uniform_whatever_all_but_one_give(backend: Backend) -> None:
     size = 1 << 16 if backend in ADDITIVE else SAMPLES
     trits = np.stack([np.random.default_rng(len(str(backend))).integers(0, 3, size), np.zeros(size, dtype=np.int64)])
     trits[1, ::2] = 2
-    arguments = {"dealers": 2, "N": size, "method": "bilinear", "modulus": 0}
+    arguments = {"contributors": 2, "N": size, "method": "bilinear", "modulus": 0}
     out = run("sample_ternary", arguments, backend, private=trit_inputs(trits))
     total = trits.sum(0) % 3
     assert np.array_equal(out.shares, np.where(total == 2, -1, total))
@@ -49,10 +49,10 @@ def test_ternary_is_uniform_whatever_all_but_one_give(backend: Backend) -> None:
 
 
 @pytest.mark.parametrize("backend", FIELDS, ids=str)
-@pytest.mark.parametrize("dealers", [2, 3])
-def test_ternary_by_polynomial(backend: Backend, dealers: int) -> None:
-    trits = RNG.integers(0, 3, (dealers, 300))
-    arguments = {"dealers": dealers, "N": 300, "method": "poly", "modulus": backend.modulus}
+@pytest.mark.parametrize("contributors", [2, 3])
+def test_ternary_by_polynomial(backend: Backend, contributors: int) -> None:
+    trits = RNG.integers(0, 3, (contributors, 300))
+    arguments = {"contributors": contributors, "N": 300, "method": "poly", "modulus": backend.modulus}
     total = trits.sum(0) % 3
     out = run("sample_ternary", arguments, backend, private=trit_inputs(trits))
     assert np.array_equal(out.shares, np.where(total == 2, -1, total))
@@ -105,7 +105,7 @@ def test_other_domains_and_committees(backend: Backend) -> None:
     out = run("sample_gaussian", {"size": 500, "method": method, "s": 3200, "bits": 40, "tail": 23, "chunk": 1 << 13}, backend)
     assert np.abs(out.shares).max() <= 23
     indices = np.stack([[RNG.integers(0, 20 - i) for i in range(3)] for _ in range(4)])[: backend.parties]
-    arguments = {"method": "knuth", "N": 20, "weight": 3, "dealers": len(indices)}
+    arguments = {"method": "knuth", "N": 20, "weight": 3, "contributors": len(indices)}
     out = run("sample_fixed_weight", arguments, backend, private=knuth_inputs(indices, 20))
     assert np.abs(out.shares).tolist() == clear_knuth(20, 3, indices.sum(0) % (20 - np.arange(3)))
 
@@ -115,7 +115,7 @@ LARGE = [Backend("semi2k", 6, RING, 5), Backend("semi", 7, FIELD, 6), Backend("s
 
 @pytest.mark.parametrize("backend", LARGE, ids=str)
 def test_more_than_five_parties(backend: Backend) -> None:
-    """All samplers, at the cost stated; every party deals, and the laws are those of the paper."""
+    """All samplers, at the cost stated; every party contributes, and the laws are those of the paper."""
     parties, method = backend.parties, "arith" if backend.protocol == "shamir" else "bits"
     size = 1 << 10
     out = run("sample_cbd", {"size": size, "method": method, "chunk": 1 << 11}, backend)
@@ -125,7 +125,7 @@ def test_more_than_five_parties(backend: Backend) -> None:
     check_law(out.shares, {v: float(p) for v, p in exact_gaussian(3200, 23).items()})
     trits = np.random.default_rng(parties).integers(0, 3, (parties, size))
     total = trits.sum(0) % 3
-    arguments = {"dealers": parties, "N": size, "method": "bilinear", "modulus": 0}
+    arguments = {"contributors": parties, "N": size, "method": "bilinear", "modulus": 0}
     out = run("sample_ternary", arguments, backend, private=trit_inputs(trits))
     assert np.array_equal(out.shares, np.where(total == 2, -1, total))
     if backend.protocol == "semi2k":
@@ -135,10 +135,10 @@ def test_more_than_five_parties(backend: Backend) -> None:
     indices = np.stack([[RNG.integers(0, 12 - i) for i in range(2)] for _ in range(parties)])
     wanted = clear_knuth(12, 2, indices.sum(0) % (12 - np.arange(2)))
     for shuffle in ("knuth", "bits") if method == "bits" else ("knuth",):
-        arguments = {"method": shuffle, "N": 12, "weight": 2, "dealers": parties}
+        arguments = {"method": shuffle, "N": 12, "weight": 2, "contributors": parties}
         out = run("sample_fixed_weight", arguments, backend, private=knuth_inputs(indices, 12), check_costs=shuffle == "knuth")
         assert np.abs(out.shares).tolist() == wanted and set(out.shares.tolist()) <= {-1, 0, 1}
-    out = run("sample_fixed_weight", {"method": "shuffle", "N": 8, "weight": 3, "dealers": parties}, backend)
+    out = run("sample_fixed_weight", {"method": "shuffle", "N": 8, "weight": 3, "contributors": parties}, backend)
     assert np.abs(out.shares).sum() == 3 and np.abs(out.shares).max() == 1
 
 
@@ -179,16 +179,16 @@ def clear_knuth(length: int, weight: int, steps: Any) -> list[int]:
 
 
 def knuth_inputs(indices: np.ndarray, length: int) -> dict[int, np.ndarray]:
-    """Each dealer's bits of its indices [dealer, step]."""
+    """Each contributor's bits of its indices [contributor, step]."""
     width = max(1, (length - 1).bit_length())
     return {d: np.concatenate([(rows >> b) & 1 for b in range(width)]) for d, rows in enumerate(indices)}
 
 
 @pytest.mark.parametrize("backend", ALL, ids=str)
-@pytest.mark.parametrize(("length", "weight", "dealers"), [(16, 5, 2), (13, 13, 2), (100, 7, 3), (2, 1, 2), (1, 1, 1), (9, 4, 1)])
-def test_knuth_shuffle_is_that_of_the_paper(backend: Backend, length: int, weight: int, dealers: int) -> None:
-    indices = np.stack([[RNG.integers(0, length - i) for i in range(weight)] for _ in range(dealers)])
-    arguments = {"method": "knuth", "N": length, "weight": weight, "dealers": dealers}
+@pytest.mark.parametrize(("length", "weight", "contributors"), [(16, 5, 2), (13, 13, 2), (100, 7, 3), (2, 1, 2), (1, 1, 1), (9, 4, 1)])
+def test_knuth_shuffle_is_that_of_the_paper(backend: Backend, length: int, weight: int, contributors: int) -> None:
+    indices = np.stack([[RNG.integers(0, length - i) for i in range(weight)] for _ in range(contributors)])
+    arguments = {"method": "knuth", "N": length, "weight": weight, "contributors": contributors}
     out = run("sample_fixed_weight", arguments, backend, private=knuth_inputs(indices, length))
     steps = indices.sum(0) % (length - np.arange(weight))
     assert np.abs(out.shares).tolist() == clear_knuth(length, weight, steps)
@@ -196,12 +196,12 @@ def test_knuth_shuffle_is_that_of_the_paper(backend: Backend, length: int, weigh
 
 
 @pytest.mark.parametrize("backend", [EMULATE_RING, EMULATE_FIELD, *ADDITIVE], ids=str)
-@pytest.mark.parametrize(("length", "weight", "dealers"), [(16, 5, 2), (100, 7, 3), (130, 64, 1), (2, 1, 2), (9, 9, 2)])
-def test_knuth_shuffle_in_the_binary_domain(backend: Backend, length: int, weight: int, dealers: int) -> None:
+@pytest.mark.parametrize(("length", "weight", "contributors"), [(16, 5, 2), (100, 7, 3), (130, 64, 1), (2, 1, 2), (9, 9, 2)])
+def test_knuth_shuffle_in_the_binary_domain(backend: Backend, length: int, weight: int, contributors: int) -> None:
     """The same vector from the same indices."""
-    dealers = max(1, min(dealers, backend.parties)) if backend.parties > 1 else dealers
-    indices = np.stack([[RNG.integers(0, length - i) for i in range(weight)] for _ in range(dealers)])
-    arguments = {"method": "bits", "N": length, "weight": weight, "dealers": dealers}
+    contributors = max(1, min(contributors, backend.parties)) if backend.parties > 1 else contributors
+    indices = np.stack([[RNG.integers(0, length - i) for i in range(weight)] for _ in range(contributors)])
+    arguments = {"method": "bits", "N": length, "weight": weight, "contributors": contributors}
     out = run("sample_fixed_weight", arguments, backend, private=knuth_inputs(indices, length), check_costs=False)
     steps = indices.sum(0) % (length - np.arange(weight))
     assert np.abs(out.shares).tolist() == clear_knuth(length, weight, steps)
@@ -217,6 +217,6 @@ def test_knuth_shuffle_is_uniform() -> None:
 @pytest.mark.parametrize("backend", ALL, ids=str)
 def test_shuffled_weight(backend: Backend) -> None:
     for length, weight in ((100, 10), (8, 8), (1, 1)):
-        arguments = {"method": "shuffle", "N": length, "weight": weight, "dealers": 2}
+        arguments = {"method": "shuffle", "N": length, "weight": weight, "contributors": 2}
         out = run("sample_fixed_weight", arguments, backend)
         assert len(out.shares) == length and np.abs(out.shares).sum() == weight and np.abs(out.shares).max() == 1

@@ -22,15 +22,15 @@ def bit_rows(numbers: Ints, width: int, less: int = 0) -> Ints:
     return rows.ravel()
 
 
-def summand_rows_of(dealer: int, dealers: int, summands: Ints, q: int) -> Ints:
-    """What ``zq_to_z2`` takes of one dealer, for its additive shares modulo an odd q: their bits; the first dealer's, unless alone,
+def summand_rows_of(contributor: int, contributors: int, summands: Ints, q: int) -> Ints:
+    """What ``zq_to_z2`` takes of one contributor, for its additive shares modulo an odd q: their bits; the first contributor's, unless alone,
     less half of the multiple of q that the sum of all stays below."""
-    m, steps = q.bit_length(), (dealers - 1).bit_length()
-    return bit_rows(summands, m) if dealer else bit_rows(summands, m + steps, (1 << steps >> 1) * q)
+    m, steps = q.bit_length(), (contributors - 1).bit_length()
+    return bit_rows(summands, m) if contributor else bit_rows(summands, m + steps, (1 << steps >> 1) * q)
 
 
 def summand_rows(summands: Ints, q: int) -> dict[int, Ints]:
-    """The same of all dealers, for shares [dealer, entry]."""
+    """The same of all contributors, for shares [contributor, entry]."""
     return {i: summand_rows_of(i, len(summands), row, q) for i, row in enumerate(summands)}
 
 

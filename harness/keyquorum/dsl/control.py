@@ -72,25 +72,38 @@ def _run_range(body: Body, start: object, stop: object, step: object, in_turn: b
 
 def run_body(body: Body, arguments: Iterable[list[Dynamic]], in_turn: bool) -> None:
     """Runs a body for lists of arguments. ``in_turn``: an iteration communicates before the next one starts."""
-    guard = _Surroundings(body)
-    for i, args in enumerate(arguments):
+    iterations = _Iterations(body, in_turn)
+    for args in arguments:
+        result = iterations.run(*args)
+        if iterations.broken or (in_turn and result is not None and _is_zero(result)):
+            return
+
+
+class _Iterations:
+    """Runs the body of a loop, again and again. ``in_turn``: an iteration communicates before the next one starts, and may break the loop."""
+
+    def __init__(self, body: Body, in_turn: bool = True) -> None:
+        self._body, self._in_turn, self._guard = body, in_turn, _Surroundings(body)
+        self._first = True
+        self.broken = False
+
+    def run(self, *args: Dynamic) -> Dynamic:
+        """One iteration; what the body returns. Sets ``broken`` if it has ended the loop (:func:`break_loop`)."""
         depth = len(current().branches)
         try:
-            result = body(*args)
+            result = self._body(*args)
         except LoopBreak:
-            if not in_turn:
+            if not self._in_turn:
                 raise
             del current().branches[depth:]
-            guard.link()
+            self.broken, result = True, None
+        self._guard.link()
+        if self._first and not self.broken:
+            self._guard.check()
+        self._first = False
+        if self._in_turn:
             current().settle()
-            return
-        guard.link()
-        if i == 0:
-            guard.check()
-        if in_turn:
-            current().settle()
-            if result is not None and _is_zero(result):
-                return
+        return result
 
 
 def _is_zero(result: object) -> bool:
@@ -100,21 +113,11 @@ def _is_zero(result: object) -> bool:
 
 def do_while(body: Body) -> Body:
     """Runs the body, which returns a public number, until that is 0."""
-    guard, first = _Surroundings(body), True
+    iterations = _Iterations(body)
     while True:
-        depth = len(current().branches)
-        try:
-            result = body()
-        except LoopBreak:
-            del current().branches[depth:]
-            guard.link()
-            current().settle()
+        result = iterations.run()
+        if iterations.broken:
             return body
-        guard.link()
-        if first:
-            guard.check()
-            first = False
-        current().settle()
         if result is None:
             raise CompilerError("the body of a do_while returns a public number: 0 ends the loop")
         if not _holds(result() if callable(result) else result):
@@ -139,27 +142,16 @@ def while_do(condition: Callable[..., Dynamic], *args: Dynamic) -> Callable[[Bod
         raise CompilerError("while_do takes at most one loop variable")
 
     def decorator(body: Body) -> Body:
-        guard = _Surroundings(body)
+        iterations = _Iterations(body)
         state = [regint(read(a)) for a in args]
-        first = True
         while _holds(condition(*state)):
-            depth = len(current().branches)
-            try:
-                result = body(*state)
-            except LoopBreak:
-                del current().branches[depth:]
-                guard.link()
-                current().settle()
+            result = iterations.run(*state)
+            if iterations.broken:
                 return body
-            guard.link()
-            if first:
-                guard.check()
-            current().settle()
             if state:
                 if result is None:
                     raise CompilerError("the body of a while_do with a loop variable must return its next value")
                 state = [regint(read(result))]
-            first = False
         return body
 
     return decorator

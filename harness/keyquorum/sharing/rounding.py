@@ -35,7 +35,7 @@ class RoundingGroup:
     All parties of the committee, unless it shares by Shamir's scheme: there t + 1 parties, the receiver among them, multiply their
     shares by Lagrange coefficients and go on with additive sharing, which tolerates t corruptions of t + 1.
     numbers: the members, by their numbers in the committee. me: our number among them (None: not a member). receiver: likewise.
-    parts: summands that a party knows. held: their numbers, in the order of our parts (none if we are no member). summands: of a share. dealers: members that give masks. ring_protocol, field_protocol: of the
+    parts: summands that a party knows. held: their numbers, in the order of our parts (none if we are no member). summands: of a share. contributors: members that give masks. ring_protocol, field_protocol: of the
     two programs. points: x-coordinates of the members' Shamir shares, if it is one.
     """
 
@@ -45,7 +45,7 @@ class RoundingGroup:
     parts: int
     held: tuple[int, ...]
     summands: int
-    dealers: int
+    contributors: int
     ring_protocol: str
     field_protocol: str
     reshare: bool
@@ -65,7 +65,7 @@ class RoundingGroup:
                 parts=committee.capabilities.values(committee.size, committee.threshold),  # a MAC is none
                 held=committee.capabilities.held(context.party, committee.size, committee.threshold),
                 summands=committee.summands,
-                dealers=threshold + 1,
+                contributors=threshold + 1,
                 ring_protocol=ring_protocol,
                 field_protocol=field_protocol,
                 reshare=committee.authenticated,
@@ -80,7 +80,7 @@ class RoundingGroup:
             parts=1,
             held=() if me is None else (me,),
             summands=threshold + 1,
-            dealers=threshold + 1,
+            contributors=threshold + 1,
             ring_protocol=ring_protocol,
             field_protocol=field_protocol,
             reshare=False,
@@ -106,7 +106,7 @@ class RoundingGroup:
     def run(self, protocol: str, domain: str, program: str, args: Sequence[object], **options: Any) -> Ints:
         """Runs a program among the members."""
         assert self.backend is not None
-        threshold = None if self.points else self.dealers - 1
+        threshold = None if self.points else self.contributors - 1
         return self.backend.run(protocol, domain, program, args, threshold=threshold, **options).words
 
 
@@ -145,25 +145,25 @@ def scaled_words(group: RoundingGroup, u: Words, q: int, t: int, length: int) ->
 
 def _ring_bits(group: RoundingGroup, length: int) -> int:
     assert group.backend is not None
-    return group.backend.ring_bits(length + max(1, (group.dealers - 1).bit_length()))
+    return group.backend.ring_bits(length + max(1, (group.contributors - 1).bit_length()))
 
 
 def _round(
     group: RoundingGroup, ring: Persistence, residues: Persistence, size: int, length: int, t: int, rounding: str,
     seed: bytes | None,
 ) -> Ints:  # fmt: skip
-    dealers, deals = group.dealers, group.me is not None and group.me < group.dealers
-    rows = max(1, (dealers - 1).bit_length()) + (1 if rounding == "round_ltz_circuit" else 0)
-    private = np.concatenate([uniform_bits(size, length), uniform_bits(size * rows, 1)]) if deals else None
+    contributors, contributes = group.contributors, group.me is not None and group.me < group.contributors
+    rows = max(1, (contributors - 1).bit_length()) + (1 if rounding == "round_ltz_circuit" else 0)
+    private = np.concatenate([uniform_bits(size, length), uniform_bits(size * rows, 1)]) if contributes else None
     ring_bits = _ring_bits(group, length)
     opened = group.run(
-        group.ring_protocol, f"Z2^{ring_bits}", rounding, ["ring", dealers, size, length, 0, ring_bits],
+        group.ring_protocol, f"Z2^{ring_bits}", rounding, ["ring", contributors, size, length, 0, ring_bits],
         private=private, persistence=ring, seed=seed,
     )  # fmt: skip
     opened[:size] %= 1 << length
     opened[size:] &= 1
     result = group.run(
-        group.field_protocol, f"F_{t}", rounding, ["field", dealers, size, length, t, group.receiver],
+        group.field_protocol, f"F_{t}", rounding, ["field", contributors, size, length, t, group.receiver],
         private=private, public=[opened], persistence=residues, seed=seed,
     )  # fmt: skip
     if private is not None:

@@ -27,7 +27,7 @@ Q60 = 1152921504606584833
 FIELD, RING = f"F_{Q60}", "Z2^64"
 PROTOCOLS = tuple(COMMITTEES)
 PARTIES = {p.name: p.least_parties for p in COMMITTEES.values()}
-DEALERS = 2
+CONTRIBUTORS = 2
 """t + 1 for each of them."""
 PLAIN_MODULUS = 65537
 
@@ -115,18 +115,18 @@ class _Builder:
         return self.rng.integers(0, 2**bits, size, dtype=np.int64)
 
     def dealt(self, make: Callable[[], Ints]) -> dict[int, Ints]:
-        return {i: make() for i in range(DEALERS)}
+        return {i: make() for i in range(CONTRIBUTORS)}
 
     def conversions(self) -> Iterator[Case]:
         n = self.scale.size
         dealt = self.dealt(lambda: self.uniform(1, n))
         for method in ("poly", "bits"):
-            yield from self.case("z2_to_zq", method, DEALERS, n, method, private=dealt, appended=n)
+            yield from self.case("z2_to_zq", method, CONTRIBUTORS, n, method, private=dealt, appended=n)
         summands = self.dealt(lambda: self.rng.integers(-(2**40), 2**40, n))
-        yield from self.case("sum_inputs", "", DEALERS, n, private=summands, appended=n)
+        yield from self.case("sum_inputs", "", CONTRIBUTORS, n, private=summands, appended=n)
         m = n // 8  # 60 bits each
-        rows = summand_rows(self.rng.integers(0, Q60, (DEALERS, m)), Q60)
-        yield from self.case("zq_to_z2", "circuit", "circuit", DEALERS, m, Q60, 4, private=rows, appended=4 * m)
+        rows = summand_rows(self.rng.integers(0, Q60, (CONTRIBUTORS, m)), Q60)
+        yield from self.case("zq_to_z2", "circuit", "circuit", CONTRIBUTORS, m, Q60, 4, private=rows, appended=4 * m)
         if self.in_field:
             x = self.rng.integers(0, Q60, m)
             yield from self.case("zq_to_z2", "mask", "mask", m, Q60, 4, shares=x, appended=4 * m)
@@ -137,17 +137,17 @@ class _Builder:
 
         for program in ("z3_to_zq", "sample_ternary"):
             private = self.dealt(trits)
-            yield from self.case(program, "bilinear", DEALERS, n, "bilinear", private=private, appended=n)
+            yield from self.case(program, "bilinear", CONTRIBUTORS, n, "bilinear", private=private, appended=n)
             if self.in_field:
-                yield from self.case(program, "poly", DEALERS, n, "poly", Q60, private=private, appended=n)
+                yield from self.case(program, "poly", CONTRIBUTORS, n, "poly", Q60, private=private, appended=n)
             indicators = {i: np.concatenate([w[:n] == 1, w[:n] == 2]).astype(np.int64) for i, w in private.items()}
-            yield from self.case(program, "bits", DEALERS, n, "bits", private=indicators, appended=n)
+            yield from self.case(program, "bits", CONTRIBUTORS, n, "bits", private=indicators, appended=n)
         x = self.rng.integers(-32, 32, n, dtype=np.int64)
         masks = self.dealt(lambda: self.uniform(45, n))
         modulus = domain_modulus(self.domain)
-        yield from self.case("lift", "open", "open", DEALERS, n, 5, 40, modulus, private=masks, shares=x)
+        yield from self.case("lift", "open", "open", CONTRIBUTORS, n, 5, 40, modulus, private=masks, shares=x)
         opened = x + 32 + sum(masks.values())
-        yield from self.case("lift", "close", "close", DEALERS, n, 5, private=masks, public=opened, appended=n)
+        yield from self.case("lift", "close", "close", CONTRIBUTORS, n, 5, private=masks, public=opened, appended=n)
 
     def samplers(self) -> Iterator[Case]:
         n, length, weight = self.scale.size, self.scale.shuffle, self.scale.weight
@@ -156,14 +156,14 @@ class _Builder:
             yield from self.case("sample_cbd", method, n, method, appended=n, check=check)
             m = n if method == "bits" else max(64, n // 8)
             yield from self.case("sample_gaussian", method, m, method, appended=m, check=_bounded(3.2, 23))
-        indices = np.stack([[self.rng.integers(0, length - i) for i in range(weight)] for _ in range(DEALERS)])
+        indices = np.stack([[self.rng.integers(0, length - i) for i in range(weight)] for _ in range(CONTRIBUTORS)])
         width = max(1, (length - 1).bit_length())
         bits = {d: np.concatenate([(row >> b) & 1 for b in range(width)]) for d, row in enumerate(indices)}
         for method in ("knuth", "bits"):
             yield from self.case(
                 "sample_fixed_weight",
                 method,
-                *(method, length, weight, DEALERS),
+                *(method, length, weight, CONTRIBUTORS),
                 private=bits,
                 appended=length,
                 check=_knuth(length, weight, indices),
@@ -186,20 +186,20 @@ class _Builder:
         n = self.scale.size
         phase = self.rng.integers(-(2**40), 2**40, n)
         noise = self.dealt(lambda: self.rng.integers(-(2**50), 2**50, n))
-        yield from self.case("flood", "", DEALERS, n, 1, private=noise, shares=phase)
+        yield from self.case("flood", "", CONTRIBUTORS, n, 1, private=noise, shares=phase)
         for program in ("round_ltz_circuit", "round_mask_open"):
             yield from self.rounding(program, n)
         yield from stored_roundings(self, n)
-        yield from odd_roundings(self, DEALERS, n, PLAIN_MODULUS)
+        yield from odd_roundings(self, CONTRIBUTORS, n, PLAIN_MODULUS)
 
     def rounding(self, program: str, n: int) -> Iterator[Case]:
         ell, t, half = 46, PLAIN_MODULUS, 1 << 45
-        rows = (DEALERS - 1).bit_length() + (program == "round_ltz_circuit")
+        rows = (CONTRIBUTORS - 1).bit_length() + (program == "round_ltz_circuit")
         m = self.rng.integers(0, 1024, n)
         e = self.rng.integers(-half, half, n) if program == "round_ltz_circuit" else self.rng.integers(-8, 9, n)
         z = (m << ell) + e + half
         private = self.dealt(lambda: np.concatenate([self.uniform(ell, n), self.uniform(1, rows * n)]))
-        head = (DEALERS, n, ell)
+        head = (CONTRIBUTORS, n, ell)
         yield from self.case(program, "power2", "power2", *head, 10, 1, private=private, shares=z)
         yield from self.case(program, "ring", "ring", *head, private=private, shares=z % (1 << ell))
         if self.protocol in declared(program, "field"):

@@ -16,7 +16,7 @@ LENGTH = 12
 
 
 def _bits_of_sum(numbers: NDArray[np.int64], further: NDArray[np.int64]) -> Callable[[Outcome], str]:
-    """The bits of the sum of the dealers' masks, and the XOR of their further bits."""
+    """The bits of the sum of the contributors' masks, and the XOR of their further bits."""
 
     def check(outcome: Outcome) -> str:
         rows = np.array([int(v) & 1 for v in outcome.appended]).reshape(LENGTH + 1, -1)
@@ -26,21 +26,21 @@ def _bits_of_sum(numbers: NDArray[np.int64], further: NDArray[np.int64]) -> Call
     return check
 
 
-def odd_roundings(builder: Any, dealers: int, size: int, modulus: int) -> Iterator[Case]:
+def odd_roundings(builder: Any, contributors: int, size: int, modulus: int) -> Iterator[Case]:
     """``builder``: of the cases of one protocol; ``modulus``: t."""
     rng, n, t, field = builder.rng, min(size, 256), modulus, f"F_{modulus}"
-    carries = (dealers - 1).bit_length()
-    masks, rows = rng.integers(0, 1 << LENGTH, (dealers, n)), rng.integers(0, 2, (dealers, carries + 1, n))
+    carries = (contributors - 1).bit_length()
+    masks, rows = rng.integers(0, 1 << LENGTH, (contributors, n)), rng.integers(0, 2, (contributors, carries + 1, n))
     places = np.arange(LENGTH)[:, None]
     bits = {i: np.concatenate([((m >> places) & 1).ravel(), r.ravel()]) for i, (m, r) in enumerate(zip(masks, rows, strict=True))}
     words = {i: np.concatenate([m, r.ravel()]) for i, (m, r) in enumerate(zip(masks, rows, strict=True))}
     further = rows[:, -1].sum(0) % 2
-    first = ("bits", dealers, n, LENGTH, "all")
+    first = ("bits", contributors, n, LENGTH, "all")
     check = _bits_of_sum(masks, further)
     yield from builder.case("round_mask_odd", "bits", *first, private=bits, appended=(LENGTH + 1) * n, check=check)
     opened = np.array(reference(Case("round_mask_odd", "bits", tuple(map(str, first)), "Z2^64", private=bits)).public)
     yield from builder.case(
-        "round_mask_odd", "field", "field", dealers, n, LENGTH, t, "all", domain=field, private=words, public=opened, appended=2 * n
+        "round_mask_odd", "field", "field", contributors, n, LENGTH, t, "all", domain=field, private=words, public=opened, appended=2 * n
     )
     half = 1 << (LENGTH - 1)
     e = rng.integers(-half, half, n)

@@ -31,7 +31,7 @@ class Setting:
     party: int = 0
 
     @property
-    def dealers(self) -> int:
+    def contributors(self) -> int:
         """Parties that give private randomness: one more than may be corrupt."""
         return self.threshold + 1
 
@@ -115,9 +115,9 @@ def _trits(kind: str) -> Inputs:
 
 
 def _summands(s: Setting, rng: np.random.Generator) -> Ints:
-    if s.party >= s.dealers:
+    if s.party >= s.contributors:
         return np.empty(0, dtype=np.int64)
-    return summand_rows_of(s.party, s.dealers, rng.integers(0, Q60, s.batch, dtype=np.int64), Q60)
+    return summand_rows_of(s.party, s.contributors, rng.integers(0, Q60, s.batch, dtype=np.int64), Q60)
 
 
 def _indices(s: Setting, rng: np.random.Generator) -> Ints:
@@ -141,7 +141,7 @@ SAMPLING = [
     *(
         Program(
             "sampling", f"uniform trit ({m})", 1 << 15, 1 << 10,
-            lambda s, m=m: [max(2, s.dealers), s.batch, m], _trits(m), "sample_ternary", m,  # type: ignore[misc]
+            lambda s, m=m: [max(2, s.contributors), s.batch, m], _trits(m), "sample_ternary", m,  # type: ignore[misc]
             products=4 if m == "bilinear" else 1,
         )
         for m in ("bilinear", "bits")
@@ -152,7 +152,7 @@ SAMPLING = [
     ),
     Program(
         "sampling", f"Hamming weight {WEIGHT} (bits)", 1 << 14, 1 << 10,
-        lambda s: ["bits", s.batch, WEIGHT, max(2, s.dealers)], _indices, "sample_fixed_weight", "bits",
+        lambda s: ["bits", s.batch, WEIGHT, max(2, s.contributors)], _indices, "sample_fixed_weight", "bits",
     ),
 ]  # fmt: skip
 
@@ -160,20 +160,20 @@ CONVERSIONS = [
     *(
         Program(
             "conversion", f"Z2 to Zq ({m})", 1 << 15, 1 << 10,
-            lambda s, m=m: [s.dealers, s.batch, m], _uniform(2), "z2_to_zq", m,  # type: ignore[misc]
+            lambda s, m=m: [s.contributors, s.batch, m], _uniform(2), "z2_to_zq", m,  # type: ignore[misc]
         )
         for m in ("poly", "bits")
     ),
     *(
         Program(
             "conversion", f"Z3 to Zq ({m})", 1 << 15, 1 << 10,
-            lambda s, m=m: [max(2, s.dealers), s.batch, m], _trits(m), "z3_to_zq", m,  # type: ignore[misc]
+            lambda s, m=m: [max(2, s.contributors), s.batch, m], _trits(m), "z3_to_zq", m,  # type: ignore[misc]
         )
         for m in ("bilinear", "bits")
     ),
     Program(
         "conversion", "Zq to Z2 (circuit)", 1 << 11, 1 << 8,
-        lambda s: ["circuit", s.dealers, s.batch, Q60, 0], _summands, "zq_to_z2", "circuit",
+        lambda s: ["circuit", s.contributors, s.batch, Q60, 0], _summands, "zq_to_z2", "circuit",
     ),
 ]  # fmt: skip
 

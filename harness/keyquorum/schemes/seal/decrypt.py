@@ -1,6 +1,6 @@
 """Joint decryption of SEAL's ciphertexts: the result goes to one party, the secret key and the noise stay hidden.
 
-CKKS: the phase plus a flooding noise of every dealer, opened to the receiver (protocols: section 4); the policy stored with
+CKKS: the phase plus a flooding noise of every contributor, opened to the receiver (protocols: section 4); the policy stored with
 the key bounds the flooding and counts decryptions across restarts. Ciphertexts are refused that have not
 the form of an encryption, or of which the flooding would leave less than a bit. BFV and BGV: exact rounding inside the MPC
 (`rounding`); what is opened is the message, and with `round_mask_open` its errors, so those decryptions are counted (`masked`).
@@ -97,8 +97,8 @@ class _Decryption:
         self.context, self.info, self.shares = context, info, shares
         self.receiver, self.rounding, self.seed = receiver, rounding, seed
         self.parameters: ParameterSet = info.parameters
-        self.dealers = info.threshold + 1
-        self.deals = context.party < self.dealers
+        self.contributors = info.threshold + 1
+        self.contributes = context.party < self.contributors
         self.mine = context.party == receiver
 
     def _run(self, protocol: str, domain: str, program: str, args: Sequence[object], **options: Any) -> Ints:
@@ -116,12 +116,12 @@ class _Decryption:
         sigma, results = self.info.policy.sigma(n), []
         with self.context.phase("decrypt", len(ciphertexts)) as step:
             for ciphertext in ciphertexts:
-                flooding = discrete_gaussian(n, sigma) if self.deals else None
+                flooding = discrete_gaussian(n, sigma) if self.contributes else None
                 residues = []
                 for index in range(ciphertext.level_primes):
                     q = self.parameters.coeff_modulus[index]
                     working = rlwe_phase(self.context, self.info, self.shares[index], index, ciphertext, seed=self.seed)
-                    words = self._field_run(q, "flood", [self.dealers, n, self.receiver, n], private=flooding, persistence=working)
+                    words = self._field_run(q, "flood", [self.contributors, n, self.receiver, n], private=flooding, persistence=working)
                     if self.mine:
                         residues.append(np.where(words < 0, words + q, words).astype(np.uint64))
                 if flooding is not None:

@@ -57,7 +57,7 @@ GAUSSIAN_CHUNK = 1 << 15
 AUTHENTICATED_CHUNK = 1 << 14
 """The same with MACs, of which every bit has one."""
 LIFTED = 1 << 23
-"""Masks of all dealers that one run of `lift` holds."""
+"""Masks of all contributors that one run of `lift` holds."""
 
 
 @dataclass(frozen=True)
@@ -170,8 +170,8 @@ def _residues(words: Ints, q: int) -> Words:
     return np.where(words < 0, words + q, words).astype(np.uint64)
 
 
-def _lifted_at_a_time(dealers: int) -> int:
-    return LIFTED // dealers
+def _lifted_at_a_time(contributors: int) -> int:
+    return LIFTED // contributors
 
 
 def _mask_bits(committee: Committee) -> int:
@@ -205,8 +205,8 @@ def generate(context: PartyContext, request: SealRequest, seed: bytes | None = N
     digits = len(primes) - 1
     targets = request.targets
     polynomials = 1 + digits * len(targets)
-    dealers = committee.threshold + 1
-    deals = context.party < dealers
+    contributors = committee.threshold + 1
+    contributes = context.party < contributors
     field = committee.field_protocol
     session, backend, threshold = context.session, context.backend, committee.threshold
     transcript = _Transcript()
@@ -252,9 +252,9 @@ def generate(context: PartyContext, request: SealRequest, seed: bytes | None = N
     with context.phase("secret"):
         trits = uniform_trits(n)
         forms = [trits == 1, trits == 2] if method == "bits" else [trits, np.where(trits == 2, -1, trits)]
-        private = np.concatenate(forms).astype(np.int64) if deals else None
+        private = np.concatenate(forms).astype(np.int64) if contributes else None
         ternary = "bits" if method == "bits" else "bilinear"
-        run(protocol, domain, "sample_ternary", dealers, n, ternary, private=private, persistence=source)
+        run(protocol, domain, "sample_ternary", contributors, n, ternary, private=private, persistence=source)
         wipe(trits, *forms, *([] if private is None else [private]))
 
     noises = polynomials * n
@@ -265,12 +265,12 @@ def generate(context: PartyContext, request: SealRequest, seed: bytes | None = N
 
     count = n + noises
     with context.phase("lift"):
-        masks = lift_masks(count, NOISE_BITS + security) if deals else None
-        step_size = _lifted_at_a_time(dealers)
+        masks = lift_masks(count, NOISE_BITS + security) if contributes else None
+        step_size = _lifted_at_a_time(contributors)
         pieces = [slice(at, min(at + step_size, count)) for at in range(0, count, step_size)]
         opened = np.concatenate([
             run(
-                protocol, domain, "lift", "open", dealers, piece.stop - piece.start, NOISE_BITS, security, modulus, piece.start,
+                protocol, domain, "lift", "open", contributors, piece.stop - piece.start, NOISE_BITS, security, modulus, piece.start,
                 private=None if masks is None else masks[piece], persistence=source,
             )
             for piece in pieces
@@ -287,7 +287,7 @@ def generate(context: PartyContext, request: SealRequest, seed: bytes | None = N
             working = Persistence()
             for piece in pieces:
                 field_run(
-                    q, "lift", "close", dealers, piece.stop - piece.start, NOISE_BITS,
+                    q, "lift", "close", contributors, piece.stop - piece.start, NOISE_BITS,
                     private=None if masks is None else masks[piece], public=[opened[piece]], persistence=working,
                 )  # fmt: skip
             a = [_signed(p[j]) for p in public_a]

@@ -92,15 +92,15 @@ class SealVariant(Variant):
     def make(self, group: RoundingGroup, size: int, seed: bytes | None = None) -> Material:
         """The material of ``size`` coefficients, [parts, rows, size] a section; every member calls this.
 
-        The dealers' masks go into three runs: as words modulo 2^l, as bits, and as words modulo t; the carry of their sum is opened
+        The contributors' masks go into three runs: as words modulo 2^l, as bits, and as words modulo t; the carry of their sum is opened
         under random bits. Rounds and bytes: `sum_inputs` and both runs of `round_mask_odd`, and `and_triples`.
         """
-        length, t, dealers = self.length, self.modulus, group.dealers
-        carries, keep = max(0, (dealers - 1).bit_length()), "all" if self._compares else "carry"
+        length, t, contributors = self.length, self.modulus, group.contributors
+        carries, keep = max(0, (contributors - 1).bit_length()), "all" if self._compares else "carry"
         words = bits = given = None
         ring, low, field = Persistence(), Persistence(), Persistence()
         try:
-            if group.me is not None and group.me < dealers:
+            if group.me is not None and group.me < contributors:
                 words, rows = uniform_bits(size, length), uniform_bits(size * (carries + int(self._compares)), 1)
                 bits = np.empty(length * size + rows.size, dtype=np.int64)
                 for place in range(length):
@@ -108,12 +108,12 @@ class SealVariant(Variant):
                 bits[length * size :] = rows
                 bits &= 1
                 given = np.concatenate([words, rows])
-            group.run(group.ring_protocol, f"Z2^{length}", "sum_inputs", [dealers, size], private=words, persistence=ring, seed=seed)
+            group.run(group.ring_protocol, f"Z2^{length}", "sum_inputs", [contributors, size], private=words, persistence=ring, seed=seed)
             opened = group.run(
-                group.ring_protocol, "Z2^1", "round_mask_odd", ["bits", dealers, size, length, keep], private=bits, persistence=low, seed=seed
+                group.ring_protocol, "Z2^1", "round_mask_odd", ["bits", contributors, size, length, keep], private=bits, persistence=low, seed=seed
             )
             group.run(
-                group.field_protocol, f"F_{t}", "round_mask_odd", ["field", dealers, size, length, t, keep],
+                group.field_protocol, f"F_{t}", "round_mask_odd", ["field", contributors, size, length, t, keep],
                 private=given, public=[opened & 1], persistence=field, seed=seed,
             )  # fmt: skip
         finally:
