@@ -1,6 +1,6 @@
 """The mean of a column of a CSV file, under encryption (CKKS).
 
-Three parties make the keys. The owner of the table encrypts the column, stock SEAL adds it up, and the parties decrypt the sum alone.
+Three parties make the keys. The owner of the table encrypts the column, and stock SEAL adds it up. The parties decrypt only the sum.
 
     python encrypted_mean.py                      # a table of random heights
     python encrypted_mean.py heights.csv metres   # a column of your table: at most 256 numbers of absolute value up to 4
@@ -19,7 +19,7 @@ import numpy as np
 PARAMETERS = keyquorum.load_parameters("ckks-4096")  # sums, no product
 SLOTS = PARAMETERS.ring_degree // 2
 ROWS, LARGEST = 256, 4.0
-"""Most rows, and the largest absolute value: a sum is at most 2^10, and the set has room for values below 2^11."""
+"""Largest number of rows, and largest absolute value: a sum is at most 2^10, and the set can encode values below 2^11."""
 
 
 def random_table(path: Path, rows: int = 200) -> None:
@@ -41,14 +41,14 @@ def read_column(path: Path, column: str) -> list[float]:
 
 
 def encrypted_mean(folder: Path, values: list[float]) -> tuple[float, float]:
-    """The mean as the receiver learns it, and the deviation of its error, which the flooding explains."""
+    """The mean that the receiver learns, and the standard deviation of the error that the flooding causes."""
     period = 1 << (len(values) - 1).bit_length()  # the smallest power of two that holds all values
     steps = [1 << k for k in range(period.bit_length() - 1)]
     committee = keyquorum.init(folder / "committee", parties=3, protocol="rep-field")
     elements = keyquorum.galois_elements(PARAMETERS, steps)
     keyquorum.keygen(committee, "key", PARAMETERS, relin=False, galois_elements=elements)
 
-    # The column, with zeros behind it, repeated over all slots: rotations then add up the same numbers in every slot, and no slot tells a part.
+    # The column, padded with zeros, repeats over all slots: rotations then give the whole sum in every slot, and no slot has a partial sum.
     padded = np.pad(values, (0, period - len(values)))
     keyquorum.encrypt(committee, "key", np.tile(padded, SLOTS // period), folder / "sum.ct", bound=LARGEST)
     for step in steps:

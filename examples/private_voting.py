@@ -1,7 +1,7 @@
 """A ballot in which nobody sees a vote (BFV).
 
-Every voter encrypts a vector with a single one, stock SEAL adds the vectors up, and three parties of a Shamir committee decrypt the
-tally. Voters are trusted to vote once: nothing here proves that a vector has a single one.
+Every voter encrypts a vector with one 1 and zeros. Stock SEAL adds the vectors up, and three parties of a Shamir committee decrypt the
+tally. Voters are trusted to vote once: nothing here proves that a vector has a single 1.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def main() -> None:
             vote = [int(choice == candidate) for candidate in range(len(CANDIDATES))]
             keyquorum.encrypt(committee, "ballot", vote, folder / f"vote-{voter}.ct")
 
-        tally = folder / "vote-0.ct"  # whoever counts, without any key
+        tally = folder / "vote-0.ct"  # the counter of votes, who has no secret key
         for voter in range(1, VOTERS):
             made = keyquorum.evaluate(committee, "ballot", "add", [tally, folder / f"vote-{voter}.ct"], folder / "tally.ct")
             tally = made.path

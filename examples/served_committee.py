@@ -1,7 +1,7 @@
 """A served committee and its Python client (LWE).
 
-Two parties serve a joint key, each a process of ``keyquorum serve``. A receiver, who is no party, asks them for messages through
-``keyquorum.serve.client``: every party sends its shares of the messages to the receiver alone, who adds them up. No party learns a message.
+Two parties serve a joint key, each a process of ``keyquorum serve``. A receiver, who is no party, asks them to decrypt, through
+``keyquorum.serve.client``. Every party sends its shares of the messages to the receiver alone, who adds them up. No party learns a message.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ PARTIES = 2
 
 
 def start(folder: Path) -> list[subprocess.Popen[bytes]]:
-    """The processes of the parties, each with a log file. On several hosts everybody starts the own party."""
+    """The processes of the parties, each with a log file. On several hosts, each person starts their own party."""
     serving = []
     for party in range(PARTIES):
-        # --keep: items of material that are made ahead while nobody asks; each serves one decryption
+        # --keep: items of the pool that the parties make ahead while there are no requests; each serves one decryption
         command = [sys.executable, "-m", "keyquorum", "serve", str(folder / "committee"), str(party), "key", "--keep", "128", "--chunk", "128"]
         with (folder / f"serve-{party}.log").open("wb") as log:
             serving.append(subprocess.Popen(command, stdout=log, stderr=log))
@@ -32,7 +32,7 @@ def start(folder: Path) -> list[subprocess.Popen[bytes]]:
 
 
 def wait_for(committee: keyquorum.Committee, serving: list[subprocess.Popen[bytes]], seconds: float = 60.0) -> None:
-    """Until every party has written where it serves."""
+    """Returns when every party has written the address at which it serves."""
     end = time.monotonic() + seconds
     while not all((committee.party_folder(party) / "serve.json").exists() for party in range(PARTIES)):
         if time.monotonic() > end or any(process.poll() is not None for process in serving):

@@ -1,7 +1,7 @@
 """Exact statistics between two registers (BFV, with unmodified SEAL through seal-python).
 
-A clinic knows how often each person came, an insurer for how many days each was ill. They are the two parties of the committee: neither can
-decrypt without the other, and both follow the protocol. Both learn the sums and the covariance, exactly, and not a row of the other's register.
+A clinic knows the number of visits of each person, an insurer the number of days that each was ill. They are the two parties of the committee:
+neither can decrypt without the other, and both follow the protocol. Both learn the exact sums and covariance, but no row of the other's register.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Key:
         self.galois = self.context.from_galois_str((made.folder / "galois.key").read_bytes())
 
     def encrypt(self, register: np.ndarray) -> seal.Ciphertext:
-        """The register repeated over all slots, so that every slot of a sum over rows tells the sum and no part of it."""
+        """The register repeats over all slots, so that every slot of a sum over rows has the whole sum, and none a partial one."""
         slots = np.tile(register, self.set.ring_degree // ROWS)
         return seal.Encryptor(self.context, self.public).encrypt(seal.BatchEncoder(self.context).encode(slots))
 
@@ -54,12 +54,12 @@ def main() -> None:
         elements = keyquorum.galois_elements(keyquorum.load_parameters("bfv-8192"), STEPS)
         key = Key(keyquorum.keygen(committee, "key", "bfv-8192", galois_elements=elements))
 
-        x, y = key.encrypt(visits), key.encrypt(days)  # each at its owner's
+        x, y = key.encrypt(visits), key.encrypt(days)  # each owner encrypts its own register
         evaluator = seal.Evaluator(key.context)
         xy = evaluator.relinearize(evaluator.multiply(x, y), key.relin)
         names = ["x", "y", "xy"]
         for name, ciphertext in zip(names, (x, y, xy), strict=True):
-            last = evaluator.mod_switch_to(key.sum(ciphertext), key.context.last_parms_id())  # what is cheapest to decrypt
+            last = evaluator.mod_switch_to(key.sum(ciphertext), key.context.last_parms_id())  # the cheapest level to decrypt
             (folder / f"{name}.ct").write_bytes(last.to_string())
 
         for party in (0, 1):
