@@ -69,7 +69,10 @@ impl LweFile {
                 expected,
             });
         }
-        if let Some(found) = self.noise_bits.filter(|bits| *bits > f64::from(FRESH_NOISE)) {
+        if let Some(found) = self
+            .noise_bits
+            .filter(|bits| *bits > f64::from(FRESH_NOISE))
+        {
             return Err(BridgeError::Noise {
                 file: file.into(),
                 found,

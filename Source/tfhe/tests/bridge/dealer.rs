@@ -204,8 +204,10 @@ pub fn world() -> &'static World {
 
 /// An empty folder for one test.
 pub fn scratch(name: &str) -> PathBuf {
-    let path =
-        Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}", std::process::id()));
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    if path.exists() {
+        std::fs::remove_dir_all(&path).unwrap();
+    }
     std::fs::create_dir_all(&path).unwrap();
     path
 }

@@ -117,7 +117,9 @@ fn the_public_key_encrypts_every_type() {
 
 #[test]
 fn keys_pass_serialization_and_the_checks_of_tfhe() {
-    let config = ConfigBuilder::with_custom_parameters(set()).build();
+    let config = ConfigBuilder::with_custom_parameters(set())
+        .use_dedicated_oprf_key(false)
+        .build();
     let data = serialized(&compressed_server_key(&world().folder)).unwrap();
     // Bodies and a header: no masks.
     assert!(data.len() < 8 * (3_760_128 + 8_192) + 4_096);
