@@ -30,7 +30,7 @@ help:
 	@echo "make test-containers  the image, and five containers that make keys, are killed and cut off (needs a Docker engine)"
 	@echo "make image         the Docker image of a party (BASE=: base image)"
 	@echo "make wheel         abi3 wheel and source distribution in dist/; each runs the demo in an empty environment (MOST=: seconds it may take, 20)"
-	@echo "make tfhe-bridge   build/tfhe/release/keyquorum-tfhe, the bridge to TFHE-rs (Rust 1.91.1; BSD-3-Clause-Clear, no patent grant); test-tfhe-bridge tests it"
+	@echo "make tfhe-bridge   build/tfhe/release/keyquorum-tfhe, the bridge to TFHE-rs (BSD-3-Clause-Clear, no patent grant; needs a newer Rust, see Source/tfhe/README.md); test-tfhe-bridge tests it"
 	@echo "make docs          tutorial, API and language, in docs/_build/index.html; every link is checked"
 	@echo "make clean         remove what was built"
 

@@ -224,7 +224,7 @@ impl Ciphertext {
     }
 }
 
-/// All `FheUint` have one name in TFHE-rs's files, and the number of blocks tells their width.
+/// All `FheUint` have one name in TFHE-rs's files, and the number of blocks gives their width.
 fn parse(data: &[u8], file: &Path) -> Result<Ciphertext, BridgeError> {
     let integer = match parsed::<FheUint64>(data, MAX_CIPHERTEXT) {
         Ok(integer) => integer,

@@ -7,9 +7,15 @@ use serde::{Serialize, de::DeserializeOwned};
 use sha2::{Digest, Sha256};
 
 use crate::BridgeError;
+use crate::serialize::one_line;
 
 const DIGEST: usize = 32;
 const MAX_HEADER: usize = 1 << 16;
+
+/// Whether a text is 16 bytes in lower-case hexadecimal digits, as ids and seeds are.
+pub(crate) fn is_hex(text: &str) -> bool {
+    text.len() == 32 && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
+}
 
 /// Bytes of a file. The header must be serializable, which all headers of this crate are.
 pub(crate) fn pack(
@@ -65,7 +71,8 @@ pub(crate) fn unpack<H: DeserializeOwned>(
     let (text, rest) = rest
         .split_at_checked(size)
         .ok_or_else(|| length(12 + size + DIGEST))?;
-    let header: H = serde_json::from_slice(text).map_err(|e| bad_header(e.to_string()))?;
+    let header: H =
+        serde_json::from_slice(text).map_err(|e| bad_header(one_line(&e.to_string())))?;
     let body = usize::try_from(words(&header))
         .ok()
         .and_then(|n| n.checked_mul(8));

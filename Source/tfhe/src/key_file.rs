@@ -6,8 +6,9 @@ use serde::{Deserialize, Serialize};
 use tfhe::core_crypto::commons::math::random::{CompressionSeed, Seed};
 
 use crate::BridgeError;
-use crate::container::{pack, unpack};
+use crate::container::{is_hex, pack, unpack};
 use crate::parameters::{NAME, set, tuniform};
+use crate::serialize::one_line;
 
 const MAGIC: &[u8; 8] = b"KQTFHE01";
 
@@ -138,7 +139,11 @@ impl Header {
             expected,
         };
         if self.parameters != NAME {
-            return Err(differs("parameters", self.parameters.clone(), NAME.into()));
+            return Err(differs(
+                "parameters",
+                one_line(&self.parameters),
+                NAME.into(),
+            ));
         }
         let expected = Self::new(self.kind, "", [0; 16]).numbers();
         for ((field, found), (_, expected)) in self.numbers().into_iter().zip(expected) {
@@ -147,7 +152,7 @@ impl Header {
             }
         }
         for (field, text) in [("key_id", &self.key_id), ("seed", &self.seed)] {
-            if text.len() != 32 || !text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f')) {
+            if !is_hex(text) {
                 return Err(BridgeError::Header {
                     file: file.into(),
                     reason: format!("{field} has to be 32 hexadecimal digits"),

@@ -7,8 +7,9 @@ use tfhe::core_crypto::prelude::LweCiphertext;
 use tfhe::shortint;
 use tfhe::shortint::ciphertext::{Degree, NoiseLevel};
 
-use crate::container::{pack, unpack};
+use crate::container::{is_hex, pack, unpack};
 use crate::parameters::{LWE_DIMENSION, MESSAGE_SHIFT, NAME, pattern, set};
+use crate::serialize::one_line;
 use crate::{BridgeError, Ciphertext, Type};
 
 const MAGIC: &[u8; 8] = b"KQLWE002";
@@ -118,8 +119,8 @@ impl LweFile {
         let stated = header
             .noise_bits
             .is_none_or(|bits| (0.0..64.0).contains(&bits));
-        if header.count == 0 || !stated {
-            let reason = "count has to be positive, and noise_bits between 0 and 64".into();
+        if header.count == 0 || !stated || !is_hex(&header.key_id) {
+            let reason = "count has to be positive, noise_bits between 0 and 64, key_id 32 hexadecimal digits".into();
             return Err(BridgeError::Header {
                 file: file.into(),
                 reason,
@@ -161,7 +162,7 @@ fn other_parameters(file: &Path, found: String) -> BridgeError {
     BridgeError::Parameters {
         file: file.into(),
         field: "parameters",
-        found,
+        found: one_line(&found),
         expected: NAME.into(),
     }
 }

@@ -34,7 +34,7 @@ pub(crate) fn integer_degree() -> MaxDegree {
 /// b of the distribution TUniform(b), or 0 for any other distribution, which no header states.
 pub(crate) fn tuniform(noise: DynamicDistribution<u64>) -> u64 {
     match noise {
-        DynamicDistribution::TUniform(law) => law.bound_log2().into(),
+        DynamicDistribution::TUniform(noise) => noise.bound_log2().into(),
         DynamicDistribution::Gaussian(_) => 0,
     }
 }

@@ -86,8 +86,9 @@ pub fn write_file(file: &Path, data: &[u8]) -> Result<(), BridgeError> {
         file: file.into(),
         source,
     };
-    let mut name = file.file_name().unwrap_or_default().to_os_string();
-    name.push(format!(".{}.part", std::process::id()));
+    let mut name = std::ffi::OsString::from(".");
+    name.push(file.file_name().unwrap_or_default());
+    name.push(format!(".{:x}.tmp", std::process::id()));
     let part = file.with_file_name(name);
     let written = std::fs::write(&part, data).and_then(|()| std::fs::rename(&part, file));
     written

@@ -311,6 +311,16 @@ fn lwe_files() {
         read(&with_header(&data, "\"count\":4", "\"count\":3")),
         "its header states",
     );
+    refused(
+        read(&with_header(
+            &data,
+            "\"key_id\":\"0011",
+            "\"key_id\":\"0\\n11",
+        )),
+        "key_id 32 hexadecimal digits",
+    );
+    let other = with_header(&data, "tfhers-2-2", "tfhers\\n2");
+    refused(read(&other), "parameters is tfhers 2");
     let mut changed = data.clone();
     changed[500] ^= 1;
     refused(read(&changed), "SHA-256");
