@@ -69,8 +69,10 @@ class Layout:
 
 @dataclass(frozen=True)
 class Call:
-    """A run of a program. ``program``: a name of the collection, or the path of a file. ``args``: in MP-SPDZ's order. ``writes``: the segments
-    that it appends to the share file and their lengths in shares, None where the header does not state it. Functions of :mod:`.signatures` make calls."""
+    """A run of a program. Functions of :mod:`.signatures` make calls.
+
+    ``program``: a name of the collection, or the path of a file. ``args``: in MP-SPDZ's order. ``writes``: the segments that it appends to the
+    share file, and their lengths in shares, None where the header does not state it."""
 
     program: str
     args: Sequence[object] = ()

@@ -1,7 +1,8 @@
 """The header of a program: what its comment states in a form that can be read by machines.
 
-A header is the comment at the top of a file in ``Programs/Source``. Prose comes first. A field is a line ``# key: value`` or ``# key of variant, variant:
-value``; lines that are indented by two more spaces continue it. :data:`FIELDS` has the keys, docs/pages/adding-a-program.md their grammar.
+A header is the comment at the top of a file in ``Programs/Source``. Prose comes first. A field is a line ``# key: value`` or
+``# key of variant, variant: value``; lines that are indented by two more spaces continue it. :data:`FIELDS` has the keys,
+docs/pages/adding-a-program.md their grammar.
 """
 
 from __future__ import annotations
@@ -79,7 +80,8 @@ SYMBOLS = {
 
 @dataclass(frozen=True)
 class Argument:
-    """An argument of a program. ``words``: alternatives to a number, or to one another; ``default``: None if it must be given; ``rest``: any number, at least one."""
+    """An argument of a program. ``words``: alternatives to a number, or to one another. ``default``: None if the argument must be given.
+    ``rest``: one or more arguments of this kind."""
 
     name: str
     words: tuple[str, ...] = ()
@@ -89,7 +91,8 @@ class Argument:
 
 @dataclass(frozen=True)
 class Read:
-    """Shares that a program reads. ``size``: a Python expression of the arguments, None if it depends on the protocol; ``at``: the argument with the position."""
+    """Shares that a program reads. ``size``: a Python expression of the arguments, None if it depends on the protocol. ``at``: the argument
+    that has the position."""
 
     name: str
     size: str | None
