@@ -27,6 +27,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("backends",),
     ("fhe",),
     ("dsl",),
+    ("programs",),
     ("model",),
     ("_engine",),
 )

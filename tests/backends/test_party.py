@@ -24,6 +24,7 @@ from keyquorum.backends.mpspdz.party import MpSpdz
 from keyquorum.dsl import Persistence
 from keyquorum.model.errors import BackendError, BurnedKeyError, ParameterError, PartyError
 from keyquorum.parties import PartyContext, run_in_process
+from keyquorum.programs import Call
 
 from .fake import fake_checkout
 
@@ -49,7 +50,7 @@ def run_all(tmp_path: Path, program: str, *, folder: Path | None = None, job: Ca
     path.write_text(program)
 
     def plain(context: PartyContext, source: Path) -> Any:
-        return context.backend.run("semi", FIELD, str(source), [])
+        return context.backend.run("semi", FIELD, Call(str(source)))
 
     chosen = job or plain
     committee = api.in_process_committee(2, "semi")
@@ -70,7 +71,7 @@ def test_inputs_outputs_shares_and_costs(tmp_path: Path) -> None:
         shares = Persistence.from_words(np.array([[3, 5 + context.party]], dtype=np.uint64))
         with context.phase("one"):
             output = context.backend.run(
-                "semi", FIELD, str(source), ["x"], private=np.array([10 + context.party]), public=[np.array([-1, 2])],
+                "semi", FIELD, Call(str(source), ["x"]), private=np.array([10 + context.party]), public=[np.array([-1, 2])],
                 persistence=shares,
             )  # fmt: skip
         return output, shares, context.report.phases[0]
@@ -109,7 +110,7 @@ def test_programs_are_compiled_once(tmp_path: Path) -> None:
 
     def job(context: PartyContext, source: Path) -> None:
         for args, domain in (([1], FIELD), ([1], FIELD), ([2], FIELD), ([1], "F_257")):
-            context.backend.run("semi", domain, str(source), args)
+            context.backend.run("semi", domain, Call(str(source), args))
 
     run_all(tmp_path, "", folder=checkout, job=job)
     assert (tmp_path / "log").read_text() == "x" * 4, "two parties, two argument lists, any prime"
@@ -145,7 +146,7 @@ def runs_with_macs(tmp_path: Path) -> Callable[[str], list[Any]]:
     def run(program: str) -> list[Any]:
         source.write_text(program)
         return run_in_process(
-            committee, lambda c: c.backend.run("mascot", "F_1152921504606584833", str(source), []), 20.0, backend="mp-spdz", mp_spdz=checkout
+            committee, lambda c: c.backend.run("mascot", "F_1152921504606584833", Call(str(source))), 20.0, backend="mp-spdz", mp_spdz=checkout
         )
 
     return run
@@ -226,7 +227,7 @@ def test_a_program_that_does_not_compile(tmp_path: Path) -> None:
 
 def test_different_programs_and_different_commits(tmp_path: Path) -> None:
     def differ(context: PartyContext, source: Path) -> None:
-        context.backend.run("semi", FIELD, str(source), [context.party])
+        context.backend.run("semi", FIELD, Call(str(source), [context.party]))
 
     assert "another program" in failure(tmp_path, "", job=differ)
     committee = api.in_process_committee(2, "semi")
@@ -235,7 +236,7 @@ def test_different_programs_and_different_commits(tmp_path: Path) -> None:
     def one(session: Any) -> None:
         backend = MpSpdz(session, committee, checkouts[session.party])
         try:
-            backend.run("semi", FIELD, str(tmp_path / "program.mpc"), [])
+            backend.run("semi", FIELD, Call(str(tmp_path / "program.mpc")))
         finally:
             backend.close()
 
@@ -248,7 +249,9 @@ def test_different_programs_and_different_commits(tmp_path: Path) -> None:
 
 def test_mistakes(tmp_path: Path) -> None:
     def asks(**options: Any) -> Callable[[PartyContext, Path], Any]:
-        return lambda context, source: context.backend.run(options.pop("protocol", "semi"), options.pop("domain", FIELD), str(source), [], **options)
+        return lambda context, source: context.backend.run(
+            options.pop("protocol", "semi"), options.pop("domain", FIELD), Call(str(source)), **options
+        )
 
     for job, text in (
         (asks(seed=b"x"), "test seed"),
@@ -359,7 +362,7 @@ def with_shares(before: Any, results: list[Any], name: str = "semi") -> Callable
         shares = Persistence.from_words(np.array([before[context.party]], dtype=np.uint64))
         results[context.party] = shares
         return context.backend.run(
-            name, FIELD, str(source), ["x"], private=np.array([10 + context.party]), public=[np.array([-1, 2])], persistence=shares
+            name, FIELD, Call(str(source), ["x"]), private=np.array([10 + context.party]), public=[np.array([-1, 2])], persistence=shares
         )
 
     return job
@@ -413,7 +416,7 @@ def test_share_files_before_a_run_that_do_not_fit(tmp_path: Path) -> None:
     assert "a share file of 3 shares" in text and "a share file of 2 shares" in text and "give all the share files of the same run" in text
 
     def one_has_none(context: PartyContext, source: Path) -> Any:
-        return context.backend.run("semi", FIELD, str(source), [], persistence=Persistence() if context.party else None)
+        return context.backend.run("semi", FIELD, Call(str(source)), persistence=Persistence() if context.party else None)
 
     assert "no share file" in failure(tmp_path, started, job=one_has_none, folder=tmp_path / "mp")
     assert not (tmp_path / "started").exists()

@@ -20,6 +20,7 @@ from keyquorum.backends.mpspdz.relay import BURST_BYTES, Bucket, Echo, Relay, Re
 from keyquorum.model.errors import ProgramError
 from keyquorum.model.links import Link, parse
 from keyquorum.parties import run_in_process
+from keyquorum.programs import Call
 
 from .fake import fake_checkout
 
@@ -227,7 +228,7 @@ def test_plans_on_mp_spdz_are_shaped(meeting: tuple[Path, Path]) -> None:
 
     def measure() -> float:
         outputs = run_in_process(
-            committee, lambda c: c.backend.run("semi", "F_65537", str(program), []).words, 30.0, backend="mp-spdz",
+            committee, lambda c: c.backend.run("semi", "F_65537", Call(str(program))).words, 30.0, backend="mp-spdz",
             mp_spdz=checkout, link="rtt=30",
         )  # fmt: skip
         assert outputs[0].size == 0

@@ -19,6 +19,7 @@ from keyquorum.fhe.noise import galois_noise, relin_noise, zero_encryption_noise
 from keyquorum.fhe.seal import context as seal_context
 from keyquorum.fhe.seal_format import SecretKey, read_public_key, read_secret_key, read_switch_keys
 from keyquorum.parties import PartyContext
+from keyquorum.programs.signatures import sample_ternary
 from keyquorum.schemes.seal.keygen import SealRequest
 from keyquorum.sharing.randomness import discrete_gaussian as flooding
 from keyquorum.sharing.randomness import uniform_bits, uniform_trits
@@ -196,7 +197,7 @@ def joint_trits(backend: str, size: int, honest: int | None, seed: bytes) -> Int
         persistence = Persistence()
         private = np.concatenate([trits, np.where(trits == 2, -1, trits)]) if context.party < contributors else None
         context.backend.run(
-            members.field_protocol, f"F_{q}", "sample_ternary", [contributors, size],
+            members.field_protocol, f"F_{q}", sample_ternary(contributors=contributors, N=size),
             threshold=members.threshold, private=private, persistence=persistence, seed=seed,
         )  # fmt: skip
         return persistence.words.copy()

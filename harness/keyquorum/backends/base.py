@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from keyquorum.dsl import Persistence
 from keyquorum.model.errors import BackendError
+from keyquorum.programs import Call
 
 Ints = NDArray[np.int64]
 
@@ -37,8 +38,7 @@ class Backend(ABC):
         self,
         protocol: str,
         domain: str,
-        program: str,
-        args: Sequence[object],
+        call: Call,
         *,
         threshold: int | None = None,
         private: Ints | None = None,
@@ -48,7 +48,7 @@ class Backend(ABC):
         keep: bool = False,
         about: bytes = b"",
     ) -> ProgramOutput:
-        """Runs one program of the collection; every party calls this alike.
+        """Runs one program (a call of :mod:`keyquorum.programs.signatures`); every party calls this alike.
 
         ``private``: this party's input words, in the order in which the program asks for them. ``public``: the words of
         ``fixinput``, joined. ``persistence``: the share file of this domain, read and appended to. ``seed``: INSECURE,

@@ -10,6 +10,7 @@ import numpy as np
 from keyquorum._engine import Session
 from keyquorum.dsl import KeptEngine, Persistence, ProgramIO, run_program
 from keyquorum.model.resources import program_path
+from keyquorum.programs import Call
 
 from .base import Backend, Ints, ProgramOutput
 
@@ -32,8 +33,7 @@ class Embedded(Backend):
         self,
         protocol: str,
         domain: str,
-        program: str,
-        args: Sequence[object],
+        call: Call,
         *,
         threshold: int | None = None,
         private: Ints | None = None,
@@ -44,14 +44,14 @@ class Embedded(Backend):
         about: bytes = b"",
     ) -> ProgramOutput:
         """See :meth:`Backend.run`."""
-        words, path = tuple(map(str, args)), program_path(program)
+        words, path = call.words, program_path(call.program)
         inputs, shares = NO_WORDS if private is None else private, Persistence() if persistence is None else persistence
         which, kept = (protocol, domain, threshold), None
         if keep and seed is None:
             # Taken out while it is used: an engine on which a program failed is not used again.
             self.open_kept(protocol, domain, threshold)
             kept = self._kept.pop(which)
-        engine = self.session.engine(protocol, domain, " ".join([program, *words]), threshold, seed) if kept is None else kept.engine
+        engine = self.session.engine(protocol, domain, " ".join([call.program, *words]), threshold, seed) if kept is None else kept.engine
         if about:
             engine.about(about)
         if kept is None:

@@ -23,7 +23,7 @@ def bit_rows(numbers: Ints, width: int, less: int = 0) -> Ints:
 
 
 def summand_rows_of(contributor: int, contributors: int, summands: Ints, q: int) -> Ints:
-    """What ``zq_to_z2`` takes of one contributor, for its additive shares modulo an odd q: their bits; the first contributor's, unless alone,
+    """What ``zq_to_z2_circuit`` takes of one contributor, for its additive shares modulo an odd q: their bits; the first contributor's, unless alone,
     less half of the multiple of q that the sum of all stays below."""
     m, steps = q.bit_length(), (contributors - 1).bit_length()
     return bit_rows(summands, m) if contributor else bit_rows(summands, m + steps, (1 << steps >> 1) * q)

@@ -22,7 +22,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -39,6 +39,17 @@ from keyquorum.parties import run_processes
 from keyquorum.parties.context import PartyContext
 from keyquorum.parties.jobs import party_job
 from keyquorum.parties.setup import init
+from keyquorum.programs import Call
+from keyquorum.programs.signatures import (
+    lift_close,
+    lift_open,
+    sample_fixed_weight,
+    sample_gaussian,
+    z2_to_zq,
+    z3_to_zq,
+    zq_to_z2_circuit,
+    zq_to_z2_mask,
+)
 from keyquorum.terminal.output import console, fail
 
 from .operands import Ints, summand_rows_of
@@ -66,20 +77,20 @@ class Runs:
         """Private words."""
         return self._rng.integers(0, below, size, dtype=np.int64)
 
-    def ring(self, program: str, *args: object, **rest: Any) -> Ints:
+    def ring(self, call: Call, **rest: Any) -> Ints:
         """A program modulo 2^64."""
-        return self.context.backend.run(ADDITIVE_RING, RING, program, args, **rest).words
+        return self.context.backend.run(ADDITIVE_RING, RING, call, **rest).words
 
-    def field(self, program: str, *args: object, **rest: Any) -> Ints:
+    def field(self, call: Call, **rest: Any) -> Ints:
         """A program modulo the prime."""
-        return self.context.backend.run(ADDITIVE, FIELD, program, args, **rest).words
+        return self.context.backend.run(ADDITIVE, FIELD, call, **rest).words
 
     def lift(self, shares: Persistence, size: int, bits: int) -> None:
         """From the ring to the field."""
         masks = self.uniform(1 << (bits + MASK_BITS), size)
-        args = ("open", self.parties, size, bits, MASK_BITS, 1 << 64)
-        opened = self.ring("lift", *args, private=masks, persistence=shares)
-        self.field("lift", "close", self.parties, size, bits, private=masks, public=[opened])
+        opening = lift_open(contributors=self.parties, size=size, b=bits, lam=MASK_BITS, modulus=1 << 64)
+        opened = self.ring(opening, private=masks, persistence=shares)
+        self.field(lift_close(contributors=self.parties, size=size, b=bits), private=masks, public=[opened])
 
 
 @dataclass(frozen=True)
@@ -100,52 +111,52 @@ class Method:
 
 
 def _z2_poly(runs: Runs, size: int) -> None:
-    runs.field("z2_to_zq", runs.parties, size, "poly", private=runs.uniform(2, size))
+    runs.field(z2_to_zq(contributors=runs.parties, size=size, method="poly"), private=runs.uniform(2, size))
 
 
 def _z2_bits(runs: Runs, size: int) -> None:
     shares = Persistence()
-    runs.ring("z2_to_zq", runs.parties, size, "bits", private=runs.uniform(2, size), persistence=shares)
+    runs.ring(z2_to_zq(contributors=runs.parties, size=size, method="bits"), private=runs.uniform(2, size), persistence=shares)
     runs.lift(shares, size, 1)
 
 
-def _z3(method: str) -> Callable[[Runs, int], None]:
+def _z3(method: Literal["bilinear", "poly", "bits"]) -> Callable[[Runs, int], None]:
     def run(runs: Runs, size: int) -> None:
         trits = runs.uniform(3, size)
         if method == "bits":
             shares, indicators = Persistence(), np.concatenate([trits == 1, trits == 2]).astype(np.int64)
-            runs.ring("z3_to_zq", runs.parties, size, method, private=indicators, persistence=shares)
+            runs.ring(z3_to_zq(contributors=runs.parties, size=size, method=method), private=indicators, persistence=shares)
             runs.lift(shares, size, 2)
         else:
             both = np.concatenate([trits, np.where(trits == 2, -1, trits)])
-            runs.field("z3_to_zq", runs.parties, size, method, Q60, private=both)
+            runs.field(z3_to_zq(contributors=runs.parties, size=size, method=method, modulus=Q60), private=both)
 
     return run
 
 
 def _zq(runs: Runs, size: int) -> None:
     rows = summand_rows_of(runs.context.party, runs.parties, runs.uniform(Q60, size), Q60)
-    runs.ring("zq_to_z2", "circuit", runs.parties, size, Q60, 0, "ripple", private=rows)
+    runs.ring(zq_to_z2_circuit(contributors=runs.parties, size=size, q=Q60, out=0, adder="ripple"), private=rows)
 
 
 def _zq_mask(runs: Runs, size: int) -> None:
     shares = Persistence.from_words(runs.uniform(Q60, size).astype(np.uint64).reshape(1, -1))
-    runs.field("zq_to_z2", "mask", size, Q60, 0, "ripple", persistence=shares)
+    runs.field(zq_to_z2_mask(size=size, q=Q60, out=0, adder="ripple"), persistence=shares)
 
 
 def _fixed_weight(runs: Runs, length: int) -> None:
     width = (length - 1).bit_length()
     indices = [int(runs.uniform(length - i, 1)[0]) for i in range(WEIGHT)]
     rows = np.array([j >> b & 1 for b in range(width) for j in indices], dtype=np.int64)
-    runs.ring("sample_fixed_weight", "bits", length, WEIGHT, runs.parties, private=rows)
+    runs.ring(sample_fixed_weight(method="bits", N=length, weight=WEIGHT, contributors=runs.parties), private=rows)
 
 
 def methods() -> list[Method]:
     """All rows but key generation."""
     gaussian = ("2", "discrete Gaussian")
     made = [
-        Method(*gaussian, "Z_2^64", {}, "ms", "communication_kb", lambda r, m: void(r.ring("sample_gaussian", m, "bits"))),
-        Method(*gaussian, "F_q", {}, "ms", "communication_kb", lambda r, m: void(r.field("sample_gaussian", m, "bits"))),
+        Method(*gaussian, "Z_2^64", {}, "ms", "communication_kb", lambda r, m: void(r.ring(sample_gaussian(size=m, method="bits")))),
+        Method(*gaussian, "F_q", {}, "ms", "communication_kb", lambda r, m: void(r.field(sample_gaussian(size=m, method="bits")))),
     ]
     for length in (23040, 46080):
         match: dict[str, object] = {"phi_m": length, "hamming_weight": WEIGHT}

@@ -35,7 +35,7 @@ from keyquorum.model.protocols import PROTOCOLS
 from keyquorum.parties import mac_key
 from keyquorum.parties.context import PartyContext
 from keyquorum.sharing.rounding import RoundingGroup
-from keyquorum.sharing.variants import Material, Variant
+from keyquorum.sharing.variants import Destination, Material, Variant
 
 from .pool_store import Chunk, Claim, PoolStore
 
@@ -278,7 +278,7 @@ class Pool:
             self._claimed_together = self.store.claim.end
         return start
 
-    def decrypt(self, z: Words, purpose: str, to: int | str = "share", seed: bytes | None = None) -> Words | None:
+    def decrypt(self, z: Words, purpose: str, to: Destination = "share", seed: bytes | None = None) -> Words | None:
         """Rounds phases z, whose last axis counts words: see :meth:`Variant.use`."""
         material, about = self.take(z.shape[-1] // self.variant.words, f"{purpose}, for {to}")
         reached("decrypt/before")

@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,8 @@ from keyquorum.dsl.persistence import KeyTest, Unsigned
 from .rounding import RoundingGroup
 
 Words = NDArray[np.uint64]
+Destination = int | Literal["all", "share"]
+"""Who gets the result of a rounding: a member by its number, all members, or none of them, and it stays shared."""
 VARIANTS = ("round_ltz_circuit", "round_ltz_table", "round_mask_open", "round_flood")
 
 
@@ -79,7 +82,7 @@ class Variant(ABC):
 
     @abstractmethod
     def use(
-        self, group: RoundingGroup, z: Words, material: Sequence[Unsigned], to: int | str = "share", seed: bytes | None = None,
+        self, group: RoundingGroup, z: Words, material: Sequence[Unsigned], to: Destination = "share", seed: bytes | None = None,
         about: bytes = b"",
     ) -> Words | None:  # fmt: skip
         """Rounds phases z, whose last axis counts words, with one item of material each; every member calls this.

@@ -25,6 +25,7 @@ from keyquorum.model.errors import BackendError, ParameterError, PartyError, Pro
 from keyquorum.model.links import Link
 from keyquorum.model.plain import Json, json_loads
 from keyquorum.model.protocols import Protocol
+from keyquorum.programs import Call
 
 from ..base import Backend, Ints, ProgramOutput
 from . import commands
@@ -106,8 +107,7 @@ class MpSpdz(Backend):
         self,
         protocol: str,
         domain: str,
-        program: str,
-        args: Sequence[object],
+        call: Call,
         *,
         threshold: int | None = None,
         private: Ints | None = None,
@@ -122,11 +122,11 @@ class MpSpdz(Backend):
             raise ParameterError("MP-SPDZ draws its own randomness: a test seed is for the embedded engine")
         if about:
             raise ParameterError("parties of MP-SPDZ do not compare what a run is about: use the embedded engine")
-        entry, where, words = protocol_named(protocol), Domain.parse(domain), [str(a) for a in args]
+        entry, where, words = protocol_named(protocol), Domain.parse(domain), list(call.words)
         t = threshold if entry.chooses_threshold else None
         check_parties(entry, self._parties, t)
         folder = self._working_folder()
-        name = self._compile(folder, entry, where, program, words)
+        name = self._compile(folder, entry, where, call.program, words)
 
         def prepare() -> None:
             """The files as the program shall find them, whatever an attempt before left of them."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 
@@ -13,6 +14,15 @@ from keyquorum.bench.parity.cases import declared
 from keyquorum.model.chosen_committees import with_capability
 from keyquorum.model.protocols import PROTOCOLS
 from keyquorum.model.resources import program_path
+from keyquorum.programs.signatures import (
+    sample_cbd,
+    sample_fixed_weight,
+    sample_gaussian,
+    sample_ternary,
+    z2_to_zq,
+    z3_to_zq,
+    zq_to_z2_circuit,
+)
 
 Q60 = 1152921504606584833
 RING, FIELD = "Z2^64", f"F_{Q60}"
@@ -41,7 +51,7 @@ class Setting:
         return RING if PROTOCOLS[self.protocol].ring else FIELD
 
 
-Arguments = Callable[[Setting], list[object]]
+Arguments = Callable[[Setting], Sequence[object]]
 Inputs = Callable[[Setting, np.random.Generator], Ints]
 
 
@@ -126,33 +136,60 @@ def _indices(s: Setting, rng: np.random.Generator) -> Ints:
     return np.array([j >> b & 1 for b in range(width) for j in indices], dtype=np.int64)
 
 
+Method = Literal["bits", "arith"]
+Trits = Literal["bilinear", "bits"]
+Binary = Literal["poly", "bits"]
+METHODS: tuple[Method, ...] = ("bits", "arith")
+TRITS: tuple[Trits, ...] = ("bilinear", "bits")
+BINARY: tuple[Binary, ...] = ("poly", "bits")
+
+
+def _cbd(method: Method) -> Arguments:
+    return lambda s: sample_cbd(size=s.batch, method=method).args
+
+
+def _gaussian(method: Method) -> Arguments:
+    return lambda s: sample_gaussian(size=s.batch, method=method).args
+
+
+def _ternary(method: Trits) -> Arguments:
+    return lambda s: sample_ternary(contributors=max(2, s.contributors), N=s.batch, method=method).args
+
+
+def _z2(method: Binary) -> Arguments:
+    return lambda s: z2_to_zq(contributors=s.contributors, size=s.batch, method=method).args
+
+
+def _z3(method: Trits) -> Arguments:
+    return lambda s: z3_to_zq(contributors=max(2, s.contributors), size=s.batch, method=method).args
+
+
 SAMPLING = [
     *(
-        Program("sampling", f"centred binomial ({m})", 1 << 15, 1 << 10, lambda s, m=m: [s.batch, m], program="sample_cbd", variant=m)  # type: ignore[misc]
-        for m in ("bits", "arith")
+        Program("sampling", f"centred binomial ({m})", 1 << 15, 1 << 10, _cbd(m), program="sample_cbd", variant=m)
+        for m in METHODS
     ),
     *(
         Program(
-            "sampling", f"discrete Gaussian ({m})", 1 << 15, 1 << 10, lambda s, m=m: [s.batch, m],  # type: ignore[misc]
+            "sampling", f"discrete Gaussian ({m})", 1 << 15, 1 << 10, _gaussian(m),
             program="sample_gaussian", variant=m, products=16 if m == "arith" else 1,
         )
-        for m in ("bits", "arith")
+        for m in METHODS
     ),
     *(
         Program(
             "sampling", f"uniform trit ({m})", 1 << 15, 1 << 10,
-            lambda s, m=m: [max(2, s.contributors), s.batch, m], _trits(m), "sample_ternary", m,  # type: ignore[misc]
-            products=4 if m == "bilinear" else 1,
+            _ternary(m), _trits(m), "sample_ternary", m, products=4 if m == "bilinear" else 1,
         )
-        for m in ("bilinear", "bits")
+        for m in TRITS
     ),
     Program(
         "sampling", f"Hamming weight {WEIGHT} (shuffle)", 1 << 15, 1 << 10,
-        lambda s: ["shuffle", s.batch, WEIGHT], program="sample_fixed_weight", variant="shuffle", products=16,
+        lambda s: sample_fixed_weight(method="shuffle", N=s.batch, weight=WEIGHT).args, program="sample_fixed_weight", variant="shuffle", products=16,
     ),
     Program(
         "sampling", f"Hamming weight {WEIGHT} (bits)", 1 << 14, 1 << 10,
-        lambda s: ["bits", s.batch, WEIGHT, max(2, s.contributors)], _indices, "sample_fixed_weight", "bits",
+        lambda s: sample_fixed_weight(method="bits", N=s.batch, weight=WEIGHT, contributors=max(2, s.contributors)).args, _indices, "sample_fixed_weight", "bits",
     ),
 ]  # fmt: skip
 
@@ -160,20 +197,20 @@ CONVERSIONS = [
     *(
         Program(
             "conversion", f"Z2 to Zq ({m})", 1 << 15, 1 << 10,
-            lambda s, m=m: [s.contributors, s.batch, m], _uniform(2), "z2_to_zq", m,  # type: ignore[misc]
+            _z2(m), _uniform(2), "z2_to_zq", m,
         )
-        for m in ("poly", "bits")
+        for m in BINARY
     ),
     *(
         Program(
             "conversion", f"Z3 to Zq ({m})", 1 << 15, 1 << 10,
-            lambda s, m=m: [max(2, s.contributors), s.batch, m], _trits(m), "z3_to_zq", m,  # type: ignore[misc]
+            _z3(m), _trits(m), "z3_to_zq", m,
         )
-        for m in ("bilinear", "bits")
+        for m in TRITS
     ),
     Program(
         "conversion", "Zq to Z2 (circuit)", 1 << 11, 1 << 8,
-        lambda s: ["circuit", s.contributors, s.batch, Q60, 0], _summands, "zq_to_z2", "circuit",
+        lambda s: zq_to_z2_circuit(contributors=s.contributors, size=s.batch, q=Q60, out=0).args, _summands, "zq_to_z2_circuit",
     ),
 ]  # fmt: skip
 

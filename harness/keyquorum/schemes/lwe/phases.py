@@ -9,6 +9,7 @@ from keyquorum._engine import scale_round
 from keyquorum.dsl import Persistence
 from keyquorum.fhe.lwe import LweCiphertexts
 from keyquorum.parties.context import PartyContext
+from keyquorum.programs.signatures import lwe_phase
 from keyquorum.sharing.randomness import wipe
 from keyquorum.sharing.rounding import RoundingGroup
 
@@ -30,11 +31,10 @@ def lwe_phases(context: PartyContext, group: RoundingGroup, key: Persistence, ci
     working = Persistence.from_sections([key.words], key.element_words)
     working.take_mac(key)
     n, count, length = parameters.dimension, ciphertexts.count, parameters.noise_length
-    args = [n, count, 0 if parameters.prime else 1 << (length - 1), 0, BLOCK]
+    call = lwe_phase(n=n, count=count, offset=0 if parameters.prime else 1 << (length - 1), block=BLOCK)
     context.backend.run(
-        protocol, domain, "lwe_phase", args, threshold=context.committee.threshold, public=ciphertexts.words(BLOCK),
-        persistence=working, keep=True,
-    )  # fmt: skip
+        protocol, domain, call, threshold=context.committee.threshold, public=ciphertexts.words(BLOCK), persistence=working, keep=True
+    )
     shares = working.tail(count * working.element_words)
     if not parameters.prime:
         result = shares

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,9 +19,19 @@ from keyquorum.fhe.parameters import ParameterSet
 from keyquorum.model.committee import Committee, check_name
 from keyquorum.model.errors import ParameterError
 from keyquorum.model.protocols import COMMITTEES, names
+from keyquorum.programs.signatures import (
+    and_triples,
+    round_ltz_circuit_odd_field_online,
+    round_ltz_circuit_odd_ring_online,
+    round_mask_odd_bits,
+    round_mask_odd_field,
+    round_mask_open_odd_field_online,
+    round_mask_open_odd_ring_online,
+    sum_inputs,
+)
 from keyquorum.sharing.randomness import uniform_bits, wipe
 from keyquorum.sharing.rounding import ROUNDINGS, RoundingGroup, rounding_length
-from keyquorum.sharing.variants import Material, Section, Variant, comparison_ands, low_mask
+from keyquorum.sharing.variants import Destination, Material, Section, Variant, comparison_ands, low_mask
 
 from .phases import check_exact
 
@@ -93,10 +104,11 @@ class SealVariant(Variant):
         """The material of ``size`` coefficients, [parts, rows, size] a section; every member calls this.
 
         The contributors' masks go into three runs: as words modulo 2^l, as bits, and as words modulo t; the carry of their sum is opened
-        under random bits. Rounds and bytes: `sum_inputs` and both runs of `round_mask_odd`, and `and_triples`.
+        under random bits. Rounds and bytes: `sum_inputs` and `round_mask_odd_bits`, `round_mask_odd_field`, and `and_triples`.
         """
         length, t, contributors = self.length, self.modulus, group.contributors
-        carries, keep = max(0, (contributors - 1).bit_length()), "all" if self._compares else "carry"
+        carries = max(0, (contributors - 1).bit_length())
+        keep: Literal["all", "carry"] = "all" if self._compares else "carry"
         words = bits = given = None
         ring, low, field = Persistence(), Persistence(), Persistence()
         try:
@@ -108,21 +120,18 @@ class SealVariant(Variant):
                 bits[length * size :] = rows
                 bits &= 1
                 given = np.concatenate([words, rows])
-            group.run(group.ring_protocol, f"Z2^{length}", "sum_inputs", [contributors, size], private=words, persistence=ring, seed=seed)
-            opened = group.run(
-                group.ring_protocol, "Z2^1", "round_mask_odd", ["bits", contributors, size, length, keep], private=bits, persistence=low, seed=seed
-            )
-            group.run(
-                group.field_protocol, f"F_{t}", "round_mask_odd", ["field", contributors, size, length, t, keep],
-                private=given, public=[opened & 1], persistence=field, seed=seed,
-            )  # fmt: skip
+            sum_of_masks = sum_inputs(contributors=contributors, size=size)
+            group.run(group.ring_protocol, f"Z2^{length}", sum_of_masks, private=words, persistence=ring, seed=seed)
+            bits_of_mask = round_mask_odd_bits(contributors=contributors, size=size, l=length, keep=keep)
+            opened = group.run(group.ring_protocol, "Z2^1", bits_of_mask, private=bits, persistence=low, seed=seed)
+            mask_in_field = round_mask_odd_field(contributors=contributors, size=size, l=length, t=t, keep=keep)
+            group.run(group.field_protocol, f"F_{t}", mask_in_field, private=given, public=[opened & 1], persistence=field, seed=seed)
         finally:
             wipe(*(secret for secret in (words, bits, given) if secret is not None))
         made = [ring, *([low] if self._compares else [])]
         if self._compares and self.triples:
             triples = Persistence()
-            args = [size, comparison_ands(length)]
-            group.run(group.ring_protocol, "Z2^1", "and_triples", args, persistence=triples, seed=seed)
+            group.run(group.ring_protocol, "Z2^1", and_triples(size=size, count=comparison_ands(length)), persistence=triples, seed=seed)
             made.append(triples)
         result: list[Words] = []
         for part, section in zip([*made, field], self.sections, strict=True):
@@ -133,7 +142,7 @@ class SealVariant(Variant):
         return Material(result)
 
     def use(
-        self, group: RoundingGroup, z: Words, material: Sequence[Unsigned], to: int | str = "share", seed: bytes | None = None,
+        self, group: RoundingGroup, z: Words, material: Sequence[Unsigned], to: Destination = "share", seed: bytes | None = None,
         about: bytes = b"",
     ) -> Words | None:  # fmt: skip
         """Rounds phases z [2, parts, size] with one item of material each; every member calls this. Results as of
@@ -142,15 +151,18 @@ class SealVariant(Variant):
         flat = [np.ascontiguousarray(m).reshape(m.shape[0], -1) for m in material]
         try:
             ring = Persistence.from_sections([z[0], *flat[:-1]])
-            args: list[object] = ["ring_online", size, length, 0, size, length, *([int(self.triples)] if self._compares else [])]
-            opened = group.run(group.ring_protocol, f"Z2^{length}", self.rounding, args, persistence=ring, seed=seed, keep=True, about=about)
+            in_ring = (
+                round_ltz_circuit_odd_ring_online(size=size, l=length, ring_length=length, triples=int(self.triples))
+                if self._compares
+                else round_mask_open_odd_ring_online(size=size, l=length, ring_length=length)
+            )
+            opened = group.run(group.ring_protocol, f"Z2^{length}", in_ring, persistence=ring, seed=seed, keep=True, about=about)
             opened[:size] &= (1 << length) - 1
             opened[size:] &= 1
             field = Persistence.from_sections([z[1], flat[-1]])
-            args = ["field_online", size, length, t, to, 0, size]
-            words = group.run(
-                group.field_protocol, f"F_{t}", self.rounding, args, public=[opened], persistence=field, seed=seed, keep=True, about=about
-            )
+            online = round_ltz_circuit_odd_field_online if self._compares else round_mask_open_odd_field_online
+            in_field = online(size=size, l=length, t=t, destination=to)
+            words = group.run(group.field_protocol, f"F_{t}", in_field, public=[opened], persistence=field, seed=seed, keep=True, about=about)
             received: Words | None = (words % t).astype(np.uint64).reshape(1, -1) if words.size else None
             result = field.tail(size) if to == "share" else received
             ring.wipe()
