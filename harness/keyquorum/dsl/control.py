@@ -6,13 +6,10 @@ Loop bodies run once per iteration here, while a compiler traces them once: stat
 
 from __future__ import annotations
 
-import dis
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import product
-from types import CodeType
 
 from .base import Public, RunTime, SecretRunTime, is_constant, public_int, read
 from .clear import localint, regint
@@ -255,30 +252,19 @@ def _lock_lists(names: dict[str, Dynamic]) -> None:
 # -- what a body may not do -------------------------------------------------------------------------------------------
 
 
-@lru_cache(maxsize=4096)
-def _names_of(code: CodeType) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Global names that a function stores, and those that it reads."""
-    stored, loaded = set(), set()
-    for instruction in dis.get_instructions(code):
-        if instruction.opname == "STORE_GLOBAL":
-            stored.add(instruction.argval)
-        elif instruction.opname == "LOAD_GLOBAL":
-            loaded.add(instruction.argval)
-    return tuple(stored), tuple(loaded)
-
-
 class _Surroundings:
     """Variables around a body: those it must not change, and registers that it assigns."""
 
     def __init__(self, body: Body) -> None:
         code = getattr(body, "__code__", None)
         self._names: dict[str, Dynamic] = getattr(body, "__globals__", {})
-        stored, loaded = _names_of(code) if code is not None else ((), ())
-        self._registers = {n: self._names[n] for n in stored if isinstance(self._names.get(n), RunTime)}
-        self._numbers = {n: self._names[n] for n in stored if is_constant(self._names.get(n))}
+        # co_names has the names of attributes as well: a global variable of such a name is watched for nothing
+        used = {n: self._names[n] for n in code.co_names if n in self._names} if code is not None else {}
+        self._registers = {n: v for n, v in used.items() if isinstance(v, RunTime)}
+        self._numbers = {n: v for n, v in used.items() if is_constant(v)}
         cells = dict(zip(code.co_freevars, body.__closure__ or (), strict=True)) if code is not None else {}
         self._cells = cells
-        values = {n: self._names[n] for n in loaded if n in self._names} | {n: v for n, v in _contents(cells)}
+        values = used | dict(_contents(cells))
         self._lists = [(n, v, len(v)) for n, v in values.items() if isinstance(v, list)]
         self._cell_numbers = {n: v for n, v in values.items() if n in cells and is_constant(v)}
 
