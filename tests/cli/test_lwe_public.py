@@ -18,7 +18,7 @@ from keyquorum.model.errors import CiphertextError, KeyFileError, KeyQuorumError
 from keyquorum.plans.examine import examine_keys
 from keyquorum.schemes.lwe.key import load_lwe_key
 from keyquorum.schemes.lwe.variant import LweVariant
-from keyquorum.serve.kinds import Kind
+from keyquorum.serve.served_key import ServedKey
 
 from .test_pools import call
 
@@ -69,11 +69,11 @@ def test_flooding_is_refused_what_is_encrypted_with_public_keys(tmp_path: Path, 
     }  # fmt: skip
     with pytest.raises(KeyQuorumError, match="round_flood hides"):
         api.run_processes(folder, job)
-    kind = Kind(committee, 0, "key", "round_flood", 8, 2)
-    assert isinstance(kind.variant, LweVariant)
+    served = ServedKey(committee, 0, "key", "round_flood", 8, 2)
+    assert isinstance(served.variant, LweVariant)
     with pytest.raises(CiphertextError, match="the request states noise"):
-        kind.read({}, path.read_bytes())
-    kind.close()
+        served.read({}, path.read_bytes())
+    served.close()
 
 
 def test_a_job_for_several_hosts(tmp_path: Path) -> None:

@@ -94,13 +94,13 @@ def place(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         raise PartyError("no party is started here")
 
     def no_run(self: daemon.Daemon) -> None:
-        self.front.close()
-        self.kind.close()
+        self.listener.close()
+        self.served_key.close()
 
     monkeypatch.setattr(daemon.Daemon, "run", no_run)
     monkeypatch.setattr(processes, "_Worker", refuse)
     monkeypatch.setattr(setup, "_free_ports", lambda count: list(range(20_000, 20_000 + count)))
-    monkeypatch.setattr(worker, "TELLING", 0.01)
+    monkeypatch.setattr(worker, "ABORT_SECONDS", 0.01)
     return tmp_path / "work"
 
 

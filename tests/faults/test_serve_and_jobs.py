@@ -11,7 +11,7 @@ from keyquorum import api
 from keyquorum.model.errors import CommitteeError, PartyError
 from keyquorum.parties.queue import job_lock
 from keyquorum.schemes.lwe.key import load_lwe_key
-from keyquorum.serve.client import fetch, local_places
+from keyquorum.serve.client import fetch, local_addresses
 from keyquorum.serve.daemon import Daemon, Service
 
 from .test_served import Served, process, until_right
@@ -24,13 +24,13 @@ def test_a_second_daemon_of_a_party_is_refused(tmp_path: Path) -> None:
     parties = {party: process(s, party, log) for party in (0, 1)}
     try:
         until_right(s, 1, log)
-        places = local_places(s.committee)
+        places = local_addresses(s.committee)
         for key in ("key", "other"):
             with pytest.raises(CommitteeError) as caught:
                 Daemon(s.committee, 0, Service(key))
             text = str(caught.value)
             assert f"serves already, key key (process {parties[0].pid} on " in text and f"at 127.0.0.1:{places[0][1]}: stop that one first" in text
-        assert local_places(s.committee) == places
+        assert local_addresses(s.committee) == places
         until_right(s, 2, log)
         parties[0].kill()
         parties[0].wait()

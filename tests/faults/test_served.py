@@ -29,7 +29,7 @@ from keyquorum.model.errors import CiphertextError, CommitteeError, KeyQuorumErr
 from keyquorum.schemes.key_folder import load_key, read_share
 from keyquorum.schemes.lwe.key import load_lwe_key
 from keyquorum.serve import daemon
-from keyquorum.serve.client import Receiver, Refused, fetch, local_places, make_receiver
+from keyquorum.serve.client import Receiver, Refused, fetch, local_addresses, make_receiver
 from keyquorum.serve.daemon import Daemon, Plan, Service, read_plan
 
 REQUESTS = int(os.environ.get("KEYQUORUM_SOAK", "240"))
@@ -123,9 +123,9 @@ def test_answers_and_refusals(served: Callable[[int], Served], tmp_path: Path, m
     with pytest.raises(PartyError, match=r"party [01] does not admit this receiver"):
         fetch(s.committee, identity, data)
     with pytest.raises(PartyError, match=r"its certificate is not the one in committee\.toml"):
-        fetch(stranger, s.identity, data, local_places(s.committee))
+        fetch(stranger, s.identity, data, local_addresses(s.committee))
     with pytest.raises(CommitteeError, match="name each once, in their order"):
-        fetch(s.committee, s.identity, data, local_places(s.committee)[:1])
+        fetch(s.committee, s.identity, data, local_addresses(s.committee)[:1])
     # One party alone gets a request: refused, and nothing is learned.
     alone = Receiver(s.committee, s.identity)
     alone._connect()
@@ -133,7 +133,7 @@ def test_answers_and_refusals(served: Callable[[int], Served], tmp_path: Path, m
     with pytest.raises(Refused, match="party 0: party 1 has not got this request"):
         alone._ask(data)
     # Nonsense on the port of receivers does no harm.
-    host, port = local_places(s.committee)[0]
+    host, port = local_addresses(s.committee)[0]
     with socket.create_connection((host, port), 5) as raw:
         raw.sendall(b"GET / HTTP/1.1\r\n\r\n")
     assert np.array_equal(fetch(s.committee, s.identity, data).messages, messages)
@@ -460,7 +460,7 @@ def test_a_served_committee_decrypts_for_seal(tmp_path: Path, protocol: str) -> 
             api.key_folder(elsewhere, "bfv")
         shutil.copy(committee.key_folder(0, "bfv") / "key.json", elsewhere / "keys" / "bfv")
         assert load_key(api.key_folder(elsewhere, "bfv")) == info
-        result = fetch(api.as_committee(elsewhere), identity, data[0], local_places(committee), info=info)
+        result = fetch(api.as_committee(elsewhere), identity, data[0], local_addresses(committee), info=info)
         assert np.array_equal(np.asarray(seal.decode(info.parameters, result.plaintext)) % info.parameters.plain_modulus, values[0])
     finally:
         for daemon in daemons:

@@ -48,7 +48,7 @@ from keyquorum.schemes.lwe.variant import LweVariant
 from keyquorum.schemes.seal import receipts
 from keyquorum.schemes.seal.key import SealKeyInfo, parameters_to_json
 from keyquorum.schemes.seal.policy import FloodPolicy
-from keyquorum.serve import daemon, front, kinds, wire
+from keyquorum.serve import daemon, listener, served_key, wire
 
 from tests.fhe.dealer import Dealer
 
@@ -504,29 +504,29 @@ def _jobs() -> list[bytes]:
 
 
 @cache
-def _lwe_kind() -> kinds.Kind:
-    kind = object.__new__(kinds.Kind)
-    kind._info, kind.key_id = _lwe_info("lwe64-p2"), "ab" * 16
-    kind._scheme = scheme_of(kind._info)
-    kind.variant = LweVariant("round_ltz_circuit", lwe_parameters("lwe64-p2"))
-    kind.unit, kind.limit = 1, kind._scheme.request_limit(kind._info.parameters)
-    return kind
+def _lwe_key() -> served_key.ServedKey:
+    key = object.__new__(served_key.ServedKey)
+    key._info, key.key_id = _lwe_info("lwe64-p2"), "ab" * 16
+    key._scheme = scheme_of(key._info)
+    key.variant = LweVariant("round_ltz_circuit", lwe_parameters("lwe64-p2"))
+    key.unit, key.limit = 1, key._scheme.request_limit(key._info.parameters)
+    return key
 
 
 class _Requests:
     patience = 0.0
 
-    def add(self, key: str, asked: kinds.Asked) -> Any:
-        return SimpleNamespace(done=SimpleNamespace(result=lambda timeout: asked.digest))
+    def add(self, key: str, parsed: served_key.ParsedRequest) -> Any:
+        return SimpleNamespace(done=SimpleNamespace(result=lambda timeout: parsed.digest))
 
 
 def _parse_message(data: bytes) -> None:
-    channel, kind = Channel(data), _lwe_kind()
-    side = object.__new__(front.Front)
-    side._kind, side._requests = kind, _Requests()  # type: ignore[assignment]
-    while (message := wire.receive_message(channel, kind.limit)) is not None:  # type: ignore[arg-type]
+    channel, key = Channel(data), _lwe_key()
+    server = object.__new__(listener.Listener)
+    server._key, server._requests = key, _Requests()  # type: ignore[assignment]
+    while (message := wire.receive_message(channel, key.limit)) is not None:  # type: ignore[arg-type]
         head, body = message
-        side._request("ab" * 32, head, body)
+        server._request("ab" * 32, head, body)
 
 
 def _messages() -> list[bytes]:

@@ -1,4 +1,4 @@
-"""fingerprint, move, export, admit: what goes from host to host."""
+"""fingerprint, move, export, admit: commands for committees on several hosts."""
 
 from __future__ import annotations
 

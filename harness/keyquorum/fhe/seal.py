@@ -1,6 +1,6 @@
 """Stock SEAL, through seal-python, on files of SEAL's bytes: encode, encrypt, a few operations, decode.
 
-For demos and the command line; applications call SEAL itself. Nothing here knows a secret key.
+For demos and the command line; applications call SEAL itself. This module uses no secret key.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .values import Numbers, fit_values, log2_bound
 OPERATIONS = (
     "add", "subtract", "multiply", "square", "negate", "rotate", "swap", "rescale", "next-level", "last-level",
 )  # fmt: skip
-"""What :func:`evaluate` does. ``swap``: complex conjugation (CKKS) or exchange of the rows (BFV, BGV)."""
+"""Operations of :func:`evaluate`. ``swap``: complex conjugation (CKKS) or exchange of the rows (BFV, BGV)."""
 
 
 SealObject = Any
@@ -224,7 +224,7 @@ class Evaluator:
         return self._save(self._rescaled(self._load(a, "operand of rescale"), "rescale"))
 
     def rotate(self, a: bytes, step: int) -> bytes:
-        """To the left by ``step`` (rows, for BFV and BGV); the Galois keys must have this step."""
+        """Rotates the slots to the left by ``step`` (each row, for BFV and BGV). The Galois keys must have this step."""
         x, keys = self._load(a, "operand of rotate"), self._galois
         ckks = self.parameters.scheme == "ckks"
         function = self._evaluator.rotate_vector if ckks else self._evaluator.rotate_rows
@@ -245,7 +245,7 @@ class Evaluator:
         return self._save(_call("next-level", self._evaluator.mod_switch_to_next, x))
 
     def last_level(self, a: bytes) -> bytes:
-        """Drops all primes but q_0: what exact joint decryption takes, and the cheapest to decrypt.
+        """Drops all primes but q_0: the level of exact joint decryption, at which decryption costs least.
 
         CKKS: refuses a scale that does not fit q_0.
         """

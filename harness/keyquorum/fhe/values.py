@@ -41,12 +41,12 @@ def _number(text: str) -> float | int | complex:
 
 
 def _read_npy(path: Path) -> Numbers:
-    """Mapped before it is copied, so that a header cannot ask for more memory than the file has bytes."""
+    """The array of a .npy file, mapped before it is copied: so a header cannot make us allocate more memory than the file has bytes."""
     try:
         return np.array(np.lib.format.open_memmap(path, mode="r"))
     except (OSError, ValueError):
         raise
-    except Exception as error:  # the header is read with Python's own tokenizer and parser, and what these raise comes through
+    except Exception as error:  # numpy parses the header with Python's tokenizer and parser, whose errors are of many types
         raise ValueError(f"a damaged header ({type(error).__name__})") from None
 
 

@@ -1,4 +1,4 @@
-"""A receiver: asks every party of a served committee for its shares of the messages, and adds them up. Nobody else learns them."""
+"""A receiver: asks every party of a served committee for its shares of the messages, and combines them. Nobody else learns the messages."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ LONGEST_WAIT = 86400.0
 
 
 class Refused(KeyQuorumError):
-    """The committee refused a request; the text says why. Nothing was decrypted wrongly: send the request again, or mend the cause."""
+    """The committee refused a request; the text has the reason. Nothing was decrypted wrongly: send the request again, or remove the cause."""
 
 
 def make_receiver(committee: Committee, name: str) -> tuple[Path, Path]:
-    """Makes the identity of a receiver in the committee's folder, and lets it ask the parties of this host. Returns identity and
-    certificate; parties on other hosts need the certificate in their folder ``receivers``."""
+    """Makes the identity of a receiver in the committee's folder, and admits it at the parties of this host. Returns the paths of identity and
+    certificate. Parties on other hosts need the certificate in their folder ``receivers``."""
     check_name(name, "receiver name")
     identity = committee.folder / f"receiver-{name}.pem"
     if identity.exists():
@@ -53,7 +53,7 @@ def make_receiver(committee: Committee, name: str) -> tuple[Path, Path]:
 
 
 def admit(committee: Committee, certificate: Path) -> tuple[str, list[int]]:
-    """Lets a receiver whose certificate was made elsewhere ask the parties of this host. Returns the SHA-256 of the certificate, and the parties.
+    """Admits a receiver, whose certificate was made elsewhere, at the parties of this host. Returns the SHA-256 of the certificate, and the parties.
 
     Raises CommitteeError where the file is no certificate, or another one is admitted under the same name."""
     parties = committee.local_parties()
@@ -78,8 +78,8 @@ def admit(committee: Committee, certificate: Path) -> tuple[str, list[int]]:
     return digest, parties
 
 
-def local_places(committee: Committee) -> list[tuple[str, int]]:
-    """Where the parties of this host serve receivers."""
+def local_addresses(committee: Committee) -> list[tuple[str, int]]:
+    """Addresses (host, port) at which the parties of this host serve receivers, in the order of parties. Raises CommitteeError."""
     places = []
     for party in _members(committee):
         path = committee.party_folder(party) / "serve.json"
@@ -99,7 +99,7 @@ def _members(committee: Committee) -> range:
 
 
 class Receiver:
-    """Channels to all parties that round. One request at a time a receiver; several receivers may share an identity."""
+    """Channels to all parties that round. An object sends one request at a time; several objects may share an identity."""
 
     def __init__(
         self, committee: Committee, identity: Path, places: list[tuple[str, int]] | None = None, timeout: float = 90.0, wait: float = 0.0
@@ -117,10 +117,10 @@ class Receiver:
         self._channels = []
 
     def decrypt(self, data: bytes, info: KeyInfo | None = None) -> Decrypted:
-        """What a ciphertext file holds. ``info``: metadata of its key, which may be left out where the file names its key (LWE).
+        """The messages of a ciphertext file. ``info``: metadata of its key, which may be left out where the file names its key (LWE).
 
-        A file of more ciphertexts than a request may have is sent in parts, one after another; if one is refused, all is. BFV and BGV ciphertexts
-        are at the last level (:meth:`.Scheme.request_body`). Raises :class:`Refused` or PartyError."""
+        A file of more ciphertexts than a request may have is sent in parts, one after another; if one part is refused, the whole file is. BFV and BGV
+        ciphertexts are at the last level (:meth:`.Scheme.request_body`). Raises :class:`Refused` or PartyError."""
         if info is None:
             named = recognise(data)
             if named is None:
@@ -134,7 +134,7 @@ class Receiver:
         return scheme.plaintexts(info, [ciphertext], np.concatenate(words))[0]
 
     def _shares(self, data: bytes, count: int, head: dict[str, str]) -> list[NDArray[np.uint64]]:
-        """What every party answers to one request: its shares of ``count`` messages, [1, count]."""
+        """The answer of every party to one request: its shares of ``count`` messages, shape [1, count]."""
         with self._lock:
             try:
                 self._connect()
@@ -150,7 +150,7 @@ class Receiver:
     def _connect(self) -> None:
         if self._channels:
             return
-        places = self._places or local_places(self._committee)
+        places = self._places or local_addresses(self._committee)
         if len(places) != len(_members(self._committee)):
             raise CommitteeError(f"{len(places)} places for {len(_members(self._committee))} parties: name each once, in their order")
         until = time.monotonic() + self._wait
@@ -179,7 +179,7 @@ class Receiver:
             asked = [pool.submit(one, item) for item in enumerate(self._channels)]
             finished, _ = wait(asked, return_when=FIRST_EXCEPTION)
             failed = [f for f in asked if f in finished and f.exception() is not None]
-            if failed:  # one is enough: the others' shares alone would tell nothing
+            if failed:  # without the shares of one party the others' shares are useless
                 for channel in self._channels:
                     with suppress(OSError):
                         channel.shutdown(socket.SHUT_RDWR)
@@ -188,7 +188,7 @@ class Receiver:
 
 
 def _await_listener(host: str, port: int, until: float) -> None:
-    """Returns when somebody listens there, or at the time ``until`` of the monotonic clock."""
+    """Returns when a process listens at the address, or at the time ``until`` of the monotonic clock."""
     while time.monotonic() < until:
         try:
             socket.create_connection((host, port), 1.0).close()
