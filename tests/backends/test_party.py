@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 from keyquorum import _engine, api
 from keyquorum.backends import ProgramOutput
-from keyquorum.backends.mpspdz import commands, party
+from keyquorum.backends.mpspdz import commands, executable, party
 from keyquorum.backends.mpspdz.checkout import Checkout
 from keyquorum.backends.mpspdz.party import MpSpdz
 from keyquorum.dsl import Persistence
@@ -196,7 +196,7 @@ def test_a_peer_that_says_a_check_failed_burns_no_key(tmp_path: Path) -> None:
 
 def test_finding_02_ablated_check_cut_off_on_mp_spdz(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the remedy the next program computes under the key that party 1 knows."""
-    monkeypatch.setattr(party, "_began", lambda *_: False)
+    monkeypatch.setattr(party, "may_have_begun", lambda *_: False)
     run = runs_with_macs(tmp_path)
     with pytest.raises(PartyError) as error:
         run(CUT_OFF)
@@ -210,8 +210,8 @@ def test_a_killed_executable(tmp_path: Path) -> None:
 
 
 def test_too_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(party, "RUN_SECONDS", 0.5)
-    monkeypatch.setattr(party, "HEARTBEAT", 0.2)
+    monkeypatch.setattr(executable, "RUN_SECONDS", 0.5)
+    monkeypatch.setattr(executable, "HEARTBEAT", 0.2)
     program = f"import os\nopen({str(tmp_path / 'pid')!r} + str(party), 'w').write(str(os.getpid()))\ntime.sleep(60)\n"
     assert "took longer" in failure(tmp_path, program)
     for i in range(2):
@@ -299,7 +299,7 @@ def test_ports(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("wait", [0, 60])
 def test_a_snatched_port_is_given_up_for_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wait: int) -> None:
-    monkeypatch.setattr(party, "HEARTBEAT", 0.3)
+    monkeypatch.setattr(executable, "HEARTBEAT", 0.3)
     program = f"""
 tries = Path({str(tmp_path / "tries")!r} + str(party))
 tries.write_text(tries.read_text() + "x" if tries.exists() else "x")
@@ -326,7 +326,7 @@ CONNECTED = 'print("Connection took 0.1 seconds.", file=sys.stderr, flush=True)'
 
 def test_a_port_that_was_had_late_is_no_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Words of the time before the run mean nothing once it runs, however often they come."""
-    monkeypatch.setattr(party, "HEARTBEAT", 0.3)
+    monkeypatch.setattr(executable, "HEARTBEAT", 0.3)
     tries = f"open({str(tmp_path / 'tries')!r} + str(party), 'a').write('x')\n"
     run_all(tmp_path, f"{tries}if party == 1: {BINDING}\ntime.sleep(1.5)\n")
     begun = f"{tries}for _ in range(3): {CONNECTED}\nfor _ in range(15):\n    {BINDING}\n    time.sleep(0.1)\n"
@@ -341,7 +341,7 @@ def test_a_run_that_may_have_begun_is_not_tried_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, connections: tuple[int, int], version: str, tries: int
 ) -> None:
     """Also if another party than the one that failed has begun, and where MP-SPDZ does not tell."""
-    monkeypatch.setattr(party, "HEARTBEAT", 0.2)
+    monkeypatch.setattr(executable, "HEARTBEAT", 0.2)
     program = f"""
 open({str(tmp_path / "tries")!r} + str(party), "a").write("x")
 for _ in range({connections}[party]): {CONNECTED}

@@ -91,7 +91,7 @@ REFUSED = [
     ("sint.Array(3).assign(x, 1)", "do not fit a container of 3 elements"),
     ("sint.Array(3)[0] = x", "size mismatch in array assignment"),
     ("sint.Array(4)[0:4:2] = x", "3 values do not fit a slice of 2"),
-    ("sint.Array(4).assign(x, regint([0, 1]))", "3 values do not fit 2 places"),
+    ("sint.Array(4).assign(x, regint([0, 1]))", "3 values do not fit 2 indices"),
     ("sint.Array(3)[-2:]", "negative bound"),
     ("sint.Array(3)[n:3]", "slices of an Array take compile-time integers"),
     ("sint.Array(3).assign_all(x)", "cannot assign vector to all elements"),

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from keyquorum import _engine
 from keyquorum.dsl import KeptEngine, Persistence, ProgramIO, imports, kept, secret
-from keyquorum.dsl.recorder import MOST_CALLS, MOST_HELD
+from keyquorum.dsl.recorder import MOST_CALLS, MOST_ELEMENTS
 from keyquorum.dsl.recording import Recording
 from keyquorum.model.errors import ProgramError
 
@@ -348,7 +348,7 @@ def test_nothing_of_a_recorded_run_waits_for_python_s_search_for_cycles(tmp_path
 
 
 def test_recorded_runs_hold_a_bounded_number_of_elements(tmp_path: Path) -> None:
-    source = f"from Compiler.types import *\nfor _ in range(9):\n    x = sint.get_random(size={MOST_HELD // 8})\nx.sum().reveal().binary_output()"
+    source = f"from Compiler.types import *\nfor _ in range(9):\n    x = sint.get_random(size={MOST_ELEMENTS // 8})\nx.sum().reveal().binary_output()"
     assert runs(tmp_path, source, lambda run, party: {}, times=3)[0].recordings == [None]
 
 

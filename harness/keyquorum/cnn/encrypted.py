@@ -1,4 +1,4 @@
-"""The network on ciphertexts, by stock SEAL: five multiplicative levels of CKKS at N = 16384. Nothing here knows a secret key."""
+"""The network on ciphertexts, by stock SEAL: five multiplicative levels of CKKS at N = 16384. This module uses no secret key."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from .model import Model
 Floats = NDArray[np.float64]
 LEVELS = 5
 OUTPUT_SCALE = 2.0**50
-"""Of the logits, so that values up to 2^8 fit the last prime of 60 bits."""
+"""Scale of the logits: values up to 2^8 fit the last prime of 60 bits."""
 
 
 class EncryptedModel:
-    """The network with the weights encoded once; :meth:`logits` takes the 25 ciphertexts of :func:`packing.pack_images`."""
+    """The network with encoded weights; :meth:`logits` takes the 25 ciphertexts of :func:`packing.pack_images`."""
 
     def __init__(self, parameters: ParameterSet, model: Model, relin_keys: bytes, galois_keys: bytes) -> None:
         if parameters.scheme != "ckks" or parameters.ring_degree != 2 * packing.SLOTS or len(parameters.coeff_modulus) < LEVELS + 2:
@@ -36,7 +36,7 @@ class EncryptedModel:
         self._galois = self._context.from_galois_str(galois_keys)
         self._ids = self._levels()
         weights, self._conv_bias = packing.convolution(model)
-        # A weight at the scale of the prime that is dropped behind it leaves the scale as it was.
+        # The scale of a weight is the prime that the next rescaling drops, so the scale of the ciphertext stays the same.
         self._conv = [self._encoded(w, 0, self._prime(0)) for w in weights]
         hidden = packing.diagonals(model.hidden, packing.HIDDEN_ROWS, packing.FEATURES_AT)
         self._hidden = [[self._encoded(w, 2, self._prime(2)) for w in row] for row in hidden]

@@ -29,7 +29,7 @@ def _difference(logic: PackedBits, a: Rows, b: Rows) -> list[Row]:
 
 
 def _below(logic: PackedBits, a: Rows, b: Rows) -> list[Row]:
-    """[a < b] of numbers in two's complement: as unsigned ones with their sign bits exchanged."""
+    """[a < b] of numbers in two's complement: a comparison of unsigned numbers with exchanged sign bits."""
     if len(a) > 1:
         a, b = [*a[:-1], b[-1]], [*b[:-1], a[-1]]
     return [circuits.below_secret(logic, a, b)]
@@ -49,15 +49,15 @@ class _Integer:
     __slots__ = ()
 
     def _operands(self, other: Dynamic) -> tuple[Rows, Rows] | None:
-        """Our rows and those of an operand; None if it is of another type."""
+        """The rows of this number and of an operand; None if the operand is of another type."""
         raise NotImplementedError
 
     def _number(self, rows: list[Dynamic]) -> Dynamic:
-        """A number of our type."""
+        """A number of this type."""
         raise NotImplementedError
 
     def _truth(self, row: Dynamic) -> Dynamic:
-        """What a comparison gives."""
+        """The result of a comparison."""
         raise NotImplementedError
 
     def _apply(self, other: Dynamic, circuit: Callable[[PackedBits, Rows, Rows], list[Row]], turned: bool = False) -> Dynamic:

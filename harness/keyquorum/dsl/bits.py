@@ -1,4 +1,4 @@
-"""What vectors of bits have in common, and opened bits (cbits)."""
+"""Base class of vectors of bits, and opened bits (cbits)."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ DEFAULT_LENGTH = 40
 
 
 class _BitsType(type):
-    """The type of types of bits. ``sbits.n = 64`` holds for the run that says so: the types are shared by all runs."""
+    """The metaclass of types of bits. ``sbits.n = 64`` is a setting of the run, since all runs share the types."""
 
     _length: int | None = None
-    """Of types with a fixed number of bits."""
+    """Number of bits, for types with a fixed number."""
 
     @property
     def n(cls) -> int:
@@ -101,7 +101,7 @@ class _Bits(RunTime, Structure, InMemory, metaclass=_BitsType):
 
     @classmethod
     def _lazy(cls, size: int, make: Callable[[], Value]) -> Dynamic:
-        """Bits that are made when they are needed first."""
+        """Bits that are made at their first use."""
         kind = cls.get_type(size)
         self = kind.__new__(kind)
         self._make = make
@@ -135,7 +135,7 @@ class _Bits(RunTime, Structure, InMemory, metaclass=_BitsType):
         return self._wrap(self._value)
 
     @staticmethod
-    def _places(vector: Dynamic) -> int:
+    def _element_count(vector: Dynamic) -> int:
         return 1
 
     @classmethod
@@ -206,7 +206,7 @@ class _Bits(RunTime, Structure, InMemory, metaclass=_BitsType):
         return (1 << self.n) - 1
 
     def _cut(self, length: int) -> Value:
-        """The low bits: cut, or followed by zeros."""
+        """The low ``length`` bits: truncated, or followed by zeros."""
         engine = current().engine
         if length <= self.n:
             return engine.slice(self._value, 0, 1, length) if length < self.n else self._value
@@ -225,7 +225,7 @@ class _Bits(RunTime, Structure, InMemory, metaclass=_BitsType):
 
     @classmethod
     def _bit_family(cls) -> Dynamic:
-        """The type of our single bits."""
+        """The type of single bits of this value."""
         return cls._family()
 
     def bit_xor(self, other: Dynamic) -> Dynamic:
@@ -370,7 +370,7 @@ class cbits(_Bits):
         other = read(other)
         if is_constant(other):
             if other == 0:
-                return 0  # a Python 0: a compiler knows the result
+                return 0  # a Python 0, as in MP-SPDZ, where the compiler knows the result
             other = type(self)(other)
         run = current()
         if isinstance(other, cbits) and not run.is_ring and self.n >= run.bits:
@@ -384,7 +384,7 @@ class cbits(_Bits):
 
 
 def _bits_of_numbers(numbers: Public, n: int) -> Value:
-    """n clear bits: those of a single number, or one of each of n numbers 0 and 1 (cint)."""
+    """n clear bits: the bits of a single number, or n numbers 0 and 1 (cint)."""
     engine = current().engine
     if numbers.size == 1 and not (n == 1 and isinstance(numbers, cint)):
         return engine.clear_bits(public_bits(int(numbers._indices()[0]), n))

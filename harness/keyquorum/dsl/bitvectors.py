@@ -15,7 +15,7 @@ from .errors import CompilerError, VectorMismatch
 
 
 class sbitvec(BitRows):
-    """Rows of secret bits: row i, ``v[i]``, holds bit i of every number; a column (``elements()``) is one number."""
+    """Rows of secret bits: row i, ``v[i]``, has bit i of every number; a column (``elements()``) is one number."""
 
     __slots__ = ("v",)
     v: list[Dynamic]
@@ -36,7 +36,7 @@ class sbitvec(BitRows):
 
     @staticmethod
     def _extended(rows: list[Dynamic], length: int) -> list[Dynamic]:
-        """These rows, cut or extended to a number of them: with zeros."""
+        """The rows, truncated or extended with zeros to ``length`` rows."""
         return rows[:length] + [0] * (length - len(rows))
 
     def __init__(self, elements: Dynamic = None, length: int | None = None, input_length: int | None = None) -> None:
@@ -118,7 +118,7 @@ class sbitvec(BitRows):
     def popcnt(self) -> sbitvec:
         """Number of ones in every column, m - (ones in the binary form of m) ANDs, floor(log2 m) rounds for m rows.
 
-        Refused for the numbers of rows of which MP-SPDZ loses the last carry."""
+        Raises CompilerError for the numbers of rows for which MP-SPDZ loses the last carry."""
         check_popcnt(len(self.v))
         rows = [_row(x, self.size) for x in self.v]
         counted = circuits.population_count(PackedBits(current()), [r for r in rows if r is not None])
@@ -126,7 +126,7 @@ class sbitvec(BitRows):
 
     @classmethod
     def _counts(cls, rows: list[Dynamic]) -> sbitvec:
-        """Numbers with these rows."""
+        """The numbers with these rows."""
         return _number_type[0].get_type(len(rows)).from_vec(rows) if _number_type else sbitvec.from_vec(rows)
 
     def _pairs(self, other: Dynamic, mask: bool = False) -> list[tuple[Dynamic, Dynamic]]:
@@ -184,7 +184,7 @@ class sbitvec(BitRows):
                 x.update(y)
 
     def if_else(self, a: Dynamic, b: Dynamic) -> Dynamic:
-        """Selection by the first row."""
+        """``a`` where the first row is 1, ``b`` where it is 0."""
         return if_else(self.v[0], a, b)
 
     def chosen_by(self, bit: Dynamic, a: Dynamic, b: Dynamic) -> Dynamic:
@@ -199,7 +199,7 @@ _NO_COLUMNS = (str, bytes, Vector)
 
 
 def register_numbers(number_type: Dynamic) -> None:
-    """Names the type of rows that are numbers, which counts are."""
+    """Registers the type of rows that are numbers, which is the type of counts."""
     _number_type.append(number_type)
 
 

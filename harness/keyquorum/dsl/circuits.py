@@ -1,7 +1,7 @@
-"""Boolean circuits on rows of bits, as raw engine values; row i holds bit i of every entry of a vector.
+"""Boolean circuits on rows of bits, as raw engine values; row i has bit i of every entry of a vector.
 
-Counts are per entry: an AND is one bit on the wire for packed bits, one product for arithmetic bits. Rows that are None
-are zero and cost nothing.
+Costs are per entry: an AND is a product of bits for packed bits, a product of elements for arithmetic bits. A row None
+stands for zeros and costs nothing.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def two_numbers(logic: PackedBits, numbers: Sequence[Sequence[Row]]) -> tuple[li
 
 
 def carry_into(logic: Logic, generate: Sequence[Row], propagate: Sequence[Row], first: int, last: int) -> Row:
-    """The carry that positions ``first`` .. ``last - 1`` pass on: 2(m - 1) ANDs at most, ceil(log2 m) levels."""
+    """The carry out of positions ``first`` .. ``last - 1``, m of them: 2(m - 1) ANDs at most, ceil(log2 m) levels."""
     g, p = list(generate[first:last]), list(propagate[first:last])
     while len(g) > 1:
         pairs = [(_passed(logic, g[i + 1], p[i + 1], g[i]), both(logic, p[i + 1], p[i]) if i else None) for i in range(0, len(g) - 1, 2)]
@@ -119,7 +119,7 @@ def carry_into(logic: Logic, generate: Sequence[Row], propagate: Sequence[Row], 
 
 
 def _passed(logic: Logic, g_high: Row, p_high: Row, g_low: Row) -> Row:
-    """Whether two neighbouring ranges generate a carry together."""
+    """Whether two neighbouring ranges together generate a carry."""
     low = both(logic, p_high, g_low)
     if low is None:
         return g_high

@@ -1,4 +1,4 @@
-"""Public run-time values: cint (elements of the domain) and regint (64-bit integers)."""
+"""Public run-time values: cint (elements of the domain) and regint (64-bit integers). One file, since each converts to the other."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .recorded import as_int64, contiguous
 
 
 class Element(Vector, Structure, InMemory):
-    """A vector of elements of the arithmetic domain, held by the engine. ``value`` may be made on first use."""
+    """A vector of elements of the arithmetic domain. The engine has the elements; ``value`` is its handle, which may be made at the first use."""
 
     __slots__ = ("_make", "_value")
     _value: Value | None
@@ -55,7 +55,7 @@ class Element(Vector, Structure, InMemory):
         return self
 
     @staticmethod
-    def _places(vector: Dynamic) -> int:
+    def _element_count(vector: Dynamic) -> int:
         return int(vector.size)
 
     def _become(self, other: Dynamic) -> None:
@@ -111,7 +111,7 @@ class Element(Vector, Structure, InMemory):
         return None
 
     def _result(self, other: Element, value: Value) -> Dynamic:
-        """The result of an operation, of the type that its operands make."""
+        """The result of an operation: cint if both operands are public, else secret."""
         return (cint if isinstance(self, cint) and isinstance(other, cint) else secret_type())._wrap(value)
 
     def __add__(self, other: object) -> Dynamic:
@@ -132,7 +132,7 @@ class Element(Vector, Structure, InMemory):
 
     def __mul__(self, other: object) -> Dynamic:
         if is_constant(other) and other in (0, 1):
-            return self if other else 0  # a Python 0, whatever the size: a compiler knows the result
+            return self if other else 0  # a Python 0, whatever the size, as in MP-SPDZ, where the compiler knows the result
         o = self._operand(other)
         return NotImplemented if o is None else self._result(o, current().engine.mul(self.value, o.value))
 
@@ -146,18 +146,18 @@ class Element(Vector, Structure, InMemory):
         engine = current().engine
         if self.value.kind == "c" or right.value.kind == "c":
             return self._result(right, engine.matrix_product(self.value, right.value, rows, inner, columns))
-        if rows * inner * columns > _LARGE_PRODUCT:  # in vain if nothing uses it: made when something does
+        if rows * inner * columns > _LARGE_PRODUCT:  # computed at its first use, since it may never be used
             left = self.value, right.value
             return secret_type()._lazy(rows * columns, Postponed(lambda: _secret_product(*left, rows, inner, columns)))
         return self._result(right, _secret_product(self.value, right.value, rows, inner, columns))
 
 
 _LARGE_PRODUCT = 1 << 28
-"""Products of elements in a matrix product that is made when it is used, though later than others of its round."""
+"""A matrix product of more products of elements than this is computed at its first use, which may cost a round of its own."""
 
 
 def _secret_product(left: Value, right: Value, rows: int, inner: int, columns: int) -> Value:
-    """Row-major product of matrices of which both have secrets, in pieces that bound the memory."""
+    """Row-major product of two secret matrices, in pieces that bound the memory."""
     engine, parts = current().engine, []
     step = max(1, (1 << 22) // max(1, inner * columns))
     by_column = engine.gather(right, np.arange(inner * columns, dtype=np.int64).reshape(inner, columns).T.ravel())
@@ -176,7 +176,7 @@ _secret: list[ElementType] = []
 
 
 def register_secret(element_type: Dynamic, bit_type: Dynamic) -> None:
-    """Names the type of results with a secret operand, and that of comparisons."""
+    """Registers the type of results with a secret operand, and the type of comparisons. (The modules of secret types import this one.)"""
     _secret.extend((element_type, bit_type))
 
 
@@ -191,8 +191,8 @@ def secret_bit_type() -> Dynamic:
 
 
 class cint(Element, Public):
-    """A public vector of elements of the domain. ``<< >> % &`` work on canonical unsigned integers (on rings, ``%`` on
-    centred ones, as in MP-SPDZ); comparisons and printing on centred ones."""
+    """A public vector of elements of the domain. ``<< >> % &`` work on canonical unsigned integers (on rings, ``%`` works on
+    centred ones, as in MP-SPDZ). Comparisons and printing work on centred integers."""
 
     __slots__ = ()
 
@@ -399,7 +399,7 @@ class regint(Public, Structure, InMemory):
 
     @classmethod
     def _lazy(cls, size: int, make: Callable[[], Ints], clear: Callable[[], Value]) -> Self:
-        """Numbers that are read on first use, and that become a cint without being read."""
+        """Numbers that are read from the engine at their first use, and that become a cint without being read."""
         self = cls.__new__(cls)
         self._data, self._make, self._clear, self.size = None, make, clear, size
         return self
@@ -439,7 +439,7 @@ class regint(Public, Structure, InMemory):
         return NumpyMemory(size, cls)
 
     @staticmethod
-    def _places(vector: Dynamic) -> int:
+    def _element_count(vector: Dynamic) -> int:
         return int(vector.size)
 
     def _indices(self) -> Ints:
@@ -467,7 +467,7 @@ class regint(Public, Structure, InMemory):
 
     def binary_output(self, player: int | None = None) -> None:
         """Writes the numbers to the binary output of all parties (or of ``player``)."""
-        run, numbers = current(), regint(self)  # as they are now: an update may come before the output
+        run, numbers = current(), regint(self)  # a copy: an update may come before the output
         run.defer(lambda: run.io.output(numbers.data, player))
 
     def bit_decompose(self, bit_length: int | None = None) -> list[regint]:
@@ -576,7 +576,7 @@ def _remainder(a: Ints, b: Ints) -> Ints:
 
 
 class localint(RunTime):
-    """A number that may differ between parties (the own party number): it can be printed and compared, nothing else."""
+    """A number that may differ between parties (the own party number): it can only be printed and compared."""
 
     __slots__ = ("_v",)
 

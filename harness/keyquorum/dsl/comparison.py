@@ -1,11 +1,11 @@
 """Comparisons and bit decomposition of secret vectors, on raw engine values.
 
-Three ways, by what the engine can do:
+Three methods, chosen by the capabilities of the engine:
 
 * rings whose shares split into summands: the bits of the summands are known to parties, a binary adder sums them [1];
 * other rings: x + r mod 2^m is opened for a random r with known bits, and a binary (or arithmetic) circuit corrects
   [2];
-* fields: the same with a mask that hides x statistically, which needs room in the field [3].
+* fields: the same with a mask that hides x statistically, which needs a field with more bits than x [3].
 
 The circuit for the correction is binary where the protocol has packed bits, otherwise arithmetic.
 
@@ -32,7 +32,7 @@ def _splits(run: Run) -> bool:
 
 
 def require_bits(run: Run, length: int, operation: str) -> None:
-    """Refuses an operation on integers of ``length`` bits for which the domain has no room.
+    """Raises CompilerError if the domain is too small for an operation on integers of ``length`` bits.
 
     Rings need ``length`` bits. A field must be longer than ``length`` + security, so that a mask fits. The error names the integer
     length (-F) at which every comparison fits: ``<`` works on differences, which are a bit longer.
@@ -65,7 +65,7 @@ def weighted(run: Run, rows: list[Value]) -> Value:
 
 
 def to_elements(run: Run, logic: Logic, row: Row, size: int) -> Value:
-    """A row as secret elements 0 and 1: one conversion for packed bits."""
+    """A row as secret elements 0 and 1. Packed bits cost one conversion."""
     engine = run.engine
     if row is None:
         return engine.repeat(run.secret_zero(), size)
@@ -75,7 +75,7 @@ def to_elements(run: Run, logic: Logic, row: Row, size: int) -> Value:
 
 
 def _random_rows(run: Run, logic: Logic, count: int, size: int) -> tuple[list[Value], Value]:
-    """Random bits as rows of the logic, and the numbers of which these are the bits."""
+    """Random bits as rows of the logic, and the numbers that have these bits."""
     engine = run.engine
     if isinstance(logic, ArithmeticBits):
         rows = [engine.random_bit(size) for _ in range(count)]
@@ -222,7 +222,7 @@ def is_zero(run: Run, x: Value, k: int) -> Value:
     require_bits(run, k, "equality test")
     x = run.to_secret(x)
     if _splits(run) and run.engine.summands == 2:
-        # a + b = 0 if and only if a = -b, and who knows b knows -b.
+        # a + b = 0 if and only if a = -b, and a party that knows b knows -b.
         logic = PackedBits(run)
         (a, _), (_, b) = run.engine.summand_bits(x, k), run.engine.summand_bits(run.engine.sub(run.secret_zero(), x), k)
         same = [logic.negate(logic.differ(u, v)) for u, v in zip(a, b, strict=True)]

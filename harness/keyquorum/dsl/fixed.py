@@ -1,7 +1,7 @@
 """Fixed-point numbers: sfix (secret) and cfix (public), integers that stand for multiples of 2^-f.
 
-One precision for a run, ``sfix.set_precision(f, k)``: f bits after the point, k in all (default 16 and 31). A product of secrets takes integers of 2k
-bits. Results are rounded down, or to the nearest number if ``sfix.round_nearest`` is set.
+A run has one precision, ``sfix.set_precision(f, k)``: f bits after the point, k bits in all (default 16 and 31). A product of secrets needs integers
+of 2k bits. Results are rounded down, or to the nearest number if ``sfix.round_nearest`` is set.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from .secret_comparisons import divided
 
 
 class Precision:
-    """Bits after the point, bits in all, rounding, and digits that printing shows."""
+    """Bits after the point, bits in all, rounding, and digits in printed numbers."""
 
     def __init__(self) -> None:
         self.f, self.k, self.round_nearest, self.digits = 16, 31, False, 6
 
 
 def precision() -> Precision:
-    """That of this run."""
+    """The precision of this run."""
     found = current().precision
     if found is None:
         found = current().precision = Precision()
@@ -35,7 +35,7 @@ def precision() -> Precision:
 
 
 class _FixType(type):
-    """The type of sfix and cfix. Their settings are the run's: the types are shared by all runs."""
+    """The metaclass of sfix and cfix. Their settings belong to the run, since all runs share the types."""
 
     @property
     def f(cls) -> int:
@@ -62,7 +62,7 @@ class _FixType(type):
 
 
 class _Fixed(Vector, Structure, metaclass=_FixType):
-    """What sfix and cfix have in common. ``v``: the integers."""
+    """Base of sfix and cfix. ``v``: the integers."""
 
     __slots__ = ("v",)
     v: Dynamic
@@ -70,7 +70,7 @@ class _Fixed(Vector, Structure, metaclass=_FixType):
 
     @staticmethod
     def set_precision(f: int, k: int | None = None) -> None:
-        """Sets the bits after the point, and in all (default 2f), of what is made from now on."""
+        """Sets the bits after the point, and the bits in all (default 2f), of later values."""
         k = 2 * f if k is None else k
         if not (is_constant(f) and is_constant(k)) or not 0 <= f < k:
             raise CompilerError(f"set_precision takes compile-time integers 0 <= f < k, not {f!r} and {k!r}")
@@ -113,7 +113,7 @@ class _Fixed(Vector, Structure, metaclass=_FixType):
         return _FixedMemory(size, cls)
 
     @staticmethod
-    def _places(vector: Dynamic) -> int:
+    def _element_count(vector: Dynamic) -> int:
         return int(vector.size)
 
     def _slice(self, start: int, step: int, count: int) -> Self:
@@ -253,7 +253,7 @@ class cfix(_Fixed):
         return self
 
     def shown(self) -> str:
-        """The text that printing gives. Waits for the numbers."""
+        """The printed text. Waits for the numbers."""
         settings = precision()
         texts = [f"{int(x) / (1 << settings.f):.{settings.digits}g}" for x in current().centred(self.v.value)]
         return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
@@ -271,7 +271,7 @@ class sfix(_Fixed, SecretRunTime):
         return cls._new(sint.scaled_input(public_int(player, "get_input_from"), checked_size(size), precision().f))
 
     def load_int(self, value: Dynamic) -> None:
-        """Becomes an integer."""
+        """Takes the value of an integer."""
         self._become(type(self)(value))
 
     def secure_permute(self, permutation: Dynamic, unit_size: int = 1, reverse: bool = False) -> sfix:
@@ -296,7 +296,7 @@ class sfix(_Fixed, SecretRunTime):
 
 
 def _scaled(value: float) -> int:
-    """A number of Python as multiple of 2^-f, to the nearest; refused if it is longer than k bits."""
+    """The nearest multiple of 2^-f of a Python number, as integer. Raises CompilerError if it is longer than k bits."""
     settings = precision()
     if isinstance(value, float) and not math.isfinite(value):
         raise CompilerError(f"{value} is no fixed-point number")
@@ -307,7 +307,7 @@ def _scaled(value: float) -> int:
 
 
 def _without_point(product: Dynamic) -> Dynamic:
-    """Products of integers, with twice f bits after the point, as integers with f."""
+    """Reduces products with 2f bits after the point to f bits."""
     settings = precision()
     if settings.f == 0:
         return product
@@ -319,7 +319,7 @@ def _without_point(product: Dynamic) -> Dynamic:
 
 
 def _shifted(x: cint, m: int) -> cint:
-    """floor(x / 2^m) of signed public integers: those of the domain, which ``>>`` takes for unsigned."""
+    """floor(x / 2^m) of signed public integers. (``>>`` would take the elements of the domain as unsigned.)"""
     run = current()
     return cint([int(v) >> m for v in run.centred(x.value)])
 

@@ -1,5 +1,5 @@
-"""The memory that programs address by numbers: ``x.store_in_mem(address)``, ``sint.load_mem(address)``. One for each kind of values; every cell starts
-as zero. A vector takes one cell an element. It lasts for a run."""
+"""Memory that programs address by numbers: ``x.store_in_mem(address)``, ``sint.load_mem(address)``. A run has one for each kind of values. Cells
+start as zero. A vector takes one cell for each element."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .context import Dynamic, current
 from .errors import CompilerError
 
 Cells = dict[int, tuple[Dynamic, int]]
-"""By address: the vector that was stored, and which of its elements the cell has."""
+"""By address: the stored vector, and the index of the element that the cell has."""
 
 
 class InMemory:
@@ -24,7 +24,7 @@ class InMemory:
 
     @classmethod
     def _memory_kind(cls) -> str:
-        """Types of one kind share a memory."""
+        """The kind of the type: types of one kind share a memory."""
         return cls.__name__
 
     @classmethod
@@ -38,7 +38,7 @@ class InMemory:
 
     @classmethod
     def _loaded(cls, cells: Cells, at: int, count: int) -> Dynamic:
-        """``count`` values from ``at`` on, joined from what was stored together."""
+        """``count`` values from ``at`` on, joined from the parts of stored vectors."""
         make: Dynamic = cls
         parts: list[Dynamic] = []
         i = 0
@@ -61,7 +61,7 @@ class InMemory:
 
 
 class _Stored:
-    """A vector in memory; compared by identity, as values of the language are not."""
+    """A vector in memory, which is compared by identity, unlike values of the language."""
 
     __slots__ = ("vector",)
 

@@ -23,7 +23,7 @@ def _listed(items: list[str]) -> str:
 
 
 def _text(x: Dynamic, personal_to: int | None = None) -> str:
-    """What printing shows of an argument."""
+    """The printed text of an argument."""
     x = read(x)
     if isinstance(x, cint):
         return _listed([_number(v) for v in current().centred(x.value)])
@@ -78,9 +78,9 @@ def print_ln_to(player: int, ss: str, *args: Dynamic) -> None:
             raise CompilerError(f"player mismatch: a value known to party {a.player} cannot be printed to party {player}")
         if isinstance(a, (Readable, SubMultiArray, localint)):
             raise CompilerError(f"print_ln_to takes numbers and vectors, not a {type(a).__name__}")
-    args = tuple(cint(a) if isinstance(a, regint) else a for a in args)  # so they are shown within the domain
+    args = tuple(cint(a) if isinstance(a, regint) else a for a in args)  # printed as elements of the domain
     run.engine.flush()
-    text = _formatted(str(ss) + "\n", args, player)  # at all parties: what it reads may be made here
+    text = _formatted(str(ss) + "\n", args, player)  # at all parties, since reading a value may communicate
     if run.emulated or run.engine.party == player:
         run.io.print(text)
 
@@ -114,8 +114,7 @@ def _fill(destination: Dynamic, take: Callable[[int], Dynamic]) -> None:
 
 
 def fixinput(player: int, destination: Dynamic, exponent: int = 0, input_type: int = 0) -> None:
-    """Fills a cint with int64 words: ``fixinput(-1, x, 0, 0)`` with the next public ones, which every party must have
-    alike."""
+    """Fills a cint with int64 words: ``fixinput(-1, x, 0, 0)`` with the next public words, which must be equal at all parties."""
     run = current()
     if player != -1:
         raise CompilerError("fixinput reads public words: fixinput(-1, x, 0, 0); private ones are for sint.get_input_from")
@@ -135,5 +134,5 @@ def get_number_of_players() -> regint:
 
 
 def get_player_id() -> localint:
-    """Our party number: different at every party."""
+    """The number of this party."""
     return localint(current().engine.party)

@@ -1,4 +1,4 @@
-"""MemValue: one value in memory, which stands for its content in every operation."""
+"""MemValue: memory for one value. Every operation on it uses its content."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .errors import CompilerError
 
 
 class MemValue(Readable):
-    """Memory for one value; an int becomes a regint. ``write`` replaces the content, every operation reads it."""
+    """Memory for one value; an int becomes a regint. ``write`` replaces the content, and every operation reads it."""
 
     __slots__ = ("_content", "value_type")
 

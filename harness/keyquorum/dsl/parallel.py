@@ -1,4 +1,4 @@
-"""Loops that MP-SPDZ spreads over threads. Here they run in one thread, side by side: all that is ready goes out in one round."""
+"""Loops that MP-SPDZ distributes over threads. Here they run in one thread, and their iterations share rounds."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .errors import CompilerError
 
 
 def for_range_parallel(n_parallel: Dynamic, n_loops: Dynamic) -> Callable[[Body], Body]:
-    """Runs the body for 0 .. n_loops - 1, or for all index tuples of a list of lengths, side by side."""
+    """Runs the body for 0 .. n_loops - 1, or for all index tuples of a list of lengths; iterations share rounds."""
     return for_range_opt(n_loops)
 
 
@@ -69,8 +69,8 @@ def map_reduce(
     reducer: Callable[[Dynamic, Dynamic], Dynamic],
     budget: int | None = None,
 ) -> Callable[[Body], Callable[[], Dynamic]]:
-    """Combines what the body returns for 0 .. n_loops - 1 with ``reducer``, starting with ``initializer()``; the result comes from calling what the
-    body's name stands for afterwards."""
+    """Combines the results of the body for 0 .. n_loops - 1 with ``reducer``, starting with ``initializer()``. The decorated name is a function that
+    returns the result."""
 
     def decorator(body: Body) -> Callable[[], Dynamic]:
         collected = _Collected(body)
@@ -82,7 +82,7 @@ def map_reduce(
 
 
 class _Collected:
-    """A body whose results are kept. It shows the code of the body, which a loop checks for changes of variables around it."""
+    """Collects the results of a body. It has the code of the body, so that the loop checks the variables around the body."""
 
     def __init__(self, body: Body) -> None:
         self._body = body
@@ -107,7 +107,7 @@ def map_sum(n_threads: Dynamic, n_parallel: Dynamic, n_loops: Dynamic, n_items: 
 
 
 def map_sum_opt(n_threads: Dynamic, n_loops: Dynamic, types: Sequence[Dynamic]) -> Callable[[Body], Callable[[], Dynamic]]:
-    """Sums of the values that the body returns, of these types."""
+    """Sums of the values that the body returns. ``types``: the types of the values."""
     return map_sum(n_threads, None, n_loops, len(types), types)
 
 

@@ -1,4 +1,4 @@
-"""Printing on conditions, values kept in memory, and public input one number at a time."""
+"""Printing, MemValues of lists (memorize), single public inputs, and enumeration of constants."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def reveal(secret: Dynamic) -> Dynamic:
 
 
 def print_str_if(cond: Dynamic, ss: str, *args: Dynamic) -> None:
-    """Prints a text if a public condition holds: also one that differs between parties, of which party 0 counts."""
+    """Prints a text if a public condition holds. If the condition differs between parties, party 0's counts."""
     cond = read(cond)
     if isinstance(cond, localint):
         holds = cond.number != 0
@@ -71,21 +71,21 @@ def print_both(s: str, end: str = "\n") -> None:
 
 
 def memorize(x: Dynamic, write: bool = True) -> Dynamic:
-    """A value, or each of a list, as MemValue."""
+    """A value, or each item of a list, as MemValue."""
     if isinstance(x, (tuple, list)):
         return tuple(memorize(i) for i in x)
     return None if x is None else MemValue(x)
 
 
 def unmemorize(x: Dynamic) -> Dynamic:
-    """The content of a MemValue, or of each of a list."""
+    """The content of a MemValue, or of each item of a list."""
     if isinstance(x, (tuple, list)):
         return tuple(unmemorize(i) for i in x)
     return None if x is None else x.read()
 
 
 def write_mem(dest: Dynamic, source: Dynamic) -> None:
-    """Writes values to what :func:`memorize` gave."""
+    """Writes values to the result of :func:`memorize`."""
     if isinstance(dest, (tuple, list)):
         for x, y in zip(dest, source, strict=True):
             write_mem(x, y)

@@ -9,7 +9,7 @@ from .context import Dynamic, current
 
 
 class Comparisons(Element):
-    """Comparisons of sint: they give sintbit."""
+    """Comparisons of sint, which return sintbit."""
 
     __slots__ = ()
 
@@ -72,9 +72,9 @@ def _negated(bit: Dynamic) -> Dynamic:
 
 
 def divided(a: Dynamic, b: Dynamic, k: int, shift: int = 0, down: bool = False) -> Dynamic:
-    """2^shift a / b, rounded towards zero (or ``down``), of signed integers of ``k`` bits. The result for b = 0 means nothing.
+    """2^shift a / b, rounded towards zero (or ``down``), of signed integers of ``k`` bits. The result for b = 0 is undefined.
 
-    Long division: k + shift - 1 steps, one after another, each a comparison of k + 1 bits and a product.
+    Long division: k + shift - 1 consecutive steps, each a comparison of k + 1 bits and a product.
     """
     size = common_size(a.size, b.size)
     a, b = a.expand_to_vector(size), b.expand_to_vector(size)

@@ -10,7 +10,7 @@ from .errors import CompilerError
 
 
 class NamedTuple:
-    """Values by name: attributes, or in order by iteration. ``+ - ^`` item by item, ``*`` with one value."""
+    """Named values: as attributes, or in order by iteration. ``+ - ^`` work item by item, ``*`` with one value."""
 
     names: tuple[str, ...] = ()
 

@@ -92,7 +92,7 @@ def _mod2m(a: Dynamic, m: int, bits: int, signed: bool) -> Dynamic:
 
 
 def _pow2(bits: Sequence[Dynamic]) -> Dynamic:
-    """2 to the number with these bits, in ceil(log2) rounds of products."""
+    """2 to the power of the number with these bits; for m bits ceil(log2 m) rounds of products."""
     return tree_reduce(operator.mul, [b.if_else(2**2**i, 1) for i, b in enumerate(bits)])
 
 
@@ -114,7 +114,7 @@ def _series(a: Iterable[Dynamic]) -> Iterator[Dynamic]:
 
 
 def _long_one(x: Dynamic) -> Dynamic:
-    """All ones, as many as the value has bits; of a list, of the first item that has any."""
+    """The number with all bits 1 of the value's length; for a list, of the first item that has a length."""
     if hasattr(x, "long_one"):
         return x.long_one()
     if isinstance(x, (list, tuple)):

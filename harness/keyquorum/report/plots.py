@@ -1,4 +1,4 @@
-"""Plots of our own results. Each gives a figure and its caption, or None where the results do not have it."""
+"""Plots of our own results. Each function returns a figure and its caption, or None if the results lack its measurements."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NAMES = {"seconds": "seconds", "online_seconds": "seconds, online"}
 
 
 SHADES = (("#f0c808", "v"), ("#8c1c13", "s"), ("#1b5e20", "D"), ("#ff595e", "o"), ("#00a6a6", "^"), ("#1d3557", "P"), ("#8ac926", "X"))
-"""Colours and marks of lines of one protocol: none of those that stand for protocols."""
+"""Colours and marks of lines of one protocol, different from those of the protocols."""
 
 
 def _line(axis: Axes, table: pd.DataFrame, x: str, y: str, label: str, protocol: str, shade: int | None = None) -> None:
@@ -41,7 +41,7 @@ def _any_loaded(tables: Iterable[pd.DataFrame]) -> bool:
 
 
 def yerror(error: np.ndarray | None) -> np.ndarray | None:
-    """No bars where no run differs."""
+    """The error bars; None if all runs are equal."""
     return error if error is not None and bool((error > 0).any()) else None
 
 
@@ -95,7 +95,7 @@ def scaling(table: pd.DataFrame) -> Plot | None:
     made, axes = style.figure(len(panels), 3.6, 2.8)
     captions = []
     for axis, (title, value, rows) in zip(axes, panels, strict=True):
-        # Of several parameter sets that with the most numbers of parties; LWE has a set of its own for shamir.
+        # Of several parameter sets the one with the most numbers of parties; LWE has a set of its own for shamir.
         chosen = [rows.groupby("parameters")["parties"].nunique().idxmax()]
         rows = rows[rows["parameters"].isin(chosen)]
         for protocol in style.protocols(rows["protocol"]):
@@ -112,7 +112,7 @@ def scaling(table: pd.DataFrame) -> Plot | None:
 
 
 def split(table: pd.DataFrame) -> Plot | None:
-    """Offline and online share of the time of decryption, at the number of parties that most was measured with."""
+    """Offline and online share of the time of decryption, at the number of parties with the most measurements."""
     rows = select(table, suite="decrypt", backend="embedded", link="", batch=1)
     rows = rows[rows["parties"] == rows.groupby("parties").size().idxmax()] if len(rows) else rows
     if rows.empty:
@@ -231,7 +231,7 @@ def batches(table: pd.DataFrame) -> Plot | None:
 
 LIBRARIES = {"seal": "SEAL, one key", "openfhe": "OpenFHE, threshold"}
 LIBRARY_GREYS = {"seal": "#444444", "openfhe": "#999999"}
-"""Of those that are not ours."""
+"""Greys of the other libraries."""
 
 
 def peers(table: pd.DataFrame) -> Plot | None:

@@ -9,10 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
-import subprocess
 import sys
-import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -29,19 +26,14 @@ from ..base import Backend, Ints, ProgramOutput
 from . import commands
 from .certificates import make_certificate, trust_certificate
 from .checkout import Checkout, check_parties, protocol_named
+from .executable import Executable, failed_to_start, first_cause, may_have_begun, was_never_connected
 from .relay import Relays
 from .report import check_failed, failure_line, parse_report
 from .run import PRINTED, put_shares, take_shares
 from .shares import Domain
 from .workdir import WorkFolder, sweep, write_secret
 
-HEARTBEAT = 2.0
-"""Seconds between the messages in which parties report the state of their executables. Longer than MP-SPDZ waits before it tries its port again."""
-RUN_SECONDS = 4 * 3600.0
-"""Most seconds that one program may take."""
 COMPILE_SECONDS = 1800.0
-PEER_SECONDS = 90.0
-"""Seconds after which an executable has given up waiting for the others: MP-SPDZ's own limit is 60."""
 START_ATTEMPTS = 3
 """Most attempts, each with new ports, if another process takes a port first."""
 REPORTS_CONNECTIONS = (0, 4, 1)
@@ -213,10 +205,10 @@ class MpSpdz(Backend):
             failures, harmless, began = self._attempt(folder, entry, domain, name, threshold, stored)
             if not failures:
                 return
-            again = all(_PORT_TAKEN in text or _no_peer(text) for text in failures.values())
+            again = all(failed_to_start(text) for text in failures.values())
             if again and harmless and not began and attempt < START_ATTEMPTS - 1:
                 continue
-            party, text = _first_cause(failures)
+            party, text = first_cause(failures)
             # A peer's report about its own executable does not burn the key: a corrupted party may report anything.
             if not harmless or (entry.macs and check_failed(failures.get(self._party, ""))):
                 text = f"{text}; {self._session.burn_mac_key(f'{entry.name} on MP-SPDZ failed in {name}: {text}')}"
@@ -248,15 +240,15 @@ class MpSpdz(Backend):
             reports = self._checkout.version >= REPORTS_CONNECTIONS
             try:
                 try:
-                    failures = self._watch(_Executable(process, log, self._party))
+                    failures = self._watch(Executable(process, log, self._party))
                 except Exception as error:
                     failed = error
                 ended_well = process.poll() == 0
-                never_met = entry.macs and not reports and not ended_well and _never_met(process, log)
+                never_met = entry.macs and not reports and not ended_well and was_never_connected(process, log)
             finally:
                 commands.stop(process)
         output = log.read_text(errors="replace")
-        began = _began(output, self._party) if reports else not never_met
+        began = may_have_begun(output, self._party) if reports else not never_met
         harmless = not entry.macs or ended_well or not began
         if failures:
             try:
@@ -302,7 +294,7 @@ class MpSpdz(Backend):
             command += ["-N", self._parties]
         return command if threshold is None else [*command, "-T", threshold]
 
-    def _watch(self, executable: _Executable) -> dict[int, str]:
+    def _watch(self, executable: Executable) -> dict[int, str]:
         """Waits until the executables of all parties have ended well, or one has failed. Returns the texts of the failed ones."""
         while True:
             states = self._session.all_gather(executable.state().encode())
@@ -311,82 +303,8 @@ class MpSpdz(Backend):
                 return failures
 
 
-class _Executable:
-    """A party's executable and the file with its output."""
-
-    def __init__(self, process: subprocess.Popen[str], log: Path, party: int) -> None:
-        self._process, self._log, self._party = process, log, party
-        self._deadline = time.monotonic() + RUN_SECONDS
-        self._refusals = 0
-
-    def state(self) -> str:
-        """``d``: ended well; ``r``: runs; ``f`` and a text: failed. Waits one heartbeat while the executable runs."""
-        try:
-            code = self._process.wait(HEARTBEAT)
-        except subprocess.TimeoutExpired:
-            if self._port_taken():
-                return f"f{_PORT_TAKEN}: another process has taken the port"
-            return f"ftook longer than {RUN_SECONDS:.0f} s" if time.monotonic() > self._deadline else "r"
-        if code == 0:
-            return "d"
-        how = f"killed by signal {-code}" if code < 0 else f"exit code {code}"
-        return f"f{failure_line(self._log.read_text(errors='replace'))} ({how})"
-
-    def _port_taken(self) -> bool:
-        """Whether the executable still cannot bind its port, as one heartbeat ago. Between two lines of output it may have bound the port, and
-        once the run has begun it binds no port any more."""
-        text = self._log.read_text(errors="replace")
-        before, self._refusals = self._refusals, text.count(_PORT_TAKEN)
-        return 0 < before < self._refusals and not _began(text, self._party)
-
-
-_PORT_TAKEN = "Binding to socket"
-"""MP-SPDZ prints this every second while it cannot bind its port."""
-_CONNECTED = re.compile("^Connection took ", re.M)
-"""MP-SPDZ prints this for every connection that it makes, with the option ``time_connect``."""
-
-
-def _began(output: str, party: int) -> bool:
-    """Whether a party of MP-SPDZ may have been connected to all others. A party first connects to parties of lower index and to itself, and makes its
-    next connections after the parties of higher index have connected to it. Before that, no message of the program is sent."""
-    return len(_CONNECTED.findall(output)) > party + 1
-
-
 def _stored(length: int) -> str:
     return "no share file" if length < 0 else f"a share file of {length:,} shares"
-
-
-def _no_peer(text: str) -> bool:
-    """Whether a party failed because another one never connected: then no message of the program was sent."""
-    return "Timed out waiting for peer" in text
-
-
-def _never_met(process: subprocess.Popen[str], log: Path) -> bool:
-    """Whether our executable was never connected to those of the others, from its own output: a corrupted party may report anything. If it still waits
-    for the others, this waits until it gives up."""
-    if _waits_for_port(log):
-        commands.stop(process)
-        return _waits_for_port(log)
-    try:
-        process.wait(PEER_SECONDS)
-    except subprocess.TimeoutExpired:
-        return False
-    return _no_peer(log.read_text(errors="replace"))
-
-
-def _waits_for_port(log: Path) -> bool:
-    """Whether the last line of the output is :data:`_PORT_TAKEN`."""
-    lines = log.read_text(errors="replace").split("\n")
-    return _PORT_TAKEN in next((line for line in reversed(lines) if line.strip()), "")
-
-
-_CONSEQUENCE = ("connection", "broken pipe", "reset by peer", "end of file", "stream truncated", "eof", "closed")
-
-
-def _first_cause(failures: dict[int, str]) -> tuple[int, str]:
-    """The first failed party whose reason is not the loss of another one, with the reason."""
-    own = {i: t for i, t in failures.items() if not any(word in t.lower() for word in _CONSEQUENCE)}
-    return min((own or failures).items())
 
 
 def _message(name: str, data: bytes, fields: dict[str, type]) -> Json:
