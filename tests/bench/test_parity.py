@@ -9,7 +9,7 @@ from tests.programs.costs import PROGRAMS, header
 
 
 def variants(program: str) -> set[str]:
-    """The variants that a header tells apart; one without a name if it tells none."""
+    """The variants that a header names; one without a name if it names none."""
     named = {variant for _, variant in header(program) if variant}
     return named or {""}
 

@@ -1,4 +1,4 @@
-"""Helpers that keep nothing are loaded once for many runs; all others are loaded anew."""
+"""Stateless helpers are loaded once for many runs; all others are loaded anew."""
 
 from __future__ import annotations
 

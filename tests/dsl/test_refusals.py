@@ -1,4 +1,4 @@
-"""What the language refuses, as MP-SPDZ does: one line, naming the place and the cure."""
+"""Refusals of the language, as in MP-SPDZ: one line, with the line of the program and the remedy."""
 
 from __future__ import annotations
 
@@ -309,7 +309,7 @@ def test_masked_comparisons_need_room(tmp_path: Path, backend: Backend, statemen
 
 @pytest.mark.parametrize("statement", ["sint(1) < 2", "sint(1) == 2", "abs(sint(1))", "sint.Array(2).sort()"])
 def test_comparisons_over_fields_say_which_length_fits(tmp_path: Path, statement: str) -> None:
-    """With the length that the error names the program runs, whatever compares; a prime that fits no integers is said to."""
+    """With the length that the error names, every comparison runs; the error for a prime that is too small for all integers says so."""
     with pytest.raises(ProgramError, match=r"run with -F 18, or pass bit_length=18"):
         run(tmp_path, statement, SHAMIR)
     run(tmp_path, statement, SHAMIR, options=ProgramOptions(field=18))

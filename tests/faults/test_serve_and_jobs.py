@@ -18,7 +18,7 @@ from .test_served import Served, process, until_right
 
 
 def test_a_second_daemon_of_a_party_is_refused(tmp_path: Path) -> None:
-    """It names the live one and where it serves; clients keep their address, and after a kill the next daemon starts at once."""
+    """The error names the running daemon and its address; clients keep their address; and after a kill the next daemon starts at once."""
     s = Served(tmp_path, 0, start=False)
     log = tmp_path / "log"
     parties = {party: process(s, party, log) for party in (0, 1)}
@@ -64,7 +64,7 @@ def test_jobs_run_beside_a_served_key(tmp_path: Path) -> None:
 
 
 def test_a_daemon_connects_after_the_job_before_it(tmp_path: Path) -> None:
-    """While a job runs, a daemon waits for it and says for what."""
+    """While a job runs, a daemon waits for it and names it."""
     s = Served(tmp_path, 0, start=False)
     lock = job_lock(s.committee, 0, "a long job")
     assert lock.take()

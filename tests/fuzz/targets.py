@@ -1,7 +1,7 @@
-"""What is fuzzed: every parser of files and of messages in Python, with its valid inputs.
+"""Targets of fuzzing: every parser of files and of messages in Python, with its valid inputs.
 
-Files come from memory where a reader only reads. A parser that accepts an input is followed by what uses the result at once, so that a
-wrong type in it is found here and not later.
+Files are in memory if a reader only reads them. After a parser has accepted an input, the code that uses the result runs at once, so that a
+wrong type is found here.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ from tests.fhe.dealer import Dealer
 from .driver import FILE_ERRORS, Target
 from .memory import Channel, MemoryFile, MemoryFolder
 
-# Small, with room for the flooding of the default policy.
+# A small set whose modulus fits the flooding of the default policy.
 _CKKS = ParameterSet("tiny-ckks", "ckks", 1024, (144115188075134977, 4503599626682369, 144115188075593729), scale_bits=52, security="none")
 _BFV = ParameterSet("tiny-bfv", "bfv", 1024, (833537, 858113), plain_modulus=12289, security="none")
 _BGV = replace(_BFV, name="tiny-bgv", scheme="bgv")
@@ -99,7 +99,7 @@ def _journals() -> list[bytes]:
 
 
 def _mend_journal(data: bytes) -> bytes:
-    """The right checksum for what the last line says."""
+    """Gives the last line its right checksum."""
     first, _, last = data.removesuffix(b"\n").rpartition(b"\n")
     text = last.partition(b" ")[2]
     checksum = hashlib.sha256(f"keyquorum claim {_POOL_ID} ".encode() + text).hexdigest()[:32].encode()
@@ -121,7 +121,7 @@ def _pool_files() -> list[bytes]:
 
 
 class _Reports:
-    """A session whose other party says what is given."""
+    """A session whose other party sends the given bytes."""
 
     parties, party = 2, 0
 
@@ -408,7 +408,7 @@ def _counts() -> list[bytes]:
 
 
 class _Reached(Exception):
-    """A job has passed all checks before its parties talk."""
+    """A job has passed all checks before its parties communicate."""
 
 
 class _Session:
@@ -429,7 +429,7 @@ class _Backend(Embedded):
 
 
 class _Context:
-    """A party whose job ends where it would first say something that only it knows."""
+    """A party whose job ends where it would send its first message with own data."""
 
     party, parties, session, backend = 0, 3, _Session(), _Backend()
 

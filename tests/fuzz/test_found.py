@@ -1,4 +1,4 @@
-"""What fuzzing found, each input by itself."""
+"""Inputs that fuzzing found, one test each."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def party(tmp_path: Path) -> Any:
 
 
 def test_a_line_for_every_request(party: Any) -> None:
-    """Who, under which id, for which bytes, what was answered; neither what was asked nor the answer."""
+    """A line has the receiver, the id, the digest and the result of a request; it has neither the request nor the answer."""
     secret = b"a message that nobody else should read"
     with party.channel() as channel:
         assert ask(channel, secret) == ({"status": "ok"}, secret)

@@ -256,11 +256,11 @@ def flooding_bits(parameters: LweParameters, security: int) -> int:
     Raises :class:`ParameterError` if flooding and noise together may reach half the distance of two messages in the ring.
     """
     bound = ring_noise(parameters)
-    f, room = math.ceil(math.log2(bound)) + security, parameters.noise_length - 1
-    if math.log2(2.0**f + bound) >= room:
+    f, limit = math.ceil(math.log2(bound)) + security, parameters.noise_length - 1
+    if math.log2(2.0**f + bound) >= limit:
         need = f + 2 + parameters.message_bits - (parameters.ring_bits - parameters.modulus.bit_length() if parameters.prime else 0)
         raise ParameterError(
-            f"{parameters.name} has no room for flooding with {security} bits of security: that needs a modulus of {need} bits; "
+            f"{parameters.name} is too small for flooding with {security} bits of security: that needs a modulus of {need} bits; "
             "take a rounding without flooding"
         )
     return f

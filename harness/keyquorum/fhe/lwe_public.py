@@ -58,7 +58,7 @@ def public_noise(parameters: LweParameters) -> PublicNoise:
         bits += 1
     largest = (2 * n + 1) << bits
     if 2 * (largest + 1) >= parameters.delta:
-        raise ParameterError(f"{parameters.name} has no room for the noise of public keys, 2^{math.log2(largest):.1f}: take another set")
+        raise ParameterError(f"{parameters.name} is too small for the noise of public keys, 2^{math.log2(largest):.1f}: take another set")
     return PublicNoise(bits, largest, math.sqrt((n + 1) * _variance(bits)))
 
 

@@ -107,8 +107,8 @@ def final_budget(parameters: ParameterSet, noise: NoiseEstimate | BgvNoise) -> f
         return noise_bgv.final_budget(parameters, noise)
     found = []
     for level in (noise, _switched(parameters, noise, 1)):
-        room = math.log2(math.prod(parameters.moduli(level.primes))) - 1 - math.log2(parameters.plain_modulus)
-        found.append(room - math.log2(DEVIATIONS) - level.log2)
+        largest = math.log2(math.prod(parameters.moduli(level.primes))) - 1 - math.log2(parameters.plain_modulus)
+        found.append(largest - math.log2(DEVIATIONS) - level.log2)
     return min(found)
 
 

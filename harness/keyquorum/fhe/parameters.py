@@ -206,9 +206,9 @@ class ParameterSet:
         if self.scheme == "ckks":
             if t != 0:
                 raise self._refuse(f"plain_modulus is {t}, but CKKS has none: leave it out")
-            room = prod(self.coeff_modulus[:-1]).bit_length() - 1
-            if not 1 <= self.scale_bits < room:
-                raise self._refuse(f"scale_bits {self.scale_bits} does not fit the ciphertext modulus: choose 1 to {room - 1}")
+            most = prod(self.coeff_modulus[:-1]).bit_length() - 1
+            if not 1 <= self.scale_bits < most:
+                raise self._refuse(f"scale_bits {self.scale_bits} does not fit the ciphertext modulus: choose 1 to {most - 1}")
             if not 0 <= self.noise_bits <= NOISE_BITS_MAX:
                 raise self._refuse(f"noise_bits {self.noise_bits}: choose 1 to {NOISE_BITS_MAX}, or leave it out")
             return

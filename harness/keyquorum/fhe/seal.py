@@ -43,7 +43,7 @@ def _call(what: str, function: Callable[..., SealObject], *args: object) -> Seal
     except (ValueError, RuntimeError, TypeError, IndexError, OverflowError) as error:
         reason = str(error).splitlines()[0].strip("'") if str(error) else repr(error)
         if "scale out of bounds" in reason:
-            reason += ": no room is left at this level, rescale earlier or use a longer chain"
+            reason += ": this level has too few bits left, rescale earlier or use a longer chain"
         raise SealOperationError(f"SEAL refuses {what}: {reason}") from error
 
 

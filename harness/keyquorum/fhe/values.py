@@ -102,7 +102,7 @@ def fit_values(parameters: ParameterSet, values: object) -> Numbers:
     """
     array = np.asarray(values)
     if array.ndim != 1 or not 1 <= array.size <= parameters.slots:
-        raise ValuesError(f"values of shape {array.shape}: {parameters.name} has room for 1 to {parameters.slots} numbers")
+        raise ValuesError(f"values of shape {array.shape}: {parameters.name} takes 1 to {parameters.slots} numbers")
     if array.dtype.kind not in "iufc":
         raise ValuesError(f"values of type {array.dtype} cannot be encoded: give integers or reals")
     if parameters.scheme == "ckks":

@@ -86,7 +86,7 @@ def _pool(candidate: Candidate) -> Report:
     pool = read_pool(candidate.path.parent)
     assert pool is not None
     total, kind = sum(chunk["count"] for chunk in pool["chunks"]), pool["kind"]
-    lines = [f"list of a pool's material: {total:,} items in {len(pool['chunks'])} chunks, {kind.get('variant', '')}", f"id {pool['id']}"]
+    lines = [f"list of a pool's items: {total:,} items in {len(pool['chunks'])} chunks, {kind.get('variant', '')}", f"id {pool['id']}"]
     return Report([*lines, *openness(candidate.path)], details={"made": total, "id": pool["id"]})
 
 

@@ -58,7 +58,7 @@ def require_disk(what: str, size: int, folder: Path, available: int | None = Non
     available = available_disk(folder) if available is None else available
     if size + DISK_SLACK > available:
         raise ResourceError(
-            f"{folder}: {what} needs {(size + DISK_SLACK) / 1e6:.2f} MB of disk, {available / 1e6:.2f} MB are free there: make room, or ask for less"
+            f"{folder}: {what} needs {(size + DISK_SLACK) / 1e6:.2f} MB of disk, {available / 1e6:.2f} MB are free there: free more, or ask for less"
         )
 
 

@@ -50,7 +50,7 @@ class Output:
             with suppress(OSError):
                 self._temporary.unlink(missing_ok=True)
             raise OutputError(
-                f"{path}: cannot be written ({error.strerror or error}): make room for {size:,} bytes there, or name another output; "
+                f"{path}: cannot be written ({error.strerror or error}): free {size:,} bytes there, or name another output; "
                 "nothing was decrypted or counted"
             ) from None
         self._descriptor = descriptor
@@ -85,7 +85,9 @@ class Output:
                 return path
             except OSError as error:
                 failures.append(f"{folder}: {error.strerror or error}")
-        raise OutputError(f"{self.path}: the result is lost, there is no room for it anywhere ({'; '.join(failures)}): make room, and decrypt again")
+        raise OutputError(
+            f"{self.path}: the result is lost, it could not be written anywhere ({'; '.join(failures)}): free disk space, and decrypt again"
+        )
 
     def _close(self) -> None:
         if self._descriptor >= 0:

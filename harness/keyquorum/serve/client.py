@@ -124,7 +124,7 @@ class Receiver:
         if info is None:
             named = recognise(data)
             if named is None:
-                raise ParameterError("the ciphertext does not tell its key: name the key")
+                raise ParameterError("the ciphertext does not name its key: name the key")
             info = named.key_of(data, "the ciphertexts")
         scheme = scheme_of(info)
         ciphertext = scheme.parse(info, data, "the ciphertext", EXACT)
