@@ -136,7 +136,7 @@ def test_integers_round_trip(values: list[int]) -> None:
         ("bfv", [float("nan")], "integers only"),
         ("bfv", [], "takes 1 to 1024"),
         ("bfv", [0] * 1025, "takes 1 to 1024"),
-        ("bfv", [[1]], "has room for"),
+        ("bfv", [[1]], "takes 1 to"),
         ("bfv", ["one"], "cannot be encoded"),
         ("ckks", [0.0] * 513, "takes 1 to 512"),
         ("ckks", [float("inf")], "infinite value or a NaN"),

@@ -270,7 +270,7 @@ def test_labels_of_commits(tmp_path: Path) -> None:
         rows.write(tmp_path / "bench" / f"{suite}.csv", made)
     shown = dict(data.conditions(data.load(tmp_path)))
     assert shown["commit"] == "120000000000 (keygen), 12e345678901 (peers)"
-    assert shown["MP-SPDZ commit"] == "–" and told["other libraries"] == "seal-python 9"
+    assert shown["MP-SPDZ commit"] == "–" and shown["other libraries"] == "seal-python 9"
 
 
 def test_the_table_of_threat_models(table: pd.DataFrame) -> None:
@@ -280,7 +280,7 @@ def test_the_table_of_threat_models(table: pd.DataFrame) -> None:
     assert semi["parties"] == 3 and semi["tolerates"] == "2 of 3" and semi["keys, s"] == f"{3 * 1.1 + 0.5:.3g}"
     macs = models[models["committee"] == "mascot + spdz2k"].iloc[0]
     assert macs["keys of"] == "ckks-4096-mac" and macs["adversary"].startswith("malicious programs")
-    assert "lwe" in note and "bfv round_ltz_circuit" in told
+    assert "lwe" in note and "bfv round_ltz_circuit" in note
 
 
 @pytest.mark.parametrize("plot", published.PLOTS, ids=lambda p: f"{p.table}-{p.title}")

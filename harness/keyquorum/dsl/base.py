@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator
-from typing import Self
+from typing import Self, TypeGuard
 
 import numpy as np
 
@@ -65,7 +65,7 @@ def read(x: object) -> Dynamic:
     return x.read() if isinstance(x, Readable) else x
 
 
-def is_constant(x: object) -> bool:
+def is_constant(x: object) -> TypeGuard[int]:
     """Whether ``x`` is a compile-time integer."""
     return isinstance(x, int)
 

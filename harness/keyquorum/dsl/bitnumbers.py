@@ -10,7 +10,7 @@ from .base import is_constant, read
 from .binary import _row, sbit, sbits
 from .bits import _Bits, cbits
 from .bitvectors import register_numbers, sbitvec
-from .circuits import PackedBits, Row
+from .circuits import PackedBits, Row, present
 from .clear import regint
 from .context import Dynamic, Value, current
 from .errors import SUBSET, CompilerError, VectorMismatch
@@ -24,8 +24,8 @@ def _sum(logic: PackedBits, a: Rows, b: Rows) -> list[Row]:
 
 def _difference(logic: PackedBits, a: Rows, b: Rows) -> list[Row]:
     """a - b = NOT (NOT a + b)."""
-    flipped = circuits.add(logic, [logic.negate(x) for x in a], b)
-    return [None if row is None else logic.negate(row) for row in flipped]
+    flipped = circuits.add(logic, [logic.not_(x) for x in a], b)
+    return [None if row is None else logic.not_(row) for row in flipped]
 
 
 def _below(logic: PackedBits, a: Rows, b: Rows) -> list[Row]:
@@ -36,7 +36,7 @@ def _below(logic: PackedBits, a: Rows, b: Rows) -> list[Row]:
 
 
 def _same(logic: PackedBits, a: Rows, b: Rows) -> list[Row]:
-    return [circuits.all_ones(logic, [logic.negate(logic.differ(x, y)) for x, y in zip(a, b, strict=True)])]
+    return [circuits.all_ones(logic, [logic.not_(logic.xor(x, y)) for x, y in zip(a, b, strict=True)])]
 
 
 class _Integer:
@@ -277,7 +277,7 @@ class sbitintvec(_Integer, sbitvec):  # type: ignore[misc]
         if isinstance(other, _Bits) and not isinstance(other, sbitint):
             if not isinstance(other, sbits) or other.n not in (1, self.size):
                 raise CompilerError(f"{self!r} times {type(other).__name__}: use a single bit, or as many as there are numbers")
-            factor = other if other.n == self.size else sbits._wrap(_row(other, self.size))
+            factor = other if other.n == self.size else sbits._wrap(present(_row(other, self.size)))
             return self.from_vec([row * factor if is_constant(row) or row.n == 1 else row & factor for row in self.v])
         if is_constant(other) and self.size > 1:
             raise CompilerError(f"{self!r} times the number {other} is {SUBSET}: multiply with a sbitintvec")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import ClassVar, Self, cast
+from typing import ClassVar, Self
 
 from . import circuits, comparison
 from .base import Vector, is_constant, read
@@ -229,4 +229,4 @@ def rows_of_numbers(run: Run, value: Value, k: int, m: int) -> list[Dynamic]:
     _need_binary(run)
     _, rows = comparison.low_bits(run, value, k, m)
     size = value.size
-    return [sbits.get_type(size)(0) if row is None else sbits._wrap(cast(Value, row)) for row in rows]
+    return [sbits.get_type(size)(0) if row is None else sbits._wrap(row) for row in rows]

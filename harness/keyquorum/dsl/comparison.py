@@ -137,9 +137,9 @@ class _Masked:
 
     def bits(self) -> list[Row]:
         """The bits of x mod 2^m: c - r = NOT(NOT c + r)."""
-        flipped = [self.logic.negate(c) for c in self.public]
+        flipped = [self.logic.not_(c) for c in self.public]
         rows = circuits.add(self.logic, flipped, self.rows)
-        return [self.logic.negate(row) for row in rows]
+        return [self.logic.not_(circuits.present(row)) for row in rows]
 
 
 def _summands(run: Run, x: Value, m: int) -> tuple[PackedBits, list[Row], list[Row]]:
@@ -198,14 +198,14 @@ def negative(run: Run, x: Value, k: int) -> Value:
     engine, x = run.engine, run.to_secret(x)
     if _splits(run):
         logic, a, b = _summands(run, x, k)
-        g: list[Row] = [circuits.both(logic, u, v) for u, v in zip(a[:-1], b[:-1], strict=True)]
-        p = [circuits.differ(logic, u, v) for u, v in zip(a, b, strict=True)]
-        top = circuits.differ(logic, p[-1], circuits.carry_into(logic, g, p, 0, k - 1))
+        g: list[Row] = [circuits.and_(logic, u, v) for u, v in zip(a[:-1], b[:-1], strict=True)]
+        p = [circuits.xor(logic, u, v) for u, v in zip(a, b, strict=True)]
+        top = circuits.xor(logic, p[-1], circuits.carry_into(logic, g, p, 0, k - 1))
         return to_elements(run, logic, top, x.size)
     if run.is_ring:
         masked = _Masked(run, x, k, k)
-        top = circuits.differ(masked.logic, masked.public[-1], masked.rows[-1])
-        top = circuits.differ(masked.logic, top, masked.borrow(k - 1) if k > 1 else None)
+        top = circuits.xor(masked.logic, masked.public[-1], masked.rows[-1])
+        top = circuits.xor(masked.logic, top, masked.borrow(k - 1) if k > 1 else None)
         return to_elements(run, masked.logic, top, x.size)
     if k < 2:
         raise CompilerError("a comparison needs integers of at least 1 bit")
@@ -224,18 +224,18 @@ def is_zero(run: Run, x: Value, k: int) -> Value:
     if _splits(run) and run.engine.summands == 2:
         # a + b = 0 if and only if a = -b, and a party that knows b knows -b.
         logic = PackedBits(run)
-        (a, _), (_, b) = run.engine.summand_bits(x, k), run.engine.summand_bits(run.engine.sub(run.secret_zero(), x), k)
-        same = [logic.negate(logic.differ(u, v)) for u, v in zip(a, b, strict=True)]
+        (first, _), (_, second) = run.engine.summand_bits(x, k), run.engine.summand_bits(run.engine.sub(run.secret_zero(), x), k)
+        same = [logic.not_(logic.xor(u, v)) for u, v in zip(first, second, strict=True)]
         return to_elements(run, logic, circuits.all_ones(logic, same), x.size)
     if _splits(run):
         # a + b = 0 mod 2^k if and only if a xor b = 2 (a or b): no carry chain.
         logic, a, b = _summands(run, x, k)
-        p = [circuits.differ(logic, u, v) for u, v in zip(a, b, strict=True)]
-        g = [circuits.both(logic, u, v) for u, v in zip(a[:-1], b[:-1], strict=True)]
-        either: list[Row] = [None, *(circuits.differ(logic, u, v) for u, v in zip(p, g, strict=False))]
-        differing = [circuits.differ(logic, u, v) for u, v in zip(p, either, strict=True)]
-        equal = [logic.negate(d) for d in differing if d is not None]
+        p = [circuits.xor(logic, u, v) for u, v in zip(a, b, strict=True)]
+        g = [circuits.and_(logic, u, v) for u, v in zip(a[:-1], b[:-1], strict=True)]
+        either: list[Row] = [None, *(circuits.xor(logic, u, v) for u, v in zip(p, g, strict=False))]
+        differing = [circuits.xor(logic, u, v) for u, v in zip(p, either, strict=True)]
+        equal = [logic.not_(d) for d in differing if d is not None]
         return to_elements(run, logic, circuits.all_ones(logic, equal), x.size)
     masked = _Masked(run, x, k, k)
-    equal = [masked.logic.negate(masked.logic.differ(c, r)) for c, r in zip(masked.public, masked.rows, strict=True)]
-    return to_elements(run, masked.logic, circuits.all_ones(masked.logic, equal), x.size)
+    bits = [masked.logic.not_(masked.logic.xor(c, r)) for c, r in zip(masked.public, masked.rows, strict=True)]
+    return to_elements(run, masked.logic, circuits.all_ones(masked.logic, bits), x.size)

@@ -8,11 +8,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from keyquorum import _engine
 from keyquorum.model.protocols import PROTOCOLS
 
 from .errors import CompilerError
@@ -22,7 +23,7 @@ Dynamic = Any
 only."""
 ElementType = Any
 """A class of the language whose objects are vectors or rows: sint, cint, regint, or bits of some length."""
-Value = Any
+Value: TypeAlias = _engine.Value
 """A handle of the engine on a vector: clear (c), secret (s), clear bits (cb), secret bits (sb) or personal (p)."""
 
 Ints = NDArray[np.int64]
@@ -38,7 +39,7 @@ class Run:
 
     namespace: Any = None
 
-    def __init__(self, engine: Any, io: Any, program: Any, constants: dict[int, Value] | None = None) -> None:
+    def __init__(self, engine: _engine.Engine, io: Any, program: Any, constants: dict[int, Value] | None = None) -> None:
         self.engine = engine
         self.io = io
         self.program = program

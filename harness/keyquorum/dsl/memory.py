@@ -23,6 +23,7 @@ class Postponed:
     def __call__(self) -> Value:
         if self._make is not None:
             self._made, self._make = self._make(), None
+        assert self._made is not None
         return self._made
 
 

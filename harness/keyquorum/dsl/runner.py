@@ -7,6 +7,7 @@ import traceback
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import cast
 
 from keyquorum import _engine
 from keyquorum._engine import Engine
@@ -71,7 +72,7 @@ def run_program(
     io.bind(engine)
     its_engine, its_io = (engine, io) if recorder is None else (recorder.engine, recorder.io)
     program = Program(its_engine, str(file), file.stem, words, options or ProgramOptions())
-    run = Run(its_engine, its_io, program, constants)
+    run = Run(cast(Engine, its_engine), its_io, program, constants)  # a recorded engine has the same methods
     total = Timer()
     with active(run):
         run.namespace = namespace = Namespace(run)
