@@ -15,7 +15,7 @@ print(seal.decode(made.info.parameters, Path("sum.plain").read_bytes())[:3])
 ```
 
 Parties are separate processes over TLS by default; :func:`keygen_in_process` and :func:`decrypt_in_process` run them as
-threads, for notebooks and tests.
+threads, for notebooks and tests. All functions are in one module, which is the page of the interface in the documentation.
 """
 
 from __future__ import annotations

@@ -70,7 +70,7 @@ def is_constant(x: object) -> TypeGuard[int]:
     return isinstance(x, int)
 
 
-def checked_size(size: Dynamic) -> int:
+def checked_size(size: object) -> int:
     """A vector size given as ``size=``."""
     if not is_constant(size) or size < 0:
         raise CompilerError(f"size must be a compile-time integer of at least 0, not {size!r}")
@@ -133,7 +133,7 @@ class Vector(RunTime):
                 f"(element access is for up to {ELEMENT_LIMIT})"
             )
 
-    def __getitem__(self, index: Dynamic) -> Dynamic:
+    def __getitem__(self, index: object) -> Dynamic:
         if self.size == 1 and index.__class__ is int and index == 0:
             return self
         if isinstance(index, slice):
@@ -204,7 +204,7 @@ class Vector(RunTime):
         """The product with itself."""
         return self * self  # type: ignore[operator]
 
-    def __pow__(self, exponent: Dynamic) -> Dynamic:
+    def __pow__(self, exponent: object) -> Dynamic:
         """The power with a compile-time exponent of at least 0, by squaring and multiplying: at most 2 log2 of it products."""
         if not is_constant(exponent):
             return NotImplemented
@@ -289,7 +289,7 @@ class Public(Vector):
         """The elements as int64."""
 
 
-def public_int(x: Dynamic, what: str) -> int:
+def public_int(x: object, what: str) -> int:
     """A compile-time or run-time public integer as a Python one."""
     x = read(x)
     if is_constant(x):

@@ -60,7 +60,7 @@ class sbits(_Bits, SecretRunTime):
         return value if isinstance(value, cls) and value.n == cls.n else cls(value)
 
     @classmethod
-    def hard_conv(cls, value: Dynamic) -> Dynamic:
+    def hard_conv(cls, value: object) -> Dynamic:
         """See :meth:`conv`."""
         return cls.conv(value)
 
@@ -148,7 +148,7 @@ class sbits(_Bits, SecretRunTime):
         made._value = value
         return made
 
-    def __xor__(self, other: Dynamic) -> Dynamic:
+    def __xor__(self, other: object) -> Dynamic:
         if type(other) is type(self):  # fast path of the common case
             return self._like(current().engine.xor(self._value, other._value))
         other = read(other)
@@ -162,13 +162,13 @@ class sbits(_Bits, SecretRunTime):
 
     __rxor__ = __xor__
 
-    def __add__(self, other: Dynamic) -> Dynamic:
+    def __add__(self, other: object) -> Dynamic:
         """XOR: the sum of bits."""
         return sbits.__xor__(self, other)
 
     __radd__ = __sub__ = __rsub__ = __add__
 
-    def __mul__(self, other: Dynamic) -> Dynamic:
+    def __mul__(self, other: object) -> Dynamic:
         """AND of all bits with a single bit. A single bit times a number gives the number where the bit is 1, else 0."""
         other = read(other)
         if is_constant(other):
@@ -186,7 +186,7 @@ class sbits(_Bits, SecretRunTime):
 
     __rmul__ = __mul__
 
-    def __lshift__(self, other: Dynamic) -> Dynamic:
+    def __lshift__(self, other: object) -> Dynamic:
         if not is_constant(other):
             return NotImplemented
         return sbits.bit_compose([*[sbit(0)] * other, *self.bit_decompose()][:64])
@@ -195,7 +195,7 @@ class sbits(_Bits, SecretRunTime):
         """Bits ``m`` to ``k - 1``."""
         return sbits.get_type(k - m)._wrap(current().engine.slice(self._value, m, 1, k - m))
 
-    def equal(self, other: Dynamic, n: int | None = None) -> Dynamic:
+    def equal(self, other: object, n: int | None = None) -> Dynamic:
         """Whether all bits are equal, as a single bit: ceil(log2 n) rounds."""
         differing = sbits.__xor__(self, other)
         if differing is NotImplemented:
@@ -204,16 +204,16 @@ class sbits(_Bits, SecretRunTime):
         bits = [same] if same.n == 1 else [sbits._wrap(current().engine.slice(same._value, i, 1, 1)) for i in range(same.n)]
         return sbits._wrap(circuits.all_ones(PackedBits(current()), [bit._value for bit in bits]))
 
-    def __eq__(self, other: Dynamic) -> Dynamic:
+    def __eq__(self, other: object) -> Dynamic:
         return self.equal(other)
 
-    def __ne__(self, other: Dynamic) -> Dynamic:
+    def __ne__(self, other: object) -> Dynamic:
         same = self.equal(other)
         return same if same is NotImplemented else ~same
 
     __hash__ = None  # type: ignore[assignment]
 
-    def __and__(self, other: Dynamic) -> Dynamic:
+    def __and__(self, other: object) -> Dynamic:
         if type(other) is type(self):
             return self._like(current().engine.and_(self._value, other._value))
         if is_constant(other) and other == 0:

@@ -49,7 +49,7 @@ class Circuit:
         wires = [int(w) for w in words[2:-1]]
         return words[-1], wires[:-1], wires[-1]
 
-    def __call__(self, *inputs: Dynamic) -> Dynamic:
+    def __call__(self, *inputs: object) -> Dynamic:
         """Runs the circuit."""
         given = [sbitvec.from_vec(x).v for x in inputs]
         if [len(rows) for rows in given] != self._inputs:

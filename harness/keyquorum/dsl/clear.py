@@ -73,7 +73,7 @@ class Element(Vector, Structure, InMemory):
             return cls(size=0)  # type: ignore[call-arg]
         return cls._wrap(current().engine.concat([p.value for p in parts]))
 
-    def _load_constant(self, val: Dynamic, size: int | None) -> bool:
+    def _load_constant(self, val: object, size: int | None) -> bool:
         """Fills ``self`` from None or an integer; False if ``val`` is something else."""
         run = current()
         if val is None:
@@ -91,7 +91,7 @@ class Element(Vector, Structure, InMemory):
 
     # -- arithmetic: the operand's value and whether it is secret, or None --------------------------------------------
 
-    def _operand(self, other: Dynamic) -> Element | None:
+    def _operand(self, other: object) -> Element | None:
         """An operand of + - * as an element vector of checked size."""
         if isinstance(other, Element):
             if other.size != self.size:
@@ -175,7 +175,7 @@ def _secret_product(left: Value, right: Value, rows: int, inner: int, columns: i
 _secret: list[ElementType] = []
 
 
-def register_secret(element_type: Dynamic, bit_type: Dynamic) -> None:
+def register_secret(element_type: ElementType, bit_type: ElementType) -> None:
     """Registers the type of results with a secret operand, and the type of comparisons. (The modules of secret types import this one.)"""
     _secret.extend((element_type, bit_type))
 
@@ -253,20 +253,20 @@ class cint(Element, Public):
         run, value = current(), self.value
         run.defer(lambda: run.io.output(run.int64s(value), player))
 
-    def __lshift__(self, other: Dynamic) -> Dynamic:
+    def __lshift__(self, other: object) -> Dynamic:
         run, other = current(), read(other)
         if is_constant(other):
             factor = (1 << other) % run.modulus if other < 4 * run.bits else pow(2, other, run.modulus)
             return self._wrap(run.engine.mul(self.value, run.clear_ints((factor,))))
         return self._clear_op("<<", other)
 
-    def __rshift__(self, other: Dynamic) -> Dynamic:
+    def __rshift__(self, other: object) -> Dynamic:
         run, other = current(), read(other)
         if is_constant(other) and other >= run.bits:
             return self._wrap(run.engine.mul(self.value, run.constant(0)))
         return self if is_constant(other) and other == 0 else self._clear_op(">>", other)
 
-    def __and__(self, other: Dynamic) -> Dynamic:
+    def __and__(self, other: object) -> Dynamic:
         other = read(other)
         if is_constant(other) and not current().is_ring and not 0 <= other < current().modulus:
             raise CompilerError(f"the mask {other} of & must lie in [0, {current().modulus})")
@@ -274,7 +274,7 @@ class cint(Element, Public):
 
     __rand__ = __and__
 
-    def __mod__(self, other: Dynamic) -> Dynamic:
+    def __mod__(self, other: object) -> Dynamic:
         run, other = current(), read(other)
         if is_constant(other):
             if other < 1:
@@ -477,7 +477,7 @@ class regint(Public, Structure, InMemory):
             raise CompilerError("a regint has 64 bits")
         return [self._wrap((self.data >> np.int64(i)) & np.int64(1)) for i in range(length)]
 
-    def _numbers(self, other: Dynamic) -> Dynamic:
+    def _numbers(self, other: object) -> Dynamic:
         other = read(other)
         if is_constant(other):
             return np.full(1, _wrapped(other), dtype=np.int64)
@@ -526,10 +526,10 @@ class regint(Public, Structure, InMemory):
     def __rmod__(self, other: object) -> Dynamic:
         return self._apply(other, _remainder, swap=True)
 
-    def __lshift__(self, other: Dynamic) -> Dynamic:
+    def __lshift__(self, other: object) -> Dynamic:
         return self * (1 << other) if is_constant(other) else NotImplemented
 
-    def __rshift__(self, other: Dynamic) -> Dynamic:
+    def __rshift__(self, other: object) -> Dynamic:
         if not is_constant(other):
             return NotImplemented
         if other > 62:

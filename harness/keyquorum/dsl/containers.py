@@ -58,7 +58,7 @@ class _Container(Elementwise):
         """Number of elements."""
         raise NotImplementedError
 
-    def get_vector(self, base: Dynamic = 0, size: int | None = None) -> Dynamic:
+    def get_vector(self, base: object = 0, size: int | None = None) -> Dynamic:
         """``size`` elements from ``base`` (public number) on, or the elements at the indices ``base`` (public vector)."""
         total = self.total_size()
         base = read(base)
@@ -86,7 +86,7 @@ class _Container(Elementwise):
             return parts[0] if len(parts) == 1 else self.value_type.concat(parts)
         raise CompilerError(f"cannot assign {type(other).__name__} to an Array of {self.value_type.__name__}")
 
-    def _store(self, vector: Dynamic, base: Dynamic) -> None:
+    def _store(self, vector: Dynamic, base: object) -> None:
         total = self.total_size()
         base = read(base)
         if isinstance(base, Public) and base.size > 1:
@@ -103,7 +103,7 @@ class _Container(Elementwise):
             raise CompilerError(f"{count} values from index {at} on do not fit a container of {total} elements")
         self._memory.write(at + self._offset, 1, vector)
 
-    def input_from(self, player: Dynamic, budget: int | None = None, raw: bool = False, **options: Dynamic) -> None:
+    def input_from(self, player: object, budget: int | None = None, raw: bool = False, **options: object) -> None:
         """Fills the container with the next private numbers of ``player``, see ``get_input_from`` of its type."""
         kind = self.value_type
         if isinstance(self._memory, ListMemory):
@@ -244,7 +244,7 @@ class Array(_Container):
         """Opens and prints the elements as a list. One round."""
         print_list(self.get_vector().reveal(), end)
 
-    def get_part(self, base: Dynamic, size: int) -> Array:
+    def get_part(self, base: object, size: int) -> Array:
         """A part, sharing its content with this array."""
         at = checked_index(base, self.length)
         if at + size > self.length:
@@ -285,7 +285,7 @@ class Array(_Container):
         """Shuffles in place, see :mod:`keyquorum.dsl.shuffle`."""
         self.assign_vector(self.get_vector().secure_shuffle())
 
-    def secure_permute(self, permutation: Dynamic, reverse: bool = False) -> None:
+    def secure_permute(self, permutation: object, reverse: bool = False) -> None:
         """Moves the elements in place, or back, by a permutation of ``sint.get_secure_shuffle``."""
         self.assign_vector(self.get_vector().secure_permute(permutation, reverse=reverse))
 
@@ -373,7 +373,7 @@ class SubMultiArray(_Container, ElementwiseInShape):
         else:
             self[index].assign(other)
 
-    def assign_vector(self, vector: Dynamic, base: Dynamic = 0) -> None:
+    def assign_vector(self, vector: Dynamic, base: object = 0) -> None:
         """Stores a vector, in row-major order, from element ``base`` on."""
         vector = self._converted(vector)
         if vector.size > self.total_size():
@@ -435,18 +435,18 @@ class SubMultiArray(_Container, ElementwiseInShape):
         """Opens and prints the elements as nested lists. One round."""
         print_list(self.reveal_nested(), end)
 
-    def _like_vector(self, vector: Dynamic) -> Dynamic:
+    def _like_vector(self, vector: object) -> Dynamic:
         return _multi_array(self.sizes, type(vector), self._new_vector_memory(vector))
 
     def secure_shuffle(self) -> None:
         """Shuffles the first dimension in place, see :mod:`keyquorum.dsl.shuffle`."""
         self.assign_vector(self.get_vector().secure_shuffle(self.part_size()))
 
-    def secure_permute(self, permutation: Dynamic, reverse: bool = False, n_threads: int | None = None, n_parallel: int | None = None) -> None:
+    def secure_permute(self, permutation: object, reverse: bool = False, n_threads: int | None = None, n_parallel: int | None = None) -> None:
         """Moves the first dimension in place, or back, by a permutation of ``sint.get_secure_shuffle``."""
         self.assign_vector(self.get_vector().secure_permute(permutation, self.part_size(), reverse))
 
-    def write_to_file(self, position: Dynamic = None) -> None:
+    def write_to_file(self, position: object = None) -> None:
         """Appends the shares to the share file, or stores them at ``position``."""
         self.to_array().write_to_file(position)
 
@@ -482,11 +482,11 @@ class Matrix(MultiArray):
             made[i].assign(row)
         return made
 
-    def __mul__(self, other: Dynamic) -> Dynamic:
+    def __mul__(self, other: object) -> Dynamic:
         """See :meth:`dot`."""
         return self.dot(other) if isinstance(other, (Matrix, Array)) else NotImplemented
 
-    def direct_mul(self, other: Matrix | Array, reduce: bool = True, indices: Dynamic = None, res_type: Dynamic = None) -> Dynamic:
+    def direct_mul(self, other: Matrix | Array, reduce: bool = True, indices: Dynamic = None, res_type: object = None) -> Dynamic:
         """The product as vector, row by row. ``indices``: four public vectors that select rows and columns of this matrix, then rows and columns of
         the other one."""
         if not isinstance(other, (Matrix, Array)):
@@ -505,7 +505,7 @@ class Matrix(MultiArray):
         factor = right._memory.gather(right._offset + _row_major_offsets(other_inner, columns, right.sizes))
         return left._matrix_product(factor, len(rows), len(inner), len(columns))
 
-    def get_column(self, index: Dynamic) -> Dynamic:
+    def get_column(self, index: object) -> Dynamic:
         """A column, as vector."""
         rows, columns = self.sizes
         return self._memory.read(self._offset + checked_index(index, columns), columns, rows)
@@ -524,7 +524,7 @@ class Matrix(MultiArray):
         order = np.arange(rows * columns, dtype=np.int64).reshape(rows, columns).T.ravel() + self._offset
         return Matrix(columns, rows, self.value_type, self._new_vector_memory(self._memory.gather(order)))
 
-    def dot(self, other: Dynamic, res_params: None = None, n_threads: int | None = None) -> Dynamic:
+    def dot(self, other: object, res_params: None = None, n_threads: int | None = None) -> Dynamic:
         """Product with a Matrix or (column) Array. Each operand is public or secret. If both are secret: one round, and
         the traffic of one product for each element of the result."""
         if isinstance(other, Array):
@@ -558,7 +558,7 @@ def print_list(opened: Dynamic, end: str) -> None:
     _printer[0]("%s" + end, opened)
 
 
-def _multi_array(sizes: Sequence[int], value_type: Dynamic, memory: Memory | None = None, offset: int = 0) -> Dynamic:
+def _multi_array(sizes: Sequence[int], value_type: object, memory: Memory | None = None, offset: int = 0) -> Dynamic:
     if len(sizes) == 2:
         return Matrix(sizes[0], sizes[1], value_type, memory, offset)
     return MultiArray(sizes, value_type, memory, offset)

@@ -83,7 +83,7 @@ class _Iterations:
         self._first = True
         self.broken = False
 
-    def run(self, *args: Dynamic) -> Dynamic:
+    def run(self, *args: object) -> Dynamic:
         """Runs one iteration; returns the result of the body. Sets ``broken`` if the body ended the loop (:func:`break_loop`)."""
         depth = len(current().branches)
         try:
@@ -129,7 +129,7 @@ class LoopBreak(CompilerError):
     """Raised to end a loop, see :func:`break_loop`."""
 
 
-def while_do(condition: Callable[..., Dynamic], *args: Dynamic) -> Callable[[Body], Body]:
+def while_do(condition: Callable[..., Dynamic], *args: object) -> Callable[[Body], Body]:
     """Runs the body while the condition, a function of public numbers, holds. With an argument, body and condition
     take it and the body returns the next one."""
     if not callable(condition):
@@ -378,7 +378,7 @@ def stop_timer(timer_id: int = 0) -> None:
     timer.stop(run)
 
 
-def _timer_id(timer_id: Dynamic) -> int:
+def _timer_id(timer_id: object) -> int:
     if not is_constant(timer_id) or timer_id < 0:
         raise CompilerError(f"a timer is named by a compile-time integer, not {timer_id!r}")
     return int(timer_id)

@@ -28,7 +28,7 @@ class InMemory:
         return cls.__name__
 
     @classmethod
-    def load_mem(cls, address: Dynamic, mem_type: Dynamic = None, size: int | None = None) -> Self:
+    def load_mem(cls, address: object, mem_type: object = None, size: int | None = None) -> Self:
         """The value at an address (a public number), or ``size`` values from it on."""
         if mem_type is not None:
             raise CompilerError("load_mem takes an address and a size")
@@ -51,7 +51,7 @@ class InMemory:
             i += length
         return parts[0] if len(parts) == 1 else make.concat(parts)
 
-    def store_in_mem(self, address: Dynamic) -> None:
+    def store_in_mem(self, address: object) -> None:
         """Stores the value at an address (a public number), the elements of a vector from it on."""
         at, cells = _address(address), self._cells()
         make: Dynamic = type(self)
@@ -72,14 +72,14 @@ class _Stored:
         return self.vector.get_vector(base, size)
 
 
-def _address(address: Dynamic) -> int:
+def _address(address: object) -> int:
     at = public_int(address, "an address")
     if at < 0:
         raise CompilerError(f"an address in memory is a number of at least 0, not {at}")
     return at
 
 
-def store_in_mem(value: Dynamic, address: Dynamic) -> None:
+def store_in_mem(value: Dynamic, address: object) -> None:
     """Stores a value at an address, see :meth:`InMemory.store_in_mem`."""
     value = read(value)
     if is_constant(value):

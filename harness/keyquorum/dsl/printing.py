@@ -16,7 +16,7 @@ from .library import pubinput
 from .memvalue import MemValue
 
 
-def _shown(x: Dynamic) -> Dynamic:
+def _shown(x: object) -> Dynamic:
     """Fixed-point numbers as text; lists item by item."""
     x = read(x)
     if isinstance(x, cfix):
@@ -28,24 +28,24 @@ def _shown(x: Dynamic) -> Dynamic:
     return x
 
 
-def print_str(s: str, *args: Dynamic) -> None:
+def print_str(s: str, *args: object) -> None:
     """Prints a text with ``%s`` replaced by public values. Waits for them."""
     library.print_str(s, *map(_shown, args))
 
 
-def print_ln(s: Dynamic = "", *args: Dynamic) -> None:
+def print_ln(s: object = "", *args: object) -> None:
     """Prints a line with ``%s`` replaced by public values. Waits for them."""
     print_str(str(s) + "\n", *args)
 
 
-def reveal(secret: Dynamic) -> Dynamic:
+def reveal(secret: object) -> Dynamic:
     """The opened value."""
     if not hasattr(secret, "reveal"):
         raise CompilerError(f"reveal takes a value of the language, not {type(secret).__name__}: lists are for util.reveal")
     return secret.reveal()
 
 
-def print_str_if(cond: Dynamic, ss: str, *args: Dynamic) -> None:
+def print_str_if(cond: object, ss: str, *args: object) -> None:
     """Prints a text if a public condition holds. If the condition differs between parties, party 0's counts."""
     cond = read(cond)
     if isinstance(cond, localint):
@@ -60,7 +60,7 @@ def print_str_if(cond: Dynamic, ss: str, *args: Dynamic) -> None:
         print_str(ss, *args)
 
 
-def print_ln_if(cond: Dynamic, ss: str, *args: Dynamic) -> None:
+def print_ln_if(cond: object, ss: str, *args: object) -> None:
     """Prints a line if a public condition holds, see :func:`print_str_if`."""
     print_str_if(cond, ss + "\n", *args)
 
@@ -70,7 +70,7 @@ def print_both(s: str, end: str = "\n") -> None:
     print_str(s + end)
 
 
-def memorize(x: Dynamic, write: bool = True) -> Dynamic:
+def memorize(x: object, write: bool = True) -> Dynamic:
     """A value, or each item of a list, as MemValue."""
     if isinstance(x, (tuple, list)):
         return tuple(memorize(i) for i in x)

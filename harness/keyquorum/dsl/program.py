@@ -40,7 +40,7 @@ class _Options:
 class _Tape:
     """``program.curr_tape``: settings of the code that a compiler generates."""
 
-    def start_new_basicblock(self, *_: Dynamic, **__: Dynamic) -> None:
+    def start_new_basicblock(self, *_: object, **__: object) -> None:
         """Does nothing: operations are done in the order of their data."""
 
     def require_bit_length(self, bit_length: int, t: str = "p") -> None:
@@ -133,7 +133,7 @@ class Program:
         self._tapes.append((function, tuple(args)))
         return len(self._tapes) - 1
 
-    def run_tape(self, number: int, arg: Dynamic = 0) -> int:
+    def run_tape(self, number: int, arg: object = 0) -> int:
         """Runs a function of ``new_tape``, in which ``get_arg()`` is ``arg``. The result is for ``join_tape``."""
         function, args = self._tapes[number]
         run = current()

@@ -77,7 +77,7 @@ class sint(Comparisons, Sources, Stored, SecretRunTime):
         return cls(value)
 
     @classmethod
-    def hard_conv(cls, value: Dynamic) -> Dynamic:
+    def hard_conv(cls, value: object) -> Dynamic:
         """See :meth:`conv`."""
         return cls.conv(value)
 
@@ -97,7 +97,7 @@ class sint(Comparisons, Sources, Stored, SecretRunTime):
     def __abs__(self) -> Dynamic:
         return (self >= 0).if_else(self, -self)
 
-    def __lshift__(self, other: Dynamic) -> Dynamic:
+    def __lshift__(self, other: object) -> Dynamic:
         if not is_constant(other):
             return NotImplemented
         run, value = current(), self.value
@@ -111,7 +111,7 @@ class sint(Comparisons, Sources, Stored, SecretRunTime):
         shifted._unshifted = (value, other)
         return shifted
 
-    def __rshift__(self, other: Dynamic) -> Dynamic:
+    def __rshift__(self, other: object) -> Dynamic:
         return self.right_shift(other) if is_constant(other) else NotImplemented
 
     def right_shift(self, m: int, bit_length: int | None = None) -> sint:
@@ -121,7 +121,7 @@ class sint(Comparisons, Sources, Stored, SecretRunTime):
         run = current()
         return self if m == 0 else sint._wrap(comparison.shift_right(run, self.value, bit_length or run.program.bit_length, m))
 
-    def __mod__(self, modulus: Dynamic) -> Dynamic:
+    def __mod__(self, modulus: object) -> Dynamic:
         if not is_constant(modulus) or modulus < 1 or modulus & (modulus - 1):
             raise CompilerError("modulo of secret values only for powers of two")
         return self.mod2m(modulus.bit_length() - 1)
@@ -134,13 +134,13 @@ class sint(Comparisons, Sources, Stored, SecretRunTime):
             return 0
         return self if m >= k else sint._wrap(comparison.modulo_power(run, self.value, k, m))
 
-    def int_div(self, other: Dynamic, bit_length: int | None = None) -> sint:
+    def int_div(self, other: object, bit_length: int | None = None) -> sint:
         """x / y rounded down, of signed integers of ``bit_length`` bits (default: ``program.bit_length``): ``bit_length`` consecutive
         comparisons. For y = 0 the result is undefined."""
         quotient: sint = divided(self, sint.conv(read(other)), bit_length or current().program.bit_length, down=True)
         return quotient
 
-    def int_mod(self, other: Dynamic, bit_length: int | None = None) -> sint:
+    def int_mod(self, other: object, bit_length: int | None = None) -> sint:
         """The remainder of :meth:`int_div`: x - y (x / y)."""
         result: sint = self - other * self.int_div(other, bit_length)
         return result
@@ -259,7 +259,7 @@ class sint(Comparisons, Sources, Stored, SecretRunTime):
         """A random permutation of ``n`` blocks for :meth:`secure_permute`. One round."""
         return shuffle.SecretPermutation(n)
 
-    def secure_permute(self, permutation: Dynamic, unit_size: int = 1, reverse: bool = False) -> sint:
+    def secure_permute(self, permutation: object, unit_size: int = 1, reverse: bool = False) -> sint:
         """The elements (blocks of ``unit_size``) moved by a permutation of :meth:`get_secure_shuffle`, or moved back. Rounds and products are those of
         a shuffle by switching networks, see :mod:`keyquorum.dsl.shuffle`."""
         if not isinstance(permutation, shuffle.SecretPermutation):

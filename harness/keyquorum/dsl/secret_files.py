@@ -19,7 +19,7 @@ class Stored(Element):
     """Of a vector from the share file: its position there."""
 
     @classmethod
-    def read_from_file(cls, start: Dynamic, n_items: int = 1, crash_if_missing: bool = True, size: int = 1) -> tuple[regint, list[Dynamic]]:
+    def read_from_file(cls, start: object, n_items: int = 1, crash_if_missing: bool = True, size: int = 1) -> tuple[regint, list[Dynamic]]:
         """``n_items`` vectors of ``size`` shares from position ``start`` of the share file on.
 
         Returns the final position (-1 if that is the end of the file; -2 if there is no file, which stops the program
@@ -68,7 +68,7 @@ class Stored(Element):
         return secret_type()._wrap(run.engine.import_(data, len(indices)))
 
     @classmethod
-    def write_to_file(cls, shares: Dynamic, position: Dynamic = None) -> None:
+    def write_to_file(cls, shares: object, position: object = None) -> None:
         """Appends the shares of a vector (or of a list of vectors of one size) to the share file, or stores them from
         ``position`` on."""
         run = current()

@@ -41,7 +41,7 @@ class Sources:
         return secret_type()._wrap(comparison.random_integers(run, int(bits), checked_size(size)))
 
     @classmethod
-    def get_input_from(cls, player: Dynamic, binary: bool = False, n_bytes: int | None = None, *, size: int = 1) -> Dynamic:
+    def get_input_from(cls, player: object, binary: bool = False, n_bytes: int | None = None, *, size: int = 1) -> Dynamic:
         """The next ``size`` numbers of ``player``'s private input, reduced into the domain: from its text, or from its int64 words if ``binary``.
         One round."""
         if n_bytes not in (None, 0, 8):
