@@ -24,7 +24,7 @@ SPLIT = names(splits=True, emulated=False, last=" and ")
 """Ring protocols whose shares split into summands."""
 _COMPILER = "it is about MP-SPDZ's bytecode, which does not exist here"
 _HOSTS = "all parties run on this host; for several hosts see keyquorum init and keyquorum party"
-_FILES = "files have fixed places here: Player-Data/Input-P<i>-0, Player-Data/Input-Binary-P<i>-0 and Player-Data/Binary-Output-P<i>-0"
+_FILES = "files have fixed paths here: Player-Data/Input-P<i>-0, Player-Data/Input-Binary-P<i>-0 and Player-Data/Binary-Output-P<i>-0"
 _USE, _TAKE = "use", "take"
 
 

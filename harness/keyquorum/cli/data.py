@@ -42,7 +42,7 @@ def register(app: typer.Typer) -> None:
     app.command("approve")(approve)
 
 
-def _places(ciphertexts: list[Path], output: list[Path]) -> list[Path]:
+def _plaintext_paths(ciphertexts: list[Path], output: list[Path]) -> list[Path]:
     """Paths of the plaintexts: beside the ciphertexts, in a folder, or one file for each. Raises ParameterError."""
     for path in ciphertexts:
         if not path.is_file():
@@ -157,15 +157,15 @@ def decrypt(
         })  # fmt: skip
         if not 0 <= wait <= LONGEST_WAIT:
             raise ParameterError(f"--wait {wait:g}: choose 0 to {LONGEST_WAIT:g} seconds")
-        places = zip(ciphertexts, _places(ciphertexts, output or []), strict=True)
-        emit({"key": key, "outputs": [_ask_committee(folder, key, path, place, identity, at, wait) for path, place in places]})
+        pairs = zip(ciphertexts, _plaintext_paths(ciphertexts, output or []), strict=True)
+        emit({"key": key, "outputs": [_ask_committee(folder, key, path, target, identity, at, wait) for path, target in pairs]})
         return
     if to is None:
         raise ParameterError("no receiver: name the party that learns the result with --to, or ask a served committee with --committee")
     for option, given in {"--identity": identity is not None, "--at": bool(at), "--wait": wait != 0}.items():
         if given:
             raise ParameterError(f"{option} is for a served committee: add --committee, or leave it out")
-    outputs = _places(ciphertexts, output or [])
+    outputs = _plaintext_paths(ciphertexts, output or [])
     if rounding is not None:
         info = load_key(api.key_folder(folder, key))
         if not scheme_of(info).rounds(info):
@@ -176,16 +176,16 @@ def decrypt(
         api.write_job(job, api.decrypt_job(folder, key, ciphertexts, to, outputs, rounding, backend, mp_spdz, link, pool))
         names = ", ".join(str(path) for path in ciphertexts)
         console.print(f"{job}: copy it and {names} to every host, and start keyquorum party FOLDER INDEX {shlex.quote(str(job))} there", markup=False)
-        console.print("names are relative to the job file; on a host with other places give --ciphertext, and --output at the receiver")
+        console.print("names are relative to the job file; on a host with other paths give --ciphertext, and --output at the receiver")
         emit({"job": job, "ciphertexts": ciphertexts})
         return
     with progress_bars() as report:
         result = api.decrypt(folder, key, ciphertexts, to, outputs, rounding, report, backend=backend, mp_spdz=mp_spdz, link=link, pool=pool)
     print_reports(result.reports)
-    for i, place in enumerate(result.outputs):
-        console.print(f"party {to} wrote {place}", markup=False)
+    for i, path in enumerate(result.outputs):
+        console.print(f"party {to} wrote {path}", markup=False)
         if result.precisions is not None:
-            console.print(f"{place}: {result.precisions[i].text()}", markup=False)
+            console.print(f"{path}: {result.precisions[i].text()}", markup=False)
     emit({
         "key": key, "receiver": to, "outputs": result.outputs, "costs": costs(result.reports),
         "largest_errors": None if result.precisions is None else [p.largest for p in result.precisions],
@@ -204,7 +204,7 @@ def _ask_committee(folder: Path, key: str, path: Path, output: Path, identity: P
         raise ParameterError("no identity: make one with keyquorum receiver, and name it with --identity")
     if not identity.exists():
         raise ParameterError(f"{identity}: no such file")
-    places = None if at is None else [api.address(text) for text in at]
+    addresses = None if at is None else [api.address(text) for text in at]
     data = path.read_bytes()
     named = recognise(data)
     info = load_key(api.key_folder(folder, key)) if named is None else named.key_of(data, str(path))
@@ -212,7 +212,7 @@ def _ask_committee(folder: Path, key: str, path: Path, output: Path, identity: P
     body = scheme.request_body(info, path, data)
     ciphertext = scheme.parse(info, body, str(path), EXACT)
     with reserved([output], [scheme.plaintext_size(info, ciphertext)], Path(folder) / RESULTS) as reserved_places:
-        result = fetch(api.as_committee(folder), identity, body, places, wait, info)
+        result = fetch(api.as_committee(folder), identity, body, addresses, wait, info)
         save_all(reserved_places, [result.plaintext])
     console.print(f"{output}: {scheme.describe_plaintext(ciphertext)} under key {key}", markup=False)
     return output

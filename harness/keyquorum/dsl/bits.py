@@ -165,7 +165,7 @@ class _Bits(RunTime, Structure, InMemory, metaclass=_BitsType):
         return other._value
 
     def update(self, other: object) -> None:
-        """Replaces the content, also for everyone else who holds this object."""
+        """Replaces the content, which all references to this object see."""
         make: Dynamic = type(self)
         value = make(read(other))
         self._value = value._value

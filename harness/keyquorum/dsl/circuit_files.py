@@ -28,8 +28,8 @@ class Circuit:
         self.name = name
         run = current()
         note_unrepeatable("a circuit from a file")
-        places = [(run.io.folder or Path()) / "Programs", Path(run.program.infile).parent.parent]
-        files = [place / "Circuits" / f"{name}.txt" for place in places]
+        folders = [(run.io.folder or Path()) / "Programs", Path(run.program.infile).parent.parent]
+        files = [folder / "Circuits" / f"{name}.txt" for folder in folders]
         file = next((f for f in files if f.is_file()), None)
         if file is None:
             raise CompilerError(f"no circuit {files[0]}: put a file in Bristol Fashion there (MP-SPDZ's make Programs/Circuits gets some)")

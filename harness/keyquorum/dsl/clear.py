@@ -429,10 +429,10 @@ class regint(Public, Structure, InMemory):
             raise VectorMismatch("the base of regint.inc is a single number")
         if repeat == 1 and wrap is None:
             return cls._wrap(first.data[0] + progression(0, step, size))
-        places = progression(0, 1, size) // repeat
+        steps = progression(0, 1, size) // repeat
         if wrap is not None:
-            places %= wrap
-        return cls._wrap(first.data[0] + step * places)
+            steps %= wrap
+        return cls._wrap(first.data[0] + step * steps)
 
     @classmethod
     def _allocate(cls, size: int) -> Memory:

@@ -49,7 +49,7 @@ def _over_all(lengths: Iterable[Dynamic]) -> Callable[[Body], Body]:
     ranges = [range(public_int(n, "a loop")) for n in lengths]
 
     def decorator(body: Body) -> Body:
-        run_body(body, ([regint(i) for i in place] for place in product(*ranges)), in_turn=False)
+        run_body(body, ([regint(i) for i in indices] for indices in product(*ranges)), in_turn=False)
         return body
 
     return decorator

@@ -89,8 +89,8 @@ class _Collected:
         self.results: list[tuple[Dynamic, ...]] = []
         self.__code__, self.__globals__, self.__closure__ = (getattr(body, name) for name in ("__code__", "__globals__", "__closure__"))
 
-    def __call__(self, *place: object) -> None:
-        self.results.append(_tuple(self._body(*place)))
+    def __call__(self, *indices: object) -> None:
+        self.results.append(_tuple(self._body(*indices)))
 
 
 def _tuple(x: object) -> tuple[Dynamic, ...]:

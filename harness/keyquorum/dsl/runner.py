@@ -151,8 +151,8 @@ def _program_error(error: BaseException, file: Path, shown: str, helpers: list[s
     helper = next(((name, n) for name, n in reversed(frames) if name in helpers), None)
     if helper is not None:
         text += f" [in {_shown(Path(helper[0]))}:{helper[1]}]"
-    place = shown if line is None else f"{shown}:{line}"
-    return ProgramError(f"{place}: {text}")
+    location = shown if line is None else f"{shown}:{line}"
+    return ProgramError(f"{location}: {text}")
 
 
 def _is_engine_failure(error: BaseException) -> bool:

@@ -250,7 +250,7 @@ class sint(Comparisons, Sources, Stored, SecretRunTime):
     # -- shuffling ----------------------------------------------------------------------------------------------------
 
     def secure_shuffle(self, unit_size: int = 1) -> sint:
-        """The elements (blocks of ``unit_size``) in a uniformly random order that nobody knows, see
+        """The elements (blocks of ``unit_size``) in a uniformly random order that no t parties know, see
         :mod:`keyquorum.dsl.shuffle`."""
         return sint._wrap(shuffle.secure_shuffle(current(), self.value, unit_size))
 
@@ -267,7 +267,7 @@ class sint(Comparisons, Sources, Stored, SecretRunTime):
         return sint._wrap(permutation.apply(self.value, unit_size, reverse))
 
     def inverse_permutation(self) -> sint:
-        """The inverse of the permutation of 0, 1, ... that this vector is. Opens it in a random order that nobody knows."""
+        """The inverse of the permutation of 0, 1, ... that this vector is. Opens it in a random order that no t parties know."""
         moving, own = sint.get_secure_shuffle(self.size), sint(regint.inc(self.size))
         inverse = sint.Array(self.size)
         inverse.assign(own.secure_permute(moving), regint(self.secure_permute(moving).reveal()))

@@ -180,8 +180,8 @@ def permuted(run: Run, value: Value, unit_size: int, controls: list[Value], reve
     """A vector with its blocks moved by the networks with these control bits, or moved back: each layer is its own inverse."""
     engine, offsets = run.engine, np.arange(unit_size, dtype=np.int64)
     layers = network(value.size // unit_size)
-    places = np.cumsum([0, *(len(a) for a, _ in layers)])
-    steps = [(control, int(at), a, b) for control in controls for at, (a, b) in zip(places, layers, strict=False)]
+    starts = np.cumsum([0, *(len(a) for a, _ in layers)])
+    steps = [(control, int(at), a, b) for control in controls for at, (a, b) in zip(starts, layers, strict=False)]
     value = engine.slice(run.to_secret(value), 0, 1, value.size)  # a copy of our own, to be changed in place
     for control, at, a, b in reversed(steps) if reverse else steps:
         choice = engine.slice(control, at, 1, len(a))

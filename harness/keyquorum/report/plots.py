@@ -58,9 +58,9 @@ def threat_models(table: pd.DataFrame) -> Plot | None:
         width = 0.8 / len(present)
         for i, protocol in enumerate(present):
             rows = chosen[chosen["protocol"] == protocol].set_index("name").reindex(names)
-            places = np.arange(len(names)) + (i - (len(present) - 1) / 2) * width
+            positions = np.arange(len(names)) + (i - (len(present) - 1) / 2) * width
             count = int(rows["parties"].dropna().iloc[0])
-            bars = axis.bar(places, rows[column], width, label=f"{protocol} (n = {count})", color=style.COLOURS[protocol])
+            bars = axis.bar(positions, rows[column], width, label=f"{protocol} (n = {count})", color=style.COLOURS[protocol])
             style.dot_loaded(bars, rows["loaded"].fillna(False).astype(bool))
         style.decades(axis)
         axis.set_xticks(range(len(names)), [n.replace(" of ", "\nof ") for n in names], rotation=25, ha="right")
@@ -121,10 +121,10 @@ def split(table: pd.DataFrame) -> Plot | None:
     rows = rows.assign(total=rows["offline_seconds"] + rows["online_seconds"])
     made, (axis,) = style.figure(1, 6.0, 0.9 + 0.3 * len(rows))
     labels = [f"{r.name_}, {r.protocol}: {1e3 * r.total:,.3g} ms" for r in rows.rename(columns={"name": "name_"}).itertuples()]
-    places, offline = np.arange(len(rows)), 100 * rows["offline_seconds"] / rows["total"]
-    axis.barh(places, offline, color="#e69f00", hatch="//", edgecolor="white", label="offline")
-    style.dot_loaded(axis.barh(places, 100 - offline, left=offline, color="#0072b2", label="online"), rows["loaded"])
-    axis.set_yticks(places, labels)
+    positions, offline = np.arange(len(rows)), 100 * rows["offline_seconds"] / rows["total"]
+    axis.barh(positions, offline, color="#e69f00", hatch="//", edgecolor="white", label="offline")
+    style.dot_loaded(axis.barh(positions, 100 - offline, left=offline, color="#0072b2", label="online"), rows["loaded"])
+    axis.set_yticks(positions, labels)
     axis.invert_yaxis()
     axis.set_xlabel("% of the time")
     axis.grid(axis="y", visible=False)
@@ -248,9 +248,9 @@ def peers(table: pd.DataFrame) -> Plot | None:
         bars = [(f"{LIBRARIES[r['backend']]}, {r['parameters']}", r, LIBRARY_GREYS[r["backend"]]) for _, r in libraries.iterrows()]
         bars += [(f"{r['protocol']}, {r['parameters']}", r, style.COLOURS[r["protocol"]]) for _, r in mine.iterrows()]
         shown += [row for _, row, _ in bars]
-        for place, (_, row, colour) in enumerate(bars):
+        for position, (_, row, colour) in enumerate(bars):
             error = [[row["seconds"] - row["seconds_low"]], [row["seconds_high"] - row["seconds"]]]
-            style.dot_loaded(axis.barh(place, row["seconds"], 0.7, xerr=error, capsize=2, color=colour), [row["loaded"]])
+            style.dot_loaded(axis.barh(position, row["seconds"], 0.7, xerr=error, capsize=2, color=colour), [row["loaded"]])
         axis.set_yticks(range(len(bars)), [label for label, _, _ in bars], fontsize=7)
         axis.invert_yaxis()
         axis.grid(axis="y", visible=False)

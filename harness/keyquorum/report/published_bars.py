@@ -103,16 +103,16 @@ def draw(plot: Bars, table: pd.DataFrame) -> tuple[Figure, str]:
     ours = plot.ours(table) if plot.ours is not None else []
     made, (axis,) = style.figure(1, 6.4, 1.4 + 0.36 * (len(theirs) + len(ours)))
     axis.barh(range(len(theirs)), [value for _, value in theirs], 0.7, color="#aaaaaa", hatch="//", edgecolor="white")
-    places = range(len(theirs), len(theirs) + len(ours))
+    positions = range(len(theirs), len(theirs) + len(ours))
     values = [bar[1] for bar in ours]
     error = [[value - low for _, value, low, _, _ in ours], [high - value for _, value, _, high, _ in ours]]
-    bars = axis.barh(places, values, 0.7, xerr=error if ours else None, capsize=2, color=style.OURS)
+    bars = axis.barh(positions, values, 0.7, xerr=error if ours else None, capsize=2, color=style.OURS)
     style.dot_loaded(bars, [bar[4] for bar in ours])
     style.decades(axis, "x")
-    for place, value in enumerate([*(value for _, value in theirs), *values]):
+    for position, value in enumerate([*(value for _, value in theirs), *values]):
         axis.annotate(
             f"{value:,.3g}" if value < 1000 or value >= 1e6 else f"{value:,.0f}",
-            (value, place),
+            (value, position),
             (3, 0),
             textcoords="offset points",
             va="center",

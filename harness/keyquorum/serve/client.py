@@ -80,17 +80,17 @@ def admit(committee: Committee, certificate: Path) -> tuple[str, list[int]]:
 
 def local_addresses(committee: Committee) -> list[tuple[str, int]]:
     """Addresses (host, port) at which the parties of this host serve receivers, in the order of parties. Raises CommitteeError."""
-    places = []
+    addresses = []
     for party in _members(committee):
         path = committee.party_folder(party) / "serve.json"
         if not path.exists():
-            raise CommitteeError(f"{path}: party {party} does not serve on this host: name all places, HOST:PORT in the order of parties")
+            raise CommitteeError(f"{path}: party {party} does not serve on this host: name all addresses, HOST:PORT in the order of parties")
         try:
             data = json_loads(path.read_text())
-            places.append((str(data["host"]), int(data["port"])))
+            addresses.append((str(data["host"]), int(data["port"])))
         except (ValueError, KeyError, TypeError, OverflowError):
             raise CommitteeError(f"{path}: damaged: start keyquorum serve of party {party} again, which writes it") from None
-    return places
+    return addresses
 
 
 def _members(committee: Committee) -> range:
@@ -104,9 +104,10 @@ class Receiver:
     def __init__(
         self, committee: Committee, identity: Path, places: list[tuple[str, int]] | None = None, timeout: float = 90.0, wait: float = 0.0
     ) -> None:
-        """``wait``: seconds to wait for parties that do not listen yet."""
+        """``places``: addresses of the parties that round, in their order (default: those of this host). ``wait``: seconds to wait for parties that do
+        not listen yet."""
         self._committee, self._context, self._timeout, self._wait = committee, client_context(identity), timeout, wait
-        self._places = places
+        self._addresses = places
         self._channels: list[ssl.SSLSocket] = []
         self._lock = threading.Lock()
 
@@ -150,11 +151,11 @@ class Receiver:
     def _connect(self) -> None:
         if self._channels:
             return
-        places = self._places or local_addresses(self._committee)
-        if len(places) != len(_members(self._committee)):
-            raise CommitteeError(f"{len(places)} places for {len(_members(self._committee))} parties: name each once, in their order")
+        addresses = self._addresses or local_addresses(self._committee)
+        if len(addresses) != len(_members(self._committee)):
+            raise CommitteeError(f"{len(addresses)} addresses for {len(_members(self._committee))} parties: name each once, in their order")
         until = time.monotonic() + self._wait
-        for party, (host, port) in zip(_members(self._committee), places, strict=True):
+        for party, (host, port) in zip(_members(self._committee), addresses, strict=True):
             _await_listener(host, port, until)
             fingerprint = self._committee.parties[party].fingerprint
             self._channels.append(connect(self._context, party, host, port, fingerprint, self._timeout))

@@ -110,7 +110,7 @@ class Daemon:
         receivers = Receivers(committee.identity_path(party), committee.party_folder(party) / "receivers")
         if committee.party_folder(party).is_dir() and not self._lock.take():
             raise CommitteeError(
-                f"party {party} of {committee.folder} serves already, {self._lock.holder()}{_place(committee, party)}: stop that one first, or ask it"
+                f"party {party} of {committee.folder} serves already, {self._lock.holder()}{_address_text(committee, party)}: stop that one first, or ask it"
             )
         try:
             self._open(receivers, ports, host)
@@ -138,8 +138,8 @@ class Daemon:
         count = lambda result: self.metrics.requests.labels(result).inc()  # noqa: E731
         self.audit = AuditLog(self._audit_path, {"party": party, "key_id": self.served_key.key_id, "rounding": service.rounding}, self._log)
         self.listener = Listener(receivers, host, ports[0], self.served_key, self.requests, count, self.audit)
-        place = {"host": host, "port": self.listener.port, "metrics": self.metrics.port}
-        write_atomically(committee.party_folder(party) / "serve.json", json.dumps(place).encode() + b"\n")
+        addresses = {"host": host, "port": self.listener.port, "metrics": self.metrics.port}
+        write_atomically(committee.party_folder(party) / "serve.json", json.dumps(addresses).encode() + b"\n")
 
     def stop(self) -> None:
         """Makes the daemon end within seconds."""
@@ -313,11 +313,11 @@ class Daemon:
         self._log(f"{len(requests)} requests, {at} items, {1e3 * (time.monotonic() - start):.1f} ms")
 
 
-def _place(committee: Committee, party: int) -> str:
+def _address_text(committee: Committee, party: int) -> str:
     """The address at which a party serves, for messages; empty if its file has none."""
     try:
-        place = json_loads((committee.party_folder(party) / "serve.json").read_text())
-        return f", at {place['host']}:{place['port']}"
+        address = json_loads((committee.party_folder(party) / "serve.json").read_text())
+        return f", at {address['host']}:{address['port']}"
     except (OSError, ValueError, KeyError, TypeError):
         return ""
 
@@ -327,8 +327,8 @@ def serve(committee: Committee, party: int, service: Service, **options: Any) ->
     forbid_core_dumps()
     collect_garbage_less()
     daemon = Daemon(committee, party, service, **options)
-    place = f"{options.get('host', '127.0.0.1')}:{daemon.listener.port}, metrics at 127.0.0.1:{daemon.metrics.port}"
-    options.get("log", str)(f"serves key {service.key} to receivers at {place}, audit log {daemon.audit.path}")
+    address = f"{options.get('host', '127.0.0.1')}:{daemon.listener.port}, metrics at 127.0.0.1:{daemon.metrics.port}"
+    options.get("log", str)(f"serves key {service.key} to receivers at {address}, audit log {daemon.audit.path}")
     try:
         daemon.run()
     except KeyboardInterrupt:

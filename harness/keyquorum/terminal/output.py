@@ -145,8 +145,8 @@ def waiting_lines(committee: Committee) -> Waiting:
         nonlocal said
         if missing != said and time.monotonic() - start > SHOW_AFTER:
             said = missing
-            places = ", ".join(f"party {p} ({committee.parties[p].host}:{committee.parties[p].port})" for p in missing)
-            errors.print(f"waiting for {places}", markup=False)
+            addresses = ", ".join(f"party {p} ({committee.parties[p].host}:{committee.parties[p].port})" for p in missing)
+            errors.print(f"waiting for {addresses}", markup=False)
 
     return report
 

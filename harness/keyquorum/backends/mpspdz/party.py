@@ -111,7 +111,7 @@ class MpSpdz(Backend):
         if seed is not None:
             raise ParameterError("MP-SPDZ draws its own randomness: a test seed is for the embedded engine")
         if about:
-            raise ParameterError("parties of MP-SPDZ do not compare what a run is about: use the embedded engine")
+            raise ParameterError("MP-SPDZ cannot bind a context to its messages: use the embedded engine")
         entry, where, words = protocol_named(protocol), Domain.parse(domain), [str(a) for a in args]
         t = threshold if entry.chooses_threshold else None
         check_parties(entry, self._parties, t)

@@ -137,14 +137,14 @@ def _locked_folder(parent: Path | None) -> tuple[Path, int]:
 
 def _lock(folder: Path) -> int | None:
     """Locks a working folder. Returns the descriptor; None if another process has locked or removed the folder."""
-    place = folder / "lock"
+    path = folder / "lock"
     try:
-        lock = os.open(place, os.O_RDWR | os.O_CREAT, 0o600)
+        lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     except FileNotFoundError:
         return None
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if os.path.samestat(place.stat(), os.fstat(lock)):
+        if os.path.samestat(path.stat(), os.fstat(lock)):
             return lock
     except (BlockingIOError, FileNotFoundError):
         pass
