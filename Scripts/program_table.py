@@ -50,7 +50,7 @@ def table() -> str:
 
 
 def main() -> int:
-    """Writes the page; with --check only compares it with the file."""
+    """Writes the page; with --check reports whether it is up to date."""
     page = table()
     if "--check" in sys.argv:
         if not TARGET.exists() or TARGET.read_text() != page:

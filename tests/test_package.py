@@ -1,4 +1,4 @@
-"""What an installed package must carry: programs and parameter sets, linked one by one into the package's folder."""
+"""Data of an installed package: programs and parameter sets, linked one by one into the package's folder."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_the_signatures_of_programs_are_up_to_date() -> None:
 
 
 def test_the_least_versions_are_the_same_everywhere() -> None:
-    """Of Rust and Python, in what builds and in what people read."""
+    """The least versions of Rust and Python, in build files and in documents."""
     rust = tomllib.loads((ROOT / "Source" / "Cargo.toml").read_text())["workspace"]["package"]["rust-version"]
     python = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["requires-python"].removeprefix(">=")
     for name in ("Makefile", "README.md", "CONTRIBUTING.md"):

@@ -1,4 +1,4 @@
-"""The relay that shapes MP-SPDZ's connections: delay, bandwidth, ends of streams, and who connects to whom."""
+"""The relay that simulates links for MP-SPDZ's connections: delay, bandwidth, ends of streams, and the addresses of the parties."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_the_round_trip_is_that_of_the_profile(rtt_ms: int) -> None:
 
 @pytest.mark.parametrize("code", [errno.EMFILE, errno.ENFILE, errno.ECONNABORTED, errno.ENOMEM])
 def test_a_lack_that_passes_does_not_end_the_relay(monkeypatch: pytest.MonkeyPatch, code: int) -> None:
-    """Nor the echo server. Connections that came meanwhile are served afterwards."""
+    """Nor does it end the echo server. Connections that came in the meantime are served afterwards."""
     accept, start, failures, threads = socket.socket.accept, threading.Thread.start, [code] * 4, [1] * 2
 
     def accepts(listener: socket.socket) -> Any:

@@ -8,7 +8,7 @@ from keyquorum.programs.header import collection, header
 
 
 def variants(program: str) -> set[str]:
-    """The variants that a header tells apart; one without a name if it tells none."""
+    """The variants that a header names; one without a name if it names none."""
     named = {variant for field in header(program).fields for variant in field.variants}
     return named or {""}
 

@@ -34,7 +34,7 @@ def name(backend: Backend) -> str:
 
 @dataclass
 class Party:
-    """What one party saw: printed text, inputs and outputs, cost."""
+    """Result of a run at one party: printed text, inputs and outputs, cost."""
 
     io: ProgramIO
     printed: list[str] = field(default_factory=list)
@@ -61,7 +61,7 @@ def run(
     numbers: Mapping[int, Sequence[Any]] | None = None,
     circuits: Mapping[str, str] | None = None,
 ) -> list[Party]:
-    """Runs a program at all parties and returns what each saw."""
+    """Runs a program at all parties and returns the result of each."""
     path = folder / "Programs" / "Source" / "program.mpc"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(textwrap.dedent(source))

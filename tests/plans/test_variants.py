@@ -134,7 +134,7 @@ def test_costs_of_runs_on_one_engine_add_up() -> None:
 
 @pytest.mark.parametrize("name", ["lwe64-p2", "lwe64-p32"])
 def test_no_room_for_flooding(name: str) -> None:
-    with pytest.raises(ParameterError, match=f"{name} has no room for flooding"):
+    with pytest.raises(ParameterError, match=f"{name} is too small for flooding"):
         LweVariant("round_flood", lwe_parameters(name))
 
 

@@ -48,7 +48,7 @@ class Embedded(Backend):
         inputs, shares = NO_WORDS if private is None else private, Persistence() if persistence is None else persistence
         which, kept = (protocol, domain, threshold), None
         if keep and seed is None:
-            # Taken out while it is used: an engine on which a program failed is not used again.
+            # Removed while it is used: an engine on which a program failed is not used again.
             self.open_kept(protocol, domain, threshold)
             kept = self._kept.pop(which)
         engine = self.session.engine(protocol, domain, " ".join([call.program, *words]), threshold, seed) if kept is None else kept.engine
@@ -71,7 +71,7 @@ class Embedded(Backend):
         return ProgramOutput(opened, spent, unused)
 
     def open_kept(self, protocol: str, domain: str, threshold: int | None = None) -> None:
-        """Opens the engine that runs with ``keep`` will use. One exchange among all; local programs of some parties then need no others."""
+        """Opens the engine for runs with ``keep``: one exchange among all parties. Later runs without messages need no other party."""
         which = (protocol, domain, threshold)
         if which not in self._kept:
             self._kept[which] = KeptEngine(self.session.engine(protocol, domain, "programs one after another", threshold, None))
@@ -81,7 +81,7 @@ class Embedded(Backend):
         return Embedded(self.session.subgroup(list(members)), self)
 
     def ring_bits(self, least: int) -> int:
-        """Every ring of up to 64 bits is there."""
+        """``least``: the engine has every ring of up to 64 bits."""
         return least
 
     def stats(self) -> dict[str, int]:
@@ -94,4 +94,4 @@ class Embedded(Backend):
         return dict(self._unused)
 
     def close(self) -> None:
-        """Nothing is kept."""
+        """Does nothing: the backend has no files."""

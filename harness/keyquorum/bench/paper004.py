@@ -1,12 +1,12 @@
 """``make bench-paper004``: sampling, conversion and key generation beside the figures of GMPFHE (params/published/004_*.csv).
 
 Every party is a process of this host, over TLS, semi-honest with a dishonest majority (`semi2k`, `semi`), correlated randomness
-included. Every row of tables 2 to 4 is measured by each method that is not minutes away, the paper's own among them, medians of
-several runs; the fastest is marked. Rows of one size: per result, of a batch. Our prime has 60 bits, the paper's 64.
+included. Every row of tables 2 to 4 is measured with each method that takes less than minutes, among them the paper's own: medians of
+several runs, with a mark at the fastest. Rows of one size are for one result of a batch. Our prime has 60 bits, the paper's 64.
 
-Ends with lines ``paper004: table=… ours=… paper=… ratio=…``; a ratio is the paper's figure divided by ours. The paper's hardware is
-another (see params/published/README.md): the columns stand side by side, they do not race. Its communication grows as n - 1, as that
-of one party does when all pairs talk; so ours is what one party sends and receives, with the total of all beside it in the table.
+Ends with lines ``paper004: table=… ours=… paper=… ratio=…``; a ratio is the paper's figure divided by ours. The paper used other
+hardware (see params/published/README.md), so the columns are no race. Its communication grows as n - 1, like that
+of one party when all pairs communicate. So our figure is what one party sends and receives; the table also has the total of all parties.
 """
 
 from __future__ import annotations
@@ -62,12 +62,12 @@ WEIGHT = 64
 MASK_BITS = 50
 """Statistical security of a mask of ``lift``."""
 TARGETS = {"seconds": 10.0, "ms": 10.0, "us": 10.0, "communication_kb": 3.0, "communication_mb": 3.0, "communication_gb": 3.0}
-"""By which factor ours should be below the paper."""
+"""Factors by which our figures should be below the paper's."""
 Row = dict[str, str | int | float]
 
 
 class Runs:
-    """Programs of one measured method, at one party: a result each, of private inputs that are fresh."""
+    """Runs the programs of one measured method at one party, with fresh private inputs."""
 
     def __init__(self, context: PartyContext) -> None:
         self.context, self.parties = context, context.parties
@@ -86,7 +86,7 @@ class Runs:
         return self.context.backend.run(ADDITIVE, FIELD, call, **rest).words
 
     def lift(self, shares: Persistence, size: int, bits: int) -> None:
-        """From the ring to the field."""
+        """Lifts shares from the ring to the field."""
         masks = self.uniform(1 << (bits + MASK_BITS), size)
         opening = lift_open(contributors=self.parties, size=size, b=bits, lam=MASK_BITS, modulus=1 << 64)
         opened = self.ring(opening, private=masks, persistence=shares)
@@ -95,7 +95,7 @@ class Runs:
 
 @dataclass(frozen=True)
 class Method:
-    """One way to a row of the paper: ``run(runs, size)`` makes ``size`` results. Figures are a result; ``match``: the paper's row."""
+    """A method for a row of the paper: ``run(runs, size)`` makes ``size`` results. Figures are for one result; ``match``: the paper's row."""
 
     table: str
     row: str
@@ -107,7 +107,7 @@ class Method:
     size: int = BATCH
     quick: int = QUICK_BATCH
     batch: bool = True
-    """Whether a run makes ``size`` results; else it makes one of that size, which is the paper's only if it is not the quick one."""
+    """Whether a run makes ``size`` results. Otherwise it makes one result of that size, which is the paper's size unless the run is quick."""
 
 
 def _z2_poly(runs: Runs, size: int) -> None:
@@ -152,7 +152,7 @@ def _fixed_weight(runs: Runs, length: int) -> None:
 
 
 def methods() -> list[Method]:
-    """All rows but key generation."""
+    """All rows except key generation."""
     gaussian = ("2", "discrete Gaussian")
     made = [
         Method(*gaussian, "Z_2^64", {}, "ms", "communication_kb", lambda r, m: void(r.ring(sample_gaussian(size=m, method="bits")))),
@@ -177,13 +177,13 @@ def methods() -> list[Method]:
 
 
 def void(_: Ints) -> None:
-    """Drops what a program gave."""
+    """Ignores the output of a program."""
 
 
 @party_job("bench:paper004", {"row": int, "quick": bool, "repeats": int})
 def paper004_job(context: PartyContext, job: Json) -> Json:
-    """The job ``bench:paper004``: method number ``row``, ``repeats`` times after one run that is not counted (it loads code, and a
-    session's first has its base OTs); the costs at this party."""
+    """The job ``bench:paper004``: method number ``row``, ``repeats`` times after one run that is not counted (it loads code, and the
+    first run of a session makes base OTs). Returns the costs at this party."""
     method, runs, measured = methods()[job["row"]], Runs(context), []
     for _ in range(1 + job["repeats"]):
         before, start = context.backend.stats(), time.monotonic()
@@ -198,7 +198,7 @@ SCALE = {"seconds": 1.0, "ms": 1e3, "us": 1e6, "communication_kb": 1e-3, "commun
 
 
 def paper_figure(table: str, match: dict[str, object], parties: int, quantity: str) -> float | None:
-    """What the paper prints on its local network, in the unit that ``quantity`` names; None if it prints nothing legible."""
+    """The paper's figure on its local network, in the unit of ``quantity``; None if the paper has no legible figure."""
     wanted = {"parties": parties, "network": "LAN", **match}
     for row in published.load(TABLES[table]):
         if all(row[k] == v for k, v in wanted.items()):
@@ -208,7 +208,7 @@ def paper_figure(table: str, match: dict[str, object], parties: int, quantity: s
 
 
 def compare(row: Row, quantity: str, ours: float, paper: float | None, in_all: float | None = None) -> Row:
-    """A line of the table. ``ours``, ``in_all`` (of all parties together): in seconds or bytes."""
+    """A row of the table. ``ours``, and ``in_all`` (of all parties together), are in seconds or bytes."""
     scaled = ours * SCALE[quantity]
     return row | {
         "quantity": quantity,
@@ -220,7 +220,7 @@ def compare(row: Row, quantity: str, ours: float, paper: float | None, in_all: f
 
 
 def measure(committee: Path, parties: int, index: int, quick: bool, repeats: int) -> tuple[float, list[Row]]:
-    """One method: median of the seconds of the slowest party, and its two lines."""
+    """One method: median of the seconds of the slowest party, and its two rows."""
     method = methods()[index]
     job = {"kind": "bench:paper004", "row": index, "quick": quick, "repeats": repeats}
     results = [r["runs"] for r in run_processes(committee, job, io_timeout=900)]
@@ -286,7 +286,7 @@ def line(row: Row) -> str:
 
 
 def write(path: Path, rows: list[Row], command: str, busy: float | None = None) -> None:
-    """The table as CSV, with where it comes from; ``busy``: cores that other work kept busy at the start."""
+    """Writes the table as CSV, with commit, command and machine. ``busy``: cores that other work kept busy at the start."""
     origin: Row = {
         "version": keyquorum.__version__,
         "commit": commit(),

@@ -15,8 +15,8 @@ from keyquorum.backends import BACKENDS
 from keyquorum.backends.mpspdz import Checkout, run_program_files
 from keyquorum.backends.mpspdz.report import check_failed
 from keyquorum.dsl import ProgramIO, ProgramOptions, run_program
-from keyquorum.dsl.persistence import shares_path
 from keyquorum.dsl.program_io import numbers_path
+from keyquorum.dsl.share_files import shares_path
 from keyquorum.model.errors import ParameterError, PartyError, ProgramError
 from keyquorum.model.links import check_link, notice, parse
 from keyquorum.model.plain import Json

@@ -1,4 +1,4 @@
-"""The small programs of the suites ``primitives``, ``sampling`` and ``conversion``: what runs, on which inputs, how many results."""
+"""The small programs of the suites ``primitives``, ``sampling`` and ``conversion``, with their inputs and numbers of results."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ WEIGHT = 64
 
 @dataclass(frozen=True)
 class Setting:
-    """Where a program runs, as one party sees it."""
+    """The setting of a run at one party."""
 
     protocol: str
     parties: int
@@ -42,7 +42,7 @@ class Setting:
 
     @property
     def contributors(self) -> int:
-        """Parties that give private randomness: one more than may be corrupt."""
+        """Number of parties that contribute private randomness: one more than may be corrupted."""
         return self.threshold + 1
 
     @property
@@ -57,9 +57,9 @@ Inputs = Callable[[Setting, np.random.Generator], Ints]
 
 @dataclass(frozen=True)
 class Program:
-    """A row of a suite. ``source``: a program of its own, else ``program`` of the collection in the variant ``variant``.
-    Timer 1 is what counts, if the program has it. ``products``: how many products an entry has, about, as a divisor of the batch where
-    products come from oblivious transfer."""
+    """A row of a suite. ``source``: the text of the program, or empty for ``program`` of the collection in the variant ``variant``.
+    If the program has timer 1, its time is measured. ``products``: approximate number of products for an entry; it divides the batch under protocols
+    whose products come from oblivious transfer."""
 
     suite: str
     name: str
@@ -86,14 +86,14 @@ class Program:
 
 
 def _primitive(name: str, batch: int, before: str, measured: str, protocols: tuple[str, ...]) -> Program:
-    """Every primitive opens one element of its result, so that all of it has to be there."""
+    """A program that measures a primitive. It opens one element of the result, so that the result is computed."""
     lines = ["n = int(program.args[1])", *before.split("; "), "start_timer(1)", measured, "stop_timer(1)", "z.reveal()"]
     source = "\n".join([*filter(None, lines), ""])
     return Program("primitives", name, batch, batch // 50, _with_summands, source=source, protocols=protocols)
 
 
 def _with_summands(s: Setting) -> list[object]:
-    """The batch, and into how many summands shares of bits split (-Z)."""
+    """Arguments: the batch, and the number of summands into which shares of bits split (-Z)."""
     return [s.batch, PROTOCOLS[s.protocol].summands(s.parties)]
 
 

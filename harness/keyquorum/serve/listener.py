@@ -1,10 +1,10 @@
-"""The side of a party that receivers see: a listener, and a thread for each channel.
+"""The listener of a served party for receivers, with one thread for each channel.
 
-Anybody can connect. Who has not shown an admitted certificate yet holds a thread and a descriptor for some seconds at most, and there are
-only so many of these: the oldest of the address with most of them makes room for the next one. So a crowd of strangers cannot keep
-receivers out, nor take the descriptors that the party needs for its session and its files: a crowd from one address pushes out itself. Where
-receivers and strangers share an address (a host, a translated network), a receiver gets in if its handshake is over before
-:data:`MOST_OF_SOURCE` newer connections have come. Channels are shared out among receivers in the same way.
+Anybody can connect. A connection that has not shown an admitted certificate yet is *unverified*. It holds a thread and a descriptor for
+:data:`HANDSHAKE_SECONDS` at most, and their number is bounded. When the bound is reached, the oldest unverified connection of the address that has
+most of them is closed. So many connections from one address displace one another only. They keep no receiver out, and do not take the descriptors
+that the party needs for its session and its files. Where receivers share an address with attackers (a host, a translated network), a receiver is
+admitted if its handshake ends before :data:`MOST_OF_SOURCE` newer connections have come. Channels are shared among receivers in the same way.
 """
 
 from __future__ import annotations
@@ -26,40 +26,40 @@ from keyquorum.model.listening import PASSING, PAUSE
 from keyquorum.model.plain import Json
 
 from .audit import LONGEST, AuditLog
-from .kinds import Kind
 from .requests import Requests
-from .wire import Budget, Hold, Receivers, receive_message, send_message
+from .served_key import ServedKey
+from .wire import Budget, MessageMemory, Receivers, receive_message, send_message
 
 IDLE_SECONDS = 600.0
 HANDSHAKE_SECONDS = 5.0
-"""For a whole TLS handshake."""
+"""Longest TLS handshake."""
 MESSAGE_SECONDS = 30.0
-"""For a whole request, from its first byte on, and one second more for each MiB; and for our answer."""
+"""Longest request, from its first byte on, plus one second for each MiB; and longest answer."""
 MEMORY = 1 << 30
-"""Bytes of memory that the requests of all channels may take together, as they came and parsed; those of one receiver half of it."""
-MOST_CHANNELS, MOST_STRANGERS = 256, 128
-"""Channels of receivers, and connections in their handshake, at a time; fewer where the limit on descriptors is low."""
+"""Bytes of memory that the requests of all channels may take together, received and parsed. The requests of one receiver may take half of it."""
+MOST_CHANNELS, MOST_UNVERIFIED = 256, 128
+"""Most channels of receivers, and most unverified connections; fewer where the limit on descriptors is low."""
 MOST_OF_SOURCE = 64
-"""Connections in their handshake from one address at a time, at most half of all."""
+"""Most unverified connections from one address, and at most half of all."""
 
 
 def _shut_down(end: socket.socket) -> None:
-    """Ends a connection that another thread waits for. Not by the method of a TLS socket, which takes its state from under that thread."""
+    """Ends a connection that another thread waits for. Not by the method of a TLS socket, which would change its state under that thread."""
     with suppress(OSError):
         socket.socket.shutdown(end, socket.SHUT_RDWR)
 
 
 def source_of(address: str) -> str:
-    """What counts as one address: a whole network of 64 bits with IPv6, since one host has all addresses of it."""
+    """The address whose connections are counted together: with IPv6 the /64 network, since one host has all addresses of it."""
     ip = ipaddress.ip_address(address.partition("%")[0])
     if isinstance(ip, ipaddress.IPv6Address):
         return str(ip.ipv4_mapped or ipaddress.ip_network((int(ip) >> 64 << 64, 64)))
     return str(ip)
 
 
-class _Group:
-    """Connections of one kind, the one that waits longest first; each belongs to a source (an address, or a receiver). One that must make
-    room is shut down; its thread closes it. ``most``: connections in all; ``most_of_source``: of one source."""
+class _Connections:
+    """A bounded set of connections, ordered by the time of their last use. Each belongs to a source (an address, or a receiver). A connection that is
+    displaced is shut down; its thread closes it. ``most``: connections in all; ``most_of_source``: of one source."""
 
     def __init__(self, most: int, most_of_source: int) -> None:
         self._most, self._most_of_source = most, most_of_source
@@ -68,19 +68,19 @@ class _Group:
         self._lock = threading.Lock()
 
     def add(self, end: socket.socket, source: str = "") -> bool:
-        """False if there is no room, and none can be made. Room is made in the source itself if it has all that one may have, else in the
-        source with most connections."""
+        """Adds a connection; False if the set is full of busy ones. A source that has ``most_of_source`` displaces a connection of its own, otherwise
+        the source with most connections loses one."""
         with self._lock:
             counts = Counter(self._all.values())
             if counts[source] >= self._most_of_source:
-                made = self._dismiss(source)
+                made = self._displace(source)
             else:
-                made = len(self._all) < self._most or self._dismiss_of_most()
+                made = len(self._all) < self._most or self._displace_largest()
             if made:
                 self._all[end] = source
             return made
 
-    def _dismiss(self, source: str) -> bool:
+    def _displace(self, source: str) -> bool:
         for each, its in self._all.items():
             if its == source and each not in self._busy:
                 del self._all[each]
@@ -88,17 +88,17 @@ class _Group:
                 return True
         return False
 
-    def _dismiss_of_most(self) -> bool:
+    def _displace_largest(self) -> bool:
         idle = Counter(source for each, source in self._all.items() if each not in self._busy)
-        return bool(idle) and self._dismiss(idle.most_common(1)[0][0])
+        return bool(idle) and self._displace(idle.most_common(1)[0][0])
 
-    def dismiss_one(self) -> None:
-        """Makes room for what needs a descriptor."""
+    def displace_one(self) -> None:
+        """Shuts one idle connection down, to free a descriptor."""
         with self._lock:
-            self._dismiss_of_most()
+            self._displace_largest()
 
     def busy(self, end: socket.socket, busy: bool) -> None:
-        """One that is busy need not make room; after that it has waited for the shortest time of all."""
+        """Marks a connection as busy, which protects it, or as idle, which makes it the last to be displaced."""
         with self._lock:
             if busy:
                 self._busy.add(end)
@@ -108,7 +108,7 @@ class _Group:
                     self._all[end] = self._all.pop(end)
 
     def replace(self, end: socket.socket, other: socket.socket) -> None:
-        """The same connection under another object. One that was dismissed in between is shut down."""
+        """Enters another object for the same connection. A connection that was displaced in between is shut down."""
         with self._lock:
             if end in self._all:
                 self._all = {other if each is end else each: source for each, source in self._all.items()}
@@ -116,7 +116,7 @@ class _Group:
         _shut_down(other)
 
     def remove(self, end: socket.socket) -> None:
-        """It is closed."""
+        """Removes a closed connection."""
         with self._lock:
             self._all.pop(end, None)
             self._busy.discard(end)
@@ -128,32 +128,32 @@ class _Group:
                 _shut_down(each)
 
 
-class Front:
-    """Accepts channels until closed. ``count``: called with ``answered`` or ``refused`` for each request, of which ``audit`` gets a line before its
-    answer leaves."""
+class Listener:
+    """Accepts channels until closed. ``count`` is called with ``answered`` or ``refused`` for each request. ``audit`` gets a line of each request
+    before its answer is sent."""
 
     def __init__(
-        self, receivers: Receivers, host: str, port: int, kind: Kind, requests: Requests, count: Callable[[str], None], audit: AuditLog
+        self, receivers: Receivers, host: str, port: int, key: ServedKey, requests: Requests, count: Callable[[str], None], audit: AuditLog
     ) -> None:
-        self._receivers, self._kind, self._requests, self._count = receivers, kind, requests, count
+        self._receivers, self._key, self._requests, self._count = receivers, key, requests, count
         self._audit = audit
         self._memory = Budget(MEMORY, MEMORY // 2)
         descriptors = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
         few = 1 << 20 if descriptors == resource.RLIM_INFINITY else descriptors
-        channels, strangers = min(MOST_CHANNELS, few // 4), min(MOST_STRANGERS, few // 8)
-        self._channels, self._strangers = _Group(channels, channels // 2), _Group(strangers, min(MOST_OF_SOURCE, strangers // 2))
+        channels, unverified = min(MOST_CHANNELS, few // 4), min(MOST_UNVERIFIED, few // 8)
+        self._channels, self._unverified = _Connections(channels, channels // 2), _Connections(unverified, min(MOST_OF_SOURCE, unverified // 2))
         self._listener = socket.create_server((host, port), backlog=128)
         self.port: int = self._listener.getsockname()[1]
         self._closed = False
         threading.Thread(target=self._accept, daemon=True).start()
 
     def close(self) -> None:
-        """Takes no more channels, and ends those that are open."""
+        """Accepts no more channels, and ends those that are open."""
         self._closed = True
         with suppress(OSError):
             self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
-        self._strangers.shut_down()
+        self._unverified.shut_down()
         self._channels.shut_down()
 
     def _accept(self) -> None:
@@ -163,16 +163,16 @@ class Front:
             except OSError as error:
                 if self._closed or error.errno not in PASSING:
                     return
-                self._strangers.dismiss_one()
+                self._unverified.displace_one()
                 time.sleep(PAUSE)
                 continue
-            if not self._strangers.add(raw, source_of(address[0])):
+            if not self._unverified.add(raw, source_of(address[0])):
                 raw.close()
                 continue
             try:
                 threading.Thread(target=self._serve, args=(raw,), daemon=True).start()
-            except RuntimeError:  # no thread to be had
-                self._strangers.remove(raw)
+            except RuntimeError:  # the system has no thread left
+                self._unverified.remove(raw)
                 raw.close()
                 time.sleep(PAUSE)
 
@@ -186,20 +186,20 @@ class Front:
                 finally:
                     self._channels.remove(channel)
         except (OSError, ConnectionError, CommitteeError):
-            pass  # the receiver is gone or talks nonsense: what it asked for runs into its deadline
+            pass  # the receiver is gone or sent malformed bytes: its request runs into its deadline
 
     def _handshake(self, raw: socket.socket) -> ssl.SSLSocket:
-        """The channel of whoever shows an admitted certificate."""
+        """The channel after its handshake. Raises unless the client showed an admitted certificate."""
         try:
             raw.settimeout(HANDSHAKE_SECONDS)
             raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             channel = self._receivers.context().wrap_socket(raw, server_side=True, do_handshake_on_connect=False)
         except BaseException:
-            self._strangers.remove(raw)
+            self._unverified.remove(raw)
             raw.close()
             raise
-        # wrap_socket has taken the descriptor; the thread that accepts must find it to dismiss it.
-        self._strangers.replace(raw, channel)
+        # wrap_socket has taken the descriptor over: the accepting thread must know the new object to shut it down.
+        self._unverified.replace(raw, channel)
         try:
             channel.do_handshake()
             self._receivers.require(_fingerprint(channel))
@@ -208,7 +208,7 @@ class Front:
             channel.close()
             raise
         finally:
-            self._strangers.remove(channel)
+            self._unverified.remove(channel)
         return channel
 
     def _answer(self, channel: ssl.SSLSocket) -> None:
@@ -218,23 +218,23 @@ class Front:
             pass
 
     def _one(self, channel: ssl.SSLSocket, receiver: str) -> bool:
-        """Answers one request; False if there is none any more. Nothing of the request is kept after that."""
+        """Answers one request; False if the channel has ended. Nothing of the request stays in memory."""
         channel.settimeout(IDLE_SECONDS)
-        with Hold(self._memory, receiver) as hold:
-            answer, head, asked = b"", {"status": "ok"}, _asked({}, None)
+        with MessageMemory(self._memory, receiver) as memory:
+            answer, head, asked = b"", {"status": "ok"}, _request_fields({}, None)
             try:
-                message = receive_message(channel, self._kind.limit, MESSAGE_SECONDS, hold)
+                message = receive_message(channel, self._key.limit, MESSAGE_SECONDS, memory)
                 if message is None:
                     return False
                 self._channels.busy(channel, True)
-                asked = _asked(*message)
+                asked = _request_fields(*message)
                 self._receivers.require(receiver)
                 self._audit.require()
                 answer = self._request(receiver, *message)
             except (KeyQuorumError, EngineError) as error:
                 head = _refusal(error)
             try:
-                self._audit.write({"receiver": receiver, **asked, **_result(head)})
+                self._audit.write({"receiver": receiver, **asked, **_answer_fields(head)})
             except AuditError as error:
                 answer, head = b"", _refusal(error)
             self._count("answered" if head["status"] == "ok" else "refused")
@@ -247,12 +247,12 @@ class Front:
         name = head.get("id")
         if not (isinstance(name, str) and 8 <= len(name) <= 64 and name.isalnum()):
             raise CiphertextError("a request needs an id of 8 to 64 letters and digits")
-        request = self._requests.add(f"{receiver}/{name}", self._kind.read(head, body))
+        request = self._requests.add(f"{receiver}/{name}", self._key.read(head, body))
         try:
             return request.done.result(timeout=self._requests.patience + 30)
         except TimeoutError:
             late = PartyError("not decrypted in time: a party is missing; send the request again to all")
-            self._requests.answer(request.key, late)  # it holds its ciphertexts no longer
+            self._requests.answer(request.key, late)  # frees the ciphertexts of the request
             raise late from None
 
 
@@ -260,13 +260,14 @@ def _refusal(error: Exception) -> dict[str, str]:
     return {"status": "refused", "error": str(error), "type": type(error).__name__}
 
 
-def _result(head: dict[str, str]) -> dict[str, str]:
-    """What a line of the audit log says of an answer."""
+def _answer_fields(head: dict[str, str]) -> dict[str, str]:
+    """Fields of an audit line that describe the answer."""
     return {"result": "answered"} if head["status"] == "ok" else {"result": "refused", "type": head["type"], "error": head["error"][:LONGEST]}
 
 
-def _asked(head: Json, body: bytearray | None) -> Json:
-    """What a line of the audit log says of a request: its id if it is one, and the digest of its bytes. None: it was never whole."""
+def _request_fields(head: Json, body: bytearray | None) -> Json:
+    """Fields of an audit line that describe the request: its id if that is well-formed, digest and length of its body. None: the body was not received
+    in full."""
     name = head.get("id")
     request = name if isinstance(name, str) and len(name) <= 64 and name.isalnum() and name.isascii() else None
     digest = None if body is None else hashlib.sha256(body).hexdigest()

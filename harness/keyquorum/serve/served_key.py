@@ -1,4 +1,4 @@
-"""What a served committee decrypts: ciphertext files of one key, of any scheme whose decryptions take masks from a pool."""
+"""The key that a served committee decrypts under: of any scheme whose decryptions take masks from a pool."""
 
 from __future__ import annotations
 
@@ -23,17 +23,18 @@ Words = NDArray[np.uint64]
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What a request asks for. ``count``: items of the pool that it takes; ``digest``: the same at all parties that were asked the same."""
+class ParsedRequest:
+    """The ciphertexts of a request. ``count``: pool items that it takes. ``digest``: SHA-256 of its body, equal at all parties that got the same
+    request."""
 
     content: object
     count: int
     digest: str
 
 
-class Kind:
-    """One key and rounding. ``limit``: bytes of the longest request; ``unit``: items of the pool that a ciphertext takes; ``batch``: most
-    ciphertexts of a batch, if the service does not say; ``sharing``: protocol and domain of the shares of the key."""
+class ServedKey:
+    """One key with its rounding. ``limit``: bytes of the longest request; ``unit``: pool items that a ciphertext takes; ``batch``: most
+    ciphertexts in a batch, unless the service has its own bound; ``sharing``: protocol and domain of the shares of the key."""
 
     def __init__(self, committee: Committee, party: int, key: str, rounding: str, width: int = 8, levels: int = 2) -> None:
         folder = committee.key_folder(party, key)
@@ -51,8 +52,9 @@ class Kind:
         self.limit = self._scheme.request_limit(self._info.parameters)
         self._shares = load_shares(folder, self._info, party, self._scheme.vectors_needed([]))
 
-    def read(self, head: Json, body: bytes | bytearray) -> Asked:
-        """A request, checked; CiphertextError if it is none, or for another key. Where the ciphertext does not name its key, the head does."""
+    def read(self, head: Json, body: bytes | bytearray) -> ParsedRequest:
+        """A checked request. Raises CiphertextError if the body is malformed, or encrypted under another key. Where the ciphertext does not name its
+        key, the head of the message does."""
         if not self._scheme.names_key and head.get("key") != self.key_id:
             raise CiphertextError(f"the request is encrypted under another key ({head.get('key', '')}), not {self.key_id}")
         ciphertext = self._scheme.parse(self._info, bytes(body), "the request", self.variant.rounding)
@@ -60,14 +62,14 @@ class Kind:
         count, most = self._scheme.item_count(self._info, ciphertext), self._scheme.most_asked
         if count > most * self.unit:
             raise CiphertextError(f"{count // self.unit} ciphertexts in one request: at most {most}")
-        return Asked(ciphertext, count, hashlib.sha256(body).hexdigest())
+        return ParsedRequest(ciphertext, count, hashlib.sha256(body).hexdigest())
 
-    def phases(self, context: PartyContext, group: RoundingGroup, asked: Sequence[Asked]) -> Words:
-        """Our summands of the phases of some requests one after another, as the variant takes them."""
+    def phases(self, context: PartyContext, group: RoundingGroup, asked: Sequence[ParsedRequest]) -> Words:
+        """This party's summands of the phases of the requests, one request after another, in the form that the variant takes."""
         contents = [a.content for a in asked]
         return self._scheme.phases(context, group, self._info, self._shares, self.variant, contents, keep=True)
 
     def close(self) -> None:
-        """Wipes our shares of the key."""
+        """Wipes this party's shares of the key."""
         for share in self._shares:
             share.wipe()

@@ -1,4 +1,4 @@
-"""The listener of a party towards strangers: they hold little, for seconds, and who may ask is served meanwhile."""
+"""The listener of a party under unverified connections: they take few resources, for seconds, and admitted receivers are served meanwhile."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from typing import Any
 import pytest
 from keyquorum._engine import make_identity
 from keyquorum.model.errors import PartyError
-from keyquorum.serve import front, metrics, wire
+from keyquorum.serve import listener, metrics, wire
 from keyquorum.serve.audit import AuditLog
 from keyquorum.serve.client import Receiver
-from keyquorum.serve.front import Front
+from keyquorum.serve.listener import Listener
 from keyquorum.serve.metrics import Metrics
 from keyquorum.serve.wire import Receivers, certificate_of, client_context, connect, receive_message, send_message
 
@@ -41,11 +41,11 @@ class Party:
         for name in ("party", "alice", "eve"):
             make_identity(str(folder / f"{name}.pem"), name)
         self.admit("alice")
-        kind: Any = SimpleNamespace(limit=1000, read=lambda head, body: body)
+        key: Any = SimpleNamespace(limit=1000, read=lambda head, body: body)
         requests: Any = SimpleNamespace(patience=5.0, add=self._answer)
         self.audit = AuditLog(folder / "audit.jsonl", {"party": 0})
         self.receivers = Receivers(folder / "party.pem", folder / "receivers")
-        self.front = Front(self.receivers, "127.0.0.1", 0, kind, requests, lambda result: None, self.audit)
+        self.listener = Listener(self.receivers, "127.0.0.1", 0, key, requests, lambda result: None, self.audit)
         self.fingerprint = self._fingerprint("party")
 
     def _fingerprint(self, name: str) -> str:
@@ -63,7 +63,7 @@ class Party:
         return SimpleNamespace(done=done, key=key)
 
     def channel(self, name: str = "alice", timeout: float = 4.0) -> Any:
-        return connect(client_context(self.folder / f"{name}.pem"), 0, "127.0.0.1", self.front.port, self.fingerprint, timeout)
+        return connect(client_context(self.folder / f"{name}.pem"), 0, "127.0.0.1", self.listener.port, self.fingerprint, timeout)
 
     def asks(self, channel: Any) -> bool:
         """Whether a request is answered."""
@@ -82,14 +82,14 @@ class Party:
             return False
 
     def stranger(self, address: str = "127.0.0.1") -> socket.socket:
-        return socket.create_connection(("127.0.0.1", self.front.port), 5, (address, 0))
+        return socket.create_connection(("127.0.0.1", self.listener.port), 5, (address, 0))
 
 
 @pytest.fixture()
 def party(tmp_path: Path) -> Iterator[Party]:
     made = Party(tmp_path)
     yield made
-    made.front.close()
+    made.listener.close()
 
 
 @contextmanager
@@ -113,14 +113,14 @@ def no_descriptors(spare: int) -> Iterator[None]:
 
 
 def wait_for_threads() -> None:
-    """Until no channel is being closed, which would free a descriptor."""
+    """Waits until no channel is being closed, which would free a descriptor."""
     end = time.monotonic() + 5
     while any("_serve" in thread.name for thread in threading.enumerate()) and time.monotonic() < end:
         time.sleep(0.01)
 
 
 def out_of_descriptors(party: Party) -> bool:
-    """A stranger comes when the party has no descriptor left. Returns whether the receiver is served after that."""
+    """An unverified connection comes when the party has no descriptor left. Returns whether the receiver is served afterwards."""
     wait_for_threads()
     context = party.receivers.context()
     with pytest.MonkeyPatch.context() as patch, no_descriptors(1):
@@ -134,13 +134,13 @@ def out_of_descriptors(party: Party) -> bool:
 
 
 @pytest.mark.parametrize("size", [5, 900])
-def test_a_receiver_that_is_not_admitted_is_told_so(party: Party, size: int) -> None:
-    """Whether it notices when it reads or when it writes; the cure is named. Who is admitted is served as before."""
+def test_a_receiver_that_is_not_admitted_gets_the_reason(party: Party, size: int) -> None:
+    """Whether it notices at a read or at a write; the error has the remedy. Admitted receivers are served as before."""
     committee: Any = SimpleNamespace(
         ring_protocol="semi2k", size=1, parties=[SimpleNamespace(fingerprint=party.fingerprint)], local_parties=lambda: [0]
     )
     for _ in range(5):
-        receiver = Receiver(committee, party.folder / "eve.pem", [("127.0.0.1", party.front.port)], 5.0)
+        receiver = Receiver(committee, party.folder / "eve.pem", [("127.0.0.1", party.listener.port)], 5.0)
         with pytest.raises(
             PartyError, match=r"^party 0 does not admit this receiver: put its certificate \(\.crt\) into the folder party-0/receivers there$"
         ):
@@ -154,8 +154,8 @@ def test_finding_06_blocked_out_of_descriptors(party: Party) -> None:
 
 
 def crowd(party: Party) -> tuple[bool, int, int]:
-    """Hundreds of strangers connect and say nothing. Returns whether the receiver is served among them, on an old channel and a new one;
-    how many threads they hold then; and how many of them are still connected some seconds later."""
+    """Hundreds of attackers connect and send nothing. Returns whether the receiver is served meanwhile, on an old channel and a new one;
+    how many threads the connections take; and how many of them are still open some seconds later."""
     threads = threading.active_count()
     with party.channel() as old:
         strangers = [party.stranger() for _ in range(STRANGERS)]
@@ -188,8 +188,8 @@ def test_finding_06_blocked_a_crowd_of_strangers(party: Party) -> None:
     assert left == 0
 
 
-def test_finding_06_blocked_strangers_who_come_again_and_again(party: Party) -> None:
-    """Two threads connect as fast as they can, for as long as the receiver asks."""
+def test_finding_06_blocked_repeated_unverified_connections(party: Party) -> None:
+    """Two threads connect as fast as they can, while the receiver sends requests."""
     stop = threading.Event()
 
     def come() -> None:
@@ -241,8 +241,8 @@ def relay(port: int, address: str, delay: float) -> socket.socket:
 
 
 def served_over_a_round_trip(party: Party, crowd: list[str], times: int = 5) -> int:
-    """A receiver at 127.0.0.9, 0.6 s away, asks on new channels, while strangers at the addresses of ``crowd`` connect as fast as one
-    thread can. How often it is served."""
+    """A receiver at 127.0.0.9, 0.6 s away, sends requests on new channels, while attackers at the addresses of ``crowd`` connect as fast as one
+    thread can. Returns how often the receiver is served."""
     stop = threading.Event()
 
     def come() -> None:
@@ -263,7 +263,7 @@ def served_over_a_round_trip(party: Party, crowd: list[str], times: int = 5) -> 
             return False
 
     thread = threading.Thread(target=come)
-    with relay(party.front.port, "127.0.0.9", 0.3) as far:
+    with relay(party.listener.port, "127.0.0.9", 0.3) as far:
         thread.start()
         time.sleep(0.5)
         try:
@@ -275,11 +275,11 @@ def served_over_a_round_trip(party: Party, crowd: list[str], times: int = 5) -> 
 
 @pytest.fixture()
 def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Party]:
-    """A party with places for 16 strangers, which a crowd takes within a handshake however slow this machine is."""
-    monkeypatch.setattr(front, "MOST_STRANGERS", 16)
+    """A party that allows 16 unverified connections, which a crowd fills within a handshake even on a slow machine."""
+    monkeypatch.setattr(listener, "MOST_UNVERIFIED", 16)
     made = Party(tmp_path)
     yield made
-    made.front.close()
+    made.listener.close()
 
 
 @pytest.mark.alone
@@ -290,14 +290,14 @@ def test_finding_06_blocked_a_fast_crowd_and_a_receiver_far_away(small: Party, a
 
 @pytest.mark.alone
 def test_finding_06_ablated_a_fast_crowd_and_a_receiver_far_away(small: Party, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where all addresses count as one, the receiver makes room in the middle of its handshake."""
-    monkeypatch.setattr(front, "source_of", lambda address: "anywhere")
+    """If all addresses count as one, the receiver is displaced in the middle of its handshake."""
+    monkeypatch.setattr(listener, "source_of", lambda address: "anywhere")
     assert any(served_over_a_round_trip(small, ["127.0.0.20"]) <= 3 for _ in range(4))  # on a busy machine the crowd is slow
 
 
 def test_finding_06_blocked_a_handshake_byte_by_byte(party: Party, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The time is that of the whole handshake."""
-    monkeypatch.setattr(front, "HANDSHAKE_SECONDS", 1.0)
+    """The time limit is for the whole handshake."""
+    monkeypatch.setattr(listener, "HANDSHAKE_SECONDS", 1.0)
     stranger = party.stranger()
     start = time.monotonic()
     for byte in bytes.fromhex("16030100ff010000fb0303") + bytes(100):
@@ -311,7 +311,7 @@ def test_finding_06_blocked_a_handshake_byte_by_byte(party: Party, monkeypatch: 
 
 
 def test_finding_06_blocked_who_is_not_admitted_holds_no_channel(party: Party, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Even if she does not wait for the party's refusal."""
+    """Even if the receiver does not wait for the party's refusal."""
     monkeypatch.setattr(wire, "_check_admitted", lambda *args: None)
     eve = party.channel("eve")
     assert not party.asks(eve)
@@ -323,25 +323,25 @@ def test_finding_06_blocked_who_is_not_admitted_holds_no_channel(party: Party, m
 
 
 def test_finding_06_ablated_out_of_descriptors(party: Party, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(front, "PASSING", frozenset())
+    monkeypatch.setattr(listener, "PASSING", frozenset())
     assert party.serves()
     assert not out_of_descriptors(party)
 
 
 def test_finding_06_ablated_a_crowd_of_strangers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without the limits every stranger holds a thread, for as long as it likes."""
-    monkeypatch.setattr(front, "HANDSHAKE_SECONDS", front.IDLE_SECONDS)
-    monkeypatch.setattr(front, "_Group", lambda most, most_of_source: group(10000, 10000))
+    """Without the limits every unverified connection keeps a thread without end."""
+    monkeypatch.setattr(listener, "HANDSHAKE_SECONDS", listener.IDLE_SECONDS)
+    monkeypatch.setattr(listener, "_Connections", lambda most, most_of_source: group(10000, 10000))
     party = Party(tmp_path)
     try:
         _, held, left = crowd(party)
         assert held >= STRANGERS
         assert left == STRANGERS
     finally:
-        party.front.close()
+        party.listener.close()
 
 
-group = front._Group
+group = listener._Connections
 
 
 def test_idle_channels_make_room_and_busy_ones_stay() -> None:
@@ -385,18 +385,18 @@ def test_the_source_with_most_connections_makes_room() -> None:
 
 
 def test_addresses_of_one_host_count_together() -> None:
-    assert front.source_of("::ffff:10.0.0.1") == front.source_of("10.0.0.1") != front.source_of("10.0.0.2")
-    assert front.source_of("2001:db8::1") == front.source_of("2001:db8::ffff:1%eth0") != front.source_of("2001:db8:0:1::1")
+    assert listener.source_of("::ffff:10.0.0.1") == listener.source_of("10.0.0.1") != listener.source_of("10.0.0.2")
+    assert listener.source_of("2001:db8::1") == listener.source_of("2001:db8::ffff:1%eth0") != listener.source_of("2001:db8:0:1::1")
 
 
 def large_requests(folder: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Party, int, list[dict[str, Any]]]:
-    """Alice and Bob send requests of 1 MiB on five channels each, to a party with memory for eight as they come and are parsed, which
-    answers none of them yet. How many of them wait, and the heads of the refusals of the others."""
-    monkeypatch.setattr(front, "MEMORY", 8 * 2 << 20)
+    """Alice and Bob send requests of 1 MiB on five channels each, to a party with memory for eight requests, received and parsed. The party
+    answers none of them yet. Returns how many of them wait, and the heads of the refusals of the others."""
+    monkeypatch.setattr(listener, "MEMORY", 8 * 2 << 20)
     party = Party(folder)
     make_identity(str(folder / "bob.pem"), "bob")
     party.admit("bob")
-    party.front._kind.limit = 1 << 20
+    party.listener._key.limit = 1 << 20
     party.waiting = []
     refused: list[dict[str, Any]] = []
 
@@ -423,22 +423,22 @@ def large_requests(folder: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Party
 
 
 def test_finding_06_blocked_requests_that_take_all_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each receiver gets half; the others are refused with the reason, and served when there is room again."""
+    """Each receiver gets half of the memory; other requests are refused with the reason, and served when memory is free again."""
     party, held, refused = large_requests(tmp_path, monkeypatch)
     try:
         assert held == 8 and len(refused) == 2
         assert all("no memory for a request of 1,048,576 bytes beside the others: send it again later" in head["error"] for head in refused)
         wait_for_threads()
-        assert not party.front._memory._held
+        assert not party.listener._memory._held
         assert party.serves()
     finally:
-        party.front.close()
+        party.listener.close()
 
 
 def test_finding_06_ablated_requests_that_take_all_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("keyquorum.serve.wire.Budget.take", lambda self, owner, size: True)
     party, held, refused = large_requests(tmp_path, monkeypatch)
-    party.front.close()
+    party.listener.close()
     assert held == 10 and not refused
 
 
@@ -457,18 +457,18 @@ def drips(party: Party) -> float:
 
 
 def test_finding_06_blocked_a_request_byte_by_byte(party: Party, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(front, "MESSAGE_SECONDS", 1.0)
+    monkeypatch.setattr(listener, "MESSAGE_SECONDS", 1.0)
     assert drips(party) < 3
     assert party.serves()
 
 
 def test_finding_06_ablated_a_request_byte_by_byte(party: Party, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(front, "MESSAGE_SECONDS", front.IDLE_SECONDS)
+    monkeypatch.setattr(listener, "MESSAGE_SECONDS", listener.IDLE_SECONDS)
     assert drips(party) >= 4
 
 
 def test_finding_06_blocked_silent_readers_of_the_counters(monkeypatch: pytest.MonkeyPatch) -> None:
-    """They are not many, they go after some seconds, and a lack of descriptors passes."""
+    """Their number is bounded, they are closed after some seconds, and the server goes on after a lack of descriptors."""
     monkeypatch.setattr(metrics, "READ_SECONDS", 1.0)
     counters = Metrics(0)
 
