@@ -286,7 +286,7 @@ def chosen() -> list[str]:
         "",
         "Medians, all parties on one machine of 2 cores over TLS. [All tables, plots, conditions and commits](results/README.md).",
         "",
-        "| what | committee, parties | here | beside it |",
+        "| what | committee, parties | KeyQuorum | for comparison, or conditions |",
         "| --- | --- | --- | --- |",
         *(f"| {' | '.join(row)} |" for row in rows),
     ]
