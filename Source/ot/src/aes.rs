@@ -15,7 +15,7 @@ compile_error!(
 const BATCH: usize = 64;
 
 /// A key of AES-128, expanded. Wiped on drop.
-pub(crate) struct Key(Aes128Enc);
+pub struct Key(Aes128Enc);
 
 impl Key {
     pub fn new(key: &[u8; 16]) -> Self {

@@ -27,19 +27,25 @@ fn random_scalar() -> Result<Scalar, OtError> {
     Ok(Scalar::from_bytes_mod_order_wide(&wide))
 }
 
-/// The point that is added to r_c: H(context, number, c, r_{1-c}).
-fn point_hash(context: &[u8], number: usize, choice: u8, other: &[u8; 32]) -> RistrettoPoint {
+/// A hash of OT `number` of a context, for one of its two choices.
+fn tagged_hash(tag: &[u8], context: &[u8], number: usize, choice: u8) -> Sha512 {
     let mut hash = Sha512::new();
-    hash.update(b"keyquorum-ot/point");
+    hash.update(tag);
     hash.update((context.len() as u64).to_le_bytes());
     hash.update(context);
     hash.update((number as u64).to_le_bytes());
     hash.update([choice]);
+    hash
+}
+
+/// The point that is added to r_c: H(context, number, c, r_{1-c}).
+fn point_hash(context: &[u8], number: usize, choice: u8, other: &[u8; 32]) -> RistrettoPoint {
+    let mut hash = tagged_hash(b"keyquorum-ot/point", context, number, choice);
     hash.update(other);
     RistrettoPoint::from_uniform_bytes(&hash.finalize().into())
 }
 
-/// The string of choice `choice` in OT `number`: a hash of the common point and all that was said.
+/// The string of choice `choice` in OT `number`: a hash of the common point and both messages.
 fn string_hash(
     context: &[u8],
     number: usize,
@@ -48,12 +54,7 @@ fn string_hash(
     pair: &[u8],
     common: &RistrettoPoint,
 ) -> Seed {
-    let mut hash = Sha512::new();
-    hash.update(b"keyquorum-ot/string");
-    hash.update((context.len() as u64).to_le_bytes());
-    hash.update(context);
-    hash.update((number as u64).to_le_bytes());
-    hash.update([choice]);
+    let mut hash = tagged_hash(b"keyquorum-ot/string", context, number, choice);
     hash.update(sender);
     hash.update(pair);
     hash.update(common.compress().as_bytes());

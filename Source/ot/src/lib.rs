@@ -19,6 +19,7 @@ pub mod base;
 pub mod bits;
 pub mod extension;
 mod key;
+mod link;
 pub mod packed;
 pub mod product;
 pub mod punctured;
@@ -30,11 +31,12 @@ pub mod vole;
 use zeroize::Zeroizing;
 
 pub use aes::Hash;
-pub use extension::sliced::{LinearHash, SlicedReceiver, SlicedSender};
-pub use extension::{MAX_BLOCKS, Receiver, ReceiverBatch, Sender, SenderBatch};
+pub use extension::sliced::{SlicedReceiver, SlicedSender};
+pub use extension::{LinearHash, MAX_BLOCKS, Receiver, ReceiverBatch, Sender, SenderBatch};
 pub use key::{BIT_MAC_BITS, ELEMENT_MAC_BITS, LinkKey, MacKey};
+pub use link::{ReceiverLink, SenderLink};
 pub use product::{Field, Payload, PowerOfTwo};
-pub use setup::{Inbound, Outbound, Parameters, ReceiverLink, SenderLink};
+pub use setup::{Inbound, Outbound, Parameters};
 
 /// Computational security in bits: bits of Δ, rows of the extension.
 pub const KAPPA: usize = 128;
