@@ -11,17 +11,18 @@ use crate::frame::{Kind, MAX_REASON};
 use crate::hello::Hello;
 use crate::identity::Identity;
 use crate::inbox::{DEFAULT_QUEUE_LIMIT, Inbox};
-use crate::members::{Members, Peer, open_port};
+use crate::members::{Members, Peer};
+use crate::port::open_port;
 use crate::receive::Receiver;
-use crate::setup::{Links, connect_all, hang_up};
+use crate::setup::{Links, connect_all, end_all};
 use crate::shape::LinkShape;
 use crate::stream::WriteError;
 use crate::{Counters, Length, NetError, Transport};
 
-/// Longest wait, at the end of a session, until the peers have read our last words.
-const LAST_WORDS: Duration = Duration::from_secs(2);
+/// Longest wait, at the end of a session, until the peers have read our close or abort.
+const CLOSE_DELIVERY: Duration = Duration::from_secs(2);
 
-/// After a write failed: longest wait for the peer's own word on why it went away.
+/// After a write failed: longest wait for the reason that the peer sends.
 const EXPLANATION: Duration = Duration::from_secs(1);
 
 /// Default bound on one message.
@@ -76,7 +77,7 @@ pub struct TlsConfig {
     /// Bound on one message, in bytes; the same at all parties.
     pub max_message: usize,
     /// Bound on the bytes that a peer makes us keep beyond those that we wait for or have announced ([`Transport::expect`]): more is not
-    /// read, so that the peer's sends wait. What was read together with the last byte within the bound is still kept.
+    /// read, so that the peer's sends wait. All messages of the read that reaches the bound are still kept.
     pub queue_limit: usize,
     /// Simulates links of this shape to all peers; the same at all parties.
     pub shape: Option<LinkShape>,
@@ -105,6 +106,14 @@ impl TlsConfig {
     }
 }
 
+impl TlsConfig {
+    /// Our own entry among the peers.
+    pub(crate) fn own_entry(&self) -> Option<Peer> {
+        let own = |peer: &&Peer| peer.index == self.me;
+        self.peers.iter().find(own).cloned()
+    }
+}
+
 /// One party of a session over TLS 1.3, both sides of every connection pinned by certificate fingerprint.
 ///
 /// Per peer it has one connection for sending and one for receiving; one thread reads them all. Dropping it closes it;
@@ -127,13 +136,9 @@ impl TlsTransport {
     /// [`NetError::CertificateRefused`], [`NetError::HelloMismatch`], [`NetError::MalformedFrame`],
     /// [`NetError::PeerAborted`] or [`NetError::PeerClosed`] as soon as a peer is found at fault;
     /// [`NetError::Connect`] or [`NetError::Timeout`] when `connect_timeout` is over;
-    /// [`NetError::Interrupted`] if the observer says so.
+    /// [`NetError::Interrupted`] if the observer returns a reason.
     pub fn connect(config: TlsConfig) -> Result<Self, NetError> {
-        let own = config
-            .peers
-            .iter()
-            .find(|peer| peer.index == config.me)
-            .cloned();
+        let own = config.own_entry();
         let members = Members::new(config.me, config.identity, &config.peers, &config.hello)?;
         let parties = members.parties();
         let listener = match parties {
@@ -206,7 +211,7 @@ impl TlsTransport {
                     self.receiver.timeout.as_secs_f64()
                 ),
             }),
-            // The peer has gone; what it said last comes on the other connection.
+            // The peer has gone; its close or abort comes on the other connection.
             Err(WriteError::Io(error)) => {
                 Err(inbox
                     .wait_for_end(to, EXPLANATION)
@@ -220,7 +225,7 @@ impl TlsTransport {
 
     fn end(&mut self, kind: Kind, reason: &str) {
         if let Some(links) = self.links.take() {
-            hang_up(links, &self.receiver.inbox, kind, reason, LAST_WORDS);
+            end_all(links, &self.receiver.inbox, kind, reason, CLOSE_DELIVERY);
         }
     }
 }

@@ -1,14 +1,14 @@
 //! Simulated links: a delay and a token bucket for each direction between two parties.
 //!
 //! Shaping is done where messages arrive. A link hands bytes over at its rate once its bucket is empty, and everything a
-//! fixed delay later than it came; nothing is lost or reordered, and no privileges are needed. The sender is not held up,
-//! as if it had a socket buffer without end. All functions here take the time as an argument and never look at a clock.
+//! fixed delay later than it came; nothing is lost or reordered, and no privileges are needed. The sender does not wait,
+//! as if it had an unbounded socket buffer. All functions here take the time as an argument and never look at a clock.
 
 use std::time::{Duration, Instant};
 
 use crate::NetError;
 
-/// Depth of the token bucket: what an idle link passes on at once. About ten packets.
+/// Depth of the token bucket: bytes that an idle link passes on at once. About ten packets.
 pub const BUCKET_BYTES: u64 = 15_000;
 
 /// Longest round trip that can be simulated.
@@ -94,7 +94,7 @@ impl Pacer {
         Ok(())
     }
 
-    /// The message under way, of `bytes` in all, is complete: tells when the link delivers it.
+    /// The message under way, of `bytes` in all, is complete: returns when the link delivers it.
     pub(crate) fn last(&mut self, bytes: usize, now: Instant) -> Result<Instant, NetError> {
         let passed = self.more(bytes, now)?;
         self.paced = 0;
