@@ -25,7 +25,7 @@ const WORD: usize = 8;
 /// Asks for another round trip; any other word is the path's own round trip in nanoseconds.
 const AGAIN: u64 = u64::MAX;
 
-/// Shapes the links to all peers. All pairs are handled in one order, the same at all parties, so nobody waits in a circle.
+/// Shapes the links to all peers. All parties handle the pairs in the same order, so that no parties wait for each other in a cycle.
 ///
 /// # Errors
 /// Those of [`Transport::send`] and [`Transport::recv`].

@@ -36,9 +36,10 @@ pub(crate) fn identify(
     patience: &Patience,
     slot: &Slot,
 ) -> Incoming {
-    let from = socket
-        .peer_addr()
-        .map_or_else(|_| "somebody".to_owned(), |address| address.to_string());
+    let from = socket.peer_addr().map_or_else(
+        |_| "an unknown address".to_owned(),
+        |address| address.to_string(),
+    );
     let stranger = patience.at_most(ONE_HANDSHAKE);
     let patience = patience.at_most(ONE_GREETING);
     let (config, seen) = match members.own.tls.server(Arc::clone(&members.fingerprints)) {

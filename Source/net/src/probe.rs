@@ -268,7 +268,7 @@ impl Host {
     fn accept(self: &Arc<Self>, socket: TcpStream) {
         let slot = match self.handshakes.admit(&socket) {
             Ok(slot) => slot,
-            Err(error) => return note(&mut self.lock(), &format!("somebody ({error})")),
+            Err(error) => return note(&mut self.lock(), &format!("an unknown address ({error})")),
         };
         let host = Arc::clone(self);
         let started = spawn("kq-greet".to_owned(), move || host.answer(socket, &slot));

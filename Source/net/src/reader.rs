@@ -44,7 +44,7 @@ impl RegistrationQueue {
     }
 
     fn wake(&self) {
-        // Fails only if the kernel is out of memory; whoever waits for the reader has a timeout.
+        // Fails only if the kernel is out of memory; every wait for the reader has a timeout.
         let _ = self.waker.wake();
     }
 }

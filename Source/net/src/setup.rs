@@ -9,7 +9,7 @@ mod dial;
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind};
 use std::net::TcpListener;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -97,7 +97,6 @@ struct Setup {
     patience: Patience,
     state: Mutex<State>,
     handshakes: Arc<Handshakes>,
-    diallers: AtomicUsize,
 }
 
 /// Connects to all peers.
@@ -133,7 +132,6 @@ pub(crate) fn connect_all(
             ending: None,
         }),
         handshakes: Arc::default(),
-        diallers: AtomicUsize::new(0),
     });
     for peer in setup.members.peers().cloned().collect::<Vec<_>>() {
         let dialler = Arc::clone(&setup);
@@ -162,11 +160,6 @@ pub(crate) fn connect_all(
         Ok(()) => Ok(links),
         Err(error) => {
             end_all(links, &setup.inbox, Kind::Abort, &reason, ABORT_DELIVERY);
-            // Threads that still dial send the reason to their peers as well, unless they wait in a system call.
-            let deadline = Instant::now() + ABORT_DELIVERY;
-            while setup.diallers.load(Ordering::Relaxed) > 0 && Instant::now() < deadline {
-                thread::sleep(POLL);
-            }
             Err(error)
         }
     }

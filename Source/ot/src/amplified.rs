@@ -1,21 +1,23 @@
-//! Gilboa's products by a random word b of the receiver, private also against a sender that cheats, and b with its MAC.
+//! Gilboa's products by a random word b of the receiver, and the MAC of b. They are private also against a malicious sender.
 //!
 //! The sender multiplies three words by every choice bit: its share of the MAC key α, its share of an element a, and its share of the MAC
-//! of a. So the same choices give the parties shares of b·α, which is the MAC of b, of b·a, and of the MAC of b·a: a receiver cannot
+//! of a. So the same choices give the parties shares of b·α, which is the MAC of b, of b·a, and of the MAC of b·a. A receiver cannot
 //! multiply by one word and authenticate another.
 //!
-//! A sender that gives other words to some positions makes the results wrong by a function of the choice bits there; whether a later
-//! check fails then tells something about these. So b also contains E bits γ_e that all items of a batch have in common, with public factors
-//! g_e of every item that are tossed AFTER what the sender gave has passed its check: b = β + Σ g_e·γ_e, where β is uniform and given
-//! by its bits. The map from all β and γ to all b is universal (other γ collide for one choice of g), so if the check tells what has a
-//! probability of 2^-ℓ, the words of a batch together are uniform within 2^-((E − ℓ)/2 + 1) by the leftover hash lemma, and exactly
-//! so if ℓ = 0. Modulo 2^l bits of β are uniform, a check tells ℓ = 0 or ℓ ≥ 1, and an adversary gains at most 2^-((E + ℓ)/2 + 1) for ℓ ≥ 1.
+//! A sender that uses other words at some positions makes the results wrong by a function of the choice bits there. Whether a later
+//! check fails then reveals something about these bits. So b also contains E bits γ_e that all items of a batch have in common. Their public
+//! factors g_e, new ones for every item, are tossed AFTER the sender's payload has passed its check: b = β + Σ g_e·γ_e, where β is uniform and given
+//! by its bits. The map from all β and γ to all b is universal (other γ collide for one choice of g). So if the check reveals an event of
+//! probability 2^-ℓ, the words of a batch together are uniform within 2^-((E − ℓ)/2 + 1) by the leftover hash lemma, and exactly
+//! so if ℓ = 0.
+//!
+//! Modulo 2^l the bits of β are uniform: a check reveals ℓ = 0 or ℓ ≥ 1, and an adversary gains at most 2^-((E + ℓ)/2 + 1) for ℓ ≥ 1.
 //! Over F_q the top bits of β are biased: for q just above a power of two the highest is 1 with a small probability ε, and a bet that it is 0
-//! passes with 1 − ε. Such a bet tells as little as it risks: the χ² distance that it leaves is below ε·2^-E a batch, and some 1/ε batches come
+//! passes with 1 − ε. Such a bet reveals as little as it risks: the χ² distance that it leaves is below ε·2^-E a batch, and some 1/ε batches come
 //! before it is noticed, together as one bet on a uniform bit within a small factor. The worst is a bit that is 1 with probability 1/3: all bets
 //! of a life together gain below 2.5·2^-(E/2 + 1), that is 2^-41.7. The idea is that of MASCOT's vector triples (Keller, Orsini,
 //! Scholl, CCS 2016, section 4.1) and of the encoded multiplication of Doerner, Kondi, Lee, shelat (IEEE S&P 2018, section VI), with
-//! extra bits that a whole batch shares: their OTs are as good as free, and their strings are stretched to a word an item.
+//! extra bits that a whole batch shares: their OTs cost almost nothing, and each of their strings is expanded to a word an item.
 //!
 //! Modulo 2^l the payload of bit j counts modulo 2^(l − j) only.
 
@@ -34,9 +36,9 @@ use crate::{KAPPA, OtError, check_same, uneven};
 
 pub use transfer::{receive, send};
 
-/// What is multiplied by a choice bit: a share of the key, of an element, and of its MAC.
+/// Words that are multiplied by a choice bit: a share of the key, of an element, and of its MAC.
 const FACTORS: usize = 3;
-/// Component vectors of what comes out: shares of a value and of its MAC.
+/// Component vectors of a result: shares of a value and of its MAC.
 const PARTS: usize = 2;
 /// OTs of a block.
 const BLOCK: usize = 128;
@@ -100,7 +102,7 @@ impl<D: Domain> Shape<D> {
     }
 }
 
-/// What the receiver chooses for a batch.
+/// The receiver's random words for a batch.
 pub struct Operands<E: Element> {
     /// β.
     word: Zeroizing<Vec<E>>,
@@ -159,7 +161,7 @@ fn digits<D: Domain>(
     Ok(())
 }
 
-/// What a party multiplies by choice bits, its own and those of its peers.
+/// The words that a party multiplies by choice bits, its own and those of its peers.
 pub struct Factors<'a, E> {
     /// Its share of the key of MACs.
     pub key: E,
@@ -207,7 +209,7 @@ impl<E: Element> Drop for Products<E> {
 }
 
 impl<E: Element> Partial<E> {
-    /// Nothing yet.
+    /// Sums of zero.
     pub fn new<D: Domain<E = E>>(shape: &Shape<D>) -> Self {
         let zeros = |n: usize| Zeroizing::new(vec![E::default(); n]);
         Self {
@@ -229,7 +231,7 @@ impl<E: Element> Partial<E> {
         Ok(())
     }
 
-    /// What comes out, with the products of our own choices.
+    /// The results, with the products of our own choices added.
     ///
     /// # Errors
     /// [`OtError::Internal`] for factors of other sizes.

@@ -3,7 +3,7 @@
 //!
 //! Masny and Rindal, "Endemic oblivious transfer" (CCS 2019), the Diffie-Hellman instance with programmed points: the
 //! receiver of choice c knows the discrete logarithm of r_c + H(r_{1-c}) only, the sender's one point serves all OTs. Both
-//! messages are independent of each other: one round. Endemic: a corrupt party can fix its own strings, which the
+//! messages are independent of each other: one round. Endemic: a corrupted party can fix its own strings, which the
 //! extension allows.
 
 use curve25519_dalek::RistrettoPoint;
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_point_is_refused() {
+    fn bytes_that_are_no_point_are_refused() {
         let key = LinkKey::with_pads(0, None);
         let (sender, _) = BaseSender::start().unwrap();
         let (receiver, mut points) = BaseReceiver::start(b"x", &key).unwrap();

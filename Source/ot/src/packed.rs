@@ -28,7 +28,7 @@ pub fn pack(words: impl ExactSizeIterator<Item = u64>, width: u32, out: &mut Vec
         if used >= 64 {
             out.extend_from_slice(&pending.to_le_bytes());
             used -= 64;
-            // What did not fit; a shift by the whole width leaves nothing.
+            // The bits that did not fit; a shift by the whole width gives zero.
             pending = word.checked_shr(width - used).unwrap_or(0);
         }
     }
@@ -54,7 +54,7 @@ pub fn unpack(bytes: &[u8], width: u32, out: &mut [u64]) -> Result<(), OtError> 
     for word in out {
         if left >= width {
             *word = pending & mask;
-            // Here, too, a shift by the whole width leaves nothing.
+            // Here, too, a shift by the whole width gives zero.
             pending = pending.checked_shr(width).unwrap_or(0);
             left -= width;
         } else {

@@ -10,7 +10,7 @@ use crate::key::MAC_ROWS;
 use crate::punctured::{full, message_bytes, punctured};
 use crate::{KAPPA, LinkKey, OtError, ReceiverLink, SenderLink};
 
-/// The trade of traffic against work: 128/k bits and 2^k/k blocks of AES an OT.
+/// The trade-off between traffic and work: 128/k bits and 2^k/k blocks of AES an OT.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parameters {
     k: usize,

@@ -1,4 +1,4 @@
-//! Products of vectors with a short fixed key: one party keeps α of [`KEY_BITS`] bits, the other gives x, they get shares of
+//! Products of vectors with a short fixed key: one party has α of [`KEY_BITS`] bits, the other has x, they get shares of
 //! α·x in Z_2^l or F_q. MACs are made of them.
 //!
 //! The punctured PRFs of a link (leaf Δ_c of group c is unknown to the party with digit Δ_c of α) give, without messages, a vector oblivious
@@ -7,7 +7,7 @@
 //! with integers in place of the small field. One correction x − u a digit makes all digits multiply the same x: twelve words
 //! a product for 48 bits, where one bit at a time takes 48 (Keller, Orsini, Scholl, "MASCOT", CCS 2016, figure 3).
 //!
-//! A party that gives different x to different digits makes the result wrong by multiples of digits of α: callers must check
+//! A party that uses different x for different digits makes the result wrong by multiples of digits of α: callers must check
 //! random linear combinations of what they authenticate, as MASCOT does.
 
 use std::ops::Range;
@@ -21,7 +21,7 @@ use crate::{
     BIT_MAC_BITS, ELEMENT_MAC_BITS, KAPPA, OtError, ReceiverLink, SenderLink, check_length, uneven,
 };
 
-/// Links of protocols with MACs have the keys.
+/// Excluded: links of protocols with MACs have the keys.
 const NO_MACS: OtError = OtError::Internal("products with MAC keys on a link without them");
 /// Bits of α.
 pub const KEY_BITS: u32 = ELEMENT_MAC_BITS as u32;
@@ -40,8 +40,8 @@ pub fn message_bytes<D: Domain>(domain: &D, n: usize, parameters: crate::Paramet
         .sum()
 }
 
-/// Bits of a string that count for a field, with parameter k: as many as let a word of 128 bits hold the weighted sum of all, whose
-/// weights add up to less than 2^(2k + 1). The more, the closer are residues to uniform.
+/// Bits of a string that count for a field, with parameter k. A word of 128 bits holds the weighted sum of all strings, whose
+/// weights add up to less than 2^(2k + 1). With more bits, residues are closer to uniform.
 pub fn string_bits(k: usize) -> u32 {
     127 - 2 * k as u32
 }
@@ -64,10 +64,10 @@ pub struct Stream<L> {
     position: u64,
 }
 
-/// The party that gives the vectors.
+/// The party that has the vectors.
 pub type Multiplicand = Stream<ReceiverLink>;
 
-/// The party that keeps the key.
+/// The party that has the key.
 pub type FixedKey = Stream<SenderLink>;
 
 impl<L: Link> Stream<L> {

@@ -31,18 +31,18 @@ impl Inbox {
         }
     }
 
-    /// The peer ended in good order: what it sent before can still be taken.
+    /// The peer closed: messages that it sent before can still be taken.
     pub(crate) fn peer_closed(&self, peer: usize) {
         self.end_peer(peer, NetError::PeerClosed { peer });
     }
 
-    /// The peer vanished: what it sent before can still be taken, but nobody waits any more.
+    /// The peer vanished: messages that it sent before can still be taken, and every wait ends.
     pub(crate) fn peer_lost(&self, peer: usize, error: NetError) {
         self.lock().lost.get_or_insert_with(|| error.clone());
         self.end_peer(peer, error);
     }
 
-    /// The peer aborted or broke the protocol: all stops.
+    /// The peer aborted or violated the protocol: the session ends.
     pub(crate) fn peer_failed(&self, peer: usize, error: NetError) {
         self.lock().fatal.get_or_insert_with(|| error.clone());
         self.end_peer(peer, error);
@@ -55,7 +55,7 @@ impl Inbox {
         self.space.notify_all();
     }
 
-    /// We ended: nobody can add or take anything any more. The queues are emptied.
+    /// We ended: no message can be added or taken any more. The queues are emptied.
     pub(crate) fn close_owner(&self, reason: &str) {
         let mut state = self.lock();
         state.owner_closed.get_or_insert_with(|| reason.to_owned());

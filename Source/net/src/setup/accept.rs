@@ -17,7 +17,7 @@ impl Setup {
         // A connection that has ended already gets no slot.
         let slot = match self.handshakes.admit(&socket) {
             Ok(slot) => slot,
-            Err(error) => return self.note_dropped(&format!("somebody ({error})")),
+            Err(error) => return self.note_dropped(&format!("an unknown address ({error})")),
         };
         let setup = Arc::clone(self);
         let started = spawn("kq-greet".to_owned(), move || {

@@ -235,7 +235,7 @@ impl Accepted {
         let _ = self.socket.shutdown(Shutdown::Both);
     }
 
-    /// Processes what lies in the buffer, up to the next record with data, which goes to `sink`.
+    /// Processes the buffer up to the next record with data, which goes to `sink`.
     fn step(
         &mut self,
         patience: Option<&Patience>,

@@ -13,7 +13,7 @@ use super::{Choices, MAX_BLOCKS, Part, Receiver, Row, Rows, Sender, TileRows, fu
 use crate::transpose::{planes, transpose};
 use crate::{BIT_MAC_BITS, Hash, KAPPA, OtError, SenderLink, check_length, check_same, uneven};
 
-/// What the choices of a batch make.
+/// Outputs of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// MACs of the choices.
@@ -39,7 +39,7 @@ impl Kind {
     }
 }
 
-/// The rows of a batch, of `blocks` blocks, then one more block of each that masks the check.
+/// The rows of a batch: `blocks` blocks each, then one more block that masks the check.
 struct Sliced {
     rows: Zeroizing<Vec<u128>>,
     kind: Kind,
