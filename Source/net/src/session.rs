@@ -31,8 +31,8 @@ const DEFAULT_MAX_MESSAGE: usize = 1 << 30;
 /// Default bound on set-up, and on every wait afterwards.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// What the caller does while the parties meet: called about ten times a second with the peers that are missing. Set-up ends with
-/// [`NetError::Interrupted`] if it returns a reason, which the peers that are there receive as well.
+/// A function of the caller that is called during set-up, about ten times a second, with the peers that are missing. Set-up ends with
+/// [`NetError::Interrupted`] if it returns a reason, which the connected peers receive as well.
 pub struct SetupObserver(Box<Observe>);
 
 type Observe = dyn Fn(&[usize]) -> Result<(), String> + Send + Sync;
@@ -54,7 +54,7 @@ impl fmt::Debug for SetupObserver {
     }
 }
 
-/// What a party needs to join a session.
+/// The configuration of a party for a session.
 #[derive(Debug)]
 pub struct TlsConfig {
     /// Our own index.
@@ -67,7 +67,7 @@ pub struct TlsConfig {
     pub listen: Option<SocketAddr>,
     /// A port that is open already; goes before `listen`.
     pub listener: Option<TcpListener>,
-    /// What the parties must agree on.
+    /// The hello, on which the parties must agree.
     pub hello: Hello,
     /// Bound on the whole set-up.
     pub connect_timeout: Duration,
@@ -81,7 +81,7 @@ pub struct TlsConfig {
     pub queue_limit: usize,
     /// Simulates links of this shape to all peers; the same at all parties.
     pub shape: Option<LinkShape>,
-    /// Called while the parties meet.
+    /// Called during set-up.
     pub observer: Option<SetupObserver>,
 }
 

@@ -1,5 +1,5 @@
-//! TLS 1.3 with both sides pinned: a certificate counts by its SHA-256 fingerprint alone; names, dates and issuers
-//! mean nothing. The handshake signature is verified as usual, so a listed certificate without its key is of no use.
+//! TLS 1.3 with both sides pinned: a certificate is accepted by its SHA-256 fingerprint alone; names, dates and issuers
+//! are ignored. The handshake signature is verified as usual, so a listed certificate without its key is of no use.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -25,7 +25,7 @@ pub(crate) fn server_name() -> Result<ServerName<'static>, Error> {
     ServerName::try_from("keyquorum.invalid").map_err(|error| Error::General(error.to_string()))
 }
 
-/// What all connections of a party share.
+/// The parts of the configuration that all connections of a party share.
 pub(crate) struct TlsParts {
     provider: Arc<CryptoProvider>,
     certificate: Arc<SingleCertAndKey>,
@@ -104,7 +104,7 @@ impl TlsParts {
     }
 }
 
-/// The fingerprint that the other end showed, if it came that far.
+/// The fingerprint that the other end showed, if the handshake came to that.
 #[derive(Debug, Default)]
 pub(crate) struct Seen(Mutex<Option<[u8; 32]>>);
 

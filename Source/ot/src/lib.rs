@@ -46,7 +46,7 @@ pub const KAPPA: usize = 128;
 /// 16 secret bytes.
 pub type Seed = Zeroizing<[u8; 16]>;
 
-/// Against whom the extension is secure.
+/// The adversary that the extension is secure against.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Security {
     /// Parties follow the protocol.

@@ -19,6 +19,29 @@ fn degree(a: &[u64], roots: &[Shoup]) -> Result<usize, NttError> {
     Ok(n)
 }
 
+/// Two layers: `butterfly` maps the values at one position of the four strides of a block, with the block's three roots. There are as many
+/// roots as values, hence more than blocks.
+#[inline(always)]
+fn pass<const STRIDE: usize>(
+    a: &mut [u64],
+    roots: &[Shoup],
+    stride: usize,
+    butterfly: impl Fn([u64; 4], [Shoup; 3]) -> [u64; 4],
+) {
+    let stride = if STRIDE > 0 { STRIDE } else { stride };
+    let blocks = a.len() / (4 * stride);
+    let firsts = roots.iter().skip(blocks);
+    let seconds = roots.as_chunks::<2>().0.iter().skip(blocks);
+    for ((block, &w1), &[w2, w3]) in a.chunks_exact_mut(4 * stride).zip(firsts).zip(seconds) {
+        let (low, high) = block.split_at_mut(2 * stride);
+        let (a, b) = low.split_at_mut(stride);
+        let (c, d) = high.split_at_mut(stride);
+        for (((a, b), c), d) in a.iter_mut().zip(b).zip(c).zip(d) {
+            [*a, *b, *c, *d] = butterfly([*a, *b, *c, *d], [w1, w2, w3]);
+        }
+    }
+}
+
 /// Coefficients in `[0, q)` to values in `[0, q)`. `roots[i]` is `psi^bitrev(i)`.
 pub(super) fn forward<const SMALL_MODULUS: bool>(
     a: &mut [u64],
@@ -54,7 +77,7 @@ pub(super) fn forward<const SMALL_MODULUS: bool>(
     Ok(())
 }
 
-/// Two layers. The last pass, of stride 1, reduces the values completely. There are as many roots as values, hence more than blocks.
+/// Two layers. The last pass, of stride 1, reduces the values completely.
 #[inline(never)]
 fn forward_pass<const SMALL_MODULUS: bool, const STRIDE: usize>(
     a: &mut [u64],
@@ -62,29 +85,20 @@ fn forward_pass<const SMALL_MODULUS: bool, const STRIDE: usize>(
     stride: usize,
     q: u64,
 ) {
-    let stride = if STRIDE > 0 { STRIDE } else { stride };
-    let blocks = a.len() / (4 * stride);
-    let firsts = roots.iter().skip(blocks);
-    let seconds = roots.as_chunks::<2>().0.iter().skip(blocks);
-    for ((block, &w1), &[w2, w3]) in a.chunks_exact_mut(4 * stride).zip(firsts).zip(seconds) {
-        let (low, high) = block.split_at_mut(2 * stride);
-        let (a, b) = low.split_at_mut(stride);
-        let (c, d) = high.split_at_mut(stride);
-        for (((a, b), c), d) in a.iter_mut().zip(b).zip(c).zip(d) {
-            let mut values = forward_4::<SMALL_MODULUS>([*a, *b, *c, *d], [w1, w2, w3], q);
-            if STRIDE == 1 {
-                values = values.map(|x| {
-                    let x = if SMALL_MODULUS {
-                        reduce_once(x, 4 * q)
-                    } else {
-                        x
-                    };
-                    reduce_once(reduce_once(x, 2 * q), q)
-                });
-            }
-            [*a, *b, *c, *d] = values;
+    pass::<STRIDE>(a, roots, stride, |values, roots| {
+        let mut values = forward_4::<SMALL_MODULUS>(values, roots, q);
+        if STRIDE == 1 {
+            values = values.map(|x| {
+                let x = if SMALL_MODULUS {
+                    reduce_once(x, 4 * q)
+                } else {
+                    x
+                };
+                reduce_once(reduce_once(x, 2 * q), q)
+            });
         }
-    }
+        values
+    });
 }
 
 /// `(x + wy, x - wy)`: the bound of `x` grows by `2q`, that of `y` does not matter.
@@ -173,18 +187,9 @@ fn inverse_pass<const SMALL_MODULUS: bool, const STRIDE: usize>(
     stride: usize,
     q: u64,
 ) {
-    let stride = if STRIDE > 0 { STRIDE } else { stride };
-    let blocks = a.len() / (4 * stride);
-    let firsts = roots.iter().skip(blocks);
-    let seconds = roots.as_chunks::<2>().0.iter().skip(blocks);
-    for ((block, &w1), &[w2, w3]) in a.chunks_exact_mut(4 * stride).zip(firsts).zip(seconds) {
-        let (low, high) = block.split_at_mut(2 * stride);
-        let (a, b) = low.split_at_mut(stride);
-        let (c, d) = high.split_at_mut(stride);
-        for (((a, b), c), d) in a.iter_mut().zip(b).zip(c).zip(d) {
-            [*a, *b, *c, *d] = inverse_4::<SMALL_MODULUS>([*a, *b, *c, *d], [w1, w2, w3], q);
-        }
-    }
+    pass::<STRIDE>(a, roots, stride, |values, roots| {
+        inverse_4::<SMALL_MODULUS>(values, roots, q)
+    });
 }
 
 /// `(x + y, w(x - y))` for values below `bound * q`: below `2 * bound * q` and below `2q`.

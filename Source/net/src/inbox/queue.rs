@@ -1,4 +1,4 @@
-//! One queue a peer, and how the session stands.
+//! One queue a peer, and the state of the session.
 
 use std::collections::VecDeque;
 use std::time::Instant;

@@ -305,7 +305,7 @@ impl Accepted {
             self.start = 0;
             self.end = 0;
         } else if self.start > 0 {
-            // Part of one record at most.
+            // At most a part of one record is left.
             self.buffer.copy_within(self.start..self.end, 0);
             self.end -= self.start;
             self.start = 0;

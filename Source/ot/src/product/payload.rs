@@ -1,4 +1,4 @@
-//! Rings of products: what a string of an OT counts in them, and how corrections are made.
+//! Rings of products: the value of an OT's string in them, and the sender's corrections.
 
 use keyquorum_math::{Domain, Element, Zq};
 use zeroize::Zeroize;
@@ -117,8 +117,8 @@ pub struct Field {
     offset: u128,
 }
 
-/// Bits of a string that count for a field: so many that its residue is uniform within 2^-60, and so few that 62 strings
-/// add up in a word.
+/// Bits of a string that count for a field: enough for a residue that is uniform within 2^-60, and few enough for the sum of 62
+/// strings in a word.
 const STRING_BITS: u32 = 122;
 const STRING: u128 = (1 << STRING_BITS) - 1;
 
