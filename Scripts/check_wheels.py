@@ -3,9 +3,8 @@
     Scripts/check_wheels.py FOLDER [--most SECONDS]
 
 FOLDER has one wheel and one source distribution. Each is installed into an empty virtual environment and runs keyquorum demo, which may
-take --most seconds (20). Other work on the machine makes the demo slower, so the fastest of up to three runs counts. CPU time and load of the machine are
-printed with it.
-"""
+take --most seconds (20). Other work on the machine makes the demo slower, so the fastest of up to three runs counts. CPU time and load of the machine
+are printed with it."""
 
 from __future__ import annotations
 

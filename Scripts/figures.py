@@ -1,7 +1,7 @@
 """Writes the measured figures of results/: all tables into results/README.md, a dozen figures into README.md, between its marks.
 
-Figures that are not in results/ are left out. Every row of README.md names the committee, the conditions and, where there is one, the figure of others.
-"""
+Figures that are not in results/ are left out. Every row of README.md names the committee, the conditions and, where there is one, the figure of
+others."""
 
 from __future__ import annotations
 

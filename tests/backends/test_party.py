@@ -153,7 +153,8 @@ def runs_with_macs(tmp_path: Path) -> Callable[[str], list[Any]]:
 
 
 def test_finding_02_blocked_check_that_fails_on_mp_spdz(tmp_path: Path) -> None:
-    """Under a protocol with MACs the committee's key is burned, as on the embedded engine, unless the executable was never connected to the others."""
+    """Under a protocol with MACs the committee's key is burned, as on the embedded engine, unless the executable was never connected to the
+    others."""
     run = runs_with_macs(tmp_path)
     for line, error, reason in (
         ("Timed out waiting for peer. See x", PartyError, r"See x \(exit code 1\)$"),

@@ -61,8 +61,8 @@ def test_bounds_leave_every_rounding_its_room(parameters: LweParameters) -> None
 
 @SETS
 def test_fresh_noise_is_as_stated(parameters: LweParameters) -> None:
-    """Given the key's noise e, that of coefficient k has the mean (e * ones)_k / 2, as r has bits, and the variance |e|^2 / 4 + v (1 + ones of s). Over 30
-    encryptions, whose r and e1 are fresh: its deviation is 9 %, and the test takes 50 %, as encryption has no seed."""
+    """Given the key's noise e, that of coefficient k has the mean (e * ones)_k / 2, as r has bits, and the variance |e|^2 / 4 + v (1 + ones of s).
+    Over 30 encryptions, whose r and e1 are fresh: its deviation is 9 %, and the test takes 50 %, as encryption has no seed."""
     rng, n, noise = np.random.default_rng(4), parameters.dimension, public_noise(parameters)
     secret, e, v = rng.integers(0, 2, n), tuniform(n, noise.bound_bits), (2 ** (2 * noise.bound_bits + 1) + 1) / 6
     key, count = key_of(parameters, secret, e), 64

@@ -80,7 +80,8 @@ def test_the_line_is_on_the_disk_before_the_answer_leaves(party: Any, monkeypatc
 
 @pytest.mark.parametrize("fails", ["write", "fsync"])
 def test_without_the_log_nothing_is_answered(party: Any, monkeypatch: pytest.MonkeyPatch, fails: str) -> None:
-    """A full disk: the answer is withheld, later requests are not even computed; when there is room again, they are answered and every line is whole."""
+    """A full disk: the answer is withheld, later requests are not even computed; when there is room again, they are answered and every line is
+    whole."""
     computed: list[bytes] = []
     answer, said = party._answer, []
     party.listener._requests.add = lambda key, body: (computed.append(bytes(body)), answer(key, body))[1]

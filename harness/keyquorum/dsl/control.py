@@ -202,7 +202,8 @@ def else_(body: Body) -> None:
 
 
 def and_(*terms: Callable[[], Dynamic]) -> Callable[[], Dynamic]:
-    """A condition, for while_do or to be called: whether all terms hold. Each term is a function; terms after the first that fails are not computed."""
+    """A condition, for while_do or to be called: whether all terms hold. Each term is a function; terms after the first that fails are not
+    computed."""
     return lambda: regint(int(all(_holds(term()) for term in terms)))
 
 

@@ -89,8 +89,8 @@ class Namespace:
         return tuple(self._files.items()) if sure else None
 
     def clear(self) -> None:
-        """Removes all variables of the program and its helpers. Functions and their globals reference each other, so without this, shares would stay in
-        memory until the garbage collector runs."""
+        """Removes all variables of the program and its helpers. Functions and their globals reference each other, so without this, shares would stay
+        in memory until the garbage collector runs."""
         cache, self._cache = self._cache, None
         snapshots = [helper.snapshot for helper in with_imported(self._helpers.values()) if helper.snapshot is not None]
         if cache is not None and all(snapshot.unchanged() for snapshot in snapshots):

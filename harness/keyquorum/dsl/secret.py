@@ -178,8 +178,8 @@ class sint(Comparisons, Sources, Stored, SecretRunTime):
     # -- opening ------------------------------------------------------------------------------------------------------
 
     def reveal(self, check: bool = True) -> cint:
-        """Opens the vector to all parties. One round. Of a vector that was shifted to the left only the remaining low bits of the operand are sent (with
-        MACs 48 bits more)."""
+        """Opens the vector to all parties. One round. Of a vector that was shifted to the left only the remaining low bits of the operand are sent
+        (with MACs 48 bits more)."""
         if self._value is None and getattr(self, "_unshifted", None) is not None:
             run, (source, shift) = current(), self._unshifted
             low = run.engine.open_low(source, run.engine.bits - shift)
@@ -260,8 +260,8 @@ class sint(Comparisons, Sources, Stored, SecretRunTime):
         return shuffle.SecretPermutation(n)
 
     def secure_permute(self, permutation: object, unit_size: int = 1, reverse: bool = False) -> sint:
-        """The elements (blocks of ``unit_size``) moved by a permutation of :meth:`get_secure_shuffle`, or moved back. Rounds and products are those of
-        a shuffle by switching networks, see :mod:`keyquorum.dsl.shuffle`."""
+        """The elements (blocks of ``unit_size``) moved by a permutation of :meth:`get_secure_shuffle`, or moved back. Rounds and products are those
+        of a shuffle by switching networks, see :mod:`keyquorum.dsl.shuffle`."""
         if not isinstance(permutation, shuffle.SecretPermutation):
             raise CompilerError(f"secure_permute takes a permutation of get_secure_shuffle, not {type(permutation).__name__}")
         return sint._wrap(permutation.apply(self.value, unit_size, reverse))

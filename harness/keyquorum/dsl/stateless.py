@@ -177,7 +177,8 @@ class HelperCache:
     def __init__(self) -> None:
         self.helpers: dict[Key, Helper] = {}
         self.objects: dict[int, object] = {}
-        """The helpers' modules, names and classes, by identity. The references keep the objects alive, so that no other object gets the same identity."""
+        """The helpers' modules, names and classes, by identity. The references keep the objects alive, so that no other object gets the same
+        identity."""
 
     def put(self, key: Key, helper: Helper) -> None:
         """Adds a helper for later runs."""

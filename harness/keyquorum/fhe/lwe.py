@@ -150,7 +150,8 @@ class LweCiphertexts:
         return replace(self, a=self.a[first:last], b=self.b[first:last])
 
     def check_rounding(self, rounding: str, where: str) -> None:
-        """Raises CiphertextError for `round_flood` if the ciphertexts state more noise than the set's flooding hides. ``where`` names them in errors."""
+        """Raises CiphertextError for `round_flood` if the ciphertexts state more noise than the set's flooding hides. ``where`` names them in
+        errors."""
         if rounding == FLOODED and self.noise_bits is not None and self.noise_bits > self.parameters.noise_bits:
             raise CiphertextError(
                 f"{where} states noise of up to 2^{self.noise_bits:.1f}, {FLOODED} hides 2^{self.parameters.noise_bits} of {self.parameters.name}: "
@@ -250,7 +251,8 @@ def decrypt_clear(ciphertexts: LweCiphertexts, secret: Ints) -> tuple[Ints, NDAr
 
 
 def flooding_bits(parameters: LweParameters, security: int) -> int:
-    """f of `round_flood`: uniform flooding in [-2^f, 2^f), in units of the ring, that hides noise below 2^noise_bits with ``security`` bits a decryption.
+    """f of `round_flood`: uniform flooding in [-2^f, 2^f), in units of the ring, that hides noise below 2^noise_bits with ``security`` bits a
+    decryption.
 
     Noise is in units of q. A phase modulo a prime is scaled to a ring of 2^k before the flooding is added, and its noise with it, by 2^k / q.
     Raises :class:`ParameterError` if flooding and noise together may reach half the distance of two messages in the ring.
@@ -267,8 +269,8 @@ def flooding_bits(parameters: LweParameters, security: int) -> int:
 
 
 def ring_noise(parameters: LweParameters) -> float:
-    """The bound on |e| in units of the ring 2^k of the roundings. Scaling a phase modulo a prime rounds each of up to 16 summands by half a unit. These
-    8 units are covered by a factor of 2: the statistical distance |e| / 2^(f+1) is half of what ``security`` requires."""
+    """The bound on |e| in units of the ring 2^k of the roundings. Scaling a phase modulo a prime rounds each of up to 16 summands by half a unit.
+    These 8 units are covered by a factor of 2: the statistical distance |e| / 2^(f+1) is half of what ``security`` requires."""
     if not parameters.prime:
         return 2.0**parameters.noise_bits
     return 2.0**parameters.noise_bits * 2.0 ** (parameters.ring_bits - parameters.prime.bit_length())

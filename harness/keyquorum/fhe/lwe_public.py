@@ -96,7 +96,8 @@ def rows_of(parameters: LweParameters, polynomial: Words, count: int) -> Words:
 
 
 def _product(parameters: LweParameters, polynomial: Words, bits: Words, count: int) -> Words:
-    """The first ``count`` coefficients of a polynomial times one with coefficients 0 and 1. Sums of n residues fit 64 bits, or wrap modulo 2^64 = q."""
+    """The first ``count`` coefficients of a polynomial times one with coefficients 0 and 1. Sums of n residues fit 64 bits, or wrap modulo 2^64 =
+    q."""
     assert parameters.prime * parameters.dimension < 1 << 64
     total: Words = rows_of(parameters, polynomial, count) @ bits
     return _reduced(parameters, total)

@@ -4,18 +4,17 @@ The phase of a ciphertext, v = m + t e over the integers, decrypts while its coe
 phases, the phase of a product is their product. So v is bounded at the roots z_k = exp(i pi (2k + 1) / N), where polynomials multiply value by value.
 
 **SEAL's roundings are not centred.** Every division by a prime (encryption, key switch, modulus switch) takes r0 + r1 s away, and the coefficients
-of r0 and r1 lie in [0, t), with the mean t/2. The mean of r1 gives w = (t/2) s(z) (1 + z + ... + z^(N-1)), with |1 + z + ...| = 1/sin(pi (2k+1)/(2N)):
-near z = 1 this is larger than everything else by sqrt(N), and powers of it dominate products. w is the same in all ciphertexts under a key. So a
-bound has two parts:
+of r0 and r1 lie in [0, t), with the mean t/2. The mean of r1 gives w = (t/2) s(z) (1 + z + ... + z^(N-1)), with |1 + z + ...| = 1/sin(pi
+(2k+1)/(2N)): near z = 1 this is larger than everything else by sqrt(N), and powers of it dominate products. w is the same in all ciphertexts under a
+key. So a bound has two parts:
 
 * ``powers``: v = sum of ``powers[i]`` (w / W_0)^(i + 1) + rest, with signs, so that common parts of x and y cancel in x - y. |w(z_k)| <= W_k.
 * ``rest``: a decreasing profile, of the absolute values of the rest at the roots, sorted. One number each for the ranks 0, 1, 2-3, 4-7, ... of the
   N/2 pairs. For every k it bounds the sum of the k largest. Sums and products of such profiles are such profiles again, and automorphisms, which
   permute roots, leave them as they are; w moves to the rest there.
 
-Terms: a message has coefficients below t. s is uniform ternary, so s(z) is a complex Gaussian of variance 2N/3. A key switch adds each digit, in [0, q_i),
-times t times an error of the key, over the special prime. Correction factors enter as the integers by which SEAL multiplies before a sum.
-"""
+Terms: a message has coefficients below t. s is uniform ternary, so s(z) is a complex Gaussian of variance 2N/3. A key switch adds each digit, in [0,
+q_i), times t times an error of the key, over the special prime. Correction factors enter as the integers by which SEAL multiplies before a sum."""
 
 from __future__ import annotations
 

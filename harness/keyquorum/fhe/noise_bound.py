@@ -1,9 +1,8 @@
 """Estimates of the noise of a BFV or BGV ciphertext from the operations that made it, without the secret key.
 
-BGV is in :mod:`.noise_bgv`. BFV: the deviation of v in the phase (Q/t) m + v, for a uniform ternary secret and SEAL's error; a decryption is right while |v| < Q / (2t).
-Operands count as equal. v is a polynomial of the secret: that of a product has one power more, and the powers s^i have i! times the variance that
-independent factors would have. tests/fhe/test_noise_bound.py compares the estimate with measured noise.
-"""
+BGV is in :mod:`.noise_bgv`. BFV: the deviation of v in the phase (Q/t) m + v, for a uniform ternary secret and SEAL's error; a decryption is right
+while |v| < Q / (2t). Operands count as equal. v is a polynomial of the secret: that of a product has one power more, and the powers s^i have i! times
+the variance that independent factors would have. tests/fhe/test_noise_bound.py compares the estimate with measured noise."""
 
 from __future__ import annotations
 
@@ -62,7 +61,8 @@ def _switched(parameters: ParameterSet, noise: NoiseEstimate, primes: int) -> No
 
 
 def _key_switching(parameters: ParameterSet, primes: int) -> float:
-    """Variance that a relinearisation or rotation adds: each digit, uniform from 0 to its prime, times an error of the key, over the special prime."""
+    """Variance that a relinearisation or rotation adds: each digit, uniform from 0 to its prime, times an error of the key, over the special
+    prime."""
     n, special = parameters.ring_degree, float(parameters.special_prime)
     digits = sum((q / special) ** 2 / 3 for q in parameters.moduli(primes))
     return n * ERROR_VARIANCE * digits + _rounding(parameters)

@@ -1,5 +1,5 @@
-"""SEAL's bytes: ciphertexts, public and key-switching keys, plaintexts, secret keys (docs/pages/formats.md, SEAL's bytes). One file, since all objects
-share headers, metadata and arrays.
+"""SEAL's bytes: ciphertexts, public and key-switching keys, plaintexts, secret keys (docs/pages/formats.md, SEAL's bytes). One file, since all
+objects share headers, metadata and arrays.
 
 Readers get the parameter set, check all values that they use against it before they allocate memory, and raise only
 SealFormatError and its subclasses. Files of SEAL 4 in compression modes none, zlib and zstd are read. Files are written in mode none,

@@ -44,7 +44,8 @@ def _name(candidate: Candidate) -> str:
 
 
 def _rectangular(candidate: Candidate) -> int:
-    """The number of rows of a table. Raises KeyFileError if a row has another number of cells than there are columns, or the last line is not whole."""
+    """The number of rows of a table. Raises KeyFileError if a row has another number of cells than there are columns, or the last line is not
+    whole."""
     try:
         lines = list(csv.reader(io.StringIO(candidate.text or "", newline=""), strict=True))
     except csv.Error as error:

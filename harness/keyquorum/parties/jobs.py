@@ -25,8 +25,8 @@ Check = Callable[[Committee, int, Json], None]
 
 @dataclass(frozen=True)
 class Job:
-    """A kind of job. ``fields``: names and types of its fields (plans check the values). ``more_fields``: further fields, which depend on the values of
-    the first. ``check``: refuses a job by local checks, before the party connects to the others."""
+    """A kind of job. ``fields``: names and types of its fields (plans check the values). ``more_fields``: further fields, which depend on the values
+    of the first. ``check``: refuses a job by local checks, before the party connects to the others."""
 
     run: Run
     fields: Mapping[str, type]

@@ -45,7 +45,8 @@ Failed = Callable[[BaseException], None]
 
 
 def description(committee: Committee, job: Json, by_kernel: bool = False) -> str:
-    """Everything that the parties of a job must agree on, a line ``name=value`` each: the first line in which two parties differ is named in the error."""
+    """Everything that the parties of a job must agree on, a line ``name=value`` each: the first line in which two parties differ is named in the
+    error."""
     entries = [*job_entries(job), *committee.entries()]
     # Parties that shape in two ways would delay some messages twice.
     entries += [("links shaped by", "tc netem")] if by_kernel else []

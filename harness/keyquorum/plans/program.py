@@ -129,7 +129,8 @@ def _mac_key_path(request: ProgramRequest, party: int) -> Path:
 
 
 def _run(session: Any, request: ProgramRequest, typed: Path | None = None) -> list[str]:
-    """Runs the program as one party; returns what it printed and its cost. ``typed``: a folder with the text inputs of parties, in place of theirs."""
+    """Runs the program as one party; returns what it printed and its cost. ``typed``: a folder with the text inputs of parties, in place of
+    theirs."""
     folder = Path(request.folder)
     path = find_program(request.program, folder)
     name = " ".join([path.stem, *request.args])

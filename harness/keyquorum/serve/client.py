@@ -104,8 +104,8 @@ class Receiver:
     def __init__(
         self, committee: Committee, identity: Path, places: list[tuple[str, int]] | None = None, timeout: float = 90.0, wait: float = 0.0
     ) -> None:
-        """``places``: addresses of the parties that round, in their order (default: those of this host). ``wait``: seconds to wait for parties that do
-        not listen yet."""
+        """``places``: addresses of the parties that round, in their order (default: those of this host). ``wait``: seconds to wait for parties that
+        do not listen yet."""
         self._committee, self._context, self._timeout, self._wait = committee, client_context(identity), timeout, wait
         self._addresses = places
         self._channels: list[ssl.SSLSocket] = []

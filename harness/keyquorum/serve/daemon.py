@@ -146,8 +146,8 @@ class Daemon:
         self._stop.set()
 
     def run(self) -> None:
-        """Serves until stopped. Connects again, with a line in the log, when a party is gone, broke the protocol, or was started with other options or
-        another key. Raises errors that do not pass: a pool that is not safe to use, or a damaged file."""
+        """Serves until stopped. Connects again, with a line in the log, when a party is gone, broke the protocol, or was started with other options
+        or another key. Raises errors that do not pass: a pool that is not safe to use, or a damaged file."""
         try:
             while not self._stop.is_set():
                 try:

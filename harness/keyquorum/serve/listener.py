@@ -266,8 +266,8 @@ def _answer_fields(head: dict[str, str]) -> dict[str, str]:
 
 
 def _request_fields(head: Json, body: bytearray | None) -> Json:
-    """Fields of an audit line that describe the request: its id if that is well-formed, digest and length of its body. None: the body was not received
-    in full."""
+    """Fields of an audit line that describe the request: its id if that is well-formed, digest and length of its body. None: the body was not
+    received in full."""
     name = head.get("id")
     request = name if isinstance(name, str) and len(name) <= 64 and name.isalnum() and name.isascii() else None
     digest = None if body is None else hashlib.sha256(body).hexdigest()

@@ -17,8 +17,8 @@ from .output import LINE_AFTER, SHOW_AFTER, choice, errors
 
 @contextmanager
 def progress_bars() -> Iterator[Progress]:
-    """Reports phases. A terminal gets bars, for commands that take longer than a second. Otherwise there is a line every LINE_AFTER seconds, also while
-    a phase makes no progress. With --verbose a line is printed when a phase begins; with --quiet nothing."""
+    """Reports phases. A terminal gets bars, for commands that take longer than a second. Otherwise there is a line every LINE_AFTER seconds, also
+    while a phase makes no progress. With --verbose a line is printed when a phase begins; with --quiet nothing."""
     if choice.quiet:
         yield lambda phase, done, total: None
     elif errors.is_terminal and not choice.verbose:

@@ -70,8 +70,8 @@ def failed_to_start(text: str) -> bool:
 
 
 def was_never_connected(process: subprocess.Popen[str], log: Path) -> bool:
-    """Whether our executable was never connected to those of the others, from its own output: a corrupted party may report anything. If it still waits
-    for the others, this waits until it gives up."""
+    """Whether our executable was never connected to those of the others, from its own output: a corrupted party may report anything. If it still
+    waits for the others, this waits until it gives up."""
     if _waits_for_port(log):
         commands.stop(process)
         return _waits_for_port(log)

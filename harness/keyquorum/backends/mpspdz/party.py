@@ -197,9 +197,9 @@ class MpSpdz(Backend):
     def _execute(
         self, folder: WorkFolder, entry: Protocol, domain: Domain, name: str, threshold: int | None, prepare: Callable[[], None], stored: int
     ) -> None:
-        """Runs this party's executable to its end, while the parties report the states of their executables. The run is repeated, on the same files, if
-        another process took a port and no party had connected to all others. ``prepare``: places the files. ``stored``: length of the
-        share file, -1 if the program gets none."""
+        """Runs this party's executable to its end, while the parties report the states of their executables. The run is repeated, on the same files,
+        if another process took a port and no party had connected to all others. ``prepare``: places the files. ``stored``: length of the share file,
+        -1 if the program gets none."""
         for attempt in range(START_ATTEMPTS):
             prepare()
             failures, harmless, began = self._attempt(folder, entry, domain, name, threshold, stored)
@@ -270,7 +270,8 @@ class MpSpdz(Backend):
         return failures, harmless, began
 
     def _exchange_ports(self, entry: Protocol, domain: Domain, name: str, port: int, stored: int) -> dict[int, tuple[str, int]]:
-        """Sends our port to all parties; returns the addresses of all. Raises PartyError if a party runs another program, or has other share files."""
+        """Sends our port to all parties; returns the addresses of all. Raises PartyError if a party runs another program, or has other share
+        files."""
         run = hashlib.sha256(f"{entry.name} {domain.modulus} {name}".encode()).hexdigest()
         addresses = {}
         for party, data in enumerate(self._session.all_gather(json.dumps({"run": run, "port": port, "stored": stored}).encode())):

@@ -36,8 +36,8 @@ def phases_of(timer: Timer, cpu_seconds: float = 0.0) -> list[PhaseReport]:
 
 @party_job("bench:sweep", {"suite": str, "name": str, "protocol": str, "batch": int, "warm_up": int, "repeats": int})
 def bench_job(context: PartyContext, job: Json) -> Json:
-    """The job ``bench:sweep``: program ``name`` of ``suite`` under ``protocol``, with ``batch`` results. ``warm_up`` runs are not measured, ``repeats``
-    runs are, with a report each. After ``patience`` seconds, by party 0's clock, no further run starts."""
+    """The job ``bench:sweep``: program ``name`` of ``suite`` under ``protocol``, with ``batch`` results. ``warm_up`` runs are not measured,
+    ``repeats`` runs are, with a report each. After ``patience`` seconds, by party 0's clock, no further run starts."""
     program = PROGRAMS.get((job["suite"], job["name"]))
     if program is None:
         raise ParameterError(f"the suite {job['suite']!r} has no program {job['name']!r}: write the job again")

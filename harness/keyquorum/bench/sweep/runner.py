@@ -38,8 +38,8 @@ class Settings:
 
 @dataclass(frozen=True)
 class Outcome:
-    """Counts of measurements. ``measured``: made now; ``kept``: found in the table; ``errors``, ``skipped``: with reasons; ``left``: not made before the
-    deadline; ``loaded``: started on a busy machine. ``busy``: the sweep ended because the machine did not become idle."""
+    """Counts of measurements. ``measured``: made now; ``kept``: found in the table; ``errors``, ``skipped``: with reasons; ``left``: not made before
+    the deadline; ``loaded``: started on a busy machine. ``busy``: the sweep ended because the machine did not become idle."""
 
     measured: int
     kept: int
