@@ -53,8 +53,7 @@ def scale(protocol: Protocol) -> Scale:
 
 
 def declared(program: str, variant: str, everywhere: bool = True) -> set[str]:
-    """The protocols that a program's header names, for a variant if it tells them apart; ``everywhere``: also those that it
-    has on MP-SPDZ only."""
+    """The protocols that a program's header names, for a variant. ``everywhere``: also those on MP-SPDZ alone."""
     return header(program).protocols(variant, everywhere)
 
 
@@ -109,16 +108,16 @@ class _Builder:
     def uniform(self, bits: int, size: int) -> Ints:
         return self.rng.integers(0, 2**bits, size, dtype=np.int64)
 
-    def dealt(self, make: Callable[[], Ints]) -> dict[int, Ints]:
+    def inputs(self, make: Callable[[], Ints]) -> dict[int, Ints]:
         return {i: make() for i in range(CONTRIBUTORS)}
 
     def conversions(self) -> Iterator[Case]:
         n = self.scale.size
-        dealt = self.dealt(lambda: self.uniform(1, n))
+        summand_bits = self.inputs(lambda: self.uniform(1, n))
         for binary in BINARY:
             call = signatures.z2_to_zq(contributors=CONTRIBUTORS, size=n, method=binary)
-            yield from self.case(call, binary, private=dealt, appended=n)
-        summands = self.dealt(lambda: self.rng.integers(-(2**40), 2**40, n))
+            yield from self.case(call, binary, private=summand_bits, appended=n)
+        summands = self.inputs(lambda: self.rng.integers(-(2**40), 2**40, n))
         yield from self.case(signatures.sum_inputs(contributors=CONTRIBUTORS, size=n), private=summands, appended=n)
         m = n // 8  # 60 bits each
         rows = summand_rows(self.rng.integers(0, Q60, (CONTRIBUTORS, m)), Q60)
@@ -138,14 +137,14 @@ class _Builder:
             return signatures.sample_ternary(contributors=CONTRIBUTORS, N=n, method=method, modulus=modulus)
 
         for program in ("z3_to_zq", "sample_ternary"):
-            private = self.dealt(trits)
+            private = self.inputs(trits)
             yield from self.case(of_trits(program, "bilinear"), "bilinear", private=private, appended=n)
             if self.in_field:
                 yield from self.case(of_trits(program, "poly", Q60), "poly", private=private, appended=n)
             indicators = {i: np.concatenate([w[:n] == 1, w[:n] == 2]).astype(np.int64) for i, w in private.items()}
             yield from self.case(of_trits(program, "bits"), "bits", private=indicators, appended=n)
         x = self.rng.integers(-32, 32, n, dtype=np.int64)
-        masks = self.dealt(lambda: self.uniform(45, n))
+        masks = self.inputs(lambda: self.uniform(45, n))
         modulus = domain_modulus(self.domain)
         opening = signatures.lift_open(contributors=CONTRIBUTORS, size=n, b=5, lam=40, modulus=modulus)
         yield from self.case(opening, private=masks, shares=x)
@@ -187,7 +186,7 @@ class _Builder:
     def decryption(self) -> Iterator[Case]:
         n = self.scale.size
         phase = self.rng.integers(-(2**40), 2**40, n)
-        noise = self.dealt(lambda: self.rng.integers(-(2**50), 2**50, n))
+        noise = self.inputs(lambda: self.rng.integers(-(2**50), 2**50, n))
         flooded = signatures.flood(contributors=CONTRIBUTORS, N=n, receiver=1)
         yield from self.case(flooded, private=noise, shares=phase)
         for compares in (True, False):
@@ -202,7 +201,7 @@ class _Builder:
         m = self.rng.integers(0, 1024, n)
         e = self.rng.integers(-half, half, n) if compares else self.rng.integers(-8, 9, n)
         z = (m << ell) + e + half
-        private = self.dealt(lambda: np.concatenate([self.uniform(ell, n), self.uniform(1, rows * n)]))
+        private = self.inputs(lambda: np.concatenate([self.uniform(ell, n), self.uniform(1, rows * n)]))
         power2, odd_ring, odd_field = (
             (signatures.round_ltz_circuit, signatures.round_ltz_circuit_odd_ring, signatures.round_ltz_circuit_odd_field)
             if compares

@@ -33,8 +33,8 @@ def odd_roundings(builder: Any, contributors: int, size: int, modulus: int) -> I
     rng, n, t, field = builder.rng, min(size, 256), modulus, f"F_{modulus}"
     carries = (contributors - 1).bit_length()
     masks, rows = rng.integers(0, 1 << LENGTH, (contributors, n)), rng.integers(0, 2, (contributors, carries + 1, n))
-    places = np.arange(LENGTH)[:, None]
-    bits = {i: np.concatenate([((m >> places) & 1).ravel(), r.ravel()]) for i, (m, r) in enumerate(zip(masks, rows, strict=True))}
+    positions = np.arange(LENGTH)[:, None]
+    bits = {i: np.concatenate([((m >> positions) & 1).ravel(), r.ravel()]) for i, (m, r) in enumerate(zip(masks, rows, strict=True))}
     words = {i: np.concatenate([m, r.ravel()]) for i, (m, r) in enumerate(zip(masks, rows, strict=True))}
     further = rows[:, -1].sum(0) % 2
     first = signatures.round_mask_odd_bits(contributors=contributors, size=n, l=LENGTH, keep="all")
@@ -49,7 +49,7 @@ def odd_roundings(builder: Any, contributors: int, size: int, modulus: int) -> I
     low = np.concatenate([z % (1 << LENGTH), r])
     mask = {False: [r], True: [r, further]}
     for compares in (False, True):
-        shares = np.concatenate([low, ((r >> places) & 1).ravel(), further]) if compares else low
+        shares = np.concatenate([low, ((r >> positions) & 1).ravel(), further]) if compares else low
         ring_online, field_online = (
             (signatures.round_ltz_circuit_odd_ring_online, signatures.round_ltz_circuit_odd_field_online)
             if compares

@@ -1,4 +1,4 @@
-"""Joint decryption of LWE ciphertexts: phases (local), then one of the roundings with material made before."""
+"""Joint decryption of LWE ciphertexts: phases (local), then one of the roundings with items of a pool."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BLOCK = 128
 
 
 def lwe_phases(context: PartyContext, group: RoundingGroup, key: Persistence, ciphertexts: LweCiphertexts) -> Words:
-    """Our summands [parts, count words of a share] of z = 2^l m + e + 2^(l-1) modulo 2^k for each ciphertext. Local, but for what ``keep`` compares once; every party calls this.
+    """Our summands [parts, count words of a share] of z = 2^l m + e + 2^(l-1) modulo 2^k for each ciphertext. Local, but for one comparison of the kept engine; every party calls this.
 
     Modulo 2^64 these are the shares of the phases. Modulo a prime each summand is scaled to 2^k u / q and rounded by who knows it:
     half a unit each, of 2^l for a message.

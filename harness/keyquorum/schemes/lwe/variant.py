@@ -1,4 +1,4 @@
-"""Stored material for LWE: every rounding of VARIANTS, in two parts.
+"""Preprocessing for LWE: every rounding of VARIANTS, in two parts.
 
 Shares with MACs take two words each, and two parts: share and MAC.
 """
@@ -26,7 +26,7 @@ from keyquorum.programs.signatures import (
     round_mask_open_online,
 )
 from keyquorum.sharing.rounding import RoundingGroup
-from keyquorum.sharing.variants import VARIANTS, Destination, Material, Section, Variant, comparison_ands, low_mask
+from keyquorum.sharing.variants import VARIANTS, Destination, Preprocessing, Section, Variant, comparison_ands, low_mask
 
 Words = NDArray[np.uint64]
 FLOOD_SECURITY = 40
@@ -36,8 +36,8 @@ FLOOD_SECURITY = 40
 @dataclass(frozen=True)
 class LweVariant(Variant):
     """A rounding for one LWE parameter set. ``width``, ``levels``: of the tables. ``triples``: whether the triples of the ANDs of
-    `round_ltz_circuit` are material as well; where shares are replicated ANDs need none. ``authenticated``: the shares have MACs, under
-    the committee's key; they are kept whole, whatever bits of them count."""
+    `round_ltz_circuit` are stored as well; ANDs of replicated shares need none. ``authenticated``: the shares have MACs, under
+    the committee's key; they are stored with all their bits."""
 
     rounding: str
     parameters: LweParameters
@@ -62,7 +62,7 @@ class LweVariant(Variant):
 
     @property
     def described(self) -> str:
-        """What must be the same for material to be of use."""
+        """See :class:`keyquorum.sharing.variants.Variant`."""
         return self.name
 
     @property
@@ -117,11 +117,11 @@ class LweVariant(Variant):
 
     @property
     def begins_with_opening(self) -> bool:
-        """Whether the online part begins with an opening to all members, whose messages compare what it is about."""
+        """See :class:`keyquorum.sharing.variants.Variant`."""
         return self.rounding != "round_flood"
 
-    def make(self, group: RoundingGroup, size: int, seed: bytes | None = None) -> Material:
-        """The material of ``size`` decryptions, [parts, rows, size] a section; every member calls this."""
+    def make(self, group: RoundingGroup, size: int, seed: bytes | None = None) -> Preprocessing:
+        """The preprocessing of ``size`` decryptions, [parts, rows, size] a section; every member calls this."""
         p, made = self.parameters, Persistence()
         length = flooding_bits(p, FLOOD_SECURITY) + 1 if self.rounding == "round_flood" else p.noise_length
         circuit, table = self._stores_bits, self.rounding == "round_ltz_table"
@@ -144,7 +144,7 @@ class LweVariant(Variant):
         elif table:
             sections = [rows[:, :1], rows[:, 1:] if self.authenticated else self._tables(group, rows[:, 1:], size, seed)]
         result = [s.copy() if self.authenticated else s & low_mask(section.bits) for s, section in zip(sections, self.sections, strict=True)]
-        result = Material(result, made.key_tests)
+        result = Preprocessing(result, made.key_tests)
         made.wipe()
         if table:
             sections[1][...] = 0
@@ -164,10 +164,10 @@ class LweVariant(Variant):
         return made
 
     def use(
-        self, group: RoundingGroup, z: Words, material: Sequence[NDArray[Any]], to: Destination = "share", seed: bytes | None = None,
+        self, group: RoundingGroup, z: Words, preprocessing: Sequence[NDArray[Any]], to: Destination = "share", seed: bytes | None = None,
         about: bytes = b"",
     ) -> Words | None:  # fmt: skip
-        """Rounds phases z [parts, size] with one item of material each; every member calls this.
+        """Rounds phases z [parts, size] with one item of preprocessing each; every member calls this.
 
         Members have compared number and purpose before, or do by the first messages, as ``about`` (:meth:`.Backend.run`).
         ``to``: ``share`` gives every member its shares
@@ -175,11 +175,11 @@ class LweVariant(Variant):
         [1, size], and others None.
         """
         p, size = self.parameters, z.shape[1] // self.words
-        working = Persistence.from_sections([z, *(m.reshape(m.shape[0], -1) for m in material)], self.words)
+        working = Persistence.from_sections([z, *(m.reshape(m.shape[0], -1) for m in preprocessing)], self.words)
         if self.authenticated:
-            if not isinstance(material, Material):
-                raise ProgramError("material with MACs lacks the tests of their keys: take it from a pool, or make it")
-            working.take_key_tests(material.key_tests)
+            if not isinstance(preprocessing, Preprocessing):
+                raise ProgramError("preprocessing with MACs lacks the tests of their keys: take it from a pool, or make it")
+            working.take_key_tests(preprocessing.key_tests)
         domain = f"Z2^{p.ring_bits}"
         words = group.run(group.ring_protocol, domain, self._online(size, to), persistence=working, seed=seed, keep=True, about=about)
         opened: Words | None = words.view(np.uint64).reshape(1, -1) if words.size else None

@@ -43,7 +43,7 @@ PLAINTEXT_HEADER = 4096
 
 @dataclass(frozen=True)
 class SealDecrypted(Decrypted):
-    """What a receiver gets of one ciphertext: SEAL's plaintext bytes; for BFV and BGV the coefficients mod t; for CKKS the error that the
+    """The result of one ciphertext at the receiver: SEAL's plaintext bytes; for BFV and BGV the coefficients mod t; for CKKS the error that the
     flooding added."""
 
     coefficients: Words | None
@@ -51,8 +51,8 @@ class SealDecrypted(Decrypted):
 
 
 def check_decryption(info: SealKeyInfo, ciphertexts: Sequence[Ciphertext], receiver: int, rounding: str) -> None:
-    """Refuses what cannot be done with the key, from what is public alone: receiver, parts, level; for CKKS the form, room for the flooding,
-    and what it leaves."""
+    """Refuses a decryption that the key does not admit, by public data alone: receiver, parts, level; for CKKS the form, whether the level holds the
+    flooding, and the precision that is left."""
     if not 0 <= receiver < info.parties:
         raise ParameterError(f"there is no party {receiver}: choose a receiver from 0 to {info.parties - 1}")
     if rounding not in ROUNDINGS:

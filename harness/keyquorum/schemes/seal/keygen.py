@@ -1,7 +1,7 @@
 """Joint generation of SEAL keys: the secret key exists as shares only.
 
 1. The parties toss a public seed; everything public (the `a` of every key, the key id) comes from it.
-2. `sample_ternary`, in one domain with room: the secret, uniform ternary (protocols: section 1).
+2. `sample_ternary`, in one domain that is large enough: the secret, uniform ternary (protocols: section 1).
 3. `sample_cbd` or `sample_gaussian`, there as well; `lift_open` and `lift_close` bring the secret and the noise to every prime.
 4. `rlwe_public_key` and `rlwe_switch_key`, one prime after another, open b = -(a s + f e) (+ P w): the keys.
 5. All parties compare a hash of the transcript and of the key files before the key counts.
@@ -54,10 +54,10 @@ Ints = NDArray[np.int64]
 Words = NDArray[np.uint64]
 
 LIFT_BITS = 61
-"""Size of the domain in which secret and noise are sampled and masked. The masks fill it; what all values of a key tell together is
+"""Size of the domain in which secret and noise are sampled and masked. The masks fill it; the leakage of all values of a key together is
 checked against the budget of its life (:mod:`.budget`)."""
 NOISE_BITS = 5
-"""The secret and both error laws stay below 2^5 in absolute value (CBD 21, Gaussian 23)."""
+"""The secret and both error distributions stay below 2^5 in absolute value (CBD 21, Gaussian 23)."""
 MERSENNE = 2**61 - 1
 """Auxiliary prime for the noise of protocols without a ring: square roots are cheap modulo it."""
 CHUNK = 1 << 18
@@ -116,7 +116,7 @@ class SealRequest(KeyRequest):
         return keygen_needs(sizes, committee)
 
     def check_budget(self, committee: Committee) -> None:
-        """Refuses a key whose opened values would tell too much together, or, with MACs, whose shortest prime convinces of too little."""
+        """Refuses a key whose opened values would leak too much together, or, with MACs, whose shortest prime gives too little soundness."""
         polynomials = 1 + (len(self.parameters.coeff_modulus) - 1) * len(self.targets)
         values = self.parameters.ring_degree * (1 + polynomials)
         check_attempts(committee, self.parameters)
@@ -194,10 +194,10 @@ def _noise_method(committee: Committee) -> Literal["bits", "arith"]:
     return "arith" if committee.ring_protocol is None else "bits"
 
 
-def _sampled_at_a_time(committee: Committee, law: str) -> int:
+def _sampled_at_a_time(committee: Committee, distribution: str) -> int:
     if committee.authenticated:
         return AUTHENTICATED_CHUNK
-    return CHUNK if law == "cbd" or _noise_method(committee) == "bits" else GAUSSIAN_CHUNK
+    return CHUNK if distribution == "cbd" or _noise_method(committee) == "bits" else GAUSSIAN_CHUNK
 
 
 def _seeds(master: bytes, count: int) -> list[bytes]:

@@ -1,4 +1,4 @@
-"""Stored material for BFV and BGV: the roundings modulo an odd prime t, in two parts.
+"""Preprocessing for BFV and BGV: the roundings modulo an odd prime t, in two parts.
 
 An item serves one coefficient; a ciphertext takes N of them. Phases come as [2, parts, size]: modulo 2^l and modulo t
 (:func:`keyquorum.sharing.rounding.scaled_words`), and so does the mask. Interface: :class:`keyquorum.sharing.variants.Variant`.
@@ -31,7 +31,7 @@ from keyquorum.programs.signatures import (
 )
 from keyquorum.sharing.randomness import uniform_bits, wipe
 from keyquorum.sharing.rounding import ROUNDINGS, RoundingGroup, rounding_length
-from keyquorum.sharing.variants import Destination, Material, Section, Variant, comparison_ands, low_mask
+from keyquorum.sharing.variants import Destination, Preprocessing, Section, Variant, comparison_ands, low_mask
 
 from .phases import check_exact
 
@@ -64,7 +64,7 @@ class SealVariant(Variant):
 
     @property
     def described(self) -> str:
-        """What must be the same for material to be of use."""
+        """See :class:`keyquorum.sharing.variants.Variant`."""
         return f"{self.name} l={self.length} t={self.modulus}"
 
     @property
@@ -100,8 +100,8 @@ class SealVariant(Variant):
         """See :class:`keyquorum.sharing.variants.Variant`."""
         return True
 
-    def make(self, group: RoundingGroup, size: int, seed: bytes | None = None) -> Material:
-        """The material of ``size`` coefficients, [parts, rows, size] a section; every member calls this.
+    def make(self, group: RoundingGroup, size: int, seed: bytes | None = None) -> Preprocessing:
+        """The preprocessing of ``size`` coefficients, [parts, rows, size] a section; every member calls this.
 
         The contributors' masks go into three runs: as words modulo 2^l, as bits, and as words modulo t; the carry of their sum is opened
         under random bits. Rounds and bytes: `sum_inputs` and `round_mask_odd_bits`, `round_mask_odd_field`, and `and_triples`.
@@ -115,8 +115,8 @@ class SealVariant(Variant):
             if group.me is not None and group.me < contributors:
                 words, rows = uniform_bits(size, length), uniform_bits(size * (carries + int(self._compares)), 1)
                 bits = np.empty(length * size + rows.size, dtype=np.int64)
-                for place in range(length):
-                    np.right_shift(words, place, out=bits[place * size : (place + 1) * size])
+                for bit in range(length):
+                    np.right_shift(words, bit, out=bits[bit * size : (bit + 1) * size])
                 bits[length * size :] = rows
                 bits &= 1
                 given = np.concatenate([words, rows])
@@ -135,20 +135,20 @@ class SealVariant(Variant):
             made.append(triples)
         result: list[Words] = []
         for part, section in zip([*made, field], self.sections, strict=True):
-            material = part.words[: group.parts].reshape(group.parts, section.rows, size)
-            result.append(material.copy() if part is field else material & low_mask(section.bits))
+            preprocessing = part.words[: group.parts].reshape(group.parts, section.rows, size)
+            result.append(preprocessing.copy() if part is field else preprocessing & low_mask(section.bits))
             part.wipe()
         low.wipe()
-        return Material(result)
+        return Preprocessing(result)
 
     def use(
-        self, group: RoundingGroup, z: Words, material: Sequence[Unsigned], to: Destination = "share", seed: bytes | None = None,
+        self, group: RoundingGroup, z: Words, preprocessing: Sequence[Unsigned], to: Destination = "share", seed: bytes | None = None,
         about: bytes = b"",
     ) -> Words | None:  # fmt: skip
-        """Rounds phases z [2, parts, size] with one item of material each; every member calls this. Results as of
+        """Rounds phases z [2, parts, size] with one item of preprocessing each; every member calls this. Results as of
         :meth:`keyquorum.sharing.variants.Variant.use`, but modulo t: shares, or words in [0, t)."""
         length, t, size = self.length, self.modulus, z.shape[-1]
-        flat = [np.ascontiguousarray(m).reshape(m.shape[0], -1) for m in material]
+        flat = [np.ascontiguousarray(m).reshape(m.shape[0], -1) for m in preprocessing]
         try:
             ring = Persistence.from_sections([z[0], *flat[:-1]])
             in_ring = (
@@ -168,12 +168,12 @@ class SealVariant(Variant):
             ring.wipe()
             field.wipe()
         finally:
-            wipe(*(mine for mine, theirs in zip(flat, material, strict=True) if not np.shares_memory(mine, theirs)))
+            wipe(*(mine for mine, theirs in zip(flat, preprocessing, strict=True) if not np.shares_memory(mine, theirs)))
         return result
 
 
 def seal_variant(committee: Committee, rounding: str, parameters: ParameterSet) -> SealVariant:
-    """A rounding for BFV or BGV as a committee keeps material for it. Refuses committees that cannot."""
+    """A rounding for BFV or BGV with the preprocessing of a committee. Raises ParameterError for a committee that cannot round so."""
     if committee.authenticated:
         others = names(COMMITTEES, macs=False, field=True, last=" or ")
         raise ParameterError(f"{committee.protocol}: masks with MACs are kept for LWE alone: for BFV and BGV take {others}")

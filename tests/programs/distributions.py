@@ -1,4 +1,4 @@
-"""Exact laws of the samplers, and tests of samples against them."""
+"""Exact distributions of the samplers, and tests of samples against them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 CONFIDENCE = 0.99
-"""Every test of a law has a false-alarm rate of 1 %; seeds are fixed, so a test either always passes or always fails."""
+"""Every test of a distribution has a false-alarm rate of 1 %; seeds are fixed, so a test either always passes or always fails."""
 
 
 def uniform_ternary() -> dict[int, float]:
@@ -31,16 +31,16 @@ def exact_gaussian(sigma_milli: int, bound: int) -> dict[int, Decimal]:
         return {v: weight / total for v, weight in weights.items()}
 
 
-def check_law(samples: NDArray[np.int64], law: dict[int, float]) -> None:
+def check_distribution(samples: NDArray[np.int64], distribution: dict[int, float]) -> None:
     """Chi-square on the values (rare ones joined), and mean and variance, each at 99 %."""
     n = len(samples)
     values, counts = np.unique(samples, return_counts=True)
-    assert set(values.tolist()) <= set(law), "a value outside the law"
+    assert set(values.tolist()) <= set(distribution), "a value outside the distribution"
     seen = dict(zip(values.tolist(), counts.tolist(), strict=True))
-    frequent = [v for v, p in law.items() if n * p >= 10]
+    frequent = [v for v, p in distribution.items() if n * p >= 10]
     observed = [seen.get(v, 0) for v in frequent]
-    wanted = [n * law[v] for v in frequent]
-    if len(frequent) < len(law):
+    wanted = [n * distribution[v] for v in frequent]
+    if len(frequent) < len(distribution):
         observed.append(n - sum(observed))
         wanted.append(n - sum(wanted))
         if wanted[-1] < 5:
@@ -48,12 +48,12 @@ def check_law(samples: NDArray[np.int64], law: dict[int, float]) -> None:
             observed[-2:], wanted[-2:] = [sum(observed[-2:])], [sum(wanted[-2:])]
     p_value = stats.chisquare(observed, np.array(wanted) * (n / sum(wanted))).pvalue
     assert p_value > 1 - CONFIDENCE, f"chi-square p-value {p_value}"
-    mean = sum(v * p for v, p in law.items())
-    central = {k: sum((v - mean) ** k * p for v, p in law.items()) for k in (2, 4)}
+    mean = sum(v * p for v, p in distribution.items())
+    central = {k: sum((v - mean) ** k * p for v, p in distribution.items()) for k in (2, 4)}
     z = stats.norm.ppf((1 + CONFIDENCE) / 2)
     assert abs(samples.mean() - mean) < z * sqrt(central[2] / n), "mean"
     variance_error = sqrt((central[4] - central[2] ** 2) / n)
     assert abs(samples.var() - central[2]) < z * variance_error, "variance"
 
 
-__all__ = ["CONFIDENCE", "centred_binomial", "check_law", "exact_gaussian", "uniform_ternary"]
+__all__ = ["CONFIDENCE", "centred_binomial", "check_distribution", "exact_gaussian", "uniform_ternary"]

@@ -1,4 +1,4 @@
-"""Exact laws of key material, and the tests that compare samples with them. No scipy: the formulas are short."""
+"""Exact distributions of key material, and the tests that compare samples with them. No scipy: the formulas are short."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CBD_VARIANCE = 10.5
 CBD_KURTOSIS = 3 - 1 / 21
 """Fourth moment over squared variance of a sum of 42 independent ±1/2."""
 
-Law = Mapping[int, float]
+Distribution = Mapping[int, float]
 
 
 def centred_binomial(bits: int = 21) -> dict[int, float]:
@@ -31,9 +31,9 @@ def discrete_gaussian(sigma: float, tail: int) -> dict[int, float]:
     far = tail + math.ceil(12 * sigma)
     weights = [math.exp(-k * k / (2 * sigma * sigma)) for k in range(far + 1)]
     total = weights[0] + 2 * math.fsum(weights[1:])
-    law = {k: weights[abs(k)] / total for k in range(-tail, tail + 1)}
-    law[tail] = law[-tail] = math.fsum(weights[tail:]) / total
-    return law
+    distribution = {k: weights[abs(k)] / total for k in range(-tail, tail + 1)}
+    distribution[tail] = distribution[-tail] = math.fsum(weights[tail:]) / total
+    return distribution
 
 
 def uniform(values: range) -> dict[int, float]:
@@ -41,14 +41,14 @@ def uniform(values: range) -> dict[int, float]:
     return {v: 1 / len(values) for v in values}
 
 
-def variance(law: Law) -> float:
-    """Variance of a law of mean 0."""
-    return math.fsum(p * k * k for k, p in law.items())
+def variance(distribution: Distribution) -> float:
+    """Variance of a distribution of mean 0."""
+    return math.fsum(p * k * k for k, p in distribution.items())
 
 
-def kurtosis(law: Law) -> float:
-    """Fourth moment over squared variance, for a law of mean 0."""
-    return math.fsum(p * k**4 for k, p in law.items()) / variance(law) ** 2
+def kurtosis(distribution: Distribution) -> float:
+    """Fourth moment over squared variance, for a distribution of mean 0."""
+    return math.fsum(p * k**4 for k, p in distribution.items()) / variance(distribution) ** 2
 
 
 def chi_square_tail(statistic: float, degrees: int) -> float:
@@ -62,18 +62,18 @@ def chi_square_tail(statistic: float, degrees: int) -> float:
     return min(tail, 1.0)
 
 
-def chi_square_p(sample: NDArray[Any], law: Law, least: float = 8.0) -> float:
-    """p-value of Pearson's test of a sample against a law; neighbouring values are joined until each cell expects ``least``.
+def chi_square_p(sample: NDArray[Any], distribution: Distribution, least: float = 8.0) -> float:
+    """p-value of Pearson's test of a sample against a distribution; neighbouring values are joined until each cell expects ``least``.
 
     A value of probability 0 gives 0.
     """
     values, counts = np.unique(sample, return_counts=True)
     observed = dict(zip(values.tolist(), counts.tolist(), strict=True))
-    if set(observed) - set(law):
+    if set(observed) - set(distribution):
         return 0.0
     cells: list[list[float]] = []
-    for value in sorted(law):
-        expected = law[value] * sample.size
+    for value in sorted(distribution):
+        expected = distribution[value] * sample.size
         if cells and (cells[-1][0] < least):
             cells[-1][0] += expected
             cells[-1][1] += observed.get(value, 0)
@@ -88,5 +88,5 @@ def chi_square_p(sample: NDArray[Any], law: Law, least: float = 8.0) -> float:
 
 
 def variance_error(kurtosis_value: float, samples: int) -> float:
-    """Relative standard deviation of the sample variance of a law with known mean."""
+    """Relative standard deviation of the sample variance of a distribution with known mean."""
     return math.sqrt((kurtosis_value - 1) / samples)

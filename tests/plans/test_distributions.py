@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from .laws import (
+from .distributions import (
     CBD_KURTOSIS,
     CBD_VARIANCE,
     centred_binomial,
@@ -31,17 +31,17 @@ def test_tail_of_chi_square(degrees: int) -> None:
 
 def test_exact_laws() -> None:
     """Probabilities sum to 1; the moments are the known ones."""
-    law = centred_binomial()
-    assert math.fsum(law.values()) == pytest.approx(1)
-    assert variance(law) == pytest.approx(CBD_VARIANCE)
-    assert kurtosis(law) == pytest.approx(CBD_KURTOSIS)
+    distribution = centred_binomial()
+    assert math.fsum(distribution.values()) == pytest.approx(1)
+    assert variance(distribution) == pytest.approx(CBD_VARIANCE)
+    assert kurtosis(distribution) == pytest.approx(CBD_KURTOSIS)
     gaussian = discrete_gaussian(3.2, 23)
     assert math.fsum(gaussian.values()) == pytest.approx(1)
     assert variance(gaussian) == pytest.approx(3.2**2, rel=1e-9)
 
 
 def test_p_values_of_small_samples() -> None:
-    """Impossible values give 0, exact proportions 1, rare cells are joined; p-values are uniform on the right law."""
+    """Impossible values give 0, exact proportions 1, rare cells are joined; p-values are uniform on the right distribution."""
     assert chi_square_p(np.array([0, 1, 5]), uniform(range(3))) == 0.0
     assert chi_square_p(np.repeat(np.arange(4), 100), uniform(range(4))) == pytest.approx(1)
     assert chi_square_p(np.zeros(1000, dtype=np.int64), uniform(range(2))) < 1e-9
