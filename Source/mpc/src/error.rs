@@ -27,7 +27,7 @@ pub enum Check {
     Broadcast,
     /// edaBits by cut and choose.
     EdaBits,
-    /// A check whose outcome depends on MAC keys and that was cut off before its end: it may tell as much as a failed one.
+    /// A check whose outcome depends on MAC keys and that was cut off before its end: it may reveal as much as a failed one.
     Interrupted,
 }
 

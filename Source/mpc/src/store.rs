@@ -315,11 +315,11 @@ mod tests {
         let path = folder.path().join("s.share");
         write(&path, &header(), &[]).unwrap();
         let good = fs::read(&path).unwrap();
-        let place = good.len() - 32 - 8;
+        let at = good.len() - 32 - 8;
         for missing in 1..=32 {
             let mut bad = good[..good.len() - missing].to_vec();
             let length = 0u64.wrapping_sub(missing as u64);
-            bad[place..place + 8].copy_from_slice(&length.to_le_bytes());
+            bad[at..at + 8].copy_from_slice(&length.to_le_bytes());
             fs::write(&path, &bad).unwrap();
             let text = read(&path, &header()).unwrap_err().to_string();
             assert!(text.contains("truncated or extended"), "{text}");

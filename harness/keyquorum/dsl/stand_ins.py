@@ -22,7 +22,7 @@ _PROPERTIES = {
     "element_bytes", "insecure",
 }  # fmt: skip
 """What is the same in all runs on an engine."""
-_COUNTERS = {"stats", "material"}
+_COUNTERS = {"stats", "preprocessed"}
 """Calls that change nothing, and of which a program sees nothing."""
 
 

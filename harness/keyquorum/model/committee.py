@@ -29,7 +29,7 @@ MAC_KEY = "mac.key"
 """File in a party's folder."""
 OPENINGS = {
     "direct": "every party tells every other: one round, n - 1 messages of each",
-    "star": "one party (of long vectors several, each a part) adds up and tells the sum: two rounds, one message of each a round",
+    "star": "one party (of long vectors several, each a part) adds up and sends the sum: two rounds, one message of each a round",
 }
 """How additive sharing opens values, and what that takes. In a committee of which t + 1 parties round: among these."""
 
@@ -207,8 +207,8 @@ class Committee:
             raise CommitteeError(f"{path}: unknown protocol {self.protocol!r}: choose one of {names(COMMITTEES)}")
         if self.openings not in OPENINGS:
             raise CommitteeError(f"{path}: unknown openings {self.openings!r}: choose one of {', '.join(OPENINGS)}")
-        if self.openings == "star" and not self.capabilities.star_openings:
-            able = sorted(p.name for p in COMMITTEES.values() if p.star_openings)
+        if self.openings == "star" and not self.capabilities.king_openings:
+            able = sorted(p.name for p in COMMITTEES.values() if p.king_openings)
             raise CommitteeError(f"{path}: {self.protocol} opens values directly: star is for {', '.join(able[:-1])} and {able[-1]}")
         if [p.index for p in self.parties] != list(range(n)):
             raise CommitteeError(f"{path}: parties must be numbered 0 to {n - 1} in order")

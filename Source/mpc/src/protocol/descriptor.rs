@@ -40,8 +40,8 @@ pub struct Descriptor {
     pub edabits: bool,
     /// Whether products come from oblivious transfer between pairs of parties.
     pub oblivious_transfer: bool,
-    /// Whether values can be opened through one party ([`super::Openings::Star`]).
-    pub star_openings: bool,
+    /// Whether values can be opened through one party ([`super::Openings::King`]).
+    pub king_openings: bool,
     /// Whether a committee of this name can be made. The others are for single programs.
     pub committee: bool,
     /// The protocols that a committee of this protocol runs.

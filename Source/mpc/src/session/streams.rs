@@ -38,9 +38,9 @@ fn prg(seed: &Seed) -> Prg {
     Prg::new(*key, 0)
 }
 
-/// The error for a subset without its seed, or with a member that is not there.
+/// The error for a subset without its seed, or with a member that does not exist.
 fn no_member() -> EngineError {
-    EngineError::internal("the seed of a subset of parties has no place")
+    EngineError::internal("a seed of a subset of parties is missing")
 }
 
 /// Takes seeds from a message that holds them one after another: none stays zero, which everybody knows.

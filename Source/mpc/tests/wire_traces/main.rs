@@ -43,6 +43,10 @@ const DOMAINS: [DomainKind; 5] = [
     DomainKind::Fq(1_152_921_504_606_584_833),
 ];
 
+/// The command that writes the file anew.
+const WRITE: &str =
+    "WIRE_TRACES=write cargo test --release --locked -p keyquorum-mpc --test wire_traces";
+
 const HEAD: &str = "\
 # Wire traces: see docs/pages/formats.md. After an intended change of messages, write this file anew:
 #   WIRE_TRACES=write cargo test --release --locked -p keyquorum-mpc --test wire_traces
@@ -75,8 +79,8 @@ impl Setting {
                         threshold,
                     };
                     all.push(setting);
-                    if protocol.star_openings {
-                        setting.openings = Openings::Star;
+                    if protocol.king_openings {
+                        setting.openings = Openings::King;
                         all.push(setting);
                     }
                 }
@@ -300,7 +304,7 @@ fn messages_are_those_of_the_checked_in_traces() {
     let changes: String = gone.chain(come).collect();
     assert!(
         changes.is_empty(),
-        "messages differ from {}:\n{changes}If that is intended: {HEAD}",
+        "messages differ from {}:\n{changes}If that is intended, write the file anew: {WRITE}",
         path.display()
     );
 }

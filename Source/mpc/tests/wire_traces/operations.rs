@@ -90,7 +90,7 @@ impl Operation {
     }
 }
 
-/// Each runs in an engine of its own, whose streams depend on its place in this list alone: append new ones at the end.
+/// Each runs in an engine of its own, whose streams depend on its position in this list alone: append new ones at the end.
 pub const OPERATIONS: &[(&str, Operation)] = &[
     (
         "input",
@@ -104,8 +104,8 @@ pub const OPERATIONS: &[(&str, Operation)] = &[
         "open_to",
         Operation::Elements(|e, x, _| {
             let last = e.party().1 - 1;
-            (e.open_to(x, 0)?, e.open_to(x, last)?);
-            Ok(())
+            e.open_to(x, 0)?;
+            e.open_to(x, last).map(drop)
         }),
     ),
     ("mul", Operation::Elements(|e, x, y| e.mul(x, y).map(drop))),
@@ -165,8 +165,10 @@ pub const OPERATIONS: &[(&str, Operation)] = &[
     ("key_test", Operation::KeyTest),
 ];
 
+type Exchange = fn(&Session) -> Result<()>;
+
 /// What a session sends without an engine, each from the same seed.
-pub const EXCHANGES: &[(&str, fn(&Session) -> Result<()>)] = &[
+pub const EXCHANGES: &[(&str, Exchange)] = &[
     ("toss", |session| session.toss(16).map(drop)),
     ("compare", |session| session.compare("digest", &[7; 32])),
     ("all_gather", |session| {

@@ -41,7 +41,7 @@ pub fn seed(seed: [u8; 16]) {
 /// In place of the C library's function. A thread without a seed, such as one of the test runner, gets true randomness.
 ///
 /// # Safety
-/// `out` has room for `length` bytes.
+/// `out` is valid for writes of `length` bytes.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn getrandom(out: *mut u8, length: usize, _flags: u32) -> isize {
     if length == 0 {

@@ -29,7 +29,7 @@ const ADDITIVE: Descriptor = Descriptor {
     splits: false,
     edabits: false,
     oblivious_transfer: true,
-    star_openings: true,
+    king_openings: true,
     committee: true,
     partners: || Partners {
         ring: Some(&SEMI2K),

@@ -30,7 +30,7 @@ const AUTHENTICATED: Descriptor = Descriptor {
     splits: false,
     edabits: true,
     oblivious_transfer: true,
-    star_openings: false,
+    king_openings: false,
     committee: true,
     partners: || Partners {
         ring: Some(&SPDZ2K),

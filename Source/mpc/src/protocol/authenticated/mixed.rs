@@ -20,8 +20,8 @@ use super::subset_sums::{self, CHECKS};
 use super::{Arithmetic, Authenticated, bits};
 use crate::adversary::Site;
 use crate::error::{EngineError, Result};
-use crate::graph::{SendFn, and_then, join, then, within};
 use crate::protocol::lane_bits;
+use crate::task::{SendFn, and_then, join, then, within};
 use crate::value::{Share, same, zip};
 
 /// Words that a peer multiplies by a bit.
@@ -59,13 +59,13 @@ pub(super) struct Mixed<A: Arithmetic> {
     pub products: Share<A::E>,
 }
 
-/// Asks for what [`task`] takes from the stock.
+/// Asks for the correlated randomness that [`task`] uses.
 pub(super) fn need<A: Arithmetic>(p: &mut Authenticated<A>, list: &[Wanted]) -> Result<()> {
-    p.supply.randoms.need(CHECKS);
+    p.preprocessing.randoms.need(CHECKS);
     for wanted in list {
         match wanted.known_to {
-            None => p.supply.randoms.need(wanted.factors),
-            Some(party) => p.supply.input(party)?.need(wanted.factors),
+            None => p.preprocessing.randoms.need(wanted.factors),
+            Some(party) => p.preprocessing.input(party)?.need(wanted.factors),
         }
     }
     Ok(())
@@ -74,9 +74,9 @@ pub(super) fn need<A: Arithmetic>(p: &mut Authenticated<A>, list: &[Wanted]) -> 
 /// Random elements with MACs.
 fn factors<A: Arithmetic>(p: &mut Authenticated<A>, wanted: &Wanted) -> Result<Share<A::E>> {
     let parts = match wanted.known_to {
-        None => p.supply.randoms.take(wanted.factors)?.into(),
+        None => p.preprocessing.randoms.take(wanted.factors)?.into(),
         Some(party) => {
-            let [x, mac, mut known] = p.supply.input(party)?.take(wanted.factors)?;
+            let [x, mac, mut known] = p.preprocessing.input(party)?.take(wanted.factors)?;
             known.iter_mut().zeroize();
             vec![x, mac]
         }

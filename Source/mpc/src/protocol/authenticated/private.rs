@@ -7,7 +7,7 @@ use super::binary::{Toss, finish_challenge, start_toss};
 use super::values::{Given, authenticate, check_sums};
 use super::{Arithmetic, Authenticated, bits};
 use crate::error::Result;
-use crate::graph::{SendFn, and_then, join, then, within};
+use crate::task::{SendFn, and_then, join, then, within};
 use crate::value::{Share, same, zip};
 
 /// Items that are opened, so that not all can be wrong: one lane.
