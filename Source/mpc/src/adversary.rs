@@ -28,11 +28,11 @@ pub(crate) enum Site {
     Choices,
     /// The proof for the check of these OTs, to each peer.
     Proof,
-    /// What a triple multiplies by the choices of each peer: our share of the key, one word.
+    /// The operand of a triple that the choices of each peer multiply: our share of the key, one word.
     OperandKey,
-    /// The same: our shares of elements.
+    /// This operand: our shares of elements.
     Operand,
-    /// The same: our shares of the MACs of elements.
+    /// This operand: our shares of the MACs of elements.
     OperandMac,
     /// The message with the products of a triple, to each peer.
     Payload,
@@ -42,11 +42,11 @@ pub(crate) enum Site {
     Product,
     /// Bits that we know, as elements.
     Bits,
-    /// What is multiplied by the bits of a peer: our share of the key.
+    /// The factor of the bits of a peer: our share of the key.
     BitsTimesKey,
-    /// The same: our shares of elements.
+    /// This factor: our shares of elements.
     BitsTimesFactor,
-    /// The same: our shares of the MACs of elements.
+    /// This factor: our shares of the MACs of elements.
     BitsTimesMac,
     /// Numbers that we know, as elements.
     Numbers,

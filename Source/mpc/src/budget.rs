@@ -1,4 +1,4 @@
-//! What may go wrong in the life of a key, all together: less than 2^-40.
+//! The probability that anything goes wrong in the life of a key, all together: less than 2^-40.
 //!
 //! Everything statistical is here: how large buckets, tests and masks must be so that the chances of all batches, checks and values of a
 //! key's life add up to less than 2^-[`TOTAL_BITS`]. Computational assumptions (128 bits) are not counted: one of them is that of the hash of OTs' strings
@@ -114,7 +114,7 @@ pub fn cut_and_choose(n: usize, tests: usize, wrong: usize, opened: usize) -> f6
 /// A way to deviate: −log2 of its chance to win, and to pass unnoticed without having won.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Attempt {
-    /// What is attempted.
+    /// The attempt.
     pub kind: &'static str,
     /// −log2 of p.
     pub wins: f64,
@@ -123,7 +123,7 @@ pub struct Attempt {
 }
 
 impl Attempt {
-    /// What it wins in a life: p/(1 − s).
+    /// Its probability in a life: p/(1 − s).
     pub fn chance(&self) -> f64 {
         (-self.wins).exp2() / (1.0 - (-self.passes).exp2())
     }

@@ -170,7 +170,7 @@ pub trait Engine: Send {
     /// A share from raw words; refuses another length or words out of range. With MACs also shares (other than zeros) of a domain for which the
     /// session has neither called [`Engine::key_test`] nor [`Engine::test_stored_keys`].
     fn import(&mut self, data: &[u8], n: usize) -> Result<Handle>;
-    /// What must be stored with shares under a MAC key: a public name of 16 bytes, and a few random elements as raw words. The same for all shares
+    /// The test of MAC keys, which must be stored with shares: a public name of 16 bytes, and a few random elements as raw words. The same for all shares
     /// that an engine stores; empty without MACs. At all parties, as the first call runs rounds and a toss.
     fn key_test(&mut self) -> Result<Zeroizing<Vec<u8>>>;
     /// Makes sure that the MAC keys of this session are those under which shares were stored with this [`Engine::key_test`]; at all parties,

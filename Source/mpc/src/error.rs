@@ -37,7 +37,7 @@ pub enum EngineError {
     /// The network failed, or another party broke off.
     #[error("{phase}: {source}")]
     Network {
-        /// What was being done, with the round number.
+        /// The operation that failed, with the round number.
         phase: String,
         /// The transport's own error.
         source: NetError,

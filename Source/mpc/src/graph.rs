@@ -29,11 +29,11 @@ struct Waiting<P, E: Element> {
     op: Op<P, E>,
     inputs: Vec<u64>,
     missing: usize,
-    /// Of an operation that communicates: how many were added before it. Local ones do not count: parties may differ in them.
+    /// For an operation that communicates: how many such operations were added before it. Local ones do not count: parties may differ in them.
     number: u64,
 }
 
-/// What communicates in the next round.
+/// An operation that communicates in the next round.
 struct Task<P, E: Element> {
     id: u64,
     number: u64,
@@ -142,7 +142,7 @@ impl<P: Protocol, E: Element> Graph<P, E> {
     }
 
     fn release(&mut self, id: u64) {
-        // What is gone already has nothing more to free.
+        // A node that was removed has nothing more to free.
         if let Some(node) = self.nodes.get_mut(&id) {
             node.held = false;
         }

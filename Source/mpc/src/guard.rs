@@ -111,7 +111,7 @@ impl Default for Guard {
     }
 }
 
-/// What a mutex holds, also if a thread panicked with it: nothing panics halfway through a change.
+/// The content of a mutex, also if a thread panicked with it: nothing panics halfway through a change.
 fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -31,8 +31,8 @@
 //! }
 //! ```
 //!
-//! Layout: `budget` (what may go wrong, all together), `value` (what flows), `graph` (the scheduler), `task` (the halves of rounds), `round` (one exchange), `protocol/*` (one file a protocol),
-//! `engine` (the operations), `ops` (what they do, for every protocol), `select` (shapes of vectors), `recording` (programs that are recorded and played), `session` (set-up between parties), `subgroup` (sessions among some of them), `links` (its oblivious transfer), `guard` (what a failed check ends), `mac_key` (what is kept of a MAC key), `store` (share files).
+//! Layout: `budget` (the probability of failure), `value` (shares and clear values), `graph` (the scheduler), `task` (the halves of rounds), `round` (one exchange), `protocol/*` (one file a protocol),
+//! `engine` (the operations), `ops` (their implementation, for every protocol), `select` (shapes of vectors), `recording` (programs that are recorded and played), `session` (set-up between parties), `subgroup` (sessions among some of them), `links` (its oblivious transfer), `guard` (whether a session may go on), `mac_key` (the state of a MAC key), `store` (share files).
 
 mod adversary;
 pub mod budget;

@@ -1,4 +1,4 @@
-//! What is known of a MAC key beside its file: that it is burned, and what the session that uses it is doing.
+//! The state of a MAC key, beside its file: whether it is burned, and what the session that uses it is doing.
 //!
 //! Beside `mac.key` there are `mac.key.burned`, one line of JSON, made by the first check that failed, and `mac.key.session`: a state of
 //! one byte and the number of a process. A session locks the latter from [`MacKeyFile::hold`] until it ends. So one session at a time
@@ -35,10 +35,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{EngineError, Result};
 
-/// What a key file holds if no mark could be written beside it: as long as a key, so that it fits on a full disk.
+/// The content of a key file if no mark could be written beside it: as long as a key, so that it fits on a full disk.
 const UNUSABLE: &[u8; 16] = b"KeyQuorum-burned";
 
-/// What to do about a key that is burned.
+/// The cure for a burned key.
 pub(crate) const CURE: &str = "make a new committee and new keys";
 
 /// Why a key is burned under which a session ended with an open verdict.

@@ -142,7 +142,7 @@ impl Outbox {
     }
 }
 
-/// What arrived in this round, taken apart in the order in which it was queued.
+/// The messages that arrived in this round, read in the order in which they were queued.
 pub struct Inbox {
     buffers: Vec<(SecretBytes, usize)>,
 }

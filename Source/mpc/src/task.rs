@@ -8,7 +8,7 @@ pub type SendFn<P, V> = Box<dyn FnOnce(&mut P, &mut Outbox) -> Result<RecvFn<P, 
 /// Second half of a round of a task.
 pub type RecvFn<P, V> = Box<dyn FnOnce(&mut P, &mut Inbox) -> Result<Step<P, V>> + Send>;
 
-/// What a task has after a round.
+/// The state of a task after a round.
 pub enum Step<P, V> {
     /// The result.
     Done(V),

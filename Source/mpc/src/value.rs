@@ -1,4 +1,4 @@
-//! What flows through a computation: shares, clear vectors, packed bits, and values known to one party.
+//! The values of a computation: shares, clear vectors, packed bits, and values known to one party.
 
 use std::iter::Zip;
 use std::ops::Range;

@@ -42,7 +42,7 @@ pub struct Engine {
     #[pyo3(get)]
     insecure: bool,
     mac_key: Zeroizing<Option<u128>>,
-    /// What [`Engine::spent`] saw last.
+    /// The counters at the last call of [`Engine::spent`].
     seen: Mutex<(EngineStats, Vec<Preprocessed>)>,
 }
 
@@ -486,7 +486,7 @@ impl Engine {
         self.value(py, |e| e.import(data, n))
     }
 
-    /// What must be stored with shares under a MAC key; empty without MACs.
+    /// The test of MAC keys, which must be stored with shares; empty without MACs.
     fn key_test<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<u8>>> {
         let data = self.run(py, |e| e.key_test())?;
         Ok(PyArray1::from_slice(py, &data))
@@ -526,7 +526,7 @@ impl Engine {
         Ok(dict)
     }
 
-    /// What was spent since the last call, or since the engine was opened: the counters of [`Engine::stats`], and by how much the unused
+    /// The cost since the last call, or since the engine was opened: the counters of [`Engine::stats`], and by how much the unused
     /// correlated randomness has changed, where it has.
     fn spent<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyDict>, Bound<'py, PyDict>)> {
         let mut seen = self

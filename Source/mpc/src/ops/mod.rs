@@ -25,12 +25,12 @@ use crate::value::{Kind, Value};
 pub(crate) struct Computation<P: Protocol, D: Domain> {
     session: Session,
     protocol: P,
-    /// Of the values.
+    /// The domain of the values.
     domain: D,
-    /// Of the shares: another one where MACs need more bits.
+    /// The domain of the shares: another one where MACs need more bits.
     shares: D,
     graph: Graph<P, D::E>,
-    /// What this engine gave for shares that are stored.
+    /// The test of MAC keys that this engine made for stored shares.
     key_test: Option<Zeroizing<Vec<u8>>>,
     threshold: usize,
     insecure: bool,

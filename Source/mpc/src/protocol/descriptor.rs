@@ -1,10 +1,10 @@
-//! What a protocol is and can do. Each protocol has one [`Descriptor`] beside its implementation; [`super::table`] lists them.
+//! Properties and capabilities of protocols. Each protocol has one [`Descriptor`] beside its implementation; [`super::table`] lists them.
 
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::session::Opening;
 
-/// What a protocol is and can do.
+/// Properties and capabilities of a protocol.
 #[derive(Debug)]
 pub struct Descriptor {
     /// The name after `-E`, as in MP-SPDZ.
@@ -146,14 +146,14 @@ pub enum Primes {
     Any,
     /// Primes above the number of parties.
     AboveParties {
-        /// What goes wrong otherwise.
+        /// The reason for the bound.
         reason: &'static str,
     },
     /// Primes of more bits than this.
     LongerThan {
         /// Bits of the longest prime that is too short.
         bits: u32,
-        /// What goes wrong otherwise.
+        /// The reason for the bound.
         reason: &'static str,
     },
 }

@@ -72,7 +72,7 @@ impl<E: Element, const N: usize> Items<E, N> {
         Ok(taken)
     }
 
-    /// How much to make next: what is missing, and half of what was used so far on top.
+    /// How many items to make next: the missing ones, and half as many on top as were used so far.
     pub fn batch(&self, least: usize, surplus: usize, most: usize) -> usize {
         let missing = self.needed.saturating_sub(self.len());
         if missing == 0 {

@@ -2,7 +2,7 @@
 //!
 //! x = s₀ + s₁ + s₂; party i holds the parts (s_i, s_{i−1}). Each pair of parties has a common pseudo-random stream, so
 //! randomness, and one of the two summands of an input, cost no communication. Multiplication: Araki et al., CCS 2016,
-//! §2: one element a party, one round. Bits are the same protocol over packed lanes.
+//! §2: one element a party, one round. Bits are the same protocol over packed lanes. Longer than 400 lines: one protocol, one trait.
 
 use keyquorum_math::{Domain, DomainKind, Prg, bits};
 
@@ -17,7 +17,7 @@ use crate::session::Opening;
 use crate::task::{SendFn, Step, and_then, join};
 use crate::value::{Share, zip};
 
-/// What both domains have in common.
+/// The fields that both domains share.
 const REPLICATED: Descriptor = Descriptor {
     name: "",
     summary: "",

@@ -1,4 +1,4 @@
-//! What a run is given: parts of a share file, public and private words.
+//! The input of a run: parts of a share file, public and private words.
 
 use std::ops::Range;
 

@@ -10,7 +10,7 @@ use crate::engine::Engine;
 use crate::error::{EngineError, Result};
 use crate::graph::Handle;
 
-/// What a run writes to the output.
+/// One entry of the output of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Output {
     /// Public numbers, of everybody or of one party.
@@ -35,10 +35,10 @@ pub struct Played {
 
 /// A step that its recorder should have refused.
 fn malformed() -> EngineError {
-    EngineError::internal("a recorded step takes what was not made")
+    EngineError::internal("a recorded step takes a value that no step has made")
 }
 
-/// What the steps so far have made.
+/// The results of the steps so far.
 struct Made<'r> {
     recording: &'r Recording,
     values: Vec<Option<Handle>>,

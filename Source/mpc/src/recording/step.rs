@@ -248,7 +248,7 @@ fn slots<T: Copy + Into<Slot>>(ids: impl IntoIterator<Item = T>) -> Vec<Slot> {
 }
 
 impl Step {
-    /// What the step takes.
+    /// The operands of the step.
     pub(super) fn operands(&self) -> Vec<Slot> {
         match self {
             Self::Unary { a, .. }
@@ -286,7 +286,7 @@ impl Step {
         }
     }
 
-    /// What the step makes.
+    /// The results of the step.
     pub(super) fn results(&self) -> Vec<Slot> {
         match self {
             Self::Unary { out, .. }

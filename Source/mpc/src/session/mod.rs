@@ -31,7 +31,7 @@ const MAX_CONTROL: usize = 1 << 20;
 /// Seeds are derived from party numbers of one byte.
 pub(crate) const MAX_PARTIES: usize = 256;
 
-/// What an engine is opened with.
+/// Options of an engine.
 #[derive(Clone, Debug, Default)]
 pub struct EngineOptions {
     /// Name and arguments of the program: compared among the parties.
@@ -76,7 +76,7 @@ pub(crate) struct Inner {
 #[derive(Clone)]
 pub struct Session {
     inner: Arc<Mutex<Inner>>,
-    /// Of this session, its subgroups, and the one that it is a subgroup of.
+    /// The guard of this session, its subgroups, and the session that it is a subgroup of.
     guard: Arc<Guard>,
     party: usize,
     parties: usize,
@@ -190,7 +190,7 @@ impl Session {
         Ok(inner)
     }
 
-    /// What says whether this session may go on.
+    /// The guard, which decides whether this session may go on.
     pub(crate) fn guard(&self) -> &Arc<Guard> {
         &self.guard
     }

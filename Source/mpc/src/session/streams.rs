@@ -78,7 +78,7 @@ impl Session {
             .collect()
     }
 
-    /// What both ends of a link hash into their base OTs, so that these belong to this session and this direction.
+    /// The context that both ends of a link hash into their base OTs, so that these belong to this session and this direction.
     pub(crate) fn link_context(
         &self,
         label: &str,

@@ -11,7 +11,7 @@ use crate::protocol::descriptor::{
 };
 use crate::session::{Opening, invalid};
 
-/// What all domains have in common.
+/// The fields that all domains share.
 const ADDITIVE: Descriptor = Descriptor {
     name: "",
     summary: "",

@@ -15,7 +15,7 @@ use crate::task::Step;
 /// Bytes of a part that are worth messages of their own: below, a message costs more than its bytes.
 const PART: usize = 1 << 14;
 
-/// Who sends to whom in an opening among more than two.
+/// How an opening among more than two parties sends its messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Openings {
     /// Every party sends to all others: one round.

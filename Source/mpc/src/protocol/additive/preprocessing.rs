@@ -15,7 +15,7 @@ const LEAST_LANES: usize = 8;
 /// A batch grows with what was used so far, up to these surpluses.
 const SURPLUS_ELEMENTS: usize = 1 << 13;
 const SURPLUS_LANES: usize = 1 << 11;
-/// What one batch makes at most, all peers together: bounds the memory of the messages (about 16 MB).
+/// Most items of one batch, all peers together: bounds the memory of the messages (about 16 MB).
 const MOST_ELEMENTS: usize = 1 << 15;
 const MOST_LANES: usize = 1 << 16;
 const MOST_BIT_LANES: usize = 1 << 14;
@@ -46,7 +46,7 @@ impl<E: Element> Default for Preprocessing<E> {
     }
 }
 
-/// What the next batch makes.
+/// The sizes of the next batch.
 pub(super) struct Work {
     /// Lanes of 64.
     pub ands: usize,

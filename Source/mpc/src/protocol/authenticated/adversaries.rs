@@ -36,13 +36,13 @@ pub(super) enum Deviation {
     Bits,
     /// All of its bits are, alike.
     AllBits,
-    /// What it multiplies by the bits of others is not its key.
+    /// It multiplies the bits of others by another value than its key.
     Key,
-    /// The same, by the largest power of two that a ring has.
+    /// This value differs by the largest power of two that a ring has.
     Top,
-    /// What it multiplies by them is not its share of an element.
+    /// It multiplies them by another value than its share of an element.
     Factor,
-    /// Nor of the MAC of an element.
+    /// It multiplies them by another value than its share of the MAC of an element.
     FactorMac,
     /// One of its numbers is another as an element.
     Number,
@@ -68,7 +68,7 @@ pub(super) enum Deviation {
     BitCorrections,
     /// Its proof for these OTs is another.
     BitProof,
-    /// What corrects a product of bits.
+    /// The corrections of a product of bits.
     BitPayload,
     /// One of its input bits, to the victim.
     BitInput,
@@ -149,13 +149,13 @@ struct Corrupted<A> {
     deviation: Deviation,
     /// The party towards which it deviates, if not towards all.
     victim: usize,
-    /// Of the values.
+    /// The domain of the values.
     visible: A,
-    /// Of the shares.
+    /// The domain of the shares.
     domain: A,
 }
 
-/// What a party is in a test.
+/// The behaviour of a party in a test.
 #[derive(Clone)]
 pub(super) enum Role {
     Honest,
@@ -166,7 +166,7 @@ pub(super) enum Role {
 }
 
 impl Role {
-    /// Of this party, in a protocol over these domains.
+    /// The adversary of this party, in a protocol over these domains.
     pub fn corruption<A: Arithmetic>(self, me: usize, (visible, domain): (A, A)) -> Corruption {
         match self {
             Self::Honest => honest(),

@@ -25,7 +25,7 @@ fn bucket(n: usize) -> usize {
         .unwrap_or(LARGEST) // enough for every batch
 }
 
-/// What a batch of `lanes` lanes is made of. The sum begins with a bit of the first party, so one bit fewer gets a factor there.
+/// The ingredients of a batch of `lanes` lanes. The sum begins with a bit of the first party, so one bit fewer gets a factor there.
 fn wanted(parties: usize, lanes: usize) -> Vec<Wanted> {
     let size = bucket(64 * lanes);
     let of = |owner| Wanted {
@@ -38,7 +38,7 @@ fn wanted(parties: usize, lanes: usize) -> Vec<Wanted> {
     (0..parties).map(of).collect()
 }
 
-/// Asks for what the batch is made of.
+/// Asks for the ingredients of the batch.
 pub(super) fn need<A: Arithmetic>(p: &mut Authenticated<A>) -> Result<()> {
     mixed::need(p, &wanted(p.parties, p.preprocessing.batch))
 }

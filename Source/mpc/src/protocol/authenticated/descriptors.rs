@@ -12,7 +12,7 @@ use crate::protocol::descriptor::{
 };
 use crate::session::{Opening, invalid};
 
-/// What both domains have in common.
+/// The fields that both domains share.
 const AUTHENTICATED: Descriptor = Descriptor {
     name: "",
     summary: "",

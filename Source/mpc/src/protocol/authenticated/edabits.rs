@@ -29,7 +29,7 @@ use crate::error::{Check, EngineError, Result};
 use crate::task::{SendFn, and_then, ready, then, within};
 use crate::value::{Share, same};
 
-/// Asks for what the batch is made of.
+/// Asks for the ingredients of the batch.
 pub(super) fn need<A: Arithmetic>(p: &mut Authenticated<A>, batch: &Batch) -> Result<()> {
     for owner in 0..p.parties {
         p.bits.need_input(owner, batch.known_lanes())?;

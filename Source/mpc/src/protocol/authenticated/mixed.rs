@@ -32,7 +32,7 @@ const SITES: [Site; WORDS] = [
     Site::BitsTimesMac,
 ];
 
-/// What is wanted of one party.
+/// The items wanted of one party.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Wanted {
     /// Who knows the bits.
@@ -51,7 +51,7 @@ impl Wanted {
     }
 }
 
-/// What was made.
+/// The items that were made.
 pub(super) struct Mixed<A: Arithmetic> {
     pub bits: Private<A>,
     /// g and c·g.
@@ -219,7 +219,7 @@ fn multiply<A: Arithmetic>(
 }
 
 impl<A: Arithmetic> Mixed<A> {
-    /// What we know of our own bits: c, c·α_i, and c times our shares of g and of its MAC.
+    /// The products of our own bits: c, c·α_i, and c times our shares of g and of its MAC.
     pub(super) fn multiply_ours(&mut self, p: &Authenticated<A>, choices: &[u64]) -> Result<()> {
         let choices = p.adversary.bits(Site::Bits, None, choices);
         let n = self.bits.elements.len();

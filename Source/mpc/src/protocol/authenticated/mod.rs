@@ -54,7 +54,7 @@ const PARTS: usize = 2;
 /// Bits of the MAC keys, and of the shares modulo 2^k on top of k.
 pub const MAC_BITS: u32 = vole::KEY_BITS;
 
-/// What we have in common with one peer.
+/// Oblivious transfer with one peer, and products with MAC keys.
 pub struct Peer {
     /// Malicious-secure oblivious transfer.
     pub channel: Channel,
@@ -68,9 +68,9 @@ pub struct Peer {
 pub struct Authenticated<A: Arithmetic> {
     me: usize,
     parties: usize,
-    /// Of the shares.
+    /// The domain of the shares.
     domain: A,
-    /// Of the values.
+    /// The domain of the values.
     visible: A,
     /// α_i.
     key: A::E,
@@ -160,7 +160,7 @@ impl<A: Arithmetic> Authenticated<A> {
         out
     }
 
-    /// What shares need on top of values, as a factor: 2^k; `None` in a field.
+    /// The factor of the part of a share above its value: 2^k; `None` in a field.
     fn overflow(&self) -> Option<A::E> {
         match (self.visible.kind(), self.domain.kind()) {
             (DomainKind::Z2k(k), DomainKind::Z2k(l)) if k < l => {

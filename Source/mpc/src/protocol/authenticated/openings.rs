@@ -96,7 +96,7 @@ pub(super) fn open<A: Arithmetic>(share: Share<A::E>) -> ClearTask<Authenticated
     open_shifted(share, 0)
 }
 
-/// The same, of a share whose low `zeros` bits are zero at every party: they are not sent.
+/// [`open`] of a share whose low `zeros` bits are zero at every party: they are not sent.
 fn open_shifted<A: Arithmetic>(
     share: Share<A::E>,
     zeros: u32,
@@ -111,7 +111,7 @@ fn open_shifted<A: Arithmetic>(
     })
 }
 
-/// Opens what our summands are of; its MAC is for the caller to verify.
+/// Opens elements from our summands. The caller verifies their MACs.
 pub(super) fn open_summands<A: Arithmetic>(
     site: Site,
     summands: Vec<A::E>,

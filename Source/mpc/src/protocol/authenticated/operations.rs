@@ -1,4 +1,4 @@
-//! What programs use: elements and packed bits behind one interface.
+//! The operations of programs: elements and packed bits behind one interface.
 
 use std::any::Any;
 

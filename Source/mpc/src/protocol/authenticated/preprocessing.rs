@@ -19,7 +19,7 @@ const LEAST: usize = 128;
 /// A batch grows with what was used so far, up to these surpluses.
 const SURPLUS: usize = 1 << 12;
 const SURPLUS_LANES: usize = 1 << 6;
-/// What one batch makes at most, all peers together: bounds memory (about 15 KB a triple and peer, 60 MB).
+/// Most items of one batch, all peers together: bounds memory (about 15 KB a triple and peer, 60 MB).
 const MOST_TRIPLES: usize = 1 << 9;
 const MOST_ELEMENTS: usize = 1 << 16;
 const MOST_LANES: usize = 1 << 8;

@@ -13,7 +13,7 @@ use crate::value::{Share, same, zip};
 /// Items that are opened, so that not all can be wrong: one lane.
 pub(super) const OPENED: usize = 64;
 
-/// The same in both domains.
+/// Bits or numbers of one party, in both domains.
 pub(super) struct Private<A: Arithmetic> {
     pub packed: Share<u64>,
     pub elements: Share<A::E>,

@@ -56,7 +56,7 @@ struct Batch<A: Arithmetic> {
     a: Share<A::E>,
 }
 
-/// What is left of a batch after its payloads.
+/// A batch after its payloads.
 struct Made<A: Arithmetic> {
     shape: Shape<A>,
     a: Share<A::E>,

@@ -22,7 +22,7 @@ use crate::value::{Share, same, zip};
 /// Elements that may be opened before they are verified: 4 MB.
 pub(super) const MOST_PENDING: usize = 1 << 18;
 
-/// What is to be verified: the σ_i.
+/// The differences to verify: the σ_i.
 #[derive(Default)]
 pub(super) struct Verifier<E: Element> {
     differences: Vec<E>,

@@ -270,7 +270,7 @@ fn changed_messages_are_noticed() {
     }
 }
 
-/// What differs between two honest parties: the same checks, or the comparison of what they got.
+/// Messages that differ between two honest parties fail the same checks, or the comparison of received messages.
 #[test]
 fn equivocation_is_noticed() {
     let cases = [

@@ -120,7 +120,7 @@ pub(in super::super) fn missing(party: usize) -> EngineError {
     EngineError::internal(format!("what belongs to party {party} is missing"))
 }
 
-/// What belongs to a party.
+/// The correlated OTs of one party.
 pub(in super::super) fn of_mut<T>(all: &mut [T], party: usize) -> Result<&mut T> {
     all.get_mut(party).ok_or_else(|| missing(party))
 }

@@ -330,7 +330,7 @@ impl AuthenticatedBits {
         self.verifier.pending() > 0
     }
 
-    /// What must pass before anything is made under the keys of bits; nothing if it was asked for before, or if there is one peer.
+    /// The check that must pass before anything is made under the keys of bits; `None` if it was returned before, or if there is one peer.
     pub(super) fn key_check(&mut self) -> Option<SendFn<Self, ()>> {
         let checked = std::mem::replace(&mut self.keys_checked, true);
         (!checked).then(|| and_then(leaky::task(leaky::BLOCK), |_, _| Ok(verify::check())))

@@ -11,7 +11,7 @@ use crate::value::{Share, same, zip};
 const LEAST: usize = 16;
 /// A batch grows with what was used so far, up to this surplus.
 const SURPLUS: usize = 1 << 11;
-/// What one batch of bits makes at most, all peers together: bounds the memory of rows and messages (about 20 MB).
+/// Most lanes of one batch of bits, all peers together: bounds the memory of rows and messages (about 20 MB).
 const MOST_BITS: usize = 1 << 14;
 
 /// Items of `N` shares each, used up from the end.
@@ -92,7 +92,7 @@ impl<const N: usize> Items<N> {
         self.needed.saturating_sub(self.len())
     }
 
-    /// What is missing, and half of what was used so far on top.
+    /// The missing lanes, and half as many on top as were used so far.
     fn wanted(&self) -> usize {
         match self.missing() {
             0 => 0,

@@ -5,7 +5,7 @@ use keyquorum_net::Transport;
 
 use crate::intercept::intercept;
 
-/// What happens to a message.
+/// The change of a message.
 #[derive(Clone, Copy, Debug)]
 pub(in super::super) enum Change {
     /// These bytes are inverted.

@@ -197,7 +197,7 @@ mod tests {
         }
     }
 
-    /// What is missing would count as a triple of zeros, which everybody knows.
+    /// A missing triple would count as one of zeros, which everybody knows.
     #[test]
     fn finding_11_blocked_buckets_of_which_a_part_is_missing() {
         let four = [1, 2, 3, 4];

@@ -36,7 +36,7 @@ pub(in super::super) fn first_half(toss: &Toss) -> [u8; 16] {
 
 const NONCE: usize = 32;
 
-/// What is to be verified.
+/// Openings and messages to verify.
 #[derive(Default)]
 pub(super) struct Verifier {
     /// Bit j of our s_i, in lanes.

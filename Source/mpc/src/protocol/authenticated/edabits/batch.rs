@@ -10,7 +10,7 @@ use crate::error::{EngineError, Result};
 use crate::protocol::{EdaBits, lanes};
 use crate::value::Share;
 
-/// What 64 numbers need.
+/// The number of tests for each of 64 numbers.
 const MOST_TESTS: usize = 6;
 /// Bits of a number, and numbers, from which on a batch costs less than single bits.
 const SHORTEST: usize = 8;
@@ -30,7 +30,7 @@ fn tests(n: usize) -> usize {
     (1..MOST_TESTS).find(enough).unwrap_or(MOST_TESTS) // enough for every batch
 }
 
-/// What is made at once.
+/// The sizes of one batch.
 #[derive(Clone, Copy, Debug)]
 pub(in super::super) struct Batch {
     pub(super) parties: usize,

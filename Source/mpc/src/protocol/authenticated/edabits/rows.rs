@@ -82,7 +82,7 @@ mod tests {
         matches!(result, Err(EngineError::Internal(_)))
     }
 
-    /// What is missing would count as zeros, in the number or in its test.
+    /// Missing rows would count as zeros, in the number or in its test.
     #[test]
     fn finding_11_blocked_rows_that_are_missing() {
         let share = |parts, lanes| Share::zeros(parts, lanes);
