@@ -216,7 +216,7 @@ def test_openings_through_one_party(name: str) -> None:
 
         with ThreadPoolExecutor(n) as pool:
             messages.append(sum(pool.map(one, sessions)))
-    assert (messages[1] < messages[0]) == protocol.star_openings, messages
+    assert (messages[1] < messages[0]) == protocol.king_openings, messages
 
 
 # The table against committees and programs

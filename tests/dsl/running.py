@@ -40,7 +40,7 @@ class Party:
     printed: list[str] = field(default_factory=list)
     result: ProgramResult | None = None
     stats: dict[str, int] = field(default_factory=dict)
-    material: dict[str, tuple[int, int]] = field(default_factory=dict)
+    preprocessed: dict[str, tuple[int, int]] = field(default_factory=dict)
     """Correlated randomness made and used."""
 
     @property
@@ -94,7 +94,7 @@ def run(
         except BaseException as error:
             session.abort(str(error))
             raise
-        party.stats, party.material = engine.stats(), engine.material()
+        party.stats, party.preprocessed = engine.stats(), engine.preprocessed()
         return party
 
     sessions = _engine.local_sessions(n, 30.0)

@@ -122,7 +122,7 @@ def test_costs_of_runs_on_one_engine_add_up() -> None:
         for run in runs:
             told.update(run.stats)
         assert told == kept.engine.stats() and told["offline_bytes_sent"] > 0
-        unused = {name: made - used for name, (made, used) in kept.engine.material().items() if made != used}
+        unused = {name: made - used for name, (made, used) in kept.engine.preprocessed().items() if made != used}
         left: Counter[str] = Counter()
         for run in runs:
             left.update(run.unused)

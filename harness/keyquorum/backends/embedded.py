@@ -53,7 +53,7 @@ class Embedded(Backend):
             kept = self._kept.pop(which)
         engine = self.session.engine(protocol, domain, " ".join([call.program, *words]), threshold, seed) if kept is None else kept.engine
         if about:
-            engine.about(about)
+            engine.bind_context(about)
         if kept is None:
             io = ProgramIO(private_inputs=inputs, public_inputs=list(public), persistence=shares)
             run_program(engine, path, words, io)

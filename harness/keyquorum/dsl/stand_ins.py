@@ -22,7 +22,7 @@ _PROPERTIES = {
     "element_bytes", "insecure",
 }  # fmt: skip
 """Properties that are the same in all runs on an engine."""
-_COUNTERS = {"stats", "material"}
+_COUNTERS = {"stats", "preprocessed"}
 """Calls without effect, whose results a program does not see."""
 
 

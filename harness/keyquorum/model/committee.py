@@ -208,8 +208,8 @@ class Committee:
             raise CommitteeError(f"{path}: unknown protocol {self.protocol!r}: choose one of {names(COMMITTEES)}")
         if self.openings not in OPENINGS:
             raise CommitteeError(f"{path}: unknown openings {self.openings!r}: choose one of {', '.join(OPENINGS)}")
-        if self.openings == "star" and not self.capabilities.star_openings:
-            able = sorted(p.name for p in COMMITTEES.values() if p.star_openings)
+        if self.openings == "star" and not self.capabilities.king_openings:
+            able = sorted(p.name for p in COMMITTEES.values() if p.king_openings)
             raise CommitteeError(f"{path}: {self.protocol} opens values directly: star is for {', '.join(able[:-1])} and {able[-1]}")
         if [p.index for p in self.parties] != list(range(n)):
             raise CommitteeError(f"{path}: parties must be numbered 0 to {n - 1} in order")

@@ -52,7 +52,7 @@ class Protocol:
     most_parties: numbers of parties (None: no bound). chooses_threshold: whether a threshold below the largest can be chosen.
     dishonest_majority: whether half of the parties or more may be corrupt. adversary: of single programs, ``semi-honest``, ``malicious`` or
     ``none``. macs: whether shares carry MACs. splits: whether shares modulo 2^k split into their summands. edabits: whether random numbers come
-    with their bits. oblivious_transfer: whether products come from it. star_openings: whether values can be opened through one party.
+    with their bits. oblivious_transfer: whether products come from it. king_openings: whether values can be opened through one party.
     committee: whether a committee of this name can be made. ring_protocol (None: there is none), field_protocol, plain_field_protocol (without
     MACs): what a committee of this protocol runs modulo 2^k and over prime fields. quorum: the protocols, modulo 2^k and over prime fields, of
     t + 1 parties that go on alone with additive shares; None where all parties go on. mp_spdz: None if MP-SPDZ does not have it here.
@@ -74,7 +74,7 @@ class Protocol:
     splits: bool
     edabits: bool
     oblivious_transfer: bool
-    star_openings: bool
+    king_openings: bool
     committee: bool
     ring_protocol: str | None
     field_protocol: str

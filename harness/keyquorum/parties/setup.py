@@ -66,7 +66,7 @@ def init(
     ``hosts``: "HOST:PORT" of each party; without, all parties run on this host on free ports. ``me``: the parties whose
     identities are made here (default: all; fewer only with ``hosts``); the fingerprints of the others are added with :func:`trust`.
     ``name``: default :func:`name_of` the folder. ``openings``: one of :data:`keyquorum.model.committee.OPENINGS`; ``star`` is for
-    protocols with ``star_openings``. Raises CommitteeError.
+    protocols with ``king_openings``. Raises CommitteeError.
     """
     root = Path(folder)
     if (root / "committee.toml").exists():

@@ -62,6 +62,6 @@ def bench_job(context: PartyContext, job: Json) -> Json:
             cpu = time.process_time() - cpu
             report = RunReport(context.party, phases_of(result.timers.get(1, result.total), cpu), peak_memory(), cpu)
             report.link = context.report.link
-            report.unused = {name: made - used for name, (made, used) in engine.material().items() if made > used}
+            report.unused = {name: made - used for name, (made, used) in engine.preprocessed().items() if made > used}
             reports.append(report.to_json())
     return {"reports": reports[job["warm_up"] :] or reports[-1:]}

@@ -1,9 +1,9 @@
-//! Stocks of authenticated bits and AND triples: what was asked for, what is there, how much to make next. All in lanes of 64.
+//! Authenticated bits and AND triples: how many were asked for, how many are there, how many to make next. All in lanes of 64.
 
 use zeroize::{Zeroize, Zeroizing};
 
 use super::{PARTS, buckets};
-use crate::engine::Material;
+use crate::engine::Preprocessed;
 use crate::error::{EngineError, Result};
 use crate::value::{Share, same, zip};
 
@@ -11,11 +11,11 @@ use crate::value::{Share, same, zip};
 const LEAST: usize = 16;
 /// A batch grows with what was used so far, up to this surplus.
 const SURPLUS: usize = 1 << 11;
-/// What one batch of bits makes at most, all peers together: bounds the memory of rows and messages (about 20 MB).
+/// Most lanes of one batch of bits, all peers together: bounds the memory of rows and messages (about 20 MB).
 const MOST_BITS: usize = 1 << 14;
 
 /// Items of `N` shares each, used up from the end.
-pub(super) struct Stock<const N: usize> {
+pub(super) struct Items<const N: usize> {
     /// Share after share.
     parts: Vec<Vec<u64>>,
     needed: usize,
@@ -23,7 +23,7 @@ pub(super) struct Stock<const N: usize> {
     used: u64,
 }
 
-impl<const N: usize> Drop for Stock<N> {
+impl<const N: usize> Drop for Items<N> {
     fn drop(&mut self) {
         for part in &mut self.parts {
             part.zeroize();
@@ -31,7 +31,7 @@ impl<const N: usize> Drop for Stock<N> {
     }
 }
 
-impl<const N: usize> Default for Stock<N> {
+impl<const N: usize> Default for Items<N> {
     fn default() -> Self {
         Self {
             parts: vec![Vec::new(); N * PARTS],
@@ -42,8 +42,8 @@ impl<const N: usize> Default for Stock<N> {
     }
 }
 
-impl<const N: usize> Stock<N> {
-    /// Lanes of the first vector; [`Stock::take`] compares the others.
+impl<const N: usize> Items<N> {
+    /// Lanes of the first vector; [`Items::take`] compares the others.
     fn len(&self) -> usize {
         self.parts.first().map_or(0, Vec::len)
     }
@@ -92,7 +92,7 @@ impl<const N: usize> Stock<N> {
         self.needed.saturating_sub(self.len())
     }
 
-    /// What is missing, and half of what was used so far on top.
+    /// The missing lanes, and half as many on top as were used so far.
     fn wanted(&self) -> usize {
         match self.missing() {
             0 => 0,
@@ -100,8 +100,8 @@ impl<const N: usize> Stock<N> {
         }
     }
 
-    fn material(&self, name: &'static str) -> Material {
-        Material {
+    fn preprocessed(&self, name: &'static str) -> Preprocessed {
+        Preprocessed {
             name,
             made: 64 * self.made,
             used: 64 * self.used,
@@ -116,28 +116,28 @@ fn uneven() -> EngineError {
 /// Bits that one party knows.
 #[derive(Default)]
 pub(super) struct Owned {
-    stock: Stock<1>,
+    items: Items<1>,
     /// The bits at their owner, zeros elsewhere.
     known: Zeroizing<Vec<u64>>,
 }
 
 impl Owned {
-    /// As [`Stock::need`].
+    /// As [`Items::need`].
     pub fn need(&mut self, lanes: usize) {
-        self.stock.need(lanes);
+        self.items.need(lanes);
     }
 
     pub fn put(&mut self, share: Share<u64>, known: &[u64]) -> Result<()> {
         same(share.len(), known.len())?;
-        self.stock.put([share])?;
+        self.items.put([share])?;
         self.known.extend_from_slice(known);
         Ok(())
     }
 
     /// Share and bits.
     pub fn take(&mut self, lanes: usize) -> Result<(Share<u64>, Zeroizing<Vec<u64>>)> {
-        let [share] = self.stock.take(lanes)?;
-        let rest = self.stock.len();
+        let [share] = self.items.take(lanes)?;
+        let rest = self.items.len();
         if self.known.len() != rest + lanes {
             return Err(uneven());
         }
@@ -148,22 +148,22 @@ impl Owned {
     }
 }
 
-/// All stocks of a party.
-pub(super) struct Supply {
+/// The correlated randomness of a party.
+pub(super) struct Preprocessing {
     /// Bits that nobody knows.
-    pub random: Stock<1>,
+    pub random: Items<1>,
     /// Bits that one party knows, by party.
     inputs: Vec<Owned>,
     /// a, b, ab.
-    pub ands: Stock<3>,
+    pub ands: Items<3>,
 }
 
-impl Supply {
+impl Preprocessing {
     pub fn new(parties: usize) -> Self {
         Self {
-            random: Stock::default(),
+            random: Items::default(),
             inputs: (0..parties).map(|_| Owned::default()).collect(),
-            ands: Stock::default(),
+            ands: Items::default(),
         }
     }
 
@@ -179,10 +179,10 @@ impl Supply {
     pub fn bits_to_make(&self, parties: usize) -> Vec<(Option<usize>, usize)> {
         let most = (MOST_BITS / (parties - 1).max(1)).next_multiple_of(LEAST);
         let owned = self.inputs.iter().enumerate();
-        let owned = owned.map(|(i, owned)| (Some(i), &owned.stock));
+        let owned = owned.map(|(i, owned)| (Some(i), &owned.items));
         std::iter::once((None, &self.random))
             .chain(owned)
-            .map(|(owner, stock)| (owner, stock.wanted().next_multiple_of(LEAST).min(most)))
+            .map(|(owner, items)| (owner, items.wanted().next_multiple_of(LEAST).min(most)))
             .filter(|(_, lanes)| *lanes > 0)
             .collect()
     }
@@ -195,13 +195,13 @@ impl Supply {
         }
     }
 
-    pub fn material(&self) -> Vec<Material> {
-        let owned = self.inputs.iter().map(|o| (o.stock.made, o.stock.used));
+    pub fn preprocessed(&self) -> Vec<Preprocessed> {
+        let owned = self.inputs.iter().map(|o| (o.items.made, o.items.used));
         let (made, used) = owned.fold((0, 0), |(m, u), (made, used)| (m + made, u + used));
         vec![
-            self.ands.material("authenticated ands"),
-            self.random.material("authenticated bits"),
-            Material {
+            self.ands.preprocessed("authenticated ands"),
+            self.random.preprocessed("authenticated bits"),
+            Preprocessed {
                 name: "authenticated input bits",
                 made: 64 * made,
                 used: 64 * used,
@@ -218,27 +218,27 @@ mod tests {
     #[test]
     fn finding_11_blocked_authenticated_bits_of_which_a_part_is_missing() {
         let internal = |result: Result<()>| matches!(result, Err(EngineError::Internal(_)));
-        let mut stock = Stock::<1>::default();
+        let mut items = Items::<1>::default();
         let mut share = Share::zeros(PARTS, 4);
         share.parts.iter_mut().skip(1).for_each(|part| {
             part.pop();
         });
-        stock.need(4);
-        assert!(internal(stock.put([share])));
+        items.need(4);
+        assert!(internal(items.put([share])));
         for parts in [PARTS - 1, PARTS + 1] {
-            assert!(internal(stock.put([Share::zeros(parts, 4)])));
+            assert!(internal(items.put([Share::zeros(parts, 4)])));
         }
-        assert_eq!(stock.len(), 0);
-        stock.parts.iter_mut().for_each(|part| part.resize(4, 0));
-        assert!(stock.take(1).is_ok());
-        stock
+        assert_eq!(items.len(), 0);
+        items.parts.iter_mut().for_each(|part| part.resize(4, 0));
+        assert!(items.take(1).is_ok());
+        items
             .parts
             .iter_mut()
             .skip(1)
             .for_each(|part| part.truncate(2));
-        assert!(internal(stock.take(3).map(drop)));
+        assert!(internal(items.take(3).map(drop)));
 
-        let mut both = Stock::<2>::default();
+        let mut both = Items::<2>::default();
         let shares = [Share::zeros(PARTS + 1, 4), Share::zeros(PARTS - 1, 4)];
         assert!(internal(both.put(shares)));
         assert!(internal(

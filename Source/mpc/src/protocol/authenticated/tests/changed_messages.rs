@@ -3,9 +3,9 @@
 use super::{input, numbers, run, run_with};
 use crate::engine::Engine;
 use crate::error::Result;
-use crate::protocol::authenticated::binary::liar::{Change, To, liar};
+use crate::protocol::authenticated::binary::tampering::{Change, To, tampering};
 
-/// Changes a message to party 0 in every `step`th round of `body`, which checks what comes out and tells its rounds.
+/// Changes a message to party 0 in every `step`th round of `body`, which checks its results and returns its rounds.
 fn most_changes_are_noticed(
     step: usize,
     body: impl Fn(&mut dyn Engine) -> Result<u64> + Copy + Send + 'static,
@@ -14,7 +14,7 @@ fn most_changes_are_noticed(
         let rounds = run(2, protocol, None, body).remove(0).unwrap();
         let (mut tried, mut noticed) = (0, 0);
         for round in (0..rounds).step_by(step) {
-            let wrap = liar(round, To::First, Change::Flip(11));
+            let wrap = tampering(round, To::First, Change::Flip(11));
             let results = run_with(2, protocol, (1, None), wrap, body);
             (tried, noticed) = (tried + 1, noticed + usize::from(results[0].is_err()));
         }
@@ -78,7 +78,7 @@ fn changed_messages_are_noticed() {
             };
             // A word for a digit of a key that is 0 changes nothing: one of 16, in a few rounds. All six are with probability 2^-24.
             let found = (0..6).any(|_| {
-                let adversary = liar(round, To::First, change);
+                let adversary = tampering(round, To::First, change);
                 let results = run_with(n, protocol, (n - 1, None), adversary, product);
                 for result in results.iter().take(n - 1).flatten() {
                     assert_eq!(result.0, [12], "{protocol} {n} {change:?} in round {round}");

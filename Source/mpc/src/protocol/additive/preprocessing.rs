@@ -1,11 +1,11 @@
-//! Stocks of the correlated randomness of additive sharing, and how much to make next.
+//! The correlated randomness of additive sharing, and how much to make next.
 
 use keyquorum_math::{Domain, DomainKind, Element};
 
 use super::cast;
-use crate::engine::Material;
+use crate::engine::Preprocessed;
 use crate::error::Result;
-use crate::protocol::stock::Stock;
+use crate::protocol::items::Items;
 use crate::value::same;
 
 /// Items (triples, squares: elements; bits and ANDs: lanes of 64) that one batch makes at least, so that small computations
@@ -15,38 +15,38 @@ const LEAST_LANES: usize = 8;
 /// A batch grows with what was used so far, up to these surpluses.
 const SURPLUS_ELEMENTS: usize = 1 << 13;
 const SURPLUS_LANES: usize = 1 << 11;
-/// What one batch makes at most, all peers together: bounds the memory of the messages (about 16 MB).
+/// Most items of one batch, all peers together: bounds the memory of the messages (about 16 MB).
 const MOST_ELEMENTS: usize = 1 << 15;
 const MOST_LANES: usize = 1 << 16;
 const MOST_BIT_LANES: usize = 1 << 14;
 
-/// All stocks of one engine.
-pub(super) struct Supply<E: Element> {
+/// The correlated randomness of one engine.
+pub(super) struct Preprocessing<E: Element> {
     /// a, b, ab; lanes of bits.
-    pub ands: Stock<u64, 3>,
+    pub ands: Items<u64, 3>,
     /// a, b, ab.
-    pub triples: Stock<E, 3>,
+    pub triples: Items<E, 3>,
     /// a, a².
-    pub squares: Stock<E, 2>,
+    pub squares: Items<E, 2>,
     /// Random bits, packed.
-    bits: Stock<u64, 1>,
+    bits: Items<u64, 1>,
     /// The same bits as elements, 64 a lane.
-    elements: Stock<E, 1>,
+    elements: Items<E, 1>,
 }
 
-impl<E: Element> Default for Supply<E> {
+impl<E: Element> Default for Preprocessing<E> {
     fn default() -> Self {
         Self {
-            ands: Stock::default(),
-            triples: Stock::default(),
-            squares: Stock::default(),
-            bits: Stock::default(),
-            elements: Stock::default(),
+            ands: Items::default(),
+            triples: Items::default(),
+            squares: Items::default(),
+            bits: Items::default(),
+            elements: Items::default(),
         }
     }
 }
 
-/// What the next batch makes.
+/// The sizes of the next batch.
 pub(super) struct Work {
     /// Lanes of 64.
     pub ands: usize,
@@ -56,7 +56,7 @@ pub(super) struct Work {
     pub bits: usize,
 }
 
-impl<E: Element> Supply<E> {
+impl<E: Element> Preprocessing<E> {
     pub fn need_triples<D: Domain>(&mut self, domain: &D, n: usize) {
         if domain.kind() == DomainKind::Bits {
             self.ands.need(n);
@@ -112,12 +112,12 @@ impl<E: Element> Supply<E> {
         }
     }
 
-    pub fn material(&self) -> Vec<Material> {
+    pub fn preprocessed(&self) -> Vec<Preprocessed> {
         vec![
-            self.ands.material("ands", 64),
-            self.triples.material("triples", 1),
-            self.squares.material("squares", 1),
-            self.bits.material("bits", 64),
+            self.ands.preprocessed("ands", 64),
+            self.triples.preprocessed("triples", 1),
+            self.squares.preprocessed("squares", 1),
+            self.bits.preprocessed("bits", 64),
         ]
     }
 }
@@ -130,12 +130,12 @@ mod tests {
     /// Bits of one domain would go with those of others in the other.
     #[test]
     fn finding_11_blocked_bits_without_their_elements() {
-        let mut supply = Supply::<u64>::default();
+        let mut items = Preprocessing::<u64>::default();
         for n in [0, 64, 127, 129] {
-            let put = supply.put_bits(vec![0; 2], vec![0; n]);
+            let put = items.put_bits(vec![0; 2], vec![0; n]);
             assert!(matches!(put, Err(EngineError::Internal(_))), "{n}");
         }
-        assert!(supply.put_bits(vec![0; 2], vec![0; 128]).is_ok());
-        assert!(supply.take_bits(2).is_ok());
+        assert!(items.put_bits(vec![0; 2], vec![0; 128]).is_ok());
+        assert!(items.take_bits(2).is_ok());
     }
 }

@@ -1,4 +1,4 @@
-//! Elements of vectors at their places: picked, replaced, joined, repeated.
+//! Elements of vectors by index: picked, replaced, joined, repeated.
 
 use std::sync::Arc;
 
@@ -30,12 +30,12 @@ impl<P: Protocol, D: Domain> Computation<P, D> {
         })
     }
 
-    /// `a` with the elements of `b` in some places; in place if nobody else has `a`.
-    pub(super) fn store(&mut self, a: Handle, places: Places, b: &Handle) -> Result<Handle> {
-        let n = places.count();
+    /// `a` with the elements of `b` at the targets; in place if nobody else has `a`.
+    pub(super) fn store(&mut self, a: Handle, targets: Targets, b: &Handle) -> Result<Handle> {
+        let n = targets.count();
         if b.size() != n && b.size() != 1 {
             return Err(EngineError::usage(format!(
-                "{} values do not fit {n} places",
+                "{} values do not fit {n} indices",
                 b.size()
             )));
         }
@@ -79,22 +79,22 @@ impl<P: Protocol, D: Domain> Computation<P, D> {
             Ok(match (a, b) {
                 (Value::Secret(mut x), Value::Secret(y)) => {
                     for (x, y) in x.with(y)? {
-                        places.put(x, y)?;
+                        targets.put(x, y)?;
                     }
                     Value::Secret(x)
                 }
                 (Value::Clear(mut x), Value::Clear(y)) => {
-                    places.put(&mut x, y)?;
+                    targets.put(&mut x, y)?;
                     Value::Clear(x)
                 }
                 (Value::SecretBits(mut x), Value::SecretBits(y)) => {
                     for (x, y) in x.with(y)? {
-                        places.put_bits(x, y, single)?;
+                        targets.put_bits(x, y, single)?;
                     }
                     Value::SecretBits(x)
                 }
                 (Value::ClearBits(mut x), Value::ClearBits(y)) => {
-                    places.put_bits(&mut x, y, single)?;
+                    targets.put_bits(&mut x, y, single)?;
                     Value::ClearBits(x)
                 }
                 _ => return mismatch(),

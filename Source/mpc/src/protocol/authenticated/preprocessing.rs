@@ -1,4 +1,4 @@
-//! Stocks of authenticated elements, triples and bits shared in both domains, and what to make next.
+//! Correlated randomness of a party: authenticated elements, triples, daBits and edaBits; and what to make next.
 
 use std::collections::BTreeMap;
 
@@ -6,12 +6,12 @@ use keyquorum_math::Element;
 
 use super::edabits::{self, Batch};
 use super::{Arithmetic, Authenticated, PARTS, bits, dabits, keys, triples, values};
-use crate::engine::Material;
+use crate::engine::Preprocessed;
 use crate::error::{EngineError, Result};
-use crate::graph::{SendFn, join, within};
-use crate::protocol::WithBits;
+use crate::protocol::EdaBits;
 use crate::protocol::authenticated::binary;
-use crate::protocol::stock::Stock;
+use crate::protocol::items::Items;
+use crate::task::{SendFn, join, within};
 use crate::value::Share;
 
 /// Elements and triples are made in multiples of this: OTs come in blocks of 128.
@@ -19,63 +19,63 @@ const LEAST: usize = 128;
 /// A batch grows with what was used so far, up to these surpluses.
 const SURPLUS: usize = 1 << 12;
 const SURPLUS_LANES: usize = 1 << 6;
-/// What one batch makes at most, all peers together: bounds memory (about 15 KB a triple and peer, 60 MB).
+/// Most items of one batch, all peers together: bounds memory (about 15 KB a triple and peer, 60 MB).
 const MOST_TRIPLES: usize = 1 << 9;
 const MOST_ELEMENTS: usize = 1 << 16;
 const MOST_LANES: usize = 1 << 8;
 /// Lanes of 64 bits, an even number: OTs come in blocks of 128.
 const LEAST_LANES: usize = 4;
-const SURPLUS_NUMBERS: usize = 1 << 9;
-/// Of 64 bits and two parties some 130 MB; two tests a number and party would be enough from 741,000 on.
-const MOST_NUMBERS: usize = 1 << 13;
+const SURPLUS_EDABITS: usize = 1 << 9;
+/// EdaBits of one batch: of 64 bits and two parties some 130 MB. Two tests a number and party would be enough from 741,000 on.
+const MOST_EDABITS: usize = 1 << 13;
 
-/// Random numbers of one length, in both domains.
+/// EdaBits of one length.
 #[derive(Default)]
-struct Numbers<E: Element> {
-    elements: Stock<E, PARTS>,
+struct EdaBitItems<E: Element> {
+    elements: Items<E, PARTS>,
     /// Their bits: for every 64 numbers a lane a bit.
-    bits: Stock<u64, { binary::PARTS }>,
+    bits: Items<u64, { binary::PARTS }>,
 }
 
-/// All stocks of a party.
-pub(super) struct Supply<E: Element> {
+/// The correlated randomness of a party.
+pub(super) struct Preprocessing<E: Element> {
     /// Elements that nobody knows: x, MAC.
-    pub randoms: Stock<E, PARTS>,
+    pub randoms: Items<E, PARTS>,
     /// Elements that one party knows, by party: x, MAC, the element (zeros elsewhere).
-    inputs: Vec<Stock<E, 3>>,
+    inputs: Vec<Items<E, 3>>,
     /// a, b, ab, each with its MAC.
-    pub triples: Stock<E, 6>,
-    /// Number of the triples whose material is being made.
+    pub triples: Items<E, 6>,
+    /// Number of the triples whose ingredients are being made.
     pub triples_batch: usize,
     /// Random bits, packed.
-    bits: Stock<u64, { binary::PARTS }>,
+    bits: Items<u64, { binary::PARTS }>,
     /// The same bits as elements, 64 a lane.
-    elements: Stock<E, PARTS>,
-    /// Lanes of the batch of bits whose material is being made.
+    elements: Items<E, PARTS>,
+    /// Lanes of the batch of daBits whose ingredients are being made.
     pub batch: usize,
     /// By length.
-    numbers: BTreeMap<usize, Numbers<E>>,
-    /// The batch of numbers whose material is being made.
-    pub numbers_batch: Option<Batch>,
+    edabits: BTreeMap<usize, EdaBitItems<E>>,
+    /// The batch of edaBits whose ingredients are being made.
+    pub edabits_batch: Option<Batch>,
 }
 
-impl<E: Element> Supply<E> {
+impl<E: Element> Preprocessing<E> {
     pub fn new(parties: usize) -> Self {
         Self {
-            randoms: Stock::default(),
-            inputs: (0..parties).map(|_| Stock::default()).collect(),
-            triples: Stock::default(),
+            randoms: Items::default(),
+            inputs: (0..parties).map(|_| Items::default()).collect(),
+            triples: Items::default(),
             triples_batch: 0,
-            bits: Stock::default(),
-            elements: Stock::default(),
+            bits: Items::default(),
+            elements: Items::default(),
             batch: 0,
-            numbers: BTreeMap::new(),
-            numbers_batch: None,
+            edabits: BTreeMap::new(),
+            edabits_batch: None,
         }
     }
 
     /// Elements that `owner` knows.
-    pub fn input(&mut self, owner: usize) -> Result<&mut Stock<E, 3>> {
+    pub fn input(&mut self, owner: usize) -> Result<&mut Items<E, 3>> {
         let parties = self.inputs.len();
         self.inputs
             .get_mut(owner)
@@ -113,17 +113,17 @@ impl<E: Element> Supply<E> {
         Ok(())
     }
 
-    /// Asks for `n` (a multiple of 64) random numbers of `length` bits.
-    pub fn need_numbers(&mut self, length: usize, n: usize) {
-        self.numbers.entry(length).or_default().elements.need(n);
+    /// Asks for `n` (a multiple of 64) edaBits of `length` bits.
+    pub fn need_edabits(&mut self, length: usize, n: usize) {
+        self.edabits.entry(length).or_default().elements.need(n);
     }
 
-    /// Random numbers: as elements, and the rows of their bits.
-    pub fn take_numbers(&mut self, length: usize, n: usize) -> Result<WithBits<E>> {
-        let stock = self.numbers.entry(length).or_default();
-        let elements = stock.elements.take(n)?;
+    /// EdaBits: random numbers as elements, and the rows of their bits.
+    pub fn take_edabits(&mut self, length: usize, n: usize) -> Result<EdaBits<E>> {
+        let items = self.edabits.entry(length).or_default();
+        let elements = items.elements.take(n)?;
         let packed = Share {
-            parts: stock.bits.take(length * n / 64)?.into(),
+            parts: items.bits.take(length * n / 64)?.into(),
         };
         let rows = (0..length)
             .map(|i| packed.map(|part| part.iter().skip(i).step_by(length).copied().collect()));
@@ -135,7 +135,7 @@ impl<E: Element> Supply<E> {
         ))
     }
 
-    pub fn put_numbers(&mut self, mut elements: Share<E>, rows: &[Share<u64>]) -> Result<()> {
+    pub fn put_edabits(&mut self, mut elements: Share<E>, rows: &[Share<u64>]) -> Result<()> {
         let lanes = elements.len() / 64;
         elements.check(PARTS, 64 * lanes)?;
         for row in rows {
@@ -154,18 +154,18 @@ impl<E: Element> Supply<E> {
                 }
             }
         }
-        let stock = self.numbers.entry(rows.len()).or_default();
-        stock.elements.put(elements);
-        stock.bits.put(packed);
+        let items = self.edabits.entry(rows.len()).or_default();
+        items.elements.put(elements);
+        items.bits.put(packed);
         Ok(())
     }
 
-    /// Length and number of the numbers to make next.
-    fn numbers_to_make(&self, most: usize) -> Option<(usize, usize)> {
+    /// Length and number of the edaBits to make next.
+    fn edabits_to_make(&self, most: usize) -> Option<(usize, usize)> {
         let mut wanted = self
-            .numbers
+            .edabits
             .iter()
-            .map(|(length, stock)| (*length, stock.elements.batch(64, SURPLUS_NUMBERS, most)));
+            .map(|(length, items)| (*length, items.elements.batch(64, SURPLUS_EDABITS, most)));
         wanted.find(|(_, n)| *n > 0)
     }
 
@@ -173,37 +173,40 @@ impl<E: Element> Supply<E> {
     fn elements_to_make(&self, peers: usize) -> Vec<(Option<usize>, usize)> {
         let most = MOST_ELEMENTS / peers;
         let owned = self.inputs.iter().enumerate();
-        let owned = owned.map(|(i, stock)| (Some(i), stock.batch(LEAST, SURPLUS, most)));
+        let owned = owned.map(|(i, items)| (Some(i), items.batch(LEAST, SURPLUS, most)));
         std::iter::once((None, self.randoms.batch(LEAST, SURPLUS, most)))
             .chain(owned)
             .filter(|(_, n)| *n > 0)
             .collect()
     }
 
-    pub fn material(&self) -> Vec<Material> {
-        let inputs = self.inputs.iter().map(|stock| stock.material("", 1));
+    pub fn preprocessed(&self) -> Vec<Preprocessed> {
+        let inputs = self.inputs.iter().map(|items| items.preprocessed("", 1));
         let (made, used) = inputs.fold((0, 0), |(m, u), i| (m + i.made, u + i.used));
-        let numbers = self.numbers.values().map(|n| n.elements.material("", 1));
-        let numbers = numbers.fold((0, 0), |(m, u), i| (m + i.made, u + i.used));
+        let edabits = self
+            .edabits
+            .values()
+            .map(|n| n.elements.preprocessed("", 1));
+        let edabits = edabits.fold((0, 0), |(m, u), i| (m + i.made, u + i.used));
         vec![
-            self.triples.material("triples", 1),
-            self.bits.material("bits", 64),
-            self.randoms.material("random elements", 1),
-            Material {
+            self.triples.preprocessed("triples", 1),
+            self.bits.preprocessed("bits", 64),
+            self.randoms.preprocessed("random elements", 1),
+            Preprocessed {
                 name: "input elements",
                 made,
                 used,
             },
-            Material {
+            Preprocessed {
                 name: "edabits",
-                made: numbers.0,
-                used: numbers.1,
+                made: edabits.0,
+                used: edabits.1,
             },
         ]
     }
 }
 
-/// The next task that makes what is missing. Keys are checked before anything is made under them. Bits come after what they are made of, and numbers after bits.
+/// The next task that makes what is missing. Keys are checked before anything is made under them. Bits come after what they are made of, and edaBits after bits.
 pub(super) fn prepare<A: Arithmetic>(
     p: &mut Authenticated<A>,
 ) -> Result<Option<SendFn<Authenticated<A>, ()>>> {
@@ -215,43 +218,45 @@ pub(super) fn prepare<A: Arithmetic>(
         }));
     }
     let peers = p.parties - 1;
-    if p.supply.numbers_batch.is_none()
-        && let Some((length, n)) = p.supply.numbers_to_make(MOST_NUMBERS / peers / 64 * 64)
+    if p.preprocessing.edabits_batch.is_none()
+        && let Some((length, n)) = p
+            .preprocessing
+            .edabits_to_make(MOST_EDABITS / peers / 64 * 64)
     {
-        let batch = p.numbers_batch(length, n);
+        let batch = p.edabits_batch(length, n);
         edabits::need(p, &batch)?;
-        p.supply.numbers_batch = Some(batch);
+        p.preprocessing.edabits_batch = Some(batch);
     }
-    if p.supply.batch == 0 {
+    if p.preprocessing.batch == 0 {
         let most = (MOST_LANES / peers).max(LEAST_LANES);
-        p.supply.batch = p.supply.bits.batch(LEAST_LANES, SURPLUS_LANES, most);
-        if p.supply.batch > 0 {
+        p.preprocessing.batch = p.preprocessing.bits.batch(LEAST_LANES, SURPLUS_LANES, most);
+        if p.preprocessing.batch > 0 {
             dabits::need(p)?;
         }
     }
-    if p.supply.triples_batch == 0 {
+    if p.preprocessing.triples_batch == 0 {
         let most = (MOST_TRIPLES / peers).max(LEAST);
-        p.supply.triples_batch = p.supply.triples.batch(LEAST, SURPLUS, most);
-        if p.supply.triples_batch > 0 {
-            triples::need(p, p.supply.triples_batch);
+        p.preprocessing.triples_batch = p.preprocessing.triples.batch(LEAST, SURPLUS, most);
+        if p.preprocessing.triples_batch > 0 {
+            triples::need(p, p.preprocessing.triples_batch);
         }
     }
     if let Some(task) = p.bits.prepare()? {
         return Ok(Some(within(task, bits::<A>)));
     }
-    let elements = p.supply.elements_to_make(peers);
+    let elements = p.preprocessing.elements_to_make(peers);
     if !elements.is_empty() {
-        return Ok(Some(values::stock(elements)));
+        return Ok(Some(values::random_elements(elements)));
     }
-    let n = std::mem::take(&mut p.supply.triples_batch);
+    let n = std::mem::take(&mut p.preprocessing.triples_batch);
     if n > 0 {
         return Ok(Some(triples::task(n)));
     }
-    let lanes = std::mem::take(&mut p.supply.batch);
+    let lanes = std::mem::take(&mut p.preprocessing.batch);
     if lanes > 0 {
         return Ok(Some(dabits::task(lanes)));
     }
-    Ok(p.supply.numbers_batch.take().map(edabits::task))
+    Ok(p.preprocessing.edabits_batch.take().map(edabits::task))
 }
 
 #[cfg(test)]
@@ -266,33 +271,27 @@ mod tests {
     /// Bits that are missing would be zeros in one domain, and something else in the other.
     #[test]
     fn finding_11_blocked_numbers_of_which_bits_are_missing() {
-        let mut supply = Supply::<u64>::new(2);
+        let mut items = Preprocessing::<u64>::new(2);
         let rows = |lanes: &[usize]| -> Vec<Share<u64>> {
             let row = |n: &usize| Share::zeros(binary::PARTS, *n);
             lanes.iter().map(row).collect()
         };
         let numbers = |n: usize| Share::zeros(PARTS, n);
+        assert!(internal(items.put_edabits(numbers(128), &rows(&[2, 1, 2]))));
+        assert!(internal(items.put_edabits(numbers(128), &rows(&[1, 1, 1]))));
+        assert!(internal(items.put_edabits(numbers(100), &rows(&[1, 1, 1]))));
         assert!(internal(
-            supply.put_numbers(numbers(128), &rows(&[2, 1, 2]))
-        ));
-        assert!(internal(
-            supply.put_numbers(numbers(128), &rows(&[1, 1, 1]))
-        ));
-        assert!(internal(
-            supply.put_numbers(numbers(100), &rows(&[1, 1, 1]))
-        ));
-        assert!(internal(
-            supply.put_numbers(Share::zeros(1, 128), &rows(&[2]))
+            items.put_edabits(Share::zeros(1, 128), &rows(&[2]))
         ));
         let mut short = rows(&[2, 2]);
         short[1].parts.pop();
-        assert!(internal(supply.put_numbers(numbers(128), &short)));
+        assert!(internal(items.put_edabits(numbers(128), &short)));
         let mut given = rows(&[2, 2, 2]);
         for (i, row) in given.iter_mut().enumerate() {
             row.parts[0] = vec![i as u64, 10 + i as u64];
         }
-        supply.put_numbers(numbers(128), &given).unwrap();
-        let (elements, rows) = supply.take_numbers(3, 64).unwrap();
+        items.put_edabits(numbers(128), &given).unwrap();
+        let (elements, rows) = items.take_edabits(3, 64).unwrap();
         elements.check(PARTS, 64).unwrap();
         let first: Vec<_> = rows.iter().map(|row| row.parts[0].clone()).collect();
         assert_eq!(first, [[10], [11], [12]], "the last are taken first");
@@ -300,7 +299,7 @@ mod tests {
 
     #[test]
     fn finding_11_blocked_bits_without_their_elements() {
-        let mut supply = Supply::<u64>::new(2);
+        let mut items = Preprocessing::<u64>::new(2);
         let bits = |parts, lanes| Share::zeros(parts, lanes);
         for (parts, lanes, elements, n) in [
             (binary::PARTS - 1, 2, PARTS, 128),
@@ -308,15 +307,15 @@ mod tests {
             (binary::PARTS, 2, PARTS, 64),
             (binary::PARTS, 1, PARTS, 128),
         ] {
-            let put = supply.put_bits(bits(parts, lanes), Share::zeros(elements, n));
+            let put = items.put_bits(bits(parts, lanes), Share::zeros(elements, n));
             assert!(internal(put));
         }
         let mut uneven = bits(binary::PARTS, 2);
         uneven.parts[3].pop();
-        assert!(internal(supply.put_bits(uneven, Share::zeros(PARTS, 128))));
-        supply
+        assert!(internal(items.put_bits(uneven, Share::zeros(PARTS, 128))));
+        items
             .put_bits(bits(binary::PARTS, 2), Share::zeros(PARTS, 128))
             .unwrap();
-        assert!(supply.take_bits(2).is_ok());
+        assert!(items.take_bits(2).is_ok());
     }
 }

@@ -1,20 +1,20 @@
-//! Stocks of correlated randomness: what was asked for, what is there, how much to make next.
+//! Correlated randomness of one kind: how many items were asked for, how many are there, how many to make next.
 
 use keyquorum_math::Element;
 use zeroize::Zeroize;
 
-use crate::engine::Material;
+use crate::engine::Preprocessed;
 use crate::error::{EngineError, Result};
 
-/// `N` vectors of material, used up from the end.
-pub(crate) struct Stock<E: Element, const N: usize> {
+/// Items of `N` elements each, as `N` vectors, taken from the end.
+pub(crate) struct Items<E: Element, const N: usize> {
     vectors: [Vec<E>; N],
     needed: usize,
     made: u64,
     used: u64,
 }
 
-impl<E: Element, const N: usize> Default for Stock<E, N> {
+impl<E: Element, const N: usize> Default for Items<E, N> {
     fn default() -> Self {
         Self {
             vectors: std::array::from_fn(|_| Vec::new()),
@@ -25,7 +25,7 @@ impl<E: Element, const N: usize> Default for Stock<E, N> {
     }
 }
 
-impl<E: Element, const N: usize> Drop for Stock<E, N> {
+impl<E: Element, const N: usize> Drop for Items<E, N> {
     fn drop(&mut self) {
         for vector in &mut self.vectors {
             vector.iter_mut().zeroize();
@@ -33,8 +33,8 @@ impl<E: Element, const N: usize> Drop for Stock<E, N> {
     }
 }
 
-impl<E: Element, const N: usize> Stock<E, N> {
-    /// Items of the first vector; [`Stock::take`] compares the others.
+impl<E: Element, const N: usize> Items<E, N> {
+    /// Items of the first vector; [`Items::take`] compares the others.
     pub fn len(&self) -> usize {
         self.vectors.first().map_or(0, Vec::len)
     }
@@ -72,7 +72,7 @@ impl<E: Element, const N: usize> Stock<E, N> {
         Ok(taken)
     }
 
-    /// How much to make next: what is missing, and half of what was used so far on top.
+    /// How many items to make next: the missing ones, and half as many on top as were used so far.
     pub fn batch(&self, least: usize, surplus: usize, most: usize) -> usize {
         let missing = self.needed.saturating_sub(self.len());
         if missing == 0 {
@@ -82,8 +82,8 @@ impl<E: Element, const N: usize> Stock<E, N> {
         wanted.min(most.max(least)).next_multiple_of(least)
     }
 
-    pub fn material(&self, name: &'static str, unit: u64) -> Material {
-        Material {
+    pub fn preprocessed(&self, name: &'static str, unit: u64) -> Preprocessed {
+        Preprocessed {
             name,
             made: unit * self.made,
             used: unit * self.used,
@@ -96,23 +96,23 @@ impl<E: Element, const N: usize> Stock<E, N> {
 mod tests {
     use super::*;
 
-    /// A mask that is shorter than what it masks would let the rest out in clear.
+    /// A mask that is shorter than the vector it masks would leave the rest in clear.
     #[test]
     fn finding_11_blocked_masks_of_which_a_part_is_missing() {
-        let mut stock = Stock::<u64, 3>::default();
-        stock.need(4);
-        stock.put([vec![1; 4], vec![2; 4], vec![3; 3]]);
-        let taken = stock.take(4);
+        let mut items = Items::<u64, 3>::default();
+        items.need(4);
+        items.put([vec![1; 4], vec![2; 4], vec![3; 3]]);
+        let taken = items.take(4);
         assert!(matches!(taken, Err(EngineError::Internal(_))));
     }
 
     #[test]
-    fn what_was_put_is_taken_once() {
-        let mut stock = Stock::<u64, 2>::default();
-        stock.need(3);
-        stock.put([vec![1, 2, 3], vec![4, 5, 6]]);
-        assert_eq!(stock.take(2).unwrap(), [vec![2, 3], vec![5, 6]]);
-        assert_eq!(stock.take(1).unwrap(), [vec![1], vec![4]]);
-        assert!(matches!(stock.take(1), Err(EngineError::Usage(_))));
+    fn items_are_taken_once() {
+        let mut items = Items::<u64, 2>::default();
+        items.need(3);
+        items.put([vec![1, 2, 3], vec![4, 5, 6]]);
+        assert_eq!(items.take(2).unwrap(), [vec![2, 3], vec![5, 6]]);
+        assert_eq!(items.take(1).unwrap(), [vec![1], vec![4]]);
+        assert!(matches!(items.take(1), Err(EngineError::Usage(_))));
     }
 }

@@ -1,11 +1,11 @@
-//! A transport that lies: what the party sends in one round is changed on its way.
+//! A transport that tampers: the messages of one party in one round are changed on their way.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
 use keyquorum_net::Transport;
 
 use crate::intercept::intercept;
 
-/// What happens to a message.
+/// The change of a message.
 #[derive(Clone, Copy, Debug)]
 pub(in super::super) enum Change {
     /// These bytes are inverted.
@@ -33,7 +33,7 @@ pub(in super::super) enum To {
 const SET_UP: usize = 3;
 
 /// A transport that changes what is sent in one round.
-pub(in super::super) fn liar(
+pub(in super::super) fn tampering(
     round: u64,
     to: To,
     change: Change,
