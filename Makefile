@@ -181,6 +181,7 @@ bench-keygen: build
 
 docs: build
 	$(PY) Scripts/program_table.py
+	$(PY) Scripts/program_signatures.py
 	$(PY) Scripts/protocol_table.py
 	$(VENV)/bin/mkdocs build -f docs/mkdocs.yml --strict -q
 	$(PY) Scripts/check_links.py

@@ -1,8 +1,8 @@
-"""Runs the attacks of the security reviews: each must be blocked, and must succeed where its remedy is taken out.
+"""Runs the attacks of the security reviews: each must be blocked, and must succeed when its remedy is removed.
 
-Tests are named ``finding_NN_blocked_…`` and ``finding_NN_ablated_…``, in Rust and in Python; attacks that are not of the first review have a
-name in place of the number (``two_element_keys_blocked_…``). A finding is blocked if all of its tests of the first kind pass, and its ablated
-attack succeeds if all of the second kind do; a kind without tests counts as no.
+Tests are named ``finding_NN_blocked_…`` and ``finding_NN_ablated_…``, in Rust and in Python. Attacks of later reviews have a
+name instead of the number (``two_element_keys_blocked_…``). A finding is blocked if all of its ``blocked`` tests pass, and its ablated
+attack succeeds if all of its ``ablated`` tests pass. A finding without tests of a kind counts as failed.
 
 Prints ``audit: finding=… attack_blocked=… ablated_attack_succeeds=…`` for every finding of the first review, the same with ``attack=`` for every
 other attack, then ``audit: ok findings=12``; exits with 1 otherwise.
@@ -25,14 +25,14 @@ Outcomes = dict[tuple[str, str], list[bool]]
 
 
 def _run(command: list[str], folder: Path) -> str:
-    """What a test runner prints; lines of the tests are enough, so its exit code does not count."""
+    """The output of a test runner. Its exit code is ignored: the lines of the tests are enough."""
     environment = {**os.environ, "CARGO_PROFILE_RELEASE_LTO": "off", "CARGO_PROFILE_RELEASE_DEBUG": "0"}
     result = subprocess.run(command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
     return result.stdout.decode(errors="replace")
 
 
 def _note(outcomes: Outcomes, text: str, line: str) -> int:
-    """Notes the tests of these lines; returns how many there are."""
+    """Adds the outcomes of the tests in these lines; returns their number."""
     found = re.findall(line, text, re.MULTILINE)
     for number, kind, outcome in found:
         outcomes.setdefault((number, kind), []).append(outcome.lower() in ("ok", "passed"))

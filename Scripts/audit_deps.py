@@ -1,6 +1,6 @@
-"""Known vulnerabilities and licences of what the project depends on: crates by cargo-deny, Python packages of this environment by pip-audit.
+"""Known vulnerabilities and licences of the dependencies: crates by cargo-deny, Python packages of this environment by pip-audit.
 
-One line a check: ``ok``, ``found`` with what was found, or ``not checked`` with the reason, for instance a database that cannot be reached.
+Prints one line for each check: ``ok``, ``found`` with details, or ``not checked`` with the reason, for instance an unreachable database.
 Exit codes: 0 if every check was made and found nothing, 1 if one found something, 3 if none found anything and some were not made.
 """
 
@@ -20,14 +20,14 @@ ROOT = Path(__file__).resolve().parent.parent
 FOUND, UNCHECKED = 1, 3
 SECONDS = 600
 PROBE = "numpy"
-"""Asked for first: where the index has no advisories of this package, it has none of the others."""
+"""The package that is checked first: an index without an answer for it has none for the others."""
 OWN = "keyquorum"
 Verdict = tuple[str, str]
 """``ok``, ``found`` or ``not checked``, and the details."""
 
 
 def _run(command: Sequence[str | Path], folder: Path = ROOT) -> tuple[int, str, str]:
-    """Exit code and both outputs; a tool that cannot run or does not end is one that fails."""
+    """Exit code and both outputs; a tool that cannot run or does not end in time counts as failed."""
     try:
         done = subprocess.run(list(map(str, command)), cwd=folder, capture_output=True, text=True, timeout=SECONDS, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:
@@ -36,10 +36,10 @@ def _run(command: Sequence[str | Path], folder: Path = ROOT) -> tuple[int, str, 
 
 
 def reason(text: str) -> str:
-    """The line of an output that says why, which is the last one that has something of an error."""
+    """The line of an output with the reason of a failure: the last one that looks like an error."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    telling = [line for line in lines if "error" in line.lower() or "fatal" in line.lower() or "resolve" in line.lower()]
-    return (telling or lines or ["no reason given"])[-1]
+    informative = [line for line in lines if "error" in line.lower() or "fatal" in line.lower() or "resolve" in line.lower()]
+    return (informative or lines or ["no reason given"])[-1]
 
 
 def crates_rules(deny: Path) -> Verdict:
@@ -52,7 +52,7 @@ def crates_rules(deny: Path) -> Verdict:
 
 
 def crates_advisories(deny: Path) -> Verdict:
-    """RustSec's advisories for Cargo.lock, of a database that is fetched first."""
+    """RustSec's advisories for Cargo.lock, from a database that is fetched first."""
     code, _, errors = _run([deny, "--locked", "fetch", "db"], ROOT / "Source")
     if code:
         return "not checked", f"the database of RustSec cannot be fetched: {reason(errors)}"
@@ -63,7 +63,7 @@ def crates_advisories(deny: Path) -> Verdict:
 
 
 def packages_advisories(audit: Path) -> Verdict:
-    """PyPI's advisories for the packages of this environment. pip-audit ends well even if it could ask about none of them."""
+    """PyPI's advisories for the packages of this environment. pip-audit exits with 0 even if it got no answer for any package."""
     given = [audit, "--format", "json", "--progress-spinner", "off"]
     probe = ROOT / "build" / "audit-deps" / "probe.txt"
     probe.parent.mkdir(parents=True, exist_ok=True)
@@ -85,7 +85,7 @@ def packages_advisories(audit: Path) -> Verdict:
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Makes all checks; see the module for what it prints and returns."""
+    """Makes all checks; see the module for output and exit codes."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cargo-deny", type=Path, required=True, help="the tool")
     parser.add_argument("--pip-audit", type=Path, required=True, help="the tool")

@@ -1,7 +1,7 @@
 """Checks the links of the built documentation and of the Markdown files: ``make docs`` does it.
 
-In the site every link, image, script and style sheet names a file of the site, and every anchor an id; no tag is one that HTML does not have, as
-``<a, s>`` would be. In Markdown every link names a file of the repository, and every anchor a heading. Addresses elsewhere are checked for
+In the site every link, image, script and style sheet must name a file of the site, and every anchor an id. Every tag must be one of HTML, which
+``<a, s>`` is not. In Markdown every link must name a file of the repository, and every anchor a heading. External addresses are checked for
 their form only: nothing is fetched.
 """
 
@@ -33,7 +33,7 @@ TAGS = frozenset(
 
 @dataclass
 class Page(HTMLParser):
-    """What a page links to, with the line, and the anchors that it has."""
+    """Links of a page with their lines, and its anchors."""
 
     text: str
     links: list[tuple[int, str]] = field(default_factory=list)
@@ -58,7 +58,7 @@ class Page(HTMLParser):
 
 
 def external(link: str) -> str:
-    """Why an address elsewhere cannot be right; empty if its form is."""
+    """The error in the form of an external address; empty if there is none."""
     parts = urlsplit(link)
     if parts.scheme == "mailto":
         return "" if re.fullmatch(r"[^@\s]+@[^@\s]+\.[^@\s]+", parts.path) else "no mail address"
@@ -70,7 +70,7 @@ def external(link: str) -> str:
 
 
 def check_site(site: Path) -> Iterator[str]:
-    """A line for everything that is wrong in the HTML files of a folder."""
+    """A line for every error in the HTML files of a folder."""
     site = site.resolve()
     pages = {path: Page(path.read_text()) for path in sorted(site.rglob("*.html"))}
     if not pages:
@@ -96,7 +96,7 @@ def check_site(site: Path) -> Iterator[str]:
 
 
 def prose(text: str) -> Iterator[tuple[int, str]]:
-    """Lines of a Markdown text with their numbers, without what is code."""
+    """Lines of a Markdown text with their numbers, without code."""
     fence = ""
     for number, line in enumerate(text.splitlines(), 1):
         found = re.match(r"\s*(`{3,}|~{3,})", line)
@@ -121,7 +121,7 @@ def slugs(text: str) -> set[str]:
 
 
 def check_markdown(root: Path, patterns: Sequence[str] = MARKDOWN) -> Iterator[str]:
-    """A line for everything that is wrong in the Markdown files of a repository."""
+    """A line for every error in the Markdown files of a repository."""
     for path in sorted({p for pattern in patterns for p in root.glob(pattern)}):
         here, text = path.relative_to(root), path.read_text()
         for number, line in prose(text):

@@ -1,11 +1,10 @@
-"""Checks what make wheel built: tags, contents, and the demo from an empty environment.
+"""Checks the results of make wheel: tags, contents, and the demo from an empty environment.
 
     Scripts/check_wheels.py FOLDER [--most SECONDS]
 
-FOLDER holds one wheel and one source distribution. Each is installed into a virtual environment that has nothing else, and runs keyquorum demo, which may
-take --most seconds (20). Other work on the machine makes it longer, so that the fastest of up to three runs counts; CPU time and the load of the machine are
-printed beside it.
-"""
+FOLDER has one wheel and one source distribution. Each is installed into an empty virtual environment and runs keyquorum demo, which may
+take --most seconds (20). Other work on the machine makes the demo slower, so the fastest of up to three runs counts. CPU time and load of the machine
+are printed with it."""
 
 from __future__ import annotations
 
@@ -35,15 +34,15 @@ IN_SOURCE = (
 
 
 RUNS = 3
-"""Of the demo, at most."""
+"""Most runs of the demo."""
 
 
 class WheelError(Exception):
-    """What was built is not what users should get."""
+    """A distribution is not fit for users."""
 
 
 def check_wheel(wheel: Path) -> str:
-    """The platform tag of a wheel whose name, contents and symbols agree with it. Raises WheelError."""
+    """The platform tag of a wheel. Raises WheelError if its name, contents or symbols do not agree with the tag."""
     match = WHEEL.fullmatch(wheel.name)
     if match is None:
         raise WheelError(f"{wheel.name}: neither abi3 nor of a manylinux or macOS platform")
@@ -63,7 +62,7 @@ def check_wheel(wheel: Path) -> str:
 
 
 def check_source(source: Path) -> int:
-    """The number of files of a source distribution that has all that a build takes, and no links. Raises WheelError."""
+    """The number of files of a source distribution. Raises WheelError if it lacks a file that a build needs, or has links."""
     with tarfile.open(source) as archive:
         members = archive.getmembers()
     names = {member.name.partition("/")[2] for member in members}
@@ -77,7 +76,7 @@ def check_source(source: Path) -> int:
 
 
 def demo(archive: Path, most: float) -> float:
-    """Installs a distribution into an empty environment and runs the demo outside of the checkout; the seconds that it took. Raises WheelError."""
+    """Installs a distribution into an empty environment and runs the demo outside of the checkout. Returns its seconds. Raises WheelError."""
     environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV", "PYTHONHOME")}
     with tempfile.TemporaryDirectory(prefix="keyquorum-wheel-") as folder:
         venv.create(Path(folder) / "venv", with_pip=True)

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""MP-SPDZ's command line on the embedded engine: a command copied from its documentation runs here, for programs of the subset.
+"""MP-SPDZ's command line on the embedded engine: commands from its documentation run unchanged, for programs of the subset.
 
     Scripts/compile-run.py -E rep-field sample_cbd 16384 bits -- -P 1152921504606584833
 
-Compile options and the protocol before the program, its arguments after it, run-time options after ``--``; ``--help`` lists what is
-used, taken without effect, and refused. Needs the environment that ``make demo`` builds (.venv), and re-executes itself in it.
+Compile options and the protocol come before the program, its arguments after it, run-time options after ``--``. ``--help`` lists options that are
+used, accepted without effect, and refused. Needs the environment that ``make demo`` builds (.venv), and re-executes itself in it.
 """
 
 from __future__ import annotations

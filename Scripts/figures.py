@@ -1,7 +1,7 @@
 """Writes the measured figures of results/: all tables into results/README.md, a dozen figures into README.md, between its marks.
 
-What is not in results/ is left out. Every row of README.md names the committee, the conditions and, where there is one, the figure beside it.
-"""
+Figures that are not in results/ are left out. Every row of README.md names the committee, the conditions and, where there is one, the figure of
+others."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _rows(name: str) -> list[dict[str, str]]:
 
 
 def parity() -> list[str]:
-    """The comparison with MP-SPDZ, a line a protocol."""
+    """The comparison with MP-SPDZ, one line for each protocol."""
     rows = _rows("parity")
     if not rows:
         return []
@@ -75,7 +75,7 @@ def keygen() -> list[str]:
 
 
 def lwe() -> list[str]:
-    """Threshold decryption with stored material."""
+    """Threshold decryption with a pool."""
     rows = [row for row in _rows("decrypt") if row["parameters"] in ("lwe64-p2", "bfv-4096")]
     if not rows:
         return []
@@ -116,7 +116,7 @@ def _rate(value: float) -> str:
 
 
 def linked() -> list[str]:
-    """Throughput of LWE decryption over the link of paper 000, beside its figure."""
+    """Throughput of LWE decryption over the link of paper 000, with the paper's figure."""
     try:
         table = summary(load(ROOT / "results"))
     except NoResultsError:
@@ -159,7 +159,7 @@ def dishonest() -> list[str]:
 
 
 def gmpfhe() -> list[str]:
-    """The best methods beside the figures of GMPFHE, where it has some."""
+    """The best methods, with the figures of GMPFHE where it has some."""
     rows = [row for row in _rows("paper004") if row["best"] == "yes"]
     if not rows:
         return []
@@ -184,17 +184,17 @@ def gmpfhe() -> list[str]:
 
 
 def sweeps() -> list[str]:
-    """The table of threat models and some plots, of the sweeps in results/bench."""
+    """The table of threat models and some plots, from the sweeps in results/bench."""
     try:
         rows = load(ROOT / "results")
     except NoResultsError:
         return []
     where = dict(conditions(rows))
-    table, told = threat_model_table(summary(rows))
+    table, note = threat_model_table(summary(rows))
     lines = [
         "",
         f"Threat models, as measured by `make bench` on {where['processor']}, {where['cores']} cores, {where['memory, GB']} GB (commit {where['commit']}, "
-        f"{where['dates'][:10]}). {told}",
+        f"{where['dates'][:10]}). {note}",
     ]
     if len(table):
         table["committee"] = [" + ".join(f"`{name}`" for name in names.split(" + ")) for names in table["committee"]]
@@ -209,7 +209,7 @@ def sweeps() -> list[str]:
 
 
 Row = tuple[str, str, str, str]
-"""What was measured; the committee; the figure; what stands beside it."""
+"""The measurement; the committee; the figure; the figure of others."""
 
 
 def _of_sweeps() -> list[Row]:
@@ -286,7 +286,7 @@ def chosen() -> list[str]:
         "",
         "Medians, all parties on one machine of 2 cores over TLS. [All tables, plots, conditions and commits](results/README.md).",
         "",
-        "| what | committee, parties | here | beside it |",
+        "| what | committee, parties | KeyQuorum | for comparison, or conditions |",
         "| --- | --- | --- | --- |",
         *(f"| {' | '.join(row)} |" for row in rows),
     ]

@@ -1,8 +1,8 @@
-"""Runs the commands of README.md and of the tutorial as they stand, each document in a folder of its own, at the same time: ``make first-use``.
+"""Runs the commands of README.md and of the tutorial unchanged, each document in a folder of its own, at the same time: ``make first-use``.
 
-Code blocks are told apart by their language. ``sh``, ``python`` and ``pycon`` (a session, whose output is compared as well) are commands: every one
-runs, or is listed as skipped with the reason. ``text`` is not. A block without a language, or with another one, is an error: nothing is left out in
-silence. A line that ends with ``&`` runs in the background until ``wait``, which fails if one of them fails.
+Code blocks are distinguished by their language. ``sh``, ``python`` and ``pycon`` (a session, whose output is compared as well) are commands: each
+runs, or is listed as skipped with the reason. ``text`` is no command. A block without a language, or with another one, is an error, so no block is
+ignored silently. A line that ends with ``&`` runs in the background until ``wait``, which fails if one of these commands failed.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ ROOT = Path(__file__).resolve().parent.parent
 DOCUMENTS = ("README.md", "docs/pages/tutorial.md")
 COMMANDS = ("sh", "python", "pycon")
 RUN = {"sh": ".", "python": "python", "pycon": "python -m doctest"}
-"""What runs a file with a command."""
+"""Interpreters that run a file with a command, by language."""
 NOT_COMMANDS = {"text": "a picture or output"}
 """Languages of blocks that are not run, with the reason."""
 
 
 @dataclass(frozen=True)
 class Rule:
-    """Commands that are not run here: those that match ``pattern``."""
+    """Commands that match ``pattern`` are not run, for a reason."""
 
     pattern: str
     reason: str
@@ -44,7 +44,7 @@ RULES = (Rule(r"make (demo|test|wheel|cnn)\b", "builds or tests the whole checko
 
 
 class FirstUseError(Exception):
-    """One line that names the document and the line, and what a command printed."""
+    """One line with the document and the line number, followed by the output of a command."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Command:
-    """A command of a block, with the line at which it begins. ``skipped``: why it is not run; empty if it is."""
+    """A command of a block, with its first line. ``skipped``: the reason why it is not run; empty if it is run."""
 
     document: str
     line: int
@@ -79,12 +79,12 @@ class Command:
 
     @property
     def in_background(self) -> bool:
-        """Whether it goes on while the next commands run."""
+        """Whether the command runs at the same time as the next commands."""
         return self.language == "sh" and re.search(r"(?<!&)&$", self.bare) is not None
 
 
 def blocks(document: str, text: str) -> Iterator[Block]:
-    """The fenced code blocks of a Markdown text. Raises FirstUseError for a block that does not say its language."""
+    """The fenced code blocks of a Markdown text. Raises FirstUseError for a block without a language."""
     fence, start, body = "", 0, list[str]()
     for number, line in enumerate(text.splitlines(), 1):
         found = re.fullmatch(r"\s*(`{3,}|~{3,})\s*(.*?)\s*", line)
@@ -108,7 +108,7 @@ def blocks(document: str, text: str) -> Iterator[Block]:
 
 
 def commands(block: Block, rules: Sequence[Rule] = RULES) -> list[Command]:
-    """The commands of a block: a block of Python is one; in a shell, those that bash reads as one, here-documents with their text."""
+    """The commands of a block. A block of Python is one command. A block of shell is split where bash does, with here-documents kept whole."""
     if block.language not in COMMANDS:
         return []
     found = list(_shell_commands(block)) if block.language == "sh" else [(block.line, block.text)]
@@ -120,7 +120,7 @@ def commands(block: Block, rules: Sequence[Rule] = RULES) -> list[Command]:
 
 
 def _shell_commands(block: Block) -> Iterator[tuple[int, str]]:
-    """Lines of a shell block, taken together until bash finds them complete; comments and empty lines are none."""
+    """Commands of a shell block: lines are joined until bash finds them complete; comments and empty lines are skipped."""
     pending, start = list[str](), 0
     for number, line in enumerate(block.text.splitlines(), block.line):
         if not pending and (not line.strip() or line.lstrip().startswith("#")):
@@ -144,7 +144,7 @@ def _is_complete(text: str) -> bool:
 
 @dataclass
 class Run:
-    """A command that was run: its exit code, what it printed, how long it took."""
+    """A command that was run: its exit code, its output, its seconds."""
 
     command: Command
     code: int
@@ -154,7 +154,7 @@ class Run:
 
 @dataclass
 class Shell:
-    """One bash for all commands of a document, so that activation, variables and folders last from one to the next."""
+    """One bash for all commands of a document, so that activation, variables and folders stay from one command to the next."""
 
     folder: Path
     timeout: float
@@ -187,7 +187,7 @@ class Shell:
         self._files.cleanup()
 
     def _signal_all(self, kind: int) -> int:
-        """Signals what runs in the session of this shell; returns how many processes."""
+        """Sends a signal to all processes in the session of this shell; returns their number."""
         count = 0
         for entry in Path("/proc").iterdir():
             if entry.name.isdigit():
@@ -204,7 +204,7 @@ class Shell:
             self._bash.stdin.flush()
 
     def _answer(self, command: Command, deadline: float) -> list[int]:
-        """A line of numbers from bash. Raises FirstUseError when the time is over, or bash ended."""
+        """A line of numbers from bash. Raises FirstUseError after the deadline, or if bash has ended."""
         while b"\n" not in self._buffer:
             ready = select.select([self._status], [], [], max(0.0, deadline - time.monotonic()))[0]
             data = os.read(self._status, 4096) if ready else b""
@@ -237,7 +237,7 @@ class Shell:
         return Run(command, code, self._read(self._out), time.monotonic() - start)
 
     def _wait(self, deadline: float) -> str:
-        """Waits for all that runs in the background; returns what they printed."""
+        """Waits for all background commands; returns their output."""
         printed = []
         while self._background:
             pid, command, self._out = self._background.pop(0)
@@ -249,13 +249,13 @@ class Shell:
         return "".join(printed)
 
     def finish(self) -> None:
-        """Refuses background commands that nobody waited for."""
+        """Raises FirstUseError for a background command without a wait."""
         for _, command, _ in self._background:
             raise FirstUseError(f"{command.where}: runs on at the end of the document: write wait below it: {command.text}")
 
 
 def read_document(document: str, text: str, rules: Sequence[Rule] = RULES) -> list[Command]:
-    """All commands of a document, skipped ones too."""
+    """All commands of a document, including skipped ones."""
     return [command for block in blocks(document, text) for command in commands(block, rules)]
 
 
@@ -279,7 +279,7 @@ def run_document(document: str, text: str, folder: Path, timeout: float, rules: 
 
 
 def unused(found: Sequence[Command], rules: Sequence[Rule] = RULES) -> list[Rule]:
-    """Rules that match no command: they would skip what is written next."""
+    """Rules that match no command: they would skip commands that are written later."""
     return [rule for rule in rules if not any(re.match(rule.pattern, command.text) for command in found)]
 
 
@@ -307,7 +307,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (FirstUseError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
-    with ThreadPoolExecutor(len(options.documents)) as pool:  # at the same time: most of their time they wait
+    with ThreadPoolExecutor(len(options.documents)) as pool:  # at the same time, since the commands mostly wait
         counts = list(pool.map(one, options.documents))
     if None in counts:
         return 1

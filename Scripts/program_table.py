@@ -7,19 +7,10 @@ import re
 import sys
 from pathlib import Path
 
+from keyquorum.programs.header import FIELDS, SYMBOLS, collection, header
+
 ROOT = Path(__file__).resolve().parent.parent
 TARGET = ROOT / "docs" / "pages" / "programs.md"
-FIELDS = ("arguments", "protocols", "on MP-SPDZ", "rounds", "bytes")
-
-
-def header(path: Path) -> list[str]:
-    """The comment at the head of a program, without the marks."""
-    lines = []
-    for line in path.read_text().splitlines():
-        if not line.startswith("#"):
-            break
-        lines.append(line[1:].removeprefix(" "))
-    return lines
 
 
 def escaped(text: str) -> str:
@@ -30,24 +21,36 @@ def escaped(text: str) -> str:
 
 def table() -> str:
     """The page."""
-    parts = ["# Programs\n"]
-    parts.append(
-        "Made from the headers of `Programs/Source` by `Scripts/program_table.py`; tests check that rounds and bytes are what the engine counts (`spdz2k` and `mascot` add their checks).\n"
-    )
-    for path in sorted((ROOT / "Programs" / "Source").glob("*.mpc")):
-        lines = header(path)
-        first = " ".join(lines).split(". ")[0].split(" arguments:")[0]
-        parts.append(f"## {path.stem}\n\n{escaped(first.rstrip('.'))}.\n")
-        for line in lines:
-            match = re.match(rf"({'|'.join(FIELDS)})(?: of [\w, ]+)?: +(.+)", line)
-            if match:
-                parts.append(f"* **{line.split(':')[0]}**: `{match.group(2).strip()}`")
+    parts = [
+        "# Programs\n",
+        "Made from the headers of `Programs/Source` by `Scripts/program_table.py`. Tests check that rounds and bytes are what the engine counts "
+        "(`spdz2k` and `mascot` add their checks). For additive sharing rounds and bytes are those of the online phase. A field may be "
+        "`of` a method. [Adding a program](adding-a-program.md) says how a header is written.\n",
+        "## Fields\n",
+        "| field | meaning |\n| --- | --- |",
+        *(f"| {key} | {escaped(meaning)} |" for key, meaning in FIELDS.items()),
+        "\n## Symbols\n",
+        "Formulas are Python expressions in the arguments, the abbreviations of `where`, and these names. An operation that costs elements takes "
+        "that many times w bytes for each entry of a vector, of all parties together; `Programs/README.md` has the costs of each protocol.\n",
+        "| symbol | meaning |\n| --- | --- |",
+        *(f"| `{name}` | {meaning} |" for name, meaning in SYMBOLS.items()),
+        "",
+    ]
+    for program in collection():
+        head = header(program)
+        parts.append(f"## {program}\n\n{escaped(head.summary)}\n")
+        for field in head.fields:
+            of = f" of {', '.join(field.variants)}" if field.variants else ""
+            prose = field.key in ("private input of each contributor", "public input", "output", "timers")
+            value = escaped(field.value) if prose else f"`{field.value}`"
+            more = f" {escaped(field.more)}" if field.more else ""
+            parts.append(f"* **{field.key}{of}**: {value}{more}")
         parts.append("")
     return "\n".join(parts)
 
 
 def main() -> int:
-    """Writes the page; with --check tells whether it is up to date."""
+    """Writes the page; with --check reports whether it is up to date."""
     page = table()
     if "--check" in sys.argv:
         if not TARGET.exists() or TARGET.read_text() != page:

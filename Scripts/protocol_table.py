@@ -17,7 +17,7 @@ parties, t the number of corruptions. Elements: how many a party holds of one sh
 
 
 def domains(protocol: Protocol) -> str:
-    """The domains of an engine, and packed bits beside them."""
+    """The domains of an engine, and whether it has packed bits as well."""
     alone = [name for name, has in (("Z_2^k", protocol.ring), ("F_q", protocol.field), ("bits", protocol.bits)) if has]
     return ", ".join(alone) + (" (and bits)" if protocol.binary and not protocol.bits else "")
 
@@ -35,7 +35,7 @@ def bounds(protocol: Protocol) -> str:
 
 
 def committee(protocol: Protocol) -> str:
-    """What a committee of it runs."""
+    """The protocols that a committee of this protocol runs."""
     if not protocol.committee:
         return "none: single programs"
     own = [name for name in dict.fromkeys((protocol.ring_protocol, protocol.field_protocol, protocol.plain_field_protocol)) if name is not None]
@@ -56,7 +56,7 @@ def table() -> str:
 
 
 def main() -> int:
-    """Writes the page; with --check tells whether it is up to date."""
+    """Writes the page; with --check reports whether it is up to date."""
     if "--check" not in sys.argv:
         TARGET.write_text(table())
     elif not TARGET.exists() or TARGET.read_text() != table():

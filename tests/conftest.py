@@ -1,4 +1,4 @@
-"""What all tests share."""
+"""Fixtures of all tests."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 hypothesis.settings.register_profile("keyquorum", deadline=None)  # other tests run beside them
 hypothesis.settings.load_profile("keyquorum")
 
-# Who starts the tests in the background may have Ctrl-C ignored, and processes inherit that: some tests send it.
+# A shell may start the tests with Ctrl-C ignored, and processes inherit that; some tests send it.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
@@ -30,7 +30,7 @@ def _alone(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Seeds that tests drew, also of tests that passed."""
+    """Prints the seeds that tests drew, also those of passed tests."""
     for reports in terminalreporter.stats.values():
         for report in reports:
             for name, value in getattr(report, "user_properties", []):

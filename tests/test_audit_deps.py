@@ -1,4 +1,4 @@
-"""`make audit-deps`: what its tools say becomes ok, found or not checked, and never ok where nothing was asked."""
+"""`make audit-deps`: the outputs of its tools give ok, found or not checked, and never ok for a check that was not made."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ SKIPPED = answer(skip_reason="Dependency not found on PyPI")
 
 
 def run(folder: Path, deny: str, audit: str) -> tuple[int, list[str]]:
-    """Exit code and lines of the script with two tools that answer so."""
+    """Exit code and lines of the script with two tools that print these texts."""
     tools = []
     for name, text in (("cargo-deny", deny), ("pip-audit", audit)):
         path = folder / name

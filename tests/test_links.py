@@ -1,6 +1,6 @@
-"""Simulated links: what users write, that they are in force between threads and between processes, and that outputs say so.
+"""Simulated links: their options, their effect between threads and between processes, and their notice in outputs.
 
-How exact they are is measured in Source/net/tests/links.rs.
+Source/net/tests/links.rs measures their precision.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def test_the_engine_refuses_what_it_cannot_simulate() -> None:
 
 
 def test_sessions_of_one_process_have_the_link() -> None:
-    """A round of all-to-all takes half a round trip: every party waits for what the others sent at the same time."""
+    """A round of all-to-all takes half a round trip: all messages are sent at the same time."""
     sessions = _engine.local_sessions(3, 20.0, (0.04, None))
 
     def one(session: _engine.Session) -> float:
@@ -153,7 +153,7 @@ def test_links_of_jobs_are_checked(tmp_path: Path) -> None:
         run_locally(ProgramRequest("sample_ternary", ("3", "64"), "emulate", link="lan"))
 
 
-def test_the_command_line_tells_of_simulated_links(tmp_path: Path) -> None:
+def test_the_command_line_reports_simulated_links(tmp_path: Path) -> None:
     committee = api.init(tmp_path / "committee", 3)
     arguments = ["keygen", str(committee.folder), "key", "-p", "bfv-4096", "--no-relin", "--link", "lan"]
     result = CliRunner().invoke(app, arguments)

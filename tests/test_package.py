@@ -1,10 +1,11 @@
-"""What an installed package must carry: programs and parameter sets, linked one by one into the package's folder."""
+"""Data of an installed package: programs and parameter sets, linked one by one into the package's folder."""
 
 from __future__ import annotations
 
 import re
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -26,17 +27,26 @@ def test_links_are_complete(source: Path, pattern: str, target: Path) -> None:
     assert {path.name: path.resolve() for path in target.glob(pattern)} == wanted
 
 
+def script(name: str) -> dict[str, Any]:
+    """The names of a script of this project."""
+    path = ROOT / "Scripts" / f"{name}.py"
+    namespace: dict[str, Any] = {"__name__": name, "__file__": str(path)}
+    exec(path.read_text(), namespace)
+    return namespace
+
+
 def test_the_page_of_programs_is_up_to_date() -> None:
     """If this fails: run Scripts/program_table.py."""
-    namespace: dict[str, object] = {"__name__": "program_table", "__file__": str(ROOT / "Scripts" / "program_table.py")}
-    exec((ROOT / "Scripts" / "program_table.py").read_text(), namespace)
-    table = namespace["table"]
-    assert callable(table)
-    assert (ROOT / "docs" / "pages" / "programs.md").read_text() == table()
+    assert (ROOT / "docs" / "pages" / "programs.md").read_text() == script("program_table")["table"]()
+
+
+def test_the_signatures_of_programs_are_up_to_date() -> None:
+    """If this fails: run Scripts/program_signatures.py."""
+    assert (PACKAGE / "programs" / "signatures.py").read_text() == script("program_signatures")["module"]()
 
 
 def test_the_least_versions_are_the_same_everywhere() -> None:
-    """Of Rust and Python, in what builds and in what people read."""
+    """The least versions of Rust and Python, in build files and in documents."""
     rust = tomllib.loads((ROOT / "Source" / "Cargo.toml").read_text())["workspace"]["package"]["rust-version"]
     python = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["requires-python"].removeprefix(">=")
     for name in ("Makefile", "README.md", "CONTRIBUTING.md"):

@@ -198,7 +198,7 @@ def _elements(data: bytes, width: int, count: int) -> list[int]:
 
 @pytest.mark.parametrize("name", [p.name for p in ALL if p.committee])
 def test_openings_through_one_party(name: str) -> None:
-    """With `star` fewer messages carry an opening, where the protocol has it: itself, or the protocol of its quorum."""
+    """Openings through a king (`star`) need fewer messages, for protocols that have them, or whose quorum's protocol has them."""
     protocol = PROTOCOLS[name]
     opener = protocol if protocol.quorum is None else PROTOCOLS[protocol.quorum[1]]
     n = 4 if opener.most_parties is None else opener.most_parties
@@ -216,7 +216,7 @@ def test_openings_through_one_party(name: str) -> None:
 
         with ThreadPoolExecutor(n) as pool:
             messages.append(sum(pool.map(one, sessions)))
-    assert (messages[1] < messages[0]) == protocol.star_openings, messages
+    assert (messages[1] < messages[0]) == protocol.king_openings, messages
 
 
 # The table against committees and programs
@@ -243,7 +243,7 @@ def test_committees(name: str) -> None:
 
 @pytest.mark.parametrize("name", list(COMMITTEES))
 def test_partners_share_alike(name: str) -> None:
-    """What a committee's programs give to each other: shares of both domains have the same form, and the other's partners are the same."""
+    """Programs of a committee pass shares to one another: shares of both domains have the same form, and the partners agree."""
     protocol = COMMITTEES[name]
     n = protocol.least_parties
     t = protocol.most_corruptions(n)

@@ -1,4 +1,4 @@
-"""The names of the package: all that its signatures name, errors, types for checkers, and the README's example as it is printed."""
+"""The names of the package: all types of its signatures, errors, types for checkers, and the unchanged example of the README."""
 
 from __future__ import annotations
 

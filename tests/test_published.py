@@ -1,4 +1,4 @@
-"""Published figures: every file is a table, described in the README, and holds what the papers print."""
+"""Published figures: every file is a table, is described in the README, and has the figures of the papers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who shapes simulated links: the kernel where it can and is asked to, else the engine; and outputs say which."""
+"""The simulation of links: by the kernel if it can and KEYQUORUM_NETEM is set, else by the engine; outputs name which."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Types of the harness say what they are: few are Any, and those of each kind have a name."""
+"""Types of the harness: few are Any, and an Any with a meaning has a name."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def lines_with_any(package: Path) -> list[str]:
 
 
 def test_few_types_are_any() -> None:
-    """If this fails: name the type, say object where a function looks at what it gets, or give what stands for one thing a name with a docstring."""
+    """If this fails: write the type; write object for a value that a function inspects; or give an Any with one meaning a name and a docstring."""
     found = lines_with_any(PACKAGE)
     assert len(found) < MOST, "\n".join(found)
 

@@ -1,4 +1,4 @@
-"""The check of make wheel finds what is wrong with a wheel or a source distribution. make wheel itself takes minutes and is no test."""
+"""The check of make wheel finds errors in a wheel or a source distribution. make wheel itself takes minutes and is no test."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_a_folder_without_distributions(tmp_path: Path) -> None:
 
 
 def test_a_demo_that_fails_or_takes_too_long(check: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The environment is empty: what is not in the archive is not there. pip and the demo are played here."""
+    """The environment is empty, so files that are not in the archive are missing. pip and the demo are fakes."""
     calls: list[list[str]] = []
 
     def play(words: list[str], **options: object) -> subprocess.CompletedProcess[str]:

@@ -10,11 +10,21 @@ class ArgumentError(ValueError, SystemExit):
 
 
 class _Argument:
-    def __init__(self, name, parse, wanted, default):
-        self.name, self.parse, self.wanted, self.default = name, parse, wanted, default
+    """`words`: what stands for the values in the usage. `same_as`: the earlier argument whose value is the default."""
+
+    def __init__(self, name, parse, wanted, default=None, words=(), same_as=None):
+        self.name, self.parse, self.wanted, self.default, self.words, self.same_as = name, parse, wanted, default, words, same_as
+
+    @property
+    def optional(self):
+        return self.default is not None or self.same_as is not None
 
     def usage(self):
-        return self.name if self.default is None else f"[{self.name}={self.default}]"
+        """As in the header of the program: `name`, `name(word|word)`, or `[name=default]`, where the first of several words is the default."""
+        words = "|".join(self.words)
+        if not self.optional:
+            return f"{self.name}({words})" if words else self.name
+        return f"[{self.name}={words or self.same_as or self.default}]"
 
 
 def integer(name, low=None, high=None, default=None):
@@ -31,25 +41,32 @@ def integer(name, low=None, high=None, default=None):
 
 
 def choice(name, *words, default=None):
-    """One of some words; optional if there is a default."""
+    """One of some words; optional if there is a default, which is the first of them."""
 
     def parse(word):
         if word not in words:
             raise ValueError
         return word
 
-    return _Argument(name, parse, " or ".join(words), default)
+    return _Argument(name, parse, " or ".join(words), default, words)
+
+
+def position(name, default=None):
+    """Where shares begin in the share file. `default`: a number, or the name of an earlier argument that has the same value."""
+    same_as = default if isinstance(default, str) else None
+    return _Argument(name, _natural, "an integer >= 0", None if same_as else default, same_as=same_as)
 
 
 def receiver(name):
-    """A party, or `all` (the value -1)."""
-    return _Argument(name, lambda word: -1 if word == "all" else _natural(word), "a party number or all", None)
+    """The party that gets the result, or `all`."""
+    return _Argument(name, lambda word: word if word == "all" else _natural(word), "a party number or all", words=("party", "all"))
 
 
 def destination(name):
-    """A party, `all` (-1), or `share` (-2: the result stays shared)."""
-    special = {"all": -1, "share": -2}
-    return _Argument(name, lambda word: special[word] if word in special else _natural(word), "a party number, all or share", None)
+    """The party that gets the result, `all`, or `share`: the result stays shared."""
+    return _Argument(
+        name, lambda word: word if word in ("all", "share") else _natural(word), "a party number, all or share", words=("party", "all", "share")
+    )
 
 
 def _natural(word):
@@ -68,7 +85,7 @@ def galois_target(name):
             raise ValueError
         return int(word)
 
-    return _Argument(name, parse, "relin or an odd Galois element", None)
+    return _Argument(name, parse, "relin or an odd Galois element", words=("relin", "odd"))
 
 
 def arguments(args, *wanted, rest=None):
@@ -79,7 +96,7 @@ def arguments(args, *wanted, rest=None):
     Raises ArgumentError with one line.
     """
     name, words = args[0], list(args[1:])
-    usage = " ".join([name] + [a.usage() for a in wanted] + ([rest.name + "..."] if rest else []))
+    usage = " ".join([name] + [a.usage() for a in wanted] + ([rest.usage() + "..."] if rest else []))
 
     def fail(problem):
         raise ArgumentError(f"{name}: {problem} (usage: {usage})")
@@ -96,8 +113,10 @@ def arguments(args, *wanted, rest=None):
     for i, argument in enumerate(wanted):
         if i < len(words):
             values.append(value(argument, words[i]))
-        elif argument.default is None:
+        elif not argument.optional:
             fail(f"argument {argument.name} is missing")
+        elif argument.same_as:
+            values.append(values[[earlier.name for earlier in wanted].index(argument.same_as)])
         else:
             values.append(argument.default)
     if rest:
@@ -105,15 +124,6 @@ def arguments(args, *wanted, rest=None):
             fail(f"argument {rest.name} is missing")
         values.append([value(rest, word) for word in words[len(wanted) :]])
     return values[0] if len(values) == 1 else values
-
-
-def by_role(args, **roles):
-    """The role, which is the first argument, and the values of the arguments that belong to it.
-
-    roles: name -> list of `integer(...)` and `choice(...)`. Raises ArgumentError with one line.
-    """
-    role = arguments(args[:2], choice("role", *roles))
-    return role, arguments([f"{args[0]} {role}", *args[2:]], *roles[role])
 
 
 def require(condition, args, problem):

@@ -27,7 +27,7 @@ def sum_below(a, b, bound):
     propagate = [pair[0] for pair in pairs]
     prefix = Prefix(Arithmetic, [pair[1] for pair in pairs], propagate)
     reaches = prefix.generate(0, width + 1)
-    reduced = [propagate[0]] + [Arithmetic.differ(propagate[i], prefix.generate(0, i)) for i in range(1, width)]
+    reduced = [propagate[0]] + [Arithmetic.xor(propagate[i], prefix.generate(0, i)) for i in range(1, width)]
     return [x + reaches * (y - x) for x, y in zip(total, reduced, strict=False)]
 
 
@@ -124,7 +124,7 @@ def packed_knuth_shuffle(contributors, length, weight, summands):
         chosen = [place] if tops is None else [top[i].if_else(place, bits(0)) for top in tops]
         hits = [h & x for h, x in zip(chosen, v, strict=True)]
         v = [x ^ h ^ hit for x, h, hit in zip(v, chosen, hits, strict=True)]
-        found = tree(Binary.differ, tree(Binary.differ, hits).bit_decompose(BLOCK))
+        found = tree(Binary.xor, tree(Binary.xor, hits).bit_decompose(BLOCK))
         zero = found ^ found
         cleared = [zero] * BLOCK
         cleared[i % BLOCK] = ~found  # entry i was 1

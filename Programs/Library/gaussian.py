@@ -41,7 +41,7 @@ def below_thresholds(logic, x, table):
     for rows in blocks:  # starts[block][v] = [block < v]
         sums = [None, rows[0]]
         for row in rows[1:-1]:
-            sums.append(logic.either(sums[-1], row))
+            sums.append(logic.or_(sums[-1], row))
         starts.append(sums)
     shared = {}
 

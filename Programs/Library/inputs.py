@@ -21,10 +21,22 @@ def stored(position, size):
     return sint.read_from_file(position, size=size)[1][0]
 
 
-def send(secret, receiver):
-    """Opens a vector to one party (to all if the receiver is -1), which writes it to its binary output: one round. -2: appends the
-    shares to the share file instead."""
-    if receiver == -2:
+class StoredReader:
+    """Reads the share file from `position` on, one vector after another."""
+
+    def __init__(self, position):
+        self.position = position
+
+    def next(self, size):
+        """The next `size` shares."""
+        self.position += size
+        return stored(self.position - size, size)
+
+
+def send(secret, destination):
+    """Opens a vector to a party, or to `all`, who write it to their binary output: one round. `share`: appends its shares to the share
+    file instead."""
+    if destination == "share":
         sint.write_to_file(secret)
     else:
-        (secret.reveal() if receiver < 0 else secret.reveal_to(receiver)).binary_output()
+        (secret.reveal() if destination == "all" else secret.reveal_to(destination)).binary_output()

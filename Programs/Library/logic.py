@@ -12,11 +12,11 @@ class Binary:
     """Rows of sbits: XOR and NOT are local."""
 
     @staticmethod
-    def both(a, b):
+    def and_(a, b):
         return a & b
 
     @staticmethod
-    def differ(a, b):
+    def xor(a, b):
         return a ^ b
 
     @staticmethod
@@ -24,11 +24,11 @@ class Binary:
         """XOR and AND."""
         return a ^ b, a & b
 
-    either = differ  # of two events that exclude each other
-    without = differ  # of an event and one that implies it
+    or_ = xor  # of events that exclude each other
+    and_not = xor  # a and not b, where b implies a
 
     @staticmethod
-    def negate(a):
+    def not_(a):
         return ~a
 
 
@@ -36,11 +36,11 @@ class Arithmetic:
     """Rows of sint with values 0 and 1: NOT and the disjunction of exclusive events are local, XOR is a product."""
 
     @staticmethod
-    def both(a, b):
+    def and_(a, b):
         return a * b
 
     @staticmethod
-    def differ(a, b):
+    def xor(a, b):
         return a + b - 2 * (a * b)
 
     @staticmethod
@@ -50,15 +50,15 @@ class Arithmetic:
         return a + b - 2 * product, product
 
     @staticmethod
-    def either(a, b):
+    def or_(a, b):
         return a + b
 
     @staticmethod
-    def without(a, b):
+    def and_not(a, b):
         return a - b
 
     @staticmethod
-    def negate(a):
+    def not_(a):
         return 1 - a
 
 
@@ -71,7 +71,7 @@ class WithTriples(Binary):
     def __init__(self, next_triple):
         self.next_triple = next_triple
 
-    def both(self, x, y):
+    def and_(self, x, y):
         a, b, c = self.next_triple()
         d, e = (x ^ a).reveal(), (y ^ b).reveal()
         # xy = (a + d)(b + e) with y = b + e: ab + ae + dy
@@ -85,12 +85,12 @@ def adder(logic, a, b, first=0):
     """
     m = len(a)
     pairs = [(x, None) if y is None else logic.half_add(x, y) for x, y in zip(a[: m - 1], b[: m - 1], strict=True)]
-    p = [pair[0] for pair in pairs] + [a[-1] if b[-1] is None else logic.differ(a[-1], b[-1])]
+    p = [pair[0] for pair in pairs] + [a[-1] if b[-1] is None else logic.xor(a[-1], b[-1])]
     prefix = Prefix(logic, [pair[1] for pair in pairs], p)
     rows = []
     for i in range(first, m):
         carry = prefix.generate(0, i) if i else None
-        rows.append(p[i] if carry is None else logic.differ(p[i], carry))
+        rows.append(p[i] if carry is None else logic.xor(p[i], carry))
     return rows
 
 
@@ -99,8 +99,8 @@ def below(logic, public, secret, products=None):
 
     products: the logic of ANDs of two secret rows, if it is another one.
     """
-    g = [logic.both(y, logic.negate(x)) for x, y in zip(public, secret, strict=True)]
-    p = [logic.negate(logic.differ(y, x)) for x, y in zip(public, secret, strict=True)]
+    g = [logic.and_(y, logic.not_(x)) for x, y in zip(public, secret, strict=True)]
+    p = [logic.not_(logic.xor(y, x)) for x, y in zip(public, secret, strict=True)]
     return Prefix(products or logic, g, p).generate(0, len(secret))
 
 
@@ -110,16 +110,16 @@ def one_hot(logic, bits):
     Rows of the two halves are multiplied; the last row and column of that product follow from the sums of the others.
     """
     if len(bits) == 1:
-        return [logic.negate(bits[0]), bits[0]]
+        return [logic.not_(bits[0]), bits[0]]
     half = len(bits) // 2
     low, high = one_hot(logic, bits[:half]), one_hot(logic, bits[half:])
 
     def with_last(rows, total):
         for row in rows:
-            total = logic.without(total, row)
+            total = logic.and_not(total, row)
         return [*rows, total]
 
-    blocks = [with_last([logic.both(h, x) for x in low[:-1]], h) for h in high[:-1]]
+    blocks = [with_last([logic.and_(h, x) for x in low[:-1]], h) for h in high[:-1]]
     last = [with_last([block[i] for block in blocks], x)[-1] for i, x in enumerate(low)]
     return [row for block in [*blocks, last] for row in block]
 
@@ -169,7 +169,7 @@ def ring_bits(x, m, summands, first=0):
     numbers = [[column[i] for column in columns] for i in range(summands)]
     while len(numbers) > 2:
         added = [full_adder(*rows) for rows in zip(*[number[:-1] for number in numbers[:3]], strict=True)]
-        top = tree(Binary.differ, [number[-1] for number in numbers[:3] if number[-1] is not None])
+        top = tree(Binary.xor, [number[-1] for number in numbers[:3] if number[-1] is not None])
         numbers = [*numbers[3:], [*(s for s, _ in added), top], [None, *(carry for _, carry in added)]]
     return adder(Binary, numbers[0], numbers[1], first) if len(numbers) == 2 else numbers[0][first:]
 
@@ -178,4 +178,4 @@ def parity(x, bound, summands):
     """The row of lowest bits of a secret vector over Z_2^k with entries below `bound`; local where a share splits."""
     if not summands:
         return sbitvec(x, bound.bit_length(), bound.bit_length()).v[0]
-    return tree(Binary.differ, x.split_to_n_summands(1, summands)[0])
+    return tree(Binary.xor, x.split_to_n_summands(1, summands)[0])

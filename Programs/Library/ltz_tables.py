@@ -56,7 +56,7 @@ def _running(logic, hot):
     """Rows [R < 1], [R < 2], .., [R < 2^w - 1] from the one-hot rows of R."""
     rows = [hot[0]]
     for row in hot[1:-1]:
-        rows.append(logic.either(rows[-1], row))
+        rows.append(logic.or_(rows[-1], row))
     return rows
 
 
@@ -80,9 +80,9 @@ def group_tables(logic, rows, last):
     # negative[y] = sum of hot[y + 1 .. y + half]; that of y + half is the complement
     negative = [hot[1]]
     for v in range(2, half + 1):
-        negative[0] = logic.either(negative[0], hot[v])
+        negative[0] = logic.or_(negative[0], hot[v])
     for y in range(1, half):
-        negative.append(logic.without(logic.either(negative[-1], hot[y + half]), hot[y]))
+        negative.append(logic.and_not(logic.or_(negative[-1], hot[y + half]), hot[y]))
     if last:
         negative = _convert(negative)
     negative += [1 - row for row in negative]

@@ -8,8 +8,8 @@ random bit known to both: the masked bit is opened.
 from Compiler.GC.types import sbits
 from Compiler.types import cint, sint
 from conversions import sum_mod_2
-from inputs import contributions
-from logic import parity, ring_bits
+from inputs import StoredReader, contributions
+from logic import Binary, WithTriples, below, parity, ring_bits
 
 
 def carry_length(contributors):
@@ -68,3 +68,23 @@ def public_rows(values, count):
 def weighted(rows):
     """The number with these digits, as a secret vector (0 if there are none)."""
     return sum(2**i * row for i, row in enumerate(rows))
+
+
+def stored_comparison(z, at, size, noise_bits, ring_length, triples, summands):
+    """Opens z' = z + r mod 2^l, and u = [z' < r] under a further bit, for l = noise_bits and a mask in the share file: 2 + ceil(log2 l) rounds.
+
+    From `at` on the share file has r, its l bits and the further bit, then a, b, a & b of the triples if `triples`; size shares each.
+    Returns z', u xor the further bit (both public), and r and the further bit as shares.
+    """
+    reader = StoredReader(at)
+
+    def next_row():
+        return parity(reader.next(size), 2, summands)
+
+    def next_triple():
+        return [next_row() for _ in range(3)]
+
+    r, low, further = reader.next(size), [next_row() for _ in range(noise_bits)], reader.next(size)
+    opened = open_low(z + r, noise_bits, ring_length)
+    u = below(Binary, public_rows(opened, noise_bits), low, WithTriples(next_triple) if triples else Binary)
+    return opened, open_row(u ^ parity(further, 2, summands)), r, further

@@ -51,8 +51,8 @@ class Prefix:
         high, low = self.generate(mid, hi), self.generate(lo, mid)
         if low is None:
             return high
-        passed = self.logic.both(self.propagate(mid, hi), low)
-        return passed if high is None else self.logic.either(high, passed)
+        passed = self.logic.and_(self.propagate(mid, hi), low)
+        return passed if high is None else self.logic.or_(high, passed)
 
     def _propagate(self, lo, mid, hi):
-        return self.logic.both(self.propagate(mid, hi), self.propagate(lo, mid))
+        return self.logic.and_(self.propagate(mid, hi), self.propagate(lo, mid))

@@ -15,7 +15,7 @@ print(seal.decode(made.info.parameters, Path("sum.plain").read_bytes())[:3])
 ```
 
 Parties are separate processes over TLS by default; :func:`keygen_in_process` and :func:`decrypt_in_process` run them as
-threads, for notebooks and tests.
+threads, for notebooks and tests. All functions are in one module, which is the page of the interface in the documentation.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ PathLike = str | Path
 
 @dataclass(frozen=True)
 class KeygenResult:
-    """A key that was made: where its public files are, its metadata, and what it cost at each party."""
+    """A new key: the folder of its public files, its metadata, and the cost at each party."""
 
     folder: Path
     info: KeyInfo
@@ -124,13 +124,13 @@ class DecryptResult:
 
 
 def as_committee(committee: Committee | PathLike) -> Committee:
-    """A committee, given as such or by its folder."""
+    """The committee itself, or the one that is loaded from a folder."""
     return committee if isinstance(committee, Committee) else Committee.load(Path(committee))
 
 
 def key_folder(committee: Committee | PathLike, key: str) -> Path:
-    """Folder with the public files of a key: at a party of this host, or ``keys/KEY`` of the committee's folder, where who runs no party
-    puts a copy of ``key.json`` and of the public keys."""
+    """Folder with the public files of a key. On a host with parties it is the folder of one of them. On a host without parties it is ``keys/KEY`` in
+    the committee's folder, with a copy of ``key.json`` and of the public keys. Raises CommitteeError if there is none."""
     committee = as_committee(committee)
     folders = [committee.key_folder(party, key) for party in committee.local_parties()]
     for folder in [*folders, committee.folder / "keys" / check_name(key, "key name")]:
@@ -142,7 +142,7 @@ def key_folder(committee: Committee | PathLike, key: str) -> Path:
 
 
 def _request(parameters: Parameters | str | Path, **options: object) -> KeyRequest:
-    """A key to be made; the options are those of :func:`keygen`."""
+    """The request for a new key; the options are those of :func:`keygen`."""
     chosen = load_parameters(parameters) if isinstance(parameters, (str, Path)) else parameters
     return scheme_of(chosen).request(chosen, options)
 
@@ -191,7 +191,7 @@ def keygen_needs(
     policy: FloodPolicy | None = None,
     **options: object,
 ) -> Needs | None:
-    """What :func:`keygen` will need at each party, on the embedded engine: memory and disk, upper bounds; None: next to nothing."""
+    """Upper bounds on the memory and disk that :func:`keygen` needs at each party, on the embedded engine. None: next to nothing."""
     request = _request(parameters, relin=relin, galois_elements=galois_elements, error_law=error_law, policy=policy, **options)
     return request.needs(as_committee(committee))
 
@@ -213,9 +213,9 @@ def keygen(
 ) -> KeygenResult:
     """Makes a key among all parties of this host, each a process of its own, over TLS.
 
-    ``parameters``: of any scheme; ``relin``, ``galois_elements``, ``error_law``, ``policy``: of keys for SEAL, whose schemes alone look at them;
-    ``options``: of other schemes. ``backend``: ``embedded`` or ``mp-spdz``; ``mp_spdz``: the checkout of MP-SPDZ, if not MP_SPDZ_HOME; ``link``:
-    simulated links, a profile of :mod:`keyquorum.model.links` or ``rtt=MS,mbit=RATE``.
+    ``parameters``: a set of any scheme. ``relin``, ``galois_elements``, ``error_law`` (the distribution of the noise) and ``policy``: options of keys
+    for SEAL, ignored by other schemes. ``options``: options of other schemes. ``backend``: ``embedded`` or ``mp-spdz``. ``mp_spdz``: the checkout of
+    MP-SPDZ (default: MP_SPDZ_HOME). ``link``: simulated links, a profile of :mod:`keyquorum.model.links` or ``rtt=MS,mbit=RATE``.
     """
     committee = as_committee(committee)
     request = _request(parameters, relin=relin, galois_elements=galois_elements, error_law=error_law, policy=policy, **options)
@@ -241,7 +241,7 @@ def keygen(
 def pool_needs(
     committee: Committee | PathLike, parameters: str, rounding: str, items: int, width: int = 8, levels: int = 2, chunk: int = 4096
 ) -> int:
-    """Bytes of disk that the material of :func:`pool_fill` takes at each party that rounds: all, or t + 1 of a committee of shamir."""
+    """Bytes of disk that the items of :func:`pool_fill` take at each party that rounds: all parties, or t + 1 of a committee of shamir."""
     committee = as_committee(committee)
     if not (1 <= items <= 1 << 40 and 1 <= chunk <= 1 << 20):
         raise ParameterError(f"{items} items by {chunk}: choose 1 to 2^40, and chunks of 1 to 2^20")
@@ -261,7 +261,7 @@ def pool_fill(
     progress: Progress | None = None,
     io_timeout: float = 120.0,
 ) -> list[RunReport]:
-    """Makes ``items`` items of material for decryptions among all parties of this host, each a process of its own, over TLS."""
+    """Makes ``items`` pool items for decryptions among all parties of this host, each a process of its own, over TLS."""
     committee = as_committee(committee)
     variant_for(committee, rounding, load_parameters(parameters), width, levels)
     warn_of_rounding(rounding, load_parameters(parameters))
@@ -310,11 +310,11 @@ def pool_drop(committee: Committee | PathLike, name: str) -> list[int]:
 
 
 def encrypt(committee: Committee | PathLike, key: str, values: Any, output: PathLike, bound: float | None = None) -> EncryptedFile:
-    """Encrypts numbers under a key's public key, into the file ``output``. Needs no party, and the public folder of the key alone.
+    """Encrypts numbers under a key's public key, into the file ``output``. Needs the public folder of the key, and no party.
 
-    ``values``: integers modulo t, at most N (BFV, BGV); reals or complex numbers, at most N/2 (CKKS); integers from 0 to 2^plain_bits - 1, which
-    become a ciphertext of the file each (LWE). ``bound``: CKKS, on the absolute values, for estimates of noise (default: 1, or the next power of two). With stock SEAL a
-    receipt is written beside the file. Raises ValuesError, ParameterError, CommitteeError, KeyFileError."""
+    ``values``: integers modulo t, at most N (BFV, BGV); reals or complex numbers, at most N/2 (CKKS); integers from 0 to 2^plain_bits - 1, each of
+    which becomes one ciphertext of the file (LWE). ``bound``: a bound on the absolute values of CKKS, for estimates of noise (default: 1, or the
+    next power of two). With stock SEAL a receipt is written beside the file. Raises ValuesError, ParameterError, CommitteeError, KeyFileError."""
     folder = key_folder(committee, key)
     info = load_key(folder)
     return scheme_of(info).encrypt_to(folder, info, values, Path(output), bound)
@@ -325,7 +325,8 @@ def evaluate(
 ) -> CiphertextFile:
     """Computes on one or two ciphertext files with stock SEAL, into the file ``output`` with a receipt beside it. Needs no party.
 
-    ``operation``: one of :data:`keyquorum.fhe.seal.OPERATIONS`; products are relinearised (and rescaled, CKKS). ``step``: of rotate, to the left.
+    ``operation``: one of :data:`keyquorum.fhe.seal.OPERATIONS`; products are relinearised (and rescaled, CKKS). ``step``: slots that rotate moves to
+    the left.
     Raises CiphertextError, KeyFileError (the key lacks what the operation takes), SealOperationError."""
     folder = key_folder(committee, key)
     return evaluate_to(folder, load_seal_key(folder), operation, [Path(c) for c in ciphertexts], Path(output), step)
@@ -410,9 +411,10 @@ def decrypt(
     width: int = 8,
     levels: int = 2,
 ) -> DecryptResult:
-    """Decrypts ciphertext files; the receiver's process writes the plaintexts (mode 0600): SEAL's, or the messages of LWE as JSON. A key serves on
-    both backends, wherever it was made. ``pool``: BFV and BGV take their masks from the committee's pool (:func:`pool_fill`), LWE does always;
-    ``width``, ``levels``: of the tables of round_ltz_table."""
+    """Decrypts ciphertext files. The receiver's process writes the plaintexts (mode 0600), in SEAL's format, or the messages of LWE as JSON.
+
+    A key can be used on both backends, whichever made it. ``pool``: BFV and BGV take their masks from the committee's pool (:func:`pool_fill`); LWE
+    always does. ``width``, ``levels``: bits of a block and levels of the tables of round_ltz_table."""
     committee = as_committee(committee)
     if pool and backend != "embedded":
         raise ParameterError("pools are the embedded engine's: leave out --backend, or --pool")
@@ -435,10 +437,11 @@ def approve(
     message: float = 1.0,
     noise_bits: float | None = None,
 ) -> tuple[str, list[int]]:
-    """Notes that parties of this host (default: all of this host) agree to decrypt a CKKS ciphertext under a key; returns its SHA-256 and the
-    parties. It counts as a fresh encryption of values up to ``message`` (default 1), or as one of noise 2^``noise_bits``. With ``operation`` and
-    ``inputs`` only if the ciphertext is what the operation makes of inputs approved before: it is computed again (``step``: for rotate), its
-    bounds follow from theirs, and noise above the policy's bound is refused."""
+    """Notes that parties of this host (default: all of them) agree to decrypt a CKKS ciphertext under a key. Returns its SHA-256 and the parties.
+
+    The ciphertext counts as a fresh encryption of values up to ``message`` (default 1), or as one of noise 2^``noise_bits``. With ``operation`` and
+    ``inputs`` the operation is computed again on inputs that were approved before (``step``: for rotate). The result must be this ciphertext. Its
+    bounds follow from those of the inputs, and noise above the policy's bound is refused."""
     committee = as_committee(committee)
     here = committee.local_parties()
     chosen = list(here if parties is None else parties)

@@ -23,10 +23,10 @@ PathLike = str | Path
 def in_process_committee(parties: int = 3, protocol: str = DEFAULT_COMMITTEE, threshold: int | None = None, openings: str = "direct") -> Committee:
     """A committee without folder or certificates, for :func:`keygen_in_process` and :func:`decrypt_in_process`.
 
-    Every call makes a committee of its own: its digest is unlike all others, and so is its MAC key, under which alone the shares of its
-    ``mascot`` keys can be used. Keep the committee as long as its keys."""
+    Every call makes a committee with a digest and a MAC key of its own. Shares of its ``mascot`` keys can be used under that MAC key only, so keep
+    the committee as long as its keys."""
     t = threshold if threshold is not None else default_threshold(protocol, parties)
-    # random in place of fingerprints: a burned MAC key is of this committee alone
+    # Random fingerprints: a burned MAC key belongs to this committee alone.
     members = tuple(Party(i, "in-process", 1, secrets.token_hex(32)) for i in range(parties))
     committee = Committee(Path("in-process"), "in-process", protocol, t, members, openings)
     committee.check()
@@ -41,7 +41,7 @@ def keygen_in_process(
     mp_spdz: PathLike | None = None,
     link: str | None = None,
 ) -> list[KeyMaterial[Any]]:
-    """Makes a key among threads of this process; returns each party's material. ``seed``: INSECURE, tests only."""
+    """Makes a key among threads of this process; returns each party's part of the key. ``seed``: INSECURE, tests only."""
     return run_in_process(committee, lambda context: scheme_of(request).generate(context, request, seed), backend=backend, mp_spdz=mp_spdz, link=link)
 
 

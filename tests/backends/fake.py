@@ -1,5 +1,5 @@
-"""A folder that looks like a built checkout of MP-SPDZ: its party executables run .mpc files as Python. Tests of everything around
-MP-SPDZ need no more."""
+"""A fake of a built checkout of MP-SPDZ, whose party executables run .mpc files as Python: enough for tests of the code around
+MP-SPDZ."""
 
 from __future__ import annotations
 

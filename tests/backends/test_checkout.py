@@ -1,4 +1,4 @@
-"""What is said about checkouts that are missing, foreign, old or not built."""
+"""Errors for checkouts that are missing, foreign, old or not built."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ def lagrange(points: list[int], q: int) -> list[int]:
 
 
 def put_together(protocol: str, domain: str, shares: list[Persistence]) -> list[int]:
-    """The secrets of all parties' share files, in clear arithmetic; checks what is redundant in them."""
+    """The secrets of all parties' share files, by arithmetic in clear text; checks redundant shares."""
     m, n = modulus(domain), len(shares)
     words = [[[int(w) for w in row] for row in s.words] for s in shares]
     if protocol in ("ring", "rep-field"):
@@ -134,7 +134,7 @@ def test_emulate_and_public_words(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("sharing", "text", "told"),
+    ("sharing", "text", "reason"),
     [
         (("rep-field", 3, f"F_{Q60}"), "this is no program\n", "invalid syntax"),
         (("rep-field", 3, f"F_{Q60}"), "sint.read_from_file(0, size=1)[1][0].reveal().binary_output()\n", "failed"),
@@ -144,10 +144,10 @@ def test_emulate_and_public_words(tmp_path: Path) -> None:
     ],
     ids=["syntax", "no shares", "crash", "no prime", "other ring"],
 )
-def test_failures_are_one_line(tmp_path: Path, sharing: tuple[str, int, str], text: str, told: str) -> None:
+def test_failures_are_one_line(tmp_path: Path, sharing: tuple[str, int, str], text: str, reason: str) -> None:
     with pytest.raises(ProgramError) as error:
         ran(tmp_path, sharing, text, private={0: VALUES})
-    assert "\n" not in str(error.value) and told in str(error.value), str(error.value)
+    assert "\n" not in str(error.value) and reason in str(error.value), str(error.value)
 
 
 def test_a_run_that_takes_too_long_is_ended(tmp_path: Path) -> None:
@@ -191,8 +191,8 @@ KEYS = [
 
 
 def clear_and_decrypted(folder: Path, committee: api.Committee, key: api.KeygenResult, backend: str) -> tuple[Any, Any]:
-    """What SEAL computed on, in the clear, and what the committee decrypted: x * y relinearised, rotated by one (CKKS, without the product
-    where the scale has no room for it); x + y."""
+    """The expected values and the values that the committee decrypted: x * y relinearised, rotated by one (CKKS: without the product
+    if the scale does not fit the modulus); x + y."""
     parameters = key.info.parameters
     rng = np.random.default_rng(5)
     public = {name: load_public_file(key.folder, key.info, name) for name in key.info.files}
@@ -253,7 +253,7 @@ def running(folder: Path, name: str) -> list[int]:
 
 @pytest.mark.parametrize("victim", ["worker", "executable"])
 def test_a_party_that_dies_in_the_middle(tmp_path: Path, victim: str) -> None:
-    """Its executable ends with it, the others end with one line about it, no secret stays, and the key's name is free."""
+    """Its executable ends as well, the others end with one line that names the party, no secret stays on the disk, and the key's name is free."""
     committee = api.init(tmp_path / "committee", 2, "mascot")
     chosen = narrow("ckks-4096-mac")
     job = api.keygen_job("key", chosen, policy=POLICY, backend="mp-spdz")
@@ -280,7 +280,7 @@ def test_a_party_that_dies_in_the_middle(tmp_path: Path, victim: str) -> None:
     assert "party 1" in str(error.value) and "signal 9" in str(error.value) and "\n" not in str(error.value)
     time.sleep(0.5)
     assert not running(tmp_path, "mascot-party.x")
-    with pytest.raises(BurnedKeyError, match="new committee"):  # nobody can tell what the others had seen of party 0's checks
+    with pytest.raises(BurnedKeyError, match="new committee"):  # it is unknown what the others had seen of party 0's checks
         api.keygen(committee, "key", chosen, False, policy=POLICY, backend="mp-spdz")
     for path in tmp_path.rglob("mac.key*"):
         path.unlink()  # as in a new committee
@@ -291,7 +291,7 @@ def test_a_party_that_dies_in_the_middle(tmp_path: Path, victim: str) -> None:
 
 @pytest.mark.parametrize("sharing", SHARINGS, ids=str)
 def test_every_protocol_runs_behind_relays(sharing: tuple[str, int, str], tmp_path: Path) -> None:
-    """Three openings one after another take three times half the round trip, on every protocol, and open what they should."""
+    """Three consecutive openings take three times half the round trip, on every protocol, and give the right values."""
     text = (
         "x = sint.get_input_from(0, size=4, binary=True)\nx.reveal().binary_output()\nbreak_point()\nstart_timer(1)\n"
         "for i in range(3):\n    x = x + 0 * x.reveal()\n    x.reveal().binary_output()\n    break_point()\nstop_timer(1)\n"

@@ -1,4 +1,4 @@
-"""One party of a program on MP-SPDZ: what it gets, what it leaves behind, and how failures end. MP-SPDZ is a fake here, whose
+"""One party of a program on MP-SPDZ: its inputs, its files, and its failures. MP-SPDZ is a fake here, whose
 executables run the program as Python."""
 
 from __future__ import annotations
@@ -18,12 +18,13 @@ import numpy as np
 import pytest
 from keyquorum import _engine, api
 from keyquorum.backends import ProgramOutput
-from keyquorum.backends.mpspdz import commands, party
+from keyquorum.backends.mpspdz import commands, executable, party
 from keyquorum.backends.mpspdz.checkout import Checkout
 from keyquorum.backends.mpspdz.party import MpSpdz
 from keyquorum.dsl import Persistence
 from keyquorum.model.errors import BackendError, BurnedKeyError, ParameterError, PartyError
 from keyquorum.parties import PartyContext, run_in_process
+from keyquorum.programs import Call
 
 from .fake import fake_checkout
 
@@ -49,7 +50,7 @@ def run_all(tmp_path: Path, program: str, *, folder: Path | None = None, job: Ca
     path.write_text(program)
 
     def plain(context: PartyContext, source: Path) -> Any:
-        return context.backend.run("semi", FIELD, str(source), [])
+        return context.backend.run("semi", FIELD, Call(str(source)))
 
     chosen = job or plain
     committee = api.in_process_committee(2, "semi")
@@ -57,7 +58,7 @@ def run_all(tmp_path: Path, program: str, *, folder: Path | None = None, job: Ca
 
 
 def failure(tmp_path: Path, program: str, **options: Any) -> str:
-    """The error of a run that must fail, and soon."""
+    """The error of a run that must fail, without a long wait."""
     start = time.monotonic()
     with pytest.raises(PartyError) as error:
         run_all(tmp_path, program, **options)
@@ -70,7 +71,7 @@ def test_inputs_outputs_shares_and_costs(tmp_path: Path) -> None:
         shares = Persistence.from_words(np.array([[3, 5 + context.party]], dtype=np.uint64))
         with context.phase("one"):
             output = context.backend.run(
-                "semi", FIELD, str(source), ["x"], private=np.array([10 + context.party]), public=[np.array([-1, 2])],
+                "semi", FIELD, Call(str(source), ["x"]), private=np.array([10 + context.party]), public=[np.array([-1, 2])],
                 persistence=shares,
             )  # fmt: skip
         return output, shares, context.report.phases[0]
@@ -109,7 +110,7 @@ def test_programs_are_compiled_once(tmp_path: Path) -> None:
 
     def job(context: PartyContext, source: Path) -> None:
         for args, domain in (([1], FIELD), ([1], FIELD), ([2], FIELD), ([1], "F_257")):
-            context.backend.run("semi", domain, str(source), args)
+            context.backend.run("semi", domain, Call(str(source), args))
 
     run_all(tmp_path, "", folder=checkout, job=job)
     assert (tmp_path / "log").read_text() == "x" * 4, "two parties, two argument lists, any prime"
@@ -145,21 +146,22 @@ def runs_with_macs(tmp_path: Path) -> Callable[[str], list[Any]]:
     def run(program: str) -> list[Any]:
         source.write_text(program)
         return run_in_process(
-            committee, lambda c: c.backend.run("mascot", "F_1152921504606584833", str(source), []), 20.0, backend="mp-spdz", mp_spdz=checkout
+            committee, lambda c: c.backend.run("mascot", "F_1152921504606584833", Call(str(source))), 20.0, backend="mp-spdz", mp_spdz=checkout
         )
 
     return run
 
 
 def test_finding_02_blocked_check_that_fails_on_mp_spdz(tmp_path: Path) -> None:
-    """Of a protocol with MACs: the committee's key is burned, here as on the embedded engine. Who never met the others leaves it."""
+    """Under a protocol with MACs the committee's key is burned, as on the embedded engine, unless the executable was never connected to the
+    others."""
     run = runs_with_macs(tmp_path)
-    for line, error, told in (
+    for line, error, reason in (
         ("Timed out waiting for peer. See x", PartyError, r"See x \(exit code 1\)$"),
         ("Fatal error: MAC check failed", PartyError, r"MAC check failed \(exit code 1\); the MAC key is burned: make a new committee and new keys$"),
         ("Timed out waiting for peer. See x", BurnedKeyError, r"^this MAC key is burned \(mascot on MP-SPDZ failed in [^\n]*MAC check failed[^\n]*new keys$"),
     ):  # fmt: skip
-        with pytest.raises(error, match=told):
+        with pytest.raises(error, match=reason):
             run(f"print({line!r}, file=sys.stderr)\nsys.exit(1)\n")
 
 
@@ -186,7 +188,7 @@ def test_finding_02_blocked_check_cut_off_on_mp_spdz(tmp_path: Path) -> None:
 
 
 def test_a_peer_that_says_a_check_failed_burns_no_key(tmp_path: Path) -> None:
-    """Party 1 says so before anybody has connected. Party 0, whose executable met nobody, goes on with its key."""
+    """Party 1 reports it before any party has connected. Party 0, whose executable was never connected, keeps its key."""
     run = runs_with_macs(tmp_path)
     line = {0: "Timed out waiting for peer. See x", 1: "Fatal error: MAC check failed"}
     with pytest.raises(PartyError) as error:
@@ -196,7 +198,7 @@ def test_a_peer_that_says_a_check_failed_burns_no_key(tmp_path: Path) -> None:
 
 def test_finding_02_ablated_check_cut_off_on_mp_spdz(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the remedy the next program computes under the key that party 1 knows."""
-    monkeypatch.setattr(party, "_began", lambda *_: False)
+    monkeypatch.setattr(party, "may_have_begun", lambda *_: False)
     run = runs_with_macs(tmp_path)
     with pytest.raises(PartyError) as error:
         run(CUT_OFF)
@@ -210,8 +212,8 @@ def test_a_killed_executable(tmp_path: Path) -> None:
 
 
 def test_too_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(party, "RUN_SECONDS", 0.5)
-    monkeypatch.setattr(party, "HEARTBEAT", 0.2)
+    monkeypatch.setattr(executable, "RUN_SECONDS", 0.5)
+    monkeypatch.setattr(executable, "HEARTBEAT", 0.2)
     program = f"import os\nopen({str(tmp_path / 'pid')!r} + str(party), 'w').write(str(os.getpid()))\ntime.sleep(60)\n"
     assert "took longer" in failure(tmp_path, program)
     for i in range(2):
@@ -226,7 +228,7 @@ def test_a_program_that_does_not_compile(tmp_path: Path) -> None:
 
 def test_different_programs_and_different_commits(tmp_path: Path) -> None:
     def differ(context: PartyContext, source: Path) -> None:
-        context.backend.run("semi", FIELD, str(source), [context.party])
+        context.backend.run("semi", FIELD, Call(str(source), [context.party]))
 
     assert "another program" in failure(tmp_path, "", job=differ)
     committee = api.in_process_committee(2, "semi")
@@ -235,7 +237,7 @@ def test_different_programs_and_different_commits(tmp_path: Path) -> None:
     def one(session: Any) -> None:
         backend = MpSpdz(session, committee, checkouts[session.party])
         try:
-            backend.run("semi", FIELD, str(tmp_path / "program.mpc"), [])
+            backend.run("semi", FIELD, Call(str(tmp_path / "program.mpc")))
         finally:
             backend.close()
 
@@ -248,7 +250,9 @@ def test_different_programs_and_different_commits(tmp_path: Path) -> None:
 
 def test_mistakes(tmp_path: Path) -> None:
     def asks(**options: Any) -> Callable[[PartyContext, Path], Any]:
-        return lambda context, source: context.backend.run(options.pop("protocol", "semi"), options.pop("domain", FIELD), str(source), [], **options)
+        return lambda context, source: context.backend.run(
+            options.pop("protocol", "semi"), options.pop("domain", FIELD), Call(str(source)), **options
+        )
 
     for job, text in (
         (asks(seed=b"x"), "test seed"),
@@ -299,7 +303,7 @@ def test_ports(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("wait", [0, 60])
 def test_a_snatched_port_is_given_up_for_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wait: int) -> None:
-    monkeypatch.setattr(party, "HEARTBEAT", 0.3)
+    monkeypatch.setattr(executable, "HEARTBEAT", 0.3)
     program = f"""
 tries = Path({str(tmp_path / "tries")!r} + str(party))
 tries.write_text(tries.read_text() + "x" if tries.exists() else "x")
@@ -325,8 +329,8 @@ CONNECTED = 'print("Connection took 0.1 seconds.", file=sys.stderr, flush=True)'
 
 
 def test_a_port_that_was_had_late_is_no_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Words of the time before the run mean nothing once it runs, however often they come."""
-    monkeypatch.setattr(party, "HEARTBEAT", 0.3)
+    """Lines of the output from before the run have no effect once it runs, however often they were printed."""
+    monkeypatch.setattr(executable, "HEARTBEAT", 0.3)
     tries = f"open({str(tmp_path / 'tries')!r} + str(party), 'a').write('x')\n"
     run_all(tmp_path, f"{tries}if party == 1: {BINDING}\ntime.sleep(1.5)\n")
     begun = f"{tries}for _ in range(3): {CONNECTED}\nfor _ in range(15):\n    {BINDING}\n    time.sleep(0.1)\n"
@@ -340,8 +344,8 @@ def test_a_port_that_was_had_late_is_no_failure(tmp_path: Path, monkeypatch: pyt
 def test_a_run_that_may_have_begun_is_not_tried_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, connections: tuple[int, int], version: str, tries: int
 ) -> None:
-    """Also if another party than the one that failed has begun, and where MP-SPDZ does not tell."""
-    monkeypatch.setattr(party, "HEARTBEAT", 0.2)
+    """Also if another party than the failed one has begun, and if MP-SPDZ does not report connections."""
+    monkeypatch.setattr(executable, "HEARTBEAT", 0.2)
     program = f"""
 open({str(tmp_path / "tries")!r} + str(party), "a").write("x")
 for _ in range({connections}[party]): {CONNECTED}
@@ -353,13 +357,13 @@ sys.exit("Timed out waiting for peer. See x")
 
 
 def with_shares(before: Any, results: list[Any], name: str = "semi") -> Callable[[PartyContext, Path], Any]:
-    """A job that runs with a share file of these words, by party; keeps the file as it is afterwards, failed or not."""
+    """A job that runs with a share file of these words, by party, and stores the file afterwards, also after a failure."""
 
     def job(context: PartyContext, source: Path) -> Any:
         shares = Persistence.from_words(np.array([before[context.party]], dtype=np.uint64))
         results[context.party] = shares
         return context.backend.run(
-            name, FIELD, str(source), ["x"], private=np.array([10 + context.party]), public=[np.array([-1, 2])], persistence=shares
+            name, FIELD, Call(str(source), ["x"]), private=np.array([10 + context.party]), public=[np.array([-1, 2])], persistence=shares
         )
 
     return job
@@ -383,7 +387,7 @@ assert not Path(f"Player-Data/Binary-Output-P{{party}}-0").exists()
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "reason"),
     [
         ("old + old[-8:] * (1 + party)", "party 0 has 3, party 1 has 4"),
         ("old[:-8] if party else old", "party 1: .* has 1 shares, 2 before the run"),
@@ -392,8 +396,8 @@ assert not Path(f"Player-Data/Binary-Output-P{{party}}-0").exists()
         ("None if party else old", "party 1: .* has 0 shares, 2 before the run"),
     ],
 )  # fmt: skip
-def test_share_files_after_a_run_that_do_not_fit(tmp_path: Path, change: str, told: str) -> None:
-    """All parties refuse them, and keep what they had."""
+def test_share_files_after_a_run_that_do_not_fit(tmp_path: Path, change: str, reason: str) -> None:
+    """All parties refuse them, and keep their old shares."""
     program = f"""
 shares = Path(f"Persistence/Transactions-P{{party}}.data")
 old = shares.read_bytes()
@@ -401,7 +405,7 @@ new = {change}
 shares.unlink() if new is None else shares.write_bytes(new)
 """
     shares: list[Any] = [None, None]
-    with pytest.raises(PartyError, match=told) as error:
+    with pytest.raises(PartyError, match=reason) as error:
         run_all(tmp_path, program, job=with_shares([[3, 5], [3, 6]], shares))
     assert "\n" not in str(error.value) and "the old shares are kept, run it again" in str(error.value)
     assert [s.words.tolist() for s in shares] == [[[3, 5]], [[3, 6]]]
@@ -413,13 +417,13 @@ def test_share_files_before_a_run_that_do_not_fit(tmp_path: Path) -> None:
     assert "a share file of 3 shares" in text and "a share file of 2 shares" in text and "give all the share files of the same run" in text
 
     def one_has_none(context: PartyContext, source: Path) -> Any:
-        return context.backend.run("semi", FIELD, str(source), [], persistence=Persistence() if context.party else None)
+        return context.backend.run("semi", FIELD, Call(str(source)), persistence=Persistence() if context.party else None)
 
     assert "no share file" in failure(tmp_path, started, job=one_has_none, folder=tmp_path / "mp")
     assert not (tmp_path / "started").exists()
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a process that its parent ended")
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux signals a process whose parent has ended")
 def test_an_executable_ends_with_the_party_that_started_it(tmp_path: Path) -> None:
     launch = Path(party.__file__).with_name("launch.py")
     child = f"import os, time; open({str(tmp_path / 'pid')!r}, 'w').write(str(os.getpid())); time.sleep(60)"
@@ -443,6 +447,6 @@ def test_an_executable_ends_with_the_party_that_started_it(tmp_path: Path) -> No
         except ProcessLookupError:
             return
         if Path(f"/proc/{pid}/stat").read_text().split()[2] == "Z":
-            return  # ended; whoever adopted it has not asked for it yet
+            return  # ended, but its new parent has not reaped it yet
         time.sleep(0.05)
     pytest.fail("the executable outlived its party")

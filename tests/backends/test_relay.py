@@ -1,4 +1,4 @@
-"""The relay that shapes MP-SPDZ's connections: delay, bandwidth, ends of streams, and who connects to whom."""
+"""The relay that simulates links for MP-SPDZ's connections: delay, bandwidth, ends of streams, and the addresses of the parties."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from keyquorum.backends.mpspdz.relay import BURST_BYTES, Bucket, Echo, Relay, Re
 from keyquorum.model.errors import ProgramError
 from keyquorum.model.links import Link, parse
 from keyquorum.parties import run_in_process
+from keyquorum.programs import Call
 
 from .fake import fake_checkout
 
@@ -71,7 +72,7 @@ def test_the_round_trip_is_that_of_the_profile(rtt_ms: int) -> None:
 
 @pytest.mark.parametrize("code", [errno.EMFILE, errno.ENFILE, errno.ECONNABORTED, errno.ENOMEM])
 def test_a_lack_that_passes_does_not_end_the_relay(monkeypatch: pytest.MonkeyPatch, code: int) -> None:
-    """Nor the echo server. Connections that came meanwhile are served afterwards."""
+    """Nor does it end the echo server. Connections that came in the meantime are served afterwards."""
     accept, start, failures, threads = socket.socket.accept, threading.Thread.start, [code] * 4, [1] * 2
 
     def accepts(listener: socket.socket) -> Any:
@@ -227,7 +228,7 @@ def test_plans_on_mp_spdz_are_shaped(meeting: tuple[Path, Path]) -> None:
 
     def measure() -> float:
         outputs = run_in_process(
-            committee, lambda c: c.backend.run("semi", "F_65537", str(program), []).words, 30.0, backend="mp-spdz",
+            committee, lambda c: c.backend.run("semi", "F_65537", Call(str(program))).words, 30.0, backend="mp-spdz",
             mp_spdz=checkout, link="rtt=30",
         )  # fmt: skip
         assert outputs[0].size == 0

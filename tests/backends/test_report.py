@@ -1,4 +1,4 @@
-"""What MP-SPDZ prints, read."""
+"""The parser of MP-SPDZ's output."""
 
 from __future__ import annotations
 

@@ -106,7 +106,7 @@ def test_shares_of_another_form_are_refused() -> None:
 
 
 def test_shares_of_another_protocol_or_domain_are_refused() -> None:
-    """Of files that were read, and of shares that an engine made; what a plan computed is of what it is written as first."""
+    """For shares from files and from engines. Shares that a plan computed belong to the protocol and domain under which they are first written."""
     ring, field = Domain.parse("Z2^64"), Domain.parse(f"F_{Q60}")
     shares = Persistence.from_words(np.array([[1, 2, 3]], dtype=np.uint64))
     data = encode("semi", field, shares)

@@ -1,4 +1,4 @@
-"""Writing a share file leaves the shares in memory as they are, also where MP-SPDZ's order is ours."""
+"""Writing a share file does not change the shares in memory, also if MP-SPDZ's order is the same as ours."""
 
 from __future__ import annotations
 

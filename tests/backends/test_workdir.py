@@ -74,7 +74,7 @@ def test_folders_of_dead_processes_are_swept_and_others_are_not(tmp_path: Path) 
 
 @pytest.mark.parametrize("step", ["made", "opened", "locked"])
 def test_a_folder_that_is_swept_while_it_is_made_is_given_up_for_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str) -> None:
-    """Another run sweeps between two steps of its making. What is made afterwards is private, and locked against the next sweep."""
+    """Another run sweeps between two steps of making the folder. The replacement is private, and locked against the next sweep."""
     makes, opens, locks, swept = workdir.tempfile.mkdtemp, os.open, workdir.fcntl.flock, []
 
     def once() -> None:
@@ -137,7 +137,7 @@ def test_two_runs_sweep_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
 
 
 def test_runs_make_and_sweep_folders_at_once(tmp_path: Path) -> None:
-    """Nobody fails, nobody's folder is taken, nothing is left."""
+    """No run fails, no folder in use is removed, and no folder is left."""
 
     def one(_: int) -> None:
         for _ in range(15):
@@ -239,7 +239,7 @@ def test_parties_with_exchanged_certificates_accept_each_other_and_nobody_else(t
         handshake(server, context(folders[2], 1, False))
     before = (folders[0] / "P1.pem").read_text()
     lines = certificates[1].strip().splitlines()
-    for bad, told in (
+    for bad, reason in (
         ("", "not one certificate"),
         ("nonsense", "not one certificate"),
         (certificates[1] + certificates[1], "not one certificate"),
@@ -252,7 +252,7 @@ def test_parties_with_exchanged_certificates_accept_each_other_and_nobody_else(t
         (changed(certificates[1], -1), "its own key did not sign"),
         (changed(certificates[1], 20), "its own key did not sign"),  # the serial number
     ):
-        with pytest.raises(PartyError, match=f"party 1 .*{told}.*: run the same version everywhere"):
+        with pytest.raises(PartyError, match=f"party 1 .*{reason}.*: run the same version everywhere"):
             trust_certificate(folders[0], 1, bad)
     assert (folders[0] / "P1.pem").read_text() == before
 
@@ -311,7 +311,7 @@ def test_certificates_by_which_a_party_passes_for_another_are_refused(
     assert not (honest / "P1.pem").exists()
     if not passes_for:
         return
-    # What it would have been good for, were it taken.
+    # The attack would have worked if the certificate had been accepted.
     (honest / "P1.pem").write_text((evil / "P1.pem").read_text())
     (honest / f"{subject_hash('P1')}.0").symlink_to("P1.pem")
     presented = 1
@@ -344,9 +344,9 @@ def test_no_key_is_left_beside_the_party_s_own(tmp_path: Path, monkeypatch: pyte
     made = _engine.make_identity
 
     def watched(path: str, name: str) -> str:
-        told = made(path, name)
+        fingerprint = made(path, name)
         os.link(path, tmp_path / f"watch-{name}")
-        return told
+        return fingerprint
 
     monkeypatch.setattr(certificates._engine, "make_identity", watched)
     folder = tmp_path / "folder"

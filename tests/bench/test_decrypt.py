@@ -1,4 +1,4 @@
-"""The bench of threshold decryption: its rows, and a small run with the closing line."""
+"""The benchmark of threshold decryption: its rows, and a small run with the closing line."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_latency_of_a_star() -> None:
     line, row = latency.latency(3, "star", 1)
     pattern = r"latency: variant=round_ltz_table-8x2 protocol=semi2k n=3 openings=star link=rtt=1 rounds=5 ms=([\d.]+) least_ms=\1 most_ms=\1 cpu_ms_of_all=[\d.]+ runs=101 repeats=1 wrong=0"
     assert re.fullmatch(pattern, line)
-    assert float(str(row["ms"])) >= 5 * 0.5 * 0.95  # what the links take
+    assert float(str(row["ms"])) >= 5 * 0.5 * 0.95  # the delay of the links
 
 
 def test_rows_of_exactness() -> None:
@@ -51,7 +51,7 @@ def test_rows_of_exactness() -> None:
     assert {(r.name, r.protocol) for r, _ in rows} == {(name, p) for name in names for p in ("semi", "rep-field", "shamir", "mascot")}
     assert all(r.items == 7 and (fraction > 0) == (r.rounding == "round_mask_open") for r, fraction in rows)
     for row, _ in rows:
-        LweVariant(row.rounding, lwe_parameters(row.parameters), row.width, row.levels)  # which refuses sets without room
+        LweVariant(row.rounding, lwe_parameters(row.parameters), row.width, row.levels)  # raises for sets that are too small
 
 
 def test_exactness_counts_what_is_wrong(tmp_path: Path) -> None:

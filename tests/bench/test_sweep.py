@@ -1,4 +1,4 @@
-"""``keyquorum bench``: every suite measures something true, tables are complete, and a sweep that broke off goes on."""
+"""``keyquorum bench``: every suite measures correct results, tables are complete, and an interrupted sweep continues."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def test_a_measurement(suite: str, only: str, protocol: str, tmp_path: Path) -> 
     assert {row["party"] for row in table} == {str(i) for i in range(cases[0].parties)}
     for name in ("bytes_sent", "bytes_received"):
         assert sum(int(row[name]) for row in table) > 0
-    # What one party sends another receives.
+    # The parties together receive the bytes that they send.
     assert sum(int(r["bytes_sent"]) for r in table) == sum(int(r["bytes_received"]) for r in table)
     for row in table:
         assert float(row["seconds"]) >= 0 and float(row["peak_memory"]) > 1e6 and float(row["run_cpu_seconds"]) > 0
@@ -260,7 +260,7 @@ def test_busy_cores_are_those_of_the_machine(tmp_path: Path, monkeypatch: pytest
 
 
 def test_the_commit_is_that_of_this_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A package that lies within a checkout of something else has no commit."""
+    """A package within a checkout of another project has no commit."""
     rows.commit.cache_clear()
     assert re.fullmatch(r"([0-9a-f]{12}\+?)?", rows.commit())
     answers = {"rev-parse": str(tmp_path), "log": "0123456789abcdef", "status": ""}

@@ -19,7 +19,7 @@ def test_mode_content_and_no_left_overs(tmp_path: Path) -> None:
 
 
 def test_a_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
-    """What cannot be written does not disturb what is there."""
+    """A file that cannot be written does not damage the old one."""
     path = tmp_path / "secret"
     write_atomically(path, b"old", 0o600)
     with pytest.raises(TypeError):
@@ -28,7 +28,7 @@ def test_a_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
 
 
 def test_no_device_or_pipe_is_replaced(tmp_path: Path) -> None:
-    """A rename would put a file in the place of /dev/null, for everybody."""
+    """A rename would replace /dev/null by a file, for all processes of the host."""
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     with pytest.raises(OSError, match="a device or a pipe, name a file"):

@@ -1,4 +1,4 @@
-"""What goes from host to host: fingerprints, addresses, the public part of a key, certificates of receivers."""
+"""Commands for committees on several hosts: fingerprints, addresses, the public part of a key, certificates of receivers."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_several_parties_of_a_host_have_to_be_named(made: Path) -> None:
 
 
 def test_a_moved_party_has_the_same_keys(tmp_path: Path) -> None:
-    """An address is no part of what parties compare."""
+    """Parties do not compare addresses."""
     before = api.init(tmp_path / "committee")
     assert "party 2 listens at elsewhere:4321" in keyquorum("move", "committee", 2, "elsewhere:4321", folder=tmp_path)
     after = Committee.load(tmp_path / "committee")
@@ -139,7 +139,7 @@ def test_a_certificate_from_elsewhere_is_admitted(made: Path, tmp_path: Path) ->
 
 
 def test_a_receiver_waits_for_parties_that_start_late(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """--wait: the first connection is tried when somebody listens."""
+    """--wait: the receiver connects when the party listens."""
     committee = Committee.load(made / "committee")
     identity, _ = make_receiver(committee, "late")
     with socket.create_server(("127.0.0.1", 0)) as probe:

@@ -53,7 +53,7 @@ def test_the_tour_of_the_readme(tour: Path) -> None:
 
 @pytest.mark.parametrize("parameters", ["ckks-4096", "ckks-8192"])
 def test_finding_04_blocked_first_use(tour: Path, parameters: str) -> None:
-    """A shipped set and the default policy: every command states the error, and the values are right within it."""
+    """A shipped set and the default policy: every command states the error bound, and the values are within it."""
     stated = "error of a decrypted value at most "
     made = keyquorum("keygen", "committee", parameters, "-p", parameters, "--no-relin", folder=tour)
     (tour / "x.json").write_text("[0.5, 0.25, -1]")
@@ -80,7 +80,7 @@ def test_a_weak_policy_warns_loudly(tour: Path) -> None:
 
 
 def test_a_weak_policy_warns_on_every_host(tour: Path) -> None:
-    """Who writes a job, every party that runs it, and who looks at the key are warned."""
+    """The command that writes a job warns, and so do every party that runs it, and inspect."""
     python = [sys.executable, "-c", "from keyquorum.cli import main; main()"]
     asked = [*python, "keygen", "committee", "far", "-p", "ckks-4096", "--no-relin", "--flood-bits", "1", "--job", "far.json"]
     assert "WARNING: flooding of 1 bits is WEAK" in subprocess.run(asked, cwd=tour, capture_output=True, text=True, timeout=120, check=True).stderr
@@ -95,7 +95,7 @@ def test_a_weak_policy_warns_on_every_host(tour: Path) -> None:
 
 
 def test_the_expected_error_is_stated_everywhere(tour: Path) -> None:
-    """The default policy, as a newcomer takes it: right values, and one figure in keygen, encrypt, eval, decrypt, decode and inspect."""
+    """The default policy: right values, and the same figure in keygen, encrypt, eval, decrypt, decode and inspect."""
     made = keyquorum("keygen", "committee", "plain", "-p", "ckks-4096", folder=tour)
     stated = re.search(r"error of a decrypted value at most (\S+) \(standard deviation \S+\): \S+ bits of a value of size 1", made)
     assert stated is not None
@@ -133,7 +133,8 @@ def test_approvals(tour: Path) -> None:
 
 
 def test_eval_states_the_noise_of_its_result(tour: Path) -> None:
-    """From the receipts of its inputs; sums of one ciphertext double it; what the policy does not hide is said, and not decrypted."""
+    """The noise follows from the receipts of the inputs; a sum of a ciphertext with itself doubles it; noise above the policy's bound is reported, and
+    refused by decrypt."""
     keyquorum("keygen", "committee", "noisy", "-p", "ckks-4096", "--no-relin", folder=tour)
     (tour / "x.json").write_text("[0.5]")
     assert "noise at most 2^4.1 (root mean square; values up to 1), the policy hides 2^13" in keyquorum(
@@ -162,7 +163,8 @@ def test_bfv_is_exact(tour: Path) -> None:
 
 @pytest.mark.parametrize("key", ["bfv", "bgv"])
 def test_an_exhausted_noise_budget_is_refused(tour: Path, key: str) -> None:
-    """BFV and BGV: products until no budget is left. eval says so, decryption is refused, by a party as well; without receipt nobody knows."""
+    """BFV and BGV: products until no budget is left. eval reports it, and decryption is refused, by a party as well; without a receipt the budget is
+    unknown."""
     if key == "bgv":
         keyquorum("keygen", "committee", key, "-p", "bgv-4096", folder=tour)
     (tour / "n.json").write_text("[2, 3]")

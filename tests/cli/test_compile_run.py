@@ -162,7 +162,7 @@ def write(path: Path, text: str) -> Path:
 
 
 def test_where_programs_are_looked_for(tmp_path: Path) -> None:
-    """A path, then Programs/Source of the working folder, then the collection; with or without the ending, as MP-SPDZ does."""
+    """A path, then Programs/Source of the working folder, then the collection; with or without the ending, as in MP-SPDZ."""
     own = tmp_path / "Programs" / "Source"
     write(own / "mine.mpc", PRINTS.format("in Source"))
     write(own / "other.py", PRINTS.format("other"))

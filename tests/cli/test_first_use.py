@@ -1,4 +1,4 @@
-"""What a newcomer types first: each mistake ends with one line that names the cure, and nothing that was asked for is ignored."""
+"""First commands of a newcomer: each mistake gives one line with the remedy, and no option is ignored."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_hints_can_be_pasted(tmp_path: Path) -> None:
 
 
 def test_all_parameter_sets_are_listed(tmp_path: Path) -> None:
-    """Those of LWE too, and listing warns of nothing."""
+    """The list has the sets of LWE as well, and gives no warnings."""
     out, err = run(tmp_path, "parameters")
     assert {line.split()[0] for line in out.splitlines()} == {*api_sets(), *LWE_SETS}
     assert err == ""
@@ -117,7 +117,7 @@ def api_sets() -> list[str]:
 
 
 def test_pool_fill_states_what_it_needs(tmp_path: Path) -> None:
-    """Before it starts: the bytes that the files of the pool then have, but for headers."""
+    """The bytes that are stated before the start are those of the files of the pool, without headers."""
     api.init(tmp_path / "c", 2, "semi")
     out, _ = run(tmp_path, "pool", "fill", "c", "-n", "5000", "--chunk", "2048", "--rounding", "round_ltz_circuit")
     size = api.pool_needs(tmp_path / "c", "lwe64-p2", "round_ltz_circuit", 5000, chunk=2048)
@@ -153,7 +153,7 @@ def test_identity_is_for_a_served_committee(made: Path) -> None:
 
 
 def test_the_receiver_names_the_output(made: Path) -> None:
-    """A folder, or a file for each ciphertext; names that do not fit are refused, and nothing is written."""
+    """A folder, or a file for each ciphertext; other numbers of names are refused, and no file is written."""
     (made / "results").mkdir()
     decrypt = ("decrypt", "my quorum", "bfv", "bfv.ct", "--to", "0")
     run(made, *decrypt, "-o", "results")
@@ -202,7 +202,7 @@ def test_operations_want_their_keys(made: Path) -> None:
 
 
 def test_asking_a_served_committee_leaves_no_files(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What it asks for is switched to the last level in memory."""
+    """The ciphertext is switched to the last level in memory."""
     from keyquorum.cli import data
 
     asked = []

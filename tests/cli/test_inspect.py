@@ -128,7 +128,7 @@ def test_hashes_are_verified(world: Path) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_whatever_is_in_a_file_is_one_line(world: Path, name: str, tmp_path: Path) -> None:
-    """Bytes changed, left out, put in, of another file: a report, or a typed error of one line."""
+    """Bytes that are changed, removed, inserted or from another file give a report, or a typed error of one line."""
     folder = _copy(world, tmp_path)
     target, rng = _target(folder, name), np.random.default_rng(len(name))
     data, other = target.read_bytes(), rng.bytes(60) + b'{"a": [null, "\xc3\xa4"], "kind": {}}\n[1, 2\n,"'
@@ -165,7 +165,7 @@ def test_folders_look_at_every_file(world: Path, tmp_path: Path) -> None:
 
 
 def test_copies_of_public_files(world: Path, tmp_path: Path) -> None:
-    """As whoever encrypts has them: what is not there is said, and what is there is verified."""
+    """The files of a host that only encrypts: missing files are reported, and existing ones are verified."""
     for key, names in {"bfv": ["key.json", "public.key"], "ckks": ["key.json", "public.key"], "lwe": ["key.json", "public.lwepk"]}.items():
         (tmp_path / key).mkdir()
         for name in names:
@@ -199,7 +199,7 @@ def test_a_foreign_identity_is_noticed(world: Path, tmp_path: Path) -> None:
 
 
 def test_everything_in_the_world_is_known(world: Path) -> None:
-    """Also what nobody listed: whatever the commands wrote."""
+    """Also files that no list has: all files that the commands wrote."""
     paths = [p for p in world.rglob("*") if p.is_file()]
     assert len(paths) > 40
     unknown = []
@@ -219,7 +219,7 @@ def test_what_the_repository_has_is_known(folder: str) -> None:
 
 
 def test_secrets_stay_secret(world: Path) -> None:
-    """No line has the messages, nor a part of a private or MAC key."""
+    """No line has a message, or a part of a private or MAC key."""
     said = {name: json.dumps([examine(world / place).lines, examine(world / place).details], default=str) for name, place in SAMPLES.items()}
     pem = (world / SAMPLES["identity"]).read_text().splitlines()
     assert not any(line in said["identity"] or line in said["party folder"] for line in pem[1:3])
@@ -281,7 +281,7 @@ def _writes(path: Path) -> bool:
 
 
 def test_no_writer_is_forgotten() -> None:
-    """If this fails: the module named writes a file. Add its kind to keyquorum/inspection, or to ELSEWHERE why nobody keeps it."""
+    """If this fails: the named module writes a file. Add its kind to keyquorum/inspection, or the reason why the file does not stay to ELSEWHERE."""
     listed = {writer for kind in KINDS for writer in kind.writers}
     writers = {str(path.relative_to(PACKAGE).with_suffix("")) for path in PACKAGE.rglob("*.py") if "_share" not in path.parts and _writes(path)}
     assert len(writers) > 30

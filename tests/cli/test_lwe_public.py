@@ -18,7 +18,7 @@ from keyquorum.model.errors import CiphertextError, KeyFileError, KeyQuorumError
 from keyquorum.plans.examine import examine_keys
 from keyquorum.schemes.lwe.key import load_lwe_key
 from keyquorum.schemes.lwe.variant import LweVariant
-from keyquorum.serve.kinds import Kind
+from keyquorum.serve.served_key import ServedKey
 
 from .test_pools import call
 
@@ -32,7 +32,7 @@ COMMITTEES = [
 
 @pytest.mark.parametrize(("protocol", "parties", "name", "roundings"), COMMITTEES, ids=lambda v: str(v) if isinstance(v, str) else "")
 def test_what_anybody_encrypts_the_quorum_decrypts(tmp_path: Path, protocol: str, parties: int, name: str, roundings: tuple[str, ...]) -> None:
-    """60 values by each rounding, 0 wrong. Whoever encrypts has a folder with public files alone."""
+    """60 values by each rounding, 0 wrong. The encryptor has a folder with only public files."""
     folder, parameters = tmp_path / "committee", lwe_parameters(name)
     api.init(folder, parties, protocol)
     assert "public.lwepk" in call("keygen", folder, "key", "-p", name)
@@ -56,7 +56,8 @@ def test_what_anybody_encrypts_the_quorum_decrypts(tmp_path: Path, protocol: str
 
 @pytest.mark.parametrize("name", ["lwe64-p16", "lwe53-p16"])
 def test_flooding_is_refused_what_is_encrypted_with_public_keys(tmp_path: Path, name: str) -> None:
-    """Where the set has room for `round_flood`, the noise of public keys has none: at whoever asks, at every party, and at a served committee."""
+    """The noise of public keys is too large for `round_flood`, also under sets that allow it: refused at the caller, at every party, and at a served
+    committee."""
     folder = tmp_path / "committee"
     committee = api.init(folder, 2, "semi")
     api.keygen(committee, "key", name)
@@ -69,11 +70,11 @@ def test_flooding_is_refused_what_is_encrypted_with_public_keys(tmp_path: Path, 
     }  # fmt: skip
     with pytest.raises(KeyQuorumError, match="round_flood hides"):
         api.run_processes(folder, job)
-    kind = Kind(committee, 0, "key", "round_flood", 8, 2)
-    assert isinstance(kind.variant, LweVariant)
+    served = ServedKey(committee, 0, "key", "round_flood", 8, 2)
+    assert isinstance(served.variant, LweVariant)
     with pytest.raises(CiphertextError, match="the request states noise"):
-        kind.read({}, path.read_bytes())
-    kind.close()
+        served.read({}, path.read_bytes())
+    served.close()
 
 
 def test_a_job_for_several_hosts(tmp_path: Path) -> None:
@@ -90,7 +91,7 @@ def test_a_job_for_several_hosts(tmp_path: Path) -> None:
 
 
 def test_output_as_json(tmp_path: Path) -> None:
-    """keygen, its job, encrypt, decrypt and decode print one document each, with what happened."""
+    """keygen, its job, encrypt, decrypt and decode print one document each, with the results."""
     folder, path = tmp_path / "committee", tmp_path / "x.lwe"
     committee = api.init(folder, 2, "semi")
     (tmp_path / "x.json").write_text("[1, 0, 1]")

@@ -1,7 +1,7 @@
-"""Random values for every option of every command: whatever a user types ends with an error of one line, never with a traceback.
+"""Random values for every option of every command: each gives a result or an error of one line, never a traceback.
 
-The commands run in this process. No party is started: where a command would start one, that is refused. What gets there is checked here;
-tests/faults and tests/deploy test what comes after. ``SEED`` chooses other values, ``SECONDS`` a longer time (20).
+The commands run in this process. No party is started: where a command would start one, an error is raised. The checks before that are tested here;
+tests/faults and tests/deploy test the rest. ``SEED`` chooses other values, ``SECONDS`` a longer time (20).
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ LONG = ("cnn", "report")
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A committee with a key, a receiver, a ciphertext, jobs, and files that are nothing."""
+    """A committee with a key, a receiver, a ciphertext, jobs, and malformed files."""
     folder = tmp_path_factory.mktemp("options")
     api.init(folder / "committee", 3)
     made = api.keygen(folder / "committee", "key", "bfv-4096", relin=False)
@@ -94,19 +94,19 @@ def place(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         raise PartyError("no party is started here")
 
     def no_run(self: daemon.Daemon) -> None:
-        self.front.close()
-        self.kind.close()
+        self.listener.close()
+        self.served_key.close()
 
     monkeypatch.setattr(daemon.Daemon, "run", no_run)
     monkeypatch.setattr(processes, "_Worker", refuse)
     monkeypatch.setattr(setup, "_free_ports", lambda count: list(range(20_000, 20_000 + count)))
-    monkeypatch.setattr(worker, "TELLING", 0.01)
+    monkeypatch.setattr(worker, "ABORT_SECONDS", 0.01)
     return tmp_path / "work"
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """Of a command: its kind, ``names`` of an option (empty: an argument), and whether it can be repeated or must be given."""
+    """A parameter of a command: its kind, ``names`` of an option (empty: an argument), and whether it can be repeated or must be given."""
 
     name: str
     kind: type
@@ -153,7 +153,7 @@ def commands() -> dict[str, list[Parameter]]:
 
 
 def value(random: Random, parameter: Parameter, odd: float) -> str:
-    """A value for a parameter; with probability ``odd`` any, else one that is right."""
+    """A value for a parameter: with probability ``odd`` any value, else a valid one."""
     if parameter.name in RIGHT and random.random() >= odd:
         return random.choice(RIGHT[parameter.name])
     return random.choice({int: INTEGERS, float: FLOATS, Path: FILES, str: TEXTS}[parameter.kind])

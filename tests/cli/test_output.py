@@ -1,4 +1,4 @@
-"""What commands print: --json, --quiet and --verbose of every command, progress without a terminal, completion in a shell."""
+"""Output of commands: --json, --quiet and --verbose of every command, progress without a terminal, completion in a shell."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def of(words: list[str], folder: Path) -> Any:
 
 
 def test_json_of_commands(made: Path, tmp_path: Path) -> None:
-    """Each prints one document and nothing else; what it says is what happened."""
+    """Each prints one document and nothing else, with the right results."""
     a = str(made / "committee")
     init = of(["init", "c", "-E", "semi", "-N", "2"], tmp_path)
     assert (init["protocol"], init["threshold"], init["here"], len(init["parties"])) == ("semi", 1, [0, 1], 2)
@@ -150,7 +150,7 @@ def test_the_choice_ends_with_the_command(made: Path) -> None:
 
 
 def said(monkeypatch: pytest.MonkeyPatch, seconds: float) -> io.StringIO:
-    """Where progress goes, as if it were no terminal, with lines every so many seconds."""
+    """A stream for progress that is no terminal, with a line every ``seconds`` seconds."""
     text = io.StringIO()
     monkeypatch.setattr(progress, "errors", Console(file=text, force_terminal=False, soft_wrap=True))
     monkeypatch.setattr(progress, "LINE_AFTER", seconds)
@@ -158,7 +158,7 @@ def said(monkeypatch: pytest.MonkeyPatch, seconds: float) -> io.StringIO:
 
 
 def test_progress_without_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Lines come while nothing is reported, and name the last report; short commands print none; none come after the end."""
+    """Lines are printed also without new reports, and name the last one; short commands print none; no line comes after the end."""
     text = said(monkeypatch, 0.05)
     with progress.progress_bars() as report:
         report("keys", 1, 3)

@@ -28,7 +28,7 @@ def call(*arguments: object) -> str:
 
 
 def secret_of(committee: Committee, key: str) -> np.ndarray:
-    """The secret that nobody should have (additive shares modulo 2^64)."""
+    """The secret, from the additive shares modulo 2^64 of all parties."""
     folders = [committee.key_folder(i, key) for i in range(committee.size)]
     shares = [read_share(folder, load_lwe_key(folder), i, 0) for i, folder in enumerate(folders)]  # they wipe themselves
     return np.asarray(sum(share.words[0] for share in shares)).astype(np.int64)
@@ -63,7 +63,7 @@ def test_lwe_by_hand(tmp_path: Path) -> None:
     assert "party 0: dropped" in call("pool", "drop", folder, "lwe64-p2-round_ltz_circuit")
     with pytest.raises(PoolError, match="no pool 'lwe64-p2-round_ltz_circuit'"):
         call("pool", "drop", folder, "lwe64-p2-round_ltz_circuit")
-    with pytest.raises(ParameterError, match="no room for flooding"):
+    with pytest.raises(ParameterError, match="is too small for flooding"):
         call("pool", "fill", folder, "-n", 1, "--rounding", "round_flood")
 
 
@@ -111,8 +111,8 @@ def test_bfv_with_a_pool_by_hand(tmp_path: Path) -> None:
         call("pool", "fill", folder, "-p", "ckks-8192-demo", "-n", 1)
 
 
-def test_parties_that_do_not_round_hear_of_every_chunk(tmp_path: Path) -> None:
-    """They would take a long fill for a party that is gone: after each chunk all compare its number, which each sends to both others."""
+def test_parties_that_do_not_round_compare_every_chunk(tmp_path: Path) -> None:
+    """Without messages during a long fill they would assume that the others are gone: after each chunk every party sends its number to both others."""
     folder = tmp_path / "committee"
     api.init(folder, 3, "shamir")
     reports = api.pool_fill(folder, "lwe53-p16", "round_mask_open", 7, chunk=2)

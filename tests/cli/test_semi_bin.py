@@ -104,7 +104,7 @@ def test_refusals(tmp_path: Path, source: str, text: str) -> None:
 
 
 def test_programs_of_the_collection_need_arithmetic(tmp_path: Path) -> None:
-    """They take words and leave shares, which bits have not."""
+    """Programs of the collection have inputs and shares of numbers, which a protocol on bits does not have."""
     done = script(tmp_path, "semi-bin", "sample_cbd", "64")
     assert done.returncode == 1 and "sint needs an arithmetic domain" in done.stderr
 

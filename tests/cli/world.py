@@ -1,4 +1,4 @@
-"""A folder with at least one of everything that the project writes, by the project's own writers; and of each kind, where it is."""
+"""A folder with at least one file of every kind that the project writes, made by the project's own code; and the path of each kind."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def build(folder: Path) -> None:
-    """Makes it, in an empty folder."""
+    """Makes all files in an empty folder."""
     committee = api.init(folder / "committee", 2, "semi")
     api.keygen(committee, "bfv", "bfv-4096")
     api.keygen(committee, "ckks", "ckks-8192-demo", relin=False, policy=api.FloodPolicy(approvals=1))

@@ -1,4 +1,4 @@
-"""The encrypted CNN: its packing against the network in clear, SEAL's evaluation against both, and the whole way."""
+"""The encrypted CNN: its packing against the network in clear, SEAL's evaluation against both, and the whole application."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def random_model(rng: np.random.Generator) -> Model:
 
 
 def layer(x: np.ndarray, weights: np.ndarray, rows: int, at: int) -> np.ndarray:
-    """What the encrypted layer computes, on clear slots."""
+    """The computation of the encrypted layer, on clear slots."""
     total = np.zeros_like(x)
     for g, plains in enumerate(packing.diagonals(weights, rows, at)):
         inner = sum(plain * np.roll(x, -b) for b, plain in enumerate(plains))
@@ -80,7 +80,7 @@ def test_seal_computes_the_same_and_the_noise_is_within_the_policy() -> None:
     # Noise of a slot is about the noise of a coefficient times the root of their number.
     noise = error.std() * 2.0**50 / np.sqrt(parameters.ring_degree)
     assert noise < 2.0 ** (NOISE_BITS - 1)
-    # All slots, those that hold nothing of use too, fit the last prime with room for the flooding.
+    # All slots, also the unused ones, fit the last prime together with the flooding.
     assert np.abs(slots).max() * 2.0**50 < parameters.coeff_modulus[0] / 8
 
 

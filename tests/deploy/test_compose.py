@@ -1,6 +1,6 @@
-"""Containers: the Compose file, and where a Docker engine and the image are there, parties that run, fail and rejoin in it.
+"""Containers: the Compose file, and, with a Docker engine and the image, parties that run, fail and rejoin.
 
-The image: that named by KEYQUORUM_IMAGE, which ``make test-containers`` sets. Without that, an engine or the image those tests are skipped.
+KEYQUORUM_IMAGE names the image; ``make test-containers`` sets it. Without the variable, an engine or the image these tests are skipped.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def docker(*words: str, ok: bool = True) -> str:
 
 
 def why_not() -> str:
-    """Why containers cannot be tested here; empty if they can. An image that happens to be there may be of other code."""
+    """The reason why containers cannot be tested; empty if they can. An image that exists by chance may have other code."""
     if not os.environ.get("KEYQUORUM_IMAGE"):
         return "make test-containers tests containers (KEYQUORUM_IMAGE names no image)"
     if shutil.which("docker") is None:
@@ -156,7 +156,7 @@ def containers(tmp_path: Path) -> Iterator[Containers]:
 
 
 def test_five_containers_make_a_key_survive_a_kill_and_a_cut(containers: Containers) -> None:
-    """A killed container gives the others an error that names it, a cut link ends all waits, and a rerun succeeds."""
+    """After a container is killed, the others report an error that names it; a cut link ends all waits; and a rerun succeeds."""
     containers.start("key", link="rtt=400")  # slow enough to be disturbed in the middle
     containers.until_connected()
     docker("kill", containers.name(3))

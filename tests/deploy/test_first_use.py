@@ -151,7 +151,7 @@ def test_the_tutorial_runs_as_it_stands(tool: ModuleType, tmp_path: Path) -> Non
 
 @pytest.mark.timeout(900)
 def test_the_readme_runs_as_it_stands(tool: ModuleType, tmp_path: Path) -> None:
-    """All but what takes long."""
+    """All commands except slow ones."""
     rules = (*tool.RULES, tool.Rule(r"keyquorum (demo|bench|report)\b", "takes long: make first-use"))
     said = _run(tool, "README.md", (ROOT / "README.md").read_text(), tmp_path, rules)
     values = [float(word) for word in said["keyquorum decode committee key y.ct.plain -n 3"].split()[:3]]

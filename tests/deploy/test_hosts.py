@@ -1,7 +1,7 @@
-"""The documented way on several hosts and in containers: parties that see their own folder alone, as on a host of their own.
+"""The documented steps on several hosts and in containers: parties that see only their own folder, as on a host of their own.
 
-Each party runs in a mount namespace, in which its folder is at one place, the same for all, and those of the others are nowhere. What goes from
-host to host is copied here by name: fingerprints, jobs and ciphertexts.
+Each party runs in a mount namespace, in which its folder is at a path that is the same for all, and the folders of the others do not exist. The
+tests copy fingerprints, jobs and ciphertexts between the hosts by name.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ COMMAND = [sys.executable, "-c", "from keyquorum.cli import main; main()"]
 
 
 def why_not() -> str:
-    """Why hosts cannot be taken apart here; empty if they can."""
+    """The reason why hosts cannot be separated here; empty if they can."""
     try:
         done = subprocess.run(["unshare", "--mount", "mount", "-t", "tmpfs", "none", "/mnt"], capture_output=True, timeout=20, check=False)
     except (OSError, subprocess.TimeoutExpired):
@@ -128,7 +128,7 @@ def test_hosts_that_see_nothing_of_each_other_decrypt(hosts: Hosts) -> None:
 
 
 def test_a_host_may_keep_its_files_elsewhere(hosts: Hosts) -> None:
-    """--ciphertext and --output, where the job's own names are of no use."""
+    """--ciphertext and --output replace the names of the job."""
     (hosts.folders[1] / "data").mkdir()
     shutil.copy(hosts.folders[0] / "x.ct", hosts.folders[1] / "data" / "mine.ct")
     hosts.copy("decrypt.json")
@@ -140,8 +140,8 @@ def test_a_host_may_keep_its_files_elsewhere(hosts: Hosts) -> None:
     assert "3 1 4 -1 5" in hosts.run(2, "decode", "committee", "key", "private/x.ct.plain")
 
 
-def test_a_party_that_cannot_run_a_job_says_so_at_once_and_tells_the_others(hosts: Hosts) -> None:
-    """Another ciphertext at party 1: found before it connects; the others, which wait, name it and the reason."""
+def test_a_party_that_cannot_run_a_job_reports_it_at_once_to_the_others(hosts: Hosts) -> None:
+    """Party 1 has another ciphertext, which it notices before it connects; the waiting parties name party 1 and the reason."""
     hosts.copy("decrypt.json")
     hosts.copy("x.ct")
     (hosts.folders[1] / "x.ct").write_bytes(b"other")

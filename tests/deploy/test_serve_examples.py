@@ -1,4 +1,4 @@
-"""The systemd unit and the Compose example for keyquorum serve: well formed, and every option is one that the command has."""
+"""The systemd unit and the Compose example for keyquorum serve: well formed, with options that the command has."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Many programs in one file, and what each of them must print and output there."""
+"""Many programs in one file, with the expected prints and outputs of each."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ LINE = re.compile(r"^@(\d+)([ ~])(.*)$")
 
 @dataclass
 class Observed:
-    """What a run did: lines that each party printed, words of its binary output; parties of which nothing is known are
-    absent. ``error``: why there is no such run."""
+    """Result of a run: printed lines and words of the binary output of each party; parties without a known result are
+    absent. ``error``: the reason why there is no result."""
 
     lines: dict[int, list[str]] = field(default_factory=dict)
     words: dict[int, list[int]] = field(default_factory=dict)
@@ -47,7 +47,7 @@ class Batch:
         return [w for s in self.states for w in s.listed]
 
     def differences(self, seen: Observed) -> dict[int, str]:
-        """What is not as it must be, by program."""
+        """Deviations from the expected result, by program."""
         found: dict[int, str] = {}
         for party, lines in seen.lines.items():
             printed = _by_program(lines)

@@ -1,5 +1,5 @@
-"""Random programs under construction: every construct draws its operands and adds a step, which is a piece of text and
-what the oracle does for it."""
+"""Random programs under construction: every construct draws its operands and adds a step, which is a piece of text with
+its action on the oracle."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class Program:
         return "".join(f"{line}\n" for step in self.steps for line in step.lines)
 
     def evaluate(self, domain: Domain, parties: int, file_base: int = 0) -> State:
-        """What it must do in a domain."""
+        """The expected result in a domain."""
         state = State(domain, parties, self.pools, file_base)
         for step in self.steps:
             step.action(state)
@@ -174,7 +174,7 @@ class Builder:
         self.steps.append(Step((text,) if isinstance(text, str) else tuple(text), action))
 
     def break_point(self) -> None:
-        """What stands before it is done before what follows, on MP-SPDZ too."""
+        """Makes the steps before it end before the steps after it begin, on MP-SPDZ too."""
         self.act("break_point()", lambda s: None)
 
     def change(self, var: Var, text: str, value: Callable[[State], Any]) -> None:
@@ -263,6 +263,6 @@ def body_lines(b: Builder) -> list[str]:
 
 
 def run_body(b: Builder, s: State) -> None:
-    """What the oracle does for a body."""
+    """The oracle's action for a body."""
     for step in b.steps:
         step.action(s)

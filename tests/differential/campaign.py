@@ -22,7 +22,7 @@ TextRunner = Callable[[str, Target, Path, dict[int, list[int]]], Observed]
 
 @dataclass(frozen=True)
 class Difference:
-    """A program that did not do on a target what it must do."""
+    """A program whose result on a target differs from the expected one."""
 
     program: Program
     target: Target
@@ -98,7 +98,7 @@ def report(tally: Tally, runners: dict[str, Runner], folder: Path, most: int = 3
 
 
 def check_refusals(pairs: Sequence[Refusal], target: Target, run: TextRunner, folder: Path) -> list[str]:
-    """Pairs of which the wrong half was refused, or the right one was not. Every party has eight words of input."""
+    """Pairs whose good program was refused, or whose bad one was not. Every party has eight words of input."""
     private = {party: list(range(1, 9)) for party in range(3)}
     wrong = []
     for pair in pairs:

@@ -1,4 +1,4 @@
-"""Arithmetic of a domain in plain Python integers: what the oracle computes with, independent of the engine."""
+"""Arithmetic of a domain in plain Python integers, for the oracle, independent of the engine."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Domain:
         return [v - self.modulus if 2 * v >= self.modulus else v for v in self.reduce(values)]
 
     def integers(self, values: Iterable[int]) -> list[int]:
-        """What conversions to regint, comparisons and outputs see: as printed, but (q-1)/2 as -(q+1)/2."""
+        """The integers for conversions to regint, comparisons and outputs: as printed, but (q-1)/2 as -(q+1)/2."""
         return [v - self.modulus if 2 * v >= self.modulus - 1 + self.ring else v for v in self.reduce(values)]
 
 

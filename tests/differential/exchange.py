@@ -1,5 +1,5 @@
-"""Constructs on what comes and goes: inputs, personal values, outputs, the share file; and on randomness, of which only
-what is determined is opened."""
+"""Constructs on inputs, personal values, outputs and the share file; and on randomness, of which only
+values that do not depend on it are opened."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Constructs on memory: Array, Matrix, MemValue. Contents of a container stay within the bound that it was made with.
 
-MP-SPDZ may swap accesses to memory at places known at run time only, and strided ones (columns, slices with a step): they stand
-between break points here.
+MP-SPDZ may reorder accesses to memory with indices that are known at run time only, and strided ones (columns, slices with a step), so the programs
+have break points around them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Where operands come from: known variables, constants, inputs; and their values for the oracle."""
+"""Operands: known variables, constants, inputs; and their values for the oracle."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Programs that both engines must refuse, each with a twin that differs in the offending place alone and must run."""
+"""Programs that both engines must refuse, each with a good program that differs only in the offending expression and must run."""
 
 from __future__ import annotations
 

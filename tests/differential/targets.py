@@ -1,4 +1,4 @@
-"""What runs programs: a protocol in a domain, on the embedded engine or on MP-SPDZ, and what it offers to them."""
+"""Targets that run programs: a protocol in a domain, on the embedded engine or on MP-SPDZ, with its capabilities."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ class Target:
 
     @property
     def shows_refusals(self) -> bool:
-        """Whether refusals are tried here: they come of the front end, so that a few protocols do."""
+        """Whether refusals are tested on this target: the front end refuses, so a few protocols are enough."""
         return self.protocol in ("ring", "rep-field") and self.domain in (RING, FIELD)
 
     @property
     def only_field_refusals(self) -> bool:
-        """Whether this target is there for what fields refuse alone: MP-SPDZ compiles the rest once."""
+        """Whether this target is only for refusals of fields: MP-SPDZ compiles the other programs once."""
         return self.engine == "mp-spdz" and not self.domain.ring
 
     @property
@@ -41,7 +41,7 @@ class Target:
         return f"{self.engine}:{self.protocol}-{self.parties}{suffix}"
 
     def takes(self, program: Program) -> bool:
-        """Whether the program lies within what this target offers."""
+        """Whether this target has the capabilities that the program needs."""
         return program.needs <= self.offers and program.room <= self.domain.length
 
 

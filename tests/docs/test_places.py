@@ -1,4 +1,4 @@
-"""Places that documents and comments name are there, and the page of formats has the constants of the code."""
+"""Paths that documents and comments name exist, and the page of formats has the constants of the code."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MADE_UP = {"docs/pages/mp-spdz.md": {"Scripts/setup-ssl.sh"}}
 
 
 def tracked() -> list[Path]:
-    """Texts of the repository that people read beside the code, and the code but for tests, whose places may be made up."""
+    """Documents and code of the repository, without tests, whose paths may be invented."""
     names = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False).stdout.splitlines()
     kinds = (".py", ".rs", ".mpc", ".md", ".toml", ".sh")
     return [ROOT / n for n in names if n.endswith(kinds) and not n.startswith(("tests/", "CHANGELOG")) and "/tests" not in n and (ROOT / n).is_file()]

@@ -1,4 +1,4 @@
-"""The documentation as a reader has it: the site is built, and searched, as ``make docs`` does and a browser would."""
+"""The documentation for readers: the site is built as by ``make docs``, and searched as by a browser."""
 
 from __future__ import annotations
 

@@ -34,13 +34,13 @@ def name(backend: Backend) -> str:
 
 @dataclass
 class Party:
-    """What one party saw: printed text, inputs and outputs, cost."""
+    """Result of a run at one party: printed text, inputs and outputs, cost."""
 
     io: ProgramIO
     printed: list[str] = field(default_factory=list)
     result: ProgramResult | None = None
     stats: dict[str, int] = field(default_factory=dict)
-    material: dict[str, tuple[int, int]] = field(default_factory=dict)
+    preprocessed: dict[str, tuple[int, int]] = field(default_factory=dict)
     """Correlated randomness made and used."""
 
     @property
@@ -61,7 +61,7 @@ def run(
     numbers: Mapping[int, Sequence[Any]] | None = None,
     circuits: Mapping[str, str] | None = None,
 ) -> list[Party]:
-    """Runs a program at all parties and returns what each saw."""
+    """Runs a program at all parties and returns the result of each."""
     path = folder / "Programs" / "Source" / "program.mpc"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(textwrap.dedent(source))
@@ -94,7 +94,7 @@ def run(
         except BaseException as error:
             session.abort(str(error))
             raise
-        party.stats, party.material = engine.stats(), engine.material()
+        party.stats, party.preprocessed = engine.stats(), engine.preprocessed()
         return party
 
     sessions = _engine.local_sessions(n, 30.0)

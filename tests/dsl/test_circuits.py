@@ -29,19 +29,19 @@ class Counting:
     def __init__(self) -> None:
         self.ands = 0
 
-    def both(self, a: Row, b: Row) -> Row:
+    def and_(self, a: Row, b: Row) -> Row:
         secret = not (a.public or b.public)
         self.ands += secret
         return Row(a.bits & b.bits, max(a.level, b.level) + secret, a.public and b.public)
 
-    def differ(self, a: Row, b: Row) -> Row:
+    def xor(self, a: Row, b: Row) -> Row:
         return Row(a.bits ^ b.bits, max(a.level, b.level), a.public and b.public)
 
-    def either(self, a: Row, b: Row) -> Row:
+    def or_(self, a: Row, b: Row) -> Row:
         assert not (a.bits & b.bits).any()
-        return self.differ(a, b)
+        return self.xor(a, b)
 
-    def negate(self, a: Row) -> Row:
+    def not_(self, a: Row) -> Row:
         return Row(1 - a.bits, a.level, a.public)
 
 

@@ -164,7 +164,7 @@ def test_arrays_of_bits(tmp_path: Path, backend: Backend) -> None:
 
 
 def test_stored_vectors_keep_their_content(tmp_path: Path) -> None:
-    """Arrays change in place only what nobody else holds."""
+    """Arrays change a vector in place only if there is no other reference to it."""
     source = """
         A = sint.Array(4)
         x = sint([1, 2, 3, 4])

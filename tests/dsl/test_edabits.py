@@ -1,4 +1,4 @@
-"""edaBits with MACs: what is used first decides how they are made; what they cost, and that they are right."""
+"""edaBits with MACs: the first use decides how they are made; their cost and correctness."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ print_ln('%s', [row.reveal().n for row in rows] == [{size}] * {length})
 
 
 def edabits(tmp_path: Path, backend: Backend, length: int, size: int, first: str) -> dict[str, tuple[int, int]]:
-    """Runs a program that uses the numbers, or a row, first, and checks both; the material."""
+    """Runs a program that uses the numbers, or a row, first, and checks both. Returns the correlated randomness that was used."""
     source = f"e, rows = sint.get_edabit({length}, False, size={size})\nuse = {first}\nuse.reveal()\n"
     parties = run(tmp_path, source + CHECK.format(size=size, length=length), backend)
     assert all(party.lines == ["0", "True"] for party in parties)
-    assert parties[0].material == parties[1].material
-    return parties[0].material
+    assert parties[0].preprocessed == parties[1].preprocessed
+    return parties[0].preprocessed
 
 
 @MACS
@@ -53,7 +53,7 @@ def test_few_short_and_very_long_ones_come_from_single_bits(tmp_path: Path, back
 def test_rows_alone_are_random_bits(tmp_path: Path, backend: Backend) -> None:
     parties = run(tmp_path, f"rows = sint.get_edabit(12, False, size={SIZE})[1]\nprint_ln('%s', rows[5].reveal().n)", backend)
     assert parties[0].lines == [str(SIZE)]
-    assert parties[0].material["edabits"] == parties[0].material["bits"] == (0, 0)
+    assert parties[0].preprocessed["edabits"] == parties[0].preprocessed["bits"] == (0, 0)
 
 
 @pytest.mark.parametrize("size", [5, 64])
@@ -64,9 +64,9 @@ def test_comparisons_take_an_opening_the_ands_and_a_conversion(tmp_path: Path, s
         """
     party = run(tmp_path, source, SPDZ_2K)[0]
     assert party.lines == [str(size // 2 + 3)]
-    # The last round is that of what is printed.
+    # The last round is that of the printed values.
     assert party.stats["rounds"] - party.stats["offline_rounds"] == 1 + math.ceil(math.log2(63)) + 1 + 1
-    assert (party.material["edabits"][1] > 0) == (size == 64)
+    assert (party.preprocessed["edabits"][1] > 0) == (size == 64)
 
 
 @pytest.mark.parametrize(("backend", "default"), [(SPDZ_2K, "1"), (MASCOT, "1"), (SEMI_2K, "0")])

@@ -1,4 +1,4 @@
-"""What expressions give. MP-SPDZ prints the same (replicated ring with -R 64 -Z 3, replicated-field over q60 with -F 18)."""
+"""Values of expressions. MP-SPDZ prints the same (replicated ring with -R 64 -Z 3, replicated-field over q60 with -F 18)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What users of MP-SPDZ try first: text inputs, threads, loops, memory, named tuples, circuits from files, matrices of lists."""
+"""Frequent constructs of MP-SPDZ's users: text inputs, threads, loops, memory, named tuples, circuits from files, matrices of lists."""
 
 from __future__ import annotations
 
@@ -362,7 +362,7 @@ def test_parts_of_arrays(tmp_path: Path) -> None:
 
 
 def test_a_large_product_is_made_when_it_is_used(tmp_path: Path) -> None:
-    """700^3 products of elements: nothing is sent for a product that nobody reads, and the result is right where somebody does."""
+    """700^3 products of elements: nothing is sent for a product that is not read, and the result of one that is read is right."""
     source = """
         A, B = sint.Matrix(700, 700), sint.Matrix(700, 700)
         A[3].assign_all(2)

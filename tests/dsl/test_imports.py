@@ -1,4 +1,4 @@
-"""Helpers that keep nothing are loaded once for many runs; all others are loaded anew."""
+"""Stateless helpers are loaded once for many runs; all others are loaded anew."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import textwrap
 from pathlib import Path
 
 import pytest
-from keyquorum.dsl.stateless import kept_helpers
+from keyquorum.dsl.stateless import cached_helpers
 
 from .running import EMULATE, RING, printed
 
@@ -46,7 +46,7 @@ STATEFUL = {
 
 
 def is_kept(folder: Path, name: str) -> bool:
-    return any(path == str((folder / "Programs" / "Library" / f"{name}.py").resolve()) for path, _ in kept_helpers())
+    return any(path == str((folder / "Programs" / "Library" / f"{name}.py").resolve()) for path, _ in cached_helpers())
 
 
 @pytest.mark.parametrize("text", STATEFUL.values(), ids=STATEFUL.keys())
@@ -103,10 +103,10 @@ def test_stateless_helpers_are_loaded_once(tmp_path: Path) -> None:
     for backend, args in ((EMULATE, ()), (RING, ("a",)), (EMULATE, ("a", "b"))):
         assert printed(tmp_path, source, backend, *args, helpers=helpers) == [f"{1 + len(args)} 12 16"]
         assert is_kept(tmp_path, "helper") and is_kept(tmp_path, "other")
-    before = {helper for _, helper in kept_helpers()}
+    before = {helper for _, helper in cached_helpers()}
     assert printed(tmp_path, source, helpers=helpers) == ["1 12 16"]  # written again: another version
     assert printed(tmp_path, source) == ["1 12 16"]
-    assert len({helper for _, helper in kept_helpers()} - before) == 2
+    assert len({helper for _, helper in cached_helpers()} - before) == 2
     helpers["other"] = "def double(x):\n    return 10 * x"
     assert printed(tmp_path, source, helpers={"other": helpers["other"]}) == ["1 60 80"], "a helper of a helper has changed"
 
@@ -143,7 +143,7 @@ def test_our_own_helpers_are_kept(tmp_path: Path) -> None:
     names = sorted(path.stem for path in LIBRARY.glob("*.py"))
     source = f"import sys\nsys.path.insert(0, {str(LIBRARY)!r})\n" + textwrap.dedent(f"import {', '.join(names)}\n")
     printed(tmp_path, source)
-    assert {n for n in names if str(LIBRARY / f"{n}.py") not in {path for path, _ in kept_helpers()}} == set()
+    assert {n for n in names if str(LIBRARY / f"{n}.py") not in {path for path, _ in cached_helpers()}} == set()
 
 
 KEPT = "LIMIT = 1\ndef get():\n    return LIMIT\nclass C:\n    n = 1"

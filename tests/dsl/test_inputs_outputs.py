@@ -1,4 +1,4 @@
-"""Inputs, outputs, printing, share files; in memory and in MP-SPDZ's places."""
+"""Inputs, outputs, printing, share files; in memory and at the paths of MP-SPDZ."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_outputs_are_those_of_their_time(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("backend", [RING, SHAMIR], ids=name)
 def test_what_one_party_prints_and_knows_keeps_the_parties_in_step(tmp_path: Path, backend: Backend) -> None:
-    """Values that are made for one party alone are made at all of them: the schedule goes on alike."""
+    """Values for one party are computed at all parties, so that all have the same schedule of rounds."""
     source = """
         a = sint.get_input_from(0, size=2, binary=True)
         p = a.reveal_to(0) + cint(1)
@@ -169,14 +169,14 @@ ACCESS = ["x = sint.read_from_file(0, size=2)[1][0]", "sint.write_to_file(sint(1
     ("first", "second"), [(SEMI_2K, SEMI), (SEMI, SEMI_2K), (SEMI_2K, ("semi2k", 2, "Z2^48")), (REP_FIELD, ("rep-field", 3, "F_65537"))]
 )
 def test_shares_of_another_protocol_or_domain_are_refused(tmp_path: Path, first: Backend, second: Backend, access: str) -> None:
-    """Also where they look the same: parts and words say nothing of the modulus. What is stored stays as it was."""
+    """Also if their form is the same: parts and words do not depend on the modulus. The stored shares do not change."""
     made = [p.io.persistence for p in run(tmp_path, "sint.write_to_file(sint([5, 6]))", first)]
     words = [p.words.copy() for p in made]
-    told = (
+    reason = (
         f"holds shares of {first[0]} over {first[2]}, this run computes with {second[0]} over {second[2]}: use one share file per protocol and domain"
     )
     for files in (made, [p.copy() for p in made], [p.head(2) for p in made], unnamed(words, first, tmp_path), replaced(made)):
-        with pytest.raises(ProgramError, match=re.escape(told)):
+        with pytest.raises(ProgramError, match=re.escape(reason)):
             run(tmp_path, access, second, persistences=files)
         assert all(np.array_equal(p.words, w) for p, w in zip(files, words, strict=True))
         assert printed(tmp_path, "print_ln('%s', sint.read_from_file(0, size=2)[1][0].reveal())", first, persistences=files) == ["[5, 6]"]
@@ -185,7 +185,7 @@ def test_shares_of_another_protocol_or_domain_are_refused(tmp_path: Path, first:
 
 
 def unnamed(words: list[np.ndarray], backend: Backend, folder: Path) -> list[Persistence]:
-    """Share files of words that a plan computed: the first engine that reads them says what they are."""
+    """Share files of words that a plan computed: the first engine that reads them fixes protocol and domain."""
     files = [Persistence.from_words(w.copy()) for w in words]
     run(folder, "x = sint.read_from_file(0, size=1)[1][0]", backend, persistences=files)
     return files
@@ -199,7 +199,7 @@ def replaced(made: list[Persistence]) -> list[Persistence]:
 
 
 def test_shares_are_what_they_were_when_they_were_read(tmp_path: Path) -> None:
-    """Shares are imported when they are needed: later writes must not be seen, and a table that was only looked up stays whole."""
+    """Shares are imported at their first use: later writes must not change them, and a table that was only looked up is not imported."""
     source = """
         whole = sint.read_from_file(0, size=4)[1][0]
         table = sint.Array(3)
@@ -295,7 +295,7 @@ a.reveal_to(2).binary_output()
 
 @pytest.mark.parametrize("backend", [RING, SHAMIR, EMULATE], ids=name)
 def test_folders(tmp_path: Path, backend: Backend) -> None:
-    """MP-SPDZ's places: fixinput(-1, ...) reads from each party's own binary input."""
+    """MP-SPDZ's paths: fixinput(-1, ...) reads from each party's own binary input."""
     protocol, n, domain = backend
     source = tmp_path / "program.mpc"
     source.write_text(FOLDER)
@@ -443,7 +443,7 @@ STORE, LOAD = "sint.write_to_file(sint([1, 2, 3]))", "print_ln('%s', sint.read_f
 
 
 @pytest.mark.parametrize(
-    ("first", "second", "told", "cure"),
+    ("first", "second", "reason", "cure"),
     [
         (RING, SHAMIR, "ring over Z2^64 among 3 parties wrote, this run is shamir over F_1152921504606584833 among 3 parties (threshold 1)", "-E ring -R 64, "),
         (SHAMIR, RING, "shamir over F_1152921504606584833 among 3 parties (threshold 1) wrote, this run is ring over Z2^64", f"-E shamir -P {Q60} -T 1, "),
@@ -453,15 +453,15 @@ STORE, LOAD = "sint.write_to_file(sint([1, 2, 3]))", "print_ln('%s', sint.read_f
     ],
     ids=lambda v: name(v) if isinstance(v, tuple) else "",
 )  # fmt: skip
-def test_shares_of_another_run_say_which_and_the_cure(tmp_path: Path, first: Backend, second: Backend, told: str, cure: str) -> None:
-    """Programs without share files are not concerned; the others are refused at the line that wants the file, which stays as it was."""
+def test_shares_of_another_run_say_which_and_the_cure(tmp_path: Path, first: Backend, second: Backend, reason: str, cure: str) -> None:
+    """Programs that use no share file run; others are refused at the line that uses the file, which does not change."""
     _in_folder(tmp_path, first, STORE)
     files = {path: path.read_bytes() for path in (tmp_path / "Persistence").iterdir()}
     for source in (STORE, LOAD, "sint.Array(3).write_to_file()", "sint.Array(3).read_from_file(0)", "sint.read_from_file(0, crash_if_missing=False)"):
         with pytest.raises(ProgramError) as caught:
             _in_folder(tmp_path, second, source)
         text = str(caught.value)
-        assert text.startswith("Programs/Source/program.mpc:1: ") and told in text and f"Run it with {cure}" in text
+        assert text.startswith("Programs/Source/program.mpc:1: ") and reason in text and f"Run it with {cure}" in text
         assert f"{tmp_path}/Persistence/Shares-P" in text and f"move {tmp_path}/Persistence away" in text
         assert "foreign" not in text and "restore" not in text
     assert _in_folder(tmp_path, second, "print_ln('%s', (sint(2) * 3).reveal())")[0] == ["6\n"]
@@ -472,7 +472,7 @@ def test_shares_of_another_run_say_which_and_the_cure(tmp_path: Path, first: Bac
 
 
 def test_share_files_of_other_parties_stay_foreign(tmp_path: Path) -> None:
-    """A copy of another party's file is nobody's own, whatever protocol runs."""
+    """A copy of another party's file is refused, under every protocol."""
     _in_folder(tmp_path, RING, STORE)
     folder = tmp_path / "Persistence"
     (folder / "Shares-P1").replace(folder / "Shares-P0")

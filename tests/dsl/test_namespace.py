@@ -1,4 +1,4 @@
-"""What programs and helpers see: names, imports, settings; and that runs share nothing."""
+"""Names, imports and settings of programs and helpers; runs share no state."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_helpers_are_loaded_anew_for_every_run(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("end", ["pass", "sint(1, size=2) + sint(1, size=3)"])
 def test_nothing_stays_of_a_program_that_ended(end: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Shares are wiped when they are dropped: that must not wait for Python's search for cycles."""
+    """Shares are wiped when their last reference ends, which must not wait for the garbage collector."""
     kept: list[Any] = []
     monkeypatch.setitem(sys.modules, "kq_kept", ModuleType("kq_kept"))
     monkeypatch.setattr(sys.modules["kq_kept"], "kept", kept, raising=False)

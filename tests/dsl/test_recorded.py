@@ -1,4 +1,4 @@
-"""What is done with the public numbers of a recorded run is done in every run alike, or ends the recording."""
+"""An operation on public numbers of a recorded run is repeated in every run, or ends the recording."""
 
 from __future__ import annotations
 

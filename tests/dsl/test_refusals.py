@@ -1,4 +1,4 @@
-"""What the language refuses, as MP-SPDZ does: one line, naming the place and the cure."""
+"""Refusals of the language, as in MP-SPDZ: one line, with the line of the program and the remedy."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ REFUSED = [
     ("sint.Array(3).assign(x, 1)", "do not fit a container of 3 elements"),
     ("sint.Array(3)[0] = x", "size mismatch in array assignment"),
     ("sint.Array(4)[0:4:2] = x", "3 values do not fit a slice of 2"),
-    ("sint.Array(4).assign(x, regint([0, 1]))", "3 values do not fit 2 places"),
+    ("sint.Array(4).assign(x, regint([0, 1]))", "3 values do not fit 2 indices"),
     ("sint.Array(3)[-2:]", "negative bound"),
     ("sint.Array(3)[n:3]", "slices of an Array take compile-time integers"),
     ("sint.Array(3).assign_all(x)", "cannot assign vector to all elements"),
@@ -309,7 +309,7 @@ def test_masked_comparisons_need_room(tmp_path: Path, backend: Backend, statemen
 
 @pytest.mark.parametrize("statement", ["sint(1) < 2", "sint(1) == 2", "abs(sint(1))", "sint.Array(2).sort()"])
 def test_comparisons_over_fields_say_which_length_fits(tmp_path: Path, statement: str) -> None:
-    """With the length that the error names the program runs, whatever compares; a prime that fits no integers is said to."""
+    """With the length that the error names, every comparison runs; the error for a prime that is too small for all integers says so."""
     with pytest.raises(ProgramError, match=r"run with -F 18, or pass bit_length=18"):
         run(tmp_path, statement, SHAMIR)
     run(tmp_path, statement, SHAMIR, options=ProgramOptions(field=18))

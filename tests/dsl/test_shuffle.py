@@ -145,7 +145,7 @@ def _cheating(monkeypatch: pytest.MonkeyPatch, control: int) -> None:
 
 @pytest.mark.parametrize("backend", [MASCOT, SPDZ_2K], ids=["mascot", "spdz2k"])
 def test_controls_of_a_shuffle_with_macs_are_bits(backend: Backend, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever a party gives: a permutation comes out, or nothing."""
+    """For every input of a party the result is a permutation, or an error."""
     _cheating(monkeypatch, 1)
     for party in run(tmp_path, SHUFFLE, backend):
         assert sorted(party.io.binary_outputs[0].tolist()) == [10, 11, 12, 13]
@@ -159,7 +159,7 @@ def test_controls_of_a_shuffle_with_macs_are_bits(backend: Backend, tmp_path: Pa
 
 
 def test_controls_that_are_elements_spoil_a_shuffle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Why controls are shared as bits: as elements, a wrong result comes out, and nobody notices."""
+    """The reason why controls are input as bits: with elements the result is wrong, and no check fails."""
     _cheating(monkeypatch, 100)
     monkeypatch.setattr(shuffle, "_controls", lambda engine, party, n, bits: engine.input(party, n, bits))
     for party in run(tmp_path, SHUFFLE, MASCOT):

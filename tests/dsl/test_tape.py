@@ -1,4 +1,4 @@
-"""Programs that run again and again are recorded and played: with the data of each run, or not at all."""
+"""Programs that run repeatedly are recorded and repeated with the data of each run, or are not recorded."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from keyquorum import _engine
 from keyquorum.dsl import KeptEngine, Persistence, ProgramIO, imports, kept, secret
-from keyquorum.dsl.recorder import MOST_CALLS, MOST_HELD
+from keyquorum.dsl.recorder import MOST_CALLS, MOST_ELEMENTS
 from keyquorum.dsl.recording import Recording
 from keyquorum.model.errors import ProgramError
 
@@ -28,7 +28,7 @@ TIMES = 4
 
 @dataclass
 class Seen:
-    """What one party saw of several runs."""
+    """Results of several runs at one party."""
 
     outputs: list[np.ndarray] = field(default_factory=list)
     stored: list[np.ndarray] = field(default_factory=list)
@@ -287,7 +287,7 @@ ONE_PARTY_CANNOT = "p = (a * b).reveal_to(1)\nq = p * 3 + public\nq.binary_outpu
 @pytest.mark.parametrize("backend", [SEMI_2K, RING, SEMI], ids=name)
 @pytest.mark.parametrize("why", ["one party cannot record", "sizes at one party", "a file of one party"])
 def test_some_play_and_others_run_the_program(why: str, backend: Backend, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What communicates is the same, so they fit."""
+    """The communication is the same, so the parties stay in step."""
     monkeypatch.setattr(kept, "CHECK_EVERY", 0.0)
     source = START + (ONE_PARTY_CANNOT if why == "one party cannot record" else "((a * b + cint([1, 2, 3, 4])) * b).reveal().binary_output()")
 
@@ -348,7 +348,7 @@ def test_nothing_of_a_recorded_run_waits_for_python_s_search_for_cycles(tmp_path
 
 
 def test_recorded_runs_hold_a_bounded_number_of_elements(tmp_path: Path) -> None:
-    source = f"from Compiler.types import *\nfor _ in range(9):\n    x = sint.get_random(size={MOST_HELD // 8})\nx.sum().reveal().binary_output()"
+    source = f"from Compiler.types import *\nfor _ in range(9):\n    x = sint.get_random(size={MOST_ELEMENTS // 8})\nx.sum().reveal().binary_output()"
     assert runs(tmp_path, source, lambda run, party: {}, times=3)[0].recordings == [None]
 
 
@@ -375,7 +375,7 @@ def test_shares_that_are_not_aligned_in_memory_are_refused() -> None:
 
 
 def test_outputs_of_played_programs_are_those_of_the_program(tmp_path: Path) -> None:
-    """For everybody, for one player, and revealed to one party; shares go to the end of the share file."""
+    """Outputs for all parties, for one player, and revealed to one party; shares are appended to the share file."""
     source = """
     from Compiler.types import *
     x = sint.read_from_file(0, size=3)[1][0] + sint.get_input_from(0, size=3, binary=True)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from keyquorum import _engine
+from keyquorum.model.protocols import PROTOCOLS
 
 from .conftest import run_parties
 
@@ -140,8 +141,8 @@ def test_export_import(case: Case) -> None:
 
 
 def test_bits(case: Case) -> None:
-    if case[0] == "shamir":
-        pytest.skip("shamir has no binary domain")
+    if not PROTOCOLS[case[0]].binary:
+        pytest.skip(f"{case[0]} has no binary domain")
     rng = np.random.default_rng(2)
     x, y = rng.integers(0, 2, 130).astype(np.uint8), rng.integers(0, 2, 130).astype(np.uint8)
 
@@ -163,30 +164,34 @@ def test_bits(case: Case) -> None:
         assert got == [list(map(int, w)) for w in want]
 
 
-def test_summand_bits() -> None:
+@pytest.mark.parametrize("protocol", [p.name for p in PROTOCOLS.values() if p.splits and p.ring])
+def test_summand_bits(protocol: str) -> None:
+    parties = PROTOCOLS[protocol].most_parties or 3
+
     def body(e: Any, party: int) -> list[list[list[int]]]:
         a = e.random(70)
         rows = e.summand_bits(a, 64)
         opened = [[list(map(int, e.read_bits(e.open(bit)))) for bit in summand] for summand in rows]
         return [[read(e, e.open(a))], *opened]
 
-    for got in run_parties("ring", 3, "Z2^64", body):
+    for got in run_parties(protocol, parties, "Z2^64", body):
+        assert len(got) == 1 + PROTOCOLS[protocol].summands(parties)
         total = [sum(sum(bit[i] << j for j, bit in enumerate(s)) for s in got[1:]) % 2**64 for i in range(70)]
         assert total == got[0][0]
 
 
 ROUNDS = {
-    "ring": dict(mul=(1, 8), open=(1, 8), bits=(2, 8), input=(1, 8 / 3)),
-    "rep-field": dict(mul=(1, 8), open=(1, 8), bits=(2, 8), input=(1, 8 / 3)),
-    "shamir": dict(mul=(1, 8), open=(1, 8), bits=(2, 8), input=(1, 8 / 3)),
+    ("ring", 3): dict(mul=(1, 8), open=(1, 8), bits=(2, 8), input=(1, 8 / 3)),
+    ("rep-field", 3): dict(mul=(1, 8), open=(1, 8), bits=(2, 8), input=(1, 8 / 3)),
+    ("shamir", 3): dict(mul=(1, 8), open=(1, 8), bits=(2, 8), input=(1, 8 / 3)),
 }
+"""Of a protocol and a number of parties: rounds, and payload bytes an element a party on average. For protocols without preprocessing."""
 
 
-@pytest.mark.parametrize("protocol", list(ROUNDS))
+@pytest.mark.parametrize(("protocol", "parties"), list(ROUNDS))
 @pytest.mark.parametrize("operation", ["mul", "open", "bits", "input"])
-def test_rounds_and_bytes(protocol: str, operation: str) -> None:
-    """Three parties: rounds, and payload bytes an element a party on average."""
-    domain = "Z2^64" if protocol == "ring" else "F_1152921504606584833"
+def test_rounds_and_bytes(protocol: str, parties: int, operation: str) -> None:
+    domain = "Z2^64" if PROTOCOLS[protocol].ring else "F_1152921504606584833"
     n = 960
 
     def body(e: Any, party: int) -> tuple[int, int]:
@@ -204,10 +209,10 @@ def test_rounds_and_bytes(protocol: str, operation: str) -> None:
         stats = e.stats()
         return stats["rounds"], stats["bytes_sent"]
 
-    results = run_parties(protocol, 3, domain, body)
-    rounds, size = ROUNDS[protocol][operation]
+    results = run_parties(protocol, parties, domain, body)
+    rounds, size = ROUNDS[protocol, parties][operation]
     assert all(r[0] == rounds for r in results)
-    assert sum(r[1] for r in results) == 3 * size * n * (5 if operation == "mul" else 1)
+    assert sum(r[1] for r in results) == parties * size * n * (5 if operation == "mul" else 1)
 
 
 def test_parties_that_differ_are_named() -> None:

@@ -1,4 +1,4 @@
-"""Party processes over TLS that a test can disturb one by one, and what each of them said at the end."""
+"""Party processes over TLS that a test can disturb one by one, with the final message of each."""
 
 from __future__ import annotations
 

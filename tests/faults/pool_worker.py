@@ -1,6 +1,7 @@
 """A party that fills a pool and decrypts with it, and kills itself with SIGKILL at a named checkpoint. Tests only.
 
-Arguments: folder, party, checkpoint (or -; NAME@K: when it is reached for the K-th time), log. What masks were used is appended to the log, before they are."""
+Arguments: folder, party, checkpoint (or -; NAME@K: when it is reached for the K-th time), log. The masks are appended to the log before they are
+used."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A MAC key after a failed check: nothing that was made under it is used again, by whatever way."""
+"""A MAC key after a failed check: no share and no pool under the key is used again, by any command."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 from keyquorum import _engine, api
 from keyquorum.backends.embedded import Embedded
-from keyquorum.dsl.persistence import shares_path
+from keyquorum.dsl.share_files import shares_path
 from keyquorum.fhe.lwe import encrypt, lwe_parameters, read_lwe
 from keyquorum.inspection import describe
 from keyquorum.model.committee import Committee
@@ -129,7 +129,7 @@ def test_finding_02_blocked_decryption_with_the_key(with_macs: Path) -> None:
 
 
 def test_finding_02_ablated_decryption_with_the_key(with_macs: Path) -> None:
-    """Without the mark the next decryption takes a forged share of the key for a true one: its result is wrong, and nobody notices."""
+    """Without the mark the next decryption accepts a forged share of the key: its result is wrong, and no check fails."""
     cheat(with_macs)
     for path in with_macs.glob("party-*/mac.key.burned"):
         path.unlink()
@@ -139,7 +139,7 @@ def test_finding_02_ablated_decryption_with_the_key(with_macs: Path) -> None:
 
 
 def test_finding_02_blocked_restarted_party(with_macs: Path) -> None:
-    """The honest party, started anew by itself, refuses before it connects to anybody."""
+    """The honest party, restarted alone, refuses before it connects to any party."""
     cheat(with_macs)
     job = api.keygen_job("another", SET)
     with Parties([with_macs] * 2, [job, None]) as parties:
@@ -161,7 +161,7 @@ def test_finding_02_blocked_its_pool(with_macs: Path) -> None:
 
     with pytest.raises(BurnedKeyError, match=CAUSE_AND_CURE):
         run_in_process(Committee.load(with_macs), job)
-    # Not by way of another MAC key either: the material is under the old one.
+    # Another MAC key does not help: the items are under the old one.
     context = PartyContext(_engine.local_sessions(1)[0], Committee.load(with_macs), backend=Embedded(None))
     with pytest.raises(BurnedKeyError, match=CAUSE_AND_CURE):
         job(context)
@@ -169,7 +169,7 @@ def test_finding_02_blocked_its_pool(with_macs: Path) -> None:
 
 
 def test_finding_02_blocked_its_shares_and_services(with_macs: Path) -> None:
-    """Key shares of every kind, a served committee, and what a user looks at first."""
+    """Key shares of every kind, a served committee, doctor and inspect."""
     cheat(with_macs)
     committee = Committee.load(with_macs)
     folder = committee.key_folder(0, "key")
@@ -234,7 +234,7 @@ def take_another_key(key: Path, stored: Path, at: int) -> None:
 
 
 def test_another_key_later_is_found_by_programs(tmp_path: Path) -> None:
-    """Party 1 takes another MAC key in the session that reads stored shares, and its own file says so."""
+    """Party 1 uses another MAC key in the session that reads stored shares, and changes its own file accordingly."""
     program(tmp_path, STORE)
     shares = shares_path(tmp_path, 1)
     take_another_key(shares.with_name("MAC-Key-P1"), shares, 2 * 2 * 8)

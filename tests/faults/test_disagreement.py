@@ -34,7 +34,7 @@ from .deployment import (
 
 
 def test_a_wrong_certificate_is_named(folder: Path, tmp_path: Path) -> None:
-    """Party 1 has a new identity that only its own committee file lists: both sides say which certificate is wrong."""
+    """Party 1 has a new identity that only its own committee file lists: both sides name the wrong certificate."""
     listed = Committee.load(folder).parties[1].fingerprint
     other = tmp_path / "other"
     shutil.copytree(folder, other)
@@ -142,7 +142,7 @@ def at_one_party(folder: Path, odd: int, right: dict[str, Any], wrong: dict[str,
 
 
 def disagreed(outcomes: dict[int, Outcome], odd: int) -> None:
-    """The odd one out is named by the others, and sees itself that others differ."""
+    """The others name the party with the different job, and that party reports that the others differ."""
     blamed(outcomes, odd, "where we have", "has another", "aborted")
     assert "party" in outcomes[odd].message and "\n" not in outcomes[odd].message
 
@@ -182,7 +182,7 @@ MALFORMED: list[tuple[dict[str, Any], str]] = [
 
 @pytest.mark.parametrize(("fields", "message"), MALFORMED, ids=[m for _, m in MALFORMED])
 def test_a_malformed_job_is_refused(folder: Path, fields: dict[str, Any], message: str) -> None:
-    """The same nonsense at all parties: one line each, no traceback."""
+    """The same malformed job at all parties: one line each, no traceback."""
     with started(folder, {**keygen_job(), **fields}) as parties:
         outcomes = parties.wait()
     for outcome in outcomes.values():
@@ -250,7 +250,7 @@ def test_a_wrong_ciphertext_is_refused_by_all(folder: Path, what: str) -> None:
 
 
 def test_strangers_at_the_port_do_no_harm(folder: Path) -> None:
-    """Garbage, silence and hang-ups on every party's port while keygen runs: it succeeds."""
+    """Random bytes, silence and closed connections on every party's port while keygen runs: it succeeds."""
     stop = threading.Event()
     ports = [party.port for party in Committee.load(folder).parties]
 
@@ -283,7 +283,7 @@ def test_a_peer_that_breaks_the_protocol_is_named(folder: Path, message: bytes) 
     with started(folder, job, only=(0, 2)) as parties:
         session = open_session(committee, 1, job, CONNECT_TIMEOUT, CONNECT_TIMEOUT)
         for peer in (0, 2):
-            with contextlib.suppress(_engine.EngineError):  # it may have hung up on us already
+            with contextlib.suppress(_engine.EngineError):  # the party may have closed the connection already
                 session.send(peer, message)
         outcomes = parties.wait()
     blamed(outcomes, 1)

@@ -1,4 +1,4 @@
-"""Jobs of one committee that are started at once: one after the other, each right; and what a process that died leaves is in nobody's way."""
+"""Jobs of one committee that are started at the same time run one after the other, each correctly; files of dead processes block no job."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_one_of_two_key_generations_of_a_name_gets_it(folder: Path) -> None:
 
 
 def test_two_decryptions_at_once_wait_for_each_other(folder: Path, tmp_path: Path) -> None:
-    """Both are right and both are counted; who waits says for whom."""
+    """Both are right and both are counted; the waiting job names the other one."""
     where = api.key_folder(folder, "before")
     info = load_key(where)
     paths = [tmp_path / f"{i}.ct" for i in range(3)]
@@ -95,7 +95,7 @@ def test_two_decryptions_at_once_wait_for_each_other(folder: Path, tmp_path: Pat
 
 
 def test_committees_do_not_wait_for_each_other(folder: Path, tmp_path: Path) -> None:
-    """Another committee's lock is of no concern."""
+    """The lock of another committee has no effect."""
     other = api.init(tmp_path / "other", 3)
     with hold(other, range(3), {"kind": "keygen"}):
         run_processes(folder, decrypt_job(folder), patience=0.0)
@@ -135,7 +135,7 @@ def test_the_lock_of_a_killed_run_lasts_as_long_as_its_parties(folder: Path) -> 
 
 
 def test_a_claim_names_its_holder_and_ends_with_it(folder: Path) -> None:
-    """A name that another process claimed at one party is refused by all; what a dead process left is taken over and removed."""
+    """A name that another process claimed at one party is refused by all; the claim of a dead process is taken over and removed."""
     making = folder / "party-1" / "making"
     left = making / "new" / "0123456789abcdef"
     left.mkdir(parents=True)
@@ -212,7 +212,7 @@ def test_lwe_keys_are_claimed_alike(tmp_path: Path) -> None:
 
 
 def test_a_lock_that_was_removed_meanwhile_is_not_held(tmp_path: Path) -> None:
-    """Who opened the file before its holder removed it holds nothing: a third process may have the new file."""
+    """A process that opened the file before its holder removed it has no lock: a third process may have locked the new file."""
     first, second = (FileLock(tmp_path / "claim", name, remove=True) for name in ("first", "second"))
     assert first.take() and not second.take()
     descriptor = os.open(tmp_path / "claim", os.O_RDWR)

@@ -1,4 +1,4 @@
-"""What the launcher of a local run says when one party fails: the first real cause, at once, and the others are stopped."""
+"""Errors of the launcher of a local run: it reports the first real cause at once, and stops the other parties."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ SPOILT: dict[str, tuple[str, Callable[[Path], object], str]] = {
 
 @pytest.mark.parametrize("what", SPOILT)
 def test_a_party_with_a_spoilt_file_is_named_at_once(folder: Path, what: str) -> None:
-    """Not the parties that wait for it in vain, and long before they give up."""
+    """The error does not name the parties that wait for it, and comes long before they give up."""
     name, spoil, message = SPOILT[what]
     job = decrypt_job(folder)
     spoil(folder / name)
@@ -55,7 +55,7 @@ def test_a_party_with_a_spoilt_file_is_named_at_once(folder: Path, what: str) ->
 
 
 def _when_connecting(processes: list[subprocess.Popen[str]], number: int) -> None:
-    """Disturbs party 1 in set-up: party 2 is held up, so that set-up cannot end."""
+    """Sends a signal to party 1 during set-up: party 2 is stopped, so that set-up cannot end."""
     processes[2].send_signal(signal.SIGSTOP)
     time.sleep(3.0)
     processes[1].send_signal(number)
@@ -113,7 +113,7 @@ DOCTOR: dict[str, tuple[str, Callable[[Path], object], str]] = {
 
 @pytest.mark.parametrize("what", DOCTOR)
 def test_doctor_finds_spoilt_files(folder: Path, what: str) -> None:
-    """The file is named, with the cure, and the doctor does not say that all is well."""
+    """The file is named, with the remedy, and doctor does not report success."""
     name, spoil, message = DOCTOR[what]
     spoil(folder / name)
     result = CliRunner().invoke(app, ["doctor", str(folder)])

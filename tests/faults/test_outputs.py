@@ -1,4 +1,5 @@
-"""Results that have no place and disks that are full: refused before anything is counted, or kept; the file is named and nothing half is left."""
+"""Outputs that cannot be written and full disks: refused before the decryption is counted, or the result is kept elsewhere. The error names the file,
+and no partial file is left."""
 
 from __future__ import annotations
 
@@ -41,7 +42,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 
 def fill(folder: Path) -> None:
-    """Takes all the room that is left."""
+    """Fills the disk."""
     with (folder / "filler").open("wb", buffering=0) as file:
         for size in (4096, 1):
             try:
@@ -64,7 +65,7 @@ def counted(folder: Path) -> list[int]:
 
 
 def command(*words: object) -> str:
-    """The one line of error of a command that must fail, but for warnings of the weak policy of tests."""
+    """The one line of error of a command that must fail, without warnings about the weak policy of tests."""
     line = [sys.executable, "-c", "from keyquorum.cli import main; main()", *map(str, words)]
     done = subprocess.run(line, capture_output=True, text=True, timeout=120)
     lines = [line for line in done.stderr.strip().splitlines() if not line.startswith(("WARNING: ", "progress: "))]
@@ -103,7 +104,7 @@ def test_a_full_disk_costs_no_decryption(folder: Path, small_disk: Path) -> None
     fill(small_disk)
     before = sorted(p.name for p in small_disk.iterdir())
     text = command("decrypt", folder, "before", path, "--to", "0")
-    assert f"{path}.plain: cannot be written (No space left on device): make room for" in text and "nothing was decrypted or counted" in text
+    assert f"{path}.plain: cannot be written (No space left on device): free " in text and "nothing was decrypted or counted" in text
     assert counted(folder) == [0, 0, 0] and sorted(p.name for p in small_disk.iterdir()) == before
 
 
@@ -167,7 +168,7 @@ def test_a_result_goes_elsewhere_if_it_does_not_fit(small_disk: Path, tmp_path: 
 
 
 def test_the_other_results_are_saved_after_one_that_is_not(tmp_path: Path) -> None:
-    """Of three results the second has lost its place."""
+    """The second of three results cannot be written."""
     paths = [tmp_path / name for name in "abc"]
     with pytest.raises(OutputError, match=r"/b: cannot be written .* kept in") as caught, reserved(paths, [9] * 3, tmp_path / "spare") as places:
         paths[1].mkdir()
@@ -206,7 +207,7 @@ def test_a_failed_write_names_its_file(small_disk: Path) -> None:
 
 def test_key_generation_needs_its_disk(folder: Path, small_disk: Path, tmp_path: Path) -> None:
     """Refused before it starts, with what it needs and what is free; at the party that has less, too, and nothing is left anywhere."""
-    with pytest.raises(ResourceError, match=r"key generation needs 9\.00 MB of disk, 8\.00 MB are free there: make room, or ask for less"):
+    with pytest.raises(ResourceError, match=r"key generation needs 9\.00 MB of disk, 8\.00 MB are free there: free more, or ask for less"):
         require_disk("key generation", 8_000_000, tmp_path, available=8_000_000)
     require_disk("key generation", 7_000_000, tmp_path, available=8_000_000)
     shutil.copytree(folder / "party-2", small_disk / "party-2", ignore=shutil.ignore_patterns("keys"))

@@ -58,7 +58,7 @@ def test_killed_anywhere(tmp_path: Path) -> None:
             killed += 1
             other = done[1 - party]
             assert other is not None
-            # The other one ends with a clear error, or with the right result if it had all it needed.
+            # The other party ends with a clear error, or with the right result if it had received all messages.
             assert other.get("messages") == [0, 1, 0] or "party" in str(other["error"]), (point, other)
     assert killed >= 47
     assert run(folder, {}) == [{"messages": [0, 1, 0]}] * 2

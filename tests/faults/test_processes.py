@@ -1,4 +1,4 @@
-"""Parties that die, hang or never come: every other party says so within its timeout, and nothing is lost."""
+"""Parties that die, hang or never connect: every other party reports it within its timeout, and no key is lost."""
 
 from __future__ import annotations
 

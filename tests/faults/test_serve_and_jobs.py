@@ -11,26 +11,26 @@ from keyquorum import api
 from keyquorum.model.errors import CommitteeError, PartyError
 from keyquorum.parties.queue import job_lock
 from keyquorum.schemes.lwe.key import load_lwe_key
-from keyquorum.serve.client import fetch, local_places
+from keyquorum.serve.client import fetch, local_addresses
 from keyquorum.serve.daemon import Daemon, Service
 
 from .test_served import Served, process, until_right
 
 
 def test_a_second_daemon_of_a_party_is_refused(tmp_path: Path) -> None:
-    """It names the live one and where it serves; clients keep their address, and after a kill the next daemon starts at once."""
+    """The error names the running daemon and its address; clients keep their address; and after a kill the next daemon starts at once."""
     s = Served(tmp_path, 0, start=False)
     log = tmp_path / "log"
     parties = {party: process(s, party, log) for party in (0, 1)}
     try:
         until_right(s, 1, log)
-        places = local_places(s.committee)
+        places = local_addresses(s.committee)
         for key in ("key", "other"):
             with pytest.raises(CommitteeError) as caught:
                 Daemon(s.committee, 0, Service(key))
             text = str(caught.value)
             assert f"serves already, key key (process {parties[0].pid} on " in text and f"at 127.0.0.1:{places[0][1]}: stop that one first" in text
-        assert local_places(s.committee) == places
+        assert local_addresses(s.committee) == places
         until_right(s, 2, log)
         parties[0].kill()
         parties[0].wait()
@@ -64,7 +64,7 @@ def test_jobs_run_beside_a_served_key(tmp_path: Path) -> None:
 
 
 def test_a_daemon_connects_after_the_job_before_it(tmp_path: Path) -> None:
-    """While a job runs, a daemon waits for it and says for what."""
+    """While a job runs, a daemon waits for it and names it."""
     s = Served(tmp_path, 0, start=False)
     lock = job_lock(s.committee, 0, "a long job")
     assert lock.take()

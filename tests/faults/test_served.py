@@ -29,7 +29,7 @@ from keyquorum.model.errors import CiphertextError, CommitteeError, KeyQuorumErr
 from keyquorum.schemes.key_folder import load_key, read_share
 from keyquorum.schemes.lwe.key import load_lwe_key
 from keyquorum.serve import daemon
-from keyquorum.serve.client import Receiver, Refused, fetch, local_places, make_receiver
+from keyquorum.serve.client import Receiver, Refused, fetch, local_addresses, make_receiver
 from keyquorum.serve.daemon import Daemon, Plan, Service, read_plan
 
 REQUESTS = int(os.environ.get("KEYQUORUM_SOAK", "240"))
@@ -117,23 +117,23 @@ def test_answers_and_refusals(served: Callable[[int], Served], tmp_path: Path, m
     foreign = encrypt(lwe_parameters("lwe64-p2"), s.secret, messages, np.random.default_rng(1)).to_bytes("00" * 16)
     with pytest.raises(Refused, match="encrypted under another key"):
         fetch(s.committee, s.identity, foreign)
-    # A receiver whom nobody has admitted, and a party with another certificate.
+    # A receiver that no party has admitted, and a party with another certificate.
     stranger = api.init(tmp_path / "other", 2, "semi")
     identity, _ = make_receiver(stranger, "eve")
     with pytest.raises(PartyError, match=r"party [01] does not admit this receiver"):
         fetch(s.committee, identity, data)
     with pytest.raises(PartyError, match=r"its certificate is not the one in committee\.toml"):
-        fetch(stranger, s.identity, data, local_places(s.committee))
+        fetch(stranger, s.identity, data, local_addresses(s.committee))
     with pytest.raises(CommitteeError, match="name each once, in their order"):
-        fetch(s.committee, s.identity, data, local_places(s.committee)[:1])
-    # One party alone gets a request: refused, and nothing is learned.
+        fetch(s.committee, s.identity, data, local_addresses(s.committee)[:1])
+    # Only one party gets a request: it is refused, and the receiver learns nothing.
     alone = Receiver(s.committee, s.identity)
     alone._connect()
     alone._channels = alone._channels[:1]
     with pytest.raises(Refused, match="party 0: party 1 has not got this request"):
         alone._ask(data)
-    # Nonsense on the port of receivers does no harm.
-    host, port = local_places(s.committee)[0]
+    # Malformed bytes on the port of receivers have no effect.
+    host, port = local_addresses(s.committee)[0]
     with socket.create_connection((host, port), 5) as raw:
         raw.sendall(b"GET / HTTP/1.1\r\n\r\n")
     assert np.array_equal(fetch(s.committee, s.identity, data).messages, messages)
@@ -205,7 +205,7 @@ def test_receivers_come_and_go_while_a_committee_serves(served: Callable[[int], 
     with pytest.raises(PartyError, match=r"party [01]"):
         fetch(s.committee, s.identity, data)
     assert np.array_equal(fetch(s.committee, bob, data).messages, messages)
-    # Nobody is left: refused, however often it is tried; nor while a file cannot be read.
+    # No receiver is left: every request is refused, also while a file cannot be read.
     last = Receiver(s.committee, bob)
     assert np.array_equal(last.decrypt(data).messages, messages)
     folders = [s.committee.party_folder(party) / "receivers" for party in (0, 1)]
@@ -232,7 +232,7 @@ def test_receivers_come_and_go_while_a_committee_serves(served: Callable[[int], 
 
 
 def test_a_pool_is_filled_by_whole_chunks(served: Callable[[int], Served]) -> None:
-    """Requests one after another take it below what is kept each time: no chunks of a few items."""
+    """Each of several requests takes the pool below --keep: it is filled by whole chunks, not by a few items."""
     s = served(600)
     s.filled(600)
     data, messages = s.request(200, 1)
@@ -260,7 +260,7 @@ def test_a_damaged_pool_ends_the_daemon(served: Callable[[int], Served]) -> None
 
 
 def fills(s: Served, monkeypatch: pytest.MonkeyPatch, items: int, times: int) -> list[str]:
-    """Party 0 makes all fill ``items``, ``times`` over, and goes on as it should after that. What party 1 logs meanwhile."""
+    """Party 0 proposes to fill ``items``, ``times`` times, and follows the protocol afterwards. Returns the log of party 1 in that time."""
     honest, log, left = s.daemons[0][0]._cycle, [], [times]
 
     def corrupted(context: Any, group: Any, pool: Any, running: list[str]) -> None:
@@ -288,7 +288,7 @@ def fills(s: Served, monkeypatch: pytest.MonkeyPatch, items: int, times: int) ->
     [(1 << 62, 1, "party 0 would fill 4,611,686,018,427,387,904 items at once"), (512, 30, "would fill a pool that has ")],
 )
 def test_endless_filling_blocked(served: Callable[[int], Served], monkeypatch: pytest.MonkeyPatch, items: int, times: int, message: str) -> None:
-    """The others refuse, connect again, and serve."""
+    """The other party refuses, connects again, and serves."""
     s = served(600)
     s.filled(600)
     log = fills(s, monkeypatch, items, times)
@@ -297,7 +297,7 @@ def test_endless_filling_blocked(served: Callable[[int], Served], monkeypatch: p
 
 
 def test_endless_filling_ablated(served: Callable[[int], Served], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without the bound the other party makes in one piece what party 0 says; here little enough to have memory for it."""
+    """Without the bound the other party makes all items that party 0 proposes at once; here few enough for its memory."""
     monkeypatch.setattr(daemon, "read_plan", lambda data, most: read_plan(data))
     s = served(600)
     s.filled(600)
@@ -358,7 +358,7 @@ def process(s: Served, party: int, log: Path) -> subprocess.Popen[bytes]:
 
 
 def until_right(s: Served, seed: int, log: Path) -> list[str]:
-    """Asks until the answer is right; returns the refusals on the way. ``log``: told if there is none."""
+    """Sends a request until the answer is right; returns the refusals before it. ``log``: the file that is shown if there is no answer."""
     refusals: list[str] = []
     end = time.monotonic() + 60
     while time.monotonic() < end:
@@ -460,7 +460,7 @@ def test_a_served_committee_decrypts_for_seal(tmp_path: Path, protocol: str) -> 
             api.key_folder(elsewhere, "bfv")
         shutil.copy(committee.key_folder(0, "bfv") / "key.json", elsewhere / "keys" / "bfv")
         assert load_key(api.key_folder(elsewhere, "bfv")) == info
-        result = fetch(api.as_committee(elsewhere), identity, data[0], local_places(committee), info=info)
+        result = fetch(api.as_committee(elsewhere), identity, data[0], local_addresses(committee), info=info)
         assert np.array_equal(np.asarray(seal.decode(info.parameters, result.plaintext)) % info.parameters.plain_modulus, values[0])
     finally:
         for daemon in daemons:

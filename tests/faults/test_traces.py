@@ -1,4 +1,4 @@
-"""What a party's process leaves behind when it dies: no core dump, and no temporary file after the next start."""
+"""A party's process that dies leaves no core dump, and no temporary file after the next start."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ def tiny(scheme: Scheme, primes: int = 3, ring_degree: int = 1024) -> ParameterS
 
 
 def narrow(name: str) -> ParameterSet:
-    """A shipped set of N = 4096 at scale 2^30: one multiplication, and no room for flooding that hides anything. For tests alone."""
+    """A shipped set of N = 4096 at scale 2^30: one multiplication, and a modulus that is too small for flooding. For tests only."""
     return replace(load(name), name=f"{name}-narrow", scale_bits=30)
 
 
@@ -122,5 +122,5 @@ def keys(name: str, steps: tuple[int, ...] = (1, -3, 0)) -> tuple[bytes, bytes, 
 
 
 def as_written_by_4_0(data: bytes) -> bytes:
-    """The bytes with every header's version 4.4 set to 4.0, the version that we write."""
+    """The bytes with every header's version 4.4 set to 4.0, the version that KeyQuorum writes."""
     return data.replace(bytes.fromhex("5ea1100404000000"), bytes.fromhex("5ea1100400000000"))

@@ -100,7 +100,7 @@ def test_ckks(name: str) -> None:
 
 @pytest.mark.parametrize("name", CKKS)
 def test_ckks_fresh_noise_keeps_its_bound(name: str) -> None:
-    """SEAL encrypts at the key level and divides by P: what is left is rounding, variance (1 + 2N/3) / 12 a
+    """SEAL encrypts at the key level and divides by P: the remaining noise is rounding, with variance (1 + 2N/3) / 12 for a
     coefficient.
 
     |noise| < 7 sigma fails with probability below 2N · 1.3e-12.

@@ -64,7 +64,7 @@ def test_refusals() -> None:
         encrypt(lwe_parameters("lwe64-p2"), np.zeros(1024, np.int64), np.array([2]), np.random.default_rng(1))
     assert flooding_bits(lwe_parameters("lwe64-p32"), 39) == 56
     assert flooding_bits(lwe_parameters("lwe64-p16"), 40) == 57
-    with pytest.raises(ParameterError, match="lwe64-p32 has no room for flooding with 40 bits of security: that needs a modulus of 65 bits"):
+    with pytest.raises(ParameterError, match="lwe64-p32 is too small for flooding with 40 bits of security: that needs a modulus of 65 bits"):
         flooding_bits(lwe_parameters("lwe64-p32"), 40)
-    with pytest.raises(ParameterError, match="has no room for flooding with 40 bits of security"):
+    with pytest.raises(ParameterError, match="is too small for flooding with 40 bits of security"):
         flooding_bits(lwe_parameters("lwe64-p2"), 40)

@@ -27,7 +27,7 @@ ID = "ab" * 16
 
 
 def key_of(parameters: LweParameters, secret: np.ndarray, noise: np.ndarray | None = None, seed: bytes = bytes(64)) -> LwePublicKey:
-    """A public key, by somebody who has the secret: exact arithmetic, Karatsuba in Python's integers."""
+    """A public key, made with the secret: exact arithmetic, Karatsuba in Python's integers."""
     n, q = parameters.dimension, parameters.modulus
     mask = [int(v) for v in expand_mask(parameters, seed)]
     # all coefficients of a in one integer, 96 bits each: shifts by the places of s's ones are a times s
@@ -61,8 +61,8 @@ def test_bounds_leave_every_rounding_its_room(parameters: LweParameters) -> None
 
 @SETS
 def test_fresh_noise_is_as_stated(parameters: LweParameters) -> None:
-    """Given the key's noise e, that of coefficient k has the mean (e * ones)_k / 2, as r has bits, and the variance |e|^2 / 4 + v (1 + ones of s). Over 30
-    encryptions, whose r and e1 are fresh: its deviation is 9 %, and the test takes 50 %, as encryption has no seed."""
+    """Given the key's noise e, that of coefficient k has the mean (e * ones)_k / 2, as r has bits, and the variance |e|^2 / 4 + v (1 + ones of s).
+    Over 30 encryptions, whose r and e1 are fresh: its deviation is 9 %, and the test takes 50 %, as encryption has no seed."""
     rng, n, noise = np.random.default_rng(4), parameters.dimension, public_noise(parameters)
     secret, e, v = rng.integers(0, 2, n), tuniform(n, noise.bound_bits), (2 ** (2 * noise.bound_bits + 1) + 1) / 6
     key, count = key_of(parameters, secret, e), 64
@@ -159,7 +159,7 @@ def test_files_from_before_are_read() -> None:
 
 
 def test_stated_noise_counts() -> None:
-    """`round_flood` is refused what states more than its bound, and nothing else is; the statement is part of the digest."""
+    """`round_flood` is refused for ciphertexts that state more noise than its bound, and for no others; the statement is part of the digest."""
     parameters = lwe_parameters("lwe64-p16")
     made = key_of(parameters, np.zeros(2048, np.int64)).encrypt(np.array([1, 15]))
     with pytest.raises(
@@ -189,5 +189,5 @@ def test_values() -> None:
         integers(parameters, np.zeros(65_537))
     with pytest.raises(ParameterError, match="needs a power of 2"):
         public_noise(replace(parameters, dimension=2047))
-    with pytest.raises(ParameterError, match="has no room for the noise of public keys"):
+    with pytest.raises(ParameterError, match="is too small for the noise of public keys"):
         public_noise(replace(parameters, deviation=2.0**50))

@@ -1,4 +1,4 @@
-"""The noise helpers are exact on the dealer's keys, and find SEAL's own law in SEAL's own keys."""
+"""The noise helpers are exact on the dealer's keys, and find SEAL's own distribution in SEAL's own keys."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_noise_of_the_dealer_is_found_exactly(scheme: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["ckks-8192-demo", "bfv-8192", "bgv-8192"])
-def test_variance_of_seal_is_that_of_its_law(name: str) -> None:
+def test_variance_of_seal_is_that_of_its_distribution(name: str) -> None:
     """SEAL's default error is centred binomial, 21 + 21 bits: variance 10.5, kurtosis 3 - 1/21.
 
     The variance of the sample variance over m values is 10.5^2 (2 - 1/21) / m; the interval is 6 sigma: a false alarm

@@ -1,4 +1,4 @@
-"""The bound on BGV's noise, beside the noise that a dealer's secret key measures after SEAL's operations."""
+"""The bound on BGV's noise, compared with the noise that is measured with a dealer's secret key after SEAL's operations."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Circuits:
         return measured_bits(self.dealer, made.data)
 
     def run(self, length: int) -> list[tuple[str, Made]]:
-        """What a random circuit makes, without what exceeds the modulus by its bound."""
+        """The results of a random circuit whose bounds are below the modulus."""
         kept, steps = [self.fresh(), self.fresh()], []
         for _ in range(length):
             operation = str(self.random.choice(OPERATIONS, p=WEIGHTS))
@@ -97,7 +97,7 @@ def even() -> ParameterSet:
 
 @pytest.mark.parametrize("parameters", [even(), uneven()], ids=lambda p: p.name)
 def test_no_circuit_has_more_noise_than_its_bound(parameters: ParameterSet) -> None:
-    """125 random circuits under 25 secrets for each set: every result is below its bound, and has the correction factor that was worked out."""
+    """125 random circuits under 25 secrets for each set: every result is below its bound, and has the computed correction factor."""
     circuits = results = 0
     excess = []
     for seed in range(25):
@@ -173,7 +173,7 @@ def test_differences_lose_what_operands_have_in_common() -> None:
 
 
 def test_what_a_receipt_may_say() -> None:
-    """A bound comes back; anything else is none."""
+    """A bound is read back; other data give None."""
     parameters = dealer("bgv-8192").parameters
     noise = noise_bgv.after(parameters, "square", [noise_bgv.fresh(parameters)], parameters.levels)
     data = noise_bgv.to_json(noise)

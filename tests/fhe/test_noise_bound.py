@@ -1,4 +1,4 @@
-"""The noise that is worked out from operations, beside the noise that a dealer's secret key measures."""
+"""The noise that is estimated from operations, compared with the noise that is measured with a dealer's secret key."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ def measured(d: Dealer, data: bytes) -> float:
     ],
 )
 def test_estimates_beside_measured_noise(operations: list[str]) -> None:
-    """After every operation, on equal and on independent operands: not a quarter of a bit below what is measured, at most three above."""
+    """After every operation, on equal and on independent operands: at most a quarter of a bit below the measured noise, and at most three bits
+    above."""
     d = dealer("bfv-8192")
     parameters, t = d.parameters, d.parameters.plain_modulus
     public, relin, galois = d.public_key(), d.relin_keys(), d.galois_keys([3, 2 * parameters.ring_degree - 1])
@@ -70,7 +71,8 @@ def test_exhausted_is_found() -> None:
 
 
 def test_what_a_receipt_may_say() -> None:
-    """An estimate comes back; anything else is none. Noise beyond floats is noise. CKKS has no such estimate; that of BGV is another."""
+    """An estimate is read back; other data give None. Noise beyond the range of floats is accepted. CKKS has no such estimate; BGV has another
+    one."""
     parameters = dealer("bfv-8192").parameters
     noise = NoiseEstimate(31.25, 2, 3)
     assert from_json(parameters, to_json(noise)) == noise

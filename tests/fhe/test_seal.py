@@ -81,7 +81,7 @@ def test_operations(scheme: str) -> None:
             run("add", raw, a)
         with pytest.raises(SealOperationError, match="nothing to rescale by"):
             run("rescale", run("last-level", a))
-        with pytest.raises(SealOperationError, match="scale out of bounds: no room is left"):
+        with pytest.raises(SealOperationError, match="scale out of bounds: this level has too few bits left"):
             run("square", run("square", run("square", a)))
     else:
         with pytest.raises(SealOperationError, match="has no rescaling"):
@@ -134,11 +134,11 @@ def test_integers_round_trip(values: list[int]) -> None:
         ("bfv", [T], f"outside {-(T // 2)} to {T - 1}"),
         ("bfv", [-(T // 2) - 1], "outside"),
         ("bfv", [float("nan")], "integers only"),
-        ("bfv", [], "has room for 1 to 1024"),
-        ("bfv", [0] * 1025, "has room for 1 to 1024"),
-        ("bfv", [[1]], "has room for"),
+        ("bfv", [], "takes 1 to 1024"),
+        ("bfv", [0] * 1025, "takes 1 to 1024"),
+        ("bfv", [[1]], "takes 1 to"),
         ("bfv", ["one"], "cannot be encoded"),
-        ("ckks", [0.0] * 513, "has room for 1 to 512"),
+        ("ckks", [0.0] * 513, "takes 1 to 512"),
         ("ckks", [float("inf")], "infinite value or a NaN"),
     ],
 )

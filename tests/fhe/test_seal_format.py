@@ -109,7 +109,7 @@ def test_zstd_frame_with_content_size_and_checksum() -> None:
 
 @pytest.mark.parametrize("mode", [1, 2], ids=["zlib", "zstd"])
 def test_decompression_bombs_are_not_inflated(mode: int) -> None:
-    """A gigabyte of zeros behind a good ciphertext, and one instead of it: only what is expected is ever produced."""
+    """A gigabyte of zeros after a good ciphertext, and one instead of it: only the expected bytes are inflated."""
     import tracemalloc
 
     parameters, data = fresh("bfv")

@@ -1,4 +1,4 @@
-"""Feeds a parser mutations of valid inputs and judges what comes out."""
+"""Feeds mutations of valid inputs to a parser and checks the results."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SECONDS_CAP = 2.0
 LONGEST_ERROR = 4000
 TYPED = (KeyQuorumError, EngineError)
 FILE_ERRORS = (*TYPED, OSError)
-"""Of what opens files that an input names: the command line tells both in one line."""
+"""Errors of code that opens files that an input names: the command line prints both in one line."""
 STRIDE = 128
 """Inputs between two looks at the clock and at the memory of the process."""
 HANG = 20.0
@@ -48,7 +48,7 @@ class Target:
 
 @dataclass(frozen=True)
 class Report:
-    """What a run came to. ``crash``: the error and the path of the input, if there was one."""
+    """The result of a run. ``crash``: the error and the path of the input, if there was one."""
 
     name: str
     seed: str
@@ -66,7 +66,7 @@ class Report:
 
 
 class Failed(Exception):
-    """What is wrong with how an input was handled."""
+    """A parser failed at an input."""
 
 
 class _Hang(BaseException):
@@ -133,7 +133,7 @@ def save(target: Target, data: bytes, folder: Path) -> Path:
 
 
 def run(target: Target, seed: str, inputs: int = 0, seconds: float = 0.0, folder: Path = FOLDER) -> Report:
-    """So many inputs, or so long; ends at the first that fails. Main thread only."""
+    """Tries ``inputs`` inputs, or inputs for ``seconds``; ends at the first failure. Main thread only."""
     corpus = target.corpus()
     for index, data in enumerate(corpus):
         if not try_input(target, data):

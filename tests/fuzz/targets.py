@@ -1,7 +1,7 @@
-"""What is fuzzed: every parser of files and of messages in Python, with its valid inputs.
+"""Targets of fuzzing: every parser of files and of messages in Python, with its valid inputs.
 
-Files come from memory where a reader only reads. A parser that accepts an input is followed by what uses the result at once, so that a
-wrong type in it is found here and not later.
+Files are in memory if a reader only reads them. After a parser has accepted an input, the code that uses the result runs at once, so that a
+wrong type is found here.
 """
 
 from __future__ import annotations
@@ -48,14 +48,14 @@ from keyquorum.schemes.lwe.variant import LweVariant
 from keyquorum.schemes.seal import receipts
 from keyquorum.schemes.seal.key import SealKeyInfo, parameters_to_json
 from keyquorum.schemes.seal.policy import FloodPolicy
-from keyquorum.serve import daemon, front, kinds, wire
+from keyquorum.serve import daemon, listener, served_key, wire
 
 from tests.fhe.dealer import Dealer
 
 from .driver import FILE_ERRORS, Target
 from .memory import Channel, MemoryFile, MemoryFolder
 
-# Small, with room for the flooding of the default policy.
+# A small set whose modulus fits the flooding of the default policy.
 _CKKS = ParameterSet("tiny-ckks", "ckks", 1024, (144115188075134977, 4503599626682369, 144115188075593729), scale_bits=52, security="none")
 _BFV = ParameterSet("tiny-bfv", "bfv", 1024, (833537, 858113), plain_modulus=12289, security="none")
 _BGV = replace(_BFV, name="tiny-bgv", scheme="bgv")
@@ -99,7 +99,7 @@ def _journals() -> list[bytes]:
 
 
 def _mend_journal(data: bytes) -> bytes:
-    """The right checksum for what the last line says."""
+    """Gives the last line its right checksum."""
     first, _, last = data.removesuffix(b"\n").rpartition(b"\n")
     text = last.partition(b" ")[2]
     checksum = hashlib.sha256(f"keyquorum claim {_POOL_ID} ".encode() + text).hexdigest()[:32].encode()
@@ -121,7 +121,7 @@ def _pool_files() -> list[bytes]:
 
 
 class _Reports:
-    """A session whose other party says what is given."""
+    """A session whose other party sends the given bytes."""
 
     parties, party = 2, 0
 
@@ -408,7 +408,7 @@ def _counts() -> list[bytes]:
 
 
 class _Reached(Exception):
-    """A job has passed all checks before its parties talk."""
+    """A job has passed all checks before its parties communicate."""
 
 
 class _Session:
@@ -429,7 +429,7 @@ class _Backend(Embedded):
 
 
 class _Context:
-    """A party whose job ends where it would first say something that only it knows."""
+    """A party whose job ends where it would send its first message with own data."""
 
     party, parties, session, backend = 0, 3, _Session(), _Backend()
 
@@ -504,29 +504,29 @@ def _jobs() -> list[bytes]:
 
 
 @cache
-def _lwe_kind() -> kinds.Kind:
-    kind = object.__new__(kinds.Kind)
-    kind._info, kind.key_id = _lwe_info("lwe64-p2"), "ab" * 16
-    kind._scheme = scheme_of(kind._info)
-    kind.variant = LweVariant("round_ltz_circuit", lwe_parameters("lwe64-p2"))
-    kind.unit, kind.limit = 1, kind._scheme.request_limit(kind._info.parameters)
-    return kind
+def _lwe_key() -> served_key.ServedKey:
+    key = object.__new__(served_key.ServedKey)
+    key._info, key.key_id = _lwe_info("lwe64-p2"), "ab" * 16
+    key._scheme = scheme_of(key._info)
+    key.variant = LweVariant("round_ltz_circuit", lwe_parameters("lwe64-p2"))
+    key.unit, key.limit = 1, key._scheme.request_limit(key._info.parameters)
+    return key
 
 
 class _Requests:
     patience = 0.0
 
-    def add(self, key: str, asked: kinds.Asked) -> Any:
-        return SimpleNamespace(done=SimpleNamespace(result=lambda timeout: asked.digest))
+    def add(self, key: str, parsed: served_key.ParsedRequest) -> Any:
+        return SimpleNamespace(done=SimpleNamespace(result=lambda timeout: parsed.digest))
 
 
 def _parse_message(data: bytes) -> None:
-    channel, kind = Channel(data), _lwe_kind()
-    side = object.__new__(front.Front)
-    side._kind, side._requests = kind, _Requests()  # type: ignore[assignment]
-    while (message := wire.receive_message(channel, kind.limit)) is not None:  # type: ignore[arg-type]
+    channel, key = Channel(data), _lwe_key()
+    server = object.__new__(listener.Listener)
+    server._key, server._requests = key, _Requests()  # type: ignore[assignment]
+    while (message := wire.receive_message(channel, key.limit)) is not None:  # type: ignore[arg-type]
         head, body = message
-        side._request("ab" * 32, head, body)
+        server._request("ab" * 32, head, body)
 
 
 def _messages() -> list[bytes]:

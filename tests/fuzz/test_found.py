@@ -1,4 +1,4 @@
-"""What fuzzing found, each input by itself."""
+"""Inputs that fuzzing found, one test each."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from keyquorum.schemes.counts import decryptions_used
 from keyquorum.schemes.key_folder import load_key
 from keyquorum.schemes.lwe.key import load_lwe_key
 from keyquorum.schemes.seal.receipts import check_receipt
-from keyquorum.serve.client import local_places
+from keyquorum.serve.client import local_addresses
 from keyquorum.serve.daemon import read_plan
 from keyquorum.serve.wire import receive_message
 
@@ -206,7 +206,7 @@ def test_a_damaged_place_of_a_service_names_its_file(text: str, tmp_path: Path) 
     committee.party_folder(0).mkdir()
     (committee.party_folder(0) / "serve.json").write_text(text)
     with pytest.raises(CommitteeError, match=r"serve\.json: damaged"):
-        local_places(committee)
+        local_addresses(committee)
 
 
 def test_a_message_reserves_no_memory_on_the_word_of_its_header() -> None:

@@ -35,10 +35,10 @@ def small(scheme: Scheme) -> ParameterSet:
     return replace(parameters, coeff_modulus=(first, *parameters.coeff_modulus[1:]))
 
 
-@pytest.mark.parametrize(("parties", "scheme", "law"), CASES)
-def test_keys_and_decryption(parties: int, scheme: Scheme, law: str) -> None:
+@pytest.mark.parametrize(("parties", "scheme", "distribution"), CASES)
+def test_keys_and_decryption(parties: int, scheme: Scheme, distribution: str) -> None:
     """Product and rotation (16 parties: the product) in stock SEAL."""
-    check("semi", parties, scheme, law, (3,) if parties < 16 else ())
+    check("semi", parties, scheme, distribution, (3,) if parties < 16 else ())
 
 
 @pytest.mark.parametrize("scheme", ["ckks", "bfv"])
@@ -47,12 +47,12 @@ def test_with_macs(scheme: Scheme) -> None:
     check("mascot", 2, scheme, "cbd", ())
 
 
-def check(protocol: str, parties: int, scheme: Scheme, law: str, elements: tuple[int, ...]) -> None:
+def check(protocol: str, parties: int, scheme: Scheme, distribution: str, elements: tuple[int, ...]) -> None:
     """Product, and rotation if there is a Galois element, opened jointly, to the last party: CKKS within the flooding of all parties, BFV
     and BGV what SEAL's Decryptor gives with the secret, coefficient by coefficient."""
     members, parameters = api.in_process_committee(parties, protocol), small(scheme)
-    seed = f"dishonest {parties} {scheme} {law}".encode()
-    material = make_key(members, SealRequest(parameters, True, elements, law, POLICY), seed)
+    seed = f"dishonest {parties} {scheme} {distribution}".encode()
+    material = make_key(members, SealRequest(parameters, True, elements, distribution, POLICY), seed)
     assert members.threshold == parties - 1 and material[0].info.threshold == parties - 1
     assert all(m.info == material[0].info and m.public == material[0].public for m in material)
     s = Seal(material[0], secret_of(members, material))

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from tests.fhe.dealer import tiny
 
-from .laws import Z99
+from .distributions import Z99
 from .quorum import Seal, committee, decrypt_fixed, make_key, secret_of
 
 Ints = NDArray[np.int64]

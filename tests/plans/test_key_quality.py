@@ -1,4 +1,4 @@
-"""Secret and error laws of jointly made keys, and their noise beside that of SEAL's own KeyGenerator.
+"""Secret and error distributions of jointly made keys, and their noise beside that of SEAL's own KeyGenerator.
 
 Everything secret is fixed by seeds, so these tests give the same answer each time: each looks at one fixed sample, which a
 right implementation fails to put into its 99 % interval with probability 1 % per assertion, before the seed was chosen, and
@@ -19,12 +19,13 @@ from keyquorum.fhe.noise import galois_noise, relin_noise, zero_encryption_noise
 from keyquorum.fhe.seal import context as seal_context
 from keyquorum.fhe.seal_format import SecretKey, read_public_key, read_secret_key, read_switch_keys
 from keyquorum.parties import PartyContext
+from keyquorum.programs.signatures import sample_ternary
 from keyquorum.schemes.seal.keygen import SealRequest
 from keyquorum.sharing.randomness import discrete_gaussian as flooding
 from keyquorum.sharing.randomness import uniform_bits, uniform_trits
 from numpy.typing import NDArray
 
-from .laws import (
+from .distributions import (
     CBD_KURTOSIS,
     CBD_VARIANCE,
     Z99,
@@ -53,14 +54,14 @@ from .quorum import (
 Ints = NDArray[np.int64]
 
 SAMPLES = 1 << 20
-"""Least number of samples behind each law."""
+"""Least number of samples behind each distribution."""
 KINDS = ("pk", "relin", "galois")
 STEP = 1
 
 
 @dataclass(frozen=True)
 class Sample:
-    """What several keys of one backend and law hold: secrets [keys, N], noise polynomials by kind [polynomials, N]."""
+    """What several keys of one backend and distribution hold: secrets [keys, N], noise polynomials by kind [polynomials, N]."""
 
     secrets: Ints
     noise: dict[str, Ints]
@@ -72,14 +73,14 @@ class Sample:
 
 
 @cache
-def sample(backend: str, law: str, keys: int) -> Sample:
+def sample(backend: str, distribution: str, keys: int) -> Sample:
     """Makes ``keys`` keys with a relinearisation and a Galois key, and measures them with the secret."""
     members, parameters = committee(backend), quality_set()
     element = galois_element(STEP, parameters.ring_degree)
     secrets: list[Ints] = []
     noise: dict[str, list[Ints]] = {kind: [] for kind in KINDS}
     for i in range(keys):
-        material = make_key(members, SealRequest(parameters, True, (element,), law, WEAK), f"{backend} {law} {i}".encode())
+        material = make_key(members, SealRequest(parameters, True, (element,), distribution, WEAK), f"{backend} {distribution} {i}".encode())
         secret, public = secret_of(members, material), material[0].public
         secrets.append(secret.coefficients)
         noise["pk"].append(zero_encryption_noise(parameters, secret, read_public_key(parameters, public["public.key"]))[None])
@@ -118,7 +119,7 @@ KEYS = -(-SAMPLES // (5 * 16384))
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_noise_of_keys_is_centred_binomial(backend: str) -> None:
-    """Chi-square against the exact law on 2^20 coefficients of all keys, and on those of each kind, at 99 %."""
+    """Chi-square against the exact distribution on 2^20 coefficients of all keys, and on those of each kind, at 99 %."""
     found = sample(backend, "cbd", KEYS)
     assert found.all_noise.size >= SAMPLES
     assert chi_square_p(found.all_noise, centred_binomial()) > 0.01
@@ -159,18 +160,18 @@ def test_noise_has_no_structure(backend: str) -> None:
 
 @pytest.mark.parametrize(("backend", "keys"), [("rep-field", KEYS), ("shamir-3", 2), ("shamir-5", 1)])
 def test_noise_of_keys_can_be_gaussian(backend: str, keys: int) -> None:
-    """The law `gaussian`: chi-square against the exact discrete Gaussian of deviation 3.2 at 99 %, and its variance.
+    """The distribution `gaussian`: chi-square against the exact discrete Gaussian of deviation 3.2 at 99 %, and its variance.
 
     2^20 coefficients with rep-field; fewer with shamir, whose random bits cost more. (Of shamir-3 two keys: the variance of
     the first alone is 2.8 deviations high, that of 12 keys 1.7 low. About 40 statements at 99 % are made here; one such
     is to be expected.)
     """
-    law = discrete_gaussian(3.2, 23)
+    distribution = discrete_gaussian(3.2, 23)
     found = sample(backend, "gaussian", keys).all_noise
     assert found.size >= (SAMPLES if keys == KEYS else 80000)
-    assert chi_square_p(found, law) > 0.01
-    ratio = float(np.mean(found.astype(float) ** 2)) / variance(law)
-    assert abs(ratio - 1) < Z99 * np.sqrt((kurtosis(law) - 1) / found.size)
+    assert chi_square_p(found, distribution) > 0.01
+    ratio = float(np.mean(found.astype(float) ** 2)) / variance(distribution)
+    assert abs(ratio - 1) < Z99 * np.sqrt((kurtosis(distribution) - 1) / found.size)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -196,7 +197,7 @@ def joint_trits(backend: str, size: int, honest: int | None, seed: bytes) -> Int
         persistence = Persistence()
         private = np.concatenate([trits, np.where(trits == 2, -1, trits)]) if context.party < contributors else None
         context.backend.run(
-            members.field_protocol, f"F_{q}", "sample_ternary", [contributors, size],
+            members.field_protocol, f"F_{q}", sample_ternary(contributors=contributors, N=size),
             threshold=members.threshold, private=private, persistence=persistence, seed=seed,
         )  # fmt: skip
         return persistence.words.copy()
@@ -206,7 +207,7 @@ def joint_trits(backend: str, size: int, honest: int | None, seed: bytes) -> Int
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_joint_trits_are_uniform(backend: str) -> None:
-    """2^20 trits (fewer by oblivious transfer): values and pairs of neighbours against the exact law by chi-square, at 99 %."""
+    """2^20 trits (fewer by oblivious transfer): values and pairs of neighbours against the exact distribution by chi-square, at 99 %."""
     trits = joint_trits(backend, SAMPLES >> {"semi-2": 3, "semi-4": 6}.get(backend, 0), None, b"joint trits")
     assert chi_square_p(trits, uniform(range(-1, 2))) > 0.01
     assert chi_square_p(3 * (trits[::2] + 1) + trits[1::2] + 1, uniform(range(9))) > 0.01
@@ -233,7 +234,7 @@ def test_private_randomness_has_its_laws() -> None:
 
 
 def test_the_tests_would_notice() -> None:
-    """The chi-square of a law next to the right one is far off on as many samples: a wrong width by one bit, a wrong sigma,
+    """The chi-square of a distribution next to the right one is far off on as many samples: a wrong width by one bit, a wrong sigma,
     a trit of bias 2^-8."""
     rng = np.random.default_rng(1)
     narrow = rng.binomial(40, 0.5, SAMPLES) - 20

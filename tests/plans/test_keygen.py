@@ -18,7 +18,7 @@ from keyquorum.schemes.seal.policy import FloodPolicy
 
 from tests.fhe.dealer import dealer, tiny
 
-from .laws import chi_square_p, uniform
+from .distributions import chi_square_p, uniform
 from .quorum import WEAK, Seal, committee, make_key, secret_of
 
 STEPS = (1, -3, 0)
@@ -39,11 +39,11 @@ CASES = [
 
 
 @cache
-def key(name: str, backend: str, law: str = "cbd") -> list[KeyMaterial]:
+def key(name: str, backend: str, distribution: str = "cbd") -> list[KeyMaterial]:
     """A key with a relinearisation key and three Galois keys."""
     parameters = dealer(name).parameters
-    request = SealRequest(parameters, True, api.galois_elements(parameters, STEPS), law, WEAK)
-    return make_key(committee(backend), request, f"{name} {backend} {law}".encode())
+    request = SealRequest(parameters, True, api.galois_elements(parameters, STEPS), distribution, WEAK)
+    return make_key(committee(backend), request, f"{name} {backend} {distribution}".encode())
 
 
 def flooding_bound(scale: float, n: int, contributors: int) -> float:
@@ -69,10 +69,10 @@ def circuit(s: Seal, x: Any, y: Any) -> list[Any]:
     return [rotate(product, 1, s.galois), rotate(a, -3, s.galois), swap(product, s.galois)]
 
 
-@pytest.mark.parametrize(("name", "backend", "law"), [c for c in CASES if c[0].startswith("ckks")])
-def test_ckks_keys_work_in_seal(name: str, backend: str, law: str) -> None:
+@pytest.mark.parametrize(("name", "backend", "distribution"), [c for c in CASES if c[0].startswith("ckks")])
+def test_ckks_keys_work_in_seal(name: str, backend: str, distribution: str) -> None:
     """Encrypt, multiply, relinearise, rescale, rotate, conjugate with stock SEAL; joint decryption within the flooding."""
-    members, material = committee(backend), key(name, backend, law)
+    members, material = committee(backend), key(name, backend, distribution)
     s, parameters = Seal(material[0]), material[0].info.parameters
     rng = np.random.default_rng(1)
     slots = parameters.slots
@@ -100,11 +100,11 @@ def test_conjugation_of_complex_numbers() -> None:
     assert np.abs(got - z.conj()).max() < np.sqrt(2) * flooding_bound(s.parameters.scale, 8192, 2)
 
 
-@pytest.mark.parametrize(("name", "backend", "law"), [c for c in CASES if not c[0].startswith("ckks")])
-def test_integer_keys_work_in_seal(name: str, backend: str, law: str) -> None:
+@pytest.mark.parametrize(("name", "backend", "distribution"), [c for c in CASES if not c[0].startswith("ckks")])
+def test_integer_keys_work_in_seal(name: str, backend: str, distribution: str) -> None:
     """The same for BFV and BGV: every slot exact; jointly where the protocol can, and with SEAL's Decryptor. `round_mask_open` is
     wrong with a probability of some 2^-23 a coefficient: three of 24,576 once in 10^8 runs."""
-    members, material = committee(backend), key(name, backend, law)
+    members, material = committee(backend), key(name, backend, distribution)
     s, parameters = Seal(material[0], secret_of(members, material)), api.load_parameters(name)
     t, half = parameters.plain_modulus, parameters.ring_degree // 2
     rng = np.random.default_rng(3)
@@ -125,10 +125,10 @@ def test_integer_keys_work_in_seal(name: str, backend: str, law: str) -> None:
         assert np.array_equal(np.asarray(s.encoder.decode(plain)) % t, want.reshape(-1) % t)
 
 
-@pytest.mark.parametrize(("name", "backend", "law"), CASES)
-def test_all_parties_have_the_same_key(name: str, backend: str, law: str) -> None:
+@pytest.mark.parametrize(("name", "backend", "distribution"), CASES)
+def test_all_parties_have_the_same_key(name: str, backend: str, distribution: str) -> None:
     """Metadata, transcript and public files are alike and valid; shares are not alike."""
-    material = key(name, backend, law)
+    material = key(name, backend, distribution)
     first = material[0]
     for other in material[1:]:
         assert other.info == first.info and other.public == first.public

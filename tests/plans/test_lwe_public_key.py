@@ -1,4 +1,4 @@
-"""Public keys of LWE that committees make: under every protocol and set that they admit, of the shared secret, with noise of the stated law."""
+"""Public keys of LWE that committees make: under every protocol and set that they admit, of the shared secret, with noise of the stated distribution."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from keyquorum.parties import run_in_process
 from keyquorum.parties.jobs import run_job
 from keyquorum.plans.masked import warn_of_rounding
 from keyquorum.schemes.seal.masked import RATIO, estimate_ratio, most_masked
-from keyquorum.serve.kinds import Kind
+from keyquorum.serve.served_key import ServedKey
 
 from .quorum import committee
 
@@ -93,7 +93,7 @@ def test_served_committees_refuse_it_for_bfv(tmp_path: Path) -> None:
         run_in_process(members, lambda context, job=job: run_job(context, job), timeout=20.0)  # type: ignore[misc]
         assert members.key_folder(0, key).exists()
     with pytest.raises(ParameterError, match="a served committee counts no decryptions, so BFV and BGV are served with round_ltz_circuit alone"):
-        Kind(members, 0, "bfv", "round_mask_open", 8, 2)
-    Kind(members, 0, "bfv", "round_ltz_circuit", 8, 2).close()
+        ServedKey(members, 0, "bfv", "round_mask_open", 8, 2)
+    ServedKey(members, 0, "bfv", "round_ltz_circuit", 8, 2).close()
     with pytest.warns(SecurityWarning, match="LWE decryptions are not counted"):
-        Kind(members, 0, "lwe", "round_mask_open", 8, 2).close()
+        ServedKey(members, 0, "lwe", "round_mask_open", 8, 2).close()

@@ -41,7 +41,7 @@ from numpy.typing import NDArray
 
 from tests.fhe.dealer import narrow
 
-from .laws import Z99, chi_square_p, uniform
+from .distributions import Z99, chi_square_p, uniform
 from .quorum import WEAK, Seal, committee, decrypt_fixed, make_key, secret_of
 
 CKKS = narrow("ckks-4096")

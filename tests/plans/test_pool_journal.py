@@ -16,7 +16,7 @@ from keyquorum.model.errors import PoolError
 from keyquorum.plans.pool_store import Chunk, Claim, PoolStore, last_claim
 from keyquorum.plans.pools import Report, judge
 from keyquorum.schemes.lwe.variant import LweVariant
-from keyquorum.sharing.variants import Material
+from keyquorum.sharing.variants import Preprocessing
 
 OPEN = LweVariant("round_mask_open", lwe_parameters("lwe64-p2"))
 KIND = {"protocol": "semi2k", "parties": 2, "threshold": 1, "party": 0}
@@ -31,7 +31,7 @@ def filled(folder: Path) -> PoolStore:
     store = opened(folder)
     store.start("id")
     chunk = Chunk("ab" * 16, ITEMS)
-    store.write(chunk, Material(np.zeros((1, section.rows, ITEMS), np.uint64) for section in store.sections))
+    store.write(chunk, Preprocessing(np.zeros((1, section.rows, ITEMS), np.uint64) for section in store.sections))
     store.add(chunk)
     store.claim_items(Claim(0, 4, "a", [(0, "x"), (0, "x")]))
     return store

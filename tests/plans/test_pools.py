@@ -35,7 +35,7 @@ from keyquorum.plans.pools import Pool, Report, judge, pools_folder
 from keyquorum.schemes.lwe.keygen import make_lwe_key
 from keyquorum.schemes.lwe.phases import lwe_phases
 from keyquorum.schemes.lwe.variant import LweVariant
-from keyquorum.sharing.variants import Material, Section, combine
+from keyquorum.sharing.variants import Preprocessing, Section, combine
 from scipy import stats
 
 OPEN = LweVariant("round_mask_open", lwe_parameters("lwe64-p2"))
@@ -278,7 +278,7 @@ def test_a_chunk_that_one_member_alone_has_does_not_count(tmp_path: Path) -> Non
         pool.fill(4, 4)
         if pool.group.me == 0:
             made = Chunk("ab" * 16, 4)
-            pool.store.write(made, Material(np.zeros((1, section.rows, 4), np.uint64) for section in pool.store.sections))
+            pool.store.write(made, Preprocessing(np.zeros((1, section.rows, 4), np.uint64) for section in pool.store.sections))
             pool.store.add(made)
         return pool.left
 
@@ -392,7 +392,7 @@ def dropped_between_open_and_lock(folder: Path, monkeypatch: pytest.MonkeyPatch)
     def made() -> PoolStore:
         store, chunk = PoolStore(folder, kind, sections, 1), Chunk("cc" * 16, 8)
         store.start("p" * 32)
-        store.write(chunk, Material([np.arange(8, dtype=np.uint64).reshape(1, 1, 8)]))
+        store.write(chunk, Preprocessing([np.arange(8, dtype=np.uint64).reshape(1, 1, 8)]))
         store.add(chunk)
         return store
 

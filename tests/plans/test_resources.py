@@ -18,15 +18,15 @@ from .quorum import WEAK, committee, make_key, secret_of
 
 
 @pytest.mark.parametrize(
-    ("protocol", "parties", "law"),
+    ("protocol", "parties", "distribution"),
     [("semi", 2, "cbd"), ("semi", 2, "gaussian"), ("semi", 4, "cbd"), ("rep-field", 3, "cbd"), ("shamir", 3, "cbd"), ("mascot", 2, "cbd")],
 )
-def test_stated_memory_bounds_the_measured_peak(tmp_path: Path, protocol: str, parties: int, law: str) -> None:
+def test_stated_memory_bounds_the_measured_peak(tmp_path: Path, protocol: str, parties: int, distribution: str) -> None:
     """Every party's peak resident set, a process each, correlated randomness included; stated is at most three times as much."""
     members = api.init(tmp_path / "committee", parties, protocol)
     parameters = "ckks-4096-mac" if members.authenticated else "ckks-4096"
-    result = api.keygen(members, "key", parameters, error_law=law)
-    stated = api.keygen_needs(members, parameters, error_law=law)
+    result = api.keygen(members, "key", parameters, error_law=distribution)
+    stated = api.keygen_needs(members, parameters, error_law=distribution)
     peaks = [report.peak_memory for report in result.reports]
     assert len(peaks) == parties
     assert max(peaks) <= stated.memory <= 3 * min(peaks)

@@ -14,6 +14,7 @@ from keyquorum.fhe.lwe import LWE_SETS, encrypt, flooding_bits, lwe_parameters
 from keyquorum.model.errors import ParameterError
 from keyquorum.parties import PartyContext, run_in_process
 from keyquorum.plans.pool_variants import variant_for
+from keyquorum.programs.signatures import and_triples
 from keyquorum.schemes.lwe.keygen import make_lwe_key
 from keyquorum.schemes.lwe.phases import lwe_phases
 from keyquorum.schemes.lwe.variant import FLOOD_SECURITY, LweVariant
@@ -98,7 +99,7 @@ def test_triples_of_bits_are_not_converted_modulo_2() -> None:
 
     def job(context: PartyContext) -> tuple[Any, int]:
         made = Persistence()
-        cost = context.backend.run("semi2k", "Z2^1", "and_triples", [500, 4], persistence=made).stats
+        cost = context.backend.run("semi2k", "Z2^1", and_triples(size=500, count=4), persistence=made).stats
         return made.words[0].reshape(4, 3, 500).copy(), cost["bytes_sent"] - cost["offline_bytes_sent"]
 
     results = run_in_process(api.in_process_committee(2, "semi"), job)
@@ -113,13 +114,15 @@ def test_costs_of_runs_on_one_engine_add_up() -> None:
     def job(context: PartyContext) -> None:
         backend = context.backend
         assert isinstance(backend, Embedded)
-        runs = [backend.run("semi2k", "Z2^1", "and_triples", [size, 4], persistence=Persistence(), keep=True) for size in (500, 500, 500, 9000)]
+        runs = [
+            backend.run("semi2k", "Z2^1", and_triples(size=size, count=4), persistence=Persistence(), keep=True) for size in (500, 500, 500, 9000)
+        ]
         [kept] = backend._kept.values()
         told: Counter[str] = Counter()
         for run in runs:
             told.update(run.stats)
         assert told == kept.engine.stats() and told["offline_bytes_sent"] > 0
-        unused = {name: made - used for name, (made, used) in kept.engine.material().items() if made != used}
+        unused = {name: made - used for name, (made, used) in kept.engine.preprocessed().items() if made != used}
         left: Counter[str] = Counter()
         for run in runs:
             left.update(run.unused)
@@ -131,7 +134,7 @@ def test_costs_of_runs_on_one_engine_add_up() -> None:
 
 @pytest.mark.parametrize("name", ["lwe64-p2", "lwe64-p32"])
 def test_no_room_for_flooding(name: str) -> None:
-    with pytest.raises(ParameterError, match=f"{name} has no room for flooding"):
+    with pytest.raises(ParameterError, match=f"{name} is too small for flooding"):
         LweVariant("round_flood", lwe_parameters(name))
 
 

@@ -2,4 +2,4 @@
 
 import pytest
 
-pytest.register_assert_rewrite("tests.programs.running", "tests.programs.laws", "tests.programs.mpspdz")
+pytest.register_assert_rewrite("tests.programs.running", "tests.programs.distributions", "tests.programs.mpspdz")

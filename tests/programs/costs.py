@@ -11,28 +11,14 @@ SHUFFLE_ROUNDS(m), SHUFFLE(m): a secure shuffle of m elements. ring_bits_ands, b
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from keyquorum.programs.header import header
+
 PROGRAMS = Path(__file__).resolve().parents[2] / "Programs" / "Source"
-
-
-KEYS = ("protocols", "on MP-SPDZ", "domains", "where", "rounds", "offline rounds", "online rounds", "bytes")
-
-
-def header(program: str) -> dict[tuple[str, str], str]:
-    """The machine-readable lines `# key: value` and `# key of variant, variant: value` of a program's header."""
-    lines = re.findall(rf"^# ({'|'.join(KEYS)})(?: of ([\w, ]+))?: (.*)$", (PROGRAMS / f"{program}.mpc").read_text(), re.M)
-    return {(key, variant): value for key, variants, value in lines for variant in (variants.split(", ") if variants else [""])}
-
-
-def has(program: str, key: str) -> bool:
-    """Whether a program's header has a formula of that key."""
-    return any(k == key for k, _ in header(program))
 
 
 def wire_bytes(domain: str) -> int:
@@ -397,17 +383,15 @@ def expected(program: str, key: str, protocol: str, parties: int, threshold: int
     """The value of the formula `key` (rounds, offline rounds, online rounds, bytes) of a program's header."""
     if protocol == "emulate":
         return 0
-    lines = header(program)
+    head = header(program)
     names = _names(protocol, parties, threshold, domain) | dict(arguments)
     names["SEND"] = names["OPEN"] if arguments.get("receiver") == "all" else names["OPEN_TO"]
-    variant = str(arguments.get("role", arguments.get("method", "")))
-    for assignment in lines.get(("where", ""), "").split("; "):
+    variant = str(arguments.get("method", ""))
+    for assignment in head.value("where", variant).split("; "):
         if assignment:
             name, value = assignment.split(" = ")
-            with suppress(NameError):  # it is about arguments of other roles
-                names[name] = eval(value, {"__builtins__": {}}, names)
-    if key == "rounds" and ("online rounds", variant) in lines:
+            names[name] = eval(value, {"__builtins__": {}}, names)
+    if key == "rounds" and head.value("online rounds", variant):
         return sum(expected(program, f"{k} rounds", protocol, parties, threshold, domain, arguments) for k in ("offline", "online"))
-    formula = lines.get((key, variant)) or lines[key, ""]
-    result: int = eval(formula, {"__builtins__": {}} | names)
+    result: int = eval(head.value(key, variant), {"__builtins__": {}} | names)
     return result

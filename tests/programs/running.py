@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 from keyquorum import _engine
 from keyquorum.dsl import Persistence, ProgramIO, run_program
+from keyquorum.programs.header import header
 from numpy.typing import NDArray
 
-from .costs import PROGRAMS, expected, has
+from .costs import PROGRAMS, expected
 
 Ints = NDArray[np.int64]
 Q60 = 1152921504606584833
@@ -151,11 +152,15 @@ def run(
         sum(r[3]["bytes_sent"] - r[3]["offline_bytes_sent"] for r in results),
         timers,
     )
+    if check_costs:
+        stated = [eval(write.size, {}, dict(arguments)) for write in header(program).writes if write.size is not None]
+        unknown = len(stated) < len(header(program).writes)
+        assert sum(stated) <= len(outcome.shares) if unknown else sum(stated) == len(outcome.shares)
     if check_costs and backend.protocol not in WITH_CHECKS:
         key = backend.protocol, backend.parties, backend.threshold, backend.domain, arguments
         assert (outcome.rounds, outcome.sent) == (expected(program, "rounds", *key), expected(program, "bytes", *key))
         for index, phase in ((1, "offline rounds"), (2, "online rounds")):
-            if has(program, phase):
+            if header(program).has(phase):
                 rounds = timers[index].rounds - timers[index].offline_rounds if index in timers else 0
                 assert rounds == expected(program, phase, *key), phase
     return outcome

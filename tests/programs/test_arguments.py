@@ -17,12 +17,12 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
     ("z3_to_zq", {"contributors": 2, "N": 4, "method": "poly"}, "needs the prime of the domain as argument modulus"),
     ("sample_gaussian", {"size": 4, "method": "bits", "s": 3200, "bits": 16, "tail": 23}, "tail 23 has no probability in 16 bits"),
     ("sample_fixed_weight", {"method": "knuth", "N": 4, "w": 5}, "weight 5 is above the length N = 4"),
-    ("lift", {"role": "open", "d": 2, "n": 4, "b": 5, "lam": 55, "modulus": Q60}, "no room"),
-    ("lift", {"role": "shut"}, "argument role must be open or close, not 'shut'"),
+    ("lift_open", {"d": 2, "n": 4, "b": 5, "lam": 55, "modulus": Q60}, "the masked values may wrap"),
+    ("round_mask", {"size": 4, "l": 8, "bits": "most"}, "argument bits must be sum or all, not 'most'"),
     ("rlwe_switch_key", {"N": 4, "q": Q60, "f": 1, "L": 1, "i": 0, "P": 1, "s": 0, "e": 4}, "argument target is missing"),
     ("rlwe_switch_key", {"N": 4, "q": Q60, "f": 1, "L": 1, "i": 0, "P": 1, "s": 0, "e": 4, "t": 6}, "an odd Galois element"),
     ("flood", {"contributors": 2, "N": 4, "receiver": -1}, "argument receiver must be a party number or all, not '-1'"),
-    ("round_ltz_circuit", {"role": "ring", "d": 2, "n": 4, "l": 60, "at": 0, "ring_length": 60}, "ring_length 60 is too small"),
+    ("round_ltz_circuit_odd_ring", {"d": 2, "n": 4, "l": 60, "at": 0, "ring_length": 60}, "ring_length 60 is too small"),
 ]
 
 

@@ -107,12 +107,12 @@ def test_lift(source: Backend, target: Backend, contributors: int) -> None:
     x = RNG.integers(-(2**b), 2**b, size)
     x[:2] = -(2**b), 2**b - 1
     masks = dict(enumerate(RNG.integers(0, 2 ** (b + lam), (contributors, size))))
-    arguments = {"role": "open", "contributors": contributors, "size": size, "b": b, "lam": lam, "modulus": source.modulus, "at": 3}
-    opened = run("lift", arguments, source, private=masks, shares=[7, 7, 7, *x]).public
+    arguments = {"contributors": contributors, "size": size, "b": b, "lam": lam, "modulus": source.modulus, "at": 3}
+    opened = run("lift_open", arguments, source, private=masks, shares=[7, 7, 7, *x]).public
     assert opened.min() >= 0 and opened.max() < source.modulus // 2
     assert np.array_equal(opened, x + 2**b + sum(masks.values()))
-    arguments = {"role": "close", "contributors": contributors, "size": size, "b": b}
-    assert np.array_equal(run("lift", arguments, target, private=masks, public=opened).shares, x)
+    arguments = {"contributors": contributors, "size": size, "b": b}
+    assert np.array_equal(run("lift_close", arguments, target, private=masks, public=opened).shares, x)
 
 
 def test_lift_between_small_domains() -> None:
@@ -120,10 +120,10 @@ def test_lift_between_small_domains() -> None:
     x = RNG.integers(-32, 32, 50)
     masks = dict(enumerate(RNG.integers(0, 2**45, (2, 50))))
     ring = Backend("ring", 3, "Z2^48", 1)
-    arguments = {"role": "open", "contributors": 2, "size": 50, "b": 5, "lam": 40, "modulus": 2**48, "at": 0}
-    opened = run("lift", arguments, ring, private=masks, shares=x).public
+    arguments = {"contributors": 2, "size": 50, "b": 5, "lam": 40, "modulus": 2**48, "at": 0}
+    opened = run("lift_open", arguments, ring, private=masks, shares=x).public
     prime = Backend("rep-field", 3, "F_1125899904679937", 1)
-    out = run("lift", {"role": "close", "contributors": 2, "size": 50, "b": 5}, prime, private=masks, public=opened)
+    out = run("lift_close", {"contributors": 2, "size": 50, "b": 5}, prime, private=masks, public=opened)
     assert np.array_equal(out.shares, x)
 
 
@@ -137,23 +137,23 @@ def test_zq_to_z2(backend: Backend, contributors: int, q: int) -> None:
     summands[0, 2:5] = (-summands[1:, 2:5].sum(0, dtype=object) + [0, 1, -1]) % q  # residues 0, 1, q - 1
     total = summands.sum(0, dtype=object) % q
     out = min(q.bit_length(), 20)
-    arguments = {"role": "circuit", "contributors": contributors, "size": 70, "q": q, "out": out, "adder": adder}
-    rows = run("zq_to_z2", arguments, backend, private=summand_rows(summands, q)).shares.reshape(out, 70)
+    arguments = {"contributors": contributors, "size": 70, "q": q, "out": out, "adder": adder}
+    rows = run("zq_to_z2_circuit", arguments, backend, private=summand_rows(summands, q)).shares.reshape(out, 70)
     assert rows.tolist() == [[int(x) >> b & 1 for x in total] for b in range(out)]
 
 
 def test_zq_to_z2_gives_all_bits() -> None:
     summands = RNG.integers(0, Q60, (2, 50))
-    arguments = {"role": "circuit", "contributors": 2, "size": 50, "q": Q60, "out": 60, "adder": "ripple"}
-    out = run("zq_to_z2", arguments, SEMI_RING, private=summand_rows(summands, Q60))
+    arguments = {"contributors": 2, "size": 50, "q": Q60, "out": 60, "adder": "ripple"}
+    out = run("zq_to_z2_circuit", arguments, SEMI_RING, private=summand_rows(summands, Q60))
     assert (out.shares.reshape(60, 50).T @ (1 << np.arange(60))).tolist() == (summands.sum(0) % Q60).tolist()
     assert out.timers[1].rounds - out.timers[1].offline_rounds == 119, "one AND less than two a bit, one after another"
 
 
 def test_zq_to_z2_refuses_an_even_modulus() -> None:
     with pytest.raises(Exception, match="q = 64 is even"):
-        arguments = {"role": "circuit", "contributors": 2, "size": 5, "q": 64, "out": 1, "adder": "prefix"}
-        run("zq_to_z2", arguments, SEMI_RING, private={0: np.zeros(40), 1: np.zeros(35)})
+        arguments = {"contributors": 2, "size": 5, "q": 64, "out": 1, "adder": "prefix"}
+        run("zq_to_z2_circuit", arguments, SEMI_RING, private={0: np.zeros(40), 1: np.zeros(35)})
 
 
 BINARY_FIELDS = [EMULATE_FIELD, REPLICATED_FIELD, SEMI_FIELD, SEMI_FIELD_3, Backend("semi", 5, FIELD, 4)]
@@ -165,16 +165,16 @@ NEAR_2_50 = 2**50 - 27
 @pytest.mark.parametrize(("q", "adder"), [(Q60, "ripple"), (Q60, "prefix"), (NEAR_2_50, "prefix")])
 def test_zq_to_z2_by_a_mask(backend: Backend, q: int, adder: str) -> None:
     x = np.array([0, 1, 2, q // 2, q // 2 + 1, q - 2, q - 1, *RNG.integers(0, q, 63)])
-    arguments = {"role": "mask", "size": 70, "q": q, "out": 24, "adder": adder, "at": 2, "lam": 40}
-    rows = run("zq_to_z2", arguments, backend.over(f"F_{q}"), shares=[7, 7, *x]).shares.reshape(24, 70)
+    arguments = {"size": 70, "q": q, "out": 24, "adder": adder, "at": 2, "lam": 40}
+    rows = run("zq_to_z2_mask", arguments, backend.over(f"F_{q}"), shares=[7, 7, *x]).shares.reshape(24, 70)
     assert rows.tolist() == [[int(v) >> b & 1 for v in x] for b in range(24)]
 
 
 @pytest.mark.parametrize(("q", "lam"), [(65537, 40), (Q60, 43), (2**61 - 1, 60)])
 def test_zq_to_z2_refuses_primes_that_a_mask_does_not_fit(q: int, lam: int) -> None:
-    arguments = {"role": "mask", "size": 5, "q": q, "out": 1, "adder": "ripple", "at": 0, "lam": lam}
+    arguments = {"size": 5, "q": q, "out": 1, "adder": "ripple", "at": 0, "lam": lam}
     if q == 2**61 - 1:
-        run("zq_to_z2", arguments, SEMI_FIELD.over(f"F_{q}"), shares=[1] * 5)
+        run("zq_to_z2_mask", arguments, SEMI_FIELD.over(f"F_{q}"), shares=[1] * 5)
     else:
-        with pytest.raises(Exception, match=f"not within 2\\^-{lam} of uniform modulo {q}: take role circuit"):
-            run("zq_to_z2", arguments, SEMI_FIELD.over(f"F_{q}"), shares=[1] * 5)
+        with pytest.raises(Exception, match=f"not within 2\\^-{lam} of uniform modulo {q}: take zq_to_z2_circuit"):
+            run("zq_to_z2_mask", arguments, SEMI_FIELD.over(f"F_{q}"), shares=[1] * 5)

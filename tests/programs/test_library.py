@@ -10,7 +10,7 @@ from itertools import pairwise
 import pytest
 
 from .costs import below_ands, ring_bits_ands, ring_bits_levels
-from .laws import exact_gaussian
+from .distributions import exact_gaussian
 from .library import Row, Split, library, number, rows
 
 RANDOM = random.Random(6)
@@ -79,7 +79,7 @@ def test_gaussian_circuit() -> None:
 
 
 def test_gaussian_table() -> None:
-    """Every probability of the sampled law is within 2^-41 of the discrete Gaussian's; their distance is below 2^-37."""
+    """Every probability of the sampled distribution is within 2^-41 of the discrete Gaussian's; their distance is below 2^-37."""
     with library("gaussian") as lib:
         table = [0, *lib.gaussian.cumulative_table(3200, 40, 23), 2**40]
     exact = exact_gaussian(3200, 200)

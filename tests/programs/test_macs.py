@@ -54,8 +54,8 @@ def test_the_circuit_needs_masks_alone(ring: Backend, ell: int, j: int, times: i
     """Exact at both borders, 28 items (bit by bit) or 84 (edaBits), in one round more than with stored bits."""
     z, messages = (np.tile(np.array(v, dtype=object), times) for v in phases(ell, j))
     for to in (0, "share"):
-        arguments: dict[str, Any] = {"role": "online", "size": len(z), "l": ell, "j": j, "destination": to}
-        out = run("round_ltz_circuit", arguments, ring, shares=[*z, *mask(ring, len(z), ell)])
+        arguments: dict[str, Any] = {"size": len(z), "l": ell, "j": j, "destination": to}
+        out = run("round_ltz_circuit_online", arguments, ring, shares=[*z, *mask(ring, len(z), ell)])
         assert np.array_equal(message(out.shares if to == "share" else out.personal[0], j), messages.astype(np.uint64))
         assert out.rounds == (ell - 1).bit_length() + (4 if to == 0 else 3)
 

@@ -50,14 +50,14 @@ def test_conversions(tmp_path: Path, backend: Backend) -> None:
         arguments = {"d": d, "size": 50, "method": "bits"}
         assert np.array_equal(spdz.run("z2_to_zq", arguments, dict(enumerate(bits)), appended=50)[0], bits.sum(0) % 2)
         shares = RNG.integers(0, Q60, (d, 20))
-        arguments = {"role": "circuit", "d": d, "size": 20, "q": Q60, "out": 4}
-        got = spdz.run("zq_to_z2", arguments, summand_rows(shares, Q60), appended=80)[0]
+        arguments = {"d": d, "size": 20, "q": Q60, "out": 4}
+        got = spdz.run("zq_to_z2_circuit", arguments, summand_rows(shares, Q60), appended=80)[0]
         x = shares.sum(0, dtype=object) % Q60
         assert got.reshape(4, 20).tolist() == [[int(v) >> b & 1 for v in x] for b in range(4)]
     else:
         x = [0, 1, Q60 - 1, *RNG.integers(0, Q60, 7).tolist()]
-        arguments = {"role": "mask", "size": 10, "q": Q60, "out": 4}
-        got = spdz.run("zq_to_z2", arguments, shares=[v - Q60 if v > Q60 // 2 else v for v in x], appended=40)[0]
+        arguments = {"size": 10, "q": Q60, "out": 4}
+        got = spdz.run("zq_to_z2_mask", arguments, shares=[v - Q60 if v > Q60 // 2 else v for v in x], appended=40)[0]
         assert got.reshape(4, 10).tolist() == [[v >> b & 1 for v in x] for b in range(4)]
     summands = RNG.integers(-(2**40), 2**40, (d, 50))
     assert np.array_equal(spdz.run("sum_inputs", {"d": d, "size": 50}, dict(enumerate(summands)), appended=50)[0], summands.sum(0))
@@ -108,10 +108,10 @@ def test_samplers(tmp_path: Path, backend: Backend) -> None:
 def test_lift(tmp_path: Path, source: Backend, target: Backend) -> None:
     x = RNG.integers(-32, 32, 50)
     private = dict(enumerate(RNG.integers(0, 2**45, (2, 50))))
-    opening = {"role": "open", "d": 2, "n": 50, "b": 5, "lam": 40, "modulus": source.modulus}
-    _, outputs = mpspdz.MpSpdz(tmp_path / "source", source).run("lift", opening, private, shares=x)
-    closing = {"role": "close", "d": 2, "n": 50, "b": 5}
-    got, _ = mpspdz.MpSpdz(tmp_path / "target", target).run("lift", closing, private, outputs[0], appended=50)
+    opening = {"d": 2, "n": 50, "b": 5, "lam": 40, "modulus": source.modulus}
+    _, outputs = mpspdz.MpSpdz(tmp_path / "source", source).run("lift_open", opening, private, shares=x)
+    closing = {"d": 2, "n": 50, "b": 5}
+    got, _ = mpspdz.MpSpdz(tmp_path / "target", target).run("lift_close", closing, private, outputs[0], appended=50)
     assert np.array_equal(got, x)
 
 
@@ -164,14 +164,14 @@ def test_rounding(tmp_path: Path, backend: Backend, program: str, contributors: 
         ring = mpspdz.MpSpdz(tmp_path / f"ring{t}", backend)
         head = {"contributors": contributors, "size": len(z), "l": ell}
         if t % 2 == 0:
-            _, outputs = ring.run(program, {"role": "power2"} | head | {"j": 10, "receiver": 1}, private, shares=z)
+            _, outputs = ring.run(program, head | {"j": 10, "receiver": 1}, private, shares=z)
             assert np.array_equal((outputs[1] >> 54) % 1024, messages)
         else:
             low = [v % 2**ell for v in z]
-            _, outputs = ring.run(program, {"role": "ring"} | head, private, shares=low)
+            _, outputs = ring.run(f"{program}_odd_ring", head, private, shares=low)
             field = mpspdz.MpSpdz(tmp_path / "field", FIELD_OF[backend.protocol].over(f"F_{t}"))
-            second = {"role": "field"} | head | {"t": t, "receiver": 1}
-            _, outputs = field.run(program, second, private, outputs[0], [v % t for v in z])
+            second = head | {"t": t, "receiver": 1}
+            _, outputs = field.run(f"{program}_odd_field", second, private, outputs[0], [v % t for v in z])
             assert np.array_equal(outputs[1] % t, messages)
 
 
@@ -182,8 +182,8 @@ def test_the_circuit_with_macs_needs_masks_alone(tmp_path: Path) -> None:
     spdz = mpspdz.MpSpdz(tmp_path, MAC_RING)
     mask = spdz.run("round_mask", {"size": 16, "l": ell}, appended=16, compiler=["-Y"])[0]
     assert min(mask) >= 0 and max(mask) < 2**ell and len(set(mask)) > 8
-    head: dict[str, Any] = {"role": "online", "size": 16, "l": ell, "j": j, "to": 1}
-    _, outputs = spdz.run("round_ltz_circuit", head, shares=[*z, *mask], compiler=["-Y"])
+    head: dict[str, Any] = {"size": 16, "l": ell, "j": j, "to": 1}
+    _, outputs = spdz.run("round_ltz_circuit_online", head, shares=[*z, *mask], compiler=["-Y"])
     assert np.array_equal((outputs[1] >> (64 - j)) % 2**j, messages)
 
 
@@ -193,10 +193,10 @@ def test_rounding_over_a_small_field_with_shamir(tmp_path: Path) -> None:
     private = masks(2, len(z), ell, 2)
     head = {"contributors": 2, "size": len(z), "l": ell}
     low = [v % 2**ell for v in z]
-    _, outputs = mpspdz.MpSpdz(tmp_path / "r", SEMI_RING).run("round_ltz_circuit", {"role": "ring"} | head, private, shares=low)
+    _, outputs = mpspdz.MpSpdz(tmp_path / "r", SEMI_RING).run("round_ltz_circuit_odd_ring", head, private, shares=low)
     field = mpspdz.MpSpdz(tmp_path / "f", SHAMIR_3.over(f"F_{t}"))
-    second = {"role": "field"} | head | {"t": t, "receiver": 1}
-    _, outputs = field.run("round_ltz_circuit", second, private, outputs[0], [v % t for v in z])
+    second = head | {"t": t, "receiver": 1}
+    _, outputs = field.run("round_ltz_circuit_odd_field", second, private, outputs[0], [v % t for v in z])
     assert np.array_equal(outputs[1] % t, messages)
 
 
@@ -212,19 +212,19 @@ def test_stored_roundings(tmp_path: Path, backend: Backend) -> None:
     size, blocks = len(z), ell // b
     made = spdz.run("round_mask", {"size": size, "l": ell, "bits": "all", "extra": 1}, appended=(2 + ell) * size)[0]
     r, bits = made[:size], made[size : (1 + ell) * size]
-    tables: dict[str, Any] = {"role": "tables", "size": size, "l": ell, "b": b, "levels": levels}
+    tables: dict[str, Any] = {"size": size, "l": ell, "b": b, "levels": levels}
     rows = (blocks << b) + 1 + (2 << blocks)
-    table = spdz.run("round_ltz_table", tables, shares=bits, appended=rows * size)[0]
-    head: dict[str, Any] = {"role": "online", "size": size, "l": ell, "j": j}
-    _, outputs = spdz.run("round_ltz_table", head | {"b": b, "levels": levels, "to": 1}, shares=[*z, *r, *table])
+    table = spdz.run("ltz_tables", tables, shares=bits, appended=rows * size)[0]
+    head: dict[str, Any] = {"size": size, "l": ell, "j": j}
+    _, outputs = spdz.run("round_ltz_table_online", head | {"b": b, "levels": levels, "to": 1}, shares=[*z, *r, *table])
     assert np.array_equal((outputs[1] >> (64 - j)) % 2**j, messages)
-    own = spdz.run("round_ltz_table", tables | {"method": "binary", "at": 0, "masks": "made"}, appended=(1 + rows) * size)[0]
-    _, outputs = spdz.run("round_ltz_table", head | {"b": b, "levels": levels, "to": 1}, shares=[*z, *own])
+    own = spdz.run("ltz_tables", tables | {"method": "binary", "at": 0, "masks": "made"}, appended=(1 + rows) * size)[0]
+    _, outputs = spdz.run("round_ltz_table_online", head | {"b": b, "levels": levels, "to": 1}, shares=[*z, *own])
     assert np.array_equal((outputs[1] >> (64 - j)) % 2**j, messages)
-    _, outputs = spdz.run("round_ltz_circuit", head | {"to": 1}, shares=[*z, *made])
+    _, outputs = spdz.run("round_ltz_circuit_online", head | {"to": 1}, shares=[*z, *made])
     assert np.array_equal((outputs[1] >> (64 - j)) % 2**j, messages)
     calm = messages * 2**ell + 2 ** (ell - 1)
-    _, outputs = spdz.run("round_mask_open", head | {"to": 1}, shares=[*calm, *r])
+    _, outputs = spdz.run("round_mask_open_online", head | {"to": 1}, shares=[*calm, *r])
     assert np.array_equal((outputs[1] >> (64 - j)) % 2**j, messages)
 
 
@@ -270,14 +270,14 @@ def test_stored_roundings_for_odd_moduli(tmp_path: Path, backend: Backend, progr
     given = {i: np.concatenate([w, r.ravel()]) for i, (w, r) in enumerate(zip(words, rows, strict=True))}
     ring = mpspdz.MpSpdz(tmp_path / "ring", backend)
     field = mpspdz.MpSpdz(tmp_path / "field", FIELD_OF[backend.protocol].over(f"F_{t}"))
-    head: dict[str, Any] = {"role": "bits", "contributors": contributors, "size": size, "l": ell, "keep": keep}
-    low, outputs = ring.run("round_mask_odd", head, bits, appended=extra * (ell + 1) * size)
-    head = {"role": "field", "contributors": contributors, "size": size, "l": ell, "t": t, "keep": keep}
-    kept, _ = field.run("round_mask_odd", head, given, outputs[0], appended=(1 + extra) * size)
+    head: dict[str, Any] = {"contributors": contributors, "size": size, "l": ell, "keep": keep}
+    low, outputs = ring.run("round_mask_odd_bits", head, bits, appended=extra * (ell + 1) * size)
+    head = {"contributors": contributors, "size": size, "l": ell, "t": t, "keep": keep}
+    kept, _ = field.run("round_mask_odd_field", head, given, outputs[0], appended=(1 + extra) * size)
     r = words.sum(0) % (1 << ell)
     assert np.array_equal(np.asarray(kept[:size]) % t, r % t)
     stored = [*(v % 2**ell for v in z), *map(int, r), *map(int, low)]
-    _, outputs = ring.run(program, {"role": "ring_online", "size": size, "l": ell}, shares=stored)
-    head = {"role": "field_online", "size": size, "l": ell, "t": t, "destination": 1}
-    _, outputs = field.run(program, head, public=outputs[0], shares=[*(v % t for v in z), *map(int, kept)])
+    _, outputs = ring.run(f"{program}_odd_ring_online", {"size": size, "l": ell}, shares=stored)
+    head = {"size": size, "l": ell, "t": t, "destination": 1}
+    _, outputs = field.run(f"{program}_odd_field_online", head, public=outputs[0], shares=[*(v % t for v in z), *map(int, kept)])
     assert np.array_equal(outputs[1] % t, messages)

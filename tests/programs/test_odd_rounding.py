@@ -36,14 +36,14 @@ class Masks:
         bits = {i: np.concatenate([((w >> places) & 1).ravel(), r.ravel()]) for i, (w, r) in enumerate(zip(words, rows, strict=True))}
         given = {i: np.concatenate([w, r.ravel()]) for i, (w, r) in enumerate(zip(words, rows, strict=True))}
         self.r = [int(sum(map(int, column))) % (1 << ell) for column in words.T]
-        arguments: dict[str, Any] = {"role": "bits", "contributors": contributors, "size": size, "l": ell, "keep": keep, "adder": adder}
-        first = run("round_mask_odd", arguments, ring, private=bits, check_costs=adder == "ripple")
+        arguments: dict[str, Any] = {"contributors": contributors, "size": size, "l": ell, "keep": keep, "adder": adder}
+        first = run("round_mask_odd_bits", arguments, ring, private=bits, check_costs=adder == "ripple")
         carry = np.array([int(sum(map(int, column))) >> ell for column in words.T])
         crossed = rows[:, : self.carries].sum(0) % 2
         opened = [((carry >> i) & 1) ^ crossed[i] for i in range(self.carries)]
         assert np.array_equal(first.public, np.concatenate([*opened, []]))
-        arguments = {"role": "field", "contributors": contributors, "size": size, "l": ell, "t": t, "keep": keep}
-        second = run("round_mask_odd", arguments, field.over(f"F_{t}"), private=given, public=first.public)
+        arguments = {"contributors": contributors, "size": size, "l": ell, "t": t, "keep": keep}
+        second = run("round_mask_odd_field", arguments, field.over(f"F_{t}"), private=given, public=first.public)
         assert [int(v) % t for v in second.shares[:size]] == [r % t for r in self.r]
         self.bits, self.further = first.shares, second.shares[size:]
         if keep == "all":
@@ -55,16 +55,16 @@ class Masks:
 def finish(program: str, z: list[int], masks: Masks, ell: int, t: int, ring: Backend, field: Backend, triples: list[int] | None = None) -> list[int]:
     """What the online programs open, to a party and as shares."""
     size, compares = len(z), program == "round_ltz_circuit"
-    arguments: dict[str, Any] = {"role": "ring_online", "size": size, "l": ell, "z_at": 0, "at": size, "ring_length": 64}
+    arguments: dict[str, Any] = {"size": size, "l": ell, "z_at": 0, "at": size, "ring_length": 64}
     stored = [v % (1 << ell) for v in z] + masks.r + (masks.bits.tolist() if compares else [])
     if compares:
         arguments["triples"] = int(triples is not None)
-    opened = run(program, arguments, ring, shares=stored + (triples or [])).public
+    opened = run(f"{program}_odd_ring_online", arguments, ring, shares=stored + (triples or [])).public
     results = []
     for to in (0, "share"):
-        arguments = {"role": "field_online", "size": size, "l": ell, "t": t, "destination": to}
+        arguments = {"size": size, "l": ell, "t": t, "destination": to}
         stored = [v % t for v in z] + [r % t for r in masks.r] + (masks.further.tolist() if compares else [])
-        out = run(program, arguments, field.over(f"F_{t}"), public=opened, shares=stored)
+        out = run(f"{program}_odd_field_online", arguments, field.over(f"F_{t}"), public=opened, shares=stored)
         results.append([int(v) % t for v in (out.shares if to == "share" else out.personal[0])])
     assert results[0] == results[1]
     return results[0]

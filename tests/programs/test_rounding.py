@@ -40,7 +40,7 @@ def carry_rows(contributors: int) -> int:
 def power2(program: str, z: list[int], ell: int, j: int, ring: Backend, private: Any, k: int = 64) -> np.ndarray:
     """Messages that the program opens, t = 2^j."""
     contributors, size = len(private), len(z)
-    arguments = {"role": "power2", "contributors": contributors, "size": size, "l": ell, "j": j, "receiver": 0, "at": 1, "ring_length": k}
+    arguments = {"contributors": contributors, "size": size, "l": ell, "j": j, "receiver": 0, "at": 1, "ring_length": k}
     out = run(program, arguments, ring, private=private, shares=[9, *z])
     messages: np.ndarray = (out.personal[0] >> (k - j)) % 2**j
     return messages
@@ -49,11 +49,11 @@ def power2(program: str, z: list[int], ell: int, j: int, ring: Backend, private:
 def odd(program: str, z: list[int], ell: int, t: int, ring: Backend, field: Backend, private: Any, k: int = 64) -> np.ndarray:
     """Messages that the two runs of a program open, t an odd prime."""
     contributors, size = len(private), len(z)
-    arguments: dict[str, Any] = {"role": "ring", "contributors": contributors, "size": size, "l": ell, "at": 0, "ring_length": k}
-    first: Outcome = run(program, arguments, ring, private=private, shares=[v % 2**ell for v in z])
+    arguments: dict[str, Any] = {"contributors": contributors, "size": size, "l": ell, "at": 0, "ring_length": k}
+    first: Outcome = run(f"{program}_odd_ring", arguments, ring, private=private, shares=[v % 2**ell for v in z])
     assert first.public.min() >= 0
-    arguments = {"role": "field", "contributors": contributors, "size": size, "l": ell, "t": t, "receiver": "all", "at": 0}
-    second = run(program, arguments, field.over(f"F_{t}"), private=private, public=first.public, shares=[v % t for v in z])
+    arguments = {"contributors": contributors, "size": size, "l": ell, "t": t, "receiver": "all", "at": 0}
+    second = run(f"{program}_odd_field", arguments, field.over(f"F_{t}"), private=private, public=first.public, shares=[v % t for v in z])
     return second.public % t
 
 

@@ -1,4 +1,4 @@
-"""Samplers: exact laws (chi-square, mean and variance on 2^20 samples, 99 % each), range, and costs."""
+"""Samplers: exact distributions (chi-square, mean and variance on 2^20 samples, 99 % each), range, and costs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from .laws import centred_binomial, check_law, exact_gaussian, uniform_ternary
+from .distributions import centred_binomial, check_distribution, exact_gaussian, uniform_ternary
 from .running import (
     ADDITIVE,
     ALL,
@@ -45,7 +45,7 @@ def test_ternary_is_uniform_whatever_all_but_one_give(backend: Backend) -> None:
     out = run("sample_ternary", arguments, backend, private=trit_inputs(trits))
     total = trits.sum(0) % 3
     assert np.array_equal(out.shares, np.where(total == 2, -1, total))
-    check_law(out.shares, uniform_ternary())
+    check_distribution(out.shares, uniform_ternary())
 
 
 @pytest.mark.parametrize("backend", FIELDS, ids=str)
@@ -73,7 +73,7 @@ def test_centred_binomial(backend: Backend, method: str, size: int) -> None:
     chunk = 1 << 18 if method == "bits" else 1 << 16
     out = run("sample_cbd", {"size": size, "method": method, "chunk": chunk}, backend, seed=b"centred binomial, 2")
     assert len(out.shares) == size
-    check_law(out.shares, centred_binomial())
+    check_distribution(out.shares, centred_binomial())
 
 
 @pytest.mark.parametrize("backend", [REPLICATED_RING, REPLICATED_FIELD], ids=str)
@@ -115,14 +115,14 @@ LARGE = [Backend("semi2k", 6, RING, 5), Backend("semi", 7, FIELD, 6), Backend("s
 
 @pytest.mark.parametrize("backend", LARGE, ids=str)
 def test_more_than_five_parties(backend: Backend) -> None:
-    """All samplers, at the cost stated; every party contributes, and the laws are those of the paper."""
+    """All samplers, at the cost stated; every party contributes, and the distributions are those of the paper."""
     parties, method = backend.parties, "arith" if backend.protocol == "shamir" else "bits"
     size = 1 << 10
     out = run("sample_cbd", {"size": size, "method": method, "chunk": 1 << 11}, backend)
-    check_law(out.shares, centred_binomial())
+    check_distribution(out.shares, centred_binomial())
     arguments = {"size": size // 2, "method": method, "sigma_milli": 3200, "bits": 40, "tail": 23, "chunk": 1 << 11}
     out = run("sample_gaussian", arguments, backend)
-    check_law(out.shares, {v: float(p) for v, p in exact_gaussian(3200, 23).items()})
+    check_distribution(out.shares, {v: float(p) for v, p in exact_gaussian(3200, 23).items()})
     trits = np.random.default_rng(parties).integers(0, 3, (parties, size))
     total = trits.sum(0) % 3
     arguments = {"contributors": parties, "N": size, "method": "bilinear", "modulus": 0}
@@ -157,7 +157,7 @@ def test_gaussian(backend: Backend, method: str, size: int) -> None:
     arguments = {"size": size, "method": method, "sigma_milli": 3200, "bits": 40, "tail": 23, "chunk": chunk}
     out = run("sample_gaussian", arguments, backend)
     assert len(out.shares) == size
-    check_law(out.shares, {v: float(p) for v, p in exact_gaussian(3200, 23).items()})
+    check_distribution(out.shares, {v: float(p) for v, p in exact_gaussian(3200, 23).items()})
 
 
 @pytest.mark.parametrize(("sigma_milli", "bits", "tail"), [(700, 32, 4), (20000, 40, 120), (3200, 13, 10)])
@@ -165,9 +165,9 @@ def test_gaussian_of_other_widths(sigma_milli: int, bits: int, tail: int) -> Non
     arguments = {"size": 1 << 15, "method": "bits", "sigma_milli": sigma_milli, "bits": bits, "tail": tail, "chunk": 0}
     out = run("sample_gaussian", arguments, REPLICATED_RING, check_costs=False)
     exact = exact_gaussian(sigma_milli, 12 * sigma_milli // 1000 + 40)
-    law = {v: float(exact[v]) for v in range(-tail + 1, tail)}
-    law[tail] = law[-tail] = float(sum(p for v, p in exact.items() if v >= tail))
-    check_law(out.shares, law)
+    distribution = {v: float(exact[v]) for v in range(-tail + 1, tail)}
+    distribution[tail] = distribution[-tail] = float(sum(p for v, p in exact.items() if v >= tail))
+    check_distribution(out.shares, distribution)
 
 
 def clear_knuth(length: int, weight: int, steps: Any) -> list[int]:

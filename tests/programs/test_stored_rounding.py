@@ -52,12 +52,12 @@ def test_tables_are_exact(ring: Backend, ell: int, j: int, b: int, levels: int, 
     made = mask(ring, len(z), ell, "all")
     r, bits = made[: len(z)], made[len(z) :]
     arguments: dict[str, Any] = {
-        "role": "tables", "size": len(z), "l": ell, "b": b, "levels": levels, "method": method, "at": 0, "masks": "stored",
+        "size": len(z), "l": ell, "b": b, "levels": levels, "method": method, "at": 0, "masks": "stored",
     }  # fmt: skip
-    tables = [int(v) % 2**64 for v in run("round_ltz_table", arguments, ring, shares=bits).shares]
+    tables = [int(v) % 2**64 for v in run("ltz_tables", arguments, ring, shares=bits).shares]
     for to in (0, "share") if method == "binary" else (0,):
-        arguments = {"role": "online", "size": len(z), "l": ell, "j": j, "b": b, "levels": levels, "destination": to}
-        out = run("round_ltz_table", arguments, ring, shares=[*z, *r, *tables])
+        arguments = {"size": len(z), "l": ell, "j": j, "b": b, "levels": levels, "destination": to}
+        out = run("round_ltz_table_online", arguments, ring, shares=[*z, *r, *tables])
         assert np.array_equal(message(out.shares if to == "share" else out.personal[0], j), messages)
 
 
@@ -66,12 +66,12 @@ def test_tables_are_exact(ring: Backend, ell: int, j: int, b: int, levels: int, 
 def test_tables_make_masks_of_their_own(ring: Backend, ell: int, j: int, b: int, levels: int) -> None:
     z, messages = phases(ell, j)
     arguments: dict[str, Any] = {
-        "role": "tables", "size": len(z), "l": ell, "b": b, "levels": levels, "method": "binary", "at": 0, "masks": "made",
+        "size": len(z), "l": ell, "b": b, "levels": levels, "method": "binary", "at": 0, "masks": "made",
     }  # fmt: skip
-    made = [int(v) % 2**64 for v in run("round_ltz_table", arguments, ring).shares]
+    made = [int(v) % 2**64 for v in run("ltz_tables", arguments, ring).shares]
     assert max(made[: len(z)]) < 2**ell and len(set(made[: len(z)])) > 1
-    arguments = {"role": "online", "size": len(z), "l": ell, "j": j, "b": b, "levels": levels, "destination": 0}
-    out = run("round_ltz_table", arguments, ring, shares=[*z, *made])
+    arguments = {"size": len(z), "l": ell, "j": j, "b": b, "levels": levels, "destination": 0}
+    out = run("round_ltz_table_online", arguments, ring, shares=[*z, *made])
     assert np.array_equal(message(out.personal[0], j), messages)
 
 
@@ -82,9 +82,9 @@ def test_circuit_with_stored_masks_is_exact(ring: Backend, ell: int, j: int) -> 
     made = mask(ring, len(z), ell, "all", 1)
     for to in (0, "share"):
         arguments: dict[str, Any] = {
-            "role": "online", "size": len(z), "l": ell, "j": j, "destination": to, "z_at": 0, "at": len(z), "ring_length": 64, "triples": 0,
+            "size": len(z), "l": ell, "j": j, "destination": to, "z_at": 0, "at": len(z), "ring_length": 64, "triples": 0,
         }  # fmt: skip
-        out = run("round_ltz_circuit", arguments, ring, shares=[*z, *made])
+        out = run("round_ltz_circuit_online", arguments, ring, shares=[*z, *made])
         assert np.array_equal(message(out.shares if to == "share" else out.personal[0], j), messages)
 
 
@@ -98,9 +98,9 @@ def test_circuit_with_stored_triples_is_exact(ring: Backend, ell: int, j: int) -
     assert np.array_equal(triples[:, 2], triples[:, 0] & triples[:, 1])
     assert abs(triples[:, :2].mean() - 0.5) < 5 * 0.5 / np.sqrt(2 * count * size)
     arguments: dict[str, Any] = {
-        "role": "online", "size": size, "l": ell, "j": j, "destination": 0, "z_at": 0, "at": size, "ring_length": 64, "triples": 1,
+        "size": size, "l": ell, "j": j, "destination": 0, "z_at": 0, "at": size, "ring_length": 64, "triples": 1,
     }  # fmt: skip
-    out = run("round_ltz_circuit", arguments, ring, shares=[*z, *made, *triples.ravel().tolist()])
+    out = run("round_ltz_circuit_online", arguments, ring, shares=[*z, *made, *triples.ravel().tolist()])
     assert np.array_equal(message(out.personal[0], j), messages)
 
 
@@ -114,8 +114,8 @@ def test_mask_open_fails_exactly_where_it_says(ring: Backend) -> None:
     error = np.where(e + low < 0, -1, 0) + np.where(e + low >= 2**ell, 1, 0)
     assert 0 < np.count_nonzero(error) < size // 8
     for to in (0, "share"):
-        arguments: dict[str, Any] = {"role": "online", "size": size, "l": ell, "j": j, "destination": to}
-        out = run("round_mask_open", arguments, ring, shares=[*z, *r])
+        arguments: dict[str, Any] = {"size": size, "l": ell, "j": j, "destination": to}
+        out = run("round_mask_open_online", arguments, ring, shares=[*z, *r])
         assert np.array_equal(message(out.shares if to == "share" else out.personal[0], j), (messages + error) % 2**j)
 
 
@@ -131,14 +131,14 @@ def test_flooding_adds_noise_of_its_range(backend: Backend) -> None:
 
 
 @pytest.mark.parametrize("ring", [REPLICATED_RING, SEMI_RING, SEMI_RING_4], ids=str)
-@pytest.mark.parametrize(("program", "rounds"), [("round_ltz_table", 3), ("round_mask_open", 2)])
+@pytest.mark.parametrize(("program", "rounds"), [("round_ltz_table_online", 3), ("round_mask_open_online", 2)])
 def test_rounds_and_bits_are_those_of_the_paper(ring: Backend, program: str, rounds: int) -> None:
-    """l + (d + 1) + k, and l + k bits a decryption that a party tells each other (the last k to the receiver alone)."""
+    """l + (d + 1) + k, and l + k bits a decryption that a party sends to each other party (the last k to the receiver alone)."""
     ell, j, b, size = 63, 1, 8, 800
     z = RNG.integers(0, 2**63, size, dtype=np.int64)
-    arguments: dict[str, Any] = {"role": "online", "size": size, "l": ell, "j": j}
+    arguments: dict[str, Any] = {"size": size, "l": ell, "j": j}
     bits, shares = ell + 64, [*map(int, z), *[0] * size]
-    if program == "round_ltz_table":
+    if program == "round_ltz_table_online":
         arguments |= {"b": b, "levels": 2}
         bits += 8 + 1
         shares = shares + [0] * ((7 * 256 + 128 + 1 + 512) * size)
@@ -182,8 +182,8 @@ def test_low_openings_keep_the_bits_above() -> None:
     """`(x << s).reveal()` takes ceil(n * (64 - s) / 8) bytes, and equals what the whole opening would give."""
     assert RING == "Z2^64"
     z, r = RNG.integers(0, 2**63, 100), [0] * 100
-    arguments: dict[str, Any] = {"role": "online", "size": 100, "l": 7, "j": 50, "destination": "share"}
-    assert run("round_mask_open", arguments, SEMI_RING, shares=[*map(int, z), *r]).sent == 2 * ((100 * 7 + 7) // 8)
+    arguments: dict[str, Any] = {"size": 100, "l": 7, "j": 50, "destination": "share"}
+    assert run("round_mask_open_online", arguments, SEMI_RING, shares=[*map(int, z), *r]).sent == 2 * ((100 * 7 + 7) // 8)
 
 
 @pytest.mark.parametrize("ring", [REPLICATED_RING, SEMI_RING], ids=str)
@@ -193,7 +193,7 @@ def test_mask_open_fails_as_often_as_it_says(ring: Backend, ell: int, e: int) ->
     size, j = 40_000, 4
     z = [(3 << ell) + e + (1 << (ell - 1))] * size
     r = mask(ring, size, ell)
-    arguments: dict[str, Any] = {"role": "online", "size": size, "l": ell, "j": j, "destination": 0}
-    wrong = message(run("round_mask_open", arguments, ring, shares=[*z, *r]).personal[0], j) != 3
+    arguments: dict[str, Any] = {"size": size, "l": ell, "j": j, "destination": 0}
+    wrong = message(run("round_mask_open_online", arguments, ring, shares=[*z, *r]).personal[0], j) != 3
     low, high = stats.binom.interval(0.99, size, abs(e) / 2**ell)
     assert low <= np.count_nonzero(wrong) <= high

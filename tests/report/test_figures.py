@@ -1,4 +1,4 @@
-"""results/README.md and the measured part of README.md: made from whatever results are there, and from nothing else."""
+"""results/README.md and the measured part of README.md: made from the existing results only."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_the_table_and_the_plots_that_are_there(figures: ModuleType, tmp_path: P
 
 
 def test_tables_of_the_benches(figures: ModuleType, tmp_path: Path) -> None:
-    """Each is made from its CSV alone; rows without a peer keep their place."""
+    """Each table is made from its CSV alone; rows without a figure of others stay in order."""
     (tmp_path / "results").mkdir()
     ours = dishonest.Rate(1000.0, 12.0, 3, 1e-6)
     made = [
@@ -108,7 +108,7 @@ def test_tables_of_the_benches(figures: ModuleType, tmp_path: Path) -> None:
 
 
 def test_throughput_over_links_stands_beside_the_paper(figures: ModuleType, tmp_path: Path) -> None:
-    """The paper's figure is for links of 1 ms: ours of these links stand beside it, and say if other work ran."""
+    """The paper's figure is for links of 1 ms: our figures of these links are beside it, with a note if other work ran."""
     cases = [c for c in cases_of("decrypt", Axes(protocols=("semi",), parties=(4,), parameters=("lwe64-p2",))) if c.batch > 1]
     assert {c.link for c in cases} == {"", "paper000-1ms"}
     made = [row for case in cases for row in rows.rows_of(case, fake(case), BESIDE if "table" in case.name else WHEN)]
@@ -138,7 +138,7 @@ def test_tables_of_the_benches_say_which_commit_was_measured(tmp_path: Path) -> 
 
 
 def test_each_chosen_rate_names_its_batch_processor_time_and_peer(figures: ModuleType, tmp_path: Path) -> None:
-    """The dozen figures of README.md: a row of each bench, with what stands beside it."""
+    """The dozen figures of README.md: a row of each benchmark, with the figure of others."""
     (tmp_path / "results").mkdir()
     rate, peer = dishonest.Rate(1000.0, 12.0, 3, 1e-6), dishonest.Rate(400.0, 30.0, 9, 2e-6)
     write_table(tmp_path / "results" / "dishonest.csv", [dishonest.table_row(row, 7, rate, peer, None) for row in dishonest.ROWS])

@@ -1,4 +1,4 @@
-"""``keyquorum report``: from tables to a page that holds all of its plots, with the right figures in them."""
+"""``keyquorum report``: a page from tables, with all plots and the right figures."""
 
 from __future__ import annotations
 
@@ -197,7 +197,7 @@ def test_colours_never_repeat_and_ours_are_never_grey(plot: published.Published,
 
 @pytest.mark.parametrize("name", plots.PLOTS)
 def test_colours_of_our_plots_stand_for_one_thing_each(name: str, table: pd.DataFrame) -> None:
-    """In the legend of a figure, and grey for what is not ours."""
+    """In the legend of a figure each colour has one meaning, and grey is for figures of others."""
     made = plots.PLOTS[name][1](table)
     assert made is not None
     if made[0].legends:
@@ -218,7 +218,7 @@ def test_more_series_than_colours_are_an_error() -> None:
 
 @pytest.fixture(scope="module")
 def beside(tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
-    """A sweep that started beside other work."""
+    """A sweep that started on a busy machine."""
     folder = tmp_path_factory.mktemp("beside")
     for suite in SUITES:
         made = [row for case in cases_of(suite, Axes()) for row in rows.rows_of(case, fake(case), BESIDE)]
@@ -252,7 +252,7 @@ def test_published_plots_mark_ours_beside_other_work(table: pd.DataFrame, beside
 
 
 def test_load_of_tables_without_busy_cores(tmp_path: Path) -> None:
-    """Where the cores were not looked at, the load of the minute before counts."""
+    """If busy cores were not measured, the load of the minute before counts."""
     case = cases_of("keygen", Axes(protocols=("shamir",), parties=(3,), links=("none",)), quick=True)[0]
     for load, wanted in ((0.4, False), (2.5, True)):
         rows.write(tmp_path / "bench" / "keygen.csv", list(rows.rows_of(case, fake(case), rows.Circumstances(3, load=load))))
@@ -268,19 +268,19 @@ def test_labels_of_commits(tmp_path: Path) -> None:
         case = cases_of(suite, Axes(links=("none",)), quick=True)[0]
         made = [r | {"commit": commit, "backend": backend, "backend_commit": version} for r in rows.rows_of(case, fake(case), WHEN)]
         rows.write(tmp_path / "bench" / f"{suite}.csv", made)
-    told = dict(data.conditions(data.load(tmp_path)))
-    assert told["commit"] == "120000000000 (keygen), 12e345678901 (peers)"
-    assert told["MP-SPDZ commit"] == "–" and told["other libraries"] == "seal-python 9"
+    shown = dict(data.conditions(data.load(tmp_path)))
+    assert shown["commit"] == "120000000000 (keygen), 12e345678901 (peers)"
+    assert shown["MP-SPDZ commit"] == "–" and shown["other libraries"] == "seal-python 9"
 
 
 def test_the_table_of_threat_models(table: pd.DataFrame) -> None:
-    models, told = threat_model_table(table)
+    models, note = threat_model_table(table)
     assert list(models["committee"].unique()) == ["rep-field + ring", "shamir", "semi + semi2k", "mascot + spdz2k"]
     semi = models[(models["committee"] == "semi + semi2k") & (models["keys of"] == "bfv-8192")].iloc[0]
     assert semi["parties"] == 3 and semi["tolerates"] == "2 of 3" and semi["keys, s"] == f"{3 * 1.1 + 0.5:.3g}"
     macs = models[models["committee"] == "mascot + spdz2k"].iloc[0]
     assert macs["keys of"] == "ckks-4096-mac" and macs["adversary"].startswith("malicious programs")
-    assert "lwe" in told and "bfv round_ltz_circuit" in told
+    assert "lwe" in note and "bfv round_ltz_circuit" in note
 
 
 @pytest.mark.parametrize("plot", published.PLOTS, ids=lambda p: f"{p.table}-{p.title}")

@@ -24,7 +24,7 @@ from keyquorum.plans.examine import examine_keys
 from keyquorum.plans.pool_store import pool_status
 from keyquorum.plans.pools import pools_folder
 from keyquorum.schemes.key_folder import load_key, load_public_file
-from keyquorum.serve.kinds import Kind
+from keyquorum.serve.served_key import ServedKey
 
 from .test_schemes import OLD
 
@@ -87,12 +87,12 @@ def test_a_scheme_from_outside(toys: None, tmp_path: Path, protocol: str, partie
         assert [api.decode(members, "key", output).tolist() for output in outputs] == messages
         assert pool_status(pools_folder(members, 0) / f"toy-3-{rounding}") == (40, 35)
 
-    kind = Kind(members, 0, "key", "round_ltz_circuit")
-    asked = kind.read({"key": info.key_id}, paths[0].read_bytes())
+    served = ServedKey(members, 0, "key", "round_ltz_circuit")
+    asked = served.read({"key": info.key_id}, paths[0].read_bytes())
     assert (asked.count, asked.digest) == (3, hashlib.sha256(paths[0].read_bytes()).hexdigest())
     with pytest.raises(CiphertextError, match="encrypted under another key"):
-        kind.read({"key": "00" * 16}, paths[0].read_bytes())
-    kind.close()
+        served.read({"key": "00" * 16}, paths[0].read_bytes())
+    served.close()
 
 
 def test_what_it_refuses(toys: None, tmp_path: Path) -> None:

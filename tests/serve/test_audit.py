@@ -20,7 +20,7 @@ from keyquorum.serve.audit import AuditLog
 from keyquorum.serve.client import Receiver, Refused
 from keyquorum.serve.wire import receive_message, send_message
 
-from tests.serve.test_front import Party
+from tests.serve.test_listener import Party
 
 
 def lines(path: Path) -> list[dict[str, Any]]:
@@ -41,12 +41,12 @@ def ask(channel: Any, body: bytes, name: str = "0123456789") -> tuple[dict[str, 
 def party(tmp_path: Path) -> Any:
     made = Party(tmp_path)
     yield made
-    made.front.close()
+    made.listener.close()
     made.audit.close()
 
 
 def test_a_line_for_every_request(party: Any) -> None:
-    """Who, under which id, for which bytes, what was answered; neither what was asked nor the answer."""
+    """A line has the receiver, the id, the digest and the result of a request; it has neither the request nor the answer."""
     secret = b"a message that nobody else should read"
     with party.channel() as channel:
         assert ask(channel, secret) == ({"status": "ok"}, secret)
@@ -72,7 +72,7 @@ def test_the_line_is_on_the_disk_before_the_answer_leaves(party: Any, monkeypatc
 
     monkeypatch.setattr(audit.os, "write", lambda d, data: (events.append("write") if ours(d) else None, write(d, data))[1])
     monkeypatch.setattr(audit.os, "fsync", lambda d: (events.append("sync") if ours(d) else None, sync(d))[1])
-    monkeypatch.setattr("keyquorum.serve.front.send_message", lambda *a: (events.append("send"), send(*a))[1])
+    monkeypatch.setattr("keyquorum.serve.listener.send_message", lambda *a: (events.append("send"), send(*a))[1])
     with party.channel() as channel:
         ask(channel, b"x")
     assert events == ["write", "sync", "send"]
@@ -80,10 +80,11 @@ def test_the_line_is_on_the_disk_before_the_answer_leaves(party: Any, monkeypatc
 
 @pytest.mark.parametrize("fails", ["write", "fsync"])
 def test_without_the_log_nothing_is_answered(party: Any, monkeypatch: pytest.MonkeyPatch, fails: str) -> None:
-    """A full disk: the answer is withheld, later requests are not even computed; when there is room again, they are answered and every line is whole."""
+    """A full disk: the answer is withheld, later requests are not even computed; when there is room again, they are answered and every line is
+    whole."""
     computed: list[bytes] = []
     answer, said = party._answer, []
-    party.front._requests.add = lambda key, body: (computed.append(bytes(body)), answer(key, body))[1]
+    party.listener._requests.add = lambda key, body: (computed.append(bytes(body)), answer(key, body))[1]
     party.audit._warn = said.append
     working = getattr(os, fails)
 

@@ -1,9 +1,9 @@
 //! Fuzzing of parsers on stable Rust: seeded mutations of valid inputs, a measure of what one input allocates, and reports.
 //!
-//! A target is an ordinary test that calls [`fuzz`]. As a test it takes a fixed number of inputs from a fixed seed; these
-//! variables of the environment make more of it:
+//! A target is an ordinary test that calls [`fuzz`]. As a test it takes a fixed number of inputs from a fixed seed. These
+//! environment variables change that:
 //!
-//! - `KEYQUORUM_FUZZ_SECONDS`: run so long instead;
+//! - `KEYQUORUM_FUZZ_SECONDS`: the time to run;
 //! - `KEYQUORUM_FUZZ_SEED`: another seed;
 //! - `KEYQUORUM_FUZZ_INPUT`: a file, the only input;
 //! - `KEYQUORUM_FUZZ_FOLDER`: where an input that fails is saved (default `build/fuzz`).
@@ -28,15 +28,15 @@ use std::time::{Duration, Instant};
 
 /// Inputs of an ordinary test run.
 const INPUTS: u64 = 50_000;
-/// Inputs between two looks at the clock.
+/// Inputs between two checks of the clock.
 const STRIDE: u64 = 64;
 
-/// What a parser made of an input.
+/// The result of a parser.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It took it.
+    /// The input was accepted.
     Accepted,
-    /// It gave one of its typed errors.
+    /// The parser returned one of its typed errors.
     Refused,
 }
 
@@ -54,18 +54,18 @@ impl<T, E> From<&Result<T, E>> for Outcome {
 pub struct Target {
     /// Name in reports and of saved inputs.
     pub name: &'static str,
-    /// Most bytes that one input may hold at a time, beyond what was held before it.
+    /// Most bytes that may be allocated at a time for one input.
     pub cap: usize,
     /// Valid inputs, from which all others are made.
     pub corpus: Vec<Vec<u8>>,
-    /// Repairs some of what mutations break (a length, a checksum), so that what lies behind is reached. Half of the inputs
+    /// Repairs a length or a checksum that mutations break, so that the code behind its check is reached. Half of the inputs
     /// pass through it.
     pub mend: Option<fn(&mut Vec<u8>)>,
     /// Inputs of an ordinary test run, if a parser is too slow for the usual number.
     pub inputs: Option<u64>,
 }
 
-/// How long, and from which seed.
+/// Length and seed of a run.
 struct Plan {
     seconds: Option<Duration>,
     seed: u64,
@@ -128,7 +128,7 @@ pub(crate) fn save(folder: &Path, name: &str, input: &[u8]) -> PathBuf {
     path
 }
 
-/// Feeds `parse` mutations of the corpus, and prints one line of what came of it.
+/// Calls `parse` with mutations of the corpus, and prints one line with the results.
 ///
 /// # Panics
 /// At the first input that fails, after it has been saved; at a corpus that `parse` refuses; without [`Measured`].
@@ -221,7 +221,7 @@ mod tests {
         }
     }
 
-    /// What a run of `fuzz` fails with.
+    /// The text of the panic of a run that fails.
     fn failure(cap: usize, parse: impl Fn(&[u8]) -> Outcome) -> String {
         let plan = Plan {
             seconds: None,
@@ -245,13 +245,13 @@ mod tests {
     }
 
     #[test]
-    fn an_allocation_on_the_word_of_the_input_is_found() {
+    fn an_allocation_of_a_stated_length_is_found() {
         let text = failure(1 << 16, |input| {
             let stated = input
                 .first_chunk::<4>()
                 .map_or(0, |b| u32::from_le_bytes(*b) as usize);
-            let room: Vec<u8> = Vec::with_capacity(stated.min(1 << 24));
-            assert!(std::hint::black_box(&room).is_empty());
+            let reserved: Vec<u8> = Vec::with_capacity(stated.min(1 << 24));
+            assert!(std::hint::black_box(&reserved).is_empty());
             Outcome::Accepted
         });
         assert!(text.contains("at most 65536 are allowed"), "{text}");

@@ -1,4 +1,4 @@
-//! How many bytes a thread holds at a time while it works on one input.
+//! The most bytes that a thread has allocated at a time while it parses one input.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -17,7 +17,7 @@ thread_local! {
 }
 static FOLDER: OnceLock<PathBuf> = OnceLock::new();
 
-/// The system's allocator, which counts what a thread holds while it is measured.
+/// The system's allocator, which counts the bytes that a measured thread has allocated.
 pub struct Measured;
 
 impl Measured {
@@ -80,7 +80,7 @@ unsafe impl GlobalAlloc for Measured {
     }
 }
 
-/// Where an input is saved at which the process ends.
+/// Sets the folder for an input at which the process ends.
 pub(crate) fn set_folder(folder: &Path) {
     FOLDER.get_or_init(|| folder.to_owned());
 }

@@ -4,10 +4,10 @@ use crate::Random;
 
 /// Most bytes that one mutation adds.
 const MOST_ADDED: usize = 64;
-/// Lengths of an input stay below this.
+/// Most bytes of an input.
 const MOST: usize = 1 << 20;
 
-/// Writes to `out` an input made of one of the corpus by 1 to 8 mutations (few are likelier); one in 32 is random bytes.
+/// Writes to `out` one input of the corpus with 1 to 8 mutations (few are likelier); one in 32 is random bytes.
 pub fn mutate(corpus: &[Vec<u8>], random: &mut Random, out: &mut Vec<u8>) {
     out.clear();
     let base = corpus.get(random.below(corpus.len()));
@@ -107,7 +107,7 @@ fn once(corpus: &[Vec<u8>], random: &mut Random, out: &mut Vec<u8>) {
     }
 }
 
-/// Overwrites 1, 2, 4 or 8 bytes, as a length would stand there, with a number at which parsers go wrong.
+/// Overwrites 1, 2, 4 or 8 bytes, as if they were a length, with a number at which parsers often fail.
 fn extreme(random: &mut Random, out: &mut [u8]) {
     let size = 1usize << random.below(4);
     let near = random.below(9) as u64;

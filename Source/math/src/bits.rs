@@ -124,8 +124,8 @@ pub fn from_planes<E: Element, P: AsRef<[u64]>>(
     Ok(out)
 }
 
-/// Transposes a matrix of 64 rows of 64 bits: bit `j` of row `i` and bit `i` of row `j` change
-/// places (Warren, "Hacker's Delight", section 7-3).
+/// Transposes a matrix of 64 rows of 64 bits: bit `j` of row `i` and bit `i` of row `j` are
+/// swapped (Warren, "Hacker's Delight", section 7-3).
 pub fn transpose(matrix: &mut [u64; 64]) {
     let mut size = 32;
     // The low half of every group of 2 * size bits.

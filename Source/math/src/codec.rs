@@ -181,7 +181,7 @@ mod tests {
 
     use super::*;
 
-    /// Nothing is left out, and no zeros are written in its place.
+    /// A width that does not fit is refused: no byte is dropped, and none is filled with zeros.
     #[test]
     fn finding_11_blocked_words_in_more_bytes_than_they_have() {
         let refused = |f: fn()| std::panic::catch_unwind(f).is_err();

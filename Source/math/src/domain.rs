@@ -152,7 +152,7 @@ pub enum DecodeError {
     },
 }
 
-/// A state that the code excludes: what was to be made must not be used.
+/// A state that the code excludes: the output of the call must not be used.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("internal error: {found}: please report it")]
 pub struct InternalError {
@@ -178,7 +178,7 @@ pub(crate) fn same_length(one: usize, other: usize) {
 ///
 /// Elements that go in must be canonical (in `[0, q)`, in `[0, 2^k)`, or any 64 bits for
 /// [`BitLanes`](crate::BitLanes)); elements that come out are. Vector operations take slices of
-/// one length, and panic otherwise: on a common prefix what is to be masked could stay in clear.
+/// one length, and panic otherwise: if they worked on the common prefix only, a secret could stay unmasked.
 #[allow(clippy::wrong_self_convention)] // the domain is the modulus, not the value converted
 pub trait Domain: Clone + Send + Sync + 'static {
     /// The word that holds one element.
@@ -259,7 +259,7 @@ pub trait Domain: Clone + Send + Sync + 'static {
         None
     }
 
-    /// Bytes of an encoded vector of `n` elements: `n * ceil(bits / 8)`, or what [`Domain::low_bits`] says.
+    /// Bytes of an encoded vector of `n` elements: `n * ceil(bits / 8)`, or fewer for [`Domain::low_bits`].
     fn wire_bytes(&self, n: usize) -> usize {
         n * self.bits().div_ceil(8) as usize
     }
@@ -285,11 +285,11 @@ mod tests {
     use crate::Z2k64;
 
     thread_local! {
-        /// Takes the check of lengths out, for the test that shows what it is good for.
+        /// Disables the check of lengths, for the test that shows why it is needed.
         pub(super) static WITHOUT_CHECK: Cell<bool> = const { Cell::new(false) };
     }
 
-    /// What is beyond a mask that is too short stays in clear.
+    /// Elements beyond the end of a mask that is too short stay in clear.
     #[test]
     fn finding_11_ablated_a_mask_that_is_too_short() {
         let domain = Z2k64::new(64).unwrap();

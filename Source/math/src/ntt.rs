@@ -50,10 +50,10 @@ pub enum NttError {
     },
 }
 
-/// The error for a place that a polynomial or a table does not have.
+/// The error for an index beyond a polynomial or a table.
 fn outside() -> NttError {
     NttError::Internal {
-        found: "a place that a polynomial of this ring degree does not have",
+        found: "an index that a polynomial of this ring degree does not have",
     }
 }
 

@@ -320,7 +320,7 @@ impl Domain for Zq {
             let mut kept = 0;
             for word in words {
                 let x = word.get() & mask;
-                // There is such a place, as no more were kept than drawn: an element that was lost here would panic below.
+                // The index exists, as no more were kept than drawn; if an element were lost here, the split below would panic.
                 if let Some(place) = words.get(kept) {
                     place.set(x);
                 }

@@ -92,7 +92,7 @@ fn rings_have_fair_bits() {
 }
 
 proptest! {
-    /// Parties that share a seed stay in step however they cut their requests.
+    /// Parties that share a seed draw the same elements, however they split their requests.
     #[test]
     fn cuts_do_not_matter(
         seed: [u8; 16],

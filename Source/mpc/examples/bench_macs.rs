@@ -47,10 +47,10 @@ fn run(
                 make(&mut *engine)?;
                 engine.flush()?;
                 let made = engine
-                    .material()
+                    .preprocessed()
                     .iter()
-                    .find(|material| material.name == name)
-                    .map_or(1, |material| material.made) as f64;
+                    .find(|items| items.name == name)
+                    .map_or(1, |items| items.made) as f64;
                 let bytes = (engine.stats().bytes_sent - before) as f64;
                 Ok((made / start.elapsed().as_secs_f64(), bytes / made))
             })

@@ -1,4 +1,4 @@
-//! What a corrupted party does other than the protocol says.
+//! How a corrupted party deviates from the protocol.
 //!
 //! Protocols with MACs ask an [`Adversary`] wherever a party could deviate; it is given to them when they are made. Sessions give
 //! [`Honest`] and nothing else: an adversary is code of this crate's tests. So a protocol is the same code in tests and in a release.
@@ -28,11 +28,11 @@ pub(crate) enum Site {
     Choices,
     /// The proof for the check of these OTs, to each peer.
     Proof,
-    /// What a triple multiplies by the choices of each peer: our share of the key, one word.
+    /// The operand of a triple that the choices of each peer multiply: our share of the key, one word.
     OperandKey,
-    /// The same: our shares of elements.
+    /// This operand: our shares of elements.
     Operand,
-    /// The same: our shares of the MACs of elements.
+    /// This operand: our shares of the MACs of elements.
     OperandMac,
     /// The message with the products of a triple, to each peer.
     Payload,
@@ -42,11 +42,11 @@ pub(crate) enum Site {
     Product,
     /// Bits that we know, as elements.
     Bits,
-    /// What is multiplied by the bits of a peer: our share of the key.
+    /// The factor of the bits of a peer: our share of the key.
     BitsTimesKey,
-    /// The same: our shares of elements.
+    /// This factor: our shares of elements.
     BitsTimesFactor,
-    /// The same: our shares of the MACs of elements.
+    /// This factor: our shares of the MACs of elements.
     BitsTimesMac,
     /// Numbers that we know, as elements.
     Numbers,
@@ -54,25 +54,25 @@ pub(crate) enum Site {
     Tests,
     /// Our elements under a mask, to each peer and to ourselves.
     Input,
-    /// Our shares of opened elements, to each peer and to ourselves; what the others say is seen.
+    /// Our shares of opened elements, to each peer and to ourselves; those of the others are seen.
     Opening,
-    /// What an element that is opened to us alone comes to, before it is reduced: seen.
+    /// An element that is opened to us alone, before it is reduced: seen.
     Personal,
     /// Our part of the sum in the check of elements' MACs, a word; all parties' parts are seen.
     CheckSum,
     /// Our parts of the sums in the check of subset sums, words; all parties' parts are seen.
     SubsetSums,
-    /// Our shares of the elements that test keys, to each peer and to ourselves; what the others say is seen.
+    /// Our shares of the elements that test keys, to each peer and to ourselves; those of the others are seen.
     KeyOpening,
     /// Our parts of the sums in that test, words; all parties' parts are seen.
     KeySums,
-    /// Our shares of what tells whether keys are those of stored shares, to each peer and to ourselves; what the others say is seen.
+    /// Our shares of the elements that test the keys of stored shares, to each peer and to ourselves; those of the others are seen.
     StoredKeyOpening,
     /// Our parts of the sums in that test, words; all parties' parts are seen.
     StoredKeySums,
     /// The choices of correlated OTs, in lanes, towards each peer.
     BitChoices,
-    /// The message that tells them under masks, to each peer.
+    /// The message that sends them under masks, to each peer.
     BitCorrections,
     /// The proofs for the check of these OTs, to each peer.
     BitProof,
@@ -82,22 +82,22 @@ pub(crate) enum Site {
     BitPayload,
     /// Our bits under a mask, to each peer and to ourselves.
     BitInput,
-    /// Our shares of opened bits, to each peer and to ourselves; what the others say is seen.
+    /// Our shares of opened bits, to each peer and to ourselves; those of the others are seen.
     BitOpening,
     /// Our part of the sums in the check of bits' MACs, 16 bytes a row; all parties' parts are seen.
     BitCheckSum,
     /// A commitment, to each peer and to ourselves.
     Commitment,
-    /// What a commitment is opened with, a nonce and the value, to each peer and to ourselves.
+    /// The opening of a commitment, a nonce and the value, to each peer and to ourselves.
     Reveal,
     /// The digest of what we received, to each peer and to ourselves.
     Transcript,
 }
 
-/// A corrupted party, or an honest one that leaves checks out. What is said `to` nobody is for all; what we say to ourselves is what
-/// we go on with.
+/// A corrupted party, or an honest one that leaves checks out. `to` is the receiver: `None` for all, and ourselves for the value with
+/// which we go on.
 pub(crate) trait Adversary: Send + Sync {
-    /// Whether something is done here: asked before everything else, so that honest parties pay for nothing more.
+    /// Whether the party deviates or learns something here. Asked first, so that honest parties pay for nothing else.
     fn deviates(&self, _site: Site) -> bool {
         false
     }
@@ -111,10 +111,10 @@ pub(crate) trait Adversary: Send + Sync {
     /// Changes a message.
     fn bytes(&self, _site: Site, _to: Option<usize>, _message: &mut Vec<u8>) {}
 
-    /// Learns what a party says, or what we know ourselves.
+    /// Learns the message of a party, or a value of our own.
     fn sees(&self, _site: Site, _from: usize, _message: &[u8]) {}
 
-    /// Whether this party, though it follows the protocol otherwise, does not look at what this check says.
+    /// Whether this party ignores the verdict of this check, though it follows the protocol otherwise.
     fn omits(&self, _check: Check) -> bool {
         false
     }
@@ -216,7 +216,7 @@ impl dyn Adversary {
         buffer.append(&mut message);
     }
 
-    /// Learns what elements another party says.
+    /// Learns the elements that another party sent.
     pub fn sees_elements<D: Domain>(&self, site: Site, from: usize, domain: &D, values: &[D::E]) {
         if self.deviates(site) {
             let mut bytes = Vec::with_capacity(domain.wire_bytes(values.len()));
@@ -225,7 +225,7 @@ impl dyn Adversary {
         }
     }
 
-    /// What a check says, where it is not omitted; asked only when one has failed.
+    /// The verdict of a check, unless the check is omitted; asked only when one has failed.
     pub fn judge<T>(&self, result: Result<T>) -> Result<Option<T>> {
         match result {
             Err(EngineError::Check { check, .. }) if self.omits(check) => Ok(None),

@@ -1,8 +1,8 @@
-//! What may go wrong in the life of a key, all together: less than 2^-40.
+//! The probability that anything goes wrong in the life of a key, all together: less than 2^-40.
 //!
 //! Everything statistical is here: how large buckets, tests and masks must be so that the chances of all batches, checks and values of a
 //! key's life add up to less than 2^-[`TOTAL_BITS`]. Computational assumptions (128 bits) are not counted: one of them is that of the hash of OTs' strings
-//! (AES with tweaks, which are known in advance), where who evaluates AES p times tells strings of q OTs of a link from random with about
+//! (AES with tweaks, which are known in advance), where who evaluates AES p times distinguishes strings of q OTs of a link from random with about
 //! p·q/2^128, so 2^88 evaluations for 2^40 OTs. There are two kinds of terms.
 //!
 //! # Attempts
@@ -16,7 +16,7 @@
 //!
 //! * *Leaky ANDs in buckets of B.* An adversary that bets on k leaky triples passes with 2^-k; to break a triple it needs all of a bucket: k ≥ B ≥
 //!   [`FEWEST_BETS`], so s ≤ 1/8. N buckets are N chances, which [`buckets`] counts.
-//! * *daBits.* The same with the bits of one honest party, of which the first party's have one in a fixed place ([`dabit_buckets`]).
+//! * *daBits.* The same with the bits of one honest party, of which the first party's have one at a fixed position ([`dabit_buckets`]).
 //!   Wrong MACs that nobody guessed pass the 48 subset sums with 2^-44: who makes them sees the subsets before it commits to a repair.
 //! * *Two keys of elements* among three and more parties pass their check with 2^-48, and so does *another key* than that of stored shares
 //!   (`protocol::authenticated::keys`).
@@ -26,7 +26,7 @@
 //!   with such primes has 2/q in place of the first term of its total.
 //!   MACs of bits have 48 bits, and a wrong bit passes with the guess of all of them: bits are combined in a field of 2^128 elements.
 //! * *Cut and choose* (edaBits). Wrong numbers pass under wrong tests only, which must be on them ([`cut_and_choose`]); who passes has won.
-//! * *The OT check.* Guesses of g groups of Δ pass with 2^-4g and tell 4g bits of a key: a forgery after them wins with what is left, the
+//! * *The OT check.* Guesses of g groups of Δ pass with 2^-4g and reveal 4g bits of a key: a forgery after them wins with what is left, the
 //!   product is that of a forgery without them.
 //! * *Triples.* Words that fit only some choice bits pass with 2^-ℓ if ℓ bits are guessed, and leave the other factor uniform within
 //!   2^-((E − ℓ)/2 + 1). Over F_q the highest bits are biased: s may exceed 1/2 there, and p is smaller then; all bets of a life gain below 2^-41.7
@@ -41,7 +41,7 @@
 //! # Honest leaks
 //!
 //! What is not exactly uniform leaks in every honest run, and no check ends that: distances are added up over all values of a life. That the
-//! distance of many values grows with their number is true of uniform masks, which tell at their ends. The square root of the number is
+//! distance of many values grows with their number is true of uniform masks, which reveal something at their ends. The square root of the number is
 //! enough where every value's squared Hellinger distance H² is what adds up: the distance of all is at most sqrt(2·ΣH²).
 //!
 //! * *Masks of `lift`* ([`lift`]). An honest party's mask is the sum of four uniform numbers of b − 2 bits. Moving such a
@@ -86,7 +86,7 @@ pub fn log2_choose(n: usize, k: usize) -> f64 {
         .sum()
 }
 
-/// log2 of the most bets that fill `size` places, times what is left of them: max over k of C(k, size)·2^-k.
+/// log2 of the most bets that fill `size` slots, times what is left of them: max over k of C(k, size)·2^-k.
 fn bets(size: usize, most: usize) -> f64 {
     (size..=most)
         .map(|k| log2_choose(k, size) - k as f64)
@@ -98,10 +98,10 @@ pub fn buckets(n: usize, size: usize) -> f64 {
     log2_choose(n * size, size) - (n as f64).log2() - bets(size, 4 * size)
 }
 
-/// The same for bits in both domains: the buckets of the first party have one bit in a fixed place.
+/// The same for bits in both domains: the buckets of the first party have one bit at a fixed position.
 pub fn dabit_buckets(n: usize, size: usize) -> f64 {
     let rest = size - 1;
-    // Of k leaks in fixed places each has its bucket: k·2^-k is at most 1/2.
+    // Of k leaks at fixed positions each has its bucket: k·2^-k is at most 1/2.
     let first = 1.0 + log2_choose(n * rest, rest) - bets(rest, 4 * size);
     first.min(buckets(n, size))
 }
@@ -114,7 +114,7 @@ pub fn cut_and_choose(n: usize, tests: usize, wrong: usize, opened: usize) -> f6
 /// A way to deviate: −log2 of its chance to win, and to pass unnoticed without having won.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Attempt {
-    /// What is attempted.
+    /// The attempt.
     pub kind: &'static str,
     /// −log2 of p.
     pub wins: f64,
@@ -123,7 +123,7 @@ pub struct Attempt {
 }
 
 impl Attempt {
-    /// What it wins in a life: p/(1 − s).
+    /// Its probability in a life: p/(1 − s).
     pub fn chance(&self) -> f64 {
         (-self.wins).exp2() / (1.0 - (-self.passes).exp2())
     }

@@ -27,7 +27,7 @@ pub struct EngineStats {
 
 /// Correlated randomness of one kind: how much was made and used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Material {
+pub struct Preprocessed {
     /// Plural name.
     pub name: &'static str,
     /// Items made so far.
@@ -57,7 +57,7 @@ pub enum ClearOp {
 
 /// One computation in one arithmetic domain under one protocol. Every operation returns at once; [`Engine::read`] and
 /// [`Engine::flush`] communicate. Sizes must be equal, or one of them 1 (broadcast). Rounds are those of direct openings: a
-/// round in which [`crate::Openings::Star`] opens values is two.
+/// round that opens values through a king ([`crate::Openings::King`]) is two.
 pub trait Engine: Send {
     /// The domain.
     fn domain(&self) -> DomainKind;
@@ -138,7 +138,7 @@ pub trait Engine: Send {
     fn random_bits(&mut self, n: usize) -> Result<Handle>;
     /// Packed secret bits as elements.
     fn bit_to_arith(&mut self, bits: &Handle) -> Result<Handle>;
-    /// `n` uniform secret numbers of `length` bits, and the rows of their bits, packed, the lowest first. What they are made of is made at
+    /// `n` uniform secret numbers of `length` bits, and the rows of their bits, packed, the lowest first. Their preprocessing runs at
     /// once; where bits are converted one by one, in the next round.
     fn edabit(&mut self, length: usize, n: usize) -> Result<(Handle, Vec<Handle>)>;
     /// Blocks of `unit` elements in a random order that nobody knows.
@@ -170,7 +170,7 @@ pub trait Engine: Send {
     /// A share from raw words; refuses another length or words out of range. With MACs also shares (other than zeros) of a domain for which the
     /// session has neither called [`Engine::key_test`] nor [`Engine::test_stored_keys`].
     fn import(&mut self, data: &[u8], n: usize) -> Result<Handle>;
-    /// What must be stored with shares under a MAC key: a public name of 16 bytes, and a few random elements as raw words. The same for all shares
+    /// The test of MAC keys, which must be stored with shares: a public name of 16 bytes, and a few random elements as raw words. The same for all shares
     /// that an engine stores; empty without MACs. At all parties, as the first call runs rounds and a toss.
     fn key_test(&mut self) -> Result<Zeroizing<Vec<u8>>>;
     /// Makes sure that the MAC keys of this session are those under which shares were stored with this [`Engine::key_test`]; at all parties,
@@ -181,12 +181,12 @@ pub trait Engine: Send {
     /// [`EngineError::Store`](crate::error::EngineError::Store) for another number of bytes, words out of range, or a party that has a test of
     /// another name, which burns nothing.
     fn test_stored_keys(&mut self, key_test: &[u8]) -> Result<()>;
-    /// What comes next is about this, at all parties: they refuse the messages of one that says something else. Local.
-    fn about(&mut self, text: &[u8]);
+    /// Binds all that follows to a context, at all parties: they refuse the messages of a party that has bound another one. Local.
+    fn bind_context(&mut self, text: &[u8]);
     /// Runs all that is queued.
     fn flush(&mut self) -> Result<()>;
-    /// Correlated randomness made and used so far.
-    fn material(&self) -> Vec<Material>;
+    /// Correlated randomness made and used so far, by kind.
+    fn preprocessed(&self) -> Vec<Preprocessed>;
     /// Traffic so far.
     fn stats(&self) -> EngineStats;
 }

@@ -27,7 +27,7 @@ pub enum Check {
     Broadcast,
     /// edaBits by cut and choose.
     EdaBits,
-    /// A check whose outcome depends on MAC keys and that was cut off before its end: it may tell as much as a failed one.
+    /// A check whose outcome depends on MAC keys and that was cut off before its end: it may reveal as much as a failed one.
     Interrupted,
 }
 
@@ -37,7 +37,7 @@ pub enum EngineError {
     /// The network failed, or another party broke off.
     #[error("{phase}: {source}")]
     Network {
-        /// What was being done, with the round number.
+        /// The operation that failed, with the round number.
         phase: String,
         /// The transport's own error.
         source: NetError,

@@ -1,119 +1,19 @@
 //! The lazy graph: local work runs as soon as its inputs are there, communication waits, and a flush sends everything of
-//! one depth in one round.
+//! one depth in one round (`rounds`).
+
+mod rounds;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
-use std::time::Instant;
 
 use keyquorum_math::Element;
-use keyquorum_net::Transport;
 
 use crate::engine::EngineStats;
 use crate::error::{EngineError, Result};
 use crate::guard::Guard;
 use crate::protocol::Protocol;
-use crate::round::{Inbox, Outbox};
+use crate::task::SendFn;
 use crate::value::{Kind, Value};
-
-/// First half of a round of a task: queue what leaves, and say how to go on when the answers are there.
-pub type SendFn<P, V> = Box<dyn FnOnce(&mut P, &mut Outbox) -> Result<RecvFn<P, V>> + Send>;
-/// Second half of a round of a task.
-pub type RecvFn<P, V> = Box<dyn FnOnce(&mut P, &mut Inbox) -> Result<Step<P, V>> + Send>;
-
-/// What a task has after a round.
-pub enum Step<P, V> {
-    /// The result.
-    Done(V),
-    /// Another round.
-    Next(SendFn<P, V>),
-}
-
-/// Turns the result of a task into something else.
-pub fn then<P: 'static, V: 'static, W: 'static>(
-    task: SendFn<P, V>,
-    f: impl FnOnce(&mut P, V) -> Result<W> + Send + 'static,
-) -> SendFn<P, W> {
-    Box::new(move |p, out| {
-        let receive = task(p, out)?;
-        Ok(Box::new(move |p, inbox| {
-            Ok(match receive(p, inbox)? {
-                Step::Done(v) => Step::Done(f(p, v)?),
-                Step::Next(next) => Step::Next(then(next, f)),
-            })
-        }))
-    })
-}
-
-/// Goes on with another task after the result of the first.
-pub fn and_then<P: 'static, V: 'static, W: 'static>(
-    task: SendFn<P, V>,
-    f: impl FnOnce(&mut P, V) -> Result<SendFn<P, W>> + Send + 'static,
-) -> SendFn<P, W> {
-    Box::new(move |p, out| {
-        let receive = task(p, out)?;
-        Ok(Box::new(move |p, inbox| {
-            Ok(Step::Next(match receive(p, inbox)? {
-                Step::Done(v) => f(p, v)?,
-                Step::Next(next) => and_then(next, f),
-            }))
-        }))
-    })
-}
-
-/// Goes on with another step, or none, after the result of the first task.
-pub fn then_maybe<P: 'static, V: 'static, W: 'static>(
-    task: SendFn<P, V>,
-    f: impl FnOnce(&mut P, V) -> Result<Step<P, W>> + Send + 'static,
-) -> SendFn<P, W> {
-    Box::new(move |p, out| {
-        let receive = task(p, out)?;
-        Ok(Box::new(move |p, inbox| match receive(p, inbox)? {
-            Step::Done(v) => f(p, v),
-            Step::Next(next) => Ok(Step::Next(then_maybe(next, f))),
-        }))
-    })
-}
-
-/// Runs two tasks side by side.
-pub fn join<P: 'static, U: Send + 'static, V: Send + 'static, W: 'static>(
-    a: SendFn<P, U>,
-    b: SendFn<P, V>,
-    f: impl FnOnce(&mut P, U, V) -> Result<W> + Send + 'static,
-) -> SendFn<P, W> {
-    Box::new(move |p, out| {
-        let a = a(p, out)?;
-        let b = b(p, out)?;
-        Ok(Box::new(move |p, inbox| {
-            match (a(p, inbox)?, b(p, inbox)?) {
-                (Step::Done(x), Step::Done(y)) => Ok(Step::Done(f(p, x, y)?)),
-                (Step::Next(x), Step::Next(y)) => Ok(Step::Next(join(x, y, f))),
-                (Step::Next(x), Step::Done(y)) => Ok(Step::Next(then(x, move |p, x| f(p, x, y)))),
-                (Step::Done(x), Step::Next(y)) => Ok(Step::Next(then(y, move |p, y| f(p, x, y)))),
-            }
-        }))
-    })
-}
-
-/// Runs a task of a protocol that is part of another one.
-pub fn within<P: 'static, Q: 'static, V: 'static>(
-    task: SendFn<Q, V>,
-    part: fn(&mut P) -> Result<&mut Q>,
-) -> SendFn<P, V> {
-    Box::new(move |p, out| {
-        let receive = task(part(p)?, out)?;
-        Ok(Box::new(move |p, inbox| {
-            Ok(match receive(part(p)?, inbox)? {
-                Step::Done(v) => Step::Done(v),
-                Step::Next(next) => Step::Next(within(next, part)),
-            })
-        }))
-    })
-}
-
-/// A task that needs no communication: done at the end of the round in which it would have run.
-pub fn ready<P: 'static, V: Send + 'static>(value: V) -> SendFn<P, V> {
-    Box::new(move |_, _| Ok(Box::new(move |_, _| Ok(Step::Done(value)))))
-}
 
 pub(crate) type Inputs<E> = Vec<Arc<Value<E>>>;
 pub(crate) type LocalFn<P, E> = Box<dyn FnOnce(&mut P, Inputs<E>) -> Result<Value<E>> + Send>;
@@ -129,11 +29,11 @@ struct Waiting<P, E: Element> {
     op: Op<P, E>,
     inputs: Vec<u64>,
     missing: usize,
-    /// Of an operation that communicates: how many were added before it. Local ones do not count: parties may differ in them.
+    /// For an operation that communicates: how many such operations were added before it. Local ones do not count: parties may differ in them.
     number: u64,
 }
 
-/// What communicates in the next round.
+/// An operation that communicates in the next round.
 struct Task<P, E: Element> {
     id: u64,
     number: u64,
@@ -242,7 +142,7 @@ impl<P: Protocol, E: Element> Graph<P, E> {
     }
 
     fn release(&mut self, id: u64) {
-        // What is gone already has nothing more to free.
+        // A node that was removed has nothing more to free.
         if let Some(node) = self.nodes.get_mut(&id) {
             node.held = false;
         }
@@ -364,7 +264,7 @@ impl<P: Protocol, E: Element> Graph<P, E> {
     }
 
     /// After an error what was queued is lost, and streams in common with other parties may be out of step: only the first
-    /// error is told from then on. After a failed check in any engine of the session nothing works any more.
+    /// error is reported from then on. After a failed check in any engine of the session nothing works any more.
     pub fn refuse_after_failure(&self) -> Result<()> {
         self.guard.refuse()?;
         match &self.failed {
@@ -449,141 +349,6 @@ impl<P: Protocol, E: Element> Graph<P, E> {
     /// From now on messages are only for parties that called this with the same digest.
     pub fn bind(&mut self, digest: u64) {
         self.schedule = mix(self.schedule, digest);
-    }
-
-    /// One exchange with everybody.
-    fn exchange(&mut self, outbox: Outbox, net: &mut dyn Transport) -> Result<Inbox> {
-        let tag = ((self.stats.rounds & 0xFFFF_FFFF) << 32) | (self.schedule & 0xFFFF_FFFF);
-        let (inbox, sent, received) = outbox.exchange(net, tag)?;
-        if net.parties() > 1 {
-            self.stats.rounds += 1;
-        }
-        self.stats.bytes_sent += sent;
-        self.stats.bytes_received += received;
-        Ok(inbox)
-    }
-
-    /// Runs a task in rounds of its own, counted apart from those of the computation.
-    fn run_apart(
-        &mut self,
-        protocol: &mut P,
-        net: &mut dyn Transport,
-        task: SendFn<P, ()>,
-    ) -> Result<()> {
-        let (start, before) = (Instant::now(), self.stats);
-        let mut next = Some(task);
-        while let Some(task) = next {
-            let mut outbox = Outbox::new(net.parties());
-            let receive = task(protocol, &mut outbox)?;
-            let mut inbox = self.exchange(outbox, net)?;
-            next = match receive(protocol, &mut inbox)? {
-                Step::Done(()) => None,
-                Step::Next(task) => Some(task),
-            };
-        }
-        let now = &mut self.stats;
-        now.offline_rounds += now.rounds - before.rounds;
-        now.offline_bytes_sent += now.bytes_sent - before.bytes_sent;
-        now.offline_bytes_received += now.bytes_received - before.bytes_received;
-        now.offline_nanoseconds += start.elapsed().as_nanos() as u64;
-        Ok(())
-    }
-
-    /// Makes the correlated randomness that the tasks of this round have asked for. Rounds of its own, so that those of the
-    /// computation do not depend on how much was made before.
-    fn prepare(&mut self, protocol: &mut P, net: &mut dyn Transport) -> Result<()> {
-        while let Some(task) = protocol.prepare()? {
-            self.run_apart(protocol, net, task)?;
-        }
-        Ok(())
-    }
-
-    /// Makes the correlated randomness that was asked for, ahead of the round that needs it.
-    pub fn supply(&mut self, protocol: &mut P, net: &mut dyn Transport) -> Result<()> {
-        self.refuse_after_failure()?;
-        let mut made = Ok(());
-        while made.is_ok() {
-            made = match protocol.supply() {
-                Ok(Some(task)) => self.run_apart(protocol, net, task),
-                Ok(None) => break,
-                Err(error) => Err(error),
-            };
-        }
-        self.note_failure(made)
-    }
-
-    /// Verifies what was opened so far: before a value leaves.
-    pub fn verify(&mut self, protocol: &mut P, net: &mut dyn Transport) -> Result<()> {
-        self.refuse_after_failure()?;
-        let Some(task) = protocol.check() else {
-            return Ok(());
-        };
-        let checked = self.run_apart(protocol, net, task);
-        self.note_failure(checked)
-    }
-
-    fn run_round(&mut self, protocol: &mut P, net: &mut dyn Transport) -> Result<()> {
-        self.prepare(protocol, net)?;
-        let tasks = std::mem::take(&mut self.queue);
-        self.pending_elements = 0;
-        let mut outbox = Outbox::new(net.parties());
-        let mut receivers = Vec::with_capacity(tasks.len());
-        for Task { id, number, send } in tasks {
-            self.schedule = mix(self.schedule, number);
-            receivers.push((id, number, send(protocol, &mut outbox)?));
-        }
-        let mut inbox = self.exchange(outbox, net)?;
-        let mut finished = Vec::new();
-        for (id, number, receive) in receivers {
-            match receive(protocol, &mut inbox)? {
-                Step::Done(value) => finished.push((id, value)),
-                Step::Next(send) => self.queue.push(Task { id, number, send }),
-            }
-        }
-        for (id, value) in finished {
-            for (consumer, operands) in self.complete(id, value)?.into_iter().rev() {
-                self.start(protocol, consumer, operands)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Runs rounds until this value is there.
-    pub fn force(
-        &mut self,
-        protocol: &mut P,
-        net: &mut dyn Transport,
-        id: u64,
-    ) -> Result<Arc<Value<E>>> {
-        self.collect_dropped();
-        loop {
-            let node = self
-                .nodes
-                .get(&id)
-                .ok_or_else(|| EngineError::usage("a value that was given up was read"))?;
-            if let Some(value) = &node.value {
-                return Ok(Arc::clone(value));
-            }
-            self.refuse_after_failure()?;
-            if self.queue.is_empty() {
-                return Err(EngineError::usage(
-                    "a value depends on an operation that failed before",
-                ));
-            }
-            let round = self.run_round(protocol, net);
-            self.note_failure(round)?;
-        }
-    }
-
-    /// Runs rounds until nothing is queued.
-    pub fn flush(&mut self, protocol: &mut P, net: &mut dyn Transport) -> Result<()> {
-        self.collect_dropped();
-        self.refuse_after_failure()?;
-        while !self.queue.is_empty() {
-            let round = self.run_round(protocol, net);
-            self.note_failure(round)?;
-        }
-        Ok(())
     }
 
     /// True when so much waits that a round should run now.

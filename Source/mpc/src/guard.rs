@@ -1,7 +1,7 @@
 //! Whether a session may go on. After a failed check the adversary may know the honest parties' MAC keys: the session is poisoned,
 //! and the keys that it used are burned, before the error reaches anybody.
 //!
-//! One guard serves a session, its subgroups and all their engines. It is asked before every operation, and told of every error. It has
+//! One guard serves a session, its subgroups and all their engines. It is asked before every operation, and gets every error. It has
 //! the session's MAC keys for itself, from the call that sets them to the end of the session: see [`crate::mac_key`].
 
 use std::path::Path;
@@ -19,21 +19,21 @@ static BURNED: Mutex<Vec<([u8; 32], String)>> = Mutex::new(Vec::new());
 static HELD: Mutex<Vec<[u8; 32]>> = Mutex::new(Vec::new());
 
 /// An entry of [`HELD`].
-struct Place([u8; 32]);
+struct InUse([u8; 32]);
 
-impl Place {
+impl InUse {
     fn take(digest: [u8; 32], file: Option<&Path>) -> Result<Self> {
         let mut all = held(&HELD);
         if all.contains(&digest) {
-            let place = file.map_or_else(String::new, |file| format!("{}: ", file.display()));
-            return Err(in_use(&place, Some(std::process::id())));
+            let prefix = file.map_or_else(String::new, |file| format!("{}: ", file.display()));
+            return Err(in_use(&prefix, Some(std::process::id())));
         }
         all.push(digest);
         Ok(Self(digest))
     }
 }
 
-impl Drop for Place {
+impl Drop for InUse {
     fn drop(&mut self) {
         held(&HELD).retain(|digest| *digest != self.0);
     }
@@ -45,7 +45,7 @@ struct Key {
     file: Option<MacKeyFile>,
     hold: Option<Hold>,
     /// `None` where several sessions may use a key.
-    place: Option<Place>,
+    in_use: Option<InUse>,
 }
 
 impl Key {
@@ -111,7 +111,7 @@ impl Default for Guard {
     }
 }
 
-/// What a mutex holds, also if a thread panicked with it: nothing panics halfway through a change.
+/// The content of a mutex, also if a thread panicked with it: nothing panics halfway through a change.
 fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -187,11 +187,11 @@ impl Guard {
             digest,
             file,
             hold: None,
-            place: None,
+            in_use: None,
         };
         key.refuse_burned()?;
         if self.alone {
-            key.place = Some(Place::take(digest, path)?);
+            key.in_use = Some(InUse::take(digest, path)?);
         }
         let hold = key.file.as_ref().map(|file| file.take(self.alone));
         key.hold = hold.transpose()?;
@@ -259,7 +259,7 @@ impl Guard {
         Ok(checked)
     }
 
-    /// Every error of the session and its engines comes by here before it is told. After a failed check the session is poisoned, and
+    /// Every error of the session and its engines passes through here before it is reported. After a failed check the session is poisoned, and
     /// its keys are burned.
     pub fn judge(&self, error: EngineError) -> EngineError {
         let mut state = held(&self.state);
@@ -298,7 +298,7 @@ impl Guard {
             if let Some(hold) = key.hold.take() {
                 hold.end();
             }
-            drop(key.place.take());
+            drop(key.in_use.take());
         }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! A [`Session`] owns the authenticated channels of one party. [`Session::engine`] opens a computation in one arithmetic
 //! domain under one protocol; its operations ([`Engine`]) return handles at once, communication is queued, and everything
-//! that is ready at one depth leaves in one round.
+//! that is ready at one depth is sent in one round.
 //!
 //! Three parties of one process compute an inner product:
 //!
@@ -31,8 +31,8 @@
 //! }
 //! ```
 //!
-//! Layout: `budget` (what may go wrong, all together), `value` (what flows), `graph` (the scheduler), `round` (one exchange), `protocol/*` (one file a protocol),
-//! `engine` (the operations), `ops` (what they do, for every protocol), `select` (shapes of vectors), `recording` (programs that are recorded and played), `session` (set-up between parties), `subgroup` (sessions among some of them), `links` (its oblivious transfer), `guard` (what a failed check ends), `mac_key` (what is kept of a MAC key), `store` (share files).
+//! Layout: `budget` (the probability of failure), `value` (shares and clear values), `graph` (the scheduler), `task` (the halves of rounds), `round` (one exchange), `protocol/*` (one file a protocol),
+//! `engine` (the operations), `ops` (their implementation, for every protocol), `select` (shapes of vectors), `recording` (programs that are recorded and played), `session` (set-up between parties), `subgroup` (sessions among some of them), `links` (its oblivious transfer), `guard` (whether a session may go on), `mac_key` (the state of a MAC key), `store` (share files).
 
 mod adversary;
 pub mod budget;
@@ -53,9 +53,10 @@ mod select;
 mod session;
 pub mod store;
 mod subgroup;
+mod task;
 mod value;
 
-pub use engine::{ClearOp, Engine, EngineStats, Material};
+pub use engine::{ClearOp, Engine, EngineStats, Preprocessed};
 pub use error::{Check, EngineError};
 pub use graph::Handle;
 pub use protocol::Openings;

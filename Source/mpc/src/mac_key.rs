@@ -1,11 +1,11 @@
-//! What is known of a MAC key beside its file: that it is burned, and what the session that uses it is doing.
+//! The state of a MAC key, beside its file: whether it is burned, and what the session that uses it is doing.
 //!
 //! Beside `mac.key` there are `mac.key.burned`, one line of JSON, made by the first check that failed, and `mac.key.session`: a state of
 //! one byte and the number of a process. A session locks the latter from [`MacKeyFile::hold`] until it ends. So one session at a time
 //! computes under a key: what one of them reveals in a check that is still open cannot be used in another one. A second session is refused
 //! at once, and does not wait: parties that wait for each other's sessions would wait for ever.
 //!
-//! # What an abort tells
+//! # What an abort reveals
 //!
 //! The state is `r` while a *verdict* is open: something that depends on the secrets of an OT sender (Δ of a link, the MAC keys) and that
 //! others see the outcome of, or can compute it before we have. These are
@@ -21,7 +21,7 @@
 //! The state is on the disk before the verdict can be seen. Whatever ends a session in this state burns the key, also the death of the
 //! process or of the host. So a guess that fails burns the key: a guess of b bits is right with probability 2^-b, and there is no other one.
 //!
-//! A session that ends in any other state tells nothing of the key. Outside of `r` an honest party does nothing with its keys but add and
+//! A session that ends in any other state reveals nothing of the key. Outside of `r` an honest party does nothing with its keys but add and
 //! multiply: words of products and payloads are found invalid by their encoding alone, and what is sent hangs on shares, pads and
 //! commitments with fresh nonces, not on keys. An adversary sees a party that is gone; it has caused that, and learns no verdict. So such
 //! sessions are not counted: lost peers, refusals and kills leave a key as it was, however many there are.
@@ -35,10 +35,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{EngineError, Result};
 
-/// What a key file holds if no mark could be written beside it: as long as a key, so that it takes no room on a full disk.
+/// The content of a key file if no mark could be written beside it: as long as a key, so that it fits on a full disk.
 const UNUSABLE: &[u8; 16] = b"KeyQuorum-burned";
 
-/// What to do about a key that is burned.
+/// The cure for a burned key.
 pub(crate) const CURE: &str = "make a new committee and new keys";
 
 /// Why a key is burned under which a session ended with an open verdict.
@@ -90,7 +90,7 @@ impl MacKeyFile {
     /// Refuses a key that a failed check has burned.
     ///
     /// # Errors
-    /// [`EngineError::Burned`], or [`EngineError::Store`] if that cannot be told.
+    /// [`EngineError::Burned`], or [`EngineError::Store`] if that is unknown.
     pub fn refuse_burned(&self) -> Result<()> {
         let refused = |how: String| {
             Err(EngineError::Burned(format!(
@@ -147,7 +147,7 @@ impl MacKeyFile {
         Err(EngineError::Burned(format!("{ENDED}: {done}")))
     }
 
-    /// Marks the key as burned by this check, on the disk; returns what was done, for the error that tells of it.
+    /// Marks the key as burned by this check, on the disk; returns what was done, for the error message.
     pub fn burn(&self, check: &str) -> String {
         let path = self.path.display();
         let written = match self.mark(check) {
@@ -238,14 +238,14 @@ impl MacKeyFile {
 }
 
 /// The refusal of a second session under one key, which another session of `process` uses.
-pub(crate) fn in_use(place: &str, process: Option<u32>) -> EngineError {
+pub(crate) fn in_use(prefix: &str, process: Option<u32>) -> EngineError {
     let holder = match process {
         Some(id) if id == std::process::id() => format!("this process ({id})"),
         Some(id) => format!("process {id}"),
         None => "another process".to_owned(),
     };
     EngineError::InUse(format!(
-        "{place}another session of {holder} uses this MAC key, which one session at a time may: wait until that session has ended, then try again"
+        "{prefix}another session of {holder} uses this MAC key, which one session at a time may: wait until that session has ended, then try again"
     ))
 }
 

@@ -9,20 +9,20 @@ use crate::error::{EngineError, Result};
 /// Bytes of the tag at the start of every message.
 const TAG: usize = 8;
 
-/// Collects what leaves in this round and how much is expected from whom.
+/// Collects the messages of this round, and how many bytes are expected from whom.
 pub struct Outbox {
-    /// One message a peer: empty, or room for the tag and then the payload.
+    /// One message a peer: empty, or the bytes of the tag and then the payload.
     buffers: Vec<SecretBytes>,
     expected: Vec<usize>,
-    /// Somebody wanted to send to, or receive from, a party that is not there: then nothing leaves.
+    /// A task wanted to send to, or receive from, a party that does not exist: then nothing is sent.
     stray: Option<usize>,
 }
 
 fn no_such_party(number: usize) -> EngineError {
-    EngineError::internal(format!("a message of party {number}, which is not there"))
+    EngineError::internal(format!("a message of party {number}, which does not exist"))
 }
 
-/// A message, which starts with room for the tag.
+/// A message, which starts with the bytes of the tag.
 fn tagged(message: &mut SecretBytes) -> &mut Vec<u8> {
     if message.is_empty() {
         message.resize(TAG, 0);
@@ -52,7 +52,7 @@ impl Outbox {
         self.expect_bytes(from, domain.wire_bytes(n));
     }
 
-    /// What leaves for one peer, for bytes that are made in place.
+    /// The message to one peer, for bytes that are made in place.
     pub fn buffer(&mut self, to: usize) -> Result<&mut Vec<u8>> {
         self.buffers
             .get_mut(to)
@@ -102,13 +102,13 @@ impl Outbox {
                 continue;
             }
             let parts = message.split_first_chunk_mut::<TAG>();
-            let (place, payload) =
-                parts.ok_or_else(|| EngineError::internal("a message without room for its tag"))?;
+            let (tag_bytes, payload) = parts
+                .ok_or_else(|| EngineError::internal("a message without bytes for its tag"))?;
             if payload.is_empty() {
                 continue;
             }
             sent += payload.len() as u64;
-            *place = tag.to_le_bytes();
+            *tag_bytes = tag.to_le_bytes();
             net.send(to, &message).map_err(failed)?;
         }
         let mut inbox = Inbox {
@@ -142,7 +142,7 @@ impl Outbox {
     }
 }
 
-/// What arrived in this round, taken apart in the order in which it was queued.
+/// The messages that arrived in this round, read in the order in which they were queued.
 pub struct Inbox {
     buffers: Vec<(SecretBytes, usize)>,
 }

@@ -8,7 +8,7 @@ use crate::error::{EngineError, Result};
 use crate::protocol::lanes;
 use crate::value::Share;
 
-/// The error for a place outside a vector: the sizes of handles were compared before.
+/// The error for an index outside a vector: the sizes of handles were compared before.
 pub(crate) fn outside() -> EngineError {
     EngineError::internal("a vector of another size than its handle says")
 }
@@ -113,12 +113,12 @@ pub(crate) fn check_progression(start: i64, step: i64, count: usize, size: usize
     Ok(())
 }
 
-/// The places of a progression that [`check_progression`] accepts.
+/// The indices of a progression that [`check_progression`] accepts.
 pub(crate) fn progression(start: i64, step: i64, count: usize) -> Result<Vec<usize>> {
     (0..count)
         .map(|i| {
-            let place = start as i128 + step as i128 * i as i128;
-            usize::try_from(place).map_err(|_| outside())
+            let index = start as i128 + step as i128 * i as i128;
+            usize::try_from(index).map_err(|_| outside())
         })
         .collect()
 }
@@ -137,7 +137,7 @@ pub(crate) fn checked_indices(indices: &[i64], size: usize) -> Result<Vec<usize>
         .collect()
 }
 
-/// From the first to the last place of a progression.
+/// From the first to the last index of a progression.
 fn span(start: usize, step: usize, count: usize) -> std::ops::Range<usize> {
     match count.checked_sub(1) {
         Some(steps) => start..start + steps * step + 1,
@@ -180,13 +180,13 @@ impl Picker {
 }
 
 /// Where an assignment puts its values.
-pub(crate) enum Places {
+pub(crate) enum Targets {
     /// start, step ≥ 1, count.
     Forward(usize, usize, usize),
     List(Vec<usize>),
 }
 
-impl Places {
+impl Targets {
     pub fn count(&self) -> usize {
         match self {
             Self::Forward(_, _, count) => *count,
@@ -269,16 +269,16 @@ mod tests {
         assert!(is_internal(&spread_lanes(&[], 1, 64)));
         assert!(is_internal(&spread_lanes(&[1], 65, 65)));
         let (mut to, mut bits) = ([0u64; 4], [0u64; 1]);
-        for places in [Places::Forward(2, 1, 3), Places::List(vec![0, 1, 4])] {
-            assert!(is_internal(&places.put(&mut to, &[1, 2, 3])));
-            assert!(is_internal(&places.put(&mut to, &[1, 2])));
+        for targets in [Targets::Forward(2, 1, 3), Targets::List(vec![0, 1, 4])] {
+            assert!(is_internal(&targets.put(&mut to, &[1, 2, 3])));
+            assert!(is_internal(&targets.put(&mut to, &[1, 2])));
         }
-        assert!(is_internal(&Places::List(vec![64]).put_bits(
+        assert!(is_internal(&Targets::List(vec![64]).put_bits(
             &mut bits,
             &[1],
             true
         )));
-        assert!(is_internal(&Places::Forward(0, 1, 2).put_bits(
+        assert!(is_internal(&Targets::Forward(0, 1, 2).put_bits(
             &mut bits,
             &[],
             false
@@ -313,7 +313,7 @@ mod tests {
             prop_assert_eq!(both.len(), lanes(v.len() + w.len()));
             prop_assert_eq!(unpack(&both, v.len() + w.len()).unwrap(), [v.clone(), w.clone()].concat());
             let mut to = vec![2; v.len()];
-            Places::Forward(start, step, count).put(&mut to, &wanted).unwrap();
+            Targets::Forward(start, step, count).put(&mut to, &wanted).unwrap();
             let back: Vec<u8> = to.iter().skip(start).step_by(step).take(count).copied().collect();
             prop_assert_eq!(back, wanted);
             prop_assert_eq!(to.iter().filter(|v| **v != 2).count(), count);

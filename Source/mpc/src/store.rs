@@ -42,7 +42,7 @@ fn fail(path: &Path, what: impl std::fmt::Display) -> EngineError {
     EngineError::Store(format!("share file {}: {what}", path.display()))
 }
 
-/// What a file says, on one line of ours.
+/// A text of a file, on one line.
 fn shown(text: &str) -> String {
     text.chars()
         .map(|c| if c.is_control() { ' ' } else { c })
@@ -198,7 +198,7 @@ pub fn read_from(
     let mut size = [0u8; 8];
     file.read_exact(&mut size)
         .map_err(|_| fail(path, "truncated: restore it from a backup"))?;
-    // What the file says of its length is compared with the file before memory is reserved.
+    // The stated length is compared with that of the file before memory is reserved.
     let length = total.checked_sub(raw.len() as u64 + 8 + 32);
     let length = length
         .filter(|length| *length == u64::from_le_bytes(size))
@@ -315,11 +315,11 @@ mod tests {
         let path = folder.path().join("s.share");
         write(&path, &header(), &[]).unwrap();
         let good = fs::read(&path).unwrap();
-        let place = good.len() - 32 - 8;
+        let at = good.len() - 32 - 8;
         for missing in 1..=32 {
             let mut bad = good[..good.len() - missing].to_vec();
             let length = 0u64.wrapping_sub(missing as u64);
-            bad[place..place + 8].copy_from_slice(&length.to_le_bytes());
+            bad[at..at + 8].copy_from_slice(&length.to_le_bytes());
             fs::write(&path, &bad).unwrap();
             let text = read(&path, &header()).unwrap_err().to_string();
             assert!(text.contains("truncated or extended"), "{text}");

@@ -79,7 +79,7 @@ impl Transport for Members {
     }
 }
 
-/// What comes before the list of members in the message that compares it.
+/// The prefix of the list of members, in the message that compares it.
 const LABEL: &[u8] = b"keyquorum-v1/subgroup";
 
 impl Session {

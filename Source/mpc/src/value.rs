@@ -1,4 +1,4 @@
-//! What flows through a computation: shares, clear vectors, packed bits, and values known to one party.
+//! The values of a computation: shares, clear vectors, packed bits, and values known to one party.
 
 use std::iter::Zip;
 use std::ops::Range;
@@ -43,12 +43,12 @@ pub(crate) fn same(one: usize, other: usize) -> Result<()> {
     Err(EngineError::uneven())
 }
 
-/// The elements in these places.
-pub(crate) fn picked<E: Copy>(values: &[E], places: &[u32]) -> Result<Vec<E>> {
-    // With room for all from the start: what is secret has no other place before.
-    let mut out = Vec::with_capacity(places.len());
-    for place in places {
-        let value = values.get(*place as usize);
+/// The elements at these indices.
+pub(crate) fn picked<E: Copy>(values: &[E], indices: &[u32]) -> Result<Vec<E>> {
+    // Full capacity from the start: a vector that grows leaves a copy of its secrets behind.
+    let mut out = Vec::with_capacity(indices.len());
+    for index in indices {
+        let value = values.get(*index as usize);
         out.push(*value.ok_or_else(EngineError::uneven)?);
     }
     Ok(out)
@@ -121,9 +121,9 @@ impl<E: Element> Share<E> {
         })
     }
 
-    /// The elements in these places.
-    pub(crate) fn picked(&self, places: &[u32]) -> Result<Self> {
-        self.try_map(|part| picked(part, places))
+    /// The elements at these indices.
+    pub(crate) fn picked(&self, indices: &[u32]) -> Result<Self> {
+        self.try_map(|part| picked(part, indices))
     }
 
     /// Puts a share of the same shape, but for the number of elements, behind ours.

@@ -177,18 +177,13 @@ fn costs() {
         let second = e.stats();
         let online = |s: EngineStats| s.bytes_sent - s.offline_bytes_sent;
         assert_eq!(online(second) - online(first), 128 * 8);
-        for material in e.material() {
-            let want = if matches!(material.name, "triples" | "squares") {
+        for items in e.preprocessed() {
+            let want = if matches!(items.name, "triples" | "squares") {
                 128
             } else {
                 0
             };
-            assert_eq!(
-                (material.made, material.used),
-                (want, want),
-                "{}",
-                material.name
-            );
+            assert_eq!((items.made, items.used), (want, want), "{}", items.name);
         }
         first
     });
@@ -256,7 +251,7 @@ fn wrong_domains_are_refused() {
 }
 
 /// What an engine makes of `size` given elements and as many given bits: the elements, products, squares and an inner product.
-fn star_elements(e: &mut dyn Engine, size: usize) -> Vec<Vec<u128>> {
+fn king_elements(e: &mut dyn Engine, size: usize) -> Vec<Vec<u128>> {
     let me = e.party().0;
     let count = i64::try_from(size).unwrap();
     let given = |owner, factor: i64| {
@@ -276,7 +271,7 @@ fn star_elements(e: &mut dyn Engine, size: usize) -> Vec<Vec<u128>> {
 }
 
 /// The same of bits: their ands, and where there is arithmetic their conversion.
-fn star_bits(e: &mut dyn Engine, size: usize) -> (Vec<Vec<u8>>, Vec<u128>) {
+fn king_bits(e: &mut dyn Engine, size: usize) -> (Vec<Vec<u8>>, Vec<u128>) {
     let me = e.party().0;
     let given = |owner, period: usize| {
         (me == owner).then(|| {
@@ -302,9 +297,9 @@ fn star_bits(e: &mut dyn Engine, size: usize) -> (Vec<Vec<u8>>, Vec<u128>) {
     (opened.to_vec(), converted)
 }
 
-/// 300 elements have one centre, 3100 products two or three: a part has at least 16 KiB.
+/// 300 elements have one king, 3100 products two or three: a part has at least 16 KiB.
 #[test]
-fn star_openings_give_the_same_elements() {
+fn king_openings_give_the_same_elements() {
     for (protocol, domain) in [
         ("semi2k", DomainKind::Z2k(64)),
         ("semi2k", DomainKind::Z2k(41)),
@@ -312,9 +307,9 @@ fn star_openings_give_the_same_elements() {
     ] {
         let m = order(domain);
         for (n, size) in [(2, 300), (3, 300), (5, 300), (5, 3100)] {
-            let [direct, star] = [Openings::Direct, Openings::Star].map(|openings| {
+            let [direct, star] = [Openings::Direct, Openings::King].map(|openings| {
                 run_with(n, openings, protocol, domain, move |e| {
-                    star_elements(e, size)
+                    king_elements(e, size)
                 })
             });
             assert_eq!(direct, star, "{protocol} {domain} {n} {size}");
@@ -332,7 +327,7 @@ fn star_openings_give_the_same_elements() {
 }
 
 #[test]
-fn star_openings_give_the_same_bits() {
+fn king_openings_give_the_same_bits() {
     for (protocol, domain) in [
         ("semi-bin", DomainKind::Bits),
         ("semi2k", DomainKind::Z2k(64)),
@@ -341,8 +336,8 @@ fn star_openings_give_the_same_bits() {
     ] {
         for n in [2, 3, 5] {
             let size = 777;
-            let [direct, star] = [Openings::Direct, Openings::Star].map(|openings| {
-                run_with(n, openings, protocol, domain, move |e| star_bits(e, size))
+            let [direct, star] = [Openings::Direct, Openings::King].map(|openings| {
+                run_with(n, openings, protocol, domain, move |e| king_bits(e, size))
             });
             assert_eq!(direct, star, "{protocol} {domain} {n}");
             for (bits, converted) in star {
@@ -360,9 +355,9 @@ fn star_openings_give_the_same_bits() {
 
 /// Parts of bits end between words of 64.
 #[test]
-fn star_openings_of_long_vectors_of_bits() {
+fn king_openings_of_long_vectors_of_bits() {
     for (n, size) in [(3, 300_001), (5, 700_003)] {
-        let outcomes = run_with(n, Openings::Star, "semi-bin", DomainKind::Bits, move |e| {
+        let outcomes = run_with(n, Openings::King, "semi-bin", DomainKind::Bits, move |e| {
             let bits = (e.party().0 == 1)
                 .then(|| (0..size).map(|i| u8::from(i % 7 < 3)).collect::<Vec<_>>());
             let shared = e.input_bits(1, size, bits.as_deref()).unwrap();
@@ -381,7 +376,7 @@ type Cost = (u64, u64);
 
 /// The costs of opening `size` random elements, of as many products and of squares, which send two and one element each, at
 /// every party.
-fn star_costs(n: usize, openings: Openings, size: usize) -> Vec<[Cost; 3]> {
+fn king_costs(n: usize, openings: Openings, size: usize) -> Vec<[Cost; 3]> {
     run_with(n, openings, "semi2k", DomainKind::Z2k(64), move |e| {
         let online = |s: EngineStats| {
             (
@@ -407,15 +402,15 @@ fn star_costs(n: usize, openings: Openings, size: usize) -> Vec<[Cost; 3]> {
 }
 
 #[test]
-fn star_openings_of_short_vectors_cost_one_message_a_round() {
+fn king_openings_of_short_vectors_cost_one_message_a_round() {
     let size = 100;
     let (one, two) = (8 * 100, 16 * 100);
     for n in [3, 5] {
         let peers = n as u64 - 1;
-        for cost in star_costs(n, Openings::Direct, size) {
+        for cost in king_costs(n, Openings::Direct, size) {
             assert_eq!(cost, [(1, peers * one), (1, peers * two), (1, peers * one)]);
         }
-        for (party, cost) in star_costs(n, Openings::Star, size).into_iter().enumerate() {
+        for (party, cost) in king_costs(n, Openings::King, size).into_iter().enumerate() {
             let each = if party == 0 { peers } else { 1 };
             assert_eq!(cost, [(2, each * one), (2, each * two), (2, each * one)]);
         }
@@ -423,27 +418,27 @@ fn star_openings_of_short_vectors_cost_one_message_a_round() {
 }
 
 #[test]
-fn star_openings_between_two_are_direct() {
-    let costs = star_costs(2, Openings::Star, 100);
-    assert_eq!(costs, star_costs(2, Openings::Direct, 100));
+fn king_openings_between_two_are_direct() {
+    let costs = king_costs(2, Openings::King, 100);
+    assert_eq!(costs, king_costs(2, Openings::Direct, 100));
     assert_eq!(costs[0], [(1, 800), (1, 1600), (1, 800)]);
 }
 
-/// A centre is told its part by all others and tells them the sum: of c centres each sends the others' parts and n − 1 times
+/// A king receives its part from all others and sends them the sum: of c kings each sends the others' parts and n − 1 times
 /// its own, everybody else the whole vector once.
 #[test]
-fn star_openings_of_long_vectors_have_a_centre_for_each_part() {
+fn king_openings_of_long_vectors_have_a_king_for_each_part() {
     let bytes = |elements: u64| 8 * elements;
     // 4096 elements are 32 KiB, so two parts.
-    for (n, size, centres) in [
+    for (n, size, kings) in [
         (3, 4095, 1),
         (3, 4096, 2),
         (5, 4100, 2),
         (3, 12000, 3),
         (5, 12000, 5),
     ] {
-        let (whole, part) = (size as u64, size as u64 / centres);
-        let costs = run_with(n, Openings::Star, "semi2k", DomainKind::Z2k(64), move |e| {
+        let (whole, part) = (size as u64, size as u64 / kings);
+        let costs = run_with(n, Openings::King, "semi2k", DomainKind::Z2k(64), move |e| {
             let a = e.random(size).unwrap();
             let opened = open(e, &a);
             let stats = e.stats();
@@ -451,7 +446,7 @@ fn star_openings_of_long_vectors_have_a_centre_for_each_part() {
         });
         for (party, (opened, rounds, sent)) in costs.iter().enumerate() {
             assert_eq!((opened, *rounds), (&costs[0].0, 2));
-            let own = if (party as u64) < centres { part } else { 0 };
+            let own = if (party as u64) < kings { part } else { 0 };
             let want = bytes(whole - own) + (n as u64 - 1) * bytes(own);
             assert_eq!(*sent, want, "{n} {size} {party}");
         }
@@ -459,10 +454,10 @@ fn star_openings_of_long_vectors_have_a_centre_for_each_part() {
 }
 
 #[test]
-fn star_openings_at_some_parties_are_refused() {
+fn king_openings_at_some_parties_are_refused() {
     for error in sessions(3, |session| {
         if session.party() == 1 {
-            session.set_openings(Openings::Star).unwrap();
+            session.set_openings(Openings::King).unwrap();
         }
         let engine = session.engine("semi2k", DomainKind::Z2k(64), &EngineOptions::default());
         engine.map(|_| ()).unwrap_err().to_string()
@@ -475,12 +470,12 @@ fn star_openings_at_some_parties_are_refused() {
     }
 }
 
-/// Party 3 of the session is party 0 of the group, and so its centre.
+/// Party 3 of the session is party 0 of the group, and so its king.
 #[test]
-fn star_openings_are_inherited_by_a_group() {
+fn king_openings_are_inherited_by_a_group() {
     let members = [3, 0, 1];
     let outcomes = sessions(4, move |session| {
-        session.set_openings(Openings::Star).unwrap();
+        session.set_openings(Openings::King).unwrap();
         if !members.contains(&session.party()) {
             return None;
         }
@@ -493,10 +488,10 @@ fn star_openings_are_inherited_by_a_group() {
         let stats = engine.stats();
         Some((opened, stats.rounds, stats.bytes_sent))
     });
-    let [Some(a), Some(b), None, Some(centre)] = <[_; 4]>::try_from(outcomes).unwrap() else {
+    let [Some(a), Some(b), None, Some(king)] = <[_; 4]>::try_from(outcomes).unwrap() else {
         panic!("who is a member?")
     };
-    assert_eq!((&a.0, &b.0), (&centre.0, &centre.0));
+    assert_eq!((&a.0, &b.0), (&king.0, &king.0));
     assert_eq!([(a.1, a.2), (b.1, b.2)], [(2, 400); 2]);
-    assert_eq!((centre.1, centre.2), (2, 800));
+    assert_eq!((king.1, king.2), (2, 800));
 }

@@ -65,8 +65,8 @@ fn independent_products_share_a_round() {
 }
 
 #[test]
-fn parties_that_are_about_something_else_refuse_each_other() {
-    let open_bound = |abouts: [&'static [u8]; 2]| {
+fn parties_with_different_contexts_refuse_each_other() {
+    let open_bound = |contexts: [&'static [u8]; 2]| {
         parties(2, move |session| {
             let mut e = session
                 .engine("semi2k", DomainKind::Z2k(64), &EngineOptions::default())
@@ -75,7 +75,7 @@ fn parties_that_are_about_something_else_refuse_each_other() {
                 .input(0, 1, (session.party() == 0).then_some(&[7][..]))
                 .unwrap();
             e.flush().unwrap();
-            e.about(abouts[session.party()]);
+            e.bind_context(contexts[session.party()]);
             let opened = e.open(&x).unwrap();
             e.read(&opened)
         })
@@ -390,6 +390,6 @@ fn a_member_that_forms_no_group_is_named() {
         }
         session.subgroup(&[0, 1]).map(drop).unwrap_err().to_string()
     });
-    let told = "party 1 does something else than to form a group";
-    assert!(outcomes[0].starts_with(told), "{}", outcomes[0]);
+    let refused = "party 1 does something else than to form a group";
+    assert!(outcomes[0].starts_with(refused), "{}", outcomes[0]);
 }

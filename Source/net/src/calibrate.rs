@@ -1,4 +1,4 @@
-//! How simulated links over TLS are set up: each pair of parties measures what its path takes by itself, which then is a
+//! Set-up of simulated links over TLS: each pair of parties measures the round trip of its path, which then is a
 //! part of the simulated round trip.
 
 use std::time::{Duration, Instant};
@@ -22,10 +22,10 @@ const SHORT: Duration = Duration::from_millis(5);
 /// Length of a message of this exchange.
 const WORD: usize = 8;
 
-/// Asks for another round trip; any other word tells the path's own round trip in nanoseconds.
+/// Asks for another round trip; any other word is the path's own round trip in nanoseconds.
 const AGAIN: u64 = u64::MAX;
 
-/// Shapes the links to all peers. All pairs are handled in one order, the same at all parties, so nobody waits in a circle.
+/// Shapes the links to all peers. All parties handle the pairs in the same order, so that no parties wait for each other in a cycle.
 ///
 /// # Errors
 /// Those of [`Transport::send`] and [`Transport::recv`].
@@ -104,7 +104,7 @@ fn announce(
     shape: LinkShape,
     path: Duration,
 ) -> Result<(), NetError> {
-    // Before the peer hears of it, so that nothing of its later words slips through unshaped.
+    // Before the message to the peer, so that all of its later messages are shaped.
     party.shape(peer, shape, path)?;
     let nanoseconds = u64::try_from(path.as_nanos())
         .ok()

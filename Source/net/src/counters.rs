@@ -5,7 +5,7 @@ use crate::NetError;
 /// Traffic between us and one peer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PeerCounters {
-    /// Payload bytes sent: what the protocol asked for.
+    /// Payload bytes sent: the messages of the protocol.
     pub payload_sent: u64,
     /// Payload bytes delivered to the caller.
     pub payload_received: u64,

@@ -4,10 +4,10 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// What can go wrong between parties. Every message is one line and names the culprit and the cure.
+/// What can go wrong between parties. Every message is one line and names the party at fault and the remedy.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum NetError {
-    /// A wait ran out.
+    /// A wait reached its timeout.
     #[error(
         "party {peer} kept us waiting too long for {waiting_for}: check that it still runs and see its log, or raise the timeout"
     )]
@@ -23,12 +23,12 @@ pub enum NetError {
         /// The party that is gone.
         peer: usize,
     },
-    /// The peer gave up and said why.
+    /// The peer gave up and sent its reason.
     #[error("party {peer} aborted: {reason}")]
     PeerAborted {
         /// The party that gave up.
         peer: usize,
-        /// Its reason, in its own words (control characters removed).
+        /// Its reason, as it sent it (control characters removed).
         reason: String,
     },
     /// The peer sent bytes that no correct party sends.
@@ -63,7 +63,7 @@ pub enum NetError {
         /// Our own SHA-256 fingerprint, hex.
         ours: String,
     },
-    /// The peers disagree on what they are about to run.
+    /// The peers disagree on the run that they start.
     #[error(
         "party {peer} has {field} {theirs:?} where we have {mine:?}: all parties must agree on it"
     )]
@@ -94,7 +94,7 @@ pub enum NetError {
     /// The caller ended the set-up: see [`crate::SetupObserver`].
     #[error("{reason}")]
     Interrupted {
-        /// Why, in the caller's words.
+        /// The caller's reason.
         reason: String,
     },
     /// Our own port cannot be opened.
@@ -172,7 +172,7 @@ pub enum NetError {
     /// A configuration that cannot work.
     #[error("network configuration: {detail}")]
     Config {
-        /// What is wrong and how to mend it.
+        /// What is wrong and how to correct it.
         detail: String,
     },
 }
@@ -192,7 +192,7 @@ impl NetError {
     }
 }
 
-/// Removes control characters and shortens, so that a peer's text stays on one line of ours.
+/// Removes control characters and shortens, so that a peer's text stays on one line of our messages.
 pub(crate) fn one_line(text: &str, max_chars: usize) -> String {
     text.chars()
         .map(|c| if c.is_control() { ' ' } else { c })

@@ -1,8 +1,11 @@
-//! Frames: what the byte stream between two parties is cut into.
+//! Frames: the parts of the byte stream between two parties.
 //!
 //! A frame is a little-endian `u32` length of its body, a `u8` kind and the body. A message is any number of
 //! `DataMore` frames and one `DataLast` frame. The parser takes the stream in pieces of any size, keeps no more
 //! than one message, and refuses everything that a correct party does not send.
+
+#[cfg(test)]
+mod tests;
 
 use crate::NetError;
 
@@ -31,11 +34,11 @@ pub(crate) enum Kind {
     DataLast = 0,
     /// A part of a message that goes on.
     DataMore = 1,
-    /// Who the sender is and what it is about to run; first on every connection, and only there.
+    /// The sender's identity and the run that it starts; the first frame of every connection, and only that.
     Hello = 2,
     /// The sender gives up; the body is the reason.
     Abort = 3,
-    /// The sender has nothing more to say.
+    /// The sender has nothing more to send.
     Close = 4,
 }
 
@@ -78,7 +81,7 @@ pub(crate) fn frame(kind: Kind, body: &[u8]) -> Result<Vec<u8>, NetError> {
     Ok(bytes)
 }
 
-/// What a peer said.
+/// A message or a control frame of a peer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Event {
     Message(Vec<u8>),
@@ -87,7 +90,7 @@ pub(crate) enum Event {
     Close,
 }
 
-/// What a correct party never sends.
+/// Bytes that no correct party sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum FrameError {
     #[error("kind {0} is unknown")]
@@ -105,7 +108,7 @@ pub(crate) enum FrameError {
     #[error("close in the middle of a message")]
     CloseInMessage,
     #[error("data before our hello")]
-    Hasty,
+    EarlyData,
     #[error("data after the end")]
     AfterEnd,
 }
@@ -185,7 +188,7 @@ impl FrameParser {
         }
     }
 
-    /// Completes the header and judges it.
+    /// Completes the header and checks it.
     fn take_header(&mut self, input: &mut &[u8]) -> Result<Option<(Kind, usize)>, FrameError> {
         if self.phase == Phase::Ended && !input.is_empty() {
             return Err(FrameError::AfterEnd);
@@ -202,13 +205,13 @@ impl FrameParser {
         let [a, b, c, d, kind] = self.header;
         let len = widen(u32::from_le_bytes([a, b, c, d]));
         let kind = Kind::from_byte(kind).ok_or(FrameError::UnknownKind(kind))?;
-        self.judge(kind, len)?;
+        self.check(kind, len)?;
         let body = (kind, len);
         self.body = Some(body);
         Ok(Some(body))
     }
 
-    fn judge(&self, kind: Kind, len: usize) -> Result<(), FrameError> {
+    fn check(&self, kind: Kind, len: usize) -> Result<(), FrameError> {
         let max = match kind {
             Kind::DataLast | Kind::DataMore => MAX_BODY,
             Kind::Hello => MAX_HELLO,
@@ -261,178 +264,6 @@ impl FrameParser {
                 self.phase = Phase::Ended;
                 Some(Event::Close)
             }
-        }
-    }
-}
-
-#[cfg(test)]
-#[allow(clippy::unwrap_used)] // a failed test may panic
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    /// All events of `bytes`, fed in pieces of the given sizes (cycled), or the first error after them.
-    fn parse(
-        bytes: &[u8],
-        pieces: &[usize],
-        max_message: usize,
-    ) -> (Vec<Event>, Option<FrameError>) {
-        let mut parser = FrameParser::new(max_message);
-        let mut events = Vec::new();
-        let mut rest = bytes;
-        let mut sizes = pieces.iter().cycle();
-        while !rest.is_empty() {
-            let size = sizes
-                .next()
-                .map_or(rest.len(), |&size| size.clamp(1, rest.len()));
-            let (mut piece, later) = rest.split_at(size);
-            rest = later;
-            loop {
-                match parser.feed(&mut piece) {
-                    Ok(Some(event)) => events.push(event),
-                    Ok(None) => break,
-                    Err(error) => return (events, Some(error)),
-                }
-            }
-            assert!(piece.is_empty());
-        }
-        (events, None)
-    }
-
-    fn after_hello(rest: &[u8]) -> Vec<u8> {
-        let mut bytes = frame(Kind::Hello, b"hi").unwrap();
-        bytes.extend_from_slice(rest);
-        bytes
-    }
-
-    fn error_after_hello(rest: &[u8]) -> Option<FrameError> {
-        parse(&after_hello(rest), &[], 1000).1
-    }
-
-    #[test]
-    fn messages_hello_and_close_are_understood() {
-        let mut bytes = after_hello(&frame(Kind::DataMore, b"ab").unwrap());
-        bytes.extend(frame(Kind::DataLast, b"c").unwrap());
-        bytes.extend(frame(Kind::DataLast, b"").unwrap());
-        bytes.extend(frame(Kind::Close, b"").unwrap());
-        let events = vec![
-            Event::Hello(b"hi".to_vec()),
-            Event::Message(b"abc".to_vec()),
-            Event::Message(Vec::new()),
-            Event::Close,
-        ];
-        assert_eq!(parse(&bytes, &[], 1000), (events, None));
-    }
-
-    #[test]
-    fn abort_may_interrupt_a_message() {
-        let mut bytes = after_hello(&frame(Kind::DataMore, b"ab").unwrap());
-        bytes.extend(frame(Kind::Abort, b"no").unwrap());
-        let events = vec![Event::Hello(b"hi".to_vec()), Event::Abort("no".into())];
-        assert_eq!(parse(&bytes, &[], 1000), (events, None));
-    }
-
-    #[test]
-    fn what_no_party_sends_is_refused() {
-        assert_eq!(
-            error_after_hello(&[0, 0, 0, 0, 9]),
-            Some(FrameError::UnknownKind(9))
-        );
-        assert_eq!(
-            error_after_hello(&header(Kind::DataMore, 0).unwrap()),
-            Some(FrameError::EmptyPart)
-        );
-        assert_eq!(
-            error_after_hello(&header(Kind::DataLast, 1001).unwrap()),
-            Some(FrameError::MessageTooLong { max: 1000 })
-        );
-        assert_eq!(
-            error_after_hello(&frame(Kind::Hello, b"hi").unwrap()),
-            Some(FrameError::SecondHello)
-        );
-        assert_eq!(
-            error_after_hello(&header(Kind::Close, 1).unwrap()),
-            Some(FrameError::TooLong {
-                kind: Kind::Close,
-                len: 1,
-                max: 0
-            })
-        );
-        assert_eq!(
-            error_after_hello(&[0xff, 0xff, 0xff, 0xff, 0]),
-            Some(FrameError::TooLong {
-                kind: Kind::DataLast,
-                len: u32::MAX as usize,
-                max: MAX_BODY
-            })
-        );
-        let mut cut = frame(Kind::DataMore, b"ab").unwrap();
-        cut.extend(frame(Kind::Close, b"").unwrap());
-        assert_eq!(error_after_hello(&cut), Some(FrameError::CloseInMessage));
-        let mut late = frame(Kind::Close, b"").unwrap();
-        late.push(0);
-        assert_eq!(error_after_hello(&late), Some(FrameError::AfterEnd));
-        assert_eq!(
-            parse(&frame(Kind::DataLast, b"x").unwrap(), &[], 1000).1,
-            Some(FrameError::NoHello(Kind::DataLast))
-        );
-        let mut parts = frame(Kind::DataMore, &[0; 600]).unwrap();
-        parts.extend(frame(Kind::DataLast, &[0; 600]).unwrap());
-        assert_eq!(
-            error_after_hello(&parts),
-            Some(FrameError::MessageTooLong { max: 1000 })
-        );
-    }
-
-    proptest! {
-        #[test]
-        fn any_cut_of_a_correct_stream_gives_its_messages(
-            messages in prop::collection::vec(prop::collection::vec(prop::collection::vec(any::<u8>(), 1..40), 0..4), 0..6),
-            pieces in prop::collection::vec(1usize..50, 1..8),
-        ) {
-            let mut bytes = frame(Kind::Hello, b"hi").unwrap();
-            let mut expected = vec![Event::Hello(b"hi".to_vec())];
-            for parts in &messages {
-                let (last, first) = match parts.split_last() {
-                    Some((last, first)) => (last.as_slice(), first),
-                    None => (&[][..], &[][..]),
-                };
-                for part in first {
-                    bytes.extend(frame(Kind::DataMore, part).unwrap());
-                }
-                bytes.extend(frame(Kind::DataLast, last).unwrap());
-                expected.push(Event::Message(parts.concat()));
-            }
-            prop_assert_eq!(parse(&bytes, &pieces, 1000), (expected, None));
-        }
-
-        #[test]
-        fn garbage_never_panics_and_reads_alike_however_cut(
-            bytes in prop::collection::vec(prop_oneof![0u8..6, any::<u8>()], 0..300),
-            pieces in prop::collection::vec(1usize..20, 1..8),
-            max_message in 0usize..100,
-        ) {
-            let whole = parse(&bytes, &[], max_message);
-            prop_assert_eq!(parse(&bytes, &pieces, max_message), whole.clone());
-            let hello = after_hello(&bytes);
-            let (events, _) = parse(&hello, &pieces, max_message);
-            prop_assert_eq!(parse(&hello, &[], max_message).0, events.clone());
-            for event in events {
-                if let Event::Message(message) = event {
-                    prop_assert!(message.len() <= max_message);
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn finding_11_blocked_a_body_that_fits_no_frame_has_no_header() {
-        assert!(header(Kind::DataLast, MAX_BODY).is_ok());
-        for len in [MAX_BODY + 1, 1 << 32, usize::MAX] {
-            assert!(matches!(
-                header(Kind::DataLast, len),
-                Err(NetError::Internal { .. })
-            ));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What strangers and peers send, and identity files, under random mutations: see the crate `keyquorum-fuzz`.
+//! Messages of strangers and peers, and identity files, under random mutations: see the crate `keyquorum-fuzz`.
 #![allow(clippy::unwrap_used)] // a failed test may panic
 
 use keyquorum_fuzz::{Measured, Outcome, Target, fuzz};
@@ -42,7 +42,7 @@ fn events(bytes: &[u8], step: usize) -> (Vec<Event>, Option<FrameError>) {
     (events, None)
 }
 
-/// Says in the header of the last frame how long it is.
+/// Writes the true length into the header of the last frame.
 #[allow(clippy::ptr_arg)] // the type that `Target` has
 fn mend_last_frame(bytes: &mut Vec<u8>) {
     let mut at = 0;
@@ -74,7 +74,7 @@ fn streams_of_frames() {
     };
     let target = Target {
         name: "frames",
-        // Two runs of the parser, each with a frame that is reserved on the word of its header, and a message that grows by doubling.
+        // Two runs of the parser, each with memory for one frame, which is reserved when its header has come, and a message that grows by doubling.
         cap: 2 * (MAX_FRAME + 2 * MAX_MESSAGE),
         corpus: vec![
             stream(&[]),

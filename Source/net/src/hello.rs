@@ -1,11 +1,11 @@
-//! What a party says of itself on every connection before any data flows.
+//! The hello: what parties compare on every connection before any data flow.
 
 use std::fmt;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::NetError;
 use crate::error::one_line;
-use crate::frame::{MAX_HELLO, widen};
+use crate::frame::{Event, MAX_HELLO, MAX_REASON, widen};
 use crate::identity::fingerprint_hex;
 
 const MAGIC: &[u8; 9] = b"keyquorum";
@@ -17,13 +17,13 @@ const WIRE_VERSION: u32 = 1;
 const SHOWN: usize = 200;
 const SHOWN_NAME: usize = 60;
 
-/// What entries of a context begin with that describe the committee.
+/// Prefix of the names of those entries of a context that describe the committee.
 const COMMITTEE: &str = "committee.";
 
-/// What stands in an error for the value of an entry that one side lacks.
+/// In an error: the value of an entry that one side does not have.
 const LACKING: &str = "nothing";
 
-/// Who we are and what we are about to run. Both ends of every connection compare all fields.
+/// Our identity, and the run that we start. Both ends of every connection compare all fields.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hello {
     /// Version of the software.
@@ -43,7 +43,7 @@ pub struct Hello {
     pub parties: u32,
 }
 
-/// Why a connection is made.
+/// The purpose of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Purpose {
     Session,
@@ -59,14 +59,14 @@ impl fmt::Display for Purpose {
     }
 }
 
-/// A hello as it goes over the wire.
+/// A hello as it is sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Greeting {
     pub(crate) hello: Hello,
     pub(crate) purpose: Purpose,
     /// The sender's wall clock at sending, since 1970.
     pub(crate) clock: Duration,
-    /// Who the sender thinks we are.
+    /// The receiver's index, as the sender expects it.
     pub(crate) to: u32,
 }
 
@@ -146,8 +146,7 @@ impl Hello {
         })
     }
 
-    /// Compares with what `peer` said; every field must be equal, `party` must be `peer`, and it must take us for what
-    /// we are.
+    /// Compares with the hello of `peer`; every field must be equal, `party` must be `peer`, and `to` must be our index.
     pub(crate) fn compare(&self, peer: usize, greeting: &Greeting) -> Result<(), NetError> {
         let theirs = &greeting.hello;
         let committee = (
@@ -254,6 +253,21 @@ impl Greeting {
     }
 }
 
+/// The hello in the first frame of `peer`.
+pub(crate) fn read_greeting(peer: usize, event: Event) -> Result<Greeting, NetError> {
+    match event {
+        Event::Hello(bytes) => Greeting::decode(&bytes).map_err(|error| error.of_peer(peer)),
+        Event::Abort(reason) => Err(NetError::PeerAborted {
+            peer,
+            reason: one_line(&reason, MAX_REASON),
+        }),
+        Event::Message(_) | Event::Close => Err(NetError::MalformedFrame {
+            peer,
+            detail: "no hello".to_owned(),
+        }),
+    }
+}
+
 fn take<const N: usize>(rest: &mut &[u8]) -> Result<[u8; N], HelloError> {
     let (head, tail) = rest
         .split_first_chunk::<N>()
@@ -298,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn another_wire_version_is_told_from_garbage() {
+    fn another_wire_version_is_distinguished_from_garbage() {
         let mut bytes = hello().encode(Purpose::Session, 0).unwrap();
         bytes[9] = 2;
         assert_eq!(Greeting::decode(&bytes), Err(HelloError::WireVersion(2)));

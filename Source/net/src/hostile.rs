@@ -1,5 +1,5 @@
-//! Tests with a listed party that holds its key but does not speak as it should: party 1 is played by hand against an
-//! honest party 0.
+//! Tests with a corrupted party: it is listed and holds its key, but deviates from the protocol. The tests run party 1 by hand against
+//! an honest party 0.
 #![allow(
     clippy::indexing_slicing,
     clippy::unwrap_used,
@@ -15,10 +15,12 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use crate::frame::{Kind, MAX_FRAME, frame, header};
-use crate::greetings::Greetings;
+use crate::handshakes::Handshakes;
 use crate::hello::{Hello, Purpose};
 use crate::identity::Identity;
-use crate::members::{Members, Peer, Visitor, reach, receive};
+use crate::incoming::{Incoming, identify};
+use crate::members::{Members, Peer};
+use crate::outgoing::{Reason, reach};
 use crate::session::{TlsConfig, TlsTransport};
 use crate::stream::{Accepted, Dialled, Patience};
 use crate::{NetError, Transport};
@@ -37,15 +39,15 @@ fn hello(party: u32) -> Hello {
     }
 }
 
-/// Party 1, with everything needed to misbehave.
-struct Villain {
+/// The corrupted party 1.
+struct Adversary {
     members: Members,
     listener: TcpListener,
     honest: JoinHandle<Result<TlsTransport, NetError>>,
     patience: Patience,
 }
 
-impl Villain {
+impl Adversary {
     fn new() -> Self {
         let identities = [
             Identity::generate("0").unwrap(),
@@ -79,7 +81,7 @@ impl Villain {
         }
     }
 
-    /// Dials party 0 and says hello.
+    /// Dials party 0 and exchanges hellos.
     fn dial(&self) -> Dialled {
         let zero = self.members.peers().next().unwrap();
         let reached = reach(
@@ -96,25 +98,25 @@ impl Villain {
         self.listener.accept().unwrap().0
     }
 
-    /// Takes the honest party's dial.
-    fn receive(&self, max_message: usize) -> Visitor {
+    /// Accepts the connection of the honest party.
+    fn receive(&self, max_message: usize) -> Incoming {
         let socket = self.accept();
-        let visit = Arc::new(Greetings::default()).admit(&socket).unwrap();
-        receive(
+        let slot = Arc::new(Handshakes::default()).admit(&socket).unwrap();
+        identify(
             &self.members,
             socket,
             &hello(1),
             Purpose::Session,
             max_message,
             &self.patience,
-            &visit,
+            &slot,
         )
     }
 
-    /// Answers the honest party's dial as it should be.
+    /// Answers the hello of the honest party correctly.
     fn answer(&self) -> Accepted {
         match self.receive(1 << 20) {
-            Visitor::Member { mut stream, .. } => {
+            Incoming::Member { mut stream, .. } => {
                 let own = hello(1).encode(Purpose::Session, 0).unwrap();
                 stream.answer(Kind::Hello, &own, &self.patience).unwrap();
                 *stream
@@ -127,7 +129,7 @@ impl Villain {
     fn set_up(self) -> (TlsTransport, Dialled, Accepted) {
         let outgoing = self.dial();
         let incoming = self.answer();
-        // Dropped last: an honest party waits a while for the others to read its last words.
+        // Dropped last: an honest party waits a while until the others have read its close.
         (self.honest.join().unwrap().unwrap(), outgoing, incoming)
     }
 }
@@ -141,14 +143,14 @@ fn write_raw(stream: &mut Dialled, bytes: &[u8]) -> std::io::Result<()> {
     Ok(())
 }
 
-/// What party 0 finds when party 1 sends `bytes`.
-fn verdict(bytes: &[u8]) -> NetError {
-    verdict_on(bytes, 4)
+/// The error of party 0 when party 1 sends `bytes`.
+fn error_after(bytes: &[u8]) -> NetError {
+    error_after_due(bytes, 4)
 }
 
 /// The same where `due` bytes are asked for.
-fn verdict_on(bytes: &[u8], due: usize) -> NetError {
-    let (mut honest, mut outgoing, _incoming) = Villain::new().set_up();
+fn error_after_due(bytes: &[u8], due: usize) -> NetError {
+    let (mut honest, mut outgoing, _incoming) = Adversary::new().set_up();
     write_raw(&mut outgoing, bytes).unwrap();
     let start = Instant::now();
     let error = honest.recv(1, due).unwrap_err();
@@ -171,15 +173,18 @@ fn assert_malformed(error: &NetError, detail: &str) {
 
 #[test]
 fn frames_that_no_party_sends_end_the_session_at_once() {
-    assert_malformed(&verdict(&[0xff, 0xff, 0xff, 0xff, 0]), "4294967295 bytes");
-    assert_malformed(&verdict(&[4, 0, 0, 0, 77]), "kind 77");
-    assert_malformed(&verdict(b"GET / HTTP/1.1\r\n\r\n"), "kind 47");
     assert_malformed(
-        &verdict(&frame(Kind::Hello, b"again").unwrap()),
+        &error_after(&[0xff, 0xff, 0xff, 0xff, 0]),
+        "4294967295 bytes",
+    );
+    assert_malformed(&error_after(&[4, 0, 0, 0, 77]), "kind 77");
+    assert_malformed(&error_after(b"GET / HTTP/1.1\r\n\r\n"), "kind 47");
+    assert_malformed(
+        &error_after(&frame(Kind::Hello, b"again").unwrap()),
         "second hello",
     );
     assert_malformed(
-        &verdict(&frame(Kind::DataLast, b"abc").unwrap()),
+        &error_after(&frame(Kind::DataLast, b"abc").unwrap()),
         "3 bytes where 4 are due",
     );
 }
@@ -187,20 +192,20 @@ fn frames_that_no_party_sends_end_the_session_at_once() {
 #[test]
 fn a_message_beyond_the_limit_is_refused_before_it_is_read() {
     let part = frame(Kind::DataMore, &vec![0; MAX_FRAME / 2]).unwrap();
-    assert_malformed(&verdict_on(&part.repeat(7), 1 << 30), "max_message");
+    assert_malformed(&error_after_due(&part.repeat(7), 1 << 30), "max_message");
 }
 
 #[test]
 fn a_message_beyond_what_is_due_is_refused_before_its_end() {
     let part = frame(Kind::DataMore, &vec![0; MAX_FRAME / 2]).unwrap();
-    assert_malformed(&verdict(&part), "more than the 4 bytes that are due");
+    assert_malformed(&error_after(&part), "more than the 4 bytes that are due");
 }
 
 #[test]
-fn abort_in_the_middle_of_a_message_is_heard() {
+fn abort_in_the_middle_of_a_message_is_received() {
     let mut bytes = frame(Kind::DataMore, b"ab").unwrap();
     bytes.extend(frame(Kind::Abort, "mac check failed\u{7}".as_bytes()).unwrap());
-    match verdict(&bytes) {
+    match error_after(&bytes) {
         NetError::PeerAborted { peer: 1, reason } => assert_eq!(reason, "mac check failed "),
         other => panic!("{other}"),
     }
@@ -208,7 +213,7 @@ fn abort_in_the_middle_of_a_message_is_heard() {
 
 #[test]
 fn a_record_changed_on_the_way_is_noticed() {
-    let (mut honest, mut outgoing, _incoming) = Villain::new().set_up();
+    let (mut honest, mut outgoing, _incoming) = Adversary::new().set_up();
     // An application record that the keys of this connection did not make.
     let mut record = vec![0x17, 3, 3, 0, 40];
     record.extend([0x5a; 40]);
@@ -218,7 +223,7 @@ fn a_record_changed_on_the_way_is_noticed() {
 
 #[test]
 fn silence_in_the_middle_of_a_message_is_a_timeout() {
-    let (mut honest, mut outgoing, _incoming) = Villain::new().set_up();
+    let (mut honest, mut outgoing, _incoming) = Adversary::new().set_up();
     write_raw(&mut outgoing, &header(Kind::DataLast, 4).unwrap()).unwrap();
     let start = Instant::now();
     assert!(matches!(
@@ -230,7 +235,7 @@ fn silence_in_the_middle_of_a_message_is_a_timeout() {
 
 #[test]
 fn a_message_that_keeps_moving_is_waited_for() {
-    let (mut honest, mut outgoing, _incoming) = Villain::new().set_up();
+    let (mut honest, mut outgoing, _incoming) = Adversary::new().set_up();
     let len = 512 * 1024;
     let sending = thread::spawn(move || {
         write_raw(&mut outgoing, &header(Kind::DataLast, len).unwrap()).unwrap();
@@ -246,13 +251,13 @@ fn a_message_that_keeps_moving_is_waited_for() {
 
 #[test]
 fn a_connection_cut_in_the_middle_of_a_message_is_a_lost_peer() {
-    let (mut honest, mut outgoing, incoming) = Villain::new().set_up();
+    let (mut honest, mut outgoing, incoming) = Adversary::new().set_up();
     write_raw(&mut outgoing, &frame(Kind::DataLast, b"whole").unwrap()).unwrap();
     write_raw(&mut outgoing, &header(Kind::DataLast, 100).unwrap()).unwrap();
     write_raw(&mut outgoing, &[0; 50]).unwrap();
     drop(outgoing);
     drop(incoming);
-    // What came whole is still delivered.
+    // Complete messages are still delivered.
     assert_eq!(honest.recv(1, 5).unwrap(), b"whole");
     assert!(matches!(
         honest.recv(1, 100),
@@ -266,32 +271,32 @@ fn a_connection_cut_in_the_middle_of_a_message_is_a_lost_peer() {
 
 #[test]
 fn a_listed_party_that_sends_no_hello_is_named() {
-    let villain = Villain::new();
+    let adversary = Adversary::new();
     // Answers the dial of party 0 with data in place of a hello.
-    match villain.receive(0) {
-        Visitor::Member { mut stream, .. } => {
+    match adversary.receive(0) {
+        Incoming::Member { mut stream, .. } => {
             stream
-                .answer(Kind::DataLast, b"x", &villain.patience)
+                .answer(Kind::DataLast, b"x", &adversary.patience)
                 .unwrap();
         }
         _ => panic!("party 0 dials"),
     }
     assert_malformed(
-        &villain.honest.join().unwrap().err().unwrap(),
+        &adversary.honest.join().unwrap().err().unwrap(),
         "before the hello",
     );
 
-    let villain = Villain::new();
+    let adversary = Adversary::new();
     // Answers with a hello of another format.
-    match villain.receive(0) {
-        Visitor::Member { mut stream, .. } => {
+    match adversary.receive(0) {
+        Incoming::Member { mut stream, .. } => {
             stream
-                .answer(Kind::Hello, b"keyquorum\x63\0\0\0", &villain.patience)
+                .answer(Kind::Hello, b"keyquorum\x63\0\0\0", &adversary.patience)
                 .unwrap();
         }
         _ => panic!("party 0 dials"),
     }
-    match villain.honest.join().unwrap().err().unwrap() {
+    match adversary.honest.join().unwrap().err().unwrap() {
         NetError::HelloMismatch {
             peer: 1,
             field,
@@ -304,33 +309,33 @@ fn a_listed_party_that_sends_no_hello_is_named() {
 
 #[test]
 fn a_second_connection_of_a_party_is_refused_and_harmless() {
-    let villain = Villain::new();
-    let outgoing = villain.dial();
-    let zero = villain.members.peers().next().unwrap();
+    let adversary = Adversary::new();
+    let outgoing = adversary.dial();
+    let zero = adversary.members.peers().next().unwrap();
     match reach(
-        &villain.members.own,
+        &adversary.members.own,
         zero,
         &hello(1),
         Purpose::Session,
-        &villain.patience,
+        &adversary.patience,
     ) {
         Err(unreached) => match unreached.reason {
-            crate::members::Reason::Final(NetError::PeerAborted { peer: 0, reason }) => {
+            Reason::Final(NetError::PeerAborted { peer: 0, reason }) => {
                 assert!(reason.contains("connected already"));
             }
             _ => panic!("refused otherwise"),
         },
         Ok(_) => panic!("not refused"),
     }
-    let incoming = villain.answer();
-    let mut honest = villain.honest.join().unwrap().unwrap();
+    let incoming = adversary.answer();
+    let mut honest = adversary.honest.join().unwrap().unwrap();
     honest.close();
     drop((outgoing, incoming));
 }
 
 #[test]
 fn a_peer_that_takes_nothing_is_a_timeout() {
-    let (mut honest, _outgoing, _incoming) = Villain::new().set_up();
+    let (mut honest, _outgoing, _incoming) = Adversary::new().set_up();
     let message = vec![0; MAX_MESSAGE];
     let start = Instant::now();
     let error = (0..50)
@@ -341,7 +346,7 @@ fn a_peer_that_takes_nothing_is_a_timeout() {
         "{error}"
     );
     assert!(start.elapsed() < Duration::from_secs(3));
-    // And the end does not hang either.
+    // The end does not hang either.
     let start = Instant::now();
     drop(honest);
     assert!(start.elapsed() < Duration::from_secs(5));

@@ -19,7 +19,7 @@ use crate::NetError;
 /// Most bytes of a key file.
 const MAX_KEY_FILE: u64 = 64 * 1024;
 
-/// The object identifier of the extension that says whether a certificate is an authority's, and in DER that it is none.
+/// The object identifier of the extension for certificate authorities, and its value in DER for "no authority".
 const BASIC_CONSTRAINTS: [u64; 4] = [2, 5, 29, 19];
 const CA_FALSE: [u8; 2] = [0x30, 0];
 
@@ -61,7 +61,7 @@ impl Identity {
         params
             .distinguished_name
             .push(rcgen::DnType::CommonName, name);
-        // No authority: nobody who trusts this certificate accepts another one that its key signed.
+        // No authority: trust in this certificate does not extend to others that its key signed.
         let mut constraints =
             rcgen::CustomExtension::from_oid_content(&BASIC_CONSTRAINTS, CA_FALSE.to_vec());
         constraints.set_criticality(true);
@@ -158,7 +158,7 @@ impl Identity {
         }
         let len = usize::try_from(metadata.len())
             .map_err(|_| NetError::internal("a key file that passed the limit on key files"))?;
-        // With room for all of it, so that no copy of the key is left behind when the text grows.
+        // With capacity for the whole file: a text that grows would leave a copy of the key in freed memory.
         let mut text = Zeroizing::new(String::with_capacity(len + 1));
         file.take(MAX_KEY_FILE)
             .read_to_string(&mut text)

@@ -7,7 +7,7 @@
 //! Both can simulate slower links ([`LinkShape`]).
 //!
 //! Every wait has a timeout, every failure is a [`NetError`] that names the party at fault, and a party
-//! that gives up tells the others why ([`Transport::abort`]).
+//! that gives up sends the others its reason ([`Transport::abort`]).
 
 mod calibrate;
 mod counters;
@@ -15,14 +15,17 @@ mod error;
 mod frame;
 #[cfg(test)]
 mod fuzz;
-mod greetings;
+mod handshakes;
 mod hello;
 #[cfg(test)]
 mod hostile;
 mod identity;
 mod inbox;
+mod incoming;
 mod local;
 mod members;
+mod outgoing;
+mod port;
 mod probe;
 mod reader;
 mod receive;

@@ -88,7 +88,7 @@ impl LocalTransport {
                 counters.count_sent(to, payload.len(), payload.len())
             }
             Err(PushError::OwnerClosed) => {
-                // The peer's abort or close reaches our inbox as well and says more.
+                // The peer's abort or close reaches our inbox as well, and is more specific.
                 self.receiver.inbox.check_open(to)?;
                 Err(NetError::PeerClosed { peer: to })
             }
@@ -99,7 +99,7 @@ impl LocalTransport {
             Err(PushError::Full) => Err(NetError::Timeout {
                 peer: to,
                 waiting_for: format!(
-                    "room for a message of {} bytes ({:.1} s)",
+                    "it to take a message of {} bytes ({:.1} s)",
                     payload.len(),
                     self.receiver.timeout.as_secs_f64()
                 ),
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_gets_around() {
+    fn a_failure_reaches_all_parties() {
         let mut mesh = local_mesh(3, Duration::from_millis(50));
         let mut two = mesh.pop().unwrap();
         let mut one = mesh.pop().unwrap();
@@ -307,7 +307,7 @@ mod tests {
             error.contains("party 1 aborted: party 0 kept us waiting"),
             "{error}"
         );
-        // Whoever gets over a failure ends as usual.
+        // A party that succeeds after a failure ends as usual.
         assert!(zero.recv(1, 1).is_err());
         let mut mesh = local_mesh(2, Duration::from_millis(50));
         let mut one = mesh.pop().unwrap();

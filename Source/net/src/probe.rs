@@ -1,4 +1,4 @@
-//! Looking before a session: is each party reachable, with the right certificate, version and clock?
+//! Probes before a session: is each party reachable, with the right certificate, version and clock?
 //!
 //! In doctor mode every party runs a [`Responder`] and probes all the others; [`doctor`] does both. A party that waits
 //! in the set-up of a session answers probes as well.
@@ -12,14 +12,15 @@ use std::time::{Duration, Instant};
 use crate::NetError;
 use crate::error::one_line;
 use crate::frame::Kind;
-use crate::greetings::{Greetings, Visit};
+use crate::handshakes::{Handshakes, Slot};
 use crate::hello::{Hello, Purpose, wall_clock};
 use crate::identity::Identity;
-use crate::members::{
-    Members, ONE_GREETING, Own, Peer, Reached, Reason, Visitor, open_port, reach, receive,
-};
+use crate::incoming::{Incoming, identify};
+use crate::members::{Members, ONE_GREETING, Own, Peer};
+use crate::outgoing::{Reached, Reason, reach};
+use crate::port::{accept_waiting, open_port};
 use crate::session::TlsConfig;
-use crate::setup::{ACCEPTS, FIRST_PAUSE, GRACE, LONGEST_PAUSE, NOT_LISTED, POLL, accept, spawn};
+use crate::setup::{FIRST_PAUSE, GRACE, LONGEST_PAUSE, NOT_LISTED, POLL, spawn};
 use crate::stream::{Patience, StreamError};
 
 /// Dropped connections that a responder remembers.
@@ -30,7 +31,7 @@ const REMEMBERED: usize = 32;
 pub struct ProbeReport {
     /// The party probed.
     pub peer: usize,
-    /// Where it was looked for.
+    /// Its listed address.
     pub address: String,
     /// Whether something accepts connections there.
     pub reachable: bool,
@@ -38,7 +39,7 @@ pub struct ProbeReport {
     pub fingerprint_seen: Option<[u8; 32]>,
     /// The version that it runs.
     pub version: Option<String>,
-    /// All that it said of itself.
+    /// Its hello.
     pub hello: Option<Hello>,
     /// Whether it waits for a session rather than in doctor mode.
     pub in_session: bool,
@@ -46,11 +47,11 @@ pub struct ProbeReport {
     pub clock_offset: Option<f64>,
     /// Time from our hello to its answer.
     pub round_trip: Option<Duration>,
-    /// The first thing to mend; `None` if all is well. The clock is not judged.
+    /// The first problem found; `None` if there is none. The clock offset is not counted as one.
     pub problem: Option<NetError>,
 }
 
-/// Looks at one party, which has to be in set-up or in doctor mode; tries again until `timeout`.
+/// Probes one party, which has to be in set-up or in doctor mode; tries again until `timeout`.
 ///
 /// `hello` is ours; compared are version, committee, number of parties and the peer's index, not what is about to run.
 #[must_use]
@@ -96,19 +97,19 @@ fn probe_patiently(peer: &Peer, own: &Own, hello: &Hello, patience: &Patience) -
                 report.problem = Some(NetError::Connect {
                     peer: peer.index,
                     addr: peer.address(),
-                    source: Arc::new(telling(last, error)),
+                    source: Arc::new(more_informative(last, error)),
                 });
                 return report;
             }
-            Reason::Retry(error) => last = Some(telling(last.take(), error)),
+            Reason::Retry(error) => last = Some(more_informative(last.take(), error)),
         }
         thread::sleep(pause.min(patience.left()));
         pause = (pause * 2).min(LONGEST_PAUSE);
     }
 }
 
-/// Of two failures to reach a peer the one that says more: the last attempt may have ended for want of time alone.
-fn telling(before: Option<std::io::Error>, now: std::io::Error) -> std::io::Error {
+/// Of two failures to reach a peer the more informative one: the last attempt may have failed only because no time was left.
+fn more_informative(before: Option<std::io::Error>, now: std::io::Error) -> std::io::Error {
     match before {
         Some(before) if now.kind() == std::io::ErrorKind::TimedOut => before,
         _ => now,
@@ -137,7 +138,7 @@ impl ProbeReport {
             domain: greeting.hello.domain.clone(),
             ..ours.clone()
         };
-        // Entries of the contexts say in what two committees differ.
+        // For other committees the contexts are compared: their entries show the difference.
         let compared = if ours.committee == greeting.hello.committee {
             &same_run
         } else {
@@ -149,8 +150,8 @@ impl ProbeReport {
 }
 
 #[derive(Default)]
-struct Visits {
-    /// Whether each party has been here.
+struct Connections {
+    /// Whether each party has reached us.
     seen: Vec<bool>,
     dropped: Vec<String>,
 }
@@ -158,8 +159,8 @@ struct Visits {
 struct Host {
     members: Members,
     hello: Hello,
-    visits: Mutex<Visits>,
-    greetings: Arc<Greetings>,
+    connections: Mutex<Connections>,
+    handshakes: Arc<Handshakes>,
     cancel: Arc<AtomicBool>,
 }
 
@@ -177,22 +178,18 @@ impl Responder {
     /// # Errors
     /// [`NetError::Config`], [`NetError::Listen`].
     pub fn start(config: TlsConfig) -> Result<Self, NetError> {
-        let own = config
-            .peers
-            .iter()
-            .find(|peer| peer.index == config.me)
-            .cloned();
+        let own = config.own_entry();
         let members = Members::new(config.me, config.identity, &config.peers, &config.hello)?;
         let listener = open_port(config.listener, config.listen, own.as_ref())?;
         let address = listener.local_addr().ok();
         let host = Arc::new(Host {
-            visits: Mutex::new(Visits {
+            connections: Mutex::new(Connections {
                 seen: vec![false; members.parties()],
-                ..Visits::default()
+                ..Connections::default()
             }),
             members,
             hello: config.hello,
-            greetings: Arc::default(),
+            handshakes: Arc::default(),
             cancel: Arc::new(AtomicBool::new(false)),
         });
         let answering = Arc::clone(&host);
@@ -213,20 +210,20 @@ impl Responder {
     /// The parties that have reached us so far, with a listed certificate.
     #[must_use]
     pub fn reached_by(&self) -> Vec<usize> {
-        let visits = self.host.lock();
-        let seen = visits.seen.iter().enumerate();
+        let connections = self.host.lock();
+        let seen = connections.seen.iter().enumerate();
         seen.filter(|(_, seen)| **seen)
             .map(|(index, _)| index)
             .collect()
     }
 
-    /// Connections that came to nothing, one line each.
+    /// Accepted connections that were dropped, one line each.
     #[must_use]
     pub fn dropped(&self) -> Vec<String> {
         self.host.lock().dropped.clone()
     }
 
-    /// Waits until each of `parties` has reached us, or until `timeout`; tells whether all have.
+    /// Waits until each of `parties` has reached us, or until `timeout`; returns whether all have.
     pub fn wait_for(&self, parties: &[usize], timeout: Duration) -> bool {
         let deadline = Instant::now() + timeout;
         loop {
@@ -246,55 +243,57 @@ impl Drop for Responder {
     fn drop(&mut self) {
         self.host.cancel.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
-            // Nothing to learn from a thread that panicked.
+            // A thread that panicked returns nothing.
             let _ = thread.join();
         }
     }
 }
 
 impl Host {
-    fn lock(&self) -> MutexGuard<'_, Visits> {
-        self.visits.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Connections> {
+        self.connections
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     fn run(self: Arc<Self>, listener: &TcpListener) {
         while !self.cancel.load(Ordering::Relaxed) {
-            for socket in (0..ACCEPTS).map_while(|_| accept(listener)) {
-                self.greet(socket);
+            for socket in accept_waiting(listener) {
+                self.accept(socket);
             }
             thread::sleep(POLL);
         }
     }
 
-    fn greet(self: &Arc<Self>, socket: TcpStream) {
-        let visit = match self.greetings.admit(&socket) {
-            Ok(visit) => visit,
-            Err(error) => return note(&mut self.lock(), &format!("somebody ({error})")),
+    fn accept(self: &Arc<Self>, socket: TcpStream) {
+        let slot = match self.handshakes.admit(&socket) {
+            Ok(slot) => slot,
+            Err(error) => return note(&mut self.lock(), &format!("an unknown address ({error})")),
         };
         let host = Arc::clone(self);
-        let started = spawn("kq-greet".to_owned(), move || host.answer(socket, &visit));
+        let started = spawn("kq-greet".to_owned(), move || host.answer(socket, &slot));
         if let Err(error) = started {
             note(&mut self.lock(), &error.to_string());
         }
     }
 
-    fn answer(&self, socket: TcpStream, visit: &Visit) {
+    fn answer(&self, socket: TcpStream, slot: &Slot) {
         let patience = Patience {
             deadline: Instant::now() + ONE_GREETING,
             cancel: Arc::clone(&self.cancel),
         };
-        match receive(
+        match identify(
             &self.members,
             socket,
             &self.hello,
             Purpose::Probe,
             0,
             &patience,
-            visit,
+            slot,
         ) {
-            Visitor::Dropped(text) => note(&mut self.lock(), &text),
-            Visitor::Failed(error) => note(&mut self.lock(), &error.to_string()),
-            Visitor::Member {
+            Incoming::Dropped(text) => note(&mut self.lock(), &text),
+            Incoming::Failed(error) => note(&mut self.lock(), &error.to_string()),
+            Incoming::Member {
                 peer, mut stream, ..
             } => {
                 let answered = self
@@ -304,10 +303,13 @@ impl Host {
                     .and_then(|hello| stream.answer(Kind::Hello, &hello, &patience));
                 match answered {
                     Ok(()) => {
-                        let mut visits = self.lock();
-                        match visits.seen.get_mut(peer) {
+                        let mut connections = self.lock();
+                        match connections.seen.get_mut(peer) {
                             Some(seen) => *seen = true,
-                            None => note(&mut visits, &NetError::internal(NOT_LISTED).to_string()),
+                            None => note(
+                                &mut connections,
+                                &NetError::internal(NOT_LISTED).to_string(),
+                            ),
                         }
                     }
                     Err(error) => note(
@@ -315,15 +317,15 @@ impl Host {
                         &format!("party {peer} ({})", error.into_io()),
                     ),
                 }
-                stream.dismiss();
+                stream.close_gently();
             }
         }
     }
 }
 
-fn note(visits: &mut Visits, text: &str) {
-    if visits.dropped.len() < REMEMBERED {
-        visits.dropped.push(one_line(text, 300));
+fn note(connections: &mut Connections, text: &str) {
+    if connections.dropped.len() < REMEMBERED {
+        connections.dropped.push(one_line(text, 300));
     }
 }
 
@@ -334,15 +336,15 @@ pub struct DoctorReport {
     pub probes: Vec<ProbeReport>,
     /// The parties that reached us.
     pub reached_by: Vec<usize>,
-    /// Connections to our port that came to nothing, one line each.
+    /// Connections to our port that were dropped, one line each.
     pub dropped: Vec<String>,
 }
 
 /// Answers the others' probes and probes all of them, until `connect_timeout` at the latest. All parties run it at about
-/// the same time; it ends as soon as everybody has seen everybody.
+/// the same time; it ends as soon as each party has reached all others.
 ///
 /// # Errors
-/// As [`Responder::start`], and [`NetError::Internal`]; what is wrong with the others is in the report.
+/// As [`Responder::start`], and [`NetError::Internal`]; problems of other parties are in the report.
 pub fn doctor(config: TlsConfig) -> Result<DoctorReport, NetError> {
     let patience = Patience {
         deadline: Instant::now() + config.connect_timeout,
@@ -365,14 +367,14 @@ pub fn doctor(config: TlsConfig) -> Result<DoctorReport, NetError> {
             .collect::<Result<_, _>>()
     })
     .map_err(|_| NetError::internal("a probe panicked"))?;
-    let (well, ill): (Vec<&ProbeReport>, Vec<&ProbeReport>) =
+    let (healthy, faulty): (Vec<&ProbeReport>, Vec<&ProbeReport>) =
         probes.iter().partition(|report| report.problem.is_none());
     let index = |reports: &[&ProbeReport]| -> Vec<usize> {
         reports.iter().map(|report| report.peer).collect()
     };
-    responder.wait_for(&index(&well), patience.left());
-    // A party that we find at fault may be unable to reach us: it gets a moment, not the whole time.
-    responder.wait_for(&index(&ill), patience.left().min(GRACE));
+    responder.wait_for(&index(&healthy), patience.left());
+    // A party with a problem may be unable to reach us: we wait for it briefly, not the whole time.
+    responder.wait_for(&index(&faulty), patience.left().min(GRACE));
     Ok(DoctorReport {
         reached_by: responder.reached_by(),
         dropped: responder.dropped(),

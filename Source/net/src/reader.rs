@@ -22,17 +22,17 @@ use crate::stream::{Accepted, Reading, StreamError};
 /// The token of the waker; those of peers are their numbers.
 const WAKER: Token = Token(usize::MAX);
 
-/// Where connections are handed to a reader.
-pub(crate) struct Door {
+/// Connections on their way to a reader.
+pub(crate) struct RegistrationQueue {
     waker: Waker,
-    arriving: Mutex<Vec<(usize, Accepted)>>,
+    waiting: Mutex<Vec<(usize, Accepted)>>,
     over: AtomicBool,
 }
 
-impl Door {
+impl RegistrationQueue {
     /// From now on what `peer` sends is read.
     pub(crate) fn add(&self, peer: usize, stream: Accepted) {
-        self.arriving
+        self.waiting
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .push((peer, stream));
@@ -40,18 +40,18 @@ impl Door {
     }
 
     fn take(&self) -> Vec<(usize, Accepted)> {
-        std::mem::take(&mut *self.arriving.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut *self.waiting.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     fn wake(&self) {
-        // Fails only if the kernel is out of memory; whoever waits for the reader has a timeout.
+        // Fails only if the kernel is out of memory; every wait for the reader has a timeout.
         let _ = self.waker.wake();
     }
 }
 
 /// A reader that runs.
 pub(crate) struct Reader {
-    door: Arc<Door>,
+    registrations: Arc<RegistrationQueue>,
     thread: JoinHandle<()>,
 }
 
@@ -59,33 +59,36 @@ impl Reader {
     /// Starts a reader for this inbox.
     pub(crate) fn start(inbox: Arc<Inbox>) -> Result<Self, NetError> {
         let poll = Poll::new().map_err(|e| no_poll(&e))?;
-        let door = Arc::new(Door {
+        let registrations = Arc::new(RegistrationQueue {
             waker: Waker::new(poll.registry(), WAKER).map_err(|e| no_poll(&e))?,
-            arriving: Mutex::new(Vec::new()),
+            waiting: Mutex::new(Vec::new()),
             over: AtomicBool::new(false),
         });
-        let caller = Arc::clone(&door);
-        inbox.call_for_more(Box::new(move || caller.wake()))?;
-        let watch = Watch {
+        let caller = Arc::clone(&registrations);
+        inbox.on_space(Box::new(move || caller.wake()))?;
+        let event_loop = EventLoop {
             poll,
-            door: Arc::clone(&door),
+            registrations: Arc::clone(&registrations),
             inbox,
-            lines: HashMap::new(),
+            connections: HashMap::new(),
         };
-        let thread = spawn("kq-read".to_owned(), move || watch.run())?;
-        Ok(Self { door, thread })
+        let thread = spawn("kq-read".to_owned(), move || event_loop.run())?;
+        Ok(Self {
+            registrations,
+            thread,
+        })
     }
 
-    /// Where connections are handed to it.
-    pub(crate) fn door(&self) -> Arc<Door> {
-        Arc::clone(&self.door)
+    /// The queue of connections on their way to it.
+    pub(crate) fn registrations(&self) -> Arc<RegistrationQueue> {
+        Arc::clone(&self.registrations)
     }
 
     /// Ends the connections and the thread.
     pub(crate) fn stop(self) {
-        self.door.over.store(true, Ordering::Release);
-        self.door.wake();
-        // A reader that panicked has nothing more to give back.
+        self.registrations.over.store(true, Ordering::Release);
+        self.registrations.wake();
+        // A reader that panicked returns nothing.
         let _ = self.thread.join();
     }
 }
@@ -98,80 +101,80 @@ fn no_poll(error: &io::Error) -> NetError {
     }
 }
 
-/// What one peer sends.
-struct Line {
+/// The connection on which one peer sends.
+struct Connection {
     stream: Accepted,
-    /// The same socket, as it is watched.
+    /// The same socket, for the poll.
     source: TcpStream,
     /// There may be something to read.
     ready: bool,
     /// The other end has closed its side.
     ended: bool,
-    /// The session is over: we only keep the peer from being held up.
-    throw_away: bool,
+    /// The session is over: messages are read and discarded, so that the peer does not wait.
+    discard: bool,
 }
 
 /// The state of the thread.
-struct Watch {
+struct EventLoop {
     poll: Poll,
-    door: Arc<Door>,
+    registrations: Arc<RegistrationQueue>,
     inbox: Arc<Inbox>,
-    lines: HashMap<usize, Line>,
+    connections: HashMap<usize, Connection>,
 }
 
-impl Watch {
+impl EventLoop {
     fn run(mut self) {
         let mut events = Events::with_capacity(64);
         let mut busy = false;
-        while !self.door.over.load(Ordering::Acquire) {
+        while !self.registrations.over.load(Ordering::Acquire) {
             match self.poll.poll(&mut events, busy.then_some(Duration::ZERO)) {
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => return self.give_up(&error),
                 Ok(()) => {}
             }
-            self.let_in();
+            self.register_new();
             for event in &events {
-                // The waker has no connection, nor has a peer whose connection has just ended.
-                if let Some(line) = self.lines.get_mut(&event.token().0) {
-                    line.ready = true;
-                    line.ended |= event.is_read_closed() || event.is_error();
+                // No connection: the waker, or a peer whose connection has just ended.
+                if let Some(connection) = self.connections.get_mut(&event.token().0) {
+                    connection.ready = true;
+                    connection.ended |= event.is_read_closed() || event.is_error();
                 }
             }
             busy = false;
             let inbox = &self.inbox;
-            self.lines.retain(|&peer, line| {
-                if !line.ready || !inbox.has_room(peer) {
+            self.connections.retain(|&peer, connection| {
+                if !connection.ready || !inbox.may_read(peer) {
                     return true;
                 }
-                let goes_on = line.read(peer, inbox);
+                let goes_on = connection.read(peer, inbox);
                 if !goes_on {
-                    line.end(&self.poll);
+                    connection.end(&self.poll);
                 }
-                busy |= goes_on && line.ready && inbox.has_room(peer);
+                busy |= goes_on && connection.ready && inbox.may_read(peer);
                 goes_on
             });
         }
-        for line in self.lines.values_mut() {
-            line.end(&self.poll);
+        for connection in self.connections.values_mut() {
+            connection.end(&self.poll);
         }
-        for (_, stream) in self.door.take() {
+        for (_, stream) in self.registrations.take() {
             stream.shut_down();
         }
     }
 
-    /// Takes the connections that wait at the door.
-    fn let_in(&mut self) {
-        for (peer, stream) in self.door.take() {
-            match self.watch(peer, &stream) {
+    /// Takes the connections of the registration queue.
+    fn register_new(&mut self) {
+        for (peer, stream) in self.registrations.take() {
+            match self.register(peer, &stream) {
                 Ok(source) => {
-                    let line = Line {
+                    let connection = Connection {
                         stream,
                         source,
                         ready: true,
                         ended: false,
-                        throw_away: false,
+                        discard: false,
                     };
-                    if let Some(mut first) = self.lines.insert(peer, line) {
+                    if let Some(mut first) = self.connections.insert(peer, connection) {
                         first.end(&self.poll);
                         let twice = NetError::internal("two connections of one party");
                         self.inbox.peer_failed(peer, twice);
@@ -182,7 +185,7 @@ impl Watch {
         }
     }
 
-    fn watch(&self, peer: usize, stream: &Accepted) -> io::Result<TcpStream> {
+    fn register(&self, peer: usize, stream: &Accepted) -> io::Result<TcpStream> {
         stream.stop_waiting()?;
         let mut source = TcpStream::from_std(stream.socket()?);
         self.poll
@@ -191,15 +194,15 @@ impl Watch {
         Ok(source)
     }
 
-    /// The system does not tell any more what can be read.
+    /// The system can no longer report which sockets are readable.
     fn give_up(&mut self, error: &io::Error) {
         let again = || io::Error::new(error.kind(), error.to_string());
-        for (&peer, line) in &mut self.lines {
+        for (&peer, connection) in &mut self.connections {
             self.inbox.peer_lost(peer, lost(peer, again()));
-            line.end(&self.poll);
+            connection.end(&self.poll);
         }
-        while !self.door.over.load(Ordering::Acquire) {
-            for (peer, stream) in self.door.take() {
+        while !self.registrations.over.load(Ordering::Acquire) {
+            for (peer, stream) in self.registrations.take() {
                 self.inbox.peer_lost(peer, lost(peer, again()));
                 stream.shut_down();
             }
@@ -215,10 +218,10 @@ fn lost(peer: usize, error: io::Error) -> NetError {
     }
 }
 
-impl Line {
-    /// Puts what has come into the inbox; tells whether the connection goes on.
+impl Connection {
+    /// Puts what has come into the inbox; returns whether the connection goes on.
     fn read(&mut self, peer: usize, inbox: &Inbox) -> bool {
-        let throw_away = &mut self.throw_away;
+        let discard = &mut self.discard;
         let result = self.stream.read(&mut |event, wire| {
             match event {
                 None => {
@@ -227,9 +230,9 @@ impl Line {
                         return false;
                     }
                 }
-                // What comes after the end of the session is of no use.
-                Some(Event::Message(_)) if *throw_away => {}
-                // A queue that is full takes the rest of what was read, and no more is read.
+                // The session is over.
+                Some(Event::Message(_)) if *discard => {}
+                // A full queue still takes all messages of this read; then no more is read.
                 Some(Event::Message(payload)) => {
                     match inbox.deliver(peer, Message { payload, wire }) {
                         Ok(()) => {}
@@ -237,7 +240,7 @@ impl Line {
                             inbox.peer_failed(peer, error);
                             return false;
                         }
-                        Err(_) => *throw_away = true,
+                        Err(_) => *discard = true,
                     }
                 }
                 Some(Event::Abort(reason)) => {

@@ -1,5 +1,5 @@
-//! The half of a transport that all transports share: taking messages out of the inbox, counting, and remembering how
-//! the last call went.
+//! The receiving half, which all transports share: it takes messages out of the inbox, counts traffic, and keeps the result of the
+//! last call.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -14,7 +14,7 @@ pub(crate) struct Receiver {
     pub(crate) timeout: Duration,
     /// When the last of the messages taken is delivered, on simulated links.
     due: Option<Instant>,
-    /// How the last call failed, if it did and the fault was not the caller's.
+    /// The error of the last call, if it failed and the fault was not the caller's.
     failed: Option<NetError>,
 }
 
@@ -57,7 +57,7 @@ impl Receiver {
         Ok(message.payload)
     }
 
-    /// Remembers how a call went.
+    /// Keeps the result of a call.
     pub(crate) fn note<T>(&mut self, result: Result<T, NetError>) -> Result<T, NetError> {
         match &result {
             Ok(_) => self.failed = None,
@@ -67,7 +67,7 @@ impl Receiver {
         result
     }
 
-    /// The reason to give if we end now; `None` if all is well.
+    /// The reason to send if we end now; `None` if the last call succeeded.
     pub(crate) fn failure(&self) -> Option<String> {
         self.failed.as_ref().map(NetError::to_string)
     }

@@ -11,17 +11,18 @@ use crate::frame::{Kind, MAX_REASON};
 use crate::hello::Hello;
 use crate::identity::Identity;
 use crate::inbox::{DEFAULT_QUEUE_LIMIT, Inbox};
-use crate::members::{Members, Peer, open_port};
+use crate::members::{Members, Peer};
+use crate::port::open_port;
 use crate::receive::Receiver;
-use crate::setup::{Links, connect_all, hang_up};
+use crate::setup::{Links, connect_all, end_all};
 use crate::shape::LinkShape;
 use crate::stream::WriteError;
 use crate::{Counters, Length, NetError, Transport};
 
-/// Longest wait, at the end of a session, until the peers have read our last words.
-const LAST_WORDS: Duration = Duration::from_secs(2);
+/// Longest wait, at the end of a session, until the peers have read our close or abort.
+const CLOSE_DELIVERY: Duration = Duration::from_secs(2);
 
-/// After a write failed: longest wait for the peer's own word on why it went away.
+/// After a write failed: longest wait for the reason that the peer sends.
 const EXPLANATION: Duration = Duration::from_secs(1);
 
 /// Default bound on one message.
@@ -30,8 +31,8 @@ const DEFAULT_MAX_MESSAGE: usize = 1 << 30;
 /// Default bound on set-up, and on every wait afterwards.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// What the caller does while the parties meet: called about ten times a second with the peers that are missing. Set-up ends with
-/// [`NetError::Interrupted`] if it returns a reason, which the peers that are there receive as well.
+/// A function of the caller that is called during set-up, about ten times a second, with the peers that are missing. Set-up ends with
+/// [`NetError::Interrupted`] if it returns a reason, which the connected peers receive as well.
 pub struct SetupObserver(Box<Observe>);
 
 type Observe = dyn Fn(&[usize]) -> Result<(), String> + Send + Sync;
@@ -53,7 +54,7 @@ impl fmt::Debug for SetupObserver {
     }
 }
 
-/// What a party needs to join a session.
+/// The configuration of a party for a session.
 #[derive(Debug)]
 pub struct TlsConfig {
     /// Our own index.
@@ -66,7 +67,7 @@ pub struct TlsConfig {
     pub listen: Option<SocketAddr>,
     /// A port that is open already; goes before `listen`.
     pub listener: Option<TcpListener>,
-    /// What the parties must agree on.
+    /// The hello, on which the parties must agree.
     pub hello: Hello,
     /// Bound on the whole set-up.
     pub connect_timeout: Duration,
@@ -76,11 +77,11 @@ pub struct TlsConfig {
     /// Bound on one message, in bytes; the same at all parties.
     pub max_message: usize,
     /// Bound on the bytes that a peer makes us keep beyond those that we wait for or have announced ([`Transport::expect`]): more is not
-    /// read, so that the peer's sends wait. What was read together with the last byte within the bound is still kept.
+    /// read, so that the peer's sends wait. All messages of the read that reaches the bound are still kept.
     pub queue_limit: usize,
     /// Simulates links of this shape to all peers; the same at all parties.
     pub shape: Option<LinkShape>,
-    /// Called while the parties meet.
+    /// Called during set-up.
     pub observer: Option<SetupObserver>,
 }
 
@@ -102,6 +103,14 @@ impl TlsConfig {
             shape: None,
             observer: None,
         }
+    }
+}
+
+impl TlsConfig {
+    /// Our own entry among the peers.
+    pub(crate) fn own_entry(&self) -> Option<Peer> {
+        let own = |peer: &&Peer| peer.index == self.me;
+        self.peers.iter().find(own).cloned()
     }
 }
 
@@ -127,13 +136,9 @@ impl TlsTransport {
     /// [`NetError::CertificateRefused`], [`NetError::HelloMismatch`], [`NetError::MalformedFrame`],
     /// [`NetError::PeerAborted`] or [`NetError::PeerClosed`] as soon as a peer is found at fault;
     /// [`NetError::Connect`] or [`NetError::Timeout`] when `connect_timeout` is over;
-    /// [`NetError::Interrupted`] if the observer says so.
+    /// [`NetError::Interrupted`] if the observer returns a reason.
     pub fn connect(config: TlsConfig) -> Result<Self, NetError> {
-        let own = config
-            .peers
-            .iter()
-            .find(|peer| peer.index == config.me)
-            .cloned();
+        let own = config.own_entry();
         let members = Members::new(config.me, config.identity, &config.peers, &config.hello)?;
         let parties = members.parties();
         let listener = match parties {
@@ -206,7 +211,7 @@ impl TlsTransport {
                     self.receiver.timeout.as_secs_f64()
                 ),
             }),
-            // The peer has gone; what it said last comes on the other connection.
+            // The peer has gone; its close or abort comes on the other connection.
             Err(WriteError::Io(error)) => {
                 Err(inbox
                     .wait_for_end(to, EXPLANATION)
@@ -220,7 +225,7 @@ impl TlsTransport {
 
     fn end(&mut self, kind: Kind, reason: &str) {
         if let Some(links) = self.links.take() {
-            hang_up(links, &self.receiver.inbox, kind, reason, LAST_WORDS);
+            end_all(links, &self.receiver.inbox, kind, reason, CLOSE_DELIVERY);
         }
     }
 }

@@ -1,10 +1,15 @@
-//! Meeting: every party dials every other one for what it has to say, and accepts one connection from each for what it
-//! has to hear, so that the parties may start in any order and nobody waits for a turn.
+//! Set-up of a session: every party dials every other one to send on this connection, and accepts one connection from each to receive on
+//! it. So the parties may start in any order.
+//!
+//! Modules: `dial` (connections that we dial), `accept` (connections that we accept).
+
+mod accept;
+mod dial;
 
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind};
-use std::net::{TcpListener, TcpStream};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::net::TcpListener;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -12,15 +17,16 @@ use std::time::{Duration, Instant};
 use crate::NetError;
 use crate::error::one_line;
 use crate::frame::{Kind, MAX_REASON};
-use crate::greetings::Greetings;
-use crate::hello::{Greeting, Hello, Purpose};
+use crate::handshakes::Handshakes;
+use crate::hello::Hello;
 use crate::inbox::Inbox;
-use crate::members::{Members, Peer, Reached, Reason, Visitor, reach, receive};
-use crate::reader::{Door, Reader};
+use crate::members::Members;
+use crate::port::accept_waiting;
+use crate::reader::{Reader, RegistrationQueue};
 use crate::session::SetupObserver;
-use crate::stream::{Accepted, Dialled, Patience};
+use crate::stream::{Dialled, Patience};
 
-/// Pause between looks at the listener and at the state of set-up.
+/// Pause between two checks of the listener and of the state of set-up.
 pub(crate) const POLL: Duration = Duration::from_millis(2);
 
 /// Pause between two calls of the observer.
@@ -30,22 +36,19 @@ const OBSERVED: Duration = Duration::from_millis(100);
 pub(crate) const FIRST_PAUSE: Duration = Duration::from_millis(10);
 pub(crate) const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 
-/// How long we stay after a certificate was found wrong, so that the other side can find out as well.
+/// How long set-up goes on after a certificate was found wrong, so that the other side can find the same.
 pub(crate) const GRACE: Duration = Duration::from_secs(1);
-
-/// Connections that are taken off the listener before anything else is looked at again.
-pub(crate) const ACCEPTS: usize = 64;
 
 /// Dropped connections that are remembered for the error message.
 const REMEMBERED: usize = 4;
 
-/// How long a set-up that failed stays for parties that start later than we do: else they would take us for the culprit.
+/// How long a set-up that failed goes on for parties that start later than we do: else they would report us as the party at fault.
 const LINGER: Duration = Duration::from_secs(3);
 
-/// How long a set-up that failed waits for its reason to be delivered.
-const LAST_WORDS: Duration = Duration::from_millis(500);
+/// How long a set-up that failed waits until its reason is delivered.
+const ABORT_DELIVERY: Duration = Duration::from_millis(500);
 
-/// Whoever dials or is dialled is one of the members, and they have a place each.
+/// Excluded: only members are dialled or accepted, and each of them has an entry.
 pub(crate) const NOT_LISTED: &str = "a connection of a party that is not listed";
 
 /// All connections of one party.
@@ -55,33 +58,33 @@ pub(crate) struct Links {
     pub(crate) reader: Reader,
 }
 
-enum Incoming {
+enum IncomingState {
     Missing,
-    /// Somebody is just answering its hello.
+    /// Another thread answers its hello.
     Reserved,
     Ready,
 }
 
 struct State {
     outgoing: Vec<Option<Dialled>>,
-    incoming: Vec<Incoming>,
+    incoming: Vec<IncomingState>,
     failure: Option<Failure>,
-    /// Peers that have found out about the failure themselves.
+    /// Peers that have found the failure themselves.
     informed: Vec<bool>,
     /// Last failure to dial, per peer.
     dial_errors: Vec<Option<io::Error>>,
-    /// Connections that came to nothing.
+    /// Accepted connections that were dropped, for the error message.
     dropped: VecDeque<String>,
-    /// What to tell peers that we leave.
-    last_words: Option<String>,
+    /// The reason to send to peers that are reached after the end of set-up; empty if it succeeded.
+    ending: Option<String>,
 }
 
 /// Why set-up fails.
 struct Failure {
     error: NetError,
-    /// When we may leave if everybody knows.
+    /// When set-up may end if all peers know of the failure.
     due: Instant,
-    /// When we leave in any case.
+    /// When set-up ends in any case.
     latest: Instant,
 }
 
@@ -89,12 +92,11 @@ struct Setup {
     members: Members,
     hello: Hello,
     inbox: Arc<Inbox>,
-    door: Arc<Door>,
+    registrations: Arc<RegistrationQueue>,
     max_message: usize,
     patience: Patience,
     state: Mutex<State>,
-    greetings: Arc<Greetings>,
-    diallers: AtomicUsize,
+    handshakes: Arc<Handshakes>,
 }
 
 /// Connects to all peers.
@@ -114,7 +116,7 @@ pub(crate) fn connect_all(
         members,
         hello,
         inbox,
-        door: reader.door(),
+        registrations: reader.registrations(),
         max_message,
         patience: Patience {
             deadline: start + timeout,
@@ -122,15 +124,14 @@ pub(crate) fn connect_all(
         },
         state: Mutex::new(State {
             outgoing: (0..parties).map(|_| None).collect(),
-            incoming: (0..parties).map(|_| Incoming::Missing).collect(),
+            incoming: (0..parties).map(|_| IncomingState::Missing).collect(),
             failure: None,
             informed: vec![false; parties],
             dial_errors: (0..parties).map(|_| None).collect(),
             dropped: VecDeque::new(),
-            last_words: None,
+            ending: None,
         }),
-        greetings: Arc::default(),
-        diallers: AtomicUsize::new(0),
+        handshakes: Arc::default(),
     });
     for peer in setup.members.peers().cloned().collect::<Vec<_>>() {
         let dialler = Arc::clone(&setup);
@@ -147,8 +148,8 @@ pub(crate) fn connect_all(
         Err(error) => one_line(&format!("set-up failed: {error}"), MAX_REASON),
     };
     let mut state = setup.lock();
-    // From here on nobody adds anything: see `store` and `welcome`.
-    state.last_words = Some(reason.clone());
+    // From here on no connection is added: see `store` and `keep`.
+    state.ending = Some(reason.clone());
     setup.patience.cancel.store(true, Ordering::Relaxed);
     let links = Links {
         outgoing: std::mem::take(&mut state.outgoing),
@@ -158,24 +159,19 @@ pub(crate) fn connect_all(
     match result {
         Ok(()) => Ok(links),
         Err(error) => {
-            hang_up(links, &setup.inbox, Kind::Abort, &reason, LAST_WORDS);
-            // Those who are still dialling tell their peers as well, unless they are stuck deep in the system.
-            let deadline = Instant::now() + LAST_WORDS;
-            while setup.diallers.load(Ordering::Relaxed) > 0 && Instant::now() < deadline {
-                thread::sleep(POLL);
-            }
+            end_all(links, &setup.inbox, Kind::Abort, &reason, ABORT_DELIVERY);
             Err(error)
         }
     }
 }
 
-/// Says the last word to all peers, waits (at most twice `limit`) until they have read it, and ends all connections.
-pub(crate) fn hang_up(links: Links, inbox: &Inbox, kind: Kind, reason: &str, limit: Duration) {
+/// Sends a close or an abort to all peers, waits (at most twice `limit`) until they have read it, and ends all connections.
+pub(crate) fn end_all(links: Links, inbox: &Inbox, kind: Kind, reason: &str, limit: Duration) {
     let (body, state) = match kind {
         Kind::Abort => (reason.as_bytes(), format!("aborted: {reason}")),
         _ => (&[][..], reason.to_owned()),
     };
-    // From now on the reader throws away what it reads, so that no peer is held up by us.
+    // From now on the reader discards what it reads, so that no peer waits for us.
     inbox.close_owner(&state);
     let mut outgoing = links.outgoing;
     let deadline = Instant::now() + limit;
@@ -208,12 +204,6 @@ pub(crate) fn spawn(
         })
 }
 
-/// Takes a connection off the listener, if one waits.
-pub(crate) fn accept(listener: &TcpListener) -> Option<TcpStream> {
-    // A connection that is gone again, or a passing lack of descriptors, is no reason to give up: the deadline is.
-    listener.accept().ok().map(|(socket, _)| socket)
-}
-
 impl Setup {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -223,7 +213,7 @@ impl Setup {
         self.patience.cancel.load(Ordering::Relaxed)
     }
 
-    /// Accepts connections until all is there or set-up has failed.
+    /// Accepts connections until all connections are made or set-up has failed.
     fn wait(
         self: &Arc<Self>,
         listener: Option<&TcpListener>,
@@ -232,8 +222,8 @@ impl Setup {
     ) -> Result<(), NetError> {
         let mut observed = start;
         loop {
-            for socket in (0..ACCEPTS).map_while(|_| listener.and_then(accept)) {
-                self.greet(socket);
+            for socket in listener.into_iter().flat_map(accept_waiting) {
+                self.accept(socket);
             }
             let now = Instant::now();
             let state = self.lock();
@@ -274,17 +264,17 @@ impl Setup {
         self.absent(state).is_empty()
     }
 
-    /// The peers to which a connection lacks, in one direction or both.
+    /// The peers without a connection in one direction or both.
     fn absent(&self, state: &State) -> Vec<usize> {
         let there = |peer: usize| {
             matches!(state.outgoing.get(peer), Some(Some(_)))
-                && matches!(state.incoming.get(peer), Some(Incoming::Ready))
+                && matches!(state.incoming.get(peer), Some(IncomingState::Ready))
         };
         let peers = self.members.peers().map(|peer| peer.index);
         peers.filter(|peer| !there(*peer)).collect()
     }
 
-    /// Whether every peer hears of a failure when we hang up, or has found out itself, or is gone.
+    /// Whether every peer receives the reason of the failure when we end, or has found it itself, or is gone.
     fn all_know(&self, state: &State) -> Result<bool, NetError> {
         for peer in self.members.peers() {
             let knows = matches!(state.outgoing.get(peer.index), Some(Some(_)))
@@ -322,14 +312,14 @@ impl Setup {
                     )),
                 };
             }
-            if !matches!(state.incoming.get(index), Some(Incoming::Ready)) {
+            if !matches!(state.incoming.get(index), Some(IncomingState::Ready)) {
                 return NetError::Timeout {
                     peer: index,
                     waiting_for: format!("its connection to our port ({waited:.1} s){dropped}"),
                 };
             }
         }
-        NetError::internal("a set-up that lacks nothing ran out of time")
+        NetError::internal("a complete set-up ran out of time")
     }
 
     fn fail(&self, error: NetError, grace: Duration) {
@@ -366,172 +356,5 @@ impl Setup {
             state.dropped.pop_front();
         }
         state.dropped.push_back(one_line(note, 200));
-    }
-
-    /// Dials `peer` until it answers or set-up is over.
-    fn dial(&self, peer: &Peer) {
-        let mut pause = FIRST_PAUSE;
-        while !self.patience.is_over() {
-            let reached = reach(
-                &self.members.own,
-                peer,
-                &self.hello,
-                Purpose::Session,
-                &self.patience,
-            );
-            let unreached = match reached {
-                Ok(reached) => return self.store(peer.index, reached),
-                Err(unreached) => unreached,
-            };
-            match unreached.reason {
-                Reason::Final(error) => {
-                    let grace = match error {
-                        NetError::WrongCertificate { .. } | NetError::CertificateRefused { .. } => {
-                            GRACE
-                        }
-                        _ => Duration::ZERO,
-                    };
-                    return self.fail_with(peer.index, error, grace);
-                }
-                Reason::Retry(error) => {
-                    let mut state = self.lock();
-                    let Some(slot) = state.dial_errors.get_mut(peer.index) else {
-                        drop(state);
-                        return self.fail(NetError::internal(NOT_LISTED), Duration::ZERO);
-                    };
-                    *slot = Some(error);
-                }
-            }
-            if let Some(stream) = unreached.stream {
-                self.leave(*stream);
-            }
-            thread::sleep(pause.min(self.patience.left()));
-            pause = (pause * 2).min(LONGEST_PAUSE);
-        }
-    }
-
-    /// Keeps the connection that we dialled, if the peer agrees with us.
-    fn store(&self, peer: usize, reached: Reached) {
-        if let Err(error) = self.agree(peer, &reached.greeting) {
-            return self.fail_with(peer, error, Duration::ZERO);
-        }
-        let mut state = self.lock();
-        if self.is_over() {
-            drop(state);
-            return self.leave(reached.stream);
-        }
-        match state.outgoing.get_mut(peer) {
-            Some(slot) => *slot = Some(reached.stream),
-            None => {
-                drop(state);
-                self.fail(NetError::internal(NOT_LISTED), Duration::ZERO);
-            }
-        }
-    }
-
-    /// Ends a connection of a set-up that is over with the reason, so that the peer does not take us for dead.
-    fn leave(&self, mut stream: Dialled) {
-        let last_words = self.lock().last_words.clone();
-        if let Some(reason) = last_words {
-            stream.finish(Kind::Abort, reason.as_bytes(), LAST_WORDS);
-            stream.wait_until_read(Instant::now() + LAST_WORDS);
-        }
-    }
-
-    fn agree(&self, peer: usize, theirs: &Greeting) -> Result<(), NetError> {
-        if theirs.purpose != Purpose::Session {
-            return Err(NetError::HelloMismatch {
-                peer,
-                field: "purpose".into(),
-                mine: Purpose::Session.to_string(),
-                theirs: theirs.purpose.to_string(),
-            });
-        }
-        self.hello.compare(peer, theirs)
-    }
-
-    /// Deals with an accepted connection in a thread of its own, so that a silent one holds nobody up.
-    fn greet(self: &Arc<Self>, socket: TcpStream) {
-        // Who is gone again already needs no place.
-        let visit = match self.greetings.admit(&socket) {
-            Ok(visit) => visit,
-            Err(error) => return self.note_dropped(&format!("somebody ({error})")),
-        };
-        let host = Arc::clone(self);
-        let started = spawn("kq-greet".to_owned(), move || {
-            match receive(
-                &host.members,
-                socket,
-                &host.hello,
-                Purpose::Session,
-                host.max_message,
-                &host.patience,
-                &visit,
-            ) {
-                Visitor::Dropped(note) => host.note_dropped(&note),
-                Visitor::Failed(error) => host.fail(error, Duration::ZERO),
-                Visitor::Member {
-                    peer,
-                    greeting,
-                    stream,
-                } => host.welcome(peer, &greeting, *stream),
-            }
-        });
-        if let Err(error) = started {
-            self.note_dropped(&error.to_string());
-        }
-    }
-
-    /// Answers the hello of a listed party, and keeps the connection if it agrees with us.
-    fn welcome(&self, peer: usize, greeting: &Greeting, mut stream: Accepted) {
-        let own_hello = match self.hello.encode(Purpose::Session, peer) {
-            Ok(hello) => hello,
-            Err(error) => return self.fail(error, Duration::ZERO),
-        };
-        if greeting.purpose == Purpose::Probe {
-            // It is only looking; if it has left already, that is its affair.
-            let _ = stream.answer(Kind::Hello, &own_hello, &self.patience);
-            return stream.dismiss();
-        }
-        if let Err(error) = self.hello.compare(peer, greeting) {
-            // It has to learn of the difference as well, but need not be there any more.
-            let _ = stream.answer(Kind::Hello, &own_hello, &self.patience);
-            self.fail_with(peer, error, Duration::ZERO);
-            return stream.dismiss();
-        }
-        let free = self.lock().incoming.get_mut(peer).map(|slot| {
-            let free = matches!(slot, Incoming::Missing);
-            if free {
-                *slot = Incoming::Reserved;
-            }
-            free
-        });
-        let Some(free) = free else {
-            return self.fail(NetError::internal(NOT_LISTED), Duration::ZERO);
-        };
-        if !free {
-            self.note_dropped(&format!("a second connection of party {peer}"));
-            let reason = format!("party {peer} is connected already: is it running twice?");
-            let _ = stream.answer(Kind::Abort, reason.as_bytes(), &self.patience);
-            return stream.dismiss();
-        }
-        let answered = stream.answer(Kind::Hello, &own_hello, &self.patience);
-        let mut state = self.lock();
-        let incoming = match answered {
-            Ok(()) if self.is_over() => return,
-            Ok(()) => {
-                self.door.add(peer, stream);
-                Incoming::Ready
-            }
-            // It will dial again.
-            Err(_) => Incoming::Missing,
-        };
-        match state.incoming.get_mut(peer) {
-            Some(slot) => *slot = incoming,
-            None => {
-                drop(state);
-                self.fail(NetError::internal(NOT_LISTED), Duration::ZERO);
-            }
-        }
     }
 }

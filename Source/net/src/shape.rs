@@ -1,14 +1,14 @@
 //! Simulated links: a delay and a token bucket for each direction between two parties.
 //!
-//! Shaping is done where messages arrive. A link hands bytes over at its rate once its bucket is empty, and everything a
-//! fixed delay later than it came; nothing is lost or reordered, and no privileges are needed. The sender is not held up,
-//! as if it had a socket buffer without end. All functions here take the time as an argument and never look at a clock.
+//! Shaping is done where messages arrive. A link delivers bytes at its rate once its bucket is empty, and all bytes a
+//! fixed delay later than they came. Nothing is lost or reordered, and no privileges are needed. The sender does not wait,
+//! as if it had an unbounded socket buffer. All functions here take the time as an argument and never read a clock.
 
 use std::time::{Duration, Instant};
 
 use crate::NetError;
 
-/// Depth of the token bucket: what an idle link passes on at once. About ten packets.
+/// Depth of the token bucket: bytes that an idle link passes on at once. About ten packets.
 pub const BUCKET_BYTES: u64 = 15_000;
 
 /// Longest round trip that can be simulated.
@@ -70,7 +70,7 @@ impl LinkShape {
 pub(crate) struct Pacer {
     delay: Duration,
     bits_per_second: Option<u64>,
-    /// When the link has passed on all that came.
+    /// When the link has passed on all bytes that came.
     free_at: Option<Instant>,
     /// Bytes of the message under way that were paced already.
     paced: usize,
@@ -94,14 +94,14 @@ impl Pacer {
         Ok(())
     }
 
-    /// The message under way, of `bytes` in all, is complete: tells when the link delivers it.
+    /// The message under way, of `bytes` in all, is complete: returns when the link delivers it.
     pub(crate) fn last(&mut self, bytes: usize, now: Instant) -> Result<Instant, NetError> {
         let passed = self.more(bytes, now)?;
         self.paced = 0;
         Ok(passed + self.delay)
     }
 
-    /// Passes on what is new of a message under way, of which `bytes` in all have come.
+    /// Passes on the new bytes of a message under way, of which `bytes` in all have come.
     fn more(&mut self, bytes: usize, now: Instant) -> Result<Instant, NetError> {
         let new = bytes.checked_sub(self.paced);
         let new = new.ok_or(NetError::internal("a message under way became shorter"))?;

@@ -1,5 +1,5 @@
-//! TLS 1.3 with both sides pinned: a certificate counts by its SHA-256 fingerprint alone; names, dates and issuers
-//! mean nothing. The handshake signature is verified as usual, so a listed certificate without its key is of no use.
+//! TLS 1.3 with both sides pinned: a certificate is accepted by its SHA-256 fingerprint alone; names, dates and issuers
+//! are ignored. The handshake signature is verified as usual, so a listed certificate without its key is of no use.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -17,15 +17,15 @@ use rustls::{
 
 use crate::identity::{Identity, sha256};
 
-/// Tells a KeyQuorum port from any other TLS port.
+/// The protocol name that a KeyQuorum port expects, so that it is not taken for another TLS port.
 const ALPN: &[u8] = b"keyquorum";
 
-/// The name in the handshake; nobody looks at it, and it is not sent.
+/// The server name that the TLS library asks for; it is not checked, and not sent.
 pub(crate) fn server_name() -> Result<ServerName<'static>, Error> {
     ServerName::try_from("keyquorum.invalid").map_err(|error| Error::General(error.to_string()))
 }
 
-/// What all connections of a party share.
+/// The parts of the configuration that all connections of a party share.
 pub(crate) struct TlsParts {
     provider: Arc<CryptoProvider>,
     certificate: Arc<SingleCertAndKey>,
@@ -58,21 +58,27 @@ impl TlsParts {
         }
     }
 
-    /// Settings to dial a peer, and the place where the fingerprint that it shows is noted.
+    /// A verifier of certificates with these fingerprints, and the fingerprint that it will see.
+    fn pinned(&self, listed: Arc<[[u8; 32]]>) -> (Arc<Pinned>, Arc<Seen>) {
+        let seen = Arc::new(Seen::default());
+        let verifier = Pinned {
+            listed,
+            seen: Arc::clone(&seen),
+            provider: Arc::clone(&self.provider),
+        };
+        (Arc::new(verifier), seen)
+    }
+
+    /// Settings to dial a peer, and the fingerprint that it will show.
     pub(crate) fn client(
         &self,
         expected: [u8; 32],
     ) -> Result<(Arc<ClientConfig>, Arc<Seen>), Error> {
-        let seen = Arc::new(Seen::default());
-        let verifier = PinnedServer {
-            expected,
-            seen: Arc::clone(&seen),
-            provider: Arc::clone(&self.provider),
-        };
+        let (verifier, seen) = self.pinned(Arc::new([expected]));
         let mut config = ClientConfig::builder_with_provider(Arc::clone(&self.provider))
             .with_protocol_versions(&[&rustls::version::TLS13])?
             .dangerous()
-            .with_custom_certificate_verifier(Arc::new(verifier))
+            .with_custom_certificate_verifier(verifier)
             .with_client_cert_resolver(Arc::clone(&self.certificate) as _);
         config.resumption = Resumption::disabled();
         config.enable_sni = false;
@@ -80,22 +86,17 @@ impl TlsParts {
         Ok((Arc::new(config), seen))
     }
 
-    /// Settings to accept one connection from any of the listed parties, and the place where the fingerprint shown is noted.
+    /// Settings to accept one connection from any of the listed parties, and the fingerprint that it will show.
     pub(crate) fn server(
         &self,
         listed: Arc<[[u8; 32]]>,
     ) -> Result<(Arc<ServerConfig>, Arc<Seen>), Error> {
-        let seen = Arc::new(Seen::default());
-        let verifier = PinnedClient {
-            listed,
-            seen: Arc::clone(&seen),
-            provider: Arc::clone(&self.provider),
-        };
+        let (verifier, seen) = self.pinned(listed);
         let mut config = ServerConfig::builder_with_provider(Arc::clone(&self.provider))
             .with_protocol_versions(&[&rustls::version::TLS13])?
-            .with_client_cert_verifier(Arc::new(verifier))
+            .with_client_cert_verifier(verifier)
             .with_cert_resolver(Arc::clone(&self.certificate) as _);
-        // No resumption. And nothing must lie unread at the dialler when it closes, or its last bytes could be lost.
+        // No resumption. And the dialling end must have read everything when it closes, or its last bytes could be lost.
         config.send_tls13_tickets = 0;
         config.session_storage = Arc::new(NoServerSessionStorage {});
         config.alpn_protocols = vec![ALPN.to_vec()];
@@ -103,7 +104,7 @@ impl TlsParts {
     }
 }
 
-/// The fingerprint that the other end showed, if it came that far.
+/// The fingerprint that the other end showed, if the handshake came to that.
 #[derive(Debug, Default)]
 pub(crate) struct Seen(Mutex<Option<[u8; 32]>>);
 
@@ -134,18 +135,55 @@ pub(crate) fn is_refusal(error: &Error) -> bool {
     *error == Error::AlertReceived(AlertDescription::AccessDenied)
 }
 
-fn no_tls12() -> Error {
-    Error::General("TLS 1.2 is not supported".to_owned())
-}
-
+/// Accepts certificates by their fingerprint, at either end of a connection.
 #[derive(Debug)]
-struct PinnedServer {
-    expected: [u8; 32],
+struct Pinned {
+    listed: Arc<[[u8; 32]]>,
     seen: Arc<Seen>,
     provider: Arc<CryptoProvider>,
 }
 
-impl ServerCertVerifier for PinnedServer {
+impl Pinned {
+    fn check(&self, certificate: &CertificateDer<'_>) -> Result<(), Error> {
+        if self.listed.contains(&self.seen.note(certificate)) {
+            Ok(())
+        } else {
+            Err(not_listed())
+        }
+    }
+}
+
+/// The methods that both traits of verifiers have: signatures of the handshake, TLS 1.3 only.
+macro_rules! handshake_signatures {
+    () => {
+        fn verify_tls12_signature(
+            &self,
+            _message: &[u8],
+            _cert: &CertificateDer<'_>,
+            _dss: &DigitallySignedStruct,
+        ) -> Result<HandshakeSignatureValid, Error> {
+            Err(Error::General("TLS 1.2 is not supported".to_owned()))
+        }
+
+        fn verify_tls13_signature(
+            &self,
+            message: &[u8],
+            cert: &CertificateDer<'_>,
+            dss: &DigitallySignedStruct,
+        ) -> Result<HandshakeSignatureValid, Error> {
+            let algorithms = &self.provider.signature_verification_algorithms;
+            verify_tls13_signature(message, cert, dss, algorithms)
+        }
+
+        fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+            self.provider
+                .signature_verification_algorithms
+                .supported_schemes()
+        }
+    };
+}
+
+impl ServerCertVerifier for Pinned {
     fn verify_server_cert(
         &self,
         end_entity: &CertificateDer<'_>,
@@ -154,51 +192,14 @@ impl ServerCertVerifier for PinnedServer {
         _ocsp_response: &[u8],
         _now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        if self.seen.note(end_entity) == self.expected {
-            Ok(ServerCertVerified::assertion())
-        } else {
-            Err(not_listed())
-        }
+        self.check(end_entity)?;
+        Ok(ServerCertVerified::assertion())
     }
 
-    fn verify_tls12_signature(
-        &self,
-        _message: &[u8],
-        _cert: &CertificateDer<'_>,
-        _dss: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        Err(no_tls12())
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        dss: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        verify_tls13_signature(
-            message,
-            cert,
-            dss,
-            &self.provider.signature_verification_algorithms,
-        )
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.provider
-            .signature_verification_algorithms
-            .supported_schemes()
-    }
+    handshake_signatures!();
 }
 
-#[derive(Debug)]
-struct PinnedClient {
-    listed: Arc<[[u8; 32]]>,
-    seen: Arc<Seen>,
-    provider: Arc<CryptoProvider>,
-}
-
-impl ClientCertVerifier for PinnedClient {
+impl ClientCertVerifier for Pinned {
     fn root_hint_subjects(&self) -> &[DistinguishedName] {
         &[]
     }
@@ -209,39 +210,9 @@ impl ClientCertVerifier for PinnedClient {
         _intermediates: &[CertificateDer<'_>],
         _now: UnixTime,
     ) -> Result<ClientCertVerified, Error> {
-        if self.listed.contains(&self.seen.note(end_entity)) {
-            Ok(ClientCertVerified::assertion())
-        } else {
-            Err(not_listed())
-        }
+        self.check(end_entity)?;
+        Ok(ClientCertVerified::assertion())
     }
 
-    fn verify_tls12_signature(
-        &self,
-        _message: &[u8],
-        _cert: &CertificateDer<'_>,
-        _dss: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        Err(no_tls12())
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        dss: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        verify_tls13_signature(
-            message,
-            cert,
-            dss,
-            &self.provider.signature_verification_algorithms,
-        )
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.provider
-            .signature_verification_algorithms
-            .supported_schemes()
-    }
+    handshake_signatures!();
 }

@@ -1,13 +1,13 @@
-//! The trait that the engine talks to.
+//! The trait through which the engine sends and receives.
 
 use crate::{Counters, NetError};
 
 /// How long a message may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Length {
-    /// So many bytes.
+    /// This number of bytes.
     Exactly(usize),
-    /// The sender's choice, up to so many bytes.
+    /// The sender's choice, up to this number of bytes.
     AtMost(usize),
 }
 
@@ -37,12 +37,12 @@ pub trait Transport: Send {
     /// not when it is received.
     ///
     /// # Errors
-    /// [`NetError::Timeout`] if the peer takes nothing off our hands for the whole timeout, and every
+    /// [`NetError::Timeout`] if the peer accepts no bytes for the whole timeout, and every
     /// error that ends the session.
     fn send(&mut self, to: usize, payload: &[u8]) -> Result<(), NetError>;
 
-    /// Announces that `bytes` of party `from` will be taken, so that there is room for them before [`Transport::take`] asks for them. Parties
-    /// that send each other long messages before they take any announce them first: beyond a bound on what is not asked for, sends wait.
+    /// Announces that `bytes` of party `from` will be taken: they may arrive before [`Transport::take`] asks for them. Parties that send each
+    /// other long messages before they take any announce them first: beyond a bound on bytes that are not asked for, sends wait.
     ///
     /// # Errors
     /// [`NetError::NoSuchPeer`], and every error that ends the session.
@@ -88,7 +88,7 @@ pub trait Transport: Send {
 
     /// Orderly end. What was sent before is still delivered; a peer that waits for more from us gets
     /// [`NetError::PeerClosed`]. May be called twice. If the last `send` or `recv` failed, it aborts with that error
-    /// instead, so that the first cause gets around whoever notices it.
+    /// instead, so that all parties receive the first cause.
     fn close(&mut self);
 
     /// Stops every party at once: each peer's pending and later calls fail with [`NetError::PeerAborted`] and `reason`.

@@ -1,7 +1,7 @@
-//! Simulated links, measured: round trip and bandwidth are within 5 % of what was asked for.
+//! Simulated links, measured: round trip and bandwidth are within 5 % of the shape.
 //!
 //! Other work on the machine only makes links slower, so the best of several measurements counts. Where a measurement
-//! before the first byte (of what the path takes by itself) was disturbed, the link is faster than asked for, and a new
+//! before the first byte (of the path's own round trip) was disturbed, the link is faster than its shape, and a new
 //! connection is made. So that the measurements do not disturb each other, they are made one at a time.
 #![allow(
     clippy::unwrap_used,
@@ -258,7 +258,7 @@ fn set_up_of_links_is_not_counted_and_all_pairs_are_shaped() {
 }
 
 #[test]
-fn what_was_sent_before_an_end_is_still_delivered_and_an_abort_stops_at_once() {
+fn messages_sent_before_a_close_are_delivered_and_an_abort_stops_at_once() {
     let _alone = alone();
     let (mut zero, mut one) = in_process(shape(200_000, None));
     zero.send(1, b"last").unwrap();

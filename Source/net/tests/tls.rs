@@ -67,7 +67,7 @@ fn in_parallel<T: Send + 'static>(
         .collect()
 }
 
-/// The errors with which all parties fail; those who know stay for three seconds at most to tell the others.
+/// The errors with which all parties fail. A party that found the failure waits at most three seconds for the others.
 fn both_fail(configs: Vec<TlsConfig>) -> Vec<NetError> {
     connect(configs)
         .into_iter()
@@ -81,7 +81,7 @@ fn both_fail(configs: Vec<TlsConfig>) -> Vec<NetError> {
 }
 
 #[test]
-fn everybody_hears_everybody() {
+fn all_parties_exchange_messages() {
     for n in [1, 2, 3, 5] {
         in_parallel(mesh(n), |mut party| {
             let (me, n) = (party.party(), party.parties());
@@ -260,14 +260,14 @@ fn a_long_message(announced: usize, asked: usize) -> (bool, Result<usize, NetErr
 }
 
 #[test]
-fn a_message_that_nobody_waits_for_is_not_kept() {
+fn a_message_that_is_not_expected_is_not_kept() {
     for announced in [0, 1000] {
         let (kept, got) = a_long_message(announced, 100_000_000);
         assert!(!kept);
         assert_eq!(got.unwrap(), 100_000_000);
     }
     let (kept, got) = a_long_message(100_000_000, 100_000_000);
-    assert!(kept, "there is room for what was announced");
+    assert!(kept, "an announced message is kept");
     assert_eq!(got.unwrap(), 100_000_000);
     let (_, got) = a_long_message(0, 1000);
     let error = got.unwrap_err().to_string();
@@ -298,7 +298,7 @@ fn full_queues_push_back() {
 }
 
 #[test]
-fn a_full_queue_holds_up_no_other_peer() {
+fn a_full_queue_delays_no_other_peer() {
     const LONG: usize = 1 << 18;
     let mut configs = committee(3);
     for config in &mut configs {
@@ -364,7 +364,7 @@ fn a_full_queue_is_read_again_when_the_session_is_over() {
         matches!(sent, Err(NetError::PeerAborted { peer: 2, .. })),
         "{sent:?}"
     );
-    // Party 1 waits until the end of what it said is read.
+    // Party 1 waits until all its messages are read.
     assert!(closing < Duration::from_secs(1), "{closing:?}");
 }
 
@@ -438,7 +438,7 @@ fn every_field_of_the_hello_is_compared_on_both_sides() {
     let mut confused = configs.pop().unwrap();
     three.listener = None;
     confused.me = 2;
-    // Where the real party 2 would be; nobody is there.
+    // The address of the real party 2, where nothing listens.
     confused.peers[1].port = confused.peers[2].port;
     confused.hello.party = 2;
     confused.peers[1].fingerprint = three.identity.fingerprint_bytes();
@@ -475,7 +475,7 @@ fn every_field_of_the_hello_is_compared_on_both_sides() {
 fn strangers_neither_block_nor_break_the_set_up() {
     let configs = committee(2);
     let addr = configs[0].listener.as_ref().unwrap().local_addr().unwrap();
-    // One that says nothing, one that talks something else, and one with a key of its own.
+    // One sends nothing, one sends another protocol, and one has a key that is not listed.
     let silent = TcpStream::connect(addr).unwrap();
     let mut talking = TcpStream::connect(addr).unwrap();
     talking.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
@@ -498,8 +498,8 @@ fn strangers_neither_block_nor_break_the_set_up() {
     drop((silent, talking));
 }
 
-/// Connects to `address` again and again and says nothing, until told to stop. Never holds more than 300 connections, the first 150 to the end.
-fn silent_crowd(address: SocketAddr, stop: Arc<AtomicBool>) -> thread::JoinHandle<usize> {
+/// Connects to `address` again and again, without sending, until `stop`. It keeps at most 300 connections, the first 150 of them to the end.
+fn silent_connections(address: SocketAddr, stop: Arc<AtomicBool>) -> thread::JoinHandle<usize> {
     thread::spawn(move || {
         let (mut held, mut count) = (Vec::new(), 0);
         while !stop.load(Ordering::Relaxed) {
@@ -517,40 +517,40 @@ fn silent_crowd(address: SocketAddr, stop: Arc<AtomicBool>) -> thread::JoinHandl
 }
 
 #[test]
-fn a_silent_crowd_keeps_no_party_out() {
+fn many_silent_connections_keep_no_party_out() {
     let mut configs = committee(2);
     for config in &mut configs {
         config.connect_timeout = Duration::from_secs(5);
     }
     let address = configs[0].listener.as_ref().unwrap().local_addr().unwrap();
     let stop = Arc::new(AtomicBool::new(false));
-    let crowd = silent_crowd(address, Arc::clone(&stop));
+    let silent = silent_connections(address, Arc::clone(&stop));
     let late = configs.pop().unwrap();
     let zero = configs.pop().unwrap();
     let waiting = thread::spawn(move || TlsTransport::connect(zero));
-    // By now the crowd holds all that it can.
+    // By now the silent connections are as many as they can be.
     thread::sleep(Duration::from_millis(1500));
     let mut one = TlsTransport::connect(late).unwrap();
     let mut zero = waiting.join().unwrap().unwrap();
     stop.store(true, Ordering::Relaxed);
-    let count = crowd.join().unwrap();
-    assert!(count > 200, "a crowd of {count}");
+    let count = silent.join().unwrap();
+    assert!(count > 200, "only {count} silent connections");
     one.send(0, b"ok").unwrap();
     assert_eq!(zero.recv(1, 2).unwrap(), b"ok");
 }
 
 #[test]
-fn a_silent_crowd_does_not_stop_the_time() {
+fn many_silent_connections_do_not_stop_the_timeout() {
     let mut config = committee(2).swap_remove(0);
     config.connect_timeout = Duration::from_secs(1);
     let address = config.listener.as_ref().unwrap().local_addr().unwrap();
     let stop = Arc::new(AtomicBool::new(false));
-    let crowd = silent_crowd(address, Arc::clone(&stop));
+    let silent = silent_connections(address, Arc::clone(&stop));
     let start = Instant::now();
     let error = TlsTransport::connect(config).err().unwrap().to_string();
     assert!(start.elapsed() < Duration::from_secs(6), "{error}");
     stop.store(true, Ordering::Relaxed);
-    crowd.join().unwrap();
+    silent.join().unwrap();
     assert!(error.contains("too many connections at once"), "{error}");
 }
 
@@ -638,7 +638,7 @@ fn abort_stops_everybody_with_the_reason() {
         assert!(at - start < Duration::from_millis(500));
         for error in [first, second] {
             match error {
-                // From the culprit itself, or from the other one, which passes it on as it ends.
+                // From the party that aborted, or from the other one, which passes its reason on.
                 NetError::PeerAborted { reason, .. } => {
                     assert!(reason.ends_with("shares do not match"), "{reason}");
                 }
@@ -672,7 +672,7 @@ fn a_panic_aborts_the_session() {
 }
 
 #[test]
-fn close_delivers_what_was_sent_and_concerns_that_peer_alone() {
+fn close_delivers_sent_messages_and_concerns_that_peer_alone() {
     let mut parties = mesh(3);
     let mut two = parties.pop().unwrap();
     let mut one = parties.pop().unwrap();
@@ -813,7 +813,7 @@ fn killed_process_is_noticed_at_once() {
 }
 
 #[test]
-fn doctor_finds_all_well() {
+fn doctor_finds_no_problem() {
     let threads: Vec<_> = committee(3)
         .into_iter()
         .map(|config| thread::spawn(move || (config.me, doctor(config).unwrap())))
@@ -841,14 +841,14 @@ fn doctor_finds_all_well() {
 }
 
 #[test]
-fn probes_tell_what_is_wrong() {
+fn probes_report_the_problem() {
     let mut configs = committee(2);
     let one = configs.pop().unwrap();
     let zero = configs.pop().unwrap();
     let (identity, peer) = (one.identity.clone(), zero.peers[0].clone());
     let quick = Duration::from_millis(300);
 
-    // Nobody there: the port is bound, but nobody answers.
+    // The port is bound, but no party answers.
     let report = probe(&peer, &identity, &hello(1, 2), quick);
     assert!(report.reachable && report.fingerprint_seen.is_none());
     assert!(matches!(
@@ -867,7 +867,7 @@ fn probes_tell_what_is_wrong() {
     ));
     assert_eq!(report.version.as_deref(), Some("0.1.0"));
 
-    // What is to run does not matter to a probe.
+    // A probe does not compare contexts.
     let mut other = hello(1, 2);
     other.context = "decrypt".into();
     assert!(probe(&peer, &identity, &other, quick).problem.is_none());
@@ -889,7 +889,7 @@ fn probes_tell_what_is_wrong() {
         Some(NetError::CertificateRefused { peer: 0, .. })
     ));
 
-    // A party that comes for a session is told where it is.
+    // A party that dials for a session learns that we are in doctor mode.
     let error = TlsTransport::connect(one).err().unwrap();
     match error {
         NetError::HelloMismatch {
@@ -905,7 +905,7 @@ fn probes_tell_what_is_wrong() {
     let report = probe(&peer, &identity, &hello(1, 2), quick);
     assert!(!report.reachable);
     match report.problem {
-        // Why nobody answers, and not that the time for it was over.
+        // The reason that no party answers, not the timeout.
         Some(NetError::Connect {
             peer: 0, source, ..
         }) => assert_eq!(source.kind(), ErrorKind::ConnectionRefused, "{source}"),

@@ -15,7 +15,7 @@ compile_error!(
 const BATCH: usize = 64;
 
 /// A key of AES-128, expanded. Wiped on drop.
-pub(crate) struct Key(Aes128Enc);
+pub struct Key(Aes128Enc);
 
 impl Key {
     pub fn new(key: &[u8; 16]) -> Self {
@@ -54,13 +54,13 @@ impl Hash {
     /// The hash for this adversary.
     pub fn new(security: Security) -> Self {
         Self {
-            // Digits of π: nothing up the sleeve.
+            // Digits of π: a nothing-up-my-sleeve number.
             permutation: Key::new(b"3141592653589793"),
             security,
         }
     }
 
-    /// Against whom.
+    /// The adversary that it is secure against.
     pub fn security(&self) -> Security {
         self.security
     }

@@ -3,7 +3,7 @@
 //!
 //! Masny and Rindal, "Endemic oblivious transfer" (CCS 2019), the Diffie-Hellman instance with programmed points: the
 //! receiver of choice c knows the discrete logarithm of r_c + H(r_{1-c}) only, the sender's one point serves all OTs. Both
-//! messages are independent of each other: one round. Endemic: a corrupt party can fix its own strings, which the
+//! messages are independent of each other: one round. Endemic: a corrupted party can fix its own strings, which the
 //! extension allows.
 
 use curve25519_dalek::RistrettoPoint;
@@ -27,19 +27,25 @@ fn random_scalar() -> Result<Scalar, OtError> {
     Ok(Scalar::from_bytes_mod_order_wide(&wide))
 }
 
-/// The point that is added to r_c: H(context, number, c, r_{1-c}).
-fn point_hash(context: &[u8], number: usize, choice: u8, other: &[u8; 32]) -> RistrettoPoint {
+/// A hash of OT `number` of a context, for one of its two choices.
+fn tagged_hash(tag: &[u8], context: &[u8], number: usize, choice: u8) -> Sha512 {
     let mut hash = Sha512::new();
-    hash.update(b"keyquorum-ot/point");
+    hash.update(tag);
     hash.update((context.len() as u64).to_le_bytes());
     hash.update(context);
     hash.update((number as u64).to_le_bytes());
     hash.update([choice]);
+    hash
+}
+
+/// The point that is added to r_c: H(context, number, c, r_{1-c}).
+fn point_hash(context: &[u8], number: usize, choice: u8, other: &[u8; 32]) -> RistrettoPoint {
+    let mut hash = tagged_hash(b"keyquorum-ot/point", context, number, choice);
     hash.update(other);
     RistrettoPoint::from_uniform_bytes(&hash.finalize().into())
 }
 
-/// The string of choice `choice` in OT `number`: a hash of the common point and all that was said.
+/// The string of choice `choice` in OT `number`: a hash of the common point and both messages.
 fn string_hash(
     context: &[u8],
     number: usize,
@@ -48,12 +54,7 @@ fn string_hash(
     pair: &[u8],
     common: &RistrettoPoint,
 ) -> Seed {
-    let mut hash = Sha512::new();
-    hash.update(b"keyquorum-ot/string");
-    hash.update((context.len() as u64).to_le_bytes());
-    hash.update(context);
-    hash.update((number as u64).to_le_bytes());
-    hash.update([choice]);
+    let mut hash = tagged_hash(b"keyquorum-ot/string", context, number, choice);
     hash.update(sender);
     hash.update(pair);
     hash.update(common.compress().as_bytes());
@@ -224,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_point_is_refused() {
+    fn bytes_that_are_no_point_are_refused() {
         let key = LinkKey::with_pads(0, None);
         let (sender, _) = BaseSender::start().unwrap();
         let (receiver, mut points) = BaseReceiver::start(b"x", &key).unwrap();

@@ -1,5 +1,5 @@
-//! Random OT of single bits, packed: the material of AND triples. With random choices nothing but the extension's
-//! corrections is sent.
+//! Random OT of single bits, packed: AND triples are made of it. With random choices only the extension's
+//! corrections are sent.
 
 use zeroize::Zeroize;
 

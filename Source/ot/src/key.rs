@@ -67,8 +67,8 @@ impl LinkKey {
         Ok(Self::with_pads(u128::from_le_bytes(*bytes), macs))
     }
 
-    /// A given Δ. Δ must be uniform, known to nobody else, and of this link alone: pads of OTs are as secret as Δ is, and what is a function of
-    /// the keys of MACs, or the same on two links, is not.
+    /// A given Δ. Δ must be uniform, known to no other party, and of this link alone: pads of OTs are only as secret as Δ. A Δ that is a
+    /// function of the keys of MACs, or the same on two links, is not secret enough.
     pub fn with_pads(pads: u128, macs: Option<MacKey>) -> Self {
         Self { pads, macs }
     }

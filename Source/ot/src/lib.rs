@@ -1,14 +1,16 @@
-//! Oblivious transfer between two parties: base OT on Ristretto, SoftSpokenOT extension, and what is made of extended OTs
-//! (random bits, correlated OT over Z_2^l, F_q and packed bits). No I/O: parties exchange byte vectors.
+//! Oblivious transfer between two parties: base OT on Ristretto, SoftSpokenOT extension, and uses of extended OTs
+//! (random bits, correlated OT over Z_2^l, F_q and packed bits). No I/O: the caller sends the byte vectors.
 //!
 //! A *link* is one direction between two parties: the OT sender has a secret [`LinkKey`], the OT receiver has choice bits. Pads of OTs
-//! hang on 128 bits of the key, Δ, which are drawn anew for every link; MACs hang on others ([`MacKey`]), which are the same on all links
-//! of a party: checks of MACs reveal their key when they fail, and nothing of Δ. Set-up ([`setup`]), once a link: one round of base OTs (roles swapped) and one message of punctured PRFs.
+//! depend on 128 bits of the key, Δ, which are drawn for every link. MACs depend on other bits ([`MacKey`]), which are the same on all links
+//! of a party: a check of MACs that fails reveals their key, and nothing of Δ.
+//!
+//! Set-up ([`setup`]), once a link: one round of base OTs (roles swapped) and one message of punctured PRFs.
 //! Then extension ([`extension`]): each OT costs 128/k bits from receiver to sender, 2^k/k AES blocks and the hash.
 //!
 //! Nothing branches on secrets or uses them as an index. Types that hold secrets wipe them on drop.
 //!
-//! Layout: `key` (keys of a link), `base` (base OT), `punctured` (PRFs without one point), `setup` (both, as messages), `extension` (tiles of
+//! Layout: `key` (secrets of a link), `link` (its two ends), `base` (base OT), `punctured` (PRFs without one point), `setup` (both, as messages), `extension` (tiles of
 //! correlated OTs and their check; `extension::sliced`: rows for MACs of bits), `product` (Gilboa products, correlated OT),
 //! `bits` (random OT of bits), `vole` (products with a fixed key), `amplified` (products against malicious senders), `packed` (bit packing of payloads), `threads`,
 //! `transpose`, `aes`.
@@ -19,6 +21,7 @@ pub mod base;
 pub mod bits;
 pub mod extension;
 mod key;
+mod link;
 pub mod packed;
 pub mod product;
 pub mod punctured;
@@ -30,11 +33,12 @@ pub mod vole;
 use zeroize::Zeroizing;
 
 pub use aes::Hash;
-pub use extension::sliced::{LinearHash, SlicedReceiver, SlicedSender};
-pub use extension::{MAX_BLOCKS, Receiver, ReceiverBatch, Sender, SenderBatch};
+pub use extension::sliced::{SlicedReceiver, SlicedSender};
+pub use extension::{LinearHash, MAX_BLOCKS, Receiver, ReceiverBatch, Sender, SenderBatch};
 pub use key::{BIT_MAC_BITS, ELEMENT_MAC_BITS, LinkKey, MacKey};
+pub use link::{ReceiverLink, SenderLink};
 pub use product::{Field, Payload, PowerOfTwo};
-pub use setup::{Inbound, Outbound, Parameters, ReceiverLink, SenderLink};
+pub use setup::{Inbound, Outbound, Parameters};
 
 /// Computational security in bits: bits of Δ, rows of the extension.
 pub const KAPPA: usize = 128;
@@ -42,7 +46,7 @@ pub const KAPPA: usize = 128;
 /// 16 secret bytes.
 pub type Seed = Zeroizing<[u8; 16]>;
 
-/// Against whom the extension is secure.
+/// The adversary that the extension is secure against.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Security {
     /// Parties follow the protocol.
@@ -51,7 +55,7 @@ pub enum Security {
     Malicious,
 }
 
-/// What can go wrong. The peer is named by whoever knows its number.
+/// Errors. They do not name the peer, which this crate does not know: the caller adds it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OtError {
     /// A message of the wrong size.
@@ -67,13 +71,13 @@ pub enum OtError {
     /// A message that no honest party sends.
     #[error("{0}")]
     Message(&'static str),
-    /// A consistency check failed: the peer cheats.
+    /// A consistency check failed: the peer deviates from the protocol.
     #[error("the consistency check of {0} failed")]
     Check(&'static str),
-    /// Parameters that make no sense.
+    /// Arguments that do not fit.
     #[error("{0}")]
     Usage(String),
-    /// A state that the code excludes. What was to be made must not be used.
+    /// A state that the code excludes. The outputs of the call must not be used.
     #[error("internal error: {0}: please report it")]
     Internal(&'static str),
     /// The operating system gave no randomness.
@@ -91,7 +95,7 @@ pub(crate) fn entropy(out: &mut [u8]) -> Result<(), OtError> {
     getrandom::fill(out).map_err(OtError::Entropy)
 }
 
-/// The error for a place outside a vector, or vectors of lengths that do not belong together.
+/// The error for an index outside a vector, or vectors of lengths that do not belong together.
 pub(crate) fn uneven() -> OtError {
     OtError::Internal("vectors of lengths that do not belong together")
 }

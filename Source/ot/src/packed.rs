@@ -1,5 +1,8 @@
 //! Words of a fixed number of bits, packed without gaps, least significant bit first.
 
+use keyquorum_math::Element;
+
+use crate::product::CHUNK;
 use crate::{OtError, check_same, uneven};
 
 /// Bytes of `n` words of `width` bits.
@@ -25,7 +28,7 @@ pub fn pack(words: impl ExactSizeIterator<Item = u64>, width: u32, out: &mut Vec
         if used >= 64 {
             out.extend_from_slice(&pending.to_le_bytes());
             used -= 64;
-            // What did not fit; a shift by the whole width leaves nothing.
+            // The bits that did not fit; a shift by the whole width gives zero.
             pending = word.checked_shr(width - used).unwrap_or(0);
         }
     }
@@ -51,7 +54,7 @@ pub fn unpack(bytes: &[u8], width: u32, out: &mut [u64]) -> Result<(), OtError> 
     for word in out {
         if left >= width {
             *word = pending & mask;
-            // Here, too, a shift by the whole width leaves nothing.
+            // Here, too, a shift by the whole width gives zero.
             pending = pending.checked_shr(width).unwrap_or(0);
             left -= width;
         } else {
@@ -61,6 +64,46 @@ pub fn unpack(bytes: &[u8], width: u32, out: &mut [u64]) -> Result<(), OtError> 
             pending = next.checked_shr(taken).unwrap_or(0);
             left = 64 - taken;
         }
+    }
+    Ok(())
+}
+
+/// Bytes of `n` elements of `width` bits (1..=128), as [`pack_words`] writes them.
+pub(crate) fn wide_bytes(n: usize, width: u32) -> usize {
+    packed_bytes(n, width.min(64)) + packed_bytes(n, width.saturating_sub(64))
+}
+
+/// Appends the low `width` bits (1..=128) of every element: the low halves of all, then the high halves of all.
+pub(crate) fn pack_words<E: Element>(words: &[E], width: u32, out: &mut Vec<u8>) {
+    pack(words.iter().map(|w| w.to_u128() as u64), width.min(64), out);
+    if width > 64 {
+        let high = words.iter().map(|w| (w.to_u128() >> 64) as u64);
+        pack(high, width - 64, out);
+    }
+}
+
+/// Reads at most [`CHUNK`] elements that [`pack_words`] wrote in one go.
+pub(crate) fn unpack_words<E: Element>(
+    bytes: &[u8],
+    width: u32,
+    out: &mut [E],
+) -> Result<(), OtError> {
+    let mut words = [0u64; CHUNK];
+    let low = width.min(64);
+    let parts = bytes.split_at_checked(packed_bytes(out.len(), low));
+    let (first, second) = parts.ok_or_else(uneven)?;
+    let words = words.get_mut(..out.len()).ok_or_else(uneven)?;
+    unpack(first, low, words)?;
+    for (o, w) in out.iter_mut().zip(words.iter()) {
+        *o = E::from_u128_wrapping(u128::from(*w));
+    }
+    if width > 64 {
+        unpack(second, width - 64, words)?;
+        for (o, w) in out.iter_mut().zip(words.iter()) {
+            *o = E::from_u128_wrapping(o.to_u128() | u128::from(*w) << 64);
+        }
+    } else {
+        check_same(second.len(), 0)?;
     }
     Ok(())
 }

@@ -103,7 +103,7 @@ pub fn full(k: usize, strings: &[[Seed; 2]]) -> Result<(Vec<Seed>, Vec<u8>), OtE
 }
 
 /// The trees without leaf α: tree `i` has α = bits `i * k..(i + 1) * k` of `key`, and `strings` are the base OT strings of
-/// the choices that are not these bits. Leaf x is at place x ⊕ α, so that place 0, which holds zeros, is the missing one.
+/// the choices that are not these bits. Leaf x has index x ⊕ α, so that index 0, which holds zeros, is the missing one.
 ///
 /// # Errors
 /// [`OtError::Length`]; [`OtError::Check`] if the message is not that of any trees.
@@ -119,7 +119,7 @@ pub fn punctured(
     }
 }
 
-/// What [`punctured`] makes of a message, and whether that is a message of some trees.
+/// The leaves that [`punctured`] computes from a message, and whether the message is consistent.
 fn trees(
     k: usize,
     key: &LinkKey,
@@ -160,8 +160,8 @@ fn trees(
             for [_, node] in next.as_chunks::<2>().0.iter().skip(1) {
                 missing ^= node;
             }
-            for (place, node) in next.iter_mut().take(2).enumerate() {
-                *node = if place == 0 { 0 } else { missing };
+            for (index, node) in next.iter_mut().take(2).enumerate() {
+                *node = if index == 0 { 0 } else { missing };
             }
             level = next;
         }
@@ -170,9 +170,9 @@ fn trees(
         for (total, byte) in last.iter_mut().zip(message.iter().skip(32 * k)) {
             *total = *byte;
         }
-        for (place, node) in level.iter().enumerate() {
+        for (index, node) in level.iter().enumerate() {
             let (mut seed, check) = leaf(*node);
-            if place == 0 {
+            if index == 0 {
                 seed.zeroize();
             } else {
                 add(&mut last, &check);
@@ -210,8 +210,8 @@ mod tests {
             .collect()
     }
 
-    /// The sum that the path to the missing leaf takes, and one that it does not take, are changed: the wrong leaves are refused, and
-    /// without the check they are taken for those of the peer.
+    /// Changes a sum that the receiver uses, or one that it does not use. Wrong leaves are refused; without the check they would be accepted
+    /// as those of the peer.
     #[test]
     fn finding_12_ablated_without_the_check_of_prfs_wrong_leaves_come_out() {
         let (k, mut wrong) = (4, 0);
@@ -235,7 +235,7 @@ mod tests {
         assert_eq!(wrong, 1);
     }
 
-    /// The last strings would be left out, and with them bits of the key.
+    /// Without the check the last strings would not be used, nor the bits of the key that belong to them.
     #[test]
     fn finding_11_blocked_strings_of_no_tree() {
         let refused = full(4, &strings(130)).map(drop);
@@ -270,7 +270,7 @@ mod tests {
                     assert_eq!(x == alpha, theirs != ours);
                 }
             }
-            // A sum that is not that of the tree is noticed, wherever it is used.
+            // A wrong sum is refused where it is used.
             let unused = usize::from(key.bit(0).unwrap());
             message[32 * (k - 1) + 16 * unused + 3] ^= 1;
             let got = punctured(k, &key, &chosen, &message);

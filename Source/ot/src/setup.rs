@@ -8,9 +8,9 @@ use crate::aes::Key;
 use crate::base::{BaseReceiver, BaseSender, RECEIVER_BYTES, SENDER_BYTES};
 use crate::key::MAC_ROWS;
 use crate::punctured::{full, message_bytes, punctured};
-use crate::{KAPPA, LinkKey, OtError};
+use crate::{KAPPA, LinkKey, OtError, ReceiverLink, SenderLink};
 
-/// The trade of traffic against work: 128/k bits and 2^k/k blocks of AES an OT.
+/// The trade-off between traffic and work: 128/k bits and 2^k/k blocks of AES an OT.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parameters {
     k: usize,
@@ -71,19 +71,6 @@ impl Default for Parameters {
     fn default() -> Self {
         Self { k: 4, macs: false }
     }
-}
-
-/// What an OT receiver keeps of the set-up: all PRF keys.
-pub struct ReceiverLink {
-    pub(crate) parameters: Parameters,
-    pub(crate) keys: Vec<Key>,
-}
-
-/// What an OT sender keeps of the set-up: its key, and all PRF keys but one a group.
-pub struct SenderLink {
-    pub(crate) parameters: Parameters,
-    pub(crate) key: LinkKey,
-    pub(crate) keys: Vec<Key>,
 }
 
 /// The OT receiver's end during set-up.

@@ -1,5 +1,5 @@
-//! Large batches are cut into pieces for the processors of this host. Every piece uses the part of the streams that it
-//! would use in one thread, so that the result does not depend on their number.
+//! Large batches are cut into pieces, one a thread. Every piece uses the part of the streams that it would use in one
+//! thread, so that the result does not depend on the number of processors.
 
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -7,9 +7,9 @@ use std::thread;
 
 use crate::OtError;
 
-/// OTs that are worth a thread: about half a millisecond of work.
+/// Fewest OTs for a thread: about half a millisecond of work.
 pub(crate) const LEAST: usize = 1 << 15;
-/// Threads at most: what one batch of a protocol can feed.
+/// Most threads: the batches of a protocol have work for no more.
 const MOST: usize = 8;
 
 fn processors() -> usize {
@@ -46,7 +46,7 @@ pub(crate) fn run<T: Send>(
             results.push(
                 other
                     .join()
-                    .map_err(|_| OtError::Internal("a thread of the OT extension broke off"))??,
+                    .map_err(|_| OtError::Internal("a thread of the OT extension panicked"))??,
             );
         }
         results.push(last?);
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn results_keep_their_order_and_errors_come_through() {
+    fn results_keep_their_order_and_errors_are_returned() {
         let tasks: Vec<_> = (0..5).map(|i| move || Ok(i)).collect();
         assert_eq!(run(tasks).unwrap(), [0, 1, 2, 3, 4]);
         let fail = |i| {

@@ -212,7 +212,7 @@ mod tests {
         }
     }
 
-    /// Shares of bits that are short of a part of their MACs would go on with zeros in its place.
+    /// Without the check, shares of bits that lack a part of their MACs would be used with zeros for it.
     #[test]
     fn finding_11_blocked_planes_of_other_lengths() {
         let internal = |result| matches!(result, Err(OtError::Internal(_)));

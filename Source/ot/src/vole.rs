@@ -1,5 +1,5 @@
-//! Products of vectors with a short fixed key: one party keeps α of [`KEY_BITS`] bits, the other gives x, they get shares of
-//! α·x in Z_2^l or F_q. The material of MACs.
+//! Products of vectors with a short fixed key: one party has α of [`KEY_BITS`] bits, the other has x, they get shares of
+//! α·x in Z_2^l or F_q. MACs are made of them.
 //!
 //! The punctured PRFs of a link (leaf Δ_c of group c is unknown to the party with digit Δ_c of α) give, without messages, a vector oblivious
 //! linear evaluation with every small digit Δ_c: with leaves r_y, u = Σ r_y and v = Σ y·r_y at one party, the other computes
@@ -7,19 +7,21 @@
 //! with integers in place of the small field. One correction x − u a digit makes all digits multiply the same x: twelve words
 //! a product for 48 bits, where one bit at a time takes 48 (Keller, Orsini, Scholl, "MASCOT", CCS 2016, figure 3).
 //!
-//! A party that gives different x to different digits makes the result wrong by multiples of digits of α: callers must check
+//! A party that uses different x for different digits makes the result wrong by multiples of digits of α: callers must check
 //! random linear combinations of what they authenticate, as MASCOT does.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use keyquorum_math::{Domain, DomainKind};
 use zeroize::{Zeroize, Zeroizing};
 
+use crate::link::Link;
 use crate::{
     BIT_MAC_BITS, ELEMENT_MAC_BITS, KAPPA, OtError, ReceiverLink, SenderLink, check_length, uneven,
 };
 
-/// Links of protocols with MACs have the keys.
+/// Excluded: links of protocols with MACs have the keys.
 const NO_MACS: OtError = OtError::Internal("products with MAC keys on a link without them");
 /// Bits of α.
 pub const KEY_BITS: u32 = ELEMENT_MAC_BITS as u32;
@@ -38,8 +40,8 @@ pub fn message_bytes<D: Domain>(domain: &D, n: usize, parameters: crate::Paramet
         .sum()
 }
 
-/// Bits of a string that count for a field, with parameter k: as many as let a word of 128 bits hold the weighted sum of all, whose
-/// weights add up to less than 2^(2k + 1). The more, the closer are residues to uniform.
+/// Bits of a string that count for a field, with parameter k. A word of 128 bits holds the weighted sum of all strings, whose
+/// weights add up to less than 2^(2k + 1). With more bits, residues are closer to uniform.
 pub fn string_bits(k: usize) -> u32 {
     127 - 2 * k as u32
 }
@@ -51,22 +53,26 @@ fn string_mask<D: Domain>(domain: &D, k: usize) -> u128 {
     }
 }
 
-/// Groups of the link whose digits make up α.
-fn groups(parameters: crate::Parameters) -> std::ops::Range<usize> {
-    let k = parameters.k();
-    FIRST_BIT / k..(FIRST_BIT + KEY_BITS as usize) / k
-}
+/// The bits of the link's key that are α.
+const KEY: Range<usize> = FIRST_BIT..FIRST_BIT + KEY_BITS as usize;
 
-/// The party that gives the vectors.
-pub struct Multiplicand {
-    link: Arc<ReceiverLink>,
+/// One end of one stream of products: [`Multiplicand`] or [`FixedKey`].
+pub struct Stream<L> {
+    link: Arc<L>,
     stream: u64,
+    /// Products that are made.
     position: u64,
 }
 
-impl Multiplicand {
+/// The party that has the vectors.
+pub type Multiplicand = Stream<ReceiverLink>;
+
+/// The party that has the key.
+pub type FixedKey = Stream<SenderLink>;
+
+impl<L: Link> Stream<L> {
     /// Opens stream `stream` of a link; no stream may be opened twice.
-    pub fn new(link: Arc<ReceiverLink>, stream: u64) -> Self {
+    pub fn new(link: Arc<L>, stream: u64) -> Self {
         Self {
             link,
             stream: stream | STREAMS,
@@ -76,9 +82,11 @@ impl Multiplicand {
 
     /// Bytes of the message for `n` products.
     pub fn message_bytes<D: Domain>(&self, domain: &D, n: usize) -> usize {
-        message_bytes(domain, n, self.link.parameters)
+        message_bytes(domain, n, self.link.parameters())
     }
+}
 
+impl Multiplicand {
     /// Multiplies α with `x`: appends the message, returns our shares.
     ///
     /// # Errors
@@ -100,9 +108,8 @@ impl Multiplicand {
             let mut sum = vec![domain.zero(); n];
             let mut weight = domain.one();
             let base = domain.from_u128(1 << k);
-            for group in groups(self.link.parameters) {
-                let keys = self.link.keys.get(group << k..(group + 1) << k);
-                let keys = keys.ok_or(NO_MACS)?;
+            let keys = self.link.keys_of(KEY).ok_or(NO_MACS)?;
+            for keys in keys.chunks_exact(1 << k) {
                 total.fill(0);
                 weighted.fill(0);
                 // From the last leaf down: after leaf y the running total has been added y times for every leaf above.
@@ -138,28 +145,7 @@ impl Multiplicand {
     }
 }
 
-/// The party that keeps the key.
-pub struct FixedKey {
-    link: Arc<SenderLink>,
-    stream: u64,
-    position: u64,
-}
-
 impl FixedKey {
-    /// Opens stream `stream` of a link; no stream may be opened twice.
-    pub fn new(link: Arc<SenderLink>, stream: u64) -> Self {
-        Self {
-            link,
-            stream: stream | STREAMS,
-            position: 0,
-        }
-    }
-
-    /// Bytes of the message for `n` products.
-    pub fn message_bytes<D: Domain>(&self, domain: &D, n: usize) -> usize {
-        message_bytes(domain, n, self.link.parameters)
-    }
-
     /// Our shares of α times the peer's `n` words.
     ///
     /// # Errors
@@ -190,13 +176,13 @@ impl FixedKey {
             let mut sum = vec![domain.zero(); count];
             let mut weight = domain.one();
             let base = domain.from_u128(1 << k);
-            for group in groups(self.link.parameters) {
-                let digit = self.link.key.digit(group * k, k)? as u128;
-                let keys = self.link.keys.get(group << k..(group + 1) << k);
+            let keys = self.link.keys_of(KEY).ok_or(NO_MACS)?;
+            for (first, keys) in KEY.step_by(k).zip(keys.chunks_exact(1 << k)) {
+                let digit = self.link.key.digit(first, k)? as u128;
                 total.fill(0);
                 weighted.fill(0);
                 // Slot i has leaf i ⊕ Δ_c; slot 0 is the missing one.
-                for (i, key) in keys.ok_or(NO_MACS)?.iter().enumerate().skip(1) {
+                for (i, key) in keys.iter().enumerate().skip(1) {
                     let string = string.get_mut(..count).ok_or_else(uneven)?;
                     key.stream(self.stream, self.position, string);
                     let factor = digit.wrapping_sub(i as u128 ^ digit).wrapping_add(offset);
@@ -259,23 +245,23 @@ mod tests {
     fn products<D: Domain>(domain: &D, k: usize) {
         let (receiver, sender) = links(k);
         let alpha = domain.from_u128(u128::from(sender.key.macs().unwrap().element()));
-        let mut giver = Multiplicand::new(receiver, 3);
-        let mut keeper = FixedKey::new(sender, 3);
+        let mut multiplicand = Multiplicand::new(receiver, 3);
+        let mut fixed_key = FixedKey::new(sender, 3);
         let mut prg = Prg::new([7; 16], 0);
         for n in [1, 100, 2500] {
             let mut x = vec![domain.zero(); n];
             domain.random(&mut prg, &mut x);
             let mut message = Vec::new();
-            let ours = giver.multiply(domain, &x, &mut message).unwrap();
-            assert_eq!(message.len(), giver.message_bytes(domain, n));
-            let theirs = keeper.multiply(domain, n, &message).unwrap();
+            let ours = multiplicand.multiply(domain, &x, &mut message).unwrap();
+            assert_eq!(message.len(), multiplicand.message_bytes(domain, n));
+            let theirs = fixed_key.multiply(domain, n, &message).unwrap();
             for ((a, b), x) in ours.iter().zip(&theirs).zip(&x) {
                 assert_eq!(
                     domain.add(*a, *b).to_u128(),
                     domain.mul(alpha, *x).to_u128()
                 );
             }
-            assert!(keeper.multiply(domain, n + 1, &message).is_err());
+            assert!(fixed_key.multiply(domain, n + 1, &message).is_err());
         }
     }
 

@@ -1,4 +1,4 @@
-//! What the code excludes is an error: a pad that was not made is never used.
+//! Excluded states are errors: a pad that was not made is never used.
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic)] // a failed test may panic
 
 use std::sync::Arc;
@@ -29,12 +29,12 @@ fn batch() -> (Receiver, ReceiverBatch, Sender, SenderBatch) {
     (receiver, ours, sender, theirs)
 }
 
-/// What goes over the wire for both of a sender's words, under these pads.
+/// The messages for both of a sender's words, masked with these pads.
 fn payload(zeros: &[u128], ones: &[u128]) -> [u128; 2] {
     [SECRET ^ zeros[0], !SECRET ^ ones[0]]
 }
 
-/// What the sender of a batch sends: nothing, where there are no pads.
+/// The messages of a batch's sender: an error where there are no pads.
 fn send(sender: &Sender, batch: &SenderBatch, tile: usize, n: usize) -> Result<[u128; 2], OtError> {
     let (mut zeros, mut ones) = (vec![0; n], vec![0; n]);
     sender.batch_strings(batch, tile, &mut zeros, &mut ones)?;
@@ -42,11 +42,11 @@ fn send(sender: &Sender, batch: &SenderBatch, tile: usize, n: usize) -> Result<[
 }
 
 #[test]
-fn finding_11_blocked_a_tile_that_is_not_there() {
+fn finding_11_blocked_a_tile_that_does_not_exist() {
     let (receiver, ours, sender, theirs) = batch();
     let n = 128 * BLOCKS;
     assert_ne!(send(&sender, &theirs, 0, n).unwrap(), [SECRET, !SECRET]);
-    // Tile 1 is the mask's, whose strings nobody may use; and a tile has as many strings as columns.
+    // Tile 1 is the mask's, whose strings must not be used. A tile has as many strings as columns.
     for (tile, n) in [
         (1, n),
         (1, 128),
@@ -71,7 +71,7 @@ fn finding_11_blocked_a_tile_that_is_not_there() {
     );
 }
 
-/// [`Sender::batch_strings`] as it was: where there is nothing to make pads of, they stay as they were passed.
+/// [`Sender::batch_strings`] as it was before the finding: where no pads can be made, the output stays unchanged without an error.
 fn ignoring(
     sender: &Sender,
     batch: &SenderBatch,
@@ -83,7 +83,7 @@ fn ignoring(
 }
 
 #[test]
-fn finding_11_ablated_a_tile_that_is_not_there() {
+fn finding_11_ablated_a_tile_that_does_not_exist() {
     let (_, _, sender, batch) = batch();
     let read = |tile: usize| {
         let (mut zeros, mut ones) = ([0; 128 * BLOCKS], [0; 128 * BLOCKS]);
@@ -126,7 +126,7 @@ fn finding_11_ablated_a_tile_of_another_size_makes_no_strings() {
     receiver
         .random(&mut [1, 2], Choices::Given, &mut message, &mut [0; 256])
         .unwrap();
-    // Second strings for half of the OTs: the error that says so is passed over.
+    // Second strings for half of the OTs: the error is ignored.
     let (mut zeros, mut ones) = ([0; 256], [0; 128]);
     let _ = sender.random(Choices::Given, &message, &mut zeros, &mut ones);
     assert_eq!(payload(&zeros, &ones), [SECRET, !SECRET]);

@@ -1,4 +1,4 @@
-//! What may go wrong in the life of a key.
+//! The probability that anything goes wrong in the life of a key.
 
 use keyquorum_mpc::budget;
 use pyo3::prelude::*;

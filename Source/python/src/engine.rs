@@ -1,72 +1,18 @@
-//! Engines and handles.
+//! Engines. Longer than 400 lines: PyO3 takes the methods of a class in one block.
 
 use std::sync::Mutex;
 
 use keyquorum_math::DomainKind;
-use keyquorum_mpc::{ClearOp, Engine as CoreEngine, EngineError, EngineStats, Handle, Material};
+use keyquorum_mpc::{
+    ClearOp, Engine as CoreEngine, EngineError, EngineStats, Handle, Preprocessed,
+};
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use zeroize::Zeroizing;
 
 use crate::errors::{engine_error, usage};
-
-/// A handle on a value of an engine.
-#[pyclass(module = "keyquorum._engine", frozen)]
-pub struct Value {
-    handle: Mutex<Option<Handle>>,
-    kind: &'static str,
-    size: usize,
-}
-
-impl Value {
-    fn wrap(handle: Handle) -> Self {
-        Self {
-            kind: handle.kind().code(),
-            size: handle.size(),
-            handle: Mutex::new(Some(handle)),
-        }
-    }
-
-    pub(crate) fn with<T>(&self, f: impl FnOnce(&Handle) -> PyResult<T>) -> PyResult<T> {
-        let guard = self
-            .handle
-            .lock()
-            .map_err(|_| usage("a value is in use in another thread"))?;
-        f(guard
-            .as_ref()
-            .ok_or_else(|| usage("this value was given up by an assignment"))?)
-    }
-
-    fn take(&self) -> PyResult<Handle> {
-        let mut guard = self
-            .handle
-            .lock()
-            .map_err(|_| usage("a value is in use in another thread"))?;
-        guard
-            .take()
-            .ok_or_else(|| usage("this value was given up by an assignment"))
-    }
-}
-
-#[pymethods]
-impl Value {
-    /// s, c, sb, cb or p.
-    #[getter]
-    fn kind(&self) -> &'static str {
-        self.kind
-    }
-
-    /// Elements or bits.
-    #[getter]
-    fn size(&self) -> usize {
-        self.size
-    }
-
-    fn __repr__(&self) -> String {
-        format!("<Value {} of {}>", self.kind, self.size)
-    }
-}
+use crate::value::Value;
 
 /// A computation in one arithmetic domain under one protocol.
 #[pyclass(module = "keyquorum._engine", frozen)]
@@ -96,8 +42,8 @@ pub struct Engine {
     #[pyo3(get)]
     insecure: bool,
     mac_key: Zeroizing<Option<u128>>,
-    /// What [`Engine::spent`] saw last.
-    seen: Mutex<(EngineStats, Vec<Material>)>,
+    /// The counters at the last call of [`Engine::spent`].
+    seen: Mutex<(EngineStats, Vec<Preprocessed>)>,
 }
 
 type Ints<'py> = PyReadonlyArray1<'py, i64>;
@@ -139,7 +85,7 @@ impl Engine {
             element_bytes: core.element_bytes(),
             insecure: core.insecure(),
             mac_key: Zeroizing::new(core.mac_key()),
-            seen: Mutex::new((core.stats(), core.material())),
+            seen: Mutex::new((core.stats(), core.preprocessed())),
             core: Mutex::new(core),
         }
     }
@@ -342,7 +288,7 @@ impl Engine {
     fn concat(&self, py: Python<'_>, list: Vec<PyRef<'_, Value>>) -> PyResult<Value> {
         // A value may stand in the list several times: each lock is taken once.
         let mut unique: Vec<&Value> = Vec::new();
-        let mut places = Vec::with_capacity(list.len());
+        let mut positions = Vec::with_capacity(list.len());
         for v in &list {
             let v: &Value = v;
             let at = unique
@@ -352,7 +298,7 @@ impl Engine {
                     unique.push(v);
                     unique.len() - 1
                 });
-            places.push(at);
+            positions.push(at);
         }
         let guards = unique
             .iter()
@@ -362,7 +308,7 @@ impl Engine {
                     .map_err(|_| usage("a value is in use in another thread"))
             })
             .collect::<PyResult<Vec<_>>>()?;
-        let handles = places
+        let handles = positions
             .iter()
             .map(|at| {
                 guards
@@ -540,7 +486,7 @@ impl Engine {
         self.value(py, |e| e.import(data, n))
     }
 
-    /// What must be stored with shares under a MAC key; empty without MACs.
+    /// The test of MAC keys, which must be stored with shares; empty without MACs.
     fn key_test<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<u8>>> {
         let data = self.run(py, |e| e.key_test())?;
         Ok(PyArray1::from_slice(py, &data))
@@ -552,10 +498,10 @@ impl Engine {
         self.run(py, |e| e.test_stored_keys(data))
     }
 
-    /// What comes next is about this, at all parties.
-    fn about(&self, py: Python<'_>, text: &[u8]) -> PyResult<()> {
+    /// Binds all that follows to this context, at all parties.
+    fn bind_context(&self, py: Python<'_>, text: &[u8]) -> PyResult<()> {
         self.run(py, |e| {
-            e.about(text);
+            e.bind_context(text);
             Ok(())
         })
     }
@@ -571,34 +517,34 @@ impl Engine {
     }
 
     /// Correlated randomness: {name: (made, used)}.
-    fn material<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let material = self.run(py, |e| Ok(e.material()))?;
+    fn preprocessed<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let items = self.run(py, |e| Ok(e.preprocessed()))?;
         let dict = PyDict::new(py);
-        for m in material {
+        for m in items {
             dict.set_item(m.name, (m.made, m.used))?;
         }
         Ok(dict)
     }
 
-    /// What was spent since the last call, or since the engine was opened: the counters of [`Engine::stats`], and by how much the unused
+    /// The cost since the last call, or since the engine was opened: the counters of [`Engine::stats`], and by how much the unused
     /// correlated randomness has changed, where it has.
     fn spent<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyDict>, Bound<'py, PyDict>)> {
         let mut seen = self
             .seen
             .lock()
             .map_err(|_| usage("the engine failed in another thread"))?;
-        let (stats, material) = self.at_once(|e| Ok((e.stats(), e.material())))?;
+        let (stats, items) = self.at_once(|e| Ok((e.stats(), e.preprocessed())))?;
         let (before, left) = &*seen;
         let changed = PyDict::new(py);
-        for now in &material {
-            let unused = |m: &Material| m.made as i64 - m.used as i64;
+        for now in &items {
+            let unused = |m: &Preprocessed| m.made as i64 - m.used as i64;
             let before = left.iter().find(|m| m.name == now.name).map_or(0, unused);
             if unused(now) != before {
                 changed.set_item(now.name, unused(now) - before)?;
             }
         }
         let counted = counters(py, &stats, before)?;
-        *seen = (stats, material);
+        *seen = (stats, items);
         Ok((counted, changed))
     }
 }
@@ -628,6 +574,5 @@ fn counters<'py>(
 }
 
 pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
-    m.add_class::<Engine>()?;
-    m.add_class::<Value>()
+    m.add_class::<Engine>()
 }

@@ -5,11 +5,14 @@ mod arithmetic;
 mod budget;
 mod engine;
 mod errors;
+mod identity;
 mod inputs;
 mod protocols;
+mod recorder;
 mod recording;
 mod session;
 mod store;
+mod value;
 
 use pyo3::prelude::*;
 
@@ -21,9 +24,12 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 fn _engine(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("__version__", env!("CARGO_PKG_VERSION"))?;
     errors::register(m)?;
+    recorder::register(m)?;
     recording::register(m)?;
     session::register(m)?;
+    identity::register(m)?;
     engine::register(m)?;
+    value::register(m)?;
     arithmetic::register(m)?;
     budget::register(m)?;
     protocols::register(m)?;

@@ -26,7 +26,7 @@ fn row<'py>(py: Python<'py>, protocol: &Descriptor) -> PyResult<Bound<'py, PyDic
     dict.set_item("splits", protocol.splits)?;
     dict.set_item("edabits", protocol.edabits)?;
     dict.set_item("oblivious_transfer", protocol.oblivious_transfer)?;
-    dict.set_item("star_openings", protocol.star_openings)?;
+    dict.set_item("king_openings", protocol.king_openings)?;
     dict.set_item("committee", protocol.committee)?;
     dict.set_item("ring_protocol", partners.ring.map(|p| p.name))?;
     dict.set_item("field_protocol", partners.field.name)?;

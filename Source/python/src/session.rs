@@ -9,7 +9,7 @@ use keyquorum_mpc::mac_key::MacKeyFile;
 use keyquorum_mpc::{EngineOptions, Openings, Session as CoreSession};
 use keyquorum_net::{
     Hello, Identity, LinkShape, LocalTransport, Peer, SetupObserver, TlsConfig, TlsTransport,
-    doctor, parse_fingerprint,
+    parse_fingerprint,
 };
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
@@ -75,68 +75,10 @@ fn local_sessions(
     })
 }
 
-/// Makes a private key and certificate for a party, stored at `path` (0600); returns its SHA-256 fingerprint.
-#[pyfunction]
-fn make_identity(path: PathBuf, name: &str) -> PyResult<String> {
-    let identity = Identity::generate(name).map_err(network_error)?;
-    identity.save(&path).map_err(network_error)?;
-    Ok(identity.fingerprint())
-}
-
-/// The SHA-256 fingerprint of a stored identity.
-#[pyfunction]
-fn identity_fingerprint(path: PathBuf) -> PyResult<String> {
-    Ok(Identity::load(&path).map_err(network_error)?.fingerprint())
-}
-
-/// Whether a signature is that of a message under an Ed25519 key of 32 bytes.
-#[pyfunction]
-fn verify_ed25519(public_key: &[u8], message: &[u8], signature: &[u8]) -> bool {
-    keyquorum_net::verify_ed25519(public_key, message, signature)
-}
-
-/// Listens as one party, and tries all others, for at most `seconds`: (peer, what was found) of each. `context`:
-/// entries that say what `committee` is a digest of.
-#[pyfunction]
-#[pyo3(signature = (party, identity_path, peers, committee, seconds, context="doctor"))]
-fn probe_committee<'py>(
-    py: Python<'py>,
-    party: usize,
-    identity_path: PathBuf,
-    peers: Vec<(String, u16, String)>,
-    committee: &[u8],
-    seconds: f64,
-    context: &str,
-) -> PyResult<Vec<(usize, Bound<'py, PyDict>)>> {
-    let parties = peers.len();
-    let identity = Identity::load(&identity_path).map_err(network_error)?;
-    let hello = hello(committee, context.to_owned(), party, parties)?;
-    let mut config = TlsConfig::new(party, identity, peer_list(peers)?, hello);
-    config.connect_timeout = positive(seconds, "time to look")?;
-    let report = py.detach(|| doctor(config)).map_err(network_error)?;
-    report
-        .probes
-        .into_iter()
-        .map(|probe| {
-            let dict = PyDict::new(py);
-            dict.set_item("reachable", probe.reachable)?;
-            dict.set_item("version", probe.version)?;
-            dict.set_item("clock_offset", probe.clock_offset.unwrap_or(0.0))?;
-            dict.set_item(
-                "round_trip",
-                probe.round_trip.map_or(0.0, |d| d.as_secs_f64()),
-            )?;
-            dict.set_item("reached_us", report.reached_by.contains(&probe.peer))?;
-            dict.set_item("error", probe.problem.map(|e| e.to_string()))?;
-            Ok((probe.peer, dict))
-        })
-        .collect()
-}
-
 /// Longest wait that a caller may choose: longer ones do not fit the clock of every system.
 const LONGEST_WAIT: Duration = Duration::from_secs(1_000_000_000);
 
-fn positive(seconds: f64, what: &str) -> PyResult<Duration> {
+pub(crate) fn positive(seconds: f64, what: &str) -> PyResult<Duration> {
     Duration::try_from_secs_f64(seconds)
         .ok()
         .filter(|d| !d.is_zero() && *d <= LONGEST_WAIT)
@@ -148,7 +90,7 @@ fn positive(seconds: f64, what: &str) -> PyResult<Duration> {
         })
 }
 
-fn peer_list(peers: Vec<(String, u16, String)>) -> PyResult<Vec<Peer>> {
+pub(crate) fn peer_list(peers: Vec<(String, u16, String)>) -> PyResult<Vec<Peer>> {
     peers
         .into_iter()
         .enumerate()
@@ -164,7 +106,12 @@ fn peer_list(peers: Vec<(String, u16, String)>) -> PyResult<Vec<Peer>> {
         .collect()
 }
 
-fn hello(committee: &[u8], context: String, party: usize, parties: usize) -> PyResult<Hello> {
+pub(crate) fn hello(
+    committee: &[u8],
+    context: String,
+    party: usize,
+    parties: usize,
+) -> PyResult<Hello> {
     Ok(Hello {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         committee: committee
@@ -315,7 +262,7 @@ impl Session {
 
     /// How engines with additive shares open values from now on: `direct` or `star`; the same at all parties.
     fn set_openings(&self, openings: &str) -> PyResult<()> {
-        let openings = [Openings::Direct, Openings::Star]
+        let openings = [Openings::Direct, Openings::King]
             .into_iter()
             .find(|known| known.name() == openings)
             .ok_or_else(|| usage(format!("openings are direct or star, not {openings:?}")))?;
@@ -379,7 +326,7 @@ impl Session {
         Ok(dict)
     }
 
-    /// Tells all others why we stop.
+    /// Sends all others the reason why we stop.
     fn abort(&self, py: Python<'_>, reason: &str) {
         py.detach(|| self.core.abort(reason));
     }
@@ -404,10 +351,6 @@ fn burn_mac_key(path: PathBuf, cause: &str) -> String {
 
 pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<Session>()?;
-    m.add_function(wrap_pyfunction!(make_identity, m)?)?;
-    m.add_function(wrap_pyfunction!(verify_ed25519, m)?)?;
-    m.add_function(wrap_pyfunction!(identity_fingerprint, m)?)?;
-    m.add_function(wrap_pyfunction!(probe_committee, m)?)?;
     m.add_function(wrap_pyfunction!(check_mac_key, m)?)?;
     m.add_function(wrap_pyfunction!(burn_mac_key, m)?)?;
     m.add_function(wrap_pyfunction!(local_sessions, m)?)

@@ -1,4 +1,4 @@
-"""What a plan asks of a backend."""
+"""The interface of backends, which plans call."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from numpy.typing import NDArray
 
 from keyquorum.dsl import Persistence
 from keyquorum.model.errors import BackendError
+from keyquorum.programs import Call
 
 Ints = NDArray[np.int64]
 
 
 @dataclass
 class ProgramOutput:
-    """What a program gave this party: all it wrote by ``binary_output``, public or revealed to this party, centred
+    """The output of a program at this party: ``words`` are all values of ``binary_output``, public or revealed to this party, centred
     int64."""
 
     words: Ints
@@ -26,7 +27,7 @@ class ProgramOutput:
 
 
 class Backend(ABC):
-    """One party's way to run programs jointly with the same party numbers of the others."""
+    """Runs programs at one party, jointly with the backends of the other parties. Party numbers are those of the committee or of a subset."""
 
     name: str
     most_targets: int | None = None
@@ -37,8 +38,7 @@ class Backend(ABC):
         self,
         protocol: str,
         domain: str,
-        program: str,
-        args: Sequence[object],
+        call: Call,
         *,
         threshold: int | None = None,
         private: Ints | None = None,
@@ -48,22 +48,22 @@ class Backend(ABC):
         keep: bool = False,
         about: bytes = b"",
     ) -> ProgramOutput:
-        """Runs one program of the collection; every party calls this alike.
+        """Runs one program (a call of :mod:`keyquorum.programs.signatures`). Every party calls this with the same call and protocol.
 
         ``private``: this party's input words, in the order in which the program asks for them. ``public``: the words of
         ``fixinput``, joined. ``persistence``: the share file of this domain, read and appended to. ``seed``: INSECURE,
-        tests. ``keep``: parties compare program and arguments before they run them, one exchange; with this they do so for
-        protocol and domain only, once, and run this and later such programs on what they keep. For callers that
-        have compared what they are about to do, or let the first messages of this run compare it: ``about`` (needs a backend that
-        compares) must be the same at all, or they refuse each other's messages.
+        tests. ``keep``: without it, parties compare program and arguments before each run, in one exchange. With it, they compare
+        protocol and domain once, and use the same engine for this and later runs with ``keep``. It is for callers that have compared their work
+        already, or that compare it by ``about``: the context that is bound to the messages of the run. Parties with different
+        contexts refuse each other's messages. Only the embedded backend has contexts.
         """
 
     def among(self, members: Sequence[int]) -> Backend:
-        """A backend for some of the parties, numbered in the order of ``members``; only they call this."""
+        """A backend for some of the parties, numbered in the order of ``members``; only these parties call this."""
         raise BackendError(f"the {self.name} backend cannot run a program among some of the parties: use the embedded one")
 
     def open_kept(self, protocol: str, domain: str, threshold: int | None = None) -> None:  # noqa: B027
-        """Prepares for runs with ``keep``; every party calls this. A backend that keeps nothing does nothing."""
+        """Opens the engine for runs with ``keep``; every party calls this. The default, for backends without such engines, does nothing."""
 
     @abstractmethod
     def ring_bits(self, least: int) -> int:
@@ -71,13 +71,13 @@ class Backend(ABC):
 
     @abstractmethod
     def stats(self) -> dict[str, int]:
-        """Counters since the beginning: bytes_sent, bytes_received, rounds; and of these, if the backend tells, what made
-        correlated randomness: the same names and microseconds, after ``offline_``."""
+        """Counters since the beginning: bytes_sent, bytes_received, rounds. If the backend reports them, the names with ``offline_`` (and
+        offline_microseconds) have the part that made correlated randomness."""
 
     def unused(self) -> dict[str, int]:
-        """Correlated randomness that was made and not used so far, by kind; empty where the backend does not tell."""
+        """Items of correlated randomness that were made and not used so far, by kind; empty where the backend does not report it."""
         return {}
 
     @abstractmethod
     def close(self) -> None:
-        """Removes what the backend keeps on disk."""
+        """Removes the files of the backend."""

@@ -1,4 +1,4 @@
-"""Which backend a party uses."""
+"""The choice of a party's backend."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ BACKENDS = ("embedded", "mp-spdz")
 
 
 def check_backend(name: str, committee: Committee, mp_spdz: str | Path | None = None) -> None:
-    """Refuses a backend that cannot serve a committee on this host, before anything is started."""
+    """Refuses a backend that cannot run a committee's protocol on this host, before any process starts. Raises ParameterError or BackendError."""
     if name not in BACKENDS:
         raise ParameterError(f"unknown backend {name!r}: choose one of {', '.join(BACKENDS)}")
     if name == "embedded":

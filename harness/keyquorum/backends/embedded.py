@@ -10,6 +10,7 @@ import numpy as np
 from keyquorum._engine import Session
 from keyquorum.dsl import KeptEngine, Persistence, ProgramIO, run_program
 from keyquorum.model.resources import program_path
+from keyquorum.programs import Call
 
 from .base import Backend, Ints, ProgramOutput
 
@@ -32,8 +33,7 @@ class Embedded(Backend):
         self,
         protocol: str,
         domain: str,
-        program: str,
-        args: Sequence[object],
+        call: Call,
         *,
         threshold: int | None = None,
         private: Ints | None = None,
@@ -44,16 +44,16 @@ class Embedded(Backend):
         about: bytes = b"",
     ) -> ProgramOutput:
         """See :meth:`Backend.run`."""
-        words, path = tuple(map(str, args)), program_path(program)
+        words, path = call.words, program_path(call.program)
         inputs, shares = NO_WORDS if private is None else private, Persistence() if persistence is None else persistence
         which, kept = (protocol, domain, threshold), None
         if keep and seed is None:
-            # Taken out while it is used: an engine on which a program failed is not used again.
+            # Removed while it is used: an engine on which a program failed is not used again.
             self.open_kept(protocol, domain, threshold)
             kept = self._kept.pop(which)
-        engine = self.session.engine(protocol, domain, " ".join([program, *words]), threshold, seed) if kept is None else kept.engine
+        engine = self.session.engine(protocol, domain, " ".join([call.program, *words]), threshold, seed) if kept is None else kept.engine
         if about:
-            engine.about(about)
+            engine.bind_context(about)
         if kept is None:
             io = ProgramIO(private_inputs=inputs, public_inputs=list(public), persistence=shares)
             run_program(engine, path, words, io)
@@ -71,7 +71,7 @@ class Embedded(Backend):
         return ProgramOutput(opened, spent, unused)
 
     def open_kept(self, protocol: str, domain: str, threshold: int | None = None) -> None:
-        """Opens the engine that runs with ``keep`` will use. One exchange among all; local programs of some parties then need no others."""
+        """Opens the engine for runs with ``keep``: one exchange among all parties. Later runs without messages need no other party."""
         which = (protocol, domain, threshold)
         if which not in self._kept:
             self._kept[which] = KeptEngine(self.session.engine(protocol, domain, "programs one after another", threshold, None))
@@ -81,7 +81,7 @@ class Embedded(Backend):
         return Embedded(self.session.subgroup(list(members)), self)
 
     def ring_bits(self, least: int) -> int:
-        """Every ring of up to 64 bits is there."""
+        """``least``: the engine has every ring of up to 64 bits."""
         return least
 
     def stats(self) -> dict[str, int]:
@@ -94,4 +94,4 @@ class Embedded(Backend):
         return dict(self._unused)
 
     def close(self) -> None:
-        """Nothing is kept."""
+        """Does nothing: the backend has no files."""

@@ -1,17 +1,17 @@
-"""Threshold decryption with stored material, both phases, by rounding and by flooding: ``make bench-decrypt``. Of BFV, a decryption is one
-of a coefficient.
+"""Threshold decryption with a pool, offline and online phase, by rounding and by flooding: ``make bench-decrypt``. For BFV, a decryption is that of
+one coefficient.
 
 Every party is a process of this host, over TLS. Offline: a pool is filled, on disk. Online: phases, agreement on the pool and the
-synced claim (if none was made ahead), the rounding, the opening to party 0; the noise of the ciphertexts lies anywhere between both borders of what
-a rounding takes, and is fresh for `round_mask_open`. The secret is put together in every process, to encrypt: a bench key is no
-secret. Times are wall-clock of party 0 for a decryption, from a moment at which all parties begin; they share the cores of this host.
+synced claim (if none was made ahead), the rounding, the opening to party 0. The noise of the ciphertexts is distributed over the whole range that
+a rounding allows, and is fresh for `round_mask_open`. Every process knows the secret, to encrypt: a key of a benchmark needs no protection.
+Times are wall-clock of party 0 for a decryption, from a moment at which all parties begin; they share the cores of this host.
 
-``rounds`` and ``bits`` (that a party sends) are those of the program's own openings and ANDs. With MACs more is exchanged online: the
-checks, and random elements, bits and triples that the program needs and no pool keeps; ``rounds_in_all``, a batch on average, and
-``bits_in_all`` count them as well.
+``rounds`` and ``bits`` (that a party sends) are those of the program's own openings and ANDs. With MACs the online phase has more messages: the
+checks, and the making of random elements, bits and triples that are not in the pool. ``rounds_in_all`` (average of a batch) and
+``bits_in_all`` count these as well.
 
-``cpu_us`` is processor time of all parties together, which other work on the machine changes less: divided by the cores it
-bounds what an idle machine does.
+``cpu_us`` is processor time of all parties together, on which other work on the machine has less influence. Divided by the cores it is a lower bound
+on the time of an idle machine.
 
     python -m keyquorum.bench.decrypt [--items N] [--full] [--only TEXT]
 """
@@ -50,23 +50,23 @@ from .keygen import Row, write_table
 from .workloads import workload
 
 BATCH = 4096
-"""Decryptions in one batch; coefficients of one ciphertext of ``bfv-4096``."""
+"""Decryptions in one batch: the coefficients of one ciphertext of ``bfv-4096``."""
 TABLE_BATCH = 1024
-"""The same for `round_ltz_table`, of which a decryption has some 5 KB of material, and 20 KB while it is made."""
+"""The same for `round_ltz_table`, whose items take 5 KB each, and 20 KB while they are made."""
 TURN = 32
 """Batches between two fillings of the pool."""
 LATENCY_RUNS = 101
 SETTLING = 0.01
-"""Seconds from when the last party was ready until all begin, by when none of them is busy any more."""
+"""Seconds between the moment when the last party was ready and the common start, so that all parties are idle."""
 PAUSE = 0.05
-"""Seconds after a decryption alone until a party gets the next one ready, which would slow down those that are not done yet."""
+"""Seconds after a single decryption until a party prepares the next one, which would slow down parties that have not finished."""
 LATENCY_LINK = "rtt=1"
 """1 ms ping: 0.5 ms one way, by the link shaper of the engine."""
 
 
 @dataclass(frozen=True)
 class Configuration:
-    """What is measured: a rounding, a parameter set, a committee and how it opens values, and how many decryptions."""
+    """One measurement: a rounding, a parameter set, a committee with its openings, and the number of decryptions."""
 
     rounding: str
     width: int
@@ -84,8 +84,8 @@ class Configuration:
 
 
 def configurations(items: int | None, full: bool) -> list[Configuration]:
-    """The rows. ``items``: decryptions of each. By default of ``lwe64-p2`` 20,000, tables 4,096, and with MACs, whose material takes long to
-    make, 4,096 and 256; of the other sets 4,096, of BFV five ciphertexts."""
+    """The rows. ``items``: decryptions of each. Defaults for ``lwe64-p2``: 20,000, with tables 4,096, and with MACs, whose preprocessing takes long,
+    4,096 and 256; for other sets 4,096, for BFV five ciphertexts."""
     rows = []
     committees = [(ADDITIVE, n) for n in ((2, 3, 4, 8, 16) if full else (2, 4))] + [(REPLICATED, 3)]
     shapes = [("round_mask_open", 8, 2), ("round_ltz_circuit", 8, 2), ("round_ltz_table", 8, 2), ("round_ltz_table", 4, 3)]
@@ -111,7 +111,7 @@ def configurations(items: int | None, full: bool) -> list[Configuration]:
 
 @dataclass(frozen=True)
 class Online:
-    """What a batch took: seconds, those of our processor, wrong messages at the receiver, and rounds and bytes that the engine sent."""
+    """Cost of a batch: wall-clock seconds, CPU seconds of this party, wrong messages at the receiver, rounds and sent bytes of the engine."""
 
     seconds: float
     cpu: float
@@ -121,7 +121,7 @@ class Online:
 
 
 def engine_cost(group: RoundingGroup) -> tuple[int, int]:
-    """Rounds of the group's engines so far, and bytes that we sent in them; nothing of who is no member."""
+    """Rounds of the group's engines so far, and bytes that this party sent in them; zeros at a party that is no member."""
     if group.backend is None:
         return 0, 0
     stats = group.backend.stats()
@@ -131,8 +131,8 @@ def engine_cost(group: RoundingGroup) -> tuple[int, int]:
 @party_job("bench:decrypt", {"parameters": str, "rounding": str, "width": int, "levels": int, "items": int, "single": bool})
 def bench_decrypt_job(context: PartyContext, job: Json) -> Json:
     """The job ``bench:decrypt``: fields of :class:`Configuration`; ``single``: ciphertexts one by one instead of batches;
-    ``noise`` (optional): the fraction of :func:`.workloads.noise_for`. The pool is filled and used in turns, which bounds what lies on the disk,
-    and for ciphertexts one by one at once."""
+    ``noise`` (optional): the fraction of :func:`.workloads.noise_for`. The pool is filled and used in turns, which bounds its size on the disk;
+    for single ciphertexts it is filled once."""
     variant, group = variant_of(context.committee, job), pool_group(context)
     work = workload(context, group, variant, float(job.get("noise", 0)))
     pool = Pool(context, group, variant) if group.member else None
@@ -194,21 +194,21 @@ def bench_decrypt_job(context: PartyContext, job: Json) -> Json:
 
 
 def common_start(context: PartyContext) -> float:
-    """Waits for a moment that all parties have agreed on, by the clock of this host, and that finds them idle; returns it."""
-    told = context.session.all_gather(struct.pack("<d", time.monotonic()))
-    start: float = max(struct.unpack("<d", data)[0] for data in told) + SETTLING
+    """Waits for a start time that all parties have agreed on, by the clock of this host, when they are idle; returns it."""
+    ready = context.session.all_gather(struct.pack("<d", time.monotonic()))
+    start: float = max(struct.unpack("<d", data)[0] for data in ready) + SETTLING
     time.sleep(max(0.0, start - time.monotonic()))
     return start
 
 
 def _online_cost(context: PartyContext, group: RoundingGroup, variant: Variant, size: int = 512) -> tuple[int, float, float]:
-    """Rounds, and bits a decryption that we send to all others and receive from them, of the online program's own openings and ANDs."""
+    """Rounds, and bits for each decryption that this party sends to all others and receives, of the online program's own openings and ANDs."""
     assert group.backend is not None
-    material = variant.make(group, size)
+    items = variant.make(group, size)
     parts = variant.parts(group)
     z = np.zeros((parts, size * variant.words) if isinstance(variant, LweVariant) else (2, parts, size), dtype=np.uint64)
     before = group.backend.stats()
-    variant.use(group, z, material, 0)
+    variant.use(group, z, items, 0)
     after = group.backend.stats()
     spent = {k: after[k] - before[k] for k in after}
     online = {k: spent[k] - spent.get(f"offline_{k}", 0) for k in ("rounds", "bytes_sent", "bytes_received")}

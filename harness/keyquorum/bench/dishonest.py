@@ -2,8 +2,8 @@
 
 ``python -m keyquorum.bench.dishonest``: every row is a small program that runs unmodified on both, one process a party over
 encrypted links; correlated randomness is made within the measured time, base OTs before it. Medians. MP-SPDZ's columns
-need MP_SPDZ_HOME, a built checkout. A row's last line is ``dishonest: row=… ours_per_s=… ours_bytes=…``, bytes an item being
-what both parties together send.
+need MP_SPDZ_HOME, a built checkout. A row's last line is ``dishonest: row=… ours_per_s=… ours_bytes=…``, with the bytes that both parties together
+send for one item.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ from .keygen import write_table
 RING, FIELD = "Z2^64", "F_1152921504606584833"
 PARTIES = 2
 CPU_BOUND = 0.75
-"""Share of the processors' time from which a row counts as bound by them."""
+"""Share of the processors' time above which a row counts as bound by the CPU."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """What is measured: ``before`` makes operands, ``measured`` runs under the timer, ``after`` uses the result ``z``."""
+    """One measurement: ``before`` makes operands, ``measured`` runs under the timer, ``after`` uses the result ``z``."""
 
     name: str
     protocol: str
@@ -78,8 +78,8 @@ ROWS = [
 
 @dataclass(frozen=True)
 class Rate:
-    """Median items a second; of all parties together: bytes and seconds of CPU an item (MP-SPDZ: of the whole run, less that
-    of a run of a hundredth); rounds. CPU time depends little on what else the machine does."""
+    """Median items a second; bytes and CPU seconds for one item, of all parties together (for MP-SPDZ: CPU time of the whole run, minus that
+    of a run with a hundredth of the items); rounds. CPU time depends little on other work on the machine."""
 
     per_second: float
     bytes: float
@@ -93,11 +93,11 @@ class Rate:
 
     @property
     def bound(self) -> str:
-        """What binds the row."""
+        """The resource that limits the row."""
         return "CPU" if self.busy >= CPU_BOUND else "waiting: for the peer, or for a processor"
 
     def text(self) -> str:
-        """For the table."""
+        """The text in the table."""
         return f"{self.per_second:12,.0f}/s {self.bytes:9.2f} B {self.cpu * 1e6:8.3f} us CPU {self.rounds:4} rounds"
 
 
@@ -134,7 +134,7 @@ def ours(index: int, repeats: int) -> Rate:
 
 
 def theirs(index: int, repeats: int, checkout: Checkout) -> Rate:
-    """One row on MP-SPDZ; its timers tell party 0's traffic, of which a symmetric protocol has as much at each party."""
+    """One row on MP-SPDZ. Its timers have party 0's traffic, which in a symmetric protocol is that of each party."""
     row = ROWS[index]
     folder = WorkFolder()
 
@@ -178,7 +178,7 @@ def line(row: Row, mine: Rate, other: Rate | None) -> str:
 
 
 def table_row(row: Row, repeats: int, mine: Rate, other: Rate | None, checkout: Checkout | None) -> dict[str, str | int | float]:
-    """For the table: of MP-SPDZ's columns nothing where it was not measured."""
+    """The row of the table. MP-SPDZ's columns are empty where it was not measured."""
     values: dict[str, str | int | float] = {
         "row": row.name, "protocol": row.protocol, "domain": row.domain, "parties": PARTIES, "items": row.items, "repeats": repeats,
         "bound_by": mine.bound,

@@ -1,12 +1,12 @@
-"""How often decryption is wrong, on real ciphertexts with real pools: ``make check-decrypt``.
+"""Frequency of wrong decryptions, on real ciphertexts with real pools: ``make check-decrypt``.
 
-Exact roundings decrypt noise anywhere between both borders of D/2, half of it on the borders: nothing may be wrong. Nor may it with
-`round_flood`, whose noise has the borders that it relies on; it takes a parameter set with room for flooding. `round_mask_open` gets noise
-of a fixed |e| / D, at which its failures must lie in the 99 % interval of the binomial law: a right program fails this check once in a
-hundred rows.
+Exact roundings get noise in the whole range from -D/2 to D/2, half of it at the ends of the range, and no message may be wrong. `round_flood` gets
+noise up to the bound that it relies on, and no message may be wrong; its parameter set has a modulus that is large enough for the flooding.
+`round_mask_open` gets noise of a fixed |e| / D. Its failures must be within the 99 % interval of the binomial distribution: a correct program fails
+this check in one of a hundred rows.
 
-What is counted can be kept: ``--record`` adds a line to results/exactness.csv for every row that is done, and ``--totals`` adds up its lines,
-of all versions. So slow rows can be counted in several turns, one after another, each with a key and a pool of its own.
+``--record`` adds a line to results/exactness.csv for every finished row, and ``--totals`` adds up its lines,
+of all versions. So slow rows can be split into several runs, each with a key and a pool of its own.
 
     python -m keyquorum.bench.exactness [--items N] [--only TEXT] [--record]
     python -m keyquorum.bench.exactness --totals
@@ -32,17 +32,17 @@ from .keygen import Row
 FRACTIONS = (1 / 256, 1 / 16)
 """|e| / D for `round_mask_open`."""
 QUANTILE = 2.576
-"""Of the normal law: 99 % lie within so many standard deviations."""
+"""99 % of a normal distribution are within so many standard deviations."""
 COMMITTEES = ((REPLICATED, 3, "lwe64-p2"), (ADDITIVE, 2, "lwe64-p2"), (SHAMIR, 3, "lwe53-p16"), (WITH_MACS, 2, "lwe64-p2"))
 CONFIGURED = ("variant", "protocol", "n", "parameters", "fraction")
 RECORDED = Path("results") / "exactness.csv"
 EXACT = (("round_ltz_circuit", 8, 2), ("round_ltz_table", 8, 2), ("round_ltz_table", 4, 3))
 FLOODED = {"lwe64-p2": "lwe64-p16", "lwe53-p16": "lwe53-p16"}
-"""For a committee's set, the one with room for `round_flood`."""
+"""For the set of a committee, the set whose modulus is large enough for `round_flood`."""
 
 
 def interval(fraction: float, items: int) -> tuple[float, float]:
-    """Failures among ``items`` decryptions that 99 % of all runs have."""
+    """The range of failures among ``items`` decryptions that 99 % of all runs have."""
     spread = QUANTILE * math.sqrt(items * fraction * (1 - fraction)) + 0.5
     return items * fraction - spread, items * fraction + spread
 
@@ -58,7 +58,7 @@ def configurations(items: int) -> list[tuple[Configuration, float]]:
 
 
 def check(row: Configuration, fraction: float = 0.0) -> Row:
-    """Runs a row; returns what was counted. ``fraction``: |e| / D, 0 for anywhere between both borders."""
+    """Runs a row; returns its counts. ``fraction``: |e| / D, or 0 for noise in the whole range."""
     _, values = measure(row, noise=fraction)
     return {
         "variant": values["variant"], "protocol": values["protocol"], "n": row.parties, "parameters": row.parameters,
@@ -67,7 +67,7 @@ def check(row: Configuration, fraction: float = 0.0) -> Row:
 
 
 def judge(counted: Row) -> tuple[str, bool]:
-    """The line of what was counted, and whether the failures are as many as they should be."""
+    """The printed line of the counts, and whether the number of failures is as expected."""
     fraction, items, wrong = float(counted["fraction"]), int(counted["decryptions"]), int(counted["wrong"])
     low, high = interval(fraction, items) if fraction else (0, 0)
     right = low <= wrong <= high
@@ -103,13 +103,13 @@ def totals(path: Path) -> list[Row]:
 
 
 def main() -> int:
-    """Runs every row, or adds up what was recorded; 1 if one of them is not as it should be."""
+    """Runs every row, or adds up the recorded counts; exit code 1 if a row is not as expected."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--items", type=int, default=1_000_000, help="decryptions of each row (default: 1000000, which takes hours)")
     parser.add_argument("--only", default="", help="rows whose variant, parameters or committee contain this text")
     what = parser.add_mutually_exclusive_group()
-    what.add_argument("--record", action="store_true", help=f"add what is counted to {RECORDED}")
-    what.add_argument("--totals", action="store_true", help=f"add up {RECORDED}, and measure nothing")
+    what.add_argument("--record", action="store_true", help=f"add the counts to {RECORDED}")
+    what.add_argument("--totals", action="store_true", help=f"add up {RECORDED}, without a measurement")
     options = parser.parse_args()
     if options.record and not RECORDED.parent.is_dir():
         parser.error(f"there is no folder {RECORDED.parent} here: make it, or go where it is")

@@ -1,7 +1,8 @@
-"""What exchanges alone cost: messages of every party to every other, with nothing computed in between.
+"""Cost of exchanges alone: messages of every party to every other, without any computation.
 
-A decryption of one ciphertext with `round_ltz_table` on two levels has two of them (the openings of masked words, the first of which
-agrees on the pool as well) and one to the receiver, so that its latency is never below this, on the same machine: all parties share its cores, and each message is encrypted, sent, received and handed over.
+A decryption of one ciphertext with `round_ltz_table` on two levels has two exchanges (the openings of masked words, the first of which
+agrees on the pool as well) and one message to the receiver. So these costs are a lower bound on its latency on the same machine, whose cores all
+parties share: each message is encrypted, sent, received and decrypted.
 
 Writes results/exchanges.csv, if the folder is there.
 
@@ -30,10 +31,10 @@ from keyquorum.terminal.output import console
 from .keygen import Row, write_table
 
 EXCHANGES = 2
-"""Exchanges in a row: those of a decryption with two levels of tables before the message goes to the receiver."""
+"""Consecutive exchanges: those of a decryption with two levels of tables before the message to the receiver."""
 RUNS = 41
 MESSAGE = bytes(48)
-"""As long as what parties tell each other of a pool."""
+"""A message with the length of those by which parties agree on a pool."""
 
 
 @party_job("bench:exchanges", {"runs": int})
@@ -52,7 +53,7 @@ def exchanges_job(context: PartyContext, job: Json) -> Json:
 
 
 def measure(parties: int, link: str | None, runs: int = RUNS) -> tuple[str, Row]:
-    """The line and the row of one number of parties."""
+    """The printed line and the row for a number of parties."""
     with tempfile.TemporaryDirectory(prefix="keyquorum-bench-") as folder:
         committee = api.init(Path(folder) / "committee", parties, ADDITIVE)
         results = run_processes(committee.folder, {"kind": "bench:exchanges", "runs": runs, "link": link})

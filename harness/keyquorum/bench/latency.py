@@ -1,8 +1,8 @@
-"""How long one ciphertext takes alone: `round_ltz_table` with 8-bit blocks on two levels, over simulated links of 1 ms ping.
+"""Latency of a single decryption: `round_ltz_table` with 8-bit blocks on two levels, over simulated links of 1 ms ping.
 
-All parties are processes of this host and begin at the same moment, idle until then and once they are done; the pool is claimed ahead.
-The time is the median of 101 decryptions, at party 0, until it has the message; and of several such measurements, each with a committee of its
-own, the middle, the least and the most. ``direct`` and ``star``: how the committee opens values.
+All parties are processes of this host. They begin at the same moment, and are idle before and afterwards; the pool is claimed ahead.
+The time is the median of 101 decryptions at party 0, until it has the message. There are several such measurements, each with a committee of its
+own: the table has the median, the least and the largest. ``direct`` and ``star``: how the committee opens values (``star``: through a king).
 
 Writes results/latency.csv, if the folder is there.
 
@@ -26,7 +26,7 @@ from .keygen import Row, write_table
 
 
 def latency(parties: int, openings: str, repeats: int) -> tuple[str, Row]:
-    """The line and the row of one committee."""
+    """The printed line and the row of one committee."""
     asked = Configuration("round_ltz_table", 8, 2, "lwe64-p2", ADDITIVE, parties, 0, openings)
     measured = [measure(asked, single=True)[1] for _ in range(repeats)]
     values, times = measured[0], [float(one["latency_ms"]) for one in measured]
@@ -41,7 +41,7 @@ def latency(parties: int, openings: str, repeats: int) -> tuple[str, Row]:
 
 
 def main() -> int:
-    """Measures every committee that is asked for."""
+    """Measures every chosen committee."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--parties", default="2,4,8,16", help="numbers of parties (default: 2,4,8,16)")
     parser.add_argument("--openings", default="direct,star", help="direct, star, or both (default); a star among two is direct")

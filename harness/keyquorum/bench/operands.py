@@ -1,4 +1,4 @@
-"""Private inputs of programs, made of numbers."""
+"""Private inputs of programs, from numbers."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ _WORD = 63
 
 
 def bit_rows(numbers: Ints, width: int, less: int = 0) -> Ints:
-    """The low ``width`` bits (at most 126) of numbers - ``less`` in two's complement, lowest first: ``width`` rows of an entry a
-    number, joined. ``numbers`` and ``less`` are not negative."""
+    """The low ``width`` bits (at most 126) of numbers - ``less`` in two's complement, lowest first: ``width`` joined rows with one entry for each
+    number. ``numbers`` and ``less`` are not negative."""
     difference = numbers - (less & ((1 << _WORD) - 1))
     high = (difference >> _WORD) - (less >> _WORD)
     rows = np.empty((width, len(numbers)), dtype=np.int64)
@@ -23,14 +23,14 @@ def bit_rows(numbers: Ints, width: int, less: int = 0) -> Ints:
 
 
 def summand_rows_of(contributor: int, contributors: int, summands: Ints, q: int) -> Ints:
-    """What ``zq_to_z2`` takes of one contributor, for its additive shares modulo an odd q: their bits; the first contributor's, unless alone,
-    less half of the multiple of q that the sum of all stays below."""
+    """The input of ``zq_to_z2_circuit`` from one contributor, for its additive shares modulo an odd q: their bits. The first of several contributors
+    subtracts half of the multiple of q that bounds the sum of all shares."""
     m, steps = q.bit_length(), (contributors - 1).bit_length()
     return bit_rows(summands, m) if contributor else bit_rows(summands, m + steps, (1 << steps >> 1) * q)
 
 
 def summand_rows(summands: Ints, q: int) -> dict[int, Ints]:
-    """The same of all contributors, for shares [contributor, entry]."""
+    """The same for all contributors, for shares [contributor, entry]."""
     return {i: summand_rows_of(i, len(summands), row, q) for i, row in enumerate(summands)}
 
 

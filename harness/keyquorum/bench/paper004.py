@@ -1,12 +1,12 @@
 """``make bench-paper004``: sampling, conversion and key generation beside the figures of GMPFHE (params/published/004_*.csv).
 
 Every party is a process of this host, over TLS, semi-honest with a dishonest majority (`semi2k`, `semi`), correlated randomness
-included. Every row of tables 2 to 4 is measured by each method that is not minutes away, the paper's own among them, medians of
-several runs; the fastest is marked. Rows of one size: per result, of a batch. Our prime has 60 bits, the paper's 64.
+included. Every row of tables 2 to 4 is measured with each method that takes less than minutes, among them the paper's own: medians of
+several runs, with a mark at the fastest. Rows of one size are for one result of a batch. Our prime has 60 bits, the paper's 64.
 
-Ends with lines ``paper004: table=… ours=… paper=… ratio=…``; a ratio is the paper's figure divided by ours. The paper's hardware is
-another (see params/published/README.md): the columns stand side by side, they do not race. Its communication grows as n - 1, as that
-of one party does when all pairs talk; so ours is what one party sends and receives, with the total of all beside it in the table.
+Ends with lines ``paper004: table=… ours=… paper=… ratio=…``; a ratio is the paper's figure divided by ours. The paper used other
+hardware (see params/published/README.md), so the columns are no race. Its communication grows as n - 1, like that
+of one party when all pairs communicate. So our figure is what one party sends and receives; the table also has the total of all parties.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -39,6 +39,17 @@ from keyquorum.parties import run_processes
 from keyquorum.parties.context import PartyContext
 from keyquorum.parties.jobs import party_job
 from keyquorum.parties.setup import init
+from keyquorum.programs import Call
+from keyquorum.programs.signatures import (
+    lift_close,
+    lift_open,
+    sample_fixed_weight,
+    sample_gaussian,
+    z2_to_zq,
+    z3_to_zq,
+    zq_to_z2_circuit,
+    zq_to_z2_mask,
+)
 from keyquorum.terminal.output import console, fail
 
 from .operands import Ints, summand_rows_of
@@ -51,12 +62,12 @@ WEIGHT = 64
 MASK_BITS = 50
 """Statistical security of a mask of ``lift``."""
 TARGETS = {"seconds": 10.0, "ms": 10.0, "us": 10.0, "communication_kb": 3.0, "communication_mb": 3.0, "communication_gb": 3.0}
-"""By which factor ours should be below the paper."""
+"""Factors by which our figures should be below the paper's."""
 Row = dict[str, str | int | float]
 
 
 class Runs:
-    """Programs of one measured method, at one party: a result each, of private inputs that are fresh."""
+    """Runs the programs of one measured method at one party, with fresh private inputs."""
 
     def __init__(self, context: PartyContext) -> None:
         self.context, self.parties = context, context.parties
@@ -66,25 +77,25 @@ class Runs:
         """Private words."""
         return self._rng.integers(0, below, size, dtype=np.int64)
 
-    def ring(self, program: str, *args: object, **rest: Any) -> Ints:
+    def ring(self, call: Call, **rest: Any) -> Ints:
         """A program modulo 2^64."""
-        return self.context.backend.run(ADDITIVE_RING, RING, program, args, **rest).words
+        return self.context.backend.run(ADDITIVE_RING, RING, call, **rest).words
 
-    def field(self, program: str, *args: object, **rest: Any) -> Ints:
+    def field(self, call: Call, **rest: Any) -> Ints:
         """A program modulo the prime."""
-        return self.context.backend.run(ADDITIVE, FIELD, program, args, **rest).words
+        return self.context.backend.run(ADDITIVE, FIELD, call, **rest).words
 
     def lift(self, shares: Persistence, size: int, bits: int) -> None:
-        """From the ring to the field."""
+        """Lifts shares from the ring to the field."""
         masks = self.uniform(1 << (bits + MASK_BITS), size)
-        args = ("open", self.parties, size, bits, MASK_BITS, 1 << 64)
-        opened = self.ring("lift", *args, private=masks, persistence=shares)
-        self.field("lift", "close", self.parties, size, bits, private=masks, public=[opened])
+        opening = lift_open(contributors=self.parties, size=size, b=bits, lam=MASK_BITS, modulus=1 << 64)
+        opened = self.ring(opening, private=masks, persistence=shares)
+        self.field(lift_close(contributors=self.parties, size=size, b=bits), private=masks, public=[opened])
 
 
 @dataclass(frozen=True)
 class Method:
-    """One way to a row of the paper: ``run(runs, size)`` makes ``size`` results. Figures are a result; ``match``: the paper's row."""
+    """A method for a row of the paper: ``run(runs, size)`` makes ``size`` results. Figures are for one result; ``match``: the paper's row."""
 
     table: str
     row: str
@@ -96,56 +107,56 @@ class Method:
     size: int = BATCH
     quick: int = QUICK_BATCH
     batch: bool = True
-    """Whether a run makes ``size`` results; else it makes one of that size, which is the paper's only if it is not the quick one."""
+    """Whether a run makes ``size`` results. Otherwise it makes one result of that size, which is the paper's size unless the run is quick."""
 
 
 def _z2_poly(runs: Runs, size: int) -> None:
-    runs.field("z2_to_zq", runs.parties, size, "poly", private=runs.uniform(2, size))
+    runs.field(z2_to_zq(contributors=runs.parties, size=size, method="poly"), private=runs.uniform(2, size))
 
 
 def _z2_bits(runs: Runs, size: int) -> None:
     shares = Persistence()
-    runs.ring("z2_to_zq", runs.parties, size, "bits", private=runs.uniform(2, size), persistence=shares)
+    runs.ring(z2_to_zq(contributors=runs.parties, size=size, method="bits"), private=runs.uniform(2, size), persistence=shares)
     runs.lift(shares, size, 1)
 
 
-def _z3(method: str) -> Callable[[Runs, int], None]:
+def _z3(method: Literal["bilinear", "poly", "bits"]) -> Callable[[Runs, int], None]:
     def run(runs: Runs, size: int) -> None:
         trits = runs.uniform(3, size)
         if method == "bits":
             shares, indicators = Persistence(), np.concatenate([trits == 1, trits == 2]).astype(np.int64)
-            runs.ring("z3_to_zq", runs.parties, size, method, private=indicators, persistence=shares)
+            runs.ring(z3_to_zq(contributors=runs.parties, size=size, method=method), private=indicators, persistence=shares)
             runs.lift(shares, size, 2)
         else:
             both = np.concatenate([trits, np.where(trits == 2, -1, trits)])
-            runs.field("z3_to_zq", runs.parties, size, method, Q60, private=both)
+            runs.field(z3_to_zq(contributors=runs.parties, size=size, method=method, modulus=Q60), private=both)
 
     return run
 
 
 def _zq(runs: Runs, size: int) -> None:
     rows = summand_rows_of(runs.context.party, runs.parties, runs.uniform(Q60, size), Q60)
-    runs.ring("zq_to_z2", "circuit", runs.parties, size, Q60, 0, "ripple", private=rows)
+    runs.ring(zq_to_z2_circuit(contributors=runs.parties, size=size, q=Q60, out=0, adder="ripple"), private=rows)
 
 
 def _zq_mask(runs: Runs, size: int) -> None:
     shares = Persistence.from_words(runs.uniform(Q60, size).astype(np.uint64).reshape(1, -1))
-    runs.field("zq_to_z2", "mask", size, Q60, 0, "ripple", persistence=shares)
+    runs.field(zq_to_z2_mask(size=size, q=Q60, out=0, adder="ripple"), persistence=shares)
 
 
 def _fixed_weight(runs: Runs, length: int) -> None:
     width = (length - 1).bit_length()
     indices = [int(runs.uniform(length - i, 1)[0]) for i in range(WEIGHT)]
     rows = np.array([j >> b & 1 for b in range(width) for j in indices], dtype=np.int64)
-    runs.ring("sample_fixed_weight", "bits", length, WEIGHT, runs.parties, private=rows)
+    runs.ring(sample_fixed_weight(method="bits", N=length, weight=WEIGHT, contributors=runs.parties), private=rows)
 
 
 def methods() -> list[Method]:
-    """All rows but key generation."""
+    """All rows except key generation."""
     gaussian = ("2", "discrete Gaussian")
     made = [
-        Method(*gaussian, "Z_2^64", {}, "ms", "communication_kb", lambda r, m: void(r.ring("sample_gaussian", m, "bits"))),
-        Method(*gaussian, "F_q", {}, "ms", "communication_kb", lambda r, m: void(r.field("sample_gaussian", m, "bits"))),
+        Method(*gaussian, "Z_2^64", {}, "ms", "communication_kb", lambda r, m: void(r.ring(sample_gaussian(size=m, method="bits")))),
+        Method(*gaussian, "F_q", {}, "ms", "communication_kb", lambda r, m: void(r.field(sample_gaussian(size=m, method="bits")))),
     ]
     for length in (23040, 46080):
         match: dict[str, object] = {"phi_m": length, "hamming_weight": WEIGHT}
@@ -166,13 +177,13 @@ def methods() -> list[Method]:
 
 
 def void(_: Ints) -> None:
-    """Drops what a program gave."""
+    """Ignores the output of a program."""
 
 
 @party_job("bench:paper004", {"row": int, "quick": bool, "repeats": int})
 def paper004_job(context: PartyContext, job: Json) -> Json:
-    """The job ``bench:paper004``: method number ``row``, ``repeats`` times after one run that is not counted (it loads code, and a
-    session's first has its base OTs); the costs at this party."""
+    """The job ``bench:paper004``: method number ``row``, ``repeats`` times after one run that is not counted (it loads code, and the
+    first run of a session makes base OTs). Returns the costs at this party."""
     method, runs, measured = methods()[job["row"]], Runs(context), []
     for _ in range(1 + job["repeats"]):
         before, start = context.backend.stats(), time.monotonic()
@@ -187,7 +198,7 @@ SCALE = {"seconds": 1.0, "ms": 1e3, "us": 1e6, "communication_kb": 1e-3, "commun
 
 
 def paper_figure(table: str, match: dict[str, object], parties: int, quantity: str) -> float | None:
-    """What the paper prints on its local network, in the unit that ``quantity`` names; None if it prints nothing legible."""
+    """The paper's figure on its local network, in the unit of ``quantity``; None if the paper has no legible figure."""
     wanted = {"parties": parties, "network": "LAN", **match}
     for row in published.load(TABLES[table]):
         if all(row[k] == v for k, v in wanted.items()):
@@ -197,7 +208,7 @@ def paper_figure(table: str, match: dict[str, object], parties: int, quantity: s
 
 
 def compare(row: Row, quantity: str, ours: float, paper: float | None, in_all: float | None = None) -> Row:
-    """A line of the table. ``ours``, ``in_all`` (of all parties together): in seconds or bytes."""
+    """A row of the table. ``ours``, and ``in_all`` (of all parties together), are in seconds or bytes."""
     scaled = ours * SCALE[quantity]
     return row | {
         "quantity": quantity,
@@ -209,7 +220,7 @@ def compare(row: Row, quantity: str, ours: float, paper: float | None, in_all: f
 
 
 def measure(committee: Path, parties: int, index: int, quick: bool, repeats: int) -> tuple[float, list[Row]]:
-    """One method: median of the seconds of the slowest party, and its two lines."""
+    """One method: median of the seconds of the slowest party, and its two rows."""
     method = methods()[index]
     job = {"kind": "bench:paper004", "row": index, "quick": quick, "repeats": repeats}
     results = [r["runs"] for r in run_processes(committee, job, io_timeout=900)]
@@ -275,7 +286,7 @@ def line(row: Row) -> str:
 
 
 def write(path: Path, rows: list[Row], command: str, busy: float | None = None) -> None:
-    """The table as CSV, with where it comes from; ``busy``: cores that other work kept busy at the start."""
+    """Writes the table as CSV, with commit, command and machine. ``busy``: cores that other work kept busy at the start."""
     origin: Row = {
         "version": keyquorum.__version__,
         "commit": commit(),

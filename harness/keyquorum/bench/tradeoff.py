@@ -1,4 +1,4 @@
-"""What the roundings trade: work before the ciphertext against work, rounds and bits with it. A table and a plot of `decrypt.csv`."""
+"""The trade-off of the roundings: offline work against online work, rounds and bits. A table and a plot of `decrypt.csv`."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ COLUMNS = {
     "per_s": "a second",
     "latency_ms": "one alone, ms",
 }
-"""Columns of the table, each of a decryption but for the rounds."""
+"""Columns of the table. Each is for one decryption, except the rounds, which are those of a batch."""
 
 
 def table(rows: Sequence[Row]) -> str:
-    """Markdown, the cheapest online first for every parameter set, protocol and number of parties."""
+    """The table in Markdown. For every parameter set, protocol and number of parties the rounding with the least online time comes first."""
     head = ["parameters", "protocol", "n", "variant", *COLUMNS.values()]
     lines = ["| " + " | ".join(head) + " |", "|" + " --- |" * len(head)]
     for row in sorted(rows, key=lambda r: (str(r["parameters"]), str(r["protocol"]), int(r["n"]), float(r["online_us"]))):
@@ -38,7 +38,7 @@ def table(rows: Sequence[Row]) -> str:
 
 
 def _only(variant: object) -> str:
-    """What a rounding does not take: the baseline floods noise of fresh ciphertexts, and has no room for that of evaluated ones."""
+    """The restriction of a rounding: the flooding of the baseline hides the noise of fresh ciphertexts, not the larger noise of evaluated ones."""
     return " (fresh ciphertexts only)" if variant == "round_flood" else ""
 
 

@@ -1,4 +1,4 @@
-"""What `bench.decrypt` decrypts: LWE ciphertexts, or BFV and BGV ciphertexts, whose items are coefficients."""
+"""Workloads of `bench.decrypt`: LWE ciphertexts, or BFV and BGV ciphertexts, whose items are coefficients."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ CIPHERTEXT_LIMIT = 1 << 24
 
 @dataclass(frozen=True)
 class Batch:
-    """Ciphertexts, and what is in them."""
+    """Ciphertexts and their messages."""
 
     ciphertexts: Any
     messages: Ints
 
 
 def noise_for(variant: LweVariant, size: int, rng: np.random.Generator, fraction: float = 0.0) -> Ints | None:
-    """Noise up to both borders of what a rounding takes, a quarter of it at each border: D/2, or the bound that `round_flood` relies on;
-    for `round_mask_open` +-D ``fraction``, or fresh (None) if that is 0."""
+    """Noise in the range that a rounding allows, a quarter of it at each end. The range ends at D/2, or at the bound that `round_flood` relies on.
+    For `round_mask_open` the noise is +-D ``fraction``, or fresh (None) if ``fraction`` is 0."""
     p = variant.parameters
     if variant.rounding == "round_mask_open":
         return rng.choice(np.array([-1, 1]), size) * int(p.delta * fraction) if fraction else None
@@ -47,7 +47,7 @@ def noise_for(variant: LweVariant, size: int, rng: np.random.Generator, fraction
 
 
 class LweWork:
-    """LWE ciphertexts of random messages. The secret is put together at every party, to encrypt: a bench key is no secret."""
+    """LWE ciphertexts of random messages. Every party knows the secret, to encrypt: a key of a benchmark needs no protection."""
 
     item_count = 1
     """Items of the pool that a ciphertext takes."""
@@ -74,11 +74,11 @@ class LweWork:
         return Batch(ciphertexts, messages)
 
     def phases(self, batch: Batch) -> Words:
-        """Our summands of their phases, as the variant takes them."""
+        """This party's summands of the phases, in the form that the variant takes."""
         return lwe_phases(self._context, self._group, self._share, batch.ciphertexts)
 
     def wrong(self, batch: Batch, words: Words) -> int:
-        """Wrong messages among those opened."""
+        """Number of wrong messages among the opened ones."""
         return int(np.count_nonzero(self._variant.messages(words[0]) != batch.messages))
 
 
@@ -116,7 +116,7 @@ class SealWork:
         return np.stack(scaled_words(self._group, u, set_.coeff_modulus[0], set_.plain_modulus, self._variant.length))
 
     def wrong(self, batch: Batch, words: Words) -> int:
-        """Wrong coefficients among those opened."""
+        """Number of wrong coefficients among the opened ones."""
         set_, n = self._parameters, self._parameters.ring_degree
         wrong = 0
         for i, (ciphertext, values) in enumerate(zip(batch.ciphertexts, batch.messages, strict=True)):
@@ -127,7 +127,7 @@ class SealWork:
 
 
 def workload(context: PartyContext, group: RoundingGroup, variant: Variant, fraction: float = 0.0) -> LweWork | SealWork:
-    """What fits a variant. ``fraction``: see :func:`noise_for`."""
+    """The workload of a variant. ``fraction``: see :func:`noise_for`."""
     if isinstance(variant, LweVariant):
         return LweWork(context, group, variant, fraction)
     assert isinstance(variant, SealVariant)

@@ -1,4 +1,4 @@
-"""The command line. No logic here: arguments in, the Python interface, output."""
+"""The command line. It has no logic of its own: it reads arguments, calls the Python interface and prints results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The application object: what every command has beside its own options (--json, --quiet, --verbose)."""
+"""The application object, and the options that all commands share (--json, --quiet, --verbose)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Interrupted(KeyQuorumError):
 
 
 class Commands(typer.core.TyperGroup):
-    """Typer would end with a line of its own after Ctrl-C."""
+    """Raises :class:`Interrupted` after Ctrl-C, where Typer would print a line of its own."""
 
     def invoke(self, ctx: Any) -> Any:
         try:

@@ -33,8 +33,8 @@ def bench(
     params: Annotated[list[str] | None, typer.Option("--params", "-p", help="Parameter set (keygen, decrypt) or domain. Repeat.")] = None,
     link: Annotated[list[str] | None, typer.Option("--link", help=f"Simulated links: none, {FORMS}. Repeat.", show_default=False)] = None,
     only: Annotated[str, typer.Option(help="Measurements with this in their name.")] = "",
-    repeats: Annotated[int, typer.Option(min=1, help="Runs of each measurement that count.")] = 3,
-    warm_up: Annotated[int, typer.Option(min=0, help="Runs before them that do not.")] = 1,
+    repeats: Annotated[int, typer.Option(min=1, help="Measured runs of each measurement.")] = 3,
+    warm_up: Annotated[int, typer.Option(min=0, help="Runs before them that are not measured.")] = 1,
     timeout: Annotated[float, typer.Option(min=1, help="Seconds for all runs of a measurement.")] = 600.0,
     patience: Annotated[float, typer.Option(min=0, help="Seconds after which a measurement starts no further run.", show_default="none")] = math.inf,
     budget: Annotated[float, typer.Option(min=0, help="Minutes after which no further measurement starts.", show_default="none")] = math.inf,
@@ -47,13 +47,13 @@ def bench(
         ),
     ] = None,
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the tables, one a suite.")] = Path("results/bench"),
-    fresh: Annotated[bool, typer.Option("--fresh", help="Measure again what the tables hold.")] = False,
-    show: Annotated[bool, typer.Option("--list", help="Tell what would be measured.")] = False,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Measure again the rows that the tables already have.")] = False,
+    show: Annotated[bool, typer.Option("--list", help="List the measurements without running them.")] = False,
     mp_spdz: MpSpdzFolder = None,
 ) -> None:
     """Measure what threat models cost: a sweep over backends, protocols, parties, parameters and links.
 
-    Every party is a process of this host, over TLS. A sweep that broke off goes on where it was; one row a phase of each party
+    Every party is a process of this host, over TLS. An interrupted sweep continues where it stopped. A table has one row for each phase of each party
     of each run. keyquorum report makes plots of the tables.
     """
     axes = Axes(
@@ -102,7 +102,7 @@ def bench(
 
 
 def _sweeps(suite: str, axes: Axes, quick: bool) -> dict[str, list[Case]]:
-    """What to measure; of ``all`` those suites that the axes leave something of. Raises ParameterError."""
+    """The measurements of a suite, or of all suites in which the axes leave any. Raises ParameterError."""
     if suite != "all":
         return {suite: cases_of(suite, axes, quick)}
     sweeps, reason = {}, None

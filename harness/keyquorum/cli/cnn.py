@@ -60,7 +60,7 @@ def cnn(
 
 
 def _beside_paper(result: Classified, parties: int) -> None:
-    """Seconds a phase, and table 5 of GMPFHE (its network has other weights, its machines are others)."""
+    """Prints seconds a phase beside table 5 of GMPFHE, whose network has other weights and which ran on other machines."""
     table = Table(box=None, pad_edge=False)
     for name in ("phase", "seconds", "seconds a digit", "paper 004, table 5"):
         table.add_column(name, justify="left" if name == "phase" else "right")

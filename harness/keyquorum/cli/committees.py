@@ -42,7 +42,7 @@ def init(
     me: Annotated[list[int] | None, typer.Option(help="Parties of this host, when the others run elsewhere.")] = None,
     name: Annotated[str | None, typer.Option(help="Name of the committee; the same at all parties.")] = None,
     openings: Annotated[
-        str, typer.Option(help=f"How {names(COMMITTEES, star_openings=True, last=' and ')} open additive shares; {_SAID}; the same at all parties.")
+        str, typer.Option(help=f"How {names(COMMITTEES, king_openings=True, last=' and ')} open additive shares; {_SAID}; the same at all parties.")
     ] = "direct",
 ) -> None:
     """Make a committee: a folder with the parties file and an identity (key, certificate) for each party of this host.

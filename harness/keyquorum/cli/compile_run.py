@@ -1,7 +1,6 @@
-"""MP-SPDZ's command line ``compile-run.py`` on the embedded engine: the same names, and one line for what has no
-meaning here.
+"""MP-SPDZ's command line ``compile-run.py`` on the embedded engine: the same names, and a one-line error for an option that has no meaning here.
 
-``[options] [-E] PROTOCOL PROGRAM [ARGS] [-- RUN-TIME OPTIONS]``. An option is used, or taken without effect because it
+``[options] [-E] PROTOCOL PROGRAM [ARGS] [-- RUN-TIME OPTIONS]``. An option is used, or accepted without effect because it
 only changes how MP-SPDZ compiles or preprocesses, or refused with the reason.
 """
 
@@ -25,7 +24,7 @@ SPLIT = names(splits=True, emulated=False, last=" and ")
 """Ring protocols whose shares split into summands."""
 _COMPILER = "it is about MP-SPDZ's bytecode, which does not exist here"
 _HOSTS = "all parties run on this host; for several hosts see keyquorum init and keyquorum party"
-_FILES = "files have fixed places here: Player-Data/Input-P<i>-0, Player-Data/Input-Binary-P<i>-0 and Player-Data/Binary-Output-P<i>-0"
+_FILES = "files have fixed paths here: Player-Data/Input-P<i>-0, Player-Data/Input-Binary-P<i>-0 and Player-Data/Binary-Output-P<i>-0"
 _USE, _TAKE = "use", "take"
 
 
@@ -110,8 +109,7 @@ RUN_TIME_OPTIONS = [
 
 @dataclass
 class CommandLine:
-    """What a command line says: the values of the options that are used, by their long names, and the positional
-    words."""
+    """A parsed command line: the values of the options that are used, by their long names, and the positional words."""
 
     compiled: dict[str, str] = field(default_factory=dict)
     run_time: dict[str, str] = field(default_factory=dict)
@@ -124,7 +122,7 @@ class _Parser(OptionParser):
 
 
 def parse(words: Sequence[str]) -> CommandLine:
-    """Reads a command line; refuses with one line what has no meaning here."""
+    """Reads a command line. Raises ParameterError for an option that has no meaning here."""
     at = list(words).index("--") if "--" in words else len(words)
     parser = _Parser(prog="compile-run.py", usage="%prog [options] [-E] PROTOCOL PROGRAM [ARGS] [-- RUN-TIME OPTIONS]")
     for option in COMPILE_OPTIONS:
@@ -165,7 +163,7 @@ def _help(option: Option) -> str:
 
 
 def request(line: CommandLine) -> ProgramRequest:
-    """The run that a command line asks for; PLAYERS and THRESHOLD in the environment count as for MP-SPDZ."""
+    """The run that a command line asks for. PLAYERS and THRESHOLD in the environment have the same effect as for MP-SPDZ."""
     words, compiled, run_time = list(line.words), line.compiled, line.run_time
     protocol = compiled.get("execute") or (words.pop(0) if len(words) > 1 else "")
     if not protocol:
@@ -213,7 +211,7 @@ def _same(name: str, compiled: int | None, run_time: int | None) -> int | None:
 
 
 def _check_split(protocol: Protocol, split: int | None, parties: int) -> None:
-    """``-Z`` is the protocol's own number of summands here."""
+    """Refuses a ``-Z`` that is not the protocol's number of summands."""
     if split is None or protocol.emulated:
         return
     if not protocol.splits:

@@ -1,4 +1,4 @@
-"""completion, and what the values of arguments are completed from. The scripts and their protocol are Typer's."""
+"""The command ``completion``, and the sources of completed values. The scripts and their protocol are Typer's."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from keyquorum.terminal.output import emit, printed
 
 SHELLS = ("bash", "zsh", "fish")
 VARIABLE = "_KEYQUORUM_COMPLETE"
-"""By which a shell asks for completions."""
+"""The variable with which a shell asks for completions."""
 
 
 def register(app: typer.Typer) -> None:

@@ -42,8 +42,8 @@ def register(app: typer.Typer) -> None:
     app.command("approve")(approve)
 
 
-def _places(ciphertexts: list[Path], output: list[Path]) -> list[Path]:
-    """Where the plaintexts of ciphertexts go: beside them, into a folder, or into a file for each."""
+def _plaintext_paths(ciphertexts: list[Path], output: list[Path]) -> list[Path]:
+    """Paths of the plaintexts: beside the ciphertexts, in a folder, or one file for each. Raises ParameterError."""
     for path in ciphertexts:
         if not path.is_file():
             raise ParameterError(f"{path}: no such file")
@@ -78,7 +78,7 @@ def encrypt(
 
     Under an LWE key (public.lwepk) each number, an integer from 0 on, becomes an LWE ciphertext of the file.
     """
-    load_key(api.key_folder(folder, key))  # a wrong key is said before a wrong file
+    load_key(api.key_folder(folder, key))  # a wrong key is reported before a wrong file
     made = api.encrypt(folder, key, read_values(values), output, bound)
     console.print(f"{output}: {len(made.data)} bytes under key {made.info.key_id}", markup=False)
     _say_expectation(made)
@@ -98,8 +98,8 @@ def evaluate(
 ) -> None:
     """Compute on ciphertexts with stock SEAL; multiply and square relinearise (and rescale, CKKS). For demonstrations.
 
-    CKKS: a bound on the noise of the result is printed, and noted beside it, from those beside the inputs. An input without one counts as a fresh
-    encryption of values up to 1.
+    CKKS: a bound on the noise of the result is computed from the bounds beside the inputs, printed, and written beside the result. An input without a
+    bound counts as a fresh encryption of values up to 1.
     """
     made = api.evaluate(folder, key, operation, ciphertexts, output, step)
     console.print(f"{output}: {len(made.data)} bytes", markup=False)
@@ -133,7 +133,7 @@ def decrypt(
     rounding: Annotated[
         str | None,
         typer.Option(
-            help="BFV, BGV, LWE: round_ltz_circuit (exact; the default), or round_mask_open, whose errors tell of the key: a few decryptions, counted.",
+            help="BFV, BGV, LWE: round_ltz_circuit (exact; the default), or round_mask_open, whose errors reveal something of the key: a few decryptions, counted.",
             show_default=False,
         ),
     ] = None,
@@ -143,9 +143,9 @@ def decrypt(
     mp_spdz: MpSpdzFolder = None,
     link: LinkSpec = None,
 ) -> None:
-    """Decrypt jointly; party TO alone learns the result, and writes it as CIPHERTEXT.plain (SEAL's format, mode 0600).
+    """Decrypt jointly. Party TO alone learns the result, and writes it as CIPHERTEXT.plain (SEAL's format, mode 0600).
 
-    BFV and BGV ciphertexts are switched to the last level first, by every party. CKKS decryptions are flooded and counted, and refused where the flooding would
+    Every party first switches BFV and BGV ciphertexts to the last level. CKKS decryptions are flooded and counted, and refused where the flooding would
     leave less than one bit. Decrypt only results of computations that you know: one ciphertext that somebody chose can reveal the secret key,
     under every scheme; see keyquorum approve. LWE ciphertexts need a pool
     of the rounding (keyquorum pool fill), and their messages are written as JSON.
@@ -157,15 +157,15 @@ def decrypt(
         })  # fmt: skip
         if not 0 <= wait <= LONGEST_WAIT:
             raise ParameterError(f"--wait {wait:g}: choose 0 to {LONGEST_WAIT:g} seconds")
-        places = zip(ciphertexts, _places(ciphertexts, output or []), strict=True)
-        emit({"key": key, "outputs": [_ask_committee(folder, key, path, place, identity, at, wait) for path, place in places]})
+        pairs = zip(ciphertexts, _plaintext_paths(ciphertexts, output or []), strict=True)
+        emit({"key": key, "outputs": [_ask_committee(folder, key, path, target, identity, at, wait) for path, target in pairs]})
         return
     if to is None:
         raise ParameterError("no receiver: name the party that learns the result with --to, or ask a served committee with --committee")
     for option, given in {"--identity": identity is not None, "--at": bool(at), "--wait": wait != 0}.items():
         if given:
             raise ParameterError(f"{option} is for a served committee: add --committee, or leave it out")
-    outputs = _places(ciphertexts, output or [])
+    outputs = _plaintext_paths(ciphertexts, output or [])
     if rounding is not None:
         info = load_key(api.key_folder(folder, key))
         if not scheme_of(info).rounds(info):
@@ -176,16 +176,16 @@ def decrypt(
         api.write_job(job, api.decrypt_job(folder, key, ciphertexts, to, outputs, rounding, backend, mp_spdz, link, pool))
         names = ", ".join(str(path) for path in ciphertexts)
         console.print(f"{job}: copy it and {names} to every host, and start keyquorum party FOLDER INDEX {shlex.quote(str(job))} there", markup=False)
-        console.print("names are relative to the job file; on a host with other places give --ciphertext, and --output at the receiver")
+        console.print("names are relative to the job file; on a host with other paths give --ciphertext, and --output at the receiver")
         emit({"job": job, "ciphertexts": ciphertexts})
         return
     with progress_bars() as report:
         result = api.decrypt(folder, key, ciphertexts, to, outputs, rounding, report, backend=backend, mp_spdz=mp_spdz, link=link, pool=pool)
     print_reports(result.reports)
-    for i, place in enumerate(result.outputs):
-        console.print(f"party {to} wrote {place}", markup=False)
+    for i, path in enumerate(result.outputs):
+        console.print(f"party {to} wrote {path}", markup=False)
         if result.precisions is not None:
-            console.print(f"{place}: {result.precisions[i].text()}", markup=False)
+            console.print(f"{path}: {result.precisions[i].text()}", markup=False)
     emit({
         "key": key, "receiver": to, "outputs": result.outputs, "costs": costs(result.reports),
         "largest_errors": None if result.precisions is None else [p.largest for p in result.precisions],
@@ -193,7 +193,7 @@ def decrypt(
 
 
 def _refuse_beside(option: str, reason: str, given: dict[str, bool]) -> None:
-    """Refuses options that would be ignored beside another one."""
+    """Refuses options that would be ignored because of another one."""
     for name, there in given.items():
         if there:
             raise ParameterError(f"{name} has no meaning beside {option}, {reason}: leave it out")
@@ -204,7 +204,7 @@ def _ask_committee(folder: Path, key: str, path: Path, output: Path, identity: P
         raise ParameterError("no identity: make one with keyquorum receiver, and name it with --identity")
     if not identity.exists():
         raise ParameterError(f"{identity}: no such file")
-    places = None if at is None else [api.address(text) for text in at]
+    addresses = None if at is None else [api.address(text) for text in at]
     data = path.read_bytes()
     named = recognise(data)
     info = load_key(api.key_folder(folder, key)) if named is None else named.key_of(data, str(path))
@@ -212,7 +212,7 @@ def _ask_committee(folder: Path, key: str, path: Path, output: Path, identity: P
     body = scheme.request_body(info, path, data)
     ciphertext = scheme.parse(info, body, str(path), EXACT)
     with reserved([output], [scheme.plaintext_size(info, ciphertext)], Path(folder) / RESULTS) as reserved_places:
-        result = fetch(api.as_committee(folder), identity, body, places, wait, info)
+        result = fetch(api.as_committee(folder), identity, body, addresses, wait, info)
         save_all(reserved_places, [result.plaintext])
     console.print(f"{output}: {scheme.describe_plaintext(ciphertext)} under key {key}", markup=False)
     return output
@@ -263,8 +263,8 @@ def approve(
     """Agree, at the parties of this host, to decrypt ciphertexts under a key made with --approvals.
 
     Approve fresh encryptions of owners whom you know, and results that you compute again (--operation): their noise is bounded, and refused above what
-    the key's policy hides. One chosen ciphertext, like a result times 2^20, gives the secret key to its receiver. An approval binds neither who
-    receives a decryption nor how often.
+    the key's policy hides. One chosen ciphertext, like a result times 2^20, gives the secret key to its receiver. An approval restricts neither the
+    receiver of a decryption nor the number of decryptions.
     """
     if operation is None and inputs:
         raise ParameterError("--input without --operation: say which operation made the ciphertext")
@@ -284,7 +284,7 @@ def approve(
 
 
 def _say_expectation(made: api.EncryptedFile) -> None:
-    """What joint decryption of a ciphertext will give: the error under CKKS and the noise, what is left of the noise budget under BFV and BGV."""
+    """Prints what a joint decryption of the ciphertext will give: error and noise (CKKS), or the noise budget that is left (BFV, BGV)."""
     for line in made.stated():
         console.print(line, markup=False)
     for warning in made.warnings():

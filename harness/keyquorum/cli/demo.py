@@ -1,4 +1,4 @@
-"""demo: the whole way, once for CKKS and once for BFV."""
+"""demo: keys, encryption, evaluation and decryption, once for CKKS and once for BFV."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from .options import BackendName, LinkSpec, MpSpdzFolder
 TOLERANCE = 0.01
 """Largest CKKS error that the demo accepts: about twice what its policy explains."""
 POLICY = api.FloodPolicy(decryptions=4)
-"""Of the demo's keys, which serve one decryption: fewer decryptions than usual leave more precision."""
+"""The policy of the demo's keys. Fewer decryptions than the default leave more precision."""
 
 
 def register(app: typer.Typer) -> None:

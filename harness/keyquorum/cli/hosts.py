@@ -1,4 +1,4 @@
-"""fingerprint, move, export, admit: what goes from host to host."""
+"""fingerprint, move, export, admit: commands for committees on several hosts."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def export(
     key: Annotated[str, typer.Argument(help="Name of the key.", show_default=False, autocompletion=completion.keys)],
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write; keys of one committee may share it.", show_default=False)],
 ) -> None:
-    """Write the public part of a key into a folder, for whoever encrypts, evaluates or receives.
+    """Write the public part of a key into a folder, for clients that encrypt, evaluate or receive.
 
     Nothing in it is secret: committee.toml, and in keys/KEY key.json, the public files in SEAL's format, and parms, SEAL's
     EncryptionParameters; of an LWE key public.lwepk. The folder is a committee folder without parties: encrypt, eval, decode, receiver and decrypt --committee take it.

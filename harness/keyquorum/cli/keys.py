@@ -49,7 +49,7 @@ def keygen(
         list[int] | None,
         typer.Option("--step", "-s", help="Rotation step to make a Galois key for; 0: conjugation or column swap. Repeat."),
     ] = None,
-    error: Annotated[str, typer.Option(help="Error law: cbd (SEAL's own) or gaussian (sigma 3.2).")] = "cbd",
+    error: Annotated[str, typer.Option(help="Distribution of the noise: cbd (SEAL's own) or gaussian (sigma 3.2).")] = "cbd",
     flood_bits: Annotated[
         int | None,
         typer.Option(
@@ -120,8 +120,8 @@ def keygen(
 
 
 def _options(given: Sequence[str]) -> Json:
-    """Options of a scheme, given as NAME=VALUE; values are texts, which the scheme reads. Refuses names that are no words, and those that have an
-    option of their own."""
+    """Options of a scheme from texts NAME=VALUE; the scheme reads the values. Refuses names that are no words, and names that have an option of their
+    own."""
     named = {}
     for text in given:
         name, separator, value = text.partition("=")
@@ -146,9 +146,9 @@ def _say_job(job: Path) -> None:
 def inspect(
     path: Annotated[Path, typer.Argument(help="A folder of a committee, party, key or pool, or any file of SEAL or KeyQuorum.", show_default=False)],
 ) -> None:
-    """Tell what a file or folder is, and whether it is whole: hashes and checksums are verified where there are any.
+    """Describe a file or folder, and check that it is whole: hashes and checksums are verified where there are any.
 
-    Nothing secret is shown. What is damaged ends with one line that says what to do, and exit code 1.
+    Nothing secret is shown. A damaged file gives one line that says what to do, and exit code 1.
     """
     found = examine(path)
     for line in found.lines:

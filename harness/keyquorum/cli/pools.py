@@ -23,7 +23,7 @@ Rounding = Annotated[str, typer.Option(help=f"One of {', '.join(api.VARIANTS)}; 
 Width = Annotated[int, typer.Option(help="round_ltz_table: bits of a block.")]
 Levels = Annotated[int, typer.Option(help="round_ltz_table: levels of tables; one round each, and one more.")]
 
-app = App(help="Material for decryptions, made ahead and used once.", no_args_is_help=True)
+app = App(help="Preprocessing of decryptions: items that are made ahead and used once.", no_args_is_help=True)
 
 
 def register(parent: typer.Typer) -> None:
@@ -39,7 +39,7 @@ def fill(
     rounding: Rounding = "round_ltz_circuit",
     width: Width = 8,
     levels: Levels = 2,
-    chunk: Annotated[int, typer.Option(help="Items that are made at a time: bounds memory.")] = 4096,
+    chunk: Annotated[int, typer.Option(help="Items that are made at a time; bounds the memory.")] = 4096,
 ) -> None:
     """Make items among all parties of this host."""
     size = api.pool_needs(folder, params, rounding, items, width, levels, chunk)
@@ -54,7 +54,7 @@ def fill(
 
 @app.command("status")
 def status(folder: Folder) -> None:
-    """Tell what is in the pools of the parties of this host."""
+    """List the pools of the parties of this host."""
     for line in api.pool_lines(folder):
         printed.print(line, markup=False)
     emit({"pools": api.pool_list(folder)})
@@ -62,7 +62,7 @@ def status(folder: Folder) -> None:
 
 @app.command("drop")
 def drop(folder: Folder, name: Annotated[str, typer.Argument(help="Pool, as status names it.", show_default=False)]) -> None:
-    """Delete a pool at all parties of this host. Do it at all parties."""
+    """Delete a pool at all parties of this host. Run it on the hosts of all parties."""
     dropped = api.pool_drop(folder, name)
     for party in dropped:
         console.print(f"party {party}: dropped {name}")

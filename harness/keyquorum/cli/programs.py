@@ -110,7 +110,7 @@ def party(
     said = False
 
     def failed(error: BaseException) -> None:
-        nonlocal said  # before the others learn of it, which may take seconds
+        nonlocal said  # printed before the error goes to the other parties, which may take seconds
         if isinstance(error, (KeyQuorumError, EngineError)):
             fail(f"{error}; keys made before are untouched" if isinstance(error, PartyInterrupted) else str(error))
             said = True

@@ -27,7 +27,7 @@ def register(app: typer.Typer) -> None:
 
 
 def receiver(folder: Folder, name: Annotated[str, typer.Argument(help="Name of the receiver.", show_default=False)]) -> None:
-    """Make the identity of a receiver, who may ask the parties of this host for decryptions.
+    """Make the identity of a receiver, which may ask the parties of this host for decryptions.
 
     Parties on other hosts need the certificate in their folder party-<i>/receivers. Admit only who may decrypt everything.
     """
@@ -43,9 +43,9 @@ def serve(
     rounding: Rounding = "round_ltz_circuit",
     width: Width = 8,
     levels: Levels = 2,
-    keep: Annotated[int, typer.Option(help="Fill the pool up to so many items when there is nothing else to do.")] = 0,
+    keep: Annotated[int, typer.Option(help="Items up to which the pool is filled when there is nothing else to do.")] = 0,
     chunk: Annotated[int, typer.Option(help="Items that are made at a time.")] = 1024,
-    batch: Annotated[int, typer.Option(help="Most ciphertexts of a batch; 0: 4096 of LWE, 16 of BFV or BGV.")] = 0,
+    batch: Annotated[int, typer.Option(help="Most ciphertexts in a batch; 0: 4096 of LWE, 16 of BFV or BGV.")] = 0,
     patience: Annotated[float, typer.Option(help="Seconds that a request may wait.")] = 30.0,
     host: Annotated[str, typer.Option(help="Address to listen on for receivers.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port for receivers; 0: any free one.")] = 0,
@@ -59,8 +59,8 @@ def serve(
 ) -> None:
     """Run one party of a served committee: shares and pool at hand, connected to the others, until interrupted.
 
-    All parties give the same options, but for host, ports and audit log. Where a party serves is written to party-<i>/serve.json. The audit log says
-    who asked (the certificate's fingerprint), for which ciphertext (its SHA-256), and what was answered; without it nothing is answered. Ctrl-C and SIGTERM end the party.
+    All parties give the same options, except host, ports and audit log. A party writes its address to party-<i>/serve.json. The audit log has the
+    receiver of each request (the certificate's fingerprint), the ciphertext (its SHA-256), and the result; without it nothing is answered. Ctrl-C and SIGTERM end the party.
     """
     from keyquorum.serve.audit import timestamp
     from keyquorum.serve.daemon import Service

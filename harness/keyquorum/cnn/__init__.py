@@ -1,2 +1,2 @@
 """An application: classification of encrypted digits under a joint CKKS key (``make cnn``). ``model``: the network in clear;
-``packing``: where its numbers stand in ciphertexts; ``encrypted``: the network on ciphertexts, by SEAL; ``run``: all of it."""
+``packing``: the slots of its numbers; ``encrypted``: the network on ciphertexts, by SEAL; ``run``: all phases together."""

@@ -1,16 +1,15 @@
-"""The network on ciphertexts, by stock SEAL: five multiplicative levels of CKKS at N = 16384. Nothing here knows a secret key."""
+"""The network on ciphertexts, by stock SEAL: five multiplicative levels of CKKS at N = 16384. This module uses no secret key."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from keyquorum.fhe import seal
 from keyquorum.fhe.parameters import ParameterSet
-from keyquorum.fhe.seal import SealObject
+from keyquorum.fhe.seal_types import LevelId, SealCiphertext, SealEncoder, SealEvaluator, SealLevel, SealPlaintext
 from keyquorum.model.errors import ParameterError
 
 from . import packing
@@ -19,35 +18,36 @@ from .model import Model
 Floats = NDArray[np.float64]
 LEVELS = 5
 OUTPUT_SCALE = 2.0**50
-"""Of the logits, so that values up to 2^8 fit the last prime of 60 bits."""
+"""Scale of the logits: values up to 2^8 fit the last prime of 60 bits."""
 
 
 class EncryptedModel:
-    """The network with the weights encoded once; :meth:`logits` takes the 25 ciphertexts of :func:`packing.pack_images`."""
+    """The network with encoded weights; :meth:`logits` takes the 25 ciphertexts of :func:`packing.pack_images`."""
 
     def __init__(self, parameters: ParameterSet, model: Model, relin_keys: bytes, galois_keys: bytes) -> None:
         if parameters.scheme != "ckks" or parameters.ring_degree != 2 * packing.SLOTS or len(parameters.coeff_modulus) < LEVELS + 2:
             raise ParameterError(f"{parameters.name}: the network needs CKKS at N = {2 * packing.SLOTS} with {LEVELS} levels")
         self._parameters = parameters
         library, self._context = seal.require_seal(), seal.context(parameters)
-        self._evaluator = library.Evaluator(self._context)
-        self._encoder = library.CKKSEncoder(self._context)
+        self._evaluator: SealEvaluator = library.Evaluator(self._context)
+        self._encoder: SealEncoder = library.CKKSEncoder(self._context)
         self._relin = self._context.from_relin_str(relin_keys)
         self._galois = self._context.from_galois_str(galois_keys)
         self._ids = self._levels()
         weights, self._conv_bias = packing.convolution(model)
-        # A weight at the scale of the prime that is dropped behind it leaves the scale as it was.
+        # The scale of a weight is the prime that the next rescaling drops, so the scale of the ciphertext stays the same.
         self._conv = [self._encoded(w, 0, self._prime(0)) for w in weights]
         hidden = packing.diagonals(model.hidden, packing.HIDDEN_ROWS, packing.FEATURES_AT)
         self._hidden = [[self._encoded(w, 2, self._prime(2)) for w in row] for row in hidden]
         self._hidden_bias = packing.bias(model.hidden_bias, packing.HIDDEN_AT)
         self._output_weights = packing.diagonals(model.output, packing.OUTPUT_ROWS, packing.HIDDEN_AT)
-        self._output: list[list[SealObject]] = []
+        self._output: list[list[SealPlaintext]] = []
         self._output_bias = packing.bias(model.output_bias, packing.OUTPUT_AT)
 
-    def _levels(self) -> list[SealObject]:
-        """SEAL's names of the levels, the highest first."""
-        data, ids = self._context.first_context_data(), []
+    def _levels(self) -> list[LevelId]:
+        """SEAL's identifiers of the levels, the highest first."""
+        data: SealLevel | None = self._context.first_context_data()
+        ids = []
         while data is not None:
             ids.append(data.parms_id())
             data = data.next_context_data()
@@ -57,12 +57,12 @@ class EncryptedModel:
         """The prime that a rescaling at this depth drops."""
         return float(self._parameters.coeff_modulus[-2 - depth])
 
-    def _encoded(self, values: Floats, depth: int, scale: float) -> SealObject:
+    def _encoded(self, values: Floats, depth: int, scale: float) -> SealPlaintext:
         plain = self._encoder.encode(values, scale)
         self._evaluator.mod_switch_to_inplace(plain, self._ids[depth])
         return plain
 
-    def _rescaled(self, ciphertext: object, bias: Floats | None = None) -> Any:
+    def _rescaled(self, ciphertext: SealCiphertext, bias: Floats | None = None) -> SealCiphertext:
         result = self._evaluator.rescale_to_next(ciphertext)
         if bias is not None:
             plain = self._encoder.encode(bias, result.scale())
@@ -70,24 +70,24 @@ class EncryptedModel:
             self._evaluator.add_plain_inplace(result, plain)
         return result
 
-    def _square(self, ciphertext: object) -> Any:
+    def _square(self, ciphertext: SealCiphertext) -> SealCiphertext:
         return self._rescaled(self._evaluator.relinearize(self._evaluator.square(ciphertext), self._relin))
 
-    def _rotated(self, ciphertext: object, step: int) -> Any:
+    def _rotated(self, ciphertext: SealCiphertext, step: int) -> SealCiphertext:
         return self._evaluator.rotate_vector(ciphertext, step, self._galois)
 
-    def _products(self, inputs: Sequence[SealObject], plains: Sequence[SealObject]) -> SealObject:
+    def _products(self, inputs: Sequence[SealCiphertext], plains: Sequence[SealPlaintext]) -> SealCiphertext:
         terms = [self._evaluator.multiply_plain(x, w) for x, w in zip(inputs, plains, strict=True)]
         return self._evaluator.add_many(terms)
 
-    def _sum_of_rotations(self, ciphertext: object, step: int, count: int) -> Any:
+    def _sum_of_rotations(self, ciphertext: SealCiphertext, step: int, count: int) -> SealCiphertext:
         """x + rot(x) + ... : ``count`` terms."""
         result = ciphertext
         for _ in range(count - 1):
             result = self._evaluator.add(self._rotated(result, step), ciphertext)
         return result
 
-    def _layer(self, ciphertext: object, plains: list[list[Any]]) -> Any:
+    def _layer(self, ciphertext: SealCiphertext, plains: list[list[SealPlaintext]]) -> SealCiphertext:
         """sum_d D_d rot_d(x), not rescaled."""
         turned = [ciphertext]
         for _ in range(3):
@@ -97,7 +97,7 @@ class EncryptedModel:
             result = self._evaluator.add(self._rotated(result, 4), self._products(turned, row))
         return result
 
-    def _output_plains(self, scale: float) -> list[list[SealObject]]:
+    def _output_plains(self, scale: float) -> list[list[SealPlaintext]]:
         """The last layer's weights, at the scale that brings the logits to OUTPUT_SCALE."""
         if not self._output:
             wanted = OUTPUT_SCALE * self._prime(4) / scale
@@ -120,5 +120,4 @@ class EncryptedModel:
         self._evaluator.mod_switch_to_inplace(plain, summed.parms_id())
         result = self._evaluator.add_plain(summed, plain)
         self._evaluator.mod_switch_to_inplace(result, self._ids[-1])
-        data: bytes = result.to_string()
-        return data
+        return result.to_string()

@@ -17,10 +17,10 @@ Floats = NDArray[np.float64]
 Labels = NDArray[np.int64]
 SIDE, KERNEL, STRIDE, MAPS = 28, 5, 2, 5
 POSITIONS = ((SIDE - KERNEL) // STRIDE + 1) ** 2
-"""Of the kernel: 12 x 12."""
+"""Positions of the kernel: 12 x 12."""
 FEATURES, HIDDEN, CLASSES = MAPS * POSITIONS, 64, 10
 TEST_STRIDE = 5
-"""Every fifth digit is for tests."""
+"""Every fifth digit is a test digit."""
 
 
 class ModelError(KeyQuorumError):
@@ -28,13 +28,13 @@ class ModelError(KeyQuorumError):
 
 
 def patches(images: Floats) -> Floats:
-    """What the kernel sees: [image, position, place in the kernel] of images [image, 28, 28]."""
+    """The patches under the kernel, [image, position, index in the kernel], of images [image, 28, 28]."""
     windows = np.lib.stride_tricks.sliding_window_view(images, (KERNEL, KERNEL), axis=(1, 2))[:, ::STRIDE, ::STRIDE]
     return np.ascontiguousarray(windows.reshape(len(images), POSITIONS, KERNEL * KERNEL))
 
 
 def split(pixels: Floats, labels: Labels) -> tuple[tuple[Floats, Labels], tuple[Floats, Labels]]:
-    """Digits for training and for tests; pixels [image, 784] in 0..255 become images in 0..1. The order is mixed, always alike."""
+    """Digits for training and for tests; pixels [image, 784] in 0..255 become images in 0..1. The test digits are in a fixed random order."""
     images = pixels.reshape(-1, SIDE, SIDE) / 255
     chosen = np.arange(len(images)) % TEST_STRIDE == 0
     order = np.random.default_rng(0).permutation(int(chosen.sum()))
@@ -60,7 +60,7 @@ class Model:
         return result
 
     def accuracy(self, images: Floats, labels: Labels) -> float:
-        """Share of the digits that are recognised."""
+        """Share of the digits that are classified correctly."""
         return float((self.logits(images).argmax(1) == labels).mean())
 
     def save(self, path: Path) -> None:
@@ -78,7 +78,7 @@ class Model:
         try:
             with np.load(path, allow_pickle=False) as data:
                 weights = {name: data[name].astype(np.float64) for name in shapes}
-        except Exception as error:  # what the parsers of the archive and of headers raise comes through
+        except Exception as error:  # the parsers of the archive and of headers raise many types
             raise ModelError(f"{path}: no weights ({error}): make them with Scripts/train_cnn.py") from error
         for name, shape in shapes.items():
             if weights[name].shape != shape or not np.isfinite(weights[name]).all():

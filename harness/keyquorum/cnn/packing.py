@@ -1,9 +1,9 @@
-"""Where the network's numbers stand in ciphertexts of 8192 slots: 8 images, a block of 1024 slots each.
+"""Packing of the network's numbers into ciphertexts of 8192 slots: 8 images, with a block of 1024 slots each.
 
-In a block: an input of the convolution, one for each of the 25 places k in the kernel, holds pixel k of the patch of position p in
+The convolution has 25 inputs, one for each index k in the kernel. In a block, input k has pixel k of the patch of position p in
 slot 128 + 144 m + p for every map m. So the convolution is 25 products with plaintexts, and features need no rearrangement.
 
-A layer of ``rows`` neurons (a power of two) is sum_d D_d * rot_d(x), d < rows, where D_d holds the weight of neuron
+A layer of ``rows`` neurons (a power of two) is sum_d D_d * rot_d(x), d < rows, where D_d has the weight of neuron
 (s mod rows) for column s + d in slot s; then slots that are ``rows`` apart are added (Halevi and Shoup's diagonals, for wide
 matrices). Rotations are by powers of 4 only: d = 4 g + b, with b by single steps and g by Horner's rule.
 """
@@ -18,16 +18,16 @@ from .model import CLASSES, FEATURES, HIDDEN, MAPS, Model, patches
 Floats = NDArray[np.float64]
 SLOTS, BLOCK = 8192, 1024
 IMAGES = SLOTS // BLOCK
-"""Images a ciphertext."""
+"""Images in a ciphertext."""
 FEATURES_AT, HIDDEN_AT, OUTPUT_AT = 128, 64, 48
-"""Where features, neurons and logits begin in a block."""
+"""First slots of features, neurons and logits in a block."""
 HIDDEN_ROWS, OUTPUT_ROWS = 64, 16
 STEPS = (1, 4, 16, 64, 256, 1024, 4096)
 """Rotation steps with a Galois key: base 4."""
 
 
 def everywhere(block: Floats) -> Floats:
-    """The same in every block."""
+    """The slots with the same values in every block."""
     return np.tile(block, IMAGES)
 
 
@@ -47,7 +47,7 @@ def unpack_logits(slots: Floats, images: int) -> Floats:
 
 
 def convolution(model: Model) -> tuple[list[Floats], Floats]:
-    """The weight of each place in the kernel, and the bias: [SLOTS] each."""
+    """The weights for each index in the kernel, and the bias: [SLOTS] each."""
 
     def spread(values: Floats) -> Floats:
         block = np.zeros(BLOCK)
@@ -58,7 +58,7 @@ def convolution(model: Model) -> tuple[list[Floats], Floats]:
 
 
 def diagonals(weights: Floats, rows: int, columns_at: int) -> list[list[Floats]]:
-    """The plaintexts [g][b] of a layer whose inputs begin at ``columns_at``: D_(4g+b), moved to the right by 4 g."""
+    """The plaintexts [g][b] of a layer whose inputs begin at slot ``columns_at``: D_(4g+b), moved to the right by 4 g."""
     slots, made = np.arange(BLOCK), []
     padded = np.zeros((rows, weights.shape[1]))
     padded[: len(weights)] = weights
@@ -71,7 +71,7 @@ def diagonals(weights: Floats, rows: int, columns_at: int) -> list[list[Floats]]
 
 
 def bias(values: Floats, at: int) -> Floats:
-    """Biases of a layer whose results begin at ``at``."""
+    """Biases of a layer whose results begin at slot ``at``."""
     block = np.zeros(BLOCK)
     block[at : at + len(values)] = values
     return everywhere(block)

@@ -1,4 +1,4 @@
-"""The whole way: joint keys, encryption by the owner of the images, the network by SEAL, joint decryption of the logits."""
+"""The application: joint keys, encryption by the owner of the images, the network by SEAL, joint decryption of the logits."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from .model import Floats, Labels, Model, split
 
 PARAMETERS = "ckks-16384-bench"
 NOISE_BITS = 12
-"""Bound on the root mean square of the noise of the logits' ciphertexts: measured 2^10.6 at most."""
+"""log2 of the bound on the root mean square of the noise of the logits' ciphertexts: at most 2^10.6 was measured."""
 KEY = "cnn"
 
 
@@ -35,8 +35,8 @@ class DigitsMissingError(KeyQuorumError):
 
 @dataclass
 class Classified:
-    """What came out: accuracies on the same images, encrypted and in clear; largest difference of a logit; seconds a phase; the
-    parties' reports of key generation and decryption; bytes of all ciphertexts that the owner of the images sent."""
+    """Results: accuracies on the same images, encrypted and in clear; largest difference of a logit; seconds of each phase; the
+    parties' reports of key generation and decryption; bytes of all ciphertexts from the owner of the images."""
 
     accuracy: float
     plain_accuracy: float
@@ -54,7 +54,7 @@ class Classified:
 
 
 def load_model() -> Model:
-    """The weights that come with KeyQuorum."""
+    """The network with the weights that KeyQuorum ships."""
     return Model.load(resource_folder("params/cnn") / "mnist.npz")
 
 

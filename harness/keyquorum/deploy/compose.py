@@ -22,7 +22,7 @@ PORT = 4000
 IMAGE = "keyquorum"
 FILE = "compose.yaml"
 INTERFACE = "eth0"
-"""Of a container in a bridge network."""
+"""The interface of a container in a bridge network."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Deployment:
         return self.folder / "volumes" / f"party-{party}"
 
     def services(self) -> dict[str, Json]:
-        """Of the Compose file. Raises CommitteeError."""
+        """The services of the Compose file. Raises CommitteeError."""
         try:
             services: dict[str, Json] = json.loads(self.file.read_text())["services"]
         except (OSError, ValueError, KeyError, TypeError) as error:
@@ -65,7 +65,7 @@ def _service(party: int, image: str, timeouts: tuple[float, float], netem: bool)
     service: Json = {
         "image": image,
         "hostname": host(party),
-        # What the receiver decrypts goes to its own volume: the folder of jobs is everybody's.
+        # Plaintexts go to the receiver's own volume: all parties see the folder of jobs.
         "command": [
             "party", "/committee", str(party), "/jobs/job.json", "--output", "/committee",
             "--connect-timeout", f"{connect:g}", "--io-timeout", f"{io:g}",
@@ -95,7 +95,7 @@ def prepare(
     netem: bool = False,
 ) -> Deployment:
     """Makes the committee and the Compose file. ``timeouts``: seconds to wait for the other parties, and for a message. ``netem``:
-    simulated links are the kernel's business where it has tc netem, see :mod:`keyquorum.parties.shaping`.
+    the kernel simulates links where it has tc netem, see :mod:`keyquorum.parties.shaping`.
 
     Raises CommitteeError if there is a deployment already, or for an impossible committee.
     """

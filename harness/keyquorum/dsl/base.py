@@ -1,10 +1,10 @@
-"""What all run-time values have in common: they are no Python values, and they are vectors."""
+"""Base classes of run-time values: they are no Python values, and they are vectors."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator
-from typing import Self
+from typing import Self, TypeGuard
 
 import numpy as np
 
@@ -16,7 +16,7 @@ ELEMENT_LIMIT = 64
 
 
 class RunTime:
-    """A value that exists while a program runs: it cannot steer Python."""
+    """A value that exists only while a program runs: Python's control flow cannot depend on it."""
 
     __slots__ = ()
 
@@ -31,7 +31,7 @@ class RunTime:
     __int__ = __index__ = __float__ = _no_python_number
 
     def _no_comparison(self, other: object) -> Dynamic:
-        """Python would compare objects where a type has no comparison."""
+        """Raises CompilerError: without this, Python would compare the identities of objects."""
         raise CompilerError(
             f"comparing {type(self).__name__} with {type(other).__name__} is {SUBSET}: "
             "comparisons are for sint, cint, regint and int, and for containers of them"
@@ -42,7 +42,7 @@ class RunTime:
 
 
 class SecretRunTime(RunTime):
-    """A run-time value that nobody knows."""
+    """A secret run-time value: no party knows it."""
 
     __slots__ = ()
 
@@ -65,12 +65,12 @@ def read(x: object) -> Dynamic:
     return x.read() if isinstance(x, Readable) else x
 
 
-def is_constant(x: object) -> bool:
+def is_constant(x: object) -> TypeGuard[int]:
     """Whether ``x`` is a compile-time integer."""
     return isinstance(x, int)
 
 
-def checked_size(size: Dynamic) -> int:
+def checked_size(size: object) -> int:
     """A vector size given as ``size=``."""
     if not is_constant(size) or size < 0:
         raise CompilerError(f"size must be a compile-time integer of at least 0, not {size!r}")
@@ -92,7 +92,7 @@ class Vector(RunTime):
     __slots__ = ("size",)
     size: int
 
-    # What a type has to provide.
+    # Methods that a type has to provide.
 
     @classmethod
     @abstractmethod
@@ -121,7 +121,7 @@ class Vector(RunTime):
     def _join(cls, parts: list[Dynamic]) -> Dynamic:
         """One vector after another."""
 
-    # What follows from it.
+    # Methods that follow from these.
 
     def __len__(self) -> int:
         return self.size
@@ -133,7 +133,7 @@ class Vector(RunTime):
                 f"(element access is for up to {ELEMENT_LIMIT})"
             )
 
-    def __getitem__(self, index: Dynamic) -> Dynamic:
+    def __getitem__(self, index: object) -> Dynamic:
         if self.size == 1 and index.__class__ is int and index == 0:
             return self
         if isinstance(index, slice):
@@ -183,7 +183,7 @@ class Vector(RunTime):
         return cls._join(vectors)
 
     def update(self, other: object) -> None:
-        """Replaces the content, also for everyone else who holds this object."""
+        """Replaces the content of this object, which all its references see."""
         value = self._made_from(read(other))
         if value.size != self.size:
             raise VectorMismatch(f"cannot update a vector of size {self.size} with one of size {value.size}")
@@ -204,7 +204,7 @@ class Vector(RunTime):
         """The product with itself."""
         return self * self  # type: ignore[operator]
 
-    def __pow__(self, exponent: Dynamic) -> Dynamic:
+    def __pow__(self, exponent: object) -> Dynamic:
         """The power with a compile-time exponent of at least 0, by squaring and multiplying: at most 2 log2 of it products."""
         if not is_constant(exponent):
             return NotImplemented
@@ -280,7 +280,7 @@ def progression(start: int, step: int, count: int) -> Ints:
 
 
 class Public(Vector):
-    """A vector known to everybody at run time: it can steer loops and address arrays."""
+    """A vector that all parties know at run time: run-time loops and indices of arrays can depend on it."""
 
     __slots__ = ()
 
@@ -289,7 +289,7 @@ class Public(Vector):
         """The elements as int64."""
 
 
-def public_int(x: Dynamic, what: str) -> int:
+def public_int(x: object, what: str) -> int:
     """A compile-time or run-time public integer as a Python one."""
     x = read(x)
     if is_constant(x):

@@ -18,7 +18,7 @@ from .errors import CompilerError, VectorMismatch
 __all__ = ["BitRows", "cbits", "sbit", "sbits"]
 
 WRONG_ON_MP_SPDZ = (2, 4, 5, 6, 8, 9, 10)
-"""Numbers of rows of which popcnt of MP-SPDZ 0.4.2 loses the last carry."""
+"""Numbers of rows for which popcnt of MP-SPDZ 0.4.2 loses the last carry."""
 
 
 COLUMN_LIMIT = 4096
@@ -60,7 +60,7 @@ class sbits(_Bits, SecretRunTime):
         return value if isinstance(value, cls) and value.n == cls.n else cls(value)
 
     @classmethod
-    def hard_conv(cls, value: Dynamic) -> Dynamic:
+    def hard_conv(cls, value: object) -> Dynamic:
         """See :meth:`conv`."""
         return cls.conv(value)
 
@@ -85,7 +85,7 @@ class sbits(_Bits, SecretRunTime):
 
     @classmethod
     def get_input_from(cls, player: object, n_bits: int | None = None) -> Dynamic:
-        """The bits of the next number of ``player``'s text input (``n_bits``, default all, in two's complement; the rest is 0). One
+        """The bits of the next number of ``player``'s text input, in two's complement: ``n_bits`` of them (default all), then zeros. One
         round."""
         if not is_constant(player):
             raise CompilerError("player must be known at compile time for binary circuit inputs")
@@ -148,8 +148,8 @@ class sbits(_Bits, SecretRunTime):
         made._value = value
         return made
 
-    def __xor__(self, other: Dynamic) -> Dynamic:
-        if type(other) is type(self):  # the common case, without the general path's questions
+    def __xor__(self, other: object) -> Dynamic:
+        if type(other) is type(self):  # fast path of the common case
             return self._like(current().engine.xor(self._value, other._value))
         other = read(other)
         if is_constant(other):
@@ -162,14 +162,14 @@ class sbits(_Bits, SecretRunTime):
 
     __rxor__ = __xor__
 
-    def __add__(self, other: Dynamic) -> Dynamic:
+    def __add__(self, other: object) -> Dynamic:
         """XOR: the sum of bits."""
         return sbits.__xor__(self, other)
 
     __radd__ = __sub__ = __rsub__ = __add__
 
-    def __mul__(self, other: Dynamic) -> Dynamic:
-        """AND of all bits with a single one; a single bit times a number: the number's bits where it is 1."""
+    def __mul__(self, other: object) -> Dynamic:
+        """AND of all bits with a single bit. A single bit times a number gives the number where the bit is 1, else 0."""
         other = read(other)
         if is_constant(other):
             if other in (0, 1):
@@ -186,7 +186,7 @@ class sbits(_Bits, SecretRunTime):
 
     __rmul__ = __mul__
 
-    def __lshift__(self, other: Dynamic) -> Dynamic:
+    def __lshift__(self, other: object) -> Dynamic:
         if not is_constant(other):
             return NotImplemented
         return sbits.bit_compose([*[sbit(0)] * other, *self.bit_decompose()][:64])
@@ -195,7 +195,7 @@ class sbits(_Bits, SecretRunTime):
         """Bits ``m`` to ``k - 1``."""
         return sbits.get_type(k - m)._wrap(current().engine.slice(self._value, m, 1, k - m))
 
-    def equal(self, other: Dynamic, n: int | None = None) -> Dynamic:
+    def equal(self, other: object, n: int | None = None) -> Dynamic:
         """Whether all bits are equal, as a single bit: ceil(log2 n) rounds."""
         differing = sbits.__xor__(self, other)
         if differing is NotImplemented:
@@ -204,16 +204,16 @@ class sbits(_Bits, SecretRunTime):
         bits = [same] if same.n == 1 else [sbits._wrap(current().engine.slice(same._value, i, 1, 1)) for i in range(same.n)]
         return sbits._wrap(circuits.all_ones(PackedBits(current()), [bit._value for bit in bits]))
 
-    def __eq__(self, other: Dynamic) -> Dynamic:
+    def __eq__(self, other: object) -> Dynamic:
         return self.equal(other)
 
-    def __ne__(self, other: Dynamic) -> Dynamic:
+    def __ne__(self, other: object) -> Dynamic:
         same = self.equal(other)
         return same if same is NotImplemented else ~same
 
     __hash__ = None  # type: ignore[assignment]
 
-    def __and__(self, other: Dynamic) -> Dynamic:
+    def __and__(self, other: object) -> Dynamic:
         if type(other) is type(self):
             return self._like(current().engine.and_(self._value, other._value))
         if is_constant(other) and other == 0:
@@ -227,7 +227,7 @@ class sbits(_Bits, SecretRunTime):
         return self._wrap(current().engine.not_(self._value))
 
     def if_else(self, a: Dynamic, b: Dynamic) -> Dynamic:
-        """Bit by bit: ``a`` where we are 1, ``b`` where we are 0; a single bit selects for all. One round."""
+        """Bit by bit ``a`` where this value is 1, ``b`` where it is 0; a single bit selects for all. One round."""
         a, b = read(a), read(b)
         for rows in (a, b):
             if isinstance(rows, BitRows):
@@ -243,7 +243,7 @@ class sbits(_Bits, SecretRunTime):
         return kinds.pop().conv(chosen) if len(kinds) == 1 else chosen
 
     def cond_swap(self, a: Dynamic, b: Dynamic) -> tuple[Dynamic, Dynamic]:
-        """``(a, b)`` where we are 0 and ``(b, a)`` where we are 1, one bit for all bits of a and b. One round."""
+        """``(a, b)`` if this single bit is 0, ``(b, a)`` if it is 1, for all bits of a and b. One round."""
         if self.n != 1:
             raise CompilerError(f"cond_swap takes a single bit (sbit), not {self.n}")
         a, b = read(a), read(b)
@@ -260,7 +260,7 @@ sbits.bit_type = sbit
 
 
 def check_popcnt(rows: int) -> None:
-    """Refuses the numbers of rows of which MP-SPDZ loses the last carry."""
+    """Raises CompilerError for the numbers of rows in :data:`WRONG_ON_MP_SPDZ`."""
     if rows in WRONG_ON_MP_SPDZ:
         raise CompilerError(f"popcnt of {rows} rows is wrong on MP-SPDZ: append rows of zeros up to 3, 7 or 11")
 
@@ -273,7 +273,7 @@ def _need_binary(run: Run) -> None:
 
 
 def _row(x: object, size: int) -> Row:
-    """An operand of a circuit: bits of this size, a single bit for all, or 0 or 1 for all."""
+    """An operand of a circuit as a row: bits of this size, or a single bit, 0 or 1 repeated."""
     x = read(x)
     if is_constant(x):
         if x not in (0, 1):

@@ -10,7 +10,7 @@ from .base import is_constant, read
 from .binary import _row, sbit, sbits
 from .bits import _Bits, cbits
 from .bitvectors import register_numbers, sbitvec
-from .circuits import PackedBits, Row
+from .circuits import PackedBits, Row, present
 from .clear import regint
 from .context import Dynamic, Value, current
 from .errors import SUBSET, CompilerError, VectorMismatch
@@ -24,19 +24,19 @@ def _sum(logic: PackedBits, a: Rows, b: Rows) -> list[Row]:
 
 def _difference(logic: PackedBits, a: Rows, b: Rows) -> list[Row]:
     """a - b = NOT (NOT a + b)."""
-    flipped = circuits.add(logic, [logic.negate(x) for x in a], b)
-    return [None if row is None else logic.negate(row) for row in flipped]
+    flipped = circuits.add(logic, [logic.not_(x) for x in a], b)
+    return [None if row is None else logic.not_(row) for row in flipped]
 
 
 def _below(logic: PackedBits, a: Rows, b: Rows) -> list[Row]:
-    """[a < b] of numbers in two's complement: as unsigned ones with their sign bits exchanged."""
+    """[a < b] of numbers in two's complement: a comparison of unsigned numbers with exchanged sign bits."""
     if len(a) > 1:
         a, b = [*a[:-1], b[-1]], [*b[:-1], a[-1]]
     return [circuits.below_secret(logic, a, b)]
 
 
 def _same(logic: PackedBits, a: Rows, b: Rows) -> list[Row]:
-    return [circuits.all_ones(logic, [logic.negate(logic.differ(x, y)) for x, y in zip(a, b, strict=True)])]
+    return [circuits.all_ones(logic, [logic.not_(logic.xor(x, y)) for x, y in zip(a, b, strict=True)])]
 
 
 class _Integer:
@@ -48,19 +48,19 @@ class _Integer:
 
     __slots__ = ()
 
-    def _operands(self, other: Dynamic) -> tuple[Rows, Rows] | None:
-        """Our rows and those of an operand; None if it is of another type."""
+    def _operands(self, other: object) -> tuple[Rows, Rows] | None:
+        """The rows of this number and of an operand; None if the operand is of another type."""
         raise NotImplementedError
 
     def _number(self, rows: list[Dynamic]) -> Dynamic:
-        """A number of our type."""
+        """A number of this type."""
         raise NotImplementedError
 
-    def _truth(self, row: Dynamic) -> Dynamic:
-        """What a comparison gives."""
+    def _truth(self, row: object) -> Dynamic:
+        """The result of a comparison."""
         raise NotImplementedError
 
-    def _apply(self, other: Dynamic, circuit: Callable[[PackedBits, Rows, Rows], list[Row]], turned: bool = False) -> Dynamic:
+    def _apply(self, other: object, circuit: Callable[[PackedBits, Rows, Rows], list[Row]], turned: bool = False) -> Dynamic:
         operands = self._operands(read(other))
         if operands is None:
             return NotImplemented
@@ -69,48 +69,48 @@ class _Integer:
         size = a[0].size
         return [sbits.get_type(size)(0) if row is None else sbits._wrap(row) for row in rows]
 
-    def _arithmetic(self, other: Dynamic, circuit: Callable[[PackedBits, Rows, Rows], list[Row]], turned: bool = False) -> Dynamic:
+    def _arithmetic(self, other: object, circuit: Callable[[PackedBits, Rows, Rows], list[Row]], turned: bool = False) -> Dynamic:
         rows = self._apply(other, circuit, turned)
         return rows if rows is NotImplemented else self._number(rows)
 
-    def _compare(self, other: Dynamic, circuit: Callable[[PackedBits, Rows, Rows], list[Row]], turned: bool, negated: bool) -> Dynamic:
+    def _compare(self, other: object, circuit: Callable[[PackedBits, Rows, Rows], list[Row]], turned: bool, negated: bool) -> Dynamic:
         rows = self._apply(other, circuit, turned)
         if rows is NotImplemented:
             return rows
         return self._truth(~rows[0] if negated else rows[0])
 
-    def __add__(self, other: Dynamic) -> Dynamic:
+    def __add__(self, other: object) -> Dynamic:
         return self if is_constant(other) and other == 0 else self._arithmetic(other, _sum)
 
     __radd__ = __add__
 
-    def __sub__(self, other: Dynamic) -> Dynamic:
+    def __sub__(self, other: object) -> Dynamic:
         return self._arithmetic(other, _difference)
 
     def __neg__(self) -> Dynamic:
         return self._arithmetic(0, _difference, turned=True)
 
-    def __mul__(self, other: Dynamic) -> Dynamic:
+    def __mul__(self, other: object) -> Dynamic:
         return self._arithmetic(other, circuits.product)
 
     __rmul__ = __mul__
 
-    def __lt__(self, other: Dynamic) -> Dynamic:
+    def __lt__(self, other: object) -> Dynamic:
         return self._compare(other, _below, False, False)
 
-    def __gt__(self, other: Dynamic) -> Dynamic:
+    def __gt__(self, other: object) -> Dynamic:
         return self._compare(other, _below, True, False)
 
-    def __le__(self, other: Dynamic) -> Dynamic:
+    def __le__(self, other: object) -> Dynamic:
         return self._compare(other, _below, True, True)
 
-    def __ge__(self, other: Dynamic) -> Dynamic:
+    def __ge__(self, other: object) -> Dynamic:
         return self._compare(other, _below, False, True)
 
-    def __eq__(self, other: Dynamic) -> Dynamic:
+    def __eq__(self, other: object) -> Dynamic:
         return self._compare(other, _same, False, False)
 
-    def __ne__(self, other: Dynamic) -> Dynamic:
+    def __ne__(self, other: object) -> Dynamic:
         return self._compare(other, _same, False, True)
 
     __hash__ = None  # type: ignore[assignment]
@@ -119,37 +119,37 @@ class _Integer:
         rows = self.bit_decompose()  # type: ignore[attr-defined]
         return rows[-1].if_else(-self, self)
 
-    def __rshift__(self, other: Dynamic) -> Dynamic:
+    def __rshift__(self, other: object) -> Dynamic:
         return self._number(self.bit_decompose()[other:]) if is_constant(other) else NotImplemented  # type: ignore[attr-defined]
 
-    def __lshift__(self, other: Dynamic) -> Dynamic:
+    def __lshift__(self, other: object) -> Dynamic:
         if not is_constant(other):
             return NotImplemented
         rows = self.bit_decompose()  # type: ignore[attr-defined]
         zero = sbits.get_type(max((row.n for row in rows if not is_constant(row)), default=1))(0)
         return self._number([*[zero] * other, *rows][: len(rows)])
 
-    def less_than(self, other: Dynamic, bit_length: int | None = None) -> Dynamic:
+    def less_than(self, other: object, bit_length: int | None = None) -> Dynamic:
         """[x < y]."""
         return self < other
 
-    def greater_than(self, other: Dynamic, bit_length: int | None = None) -> Dynamic:
+    def greater_than(self, other: object, bit_length: int | None = None) -> Dynamic:
         """[x > y]."""
         return self > other
 
-    def less_equal(self, other: Dynamic, bit_length: int | None = None) -> Dynamic:
+    def less_equal(self, other: object, bit_length: int | None = None) -> Dynamic:
         """[x <= y]."""
         return self <= other
 
-    def greater_equal(self, other: Dynamic, bit_length: int | None = None) -> Dynamic:
+    def greater_equal(self, other: object, bit_length: int | None = None) -> Dynamic:
         """[x >= y]."""
         return self >= other
 
-    def equal(self, other: Dynamic, bit_length: int | None = None) -> Dynamic:
+    def equal(self, other: object, bit_length: int | None = None) -> Dynamic:
         """[x = y]."""
         return self == other
 
-    def not_equal(self, other: Dynamic, bit_length: int | None = None) -> Dynamic:
+    def not_equal(self, other: object, bit_length: int | None = None) -> Dynamic:
         """[x != y]."""
         return self != other
 
@@ -157,11 +157,11 @@ class _Integer:
         """The product with itself."""
         return self * self
 
-    def max(self, other: Dynamic) -> Dynamic:
+    def max(self, other: object) -> Dynamic:
         """The larger one."""
         return (self > other).if_else(self, other)
 
-    def min(self, other: Dynamic) -> Dynamic:
+    def min(self, other: object) -> Dynamic:
         """The smaller one."""
         return (self < other).if_else(self, other)
 
@@ -191,10 +191,10 @@ class sbitint(_Integer, sbits):  # type: ignore[misc]
     def _number(self, rows: list[Dynamic]) -> Dynamic:
         return type(self).bit_compose(rows)
 
-    def _truth(self, row: Dynamic) -> Dynamic:
+    def _truth(self, row: object) -> Dynamic:
         return row
 
-    def _operands(self, other: Dynamic) -> tuple[Rows, Rows] | None:
+    def _operands(self, other: object) -> tuple[Rows, Rows] | None:
         mine = [bit._value for bit in sbits.bit_decompose(self)]
         if is_constant(other):
             return mine, _bits_of(int(other), self.n, 1)
@@ -212,7 +212,7 @@ class sbitint(_Integer, sbits):  # type: ignore[misc]
         length = bit_length or self.n
         return bits[:length] + [bits[-1]] * (length - len(bits))
 
-    def __mul__(self, other: Dynamic) -> Dynamic:
+    def __mul__(self, other: object) -> Dynamic:
         other = read(other)
         if isinstance(other, sbits) and other.n == 1 and self.n != 1:
             return type(self)(sbits.__mul__(self, other))
@@ -248,10 +248,10 @@ class sbitintvec(_Integer, sbitvec):  # type: ignore[misc]
     def _number(self, rows: list[Dynamic]) -> Dynamic:
         return self.from_vec(rows)
 
-    def _truth(self, row: Dynamic) -> Dynamic:
+    def _truth(self, row: object) -> Dynamic:
         return sbitintvec.get_type(1).from_vec([row])
 
-    def _operands(self, other: Dynamic) -> tuple[Rows, Rows] | None:
+    def _operands(self, other: object) -> tuple[Rows, Rows] | None:
         if isinstance(other, sbitint):
             other = type(self)([other] * self.size) if self.size > 1 else sbitintvec.from_vec(sbits.bit_decompose(other))
         if is_constant(other):
@@ -265,19 +265,19 @@ class sbitintvec(_Integer, sbitvec):  # type: ignore[misc]
         return [self._filled(row, size) for row in self.v], [self._filled(row, size) for row in other.v]
 
     @staticmethod
-    def _filled(row: Dynamic, size: int) -> Value:
+    def _filled(row: object, size: int) -> Value:
         value = _row(row, size)
         return sbits.get_type(size)(0)._value if value is None else value
 
-    def __rsub__(self, other: Dynamic) -> Dynamic:
+    def __rsub__(self, other: object) -> Dynamic:
         return self._arithmetic(other, _difference, turned=True)
 
-    def __mul__(self, other: Dynamic) -> Dynamic:
+    def __mul__(self, other: object) -> Dynamic:
         other = read(other)
         if isinstance(other, _Bits) and not isinstance(other, sbitint):
             if not isinstance(other, sbits) or other.n not in (1, self.size):
                 raise CompilerError(f"{self!r} times {type(other).__name__}: use a single bit, or as many as there are numbers")
-            factor = other if other.n == self.size else sbits._wrap(_row(other, self.size))
+            factor = other if other.n == self.size else sbits._wrap(present(_row(other, self.size)))
             return self.from_vec([row * factor if is_constant(row) or row.n == 1 else row & factor for row in self.v])
         if is_constant(other) and self.size > 1:
             raise CompilerError(f"{self!r} times the number {other} is {SUBSET}: multiply with a sbitintvec")

@@ -1,4 +1,4 @@
-"""What vectors of bits have in common, and opened bits (cbits)."""
+"""Base class of vectors of bits, and opened bits (cbits). One file, since each refers to the other."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ DEFAULT_LENGTH = 40
 
 
 class _BitsType(type):
-    """The type of types of bits. ``sbits.n = 64`` holds for the run that says so: the types are shared by all runs."""
+    """The metaclass of types of bits. ``sbits.n = 64`` is a setting of the run, since all runs share the types."""
 
     _length: int | None = None
-    """Of types with a fixed number of bits."""
+    """Number of bits, for types with a fixed number."""
 
     @property
     def n(cls) -> int:
@@ -36,7 +36,7 @@ class _BitsType(type):
         run = current_or_none()
         return DEFAULT_LENGTH if run is None else run.lengths_of_bits.get(cls.__name__, DEFAULT_LENGTH)
 
-    def __setattr__(cls, name: str, value: Dynamic) -> None:
+    def __setattr__(cls, name: str, value: object) -> None:
         run = current_or_none()
         if run is None:
             type.__setattr__(cls, name, value)
@@ -45,7 +45,7 @@ class _BitsType(type):
         else:
             raise CompilerError(f"{cls.__name__}.{name} cannot be changed: only n of sbits and cbits, to a positive number")
 
-    def __call__(cls, *args: Dynamic, **kwargs: Dynamic) -> Dynamic:
+    def __call__(cls, *args: object, **kwargs: object) -> Dynamic:
         if cls._length is None:
             family: Dynamic = cls
             return family.get_type(kwargs.pop("n", None) or cls.n)(*args, **kwargs)
@@ -62,7 +62,7 @@ class BitRows(SecretRunTime):
         """The first rows."""
 
     @abstractmethod
-    def chosen_by(self, bit: Dynamic, a: Dynamic, b: Dynamic) -> Dynamic:
+    def chosen_by(self, bit: object, a: object, b: object) -> Dynamic:
         """``a`` where the bit is 1 and ``b`` where it is 0; one of them is of this type."""
 
 
@@ -101,7 +101,7 @@ class _Bits(RunTime, Structure, InMemory, metaclass=_BitsType):
 
     @classmethod
     def _lazy(cls, size: int, make: Callable[[], Value]) -> Dynamic:
-        """Bits that are made when they are needed first."""
+        """Bits that are made at their first use."""
         kind = cls.get_type(size)
         self = kind.__new__(kind)
         self._make = make
@@ -135,7 +135,7 @@ class _Bits(RunTime, Structure, InMemory, metaclass=_BitsType):
         return self._wrap(self._value)
 
     @staticmethod
-    def _places(vector: Dynamic) -> int:
+    def _element_count(vector: object) -> int:
         return 1
 
     @classmethod
@@ -152,7 +152,7 @@ class _Bits(RunTime, Structure, InMemory, metaclass=_BitsType):
             raise CompilerError(f"public value {value} longer than {cls.n} bits")
         return engine.clear_bits(public_bits(value, cls.n))
 
-    def _public_value(self, other: Dynamic) -> Value | None:
+    def _public_value(self, other: object) -> Value | None:
         """Bits of a public operand: a Python integer or cbits."""
         other = read(other)
         if is_constant(other):
@@ -164,15 +164,15 @@ class _Bits(RunTime, Structure, InMemory, metaclass=_BitsType):
             raise VectorMismatch(f"different vector sizes of operands: {self.n}/{other.n} bits")
         return other._value
 
-    def update(self, other: Dynamic) -> None:
-        """Replaces the content, also for everyone else who holds this object."""
+    def update(self, other: object) -> None:
+        """Replaces the content, which all references to this object see."""
         make: Dynamic = type(self)
         value = make(read(other))
         self._value = value._value
         self.__dict__.pop("_make", None)
 
     @classmethod
-    def new(cls, value: Dynamic = None, n: int | None = None) -> Dynamic:
+    def new(cls, value: object = None, n: int | None = None) -> Dynamic:
         """``n`` bits with a value."""
         return cls._family().get_type(n)(value)
 
@@ -206,7 +206,7 @@ class _Bits(RunTime, Structure, InMemory, metaclass=_BitsType):
         return (1 << self.n) - 1
 
     def _cut(self, length: int) -> Value:
-        """The low bits: cut, or followed by zeros."""
+        """The low ``length`` bits: truncated, or followed by zeros."""
         engine = current().engine
         if length <= self.n:
             return engine.slice(self._value, 0, 1, length) if length < self.n else self._value
@@ -225,7 +225,7 @@ class _Bits(RunTime, Structure, InMemory, metaclass=_BitsType):
 
     @classmethod
     def _bit_family(cls) -> Dynamic:
-        """The type of our single bits."""
+        """The type of single bits of this value."""
         return cls._family()
 
     def bit_xor(self, other: Dynamic) -> Dynamic:
@@ -272,7 +272,7 @@ class cbits(_Bits):
         return cbits
 
     @classmethod
-    def new(cls, value: Dynamic = None, n: int | None = None) -> Dynamic:
+    def new(cls, value: object = None, n: int | None = None) -> Dynamic:
         """``n`` bits with a value; a Python number has as many as it needs."""
         length: Dynamic = max(1, int(value).bit_length()) if is_constant(value) else n
         return cbits.get_type(length)(value)
@@ -283,7 +283,7 @@ class cbits(_Bits):
         return cls._wrap(current().engine.concat([cls.get_type(1).conv(bit)._value for bit in bits]))
 
     @classmethod
-    def conv(cls, value: Dynamic) -> Dynamic:
+    def conv(cls, value: object) -> Dynamic:
         """The value as cbits of this length."""
         value = read(value)
         return value if isinstance(value, cls) and value.n == cls.n else cls(value)
@@ -312,7 +312,7 @@ class cbits(_Bits):
         run, value = current(), self._value
         return regint._lazy(self.n, lambda: run.engine.read_bits(value).astype(np.int64), lambda: run.bits_to_clear(value))
 
-    def _joined(self, other: Dynamic, operation: Callable[[int, int], int]) -> Dynamic:
+    def _joined(self, other: object, operation: Callable[[int, int], int]) -> Dynamic:
         """The result of an operation on numbers, as long as the longer operand. Waits for the bits."""
         other = read(other)
         if is_constant(other):
@@ -327,34 +327,34 @@ class cbits(_Bits):
         bits = current().engine.read_bits(self._value)
         return int.from_bytes(np.packbits(bits, bitorder="little").tobytes(), "little")
 
-    def __add__(self, other: Dynamic) -> Dynamic:
+    def __add__(self, other: object) -> Dynamic:
         return self._joined(other, operator.add)
 
     __radd__ = __add__
 
-    def __sub__(self, other: Dynamic) -> Dynamic:
+    def __sub__(self, other: object) -> Dynamic:
         return self._joined(other, operator.sub)
 
-    def __rsub__(self, other: Dynamic) -> Dynamic:
+    def __rsub__(self, other: object) -> Dynamic:
         return NotImplemented if not is_constant(other) else type(self)((int(other) - self._unsigned()) & self.long_one())
 
     def __neg__(self) -> Dynamic:
         return 0 - self
 
-    def __lshift__(self, other: Dynamic) -> Dynamic:
+    def __lshift__(self, other: object) -> Dynamic:
         if not is_constant(other) or other == 0:
             return NotImplemented if other else self
         engine = current().engine
         return self._wrap(engine.concat([engine.clear_bits(np.zeros(other, dtype=np.uint8)), self._value]))
 
-    def __rshift__(self, other: Dynamic) -> Dynamic:
+    def __rshift__(self, other: object) -> Dynamic:
         if not is_constant(other):
             return NotImplemented
         if not 0 <= other < self.n:
             raise CompilerError(f"{self.n} bits shift to the right by 0 to {self.n - 1} places, not {other}")
         return self._wrap(current().engine.slice(self._value, other, 1, self.n - other))
 
-    def __xor__(self, other: Dynamic) -> Dynamic:
+    def __xor__(self, other: object) -> Dynamic:
         other = read(other)
         if is_constant(other):
             length = max(self.n, len(bin(other)) - 2)
@@ -366,11 +366,11 @@ class cbits(_Bits):
 
     __rxor__ = __xor__
 
-    def __and__(self, other: Dynamic) -> Dynamic:
+    def __and__(self, other: object) -> Dynamic:
         other = read(other)
         if is_constant(other):
             if other == 0:
-                return 0  # a Python 0: a compiler knows the result
+                return 0  # a Python 0, as in MP-SPDZ, where the compiler knows the result
             other = type(self)(other)
         run = current()
         if isinstance(other, cbits) and not run.is_ring and self.n >= run.bits:
@@ -384,7 +384,7 @@ class cbits(_Bits):
 
 
 def _bits_of_numbers(numbers: Public, n: int) -> Value:
-    """n clear bits: those of a single number, or one of each of n numbers 0 and 1 (cint)."""
+    """n clear bits: the bits of a single number, or n numbers 0 and 1 (cint)."""
     engine = current().engine
     if numbers.size == 1 and not (n == 1 and isinstance(numbers, cint)):
         return engine.clear_bits(public_bits(int(numbers._indices()[0]), n))

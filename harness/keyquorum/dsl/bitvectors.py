@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import ClassVar, Self, cast
+from typing import ClassVar, Self
 
 from . import circuits, comparison
 from .base import Vector, is_constant, read
 from .binary import _need_binary, _row, check_popcnt, sbit, sbits, transposed
 from .bits import BitRows, _Bits
 from .circuits import PackedBits
-from .context import Dynamic, Run, Value, current
+from .context import Dynamic, ElementType, Run, Value, current
 from .errors import CompilerError, VectorMismatch
 
 
 class sbitvec(BitRows):
-    """Rows of secret bits: row i, ``v[i]``, holds bit i of every number; a column (``elements()``) is one number."""
+    """Rows of secret bits: row i, ``v[i]``, has bit i of every number; a column (``elements()``) is one number."""
 
     __slots__ = ("v",)
     v: list[Dynamic]
@@ -36,7 +36,7 @@ class sbitvec(BitRows):
 
     @staticmethod
     def _extended(rows: list[Dynamic], length: int) -> list[Dynamic]:
-        """These rows, cut or extended to a number of them: with zeros."""
+        """The rows, truncated or extended with zeros to ``length`` rows."""
         return rows[:length] + [0] * (length - len(rows))
 
     def __init__(self, elements: Dynamic = None, length: int | None = None, input_length: int | None = None) -> None:
@@ -86,7 +86,7 @@ class sbitvec(BitRows):
         return cls.from_vec([row for part in vectors for row in part.v])
 
     @classmethod
-    def conv(cls, other: Dynamic) -> sbitvec:
+    def conv(cls, other: object) -> sbitvec:
         """The value as sbitvec."""
         other = read(other)
         return other if isinstance(other, sbitvec) else cls(other)
@@ -118,7 +118,7 @@ class sbitvec(BitRows):
     def popcnt(self) -> sbitvec:
         """Number of ones in every column, m - (ones in the binary form of m) ANDs, floor(log2 m) rounds for m rows.
 
-        Refused for the numbers of rows of which MP-SPDZ loses the last carry."""
+        Raises CompilerError for the numbers of rows for which MP-SPDZ loses the last carry."""
         check_popcnt(len(self.v))
         rows = [_row(x, self.size) for x in self.v]
         counted = circuits.population_count(PackedBits(current()), [r for r in rows if r is not None])
@@ -126,10 +126,10 @@ class sbitvec(BitRows):
 
     @classmethod
     def _counts(cls, rows: list[Dynamic]) -> sbitvec:
-        """Numbers with these rows."""
+        """The numbers with these rows."""
         return _number_type[0].get_type(len(rows)).from_vec(rows) if _number_type else sbitvec.from_vec(rows)
 
-    def _pairs(self, other: Dynamic, mask: bool = False) -> list[tuple[Dynamic, Dynamic]]:
+    def _pairs(self, other: object, mask: bool = False) -> list[tuple[Dynamic, Dynamic]]:
         other = read(other)
         if is_constant(other) and mask:
             rows: list[Dynamic] = [(other >> i) & 1 for i in range(len(self.v))]
@@ -144,16 +144,16 @@ class sbitvec(BitRows):
         ones = (1 << size) - 1
         return [tuple(t(x * ones) if is_constant(x) else x for x in pair) for pair in zip(self.v, rows, strict=True)]
 
-    def __xor__(self, other: Dynamic) -> Dynamic:
+    def __xor__(self, other: object) -> Dynamic:
         return self.from_vec([x ^ y for x, y in self._pairs(other)])
 
     __rxor__ = __xor__
 
-    def bit_xor(self, other: Dynamic) -> Dynamic:
+    def bit_xor(self, other: object) -> Dynamic:
         """XOR."""
         return self ^ other
 
-    def bit_and(self, other: Dynamic) -> Dynamic:
+    def bit_and(self, other: object) -> Dynamic:
         """AND."""
         return self & other
 
@@ -161,7 +161,7 @@ class sbitvec(BitRows):
         """NOT."""
         return ~self
 
-    def __and__(self, other: Dynamic) -> Dynamic:
+    def __and__(self, other: object) -> Dynamic:
         return self.from_vec([x & y for x, y in self._pairs(other, mask=True)])
 
     __rand__ = __and__
@@ -174,7 +174,7 @@ class sbitvec(BitRows):
         opened = [x.reveal() for x in self.elements()]
         return opened[0] if len(opened) == 1 else opened
 
-    def update(self, other: Dynamic) -> None:
+    def update(self, other: object) -> None:
         """Replaces the content of every row."""
         other = self.conv(other)
         if len(other.v) != len(self.v):
@@ -183,11 +183,11 @@ class sbitvec(BitRows):
             if x is not y:
                 x.update(y)
 
-    def if_else(self, a: Dynamic, b: Dynamic) -> Dynamic:
-        """Selection by the first row."""
+    def if_else(self, a: object, b: object) -> Dynamic:
+        """``a`` where the first row is 1, ``b`` where it is 0."""
         return if_else(self.v[0], a, b)
 
-    def chosen_by(self, bit: Dynamic, a: Dynamic, b: Dynamic) -> Dynamic:
+    def chosen_by(self, bit: Dynamic, a: object, b: object) -> Dynamic:
         kind = type(self)
         rows = zip(kind.conv(a).v, kind.conv(b).v, strict=True)
         return kind.from_vec([bit.if_else(x, y) for x, y in rows])
@@ -198,8 +198,8 @@ _number_type: list[Dynamic] = []
 _NO_COLUMNS = (str, bytes, Vector)
 
 
-def register_numbers(number_type: Dynamic) -> None:
-    """Names the type of rows that are numbers, which counts are."""
+def register_numbers(number_type: ElementType) -> None:
+    """Registers the type of rows that are numbers, which is the type of counts."""
     _number_type.append(number_type)
 
 
@@ -212,7 +212,7 @@ def _from_columns(columns: list[Dynamic]) -> list[Dynamic]:
     return transposed(columns)
 
 
-def if_else(condition: Dynamic, a: Dynamic, b: Dynamic) -> Dynamic:
+def if_else(condition: Dynamic, a: object, b: object) -> Dynamic:
     """``a`` where the condition is 1 and ``b`` where it is 0; lists item by item."""
     condition = read(condition)
     if a is b:
@@ -229,4 +229,4 @@ def rows_of_numbers(run: Run, value: Value, k: int, m: int) -> list[Dynamic]:
     _need_binary(run)
     _, rows = comparison.low_bits(run, value, k, m)
     size = value.size
-    return [sbits.get_type(size)(0) if row is None else sbits._wrap(cast(Value, row)) for row in rows]
+    return [sbits.get_type(size)(0) if row is None else sbits._wrap(row) for row in rows]

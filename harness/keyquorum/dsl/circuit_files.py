@@ -1,5 +1,5 @@
 """Circuits from files in Bristol Fashion (https://nigelsmart.github.io/MPC-Circuits): lines of gates after the numbers of gates, wires, inputs and
-outputs. An AND costs what ``&`` of sbits costs; XOR and INV are local."""
+outputs. An AND costs the same as ``&`` of sbits; XOR and INV are local."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .binary import sbits
 from .bitvectors import sbitvec
 from .context import Dynamic, current
 from .errors import CompilerError, VectorMismatch
-from .outside import looks_outside
+from .outside import note_unrepeatable
 
 _GATES: dict[str, tuple[int, Callable[..., Dynamic]]] = {
     "XOR": (2, lambda a, b: a ^ b),
@@ -21,15 +21,15 @@ _GATES: dict[str, tuple[int, Callable[..., Dynamic]]] = {
 
 
 class Circuit:
-    """The circuit ``Programs/Circuits/<name>.txt`` of the working folder. A call takes one sbitvec for each input, with a row for each of its wires,
-    all of one length, and gives an sbitvec for each output (a list of several)."""
+    """The circuit ``Programs/Circuits/<name>.txt`` of the working folder. A call takes one sbitvec for each input, with one row for each wire,
+    all rows of one length. It returns an sbitvec for each output (a list, if there are several)."""
 
     def __init__(self, name: str) -> None:
         self.name = name
         run = current()
-        looks_outside("a circuit from a file")
-        places = [(run.io.folder or Path()) / "Programs", Path(run.program.infile).parent.parent]
-        files = [place / "Circuits" / f"{name}.txt" for place in places]
+        note_unrepeatable("a circuit from a file")
+        folders = [(run.io.folder or Path()) / "Programs", Path(run.program.infile).parent.parent]
+        files = [folder / "Circuits" / f"{name}.txt" for folder in folders]
         file = next((f for f in files if f.is_file()), None)
         if file is None:
             raise CompilerError(f"no circuit {files[0]}: put a file in Bristol Fashion there (MP-SPDZ's make Programs/Circuits gets some)")
@@ -49,7 +49,7 @@ class Circuit:
         wires = [int(w) for w in words[2:-1]]
         return words[-1], wires[:-1], wires[-1]
 
-    def __call__(self, *inputs: Dynamic) -> Dynamic:
+    def __call__(self, *inputs: object) -> Dynamic:
         """Runs the circuit."""
         given = [sbitvec.from_vec(x).v for x in inputs]
         if [len(rows) for rows in given] != self._inputs:

@@ -1,4 +1,4 @@
-"""Public run-time values: cint (elements of the domain) and regint (64-bit integers)."""
+"""Public run-time values: cint (elements of the domain) and regint (64-bit integers). One file, since each converts to the other."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .recorded import as_int64, contiguous
 
 
 class Element(Vector, Structure, InMemory):
-    """A vector of elements of the arithmetic domain, held by the engine. ``value`` may be made on first use."""
+    """A vector of elements of the arithmetic domain. The engine has the elements; ``value`` is its handle, which may be made at the first use."""
 
     __slots__ = ("_make", "_value")
     _value: Value | None
@@ -55,7 +55,7 @@ class Element(Vector, Structure, InMemory):
         return self
 
     @staticmethod
-    def _places(vector: Dynamic) -> int:
+    def _element_count(vector: Dynamic) -> int:
         return int(vector.size)
 
     def _become(self, other: Dynamic) -> None:
@@ -73,7 +73,7 @@ class Element(Vector, Structure, InMemory):
             return cls(size=0)  # type: ignore[call-arg]
         return cls._wrap(current().engine.concat([p.value for p in parts]))
 
-    def _load_constant(self, val: Dynamic, size: int | None) -> bool:
+    def _load_constant(self, val: object, size: int | None) -> bool:
         """Fills ``self`` from None or an integer; False if ``val`` is something else."""
         run = current()
         if val is None:
@@ -91,7 +91,7 @@ class Element(Vector, Structure, InMemory):
 
     # -- arithmetic: the operand's value and whether it is secret, or None --------------------------------------------
 
-    def _operand(self, other: Dynamic) -> Element | None:
+    def _operand(self, other: object) -> Element | None:
         """An operand of + - * as an element vector of checked size."""
         if isinstance(other, Element):
             if other.size != self.size:
@@ -111,7 +111,7 @@ class Element(Vector, Structure, InMemory):
         return None
 
     def _result(self, other: Element, value: Value) -> Dynamic:
-        """The result of an operation, of the type that its operands make."""
+        """The result of an operation: cint if both operands are public, else secret."""
         return (cint if isinstance(self, cint) and isinstance(other, cint) else secret_type())._wrap(value)
 
     def __add__(self, other: object) -> Dynamic:
@@ -132,7 +132,7 @@ class Element(Vector, Structure, InMemory):
 
     def __mul__(self, other: object) -> Dynamic:
         if is_constant(other) and other in (0, 1):
-            return self if other else 0  # a Python 0, whatever the size: a compiler knows the result
+            return self if other else 0  # a Python 0, whatever the size, as in MP-SPDZ, where the compiler knows the result
         o = self._operand(other)
         return NotImplemented if o is None else self._result(o, current().engine.mul(self.value, o.value))
 
@@ -146,18 +146,18 @@ class Element(Vector, Structure, InMemory):
         engine = current().engine
         if self.value.kind == "c" or right.value.kind == "c":
             return self._result(right, engine.matrix_product(self.value, right.value, rows, inner, columns))
-        if rows * inner * columns > _LARGE_PRODUCT:  # in vain if nothing uses it: made when something does
+        if rows * inner * columns > _LARGE_PRODUCT:  # computed at its first use, since it may never be used
             left = self.value, right.value
             return secret_type()._lazy(rows * columns, Postponed(lambda: _secret_product(*left, rows, inner, columns)))
         return self._result(right, _secret_product(self.value, right.value, rows, inner, columns))
 
 
 _LARGE_PRODUCT = 1 << 28
-"""Products of elements in a matrix product that is made when it is used, though later than others of its round."""
+"""A matrix product of more products of elements than this is computed at its first use, which may cost a round of its own."""
 
 
 def _secret_product(left: Value, right: Value, rows: int, inner: int, columns: int) -> Value:
-    """Row-major product of matrices of which both have secrets, in pieces that bound the memory."""
+    """Row-major product of two secret matrices, in pieces that bound the memory."""
     engine, parts = current().engine, []
     step = max(1, (1 << 22) // max(1, inner * columns))
     by_column = engine.gather(right, np.arange(inner * columns, dtype=np.int64).reshape(inner, columns).T.ravel())
@@ -175,8 +175,8 @@ def _secret_product(left: Value, right: Value, rows: int, inner: int, columns: i
 _secret: list[ElementType] = []
 
 
-def register_secret(element_type: Dynamic, bit_type: Dynamic) -> None:
-    """Names the type of results with a secret operand, and that of comparisons."""
+def register_secret(element_type: ElementType, bit_type: ElementType) -> None:
+    """Registers the type of results with a secret operand, and the type of comparisons. (The modules of secret types import this one.)"""
     _secret.extend((element_type, bit_type))
 
 
@@ -191,8 +191,8 @@ def secret_bit_type() -> Dynamic:
 
 
 class cint(Element, Public):
-    """A public vector of elements of the domain. ``<< >> % &`` work on canonical unsigned integers (on rings, ``%`` on
-    centred ones, as in MP-SPDZ); comparisons and printing on centred ones."""
+    """A public vector of elements of the domain. ``<< >> % &`` work on canonical unsigned integers (on rings, ``%`` works on
+    centred ones, as in MP-SPDZ). Comparisons and printing work on centred integers."""
 
     __slots__ = ()
 
@@ -253,20 +253,20 @@ class cint(Element, Public):
         run, value = current(), self.value
         run.defer(lambda: run.io.output(run.int64s(value), player))
 
-    def __lshift__(self, other: Dynamic) -> Dynamic:
+    def __lshift__(self, other: object) -> Dynamic:
         run, other = current(), read(other)
         if is_constant(other):
             factor = (1 << other) % run.modulus if other < 4 * run.bits else pow(2, other, run.modulus)
             return self._wrap(run.engine.mul(self.value, run.clear_ints((factor,))))
         return self._clear_op("<<", other)
 
-    def __rshift__(self, other: Dynamic) -> Dynamic:
+    def __rshift__(self, other: object) -> Dynamic:
         run, other = current(), read(other)
         if is_constant(other) and other >= run.bits:
             return self._wrap(run.engine.mul(self.value, run.constant(0)))
         return self if is_constant(other) and other == 0 else self._clear_op(">>", other)
 
-    def __and__(self, other: Dynamic) -> Dynamic:
+    def __and__(self, other: object) -> Dynamic:
         other = read(other)
         if is_constant(other) and not current().is_ring and not 0 <= other < current().modulus:
             raise CompilerError(f"the mask {other} of & must lie in [0, {current().modulus})")
@@ -274,7 +274,7 @@ class cint(Element, Public):
 
     __rand__ = __and__
 
-    def __mod__(self, other: Dynamic) -> Dynamic:
+    def __mod__(self, other: object) -> Dynamic:
         run, other = current(), read(other)
         if is_constant(other):
             if other < 1:
@@ -399,7 +399,7 @@ class regint(Public, Structure, InMemory):
 
     @classmethod
     def _lazy(cls, size: int, make: Callable[[], Ints], clear: Callable[[], Value]) -> Self:
-        """Numbers that are read on first use, and that become a cint without being read."""
+        """Numbers that are read from the engine at their first use, and that become a cint without being read."""
         self = cls.__new__(cls)
         self._data, self._make, self._clear, self.size = None, make, clear, size
         return self
@@ -429,17 +429,17 @@ class regint(Public, Structure, InMemory):
             raise VectorMismatch("the base of regint.inc is a single number")
         if repeat == 1 and wrap is None:
             return cls._wrap(first.data[0] + progression(0, step, size))
-        places = progression(0, 1, size) // repeat
+        steps = progression(0, 1, size) // repeat
         if wrap is not None:
-            places %= wrap
-        return cls._wrap(first.data[0] + step * places)
+            steps %= wrap
+        return cls._wrap(first.data[0] + step * steps)
 
     @classmethod
     def _allocate(cls, size: int) -> Memory:
         return NumpyMemory(size, cls)
 
     @staticmethod
-    def _places(vector: Dynamic) -> int:
+    def _element_count(vector: Dynamic) -> int:
         return int(vector.size)
 
     def _indices(self) -> Ints:
@@ -467,7 +467,7 @@ class regint(Public, Structure, InMemory):
 
     def binary_output(self, player: int | None = None) -> None:
         """Writes the numbers to the binary output of all parties (or of ``player``)."""
-        run, numbers = current(), regint(self)  # as they are now: an update may come before the output
+        run, numbers = current(), regint(self)  # a copy: an update may come before the output
         run.defer(lambda: run.io.output(numbers.data, player))
 
     def bit_decompose(self, bit_length: int | None = None) -> list[regint]:
@@ -477,7 +477,7 @@ class regint(Public, Structure, InMemory):
             raise CompilerError("a regint has 64 bits")
         return [self._wrap((self.data >> np.int64(i)) & np.int64(1)) for i in range(length)]
 
-    def _numbers(self, other: Dynamic) -> Dynamic:
+    def _numbers(self, other: object) -> Dynamic:
         other = read(other)
         if is_constant(other):
             return np.full(1, _wrapped(other), dtype=np.int64)
@@ -526,10 +526,10 @@ class regint(Public, Structure, InMemory):
     def __rmod__(self, other: object) -> Dynamic:
         return self._apply(other, _remainder, swap=True)
 
-    def __lshift__(self, other: Dynamic) -> Dynamic:
+    def __lshift__(self, other: object) -> Dynamic:
         return self * (1 << other) if is_constant(other) else NotImplemented
 
-    def __rshift__(self, other: Dynamic) -> Dynamic:
+    def __rshift__(self, other: object) -> Dynamic:
         if not is_constant(other):
             return NotImplemented
         if other > 62:
@@ -576,7 +576,7 @@ def _remainder(a: Ints, b: Ints) -> Ints:
 
 
 class localint(RunTime):
-    """A number that may differ between parties (the own party number): it can be printed and compared, nothing else."""
+    """A number that may differ between parties (the own party number): it can only be printed and compared."""
 
     __slots__ = ("_v",)
 

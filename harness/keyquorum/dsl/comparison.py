@@ -1,11 +1,11 @@
 """Comparisons and bit decomposition of secret vectors, on raw engine values.
 
-Three ways, by what the engine can do:
+Three methods, chosen by the capabilities of the engine:
 
 * rings whose shares split into summands: the bits of the summands are known to parties, a binary adder sums them [1];
 * other rings: x + r mod 2^m is opened for a random r with known bits, and a binary (or arithmetic) circuit corrects
   [2];
-* fields: the same with a mask that hides x statistically, which needs room in the field [3].
+* fields: the same with a mask that hides x statistically, which needs a field with more bits than x [3].
 
 The circuit for the correction is binary where the protocol has packed bits, otherwise arithmetic.
 
@@ -32,7 +32,7 @@ def _splits(run: Run) -> bool:
 
 
 def require_bits(run: Run, length: int, operation: str) -> None:
-    """Refuses an operation on integers of ``length`` bits for which the domain has no room.
+    """Raises CompilerError if the domain is too small for an operation on integers of ``length`` bits.
 
     Rings need ``length`` bits. A field must be longer than ``length`` + security, so that a mask fits. The error names the integer
     length (-F) at which every comparison fits: ``<`` works on differences, which are a bit longer.
@@ -65,7 +65,7 @@ def weighted(run: Run, rows: list[Value]) -> Value:
 
 
 def to_elements(run: Run, logic: Logic, row: Row, size: int) -> Value:
-    """A row as secret elements 0 and 1: one conversion for packed bits."""
+    """A row as secret elements 0 and 1. Packed bits cost one conversion."""
     engine = run.engine
     if row is None:
         return engine.repeat(run.secret_zero(), size)
@@ -75,7 +75,7 @@ def to_elements(run: Run, logic: Logic, row: Row, size: int) -> Value:
 
 
 def _random_rows(run: Run, logic: Logic, count: int, size: int) -> tuple[list[Value], Value]:
-    """Random bits as rows of the logic, and the numbers of which these are the bits."""
+    """Random bits as rows of the logic, and the numbers that have these bits."""
     engine = run.engine
     if isinstance(logic, ArithmeticBits):
         rows = [engine.random_bit(size) for _ in range(count)]
@@ -137,9 +137,9 @@ class _Masked:
 
     def bits(self) -> list[Row]:
         """The bits of x mod 2^m: c - r = NOT(NOT c + r)."""
-        flipped = [self.logic.negate(c) for c in self.public]
+        flipped = [self.logic.not_(c) for c in self.public]
         rows = circuits.add(self.logic, flipped, self.rows)
-        return [self.logic.negate(row) for row in rows]
+        return [self.logic.not_(circuits.present(row)) for row in rows]
 
 
 def _summands(run: Run, x: Value, m: int) -> tuple[PackedBits, list[Row], list[Row]]:
@@ -198,14 +198,14 @@ def negative(run: Run, x: Value, k: int) -> Value:
     engine, x = run.engine, run.to_secret(x)
     if _splits(run):
         logic, a, b = _summands(run, x, k)
-        g: list[Row] = [circuits.both(logic, u, v) for u, v in zip(a[:-1], b[:-1], strict=True)]
-        p = [circuits.differ(logic, u, v) for u, v in zip(a, b, strict=True)]
-        top = circuits.differ(logic, p[-1], circuits.carry_into(logic, g, p, 0, k - 1))
+        g: list[Row] = [circuits.and_(logic, u, v) for u, v in zip(a[:-1], b[:-1], strict=True)]
+        p = [circuits.xor(logic, u, v) for u, v in zip(a, b, strict=True)]
+        top = circuits.xor(logic, p[-1], circuits.carry_into(logic, g, p, 0, k - 1))
         return to_elements(run, logic, top, x.size)
     if run.is_ring:
         masked = _Masked(run, x, k, k)
-        top = circuits.differ(masked.logic, masked.public[-1], masked.rows[-1])
-        top = circuits.differ(masked.logic, top, masked.borrow(k - 1) if k > 1 else None)
+        top = circuits.xor(masked.logic, masked.public[-1], masked.rows[-1])
+        top = circuits.xor(masked.logic, top, masked.borrow(k - 1) if k > 1 else None)
         return to_elements(run, masked.logic, top, x.size)
     if k < 2:
         raise CompilerError("a comparison needs integers of at least 1 bit")
@@ -222,20 +222,20 @@ def is_zero(run: Run, x: Value, k: int) -> Value:
     require_bits(run, k, "equality test")
     x = run.to_secret(x)
     if _splits(run) and run.engine.summands == 2:
-        # a + b = 0 if and only if a = -b, and who knows b knows -b.
+        # a + b = 0 if and only if a = -b, and a party that knows b knows -b.
         logic = PackedBits(run)
-        (a, _), (_, b) = run.engine.summand_bits(x, k), run.engine.summand_bits(run.engine.sub(run.secret_zero(), x), k)
-        same = [logic.negate(logic.differ(u, v)) for u, v in zip(a, b, strict=True)]
+        (first, _), (_, second) = run.engine.summand_bits(x, k), run.engine.summand_bits(run.engine.sub(run.secret_zero(), x), k)
+        same = [logic.not_(logic.xor(u, v)) for u, v in zip(first, second, strict=True)]
         return to_elements(run, logic, circuits.all_ones(logic, same), x.size)
     if _splits(run):
         # a + b = 0 mod 2^k if and only if a xor b = 2 (a or b): no carry chain.
         logic, a, b = _summands(run, x, k)
-        p = [circuits.differ(logic, u, v) for u, v in zip(a, b, strict=True)]
-        g = [circuits.both(logic, u, v) for u, v in zip(a[:-1], b[:-1], strict=True)]
-        either: list[Row] = [None, *(circuits.differ(logic, u, v) for u, v in zip(p, g, strict=False))]
-        differing = [circuits.differ(logic, u, v) for u, v in zip(p, either, strict=True)]
-        equal = [logic.negate(d) for d in differing if d is not None]
+        p = [circuits.xor(logic, u, v) for u, v in zip(a, b, strict=True)]
+        g = [circuits.and_(logic, u, v) for u, v in zip(a[:-1], b[:-1], strict=True)]
+        either: list[Row] = [None, *(circuits.xor(logic, u, v) for u, v in zip(p, g, strict=False))]
+        differing = [circuits.xor(logic, u, v) for u, v in zip(p, either, strict=True)]
+        equal = [logic.not_(d) for d in differing if d is not None]
         return to_elements(run, logic, circuits.all_ones(logic, equal), x.size)
     masked = _Masked(run, x, k, k)
-    equal = [masked.logic.negate(masked.logic.differ(c, r)) for c, r in zip(masked.public, masked.rows, strict=True)]
-    return to_elements(run, masked.logic, circuits.all_ones(masked.logic, equal), x.size)
+    bits = [masked.logic.not_(masked.logic.xor(c, r)) for c, r in zip(masked.public, masked.rows, strict=True)]
+    return to_elements(run, masked.logic, circuits.all_ones(masked.logic, bits), x.size)

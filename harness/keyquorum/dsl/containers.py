@@ -1,4 +1,5 @@
-"""Arrays and matrices: views on a memory, so that rows share their matrix's content. No communication unless stated."""
+"""Arrays and matrices: views on a memory, so that rows share the content of their matrix. No communication unless stated. One file, since arrays and
+matrices make one another."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ from .recorded import in_range
 
 
 class Structure:
-    """Gives a type its containers: ``sint.Array(n)``, ``sint.Matrix(rows, columns)``, ``sint.Tensor(shape)``."""
+    """Constructors of containers for a type: ``sint.Array(n)``, ``sint.Matrix(rows, columns)``, ``sint.Tensor(shape)``."""
 
     __slots__ = ()
 
@@ -57,15 +58,15 @@ class _Container(Elementwise):
         """Number of elements."""
         raise NotImplementedError
 
-    def get_vector(self, base: Dynamic = 0, size: int | None = None) -> Dynamic:
-        """``size`` elements from ``base`` (public number) on, or those at the indices ``base`` (public vector)."""
+    def get_vector(self, base: object = 0, size: int | None = None) -> Dynamic:
+        """``size`` elements from ``base`` (public number) on, or the elements at the indices ``base`` (public vector)."""
         total = self.total_size()
         base = read(base)
         if isinstance(base, Public) and base.size > 1:
             return self._memory.gather(_checked_indices(base, total) + self._offset)
         if size is None or (is_constant(size) and size == 0):
             if not is_constant(base):
-                raise CompilerError("get_vector at a run-time place needs a size")
+                raise CompilerError("get_vector at a run-time index needs a size")
             size = total - base
         count = checked_length(size, "the size of a vector")
         at = checked_index(base, total) if count else 0
@@ -74,7 +75,7 @@ class _Container(Elementwise):
         return self._memory.read(at + self._offset, 1, count)
 
     def _converted(self, other: object) -> Dynamic:
-        """Anything assignable as one vector of our type."""
+        """An assignable operand as one vector of this container's type."""
         other = read(other)
         if isinstance(other, _Container):
             other = other.get_vector()
@@ -85,24 +86,24 @@ class _Container(Elementwise):
             return parts[0] if len(parts) == 1 else self.value_type.concat(parts)
         raise CompilerError(f"cannot assign {type(other).__name__} to an Array of {self.value_type.__name__}")
 
-    def _store(self, vector: Dynamic, base: Dynamic) -> None:
+    def _store(self, vector: Dynamic, base: object) -> None:
         total = self.total_size()
         base = read(base)
         if isinstance(base, Public) and base.size > 1:
             indices = _checked_indices(base, total)
             if vector.size != len(indices):
-                raise VectorMismatch(f"{vector.size} values do not fit {len(indices)} places")
+                raise VectorMismatch(f"{vector.size} values do not fit {len(indices)} indices")
             self._memory.scatter(indices + self._offset, vector)
             return
-        count = self.value_type._places(vector)
+        count = self.value_type._element_count(vector)
         if count == 0:
             return
         at = checked_index(base, total)
         if at + count > total:
-            raise CompilerError(f"{count} values from place {at} on do not fit a container of {total} elements")
+            raise CompilerError(f"{count} values from index {at} on do not fit a container of {total} elements")
         self._memory.write(at + self._offset, 1, vector)
 
-    def input_from(self, player: Dynamic, budget: int | None = None, raw: bool = False, **options: Dynamic) -> None:
+    def input_from(self, player: object, budget: int | None = None, raw: bool = False, **options: object) -> None:
         """Fills the container with the next private numbers of ``player``, see ``get_input_from`` of its type."""
         kind = self.value_type
         if isinstance(self._memory, ListMemory):
@@ -171,15 +172,15 @@ class Array(_Container):
         if isinstance(index, slice):
             start, step, count = slice_range(index, self.length)
             vector = self._converted(value)
-            places = self.value_type._places(vector)
-            if places > count or (step == 1 and start + places > self.length):
-                raise VectorMismatch(f"{places} values do not fit a slice of {count}")
-            if step != 1 and places != count:
-                raise VectorMismatch(f"{places} values for a slice of {count}")
+            given = self.value_type._element_count(vector)
+            if given > count or (step == 1 and start + given > self.length):
+                raise VectorMismatch(f"{given} values do not fit a slice of {count}")
+            if step != 1 and given != count:
+                raise VectorMismatch(f"{given} values for a slice of {count}")
             self._memory.write(start + self._offset, step, vector)
             return
         vector = self.value_type.conv(read(value))
-        if self.value_type._places(vector) != 1:
+        if self.value_type._element_count(vector) != 1:
             raise CompilerError("size mismatch in array assignment")
         self._memory.write(checked_index(index, self.length) + self._offset, 1, vector)
 
@@ -243,7 +244,7 @@ class Array(_Container):
         """Opens and prints the elements as a list. One round."""
         print_list(self.get_vector().reveal(), end)
 
-    def get_part(self, base: Dynamic, size: int) -> Array:
+    def get_part(self, base: object, size: int) -> Array:
         """A part, sharing its content with this array."""
         at = checked_index(base, self.length)
         if at + size > self.length:
@@ -268,14 +269,14 @@ class Array(_Container):
         return product
 
     def sort(self, n_threads: int | None = None, batcher: bool = False, n_bits: int | None = None) -> None:
-        """Sorts signed secret integers of ``n_bits`` bits (default: ``program.bit_length``) in place, smallest first: t (t + 1) / 2 rounds of
-        at most half as many comparisons as there are elements, t = ceil(log2 of their number). ``n_threads`` and ``batcher`` change nothing here."""
+        """Sorts signed secret integers of ``n_bits`` bits (default: ``program.bit_length``) in place, smallest first. For n elements: t (t + 1) / 2
+        layers of at most n / 2 comparisons each, t = ceil(log2 n). ``n_threads`` and ``batcher`` have no effect here."""
         if not (issubclass(self.value_type, SecretRunTime) and hasattr(self.value_type, "less_than")):
             raise CompilerError(f"sort of an Array of {self.value_type.__name__} is {SUBSET}: sort an Array of sint")
         if (n_threads or 1) > 1 and not batcher:
             raise CompilerError("sort with several threads is only there with batcher=True")
         for low, high in sorting.layers(self.length):
-            a, b = (self._memory.gather(places + self._offset) for places in (low, high))
+            a, b = (self._memory.gather(indices + self._offset) for indices in (low, high))
             moved = b.less_than(a, n_bits) * (a - b)
             self._memory.scatter(low + self._offset, a - moved)
             self._memory.scatter(high + self._offset, b + moved)
@@ -284,7 +285,7 @@ class Array(_Container):
         """Shuffles in place, see :mod:`keyquorum.dsl.shuffle`."""
         self.assign_vector(self.get_vector().secure_shuffle())
 
-    def secure_permute(self, permutation: Dynamic, reverse: bool = False) -> None:
+    def secure_permute(self, permutation: object, reverse: bool = False) -> None:
         """Moves the elements in place, or back, by a permutation of ``sint.get_secure_shuffle``."""
         self.assign_vector(self.get_vector().secure_permute(permutation, reverse=reverse))
 
@@ -342,7 +343,7 @@ class SubMultiArray(_Container, ElementwiseInShape):
         return int(np.prod(self.sizes))
 
     def part_size(self) -> int:
-        """Elements of one index of the first dimension."""
+        """Number of elements for one index of the first dimension."""
         return int(np.prod(self.sizes[1:]))
 
     @property
@@ -372,7 +373,7 @@ class SubMultiArray(_Container, ElementwiseInShape):
         else:
             self[index].assign(other)
 
-    def assign_vector(self, vector: Dynamic, base: Dynamic = 0) -> None:
+    def assign_vector(self, vector: Dynamic, base: object = 0) -> None:
         """Stores a vector, in row-major order, from element ``base`` on."""
         vector = self._converted(vector)
         if vector.size > self.total_size():
@@ -391,12 +392,12 @@ class SubMultiArray(_Container, ElementwiseInShape):
         return Array(self.total_size(), self.value_type, self._memory, self._offset)
 
     def get_part_vector(self, base: object = 0, size: int | None = None) -> Dynamic:
-        """The elements of ``size`` (default 1) indices of the first dimension from ``base`` on."""
+        """The elements for ``size`` (default 1) indices of the first dimension, from ``base`` on."""
         at = checked_index(base, self.sizes[0])
         return self.get_vector(at * self.part_size(), (size or 1) * self.part_size())
 
     def assign_part_vector(self, vector: object, base: object = 0) -> None:
-        """Stores a vector of our type from index ``base`` of the first dimension on."""
+        """Stores a vector of this container's type from index ``base`` of the first dimension on."""
         vector = read(vector)
         if not isinstance(vector, self.value_type):
             raise CompilerError(
@@ -434,18 +435,18 @@ class SubMultiArray(_Container, ElementwiseInShape):
         """Opens and prints the elements as nested lists. One round."""
         print_list(self.reveal_nested(), end)
 
-    def _like_vector(self, vector: Dynamic) -> Dynamic:
+    def _like_vector(self, vector: object) -> Dynamic:
         return _multi_array(self.sizes, type(vector), self._new_vector_memory(vector))
 
     def secure_shuffle(self) -> None:
         """Shuffles the first dimension in place, see :mod:`keyquorum.dsl.shuffle`."""
         self.assign_vector(self.get_vector().secure_shuffle(self.part_size()))
 
-    def secure_permute(self, permutation: Dynamic, reverse: bool = False, n_threads: int | None = None, n_parallel: int | None = None) -> None:
+    def secure_permute(self, permutation: object, reverse: bool = False, n_threads: int | None = None, n_parallel: int | None = None) -> None:
         """Moves the first dimension in place, or back, by a permutation of ``sint.get_secure_shuffle``."""
         self.assign_vector(self.get_vector().secure_permute(permutation, self.part_size(), reverse))
 
-    def write_to_file(self, position: Dynamic = None) -> None:
+    def write_to_file(self, position: object = None) -> None:
         """Appends the shares to the share file, or stores them at ``position``."""
         self.to_array().write_to_file(position)
 
@@ -464,14 +465,14 @@ class MultiArray(SubMultiArray):
 
 
 class Matrix(MultiArray):
-    """A matrix: ``M[i]`` is a row that shares its content; rows lie one after another."""
+    """A matrix in row-major order: ``M[i]`` is a row that shares its content."""
 
     def __init__(self, rows: int, columns: int, value_type: object, memory: Memory | None = None, offset: int = 0) -> None:
         super().__init__((rows, columns), value_type, memory, offset)
 
     @staticmethod
     def create_from(rows: Dynamic) -> Matrix:
-        """A new matrix of rows: lists, vectors or arrays of one length. The first element, or the first row's, gives the type."""
+        """A new matrix of rows: lists, vectors or arrays of one length. The type is that of the first element, or of the first row."""
         rows = [row.get_vector() if isinstance(row, Array) and not isinstance(row._memory, ListMemory) else row for row in rows]
         if not rows or len({len(row) for row in rows}) > 1:
             raise CompilerError("a Matrix is created from rows of one length, at least one")
@@ -481,13 +482,13 @@ class Matrix(MultiArray):
             made[i].assign(row)
         return made
 
-    def __mul__(self, other: Dynamic) -> Dynamic:
+    def __mul__(self, other: object) -> Dynamic:
         """See :meth:`dot`."""
         return self.dot(other) if isinstance(other, (Matrix, Array)) else NotImplemented
 
-    def direct_mul(self, other: Matrix | Array, reduce: bool = True, indices: Dynamic = None, res_type: Dynamic = None) -> Dynamic:
-        """The product as vector, row by row. ``indices``: which rows and columns of this matrix, and which rows and columns of the other take
-        part, as public vectors."""
+    def direct_mul(self, other: Matrix | Array, reduce: bool = True, indices: Dynamic = None, res_type: object = None) -> Dynamic:
+        """The product as vector, row by row. ``indices``: four public vectors that select rows and columns of this matrix, then rows and columns of
+        the other one."""
         if not isinstance(other, (Matrix, Array)):
             raise CompilerError(f"direct_mul takes a Matrix or an Array, not {type(other).__name__}")
         right = other.to_column_matrix() if isinstance(other, Array) else other
@@ -500,11 +501,11 @@ class Matrix(MultiArray):
         rows, inner, other_inner, columns = (read(v)._indices() for v in indices)
         if len(inner) != len(other_inner):
             raise VectorMismatch(f"direct_mul of {len(inner)} columns and {len(other_inner)} rows")
-        left = self._memory.gather(self._offset + _places(rows, inner, self.sizes))
-        factor = right._memory.gather(right._offset + _places(other_inner, columns, right.sizes))
+        left = self._memory.gather(self._offset + _row_major_offsets(rows, inner, self.sizes))
+        factor = right._memory.gather(right._offset + _row_major_offsets(other_inner, columns, right.sizes))
         return left._matrix_product(factor, len(rows), len(inner), len(columns))
 
-    def get_column(self, index: Dynamic) -> Dynamic:
+    def get_column(self, index: object) -> Dynamic:
         """A column, as vector."""
         rows, columns = self.sizes
         return self._memory.read(self._offset + checked_index(index, columns), columns, rows)
@@ -523,9 +524,9 @@ class Matrix(MultiArray):
         order = np.arange(rows * columns, dtype=np.int64).reshape(rows, columns).T.ravel() + self._offset
         return Matrix(columns, rows, self.value_type, self._new_vector_memory(self._memory.gather(order)))
 
-    def dot(self, other: Dynamic, res_params: None = None, n_threads: int | None = None) -> Dynamic:
-        """Product with a Matrix or (column) Array, either of them public or secret. One round if both are secret, and
-        the traffic of one product per element of the result."""
+    def dot(self, other: object, res_params: None = None, n_threads: int | None = None) -> Dynamic:
+        """Product with a Matrix or (column) Array. Each operand is public or secret. If both are secret: one round, and
+        the traffic of one product for each element of the result."""
         if isinstance(other, Array):
             column = Matrix(other.length, 1, other.value_type, other._memory, other._offset)
             return self.dot(column).to_array()
@@ -538,8 +539,8 @@ class Matrix(MultiArray):
         return Matrix(self.sizes[0], other.sizes[1], type(vector), self._new_vector_memory(vector))
 
 
-def _places(rows: Ints, columns: Ints, sizes: Sequence[int]) -> Ints:
-    """Places of the elements at these rows and columns in a matrix, row by row."""
+def _row_major_offsets(rows: Ints, columns: Ints, sizes: Sequence[int]) -> Ints:
+    """Row-major offsets of the elements at these rows and columns of a matrix."""
     at = in_range(rows, sizes[0])[:, None] * sizes[1] + in_range(columns, sizes[1])[None, :]
     return np.ascontiguousarray(at.ravel())
 
@@ -548,7 +549,7 @@ _printer: list[Callable[[str, Dynamic], None]] = []
 
 
 def register_printer(print_str: Callable[[str, Dynamic], None]) -> None:
-    """Names the function that prints."""
+    """Registers the function that prints."""
     _printer.append(print_str)
 
 
@@ -557,7 +558,7 @@ def print_list(opened: Dynamic, end: str) -> None:
     _printer[0]("%s" + end, opened)
 
 
-def _multi_array(sizes: Sequence[int], value_type: Dynamic, memory: Memory | None = None, offset: int = 0) -> Dynamic:
+def _multi_array(sizes: Sequence[int], value_type: object, memory: Memory | None = None, offset: int = 0) -> Dynamic:
     if len(sizes) == 2:
         return Matrix(sizes[0], sizes[1], value_type, memory, offset)
     return MultiArray(sizes, value_type, memory, offset)

@@ -8,21 +8,22 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from keyquorum import _engine
 from keyquorum.model.protocols import PROTOCOLS
 
 from .errors import CompilerError
 
 Dynamic = Any
-"""A value of the language or an operand of its operators. A program decides while it runs whether that is a sint, cint, regint, bits, a container or a
-Python number, so that a checker of types cannot tell."""
+"""A value of the language or an operand of its operators: a sint, cint, regint, bits, a container or a Python number. The type is known at run time
+only."""
 ElementType = Any
-"""A class of the language whose objects are vectors or rows: sint, cint, regint, or bits of some length. What is called on it, each of them has."""
-Value = Any
+"""A class of the language whose objects are vectors or rows: sint, cint, regint, or bits of some length."""
+Value: TypeAlias = _engine.Value
 """A handle of the engine on a vector: clear (c), secret (s), clear bits (cb), secret bits (sb) or personal (p)."""
 
 Ints = NDArray[np.int64]
@@ -33,12 +34,12 @@ _CACHED_CONSTANTS = 1 << 12
 
 
 class Run:
-    """State of one run. ``program`` is what programs see under that name; ``constants``: clear values that other runs on this
-    engine made. ``namespace``: the globals and imports."""
+    """State of one run. ``program``: the object of that name in programs. ``constants``: clear values that the runs on this
+    engine share. ``namespace``: the globals and imports."""
 
     namespace: Any = None
 
-    def __init__(self, engine: Any, io: Any, program: Any, constants: dict[int, Value] | None = None) -> None:
+    def __init__(self, engine: _engine.Engine, io: Any, program: Any, constants: dict[int, Value] | None = None) -> None:
         self.engine = engine
         self.io = io
         self.program = program
@@ -60,7 +61,7 @@ class Run:
     # -- clear values -------------------------------------------------------------------------------------------------
 
     def constant(self, value: int) -> Value:
-        """A clear value of size 1. Refused if it is longer than the domain, as a compiler would."""
+        """A clear value of size 1. Raises CompilerError if it is longer than the domain, as MP-SPDZ's compiler does."""
         known = self._constants.get(value)
         if known is None:
             self._check_length(value)
@@ -89,8 +90,7 @@ class Run:
         return self.engine.clear_wide(b"".join((v & mask).to_bytes(16, "little") for v in values))
 
     def canonical(self, value: Value) -> Integers:
-        """Reads a clear or personal vector: integers in [0, M), uint64, or Python integers where a word is too
-        small."""
+        """Reads a clear or personal vector: integers in [0, M), as uint64, or as Python integers if M exceeds a word."""
         if self.bits <= 64:
             words: Integers = self.engine.read(value)
             return words
@@ -112,7 +112,7 @@ class Run:
         return (words.view(np.int64) << shift) >> shift
 
     def int64s(self, value: Value) -> Ints:
-        """What conversion to regint, comparisons and outputs see: the centred integers, cut to 64 bits. Over a field
+        """The integers for conversion to regint, comparisons and outputs: centred, and truncated to 64 bits. Over a field
         (q-1)/2 counts as -(q+1)/2, as on MP-SPDZ."""
         if not self.is_ring:
             signed: Ints = self.canonical(value).view(np.int64)
@@ -123,31 +123,30 @@ class Run:
         return np.array([int(v) & ((1 << 64) - 1) for v in centred], dtype=np.uint64).view(np.int64)
 
     def compared(self, value: Value) -> Integers:
-        """The integers that comparisons of public values see."""
+        """The integers for comparisons of public values."""
         return self.int64s(value) if self.bits <= 64 else self.centred(value)
 
     # -- kinds --------------------------------------------------------------------------------------------------------
 
     def secret_zero(self) -> Value:
-        """A share of zero, size 1: shares of nothing but zeros are one in every linear scheme."""
+        """A share of zero, size 1. In every linear scheme zeros are valid shares of zero."""
         if self._secret_zero is None:
             engine = self.engine
             self._secret_zero = engine.import_(bytes(engine.share_parts * engine.element_bytes), 1)
         return self._secret_zero
 
     def to_secret(self, value: Value) -> Value:
-        """The value as a share (public constants may stand for secrets)."""
+        """The value as a share; a public value becomes one locally."""
         return value if value.kind == "s" else self.engine.add(self.secret_zero(), value)
 
     def bits_to_clear(self, bits: Value) -> Value:
-        """Clear bits as clear elements 0 and 1. Does not wait for an opening where the engine lifts clear bits
-        itself."""
+        """Clear bits as clear elements 0 and 1. Does not wait for an opening if the engine can convert clear bits itself."""
         engine = self.engine
         if self._clear_bits_lift is None:
             try:
                 engine.bit_to_arith(engine.clear_bits(np.zeros(1, dtype=np.uint8)))
                 self._clear_bits_lift = True
-            except Exception:  # an engine without it, or without bits: read the opened bits instead
+            except Exception:  # an engine without this conversion, or without bits: read the opened bits instead
                 self._clear_bits_lift = False
         if self._clear_bits_lift:
             return engine.bit_to_arith(bits)
@@ -170,7 +169,7 @@ class Run:
     # -- outputs ------------------------------------------------------------------------------------------------------
 
     def defer(self, action: Callable[[], None]) -> None:
-        """Postpones an output until its values are there anyway, so that outputs cost no rounds of their own."""
+        """Postpones an output until its values have been computed for another reason, so that outputs cost no rounds of their own."""
         self._deferred.append(action)
 
     def settle(self) -> None:

@@ -1,18 +1,15 @@
 """Control flow by public run-time numbers: loops, branches, functions, timers.
 
-Loop bodies run once per iteration here, while a compiler traces them once: state travels through Array, MemValue or
-``update`` only. Changing a Python list or number of the surroundings in a loop body is refused.
+Loop bodies run once per iteration here, while MP-SPDZ's compiler traces them once: only Array, MemValue and ``update`` carry state from one
+iteration to the next. A loop body that changes a Python list or number outside itself is refused.
 """
 
 from __future__ import annotations
 
-import dis
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import product
-from types import CodeType
 
 from .base import Public, RunTime, SecretRunTime, is_constant, public_int, read
 from .clear import localint, regint
@@ -26,8 +23,8 @@ Body = Callable[..., Dynamic]
 
 
 def for_range(start: object, stop: object = None, step: object = None) -> Callable[[Body], Body]:
-    """Runs the body for the numbers of a range of public numbers, one after another: an iteration communicates before the
-    next one starts, which bounds memory (for_range_opt runs all side by side). A body that returns 0 ends the
+    """Runs the body for the numbers of a range of public numbers. Each iteration communicates before the
+    next one starts, which bounds memory (for_range_opt shares the rounds of all iterations). A body that returns 0 ends the
     loop."""
     return lambda body: _run_range(body, start, stop, step, in_turn=True)
 
@@ -42,8 +39,7 @@ def for_range_opt(start: object, stop: object = None, step: object = None, budge
 def for_range_multithread(
     n_threads: object, n_parallel: object, n_loops: object, thread_mem_req: object = None, budget: int | None = None
 ) -> Callable[[Body], Body]:
-    """Runs the body for 0 .. n_loops - 1, or for all index tuples of a list of lengths. Everything that is ready goes
-    out in one round, so there are no threads here."""
+    """Runs the body for 0 .. n_loops - 1, or for all index tuples of a list of lengths, in one thread: iterations share their rounds."""
     if isinstance(n_loops, (list, tuple)):
         return _over_all(n_loops)
     return lambda body: _run_range(body, n_loops, None, None, in_turn=False)
@@ -53,7 +49,7 @@ def _over_all(lengths: Iterable[Dynamic]) -> Callable[[Body], Body]:
     ranges = [range(public_int(n, "a loop")) for n in lengths]
 
     def decorator(body: Body) -> Body:
-        run_body(body, ([regint(i) for i in place] for place in product(*ranges)), in_turn=False)
+        run_body(body, ([regint(i) for i in indices] for indices in product(*ranges)), in_turn=False)
         return body
 
     return decorator
@@ -80,15 +76,15 @@ def run_body(body: Body, arguments: Iterable[list[Dynamic]], in_turn: bool) -> N
 
 
 class _Iterations:
-    """Runs the body of a loop, again and again. ``in_turn``: an iteration communicates before the next one starts, and may break the loop."""
+    """Runs the iterations of a loop. ``in_turn``: an iteration communicates before the next one starts, and may end the loop."""
 
     def __init__(self, body: Body, in_turn: bool = True) -> None:
         self._body, self._in_turn, self._guard = body, in_turn, _Surroundings(body)
         self._first = True
         self.broken = False
 
-    def run(self, *args: Dynamic) -> Dynamic:
-        """One iteration; what the body returns. Sets ``broken`` if it has ended the loop (:func:`break_loop`)."""
+    def run(self, *args: object) -> Dynamic:
+        """Runs one iteration; returns the result of the body. Sets ``broken`` if the body ended the loop (:func:`break_loop`)."""
         depth = len(current().branches)
         try:
             result = self._body(*args)
@@ -112,7 +108,7 @@ def _is_zero(result: object) -> bool:
 
 
 def do_while(body: Body) -> Body:
-    """Runs the body, which returns a public number, until that is 0."""
+    """Runs the body until it returns 0; the body returns a public number."""
     iterations = _Iterations(body)
     while True:
         result = iterations.run()
@@ -130,10 +126,10 @@ def break_loop() -> None:
 
 
 class LoopBreak(CompilerError):
-    """The end of a loop, see :func:`break_loop`."""
+    """Raised to end a loop, see :func:`break_loop`."""
 
 
-def while_do(condition: Callable[..., Dynamic], *args: Dynamic) -> Callable[[Body], Body]:
+def while_do(condition: Callable[..., Dynamic], *args: object) -> Callable[[Body], Body]:
     """Runs the body while the condition, a function of public numbers, holds. With an argument, body and condition
     take it and the body returns the next one."""
     if not callable(condition):
@@ -206,17 +202,18 @@ def else_(body: Body) -> None:
 
 
 def and_(*terms: Callable[[], Dynamic]) -> Callable[[], Dynamic]:
-    """A condition for while_do, or to be called: all of several, each a function; those after one that fails are not computed."""
+    """A condition, for while_do or to be called: whether all terms hold. Each term is a function; terms after the first that fails are not
+    computed."""
     return lambda: regint(int(all(_holds(term()) for term in terms)))
 
 
 def or_(*terms: Callable[[], Dynamic]) -> Callable[[], Dynamic]:
-    """A condition: one of several, each a function; those after one that holds are not computed."""
+    """A condition: whether one of the terms holds. Each term is a function; terms after the first that holds are not computed."""
     return lambda: regint(int(any(_holds(term()) for term in terms)))
 
 
 def not_(term: Callable[[], Dynamic]) -> Callable[[], Dynamic]:
-    """A condition: 1 minus that of a function."""
+    """A condition: 1 minus the value of a function."""
     return lambda: 1 - term()
 
 
@@ -237,7 +234,7 @@ def _run_branch(body: Body) -> None:
 
 
 class _LockedList(list[Dynamic]):
-    """A list of a program with branches: a compiler could not tell which branch changed it."""
+    """A list of a program with branches, which refuses changes: a compiler traces all branches, so it would apply the changes of all."""
 
     def _refuse(self, *_: object, **__: object) -> Dynamic:
         raise CompilerError("lists cannot be changed in or after branches: use Array or MultiArray")
@@ -252,38 +249,27 @@ def _lock_lists(names: dict[str, Dynamic]) -> None:
             names[name] = _LockedList(value)
 
 
-# -- what a body may not do -------------------------------------------------------------------------------------------
-
-
-@lru_cache(maxsize=4096)
-def _names_of(code: CodeType) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Global names that a function stores, and those that it reads."""
-    stored, loaded = set(), set()
-    for instruction in dis.get_instructions(code):
-        if instruction.opname == "STORE_GLOBAL":
-            stored.add(instruction.argval)
-        elif instruction.opname == "LOAD_GLOBAL":
-            loaded.add(instruction.argval)
-    return tuple(stored), tuple(loaded)
+# -- checks of bodies -------------------------------------------------------------------------------------------------
 
 
 class _Surroundings:
-    """Variables around a body: those it must not change, and registers that it assigns."""
+    """A snapshot of the variables around a body: global variables whose names its code has, and its closure cells."""
 
     def __init__(self, body: Body) -> None:
         code = getattr(body, "__code__", None)
         self._names: dict[str, Dynamic] = getattr(body, "__globals__", {})
-        stored, loaded = _names_of(code) if code is not None else ((), ())
-        self._registers = {n: self._names[n] for n in stored if isinstance(self._names.get(n), RunTime)}
-        self._numbers = {n: self._names[n] for n in stored if is_constant(self._names.get(n))}
+        # co_names also has names of attributes, so a global variable of such a name is watched needlessly
+        used = {n: self._names[n] for n in code.co_names if n in self._names} if code is not None else {}
+        self._registers = {n: v for n, v in used.items() if isinstance(v, RunTime)}
+        self._numbers = {n: v for n, v in used.items() if is_constant(v)}
         cells = dict(zip(code.co_freevars, body.__closure__ or (), strict=True)) if code is not None else {}
         self._cells = cells
-        values = {n: self._names[n] for n in loaded if n in self._names} | {n: v for n, v in _contents(cells)}
+        values = used | dict(_contents(cells))
         self._lists = [(n, v, len(v)) for n, v in values.items() if isinstance(v, list)]
         self._cell_numbers = {n: v for n, v in values.items() if n in cells and is_constant(v)}
 
     def check(self) -> None:
-        """After the first iteration: no Python list or number may have changed."""
+        """Raises CompilerError if a Python list or number has changed; called after the first iteration."""
         changed = [n for n, v, length in self._lists if len(v) != length]
         changed += [n for n, v in self._numbers.items() if self._names.get(n) is not v and self._names.get(n) != v]
         now = dict(_contents(self._cells))
@@ -292,7 +278,7 @@ class _Surroundings:
             raise CompilerError(f"the Python variable {changed[0]!r} cannot change in a run-time loop: use an Array, a MemValue or update()")
 
     def link(self) -> None:
-        """Registers that a body assigned to global names change for everyone who holds them."""
+        """Turns assignments of run-time values to global names into updates of the values that the names had, which all references see."""
         for name, before in self._registers.items():
             now = self._names.get(name)
             if now is before:
@@ -316,7 +302,7 @@ def _contents(cells: dict[str, Dynamic]) -> Iterator[tuple[str, Dynamic]]:
 
 
 def function_block(function: Body) -> Body:
-    """A function of run-time values; numbers that it gets become regint."""
+    """A function of run-time values: its Python numbers become regint."""
 
     def call(*args: object) -> Dynamic:
         return function(*(regint(a) if is_constant(a) else read(a) for a in args))
@@ -328,7 +314,7 @@ method_block = function_block
 
 
 def break_point(name: str = "") -> None:
-    """Nothing: operations are done in the order of their data here."""
+    """Does nothing: operations are done in the order of their data."""
 
 
 @dataclass
@@ -339,7 +325,7 @@ class Timer:
     bytes_sent: int = 0
     rounds: int = 0
     offline_seconds: float = 0.0
-    """Of these, what made correlated randomness."""
+    """The part of the seconds in which correlated randomness was made."""
     offline_bytes_sent: int = 0
     offline_rounds: int = 0
     bytes_received: int = 0
@@ -348,15 +334,15 @@ class Timer:
 
     @property
     def running(self) -> bool:
-        """Whether it runs."""
+        """Whether the timer runs."""
         return self._start is not None
 
     def start(self, run: Run) -> None:
-        """Starts the timer when all that came before is done."""
+        """Starts the timer after all queued operations."""
         self._start = _reading(run)
 
     def stop(self, run: Run) -> None:
-        """Stops the timer when all that came before is done."""
+        """Stops the timer after all queued operations."""
         assert self._start is not None
         now = _reading(run)
         before, self._start = self._start, None
@@ -393,7 +379,7 @@ def stop_timer(timer_id: int = 0) -> None:
     timer.stop(run)
 
 
-def _timer_id(timer_id: Dynamic) -> int:
+def _timer_id(timer_id: object) -> int:
     if not is_constant(timer_id) or timer_id < 0:
         raise CompilerError(f"a timer is named by a compile-time integer, not {timer_id!r}")
     return int(timer_id)

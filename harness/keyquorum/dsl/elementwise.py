@@ -12,12 +12,12 @@ from .errors import SUBSET, CompilerError, VectorMismatch
 
 
 def vector_of(other: object) -> Dynamic:
-    """The elements of a container as one vector; any other operand itself."""
+    """The elements of a container as one vector; any other operand unchanged."""
     return other.get_vector() if isinstance(other, Elementwise) else other
 
 
 class Elementwise(RunTime):
-    """A container that takes part in operations as the vector of its elements."""
+    """A container whose operations work on the vector of its elements."""
 
     value_type: ElementType
 
@@ -39,7 +39,7 @@ class Elementwise(RunTime):
         """Replaces elements."""
 
     def _elements_of(self, other: object) -> Dynamic:
-        """An operand of an operation element by element, which must have as many elements as this container."""
+        """An operand of an elementwise operation as vector. Raises VectorMismatch unless it has as many elements as this container."""
         vector = vector_of(read(other))
         if not isinstance(vector, Vector):
             raise CompilerError(
@@ -65,7 +65,7 @@ class Elementwise(RunTime):
         return self._change(operator.mul, other)
 
     def _like_vector(self, vector: object) -> Dynamic:
-        """The result of an operation on all elements: a vector of an Array, a container of this shape otherwise."""
+        """The result of an elementwise operation: a vector for an Array, otherwise a container of this shape."""
         return vector
 
     def _compare(self, operation: Callable[[Dynamic, Dynamic], Dynamic], other: object) -> Dynamic:
@@ -93,7 +93,7 @@ class Elementwise(RunTime):
 
 
 class ElementwiseInShape(Elementwise):
-    """One whose sums and products element by element are containers of the same shape."""
+    """A container whose elementwise sums and products are containers of the same shape."""
 
     def _same_shape(self, other: object) -> Dynamic:
         other = read(other)

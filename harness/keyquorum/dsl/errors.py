@@ -1,4 +1,4 @@
-"""What the language refuses. Programs see these classes; outside a run they become one-line ProgramErrors."""
+"""Errors of the language. Programs see these classes; outside a run they become ProgramErrors of one line."""
 
 from __future__ import annotations
 

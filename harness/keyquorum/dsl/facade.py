@@ -87,7 +87,7 @@ _LIBRARY: Json = {
 
 
 class Package(ModuleType):
-    """A module of ``Compiler``: the same object for all runs, so nothing can be changed in it."""
+    """A module of ``Compiler``. All runs share the object, so its attributes cannot be changed."""
 
     def __setattr__(self, name: str, value: object) -> None:
         raise CompilerError(f"{self.__name__}.{name} cannot be changed: keep the value in the program")
@@ -105,7 +105,7 @@ def _module(name: str, content: Mapping[str, Dynamic]) -> ModuleType:
 
 
 class CurrentProgram:
-    """``program`` as modules know it: that of the current run."""
+    """The name ``program`` in modules: forwards to the program of the current run."""
 
     __slots__ = ()
 
@@ -117,7 +117,7 @@ class CurrentProgram:
 
 
 class _NeedsArithmetic:
-    """Stands for a type of arithmetic values where there are bits alone."""
+    """Stands for a type of arithmetic values under protocols on bits alone; every use raises CompilerError."""
 
     def __init__(self, name: str, protocol: str) -> None:
         self.__name, self.__protocol = name, protocol
@@ -143,14 +143,14 @@ _ARITHMETIC_TYPES = ("sint", "sintbit", "sfix", "cfix", "personal", "cint")
 
 
 def types_of(bits_alone: str) -> Json:
-    """The types that there are; ``bits_alone``: the protocol, if it has no arithmetic values."""
+    """The types by name. ``bits_alone``: the name of the protocol, if it has no arithmetic values, else empty."""
     if not bits_alone:
         return _TYPES
     return _TYPES | {name: _NeedsArithmetic(name, bits_alone) for name in _ARITHMETIC_TYPES}
 
 
 def names_of(bits_alone: str) -> Json:
-    """What a program sees without an import."""
+    """The names that a program has without an import."""
     # In programs, though not in modules, MP-SPDZ has the newer type under the older name as well.
     newer = {"sbitint": bitnumbers.sbitintvec}
     return types_of(bits_alone) | _GC_TYPES | newer | _INSTRUCTIONS | _LIBRARY | _ERRORS

@@ -1,7 +1,7 @@
 """Fixed-point numbers: sfix (secret) and cfix (public), integers that stand for multiples of 2^-f.
 
-One precision for a run, ``sfix.set_precision(f, k)``: f bits after the point, k in all (default 16 and 31). A product of secrets takes integers of 2k
-bits. Results are rounded down, or to the nearest number if ``sfix.round_nearest`` is set.
+A run has one precision, ``sfix.set_precision(f, k)``: f bits after the point, k bits in all (default 16 and 31). A product of secrets needs integers
+of 2k bits. Results are rounded down, or to the nearest number if ``sfix.round_nearest`` is set.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from .secret_comparisons import divided
 
 
 class Precision:
-    """Bits after the point, bits in all, rounding, and digits that printing shows."""
+    """Bits after the point, bits in all, rounding, and digits in printed numbers."""
 
     def __init__(self) -> None:
         self.f, self.k, self.round_nearest, self.digits = 16, 31, False, 6
 
 
 def precision() -> Precision:
-    """That of this run."""
+    """The precision of this run."""
     found = current().precision
     if found is None:
         found = current().precision = Precision()
@@ -35,7 +35,7 @@ def precision() -> Precision:
 
 
 class _FixType(type):
-    """The type of sfix and cfix. Their settings are the run's: the types are shared by all runs."""
+    """The metaclass of sfix and cfix. Their settings belong to the run, since all runs share the types."""
 
     @property
     def f(cls) -> int:
@@ -52,7 +52,7 @@ class _FixType(type):
         """Whether results are rounded to the nearest number, not down."""
         return precision().round_nearest
 
-    def __setattr__(cls, name: str, value: Dynamic) -> None:
+    def __setattr__(cls, name: str, value: object) -> None:
         if current_or_none() is None:
             type.__setattr__(cls, name, value)
         elif name == "round_nearest":
@@ -62,7 +62,7 @@ class _FixType(type):
 
 
 class _Fixed(Vector, Structure, metaclass=_FixType):
-    """What sfix and cfix have in common. ``v``: the integers."""
+    """Base of sfix and cfix. ``v``: the integers."""
 
     __slots__ = ("v",)
     v: Dynamic
@@ -70,7 +70,7 @@ class _Fixed(Vector, Structure, metaclass=_FixType):
 
     @staticmethod
     def set_precision(f: int, k: int | None = None) -> None:
-        """Sets the bits after the point, and in all (default 2f), of what is made from now on."""
+        """Sets the bits after the point, and the bits in all (default 2f), of later values."""
         k = 2 * f if k is None else k
         if not (is_constant(f) and is_constant(k)) or not 0 <= f < k:
             raise CompilerError(f"set_precision takes compile-time integers 0 <= f < k, not {f!r} and {k!r}")
@@ -91,7 +91,7 @@ class _Fixed(Vector, Structure, metaclass=_FixType):
             raise VectorMismatch(f"mismatch in vector size: {self.size}, not {size}")
 
     @classmethod
-    def _new(cls, v: Dynamic, k: int | None = None, f: int | None = None) -> Self:
+    def _new(cls, v: object, k: int | None = None, f: int | None = None) -> Self:
         """Numbers with these integers."""
         self = cls.__new__(cls)
         self.v = cls.int_type.conv(v)
@@ -99,7 +99,7 @@ class _Fixed(Vector, Structure, metaclass=_FixType):
         return self
 
     @classmethod
-    def conv(cls, value: Dynamic) -> Dynamic:
+    def conv(cls, value: object) -> Dynamic:
         """The value as this type; a list element by element."""
         value = read(value)
         if type(value) is cls:
@@ -113,7 +113,7 @@ class _Fixed(Vector, Structure, metaclass=_FixType):
         return _FixedMemory(size, cls)
 
     @staticmethod
-    def _places(vector: Dynamic) -> int:
+    def _element_count(vector: Dynamic) -> int:
         return int(vector.size)
 
     def _slice(self, start: int, step: int, count: int) -> Self:
@@ -134,7 +134,7 @@ class _Fixed(Vector, Structure, metaclass=_FixType):
 
     # -- arithmetic ---------------------------------------------------------------------------------------------------
 
-    def _operand(self, other: Dynamic) -> _Fixed | None:
+    def _operand(self, other: object) -> _Fixed | None:
         """An operand as fixed-point numbers of checked size; None if it is none."""
         other = read(other)
         if isinstance(other, (int, float)):
@@ -148,27 +148,27 @@ class _Fixed(Vector, Structure, metaclass=_FixType):
         common_size(self.size, other.size)
         return other
 
-    def _result(self, other: _Fixed, v: Dynamic) -> Dynamic:
+    def _result(self, other: _Fixed, v: object) -> Dynamic:
         return (cfix if isinstance(self, cfix) and isinstance(other, cfix) else sfix)._new(v)
 
-    def __add__(self, other: Dynamic) -> Dynamic:
+    def __add__(self, other: object) -> Dynamic:
         o = self._operand(other)
         return NotImplemented if o is None else self._result(o, self.v + o.v)
 
     __radd__ = __add__
 
-    def __sub__(self, other: Dynamic) -> Dynamic:
+    def __sub__(self, other: object) -> Dynamic:
         o = self._operand(other)
         return NotImplemented if o is None else self._result(o, self.v - o.v)
 
-    def __rsub__(self, other: Dynamic) -> Dynamic:
+    def __rsub__(self, other: object) -> Dynamic:
         o = self._operand(other)
         return NotImplemented if o is None else self._result(o, o.v - self.v)
 
     def __neg__(self) -> Dynamic:
         return self._new(-self.v)
 
-    def __mul__(self, other: Dynamic) -> Dynamic:
+    def __mul__(self, other: object) -> Dynamic:
         other = read(other)
         if isinstance(other, (int, cint, regint, sint)) and not isinstance(other, float):  # no point moves
             factor: Dynamic = self.int_type(other) if is_constant(other) else other
@@ -184,17 +184,17 @@ class _Fixed(Vector, Structure, metaclass=_FixType):
         """The product with itself."""
         return self * self
 
-    def __truediv__(self, other: Dynamic) -> Dynamic:
+    def __truediv__(self, other: object) -> Dynamic:
         o = self._operand(other)
         return NotImplemented if o is None else _quotient(self, o)
 
-    def __rtruediv__(self, other: Dynamic) -> Dynamic:
+    def __rtruediv__(self, other: object) -> Dynamic:
         o = self._operand(other)
         return NotImplemented if o is None else _quotient(o, self)
 
     # -- comparisons --------------------------------------------------------------------------------------------------
 
-    def _compare(self, other: Dynamic, name: str) -> Dynamic:
+    def _compare(self, other: object, name: str) -> Dynamic:
         o = self._operand(other)
         if o is None:
             return NotImplemented
@@ -202,27 +202,27 @@ class _Fixed(Vector, Structure, metaclass=_FixType):
             return getattr(self.v, _SIGNS[name])(o.v)
         return getattr(sint.conv(self.v), name)(o.v, precision().k)
 
-    def __lt__(self, other: Dynamic) -> Dynamic:
+    def __lt__(self, other: object) -> Dynamic:
         return self._compare(other, "less_than")
 
-    def __le__(self, other: Dynamic) -> Dynamic:
+    def __le__(self, other: object) -> Dynamic:
         return self._compare(other, "less_equal")
 
-    def __gt__(self, other: Dynamic) -> Dynamic:
+    def __gt__(self, other: object) -> Dynamic:
         return self._compare(other, "greater_than")
 
-    def __ge__(self, other: Dynamic) -> Dynamic:
+    def __ge__(self, other: object) -> Dynamic:
         return self._compare(other, "greater_equal")
 
-    def __eq__(self, other: Dynamic) -> Dynamic:
+    def __eq__(self, other: object) -> Dynamic:
         return self._compare(other, "equal")
 
-    def __ne__(self, other: Dynamic) -> Dynamic:
+    def __ne__(self, other: object) -> Dynamic:
         return self._compare(other, "not_equal")
 
     __hash__ = None  # type: ignore[assignment]
 
-    def _matrix_product(self, right: Dynamic, rows: int, inner: int, columns: int) -> Dynamic:
+    def _matrix_product(self, right: object, rows: int, inner: int, columns: int) -> Dynamic:
         """See ``sint``: one rounding for each element of the result."""
         factor = right.v if isinstance(right, _Fixed) else right
         product = self.v._matrix_product(factor, rows, inner, columns)
@@ -253,7 +253,7 @@ class cfix(_Fixed):
         return self
 
     def shown(self) -> str:
-        """The text that printing gives. Waits for the numbers."""
+        """The printed text. Waits for the numbers."""
         settings = precision()
         texts = [f"{int(x) / (1 << settings.f):.{settings.digits}g}" for x in current().centred(self.v.value)]
         return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
@@ -266,15 +266,15 @@ class sfix(_Fixed, SecretRunTime):
     int_type = sint
 
     @classmethod
-    def get_input_from(cls, player: Dynamic, size: int = 1) -> sfix:
+    def get_input_from(cls, player: object, size: int = 1) -> sfix:
         """The next ``size`` decimal numbers of ``player``'s text, rounded to the nearest multiple of 2^-f. One round."""
         return cls._new(sint.scaled_input(public_int(player, "get_input_from"), checked_size(size), precision().f))
 
-    def load_int(self, value: Dynamic) -> None:
-        """Becomes an integer."""
+    def load_int(self, value: object) -> None:
+        """Takes the value of an integer."""
         self._become(type(self)(value))
 
-    def secure_permute(self, permutation: Dynamic, unit_size: int = 1, reverse: bool = False) -> sfix:
+    def secure_permute(self, permutation: object, unit_size: int = 1, reverse: bool = False) -> sfix:
         """See ``sint``."""
         return self._new(self.v.secure_permute(permutation, unit_size, reverse))
 
@@ -290,13 +290,13 @@ class sfix(_Fixed, SecretRunTime):
         """Sum of the elements. Local."""
         return self._new(self.v.sum())
 
-    def if_else(self, a: Dynamic, b: Dynamic) -> Dynamic:
+    def if_else(self, a: object, b: object) -> Dynamic:
         """``a`` where the number is 1 and ``b`` where it is 0."""
         return self * (read(a) - read(b)) + b
 
 
 def _scaled(value: float) -> int:
-    """A number of Python as multiple of 2^-f, to the nearest; refused if it is longer than k bits."""
+    """The nearest multiple of 2^-f of a Python number, as integer. Raises CompilerError if it is longer than k bits."""
     settings = precision()
     if isinstance(value, float) and not math.isfinite(value):
         raise CompilerError(f"{value} is no fixed-point number")
@@ -307,7 +307,7 @@ def _scaled(value: float) -> int:
 
 
 def _without_point(product: Dynamic) -> Dynamic:
-    """Products of integers, with twice f bits after the point, as integers with f."""
+    """Reduces products with 2f bits after the point to f bits."""
     settings = precision()
     if settings.f == 0:
         return product
@@ -319,7 +319,7 @@ def _without_point(product: Dynamic) -> Dynamic:
 
 
 def _shifted(x: cint, m: int) -> cint:
-    """floor(x / 2^m) of signed public integers: those of the domain, which ``>>`` takes for unsigned."""
+    """floor(x / 2^m) of signed public integers. (``>>`` would take the elements of the domain as unsigned.)"""
     run = current()
     return cint([int(v) >> m for v in run.centred(x.value)])
 

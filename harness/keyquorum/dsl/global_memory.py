@@ -1,5 +1,5 @@
-"""The memory that programs address by numbers: ``x.store_in_mem(address)``, ``sint.load_mem(address)``. One for each kind of values; every cell starts
-as zero. A vector takes one cell an element. It lasts for a run."""
+"""Memory that programs address by numbers: ``x.store_in_mem(address)``, ``sint.load_mem(address)``. A run has one for each kind of values. Cells
+start as zero. A vector takes one cell for each element."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .context import Dynamic, current
 from .errors import CompilerError
 
 Cells = dict[int, tuple[Dynamic, int]]
-"""By address: the vector that was stored, and which of its elements the cell has."""
+"""By address: the stored vector, and the index of the element that the cell has."""
 
 
 class InMemory:
@@ -24,11 +24,11 @@ class InMemory:
 
     @classmethod
     def _memory_kind(cls) -> str:
-        """Types of one kind share a memory."""
+        """The kind of the type: types of one kind share a memory."""
         return cls.__name__
 
     @classmethod
-    def load_mem(cls, address: Dynamic, mem_type: Dynamic = None, size: int | None = None) -> Self:
+    def load_mem(cls, address: object, mem_type: object = None, size: int | None = None) -> Self:
         """The value at an address (a public number), or ``size`` values from it on."""
         if mem_type is not None:
             raise CompilerError("load_mem takes an address and a size")
@@ -38,7 +38,7 @@ class InMemory:
 
     @classmethod
     def _loaded(cls, cells: Cells, at: int, count: int) -> Dynamic:
-        """``count`` values from ``at`` on, joined from what was stored together."""
+        """``count`` values from ``at`` on, joined from the parts of stored vectors."""
         make: Dynamic = cls
         parts: list[Dynamic] = []
         i = 0
@@ -51,7 +51,7 @@ class InMemory:
             i += length
         return parts[0] if len(parts) == 1 else make.concat(parts)
 
-    def store_in_mem(self, address: Dynamic) -> None:
+    def store_in_mem(self, address: object) -> None:
         """Stores the value at an address (a public number), the elements of a vector from it on."""
         at, cells = _address(address), self._cells()
         make: Dynamic = type(self)
@@ -61,7 +61,7 @@ class InMemory:
 
 
 class _Stored:
-    """A vector in memory; compared by identity, as values of the language are not."""
+    """A vector in memory, which is compared by identity, unlike values of the language."""
 
     __slots__ = ("vector",)
 
@@ -72,14 +72,14 @@ class _Stored:
         return self.vector.get_vector(base, size)
 
 
-def _address(address: Dynamic) -> int:
+def _address(address: object) -> int:
     at = public_int(address, "an address")
     if at < 0:
         raise CompilerError(f"an address in memory is a number of at least 0, not {at}")
     return at
 
 
-def store_in_mem(value: Dynamic, address: Dynamic) -> None:
+def store_in_mem(value: Dynamic, address: object) -> None:
     """Stores a value at an address, see :meth:`InMemory.store_in_mem`."""
     value = read(value)
     if is_constant(value):

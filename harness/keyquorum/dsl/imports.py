@@ -1,8 +1,8 @@
 """The globals of a program, and its imports.
 
-A program runs with imports of its own: the package ``Compiler`` is made of this one's modules, helpers lie next to the program (in
-folders that it puts on ``sys.path``), and ``sys`` and Python's library are stand-ins (:mod:`.outside`), so that several parties of one process,
-and runs after one another, share nothing. Helpers are loaded anew for every run, but for those that keep nothing (:mod:`.stateless`).
+A program runs with imports of its own. The package ``Compiler`` consists of modules of this package. Helpers are in the folder of the program, and in
+folders that it adds to ``sys.path``. ``sys`` and Python's library are stand-ins (:mod:`.outside`). So the parties of one process, and consecutive
+runs, share no state. Helpers are loaded anew for every run, except stateless ones (:mod:`.stateless`).
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from keyquorum.model.plain import Json
 from .context import Run, active, current
 from .errors import SUBSET
 from .facade import compiler_package, names_of
-from .outside import BUILTINS, LIBRARY, System, looks_outside
-from .stateless import Helper, Shelf, Snapshot, Stamp, compiler_snapshot, examined, give_back, take_shelf, with_imported
+from .outside import BUILTINS, LIBRARY, System, note_unrepeatable
+from .stateless import Helper, HelperCache, Snapshot, Stamp, compiler_snapshot, examined, return_cache, take_cache, with_imported
 
 _BARE = {
     "util", "library", "instructions", "instructions_base", "comparison", "floatingpoint", "mpc_math", "ml", "oram", "path_oram", "sqrt_oram",
     "circuit_oram", "dijkstra", "gs", "circuit", "sorting", "permutation", "decision_tree", "non_linear",
 }  # fmt: skip
-"""Modules of ``Compiler`` that programs also import without its name; those that are not here are refused as such."""
+"""Modules of ``Compiler`` that programs also import without the package's name. Those that this engine does not have are refused."""
 
 
 def stamp(path: str | Path) -> Stamp:
-    """Tells another version of a file from this one."""
+    """The version of a file: time of its last change and size."""
     stat = os.stat(path)
     return stat.st_mtime_ns, stat.st_size
 
@@ -44,23 +44,23 @@ def _compiled(path: str, version: Stamp) -> CodeType:
 
 @lru_cache(maxsize=1024)
 def resolved(path: str) -> str:
-    """The path of a program or helper without links. Files of programs are not moved while this process runs."""
+    """The path of a program or helper without links; cached, since files of programs are not moved while this process runs."""
     return os.path.realpath(path)
 
 
 @lru_cache(maxsize=64)
 def _added(path: tuple[str, ...], before: tuple[str, ...]) -> tuple[str, ...]:
-    """The folders that a program put on its path."""
+    """The folders that a program added to its path."""
     return tuple(folder for folder in path if path.count(folder) > before.count(folder))
 
 
 class Namespace:
-    """The globals of one run, and the modules that it imported. ``outside``: at what the program looked besides its input."""
+    """The globals of one run, and the modules that it imported. ``outside``: the sources, beside its arguments and inputs, that the program used."""
 
     def __init__(self, run: Run) -> None:
         self._kind = run.engine.protocol if run.engine.domain == "bits" else ""
         self._compiler = compiler_snapshot(self._kind)
-        self._shelf: Shelf | None = None
+        self._cache: HelperCache | None = None
         self._helpers: dict[str, Helper] = {}
         self._files: dict[str, Stamp] = {}
         self.outside: list[str] = []
@@ -77,24 +77,24 @@ class Namespace:
         self._files = {str(file): version}
         exec(_compiled(str(file), version), self.globals)
 
-    def looks_outside(self, what: str) -> None:
-        """The program looks at something besides its arguments and inputs."""
+    def note_unrepeatable(self, what: str) -> None:
+        """Notes that the program depends on more than its arguments and inputs. ``what``: on what."""
         self.outside.append(what)
 
     def repeatable(self) -> tuple[tuple[str, Stamp], ...] | None:
-        """The files that this run executed, with their versions, if another run with the same arguments does the same as long as they
-        stay; None if that is not certain."""
+        """The files that this run executed, with their versions, if every run of these versions with the same arguments makes the same calls; None if
+        that is not certain."""
         snapshots = [_built_in, self._compiler, *(helper.snapshot for helper in with_imported(self._helpers.values()))]
         sure = not self.outside and all(snapshot is not None and snapshot.unchanged() for snapshot in snapshots)
         return tuple(self._files.items()) if sure else None
 
     def clear(self) -> None:
-        """Forgets all variables of the program and its helpers. Functions and their globals hold each other, so without this shares would
-        stay until Python looks for cycles."""
-        shelf, self._shelf = self._shelf, None
+        """Removes all variables of the program and its helpers. Functions and their globals reference each other, so without this, shares would stay
+        in memory until the garbage collector runs."""
+        cache, self._cache = self._cache, None
         snapshots = [helper.snapshot for helper in with_imported(self._helpers.values()) if helper.snapshot is not None]
-        if shelf is not None and all(snapshot.unchanged() for snapshot in snapshots):
-            give_back(self._kind, shelf)
+        if cache is not None and all(snapshot.unchanged() for snapshot in snapshots):
+            return_cache(self._kind, cache)
         for helper in self._helpers.values():
             if helper.snapshot is None:
                 helper.module.__dict__.clear()
@@ -104,7 +104,7 @@ class Namespace:
     def import_module(
         self, name: str, namespace: Mapping[str, object] | None, local: Mapping[str, object] | None, fromlist: Sequence[str] | None, level: int
     ) -> ModuleType:
-        """What ``import`` does in a program or helper."""
+        """Implements ``import`` in a program or helper."""
         if level:
             raise ImportError("programs and helpers import by plain names")
         top = name.split(".")[0]
@@ -135,7 +135,7 @@ class Namespace:
         known = LIBRARY.get(name)
         if known is not None:
             return known if fromlist else LIBRARY[top]
-        self.looks_outside(f"import {name}")
+        self.note_unrepeatable(f"import {name}")
         return builtins.__import__(name, namespace, local, fromlist, level)
 
     def _is_helper(self, name: str) -> bool:
@@ -149,22 +149,22 @@ class Namespace:
         if file is None:
             return None
         file = resolved(file)
-        if self._shelf is None:
-            self._shelf = take_shelf(self._kind)
-        helper = self._shelf.helpers.get((file, folders))
-        if helper is None or not self._as_it_was(helper):
-            helper = self._execute(name, file, self._shelf)
+        if self._cache is None:
+            self._cache = take_cache(self._kind)
+        helper = self._cache.helpers.get((file, folders))
+        if helper is None or not self._is_unchanged(helper):
+            helper = self._execute(name, file, self._cache)
             if helper.snapshot is not None:
-                self._shelf.put((file, folders), helper)
+                self._cache.put((file, folders), helper)
         self._helpers[name] = helper
         self.helper_files += [path for path, _ in helper.files]
         self._files.update(helper.files)
         return helper
 
-    def _as_it_was(self, helper: Helper) -> bool:
+    def _is_unchanged(self, helper: Helper) -> bool:
         try:
             return all(self._stamp(path) == version for path, version in helper.files)
-        except OSError:  # one of its files is gone
+        except OSError:  # one of its files was removed
             return False
 
     def _stamp(self, path: str) -> Stamp:
@@ -173,7 +173,7 @@ class Namespace:
             version = self._stamps[path] = stamp(path)
         return version
 
-    def _execute(self, name: str, file: str, shelf: Shelf) -> Helper:
+    def _execute(self, name: str, file: str, cache: HelperCache) -> Helper:
         module, version = ModuleType(name), self._stamp(file)
         imported: list[Helper] = []
         module.__dict__.update(__file__=file, __builtins__=_BUILTINS)
@@ -187,9 +187,9 @@ class Namespace:
         finally:
             self._loading.pop()
         files = dict([(file, version), *(entry for helper in imported for entry in helper.files)])
-        # What a helper made of the run, or of something outside, is for this run only.
-        lasting = not watched.was_used and len(self.outside) == before and all(helper.snapshot is not None for helper in imported)
-        return Helper(module, examined(module, shelf.objects) if lasting else None, tuple(files.items()), tuple(imported))
+        # A helper that depends on the run, or on a source outside it, is for this run only.
+        stateless = not watched.was_used and len(self.outside) == before and all(helper.snapshot is not None for helper in imported)
+        return Helper(module, examined(module, cache.objects) if stateless else None, tuple(files.items()), tuple(imported))
 
 
 class _Refused(ModuleType):
@@ -204,7 +204,7 @@ class _Refused(ModuleType):
 
 
 class _WatchedRun:
-    """Stands for the run while a helper is loaded: what the helper makes of the run's protocol, domain or arguments is for this run only."""
+    """Stands for the run while a helper is loaded, and notes whether the helper uses the run's protocol, domain or arguments."""
 
     def __init__(self, run: Run) -> None:
         self.__dict__.update(_run=run, was_used=False, namespace=run.namespace)
@@ -224,18 +224,18 @@ def _import(name: str, namespace: object = None, local: object = None, fromlist:
 
 
 def _print(*args: object, sep: str = " ", end: str = "\n", file: TextIO | None = None, flush: bool = False) -> None:
-    """Python's print: a compiler prints once, so only party 0 does."""
+    """Python's print, at party 0 only: MP-SPDZ's compiler prints once."""
     run = current()
     text = (sep or " ").join(map(str, args)) + ("\n" if end is None else end)
     if file is not None:
-        looks_outside("print to a file")
+        note_unrepeatable("print to a file")
         file.write(text)
     elif run.engine.party == 0:
         run.io.print(text)
 
 
 _BUILTINS: Json = {**BUILTINS, "__import__": _import, "print": _print}
-"""Those of all programs; what depends on the run asks for the current one."""
+"""The built-in names of all programs. Those that depend on the run use the current one."""
 _built_in = Snapshot()
 _built_in.add_names(_BUILTINS)
 

@@ -7,21 +7,21 @@ from .context import Dynamic
 from .errors import CompilerError
 
 
-def checked_length(size: Dynamic, what: str) -> int:
-    """A compile-time length."""
+def checked_length(size: object, what: str) -> int:
+    """A compile-time length of at least 0. Raises CompilerError."""
     if not is_constant(size) or size < 0:
         raise CompilerError(f"{what} must be a compile-time integer of at least 0, not {size!r}")
     return int(size)
 
 
-def element_type(value_type: Dynamic) -> Dynamic:
-    """A type that containers can have."""
+def element_type(value_type: object) -> Dynamic:
+    """The type, if containers can have it. Raises CompilerError."""
     if not (isinstance(value_type, type) and hasattr(value_type, "_allocate")):
         raise CompilerError(f"cannot create an Array of {value_type!r}")
     return value_type
 
 
-def checked_index(index: Dynamic, length: int) -> int:
+def checked_index(index: object, length: int) -> int:
     """A single index, compile-time or run-time, checked."""
     index = read(index)
     if is_constant(index):

@@ -1,4 +1,4 @@
-"""An engine that stays open for programs one after another."""
+"""An engine that stays open for consecutive programs."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from .runner import program_failure, run_program
 
 T = TypeVar("T")
 MOST_WORDS = 1 << 18
-"""Words of inputs and shares of the largest run that is recorded: in larger ones the program itself takes little of the time."""
+"""Words of inputs and shares of the largest run that is recorded: in larger runs Python takes a small part of the time."""
 MOST_RECORDINGS = 64
-"""Recordings that an engine makes: those of the arguments and sizes that came twice first."""
+"""Most recordings of an engine; the first arguments and sizes that occur twice are recorded."""
 MOST_SEEN = 4096
-"""Arguments and sizes that it remembers."""
+"""Most arguments and sizes that an engine stores."""
 CHECK_EVERY = 1.0
-"""Seconds after which it looks again whether the files of a program are as they were."""
+"""Seconds between two checks whether the files of a program have changed."""
 WIDEST = 64
-"""Bits of the largest elements of recorded runs."""
+"""Most bits of an element in recorded runs."""
 
 
 class KeptEngine:
     """An engine, the constants that its programs share, and recordings (:mod:`.recorder`) of small programs that ran twice with the same
-    arguments and inputs of the same sizes (None: the program cannot be recorded). ``records``: whether there will be recordings."""
+    arguments and inputs of the same sizes (None: the program cannot be recorded). ``records``: whether programs are recorded."""
 
     def __init__(self, engine: Any, records: bool = True) -> None:
         self.engine = engine
@@ -46,7 +46,7 @@ class KeptEngine:
         self._checked: dict[object, float] = {}
 
     def run(self, path: str | Path, args: Sequence[str], io: ProgramIO) -> None:
-        """As :func:`.run_program`. The first run is the program's, the second one is recorded, the others are played."""
+        """As :func:`.run_program`. The second run is recorded, and later ones repeat the recording."""
         shape = io.shape() if self._records else None
         if shape is None or sum(shape) > MOST_WORDS:
             run_program(self.engine, path, args, io, constants=self._constants)
@@ -75,7 +75,7 @@ class KeptEngine:
             self._seen.add(key)
 
     def outputs(self, path: str | Path, args: Sequence[str], private: Ints, public: Sequence[Ints], persistence: Persistence) -> list[Ints]:
-        """As :meth:`run` with this input and share file; returns what the program wrote."""
+        """As :meth:`run` with this input and share file; returns the output of the program."""
         recording = self._recording(_key(path, args, shape_of(private, public, persistence), persistence))
         if recording is not None and not recording.prints and not self._everyone:
             output, party = self._played(recording, path, private, public, persistence, print), self.engine.party
@@ -90,7 +90,7 @@ class KeptEngine:
         return _playing(lambda: recording.play(self.engine, persistence, private, public, show), path)
 
     def _recording(self, key: object) -> Recording | None:
-        """The recording of such runs, if the files of its program are as they were."""
+        """The recording of runs with this key, if the files of its program have not changed."""
         recording = self.recordings.get(key)
         if recording is not None and not self._unchanged(key, recording):
             del self.recordings[key]
@@ -109,17 +109,17 @@ class KeptEngine:
 
 
 def _key(path: str | Path, args: Sequence[str], shape: tuple[int, ...], persistence: Persistence) -> object:
-    """What runs that do the same have in common."""
+    """The key of runs that make the same calls: file, arguments and sizes."""
     return resolved(os.path.abspath(path)), tuple(args), shape, persistence.mac_key is None
 
 
 def _playing(play: Callable[[], T], path: str | Path) -> T:
-    """Plays a recording of this program; its failures are the program's."""
+    """Repeats a recording of this program; failures become errors of the program."""
     try:
         return play()
     except Exception as error:
         failure = program_failure(error, path)
-        traceback.clear_frames(error.__traceback__)  # they hold shares
+        traceback.clear_frames(error.__traceback__)  # the frames reference shares
         if failure is None:
             raise
         try:

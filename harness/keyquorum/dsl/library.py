@@ -22,8 +22,8 @@ def _listed(items: list[str]) -> str:
     return items[0] if len(items) == 1 else f"[{', '.join(items)}]"
 
 
-def _text(x: Dynamic, personal_to: int | None = None) -> str:
-    """What printing shows of an argument."""
+def _text(x: object, personal_to: int | None = None) -> str:
+    """The printed text of an argument."""
     x = read(x)
     if isinstance(x, cint):
         return _listed([_number(v) for v in current().centred(x.value)])
@@ -58,17 +58,17 @@ def _formatted(s: str, args: tuple[Dynamic, ...], personal_to: int | None = None
     return "".join(piece + text for piece, text in zip(pieces, [*texts, ""], strict=True))
 
 
-def print_str(s: str, *args: Dynamic) -> None:
+def print_str(s: str, *args: object) -> None:
     """Prints a text with ``%s`` replaced by public values. Waits for them."""
     current().io.print(_formatted(s, args))
 
 
-def print_ln(s: Dynamic = "", *args: Dynamic) -> None:
+def print_ln(s: object = "", *args: object) -> None:
     """Prints a line with ``%s`` replaced by public values. Waits for them."""
     print_str(str(s) + "\n", *args)
 
 
-def print_ln_to(player: int, ss: str, *args: Dynamic) -> None:
+def print_ln_to(player: int, ss: str, *args: object) -> None:
     """Prints a line at one party, with ``%s`` replaced by public values and values known to it."""
     run = current()
     if not is_constant(player):
@@ -78,44 +78,43 @@ def print_ln_to(player: int, ss: str, *args: Dynamic) -> None:
             raise CompilerError(f"player mismatch: a value known to party {a.player} cannot be printed to party {player}")
         if isinstance(a, (Readable, SubMultiArray, localint)):
             raise CompilerError(f"print_ln_to takes numbers and vectors, not a {type(a).__name__}")
-    args = tuple(cint(a) if isinstance(a, regint) else a for a in args)  # so they are shown within the domain
+    args = tuple(cint(a) if isinstance(a, regint) else a for a in args)  # printed as elements of the domain
     run.engine.flush()
-    text = _formatted(str(ss) + "\n", args, player)  # at all parties: what it reads may be made here
+    text = _formatted(str(ss) + "\n", args, player)  # at all parties, since reading a value may communicate
     if run.emulated or run.engine.party == player:
         run.io.print(text)
 
 
-def crash(condition: Dynamic = None) -> None:
+def crash(condition: object = None) -> None:
     """Stops the program (if a public condition holds)."""
     if condition is None or _crash_holds(condition):
         raise Crash("the program called crash()")
 
 
-def runtime_error(msg: str = "", *args: Dynamic) -> None:
+def runtime_error(msg: str = "", *args: object) -> None:
     """Stops the program with a message."""
     raise Crash(f"user exception: {_formatted(msg, args)}")
 
 
-def runtime_error_if(condition: Dynamic, msg: str = "", *args: Dynamic) -> None:
+def runtime_error_if(condition: object, msg: str = "", *args: object) -> None:
     """Stops the program with a message if a public condition holds."""
     if _crash_holds(condition):
         raise Crash(_formatted(msg, args))
 
 
-def _crash_holds(condition: Dynamic) -> bool:
+def _crash_holds(condition: object) -> bool:
     condition = read(condition)
     return condition.number != 0 if isinstance(condition, localint) else _holds(condition)
 
 
-def _fill(destination: Dynamic, take: Callable[[int], Dynamic]) -> None:
+def _fill(destination: object, take: Callable[[int], Dynamic]) -> None:
     if not isinstance(destination, cint):
         raise CompilerError(f"public input goes to a cint, not {type(destination).__name__}")
     destination._set(current().engine.clear(take(destination.size)))
 
 
-def fixinput(player: int, destination: Dynamic, exponent: int = 0, input_type: int = 0) -> None:
-    """Fills a cint with int64 words: ``fixinput(-1, x, 0, 0)`` with the next public ones, which every party must have
-    alike."""
+def fixinput(player: int, destination: object, exponent: int = 0, input_type: int = 0) -> None:
+    """Fills a cint with int64 words: ``fixinput(-1, x, 0, 0)`` with the next public words, which must be equal at all parties."""
     run = current()
     if player != -1:
         raise CompilerError("fixinput reads public words: fixinput(-1, x, 0, 0); private ones are for sint.get_input_from")
@@ -124,7 +123,7 @@ def fixinput(player: int, destination: Dynamic, exponent: int = 0, input_type: i
     _fill(destination, run.io.take_public)
 
 
-def pubinput(destination: Dynamic) -> None:
+def pubinput(destination: object) -> None:
     """Fills a cint with the next numbers of the public input file."""
     _fill(destination, current().io.take_listed)
 
@@ -135,5 +134,5 @@ def get_number_of_players() -> regint:
 
 
 def get_player_id() -> localint:
-    """Our party number: different at every party."""
+    """The number of this party."""
     return localint(current().engine.party)

@@ -14,7 +14,7 @@ from .recorded import contiguous
 
 
 class Postponed:
-    """Makes a value when something uses it first, and once: for work that may be in vain."""
+    """Computes a value at its first use, once: for values that may never be used."""
 
     def __init__(self, make: Callable[[], Value]) -> None:
         self._make: Callable[[], Value] | None = make
@@ -23,6 +23,7 @@ class Postponed:
     def __call__(self) -> Value:
         if self._make is not None:
             self._made, self._make = self._make(), None
+        assert self._made is not None
         return self._made
 
 
@@ -53,8 +54,7 @@ class Memory(ABC):
 
 
 class EngineMemory(Memory):
-    """Elements of the arithmetic domain, in one vector of the engine that is changed in place where nobody else holds
-    it."""
+    """Elements of the arithmetic domain, in one vector of the engine, which is changed in place if there is no other reference to it."""
 
     def __init__(self, size: int, element_type: ElementType, secret: bool) -> None:
         self.size = size
@@ -62,7 +62,7 @@ class EngineMemory(Memory):
         self._secret = secret
         self._value: Value | None = None
         self._shared = False
-        self._unread: Dynamic = None  # stored shares of which nothing was needed yet
+        self._unread: Dynamic = None  # a vector of the share file that is not read yet
 
     def _zeros(self) -> Value:
         run = current()
@@ -89,7 +89,7 @@ class EngineMemory(Memory):
         return self._type._wrap(current().engine.gather(self._content(), contiguous(indices)))
 
     def _own(self, stored: Value) -> Value:
-        """Our content as a value that an assignment may take: of a kind that holds ``stored``, and nobody else's."""
+        """The content as a vector that may be changed in place: of a kind that can hold ``stored``, without other references."""
         run, value = current(), self._content()
         if value.kind == "c" and stored.kind == "s":
             value = run.to_secret(value)
@@ -100,7 +100,7 @@ class EngineMemory(Memory):
 
     def write(self, start: int, step: int, value: Dynamic) -> None:
         if start == 0 and step == 1 and value.size == self.size and (getattr(value, "_unread", False) or _is_postponed(value)):
-            self._unread = type(value)(value)  # the vector may get another content before this memory is read
+            self._unread = type(value)(value)  # a copy: the vector may be updated before this memory is read
             return
         stored = value.value
         if start == 0 and step == 1 and value.size == self.size:
@@ -138,7 +138,7 @@ class NumpyMemory(Memory):
 
 
 class ListMemory(Memory):
-    """Elements that are values of their own (rows of bits): one at a time."""
+    """Elements that are separate values (rows of bits), which are read one at a time."""
 
     def __init__(self, size: int, element_type: ElementType) -> None:
         self.size = size

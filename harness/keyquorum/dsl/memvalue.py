@@ -1,4 +1,4 @@
-"""MemValue: one value in memory, which stands for its content in every operation."""
+"""MemValue: memory for one value. Every operation on it uses its content."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .errors import CompilerError
 
 
 class MemValue(Readable):
-    """Memory for one value; an int becomes a regint. ``write`` replaces the content, every operation reads it."""
+    """Memory for one value; an int becomes a regint. ``write`` replaces the content, and every operation reads it."""
 
     __slots__ = ("_content", "value_type")
 
@@ -45,7 +45,7 @@ class MemValue(Readable):
         self._content = _fresh(value)
         return self
 
-    def update(self, value: Dynamic) -> None:
+    def update(self, value: object) -> None:
         """Same as :meth:`write`."""
         self.write(value)
 
@@ -104,7 +104,7 @@ def _fresh(value: Dynamic) -> Dynamic:
 
 
 def _forward(name: str) -> Callable[[Dynamic, Dynamic], Dynamic]:
-    def operation(self: Dynamic, other: Dynamic) -> Dynamic:
+    def operation(self: Dynamic, other: object) -> Dynamic:
         method = getattr(self.read(), name, None)
         return NotImplemented if method is None else method(read(other))
 
@@ -120,7 +120,7 @@ for _operator in ("lt", "le", "gt", "ge", "eq", "ne"):
 
 
 def _in_place(apply: Callable[[Dynamic, Dynamic], Dynamic]) -> Callable[[MemValue, Dynamic], MemValue]:
-    def operation(self: MemValue, other: Dynamic) -> MemValue:
+    def operation(self: MemValue, other: object) -> MemValue:
         return self.write(apply(self.read(), read(other)))
 
     return operation

@@ -1,11 +1,11 @@
-"""What a program sees of Python: its library and its built-in functions, with a note of everything that may differ from run to run.
+"""Python's library and built-in functions for programs, with a note of every use that may give another result in another run.
 
-A run can be recorded only if another one with the same arguments and inputs does the same. Within a program this is so: values of the run are
-opaque while it is recorded (:mod:`.recorded`), and Python computes the same from the same. What is left are clocks, files, the process,
-randomness of the operating system, and places of objects in memory. A program reaches them through modules and built-in functions, and it gets
-stand-ins for those: names of pure functions come as they are; all others tell the current run that the program looks outside
-(:meth:`.Namespace.looks_outside`), and then work as ever. What a program did not reach in the recorded run, it does not reach in a run that does
-the same.
+A run can be recorded only if every run with the same arguments and inputs makes the same calls. Values of the run are
+opaque while it is recorded (:mod:`.recorded`), and Python is deterministic. The other sources of differences are clocks, files, the process,
+randomness of the operating system, and addresses of objects in memory. A program reaches them through modules and built-in functions, so it gets
+stand-ins for these. Pure functions are passed on unchanged. Every other name first notes in the current run that the run is not repeatable
+(:meth:`.Namespace.note_unrepeatable`), and then works as usual. A source that the recorded run did not use is not used by a run that makes the same
+calls.
 """
 
 from __future__ import annotations
@@ -36,58 +36,58 @@ _PURE: dict[str, str | None] = {
     "os.path": "abspath basename dirname join normpath",
     "typing": "Any Callable ClassVar Final Iterable Iterator Literal Mapping NamedTuple Sequence TypeVar Union cast",
 }
-"""Modules of Python's library, and their names that do the same in every run; None: all public ones."""
+"""Modules of Python's library, and their deterministic names; None: all public ones."""
 _OUTSIDE = ("open", "input", "id", "hash", "repr", "ascii")
-"""Built-in functions for files, and those whose result may hang on where an object lies in memory, or on the process. Texts of errors
-(``{word!r}``) do not use them."""
+"""Built-in functions for files, and functions whose result may depend on the address of an object or on the process. Texts of errors
+(``{word!r}``) do not call them."""
 
 
-def looks_outside(what: str) -> None:
-    """Tells the current run, if there is one, that its program looks at something besides its input."""
+def note_unrepeatable(what: str) -> None:
+    """Notes in the current run, if there is one, that its program depends on more than its arguments and inputs. ``what``: on what."""
     run = running()
     if run is not None:
-        run.namespace.looks_outside(what)
+        run.namespace.note_unrepeatable(what)
 
 
 class Library(ModuleType):
-    """Stands for a module of Python's library: the same object for all runs."""
+    """Stands for a module of Python's library. All runs share the object."""
 
     def __init__(self, name: str, module: ModuleType, names: Iterable[str]) -> None:
         super().__init__(name)
         self.__dict__.update({n: getattr(module, n) for n in names})
 
     def __getattr__(self, name: str) -> Any:
-        looks_outside(f"{self.__name__}.{name}")
+        note_unrepeatable(f"{self.__name__}.{name}")
         return getattr(importlib.import_module(self.__name__), name)
 
     def __setattr__(self, name: str, value: object) -> None:
-        looks_outside(f"{self.__name__}.{name}")
+        note_unrepeatable(f"{self.__name__}.{name}")
         setattr(importlib.import_module(self.__name__), name, value)
 
 
 class System(ModuleType):
-    """``sys`` of one run: its own path for helpers, and its arguments."""
+    """``sys`` of one run, with its own path for helpers, and its arguments."""
 
     def __init__(self, path: list[str], argv: list[str]) -> None:
         super().__init__("sys")
         self.__dict__.update(path=path, _argv=argv)
 
     def __getattr__(self, name: str) -> Any:
-        looks_outside(f"sys.{name}")
+        note_unrepeatable(f"sys.{name}")
         return self.__dict__["_argv"] if name == "argv" else getattr(sys, name)
 
 
 class Base:
-    """The base of all classes of programs: an object's hash and its text tell where it lies in memory."""
+    """The base of all classes of programs. The default hash and text of an object depend on its address, which is noted."""
 
     __slots__ = ()
 
     def __hash__(self) -> int:
-        looks_outside("an object's hash")
+        note_unrepeatable("an object's hash")
         return super().__hash__()
 
     def __repr__(self) -> str:
-        looks_outside("an object's text")
+        note_unrepeatable("an object's text")
         return super().__repr__()
 
 
@@ -96,7 +96,7 @@ class _ABC(Base, ABC):
 
 
 class _ObjectType(type):
-    """Everything is an object, whatever its class."""
+    """The metaclass of ``object`` for programs: every value is an instance, and every class a subclass."""
 
     def __instancecheck__(cls, instance: object) -> bool:
         return cls is Object or type.__instancecheck__(cls, instance)
@@ -110,7 +110,7 @@ class Object(Base, metaclass=_ObjectType):
 
 
 def _build_class(body: Callable[..., Any], name: str, *bases: object, **options: object) -> Any:
-    """What a class statement calls."""
+    """Python calls this for a class statement."""
     return builtins.__build_class__(body, name, *(Base if base is Object else base for base in bases or (Base,)), **options)
 
 
@@ -118,7 +118,7 @@ def _noted(name: str) -> Callable[..., Any]:
     function = getattr(builtins, name)
 
     def call(*args: object, **kwargs: object) -> Any:
-        looks_outside(name)
+        note_unrepeatable(name)
         return function(*args, **kwargs)
 
     return call
@@ -135,7 +135,7 @@ def _library() -> dict[str, Library]:
 
 
 LIBRARY = _library()
-"""The modules of Python's library that programs may import and still be recorded, by name."""
+"""Stand-ins of the modules of Python's library in :data:`_PURE`, by name."""
 
 
 BUILTINS: Json = {
@@ -144,4 +144,4 @@ BUILTINS: Json = {
     "object": Object,
     "__build_class__": _build_class,
 }
-"""Python's, for all programs."""
+"""Python's built-in names, for all programs."""

@@ -1,4 +1,4 @@
-"""Loops that MP-SPDZ spreads over threads. Here they run in one thread, side by side: all that is ready goes out in one round."""
+"""Loops that MP-SPDZ distributes over threads. Here they run in one thread, and their iterations share rounds."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from .control import Body, for_range_opt, run_body
 from .errors import CompilerError
 
 
-def for_range_parallel(n_parallel: Dynamic, n_loops: Dynamic) -> Callable[[Body], Body]:
-    """Runs the body for 0 .. n_loops - 1, or for all index tuples of a list of lengths, side by side."""
+def for_range_parallel(n_parallel: object, n_loops: object) -> Callable[[Body], Body]:
+    """Runs the body for 0 .. n_loops - 1, or for all index tuples of a list of lengths; iterations share rounds."""
     return for_range_opt(n_loops)
 
 
-def for_range_opt_multithread(n_threads: Dynamic, n_loops: Dynamic, budget: int | None = None) -> Callable[[Body], Body]:
+def for_range_opt_multithread(n_threads: object, n_loops: object, budget: int | None = None) -> Callable[[Body], Body]:
     """See :func:`for_range_parallel`."""
     return for_range_opt(n_loops)
 
 
-def multithread(n_threads: int | None, n_items: Dynamic = None, max_size: int | None = None) -> Callable[[Body], Callable[[], None]]:
+def multithread(n_threads: int | None, n_items: object = None, max_size: int | None = None) -> Callable[[Body], Callable[[], None]]:
     """Runs ``body(base, size)`` for ``n_threads`` parts of 0 .. n_items - 1, each of at most ``max_size``. Parts differ in size by at most one,
     the larger ones are last. ``get_arg()`` in the body is the number of the part."""
     items = n_threads if n_items is None else n_items
@@ -38,7 +38,7 @@ def multithread(n_threads: int | None, n_items: Dynamic = None, max_size: int | 
     return decorator
 
 
-def _parts(n_threads: int | None, items: Dynamic, max_size: int | None) -> Iterator[list[Dynamic]]:
+def _parts(n_threads: int | None, items: object, max_size: int | None) -> Iterator[list[Dynamic]]:
     """Start and size of each part; sizes are Python numbers if ``items`` is."""
     items = read(items)
     total, number = public_int(items, "multithread"), int if is_constant(items) else regint
@@ -62,15 +62,15 @@ def get_arg() -> regint:
 
 
 def map_reduce(
-    n_threads: Dynamic,
-    n_parallel: Dynamic,
-    n_loops: Dynamic,
+    n_threads: object,
+    n_parallel: object,
+    n_loops: object,
     initializer: Callable[[], Dynamic],
     reducer: Callable[[Dynamic, Dynamic], Dynamic],
     budget: int | None = None,
 ) -> Callable[[Body], Callable[[], Dynamic]]:
-    """Combines what the body returns for 0 .. n_loops - 1 with ``reducer``, starting with ``initializer()``; the result comes from calling what the
-    body's name stands for afterwards."""
+    """Combines the results of the body for 0 .. n_loops - 1 with ``reducer``, starting with ``initializer()``. The decorated name is a function that
+    returns the result."""
 
     def decorator(body: Body) -> Callable[[], Dynamic]:
         collected = _Collected(body)
@@ -82,22 +82,22 @@ def map_reduce(
 
 
 class _Collected:
-    """A body whose results are kept. It shows the code of the body, which a loop checks for changes of variables around it."""
+    """Collects the results of a body. It has the code of the body, so that the loop checks the variables around the body."""
 
     def __init__(self, body: Body) -> None:
         self._body = body
         self.results: list[tuple[Dynamic, ...]] = []
         self.__code__, self.__globals__, self.__closure__ = (getattr(body, name) for name in ("__code__", "__globals__", "__closure__"))
 
-    def __call__(self, *place: Dynamic) -> None:
-        self.results.append(_tuple(self._body(*place)))
+    def __call__(self, *indices: object) -> None:
+        self.results.append(_tuple(self._body(*indices)))
 
 
-def _tuple(x: Dynamic) -> tuple[Dynamic, ...]:
+def _tuple(x: object) -> tuple[Dynamic, ...]:
     return tuple(x) if isinstance(x, (list, tuple)) else (x,)
 
 
-def map_sum(n_threads: Dynamic, n_parallel: Dynamic, n_loops: Dynamic, n_items: int, value_types: Dynamic) -> Callable[[Body], Callable[[], Dynamic]]:
+def map_sum(n_threads: object, n_parallel: object, n_loops: object, n_items: int, value_types: object) -> Callable[[Body], Callable[[], Dynamic]]:
     """Sums of the ``n_items`` values that the body returns."""
     types = _tuple(value_types)
     types = types * n_items if len(types) == 1 else types
@@ -106,8 +106,8 @@ def map_sum(n_threads: Dynamic, n_parallel: Dynamic, n_loops: Dynamic, n_items: 
     return map_reduce(n_threads, n_parallel, n_loops, lambda: [t(0) for t in types], lambda x, y: [a + b for a, b in zip(x, y, strict=True)])
 
 
-def map_sum_opt(n_threads: Dynamic, n_loops: Dynamic, types: Sequence[Dynamic]) -> Callable[[Body], Callable[[], Dynamic]]:
-    """Sums of the values that the body returns, of these types."""
+def map_sum_opt(n_threads: object, n_loops: object, types: Sequence[Dynamic]) -> Callable[[Body], Callable[[], Dynamic]]:
+    """Sums of the values that the body returns. ``types``: the types of the values."""
     return map_sum(n_threads, None, n_loops, len(types), types)
 
 

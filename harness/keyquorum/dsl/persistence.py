@@ -1,26 +1,22 @@
-"""The share file of a party: a growing vector of shares of one protocol and domain."""
+"""The share file of a party in memory: a growing vector of shares of one protocol and domain."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from keyquorum import _engine
 from keyquorum._engine import Engine
 from keyquorum.model.errors import ProgramError
-from keyquorum.model.plain import Json
-from keyquorum.model.protocols import PROTOCOLS
 
 from .errors import CompilerError
 
 Words = NDArray[np.uint64]
 KeyTest = NDArray[np.uint8]
 Unsigned = NDArray[np.unsignedinteger[Any]]
-"""Words as wide as they are stored."""
+"""Unsigned words of the width in which they are stored."""
 
 
 NO_KEY_TEST = (
@@ -32,11 +28,11 @@ NO_KEY_TEST = (
 class Persistence:
     """One party's share file in memory: a growing vector of shares of one protocol and domain.
 
-    Held as [parts, words]: component j of the share of element i; elements of more than 64 bits take two words. Of which protocol and
-    domain the shares are, :meth:`bind` says, or the first engine that reads or stores some; others are refused.
-    ``mac_key``: this party's share of the MAC key, where the shares are authenticated under one that outlives a run. ``key_tests``: what tells
-    whether the MAC keys of a session are those that the shares were made under, one of each session that made some of them; an engine tests
-    all before it uses or stores shares (a few rounds, once a session).
+    The array has shape [parts, words]: component j of the share of element i; elements of more than 64 bits take two words. :meth:`bind`, or
+    the first engine that reads or stores shares, fixes their protocol and domain; others are refused.
+    ``mac_key``: this party's share of the MAC key, for authenticated shares whose key outlives a run. ``key_tests``: tests of whether a session has
+    the MAC keys under which the shares were made, one from each session that made some of them. An engine runs
+    all tests before it uses or stores shares (a few rounds, once a session).
     """
 
     def __init__(self) -> None:
@@ -58,7 +54,7 @@ class Persistence:
 
     @classmethod
     def refused(cls, reason: str) -> Persistence:
-        """Stands for a share file that this run must not read nor change: every access raises ``reason`` as a :class:`ProgramError`."""
+        """Stands for a share file that this run must not read or change: every access raises :class:`ProgramError` with ``reason``."""
         made = cls()
         made._refusal = reason
         return made
@@ -70,7 +66,7 @@ class Persistence:
 
     @classmethod
     def from_words(cls, words: Unsigned, element_words: int = 1) -> Persistence:
-        """From component vectors, [parts, n * element_words] words; takes the array over (and wipes it at the end)."""
+        """From component vectors, [parts, n * element_words] words. Takes ownership of the array, and wipes it at the end."""
         if words.ndim != 2:
             raise ValueError(f"components must be a matrix [parts, n], not of {words.ndim} dimensions")
         made = cls()
@@ -81,10 +77,10 @@ class Persistence:
 
     @classmethod
     def from_sections(cls, sections: Sequence[Unsigned], element_words: int = 1) -> Persistence:
-        """From parts of the file one after another, each [parts, n_i] of unsigned words of any size (64-bit ones if an element takes
-        several), aligned in memory. They stay the caller's, who wipes them.
+        """From consecutive sections of the file, each [parts, n_i] of unsigned words of any size (64-bit words if an element takes
+        several), aligned in memory. The caller keeps ownership and wipes them.
 
-        Of wide tables a program reads few entries: what it does not read is not widened.
+        Only entries that a program reads are widened to 64 bits: of large tables it reads few.
         """
         if not all(section.flags.aligned for section in sections):
             raise ValueError("a part of a share file is not aligned in memory: copy it")
@@ -112,7 +108,7 @@ class Persistence:
 
     @classmethod
     def from_export(cls, data: bytes, parts: int, element_bytes: int = 8) -> Persistence:
-        """From what :meth:`export` gives: component after component, little-endian elements of 8 or 16 bytes."""
+        """From the bytes of :meth:`export`: component after component, little-endian elements of 8 or 16 bytes."""
         made = cls()
         made._width = element_bytes // 8
         made._words = np.frombuffer(data, dtype="<u8").astype(np.uint64).reshape(parts, -1)
@@ -120,7 +116,7 @@ class Persistence:
         return made
 
     def bind(self, protocol: str, domain: str) -> None:
-        """Says of which protocol and domain (``Z2^k``, ``F_q``) the shares are, for as long as they are here.
+        """Fixes protocol and domain (``Z2^k``, ``F_q``) of the shares, until they are wiped.
 
         Raises :class:`ProgramError` if they are of others."""
         self.require_own()
@@ -149,12 +145,12 @@ class Persistence:
 
     @property
     def words(self) -> Words:
-        """The components, [parts, words]; a view: copy what is needed longer than this object, which wipes them at its end."""
+        """The components, [parts, words], as a view. This object wipes them at its end: copy what is needed longer."""
         return np.empty((0, 0), dtype=np.uint64) if self._words is None else self._words[:, : self._used]
 
     @property
     def sections(self) -> list[Unsigned]:
-        """The parts of the file one after another, [parts, words] each: views, as wide as they were given."""
+        """The consecutive sections of the file, [parts, words] each: views, in their original width."""
         return self._sections or ([] if self._joined is None else [self._joined[:, : self._used]])
 
     def tail(self, count: int) -> Words:
@@ -185,16 +181,16 @@ class Persistence:
         return made
 
     def take_mac(self, other: Persistence) -> None:
-        """These shares are under the MAC key of those: takes a copy of its share, and what tests the others'."""
+        """Copies the share of the MAC key and the key tests of ``other``, under whose MAC key these shares are."""
         self.mac_key = None if other.mac_key is None else other.mac_key.copy()
         self.take_key_tests(other.key_tests)
 
     def take_key_tests(self, key_tests: Sequence[KeyTest]) -> None:
-        """Takes copies of what tests the MAC keys."""
+        """Adds copies of tests of the MAC keys."""
         self.key_tests = [key_test.copy() for key_test in key_tests]
 
     def export_mac(self) -> bytes:
-        """What is stored with the shares: our share of the MAC key, and the test of all; empty without MACs."""
+        """Bytes that are stored with the shares: this party's share of the MAC key, and the key test; empty without MACs."""
         if self.mac_key is None:
             return b""
         if len(self.key_tests) > 1:
@@ -202,7 +198,7 @@ class Persistence:
         return self.mac_key.astype("<u8").tobytes() + b"".join(key_test.tobytes() for key_test in self.key_tests)
 
     def import_mac(self, data: bytes) -> None:
-        """Takes what :meth:`export_mac` gave. Raises :class:`ProgramError` if it cannot be that of these shares."""
+        """Reads the bytes of :meth:`export_mac`. Raises :class:`ProgramError` if their length does not fit these shares."""
         size = 8 * self._width
         if len(data) < size:
             raise ProgramError(f"the MAC key's share has {len(data)} bytes, it needs {size}: restore the file from a backup")
@@ -217,7 +213,7 @@ class Persistence:
         return self.words[:, start * w : (start + count) * w].astype("<u8", copy=False).tobytes()
 
     def read(self, engine: Engine, start: int, count: int) -> bytes:
-        """Same as :meth:`export`, for an engine that the shares must fit."""
+        """Same as :meth:`export`, after :meth:`check`."""
         self.require_own()
         if self.exists:
             self._check_form(engine)
@@ -227,7 +223,7 @@ class Persistence:
         return section.astype("<u8").tobytes()
 
     def check(self, engine: Engine, start: int, count: int) -> None:
-        """Refuses an engine that the shares do not fit, and shares that are not there."""
+        """Raises ProgramError if the shares do not fit the engine, and CompilerError if they are beyond the end."""
         self._check_form(engine)
         self._check_range(start, count)
 
@@ -243,7 +239,7 @@ class Persistence:
         return rows.take(indices, axis=1).astype("<u8", copy=False).tobytes()
 
     def _section(self, start: int, count: int) -> Unsigned | None:
-        """The shares start .. start + count - 1 if they are in one section that was not widened yet."""
+        """The shares start .. start + count - 1 if they are in one section that is not widened yet, else None."""
         start, count = start * self._width, count * self._width
         for section in self._sections:
             if start < section.shape[1]:
@@ -268,7 +264,7 @@ class Persistence:
             self._put(engine, rows, position)
 
     def append(self, engine: Engine, rows: Words) -> None:
-        """Stores shares at the end, [parts, words]; takes the array over (and wipes it)."""
+        """Stores shares [parts, words] at the end. Takes ownership of the array, and wipes it."""
         self.require_own()
         if self._sections:
             self._check_form(engine)
@@ -295,14 +291,14 @@ class Persistence:
         self._used = max(self._used, end)
 
     def replace(self, other: Persistence) -> None:
-        """Takes over what ``other`` holds, which is empty afterwards."""
+        """Takes over the shares of ``other``, which is empty afterwards."""
         self.wipe()
         self._words, self._used, self._width, self._of = other._words, other._used, other._width, other._of
         self.mac_key, self.key_tests = other.mac_key, other.key_tests
         other._words, other._used, other._of, other.mac_key, other.key_tests = None, 0, None, None, []
 
     def wipe(self) -> None:
-        """Overwrites the shares with zeros and forgets them."""
+        """Overwrites the shares with zeros and removes them."""
         words, self._words, self._used, self._of = getattr(self, "_joined", None), None, 0, None
         key, self.mac_key = getattr(self, "mac_key", None), None
         key_tests, self.key_tests = getattr(self, "key_tests", []), []
@@ -353,97 +349,3 @@ def _mac_key(engine: Engine) -> Words | None:
     """An engine's share of the MAC key."""
     key: bytes | None = engine.mac_key
     return None if key is None else np.frombuffer(key, dtype="<u8").astype(np.uint64)
-
-
-def shares_path(folder: Path, party: int) -> Path:
-    """Place of a party's share file in a working folder."""
-    return folder / "Persistence" / f"Shares-P{party}"
-
-
-def _header(engine: Engine, length: int) -> Json:
-    return {
-        "protocol": engine.protocol,
-        "domain": engine.domain,
-        "parties": engine.parties,
-        "threshold": engine.threshold,
-        "party": engine.party,
-        "key_id": "00" * 16,
-        "length": length,
-    }
-
-
-def _chooses_threshold(protocol: str) -> bool:
-    """Whether a run under this protocol, perhaps of another version, says its threshold."""
-    return protocol in PROTOCOLS and PROTOCOLS[protocol].chooses_threshold
-
-
-def _options(header: Json, engine: Any) -> str:
-    """The options of a run that fits a share file."""
-    domain = str(header["domain"])
-    options = [f"-E {header['protocol']}", f"-R {domain[3:]}" if domain.startswith("Z2^") else f"-P {domain.removeprefix('F_')}"]
-    if (header["parties"], header["threshold"]) != (engine.parties, engine.threshold):
-        options.append(f"-N {header['parties']}")
-    if _chooses_threshold(header["protocol"]):
-        options.append(f"-T {header['threshold']}")
-    return " ".join(options)
-
-
-def of_another_run(path: Path, engine: Engine) -> str | None:
-    """Why a share file is not one of this engine's protocol, domain and committee, with the cure; None if it is."""
-    header = _engine.ShareFile.header(str(path))
-    if all(header[name] == getattr(engine, name) for name in ("protocol", "domain", "parties", "threshold")):
-        return None
-
-    def shown(protocol: str, domain: str, parties: int, threshold: int) -> str:
-        return f"{protocol} over {domain} among {parties} part{'y' if parties == 1 else 'ies'}" + (
-            f" (threshold {threshold})" if _chooses_threshold(protocol) else ""
-        )
-
-    theirs, ours = (
-        shown(*(header[n] for n in ("protocol", "domain", "parties", "threshold"))),
-        shown(engine.protocol, engine.domain, engine.parties, engine.threshold),
-    )
-    return (
-        f"{path} holds shares that a run of {theirs} wrote, this run is {ours}: shares do not go from one to the other. Run it with "
-        f"{_options(header, engine)}, or in another folder; if the shares are no longer needed, move {path.parent} away"
-    )
-
-
-def _files_of_the_run(path: Path) -> list[Path]:
-    """A party's share file. If it has none yet: those of the parties beside it, so that nobody adds a file to those of another run."""
-    if path.exists():
-        return [path]
-    return sorted(file for file in path.parent.glob("Shares-P*") if file.name.removeprefix("Shares-P").isdigit())
-
-
-def load_shares(path: Path, engine: Any, if_needed: bool = False) -> Persistence:
-    """The shares of a file; empty if there is no file.
-
-    Raises :class:`ProgramError` if they are of another protocol, domain or committee, or with ``if_needed`` gives what raises it when a
-    program reads or stores shares. The engine refuses files of other parties, and damaged ones."""
-    refusals = (of_another_run(file, engine) for file in _files_of_the_run(path))
-    refusal = next((reason for reason in refusals if reason is not None), None)
-    if refusal is not None:
-        if if_needed:
-            return Persistence.refused(refusal)
-        raise ProgramError(refusal)
-    if not path.exists():
-        return Persistence()
-    header = _engine.ShareFile.header(str(path))
-    data = _engine.ShareFile.read(str(path), _header(engine, 0))
-    length = header["length"] * engine.share_parts * engine.element_bytes
-    if len(data) < length or (len(data) > length) != PROTOCOLS[engine.protocol].macs:
-        raise ProgramError(
-            f"{path}: has {len(data):,} bytes, its {header['length']:,} shares need {length:,}, more with MACs alone: restore it from a backup"
-        )
-    shares = Persistence.from_export(data[:length], engine.share_parts, engine.element_bytes)
-    shares.bind(engine.protocol, engine.domain)
-    if len(data) > length:
-        shares.import_mac(data[length:])
-    return shares
-
-
-def save_shares(path: Path, persistence: Persistence, engine: Any) -> None:
-    """Writes a share file, 0600 in a folder of 0700: the shares, then what their MACs need if they have any."""
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    _engine.ShareFile.write(str(path), _header(engine, persistence.length), persistence.export() + persistence.export_mac())

@@ -1,4 +1,4 @@
-"""Printing on conditions, values kept in memory, and public input one number at a time."""
+"""Printing, MemValues of lists (memorize), single public inputs, and enumeration of constants."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .library import pubinput
 from .memvalue import MemValue
 
 
-def _shown(x: Dynamic) -> Dynamic:
+def _shown(x: object) -> Dynamic:
     """Fixed-point numbers as text; lists item by item."""
     x = read(x)
     if isinstance(x, cfix):
@@ -28,25 +28,25 @@ def _shown(x: Dynamic) -> Dynamic:
     return x
 
 
-def print_str(s: str, *args: Dynamic) -> None:
+def print_str(s: str, *args: object) -> None:
     """Prints a text with ``%s`` replaced by public values. Waits for them."""
     library.print_str(s, *map(_shown, args))
 
 
-def print_ln(s: Dynamic = "", *args: Dynamic) -> None:
+def print_ln(s: object = "", *args: object) -> None:
     """Prints a line with ``%s`` replaced by public values. Waits for them."""
     print_str(str(s) + "\n", *args)
 
 
-def reveal(secret: Dynamic) -> Dynamic:
+def reveal(secret: object) -> Dynamic:
     """The opened value."""
     if not hasattr(secret, "reveal"):
         raise CompilerError(f"reveal takes a value of the language, not {type(secret).__name__}: lists are for util.reveal")
     return secret.reveal()
 
 
-def print_str_if(cond: Dynamic, ss: str, *args: Dynamic) -> None:
-    """Prints a text if a public condition holds: also one that differs between parties, of which party 0 counts."""
+def print_str_if(cond: object, ss: str, *args: object) -> None:
+    """Prints a text if a public condition holds. If the condition differs between parties, party 0's counts."""
     cond = read(cond)
     if isinstance(cond, localint):
         holds = cond.number != 0
@@ -60,7 +60,7 @@ def print_str_if(cond: Dynamic, ss: str, *args: Dynamic) -> None:
         print_str(ss, *args)
 
 
-def print_ln_if(cond: Dynamic, ss: str, *args: Dynamic) -> None:
+def print_ln_if(cond: object, ss: str, *args: object) -> None:
     """Prints a line if a public condition holds, see :func:`print_str_if`."""
     print_str_if(cond, ss + "\n", *args)
 
@@ -70,22 +70,22 @@ def print_both(s: str, end: str = "\n") -> None:
     print_str(s + end)
 
 
-def memorize(x: Dynamic, write: bool = True) -> Dynamic:
-    """A value, or each of a list, as MemValue."""
+def memorize(x: object, write: bool = True) -> Dynamic:
+    """A value, or each item of a list, as MemValue."""
     if isinstance(x, (tuple, list)):
         return tuple(memorize(i) for i in x)
     return None if x is None else MemValue(x)
 
 
 def unmemorize(x: Dynamic) -> Dynamic:
-    """The content of a MemValue, or of each of a list."""
+    """The content of a MemValue, or of each item of a list."""
     if isinstance(x, (tuple, list)):
         return tuple(unmemorize(i) for i in x)
     return None if x is None else x.read()
 
 
 def write_mem(dest: Dynamic, source: Dynamic) -> None:
-    """Writes values to what :func:`memorize` gave."""
+    """Writes values to the result of :func:`memorize`."""
     if isinstance(dest, (tuple, list)):
         for x, y in zip(dest, source, strict=True):
             write_mem(x, y)

@@ -1,4 +1,4 @@
-"""What programs see as ``program``: arguments and compile-time settings."""
+"""The object ``program`` of programs: arguments and compile-time settings."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ WORD = 64
 
 @dataclass(frozen=True)
 class ProgramOptions:
-    """Options of a run, those of MP-SPDZ's compiler. field: integer bit length over a prime field (``-F``), 0 for the
+    """Options of a run, with the meaning of MP-SPDZ's compiler. field: integer bit length over a prime field (``-F``), 0 for the
     default of 64. security: statistical security of masks in bits."""
 
     field: int = 0
@@ -26,7 +26,7 @@ class ProgramOptions:
 
 
 class _Options:
-    """``program.options``: ring is the ring size as text, or 0 over a field; field the length given with -F as text, or 0; a
+    """``program.options``. ring: the ring size as text, or 0 over a field. field: the length of -F as text, or 0. The
     prime is known at run time only."""
 
     def __init__(self, ring: int, field: int) -> None:
@@ -38,13 +38,13 @@ class _Options:
 
 
 class _Tape:
-    """``program.curr_tape``: what programs say of the code that a compiler writes."""
+    """``program.curr_tape``: settings of the code that a compiler generates."""
 
-    def start_new_basicblock(self, *_: Dynamic, **__: Dynamic) -> None:
-        """Nothing: operations are done in the order of their data."""
+    def start_new_basicblock(self, *_: object, **__: object) -> None:
+        """Does nothing: operations are done in the order of their data."""
 
     def require_bit_length(self, bit_length: int, t: str = "p") -> None:
-        """Refuses a domain without room for integers of this length."""
+        """Raises CompilerError if integers of this length do not fit the domain."""
         run = current()
         if run.bits < bit_length:
             raise CompilerError(f"the program needs {bit_length} bits, {run.engine.domain} has {run.bits}: take a larger domain")
@@ -83,7 +83,7 @@ class Program:
         self.set_security(security)
 
     def set_security(self, security: int) -> None:
-        """Changes the statistical security of what follows."""
+        """Changes the statistical security of later operations."""
         if not is_constant(security) or security < 1:
             raise CompilerError(f"the security parameter is a positive number of bits, not {security!r}")
         self._security = security
@@ -101,7 +101,7 @@ class Program:
         return None
 
     def use_edabit(self, change: object = None) -> Dynamic:
-        """Whether edaBits cost less than single bits; a setting that programs may change. Conversions here choose for themselves."""
+        """A setting of MP-SPDZ: whether conversions use edaBits. It has no effect here, where conversions choose the cheaper way."""
         if change is None:
             return self._edabit
         self._edabit = bool(change)
@@ -114,8 +114,8 @@ class Program:
         self.bit_length = int(bit_length)
 
     def options_from_args(self) -> None:
-        """Takes settings from the program's arguments. ``split<n>`` is checked, see :meth:`use_split`; ``edabit`` as :meth:`use_edabit`; the others
-        choose among ways of computing that do not exist here, and change nothing."""
+        """Reads settings from the program's arguments. ``split<n>`` is checked, see :meth:`use_split`; ``edabit`` is :meth:`use_edabit`; the others
+        have no effect here."""
         for argument in self.args[1:]:
             found = re.fullmatch("split([0-9]*)", argument)
             if found:
@@ -125,7 +125,7 @@ class Program:
 
     @property
     def curr_tape(self) -> _Tape:
-        """The tape that runs: there is one alone here."""
+        """The tape that runs: there is only one."""
         return _Tape()
 
     def new_tape(self, function: Callable[..., Dynamic], args: Sequence[object] = (), name: str | None = None) -> int:
@@ -133,7 +133,7 @@ class Program:
         self._tapes.append((function, tuple(args)))
         return len(self._tapes) - 1
 
-    def run_tape(self, number: int, arg: Dynamic = 0) -> int:
+    def run_tape(self, number: int, arg: object = 0) -> int:
         """Runs a function of ``new_tape``, in which ``get_arg()`` is ``arg``. The result is for ``join_tape``."""
         function, args = self._tapes[number]
         run = current()
@@ -150,10 +150,10 @@ class Program:
         return [self.run_tape(number, arg) for number, arg in pairs]
 
     def join_tape(self, number: int) -> None:
-        """Nothing: the function is done."""
+        """Does nothing: the function has ended."""
 
     def join_tapes(self, numbers: Sequence[int]) -> None:
-        """Nothing: the functions are done."""
+        """Does nothing: the functions have ended."""
 
     def __getattr__(self, name: str) -> Dynamic:
         raise AttributeError(f"program.{name} is outside the supported subset of the language (docs/pages/dsl.md)")

@@ -1,4 +1,4 @@
-"""What a program reads and writes: words in memory, or files where MP-SPDZ has them."""
+"""Inputs and outputs of a program: words in memory, or files at the paths of MP-SPDZ."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from keyquorum.model.protocols import PROTOCOLS
 
 from .context import Dynamic, Ints, Value
 from .errors import CompilerError
-from .persistence import Persistence, load_shares, save_shares, shares_path
+from .persistence import Persistence
+from .share_files import load_shares, save_shares, shares_path
 
 Number = int | Fraction
 """A number of an input: an integer, or one with digits after the point."""
@@ -30,17 +31,17 @@ def _no_words() -> Ints:
 
 
 def binary_path(folder: Path, party: int) -> Path:
-    """Place of a party's binary input."""
+    """Path of a party's binary input."""
     return folder / "Player-Data" / f"Input-Binary-P{party}-0"
 
 
 def numbers_path(folder: Path, party: int) -> Path:
-    """Place of a party's input as text."""
+    """Path of a party's input as text."""
     return folder / "Player-Data" / f"Input-P{party}-0"
 
 
 def listed_path(folder: Path, name: str) -> Path:
-    """Place of the public input of a program with its arguments."""
+    """Path of the public input of a program with its arguments."""
     return folder / "Programs" / "Public-Input" / name
 
 
@@ -82,7 +83,7 @@ def read_listed(folder: Path, name: str) -> Ints:
 
 
 def shape_of(private: Ints, public: Sequence[Ints], persistence: Persistence) -> tuple[int, ...]:
-    """Sizes of input and share file, in words, and whether there is one."""
+    """Sizes of inputs and share file, in words, and whether the share file exists."""
     return (len(private), int(persistence.exists), persistence.length, persistence.element_words, *map(len, public))
 
 
@@ -92,10 +93,10 @@ class ProgramIO:
 
     private_inputs: int64 words that ``get_input_from(us)`` consumes. public_inputs: vectors of words that
     ``fixinput(-1, ...)`` consumes, one after another, the same at all parties. listed_inputs: numbers that ``pubinput``
-    consumes (default: the public ones). persistence: the share file. stdout: what prints (default: standard output at
-    party 0, nothing elsewhere). other_inputs: private words of parties 1, 2, ... on the protocol ``emulate``, where one
-    process stands for all. numbers: private decimal numbers, of which ``sbits.get_input_from`` takes the bits, by party (a process
-    needs its own alone). one_stream: ``fixinput`` reads from the private words, as it does from MP-SPDZ's files.
+    consumes (default: the public ones). persistence: the share file. stdout: the function that prints (default: standard output at
+    party 0, none elsewhere). other_inputs: private words of parties 1, 2, ... under the protocol ``emulate``, where one
+    process stands for all. numbers: private decimal numbers by party, whose bits ``sbits.get_input_from`` takes (a process
+    needs only its own). one_stream: ``fixinput`` reads from the private words, as it does from MP-SPDZ's files.
 
     Results: binary_outputs (public vectors), personal_outputs (vectors revealed to us alone), both centred int64, and
     file_outputs (both, in order).
@@ -116,10 +117,10 @@ class ProgramIO:
 
     def __post_init__(self) -> None:
         self._places: dict[str, int] = {}
-        self._place = 0, 0  # the next public word: of which vector, and where in it
+        self._place = 0, 0  # index of the vector and offset of the next public word
         self._party, self._everyone = 0, False
         self.unread: list[ReferenceType[Dynamic]] = []
-        """Vectors of the share file that were not read yet."""
+        """Vectors from the share file that were not read yet."""
         self._folder: Path | None = None
         self._typed = False
         self._name = ""
@@ -133,7 +134,8 @@ class ProgramIO:
         return self._folder
 
     def shape(self) -> tuple[int, ...] | None:
-        """Sizes of all inputs and of the share file, in words, and whether there is one; None where a party's input is read for several, or from files."""
+        """Sizes of all inputs and of the share file, in words, and whether the share file exists. None if one process reads the inputs of several
+        parties, or inputs come from files."""
         if self.one_stream or self.other_inputs or self.numbers or self.listed_inputs is not None:
             return None
         return shape_of(self.private_inputs, self.public_inputs, self.persistence)
@@ -205,7 +207,7 @@ class ProgramIO:
                 self._skip_public(words)
             return words
         part, at = self._place
-        if part < len(self.public_inputs) and at + count <= len(self.public_inputs[part]):  # most programs ask as they were given
+        if part < len(self.public_inputs) and at + count <= len(self.public_inputs[part]):  # the common case: one vector has all words
             whole = self.public_inputs[part]
             self._place = (part, at + count) if at + count < len(whole) else (part + 1, 0)
             return np.ascontiguousarray(whole[at : at + count], dtype=np.int64)
@@ -223,7 +225,7 @@ class ProgramIO:
         return np.concatenate([_no_words(), *pieces])
 
     def _skip_public(self, words: Ints) -> None:
-        """In the files of the other parties, for whom this process stands, the same public words come next."""
+        """Skips the same public words in the files of the other parties, for which this process stands. Raises CompilerError if they differ."""
         for party, stream in self.other_inputs.items():
             if party != self._party and len(stream):
                 own = self._take(f"private {party}", stream, len(words), f"the binary input of party {party}", party)
@@ -237,20 +239,20 @@ class ProgramIO:
         return self._take("listed", self.listed_inputs, count, "the public input file")
 
     def output(self, words: Ints, player: int | None = None) -> None:
-        """Takes public words to the output (of ``player`` alone)."""
+        """Appends public words to the output (of ``player`` alone)."""
         if player is None or player == self._party or self._everyone:
             words = words if words.flags.writeable else words.copy()
             self.binary_outputs.append(words)
             self.file_outputs.append(words)
 
     def output_personal(self, words: Ints) -> None:
-        """Takes words revealed to us alone to the output."""
+        """Appends words that were revealed to this party alone to the output."""
         self.personal_outputs.append(words)
         self.file_outputs.append(words)
 
     def store(self, engine: Engine, value: Value, position: int) -> None:
         """Writes shares to the share file."""
-        if position >= 0:  # what was read before stays what it was
+        if position >= 0:  # vectors that were read from the file before keep their values
             for reference in self.unread:
                 vector = reference()
                 _ = None if vector is None else vector.value
@@ -270,9 +272,10 @@ class ProgramIO:
 
     @classmethod
     def from_folder(cls, folder: Path, engine: Engine, name: str) -> ProgramIO:
-        """Inputs from MP-SPDZ's places in ``folder``: ``Player-Data/Input-Binary-P<i>-0`` (raw int64), ``Player-Data/Input-P<i>-0``
-        and ``Programs/Public-Input/<name>`` (decimal numbers). Shares from ``Persistence/Shares-P<i>``: if another
-        protocol or domain wrote them, programs that read or store shares are refused. ``name``: the program's name and arguments, joined with dashes."""
+        """Inputs from MP-SPDZ's paths in ``folder``: ``Player-Data/Input-Binary-P<i>-0`` (raw int64), ``Player-Data/Input-P<i>-0``
+        and ``Programs/Public-Input/<name>`` (decimal numbers). Shares come from ``Persistence/Shares-P<i>``; if another
+        protocol or domain wrote them, programs that read or store shares are refused. ``name``: the program's name and arguments, joined with
+        dashes."""
 
         made = cls(
             private_inputs=read_binary(folder, engine.party),
@@ -286,7 +289,7 @@ class ProgramIO:
         return made
 
     def take_typed(self, folder: Path, parties: Iterable[int], engine: Any) -> None:
-        """Takes numbers as text from ``folder`` in place of those of the working folder: our own, or those of all ``parties`` of a run in the clear."""
+        """Reads numbers as text from ``folder`` instead of the working folder: those of this party, or of all ``parties`` of a run in the clear."""
         self._typed = True
         self.numbers = {p: read_numbers(folder, p) for p in parties if self._is_ours(p, engine)}
 

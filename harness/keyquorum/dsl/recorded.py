@@ -1,8 +1,8 @@
-"""Public numbers of a recorded run, which a program may compute with but not look at.
+"""Public numbers of a recorded run: a program may compute with them, but its control flow must not depend on them.
 
-A run that is recorded gets its public numbers as :class:`RecordedNumbers`. Operations of numpy that a recording can hold are done at once and
-recorded as steps. Everything else that would look at the numbers (a branch, an index, a text, another function of numpy) ends the recording:
-the program goes on with the plain numbers, and will be run every time.
+A run that is recorded gets its public numbers as :class:`RecordedNumbers`. Operations of numpy that have a step are done at once and
+recorded. Every other use of the numbers (a branch, an index, a text, another function of numpy) ends the recording:
+the program continues with plain numbers, and there is no recording of it.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 from .errors import CompilerError
 
 Operand = Any
-"""An operand or the result of a recorded call: a Python number, an array of numpy, a handle of the engine, or what stands for one of these while a
-program is recorded. numpy decides while it runs which of them it gets."""
+"""An operand or the result of a recorded call: a Python number, an array of numpy, a handle of the engine, or the stand-in of one of these. The type
+is known at run time only."""
 Step = Callable[..., Operand]
-"""Appends a step to a recording, with the places of its operands, and gives the place of its result if it has one."""
+"""Appends a step to a recording, with the positions of its operands, and returns the position of its result, if it has one."""
 
 
 class Records(Protocol):
-    """What stand-ins ask of a recorder (:class:`keyquorum.dsl.recorder.Recorder` documents each). checked: whether the share file was checked.
-    stored: whether the run has stored shares."""
+    """The interface of a recorder for stand-ins (:class:`keyquorum.dsl.recorder.Recorder` documents the methods). checked: whether the share file was
+    checked. stored: whether the run has stored shares."""
 
     checked: bool
     stored: bool
@@ -32,7 +32,7 @@ class Records(Protocol):
     def fail(self, why: str) -> None: ...
     def vector(self, name: str, *args: Operand) -> Operand: ...
     def words(self, name: str, value: Operand) -> Operand: ...
-    def folded(self, name: str, *args: Operand) -> Operand: ...
+    def clear_vector(self, name: str, *args: Operand) -> Operand: ...
     def edabit(self, bits: int, count: int) -> Operand: ...
     def summand_bits(self, value: Operand, bits: int) -> Operand: ...
     def numbers(self, result: Operand, step: Step, *operands: Operand) -> Operand: ...
@@ -51,29 +51,30 @@ T = TypeVar("T")
 
 
 class RecordedNumbers(NDArrayOperatorsMixin):
-    """Numbers of a recorded run, at a place of its recording."""
+    """Numbers of a recorded run, with their position in the recording."""
 
-    __slots__ = ("_data", "_place", "_recorder")
+    __slots__ = ("_data", "_position", "_recorder")
     __array_priority__ = 1000
 
-    def __init__(self, recorder: Records, place: int, data: Operand) -> None:
-        self._recorder, self._place, self._data = recorder, place, data
+    def __init__(self, recorder: Records, position: int, data: Operand) -> None:
+        self._recorder, self._position, self._data = recorder, position, data
 
-    def _seen(self, how: str) -> Operand:
+    def _end_recording(self, how: str) -> Operand:
+        """Ends the recording, and returns the plain numbers. ``how``: the use that ended it."""
         self._recorder.fail(f"the program looked at public numbers ({how})")
         return self._data
 
     def _same(self, data: Operand) -> RecordedNumbers:
-        """The same 64-bit words, in another form."""
-        return RecordedNumbers(self._recorder, self._place, data)
+        """The same 64-bit words in another shape or type."""
+        return RecordedNumbers(self._recorder, self._position, data)
 
-    # -- what is recorded ---------------------------------------------------------------------------------------------
+    # -- recorded operations ------------------------------------------------------------------------------------------
 
     def __array_ufunc__(self, ufunc: Operand, method: str, *inputs: Operand, **kwargs: Operand) -> Operand:
         result = getattr(ufunc, method)(*plain(inputs), **{key: plain(value) for key, value in kwargs.items()})
         name = _operation(ufunc, inputs, result) if method == "__call__" and not kwargs else None
         if name is None:
-            self._seen(f"{ufunc.__name__}.{method}")
+            self._end_recording(f"{ufunc.__name__}.{method}")
             return result
         operands = (0, *inputs) if ufunc is np.negative else inputs
         return self._recorder.numbers(result, lambda steps, a, b: steps.number_op(name, a, b), *operands)
@@ -81,17 +82,17 @@ class RecordedNumbers(NDArrayOperatorsMixin):
     def __array_function__(self, function: Operand, types: Operand, args: Operand, kwargs: Operand) -> Operand:
         result = function(*plain(args), **{key: plain(value) for key, value in kwargs.items()})
         if function is np.where and len(args) == 3 and not kwargs and _one_type(args[1:], result):
-            return self._recorder.numbers(result, lambda steps, *places: steps.choose(*places), *args)
+            return self._recorder.numbers(result, lambda steps, *positions: steps.choose(*positions), *args)
         if function is np.concatenate and len(args) == 1 and not kwargs and _one_type(args[0], result):
-            return self._recorder.numbers(result, lambda steps, *places: steps.join(list(places)), *args[0])
-        self._seen(function.__name__)
+            return self._recorder.numbers(result, lambda steps, *positions: steps.join(list(positions)), *args[0])
+        self._end_recording(function.__name__)
         return result
 
     def __getitem__(self, index: Operand) -> Operand:
-        part = _part(index, len(self._data)) if np.ndim(self._data) == 1 else None
+        part = _section_of(index, len(self._data)) if np.ndim(self._data) == 1 else None
         if part is None:
-            return self._seen("[]")[plain(index)]
-        return self._recorder.numbers(self._data[index], lambda steps, place: steps.part(place, *part), self)
+            return self._end_recording("[]")[plain(index)]
+        return self._recorder.numbers(self._data[index], lambda steps, position: steps.part(position, *part), self)
 
     def astype(self, dtype: Operand) -> Operand:
         """The numbers as another type."""
@@ -100,7 +101,7 @@ class RecordedNumbers(NDArrayOperatorsMixin):
             return self._same(result)
         if after == BYTE and before in (INT, WORD):
             return self._recorder.numbers(result, lambda steps, a, b: steps.number_op("bitwise_and", a, b), self, 255)
-        self._seen(f"astype({dtype})")
+        self._end_recording(f"astype({dtype})")
         return result
 
     def view(self, dtype: Operand) -> Operand:
@@ -108,7 +109,7 @@ class RecordedNumbers(NDArrayOperatorsMixin):
         result = self._data.view(dtype)
         if {self._data.dtype, np.dtype(dtype)} <= {INT, WORD}:
             return self._same(result)
-        self._seen(f"view({dtype})")
+        self._end_recording(f"view({dtype})")
         return result
 
     def copy(self) -> RecordedNumbers:
@@ -120,63 +121,63 @@ class RecordedNumbers(NDArrayOperatorsMixin):
         return self._same(np.ascontiguousarray(self._data))
 
     def in_range(self, length: int) -> RecordedNumbers:
-        """The same numbers; refuses what is no index of a vector of this length, in every run."""
-        self._recorder.note(lambda steps, place: steps.in_range(place, length), self)
+        """The same numbers. This run and every repetition raise an error if one is no index of a vector of this length."""
+        self._recorder.note(lambda steps, position: steps.in_range(position, length), self)
         return self
 
-    # -- what ends the recording --------------------------------------------------------------------------------------
+    # -- operations that end the recording ----------------------------------------------------------------------------
 
     def __array__(self, dtype: Operand = None, copy: Operand = None) -> Operand:
-        return np.array(self._seen("array"), dtype=dtype, copy=copy)
+        return np.array(self._end_recording("array"), dtype=dtype, copy=copy)
 
     def __getattr__(self, name: str) -> Operand:
         if name in _SHAPE:
             return getattr(self._data, name)
-        return getattr(self._seen(name), name)
+        return getattr(self._end_recording(name), name)
 
     def __setitem__(self, index: Operand, value: Operand) -> None:
-        self._seen("assignment")[plain(index)] = plain(value)
+        self._end_recording("assignment")[plain(index)] = plain(value)
 
     def __len__(self) -> int:
         return len(self._data)
 
     def __iter__(self) -> Operand:
-        return iter(self._seen("iteration"))
+        return iter(self._end_recording("iteration"))
 
     def __bool__(self) -> bool:
-        return bool(self._seen("bool"))
+        return bool(self._end_recording("bool"))
 
     def __int__(self) -> int:
-        return int(self._seen("int"))
+        return int(self._end_recording("int"))
 
     def __index__(self) -> int:
-        return int(self._seen("index"))
+        return int(self._end_recording("index"))
 
     def __float__(self) -> float:
-        return float(self._seen("float"))
+        return float(self._end_recording("float"))
 
     def __bytes__(self) -> bytes:
-        return bytes(self._seen("bytes"))
+        return bytes(self._end_recording("bytes"))
 
     def __contains__(self, item: Operand) -> bool:
-        return plain(item) in self._seen("in")
+        return plain(item) in self._end_recording("in")
 
     def __repr__(self) -> str:
-        return repr(self._seen("text"))
+        return repr(self._end_recording("text"))
 
     def __format__(self, form: str) -> str:
-        return format(self._seen("text"), form)
+        return format(self._end_recording("text"), form)
 
     __hash__ = None  # type: ignore[assignment]
 
 
 class RecordedShares:
-    """Raw shares of the share file, in a recorded run. The engine imports them; nothing else is done with them."""
+    """Raw shares of the share file, in a recorded run. Only the engine may import them."""
 
-    __slots__ = ("_data", "_place", "_recorder")
+    __slots__ = ("_data", "_position", "_recorder")
 
-    def __init__(self, recorder: Records, place: int, data: bytes) -> None:
-        self._recorder, self._place, self._data = recorder, place, data
+    def __init__(self, recorder: Records, position: int, data: bytes) -> None:
+        self._recorder, self._position, self._data = recorder, position, data
 
     def __len__(self) -> int:
         return len(self._data)
@@ -187,7 +188,7 @@ class RecordedShares:
 
 
 def plain(value: Operand) -> Operand:
-    """What an argument stands for."""
+    """The plain value of an argument, which may be a stand-in."""
     if isinstance(value, (RecordedNumbers, RecordedShares)):
         return value._data
     if value.__class__ in (list, tuple):
@@ -196,17 +197,17 @@ def plain(value: Operand) -> Operand:
 
 
 def _types(operands: Operand) -> set[np.dtype[Operand]]:
-    """The types of all operands that have one: Python's numbers take that of the others."""
+    """The numpy types of the operands. Python's numbers have none: they take the type of the others."""
     return {np.asarray(plain(a)).dtype for a in operands if a.__class__ not in (int, bool)}
 
 
 def _one_type(operands: Operand, result: Operand) -> bool:
-    """Whether operands and result are of one type, so that the 64-bit words stay what they are."""
+    """Whether operands and result are of one type, so that no 64-bit word is converted."""
     return _types(operands) <= {result.dtype} and result.dtype in (INT, WORD, BYTE, BOOL) and result.ndim < 2
 
 
 def _operation(ufunc: Operand, inputs: Operand, result: Operand) -> str | None:
-    """The name of the recorded operation on 64-bit words that does the same; None if there is none."""
+    """The name of the step on 64-bit words for an operation of numpy; None if there is none."""
     types, to = _types(inputs), result.dtype
     name: str = ufunc.__name__
     signed = types <= {INT, BOOL} and to in (INT, BOOL)
@@ -227,14 +228,14 @@ def _operation(ufunc: Operand, inputs: Operand, result: Operand) -> str | None:
     return None
 
 
-def _part(index: Operand, length: int) -> tuple[int, int, int] | None:
-    """Start, step and count of what an index or a slice takes; None for other indices."""
+def _section_of(index: Operand, length: int) -> tuple[int, int, int] | None:
+    """Start, step and count of the elements of an index or a slice; None for other indices."""
     if index.__class__ is int and -length <= index < length:
         return index % length, 1, 1
     if isinstance(index, slice) and all(bound is None or bound.__class__ is int for bound in (index.start, index.stop, index.step)):
-        places = range(*index.indices(length))
-        if places.step > 0 and len(places):
-            return places.start, places.step, len(places)
+        selected = range(*index.indices(length))
+        if selected.step > 0 and len(selected):
+            return selected.start, selected.step, len(selected)
     return None
 
 
@@ -249,7 +250,7 @@ def as_int64(numbers: Operand) -> Operand:
 
 
 def in_range(numbers: T, length: int) -> T:
-    """Indices of a vector of this length; refuses others."""
+    """The same indices. Raises CompilerError if one is outside a vector of this length."""
     at: Operand = plain(numbers)
     if at.size and not (at.min() >= 0 and at.max() < length):
         bad = at[(at < 0) | (at >= length)][0]

@@ -1,4 +1,4 @@
-"""Recorded programs, which the engine plays without Python."""
+"""Recorded programs, which the engine repeats without Python."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from .context import Ints
 from .persistence import Persistence
 
 Written = tuple[int | None, bool, Ints]
-"""Whose output words are (None: everybody's), whether they were revealed to us alone, and the words."""
+"""Output: the party that it is for (None: all parties), whether the words were revealed to this party alone, and the words."""
 
 
 @dataclass(frozen=True)
 class Recording:
-    """A recorded run. ``shares``: whether the share file has to fit the engine; ``prints``: whether the program prints; ``files``: the program
+    """A recorded run. ``shares``: whether the share file must fit the engine; ``prints``: whether the program prints; ``files``: the program
     and its helpers, with their versions."""
 
     steps: _engine.Recording
@@ -28,7 +28,7 @@ class Recording:
     files: Sequence[tuple[str, Any]]
 
     def play(self, engine: Any, persistence: Persistence, private: Ints, public: Sequence[Ints], show: Callable[[str], None]) -> list[Written]:
-        """Does the steps with the share file and the input of a run. ``show`` prints. Returns the output."""
+        """Executes the steps with the share file and the inputs of a run. ``show`` prints. Returns the output."""
         if self.shares and persistence.exists:
             persistence.check(engine, 0, 0)
         words = [np.ascontiguousarray(part, dtype=np.int64) for part in public]

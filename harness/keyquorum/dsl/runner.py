@@ -7,6 +7,7 @@ import traceback
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import cast
 
 from keyquorum import _engine
 from keyquorum._engine import Engine
@@ -25,14 +26,14 @@ from .subset import attribute_refused, operation_refused
 
 @dataclass
 class ProgramResult:
-    """What a run cost this party: the whole run, and each timer of the program."""
+    """The cost of a run at this party: of the whole run, and of each timer of the program."""
 
     total: Timer
     timers: dict[int, Timer] = field(default_factory=dict)
     insecure: str = ""
 
     def lines(self) -> list[str]:
-        """The report as MP-SPDZ prints it, with this party's traffic."""
+        """The report in the form of MP-SPDZ, with this party's traffic."""
         result = [f"INSECURE: {self.insecure}"] if self.insecure else []
         result.append(f"Time = {self.total.seconds:.6g} seconds")
         result += [f"Time{i} = {t.seconds:.6g} seconds ({t.bytes_sent / 1e6:.6g} MB, {t.rounds} rounds)" for i, t in sorted(self.timers.items())]
@@ -57,12 +58,12 @@ def run_program(
     constants: dict[int, Dynamic] | None = None,
     recorder: Recorder | None = None,
 ) -> ProgramResult:
-    """Runs the program of a file with arguments, on one party; every party runs the same. ``constants``: a dictionary that is
-    handed from run to run on one engine, so that equal constants are made once. ``recorder``: notes the run; made for this engine and
+    """Runs the program of a file with arguments, on one party; every party runs the same. ``constants``: a dictionary that
+    the runs on one engine share, so that equal constants are made once. ``recorder``: records the run; it was made for this engine and
     io.
 
-    Every failure of the program is a ProgramError ``<file>:<line>: <what and how to fix it>``; failures of the
-    network, of other parties and of share files are the engine's own. On an error, outputs that were not needed yet
+    Every failure of the program is a ProgramError ``<file>:<line>: <cause and remedy>``. Failures of the
+    network, of other parties and of share files are EngineErrors. After an error, outputs that were still postponed
     are lost.
     """
     file = Path(resolved(os.path.abspath(path)))
@@ -71,7 +72,7 @@ def run_program(
     io.bind(engine)
     its_engine, its_io = (engine, io) if recorder is None else (recorder.engine, recorder.io)
     program = Program(its_engine, str(file), file.stem, words, options or ProgramOptions())
-    run = Run(its_engine, its_io, program, constants)
+    run = Run(cast(Engine, its_engine), its_io, program, constants)  # a recorded engine has the same methods
     total = Timer()
     with active(run):
         run.namespace = namespace = Namespace(run)
@@ -107,7 +108,7 @@ def run_program(
 
 
 def program_failure(error: BaseException, path: str | Path) -> ProgramError | None:
-    """The one-line error of a failure when a recorded program is played; None if it is not the program's."""
+    """The one-line error of a failure in the repetition of a recorded program; None if the program did not cause it."""
     file = Path(resolved(os.path.abspath(path)))
     return _program_error(error, file, _shown(file), [])
 
@@ -123,7 +124,7 @@ def _execute(file: Path, namespace: Namespace) -> None:
 
 
 def _shown(file: Path) -> str:
-    """The file as errors name it: from its folder ``Programs`` on."""
+    """The path in errors: from the folder ``Programs`` on."""
     parts = file.parts
     if "Programs" in parts[:-1]:
         at = len(parts) - 1 - parts[::-1].index("Programs")
@@ -132,7 +133,7 @@ def _shown(file: Path) -> str:
 
 
 def _program_error(error: BaseException, file: Path, shown: str, helpers: list[str]) -> ProgramError | None:
-    """The one-line error of a failure that is the program's; None if it is not."""
+    """The one-line error of a failure that the program caused; None for other failures."""
     if isinstance(error, KeyQuorumError) and not isinstance(error, ProgramError):
         return None
     if isinstance(error, MemoryError):
@@ -150,12 +151,12 @@ def _program_error(error: BaseException, file: Path, shown: str, helpers: list[s
     helper = next(((name, n) for name, n in reversed(frames) if name in helpers), None)
     if helper is not None:
         text += f" [in {_shown(Path(helper[0]))}:{helper[1]}]"
-    place = shown if line is None else f"{shown}:{line}"
-    return ProgramError(f"{place}: {text}")
+    location = shown if line is None else f"{shown}:{line}"
+    return ProgramError(f"{location}: {text}")
 
 
 def _is_engine_failure(error: BaseException) -> bool:
-    """Errors of the engine that the program did not make: network, other parties, share files."""
+    """Whether an error is one of network, other parties or share files, which the program did not cause."""
     return isinstance(error, _engine.EngineError) and not isinstance(error, _engine.UsageError)
 
 

@@ -1,4 +1,4 @@
-"""Secret vectors of the arithmetic domain (sint), and values that one party knows (personal)."""
+"""Secret vectors of the arithmetic domain (sint), and values that one party knows (personal). One file, since each converts to the other."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from .secret_sources import Sources
 
 
 class sint(Comparisons, Sources, Stored, SecretRunTime):
-    """A secret vector over the domain. ``+ - *`` with sint, cint, regint and int, sizes equal or one of them 1; a
-    product of secrets, a comparison or an opening communicates when its result is needed, together with all else that
-    is ready. A sint made of a public value stays public inside: products with it are local, opening it is free.
+    """A secret vector over the domain. ``+ - *`` take sint, cint, regint and int, of equal sizes or size 1. A
+    product of secrets, a comparison or an opening communicates when its result is needed, in one round with all other operations that
+    are ready. A sint from a public value is a public value internally: products with it are local, and opening it is free.
     """
 
     __slots__ = ("_unshifted",)
     _unshifted: tuple[Value, int]
-    """Of a vector that was shifted to the left and not used otherwise: what was shifted, and how far."""
+    """Of a vector that is the result of a left shift: the operand and the number of bits, for :meth:`reveal`."""
 
     def __init__(self, val: object = None, size: int | None = None) -> None:
         run = current()
@@ -77,7 +77,7 @@ class sint(Comparisons, Sources, Stored, SecretRunTime):
         return cls(value)
 
     @classmethod
-    def hard_conv(cls, value: Dynamic) -> Dynamic:
+    def hard_conv(cls, value: object) -> Dynamic:
         """See :meth:`conv`."""
         return cls.conv(value)
 
@@ -97,7 +97,7 @@ class sint(Comparisons, Sources, Stored, SecretRunTime):
     def __abs__(self) -> Dynamic:
         return (self >= 0).if_else(self, -self)
 
-    def __lshift__(self, other: Dynamic) -> Dynamic:
+    def __lshift__(self, other: object) -> Dynamic:
         if not is_constant(other):
             return NotImplemented
         run, value = current(), self.value
@@ -111,7 +111,7 @@ class sint(Comparisons, Sources, Stored, SecretRunTime):
         shifted._unshifted = (value, other)
         return shifted
 
-    def __rshift__(self, other: Dynamic) -> Dynamic:
+    def __rshift__(self, other: object) -> Dynamic:
         return self.right_shift(other) if is_constant(other) else NotImplemented
 
     def right_shift(self, m: int, bit_length: int | None = None) -> sint:
@@ -121,7 +121,7 @@ class sint(Comparisons, Sources, Stored, SecretRunTime):
         run = current()
         return self if m == 0 else sint._wrap(comparison.shift_right(run, self.value, bit_length or run.program.bit_length, m))
 
-    def __mod__(self, modulus: Dynamic) -> Dynamic:
+    def __mod__(self, modulus: object) -> Dynamic:
         if not is_constant(modulus) or modulus < 1 or modulus & (modulus - 1):
             raise CompilerError("modulo of secret values only for powers of two")
         return self.mod2m(modulus.bit_length() - 1)
@@ -134,14 +134,14 @@ class sint(Comparisons, Sources, Stored, SecretRunTime):
             return 0
         return self if m >= k else sint._wrap(comparison.modulo_power(run, self.value, k, m))
 
-    def int_div(self, other: Dynamic, bit_length: int | None = None) -> sint:
-        """x / y rounded down, of signed integers of ``bit_length`` bits (default: ``program.bit_length``): as many comparisons, one after
-        another. For y = 0 the result means nothing."""
+    def int_div(self, other: object, bit_length: int | None = None) -> sint:
+        """x / y rounded down, of signed integers of ``bit_length`` bits (default: ``program.bit_length``): ``bit_length`` consecutive
+        comparisons. For y = 0 the result is undefined."""
         quotient: sint = divided(self, sint.conv(read(other)), bit_length or current().program.bit_length, down=True)
         return quotient
 
-    def int_mod(self, other: Dynamic, bit_length: int | None = None) -> sint:
-        """What :meth:`int_div` leaves: x - y (x / y)."""
+    def int_mod(self, other: object, bit_length: int | None = None) -> sint:
+        """The remainder of :meth:`int_div`: x - y (x / y)."""
         result: sint = self - other * self.int_div(other, bit_length)
         return result
 
@@ -178,8 +178,8 @@ class sint(Comparisons, Sources, Stored, SecretRunTime):
     # -- opening ------------------------------------------------------------------------------------------------------
 
     def reveal(self, check: bool = True) -> cint:
-        """Opens the vector to everybody. One round. Of a vector shifted to the left only the bits that are left are sent (with
-        MACs and 48 more)."""
+        """Opens the vector to all parties. One round. Of a vector that was shifted to the left only the remaining low bits of the operand are sent
+        (with MACs 48 bits more)."""
         if self._value is None and getattr(self, "_unshifted", None) is not None:
             run, (source, shift) = current(), self._unshifted
             low = run.engine.open_low(source, run.engine.bits - shift)
@@ -250,7 +250,7 @@ class sint(Comparisons, Sources, Stored, SecretRunTime):
     # -- shuffling ----------------------------------------------------------------------------------------------------
 
     def secure_shuffle(self, unit_size: int = 1) -> sint:
-        """The elements (blocks of ``unit_size``) in a uniformly random order that nobody knows, see
+        """The elements (blocks of ``unit_size``) in a uniformly random order that no t parties know, see
         :mod:`keyquorum.dsl.shuffle`."""
         return sint._wrap(shuffle.secure_shuffle(current(), self.value, unit_size))
 
@@ -259,15 +259,15 @@ class sint(Comparisons, Sources, Stored, SecretRunTime):
         """A random permutation of ``n`` blocks for :meth:`secure_permute`. One round."""
         return shuffle.SecretPermutation(n)
 
-    def secure_permute(self, permutation: Dynamic, unit_size: int = 1, reverse: bool = False) -> sint:
-        """The elements (blocks of ``unit_size``) moved by a permutation of :meth:`get_secure_shuffle`, or moved back: as many rounds and products as
-        a shuffle by switching networks, see :mod:`keyquorum.dsl.shuffle`."""
+    def secure_permute(self, permutation: object, unit_size: int = 1, reverse: bool = False) -> sint:
+        """The elements (blocks of ``unit_size``) moved by a permutation of :meth:`get_secure_shuffle`, or moved back. Rounds and products are those
+        of a shuffle by switching networks, see :mod:`keyquorum.dsl.shuffle`."""
         if not isinstance(permutation, shuffle.SecretPermutation):
             raise CompilerError(f"secure_permute takes a permutation of get_secure_shuffle, not {type(permutation).__name__}")
         return sint._wrap(permutation.apply(self.value, unit_size, reverse))
 
     def inverse_permutation(self) -> sint:
-        """The inverse of the permutation of 0, 1, ... that this vector is. Opens it in a random order that nobody knows."""
+        """The inverse of the permutation of 0, 1, ... that this vector is. Opens it in a random order that no t parties know."""
         moving, own = sint.get_secure_shuffle(self.size), sint(regint.inc(self.size))
         inverse = sint.Array(self.size)
         inverse.assign(own.secure_permute(moving), regint(self.secure_permute(moving).reveal()))
@@ -317,8 +317,8 @@ register_secret(sint, sintbit)
 
 
 class personal(RunTime):
-    """A vector that one party knows. ``+ - *`` with public values and with values of the same party: local, once the
-    opening is done that made the value."""
+    """A vector that one party knows. ``+ - *`` with public values and with values of the same party are local, after the
+    opening that made the value."""
 
     __slots__ = ("_known", "player", "size")
     _known: Value
@@ -368,8 +368,8 @@ class personal(RunTime):
         return current().centred(self._known)
 
     def _clear(self) -> Value:
-        """A clear handle: the numbers where they are known, zeros elsewhere. The same operations at all parties, as the
-        schedule demands."""
+        """A clear handle: the numbers at the party that knows them, zeros elsewhere. All parties do the same operations, since the
+        schedule of rounds must be the same."""
         run = current()
         if self._known.kind == "c":
             return self._known

@@ -9,11 +9,11 @@ from .context import Dynamic, current
 
 
 class Comparisons(Element):
-    """Comparisons of sint: they give sintbit."""
+    """Comparisons of sint, which return sintbit."""
 
     __slots__ = ()
 
-    def _difference(self, other: Dynamic) -> Dynamic:
+    def _difference(self, other: object) -> Dynamic:
         other = read(other)
         if not (is_constant(other) or isinstance(other, (Element, regint))):
             return None
@@ -23,25 +23,25 @@ class Comparisons(Element):
         run = current()
         return secret_bit_type()._wrap(comparison.negative(run, difference.value, (bit_length or run.program.bit_length) + 1))
 
-    def less_than(self, other: Dynamic, bit_length: int | None = None) -> Dynamic:
+    def less_than(self, other: object, bit_length: int | None = None) -> Dynamic:
         """[x < y] for signed integers of ``bit_length`` bits (default: ``program.bit_length``)."""
         difference = self._difference(other)
         return NotImplemented if difference is None else self._negative(difference, bit_length)
 
-    def greater_than(self, other: Dynamic, bit_length: int | None = None) -> Dynamic:
+    def greater_than(self, other: object, bit_length: int | None = None) -> Dynamic:
         """[x > y], see :meth:`less_than`."""
         difference = self._difference(other)
         return NotImplemented if difference is None else self._negative(-difference, bit_length)
 
-    def less_equal(self, other: Dynamic, bit_length: int | None = None) -> Dynamic:
+    def less_equal(self, other: object, bit_length: int | None = None) -> Dynamic:
         """[x <= y], see :meth:`less_than`."""
         return _negated(self.greater_than(other, bit_length))
 
-    def greater_equal(self, other: Dynamic, bit_length: int | None = None) -> Dynamic:
+    def greater_equal(self, other: object, bit_length: int | None = None) -> Dynamic:
         """[x >= y], see :meth:`less_than`."""
         return _negated(self.less_than(other, bit_length))
 
-    def equal(self, other: Dynamic, bit_length: int | None = None) -> Dynamic:
+    def equal(self, other: object, bit_length: int | None = None) -> Dynamic:
         """[x = y], see :meth:`less_than`."""
         difference = self._difference(other)
         if difference is None:
@@ -49,7 +49,7 @@ class Comparisons(Element):
         run = current()
         return secret_bit_type()._wrap(comparison.is_zero(run, difference.value, bit_length or run.program.bit_length))
 
-    def not_equal(self, other: Dynamic, bit_length: int | None = None) -> Dynamic:
+    def not_equal(self, other: object, bit_length: int | None = None) -> Dynamic:
         """[x != y], see :meth:`less_than`."""
         return _negated(self.equal(other, bit_length))
 
@@ -58,10 +58,10 @@ class Comparisons(Element):
     __le__ = less_equal
     __ge__ = greater_equal
 
-    def __eq__(self, other: Dynamic) -> Dynamic:
+    def __eq__(self, other: object) -> Dynamic:
         return self.equal(other)
 
-    def __ne__(self, other: Dynamic) -> Dynamic:
+    def __ne__(self, other: object) -> Dynamic:
         return self.not_equal(other)
 
     __hash__ = None  # type: ignore[assignment]
@@ -72,9 +72,9 @@ def _negated(bit: Dynamic) -> Dynamic:
 
 
 def divided(a: Dynamic, b: Dynamic, k: int, shift: int = 0, down: bool = False) -> Dynamic:
-    """2^shift a / b, rounded towards zero (or ``down``), of signed integers of ``k`` bits. The result for b = 0 means nothing.
+    """2^shift a / b, rounded towards zero (or ``down``), of signed integers of ``k`` bits. The result for b = 0 is undefined.
 
-    Long division: k + shift - 1 steps, one after another, each a comparison of k + 1 bits and a product.
+    Long division: k + shift - 1 consecutive steps, each a comparison of k + 1 bits and a product.
     """
     size = common_size(a.size, b.size)
     a, b = a.expand_to_vector(size), b.expand_to_vector(size)

@@ -16,10 +16,10 @@ class Stored(Element):
 
     __slots__ = ("__weakref__", "_place")
     _place: int
-    """Of a vector from the share file: where it starts there."""
+    """Of a vector from the share file: its position there."""
 
     @classmethod
-    def read_from_file(cls, start: Dynamic, n_items: int = 1, crash_if_missing: bool = True, size: int = 1) -> tuple[regint, list[Dynamic]]:
+    def read_from_file(cls, start: object, n_items: int = 1, crash_if_missing: bool = True, size: int = 1) -> tuple[regint, list[Dynamic]]:
         """``n_items`` vectors of ``size`` shares from position ``start`` of the share file on.
 
         Returns the final position (-1 if that is the end of the file; -2 if there is no file, which stops the program
@@ -41,7 +41,7 @@ class Stored(Element):
 
     @classmethod
     def _stored(cls, start: int, size: int) -> Dynamic:
-        """Shares of the share file, imported when they are needed."""
+        """Shares of the share file, imported at their first use."""
         run = current()
         persistence, engine = run.io.persistence, run.engine
         persistence.check(engine, start, size)
@@ -50,13 +50,13 @@ class Stored(Element):
         return vector
 
     def _is_stored_at(self, start: int) -> None:
-        """This vector is read from the share file when it is needed, and at the latest before something is stored over it."""
+        """Notes the position of this vector in the share file. It is read at its first use, and at the latest before it would be overwritten."""
         self._place = start
         current().io.unread.append(ref(self))
 
     @property
     def _unread(self) -> bool:
-        """Whether this is a vector of the share file that nothing needed as a whole yet."""
+        """Whether this is a vector of the share file that was not read as a whole yet."""
         return self._value is None and hasattr(self, "_place")
 
     def _pick_stored(self, indices: Ints) -> Dynamic:
@@ -68,7 +68,7 @@ class Stored(Element):
         return secret_type()._wrap(run.engine.import_(data, len(indices)))
 
     @classmethod
-    def write_to_file(cls, shares: Dynamic, position: Dynamic = None) -> None:
+    def write_to_file(cls, shares: object, position: object = None) -> None:
         """Appends the shares of a vector (or of a list of vectors of one size) to the share file, or stores them from
         ``position`` on."""
         run = current()

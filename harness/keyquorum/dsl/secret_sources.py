@@ -1,4 +1,4 @@
-"""Where secret vectors come from: randomness and private inputs."""
+"""Sources of secret vectors: randomness and private inputs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .errors import CompilerError
 
 
 class Sources:
-    """Sources of sint."""
+    """Constructors of sint from randomness and private inputs."""
 
     __slots__ = ()
 
@@ -31,7 +31,7 @@ class Sources:
 
     @classmethod
     def get_random_int(cls, bits: int, *, size: int = 1) -> Dynamic:
-        """Uniform secret integers of ``bits`` bits (compile-time number), in [0, 2^bits): as many random bits each."""
+        """Uniform secret integers in [0, 2^bits), ``bits`` a compile-time number. Each costs ``bits`` random bits."""
         run = current()
         if not is_constant(bits) or bits < 1:
             raise CompilerError(f"get_random_int takes a positive number of bits, not {bits!r}")
@@ -41,8 +41,8 @@ class Sources:
         return secret_type()._wrap(comparison.random_integers(run, int(bits), checked_size(size)))
 
     @classmethod
-    def get_input_from(cls, player: Dynamic, binary: bool = False, n_bytes: int | None = None, *, size: int = 1) -> Dynamic:
-        """The next ``size`` numbers of ``player``'s private input, reduced into the domain: of its text, or of its int64 words if ``binary``.
+    def get_input_from(cls, player: object, binary: bool = False, n_bytes: int | None = None, *, size: int = 1) -> Dynamic:
+        """The next ``size`` numbers of ``player``'s private input, reduced into the domain: from its text, or from its int64 words if ``binary``.
         One round."""
         if n_bytes not in (None, 0, 8):
             raise CompilerError(f"binary input has 8 bytes a number, not {n_bytes}")
@@ -59,7 +59,7 @@ class Sources:
 
     @classmethod
     def get_dabit(cls, *, size: int = 1) -> tuple[Dynamic, Dynamic]:
-        """Random bits as (sint, sbits). For bits alone take those of get_edabit, which cost nothing here."""
+        """Random bits as (sint, sbits). For bits alone use the rows of get_edabit, which cost less."""
         engine, bits = _random_bits(checked_size(size))
         return secret_type()._wrap(engine.bit_to_arith(bits)), sbits._wrap(bits)
 
@@ -67,8 +67,8 @@ class Sources:
     def get_edabit(cls, n_bits: int, strict: bool = False, *, size: int = 1) -> tuple[Dynamic, list[Dynamic]]:
         """Random ``n_bits``-bit numbers as (sint, list of sbits rows).
 
-        Where the protocol has edaBits (MACs), and the sint is used before any row, numbers and bits are made together; otherwise the rows
-        are random bits, and the sint is converted from them when it is used: rows alone cost nothing more."""
+        If the protocol has edaBits (MACs), and the sint is used before any row, numbers and bits are made together. Otherwise the rows
+        are random bits, and the sint is converted from them at its first use: rows alone cost only random bits."""
         if not is_constant(n_bits) or n_bits < 1:
             raise CompilerError(f"get_edabit takes a positive number of bits, not {n_bits!r}")
         run = current()
@@ -80,7 +80,7 @@ class Sources:
 
 
 def _numbers_as_words(run: Dynamic, owner: int, count: int) -> Ints | None:
-    """The next ``count`` numbers of ``owner``'s text as words of its input; None at other parties."""
+    """The next ``count`` numbers of ``owner``'s text as input words; None at other parties."""
     return _words(run, owner, [run.io.take_number(run.engine, owner) for _ in range(count)])
 
 
@@ -113,7 +113,7 @@ def _random_bits(size: int) -> tuple[Dynamic, Value]:
 
 
 class _Edabit:
-    """Random numbers and their bits, made when one of them is needed."""
+    """Random numbers and their bits, made at the first use of one of them."""
 
     def __init__(self, run: Dynamic, length: int, size: int) -> None:
         self._run, self._length, self._size = run, length, size

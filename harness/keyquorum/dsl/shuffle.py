@@ -1,5 +1,4 @@
-"""Secure shuffles: the protocol's own where it has one (replicated shares, also of three Shamir parties), otherwise by
-switching networks.
+"""Secure shuffles: the protocol's own shuffle where it has one (replicated shares, also of three Shamir parties), otherwise switching networks.
 
 t + 1 parties each choose a uniformly random permutation (OS randomness), route it through a Waksman network [1] and
 input the control bits; the networks are applied one after another. At least one of the permutations is uniform and
@@ -34,7 +33,7 @@ def random_permutation(n: int) -> Ints:
         keys = np.frombuffer(os.urandom(8 * n), dtype=np.uint64)
         order = np.argsort(keys, kind="stable")
         ranked = keys[order]
-        if not np.any(ranked[1:] == ranked[:-1]):  # without ties the order is exactly uniform
+        if not np.any(ranked[1:] == ranked[:-1]):  # without equal keys the order is exactly uniform
             return order.astype(np.int64)
 
 
@@ -97,11 +96,10 @@ def route(permutation: Ints) -> list[Ints]:
 
 
 def _split(source: list[int]) -> tuple[list[int], list[int], list[int], list[int]]:
-    """One level of the network: controls of the input and output switches, and what is left for both halves.
+    """One level of the network: controls of the input and output switches, and the permutations for both halves.
 
-    Outputs 2i, 2i+1 (and inputs alike) must come from different halves; the last outputs, which have no switch, come
-    from the upper and lower half (n even) or from the lower one (n odd). Following these constraints closes every
-    cycle.
+    Outputs 2i and 2i+1 must come from different halves, and inputs 2i and 2i+1 must go to different halves. The last outputs, which have no
+    switch, come from the upper and lower half (n even) or from the lower one (n odd). Following these constraints closes every cycle.
     """
     n = len(source)
     target = [0] * n
@@ -146,8 +144,8 @@ def apply_clear(permutation: Ints, values: Ints) -> Ints:
 
 
 def _controls(engine: Engine, party: int, switches: int, bits: Ints | None) -> Value:
-    """Control bits of a party's permutation. With MACs they are shared as packed bits and converted: a party that could give another
-    element to a switch would make a sum of both values of it, which is wrong and tells which was which."""
+    """Control bits of a party's permutation. With MACs they are input as packed bits and converted, which guarantees that they are 0 or 1. With
+    another element a switch would output sums of its inputs, which are wrong and reveal the order."""
     if engine.mac_key is None:
         return engine.input(party, switches, bits)
     packed = None if bits is None else bits.astype(np.uint8)
@@ -179,11 +177,11 @@ def random_controls(run: Run, n: int) -> list[Value]:
 
 
 def permuted(run: Run, value: Value, unit_size: int, controls: list[Value], reverse: bool = False) -> Value:
-    """A vector with its blocks moved by the networks with these control bits, or moved back: each layer undoes itself."""
+    """A vector with its blocks moved by the networks with these control bits, or moved back: each layer is its own inverse."""
     engine, offsets = run.engine, np.arange(unit_size, dtype=np.int64)
     layers = network(value.size // unit_size)
-    places = np.cumsum([0, *(len(a) for a, _ in layers)])
-    steps = [(control, int(at), a, b) for control in controls for at, (a, b) in zip(places, layers, strict=False)]
+    starts = np.cumsum([0, *(len(a) for a, _ in layers)])
+    steps = [(control, int(at), a, b) for control in controls for at, (a, b) in zip(starts, layers, strict=False)]
     value = engine.slice(run.to_secret(value), 0, 1, value.size)  # a copy of our own, to be changed in place
     for control, at, a, b in reversed(steps) if reverse else steps:
         choice = engine.slice(control, at, 1, len(a))
@@ -197,7 +195,7 @@ def permuted(run: Run, value: Value, unit_size: int, controls: list[Value], reve
 
 
 class SecretPermutation(RunTime):
-    """A uniformly random permutation of ``n`` blocks that any t parties do not know, to be applied and undone: t + 1 switching networks."""
+    """A uniformly random permutation of ``n`` blocks that no t parties know, and its inverse: t + 1 switching networks."""
 
     __slots__ = ("_controls", "n")
 

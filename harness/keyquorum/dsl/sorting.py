@@ -13,7 +13,7 @@ from .context import Ints
 
 
 def layers(n: int) -> Iterator[tuple[Ints, Ints]]:
-    """The places to compare and exchange, smaller value first, of ``n`` values: t (t + 1) / 2 layers, t = ceil(log2 n)."""
+    """Pairs of indices to compare and exchange, smaller value first, for ``n`` values: t (t + 1) / 2 layers, t = ceil(log2 n)."""
     if n < 2:
         return
     top = 1 << ((n - 1).bit_length() - 1)

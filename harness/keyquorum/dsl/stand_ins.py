@@ -1,6 +1,6 @@
-"""What the program of a recorded run gets instead of the engine, the share file and the io.
+"""Stand-ins of the engine, the share file and the io, for the program of a recorded run.
 
-Each call is done and recorded by the run's :class:`~.recorder.Recorder`. Calls and attributes that a stand-in does not know are done, and end the
+The run's :class:`~.recorder.Recorder` makes and records each call. Calls and attributes without a step are forwarded, and end the
 recording.
 """
 
@@ -21,13 +21,13 @@ _PROPERTIES = {
     "protocol", "domain", "bits", "modulus", "party", "parties", "threshold", "has_binary", "has_edabits", "has_shuffle", "summands", "share_parts",
     "element_bytes", "insecure",
 }  # fmt: skip
-"""What is the same in all runs on an engine."""
-_COUNTERS = {"stats", "material"}
-"""Calls that change nothing, and of which a program sees nothing."""
+"""Properties that are the same in all runs on an engine."""
+_COUNTERS = {"stats", "preprocessed"}
+"""Calls without effect, whose results a program does not see."""
 
 
 class _StandIn:
-    """Stands for an object of a recorded run. What it does not know goes to the object, and ends the recording."""
+    """Stands for an object of a recorded run. Unknown attributes are those of the object, and end the recording."""
 
     __slots__ = ("_real", "_recorder")
 
@@ -43,7 +43,7 @@ class _StandIn:
 
 
 def _real(args: Iterable[Operand]) -> list[Operand]:
-    """Arguments with the objects that stand-ins stand for."""
+    """Arguments with stand-ins replaced by their objects."""
     return [a._real if isinstance(a, _StandIn) else plain(a) for a in args]
 
 
@@ -62,19 +62,19 @@ class RecordedEngine(_StandIn):
 
     def clear(self, v: Operand) -> Operand:
         """A clear vector."""
-        return self._recorder.folded("clear", v)
+        return self._recorder.clear_vector("clear", v)
 
     def clear_wide(self, v: bytes) -> Operand:
         """A clear vector of longer integers: a constant."""
-        return self._recorder.folded("clear_wide", v)
+        return self._recorder.clear_vector("clear_wide", v)
 
     def clear_bits(self, bits: Operand) -> Operand:
         """Clear bits."""
-        return self._recorder.folded("clear_bits", bits)
+        return self._recorder.clear_vector("clear_bits", bits)
 
     def inc(self, *args: int) -> Operand:
         """A clear progression: a constant."""
-        return self._recorder.folded("inc", *args)
+        return self._recorder.clear_vector("inc", *args)
 
     def read(self, v: Operand) -> Operand:
         """Reads a vector."""
@@ -102,7 +102,7 @@ class RecordedEngine(_StandIn):
         return self._recorder.vector("import_", data, n)
 
     def input(self, player: int, n: int, data: Operand = None) -> Operand:
-        """Private words of a party; ours are input of the run, not randomness that the front end drew."""
+        """Private words of a party. Words of this party must be inputs of the run: other words, such as randomness, end the recording."""
         if isinstance(data, np.ndarray):
             self._recorder.fail("private words that were no input")
         return self._recorder.vector("input", player, n, data)
@@ -114,7 +114,7 @@ class RecordedEngine(_StandIn):
 
 
 class RecordedPersistence(_StandIn):
-    """The share file of a recorded run. It may be read before something is stored, and stored to at its end."""
+    """The share file of a recorded run. Recorded are reads before the first store, and stores at the end of the file."""
 
     __slots__ = ()
 
@@ -122,7 +122,7 @@ class RecordedPersistence(_StandIn):
         return getattr(self._real, name) if name in ("exists", "length", "element_words", "require_own") else self._unknown(name)
 
     def check(self, engine: Operand, start: int, count: int) -> None:
-        """Only the form of a share file can be another in another run: its length is the same."""
+        """Records that the share file must fit the engine. Its length is the same in every repetition."""
         self._real.check(engine._real, start, count)
         self._recorder.checked = True
 
@@ -131,7 +131,7 @@ class RecordedPersistence(_StandIn):
         return self._taken(self._real.read(engine._real, start, count), lambda steps: steps.load(start, count))
 
     def pick(self, engine: Operand, start: int, indices: Operand) -> Operand:
-        """Raw shares at some places."""
+        """Raw shares at the indices ``start + indices``."""
         return self._taken(self._real.pick(engine._real, start, plain(indices)), lambda steps, at: steps.pick(start, at), indices)
 
     def _taken(self, data: bytes, step: Callable[..., int], *operands: Operand) -> Operand:
@@ -154,7 +154,7 @@ class RecordedIO(_StandIn):
 
     @property
     def writes_pending(self) -> bool:
-        """As of the io."""
+        """See :class:`.ProgramIO`."""
         return bool(self._real.writes_pending)
 
     @writes_pending.setter
@@ -166,22 +166,22 @@ class RecordedIO(_StandIn):
         return self._recorder.made(self._real.take_public(count), lambda steps: steps.take_public(count))
 
     def take_listed(self, count: int) -> Operand:
-        """The next public words: recorded runs have no others."""
+        """The next public words: recorded runs have no list of public input."""
         return self._recorder.made(self._real.take_listed(count), lambda steps: steps.take_public(count))
 
     def take_private(self, engine: Operand, owner: int, count: int) -> Operand:
-        """The next private words of a party, if they are ours."""
+        """The next private words of a party; None at other parties."""
         words = self._real.take_private(engine._real, owner, count)
         return None if words is None else self._recorder.made(words, lambda steps: steps.take_private(count))
 
     def output(self, words: Operand, player: int | None = None) -> None:
         """Public numbers to the output."""
-        self._written(words, lambda steps, place: steps.output(place, player))  # before the words are the caller's
+        self._written(words, lambda steps, position: steps.output(position, player))  # first, since the io may change the words
         self._real.output(plain(words), player)
 
     def output_personal(self, words: Operand) -> None:
-        """Numbers revealed to us alone, to the output."""
-        self._written(words, lambda steps, place: steps.output_personal(place))
+        """Appends numbers that were revealed to this party alone to the output."""
+        self._written(words, lambda steps, position: steps.output_personal(position))
         self._real.output_personal(plain(words))
 
     def _written(self, words: Operand, step: Callable[..., Operand]) -> None:
@@ -196,11 +196,12 @@ class RecordedIO(_StandIn):
             self._recorder.fail("shares are stored over others")
         self._real.store(engine._real, value, position)
         self._recorder.stored = True
-        self._recorder.note(lambda steps, place: steps.store(place), value)
+        self._recorder.note(lambda steps, position: steps.store(position), value)
 
     def print(self, text: str) -> None:
-        """Prints a text, which does not depend on the data. Texts of Python's functions and modules name places in memory."""
+        """Prints a text, which does not depend on the data. Texts of Python's functions and modules have addresses in memory, and end the
+        recording."""
         if " at 0x" in text:
-            self._recorder.fail("a text that names a place in memory")
+            self._recorder.fail("a text that has an address in memory")
         self._real.print(text)
         self._recorder.note(lambda steps: steps.print(text))

@@ -1,9 +1,9 @@
-"""Which helpers of programs can serve several runs: those that keep nothing from one run to the next.
+"""Helpers of programs that several runs can use: those without state.
 
-A helper may be kept if all that could change in it can be seen: it has nothing but functions, classes, numbers, texts and tuples of them, and
-names of ``Compiler``, of Python's library and of other such helpers. What is not understood here is taken for state. A run has the helpers that
-it uses for itself (:class:`Shelf`), and when it ends they are compared with what they were: global names, attributes of classes and functions,
-defaults, and names of the functions around a function. If anything is another object now, they are not used again.
+A helper is stateless if all its parts that could change can be checked: it has only functions, classes, numbers, texts and tuples of them, and
+names of ``Compiler``, of Python's library and of other such helpers. Every other object counts as state. One run at a time uses a cache of
+helpers (:class:`HelperCache`). When the run ends, the helpers are compared with their snapshots: global names, attributes of classes and functions,
+defaults, and closure cells of functions. If any of these is another object now, the cache is dropped.
 """
 
 from __future__ import annotations
@@ -21,11 +21,12 @@ from keyquorum.model.plain import Json
 from .facade import CurrentProgram, Package, compiler_package
 from .outside import Library
 
-_OF_A_MODULE = {"__name__", "__doc__", "__package__", "__loader__", "__spec__", "__file__", "__builtins__", "__annotations__"}
+_MODULE_NAMES = {"__name__", "__doc__", "__package__", "__loader__", "__spec__", "__file__", "__builtins__", "__annotations__"}
 
 
 class Snapshot:
-    """What functions, classes and modules were, to be compared with what they are. Programs end often, so this is quick: it looks at identities."""
+    """A snapshot of functions, classes and modules, to detect changes. The comparison is by identity, which is fast: it runs at the end of every
+    program."""
 
     def __init__(self) -> None:
         self._names: list[tuple[Mapping[str, Any], tuple[str, ...], tuple[Any, ...]]] = []
@@ -33,11 +34,11 @@ class Snapshot:
         self._cells: list[tuple[Any, Any]] = []
 
     def add_names(self, names: Mapping[str, Any]) -> None:
-        """Remembers the names of a module or class, with their values: a view of them that changes with them."""
+        """Adds the names of a module or class with their values. ``names`` is the live mapping."""
         self._names.append((names, tuple(names), tuple(names.values())))
 
     def add_function(self, function: FunctionType) -> None:
-        """Remembers a function: its code, defaults, attributes, and the names of the functions around it."""
+        """Adds a function: its code, defaults, attributes and closure cells."""
         by_name, own = function.__kwdefaults__, function.__dict__
         self._functions.append((function, function.__code__, function.__defaults__, by_name, own, len(own)))
         for names in (by_name, own):
@@ -46,7 +47,7 @@ class Snapshot:
         self._cells += [(cell, _content(cell)) for cell in function.__closure__ or ()]
 
     def unchanged(self) -> bool:
-        """Whether everything is the same object as it was."""
+        """Whether all parts are still the same objects."""
         for names, keys, values in self._names:
             if len(names) != len(keys) or not all(map(is_, names.values(), values)) or not all(map(is_, names, keys)):
                 return False
@@ -62,12 +63,12 @@ def _content(cell: Any) -> Any:
     try:
         return cell.cell_contents
     except ValueError:
-        return Ellipsis  # an empty cell, which does not last
+        return Ellipsis  # an empty cell, which counts as state
 
 
 @lru_cache(maxsize=16)
 def compiler_snapshot(kind: str) -> Snapshot:
-    """What the package ``Compiler`` was before the first program of this process ran."""
+    """The snapshot of the package ``Compiler`` before the first program of this process ran."""
     snapshot, seen = Snapshot(), set[int]()
     for module in compiler_package(kind).values():
         snapshot.add_names(vars(module))
@@ -84,14 +85,14 @@ def compiler_snapshot(kind: str) -> Snapshot:
 
 
 def examined(module: ModuleType, kept: dict[int, object]) -> Snapshot | None:
-    """What a module that was just executed is, if all that could change in it can be seen; None otherwise. ``kept``: helpers that it may use, and
-    their classes and names, by identity."""
+    """The snapshot of a module that was just executed, if it is stateless, else None. ``kept``: helpers that it may use, and their classes and names,
+    by identity."""
     examination = _Examination(module.__dict__, kept)
     return examination.snapshot if examination.passed(module) else None
 
 
 class _Examination:
-    """Of one module, given by its names. What is under examination counts as lasting: functions and classes may name each other."""
+    """The check of one module, given by its names. An object under examination counts as stateless: functions and classes may name one another."""
 
     def __init__(self, names: Json, kept: dict[int, object]) -> None:
         self._names, self._kept = names, kept
@@ -100,24 +101,24 @@ class _Examination:
 
     def passed(self, module: ModuleType) -> bool:
         self.snapshot.add_names(module.__dict__)
-        return all(self._lasts(value) for name, value in self._names.items() if name not in _OF_A_MODULE)
+        return all(self._is_stateless(value) for name, value in self._names.items() if name not in _MODULE_NAMES)
 
-    def _lasts(self, value: object) -> bool:
+    def _is_stateless(self, value: object) -> bool:
         if value is None or value.__class__ in (bool, int, float, str, bytes) or isinstance(value, CurrentProgram):
             return True
         if id(value) in self._seen or id(value) in self._kept:
             return True
         if value.__class__ in (tuple, frozenset):
-            return all(self._lasts(item) for item in value)
+            return all(self._is_stateless(item) for item in value)
         if isinstance(value, BuiltinFunctionType):
             return value.__self__ is None or isinstance(value.__self__, ModuleType)
         if isinstance(value, ModuleType):
             return isinstance(value, (Package, Library)) or sys.modules.get(value.__name__) is value
         if isinstance(value, FunctionType):
-            return self._function_lasts(value)
-        return isinstance(value, type) and self._class_lasts(value)
+            return self._is_stateless_function(value)
+        return isinstance(value, type) and self._is_stateless_class(value)
 
-    def _function_lasts(self, function: FunctionType) -> bool:
+    def _is_stateless_function(self, function: FunctionType) -> bool:
         if function.__globals__ is not self._names:
             home = getattr(sys.modules.get(function.__module__), "__dict__", None)
             return id(function.__globals__) in self._kept or home is function.__globals__
@@ -125,25 +126,25 @@ class _Examination:
         self.snapshot.add_function(function)
         held = [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values(), *function.__dict__.values()]
         cells = [_content(cell) for cell in function.__closure__ or ()]
-        return all(self._lasts(value) for value in [*held, *cells])
+        return all(self._is_stateless(value) for value in [*held, *cells])
 
-    def _class_lasts(self, value: type) -> bool:
+    def _is_stateless_class(self, value: type) -> bool:
         known = sys.modules.get(value.__module__)
         if known is not None and getattr(known, value.__name__, None) is value:
             return True
         self._seen.add(id(value))
         self.snapshot.add_names(vars(value))
-        members = all(self._member_lasts(member) for member in vars(value).values())
-        return type(value) is type and members and all(self._lasts(base) for base in value.__bases__)
+        members = all(self._is_stateless_member(member) for member in vars(value).values())
+        return type(value) is type and members and all(self._is_stateless(base) for base in value.__bases__)
 
-    def _member_lasts(self, member: object) -> bool:
+    def _is_stateless_member(self, member: object) -> bool:
         if isinstance(member, (GetSetDescriptorType, MemberDescriptorType)):
             return True
         if isinstance(member, (staticmethod, classmethod)):
-            return self._lasts(member.__func__)
+            return self._is_stateless(member.__func__)
         if isinstance(member, property):
-            return all(f is None or (isinstance(f, FunctionType) and self._lasts(f)) for f in (member.fget, member.fset, member.fdel))
-        return self._lasts(member)
+            return all(f is None or (isinstance(f, FunctionType) and self._is_stateless(f)) for f in (member.fget, member.fset, member.fdel))
+        return self._is_stateless(member)
 
 
 Stamp = tuple[int, int]
@@ -152,8 +153,8 @@ Stamp = tuple[int, int]
 
 @dataclass(frozen=True)
 class Helper:
-    """A module that a program imported. ``snapshot``: what it was, if it may serve other runs; ``files``: it and all helpers that it imported, with
-    their versions; ``imported``: these helpers."""
+    """A module that a program imported. ``snapshot``: its snapshot, if it is stateless; ``files``: the files of it and of all helpers that it
+    imported, with their versions; ``imported``: these helpers."""
 
     module: ModuleType
     snapshot: Snapshot | None
@@ -162,7 +163,7 @@ class Helper:
 
 
 def with_imported(helpers: Iterable[Helper]) -> list[Helper]:
-    """Helpers and all that they imported, each once."""
+    """Helpers and all helpers that they imported, each once."""
     return list({id(each): each for helper in helpers for each in (helper, *helper.imported)}.values())
 
 
@@ -170,39 +171,40 @@ Key = tuple[str, tuple[str, ...]]
 """A helper's file, and the folders of helpers."""
 
 
-class Shelf:
-    """Helpers that one run uses at a time, by file and folders."""
+class HelperCache:
+    """Stateless helpers, by file and folders. One run at a time uses a cache."""
 
     def __init__(self) -> None:
         self.helpers: dict[Key, Helper] = {}
         self.objects: dict[int, object] = {}
-        """The helpers' modules, names and classes, by identity; held, so that no other object takes their place."""
+        """The helpers' modules, names and classes, by identity. The references keep the objects alive, so that no other object gets the same
+        identity."""
 
     def put(self, key: Key, helper: Helper) -> None:
-        """Keeps a helper for later runs."""
+        """Adds a helper for later runs."""
         self.helpers[key] = helper
         names = helper.module.__dict__
         classes = [v for v in names.values() if isinstance(v, type)]
         self.objects.update({id(each): each for each in (helper.module, names, *classes)})
 
 
-_free: dict[str, list[Shelf]] = {}
-"""Shelves that no run uses, by kind of domain."""
+_free: dict[str, list[HelperCache]] = {}
+"""Caches that no run uses, by kind of domain."""
 
 
-def take_shelf(kind: str) -> Shelf:
-    """A shelf for one run."""
+def take_cache(kind: str) -> HelperCache:
+    """A cache for one run."""
     try:
         return _free.setdefault(kind, []).pop()
     except IndexError:
-        return Shelf()
+        return HelperCache()
 
 
-def give_back(kind: str, shelf: Shelf) -> None:
-    """A run has ended that changed nothing on its shelf."""
-    _free[kind].append(shelf)
+def return_cache(kind: str, cache: HelperCache) -> None:
+    """Returns the cache of a run that has ended without changing its helpers."""
+    _free[kind].append(cache)
 
 
-def kept_helpers() -> list[tuple[str, Helper]]:
-    """All helpers that no run uses now, with their files."""
-    return [(path, helper) for shelves in list(_free.values()) for shelf in list(shelves) for (path, _), helper in shelf.helpers.items()]
+def cached_helpers() -> list[tuple[str, Helper]]:
+    """All helpers in caches that no run uses, with their files."""
+    return [(path, helper) for caches in list(_free.values()) for cache in list(caches) for (path, _), helper in cache.helpers.items()]

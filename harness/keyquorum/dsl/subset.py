@@ -1,5 +1,5 @@
-"""What is outside the subset of the language: one message for methods, operators and arguments that MP-SPDZ has and this engine has not,
-with what to write instead."""
+"""Messages for methods, operators and arguments that are outside the subset: MP-SPDZ has them and this engine does not. Each says what to write
+instead."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _METHODS = {
 }  # fmt: skip
 _NAMES = r"(sint|sintbit|cint|regint|sfix|cfix|localint|personal|sbits\d*|cbits\d*|sbitint\d*|sbitvec\d*|sbitintvec\d*|Array|Matrix|MultiArray|SubMultiArray|MemValue)"
 _PARTS = {"Sources": "sint", "Stored": "sint", "Comparisons": "sint"}
-"""Classes that types are made of."""
+"""Base classes, with the type that users know."""
 _BINARY = re.compile(r"unsupported operand type\(s\) for (?:\*\* or )?([^ ]+?)(?:\(\))?: '(\w+)' and '(\w+)'")
 _UNARY = re.compile(r"bad operand type for (?:unary )?([^ :]+): '(\w+)'")
 _ORDER = re.compile(r"'(\S+)' not supported between instances of '(\w+)' and '(\w+)'")
@@ -61,7 +61,7 @@ def _line(what: str, cure: str | None) -> str:
 
 
 def attribute_refused(error: AttributeError) -> str | None:
-    """The message for a method or attribute that a value or type of the language does not have; None if it is of something else."""
+    """The message for a method or attribute that a value or type of the language lacks; None if the object is no such value or type."""
     of = error.obj
     kind = of if isinstance(of, type) else type(of)
     if not issubclass(kind, RunTime) or error.name is None:
@@ -70,7 +70,7 @@ def attribute_refused(error: AttributeError) -> str | None:
 
 
 def operation_refused(text: str) -> str | None:
-    """The message for Python's own ``text`` of a TypeError, if it is about an operation on values of the language."""
+    """The message for Python's ``text`` of a TypeError, if it concerns an operation on values of the language, else None."""
     if (found := _BINARY.fullmatch(text)) and _is_named(found[2], found[3]):
         sign = "**" if found[1] == "pow" else found[1]
         return _line(f"{found[2]} {sign} {found[3]}", _OPERATORS.get(sign.removesuffix("=") or sign))

@@ -10,7 +10,7 @@ from .errors import CompilerError
 
 
 class NamedTuple:
-    """Values by name: attributes, or in order by iteration. ``+ - ^`` item by item, ``*`` with one value."""
+    """Named values: as attributes, or in order by iteration. ``+ - ^`` work item by item, ``*`` with one value."""
 
     names: tuple[str, ...] = ()
 
@@ -21,7 +21,7 @@ class NamedTuple:
         self.__dict__.update(zip(self.names, values, strict=True))
 
     @classmethod
-    def get_array(cls, size: int, t: Dynamic) -> NamedTupleArray:
+    def get_array(cls, size: int, t: object) -> NamedTupleArray:
         """An array of tuples of values of type ``t``."""
         return NamedTupleArray(cls, size, t)
 
@@ -42,7 +42,7 @@ class NamedTuple:
 
     __rxor__ = __xor__
 
-    def __mul__(self, other: Dynamic) -> Dynamic:
+    def __mul__(self, other: object) -> Dynamic:
         return self._with(other * a for a in self)
 
     __rmul__ = __mul__
@@ -55,7 +55,7 @@ class NamedTupleArray:
         self._kind = kind
         self.arrays = [Array(size, t) for _ in kind.names]
 
-    def __getitem__(self, index: Dynamic) -> NamedTuple:
+    def __getitem__(self, index: object) -> NamedTuple:
         return self._kind([array[index] for array in self.arrays])
 
     def __setitem__(self, index: Dynamic, item: Dynamic) -> None:

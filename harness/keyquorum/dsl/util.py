@@ -25,7 +25,7 @@ def tree_reduce(function: Callable[[Dynamic, Dynamic], Dynamic], sequence: Dynam
 
 
 def _two_bits(name: str, constant: Callable[[int, int], int]) -> Callable[[Dynamic, Dynamic], Dynamic]:
-    def operation(a: Dynamic, b: Dynamic) -> Dynamic:
+    def operation(a: object, b: object) -> Dynamic:
         if is_constant(a):
             return constant(a, b) if is_constant(b) else getattr(b, name)(a)
         return getattr(a, name)(b)
@@ -64,7 +64,7 @@ def _bit_compose(bits: Dynamic) -> Dynamic:
     return sum(b << i for i, b in enumerate(bits))
 
 
-def reveal(x: Dynamic) -> Dynamic:
+def reveal(x: object) -> Dynamic:
     """The opened value; of a list, each item."""
     if isinstance(x, str):
         return x
@@ -73,13 +73,13 @@ def reveal(x: Dynamic) -> Dynamic:
     return [reveal(y) for y in x] if isinstance(x, (list, tuple)) else x
 
 
-def _cond_swap(condition: Dynamic, a: Dynamic, b: Dynamic) -> Dynamic:
+def _cond_swap(condition: Dynamic, a: object, b: object) -> Dynamic:
     if is_constant(condition):
         return (a, b) if condition else (b, a)
     return condition.cond_swap(a, b)
 
 
-def _greater_than(a: Dynamic, b: Dynamic, bits: int) -> Dynamic:
+def _greater_than(a: Dynamic, b: object, bits: int) -> Dynamic:
     return a > b if is_constant(a) and is_constant(b) else a.greater_than(b, bits)
 
 
@@ -92,7 +92,7 @@ def _mod2m(a: Dynamic, m: int, bits: int, signed: bool) -> Dynamic:
 
 
 def _pow2(bits: Sequence[Dynamic]) -> Dynamic:
-    """2 to the number with these bits, in ceil(log2) rounds of products."""
+    """2 to the power of the number with these bits; for m bits ceil(log2 m) rounds of products."""
     return tree_reduce(operator.mul, [b.if_else(2**2**i, 1) for i, b in enumerate(bits)])
 
 
@@ -113,8 +113,8 @@ def _series(a: Iterable[Dynamic]) -> Iterator[Dynamic]:
     yield total
 
 
-def _long_one(x: Dynamic) -> Dynamic:
-    """All ones, as many as the value has bits; of a list, of the first item that has any."""
+def _long_one(x: object) -> Dynamic:
+    """The number with all bits 1 of the value's length; for a list, of the first item that has a length."""
     if hasattr(x, "long_one"):
         return x.long_one()
     if isinstance(x, (list, tuple)):
@@ -122,7 +122,7 @@ def _long_one(x: Dynamic) -> Dynamic:
     return 1
 
 
-def _expand(x: Dynamic, size: int) -> Dynamic:
+def _expand(x: object, size: int) -> Dynamic:
     return x.expand_to_vector(size) if isinstance(x, RunTime) and hasattr(x, "expand_to_vector") else x
 
 

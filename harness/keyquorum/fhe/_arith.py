@@ -23,7 +23,7 @@ Objects = NDArray[np.object_]
 _WITNESSES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37)
 
 
-@lru_cache(maxsize=1024)  # a parameter set is checked wherever it is read
+@lru_cache(maxsize=1024)  # a parameter set is checked each time that it is read
 def is_prime(n: int) -> bool:
     """Miller and Rabin with the first twelve primes: exact below 3.3 · 10^24."""
     if n < 2:

@@ -1,7 +1,7 @@
 """SEAL's object headers, and reading of payloads that may be compressed (docs/pages/formats.md, SEAL's bytes).
 
-Nothing is allocated on the word of the data: plain payloads are sliced, compressed ones are inflated only as far as the
-caller, who knows the exact length of what comes next, asks for.
+No memory is allocated because a length in the data asks for it. Plain payloads are sliced. Compressed ones are inflated by the bytes that
+the caller asks for, who knows the exact length of the next field.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .errors import DecompressionError, HeaderError, TruncatedError
 MAGIC = 0xA15E
 HEADER_BYTES = 16
 VERSION = (4, 0)
-"""Version that we write: every SEAL 4 reads it."""
+"""The version that is written: every SEAL 4 reads it."""
 MODES = {0: "none", 1: "zlib", 2: "zstd"}
 
 _HEADER = struct.Struct("<HBBBBHQ")
@@ -48,7 +48,7 @@ def parse_header(data: bytes | memoryview, what: str) -> tuple[int, int]:
 
 
 class Source(Protocol):
-    """Bytes read front to back."""
+    """A stream of bytes, read in order."""
 
     def take(self, count: int) -> memoryview:
         """The next ``count`` bytes. Raises TruncatedError or DecompressionError."""
@@ -79,9 +79,9 @@ class PlainSource:
 
 
 PIECE = 1 << 16
-"""Bytes that zlib gets at a time: what it has no use for yet is copied at every read."""
+"""Bytes that zlib gets at a time: it copies its unused input at every read."""
 WINDOW = 1 << 23
-"""Largest window of zstd, which is allocated on the word of the data. SEAL's default level has 2^21; RFC 8878 asks for 2^23."""
+"""Largest window of zstd, which is allocated by the size in the data. SEAL's default level has 2^21; RFC 8878 asks for 2^23."""
 
 
 class _ZlibInflater:
@@ -113,7 +113,7 @@ class _ZstdInflater:
 
 
 class InflatingSource:
-    """A zlib or zstd payload; inflates no further than asked."""
+    """A zlib or zstd payload, inflated on demand."""
 
     def __init__(self, data: memoryview, mode: int, what: str) -> None:
         self._what, self._mode = what, MODES[mode]

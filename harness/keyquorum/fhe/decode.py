@@ -84,7 +84,7 @@ def message_of_phase(parameters: ParameterSet, residues: Words, correction_facto
 
 
 def decrypt_reference(parameters: ParameterSet, secret: SecretKey, ciphertext: Ciphertext) -> bytes:
-    """SEAL's bytes of the plaintext, decrypted in clear text by whoever has the secret. For tests."""
+    """SEAL's bytes of the plaintext, decrypted in clear text with the secret. For tests."""
     residues = phase(parameters, secret, ciphertext)
     if parameters.scheme == "ckks":
         return ckks_plaintext(parameters, residues, ciphertext.scale)

@@ -1,4 +1,4 @@
-"""Errors of the SEAL bridge: one line each, naming the culprit and the cure."""
+"""Errors of the SEAL bridge: one line each, with the cause and the remedy."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class SealFormatError(KeyQuorumError):
 
 
 class TruncatedError(SealFormatError):
-    """The bytes end early, go on after the object, or disagree with the lengths they state."""
+    """The bytes end early, continue after the object, or contradict the lengths in their headers."""
 
 
 class HeaderError(SealFormatError):
@@ -58,7 +58,7 @@ class CiphertextSizeError(CiphertextFormatError):
 
 
 class FormError(CiphertextFormatError):
-    """Coefficient form where the scheme has NTT form, or the other way round."""
+    """Coefficient form where the scheme has NTT form, or the reverse."""
 
 
 class ScaleError(CiphertextFormatError):
@@ -78,7 +78,7 @@ class MissingDigitError(KeyFormatError):
 
 
 class MissingKeyError(KeyFormatError):
-    """A key-switching key that should be in the file is not, or one is that should not be."""
+    """A key-switching key is missing from a file, or a file has one that was not requested."""
 
 
 class KeyNoiseError(KeyFormatError):

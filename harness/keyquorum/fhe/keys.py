@@ -1,4 +1,4 @@
-"""Keys for SEAL from what the quorum opened: c0 polynomials and public seeds, and checks before a key counts.
+"""Keys for SEAL from the values that the quorum opened (c0 polynomials and public seeds), and checks of a key before it is used.
 
 A key with noise e, secret s and public a (docs/pages/formats.md, SEAL's bytes) is c0 = -(a s + f e), f = t for BGV, else 1, in
 NTT form modulo all K primes. Digit i of a key-switching key for w adds (P mod q_i) w to residue i of c0. Everything
@@ -174,7 +174,7 @@ def key_digest(data: bytes | memoryview) -> str:
 
 
 def transcript_digest(parts: Iterable[bytes | memoryview]) -> bytes:
-    """SHA-256 of a sequence of byte strings; each goes in with its length, so that borders count."""
+    """SHA-256 of a sequence of byte strings, each with its length, so that the digest depends on their borders."""
     total = hashlib.sha256()
     for part in parts:
         view = memoryview(part)

@@ -23,15 +23,15 @@ Ints = NDArray[np.int64]
 Words = NDArray[np.uint64]
 MAGIC = b"KQLWE002"
 OLD_MAGIC = b"KQLWE001"
-"""Files from before: without a checksum, and without a statement of noise."""
+"""The older format: without a checksum, and without a statement of noise."""
 FLOODED = "round_flood"
 _DIGEST = 32
 
 
 @dataclass(frozen=True)
 class LweParameters:
-    """A parameter set. ``log2_modulus`` is 64 for q = 2^64, or 0 with ``prime``. ``deviation``: of fresh noise. ``noise_bits``: log2
-    of the bound on |e| that round_flood may rely on; the exact roundings take any |e| up to D/2."""
+    """A parameter set. ``prime``: q, or 0 for q = 2^64. ``deviation``: standard deviation of fresh noise. ``noise_bits``: log2
+    of the bound on |e| that round_flood relies on; the exact roundings allow any |e| up to D/2."""
 
     name: str
     dimension: int
@@ -61,12 +61,12 @@ class LweParameters:
     @property
     def ring_bits(self) -> int:
         """k = l + j: 64 for q = 2^64. For a prime the phase is scaled to a ring in which the roundings of up to 16 summands are less
-        than 1/32 of a unit of q."""
+        than 1/32 of a unit of q together."""
         return 64 if not self.prime else min(62, self.prime.bit_length() + 9)
 
     @property
     def noise_length(self) -> int:
-        """l: the bits that a rounding takes off."""
+        """l: the low bits of a phase that a rounding removes."""
         return self.ring_bits - self.message_bits
 
 
@@ -102,14 +102,14 @@ def lwe_parameters(name: str) -> LweParameters:
 
 
 def pack(magic: bytes, header: Json, body: bytes) -> bytes:
-    """A file: 8 bytes of ``magic``, the length of the header, the header as JSON, the body, and SHA-256 of all before."""
+    """A file: 8 bytes of ``magic``, the length of the header, the header as JSON, the body, and SHA-256 of all preceding bytes."""
     text = json.dumps(header).encode()
     data = magic + len(text).to_bytes(4, "little") + text + body
     return data + hashlib.sha256(data).digest()
 
 
 def unpack(data: bytes | bytearray, checked: bool = True) -> tuple[Json, memoryview]:
-    """Header and body of a file of :func:`pack`, whose magic the caller has looked at; ``checked``: it ends with a SHA-256.
+    """Header and body of a file of :func:`pack`, whose magic the caller has checked; ``checked``: it ends with a SHA-256.
 
     Raises ValueError if it is damaged."""
     end = len(data) - _DIGEST * checked
@@ -125,8 +125,8 @@ def unpack(data: bytes | bytearray, checked: bool = True) -> tuple[Json, memoryv
 
 @dataclass(frozen=True)
 class LweCiphertexts:
-    """``a``: [count, n], ``b``: [count], canonical modulo q. ``noise_bits``: log2 of a bound on the |e| of each that whoever made them states;
-    None: nothing is stated."""
+    """``a``: [count, n], ``b``: [count], canonical modulo q. ``noise_bits``: log2 of the bound on each |e| that the encryptor states;
+    None: no bound is stated."""
 
     parameters: LweParameters
     a: Words
@@ -150,7 +150,8 @@ class LweCiphertexts:
         return replace(self, a=self.a[first:last], b=self.b[first:last])
 
     def check_rounding(self, rounding: str, where: str) -> None:
-        """Refuses `round_flood` for ciphertexts that state more noise than the set's flooding hides. ``where`` names them in errors."""
+        """Raises CiphertextError for `round_flood` if the ciphertexts state more noise than the set's flooding hides. ``where`` names them in
+        errors."""
         if rounding == FLOODED and self.noise_bits is not None and self.noise_bits > self.parameters.noise_bits:
             raise CiphertextError(
                 f"{where} states noise of up to 2^{self.noise_bits:.1f}, {FLOODED} hides 2^{self.parameters.noise_bits} of {self.parameters.name}: "
@@ -206,7 +207,7 @@ def read_messages(path: Path) -> list[int]:
 
 
 def is_lwe(data: bytes) -> bool:
-    """Whether a file that begins so has LWE ciphertexts."""
+    """Whether a file that begins with ``data`` has LWE ciphertexts."""
     return data[:8] in (MAGIC, OLD_MAGIC)
 
 
@@ -250,25 +251,26 @@ def decrypt_clear(ciphertexts: LweCiphertexts, secret: Ints) -> tuple[Ints, NDAr
 
 
 def flooding_bits(parameters: LweParameters, security: int) -> int:
-    """f of `round_flood`: uniform flooding in [-2^f, 2^f), in units of the ring, that hides noise below 2^noise_bits with ``security`` bits a decryption.
+    """f of `round_flood`: uniform flooding in [-2^f, 2^f), in units of the ring, that hides noise below 2^noise_bits with ``security`` bits a
+    decryption.
 
     Noise is in units of q. A phase modulo a prime is scaled to a ring of 2^k before the flooding is added, and its noise with it, by 2^k / q.
     Raises :class:`ParameterError` if flooding and noise together may reach half the distance of two messages in the ring.
     """
     bound = ring_noise(parameters)
-    f, room = math.ceil(math.log2(bound)) + security, parameters.noise_length - 1
-    if math.log2(2.0**f + bound) >= room:
+    f, limit = math.ceil(math.log2(bound)) + security, parameters.noise_length - 1
+    if math.log2(2.0**f + bound) >= limit:
         need = f + 2 + parameters.message_bits - (parameters.ring_bits - parameters.modulus.bit_length() if parameters.prime else 0)
         raise ParameterError(
-            f"{parameters.name} has no room for flooding with {security} bits of security: that needs a modulus of {need} bits; "
+            f"{parameters.name} is too small for flooding with {security} bits of security: that needs a modulus of {need} bits; "
             "take a rounding without flooding"
         )
     return f
 
 
 def ring_noise(parameters: LweParameters) -> float:
-    """The bound on |e| in units of the ring 2^k of the roundings. Scaling a prime's phase rounds each of up to 16 summands by half a unit; these 8 units are
-    within the factor of 2 by which the distance |e| / 2^(f+1) is smaller than ``security`` asks."""
+    """The bound on |e| in units of the ring 2^k of the roundings. Scaling a phase modulo a prime rounds each of up to 16 summands by half a unit.
+    These 8 units are covered by a factor of 2: the statistical distance |e| / 2^(f+1) is half of what ``security`` requires."""
     if not parameters.prime:
         return 2.0**parameters.noise_bits
     return 2.0**parameters.noise_bits * 2.0 ** (parameters.ring_bits - parameters.prime.bit_length())

@@ -36,8 +36,8 @@ MOST_MESSAGES = 1 << 16
 
 @dataclass(frozen=True)
 class PublicNoise:
-    """Noise of public keys of a set, and of what is encrypted with them. ``bound_bits``: b of TUniform(b); ``largest``: bound on the |e| of a fresh
-    ciphertext, always kept; ``deviation``: its standard deviation, in units of q."""
+    """Noise of public keys of a set, and of ciphertexts under them. ``bound_bits``: b of TUniform(b); ``largest``: bound on the |e| of a fresh
+    ciphertext, which always holds; ``deviation``: the standard deviation of e, in units of q."""
 
     bound_bits: int
     largest: int
@@ -45,7 +45,7 @@ class PublicNoise:
 
 
 def public_noise(parameters: LweParameters) -> PublicNoise:
-    """The noise of a set: b is the least with which TUniform(b) has the set's deviation or more, as what is hidden depends on that.
+    """The noise of a set. b is the least value for which TUniform(b) has at least the set's deviation, on which the security depends.
 
     A fresh ciphertext has e r + e2 - e1 s with r and s of n bits, so |e| <= (2n + 1) 2^b, and n + 1 times the variance v of TUniform(b) where r and s
     have n/2 ones each. Raises ParameterError if the bound reached half the distance of two messages, or n were no power of 2.
@@ -58,7 +58,7 @@ def public_noise(parameters: LweParameters) -> PublicNoise:
         bits += 1
     largest = (2 * n + 1) << bits
     if 2 * (largest + 1) >= parameters.delta:
-        raise ParameterError(f"{parameters.name} has no room for the noise of public keys, 2^{math.log2(largest):.1f}: take another set")
+        raise ParameterError(f"{parameters.name} is too small for the noise of public keys, 2^{math.log2(largest):.1f}: take another set")
     return PublicNoise(bits, largest, math.sqrt((n + 1) * _variance(bits)))
 
 
@@ -96,7 +96,8 @@ def rows_of(parameters: LweParameters, polynomial: Words, count: int) -> Words:
 
 
 def _product(parameters: LweParameters, polynomial: Words, bits: Words, count: int) -> Words:
-    """The first ``count`` coefficients of a polynomial times one with coefficients 0 and 1. Sums of n residues fit 64 bits, or wrap as they should."""
+    """The first ``count`` coefficients of a polynomial times one with coefficients 0 and 1. Sums of n residues fit 64 bits, or wrap modulo 2^64 =
+    q."""
     assert parameters.prime * parameters.dimension < 1 << 64
     total: Words = rows_of(parameters, polynomial, count) @ bits
     return _reduced(parameters, total)

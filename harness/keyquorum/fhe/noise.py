@@ -1,4 +1,4 @@
-"""The exact noise of a key, measured by whoever has the secret: for tests of key quality.
+"""The exact noise of a key, computed with the secret, for tests of key quality.
 
 Noise of a ciphertext is the distance of its phase from the message; of a key, it is the polynomial e of
 c0 = -(a s + f e) (+ (P mod q_i) w for digit i). It must be the same small integer modulo all primes.

@@ -1,21 +1,20 @@
-"""A bound on the noise of BGV ciphertexts that SEAL makes, from what was done to them: made to hold for all but a few keys in a thousand.
+"""A bound on the noise of SEAL's BGV ciphertexts, from the operations that made them. It is built to hold for all but a few keys in a thousand.
 
 The phase of a ciphertext, v = m + t e over the integers, decrypts while its coefficients are below Q/2. The phase of a sum is the sum of the
-phases, that of a product is their product. So v is bounded at the roots z_k = exp(i pi (2k + 1) / N), where polynomials multiply value by value.
+phases, the phase of a product is their product. So v is bounded at the roots z_k = exp(i pi (2k + 1) / N), where polynomials multiply value by value.
 
 **SEAL's roundings are not centred.** Every division by a prime (encryption, key switch, modulus switch) takes r0 + r1 s away, and the coefficients
-of r0 and r1 lie in [0, t), with the mean t/2. The mean of r1 gives w = (t/2) s(z) (1 + z + ... + z^(N-1)), with |1 + z + ...| = 1/sin(pi (2k+1)/(2N)):
-near z = 1 this is larger than everything else by sqrt(N), and powers of it dominate products. w is the same in all ciphertexts under a key. So a
-bound has two parts:
+of r0 and r1 lie in [0, t), with the mean t/2. The mean of r1 gives w = (t/2) s(z) (1 + z + ... + z^(N-1)), with |1 + z + ...| = 1/sin(pi
+(2k+1)/(2N)): near z = 1 this is larger than everything else by sqrt(N), and powers of it dominate products. w is the same in all ciphertexts under a
+key. So a bound has two parts:
 
-* ``powers``: v = sum of ``powers[i]`` (w / W_0)^(i + 1) + rest, with signs, so that x - y loses what x and y have in common. |w(z_k)| <= W_k.
+* ``powers``: v = sum of ``powers[i]`` (w / W_0)^(i + 1) + rest, with signs, so that common parts of x and y cancel in x - y. |w(z_k)| <= W_k.
 * ``rest``: a decreasing profile, of the absolute values of the rest at the roots, sorted. One number each for the ranks 0, 1, 2-3, 4-7, ... of the
   N/2 pairs. For every k it bounds the sum of the k largest. Sums and products of such profiles are such profiles again, and automorphisms, which
   permute roots, leave them as they are; w moves to the rest there.
 
-Terms: a message has coefficients below t. s is uniform ternary, so s(z) is a complex Gaussian of variance 2N/3. A key switch adds each digit, in [0, q_i),
-times t times an error of the key, over the special prime. Correction factors enter as the integers by which SEAL multiplies before a sum.
-"""
+Terms: a message has coefficients below t. s is uniform ternary, so s(z) is a complex Gaussian of variance 2N/3. A key switch adds each digit, in [0,
+q_i), times t times an error of the key, over the special prime. Correction factors enter as the integers by which SEAL multiplies before a sum."""
 
 from __future__ import annotations
 
@@ -34,20 +33,21 @@ from .parameters import ParameterSet
 Floats = NDArray[np.float64]
 
 ERROR_VARIANCE = 10.5
-"""Of the error of keys and encryptions; of both distributions at most."""
+"""Largest variance of the error of keys and encryptions, over both distributions."""
 TAIL = 13 * math.log(2)
 """A value at one root exceeds its bound with probability exp(-TAIL)."""
 DEVIATIONS = 6.0
-"""The largest of all coefficients, in deviations, of what is spread over many roots."""
+"""Bound on the largest coefficient of a polynomial that is spread over many roots, in standard deviations."""
 MOST_POWERS = 64
-"""Powers of w that are kept apart; higher ones go to the rest."""
+"""Powers of w that are tracked separately; higher ones go to the rest."""
 MOST = 2.0**1000
-"""Larger bounds count as exhausted for good."""
+"""A larger bound counts as exhausted, and so does every bound that follows from it."""
 
 
 @dataclass(frozen=True)
 class BgvNoise:
-    """Bound on the phase of a ciphertext, message included, see the module. ``primes``: of its level; ``factor``: its correction factor modulo t."""
+    """Bound on the phase of a ciphertext, with the message, see the module. ``primes``: number of primes of its level; ``factor``: its correction
+    factor modulo t."""
 
     powers: tuple[float, ...]
     rest: tuple[float, ...]
@@ -56,7 +56,7 @@ class BgvNoise:
 
     @property
     def exhausted(self) -> bool:
-        """Whether the bound is too large for floats: it stays so."""
+        """Whether the bound exceeds :data:`MOST`."""
         return not max(self.rest) < MOST
 
     @property
@@ -66,9 +66,9 @@ class BgvNoise:
 
     @property
     def log2(self) -> float:
-        """Of the bound on the coefficients of the phase.
+        """log2 of the bound on the coefficients of the phase.
 
-        The largest values count in full, the others as a sum with independent phases: the best split of the profile is taken."""
+        The largest values are added in full, the others as a sum with independent phases. The split that gives the least bound is taken."""
         first, count = _ranks(self.ring_degree)
         values = np.minimum(_size(self.powers, self.ring_degree) + np.array(self.rest), MOST)
         scale, found = float(values.max()), math.inf
@@ -123,7 +123,7 @@ def _size(powers: Sequence[float], n: int) -> Floats:
 
 
 def _made(parameters: ParameterSet, powers: Sequence[float], rest: Floats, primes: int, factor: int) -> BgvNoise:
-    """With high powers moved to the rest, and bounds that are too large replaced."""
+    """The bound, with high powers of w moved to the rest, and with values above MOST replaced."""
     n = parameters.ring_degree
     if len(powers) > MOST_POWERS:
         high = [0.0] * MOST_POWERS + list(powers[MOST_POWERS:])
@@ -134,7 +134,7 @@ def _made(parameters: ParameterSet, powers: Sequence[float], rest: Floats, prime
 
 
 def _rounded(parameters: ParameterSet, powers: Sequence[float], rest: Floats, primes: int, factor: int) -> BgvNoise:
-    """After a division by a prime: w, and what r0 and r1 add beside their mean."""
+    """The bound after a division by a prime: adds w, and the deviations of r0 and r1 from their means."""
     n, t = parameters.ring_degree, parameters.plain_modulus
     deviation = t * math.sqrt(n / 12) * _sorted(n)
     added = t / 2 * _sum_of_powers(n) + deviation + deviation * math.sqrt(2 * n / 3) * _sorted(n)
@@ -144,7 +144,7 @@ def _rounded(parameters: ParameterSet, powers: Sequence[float], rest: Floats, pr
 
 
 def fresh(parameters: ParameterSet) -> BgvNoise:
-    """Of an encryption by SEAL under a public key: at one prime more, then divided by it."""
+    """The bound of an encryption by SEAL under a public key, which encrypts with one more prime and divides by it."""
     n, t = parameters.ring_degree, parameters.plain_modulus
     first, _ = _ranks(n)
     message = n * t / 2 / np.sqrt(2 * (first + 1))
@@ -161,7 +161,7 @@ def _key_switched(parameters: ParameterSet, noise: BgvNoise) -> BgvNoise:
 
 
 def switched(parameters: ParameterSet, noise: BgvNoise, primes: int) -> BgvNoise:
-    """After modulus switches down to a level of so many primes, one after another."""
+    """The bound after modulus switches down to a level of ``primes`` primes, one after another."""
     t = parameters.plain_modulus
     while noise.primes > primes:
         q, level = parameters.coeff_modulus[noise.primes - 1], noise.primes - 1
@@ -210,7 +210,7 @@ def _product(parameters: ParameterSet, x: BgvNoise, y: BgvNoise) -> BgvNoise:
 
 
 def after(parameters: ParameterSet, operation: str, inputs: Sequence[BgvNoise], primes: int, switches: int = 1) -> BgvNoise:
-    """Of the result of one of :data:`keyquorum.fhe.seal.OPERATIONS`, at a level of ``primes``. ``switches``: key switches of a rotation."""
+    """The bound of the result of one of :data:`keyquorum.fhe.seal.OPERATIONS`, at a level of ``primes``. ``switches``: key switches of a rotation."""
     known = [switched(parameters, noise, primes) for noise in inputs]
     x, y = known[0], known[-1]
     if operation in ("add", "subtract"):
@@ -242,7 +242,7 @@ def to_json(noise: BgvNoise) -> Json:
 
 
 def from_json(parameters: ParameterSet, data: object) -> BgvNoise | None:
-    """Inverse of :func:`to_json`; None for anything else than a bound of a ciphertext of this set."""
+    """Inverse of :func:`to_json`; None for data that are no bound of a ciphertext of this set."""
     if not isinstance(data, dict) or set(data) != {"powers", "rest", "primes", "factor"}:
         return None
     powers, rest, primes, factor = data["powers"], data["rest"], data["primes"], data["factor"]

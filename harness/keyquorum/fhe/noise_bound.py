@@ -1,9 +1,8 @@
-"""How much noise a BFV or BGV ciphertext has, from what was done to it: without the secret key, which nobody has.
+"""Estimates of the noise of a BFV or BGV ciphertext from the operations that made it, without the secret key.
 
-BGV is in :mod:`.noise_bgv`. BFV: the deviation of v in the phase (Q/t) m + v, for a uniform ternary secret and SEAL's error; a decryption is right while |v| < Q / (2t).
-Operands count as equal. v is a polynomial of the secret: that of a product has one power more, and the powers s^i have i! times the variance that
-independent factors would have. tests/fhe/test_noise_bound.py holds the estimate against measured noise.
-"""
+BGV is in :mod:`.noise_bgv`. BFV: the deviation of v in the phase (Q/t) m + v, for a uniform ternary secret and SEAL's error; a decryption is right
+while |v| < Q / (2t). Operands count as equal. v is a polynomial of the secret: that of a product has one power more, and the powers s^i have i! times
+the variance that independent factors would have. tests/fhe/test_noise_bound.py compares the estimate with measured noise."""
 
 from __future__ import annotations
 
@@ -18,14 +17,14 @@ from .noise_bgv import BgvNoise
 from .parameters import ParameterSet
 
 ERROR_VARIANCE = 10.5
-"""Of the error of keys; of both distributions at most."""
+"""Largest variance of the error of keys, over both distributions."""
 DEVIATIONS = 6.0
-"""The largest coefficient, in deviations."""
+"""Bound on the largest coefficient, in standard deviations."""
 
 
 @dataclass(frozen=True)
 class NoiseEstimate:
-    """``log2``: of the deviation; ``primes``: of the ciphertext's level; ``power`` of the secret in v."""
+    """``log2``: log2 of the standard deviation of v; ``primes``: primes of the ciphertext's level; ``power``: largest power of the secret in v."""
 
     log2: float
     primes: int
@@ -33,7 +32,7 @@ class NoiseEstimate:
 
     @property
     def variance(self) -> float:
-        """2^1000 for all that is more: no modulus has room for it."""
+        """The variance of v, at most 2^1000: more than any modulus allows."""
         return math.pow(4.0, min(self.log2, 500.0))
 
 
@@ -42,12 +41,12 @@ def _of(variance: float, primes: int, power: int) -> NoiseEstimate:
 
 
 def _rounding(parameters: ParameterSet) -> float:
-    """Variance of r0 + r1 s, for roundings r: what every division by primes adds."""
+    """Variance of r0 + r1 s for roundings r, which every division by primes adds."""
     return (1 + 2 * parameters.ring_degree / 3) / 12
 
 
 def fresh(parameters: ParameterSet) -> NoiseEstimate | BgvNoise | None:
-    """Of an encryption by SEAL, which encrypts with the special prime and divides by it: roundings are left. None for CKKS."""
+    """The estimate of an encryption by SEAL, which encrypts with the special prime and divides by it, so that roundings remain. None for CKKS."""
     if parameters.scheme == "bgv":
         return noise_bgv.fresh(parameters)
     return _of(_rounding(parameters) + 1 / 12, parameters.levels, 1) if parameters.scheme == "bfv" else None
@@ -62,14 +61,16 @@ def _switched(parameters: ParameterSet, noise: NoiseEstimate, primes: int) -> No
 
 
 def _key_switching(parameters: ParameterSet, primes: int) -> float:
-    """Variance that a relinearisation or rotation adds: each digit, uniform from 0 to its prime, times an error of the key, over the special prime."""
+    """Variance that a relinearisation or rotation adds: each digit, uniform from 0 to its prime, times an error of the key, over the special
+    prime."""
     n, special = parameters.ring_degree, float(parameters.special_prime)
     digits = sum((q / special) ** 2 / 3 for q in parameters.moduli(primes))
     return n * ERROR_VARIANCE * digits + _rounding(parameters)
 
 
 def _product(parameters: ParameterSet, x: NoiseEstimate, y: NoiseEstimate) -> float:
-    """Of t (k v' + k' v) with the quotients k of the phases by Q, and of m v' + m' v; roundings of the three parts, the last times s^2."""
+    """Variance of a product: t (k v' + k' v) with the quotients k of the phases by Q, m v' + m' v, and the roundings of the three parts, the last
+    times s^2."""
     n, t = parameters.ring_degree, float(parameters.plain_modulus)
     equal, power = 2, max(x.power, y.power) + 1
     rounding = _rounding(parameters) + n * n * 4 / 9 / 12
@@ -79,7 +80,8 @@ def _product(parameters: ParameterSet, x: NoiseEstimate, y: NoiseEstimate) -> fl
 def after(
     parameters: ParameterSet, operation: str, inputs: Sequence[NoiseEstimate | BgvNoise], primes: int, switches: int = 1
 ) -> NoiseEstimate | BgvNoise:
-    """Of the result of one of :data:`keyquorum.fhe.seal.OPERATIONS`, at a level of ``primes``. ``switches``: key switches of a rotation."""
+    """The estimate of the result of one of :data:`keyquorum.fhe.seal.OPERATIONS`, at a level of ``primes``. ``switches``: key switches of a
+    rotation."""
     of_bgv = [noise for noise in inputs if isinstance(noise, BgvNoise)]
     if of_bgv:
         return noise_bgv.after(parameters, operation, of_bgv, primes, switches)
@@ -105,8 +107,8 @@ def final_budget(parameters: ParameterSet, noise: NoiseEstimate | BgvNoise) -> f
         return noise_bgv.final_budget(parameters, noise)
     found = []
     for level in (noise, _switched(parameters, noise, 1)):
-        room = math.log2(math.prod(parameters.moduli(level.primes))) - 1 - math.log2(parameters.plain_modulus)
-        found.append(room - math.log2(DEVIATIONS) - level.log2)
+        largest = math.log2(math.prod(parameters.moduli(level.primes))) - 1 - math.log2(parameters.plain_modulus)
+        found.append(largest - math.log2(DEVIATIONS) - level.log2)
     return min(found)
 
 
@@ -118,7 +120,7 @@ def to_json(noise: NoiseEstimate | BgvNoise) -> list[float | int] | Json:
 
 
 def from_json(parameters: ParameterSet, data: object) -> NoiseEstimate | BgvNoise | None:
-    """Inverse of :func:`to_json`; None for anything else than an estimate of a ciphertext of this set."""
+    """Inverse of :func:`to_json`; None for data that are no estimate of a ciphertext of this set."""
     if parameters.scheme == "bgv":
         return noise_bgv.from_json(parameters, data)
     if parameters.scheme != "bfv" or not isinstance(data, list) or len(data) != 3:

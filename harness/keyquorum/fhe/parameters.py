@@ -48,8 +48,8 @@ class ParameterSet:
     ``coeff_modulus``: the primes q_0, ..., q_{L-1}, P in SEAL's order; the last is the special prime of key
     switching, and no ciphertext has it. ``plain_modulus``: t of BFV and BGV, 0 for CKKS. ``scale_bits``: log2 of the
     usual CKKS scale, 0 for BFV and BGV. ``noise_bits``: b of the flooding policy of CKKS keys that ask for no other
-    (:class:`keyquorum.schemes.seal.policy.FloodPolicy`); 0: worked out (:func:`keyquorum.schemes.seal.noise.default_bits`). ``security``: ``tc128``, checked against SEAL's table, or ``none``, which
-    must be spelt out and makes :func:`load` warn. ``source``: where the set comes from.
+    (:class:`keyquorum.schemes.seal.policy.FloodPolicy`); 0: computed (:func:`keyquorum.schemes.seal.noise.default_bits`). ``security``: ``tc128``,
+    checked against SEAL's table, or ``none``, which must be given explicitly and makes :func:`load` warn. ``source``: the origin of the set.
 
     Raises ParameterError naming the set, the field and the cure.
     """
@@ -206,9 +206,9 @@ class ParameterSet:
         if self.scheme == "ckks":
             if t != 0:
                 raise self._refuse(f"plain_modulus is {t}, but CKKS has none: leave it out")
-            room = prod(self.coeff_modulus[:-1]).bit_length() - 1
-            if not 1 <= self.scale_bits < room:
-                raise self._refuse(f"scale_bits {self.scale_bits} does not fit the ciphertext modulus: choose 1 to {room - 1}")
+            most = prod(self.coeff_modulus[:-1]).bit_length() - 1
+            if not 1 <= self.scale_bits < most:
+                raise self._refuse(f"scale_bits {self.scale_bits} does not fit the ciphertext modulus: choose 1 to {most - 1}")
             if not 0 <= self.noise_bits <= NOISE_BITS_MAX:
                 raise self._refuse(f"noise_bits {self.noise_bits}: choose 1 to {NOISE_BITS_MAX}, or leave it out")
             return
@@ -261,7 +261,7 @@ def _shipped() -> Any:
 
 @cache
 def shipped_schemes() -> dict[str, str]:
-    """The shipped sets of all schemes, sorted by name: what each states as its ``scheme``."""
+    """The field ``scheme`` of the shipped sets of all schemes, by name, sorted."""
     files = sorted((entry for entry in _shipped().iterdir() if entry.name.endswith(".toml")), key=lambda entry: str(entry.name))
     return {entry.name.removesuffix(".toml"): str(toml_loads(entry.read_text(encoding="utf-8")).get("scheme")) for entry in files}
 
@@ -274,8 +274,7 @@ def list_parameter_sets() -> list[str]:
 def load(name_or_path: str | Path, warn: bool = True) -> ParameterSet:
     """A shipped set by name, or a set from a TOML file (a path, or any text that ends in ``.toml``).
 
-    Warns with SecurityWarning when the set has ``security = "none"``, unless ``warn`` is False, which is for looking at
-    sets, not for using them.
+    Warns with SecurityWarning when the set has ``security = "none"``, unless ``warn`` is False, which is for inspection only.
     Raises UnknownParameterSetError, or ParameterError from validation.
     """
     text = str(name_or_path)

@@ -1,6 +1,6 @@
 """Stock SEAL, through seal-python, on files of SEAL's bytes: encode, encrypt, a few operations, decode.
 
-For demos and the command line; applications call SEAL itself. Nothing here knows a secret key.
+For demos and the command line; applications call SEAL itself. This module uses no secret key.
 """
 
 from __future__ import annotations
@@ -10,22 +10,21 @@ from collections.abc import Callable, Sequence
 from functools import cached_property, lru_cache
 from importlib import import_module
 from types import ModuleType
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 
 from .errors import SealMissingError, SealOperationError
 from .parameters import ParameterSet
+from .seal_types import SealCiphertext, SealContext, SealEncoder, SealEvaluator, SealKeys, SealParameters, SealPlaintext
 from .values import Numbers, fit_values, log2_bound
 
 OPERATIONS = (
     "add", "subtract", "multiply", "square", "negate", "rotate", "swap", "rescale", "next-level", "last-level",
 )  # fmt: skip
-"""What :func:`evaluate` does. ``swap``: complex conjugation (CKKS) or exchange of the rows (BFV, BGV)."""
+"""Operations of :func:`evaluate`. ``swap``: complex conjugation (CKKS) or exchange of the rows (BFV, BGV)."""
 
-
-SealObject = Any
-"""An object or result of seal-python, which has no types."""
+T = TypeVar("T")
 
 
 def require_seal() -> ModuleType:
@@ -36,20 +35,20 @@ def require_seal() -> ModuleType:
         raise SealMissingError(f"seal-python is not installed ({error}): run `pip install seal-python`") from error
 
 
-def _call(what: str, function: Callable[..., SealObject], *args: object) -> SealObject:
+def _call(what: str, function: Callable[..., T], *args: object) -> T:
     """Calls SEAL; its exceptions (ValueError, RuntimeError, ...) become SealOperationError."""
     try:
         return function(*args)
     except (ValueError, RuntimeError, TypeError, IndexError, OverflowError) as error:
         reason = str(error).splitlines()[0].strip("'") if str(error) else repr(error)
         if "scale out of bounds" in reason:
-            reason += ": no room is left at this level, rescale earlier or use a longer chain"
+            reason += ": this level has too few bits left, rescale earlier or use a longer chain"
         raise SealOperationError(f"SEAL refuses {what}: {reason}") from error
 
 
-def _encryption_parameters(parameters: ParameterSet) -> SealObject:
+def _encryption_parameters(parameters: ParameterSet) -> SealParameters:
     seal = require_seal()
-    chosen = seal.EncryptionParameters(getattr(seal.scheme_type, parameters.scheme))
+    chosen: SealParameters = seal.EncryptionParameters(getattr(seal.scheme_type, parameters.scheme))
     chosen.set_poly_modulus_degree(parameters.ring_degree)
     chosen.set_coeff_modulus([seal.Modulus(q) for q in parameters.coeff_modulus])
     if parameters.scheme != "ckks":
@@ -59,30 +58,29 @@ def _encryption_parameters(parameters: ParameterSet) -> SealObject:
 
 def parms(parameters: ParameterSet) -> bytes:
     """SEAL's bytes of the ``EncryptionParameters`` of a set, for ``EncryptionParameters::load``. Raises SealMissingError."""
-    data: bytes = _encryption_parameters(parameters).to_bytes()
-    return data
+    return _encryption_parameters(parameters).to_bytes()
 
 
 def read_parms(data: bytes, what: str = "parameters") -> tuple[str, int, int]:
     """Scheme, ring degree and number of primes of SEAL's bytes of ``EncryptionParameters``. Raises SealMissingError, SealOperationError."""
     seal = require_seal()
-    read = seal.EncryptionParameters(seal.scheme_type.bfv)
+    read: SealParameters = seal.EncryptionParameters(seal.scheme_type.bfv)
     _call(what, read.load_bytes, data)
     return str(read.scheme()).rsplit(".", 1)[-1], int(read.poly_modulus_degree()), len(read.coeff_modulus())
 
 
 @lru_cache(maxsize=8)
-def context(parameters: ParameterSet) -> SealObject:
+def context(parameters: ParameterSet) -> SealContext:
     """SEAL's context of a parameter set (cached). Raises SealMissingError, SealOperationError."""
     seal = require_seal()
     chosen = _encryption_parameters(parameters)
-    result = seal.SEALContext(chosen, True, getattr(seal.sec_level_type, parameters.security))
+    result: SealContext = seal.SEALContext(chosen, True, getattr(seal.sec_level_type, parameters.security))
     if not result.parameters_set():
         raise SealOperationError(f"SEAL refuses parameter set {parameters.name}: {result.parameter_error_message()}")
     return result
 
 
-def encode(parameters: ParameterSet, values: object, scale: float | None = None) -> SealObject:
+def encode(parameters: ParameterSet, values: object, scale: float | None = None) -> SealPlaintext:
     """A SEAL Plaintext. CKKS: at most N/2 reals or complex numbers, at ``scale`` (default: that of the set). BFV and
     BGV: at most N integers modulo t.
 
@@ -91,9 +89,10 @@ def encode(parameters: ParameterSet, values: object, scale: float | None = None)
     seal, ctx = require_seal(), context(parameters)
     array = fit_values(parameters, values)
     if parameters.scheme != "ckks":
-        return _call("these integers", seal.BatchEncoder(ctx).encode, array)
+        plain: SealPlaintext = _call("these integers", seal.BatchEncoder(ctx).encode, array)
+        return plain
     used = parameters.scale if scale is None else scale
-    encoder = seal.CKKSEncoder(ctx)
+    encoder: SealEncoder = seal.CKKSEncoder(ctx)
     if array.dtype.kind == "c":
         return _call("these values", encoder.encode_complex, array, used)
     return _call(f"these values (up to 2^{log2_bound(array):.1f}) at scale 2^{math.log2(used):.1f}", encoder.encode, array, used)
@@ -107,7 +106,7 @@ def decode(parameters: ParameterSet, plaintext: bytes, complex_values: bool = Fa
     seal, ctx = require_seal(), context(parameters)
     plain = _call("this plaintext", ctx.from_plain_str, plaintext)
     if parameters.scheme == "ckks":
-        encoder = seal.CKKSEncoder(ctx)
+        encoder: SealEncoder = seal.CKKSEncoder(ctx)
         return np.asarray(_call("to decode", encoder.decode_complex if complex_values else encoder.decode, plain))
     return np.asarray(_call("to decode", seal.BatchEncoder(ctx).decode, plain))
 
@@ -133,19 +132,19 @@ class Evaluator:
         seal = require_seal()
         self.parameters = parameters
         self._context = context(parameters)
-        self._evaluator = seal.Evaluator(self._context)
+        self._evaluator: SealEvaluator = seal.Evaluator(self._context)
         self._relin_keys = relin_keys
         self._galois_keys = galois_keys
 
     # Helpers
 
-    def _load(self, data: bytes, what: str) -> SealObject:
+    def _load(self, data: bytes, what: str) -> SealCiphertext:
         return _call(what, self._context.from_cipher_str, data)
 
-    def _level(self, ciphertext: SealObject) -> int:
+    def _level(self, ciphertext: SealCiphertext) -> int:
         return int(self._context.get_context_data(ciphertext.parms_id()).chain_index())
 
-    def _pair(self, a: bytes, b: bytes, operation: str) -> tuple[SealObject, SealObject]:
+    def _pair(self, a: bytes, b: bytes, operation: str) -> tuple[SealCiphertext, SealCiphertext]:
         x, y = self._load(a, f"operand 1 of {operation}"), self._load(b, f"operand 2 of {operation}")
         if self._level(x) > self._level(y):
             x = _call(operation, self._evaluator.mod_switch_to, x, y.parms_id())
@@ -153,7 +152,7 @@ class Evaluator:
             y = _call(operation, self._evaluator.mod_switch_to, y, x.parms_id())
         return x, y
 
-    def _sum(self, a: bytes, b: bytes, operation: str, function: Callable[..., SealObject]) -> bytes:
+    def _sum(self, a: bytes, b: bytes, operation: str, function: Callable[..., SealCiphertext]) -> bytes:
         x, y = self._pair(a, b, operation)
         if self.parameters.scheme == "ckks":
             if not math.isclose(x.scale(), y.scale(), rel_tol=2.0**-16):
@@ -166,32 +165,31 @@ class Evaluator:
         return self._save(_call(operation, function, x, y))
 
     @cached_property
-    def _relin(self) -> SealObject:
+    def _relin(self) -> SealKeys:
         if self._relin_keys is None:
             raise SealOperationError("products need relinearisation keys: give the file relin.key of the key")
         return _call("these relinearisation keys", self._context.from_relin_str, self._relin_keys)
 
     @cached_property
-    def _galois(self) -> SealObject:
+    def _galois(self) -> SealKeys:
         if self._galois_keys is None:
             raise SealOperationError("rotations need Galois keys: give the file galois.key of the key")
         return _call("these Galois keys", self._context.from_galois_str, self._galois_keys)
 
-    def _product(self, product: object, operation: str, rescale: bool) -> bytes:
+    def _product(self, product: SealCiphertext, operation: str, rescale: bool) -> bytes:
         result = _call(operation, self._evaluator.relinearize, product, self._relin)
         if self.parameters.scheme == "ckks" and rescale:
             result = self._rescaled(result, operation)
         return self._save(result)
 
-    def _rescaled(self, ciphertext: object, operation: str) -> SealObject:
+    def _rescaled(self, ciphertext: SealCiphertext, operation: str) -> SealCiphertext:
         if self._level(ciphertext) == 0:
             raise SealOperationError(f"{operation}: the ciphertext is at the last level, nothing to rescale by: use a longer chain")
         return _call(operation, self._evaluator.rescale_to_next, ciphertext)
 
     @staticmethod
-    def _save(ciphertext: SealObject) -> bytes:
-        data: bytes = ciphertext.to_string()
-        return data
+    def _save(ciphertext: SealCiphertext) -> bytes:
+        return ciphertext.to_string()
 
     # Operations
 
@@ -224,7 +222,7 @@ class Evaluator:
         return self._save(self._rescaled(self._load(a, "operand of rescale"), "rescale"))
 
     def rotate(self, a: bytes, step: int) -> bytes:
-        """To the left by ``step`` (rows, for BFV and BGV); the Galois keys must have this step."""
+        """Rotates the slots to the left by ``step`` (each row, for BFV and BGV). The Galois keys must have this step."""
         x, keys = self._load(a, "operand of rotate"), self._galois
         ckks = self.parameters.scheme == "ckks"
         function = self._evaluator.rotate_vector if ckks else self._evaluator.rotate_rows
@@ -245,7 +243,7 @@ class Evaluator:
         return self._save(_call("next-level", self._evaluator.mod_switch_to_next, x))
 
     def last_level(self, a: bytes) -> bytes:
-        """Drops all primes but q_0: what exact joint decryption takes, and the cheapest to decrypt.
+        """Drops all primes but q_0: the level of exact joint decryption, at which decryption costs least.
 
         CKKS: refuses a scale that does not fit q_0.
         """

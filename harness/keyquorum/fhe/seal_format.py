@@ -1,8 +1,9 @@
-"""SEAL's bytes: ciphertexts, public and key-switching keys, plaintexts, secret keys (docs/pages/formats.md, SEAL's bytes).
+"""SEAL's bytes: ciphertexts, public and key-switching keys, plaintexts, secret keys (docs/pages/formats.md, SEAL's bytes). One file, since all
+objects share headers, metadata and arrays.
 
-Readers take the parameter set, check everything that they use against it before they allocate, and raise only
-SealFormatError and its subclasses. Files of SEAL 4 in compression modes none, zlib and zstd are read; mode none is
-written, which every build of SEAL reads.
+Readers get the parameter set, check all values that they use against it before they allocate memory, and raise only
+SealFormatError and its subclasses. Files of SEAL 4 in compression modes none, zlib and zstd are read. Files are written in mode none,
+which every build of SEAL reads.
 """
 
 from __future__ import annotations
@@ -82,7 +83,7 @@ def _read_seed(source: Source, what: str) -> bytes:
 
 @dataclass(frozen=True)
 class _Metadata:
-    """Fields in front of the coefficients of a ciphertext or public key."""
+    """Fields before the coefficients of a ciphertext or public key."""
 
     primes: int
     is_ntt: bool
@@ -118,7 +119,7 @@ class Ciphertext:
     """A two-part ciphertext.
 
     ``data``: [2, level_primes, N], residues; coefficients or, if ``is_ntt``, NTT form in SEAL's order.
-    ``level_primes``: how many primes are left. ``scale``: 1.0 for BFV and BGV. ``correction_factor``: in [1, t) for
+    ``level_primes``: number of primes of the level. ``scale``: 1.0 for BFV and BGV. ``correction_factor``: in [1, t) for
     BGV, else 1.
     """
 
@@ -199,7 +200,7 @@ def write_ciphertext(parameters: ParameterSet, ciphertext: Ciphertext) -> bytes:
 class PublicKey:
     """A zero encryption (c0, a) at the key level, NTT form: the public key, or one digit of a key-switching key.
 
-    ``c0``: [K, N]. ``seed``: the 64 bytes that a is expanded from, or None where the file holds a itself.
+    ``c0``: [K, N]. ``seed``: the 64 bytes from which a is expanded, or None where the file has a itself.
     """
 
     moduli: tuple[int, ...]
@@ -209,7 +210,7 @@ class PublicKey:
 
     @cached_property
     def a(self) -> Words:
-        """[K, N], expanded when first used."""
+        """The public polynomial a, [K, N], expanded at its first use."""
         if self.stored_a is not None:
             return self.stored_a
         if self.seed is None:
@@ -270,8 +271,8 @@ def write_public_key(parameters: ParameterSet, key: PublicKey) -> bytes:
 
 
 def read_switch_keys(parameters: ParameterSet, data: bytes | memoryview, what: str = "key-switching key") -> SwitchKeys:
-    """RelinKeys or GaloisKeys of this parameter set. Keys with fewer than L digits are returned as they are: use
-    :func:`keyquorum.fhe.keys.validate_switch_keys`, which refuses them. Raises SealFormatError."""
+    """RelinKeys or GaloisKeys of this parameter set. Raises SealFormatError. Keys with fewer than L digits are returned unchanged:
+    :func:`keyquorum.fhe.keys.validate_switch_keys` refuses them."""
     source = open_object(data, what)
     parms_id = bytes(source.take(32))
     if parms_id != parameters.key_parms_id:
@@ -369,7 +370,7 @@ def read_plaintext(parameters: ParameterSet, data: bytes | memoryview, what: str
 
 @dataclass(frozen=True)
 class SecretKey:
-    """NTT(s) modulo every prime, [K, N]. For tests and references only: a quorum never has it in one place."""
+    """NTT(s) modulo every prime, [K, N]. For tests and references only: no process of a quorum ever has it."""
 
     ntt: Words = field(repr=False)
     coefficients: Ints = field(repr=False)

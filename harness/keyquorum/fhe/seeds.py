@@ -19,7 +19,7 @@ _WORDS_PER_BLOCK = _SHAKE_BLOCK // 8
 
 
 def _stream(seed: bytes, first: int, blocks: int) -> Words:
-    """Words of the stream of a seed, from block ``first`` on."""
+    """The words of ``blocks`` blocks of a seed's stream, from block ``first`` on."""
     data = b"".join(hashlib.shake_256(seed + struct.pack("<Q", counter)).digest(_SHAKE_BLOCK) for counter in range(first, first + blocks))
     return np.frombuffer(data, dtype="<u8").astype(np.uint64)
 
@@ -35,12 +35,10 @@ def expand_words(seed: bytes, count: int) -> Words:
 
 
 def expand_a(seed: bytes, ring_degree: int, moduli: Sequence[int]) -> Words:
-    """The public polynomial that SEAL makes of a seed (generator type 2), [len(moduli), N], each exactly uniform mod
-    q_i.
+    """The public polynomial that SEAL expands from a seed (generator type 2), [len(moduli), N], exactly uniform modulo each q_i.
 
     The stream is SHAKE256(seed || u64 block counter) in blocks of 4096 bytes. The first len(moduli) · N words fill
-    the polynomial; words too large to be reduced without bias are then replaced, in order, from the words that
-    follow.
+    the polynomial. Then words that are too large to be reduced without bias are replaced, in order, by the following words.
 
     Raises SeedError if the seed does not have 64 bytes.
     """

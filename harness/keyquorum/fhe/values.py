@@ -41,12 +41,12 @@ def _number(text: str) -> float | int | complex:
 
 
 def _read_npy(path: Path) -> Numbers:
-    """Mapped before it is copied, so that a header cannot ask for more memory than the file has bytes."""
+    """The array of a .npy file, mapped before it is copied: so a header cannot make us allocate more memory than the file has bytes."""
     try:
         return np.array(np.lib.format.open_memmap(path, mode="r"))
     except (OSError, ValueError):
         raise
-    except Exception as error:  # the header is read with Python's own tokenizer and parser, and what these raise comes through
+    except Exception as error:  # numpy parses the header with Python's tokenizer and parser, whose errors are of many types
         raise ValueError(f"a damaged header ({type(error).__name__})") from None
 
 
@@ -102,7 +102,7 @@ def fit_values(parameters: ParameterSet, values: object) -> Numbers:
     """
     array = np.asarray(values)
     if array.ndim != 1 or not 1 <= array.size <= parameters.slots:
-        raise ValuesError(f"values of shape {array.shape}: {parameters.name} has room for 1 to {parameters.slots} numbers")
+        raise ValuesError(f"values of shape {array.shape}: {parameters.name} takes 1 to {parameters.slots} numbers")
     if array.dtype.kind not in "iufc":
         raise ValuesError(f"values of type {array.dtype} cannot be encoded: give integers or reals")
     if parameters.scheme == "ckks":

@@ -1,4 +1,5 @@
-"""Tells what a file or folder is, without its secrets, and whether it is whole: ``keyquorum inspect``. :data:`KINDS` lists all that the project writes."""
+"""``keyquorum inspect``: describes a file or folder without its secrets, and checks that it is whole. :data:`KINDS` has every kind that the project
+writes."""
 
 from keyquorum.model.inspected import Kind, Report
 

@@ -86,12 +86,12 @@ def _pool(candidate: Candidate) -> Report:
     pool = read_pool(candidate.path.parent)
     assert pool is not None
     total, kind = sum(chunk["count"] for chunk in pool["chunks"]), pool["kind"]
-    lines = [f"list of a pool's material: {total:,} items in {len(pool['chunks'])} chunks, {kind.get('variant', '')}", f"id {pool['id']}"]
+    lines = [f"list of a pool's items: {total:,} items in {len(pool['chunks'])} chunks, {kind.get('variant', '')}", f"id {pool['id']}"]
     return Report([*lines, *openness(candidate.path)], details={"made": total, "id": pool["id"]})
 
 
 def _used(folder: Path) -> int:
-    """Items of a pool that are used or given up, by a journal that is whole. Raises PoolError."""
+    """Items of a pool that are used or given up, from its journal. Raises PoolError if the journal is missing or damaged."""
     path, pool = folder / "cursor.journal", read_pool(folder)
     if pool is None:
         raise PoolError(f"{path}: a journal without pool.json beside it, which its checksums hang on: {DROP}")
@@ -113,7 +113,7 @@ def _is_party(candidate: Candidate) -> bool:
 
 
 def refuse_folder(path: Path) -> None:
-    """What is said of a folder that is none of ours."""
+    """Raises CommitteeError for a folder of no known kind."""
     raise CommitteeError(f"{path}: neither a committee (committee.toml) nor a party, a key ({', '.join(metadata_names())}), or a pool (pool.json)")
 
 

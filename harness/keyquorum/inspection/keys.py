@@ -1,4 +1,4 @@
-"""Key folders, metadata and counts of decryptions, of whatever scheme."""
+"""Key folders, metadata and counts of decryptions, of every scheme."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Jobs, parameter sets, places, audit logs and locks, deployments, and outputs of programs."""
+"""Jobs, parameter sets, addresses of served parties, audit logs, locks, deployments, and outputs of programs."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _place(candidate: Candidate) -> Report:
 
 
 def _audit(candidate: Candidate) -> Report:
-    """Its lines, each of which is whole; a log that was just begun is empty."""
+    """Counts the lines of a log by result. Raises for a line that is not whole. A new log is empty."""
     path, results, bad = candidate.path, dict.fromkeys(("answered", "refused"), 0), list[int]()
     with path.open("rb") as file:
         for number, line in enumerate(file, 1):
@@ -66,7 +66,7 @@ def _audit(candidate: Candidate) -> Report:
 
 
 def _entry(line: bytes) -> Json | None:
-    """A line of an audit log; None for what is none."""
+    """A line of an audit log; None if it is malformed."""
     try:
         entry = json_loads(line) if line.endswith(b"\n") else None
     except ValueError:

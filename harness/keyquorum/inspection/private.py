@@ -1,4 +1,4 @@
-"""Identities, certificates, share files and MAC keys: what they are, and whether they are whole. What they hide is not printed."""
+"""Identities, certificates, share files and MAC keys: description and check. Their secrets are not printed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MARK = re.compile(rb"[or] {0,9}\d{1,10}\n")
 
 
 def check_share_file(path: Path) -> dict[str, object]:
-    """The header of a share file, whose length and checksum are right. Raises EngineError or KeyFileError."""
+    """The header of a share file. Raises EngineError or KeyFileError if its length or checksum is wrong."""
     header: dict[str, object] = _engine.ShareFile.header(str(path))
     total = path.stat().st_size
     with path.open("rb") as file:
@@ -47,8 +47,8 @@ def _share(candidate: Candidate) -> Report:
 
 
 def check_identity(path: Path) -> str:
-    """The fingerprint of an identity, whose key and certificate fit, and which is closed to others; where it is a party's, that of the committee file.
-    Raises CommitteeError or EngineError."""
+    """The fingerprint of an identity. Raises CommitteeError or EngineError if key and certificate do not fit, others may read the file, or the
+    committee file lists another fingerprint for the party."""
     fingerprint: str = _engine.identity_fingerprint(str(path))
     root, party = path.absolute().parent.parent, re.fullmatch(r"party-(\d+)", path.absolute().parent.name)
     if party and (root / "committee.toml").is_file():
@@ -105,7 +105,7 @@ def _session(candidate: Candidate) -> Report:
 
 
 def folder_lines(folder: Path) -> list[str]:
-    """A line about the share files of a folder, all of which are whole; raises for those that are not."""
+    """A line with the number of share files in a folder. Raises for a damaged one."""
     shares = sorted(folder.glob("*.kqs"))
     for path in shares:
         check_share_file(path)
@@ -113,7 +113,7 @@ def folder_lines(folder: Path) -> list[str]:
 
 
 def burned_line(committee: Committee, party: int) -> str:
-    """What is to be said of a party's MAC key."""
+    """A line with the state of a party's MAC key."""
     try:
         mac_key.check_party(committee, party)
     except KeyFileError as error:

@@ -1,4 +1,4 @@
-"""All kinds, in the order in which a file is tried: exact names before contents, and values, which may be anything, last."""
+"""All kinds, in the order in which they are tried: exact names before contents, and values last, which any content may be."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .folders import refuse_folder
 
 
 def all_kinds() -> tuple[Kind, ...]:
-    """All kinds, those of the schemes among them."""
+    """All kinds, including those of the schemes."""
     of_schemes = [kind for scheme in reversed(schemes()) for kind in scheme.kinds()]
     return (*others.KINDS, *folders.KINDS, *keys.KINDS, *private.KINDS, *tables.KINDS, *of_schemes, *values.KINDS)
 
@@ -24,9 +24,9 @@ KINDS = all_kinds()
 
 
 def examine(path: Path) -> Report:
-    """What a file or folder is, checked as far as its format allows; nothing secret is in it.
+    """The report of a file or folder, checked as far as its format allows. The report has no secrets.
 
-    Raises a KeyQuorumError or EngineError, in one line with the cure, for what is missing, unknown or damaged."""
+    Raises a KeyQuorumError or EngineError, one line with the remedy, for a missing, unknown or damaged file."""
     if not path.exists():
         raise KeyFileError(f"{path}: no such file or folder")
     if not path.is_dir() and not path.is_file():

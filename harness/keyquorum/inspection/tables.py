@@ -26,7 +26,7 @@ RESULTS = {
     "beside GMPFHE (make bench-paper004)": ("table", "row", "method", "best", "parties"),
     "beside MP-SPDZ (make parity)": ("protocol", "parties", "program", "variant", "arguments"),
 }
-"""The first columns of every table that is measured."""
+"""The first columns of every table of measurements."""
 
 
 def _columns(candidate: Candidate) -> tuple[str, ...]:
@@ -44,7 +44,8 @@ def _name(candidate: Candidate) -> str:
 
 
 def _rectangular(candidate: Candidate) -> int:
-    """Rows of a table; refuses one with a row that has not as many cells as columns, or that ends in the middle of a line."""
+    """The number of rows of a table. Raises KeyFileError if a row has another number of cells than there are columns, or the last line is not
+    whole."""
     try:
         lines = list(csv.reader(io.StringIO(candidate.text or "", newline=""), strict=True))
     except csv.Error as error:

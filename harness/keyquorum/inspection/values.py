@@ -1,4 +1,4 @@
-"""Values to encrypt, or as decoded: the kind of whatever nothing else is."""
+"""Values to encrypt, or decoded values: the last kind that is tried."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Named places of the code at which a test may stop a process: `reached` does nothing unless a test has put in a hook."""
+"""Named points of the code at which a test may stop a process: `reached` does nothing unless a test has set a hook."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ hook: Callable[[str], None] | None = None
 
 
 def reached(name: str) -> None:
-    """Tells the hook, if there is one."""
+    """Calls the hook, if there is one."""
     if hook is not None:
         hook(name)

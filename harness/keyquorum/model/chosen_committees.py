@@ -39,5 +39,5 @@ def lwe_set(protocol: str) -> str:
 
 
 def split_options(protocol: Protocol, parties: int) -> list[str]:
-    """What MP-SPDZ's compiler is told of the summands of a share."""
+    """Options for MP-SPDZ's compiler about the summands of a share."""
     return ["-Z", str(protocol.summands(parties))] if protocol.splits else []

@@ -28,10 +28,11 @@ from .protocols import COMMITTEES, PROTOCOLS, Protocol, names
 MAC_KEY = "mac.key"
 """File in a party's folder."""
 OPENINGS = {
-    "direct": "every party tells every other: one round, n - 1 messages of each",
-    "star": "one party (of long vectors several, each a part) adds up and tells the sum: two rounds, one message of each a round",
+    "direct": "every party sends to every other: one round, n - 1 messages of each",
+    "star": "one party (of long vectors several, each a part) adds up and sends the sum: two rounds, one message of each a round",
 }
-"""How additive sharing opens values, and what that takes. In a committee of which t + 1 parties round: among these."""
+"""How additive sharing opens values, with the cost in rounds and messages. ``star`` is an opening through a king. Where t + 1 parties of a committee
+round, these parties alone open."""
 
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -53,7 +54,7 @@ def check_apart(addresses: Sequence[tuple[str, int]], where: str = "") -> None:
 
 @dataclass(frozen=True)
 class Party:
-    """One member: where it listens, and the SHA-256 fingerprint (64 hexadecimal digits) of its certificate."""
+    """One party: the address where it listens, and the SHA-256 fingerprint (64 hexadecimal digits) of its certificate."""
 
     index: int
     host: str
@@ -86,14 +87,14 @@ class Committee:
         return hashlib.sha256(b"keyquorum committee v1" + text.encode()).digest()
 
     def entries(self) -> list[tuple[str, str]]:
-        """What :attr:`digest` is a digest of, by name, so that parties whose files differ can say where."""
+        """The input of :attr:`digest`, by name, so that an error can name the entry in which the files of two parties differ."""
         said = [("name", self.name), ("protocol", self.protocol), ("threshold", str(self.threshold)), ("parties", str(self.size))]
         said += [("openings", self.openings), *((f"party-{p.index}.fingerprint", p.fingerprint) for p in self.parties)]
         return [(f"committee.{name}", value) for name, value in said]
 
     @property
     def capabilities(self) -> Protocol:
-        """What the committee's protocol is and can do."""
+        """The capabilities of the committee's protocol."""
         return COMMITTEES[self.protocol]
 
     @property
@@ -108,12 +109,12 @@ class Committee:
 
     @property
     def plain_field_protocol(self) -> str:
-        """The same without MACs: over a small prime they would convince nobody, and shares that were scaled locally have none."""
+        """The same without MACs, which over a small prime give no security, and which shares that were scaled locally do not have."""
         return self.capabilities.plain_field_protocol
 
     @property
     def rounding_protocols(self) -> tuple[str, str]:
-        """The protocols of the parties that round, modulo 2^k and over prime fields: of all, or of t + 1."""
+        """The protocols of the parties that round (all parties, or t + 1): modulo 2^k and over prime fields."""
         if self.capabilities.quorum is not None:
             return self.capabilities.quorum
         assert self.ring_protocol is not None, "a committee without a quorum rounds modulo 2^k"
@@ -142,7 +143,7 @@ class Committee:
 
     @property
     def summands(self) -> int:
-        """Summands of a value among the parties that round: of all, or of t + 1."""
+        """Summands of a value among the parties that round (all parties, or t + 1)."""
         return self.threshold + 1 if self.capabilities.quorum is not None else self.capabilities.summands(self.size)
 
     def party_folder(self, index: int) -> Path:
@@ -207,8 +208,8 @@ class Committee:
             raise CommitteeError(f"{path}: unknown protocol {self.protocol!r}: choose one of {names(COMMITTEES)}")
         if self.openings not in OPENINGS:
             raise CommitteeError(f"{path}: unknown openings {self.openings!r}: choose one of {', '.join(OPENINGS)}")
-        if self.openings == "star" and not self.capabilities.star_openings:
-            able = sorted(p.name for p in COMMITTEES.values() if p.star_openings)
+        if self.openings == "star" and not self.capabilities.king_openings:
+            able = sorted(p.name for p in COMMITTEES.values() if p.king_openings)
             raise CommitteeError(f"{path}: {self.protocol} opens values directly: star is for {', '.join(able[:-1])} and {able[-1]}")
         if [p.index for p in self.parties] != list(range(n)):
             raise CommitteeError(f"{path}: parties must be numbered 0 to {n - 1} in order")
@@ -244,18 +245,18 @@ class Committee:
 
 
 def write_atomically(path: Path, data: bytes, mode: int = 0o644) -> None:
-    """Writes a file beside its place, syncs it, and renames it: readers see the old or the new one, never a part.
+    """Writes a temporary file in the same folder, syncs it, and renames it: readers see the old or the new file, never a part.
     An OSError names the file."""
     if path.is_dir():
         raise IsADirectoryError(errno.EISDIR, "a folder, name a file", str(path))
     if path.exists() and not path.is_file():
-        raise OSError(errno.EINVAL, "a device or a pipe, name a file", str(path))  # which the new file would replace
+        raise OSError(errno.EINVAL, "a device or a pipe, name a file", str(path))  # renaming would replace it
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
     try:
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)  # never through somebody's link
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)  # O_EXCL follows no link
         try:
             with os.fdopen(descriptor, "wb") as file:
-                fcntl.flock(file, fcntl.LOCK_EX)  # what nobody has locked is swept
+                fcntl.flock(file, fcntl.LOCK_EX)  # unlocked temporary files are removed as leftovers (parties.traces)
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
@@ -264,7 +265,7 @@ def write_atomically(path: Path, data: bytes, mode: int = 0o644) -> None:
             temporary.unlink(missing_ok=True)
             raise
         sync_folder(path.parent)
-    except OSError as error:  # a failed write does not say of what
+    except OSError as error:  # a failed write does not name its file
         raise OSError(error.errno, error.strerror, str(path)) from None
 
 

@@ -1,9 +1,9 @@
-"""Errors that a user sees: one line each, naming the culprit and the cure."""
+"""Errors for users: one line each, with the cause and the remedy."""
 
 from __future__ import annotations
 
 LONGEST = 2000
-"""Characters of an error that are shown: what a file or a peer says may be quoted in it."""
+"""Characters of an error that are shown: an error may quote bytes of a file or a peer, of any length."""
 _END = 500
 
 
@@ -42,11 +42,11 @@ class PolicyError(KeyQuorumError):
 
 
 class ApprovalError(KeyQuorumError):
-    """A ciphertext was not approved at a party whose key wants that."""
+    """A ciphertext was not approved at a party, and the policy of the key requires approval."""
 
 
 class PoolError(KeyQuorumError):
-    """A pool of material that may be used once is missing, too small, in use, or in a state in which using it would not be safe."""
+    """A pool is missing, too small, in use, or in a state in which its use would not be safe: each item may be used once."""
 
 
 class PoolTooSmall(PoolError):
@@ -62,11 +62,11 @@ class KeyFileError(KeyQuorumError):
 
 
 class BurnedKeyError(KeyFileError):
-    """A MAC key under which a check failed, or was cut off: nothing that was made under it can be used."""
+    """A MAC check failed or was interrupted under this MAC key: nothing that was made under the key can be used."""
 
 
 class KeyInUseError(KeyQuorumError):
-    """A MAC key that another session uses: one at a time may."""
+    """Another session uses this MAC key: only one session at a time may."""
 
 
 class AuditError(KeyQuorumError):
@@ -74,12 +74,12 @@ class AuditError(KeyQuorumError):
 
 
 class BackendError(KeyQuorumError):
-    """MP-SPDZ is missing, too old, not built for a protocol, or cannot do what is asked."""
+    """MP-SPDZ is missing, too old, not built for a protocol, or lacks what a job needs."""
 
 
 class ResourceError(KeyQuorumError):
-    """A host has less memory, or less room on its disk, than a plan states that it needs."""
+    """A host has less memory or disk than a plan needs."""
 
 
 class OutputError(KeyQuorumError):
-    """A result cannot be put where it was asked for; the text says whether it was made, and where it is then."""
+    """A result cannot be written to its output path; the text says whether the result exists, and where it is."""

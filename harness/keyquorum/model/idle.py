@@ -1,4 +1,4 @@
-"""Whether the machine does other work: measurements beside it say little."""
+"""Detection of other work on the machine, which makes measurements unreliable."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 IDLE_CORES = 0.25
 """Other work that keeps fewer cores busy does not count."""
 SAMPLE = 0.25
-"""Seconds that are looked at."""
+"""Seconds over which the load is measured."""
 STAT = Path("/proc/stat")
 
 
@@ -24,7 +24,7 @@ def _jiffies() -> tuple[int, int] | None:
 
 
 def busy_cores() -> float | None:
-    """Cores that are busy right now, while we do nothing; None where the system does not say."""
+    """Cores that other processes keep busy, over SAMPLE seconds; None where the system does not publish it."""
     before = _jiffies()
     time.sleep(SAMPLE)
     after = _jiffies()
@@ -34,7 +34,7 @@ def busy_cores() -> float | None:
 
 
 def wait_until_idle(seconds: float, busy: Callable[[], float | None] = busy_cores) -> float | None:
-    """Busy cores when the machine became idle, or after so many seconds."""
+    """Waits until the machine is idle, at most ``seconds``. Returns the busy cores at that time."""
     end = time.monotonic() + seconds
     while True:
         found = busy()

@@ -1,4 +1,4 @@
-"""What a kind of file is to `inspect`, and a file that is looked at."""
+"""Kinds of files that `inspect` knows, and the file that it examines."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from keyquorum.model.plain import Json, json_loads, toml_loads
 
 HEAD = 64
 LARGEST_TEXT = 1 << 26
-"""Bytes of a file that is read as text, at most."""
+"""Most bytes of a file that is read as text."""
 STRUCTURE = "structure"
-"""What is checked where a format has no hash."""
+"""The check of a format that has no hash."""
 
 
 @dataclass(frozen=True)
 class Report:
-    """What `inspect` says. ``lines``: for people; ``checked``: what was verified; ``details``: the same as plain data."""
+    """A result of `inspect`. ``lines``: for people; ``checked``: what was verified; ``details``: the same as plain data."""
 
     lines: list[str]
     checked: str = STRUCTURE
@@ -30,7 +30,7 @@ class Report:
 
 
 class Candidate:
-    """A file or folder, read as far as somebody asks."""
+    """A file or folder, which is read on demand."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -51,7 +51,7 @@ class Candidate:
 
     @cached_property
     def text(self) -> str | None:
-        """A file as text; None for what is none."""
+        """The file as text; None if it is not text."""
         if self.is_folder or self.path.stat().st_size > LARGEST_TEXT or b"\0" in self.head:
             return None
         try:
@@ -61,7 +61,7 @@ class Candidate:
 
     @cached_property
     def json(self) -> Any:
-        """A file as JSON; None for what is none."""
+        """The file as JSON; None if it is not JSON."""
         if self.text is None or self.head[:1] not in (b"{", b"["):
             return None
         try:
@@ -71,7 +71,7 @@ class Candidate:
 
     @cached_property
     def toml(self) -> Json | None:
-        """A file whose name ends in .toml as TOML; None for what is none."""
+        """The file as TOML; None if it is not TOML, or its name does not end in .toml."""
         if self.text is None or self.path.suffix != ".toml":
             return None
         try:
@@ -98,8 +98,8 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of file or folder. ``writers``: the modules of the package that write it, or have it written; ``describe`` raises a
-    KeyQuorumError, in one line with the cure, for what is damaged."""
+    """A kind of file or folder. ``writers``: modules of the package that write it, or have it written. ``describe``: raises a KeyQuorumError, one
+    line with the remedy, for a damaged file."""
 
     name: str
     recognise: Callable[[Candidate], bool]

@@ -1,7 +1,7 @@
 """Simulated links between parties: profiles by name, or a round trip and a bandwidth.
 
-The transport of the embedded engine shapes them where messages arrive: a delay, and a token bucket for each direction between
-two parties (``Source/net/src/shape.rs``); a relay does the same for MP-SPDZ's connections. A simulation says so wherever its figures are shown.
+The transport of the embedded engine simulates a link at the receiving end: a delay, and a token bucket for each direction between
+two parties (``Source/net/src/shape.rs``). A relay does the same for MP-SPDZ's connections. Every figure of a simulation is marked as simulated.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ PROFILES: dict[str, Link] = dict(
         _profile("paper000-10ms", 10, 1000),
     ]
 )
-"""``lan`` and ``wan`` are also those of Ajax (paper 002). Paper 000 names 1 Gbit/s in its comparison only, at 1 ms."""
+"""``lan`` and ``wan`` are also the settings of Ajax (paper 002). Paper 000 has 1 Gbit/s in its comparison only, at 1 ms."""
 
 FORMS = f"{', '.join(PROFILES)}, or rtt=MS[,mbit=RATE]"
 
@@ -83,11 +83,11 @@ def parse(text: str) -> Link:
 
 
 def notice(spec: str) -> str:
-    """The line that every output has whose links were simulated."""
+    """The line that every output of simulated links has."""
     return f"SIMULATED LINKS: {parse(spec).describe()} between each two parties; all of them on the paths that are really there"
 
 
 def check_link(spec: str | None) -> None:
-    """Refuses links that nobody knows; None: real ones."""
+    """Raises ParameterError for an unknown link; None stands for real links."""
     if spec is not None:
         parse(spec)

@@ -1,4 +1,4 @@
-"""Failures of listeners: which of them pass."""
+"""Temporary failures of listeners."""
 
 from __future__ import annotations
 
@@ -10,4 +10,4 @@ PASSING = frozenset({
     errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM, errno.ECONNABORTED, errno.EINTR, errno.EAGAIN, errno.EPERM, errno.EPROTO,
     errno.ENETDOWN, errno.ENOPROTOOPT, errno.EHOSTDOWN, errno.EHOSTUNREACH, errno.EOPNOTSUPP, errno.ENETUNREACH,
 })  # fmt: skip
-"""Failures of accept that say nothing of the listener: a lack that passes, or a connection that is gone again (accept(2))."""
+"""Errors of accept(2) after which the listener goes on: a temporary lack of resources, or a connection that ended before it was accepted."""

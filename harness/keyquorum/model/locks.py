@@ -1,4 +1,4 @@
-"""Locks between processes: a lock on a file that names its holder. The system gives the lock of a dead process back, whatever the file says."""
+"""Locks between processes, on a file that names the holder. The system releases the lock of a dead process, whatever the file says."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .plain import json_loads
 PAUSE = 0.1
 """Seconds between two tries."""
 LONGEST_NAME = 200
-"""Characters of what a lock file says that are shown."""
+"""Characters of a lock file that are shown."""
 
 Say = Callable[[str], None]
 
@@ -29,14 +29,14 @@ def say_on_stderr(line: str) -> None:
 
 
 class FileLock:
-    """An exclusive lock on ``path``. ``what``: what the holder does, for those who wait. ``remove``: the file goes when the lock is given back."""
+    """An exclusive lock on ``path``. ``what``: the work of the holder, for processes that wait. ``remove``: remove the file on release."""
 
     def __init__(self, path: Path, what: str, remove: bool = False) -> None:
         self.path, self._what, self._remove = path, what, remove
         self.descriptor = -1
 
     def take(self) -> bool:
-        """Takes the lock if nobody holds it, and writes who does now."""
+        """Takes the lock and writes this process as its holder. False if another process has the lock."""
         descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -68,7 +68,7 @@ class FileLock:
             return False
 
     def holder(self) -> str:
-        """Who holds the lock, as the file says."""
+        """The holder of the lock, as the file names it."""
         try:
             said = json_loads(self.path.read_text())
             text = f"{said['what']} (process {said['pid']} on {said['host']}, since {said['since']})"
@@ -77,8 +77,8 @@ class FileLock:
         return text[:LONGEST_NAME]
 
     def wait(self, until: float, busy: str, say: Say = say_on_stderr) -> None:
-        """Takes the lock when its holder gives it back; says once that it waits. CommitteeError when the time (monotonic) is over. ``busy``: what
-        the lock is of."""
+        """Waits for the lock, with one message, and takes it. ``until``: time of the monotonic clock after which CommitteeError is raised. ``busy``:
+        what the lock protects, for the message."""
         said = ""
         while not self.take():
             holder = self.holder()
@@ -90,7 +90,7 @@ class FileLock:
             time.sleep(PAUSE)
 
     def release(self) -> None:
-        """Gives the lock back. A process that inherited the descriptor goes on holding it."""
+        """Releases the lock. A process that inherited the descriptor keeps it."""
         if self.descriptor < 0:
             return
         if self._remove:

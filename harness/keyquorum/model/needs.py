@@ -1,7 +1,7 @@
-"""What a plan will need, stated before it starts: memory of a party at its peak, and disk.
+"""Memory and disk that a plan needs at a party, known before it starts.
 
-Upper bounds, from the sizes of what is alive at once and of the copies that engine and network make of it; tests measure that they
-bound a party's peak resident memory and are not far above it. What a key needs is its scheme's to say (:meth:`.KeyRequest.needs`).
+The values are upper bounds, from the sizes of objects that are alive at the same time and of their copies in engine and network. Tests measure that
+they bound a party's peak resident memory and are not far above it. The scheme of a key computes its needs (:meth:`.KeyRequest.needs`).
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from keyquorum.model.errors import ResourceError
 
 MB = 1_000_000
 DISK_SLACK = MB
-"""Headers, metadata, counts and journals."""
+"""Bytes on the disk for headers, metadata, counts and journals."""
 PROCESS = 85 * MB
-"""Interpreter, libraries, engine."""
+"""Bytes of memory for interpreter, libraries and engine."""
 LINK = 20 * MB
-"""Threads, buffers and oblivious transfer of the link to a peer."""
+"""Bytes of memory for threads, buffers and oblivious transfer with one peer."""
 
 
 @dataclass(frozen=True)
@@ -36,8 +36,8 @@ class Needs:
 
 
 def available_memory(meminfo: Path = Path("/proc/meminfo"), group: Path = Path("/sys/fs/cgroup")) -> int | None:
-    """Bytes that new processes of this host may take, or None where the system does not tell: what the kernel says is
-    available, and what a container may still take."""
+    """Bytes of memory that new processes of this host may take: the least of the kernel's available memory and of what the limit of a container
+    leaves. None where the system does not publish it."""
     found = []
     with suppress(OSError):
         match = re.search(r"^MemAvailable:\s+(\d+) kB$", meminfo.read_text(), re.M)
@@ -48,17 +48,17 @@ def available_memory(meminfo: Path = Path("/proc/meminfo"), group: Path = Path("
 
 
 def available_disk(folder: Path) -> int:
-    """Bytes that are free on the disk of a folder, which need not be there yet."""
+    """Free bytes on the disk of a folder, which need not exist yet."""
     there = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
     return shutil.disk_usage(there).free
 
 
 def require_disk(what: str, size: int, folder: Path, available: int | None = None) -> None:
-    """Refuses to write ``size`` bytes, and what belongs to them (DISK_SLACK), below a folder whose disk has fewer. ``what``: what needs them. Raises ResourceError."""
+    """Raises ResourceError if the disk of a folder has fewer free bytes than ``size`` plus DISK_SLACK. ``what``: the purpose, for the error."""
     available = available_disk(folder) if available is None else available
     if size + DISK_SLACK > available:
         raise ResourceError(
-            f"{folder}: {what} needs {(size + DISK_SLACK) / 1e6:.2f} MB of disk, {available / 1e6:.2f} MB are free there: make room, or ask for less"
+            f"{folder}: {what} needs {(size + DISK_SLACK) / 1e6:.2f} MB of disk, {available / 1e6:.2f} MB are free there: free more, or ask for less"
         )
 
 

@@ -1,4 +1,4 @@
-"""Files that somebody waits for: written whole or not at all, and results that cannot be had twice are not lost."""
+"""Output files: written as a whole or not at all. Results that cannot be computed again are not lost when a file cannot be written."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from .errors import OutputError
 
 
 def save_file(path: Path, data: bytes) -> None:
-    """Writes a file that the user named: whole or not at all, through a link, with the mode of the file that it replaces. Devices and pipes
-    take the bytes as they come."""
+    """Writes a file that the user named, as a whole or not at all. Follows links, and keeps the mode of a file that it replaces. Devices and pipes
+    are written directly."""
     target = path.resolve()
     mode = 0o644
     if target.exists():
@@ -29,8 +29,8 @@ def save_file(path: Path, data: bytes) -> None:
 
 
 class Output:
-    """The place of a result of at most ``size`` bytes (more is allowed, but not reserved), mode 0600, checked and reserved before the result is made.
-    An existing file is replaced. ``spare``: a folder that takes the result if the place does not in the end."""
+    """The output file of a result, mode 0600, checked and reserved before the result is computed. An existing file is replaced. ``size``: bytes that
+    are reserved; a result may be longer. ``spare``: a folder for the result if the output file cannot be written in the end."""
 
     def __init__(self, path: Path, size: int, spare: Path) -> None:
         self.path, self._spare = path, spare
@@ -50,13 +50,13 @@ class Output:
             with suppress(OSError):
                 self._temporary.unlink(missing_ok=True)
             raise OutputError(
-                f"{path}: cannot be written ({error.strerror or error}): make room for {size:,} bytes there, or name another output; "
+                f"{path}: cannot be written ({error.strerror or error}): free {size:,} bytes there, or name another output; "
                 "nothing was decrypted or counted"
             ) from None
         self._descriptor = descriptor
 
     def save(self, data: bytes) -> None:
-        """Puts the result in its place. Raises OutputError, which says where the result is instead."""
+        """Writes the result. Raises OutputError, which says where the result is instead."""
         written = False
         try:
             os.lseek(self._descriptor, 0, os.SEEK_SET)
@@ -75,7 +75,7 @@ class Output:
         self._close()
 
     def _keep(self, data: bytes) -> Path:
-        """Puts the result somewhere else."""
+        """Writes the result to another folder and returns its path. Raises OutputError if no folder can be written."""
         failures = []
         for folder in (self._spare, Path(tempfile.gettempdir())):
             path = folder / f"{self.path.name}.{secrets.token_hex(8)}"
@@ -85,7 +85,9 @@ class Output:
                 return path
             except OSError as error:
                 failures.append(f"{folder}: {error.strerror or error}")
-        raise OutputError(f"{self.path}: the result is lost, there is no room for it anywhere ({'; '.join(failures)}): make room, and decrypt again")
+        raise OutputError(
+            f"{self.path}: the result is lost, it could not be written anywhere ({'; '.join(failures)}): free disk space, and decrypt again"
+        )
 
     def _close(self) -> None:
         if self._descriptor >= 0:
@@ -93,7 +95,7 @@ class Output:
             self._descriptor = -1
 
     def discard(self) -> None:
-        """Gives the place back, if nothing was saved."""
+        """Releases the reserved space, if nothing was saved."""
         if self._descriptor >= 0:
             self._close()
             with suppress(OSError):
@@ -101,7 +103,7 @@ class Output:
 
 
 def _write(descriptor: int, data: bytes) -> None:
-    """All of it: a full disk takes a part, and says so only when asked for the rest."""
+    """Writes all bytes: on a full disk one call writes a part without an error."""
     view = memoryview(data)
     while view:
         view = view[os.write(descriptor, view) :]
@@ -121,7 +123,7 @@ def reserved(paths: Sequence[Path], sizes: Sequence[int], spare: Path) -> Iterat
 
 
 def save_all(outputs: Sequence[Output], results: Sequence[bytes]) -> None:
-    """Saves every result, also after one that could not be put in its place; then raises what went wrong."""
+    """Saves every result, also after a failure; then raises OutputError with all failures."""
     failures = []
     for output, data in zip(outputs, results, strict=True):
         try:

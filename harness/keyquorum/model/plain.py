@@ -1,4 +1,4 @@
-"""JSON and TOML from files and peers: whatever is wrong with a text is a ValueError."""
+"""JSON and TOML from files and peers: every malformed text raises ValueError."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import tomllib
 from typing import Any, NoReturn
 
 Json = dict[str, Any]
-"""An object of JSON, or a table of TOML: values of whatever type stands there, until they are checked."""
+"""An object of JSON, or a table of TOML. The types of the values are unknown until they are checked."""
 INTEGER_BITS = 64
-"""Longest integer of a TOML file: longer ones cannot even be shown in an error."""
+"""Bits of the longest integer in a TOML file: Python refuses to print much longer ones, even in an error."""
 
 
 def _no_number(name: str) -> NoReturn:
@@ -17,7 +17,7 @@ def _no_number(name: str) -> NoReturn:
 
 
 def json_loads(text: str | bytes) -> Any:
-    """``json.loads``, but ValueError for lists or objects that are nested too deeply, and for NaN and infinities."""
+    """``json.loads`` that also raises ValueError for lists or objects that are nested too deeply, and for NaN and infinities."""
     try:
         return json.loads(text, parse_constant=_no_number)
     except RecursionError:
@@ -25,7 +25,7 @@ def json_loads(text: str | bytes) -> Any:
 
 
 def toml_loads(text: str) -> Json:
-    """``tomllib.loads``, but ValueError for what is nested too deeply, and for integers of more than 64 bits."""
+    """``tomllib.loads`` that also raises ValueError for values that are nested too deeply, and for integers of more than 64 bits."""
     try:
         data = tomllib.loads(text)
         _check_integers(data)
@@ -46,10 +46,10 @@ def _check_integers(value: object) -> None:
 
 
 def is_hex(value: object, digits: int) -> bool:
-    """Whether a value is a text of so many lower-case hexadecimal digits."""
+    """Whether a value is a text of ``digits`` lower-case hexadecimal digits."""
     return isinstance(value, str) and len(value) == digits and set(value) <= set("0123456789abcdef")
 
 
 def is_count(value: object, least: int = 0) -> bool:
-    """Whether a value is an integer from ``least`` to 2^62: no bool, and nothing that cannot be added up."""
+    """Whether a value is an integer, and no bool, from ``least`` to 2^62, so that sums of such values fit 64 bits."""
     return type(value) is int and least <= value <= 1 << 62

@@ -1,8 +1,8 @@
-"""The table of protocols, read from the engine: what each protocol is and can do.
+"""The table of protocols with their capabilities, read from the engine.
 
 The engine defines it (``Source/mpc/src/protocol/table.rs``, one descriptor beside each implementation). This module is the only one of
 ``model`` that imports the engine: the table has one definition, and the engine's module imports nothing of the harness. All other code asks
-:class:`Protocol` for a capability and compares no names: a protocol that is added to the engine's table is known here at once.
+:class:`Protocol` for a capability and compares no names, so a protocol that is added to the engine's table needs no change here.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class MpSpdz:
 
     @property
     def long_name(self) -> str:
-        """The name of the executable without what all executables have."""
+        """The name of the executable without the ending that all executables share."""
         return self.binary.removesuffix(".x").removesuffix("-party")
 
 
@@ -52,7 +52,7 @@ class Protocol:
     most_parties: numbers of parties (None: no bound). chooses_threshold: whether a threshold below the largest can be chosen.
     dishonest_majority: whether half of the parties or more may be corrupt. adversary: of single programs, ``semi-honest``, ``malicious`` or
     ``none``. macs: whether shares carry MACs. splits: whether shares modulo 2^k split into their summands. edabits: whether random numbers come
-    with their bits. oblivious_transfer: whether products come from it. star_openings: whether values can be opened through one party.
+    with their bits. oblivious_transfer: whether products come from it. king_openings: whether values can be opened through one party.
     committee: whether a committee of this name can be made. ring_protocol (None: there is none), field_protocol, plain_field_protocol (without
     MACs): what a committee of this protocol runs modulo 2^k and over prime fields. quorum: the protocols, modulo 2^k and over prime fields, of
     t + 1 parties that go on alone with additive shares; None where all parties go on. mp_spdz: None if MP-SPDZ does not have it here.
@@ -74,7 +74,7 @@ class Protocol:
     splits: bool
     edabits: bool
     oblivious_transfer: bool
-    star_openings: bool
+    king_openings: bool
     committee: bool
     ring_protocol: str | None
     field_protocol: str
@@ -133,13 +133,13 @@ COMMITTEES: Mapping[str, Protocol] = MappingProxyType({p.name: p for p in PROTOC
 """Protocols of which a committee can be made. With MACs every single program is secure against malicious parties; a plan is not: nothing proves
 that what a party gives to two programs is the same."""
 DEFAULT_PROTOCOL = next(iter(PROTOCOLS))
-"""Of single programs: the first of the table."""
+"""Default protocol of single programs: the first of the table."""
 DEFAULT_COMMITTEE = PROTOCOLS[DEFAULT_PROTOCOL].field_protocol
-"""Of committees: the partner of the first."""
+"""Default protocol of committees: the partner of the first over prime fields."""
 CLEAR_TEXT = next(p.name for p in PROTOCOLS.values() if p.emulated)
-"""The reference that every protocol must agree with."""
+"""The protocol of the reference in clear text, with which every protocol must agree."""
 ANY_SIZE_COMMITTEE = next(p.name for p in COMMITTEES.values() if p.most_parties is None)
-"""The first of which a committee can have any size."""
+"""The first protocol whose committees can have any size."""
 
 
 def named(name: str) -> Protocol:
@@ -150,14 +150,14 @@ def named(name: str) -> Protocol:
 
 
 def names(protocols: Mapping[str, Protocol] = PROTOCOLS, last: str = ", ", **capabilities: object) -> str:
-    """Names of the protocols with these capabilities, for messages; ``last``: what stands before the last."""
+    """Names of the protocols with these capabilities, for messages. ``last``: the separator before the last name."""
     found = [p.name for p in protocols.values() if all(getattr(p, name) == value for name, value in capabilities.items())]
     return last.join(part for part in (", ".join(found[:-1]), *found[-1:]) if part)
 
 
 def default_threshold(protocol: str, parties: int) -> int:
-    """The most corruptions that a protocol tolerates among so many parties; where it does not take so many, those of the nearest number that
-    it takes."""
+    """The most corruptions that a protocol tolerates among ``parties`` parties. If it does not allow this number, the nearest one that it allows
+    counts."""
     found = named(protocol)
     most = parties if found.most_parties is None else found.most_parties
     return found.most_corruptions(max(found.least_parties, min(parties, most)))

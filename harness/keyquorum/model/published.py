@@ -1,4 +1,4 @@
-"""The figures that papers publish, as rows: what the project's own measurements are compared with.
+"""Published figures of papers, as rows, to compare the project's own measurements with.
 
 One CSV file a table in ``params/published``; its README gives each file's paper, place, hardware and columns. Values are
 as printed: a unit is part of a column's name, and nothing is converted.

@@ -1,4 +1,4 @@
-"""Where the programs and parameter sets lie: beside the package in a checkout, inside it in an installed wheel."""
+"""Folders of programs and parameter sets: beside the package in a checkout, inside it in an installed wheel."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ def program_path(name: str) -> Path:
 
 
 def find_program(name: str, folder: Path) -> Path:
-    """The file of a program that somebody asks for, as MP-SPDZ looks for it: ``name`` is a path, or a name in ``Programs/Source`` of ``folder``, or one
-    of the collection, each with or without its ending. Raises KeyQuorumError if there is none, or if there are two."""
+    """The file of a program, searched for in the way of MP-SPDZ. ``name``: a path, a name in ``Programs/Source`` of ``folder``, or a name of
+    the collection, each with or without its ending. Raises KeyQuorumError if there is none, or if there are two."""
     names = [name] if name.endswith(EXTENSIONS) else [name + ending for ending in EXTENSIONS]
-    places = [Path(name), *(folder / "Programs" / "Source" / n for n in names), *(resource_folder("Programs") / "Source" / n for n in names)]
-    found = {place.resolve(): place for place in places if place.is_file()}
+    candidates = [Path(name), *(folder / "Programs" / "Source" / n for n in names), *(resource_folder("Programs") / "Source" / n for n in names)]
+    found = {path.resolve(): path for path in candidates if path.is_file()}
     if len(found) > 1:
         raise KeyQuorumError(f"two programs {name!r}: {' and '.join(map(str, found.values()))}: rename one, or leave it out of {folder}")
     return next(iter(found.values())) if found else _shipped(name)

@@ -1,4 +1,4 @@
-"""What one party has at hand while a job runs, and what it reports."""
+"""The context of one party while a job runs, and the report of its cost."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass
 class PhaseReport:
-    """Cost of one phase at one party: wall-clock seconds, payload bytes, communication rounds, CPU seconds; and of these
-    what made correlated randomness, where the backend tells."""
+    """Cost of one phase at one party: wall-clock seconds, payload bytes, communication rounds, CPU seconds. The fields ``offline_*`` are the part
+    that made correlated randomness, where the backend reports it."""
 
     name: str
     seconds: float = 0.0
@@ -42,14 +42,14 @@ class PhaseReport:
 
 
 COSTS = tuple(f.name for f in fields(PhaseReport) if f.name != "name")
-"""What a phase costs, by name."""
+"""Names of the costs of a phase."""
 
 
 @dataclass
 class RunReport:
-    """Cost of a job at one party. ``peak_memory``: see :func:`peak_memory`; ``cpu_seconds``: of this process and of those
-    that it started; ``link``: the simulated links (:mod:`keyquorum.model.links`), empty if they are real; ``unused``:
-    correlated randomness that was made and not used, by kind."""
+    """Cost of a job at one party. ``peak_memory``: see :func:`peak_memory`. ``cpu_seconds``: of this process and of those
+    that it started. ``link``: the simulated links (:mod:`keyquorum.model.links`), empty if they are real. ``unused``: items of
+    correlated randomness that were made and not used, by kind."""
 
     party: int
     phases: list[PhaseReport] = field(default_factory=list)
@@ -77,12 +77,12 @@ class RunReport:
 
 
 def peak_memory() -> int:
-    """Peak resident set in bytes of this process, or of the largest that it started (MP-SPDZ's)."""
+    """Peak resident set in bytes of this process, or of the largest process that it started (MP-SPDZ's)."""
     return max(_own_peak(), resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024)
 
 
 def _own_peak() -> int:
-    """Of this process since it runs its own program: what ``getrusage`` tells starts with the size of the process that started it."""
+    """The peak of this process since its program started. ``getrusage`` would include the size of the process that forked it."""
     try:
         status = Path("/proc/self/status").read_text()
     except OSError:
@@ -91,7 +91,7 @@ def _own_peak() -> int:
 
 
 def cpu_seconds() -> float:
-    """CPU time of this process and of those that it started and that ended."""
+    """CPU time of this process and of the processes that it started and that have ended."""
     used = os.times()
     return used.user + used.system + used.children_user + used.children_system
 

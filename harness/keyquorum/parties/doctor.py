@@ -19,14 +19,14 @@ MAX_CLOCK_SKEW = 5.0
 
 @dataclass(frozen=True)
 class Finding:
-    """One line: what was looked at, and what to do if it is not in order."""
+    """The result of one check, in one line, with the remedy if it failed."""
 
     ok: bool
     text: str
 
 
 def examine(committee: Committee, parties: Sequence[int], seconds: float) -> Iterator[Finding]:
-    """Looks from each of ``parties`` (all on this host, at once), for at most ``seconds``."""
+    """Runs the checks of each of ``parties`` (all on this host, at the same time), for at most ``seconds``."""
     missing = [p.index for p in committee.parties if not p.fingerprint]
     for index in missing:
         yield Finding(False, f"party {index}: no fingerprint in committee.toml: keyquorum trust {shlex.quote(str(committee.folder))} {index} ...")

@@ -1,4 +1,4 @@
-"""Jobs by kind: what a party process can be asked to run. Plans and benchmarks define theirs (:func:`party_job`), so that this floor knows none."""
+"""Jobs that a party process can run, by kind. Plans and benchmarks define them (:func:`party_job`), so this folder imports neither."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from keyquorum.model.plain import Json, json_loads
 from .context import PartyContext
 
 PACKAGES = {"": "keyquorum.plans", "bench": "keyquorum.bench"}
-"""Packages that have jobs, by the beginning of the kind: ``bench:decrypt`` is one of the second. Each has ``JOBS``, names and modules."""
+"""Packages that have jobs, by the prefix of the kind: ``bench:decrypt`` is in the second one. Each has ``JOBS``, a table of names and modules."""
 Run = Callable[[PartyContext, Json], Json]
 Check = Callable[[Committee, int, Json], None]
 
 
 @dataclass(frozen=True)
 class Job:
-    """A kind of job. ``fields``: what it must have, with types (plans check the values); ``more_fields``: further ones, by what the first say;
-    ``check``: refuses what a party can find out by itself, before it connects to the others."""
+    """A kind of job. ``fields``: names and types of its fields (plans check the values). ``more_fields``: further fields, which depend on the values
+    of the first. ``check``: refuses a job by local checks, before the party connects to the others."""
 
     run: Run
     fields: Mapping[str, type]
@@ -41,7 +41,7 @@ def party_job(
     kind: str, fields: Mapping[str, type], check: Check | None = None,
     more_fields: Callable[[Json], Mapping[str, type]] = lambda job: {},
 ) -> Callable[[Run], Run]:  # fmt: skip
-    """Makes a function a job of this kind, where it is defined; see :class:`Job`. The package's ``JOBS`` names the module."""
+    """A decorator that makes a function a job of this kind, see :class:`Job`. The package's ``JOBS`` names the module."""
 
     def define(run: Run) -> Run:
         _defined[kind] = Job(run, fields, check, more_fields)
@@ -56,7 +56,7 @@ def job_kinds(of: str = "") -> list[str]:
 
 
 def find_job(kind: object) -> Job:
-    """The job of a kind; its module is imported. Raises KeyQuorumError for a kind that is none."""
+    """The job of a kind, whose module is imported. Raises KeyQuorumError for an unknown kind."""
     of, _, _ = kind.rpartition(":") if isinstance(kind, str) else ("", "", "")
     if not isinstance(kind, str) or of not in PACKAGES or kind not in job_kinds(of):
         raise KeyQuorumError(f"unknown job {kind!r}: choose one of {', '.join(job_kinds())}")
@@ -67,13 +67,13 @@ def find_job(kind: object) -> Job:
 
 
 SHOWN = 100
-"""Characters of a value that another party is shown where jobs differ."""
+"""Characters of a value that are sent to other parties for the comparison of jobs."""
 MOST_ENTRIES = 400
 
 
 def job_entries(job: Json) -> list[tuple[str, str]]:
-    """What all parties of a job must have in common, by name: everything but the party's own paths. Long values, and the job as a whole, are
-    there as their hash."""
+    """Everything that the parties of a job must agree on, by name: all but the party's own paths. Long values, and the whole job, are represented by
+    their hashes."""
     common = {name: value for name, value in job.items() if name not in ("kind", "local")}
     flat: list[tuple[str, object]] = [("kind", job.get("kind"))]
     for name, value in common.items():
@@ -98,7 +98,7 @@ def backend_of(job: Json) -> tuple[str, str | None]:
 
 
 def link_of(job: Json) -> str:
-    """The simulated links that a job names; empty for real ones."""
+    """The simulated links of a job; empty for real ones. Raises KeyQuorumError."""
     spec = job.get("link")
     if spec is None:
         return ""
@@ -117,11 +117,11 @@ def local_path(job: Json, name: str) -> Path:
 
 
 NAMES = ("ciphertexts", "outputs")
-"""Under ``local``: lists of file names, which are relative to the job file."""
+"""Fields under ``local`` with lists of file names, which are relative to the job file."""
 
 
 def read_job(path: Path) -> Json:
-    """A job file, checked as far as :func:`check_job` does, with the names of files under ``local`` as paths of this host."""
+    """The job in a file, checked by :func:`check_job`, with the file names under ``local`` as paths of this host. Raises ParameterError."""
     try:
         job = json_loads(path.read_text())
         if not isinstance(job, dict):
@@ -136,7 +136,7 @@ def read_job(path: Path) -> Json:
 
 
 def relative_to(job: Json, folder: Path) -> Json:
-    """A job whose names of files under ``local`` are relative to the folder of its job file."""
+    """The job with file names under ``local`` relative to the folder of its job file."""
     return _with_names(job, lambda name: os.path.relpath(name, folder))
 
 
@@ -153,7 +153,7 @@ def _is_path(value: object) -> bool:
 
 
 def at_this_host(job: Json, ciphertexts: Sequence[Path] = (), output: Sequence[Path] = (), mp_spdz: Path | None = None) -> Json:
-    """A job with other paths under ``local``: its ciphertexts in their order; for its outputs a folder, or a file for each; the checkout of
+    """A job with other paths under ``local``: ciphertexts in their order; a folder for its outputs, or a file for each; the checkout of
     MP-SPDZ. Raises ParameterError if the job has no such files, or another number of them."""
     local = dict(job.get("local", {}))
     if ciphertexts:
@@ -179,12 +179,12 @@ def _check_count(job: Json, name: str, given: int) -> None:
 
 
 def check_job(job: Json) -> str:
-    """Refuses a job of an unknown kind, or without a field that its kind has; returns the kind."""
+    """The kind of a job. Raises KeyQuorumError if the kind is unknown, or a field of the kind is missing or of another type."""
     kind = job.get("kind")
     found = find_job(kind)
     _check_fields(job, found.fields)
     _check_fields(job, found.more_fields(job))
-    for field in ("key", "sha256"):  # of which names of files are made, or which other parties are shown
+    for field in ("key", "sha256"):  # they become names of files, or are shown to other parties
         values = job.get(field, [])
         texts = values if isinstance(values, list) else [values]
         if not all(isinstance(v, str) and v.isprintable() for v in texts):
@@ -199,7 +199,7 @@ def _check_fields(job: Json, fields: Mapping[str, type]) -> None:
 
 
 def check_alone(committee: Committee, party: int, job: Json) -> None:
-    """Refuses a job that this party cannot run, from what is on this host alone: its key, share, policy, and the files of the job."""
+    """Refuses a job that this party cannot run, by local checks of its key, share and policy, and of the files of the job."""
     check = find_job(check_job(job)).check
     if check is not None:
         check(committee, party, job)

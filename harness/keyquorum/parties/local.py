@@ -31,7 +31,7 @@ def run_in_process(
 ) -> list[Any]:
     """Runs ``job(context)`` for every party in a thread of its own; returns the results in party order.
 
-    The first party that failed for a reason of its own is reported, the others were only told of it.
+    The error is that of the first party whose failure no other party caused.
     ``timeout`` is in seconds, for each wait. ``link``: simulated links, see :mod:`keyquorum.model.links`.
     """
     check_backend(backend, committee, mp_spdz)
@@ -60,7 +60,7 @@ def run_in_process(
     failed = [error for error in errors if error is not None]
     if failed:
         first = next((error for error in failed if not isinstance(error, _engine.NetworkError)), failed[0])
-        for session in sessions:  # also of parties that did their part: what holds the error holds them, and they their MAC keys
+        for session in sessions:  # all sessions: the error's traceback keeps them alive, and with them the use of their MAC keys
             session.abort(f"{first}")
         raise first
     for session in sessions:

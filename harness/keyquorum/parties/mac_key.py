@@ -1,9 +1,9 @@
-"""The key under which a party's shares are authenticated (spdz2k, mascot): made once, kept as long as the shares are.
+"""The key under which a party's shares are authenticated (spdz2k, mascot). It is made once, and kept as long as the shares.
 
-Shares of one session can be used in another one only under the same key. After a failed MAC check the others may know
-it, as what the check tells is the error times the key: it is burned. The engine marks that on the disk beside the key, where it also
-notes whether a check is open (``Source/mpc/src/mac_key.rs``). What was made under a burned key is refused here,
-and the cure is a new committee. One session at a time may use a key: a second one is refused.
+Shares of one session can be used in another one only under the same key. A failed MAC check reveals the error times the key, so afterwards the
+other parties may know the key: it is *burned*. The engine marks a burned key in a file beside it, and notes there whether a check is open
+(``Source/mpc/src/mac_key.rs``). Shares under a burned key are refused here; the remedy is a new committee. One session at a time
+may use a key: a second one is refused.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ BYTES = 16
 
 
 def check(path: Path) -> None:
-    """Refuses the key in a file, which need not be there, if it is burned: :class:`BurnedKeyError` with the cause and the cure."""
+    """Raises :class:`BurnedKeyError`, with cause and remedy, if the key in a file is burned. The file need not exist."""
     try:
         _engine.check_mac_key(str(path))
     except _engine.BurnedError as error:
@@ -45,14 +45,14 @@ def check_key_folder(folder: Path, protocol: str) -> None:
 
 
 def mac_key(path: Path) -> bytes:
-    """The key in a file, which is made (0600, durable before it is used) if it is not there. Refuses a burned one."""
+    """The key in a file. A missing file is made (mode 0600, durable before the key is used). Raises BurnedKeyError."""
     check(path)
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     if not path.exists():
         made = path.with_name(f".{path.name}.{secrets.token_hex(8)}.new")
         try:
             write_atomically(made, secrets.token_bytes(BYTES), 0o600)
-            with suppress(FileExistsError):  # another process was faster: its key is the one
+            with suppress(FileExistsError):  # another process was faster: its key is used
                 os.link(made, path)
             sync_folder(path.parent)
         finally:
@@ -61,7 +61,7 @@ def mac_key(path: Path) -> bytes:
 
 
 def _read(path: Path) -> bytes:
-    """The key in a file that is there."""
+    """The key in a file that exists. Raises KeyFileError."""
     with path.open("rb") as file:
         if os.fstat(file.fileno()).st_mode & 0o077:
             raise KeyFileError(f"{path}: readable by others: chmod 600 it, and make a new committee if somebody may have read it")
@@ -75,7 +75,7 @@ def _read(path: Path) -> bytes:
 
 
 def use(session: Session, path: Path) -> None:
-    """Sets the key of a session, which alone may use it until it ends: :class:`KeyInUseError` while another one does."""
+    """Sets the key of a session. Raises :class:`KeyInUseError` while another session uses the key."""
     _set(session, mac_key(path), str(path))
 
 
@@ -93,7 +93,7 @@ _IN_PROCESS: dict[tuple[bytes, int], bytes] = {}
 
 
 def use_in_process(session: Session, committee: Committee) -> None:
-    """Sets the key of a session of this process: that of the party's folder, or one that this process keeps."""
+    """Sets the key of a session of this process: the key of the party's folder, or one in the memory of this process."""
     if committee.party_folder(session.party).exists():
         use(session, committee.mac_key_path(session.party))
     else:

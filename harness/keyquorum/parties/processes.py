@@ -23,7 +23,7 @@ from .context import Progress
 from .queue import PATIENCE, hold
 
 LAST_SECONDS = 2.0
-"""After the first party failed, the others have so long to end by themselves; then they are stopped."""
+"""Seconds that the others have to end by themselves after the first party failed; then they are stopped."""
 
 
 class _Worker:
@@ -47,7 +47,7 @@ class _Worker:
             stderr=subprocess.PIPE,
             text=True,
             pass_fds=locks,  # held until the last of the parties has ended, even if this process is killed
-            # Parties share the cores of this host, and idle threads of BLAS wait by spinning.
+            # Parties share the cores of this host, and idle threads of BLAS spin.
             env={"OPENBLAS_NUM_THREADS": "1", **os.environ},
         )
         task = {
@@ -63,7 +63,7 @@ class _Worker:
             self.process.stdin.write(json.dumps(task) + "\n")
             self.process.stdin.flush()
         except BrokenPipeError:
-            pass  # The process died at once; its exit code and standard error tell why.
+            pass  # the process died at once: its exit code and standard error have the reason
         self._stderr: list[str] = []
         self._threads = [threading.Thread(target=f, daemon=True) for f in (self._read_events, self._read_errors)]
         for thread in self._threads:
@@ -103,18 +103,18 @@ class _Worker:
             thread.join(timeout=5)
 
     def stop(self) -> None:
-        """Ends a party that cannot succeed any more."""
+        """Stops a party that cannot succeed any more."""
         self.stopped = True
         self.process.kill()
         self.wait()
 
     @property
     def running(self) -> bool:
-        """Whether the process runs, or has not been read to its end."""
+        """Whether the process runs, or its output has not been read to the end."""
         return self.process.poll() is None or self._threads[0].is_alive()
 
     def failure(self) -> tuple[bool, str] | None:
-        """(only told by others, text), or None if the party succeeded, or was stopped because of another one."""
+        """(whether another party caused the failure, text), or None if the party succeeded, or was stopped because of another one."""
         if self.error is not None:
             message = str(self.error["message"])
             said = message if message.startswith(f"party {self.party} ") else f"party {self.party}: {message}"
@@ -138,9 +138,9 @@ def run_processes(
 ) -> list[Json]:
     """Starts one process a party (all identities must be on this host) and returns their results in party order.
 
-    Waits for at most ``patience`` seconds for another job of the committee, and names it on standard error. ``on_start`` is called with the
-    list of processes, for tests that disturb them. Raises :class:`PartyError` with the reason of the first party that failed first hand, as
-    soon as it has failed; the others are stopped.
+    Waits at most ``patience`` seconds for another job of the committee, and names it on standard error. ``on_start`` is called with the
+    list of processes, for tests that disturb them. Raises :class:`PartyError` with the reason of the first party whose failure no other party
+    caused; the others are stopped.
     """
     committee = Committee.load(folder)
     missing = sorted(set(range(committee.size)) - set(committee.local_parties()))
@@ -177,8 +177,8 @@ def run_processes(
 
 
 def _wait(workers: list[_Worker], changed: threading.Event) -> None:
-    """Until all parties have ended, or :data:`LAST_SECONDS` after the first one failed: the others learn of it from that party, and
-    may themselves be the cause, which they say by then."""
+    """Waits until all parties have ended, or :data:`LAST_SECONDS` after the first one failed. In this time the others receive the reason from that
+    party, and a party that is itself the cause reports it."""
     end = math.inf
     while any(worker.running for worker in workers) and time.monotonic() < end:
         changed.wait(min(end - time.monotonic(), 0.2))

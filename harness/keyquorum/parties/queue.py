@@ -1,8 +1,8 @@
-"""One job at a time at a party: the jobs of a committee share the addresses of its parties, and what the parties count.
+"""One job at a time at a party: the jobs of a committee share the addresses and the counters of its parties.
 
-The lock is on ``job.lock`` in the folder of the party. A local run takes the locks of all parties in their order before it starts any of them,
-and the processes of the parties inherit them. ``keyquorum serve`` takes the lock while it connects, and not while it is connected: jobs
-run beside it.
+The lock is on ``job.lock`` in the folder of the party. A local run takes the locks of all parties, in their order, before it starts any of them,
+and the processes of the parties inherit the locks. ``keyquorum serve`` holds the lock only while it connects: afterwards jobs can run at the
+same time.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ PATIENCE = 600.0
 
 
 def job_lock(committee: Committee, party: int, what: str) -> FileLock:
-    """The lock of a party, not taken."""
+    """The lock of a party, not taken yet."""
     return FileLock(committee.party_folder(party) / FILE, what)
 
 
 def describe_job(job: Json) -> str:
-    """A job, for those who wait for its end."""
+    """A description of a job, for messages of processes that wait for its end."""
     return f"{job.get('kind', 'a job')} of key {job['key']}" if isinstance(job.get("key"), str) else f"{job.get('kind', 'a job')}"
 
 
 @contextmanager
 def hold(committee: Committee, parties: Sequence[int], job: Json, patience: float = PATIENCE, say: Say = say_on_stderr) -> Iterator[list[FileLock]]:
-    """Holds the locks of parties of this host while a job runs. Waits for a job before it, and names it; CommitteeError after ``patience``
+    """Holds the locks of parties of this host while a job runs. Waits for an earlier job, and names it. Raises CommitteeError after ``patience``
     seconds."""
     until, taken = time.monotonic() + patience, list[FileLock]()
     try:
         for party in sorted(parties):
-            if not committee.party_folder(party).is_dir():  # of another host: who runs it says so
+            if not committee.party_folder(party).is_dir():  # a party of another host: the caller refuses it
                 continue
             lock = job_lock(committee, party, describe_job(job))
             lock.wait(until, f"party {party} of {committee.folder}", say)

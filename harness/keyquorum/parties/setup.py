@@ -21,8 +21,7 @@ LOWEST_PORT = 10_000
 
 
 def _free_ports(count: int) -> list[int]:
-    """Ports of this host that nobody listens on; if there are such, ones that the system gives to no outgoing connection in the
-    meantime."""
+    """Ports of this host without a listener; where possible, ports that the system does not give to outgoing connections."""
     outgoing, found = _outgoing_ports(), list[int]()
     candidates = list(range(LOWEST_PORT, 1 << 16))
     random.SystemRandom().shuffle(candidates)
@@ -39,7 +38,7 @@ def _free_ports(count: int) -> list[int]:
 
 
 def _outgoing_ports() -> range:
-    """Of which the system chooses one for a connection; where it does not say, those that it should by its standard (RFC 6335)."""
+    """Ports that the system gives to outgoing connections; if it does not publish them, the dynamic ports of RFC 6335."""
     try:
         low, high = map(int, Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split())
     except (OSError, ValueError):
@@ -48,7 +47,7 @@ def _outgoing_ports() -> range:
 
 
 def name_of(folder: Path) -> str:
-    """The name of a committee that is given none: that of its folder, each run of characters that a name cannot have as a dash."""
+    """The default name of a committee: the name of its folder, with a dash for each run of characters that a name cannot have."""
     return re.sub(r"[^A-Za-z0-9._-]+", "-", folder.absolute().name).strip("._-")[:64] or "committee"
 
 
@@ -67,7 +66,7 @@ def init(
     ``hosts``: "HOST:PORT" of each party; without, all parties run on this host on free ports. ``me``: the parties whose
     identities are made here (default: all; fewer only with ``hosts``); the fingerprints of the others are added with :func:`trust`.
     ``name``: default :func:`name_of` the folder. ``openings``: one of :data:`keyquorum.model.committee.OPENINGS`; ``star`` is for
-    protocols with ``star_openings``. Raises CommitteeError.
+    protocols with ``king_openings``. Raises CommitteeError.
     """
     root = Path(folder)
     if (root / "committee.toml").exists():
@@ -134,7 +133,7 @@ def fingerprint(folder: PathLike, party: int | None = None) -> str:
 
 
 def move(folder: PathLike, party: int, place: str) -> Committee:
-    """Enters another address, HOST:PORT, of a party. Addresses are no part of what parties compare, so keys and pools stay valid."""
+    """Enters another address, HOST:PORT, of a party. Parties do not compare addresses, so keys and pools stay valid."""
     committee = Committee.load(Path(folder))
     if not 0 <= party < committee.size:
         raise CommitteeError(f"there is no party {party}: choose 0 to {committee.size - 1}")

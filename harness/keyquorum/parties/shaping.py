@@ -1,8 +1,8 @@
-"""Who simulates the links of a job: the engine's transport, or in containers the kernel, by ``tc netem``.
+"""The choice between the two simulations of links: the engine's transport, or, in containers, the kernel's ``tc netem``.
 
 ``keyquorum compose --netem`` gives each container NET_ADMIN and sets KEYQUORUM_NETEM. Then a party whose job names links asks the
-kernel to delay everything that leaves its interface by half the round trip, at the bandwidth. A kernel without netem (or without the
-right) says no, and the engine does it: nothing is left unshaped, and every output says which it was.
+kernel to delay every packet that its interface sends by half the round trip, at the bandwidth. If the kernel lacks netem or refuses, the engine
+simulates the links instead. Every output says which of the two did.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from functools import cache
 from keyquorum.model.links import parse
 
 VARIABLE = "KEYQUORUM_NETEM"
-"""An interface (eth0): shape it with tc. Not set, or empty: the engine shapes."""
+"""Variable with the name of an interface (eth0) that tc shapes. Not set, or empty: the engine simulates."""
 SECONDS = 20.0
 QUEUE = 100_000
-"""Packets that may be on their way: more than a fast link with a long round trip holds."""
+"""Packets that may be in flight: more than the bandwidth-delay product of every profile."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Shaping:
 
 
 def netem_command(interface: str, spec: str) -> list[str]:
-    """What shapes an interface as a profile says: each party delays what it sends, so half the round trip each."""
+    """The command that shapes an interface. Each party delays what it sends, so the delay is half the round trip."""
     link = parse(spec)
     words = ["tc", "qdisc", "replace", "dev", interface, "root", "netem", "limit", str(QUEUE), "delay", f"{link.rtt_ms / 2:g}ms"]
     return words if link.mbit is None else [*words, "rate", f"{link.mbit:g}mbit"]
@@ -43,7 +43,7 @@ def netem_command(interface: str, spec: str) -> list[str]:
 
 @cache
 def _refused(interface: str, spec: str) -> str:
-    """Shapes the interface; why that did not work, empty if it did."""
+    """Shapes the interface. Returns the reason of a failure, empty after success."""
     try:
         done = subprocess.run(netem_command(interface, spec), capture_output=True, text=True, timeout=SECONDS, check=False)
     except FileNotFoundError:
@@ -54,7 +54,7 @@ def _refused(interface: str, spec: str) -> str:
 
 
 def shaping(spec: str) -> Shaping:
-    """Who shapes links of this ``spec`` (empty: real ones); asks the kernel if KEYQUORUM_NETEM says so."""
+    """The simulation of links of this ``spec`` (empty: real links). Tries the kernel if KEYQUORUM_NETEM is set."""
     if not spec:
         return Shaping("", "")
     said = f"SIMULATED LINKS: {parse(spec).describe()}"

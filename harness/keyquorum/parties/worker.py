@@ -29,23 +29,24 @@ from .shaping import shaping
 from .traces import forbid_core_dumps, sweep
 
 YOUNG_OBJECTS = 20_000
-"""Objects of Python between two searches for cycles. Programs make many short-lived objects and few cycles; at Python's default the
-searches take a twentieth of the time."""
+"""New Python objects between two runs of the garbage collector. Programs make many short-lived objects and few reference cycles; at Python's
+default the collector takes a twentieth of the time."""
 INTERRUPTED = 130
 """Exit code after Ctrl-C."""
 
 
-TELLING = 3.0
-"""Seconds for which a party that cannot run a job tries to tell the others why."""
+ABORT_SECONDS = 3.0
+"""Seconds for which a party that cannot run a job tries to send the reason to the others."""
 
 Waiting = Callable[[list[int]], None]
 """Called about ten times a second with the parties that are not connected yet."""
 Failed = Callable[[BaseException], None]
-"""Called with the reason of a failure, before the others learn of it, which may take seconds."""
+"""Called with the reason of a failure, before it is sent to the others, which may take seconds."""
 
 
 def description(committee: Committee, job: Json, by_kernel: bool = False) -> str:
-    """What all parties of a job must have in common, a line ``name=value`` for each: where parties differ, the first one is named."""
+    """Everything that the parties of a job must agree on, a line ``name=value`` each: the first line in which two parties differ is named in the
+    error."""
     entries = [*job_entries(job), *committee.entries()]
     # Parties that shape in two ways would delay some messages twice.
     entries += [("links shaped by", "tc netem")] if by_kernel else []
@@ -55,7 +56,7 @@ def description(committee: Committee, job: Json, by_kernel: bool = False) -> str
 def open_session(
     committee: Committee, party: int, job: Json, connect_timeout: float, io_timeout: float, waiting: Waiting | None = None
 ) -> _engine.Session:
-    """Connects to all other parties (mutual TLS 1.3, pinned certificates) and compares what each is about to run."""
+    """Connects to all other parties (mutual TLS 1.3, pinned certificates) and compares the jobs."""
     committee.check_complete()
     link = shaping(link_of(job))
     session = _engine.Session.tls(
@@ -75,7 +76,8 @@ def open_session(
 
 
 def identity_of(committee: Committee, party: int) -> Path:
-    """The path of a party's identity, which is there, readable by its owner alone, and the one that the parties file lists."""
+    """The path of a party's identity. Raises CommitteeError or EngineError if the identity is missing, readable by others, or not the one that the
+    committee file lists."""
     path = committee.identity_path(party)
     if not path.exists():
         raise CommitteeError(f"{path}: the identity of party {party} is not on this host: run keyquorum init there")
@@ -99,23 +101,23 @@ def check_party(committee: Committee, party: int, job: Json) -> None:
 
 
 def reason_of(party: int, error: BaseException) -> str:
-    """What the others learn of a failure."""
+    """The text about a failure that is sent to the others."""
     if isinstance(error, (KeyboardInterrupt, PartyInterrupted)):
         return f"party {party} was interrupted"
     text = str(error)
     return text if text.startswith(f"party {party} ") else f"party {party} failed: {text}"
 
 
-def _tell(committee: Committee, party: int, job: Json, error: BaseException) -> None:
-    """Tells the parties that are there why this one does not come."""
-    reason, until = reason_of(party, error), time.monotonic() + TELLING
+def _send_abort(committee: Committee, party: int, job: Json, error: BaseException) -> None:
+    """Connects to the parties that listen, and sends them the reason why this party does not run the job."""
+    reason, until = reason_of(party, error), time.monotonic() + ABORT_SECONDS
 
     def waiting(missing: list[int]) -> None:
         if time.monotonic() > until:
             raise PartyError(reason)
 
     with suppress(KeyQuorumError, _engine.EngineError, OSError):
-        open_session(committee, party, job, 2 * TELLING, 2 * TELLING, waiting).abort(reason)
+        open_session(committee, party, job, 2 * ABORT_SECONDS, 2 * ABORT_SECONDS, waiting).abort(reason)
 
 
 def run_party(
@@ -129,11 +131,11 @@ def run_party(
     failed: Failed | None = None,
     locked: bool = False,
 ) -> Json:
-    """Runs one party of ``job`` and returns its result, with the key ``report`` added. Tells the others if it fails.
+    """Runs one party of ``job`` and returns its result, with the key ``report`` added. Sends the reason of a failure to the others.
 
-    What this party can check alone (files, hashes, key, shares, policy) is checked before it connects. Waits for at most ``connect_timeout``
-    seconds for another job at this party, and names it on standard error, then as long for all others; ``io_timeout``: seconds to wait for
-    a message. ``locked``: the caller, which started this process, holds the party's lock. Raises PartyInterrupted after Ctrl-C.
+    Files, hashes, key, shares and policy are checked before the party connects. ``connect_timeout``: seconds to wait for another job at this party,
+    which is named on standard error, and again seconds to wait for the other parties. ``io_timeout``: seconds to wait for a message. ``locked``: the
+    process that started this one holds the party's lock. Raises PartyInterrupted after Ctrl-C.
     """
     committee = Committee.load(folder)
     if not 0 <= party < committee.size:
@@ -169,7 +171,7 @@ def _run(
         if session is not None:
             session.abort(reason_of(party, seen))
         elif not isinstance(error, (_engine.NetworkError, KeyboardInterrupt)):
-            _tell(committee, party, job, seen)
+            _send_abort(committee, party, job, seen)
         if seen is error:
             raise
         raise seen from None
@@ -186,13 +188,13 @@ def _emit(event: Json) -> None:
 
 
 def _die_with_parent() -> None:
-    """Ends this process when the process that started it ends: its end of our standard input closes."""
+    """Ends this process when the process that started it ends, which closes our standard input."""
     sys.stdin.read()
     os._exit(3)
 
 
-def search_cycles_less() -> None:
-    """For a process that does nothing but run a party."""
+def collect_garbage_less() -> None:
+    """Sets the threshold of the garbage collector, see :data:`YOUNG_OBJECTS`. For a process that only runs a party."""
     gc.set_threshold(YOUNG_OBJECTS)
 
 
@@ -202,8 +204,8 @@ def main() -> int:
     Writes one JSON object a line: progress, then result or error. Exit code 0, 1 after an error, 130 after Ctrl-C.
     """
     forbid_core_dumps()
-    search_cycles_less()
-    # Who started us has warned; what we write there is told as the reason if we die.
+    collect_garbage_less()
+    # The parent process has warned already, and it takes our last line on standard error as the reason if we die.
     warnings.simplefilter("ignore", SecurityWarning)
     task = json.loads(sys.stdin.readline())
     threading.Thread(target=_die_with_parent, daemon=True).start()
@@ -212,15 +214,15 @@ def main() -> int:
         _emit({"event": "progress", "phase": phase, "done": done, "total": total})
 
     def failed(error: BaseException) -> None:
-        # Those who cannot go on because of another party are no culprits.
+        # A network error is secondary: another party caused it.
         secondary = isinstance(error, _engine.NetworkError) and not isinstance(error, _engine.LocalError)
         _emit({"event": "error", "type": type(error).__name__, "message": str(error), "secondary": secondary})
 
-    told: list[BaseException] = []
+    reported: list[BaseException] = []
 
     def failed_once(error: BaseException) -> None:
-        if not told:
-            told.append(error)
+        if not reported:
+            reported.append(error)
             failed(error)
 
     try:

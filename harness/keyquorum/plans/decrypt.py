@@ -1,7 +1,7 @@
 """Joint decryption, of whatever scheme: the result goes to one party, the secret key and the noise stay hidden.
 
 A scheme decrypts by its own means, or by a rounding with masks of a pool, which is the same for all: phases (local), the rounding, plaintexts.
-Before anything is counted, the files are compared with the job, and ciphertexts refused that the scheme does not decrypt, or that were not approved.
+Before a decryption is counted, the files are compared with the job. Ciphertexts that the scheme does not decrypt, or that were not approved, are refused.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from .pools import Pool
 from .weakness import warn_all
 
 RESULTS = "results"
-"""Folder of a key where a result goes that cannot be put in its place."""
+"""Folder of a key for results that cannot be written to their paths."""
 
 
 def decrypt(
@@ -49,7 +49,7 @@ def decrypt(
 ) -> Sequence[Decrypted] | None:
     """Decrypts ciphertexts (contents of files, :meth:`.Scheme.read_ciphertext`) to ``receiver``; every party calls this. Returns None at the others.
 
-    ``pool``: take the masks from a pool; a text that tells this request from others, the same at all parties. ``width``, ``levels``: of tables.
+    ``pool``: take the masks from a pool; a text that identifies this request, the same at all parties. ``width``, ``levels``: of tables.
     All ciphertexts are processed in the same rounds. Decryptions that are counted must have been claimed (:func:`.claim_decryptions`) before.
     """
     scheme = scheme_of(info)
@@ -93,7 +93,7 @@ def local_paths(job: Json, name: str) -> list[Path]:
 
 
 def read_ciphertexts(info: KeyInfo, paths: Sequence[Path], digests: Sequence[str], rounding: str) -> list[object]:
-    """The ciphertexts of a decrypt job, ready to decrypt; refuses other files than the job is about, and those of other keys."""
+    """The ciphertexts of a decrypt job, ready to decrypt; refuses files that the job does not name, and those of other keys."""
     ciphertexts = []
     for path, digest in zip(paths, digests, strict=True):
         if not path.exists():
@@ -117,7 +117,7 @@ def tables_of(job: Json) -> tuple[int, int]:
 
 
 def check_decrypt(committee: Committee, party: int, job: Json) -> None:
-    """What a party finds out of the job ``decrypt`` by itself, before it connects, so that one that cannot take part says so at once.
+    """The checks of the job ``decrypt`` that a party makes alone, before it connects: a party that cannot take part says so at once.
 
     Key, ciphertexts, shares, approvals, the count of decryptions, and where the receiver would write. No check of the plan is replaced."""
     folder = committee.key_folder(party, job["key"])
@@ -170,8 +170,8 @@ def decrypt_job(context: PartyContext, job: Json) -> Json:
     if receives and set(outputs) & set(inputs):
         raise OutputError(f"{next(p for p in outputs if p in inputs)}: is a ciphertext of this job: name another output")
     sizes = [scheme.plaintext_size(info, ciphertext) for ciphertext in ciphertexts]
-    # Before anything is counted: a result that has no place would be lost.
-    with reserved(outputs if receives else [], sizes if receives else [], folder / RESULTS) as places:
+    # Before anything is counted: a result that cannot be written would be lost.
+    with reserved(outputs if receives else [], sizes if receives else [], folder / RESULTS) as reservations:
         with context.phase("load"):
             shares = load_shares(folder, info, party, scheme.vectors_needed(ciphertexts), job["backend"])
             most = info.most_decryptions(job["rounding"])
@@ -182,8 +182,8 @@ def decrypt_job(context: PartyContext, job: Json) -> Json:
         for share in shares:
             share.wipe()
         if results is not None:
-            save_all(places, [result.plaintext for result in results])
-    context.session.compare("end of the decryption", info.digest)  # a receiver that refused the result tells all
+            save_all(reservations, [result.plaintext for result in results])
+    context.session.compare("end of the decryption", info.digest)  # all parties notice a receiver that refused the result
     written = {"outputs": [str(path) for path in outputs]} if results is not None else {}
     return {"key_id": info.key_id, "count": len(ciphertexts), "receiver": job["receiver"], **written}
 

@@ -26,7 +26,7 @@ from .weakness import warn_all
 
 
 def request_of(job: Json) -> KeyRequest:
-    """What a ``keygen`` job asks for; its fields must be there."""
+    """The request of a ``keygen`` job; its fields must be there."""
     return _scheme(job).request_from_job(job)
 
 
@@ -42,7 +42,7 @@ def _scheme_fields(job: Json) -> Mapping[str, type]:
 
 
 def check_keygen(committee: Committee, party: int, job: Json) -> None:
-    """What a party finds out of the job ``keygen`` by itself, before it connects: what it would make, and that its name is free."""
+    """The checks of the job ``keygen`` that a party makes alone, before it connects: the request, and that the name is free."""
     request_of(job).check_committee(committee)
     folder = committee.key_folder(party, job["key"])
     if holds_a_key(folder):

@@ -11,7 +11,7 @@ from keyquorum.schemes.keys import Parameters
 
 
 def warn_of_rounding(name: str, parameters: Parameters) -> None:
-    """Warns with SecurityWarning where a rounding is chosen whose errors tell of the secret."""
+    """Warns with SecurityWarning where a rounding is chosen whose errors leak the secret."""
     limit = scheme_of(parameters).masked_limit(parameters) if name == MASKED else ""
     if not limit:
         return

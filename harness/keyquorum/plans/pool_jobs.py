@@ -28,7 +28,7 @@ def pool_fill_job(context: PartyContext, job: Json) -> Json:
             for i in range(chunks):
                 if pool is not None:
                     available = pool.fill(min(job["chunk"], job["count"] - i * job["chunk"]), job["chunk"])
-                # Those that have no part in it do not wait in vain for long.
+                # Parties that are no members do not time out.
                 context.session.compare("items made", f"{variant.name} {i}".encode())
                 step()
     finally:

@@ -1,4 +1,4 @@
-"""One party's pool on disk: material that may be used once, and a journal of what was used.
+"""One party's pool on disk: preprocessing that may be used once, and a journal of the items that were used.
 
 In a pool folder: ``pool.json`` (what the pool is, and its chunks), ``chunk-<id>.kqs`` (share files of some thousand items),
 ``cursor.journal`` (one line a claim, synced to the disk before anything that depends on it leaves) and ``pool.lock``.
@@ -33,7 +33,7 @@ from keyquorum.model.errors import PoolError
 from keyquorum.model.needs import require_disk
 from keyquorum.model.plain import Json, is_count, is_hex, json_loads
 from keyquorum.model.protocols import named
-from keyquorum.sharing.variants import Material, Section
+from keyquorum.sharing.variants import Preprocessing, Section
 
 Words = NDArray[np.uint64]
 MOST_DROPS = 100
@@ -65,7 +65,7 @@ class Claim:
         return max(self.end, self.given_up)
 
     def to_line(self, pool_id: str) -> bytes:
-        """With a checksum, so that a torn line is told from a whole one."""
+        """With a checksum, so that a torn line is recognised."""
         text = json.dumps(vars(self), separators=(",", ":"))
         return f"{_checksum(pool_id, text)} {text}\n".encode()
 
@@ -78,10 +78,10 @@ def _section_type(bits: int) -> Any:
     return next(t for t, size in (("<u1", 8), ("<u2", 16), ("<u4", 32), ("<u8", 64)) if bits <= size)
 
 
-def pack(material: Sequence[Words], sections: Sequence[Section]) -> bytes:
+def pack(preprocessing: Sequence[Words], sections: Sequence[Section]) -> bytes:
     """Sections one after another: single bits eight to a byte, others as the smallest integers that hold them."""
     parts = []
-    for words, section in zip(material, sections, strict=True):
+    for words, section in zip(preprocessing, sections, strict=True):
         if section.bits == 1:
             parts.append(np.packbits(words.astype(np.uint8), axis=-1, bitorder="little").tobytes())
         else:
@@ -124,7 +124,7 @@ class PoolStore:
     def __init__(self, folder: Path, kind: Json, sections: Sequence[Section], parts: int) -> None:
         self.folder, self.kind, self.sections, self.parts = folder, kind, list(sections), parts
         self._lock = _locked(folder, make=True)
-        self._cached: tuple[str, Material] | None = None
+        self._cached: tuple[str, Preprocessing] | None = None
         self._gone = self._gone_items = 0
         """Chunks whose files we deleted, and their items."""
         self._digest: bytes | None = None
@@ -140,7 +140,7 @@ class PoolStore:
             raise
 
     def close(self) -> None:
-        """Forgets material that was read, and gives the lock back."""
+        """Wipes the items that were read, and releases the lock."""
         self._forget()
         if self._lock >= 0:
             os.close(self._lock)
@@ -193,9 +193,9 @@ class PoolStore:
             "threshold": self.kind["threshold"], "party": self.kind["party"], "key_id": chunk.id, "length": chunk.count,
         }  # fmt: skip
 
-    def write(self, chunk: Chunk, material: Material) -> None:
+    def write(self, chunk: Chunk, preprocessing: Preprocessing) -> None:
         """Stores a chunk that does not count yet; with MACs the test of their keys behind its sections."""
-        data = pack(material, self.sections) + b"".join(test.tobytes() for test in material.key_tests)
+        data = pack(preprocessing, self.sections) + b"".join(test.tobytes() for test in preprocessing.key_tests)
         ShareFile.write(str(self._path(chunk.id)), self._header(chunk), data)
 
     def require_room(self, count: int, parties: int = 1) -> None:
@@ -291,7 +291,7 @@ class PoolStore:
             if chunk.id != held and max(start, base) < min(end, base + chunk.count) and not self._path(chunk.id).is_file():
                 raise PoolError(f"{self._path(chunk.id)}: missing: keyquorum pool drop at every party, and fill again")
 
-    def hand_out(self, start: int, end: int) -> Material:
+    def hand_out(self, start: int, end: int) -> Preprocessing:
         """The claimed items [start, end), and never again; a section an array [parts, rows, end - start] of words as wide as they are
         stored. Wiping it wipes those of wide sections in the chunk that is held in memory, too.
         What was handed out before is gone by then."""
@@ -309,9 +309,11 @@ class PoolStore:
                 key_tests.update((test.tobytes(), test) for test in stored.key_tests)
                 piece = items_of(stored, self.sections, low - base, high - base)
                 pieces.append(piece if high == end else [rows.copy() for rows in piece])  # another chunk takes the place of this one
-        return Material((np.concatenate(rows, axis=2) if len(rows) > 1 else rows[0] for rows in zip(*pieces, strict=True)), list(key_tests.values()))
+        return Preprocessing(
+            (np.concatenate(rows, axis=2) if len(rows) > 1 else rows[0] for rows in zip(*pieces, strict=True)), list(key_tests.values())
+        )
 
-    def _chunk(self, chunk: Chunk) -> Material:
+    def _chunk(self, chunk: Chunk) -> Preprocessing:
         """Its sections as they are stored; they stay in memory."""
         if self._cached is None or self._cached[0] != chunk.id:
             data = ShareFile.read(str(self._path(chunk.id)), self._header(chunk))
@@ -320,7 +322,7 @@ class PoolStore:
                 raise PoolError(f"{self._path(chunk.id)}: of another size than its items take: keyquorum pool drop, and fill again")
             self._forget()
             key_tests = [np.frombuffer(data[size:], dtype=np.uint8).copy()] if len(data) > size else []
-            self._cached = chunk.id, Material(stored_sections(data[:size], self.sections, self.parts, chunk.count), key_tests)
+            self._cached = chunk.id, Preprocessing(stored_sections(data[:size], self.sections, self.parts, chunk.count), key_tests)
         return self._cached[1]
 
     def _forget(self) -> None:

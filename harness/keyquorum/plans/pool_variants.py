@@ -1,4 +1,4 @@
-"""Which material a committee keeps for a parameter set and a rounding, and who of it rounds."""
+"""The preprocessing of a committee for a parameter set and a rounding, and the parties that round."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from keyquorum.sharing.variants import Variant
 
 
 def variant_for(committee: Committee, rounding: str, parameters: Parameters, width: int = 8, levels: int = 2) -> Variant:
-    """A rounding as a committee keeps material for it. Refuses committees that cannot. ``width``, ``levels``: of tables."""
+    """A rounding with the preprocessing of a committee. Raises ParameterError for a committee that cannot round so. ``width``, ``levels``: of tables."""
     return scheme_of(parameters).variant(committee, rounding, parameters, width, levels)
 
 

@@ -1,17 +1,16 @@
-"""Pools that several parties use together: they agree on what there is and where they stand before every claim.
+"""Pools that several parties use together. Before every claim the members agree on the items that there are, and on the next unused one.
 
-Every member tells the others its chunks, the end of its last claim, the next item that it has not handed out, and a hash of all its
-claims: a digest of it, and all of it if the digests differ. A pool that is kept open claims ahead, as many items as it has handed out
-before, so that not every batch waits for the disk and for an exchange; what is left of a claim is given up when the pool is closed.
+Every member sends a report to the others: its chunks, the end of its last claim, the next item that it has not handed out, and a hash of all
+its claims. It sends a digest of the report first, and the whole report if the digests differ. A pool that stays open claims ahead, as many items
+as it has handed out before: then not every batch waits for the disk and for an exchange. The rest of a claim is given up when the pool is closed.
 
 The messages of a batch carry a digest of the pool, the claim, the items and the purpose. Where a batch begins with an opening to all
-members, those of a claim that was made ahead have no other agreement: whoever hears from a member that is about something else
-refuses the message. Until then it has opened masked words only, under items that it never uses again; of three with replicated
-shares, one may send its next message as well.
+members, a claim that was made ahead needs no other agreement: a member refuses a message with another digest. Until then it has opened
+masked words only, under items that it never uses again. One of three parties with replicated shares may send its next message as well.
 
-Members that died between agreeing and claiming are one claim behind, which the claim of the others names; the items in doubt are
-given up. Any other difference means that somebody lost claims (an old backup) or made others (a copy that ran elsewhere): then the
-pool is refused. If all members go back to old backups at once, nobody is left who knows.
+A member that died between agreeing and claiming is one claim behind. The claim of the others names the state before, and the items in doubt
+are given up. Any other difference means that a member lost claims (an old backup) or made others (a copy that ran elsewhere): then the
+pool is refused. If all members go back to old backups at once, no member can notice it.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ from keyquorum.model.protocols import PROTOCOLS
 from keyquorum.parties import mac_key
 from keyquorum.parties.context import PartyContext
 from keyquorum.sharing.rounding import RoundingGroup
-from keyquorum.sharing.variants import Material, Variant
+from keyquorum.sharing.variants import Destination, Preprocessing, Variant
 
 from .pool_store import Chunk, Claim, PoolStore
 
@@ -50,7 +49,7 @@ REPORT_LIMIT = 1 << 26
 
 @dataclass(frozen=True)
 class Report:
-    """What a member says of its pool. ``purpose``: what it is about to do, the same at all; ``next``: the first item that it has not
+    """The state of a member's pool. ``purpose``: the operation that follows, the same at all members; ``next``: the first item that it has not
     handed out; ``ahead``: items that it would claim at least."""
 
     purpose: str
@@ -71,7 +70,7 @@ class Report:
 
 
 def read_report(data: bytes) -> Report:
-    """What a member sent; ValueError or TypeError if it is no report."""
+    """The report of a member from its bytes. ValueError or TypeError if it is none."""
     report = Report(**json_loads(data))
     report = replace(report, before=[(end, chain) for end, chain in report.before])
     numbers = [report.end, report.start, report.next, report.ahead, *(end for end, _ in report.before)]
@@ -94,7 +93,7 @@ class Agreement:
 
 
 def judge(reports: Sequence[Report], names: Sequence[int]) -> Agreement:
-    """What follows from the reports of all members (with these numbers in the committee); PoolError if using the pool is not safe."""
+    """The agreement that follows from the reports of all members (with these numbers in the committee). PoolError if using the pool is not safe."""
     for name, report in zip(names, reports, strict=True):
         if report.purpose != reports[0].purpose:
             raise PoolError(f"party {names[0]} wants to {reports[0].purpose}, party {name} to {report.purpose}: give all the same job")
@@ -128,8 +127,8 @@ def judge(reports: Sequence[Report], names: Sequence[int]) -> Agreement:
     common = 0
     while all(len(r.chunks) > common and r.chunks[common] == reports[0].chunks[common] for r in reports):
         common += 1
-    # What the last claim holds is given up if not all made it, and as far as somebody has, or may have, handed it out. A member whose
-    # journal was torn may give up more.
+    # Items of the last claim are given up if not all members made it, and up to the item that some member has, or may have, handed out.
+    # A member whose journal was torn may give up more.
     together = all((report.end, report.chain) == (last.end, last.chain) for report in reports)
     position = max(report.next for report in reports)
     if not together:
@@ -165,7 +164,7 @@ class Pool:
         """End of the items of claims that all agreed on, and we made, since we opened this pool."""
 
     def close(self) -> None:
-        """Gives the lock back."""
+        """Releases the lock."""
         self.store.close()
 
     def _report(self, purpose: str) -> Report:
@@ -174,7 +173,7 @@ class Pool:
         return Report(purpose, s.id, [c.id for c in s.chunks], s.claim.end, s.claim.chain, s.claim.before, s.claim.start, s.next, ahead, nonce)
 
     def agree(self, purpose: str) -> tuple[Agreement, list[Report]]:
-        """Compares with all members. One exchange, or two if they do not all say the same."""
+        """Compares the reports of all members. One exchange, or two if the digests differ."""
         mine = self._report(purpose)
         digest = mine.digest(self.store.chunks_digest)
         reached("agree/before")
@@ -218,16 +217,16 @@ class Pool:
             self._claimed_together = self._handed_out = 0
             reached("fill/started")
             self.session.compare("new pool", self.store.id.encode())
-        self.store.keep(agreement.chunks)  # what not all have is made anew
+        self.store.keep(agreement.chunks)  # chunks that a member lacks are made again
         done = 0
         while done < count:
             size = min(chunk, count - done)
             made = Chunk(self.session.toss(16).hex(), size)
             reached("fill/tossed")
-            material = self.variant.make(self.group, size, seed)
+            preprocessing = self.variant.make(self.group, size, seed)
             reached("fill/made")
-            self.store.write(made, material)
-            for words in [*material, *material.key_tests]:
+            self.store.write(made, preprocessing)
+            for words in [*preprocessing, *preprocessing.key_tests]:
                 words.fill(0)
             reached("fill/stored")
             self.session.compare("stored material", bytes.fromhex(made.id))
@@ -244,12 +243,12 @@ class Pool:
 
     # -- use ----------------------------------------------------------------------------------------------------------
 
-    def take(self, count: int, purpose: str) -> tuple[Material, bytes]:
-        """The material of ``count`` decryptions, claimed at every member before anything is done with it; and what its use is about,
-        for :meth:`.Backend.run`. One exchange, or two, and a write to the disk; no write if it was claimed ahead, and no exchange if its
-        use begins with an opening besides.
+    def take(self, count: int, purpose: str) -> tuple[Preprocessing, bytes]:
+        """The items of ``count`` decryptions, and the context of their messages (:meth:`.Backend.run`). Every member claims the items before it
+        uses one. One or two exchanges and a write to the disk. No write if the items were claimed ahead; then no exchange either, if the
+        rounding begins with an opening.
 
-        ``purpose``: what it is for, the same at all members. Refuses before anything is claimed if there is not enough.
+        ``purpose``: of the decryption, the same at all members. Raises PoolTooSmall, before anything is claimed, if there are not enough items.
         """
         what, start = f"decrypt {count} items, {purpose}", self.store.next
         if start + count > self._claimed_together or not self.variant.begins_with_opening:
@@ -259,12 +258,12 @@ class Pool:
         self._handed_out += count
         claim = self.store.claim
         about = f"{self.store.id} {claim.start} {claim.end} {claim.chain} {start} {what}".encode(errors="surrogatepass")
-        material = self.store.hand_out(start, start + count)
+        preprocessing = self.store.hand_out(start, start + count)
         reached("take/read")
-        return material, about
+        return preprocessing, about
 
     def _claim(self, count: int, what: str) -> int:
-        """Agrees with all, claims what the agreement gives unless it was claimed ahead; returns the first item."""
+        """Agrees with all members, and claims the items unless they were claimed ahead. Returns the first item."""
         agreement, reports = self.agree(what)
         available = sum(c.count for c in self.store.chunks[: agreement.chunks]) - agreement.position
         if count > available:
@@ -278,17 +277,17 @@ class Pool:
             self._claimed_together = self.store.claim.end
         return start
 
-    def decrypt(self, z: Words, purpose: str, to: int | str = "share", seed: bytes | None = None) -> Words | None:
+    def decrypt(self, z: Words, purpose: str, to: Destination = "share", seed: bytes | None = None) -> Words | None:
         """Rounds phases z, whose last axis counts words: see :meth:`Variant.use`."""
-        material, about = self.take(z.shape[-1] // self.variant.words, f"{purpose}, for {to}")
+        preprocessing, about = self.take(z.shape[-1] // self.variant.words, f"{purpose}, for {to}")
         reached("decrypt/before")
         try:
-            result = self.variant.use(self.group, z, material, to, seed, about)
+            result = self.variant.use(self.group, z, preprocessing, to, seed, about)
         except BaseException:
             self._claimed_together = 0  # members may stand at different items
             raise
         finally:
-            for words in [*material, *material.key_tests]:
+            for words in [*preprocessing, *preprocessing.key_tests]:
                 if words.flags.writeable:
                     words.fill(0)
         reached("decrypt/after")

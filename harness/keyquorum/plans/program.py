@@ -15,8 +15,8 @@ from keyquorum.backends import BACKENDS
 from keyquorum.backends.mpspdz import Checkout, run_program_files
 from keyquorum.backends.mpspdz.report import check_failed
 from keyquorum.dsl import ProgramIO, ProgramOptions, run_program
-from keyquorum.dsl.persistence import shares_path
 from keyquorum.dsl.program_io import numbers_path
+from keyquorum.dsl.share_files import shares_path
 from keyquorum.model.errors import ParameterError, PartyError, ProgramError
 from keyquorum.model.links import check_link, notice, parse
 from keyquorum.model.plain import Json
@@ -30,7 +30,7 @@ from keyquorum.parties.setup import init
 from keyquorum.parties.traces import sweep
 
 DEFAULT_PRIME = 1152921504606584833
-"""60 bits, 1 mod 2^18: room for comparisons of 18-bit integers (-F 18)."""
+"""60 bits, 1 mod 2^18: long enough for comparisons of 18-bit integers (-F 18)."""
 COMPARISON_BITS = 42
 """A masked comparison of k-bit integers needs a prime of k + 42 bits."""
 EMULATED = 3
@@ -129,7 +129,7 @@ def _mac_key_path(request: ProgramRequest, party: int) -> Path:
 
 
 def _run(session: Any, request: ProgramRequest, typed: Path | None = None) -> list[str]:
-    """Runs the program as one party; returns what it printed and its cost. ``typed``: a folder with the text inputs of parties, in place of theirs."""
+    """Runs the program as one party; returns what it printed and its cost. ``typed``: a folder with text inputs, used instead of the parties' own."""
     folder = Path(request.folder)
     path = find_program(request.program, folder)
     name = " ".join([path.stem, *request.args])
@@ -186,15 +186,15 @@ def run_locally(request: ProgramRequest, progress: Progress | None = None) -> li
 
 def _typed(folder: Path, parties: int) -> Path:
     """Reads a line of numbers for each party from standard input, and keeps them in files that this user alone can read."""
-    place = folder / "typed"
-    numbers_path(place, 0).parent.mkdir(parents=True, mode=0o700)
+    below = folder / "typed"
+    numbers_path(below, 0).parent.mkdir(parents=True, mode=0o700)
     for party in range(parties):
         if sys.stdin.isatty():
             print(f"numbers of party {party}: ", end="", file=sys.stderr, flush=True)
         line = sys.stdin.readline()
-        with open(os.open(numbers_path(place, party), os.O_CREAT | os.O_WRONLY | os.O_EXCL, 0o600), "w") as file:
+        with open(os.open(numbers_path(below, party), os.O_CREAT | os.O_WRONLY | os.O_EXCL, 0o600), "w") as file:
             file.write(line)
-    return place
+    return below
 
 
 def _run_on_mp_spdz(request: ProgramRequest, file: str) -> list[str]:
@@ -208,8 +208,8 @@ def _run_on_mp_spdz(request: ProgramRequest, file: str) -> list[str]:
     except ProgramError as error:
         if not request.capabilities.macs or not check_failed(str(error)):
             raise
-        told = [_engine.burn_mac_key(str(_mac_key_path(request, party)), str(error)) for party in range(request.size)]
-        raise ProgramError("; ".join([str(error), *told])) from None
+        burned = [_engine.burn_mac_key(str(_mac_key_path(request, party)), str(error)) for party in range(request.size)]
+        raise ProgramError("; ".join([str(error), *burned])) from None
     lines = [*done.printed[0].splitlines(), *done.result.lines()]
     return [*lines, notice(request.link)] if request.link else lines
 

@@ -1,4 +1,4 @@
-"""Warnings of what is weak about a key, a request or a rounding."""
+"""Warnings of the weaknesses of a key, a request or a rounding."""
 
 from __future__ import annotations
 

@@ -1,2 +1,2 @@
-"""``keyquorum report``: tables of results become plots and one page. ``data`` reads and condenses, ``plots`` and ``published``
+"""``keyquorum report``: plots and a page from tables of results. ``data`` reads and summarises, ``plots`` and ``published``
 draw, ``page`` writes HTML. Needs pandas and matplotlib: the extra ``report``."""

@@ -1,4 +1,4 @@
-"""Tables of ``keyquorum bench``, condensed: one row a measurement, with medians and ranges over its runs."""
+"""Summaries of the tables of ``keyquorum bench``: one row for each measurement, with medians and ranges over its runs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SUMS = ["seconds", "bytes_sent", "bytes_received", "rounds", "cpu_seconds", "off
 
 
 class NoResultsError(KeyQuorumError):
-    """There is nothing to report."""
+    """There are no results to report."""
 
 
 def load(folder: Path) -> pd.DataFrame:
@@ -44,14 +44,14 @@ def paper004(folder: Path) -> list[dict[str, str]]:
 
 
 def _loaded(rows: pd.DataFrame) -> pd.Series:
-    """Whether a measurement started beside other work: from the cores that were busy then or, in tables without them, from the load of
-    the minute before, which counts the sweep itself too."""
+    """Whether a measurement started on a busy machine: from the cores that were busy or, in tables without them, from the load of
+    the minute before, which includes the sweep itself."""
     beside = rows["load"] > 1
     return beside.where(rows["busy"].isna(), rows["busy"] > IDLE_CORES) if "busy" in rows else beside
 
 
 def skipped(folder: Path) -> list[str]:
-    """Why measurements were skipped, or failed: a line each, without repetition."""
+    """Reasons why measurements were skipped or failed: distinct lines."""
     lines: dict[str, None] = {}
     for path in sorted((folder / "bench").glob("*.csv")):
         table = pd.read_csv(path, dtype=str)
@@ -61,7 +61,7 @@ def skipped(folder: Path) -> list[str]:
 
 
 def runs(rows: pd.DataFrame) -> pd.DataFrame:
-    """One row a run: of times the slowest party's, of traffic and memory the mean and the largest of the parties."""
+    """One row for each run: times of the slowest party, and mean and largest traffic and memory of the parties."""
     keys = [*CASE, "repeat"]
     parties = rows.groupby([*keys, "party"], dropna=False)[SUMS].sum()
     parties["peak_memory"] = rows.groupby([*keys, "party"], dropna=False)["peak_memory"].max()
@@ -83,7 +83,8 @@ def runs(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def summary(rows: pd.DataFrame) -> pd.DataFrame:
-    """One row a measurement (and a phase of ``cnn`` and ``peers``, as suite "cnn: PHASE"): medians, and for times the smallest and largest run (``_low``, ``_high``)."""
+    """One row for each measurement, and for each phase of ``cnn`` and ``peers`` (as suite "cnn: PHASE"): medians, and for times the smallest and
+    largest run (``_low``, ``_high``)."""
     phases = rows[rows["suite"].isin(["cnn", "peers"])].assign(suite=lambda t: t["suite"] + ": " + t["phase"])
     table = runs(pd.concat([rows, phases], ignore_index=True))
     grouped = table.groupby(CASE, dropna=False)
@@ -104,7 +105,7 @@ def machine(rows: pd.DataFrame) -> str:
 
 
 def select(table: pd.DataFrame, **wanted: object) -> pd.DataFrame:
-    """The rows whose columns have these values (a list: one of them)."""
+    """The rows whose columns have these values (for a list: one of its values)."""
     for name, value in wanted.items():
         chosen = value if isinstance(value, (list, tuple)) else [value]
         table = table[table[name].isin(chosen)]
@@ -112,13 +113,13 @@ def select(table: pd.DataFrame, **wanted: object) -> pd.DataFrame:
 
 
 def conditions(rows: pd.DataFrame) -> list[tuple[str, str]]:
-    """Where the results were measured, in words."""
+    """The conditions of the results: names and texts."""
 
     def distinct(column: str, of: pd.DataFrame = rows) -> str:
         return ", ".join(sorted({str(v) for v in of[column].dropna()} - {""})) or "–"
 
     def by_suite() -> str:
-        """The commit, and which suites it measured where there are several."""
+        """The commits, and the suites that each measured if there are several."""
         suites = rows.assign(commit=rows["commit"].fillna("unknown").replace("", "unknown")).groupby("commit")["suite"].unique()
         return ", ".join(f"{name} ({', '.join(sorted(of))})" if len(suites) > 1 else str(name) for name, of in suites.items())
 

@@ -1,4 +1,4 @@
-"""One HTML page that holds everything, and its plots as PNG files."""
+"""The report: one HTML page, and its plots as PNG files."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PNG_DPI = 150
 
 
 def write_report(results: Path, output: Path) -> list[Path]:
-    """Writes ``output``/index.html and PNGs from the tables under ``results``; returns what was written.
+    """Writes ``output``/index.html and PNGs from the tables under ``results``; returns the paths.
 
     Raises NoResultsError if there are none.
     """
@@ -38,8 +38,8 @@ def write_report(results: Path, output: Path) -> list[Path]:
     table = summary(rows)
     output.mkdir(parents=True, exist_ok=True)
     written, parts = [], [_head(rows)]
-    models, told = threat_model_table(table)
-    parts.append(f"<h2>Threat models</h2>{_html(models)}<p>{escape(told)}</p>")
+    models, notes = threat_model_table(table)
+    parts.append(f"<h2>Threat models</h2>{_html(models)}<p>{escape(notes)}</p>")
     for name, (title, make) in plots.PLOTS.items():
         made = make(table)
         parts.append(f"<h2>{escape(title)}</h2>")

@@ -1,4 +1,4 @@
-"""Plots of our own results. Each gives a figure and its caption, or None where the results do not have it."""
+"""Plots of our own results. Each function returns a figure and its caption, or None if the results lack its measurements."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NAMES = {"seconds": "seconds", "online_seconds": "seconds, online"}
 
 
 SHADES = (("#f0c808", "v"), ("#8c1c13", "s"), ("#1b5e20", "D"), ("#ff595e", "o"), ("#00a6a6", "^"), ("#1d3557", "P"), ("#8ac926", "X"))
-"""Colours and marks of lines of one protocol: none of those that stand for protocols."""
+"""Colours and marks of lines of one protocol, different from those of the protocols."""
 
 
 def _line(axis: Axes, table: pd.DataFrame, x: str, y: str, label: str, protocol: str, shade: int | None = None) -> None:
@@ -41,7 +41,7 @@ def _any_loaded(tables: Iterable[pd.DataFrame]) -> bool:
 
 
 def yerror(error: np.ndarray | None) -> np.ndarray | None:
-    """No bars where no run differs."""
+    """The error bars; None if all runs are equal."""
     return error if error is not None and bool((error > 0).any()) else None
 
 
@@ -58,9 +58,9 @@ def threat_models(table: pd.DataFrame) -> Plot | None:
         width = 0.8 / len(present)
         for i, protocol in enumerate(present):
             rows = chosen[chosen["protocol"] == protocol].set_index("name").reindex(names)
-            places = np.arange(len(names)) + (i - (len(present) - 1) / 2) * width
+            positions = np.arange(len(names)) + (i - (len(present) - 1) / 2) * width
             count = int(rows["parties"].dropna().iloc[0])
-            bars = axis.bar(places, rows[column], width, label=f"{protocol} (n = {count})", color=style.COLOURS[protocol])
+            bars = axis.bar(positions, rows[column], width, label=f"{protocol} (n = {count})", color=style.COLOURS[protocol])
             style.dot_loaded(bars, rows["loaded"].fillna(False).astype(bool))
         style.decades(axis)
         axis.set_xticks(range(len(names)), [n.replace(" of ", "\nof ") for n in names], rotation=25, ha="right")
@@ -95,7 +95,7 @@ def scaling(table: pd.DataFrame) -> Plot | None:
     made, axes = style.figure(len(panels), 3.6, 2.8)
     captions = []
     for axis, (title, value, rows) in zip(axes, panels, strict=True):
-        # Of several parameter sets that with the most numbers of parties; LWE has a set of its own for shamir.
+        # Of several parameter sets the one with the most numbers of parties; LWE has a set of its own for shamir.
         chosen = [rows.groupby("parameters")["parties"].nunique().idxmax()]
         rows = rows[rows["parameters"].isin(chosen)]
         for protocol in style.protocols(rows["protocol"]):
@@ -112,7 +112,7 @@ def scaling(table: pd.DataFrame) -> Plot | None:
 
 
 def split(table: pd.DataFrame) -> Plot | None:
-    """Offline and online share of the time of decryption, at the number of parties that most was measured with."""
+    """Offline and online share of the time of decryption, at the number of parties with the most measurements."""
     rows = select(table, suite="decrypt", backend="embedded", link="", batch=1)
     rows = rows[rows["parties"] == rows.groupby("parties").size().idxmax()] if len(rows) else rows
     if rows.empty:
@@ -121,10 +121,10 @@ def split(table: pd.DataFrame) -> Plot | None:
     rows = rows.assign(total=rows["offline_seconds"] + rows["online_seconds"])
     made, (axis,) = style.figure(1, 6.0, 0.9 + 0.3 * len(rows))
     labels = [f"{r.name_}, {r.protocol}: {1e3 * r.total:,.3g} ms" for r in rows.rename(columns={"name": "name_"}).itertuples()]
-    places, offline = np.arange(len(rows)), 100 * rows["offline_seconds"] / rows["total"]
-    axis.barh(places, offline, color="#e69f00", hatch="//", edgecolor="white", label="offline")
-    style.dot_loaded(axis.barh(places, 100 - offline, left=offline, color="#0072b2", label="online"), rows["loaded"])
-    axis.set_yticks(places, labels)
+    positions, offline = np.arange(len(rows)), 100 * rows["offline_seconds"] / rows["total"]
+    axis.barh(positions, offline, color="#e69f00", hatch="//", edgecolor="white", label="offline")
+    style.dot_loaded(axis.barh(positions, 100 - offline, left=offline, color="#0072b2", label="online"), rows["loaded"])
+    axis.set_yticks(positions, labels)
     axis.invert_yaxis()
     axis.set_xlabel("% of the time")
     axis.grid(axis="y", visible=False)
@@ -231,7 +231,7 @@ def batches(table: pd.DataFrame) -> Plot | None:
 
 LIBRARIES = {"seal": "SEAL, one key", "openfhe": "OpenFHE, threshold"}
 LIBRARY_GREYS = {"seal": "#444444", "openfhe": "#999999"}
-"""Of those that are not ours."""
+"""Greys of the other libraries."""
 
 
 def peers(table: pd.DataFrame) -> Plot | None:
@@ -248,9 +248,9 @@ def peers(table: pd.DataFrame) -> Plot | None:
         bars = [(f"{LIBRARIES[r['backend']]}, {r['parameters']}", r, LIBRARY_GREYS[r["backend"]]) for _, r in libraries.iterrows()]
         bars += [(f"{r['protocol']}, {r['parameters']}", r, style.COLOURS[r["protocol"]]) for _, r in mine.iterrows()]
         shown += [row for _, row, _ in bars]
-        for place, (_, row, colour) in enumerate(bars):
+        for position, (_, row, colour) in enumerate(bars):
             error = [[row["seconds"] - row["seconds_low"]], [row["seconds_high"] - row["seconds"]]]
-            style.dot_loaded(axis.barh(place, row["seconds"], 0.7, xerr=error, capsize=2, color=colour), [row["loaded"]])
+            style.dot_loaded(axis.barh(position, row["seconds"], 0.7, xerr=error, capsize=2, color=colour), [row["loaded"]])
         axis.set_yticks(range(len(bars)), [label for label, _, _ in bars], fontsize=7)
         axis.invert_yaxis()
         axis.grid(axis="y", visible=False)

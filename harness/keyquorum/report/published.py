@@ -1,5 +1,5 @@
-"""Plots of published figures against a number of parties (``published_bars``: of those that stand alone), ours beside them wherever there is something of the same kind. They stand side by side and do not
-race: hardware, parameters and often the security differ, and every caption says how."""
+"""Plots of published figures against a number of parties (``published_bars``: of single figures), with our figures of the same kind where there are
+any. They are no race: hardware, parameters and often the security differ, as every caption states."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from . import style
 from .data import select
 
 Ours = Callable[[pd.DataFrame], pd.DataFrame]
-"""Ours as columns ``x``, ``y``, ``low``, ``high``, ``label``."""
+"""A function that selects our figures, as columns ``x``, ``y``, ``low``, ``high``, ``label``."""
 PAPERS = {
     "000": "hardware not stated; 1 Gbit/s",
     "002": "c6i.2xlarge (8 vCPU) a party; LAN 1 ms, 1 Gbit/s; WAN 100 ms, 100 Mbit/s",
     "004": "2 vCPU a party; LAN 0.5 ms, 2 Gbit/s; WAN 20 ms, 500 Mbit/s",
 }
-"""Hardware and network of the papers, as params/published/README.md has them."""
+"""Hardware and network of the papers, from params/published/README.md."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Published:
     ours: Ours | None = None
     note: str = ""
     computed: bool = False
-    """Whether ours follow from parameters instead of a measurement."""
+    """Whether our figures are computed from parameters, not measured."""
 
 
 def _points(rows: pd.DataFrame, scale: float, label: Callable[[pd.Series], str], column: str = "seconds") -> pd.DataFrame:
@@ -88,7 +88,7 @@ def _conversion(name: str, scale: float) -> Ours:
 
 
 def _lwe(column: str, shift: bool = False) -> Ours:
-    """Decryptions of LWE: one alone (000), or of a batch (002, against the corruptions tolerated)."""
+    """Decryptions of LWE: single ones (000), or in a batch (002, against the corruptions tolerated)."""
 
     def make(table: pd.DataFrame) -> pd.DataFrame:
         rows = select(table, suite="decrypt", backend="embedded")
@@ -122,7 +122,7 @@ def _fixed_weight(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _cnn(phase: str) -> Ours:
-    """Keys of a run; of what every set of ciphertexts needs again, the mean over the sets, each of up to eight digits."""
+    """Time of key generation for a run; for other phases, which every set of ciphertexts repeats, the mean over the sets of up to eight digits."""
 
     def make(table: pd.DataFrame) -> pd.DataFrame:
         rows = select(table, suite=f"cnn: {phase}")
@@ -134,8 +134,8 @@ def _cnn(phase: str) -> Ours:
 
 
 def _key_sizes(table: pd.DataFrame) -> pd.DataFrame:
-    """Keys of the paper's 484-bit set, which do not depend on the number of parties: a public key has two polynomials over all primes, a
-    switching key two for every prime of a ciphertext; 8 bytes a coefficient."""
+    """Sizes of keys of the paper's 484-bit set, which do not depend on the number of parties. A public key has two polynomials over all primes, a
+    switching key two for every prime of a ciphertext, with 8 bytes for each coefficient."""
     parameters = load(PAPER_SET, warn=False)
     primes, degree = len(parameters.coeff_modulus), parameters.ring_degree
     public = 2 * degree * primes * 8 / 2**20
@@ -257,7 +257,7 @@ def draw(plot: Published, table: pd.DataFrame) -> tuple[Figure, str]:
 
 
 def head(made: Figure, title: str, published_table: str, machine: str, computed: bool = False) -> None:
-    """Title, and below it on what was measured: theirs, and ours if ``machine`` is not empty."""
+    """The title, and below it the hardware of the paper, and ours if ``machine`` is not empty."""
     made.suptitle(title, fontsize=10)
     lines = [f"paper: {'computed, not measured' if computed else PAPERS[published_table[:3]]}"]
     if machine:

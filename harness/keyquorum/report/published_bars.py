@@ -1,4 +1,4 @@
-"""Published figures that do not depend on a number of parties, or stand for one number of them: a bar each, ours beside them."""
+"""Bars of published figures that do not depend on the number of parties, or are for one number of parties, with our figures."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .data import select
 from .published import head
 
 Bar = tuple[str, float, float, float, bool]
-"""Label, value, lowest and highest run, whether it started under load."""
+"""Label, value, lowest and highest run, and whether it started under load."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Bars:
 
 
 def _cnn_evaluation(table: pd.DataFrame) -> list[Bar]:
-    """Milliseconds of one evaluation, which takes as long for one digit as for as many as fit; and a digit's part of a full one."""
+    """Milliseconds of one evaluation, which does not depend on the number of digits in a set, and the same divided by the digits of a full set."""
     return [bar for row in _phase(table, "evaluation") for bar in _both(row, "evaluation", ", stock SEAL")]
 
 
@@ -46,7 +46,7 @@ def _cnn_client(table: pd.DataFrame) -> list[Bar]:
 
 
 def _both(row: pd.Series, what: str, how: str = "") -> list[Bar]:
-    """Of a set of ciphertexts, and of a digit in a full one."""
+    """Bars for a set of ciphertexts, and for one digit of a full set."""
     return [
         _bar(row, f"ours, {what} of a set (1 to {IMAGES} digits){how}", row["batch"] / IMAGES),
         _bar(row, f"ours, {what}, a digit of a full set{how}", row["batch"]),
@@ -54,7 +54,7 @@ def _both(row: pd.Series, what: str, how: str = "") -> list[Bar]:
 
 
 def _phase(table: pd.DataFrame, phase: str) -> list[pd.Series]:
-    """The measurement of a phase that any protocol shares: the first."""
+    """The first measurement of a phase that does not depend on the protocol."""
     return [row for _, row in select(table, suite=f"cnn: {phase}").head(1).iterrows()]
 
 
@@ -103,16 +103,16 @@ def draw(plot: Bars, table: pd.DataFrame) -> tuple[Figure, str]:
     ours = plot.ours(table) if plot.ours is not None else []
     made, (axis,) = style.figure(1, 6.4, 1.4 + 0.36 * (len(theirs) + len(ours)))
     axis.barh(range(len(theirs)), [value for _, value in theirs], 0.7, color="#aaaaaa", hatch="//", edgecolor="white")
-    places = range(len(theirs), len(theirs) + len(ours))
+    positions = range(len(theirs), len(theirs) + len(ours))
     values = [bar[1] for bar in ours]
     error = [[value - low for _, value, low, _, _ in ours], [high - value for _, value, _, high, _ in ours]]
-    bars = axis.barh(places, values, 0.7, xerr=error if ours else None, capsize=2, color=style.OURS)
+    bars = axis.barh(positions, values, 0.7, xerr=error if ours else None, capsize=2, color=style.OURS)
     style.dot_loaded(bars, [bar[4] for bar in ours])
     style.decades(axis, "x")
-    for place, value in enumerate([*(value for _, value in theirs), *values]):
+    for position, value in enumerate([*(value for _, value in theirs), *values]):
         axis.annotate(
             f"{value:,.3g}" if value < 1000 or value >= 1e6 else f"{value:,.0f}",
-            (value, place),
+            (value, position),
             (3, 0),
             textcoords="offset points",
             va="center",

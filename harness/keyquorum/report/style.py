@@ -1,4 +1,4 @@
-"""How plots look: legible in print and without colour."""
+"""Style of plots: legible in print and without colour."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ MORE_COLOURS = ("#8c1c13", "#1b5e20", "#00a6a6", "#f0c808", "#6a4c93", "#ff595e"
 COLOURS = dict(zip(ORDER, cycle((*FIRST_COLOURS, *MORE_COLOURS)), strict=False))
 MARKERS = dict(zip(ORDER, cycle("osD^vP*X<>phdH"), strict=False))
 OURS = FIRST_COLOURS[0]
-"""Of bars that are ours beside published ones."""
+"""Colour of our bars in plots of published figures."""
 PAPER = "#555555"
 SERIES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7f3c8d", *MORE_COLOURS)
-"""Colours of our series beside published ones: no two alike, none of them grey."""
+"""Colours of our series in plots of published figures: all different, none grey."""
 MARKS = "soD^vPX*<>phdH"
 
 
@@ -51,7 +51,7 @@ def greys(count: int) -> list[str]:
 
 DOTS = "...."
 LOADED = "started under load"
-"""What hollow marks and dotted bars say."""
+"""Legend of hollow marks and dotted bars."""
 
 
 def mark_loaded(axis: Axes, x: Iterable[float], y: Iterable[float], colour: str, mark: str, size: float = 4) -> None:
@@ -84,7 +84,7 @@ plt.rcParams.update(
 
 
 def figure(panels: int = 1, width: float = 3.6, height: float = 3.0) -> tuple[Figure, list[Axes]]:
-    """A figure with panels, two side by side: more would be too small in print."""
+    """A figure with panels, at most two in a row, so that they are legible in print."""
     columns = min(panels, 2)
     rows = -(-panels // columns)
     made, grid = plt.subplots(rows, columns, figsize=(width * columns, height * rows), squeeze=False, layout="constrained")
@@ -95,7 +95,7 @@ def figure(panels: int = 1, width: float = 3.6, height: float = 3.0) -> tuple[Fi
 
 
 def legend_below(made: Figure, axes: list[Axes], columns: int = 4, loaded: bool = False) -> None:
-    """One legend for all panels, below them; ``loaded``: with what hollow marks and dotted bars say."""
+    """One legend for all panels, below them; ``loaded``: with an entry for hollow marks and dotted bars."""
     entries: dict[str, Artist] = {label: handle for axis in axes for handle, label in zip(*axis.get_legend_handles_labels(), strict=True)}
     for label, handle in entries.items():
         first = handle.patches[0] if isinstance(handle, BarContainer) and len(handle.patches) else None
@@ -108,7 +108,7 @@ def legend_below(made: Figure, axes: list[Axes], columns: int = 4, loaded: bool 
 
 
 def decades(panels: Axes | Sequence[Axes], which: Literal["x", "y"] = "y") -> None:
-    """Logarithmic axes that end at powers of ten, so that they always have labels; of several panels, at the same ones."""
+    """Sets logarithmic axes that end at powers of ten, so that they have labels; all panels get the same limits."""
     axes = [panels] if isinstance(panels, Axes) else panels
     limits = [axis.dataLim for axis in axes]
     high = max(float((d.intervaly if which == "y" else d.intervalx)[1]) for d in limits)
@@ -121,9 +121,9 @@ def decades(panels: Axes | Sequence[Axes], which: Literal["x", "y"] = "y") -> No
 
 
 def ticks(axis: Axes, values: Iterable[float]) -> None:
-    """Labelled ticks at these places of the horizontal axis, and no others."""
-    places = sorted({float(v) for v in values})
-    axis.set_xticks(places, [f"{v:g}" for v in places])
+    """Sets labelled ticks at these values of the horizontal axis, and no others."""
+    ordered = sorted({float(v) for v in values})
+    axis.set_xticks(ordered, [f"{v:g}" for v in ordered])
     axis.xaxis.set_minor_locator(NullLocator())
 
 

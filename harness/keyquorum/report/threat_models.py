@@ -1,4 +1,4 @@
-"""The table of threat models: what each committee pays for the main jobs, as measured."""
+"""The table of threat models: the measured cost of the main jobs for each committee."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from . import style
 from .data import select
 
 FAMILIES = {p.name: p.field_protocol for p in COMMITTEES.values() if p.field_protocol != p.name}
-"""Committees that have two names: for their programs modulo 2^k and over prime fields."""
+"""Committees with two names: protocols modulo 2^k, with their partner over prime fields."""
 JOBS: tuple[tuple[str, str, str, str, str, float, str], ...] = (
     ("keys", "keygen", "", "seconds", "s", 1.0, ""),
     ("keys", "keygen", "", "sent_per_party", "MB a party", 1e-6, ""),
@@ -18,11 +18,11 @@ JOBS: tuple[tuple[str, str, str, str, str, float, str], ...] = (
     ("decryption, CKKS", "decrypt", "ckks", "seconds", "s", 1.0, ""),
     ("decryption, LWE, online", "decrypt", "lwe round_ltz", "online_seconds", "ms", 1e3, "paper000-1ms"),
 )
-"""Column, suite, beginning of the name, figure, unit, scale, link."""
+"""Column, suite, prefix of the name, figure, unit, scale, link."""
 
 
 def threat_model_table(table: pd.DataFrame) -> tuple[pd.DataFrame, str]:
-    """A row a committee and parameter set of its keys, and what the columns mean. Three parties where that was measured."""
+    """A row for each committee and parameter set of its keys, and a note on the columns. Figures of three parties are preferred."""
     rows: list[dict[str, object]] = []
     used: set[str] = set()
     embedded = select(table, backend="embedded", batch=1)
@@ -51,10 +51,10 @@ def threat_model_table(table: pd.DataFrame) -> tuple[pd.DataFrame, str]:
             rows.append(row)
     made = pd.DataFrame(rows)
     empty = [column for column in made.columns if len(made) and (made[column] == "–").all()]
-    told = (
+    note = (
         "Medians of the slowest party, all parties on one machine over TLS, no added delay but for LWE: there 1 ms round trip, fastest exact method. "
     )
-    return made.drop(columns=empty), told + "; ".join(sorted(used)) + "."
+    return made.drop(columns=empty), note + "; ".join(sorted(used)) + "."
 
 
 def _fewest(rows: pd.DataFrame) -> int:

@@ -66,7 +66,7 @@ def _scheme_of_file(path: Path) -> AnyScheme:
 
 
 def recognise(head: bytes) -> AnyScheme | None:
-    """The scheme of which a file that begins so has ciphertexts; None where the first bytes do not tell."""
+    """The scheme of a file of ciphertexts by its first bytes; None where they do not determine it."""
     return next((scheme for scheme in schemes() if scheme.recognises(head)), None)
 
 

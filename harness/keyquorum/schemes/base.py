@@ -7,7 +7,7 @@ Key generation, decryption, pools, the served committee, ``inspect``, the API an
 * :class:`.KeyRequest`: a key to be made, with the options of its scheme; it refuses what cannot be made.
 * :class:`.KeyInfo`: metadata of a key, and the shared vectors of its secret (:class:`.SecretVector`).
 * :class:`.KeyMaterial`: a key in memory: metadata, public files, and this party's shares.
-* :class:`.Variant`: a rounding, the material that it takes from a pool, and how it uses it.
+* :class:`.Variant`: a rounding, its preprocessing, and how it uses it.
 * :class:`Scheme`: reads all of these, and ciphertexts; computes phases, and plaintexts from rounded phases.
 
 Nothing here knows a scheme. Outside of a scheme's package only evaluation, approvals, demonstrations and benchmarks know what is in it.
@@ -38,7 +38,7 @@ Words = NDArray[np.uint64]
 EXACT = "round_ltz_circuit"
 """The rounding that is never wrong, which every scheme with roundings has."""
 MASKED = "round_mask_open"
-"""A rounding that is sometimes wrong, with errors that tell of the noise."""
+"""A rounding that is sometimes wrong, with errors that depend on the noise."""
 
 
 C = TypeVar("C")
@@ -89,7 +89,7 @@ class Scheme(ABC, Generic[K, C]):
     ``title``: for people; ``names``: of the schemes as parameter sets have them; ``order``: schemes of lower order come first in lists, and the first
     one gets files that no other claims; ``job_fields``: what a ``keygen`` job has besides the fields of all schemes, with types;
     ``file_fields``: fields by which a TOML file is known as a parameter set, besides ``scheme``; ``old_metadata``: name of the metadata's file in
-    key folders of version 0.1.0, if it was not ``key.json``; ``batch``: most ciphertexts that a served committee decrypts at once, if it is not told;
+    key folders of version 0.1.0, if it was not ``key.json``; ``batch``: most ciphertexts that a served committee decrypts at once, by default;
     ``most_asked``: most ciphertexts of a request; ``names_key``: whether ciphertext files name their key.
     """
 
@@ -165,7 +165,7 @@ class Scheme(ABC, Generic[K, C]):
         return ""
 
     def describe_state(self, folder: Path, info: K) -> list[str]:
-        """What a key folder tells beyond the metadata, as decryptions used. Raises KeyFileError for damaged files."""
+        """The state of a key beside the metadata, such as decryptions used. Raises KeyFileError for damaged files."""
         return []
 
     def exported(self, info: K) -> dict[str, bytes]:
@@ -173,7 +173,7 @@ class Scheme(ABC, Generic[K, C]):
         return {}
 
     def warnings(self, info: K) -> list[str]:
-        """What is weak about a key, said whenever it decrypts, a line each."""
+        """Weaknesses of a key, a line each, for a warning at each decryption."""
         return []
 
     def rotations(self, parameters: Parameters, steps: Sequence[int]) -> tuple[int, ...]:
@@ -213,7 +213,7 @@ class Scheme(ABC, Generic[K, C]):
     @abstractmethod
     def parse(self, info: K, data: bytes, what: str, rounding: str) -> C:
         """The content of a ciphertext file as it is; ``what`` names it in errors. Raises CiphertextError or SealFormatError for what is none, of
-        another key if the file tells, or states more noise than the rounding takes."""
+        another key if the file names its key, or states more noise than the rounding takes."""
 
     @abstractmethod
     def read_ciphertext(self, info: K, path: Path, data: bytes, rounding: str) -> C:
@@ -261,7 +261,7 @@ class Scheme(ABC, Generic[K, C]):
         keep: bool = False,
     ) -> Words:  # fmt: skip
         """Our summands of the phases of all ciphertexts one after another, as the variant takes them: its items lie in the last axis. Local, but for
-        what ``keep`` compares once; every party calls this. ``keep``: the engine is kept for the next ones."""
+        one comparison with ``keep``; every party calls this. ``keep``: see :meth:`.Backend.run`."""
 
     @abstractmethod
     def plaintexts(self, info: K, ciphertexts: Sequence[C], words: Words) -> Sequence[Decrypted]:
@@ -290,7 +290,7 @@ class Scheme(ABC, Generic[K, C]):
         """Bytes of the longest request."""
 
     def key_of(self, data: bytes, what: str) -> K:
-        """Metadata of a key as far as a ciphertext file tells them, for receivers without the key's folder; see ``names_key``."""
+        """Metadata of a key as far as a ciphertext file has them, for receivers without the key's folder; see ``names_key``."""
         raise CiphertextError(f"{what}: files of {self.title} do not tell their key: name it")
 
     def request_body(self, info: K, path: Path, data: bytes) -> bytes:
@@ -310,11 +310,11 @@ class Scheme(ABC, Generic[K, C]):
 
     @abstractmethod
     def variant(self, committee: Committee, rounding: str, parameters: Parameters, width: int, levels: int) -> Variant:
-        """A rounding for a set, as a committee keeps material for it. Raises ParameterError for a committee that cannot."""
+        """A rounding for a set, with the preprocessing of a committee. Raises ParameterError for a committee that cannot."""
 
     @abstractmethod
     def masked_limit(self, parameters: Parameters) -> str:
-        """What is to be said of decryptions by :data:`MASKED`, whose errors tell of the secret; empty for a set without that rounding."""
+        """The limit of decryptions by :data:`MASKED`, whose errors leak the secret, as a text; empty for a set without that rounding."""
 
 
 AnyScheme = Scheme[KeyInfo, object]

@@ -130,7 +130,7 @@ class KeyRequest(ABC):
 
     @abstractmethod
     def warnings(self, committee: Committee | None = None) -> list[str]:
-        """What is weak about the key, and about its generation by a committee, a line each."""
+        """Weaknesses of the key, and of its generation by a committee, a line each."""
 
     @abstractmethod
     def needs(self, committee: Committee) -> Needs | None:

@@ -1,1 +1,1 @@
-"""A long-running committee: parties as daemons, receivers as clients that talk to each of them over a channel of their own."""
+"""A long-running committee: parties are daemons, and a receiver is a client with a channel to each of them."""

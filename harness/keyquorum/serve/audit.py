@@ -1,11 +1,11 @@
-"""The audit log of a served party: one line of JSON for every request, on the disk before its answer leaves.
+"""The audit log of a served party: one line of JSON for every request, on the disk before its answer is sent.
 
-A line says when, who asked (the SHA-256 of the certificate), under which id, for which ciphertext (SHA-256 and length of its bytes), and what was answered:
-``answered``, or ``refused`` with the kind of the error. It holds no share, no message, and nothing of a request but digest, length and id.
+A line has the time, the receiver (SHA-256 of its certificate), the id of the request, the ciphertext (SHA-256 and length of its bytes), and the
+result: ``answered``, or ``refused`` with the type of the error. It has no share, no message, and nothing of a request but digest, length and id.
 
-The file is opened for appending, with mode 0600. A log that was moved away (logrotate) is begun anew. A party whose log cannot be written
-answers nothing: requests are refused until it can. So a line may say ``answered`` where the disk failed after it and the answer was withheld, never
-the other way round.
+The file is opened for appending, with mode 0600. After the log was moved away (logrotate) a new file is begun. While the log cannot be written,
+requests are refused. So a line may say ``answered`` where the disk failed after the line and the answer was withheld. No answer is sent without a
+line.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from keyquorum.model.errors import AuditError
 from keyquorum.model.plain import Json
 
 NAME = "audit.jsonl"
-"""Of the file in a party's folder, unless another is named."""
+"""Default name of the file, in the party's folder."""
 LONGEST = 300
 """Characters of an error in a line."""
 
@@ -33,7 +33,7 @@ def timestamp() -> str:
 
 
 class AuditLog:
-    """Appends lines. Thread-safe. ``common``: what every line has. ``warn``: told once when the log cannot be written, and once when it can again.
+    """Appends lines. Thread-safe. ``common``: fields of every line. ``warn``: called once when the log cannot be written, and once when it can again.
 
     Raises AuditError if the file cannot be opened, is no regular file, or may be read or written by others."""
 
@@ -69,7 +69,7 @@ class AuditLog:
             os.close(folder)
 
     def require(self) -> None:
-        """Refuses a request before anything is done for it, while the log cannot be written. Raises AuditError."""
+        """Raises AuditError while the log cannot be written; called before any work is done for a request."""
         with self._lock:
             if self._failed:
                 self._guarded(lambda: self._append(b""))
@@ -118,7 +118,7 @@ class AuditLog:
         os.fsync(self._descriptor)
 
     def _end_line(self) -> None:
-        """A line that a full disk or a crash cut off gets its end, so that the next one is whole."""
+        """Ends a line that a full disk or a crash cut off, so that the next one is whole."""
         size = os.fstat(self._descriptor).st_size
         if size and os.pread(self._descriptor, 1, size - 1) != b"\n":
             os.write(self._descriptor, b"\n")
@@ -129,7 +129,7 @@ class AuditLog:
             self._descriptor = -1
 
     def close(self) -> None:
-        """Closes the file. What is written after that (the last refusals) opens it again for a moment."""
+        """Closes the file. A later line (of the last refusals) opens it again for the time of the write."""
         with self._lock:
             self._closed = True
             self._close()

@@ -1,4 +1,4 @@
-"""A receiver: asks every party of a served committee for its shares of the messages, and adds them up. Nobody else learns them."""
+"""A receiver: asks every party of a served committee for its shares of the messages, and combines them. Nobody else learns the messages."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ LONGEST_WAIT = 86400.0
 
 
 class Refused(KeyQuorumError):
-    """The committee refused a request; the text says why. Nothing was decrypted wrongly: send the request again, or mend the cause."""
+    """The committee refused a request; the text has the reason. Nothing was decrypted wrongly: send the request again, or remove the cause."""
 
 
 def make_receiver(committee: Committee, name: str) -> tuple[Path, Path]:
-    """Makes the identity of a receiver in the committee's folder, and lets it ask the parties of this host. Returns identity and
-    certificate; parties on other hosts need the certificate in their folder ``receivers``."""
+    """Makes the identity of a receiver in the committee's folder, and admits it at the parties of this host. Returns the paths of identity and
+    certificate. Parties on other hosts need the certificate in their folder ``receivers``."""
     check_name(name, "receiver name")
     identity = committee.folder / f"receiver-{name}.pem"
     if identity.exists():
@@ -53,7 +53,7 @@ def make_receiver(committee: Committee, name: str) -> tuple[Path, Path]:
 
 
 def admit(committee: Committee, certificate: Path) -> tuple[str, list[int]]:
-    """Lets a receiver whose certificate was made elsewhere ask the parties of this host. Returns the SHA-256 of the certificate, and the parties.
+    """Admits a receiver, whose certificate was made elsewhere, at the parties of this host. Returns the SHA-256 of the certificate, and the parties.
 
     Raises CommitteeError where the file is no certificate, or another one is admitted under the same name."""
     parties = committee.local_parties()
@@ -78,19 +78,19 @@ def admit(committee: Committee, certificate: Path) -> tuple[str, list[int]]:
     return digest, parties
 
 
-def local_places(committee: Committee) -> list[tuple[str, int]]:
-    """Where the parties of this host serve receivers."""
-    places = []
+def local_addresses(committee: Committee) -> list[tuple[str, int]]:
+    """Addresses (host, port) at which the parties of this host serve receivers, in the order of parties. Raises CommitteeError."""
+    addresses = []
     for party in _members(committee):
         path = committee.party_folder(party) / "serve.json"
         if not path.exists():
-            raise CommitteeError(f"{path}: party {party} does not serve on this host: name all places, HOST:PORT in the order of parties")
+            raise CommitteeError(f"{path}: party {party} does not serve on this host: name all addresses, HOST:PORT in the order of parties")
         try:
             data = json_loads(path.read_text())
-            places.append((str(data["host"]), int(data["port"])))
+            addresses.append((str(data["host"]), int(data["port"])))
         except (ValueError, KeyError, TypeError, OverflowError):
             raise CommitteeError(f"{path}: damaged: start keyquorum serve of party {party} again, which writes it") from None
-    return places
+    return addresses
 
 
 def _members(committee: Committee) -> range:
@@ -99,14 +99,15 @@ def _members(committee: Committee) -> range:
 
 
 class Receiver:
-    """Channels to all parties that round. One request at a time a receiver; several receivers may share an identity."""
+    """Channels to all parties that round. An object sends one request at a time; several objects may share an identity."""
 
     def __init__(
         self, committee: Committee, identity: Path, places: list[tuple[str, int]] | None = None, timeout: float = 90.0, wait: float = 0.0
     ) -> None:
-        """``wait``: seconds to wait for parties that do not listen yet."""
+        """``places``: addresses of the parties that round, in their order (default: those of this host). ``wait``: seconds to wait for parties that
+        do not listen yet."""
         self._committee, self._context, self._timeout, self._wait = committee, client_context(identity), timeout, wait
-        self._places = places
+        self._addresses = places
         self._channels: list[ssl.SSLSocket] = []
         self._lock = threading.Lock()
 
@@ -117,14 +118,14 @@ class Receiver:
         self._channels = []
 
     def decrypt(self, data: bytes, info: KeyInfo | None = None) -> Decrypted:
-        """What a ciphertext file holds. ``info``: metadata of its key, which may be left out where the file names its key (LWE).
+        """The messages of a ciphertext file. ``info``: metadata of its key, which may be left out where the file names its key (LWE).
 
-        A file of more ciphertexts than a request may have is sent in parts, one after another; if one is refused, all is. BFV and BGV ciphertexts
-        are at the last level (:meth:`.Scheme.request_body`). Raises :class:`Refused` or PartyError."""
+        A file of more ciphertexts than a request may have is sent in parts, one after another; if one part is refused, the whole file is. BFV and BGV
+        ciphertexts are at the last level (:meth:`.Scheme.request_body`). Raises :class:`Refused` or PartyError."""
         if info is None:
             named = recognise(data)
             if named is None:
-                raise ParameterError("the ciphertext does not tell its key: name the key")
+                raise ParameterError("the ciphertext does not name its key: name the key")
             info = named.key_of(data, "the ciphertexts")
         scheme = scheme_of(info)
         ciphertext = scheme.parse(info, data, "the ciphertext", EXACT)
@@ -134,7 +135,7 @@ class Receiver:
         return scheme.plaintexts(info, [ciphertext], np.concatenate(words))[0]
 
     def _shares(self, data: bytes, count: int, head: dict[str, str]) -> list[NDArray[np.uint64]]:
-        """What every party answers to one request: its shares of ``count`` messages, [1, count]."""
+        """The answer of every party to one request: its shares of ``count`` messages, shape [1, count]."""
         with self._lock:
             try:
                 self._connect()
@@ -150,11 +151,11 @@ class Receiver:
     def _connect(self) -> None:
         if self._channels:
             return
-        places = self._places or local_places(self._committee)
-        if len(places) != len(_members(self._committee)):
-            raise CommitteeError(f"{len(places)} places for {len(_members(self._committee))} parties: name each once, in their order")
+        addresses = self._addresses or local_addresses(self._committee)
+        if len(addresses) != len(_members(self._committee)):
+            raise CommitteeError(f"{len(addresses)} addresses for {len(_members(self._committee))} parties: name each once, in their order")
         until = time.monotonic() + self._wait
-        for party, (host, port) in zip(_members(self._committee), places, strict=True):
+        for party, (host, port) in zip(_members(self._committee), addresses, strict=True):
             _await_listener(host, port, until)
             fingerprint = self._committee.parties[party].fingerprint
             self._channels.append(connect(self._context, party, host, port, fingerprint, self._timeout))
@@ -179,7 +180,7 @@ class Receiver:
             asked = [pool.submit(one, item) for item in enumerate(self._channels)]
             finished, _ = wait(asked, return_when=FIRST_EXCEPTION)
             failed = [f for f in asked if f in finished and f.exception() is not None]
-            if failed:  # one is enough: the others' shares alone would tell nothing
+            if failed:  # without the shares of one party the others' shares are useless
                 for channel in self._channels:
                     with suppress(OSError):
                         channel.shutdown(socket.SHUT_RDWR)
@@ -188,7 +189,7 @@ class Receiver:
 
 
 def _await_listener(host: str, port: int, until: float) -> None:
-    """Returns when somebody listens there, or at the time ``until`` of the monotonic clock."""
+    """Returns when a process listens at the address, or at the time ``until`` of the monotonic clock."""
     while time.monotonic() < until:
         try:
             socket.create_connection((host, port), 1.0).close()

@@ -1,9 +1,9 @@
-"""One party of a served committee: holds its key shares and its pool, keeps the session open, decrypts batch by batch.
+"""One party of a served committee: it has its key shares and its pool, keeps the session open, and decrypts batch by batch.
 
-A cycle: party 0 says which requests it would decrypt (or to fill the pool, or that there is nothing: the sign of life); all tell
-which of them they have; those that all have are one batch. Every member answers its receiver with its own shares of the messages.
-When the session breaks, the requests of the running batch are refused, and the parties connect again; the items in doubt
-are given up when the pool is next agreed on.
+A cycle: party 0 sends a plan, with the requests that it would decrypt, or the items to fill, or nothing (a heartbeat). All members
+broadcast which of these requests they have. The requests that all have are one batch. Every member answers its receiver with its own shares of the
+messages. When the session breaks, the requests of the running batch are refused, and the parties connect again. Items that may have
+been used are given up when the parties next agree on the state of the pool.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from keyquorum.parties import mac_key
 from keyquorum.parties.context import PartyContext
 from keyquorum.parties.queue import job_lock
 from keyquorum.parties.traces import forbid_core_dumps, sweep
-from keyquorum.parties.worker import open_session, reason_of, search_cycles_less
+from keyquorum.parties.worker import collect_garbage_less, open_session, reason_of
 from keyquorum.plans.pool_variants import pool_group
 from keyquorum.plans.pools import Pool
 from keyquorum.sharing.randomness import wipe
@@ -34,23 +34,22 @@ from keyquorum.sharing.rounding import RoundingGroup
 
 from .audit import NAME as AUDIT_LOG
 from .audit import AuditLog
-from .front import Front
-from .kinds import Kind
+from .listener import Listener
 from .metrics import Metrics
 from .requests import Request, Requests
+from .served_key import ServedKey
 from .wire import Receivers
 
 PLAN_LIMIT = 1 << 24
 LONGEST_PATIENCE = 86400.0
 TICK = 0.5
-"""Seconds after which party 0 gives a sign of life."""
+"""Seconds after which party 0 sends a heartbeat."""
 
 
 @dataclass(frozen=True)
 class Service:
-    """What a committee serves, the same at all parties. ``keep``: items below which the pool is filled when no waiting request can be
-    served, by ``chunk``; ``batch``: most ciphertexts of a batch (0: what the kind of key has); ``patience``: seconds that a request may
-    wait."""
+    """Options of a served committee, the same at all parties. ``keep``: the pool is filled below so many items, by ``chunk``, when no waiting request
+    can be served. ``batch``: most ciphertexts in a batch (0: the bound of the key's scheme). ``patience``: seconds that a request may wait."""
 
     key: str
     rounding: str = "round_ltz_circuit"
@@ -64,7 +63,7 @@ class Service:
 
 @dataclass(frozen=True)
 class Plan:
-    """What party 0 proposes for a cycle. ``fill``: items to make; ``decrypt``: (key, digest) of requests; ``refuse``: (key, items that the
+    """The proposal of party 0 for a cycle. ``fill``: items to make; ``decrypt``: (key, digest) of requests; ``refuse``: (key, items that the
     request takes, items that are left)."""
 
     fill: int
@@ -77,7 +76,7 @@ class Plan:
 
 
 def read_plan(data: bytes, most: int = 1 << 62) -> Plan:
-    """Inverse of :meth:`Plan.to_bytes`; PartyError if party 0 sent something else, or would fill in more than ``most`` items at once."""
+    """Inverse of :meth:`Plan.to_bytes`. Raises PartyError if party 0 sent something else, or would fill in more than ``most`` items at once."""
     try:
         plan = Plan(**json_loads(data))
         plan = Plan(plan.fill, [(key, digest) for key, digest in plan.decrypt], [(key, count, left) for key, count, left in plan.refuse])
@@ -111,7 +110,7 @@ class Daemon:
         receivers = Receivers(committee.identity_path(party), committee.party_folder(party) / "receivers")
         if committee.party_folder(party).is_dir() and not self._lock.take():
             raise CommitteeError(
-                f"party {party} of {committee.folder} serves already, {self._lock.holder()}{_place(committee, party)}: stop that one first, or ask it"
+                f"party {party} of {committee.folder} serves already, {self._lock.holder()}{_address_text(committee, party)}: stop that one first, or ask it"
             )
         try:
             self._open(receivers, ports, host)
@@ -120,34 +119,35 @@ class Daemon:
             raise
 
     def _open(self, receivers: Receivers, ports: tuple[int, int | None], host: str) -> None:
-        """Key, ports and the place that receivers read: only with the lock of those who serve for the party."""
+        """Loads the key, opens the ports and writes the addresses that receivers read. The caller holds the lock on serving for this party."""
         committee, party, service = self.committee, self.party, self.service
-        self.kind = Kind(committee, party, service.key, service.rounding, service.width, service.levels)
-        self._most = (service.batch or self.kind.batch) * self.kind.unit
+        self.served_key = ServedKey(committee, party, service.key, service.rounding, service.width, service.levels)
+        self._most = (service.batch or self.served_key.batch) * self.served_key.unit
         self._fill = min(service.chunk, service.keep)
         if not (1 <= service.chunk <= 1 << 20 and service.keep >= 0 and service.batch >= 0):
             raise ParameterError(f"keep {service.keep}, chunk {service.chunk}, batch {service.batch}: none negative, and chunks of 1 to 2^20 items")
         if not 0 < service.patience <= LONGEST_PATIENCE:
             raise ParameterError(f"a patience of {service.patience:g} s: choose more than 0 and at most {LONGEST_PATIENCE:g}")
-        if 0 < service.keep < self.kind.unit:
-            raise ParameterError(f"a pool of {service.keep} items serves no request, a ciphertext takes {self.kind.unit}: keep at least so many")
+        if 0 < service.keep < self.served_key.unit:
+            raise ParameterError(
+                f"a pool of {service.keep} items serves no request, a ciphertext takes {self.served_key.unit}: keep at least so many"
+            )
         self._stop = threading.Event()
         self.requests = Requests(service.patience)
         self.metrics = Metrics(ports[1])
         count = lambda result: self.metrics.requests.labels(result).inc()  # noqa: E731
-        self.audit = AuditLog(self._audit_path, {"party": party, "key_id": self.kind.key_id, "rounding": service.rounding}, self._log)
-        self.front = Front(receivers, host, ports[0], self.kind, self.requests, count, self.audit)
-        place = {"host": host, "port": self.front.port, "metrics": self.metrics.port}
-        write_atomically(committee.party_folder(party) / "serve.json", json.dumps(place).encode() + b"\n")
+        self.audit = AuditLog(self._audit_path, {"party": party, "key_id": self.served_key.key_id, "rounding": service.rounding}, self._log)
+        self.listener = Listener(receivers, host, ports[0], self.served_key, self.requests, count, self.audit)
+        addresses = {"host": host, "port": self.listener.port, "metrics": self.metrics.port}
+        write_atomically(committee.party_folder(party) / "serve.json", json.dumps(addresses).encode() + b"\n")
 
     def stop(self) -> None:
-        """Asks the daemon to end; it does within seconds."""
+        """Makes the daemon end within seconds."""
         self._stop.set()
 
     def run(self) -> None:
-        """Serves until stopped; connects again when a party is gone, sends what it may not, or was started with other options or another
-        key, and says so.
-        Raises what cannot heal: a pool that is not safe to use, or a damaged file."""
+        """Serves until stopped. Connects again, with a line in the log, when a party is gone, broke the protocol, or was started with other options
+        or another key. Raises errors that do not pass: a pool that is not safe to use, or a damaged file."""
         try:
             while not self._stop.is_set():
                 try:
@@ -160,14 +160,14 @@ class Daemon:
                     self._stop.wait(0.2)
         finally:
             self.requests.close(PartyError(f"party {self.party} stops serving: send the request again when it is back"))
-            self.front.close()
+            self.listener.close()
             self.metrics.close()
             self.audit.close()
-            self.kind.close()
+            self.served_key.close()
             self._lock.release()
 
     def _connect(self, job: Json) -> Session | None:
-        """A session, connected while no other job runs at this party; None if one does, or we are stopped."""
+        """A session, connected while no other job runs at this party; None if one does, or if the daemon was stopped."""
         lock = job_lock(self.committee, self.party, f"the connecting of keyquorum serve, key {self.service.key}")
         if self.committee.party_folder(self.party).is_dir() and not lock.take():
             holder = lock.holder()
@@ -184,8 +184,8 @@ class Daemon:
     # -- one session --------------------------------------------------------------------------------------------------
 
     def _session(self) -> None:
-        """Connects and serves until the session breaks (EngineError), or we are stopped."""
-        job = {"kind": "serve", **asdict(self.service), "key_id": self.kind.key_id}
+        """Connects and serves until the session breaks (EngineError), or the daemon is stopped."""
+        job = {"kind": "serve", **asdict(self.service), "key_id": self.served_key.key_id}
         mac_key.check_party(self.committee, self.party)
         session = self._connect(job)
         if session is None:
@@ -196,8 +196,8 @@ class Daemon:
         running: list[str] = []
         try:
             group = pool_group(context)
-            context.backend.open_kept(*self.kind.sharing, self.committee.threshold)  # here all take part: later only those that round
-            pool = Pool(context, group, self.kind.variant) if group.member else None
+            context.backend.open_kept(*self.served_key.sharing, self.committee.threshold)  # all parties take part here, later only those that round
+            pool = Pool(context, group, self.served_key.variant) if group.member else None
             if pool is not None:
                 pool.agree("serve")
             self.metrics.connected.set(1)
@@ -220,17 +220,17 @@ class Daemon:
             session.close()
 
     def _propose(self, pool: Pool | None) -> Plan:
-        """What party 0 would do next: as many requests as the pool and a batch hold, in their order; filling the pool, if there is
-        nothing that it can serve."""
+        """The next plan of party 0: as many requests as the pool and a batch allow, in their order; or filling the pool, if no request can be
+        served."""
         left, size, keep = 0 if pool is None else pool.left, 0, self.service.keep
         chosen: list[tuple[str, str]] = []
         refused: list[tuple[str, int, int]] = []
         for request in self.requests.wait(TICK if left >= keep else 0.0):
-            count = request.asked.count
+            count = request.parsed.count
             if count > max(left, keep):
                 refused.append((request.key, count, left))
             elif size + count <= left and (not chosen or size + count <= self._most):
-                chosen.append((request.key, request.asked.digest))
+                chosen.append((request.key, request.parsed.digest))
                 size += count
         fill = self._fill if left < keep and not chosen else 0
         return Plan(fill, chosen, refused)
@@ -249,12 +249,12 @@ class Daemon:
                 raise PartyError(f"party 0 would fill a pool that has {pool.left:,} items, --keep is {self.service.keep:,}: see what runs there")
         until = time.monotonic() + 1.0
         for key, count, left in plan.refuse:
-            if group.member:  # nobody asks the others
+            if group.member:  # the other parties get no requests
                 self.requests.get(key, max(0.0, until - time.monotonic()))
             self.requests.answer(
                 key,
                 PoolTooSmall(
-                    f"{self.kind.variant.name}: needs {count:,} items, has {left:,}: fill the pool (keyquorum pool fill, or serve with a larger --keep)"
+                    f"{self.served_key.variant.name}: needs {count:,} items, has {left:,}: fill the pool (keyquorum pool fill, or serve with a larger --keep)"
                 ),
             )
         if plan.fill and pool is not None:
@@ -267,12 +267,12 @@ class Daemon:
         self.metrics.items.set(0 if pool is None else pool.left)
 
     def _common(self, context: PartyContext, group: RoundingGroup, wanted: list[tuple[str, str]]) -> list[Request | str]:
-        """The requests that every member has (the keys, at a party that does not round); others are refused at all."""
+        """The requests that every member has (their keys, at a party that does not round). The others are refused at all members."""
         until = time.monotonic() + 2.0
         have: list[Request | None] = []
         for key, digest in wanted:
             request = self.requests.get(key, max(0.0, until - time.monotonic())) if group.member else None
-            have.append(request if request is not None and request.asked.digest == digest else None)
+            have.append(request if request is not None and request.parsed.digest == digest else None)
         mine = bytes(1 if h is not None or not group.member else 0 for h in have)
         all_have = context.session.all_gather(mine)
         common: list[Request | str] = []
@@ -290,11 +290,11 @@ class Daemon:
         requests = [r for r in batch if isinstance(r, Request)]
         start = time.monotonic()
         with self.metrics.seconds.time():
-            z = self.kind.phases(context, group, [r.asked for r in requests])
-            purpose = hashlib.sha256("".join(r.asked.digest for r in requests).encode()).hexdigest()
+            z = self.served_key.phases(context, group, [r.parsed for r in requests])
+            purpose = hashlib.sha256("".join(r.parsed.digest for r in requests).encode()).hexdigest()
             try:
                 shares = pool.decrypt(z, purpose)
-            except PoolTooSmall as error:  # items in doubt were given up: all members find the same
+            except PoolTooSmall as error:  # items that may have been used were given up: all members find the same
                 self.metrics.batches.labels("refused").inc()
                 for request in requests:
                     self.requests.answer(request.key, error)
@@ -304,7 +304,7 @@ class Daemon:
         assert shares is not None
         at = 0
         for request in requests:
-            count = request.asked.count
+            count = request.parsed.count
             self.requests.answer(request.key, shares[0, at : at + count].astype("<u8").tobytes())
             at += count
         shares.fill(0)
@@ -313,11 +313,11 @@ class Daemon:
         self._log(f"{len(requests)} requests, {at} items, {1e3 * (time.monotonic() - start):.1f} ms")
 
 
-def _place(committee: Committee, party: int) -> str:
-    """Where a party serves, for people; empty if its file does not say."""
+def _address_text(committee: Committee, party: int) -> str:
+    """The address at which a party serves, for messages; empty if its file has none."""
     try:
-        place = json_loads((committee.party_folder(party) / "serve.json").read_text())
-        return f", at {place['host']}:{place['port']}"
+        address = json_loads((committee.party_folder(party) / "serve.json").read_text())
+        return f", at {address['host']}:{address['port']}"
     except (OSError, ValueError, KeyError, TypeError):
         return ""
 
@@ -325,10 +325,10 @@ def _place(committee: Committee, party: int) -> str:
 def serve(committee: Committee, party: int, service: Service, **options: Any) -> None:
     """Runs one party until it is interrupted."""
     forbid_core_dumps()
-    search_cycles_less()
+    collect_garbage_less()
     daemon = Daemon(committee, party, service, **options)
-    place = f"{options.get('host', '127.0.0.1')}:{daemon.front.port}, metrics at 127.0.0.1:{daemon.metrics.port}"
-    options.get("log", str)(f"serves key {service.key} to receivers at {place}, audit log {daemon.audit.path}")
+    address = f"{options.get('host', '127.0.0.1')}:{daemon.listener.port}, metrics at 127.0.0.1:{daemon.metrics.port}"
+    options.get("log", str)(f"serves key {service.key} to receivers at {address}, audit log {daemon.audit.path}")
     try:
         daemon.run()
     except KeyboardInterrupt:

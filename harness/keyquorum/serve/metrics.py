@@ -11,14 +11,14 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.exposition import MetricsHandler
 
 READ_SECONDS = 5.0
-"""Longest silence of who asks."""
+"""Seconds that a reader may be silent."""
 MOST_READERS = 16
 PAUSE = 0.1
 """Seconds until the next try after the system refused a connection."""
 
 
 class _Server(ThreadingHTTPServer):
-    """Answers few at a time, and goes on when the system has no descriptor or thread for one more."""
+    """Answers at most :data:`MOST_READERS` at a time, and goes on when the system has no descriptor or thread for one more."""
 
     daemon_threads = True
     request_queue_size = 128
@@ -32,7 +32,7 @@ class _Server(ThreadingHTTPServer):
         try:
             return super().get_request()
         except OSError:
-            time.sleep(PAUSE)  # the caller asks again at once
+            time.sleep(PAUSE)  # the caller tries again at once
             raise
 
     def process_request(self, request: socket.socket | tuple[bytes, socket.socket], client_address: object) -> None:
@@ -41,7 +41,7 @@ class _Server(ThreadingHTTPServer):
             return
         try:
             super().process_request(request, client_address)
-        except RuntimeError:  # no thread to be had
+        except RuntimeError:  # the system has no thread left
             self._room.release()
             self.shutdown_request(request)
 
@@ -52,11 +52,11 @@ class _Server(ThreadingHTTPServer):
             self._room.release()
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """Who asks is gone: nobody needs to know."""
+        """Prints nothing: the reader closed its connection."""
 
 
 class Metrics:
-    """``port`` 0: none is opened. Every party has a registry of its own, so that several fit one process."""
+    """``port`` 0: any free one; None: no endpoint. Every party has a registry of its own, so that several parties fit one process."""
 
     def __init__(self, port: int | None) -> None:
         self.registry = CollectorRegistry()

@@ -1,4 +1,4 @@
-"""What receivers asked of one party and still wait for."""
+"""Requests of receivers to one party that are not answered yet."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from keyquorum.model.errors import CiphertextError, PartyError
 
-from .kinds import Asked
+from .served_key import ParsedRequest
 
 Key = str
 """Fingerprint of the receiver, a slash, and the id that the receiver chose."""
@@ -17,10 +17,10 @@ Key = str
 
 @dataclass
 class Request:
-    """Ciphertexts to decrypt for a receiver; ``done`` gets our shares of the messages (bytes), or an error."""
+    """Ciphertexts to decrypt for a receiver; ``done`` gets this party's shares of the messages (bytes), or an error."""
 
     key: Key
-    asked: Asked
+    parsed: ParsedRequest
     deadline: float
     done: Future[bytes] = field(default_factory=Future)
 
@@ -34,9 +34,9 @@ class Requests:
         self._changed = threading.Condition()
         self._closed: BaseException | None = None
 
-    def add(self, key: Key, asked: Asked) -> Request:
-        """A new request; refuses a key that is in use."""
-        request = Request(key, asked, time.monotonic() + self.patience)
+    def add(self, key: Key, parsed: ParsedRequest) -> Request:
+        """Adds a request. Raises CiphertextError for a key that is in use, and the error of :meth:`close` after it."""
+        request = Request(key, parsed, time.monotonic() + self.patience)
         with self._changed:
             if self._closed is not None:
                 raise self._closed
@@ -47,7 +47,7 @@ class Requests:
         return request
 
     def wait(self, seconds: float) -> list[Request]:
-        """All requests; waits until there is one, at most so long. Requests beyond their deadline are answered here."""
+        """All requests; waits for the first one, at most ``seconds``. Requests beyond their deadline get an error here."""
         with self._changed:
             if not self._waiting:
                 self._changed.wait(seconds)
@@ -60,7 +60,7 @@ class Requests:
             return list(self._waiting.values())
 
     def get(self, key: Key, seconds: float) -> Request | None:
-        """The request of a key; waits for it at most so long."""
+        """The request of a key; waits for it, at most ``seconds``. None if it did not come."""
         end = time.monotonic() + seconds
         with self._changed:
             while key not in self._waiting and (left := end - time.monotonic()) > 0:
@@ -68,7 +68,7 @@ class Requests:
             return self._waiting.get(key)
 
     def answer(self, key: Key, result: bytes | BaseException) -> None:
-        """Ends a request with our shares, or with an error."""
+        """Ends a request with this party's shares, or with an error."""
         with self._changed:
             request = self._waiting.pop(key, None)
         if request is None:
@@ -79,7 +79,7 @@ class Requests:
             request.done.set_result(result)
 
     def close(self, error: BaseException) -> None:
-        """Ends all requests with an error, and takes no more."""
+        """Ends all requests with an error, and accepts no more."""
         with self._changed:
             self._closed = error
             keys = list(self._waiting)

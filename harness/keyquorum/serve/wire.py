@@ -25,13 +25,13 @@ from keyquorum.parties.traces import sweep_copies
 
 HEAD_LIMIT = 1 << 16
 SLOWEST = 1 << 20
-"""Bytes a second of the slowest channel that a long message is waited for."""
+"""Least rate of a channel, bytes a second, for which a long message is not cut off."""
 COPIES = 2
-"""A message in memory: as it came, and as it was parsed."""
+"""Copies of a message in memory: received, and parsed."""
 _PKCS8_SEED = bytes.fromhex("302e020100300506032b657004220420")
 """PKCS #8 of an Ed25519 seed."""
 ADMITTING_SECONDS = 5.0
-"""Longest wait for a party's first word."""
+"""Longest wait for the first bytes of a party."""
 
 
 def _text_of(identity: Path) -> str:
@@ -50,7 +50,7 @@ def certificate_of(identity: Path) -> str:
 
 
 def _load_identity(context: ssl.SSLContext, identity: Path) -> None:
-    """Loads key and certificate. OpenSSL reads PKCS #8 without the public key alone, so the key is written anew for it."""
+    """Loads key and certificate. OpenSSL reads PKCS #8 only without the public key, so the key is written to a temporary file in that form."""
     sweep_copies(identity)
     text = _text_of(identity)
     body = re.search(r"-----BEGIN PRIVATE KEY-----(.*?)-----END PRIVATE KEY-----", text, re.S)
@@ -67,7 +67,7 @@ def _load_identity(context: ssl.SSLContext, identity: Path) -> None:
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
         with os.fdopen(descriptor, "wb") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)  # what nobody has locked is swept
+            fcntl.flock(file, fcntl.LOCK_EX)  # unlocked temporary files are removed as leftovers (parties.traces)
             file.write(pem.encode())
             file.flush()
             context.load_cert_chain(temporary)
@@ -95,7 +95,7 @@ def server_context(identity: Path, receivers: Path) -> ssl.SSLContext:
 
 
 class Receivers:
-    """Who may ask a party: the certificates in the folder ``receivers``, which is looked at again when it has changed."""
+    """Receivers that a party admits: the certificates in the folder ``receivers``, which is read again when it has changed."""
 
     def __init__(self, identity: Path, folder: Path) -> None:
         self._identity, self._folder = identity, folder
@@ -107,7 +107,7 @@ class Receivers:
         context = server_context(self._identity, self._folder)
         certificates = (ssl.PEM_cert_to_DER_cert(certificate_of(path)) for path in self._folder.glob("*.crt"))
         admitted = {hashlib.sha256(certificate).hexdigest() for certificate in certificates}
-        # Last, and together: while the folder cannot be read as a whole, nobody is served as it was before.
+        # Set last and together: a folder that can be read in part only changes nothing of this.
         self._stamp, self._context, self._admitted = stamp, context, admitted
 
     def _folder_stamp(self) -> tuple[tuple[str, int, int], ...]:
@@ -115,14 +115,14 @@ class Receivers:
         return tuple((name, stat.st_mtime_ns, stat.st_size) for name, stat in stats)
 
     def context(self) -> ssl.SSLContext:
-        """For the next channel. CommitteeError if nobody may ask."""
+        """The TLS context for the next channel. Raises CommitteeError if no receiver is admitted."""
         with self._lock:
             if self._folder_stamp() != self._stamp:
                 self._load()
             return self._context
 
     def require(self, fingerprint: str) -> None:
-        """Refuses who may not ask any more: channels outlive the folder's content."""
+        """Raises CommitteeError for a receiver that is no longer admitted: a channel may be older than the folder's last change."""
         self.context()
         if fingerprint not in self._admitted:
             raise CommitteeError("this receiver may not ask for decryptions any more: its certificate was taken away")
@@ -133,7 +133,7 @@ def client_context(identity: Path) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_3
     context.check_hostname = False
-    context.verify_mode = ssl.CERT_NONE  # nobody signs for a party: its fingerprint is compared
+    context.verify_mode = ssl.CERT_NONE  # no authority signs certificates of parties: the fingerprint is compared
     _load_identity(context, identity)
     return context
 
@@ -156,12 +156,12 @@ def connect(context: ssl.SSLContext, party: int, host: str, port: int, fingerpri
 
 
 NOT_ADMITTED = re.compile("alert (unknown ca|bad certificate|certificate unknown|certificate required|access denied)")
-"""What OpenSSL says of a party that refused our certificate."""
+"""Errors of OpenSSL when a party refused the receiver's certificate."""
 
 
 def _check_admitted(channel: ssl.SSLSocket, party: int, seconds: float) -> None:
-    """Refuses a channel whose other end does not know our certificate. In TLS 1.3 it says so after our handshake, and whoever writes before
-    may never read it; a party that admits us sends session tickets then."""
+    """Raises unless the party admits our certificate. In TLS 1.3 its refusal comes after our handshake, and a client that writes before may never
+    read it. A party that admits us sends session tickets at that point."""
     readable = select.poll()
     readable.register(channel, select.POLLIN)
     readable.poll(1e3 * min(seconds, ADMITTING_SECONDS))
@@ -198,7 +198,7 @@ class Budget:
         self._lock = threading.Lock()
 
     def take(self, owner: str, size: int) -> bool:
-        """Counts bytes; False, and nothing is counted, if they are too many."""
+        """Adds ``size`` bytes to those of an owner. False, without a change, if they are too many."""
         with self._lock:
             if self._held.total() + size > self._most or self._held[owner] + size > self._share:
                 return False
@@ -206,21 +206,21 @@ class Budget:
             return True
 
     def give(self, owner: str, size: int) -> None:
-        """They are free again."""
+        """Gives bytes of an owner back."""
         with self._lock:
             self._held[owner] -= size
             if not self._held[owner]:
                 del self._held[owner]
 
 
-class Hold:
-    """What one message of an owner takes of a :class:`Budget`, until the end of the ``with`` block."""
+class MessageMemory:
+    """Memory of one message in a :class:`Budget`, until the end of the ``with`` block."""
 
     def __init__(self, budget: Budget, owner: str) -> None:
         self._budget, self._owner, self._size = budget, owner, 0
         self._full = False
 
-    def __enter__(self) -> Hold:
+    def __enter__(self) -> MessageMemory:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -228,7 +228,7 @@ class Hold:
         self._size = 0
 
     def take(self, size: int) -> bool:
-        """Whether a message may grow by so many bytes. After the first time that it may not it takes nothing any more."""
+        """Whether the message may grow by ``size`` bytes. After the first False all memory is given back, and every later call gives False."""
         self._full = self._full or not self._budget.take(self._owner, COPIES * size)
         if self._full:
             self.__exit__()
@@ -237,9 +237,9 @@ class Hold:
         return not self._full
 
 
-def _exactly(channel: ssl.SSLSocket, size: int, deadline: float | None = None, hold: Hold | None = None) -> bytearray | None:
-    """Memory grows with what has come, never on the word of a header. None if ``hold`` has no memory for it: then it was read and thrown
-    away."""
+def _exactly(channel: ssl.SSLSocket, size: int, deadline: float | None = None, memory: MessageMemory | None = None) -> bytearray | None:
+    """Reads ``size`` bytes. Memory grows with the bytes received, not with the size that a header announces. None if the budget has no memory for
+    them: they were read and dropped."""
     data, missing, kept = bytearray(), size, True
     while missing:
         if deadline is not None:
@@ -251,7 +251,7 @@ def _exactly(channel: ssl.SSLSocket, size: int, deadline: float | None = None, h
         if not part:
             raise ConnectionError("the channel was closed in the middle of a message")
         missing -= len(part)
-        kept = kept and (hold is None or hold.take(len(part)))
+        kept = kept and (memory is None or memory.take(len(part)))
         if kept:
             data += part
         else:
@@ -259,10 +259,12 @@ def _exactly(channel: ssl.SSLSocket, size: int, deadline: float | None = None, h
     return data if kept else None
 
 
-def receive_message(channel: ssl.SSLSocket, limit: int, seconds: float | None = None, hold: Hold | None = None) -> tuple[Json, bytearray] | None:
-    """The next message; None if the channel ends. ConnectionError for anything malformed, or a body above ``limit`` bytes; PartyError if
-    ``hold`` has no memory for the body. ``seconds``: after the first byte, for the whole message, and one second more for each
-    :data:`SLOWEST` bytes (ConnectionError); the timeout of the channel is another one then."""
+def receive_message(
+    channel: ssl.SSLSocket, limit: int, seconds: float | None = None, memory: MessageMemory | None = None
+) -> tuple[Json, bytearray] | None:
+    """The next message; None if the channel ends. Raises ConnectionError for a malformed message, or a body above ``limit`` bytes, and PartyError if
+    the budget has no memory for the body. ``seconds``: bound on the whole message after its first byte, plus one second for each
+    :data:`SLOWEST` bytes (ConnectionError); it changes the timeout of the channel."""
     first = channel.recv(1)
     if not first:
         return None
@@ -279,7 +281,7 @@ def receive_message(channel: ssl.SSLSocket, limit: int, seconds: float | None = 
         raise ConnectionError("a message without a readable head") from None
     if not isinstance(head, dict):
         raise ConnectionError("a message without a readable head")
-    body = _exactly(channel, size, deadline, hold)
+    body = _exactly(channel, size, deadline, memory)
     if body is None:
         raise PartyError(f"no memory for a request of {size:,} bytes beside the others: send it again later, or in parts")
     return head, body

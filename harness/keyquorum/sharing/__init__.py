@@ -1,1 +1,1 @@
-"""What schemes and plans share: private randomness, roundings of shared phases, and the material that these take."""
+"""What schemes and plans share: private randomness, roundings of shared phases, and their preprocessing."""

@@ -71,14 +71,14 @@ def discrete_gaussian(size: int, sigma: float) -> Ints:
 
 
 def _from_table(size: int, sigma: float) -> Ints:
-    """By inversion of the distribution function, which is kept to 124 bits: the upper half decides but for one in 2^49."""
+    """By inversion of the distribution function, which is known to 124 bits: the upper half decides, except for one deviate in 2^49."""
     first, upper, exact = _distribution(sigma)
     high, low = uniform_bits(size, HALF_BITS), uniform_bits(size, HALF_BITS)
-    places = np.searchsorted(upper, high, side="left")
-    for i in np.flatnonzero(upper[places] == high):
-        places[i] = bisect_right(exact, (int(high[i]) << HALF_BITS) + int(low[i]))
+    indices = np.searchsorted(upper, high, side="left")
+    for i in np.flatnonzero(upper[indices] == high):
+        indices[i] = bisect_right(exact, (int(high[i]) << HALF_BITS) + int(low[i]))
     wipe(high, low)
-    return places.astype(np.int64) + first
+    return indices.astype(np.int64) + first
 
 
 @lru_cache(maxsize=8)

@@ -1,12 +1,11 @@
 """Exact decryption: phases modulo q become messages modulo t by rounding inside the MPC (docs/pages/decryption.md).
 
-The summands u_i of a phase w = sum of u_i mod q are scaled to z = t 2^l w/q + 2^(l-1) mod t 2^l by whoever knows them, and the
-programs `round_ltz_circuit` or `round_mask_open` take the noise off: once modulo 2^l, once modulo t.
+The summands u_i of a phase w = sum of u_i mod q are scaled to z = t 2^l w/q + 2^(l-1) mod t 2^l by whoever knows them. The programs of
+the roundings `round_ltz_circuit` and `round_mask_open` remove the noise: one run modulo 2^l, and one modulo t.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,6 +17,14 @@ from keyquorum.backends.base import Backend
 from keyquorum.dsl import Persistence
 from keyquorum.model.errors import ParameterError
 from keyquorum.parties.context import PartyContext
+from keyquorum.programs import Call
+from keyquorum.programs.signatures import (
+    round_ltz_circuit_odd_field,
+    round_ltz_circuit_odd_ring,
+    round_mask_open_odd_field,
+    round_mask_open_odd_ring,
+    sum_inputs,
+)
 from keyquorum.sharing.randomness import uniform_bits, wipe
 
 Ints = NDArray[np.int64]
@@ -103,11 +110,11 @@ class RoundingGroup:
                 factor = factor * other * pow(other - mine, -1, q) % q
         return mulmod_scalar(np.ascontiguousarray(shares[0]), factor, q)[None, :]
 
-    def run(self, protocol: str, domain: str, program: str, args: Sequence[object], **options: Any) -> Ints:
+    def run(self, protocol: str, domain: str, call: Call, **options: Any) -> Ints:
         """Runs a program among the members."""
         assert self.backend is not None
         threshold = None if self.points else self.contributors - 1
-        return self.backend.run(protocol, domain, program, args, threshold=threshold, **options).words
+        return self.backend.run(protocol, domain, call, threshold=threshold, **options).words
 
 
 def round_exactly(context: PartyContext, group: RoundingGroup, u: Words, q: int, t: int, rounding: str, seed: bytes | None = None) -> Ints:
@@ -118,9 +125,9 @@ def round_exactly(context: PartyContext, group: RoundingGroup, u: Words, q: int,
         # With MACs the summands become inputs of new sharings: what a party gives there is not tied to its share of the key.
         with context.phase("reshare"):
             private, ring = ring.words[0].view(np.int64).copy(), Persistence()
-            args = [len(group.numbers), u.shape[1]]
+            inputs = sum_inputs(contributors=len(group.numbers), size=u.shape[1])
             domain = f"Z2^{_ring_bits(group, length)}"
-            group.run(group.ring_protocol, domain, "sum_inputs", args, private=private, persistence=ring, seed=seed)
+            group.run(group.ring_protocol, domain, inputs, private=private, persistence=ring, seed=seed)
             wipe(private)
     with context.phase("rounding"):
         return _round(group, ring, residues, u.shape[1], length, t, rounding, seed)
@@ -153,17 +160,21 @@ def _round(
     seed: bytes | None,
 ) -> Ints:  # fmt: skip
     contributors, contributes = group.contributors, group.me is not None and group.me < group.contributors
-    rows = max(1, (contributors - 1).bit_length()) + (1 if rounding == "round_ltz_circuit" else 0)
+    compares = rounding == "round_ltz_circuit"
+    rows = max(1, (contributors - 1).bit_length()) + int(compares)
+    in_ring, in_field = (
+        (round_ltz_circuit_odd_ring, round_ltz_circuit_odd_field) if compares else (round_mask_open_odd_ring, round_mask_open_odd_field)
+    )
     private = np.concatenate([uniform_bits(size, length), uniform_bits(size * rows, 1)]) if contributes else None
     ring_bits = _ring_bits(group, length)
     opened = group.run(
-        group.ring_protocol, f"Z2^{ring_bits}", rounding, ["ring", contributors, size, length, 0, ring_bits],
+        group.ring_protocol, f"Z2^{ring_bits}", in_ring(contributors=contributors, size=size, l=length, ring_length=ring_bits),
         private=private, persistence=ring, seed=seed,
     )  # fmt: skip
     opened[:size] %= 1 << length
     opened[size:] &= 1
     result = group.run(
-        group.field_protocol, f"F_{t}", rounding, ["field", contributors, size, length, t, group.receiver],
+        group.field_protocol, f"F_{t}", in_field(contributors=contributors, size=size, l=length, t=t, receiver=group.receiver),
         private=private, public=[opened], persistence=residues, seed=seed,
     )  # fmt: skip
     if private is not None:

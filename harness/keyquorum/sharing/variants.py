@@ -1,6 +1,6 @@
-"""Roundings in two parts: what each keeps for a decryption, how it is made, and how it is used. Each scheme has its own (:class:`Variant`).
+"""Roundings in two parts: the preprocessing of a decryption, how it is made, and how it is used. Each scheme has its own (:class:`Variant`).
 
-Material is a list of sections. A section is an array [parts, rows, items] of share words: for every item (a decryption) a column of
+Preprocessing is a list of sections. A section is an array [parts, rows, items] of share words: for every item (a decryption) a column of
 ``rows`` shares, of which the low ``bits`` bits count. Shares with MACs take two words each, and two parts: share and MAC.
 """
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,10 +19,12 @@ from keyquorum.dsl.persistence import KeyTest, Unsigned
 from .rounding import RoundingGroup
 
 Words = NDArray[np.uint64]
+Destination = int | Literal["all", "share"]
+"""Who gets the result of a rounding: a member by its number, all members, or none of them, and it stays shared."""
 VARIANTS = ("round_ltz_circuit", "round_ltz_table", "round_mask_open", "round_flood")
 
 
-class Material(list[Unsigned]):
+class Preprocessing(list[Unsigned]):
     """Sections of correlated randomness, [parts, rows, items] each. ``key_tests``: of the MAC keys that they are under
     (:attr:`.Persistence.key_tests`)."""
 
@@ -32,7 +35,7 @@ class Material(list[Unsigned]):
 
 @dataclass(frozen=True)
 class Section:
-    """Part of the material of a decryption: ``rows`` shares modulo 2^bits, in ``words`` words each."""
+    """Part of the preprocessing of a decryption: ``rows`` shares modulo 2^bits, in ``words`` words each."""
 
     rows: int
     bits: int
@@ -40,7 +43,7 @@ class Section:
 
 
 class Variant(ABC):
-    """A rounding for one parameter set and one committee, and the material that a pool keeps for it. ``rounding``: one of :data:`VARIANTS`."""
+    """A rounding for one parameter set and one committee, and the preprocessing that a pool stores for it. ``rounding``: one of :data:`VARIANTS`."""
 
     rounding: str
 
@@ -52,7 +55,7 @@ class Variant(ABC):
     @property
     @abstractmethod
     def described(self) -> str:
-        """What must be the same for material to be of use."""
+        """A text of all parameters that preprocessing depends on."""
 
     @property
     @abstractmethod
@@ -67,22 +70,22 @@ class Variant(ABC):
     @property
     @abstractmethod
     def begins_with_opening(self) -> bool:
-        """Whether the online part begins with an opening to all members, whose messages compare what it is about."""
+        """Whether the online part begins with an opening to all members, whose messages compare their context."""
 
     @abstractmethod
     def parts(self, group: RoundingGroup) -> int:
         """Components of a share: summands that a party knows, or a share and its MAC."""
 
     @abstractmethod
-    def make(self, group: RoundingGroup, size: int, seed: bytes | None = None) -> Material:
-        """The material of ``size`` items, [parts, rows, size] a section; every member calls this. ``seed``: INSECURE, tests."""
+    def make(self, group: RoundingGroup, size: int, seed: bytes | None = None) -> Preprocessing:
+        """The preprocessing of ``size`` items, [parts, rows, size] a section; every member calls this. ``seed``: INSECURE, tests."""
 
     @abstractmethod
     def use(
-        self, group: RoundingGroup, z: Words, material: Sequence[Unsigned], to: int | str = "share", seed: bytes | None = None,
+        self, group: RoundingGroup, z: Words, preprocessing: Sequence[Unsigned], to: Destination = "share", seed: bytes | None = None,
         about: bytes = b"",
     ) -> Words | None:  # fmt: skip
-        """Rounds phases z, whose last axis counts words, with one item of material each; every member calls this.
+        """Rounds phases z, whose last axis counts words, with one item of preprocessing each; every member calls this.
 
         Members have compared number and purpose before, or do by the first messages, as ``about`` (:meth:`.Backend.run`). ``to``: ``share``
         gives every member its shares of the rounded phases, [parts, size]; a member's number, or ``all``, gives that member (all) the words

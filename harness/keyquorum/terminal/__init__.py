@@ -1,1 +1,1 @@
-"""What commands and benchmarks print on a terminal: results, errors, costs, progress."""
+"""Output of commands and benchmarks on a terminal: results, errors, costs, progress."""

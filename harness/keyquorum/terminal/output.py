@@ -1,4 +1,4 @@
-"""What the command line prints: results on standard output, errors and progress on standard error."""
+"""Printing of the command line: results on standard output, errors and progress on standard error."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ from keyquorum.parties import RunReport
 from keyquorum.parties.worker import INTERRUPTED, Waiting
 
 console = Console(highlight=False, soft_wrap=True)
-"""For people: what was done and what it cost. Silent with --quiet and with --json."""
+"""Progress and costs, for people. Silent with --quiet and with --json."""
 printed = Console(highlight=False, soft_wrap=True)
-"""For what a command was asked for: numbers, lists, descriptions. Silent with --json, which prints it as JSON (:func:`emit`)."""
+"""Results of commands: numbers, lists, descriptions. Silent with --json, which prints them as JSON (:func:`emit`)."""
 errors = Console(stderr=True, highlight=False, soft_wrap=True)
 
 SHOW_AFTER = 1.0
-"""Seconds after which a bar appears, or a line that says for whom we wait."""
+"""Seconds after which a bar appears, or a line with the parties that are missing."""
 LINE_AFTER = 10.0
-"""Seconds after which a line of progress appears where standard error is not a terminal, and from one to the next."""
+"""Seconds between lines of progress where standard error is not a terminal."""
 INTERRUPT_SECONDS = 3.0
-"""Seconds after Ctrl-C in which a party tells the others."""
+"""Seconds after Ctrl-C that a party has to send the reason to the others."""
 
 
 @dataclass
 class Chosen:
-    """What the options of a command say of its output."""
+    """The options of a command that concern its output."""
 
     as_json: bool = False
     quiet: bool = False
@@ -50,7 +50,7 @@ class Chosen:
 
 
 choice = Chosen()
-"""Of the command that runs, or of the last one."""
+"""The options of the command that runs, or of the last one."""
 
 
 @contextmanager
@@ -67,13 +67,13 @@ def chosen(as_json: bool, quiet: bool, verbose: bool) -> Iterator[None]:
 
 
 def emit(result: Json) -> None:
-    """The result of a command as one line of JSON, if --json was given. Every command calls this once; serve for every event."""
+    """Prints the result of a command as one line of JSON, if --json was given. Every command calls this once; serve calls it for every event."""
     if choice.as_json:
         print(json.dumps(_plain(result), allow_nan=False), flush=True)
 
 
 def _plain(value: object) -> Any:
-    """What JSON can hold: paths as texts, arrays as lists, and null for numbers that are none or infinite."""
+    """A value in the types of JSON: paths as texts, arrays as lists, and null for NaN and infinities."""
     if isinstance(value, dict):
         return {str(name): _plain(each) for name, each in value.items()}
     if isinstance(value, (list, tuple)):
@@ -86,7 +86,7 @@ def _plain(value: object) -> Any:
 
 
 def costs(reports: Sequence[RunReport]) -> list[Json]:
-    """What a run cost each party, as plain data: phases with seconds, bytes sent and rounds, and the peak of memory in bytes."""
+    """The cost of a run at each party, as plain data: phases with seconds, bytes sent and rounds, and the peak of memory in bytes."""
     return [
         {
             "party": report.party,
@@ -98,7 +98,7 @@ def costs(reports: Sequence[RunReport]) -> list[Json]:
 
 
 def fail(text: str, error: BaseException | None = None) -> None:
-    """One line of error; with --verbose the kind of the error and what caused it in further lines."""
+    """Prints an error in one line; with --verbose further lines have its type and its cause."""
     errors.print("error: " + " ".join(text.split()), markup=False)
     cause = error.__cause__ if error is not None else None
     if choice.verbose and error is not None:
@@ -110,12 +110,12 @@ def fail(text: str, error: BaseException | None = None) -> None:
 def show_warning(
     message: Warning | str, category: type[Warning], filename: str, lineno: int, file: TextIO | None = None, line: str | None = None
 ) -> None:
-    """One loud line for a warning, in the place of :func:`warnings.showwarning`."""
+    """Prints a warning in one conspicuous line; replaces :func:`warnings.showwarning`."""
     errors.print("WARNING: " + " ".join(str(message).split()), markup=False)
 
 
 def print_reports(reports: Sequence[RunReport]) -> None:
-    """Cost a phase of party 0, and of all parties together."""
+    """Prints the cost of each phase at party 0, and the cost of all parties together."""
     table = Table(box=None, pad_edge=False)
     for name in ("phase", "seconds", "sent MB (party 0)", "rounds"):
         table.add_column(name, justify="left" if name == "phase" else "right")
@@ -138,21 +138,21 @@ def print_reports(reports: Sequence[RunReport]) -> None:
 
 
 def waiting_lines(committee: Committee) -> Waiting:
-    """Says on standard error for whom a party waits, after a second and whenever that changes."""
+    """A callback that prints the missing parties on standard error, after a second and whenever they change."""
     start, said = time.monotonic(), list[int]()
 
     def report(missing: list[int]) -> None:
         nonlocal said
         if missing != said and time.monotonic() - start > SHOW_AFTER:
             said = missing
-            places = ", ".join(f"party {p} ({committee.parties[p].host}:{committee.parties[p].port})" for p in missing)
-            errors.print(f"waiting for {places}", markup=False)
+            addresses = ", ".join(f"party {p} ({committee.parties[p].host}:{committee.parties[p].port})" for p in missing)
+            errors.print(f"waiting for {addresses}", markup=False)
 
     return report
 
 
 def print_summary(party: int, job: Json, result: Json) -> None:
-    """What one party of a job did, and what it cost this party: a few lines, or one line of JSON."""
+    """Prints what one party of a job did, and its cost: a few lines, or one line of JSON."""
     report = RunReport.from_json(result["report"])
     total = report.total
     cost = {"seconds": round(total.seconds, 3), "bytes_sent": total.bytes_sent, "rounds": total.rounds, "peak_memory": report.peak_memory}

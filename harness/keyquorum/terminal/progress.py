@@ -1,4 +1,4 @@
-"""How far a long command is: bars on a terminal, lines elsewhere. On standard error."""
+"""Progress of long commands on standard error: bars on a terminal, lines elsewhere."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from .output import LINE_AFTER, SHOW_AFTER, choice, errors
 
 @contextmanager
 def progress_bars() -> Iterator[Progress]:
-    """Reports phases: on a terminal bars, for anything that takes longer than a second; elsewhere a line every LINE_AFTER seconds, also while nothing
-    moves. With --verbose a line when a phase begins; with --quiet nothing."""
+    """Reports phases. A terminal gets bars, for commands that take longer than a second. Otherwise there is a line every LINE_AFTER seconds, also
+    while a phase makes no progress. With --verbose a line is printed when a phase begins; with --quiet nothing."""
     if choice.quiet:
         yield lambda phase, done, total: None
     elif errors.is_terminal and not choice.verbose:
@@ -54,7 +54,7 @@ def _bars() -> Iterator[Progress]:
 
 
 class _Lines:
-    """The last report, and a thread that prints it from time to time."""
+    """The last report, and a thread that prints it every LINE_AFTER seconds."""
 
     def __init__(self) -> None:
         self._start = time.monotonic()

@@ -1,4 +1,4 @@
-"""The names of the subset, on both engines. What they compute: tests/dsl, and tests/differential on both."""
+"""The names of the subset, on both engines. Their results are tested in tests/dsl, and in tests/differential on both engines."""
 
 from __future__ import annotations
 

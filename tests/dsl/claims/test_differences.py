@@ -1,5 +1,5 @@
-"""What MP-SPDZ (0.4.2, commit 3a0a7b1d) does otherwise: the rows of "Differences" and "What is refused" in docs/pages/dsl.md that are
-no refusals there. A test that fails here says that MP-SPDZ has changed, and that the page must."""
+"""Different behaviour of MP-SPDZ (0.4.2, commit 3a0a7b1d): the rows of "Differences" and "What is refused" in docs/pages/dsl.md that
+MP-SPDZ does not refuse. If a test fails, MP-SPDZ has changed, and the page must change as well."""
 
 from __future__ import annotations
 

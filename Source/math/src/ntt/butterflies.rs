@@ -1,14 +1,14 @@
 //! The passes of the transform, two layers at a time, on values that are reduced late (Harvey,
 //! "Faster arithmetic for number-theoretic transforms", 2014).
 //!
-//! With `ROOM`, the modulus is below 2^60 and a word holds values up to `16q`; without, below 2^62
+//! With `SMALL_MODULUS`, the modulus is below 2^60 and a word holds values up to `16q`; without, below 2^62
 //! and up to `4q`. A pass works on blocks of four strides; a `STRIDE` that is not zero fixes the
 //! stride at compile time, so that short loops are unrolled.
 
 use super::NttError;
 use crate::modular::{Shoup, reduce_once};
 
-/// The ring degree, a power of two from 2 on, of which there must be as many roots: passes take them as they come.
+/// The ring degree, a power of two from 2 on. There must be as many roots: the passes use them in order.
 fn degree(a: &[u64], roots: &[Shoup]) -> Result<usize, NttError> {
     let n = a.len();
     if n < 2 || !n.is_power_of_two() || roots.len() != n {
@@ -19,8 +19,31 @@ fn degree(a: &[u64], roots: &[Shoup]) -> Result<usize, NttError> {
     Ok(n)
 }
 
+/// Two layers: `butterfly` maps the values at one position of the four strides of a block, with the block's three roots. There are as many
+/// roots as values, hence more than blocks.
+#[inline(always)]
+fn pass<const STRIDE: usize>(
+    a: &mut [u64],
+    roots: &[Shoup],
+    stride: usize,
+    butterfly: impl Fn([u64; 4], [Shoup; 3]) -> [u64; 4],
+) {
+    let stride = if STRIDE > 0 { STRIDE } else { stride };
+    let blocks = a.len() / (4 * stride);
+    let firsts = roots.iter().skip(blocks);
+    let seconds = roots.as_chunks::<2>().0.iter().skip(blocks);
+    for ((block, &w1), &[w2, w3]) in a.chunks_exact_mut(4 * stride).zip(firsts).zip(seconds) {
+        let (low, high) = block.split_at_mut(2 * stride);
+        let (a, b) = low.split_at_mut(stride);
+        let (c, d) = high.split_at_mut(stride);
+        for (((a, b), c), d) in a.iter_mut().zip(b).zip(c).zip(d) {
+            [*a, *b, *c, *d] = butterfly([*a, *b, *c, *d], [w1, w2, w3]);
+        }
+    }
+}
+
 /// Coefficients in `[0, q)` to values in `[0, q)`. `roots[i]` is `psi^bitrev(i)`.
-pub(super) fn forward<const ROOM: bool>(
+pub(super) fn forward<const SMALL_MODULUS: bool>(
     a: &mut [u64],
     roots: &[Shoup],
     q: u64,
@@ -38,14 +61,14 @@ pub(super) fn forward<const ROOM: bool>(
         stride = n / 8;
     }
     while stride > 4 {
-        forward_pass::<ROOM, 0>(a, roots, stride, q);
+        forward_pass::<SMALL_MODULUS, 0>(a, roots, stride, q);
         stride /= 4;
     }
     if stride == 4 {
-        forward_pass::<ROOM, 4>(a, roots, 4, q);
+        forward_pass::<SMALL_MODULUS, 4>(a, roots, 4, q);
     }
     if n >= 4 {
-        forward_pass::<ROOM, 1>(a, roots, 1, q);
+        forward_pass::<SMALL_MODULUS, 1>(a, roots, 1, q);
     } else {
         for x in a {
             *x = reduce_once(reduce_once(*x, 2 * q), q);
@@ -54,33 +77,28 @@ pub(super) fn forward<const ROOM: bool>(
     Ok(())
 }
 
-/// Two layers. The last pass, of stride 1, reduces the values completely. As many roots as values: more than blocks.
+/// Two layers. The last pass, of stride 1, reduces the values completely.
 #[inline(never)]
-fn forward_pass<const ROOM: bool, const STRIDE: usize>(
+fn forward_pass<const SMALL_MODULUS: bool, const STRIDE: usize>(
     a: &mut [u64],
     roots: &[Shoup],
     stride: usize,
     q: u64,
 ) {
-    let stride = if STRIDE > 0 { STRIDE } else { stride };
-    let blocks = a.len() / (4 * stride);
-    let firsts = roots.iter().skip(blocks);
-    let seconds = roots.as_chunks::<2>().0.iter().skip(blocks);
-    for ((block, &w1), &[w2, w3]) in a.chunks_exact_mut(4 * stride).zip(firsts).zip(seconds) {
-        let (low, high) = block.split_at_mut(2 * stride);
-        let (a, b) = low.split_at_mut(stride);
-        let (c, d) = high.split_at_mut(stride);
-        for (((a, b), c), d) in a.iter_mut().zip(b).zip(c).zip(d) {
-            let mut values = forward_4::<ROOM>([*a, *b, *c, *d], [w1, w2, w3], q);
-            if STRIDE == 1 {
-                values = values.map(|x| {
-                    let x = if ROOM { reduce_once(x, 4 * q) } else { x };
-                    reduce_once(reduce_once(x, 2 * q), q)
-                });
-            }
-            [*a, *b, *c, *d] = values;
+    pass::<STRIDE>(a, roots, stride, |values, roots| {
+        let mut values = forward_4::<SMALL_MODULUS>(values, roots, q);
+        if STRIDE == 1 {
+            values = values.map(|x| {
+                let x = if SMALL_MODULUS {
+                    reduce_once(x, 4 * q)
+                } else {
+                    x
+                };
+                reduce_once(reduce_once(x, 2 * q), q)
+            });
         }
-    }
+        values
+    });
 }
 
 /// `(x + wy, x - wy)`: the bound of `x` grows by `2q`, that of `y` does not matter.
@@ -90,14 +108,14 @@ fn forward_2(x: u64, y: u64, root: Shoup, q: u64) -> (u64, u64) {
     (x + y, x + 2 * q - y)
 }
 
-/// Two layers on four values: below `8q` before and after with room, below `4q` without.
+/// Two layers on four values: below `8q` before and after with `SMALL_MODULUS`, below `4q` without.
 #[inline(always)]
-fn forward_4<const ROOM: bool>(
+fn forward_4<const SMALL_MODULUS: bool>(
     [a, b, c, d]: [u64; 4],
     [w1, w2, w3]: [Shoup; 3],
     q: u64,
 ) -> [u64; 4] {
-    if ROOM {
+    if SMALL_MODULUS {
         let (a, c) = forward_2(reduce_once(a, 4 * q), c, w1, q); // below 6q
         let (b, d) = forward_2(b, d, w1, q); // below 10q
         let (a, b) = forward_2(a, b, w2, q);
@@ -114,7 +132,7 @@ fn forward_4<const ROOM: bool>(
 
 /// Values in `[0, q)` to coefficients in `[0, q)`. `roots[i]` is `psi^-bitrev(i)`; `scale` is `1/n`
 /// and `last` is `roots[1] / n`.
-pub(super) fn inverse<const ROOM: bool>(
+pub(super) fn inverse<const SMALL_MODULUS: bool>(
     a: &mut [u64],
     roots: &[Shoup],
     scale: Shoup,
@@ -123,18 +141,18 @@ pub(super) fn inverse<const ROOM: bool>(
 ) -> Result<(), NttError> {
     let n = degree(a, roots)?;
     if n >= 8 {
-        inverse_pass::<ROOM, 1>(a, roots, 1, q);
+        inverse_pass::<SMALL_MODULUS, 1>(a, roots, 1, q);
     }
     if n >= 32 {
-        inverse_pass::<ROOM, 4>(a, roots, 4, q);
+        inverse_pass::<SMALL_MODULUS, 4>(a, roots, 4, q);
     }
     let mut stride = 16;
     while 8 * stride <= n {
-        inverse_pass::<ROOM, 0>(a, roots, stride, q);
+        inverse_pass::<SMALL_MODULUS, 0>(a, roots, stride, q);
         stride *= 4;
     }
     // One or two layers are left.
-    let bound = if ROOM { 4 } else { 2 };
+    let bound = if SMALL_MODULUS { 4 } else { 2 };
     if n.ilog2() % 2 == 1 {
         let (low, high) = a.split_at_mut(n / 2);
         for (x, y) in low.iter_mut().zip(high) {
@@ -150,10 +168,10 @@ pub(super) fn inverse<const ROOM: bool>(
         for (((a, b), c), d) in a.iter_mut().zip(b).zip(c).zip(d) {
             let (mut a1, b1) = inverse_2(*a, *b, bound, w2, q);
             let (mut c1, d1) = inverse_2(*c, *d, bound, w3, q);
-            if !ROOM {
+            if !SMALL_MODULUS {
                 (a1, c1) = (reduce_once(a1, 2 * q), reduce_once(c1, 2 * q));
             }
-            let sums = if ROOM { 8 } else { 2 };
+            let sums = if SMALL_MODULUS { 8 } else { 2 };
             [*a, *c] = inverse_last(a1, c1, sums, [scale, last], q);
             [*b, *d] = inverse_last(b1, d1, 2, [scale, last], q);
         }
@@ -163,24 +181,15 @@ pub(super) fn inverse<const ROOM: bool>(
 
 /// Two layers, not the last ones.
 #[inline(never)]
-fn inverse_pass<const ROOM: bool, const STRIDE: usize>(
+fn inverse_pass<const SMALL_MODULUS: bool, const STRIDE: usize>(
     a: &mut [u64],
     roots: &[Shoup],
     stride: usize,
     q: u64,
 ) {
-    let stride = if STRIDE > 0 { STRIDE } else { stride };
-    let blocks = a.len() / (4 * stride);
-    let firsts = roots.iter().skip(blocks);
-    let seconds = roots.as_chunks::<2>().0.iter().skip(blocks);
-    for ((block, &w1), &[w2, w3]) in a.chunks_exact_mut(4 * stride).zip(firsts).zip(seconds) {
-        let (low, high) = block.split_at_mut(2 * stride);
-        let (a, b) = low.split_at_mut(stride);
-        let (c, d) = high.split_at_mut(stride);
-        for (((a, b), c), d) in a.iter_mut().zip(b).zip(c).zip(d) {
-            [*a, *b, *c, *d] = inverse_4::<ROOM>([*a, *b, *c, *d], [w1, w2, w3], q);
-        }
-    }
+    pass::<STRIDE>(a, roots, stride, |values, roots| {
+        inverse_4::<SMALL_MODULUS>(values, roots, q)
+    });
 }
 
 /// `(x + y, w(x - y))` for values below `bound * q`: below `2 * bound * q` and below `2q`.
@@ -198,14 +207,14 @@ fn inverse_last(x: u64, y: u64, bound: u64, factors: [Shoup; 2], q: u64) -> [u64
     [reduce_once(sum, q), reduce_once(difference, q)]
 }
 
-/// Two layers on four values: below `4q` before and after with room, below `2q` without.
+/// Two layers on four values: below `4q` before and after with `SMALL_MODULUS`, below `2q` without.
 #[inline(always)]
-fn inverse_4<const ROOM: bool>(
+fn inverse_4<const SMALL_MODULUS: bool>(
     [a, b, c, d]: [u64; 4],
     [w1, w2, w3]: [Shoup; 3],
     q: u64,
 ) -> [u64; 4] {
-    if ROOM {
+    if SMALL_MODULUS {
         let (a, b) = inverse_2(a, b, 4, w2, q); // below 8q and 2q
         let (c, d) = inverse_2(c, d, 4, w3, q);
         let (a, c) = inverse_2(a, c, 8, w1, q); // below 16q and 2q
@@ -225,7 +234,7 @@ fn inverse_4<const ROOM: bool>(
 mod tests {
     use super::*;
 
-    /// Without its root a block would stay as it is, and the result would look like a transform.
+    /// Without the check a block without a root would stay unchanged, and the result would look like a transform.
     #[test]
     fn finding_11_blocked_transform_with_the_table_of_another_ring_degree() {
         let roots = [Shoup::default(); 8];

@@ -20,7 +20,7 @@ fn life(
             }
             continue;
         }
-        // The bets are at random places once the buckets are tossed.
+        // The bets are at random positions once the buckets are tossed.
         let mut left: Vec<usize> = (0..n * size).collect();
         let mut hits = vec![0; n];
         for _ in 0..bets {

@@ -5,20 +5,21 @@ use keyquorum_math::Domain;
 use super::{Computation, mismatch, wrong};
 use crate::engine::Engine;
 use crate::error::{EngineError, Result};
-use crate::graph::{Handle, then};
+use crate::graph::Handle;
 use crate::protocol::Protocol;
+use crate::task::then;
 use crate::value::{Kind, Value};
 
 impl<P: Protocol, D: Domain> Computation<P, D> {
     /// [`Engine::edabit`](crate::engine::Engine::edabit).
-    pub(super) fn numbers(&mut self, length: usize, n: usize) -> Result<(Handle, Vec<Handle>)> {
+    pub(super) fn edabits(&mut self, length: usize, n: usize) -> Result<(Handle, Vec<Handle>)> {
         self.need_binary()?;
         let d = self.shares.clone();
-        if self.protocol.has_numbers() {
+        if self.protocol.has_edabits() {
             self.graph.bind((length as u64) << 48 ^ n as u64);
-            self.protocol.need_numbers(&d, length, n);
-            self.supplied()?;
-            let (elements, rows) = self.protocol.take_numbers(&d, length, n)?;
+            self.protocol.need_edabits(&d, length, n);
+            self.preprocess()?;
+            let (elements, rows) = self.protocol.take_edabits(&d, length, n)?;
             let number = self.graph.insert(Value::Secret(elements), Kind::Secret, n);
             let row = |bits| {
                 self.graph

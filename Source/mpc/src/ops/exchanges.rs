@@ -5,9 +5,10 @@ use zeroize::Zeroizing;
 
 use super::{Computation, mismatch, wrong};
 use crate::error::{EngineError, Result};
-use crate::graph::{Handle, then};
+use crate::graph::Handle;
 use crate::protocol::{BITS, Protocol};
 use crate::select::*;
+use crate::task::then;
 use crate::value::{Kind, Share, Value};
 
 impl<P: Protocol, D: Domain> Computation<P, D> {

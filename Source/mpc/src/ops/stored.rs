@@ -1,4 +1,4 @@
-//! Shares as the bytes of share files, and what tells in a later session that they are under the same MAC keys.
+//! Shares as the bytes of share files, and the test in a later session that they are under the same MAC keys.
 
 use keyquorum_math::{Domain, Element};
 use zeroize::Zeroizing;
@@ -6,8 +6,9 @@ use zeroize::Zeroizing;
 use super::{Computation, wrong};
 use crate::engine::Engine;
 use crate::error::{EngineError, Result};
-use crate::graph::{Handle, then};
+use crate::graph::Handle;
 use crate::protocol::Protocol;
+use crate::task::then;
 use crate::value::{Kind, Share, Value};
 
 /// Bytes of the public name of a key test, which was tossed: the same at all parties.

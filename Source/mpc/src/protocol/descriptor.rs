@@ -1,10 +1,10 @@
-//! What a protocol is and can do. Each protocol has one [`Descriptor`] beside its implementation; [`super::table`] lists them.
+//! Properties and capabilities of protocols. Each protocol has one [`Descriptor`] beside its implementation; [`super::table`] lists them.
 
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::session::Opening;
 
-/// What a protocol is and can do.
+/// Properties and capabilities of a protocol.
 #[derive(Debug)]
 pub struct Descriptor {
     /// The name after `-E`, as in MP-SPDZ.
@@ -40,8 +40,8 @@ pub struct Descriptor {
     pub edabits: bool,
     /// Whether products come from oblivious transfer between pairs of parties.
     pub oblivious_transfer: bool,
-    /// Whether values can be opened through one party ([`super::Openings::Star`]).
-    pub star_openings: bool,
+    /// Whether values can be opened through one party ([`super::Openings::King`]).
+    pub king_openings: bool,
     /// Whether a committee of this name can be made. The others are for single programs.
     pub committee: bool,
     /// The protocols that a committee of this protocol runs.
@@ -146,14 +146,14 @@ pub enum Primes {
     Any,
     /// Primes above the number of parties.
     AboveParties {
-        /// What goes wrong otherwise.
+        /// The reason for the bound.
         reason: &'static str,
     },
     /// Primes of more bits than this.
     LongerThan {
         /// Bits of the longest prime that is too short.
         bits: u32,
-        /// What goes wrong otherwise.
+        /// The reason for the bound.
         reason: &'static str,
     },
 }

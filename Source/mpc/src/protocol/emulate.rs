@@ -5,9 +5,9 @@ use keyquorum_math::{Domain, Prg, bits};
 use super::descriptor::{
     Adversary, Descriptor, Domains, MOST_RING_BITS, MpSpdz, Partners, Primes, Sharing,
 };
-use super::{ClearTask, Protocol, ShareTask, group_sums, lane_bits};
-use crate::error::{EngineError, Result};
-use crate::graph::{SendFn, ready};
+use super::{ClearTask, Protocol, ShareTask, group_sums, lane_bits, no_input};
+use crate::error::Result;
+use crate::task::{SendFn, ready};
 use crate::value::Share;
 
 /// `emulate`.
@@ -32,7 +32,7 @@ pub static EMULATE: Descriptor = Descriptor {
     splits: true,
     edabits: false,
     oblivious_transfer: false,
-    star_openings: false,
+    king_openings: false,
     committee: false,
     partners: || Partners {
         ring: Some(&EMULATE),
@@ -146,9 +146,7 @@ impl Protocol for Emulate {
         _: usize,
         values: Option<Vec<D::E>>,
     ) -> Result<ShareTask<Self, D::E>> {
-        let values = values.ok_or_else(|| {
-            EngineError::usage(format!("party {owner} has no input values to share"))
-        })?;
+        let values = values.ok_or_else(|| no_input(owner))?;
         Ok(ready(clear(values)))
     }
 

@@ -4,11 +4,11 @@ mod additive;
 pub mod authenticated;
 pub mod descriptor;
 mod emulate;
+mod items;
 mod permutation;
 pub mod refusal;
 mod replicated;
 mod shamir;
-mod stock;
 pub mod table;
 
 use std::any::Any;
@@ -16,9 +16,9 @@ use std::sync::Arc;
 
 use keyquorum_math::{BitLanes, Domain, Element};
 
-use crate::engine::Material;
+use crate::engine::Preprocessed;
 use crate::error::{EngineError, Result};
-use crate::graph::SendFn;
+use crate::task::{SendFn, Step};
 use crate::value::Share;
 
 pub use additive::{Additive, Arithmetic, Channel, Openings};
@@ -32,8 +32,8 @@ pub type ShareTask<P, E> = SendFn<P, Share<E>>;
 /// A task whose result is clear.
 pub type ClearTask<P, E> = SendFn<P, Vec<E>>;
 
-/// Shares of numbers, and rows of their bits, the lowest first.
-pub type WithBits<E> = (Share<E>, Vec<Share<u64>>);
+/// Shares of random numbers, and rows of their bits, the lowest first.
+pub type EdaBits<E> = (Share<E>, Vec<Share<u64>>);
 
 /// A secret vector shared among several holders of this process.
 pub type Secret<E> = Arc<Share<E>>;
@@ -108,7 +108,7 @@ pub trait Protocol: Sized + Send + 'static {
         self.open(low, &reduced)
     }
 
-    /// Opens a share to one party, under a fresh zero sharing where the sharing itself could tell more than the value.
+    /// Opens a share to one party, under a fresh zero sharing where the shares could reveal more than the value.
     fn open_to<D: Domain>(
         &mut self,
         domain: &D,
@@ -136,21 +136,21 @@ pub trait Protocol: Sized + Send + 'static {
         n: usize,
     ) -> Result<ShareTask<Self, D::E>>;
 
-    /// Whether random numbers and their bits come at once, without conversions: edaBits.
-    fn has_numbers(&self) -> bool {
+    /// Whether edaBits are made without conversions of single bits.
+    fn has_edabits(&self) -> bool {
         false
     }
 
-    /// Asks for `n` random numbers of `length` bits and their bits, to be taken when nothing is missing: [`Protocol::supply`].
-    fn need_numbers<D: Domain>(&mut self, _domain: &D, _length: usize, _n: usize) {}
+    /// Asks for `n` edaBits of `length` bits, to be taken when nothing is missing: [`Protocol::preprocess`].
+    fn need_edabits<D: Domain>(&mut self, _domain: &D, _length: usize, _n: usize) {}
 
-    /// What [`Protocol::need_numbers`] asked for.
-    fn take_numbers<D: Domain>(
+    /// The edaBits that [`Protocol::need_edabits`] asked for.
+    fn take_edabits<D: Domain>(
         &mut self,
         _domain: &D,
         _length: usize,
         _n: usize,
-    ) -> Result<WithBits<D::E>> {
+    ) -> Result<EdaBits<D::E>> {
         Err(EngineError::usage("this protocol converts bits one by one"))
     }
 
@@ -171,18 +171,18 @@ pub trait Protocol: Sized + Send + 'static {
         ))
     }
 
-    /// A task that makes the correlated randomness that is still missing for what was asked for so far; called before every
-    /// round until it returns `None`.
+    /// A task that makes the correlated randomness that was asked for and is missing. It is called before every round until it returns
+    /// `None`.
     fn prepare(&mut self) -> Result<Option<SendFn<Self, ()>>> {
         Ok(None)
     }
 
-    /// As [`Protocol::prepare`], but not before a round: what such a round needs besides correlated randomness is left to it.
-    fn supply(&mut self) -> Result<Option<SendFn<Self, ()>>> {
+    /// As [`Protocol::prepare`], but ahead of rounds: it makes correlated randomness alone, and runs no check that a round needs.
+    fn preprocess(&mut self) -> Result<Option<SendFn<Self, ()>>> {
         self.prepare()
     }
 
-    /// A task that verifies everything that was opened so far, if there is something: run before a value leaves.
+    /// A task that verifies everything that was opened so far, if there is something. It runs before a value is given to the caller.
     fn check(&mut self) -> Option<SendFn<Self, ()>> {
         None
     }
@@ -192,8 +192,8 @@ pub trait Protocol: Sized + Send + 'static {
         None
     }
 
-    /// Number of random elements that are stored with shares: they tell in a later session whether the MAC keys are those that the shares are
-    /// under. 0 without MACs.
+    /// Number of random elements that are stored with shares. A later session tests with them whether its MAC keys are those of the shares.
+    /// 0 without MACs.
     fn key_test_elements(&self) -> usize {
         0
     }
@@ -203,8 +203,8 @@ pub trait Protocol: Sized + Send + 'static {
         Err(EngineError::internal("a test of MAC keys without MACs"))
     }
 
-    /// Correlated randomness made and used so far.
-    fn material(&self) -> Vec<Material> {
+    /// Correlated randomness made and used so far, by kind.
+    fn preprocessed(&self) -> Vec<Preprocessed> {
         Vec::new()
     }
 
@@ -232,6 +232,41 @@ pub(crate) const BITS: BitLanes = BitLanes;
 /// Number of 64-bit lanes of `n` bits.
 pub(crate) fn lanes(n: usize) -> usize {
     n.div_ceil(64)
+}
+
+/// The error for an owner without values to share.
+pub(crate) fn no_input(owner: usize) -> EngineError {
+    EngineError::usage(format!("party {owner} has no input values to share"))
+}
+
+/// The sum of the vectors of the senders, to the receiver, which also adds its own vector `mine`. One round; `None` at the others.
+pub(crate) fn sum_to<P: Protocol, D: Domain>(
+    domain: &D,
+    mut senders: Vec<usize>,
+    receiver: usize,
+    mut mine: Vec<D::E>,
+) -> SendFn<P, Option<Vec<D::E>>> {
+    let domain = domain.clone();
+    senders.retain(|sender| *sender != receiver);
+    Box::new(move |p, out| {
+        let (me, _) = p.party();
+        if me != receiver {
+            if senders.contains(&me) {
+                out.send(&domain, receiver, &mine);
+            }
+            return Ok(Box::new(|_, _| Ok(Step::Done(None))));
+        }
+        let n = mine.len();
+        for from in &senders {
+            out.expect(&domain, *from, n);
+        }
+        Ok(Box::new(move |_, inbox| {
+            for from in senders {
+                domain.add_assign(&mut mine, &inbox.take(&domain, from, n)?);
+            }
+            Ok(Step::Done(Some(mine)))
+        }))
+    })
 }
 
 /// Sums over consecutive groups.

@@ -27,7 +27,7 @@ fn below(prg: &mut Prg, bound: u64) -> u64 {
     }
 }
 
-/// The blocks of `unit` elements, block i from place `order[i]`.
+/// The blocks of `unit` elements, block i from position `order[i]`.
 pub(crate) fn permuted<E: Element>(values: &[E], order: &[usize], unit: usize) -> Result<Vec<E>> {
     let other = || EngineError::internal("a permutation of another number of blocks");
     if order.len() * unit != values.len() {

@@ -11,7 +11,7 @@ pub enum Refusal {
     /// No protocol has this name.
     #[error("unknown protocol {name:?}: choose one of {}", names())]
     UnknownProtocol {
-        /// What was asked for.
+        /// The requested name.
         name: String,
     },
     /// Clear text among several parties.
@@ -47,7 +47,7 @@ pub enum Refusal {
         parties: usize,
         /// The largest threshold.
         most: usize,
-        /// What was asked for.
+        /// The requested threshold.
         asked: usize,
     },
     /// Another threshold than the only one.
@@ -65,7 +65,7 @@ pub enum Refusal {
         protocol: &'static str,
         /// The domains that it has.
         serves: String,
-        /// What was asked for.
+        /// The requested domain.
         domain: DomainKind,
         /// Another protocol, or a domain.
         cure: String,
@@ -81,7 +81,7 @@ pub enum Refusal {
         parties: usize,
         /// Primes that it works over.
         wanted: String,
-        /// What was asked for.
+        /// The requested prime.
         prime: u64,
         /// Why.
         reason: &'static str,

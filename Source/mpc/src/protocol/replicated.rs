@@ -2,7 +2,7 @@
 //!
 //! x = s₀ + s₁ + s₂; party i holds the parts (s_i, s_{i−1}). Each pair of parties has a common pseudo-random stream, so
 //! randomness, and one of the two summands of an input, cost no communication. Multiplication: Araki et al., CCS 2016,
-//! §2: one element a party, one round. Bits are the same protocol over packed lanes.
+//! §2: one element a party, one round. Bits are the same protocol over packed lanes. Longer than 400 lines: one protocol, one trait.
 
 use keyquorum_math::{Domain, DomainKind, Prg, bits};
 
@@ -10,14 +10,14 @@ use super::descriptor::{
     Adversary, Descriptor, Domains, MOST_RING_BITS, MpSpdz, Partners, Primes, Sharing,
 };
 use super::permutation::{permuted, random_permutation};
-use super::{BITS, ClearTask, Protocol, ShareTask, group_sums, lane_bits, lanes};
+use super::{BITS, ClearTask, Protocol, ShareTask, group_sums, lane_bits, lanes, no_input, sum_to};
 use crate::engine::Engine;
 use crate::error::{EngineError, Result};
-use crate::graph::{SendFn, Step, and_then, join};
 use crate::session::Opening;
+use crate::task::{SendFn, Step, and_then, join};
 use crate::value::{Share, zip};
 
-/// What both domains have in common.
+/// The fields that both domains share.
 const REPLICATED: Descriptor = Descriptor {
     name: "",
     summary: "",
@@ -35,7 +35,7 @@ const REPLICATED: Descriptor = Descriptor {
     splits: false,
     edabits: false,
     oblivious_transfer: false,
-    star_openings: false,
+    king_openings: false,
     committee: true,
     partners: || Partners {
         ring: Some(&RING),
@@ -137,7 +137,7 @@ impl Replicated {
             // The third party, i−1: its summands are s_{i−1}, in common with party i, and s_{i+1}.
             let mine = Self::draw(&mut self.next, domain, n);
             let theirs = Self::draw(&mut self.previous, domain, n);
-            return Ok(crate::graph::ready(Share {
+            return Ok(crate::task::ready(Share {
                 parts: vec![mine, theirs],
             }));
         }
@@ -226,7 +226,7 @@ impl Protocol for Replicated {
     }
 
     fn random<D: Domain>(&mut self, domain: &D, n: usize) -> Result<ShareTask<Self, D::E>> {
-        Ok(crate::graph::ready(self.random_local(domain, n)?))
+        Ok(crate::task::ready(self.random_local(domain, n)?))
     }
 
     fn random_is_local(&self) -> bool {
@@ -289,27 +289,11 @@ impl Protocol for Replicated {
         receiver: usize,
     ) -> Result<SendFn<Self, Option<Vec<D::E>>>> {
         let (first, second) = a.pair()?;
-        let missing_there = second.to_vec();
-        let mut sum = first.to_vec();
-        domain.add_assign(&mut sum, second);
-        let domain = domain.clone();
-        Ok(Box::new(move |p, out| {
-            let n = sum.len();
-            if p.next_party() == receiver {
-                out.send(&domain, receiver, &missing_there);
-            }
-            if p.me == receiver {
-                out.expect(&domain, p.previous_party(), n);
-            }
-            Ok(Box::new(move |p, inbox| {
-                if p.me != receiver {
-                    return Ok(Step::Done(None));
-                }
-                let third = inbox.take(&domain, p.previous_party(), n)?;
-                domain.add_assign(&mut sum, &third);
-                Ok(Step::Done(Some(sum)))
-            }))
-        }))
+        let mut mine = second.to_vec();
+        if self.me == receiver {
+            domain.add_assign(&mut mine, first);
+        }
+        Ok(sum_to(domain, vec![(receiver + 2) % 3], receiver, mine))
     }
 
     /// x = s_o + s_{o−1}, with s_o from the stream that the owner has in common with the next party: one element in all.
@@ -323,9 +307,7 @@ impl Protocol for Replicated {
         let zeros = vec![domain.zero(); n];
         let domain = domain.clone();
         if self.me == owner {
-            let mut rest = values.ok_or_else(|| {
-                EngineError::usage(format!("party {owner} has no input values to share"))
-            })?;
+            let mut rest = values.ok_or_else(|| no_input(owner))?;
             let first = Self::draw(&mut self.next, &domain, n);
             domain.sub_assign(&mut rest, &first);
             Ok(Box::new(move |p, out| {
@@ -338,7 +320,7 @@ impl Protocol for Replicated {
             }))
         } else if self.previous_party() == owner {
             let second = Self::draw(&mut self.previous, &domain, n);
-            Ok(crate::graph::ready(Share {
+            Ok(crate::task::ready(Share {
                 parts: vec![zeros, second],
             }))
         } else {

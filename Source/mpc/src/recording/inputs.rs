@@ -1,4 +1,4 @@
-//! What a run is given: parts of a share file, public and private words.
+//! The input of a run: parts of a share file, public and private words.
 
 use std::ops::Range;
 
@@ -25,9 +25,9 @@ fn extend<W: Copy + Into<u64>>(row: &[W], at: Range<usize>, data: &mut Vec<u8>) 
     let words = row.get(at)?;
     let first = data.len();
     data.resize(first + 8 * words.len(), 0);
-    let (places, _) = data.get_mut(first..)?.as_chunks_mut::<8>();
-    for (place, word) in places.iter_mut().zip(words) {
-        *place = (*word).into().to_le_bytes();
+    let (slots, _) = data.get_mut(first..)?.as_chunks_mut::<8>();
+    for (slot, word) in slots.iter_mut().zip(words) {
+        *slot = (*word).into().to_le_bytes();
     }
     Some(())
 }
@@ -113,15 +113,15 @@ impl Inputs<'_> {
         Err(ends("share file"))
     }
 
-    /// Shares in the engine's form, component after component: `count` shares from each of these places on.
-    pub(super) fn shares(&self, places: &[usize], count: usize) -> Result<Zeroizing<Vec<u8>>> {
+    /// Shares in the engine's form, component after component: `count` shares from each of these offsets on.
+    pub(super) fn shares(&self, offsets: &[usize], count: usize) -> Result<Zeroizing<Vec<u8>>> {
         let parts = self.sections.first().map_or(0, |s| s.rows.len());
         let words = count * self.width;
-        let size = 8 * parts * words * places.len();
+        let size = 8 * parts * words * offsets.len();
         let mut data = Zeroizing::new(Vec::with_capacity(size));
         for part in 0..parts {
-            for place in places {
-                self.append(part, place * self.width, words, &mut data)?;
+            for offset in offsets {
+                self.append(part, offset * self.width, words, &mut data)?;
             }
         }
         Ok(data)

@@ -2,7 +2,7 @@
 //!
 //! A [`Recorder`] takes a [`Step`] at each call of a run: operations of the engine, of the share file and of the input and output, and
 //! arithmetic on public numbers. Steps name their operands and results: vectors of the engine ([`ValueId`]), public numbers
-//! ([`NumbersId`]) and raw shares ([`SharesId`]) have places of their own, so no step can take an operand of another kind. A step whose
+//! ([`NumbersId`]) and raw shares ([`SharesId`]) have slots of their own, so no step can take an operand of another kind. A step whose
 //! operands were not made before it, or were given up, is refused while it is recorded. Vectors and numbers of the run are never part of a
 //! recording, constants are.
 //!

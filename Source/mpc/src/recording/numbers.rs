@@ -149,7 +149,7 @@ pub(super) fn part(a: &[i64], start: usize, step: usize, count: usize) -> Result
     }
 }
 
-/// Refuses numbers that are no places in a vector of this length.
+/// Refuses numbers that are no indices of a vector of this length.
 pub(super) fn in_range(a: &[i64], length: usize) -> Result<()> {
     let inside = |i: &i64| usize::try_from(*i).is_ok_and(|i| i < length);
     match a.iter().find(|i| !inside(i)) {

@@ -5,12 +5,12 @@ use zeroize::Zeroizing;
 use super::inputs::{Inputs, Stream};
 use super::numbers::{self, Numbers};
 use super::recorder::Recording;
-use super::step::{Binary, NumbersId, Place, Random, SharesId, Step, Unary, ValueId};
+use super::step::{Binary, NumbersId, Random, SharesId, Slot, Step, Unary, ValueId};
 use crate::engine::Engine;
 use crate::error::{EngineError, Result};
 use crate::graph::Handle;
 
-/// What a run writes to the output.
+/// One entry of the output of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Output {
     /// Public numbers, of everybody or of one party.
@@ -24,7 +24,7 @@ pub enum Output {
     Personal(Numbers),
 }
 
-/// What a run leaves.
+/// The results of a run.
 #[derive(Debug, Default)]
 pub struct Played {
     /// Exported shares that go to the end of the share file, one after another.
@@ -35,10 +35,10 @@ pub struct Played {
 
 /// A step that its recorder should have refused.
 fn malformed() -> EngineError {
-    EngineError::internal("a recorded step takes what was not made")
+    EngineError::internal("a recorded step takes a value that no step has made")
 }
 
-/// What the steps so far have made.
+/// The results of the steps so far.
 struct Made<'r> {
     recording: &'r Recording,
     values: Vec<Option<Handle>>,
@@ -50,7 +50,7 @@ fn none<T>(size: usize) -> Vec<Option<T>> {
     (0..size).map(|_| None).collect()
 }
 
-/// The constant of a place that no step has filled.
+/// The constant of a slot that no step has filled.
 fn constant<T>(constants: &[Option<T>], id: usize) -> Result<&T> {
     let found = constants.get(id).and_then(Option::as_ref);
     found.ok_or_else(malformed)
@@ -83,8 +83,8 @@ impl<'r> Made<'r> {
     }
 
     fn take(&mut self, id: ValueId) -> Result<Handle> {
-        let place = self.values.get_mut(id.0);
-        place.and_then(Option::take).ok_or_else(malformed)
+        let slot = self.values.get_mut(id.0);
+        slot.and_then(Option::take).ok_or_else(malformed)
     }
 
     fn numbers(&self, id: NumbersId) -> Result<&[i64]> {
@@ -101,11 +101,11 @@ impl<'r> Made<'r> {
         }
     }
 
-    fn free(&mut self, place: Place) {
-        match place {
-            Place::Value(id) => drop(self.values.get_mut(id.0).map(Option::take)),
-            Place::Numbers(id) => drop(self.numbers.get_mut(id.0).map(Option::take)),
-            Place::Shares(id) => drop(self.shares.get_mut(id.0).map(Option::take)),
+    fn free(&mut self, slot: Slot) {
+        match slot {
+            Slot::Value(id) => drop(self.values.get_mut(id.0).map(Option::take)),
+            Slot::Numbers(id) => drop(self.numbers.get_mut(id.0).map(Option::take)),
+            Slot::Shares(id) => drop(self.shares.get_mut(id.0).map(Option::take)),
         }
     }
 }
@@ -163,7 +163,7 @@ impl Recording {
     ///
     /// # Errors
     /// Those of the engine and of `print`; [`EngineError::Usage`] if the share file or the input is shorter than that of the recorded run,
-    /// or if public numbers are no places of the vector that they address.
+    /// or if public numbers are no indices of the vector that they address.
     pub fn play(
         &self,
         engine: &mut dyn Engine,
@@ -201,8 +201,8 @@ impl Recording {
                     }
                 },
             }
-            for place in &planned.frees {
-                made.free(*place);
+            for slot in &planned.frees {
+                made.free(*slot);
             }
         }
         Ok(played)
@@ -242,12 +242,12 @@ fn shares(inputs: &Inputs<'_>, made: &mut Made<'_>, step: &Step) -> Result<()> {
         Step::Pick { start, at, out } => {
             let outside =
                 || EngineError::usage("a recorded program picks a share before the first");
-            let places = made.numbers(*at)?.iter().map(|i| {
-                let place = usize::try_from(*i).ok();
-                place.and_then(|i| start.checked_add(i)).ok_or_else(outside)
+            let offsets = made.numbers(*at)?.iter().map(|i| {
+                let index = usize::try_from(*i).ok();
+                index.and_then(|i| start.checked_add(i)).ok_or_else(outside)
             });
-            let places: Vec<usize> = places.collect::<Result<_>>()?;
-            (out, inputs.shares(&places, 1)?)
+            let offsets: Vec<usize> = offsets.collect::<Result<_>>()?;
+            (out, inputs.shares(&offsets, 1)?)
         }
         _ => return Err(malformed()),
     };

@@ -2,13 +2,13 @@
 
 use std::collections::HashSet;
 
-use super::step::{NumbersId, Place, SharesId, Step, ValueId};
+use super::step::{NumbersId, SharesId, Slot, Step, ValueId};
 use crate::engine::Engine;
 use crate::error::{EngineError, Result};
 use crate::graph::Handle;
 use crate::value::Kind;
 
-/// A place of a recording, while it is recorded.
+/// A slot of a recording, while it is recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Fresh,
@@ -17,7 +17,7 @@ enum State {
     GivenUp,
 }
 
-/// The places of one kind, with the constants in them.
+/// The slots of one kind, with the constants in them.
 struct Table<T> {
     states: Vec<State>,
     constants: Vec<Option<T>>,
@@ -58,17 +58,17 @@ impl Recorder {
         Self::default()
     }
 
-    /// A place for a vector that the next step makes.
+    /// A slot for a vector that the next step makes.
     pub fn value(&mut self) -> ValueId {
         ValueId(self.values.add(None))
     }
 
-    /// A place for numbers that the next step makes.
+    /// A slot for numbers that the next step makes.
     pub fn numbers(&mut self) -> NumbersId {
         NumbersId(self.numbers.add(None))
     }
 
-    /// A place for raw shares that the next step makes.
+    /// A slot for raw shares that the next step makes.
     pub fn shares(&mut self) -> SharesId {
         SharesId(self.shares.add(None))
     }
@@ -101,11 +101,11 @@ impl Recorder {
         Ok(SharesId(self.shares.add(Some(shares))))
     }
 
-    fn state(&mut self, place: Place) -> Result<&mut State> {
-        let state = match place {
-            Place::Value(id) => self.values.states.get_mut(id.0),
-            Place::Numbers(id) => self.numbers.states.get_mut(id.0),
-            Place::Shares(id) => self.shares.states.get_mut(id.0),
+    fn state(&mut self, slot: Slot) -> Result<&mut State> {
+        let state = match slot {
+            Slot::Value(id) => self.values.states.get_mut(id.0),
+            Slot::Numbers(id) => self.numbers.states.get_mut(id.0),
+            Slot::Shares(id) => self.shares.states.get_mut(id.0),
         };
         state
             .ok_or_else(|| EngineError::usage("a recorded step names what is not of its recording"))
@@ -118,8 +118,8 @@ impl Recorder {
     /// is there already.
     pub fn push(&mut self, step: Step) -> Result<()> {
         let operands = step.operands();
-        for place in &operands {
-            if !matches!(self.state(*place)?, State::Constant | State::Made) {
+        for slot in &operands {
+            if !matches!(self.state(*slot)?, State::Constant | State::Made) {
                 return Err(EngineError::usage(
                     "a recorded step takes what no earlier step has made, or what was given up",
                 ));
@@ -133,8 +133,8 @@ impl Recorder {
                 ));
             }
         }
-        for place in step.results() {
-            let state = self.state(place)?;
+        for slot in step.results() {
+            let state = self.state(slot)?;
             if *state != State::Fresh {
                 return Err(EngineError::usage(
                     "a recorded step makes what is there already",
@@ -155,9 +155,9 @@ impl Recorder {
         let mut steps = Vec::with_capacity(self.steps.len());
         for step in self.steps.into_iter().rev() {
             let mut frees = Vec::new();
-            for place in step.results().into_iter().chain(step.operands()) {
-                if needed.insert(place) {
-                    frees.push(place);
+            for slot in step.results().into_iter().chain(step.operands()) {
+                if needed.insert(slot) {
+                    frees.push(slot);
                 }
             }
             steps.push(Planned { step, frees });
@@ -172,13 +172,13 @@ impl Recorder {
     }
 }
 
-/// A step, and the places that no later one needs.
+/// A step, and the slots that no later one needs.
 pub(super) struct Planned {
     pub(super) step: Step,
-    pub(super) frees: Vec<Place>,
+    pub(super) frees: Vec<Slot>,
 }
 
-/// A recorded program, with its constants in their places. It is played on the engine on which it was recorded.
+/// A recorded program, with its constants in their slots. It is played on the engine on which it was recorded.
 pub struct Recording {
     pub(super) values: Vec<Option<Handle>>,
     pub(super) numbers: Vec<Option<Vec<i64>>>,

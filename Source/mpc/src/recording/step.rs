@@ -102,7 +102,7 @@ pub enum Step {
     },
     /// One vector after another.
     Concat { parts: Vec<ValueId>, out: ValueId },
-    /// Elements at these places.
+    /// Elements at these indices.
     Gather {
         a: ValueId,
         at: NumbersId,
@@ -116,7 +116,7 @@ pub enum Step {
         source: ValueId,
         out: ValueId,
     },
-    /// `target`, which is given up, with `source` at these places.
+    /// `target`, which is given up, with `source` at these indices.
     Scatter {
         target: ValueId,
         at: NumbersId,
@@ -165,7 +165,7 @@ pub enum Step {
         count: usize,
         out: SharesId,
     },
-    /// Stored shares at `start +` these places.
+    /// Stored shares at `start +` these indices.
     Pick {
         start: usize,
         at: NumbersId,
@@ -213,69 +213,69 @@ pub enum Step {
         parts: Vec<NumbersId>,
         out: NumbersId,
     },
-    /// Refuses numbers that are no places in a vector of this length.
+    /// Refuses numbers that are no indices of a vector of this length.
     InRange { a: NumbersId, length: usize },
 }
 
-/// A place of any kind.
+/// A slot of any kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Place {
+pub(super) enum Slot {
     Value(ValueId),
     Numbers(NumbersId),
     Shares(SharesId),
 }
 
-impl From<ValueId> for Place {
+impl From<ValueId> for Slot {
     fn from(id: ValueId) -> Self {
         Self::Value(id)
     }
 }
 
-impl From<NumbersId> for Place {
+impl From<NumbersId> for Slot {
     fn from(id: NumbersId) -> Self {
         Self::Numbers(id)
     }
 }
 
-impl From<SharesId> for Place {
+impl From<SharesId> for Slot {
     fn from(id: SharesId) -> Self {
         Self::Shares(id)
     }
 }
 
-fn places<T: Copy + Into<Place>>(ids: impl IntoIterator<Item = T>) -> Vec<Place> {
+fn slots<T: Copy + Into<Slot>>(ids: impl IntoIterator<Item = T>) -> Vec<Slot> {
     ids.into_iter().map(Into::into).collect()
 }
 
 impl Step {
-    /// What the step takes.
-    pub(super) fn operands(&self) -> Vec<Place> {
+    /// The operands of the step.
+    pub(super) fn operands(&self) -> Vec<Slot> {
         match self {
             Self::Unary { a, .. }
             | Self::SummandBits { a, .. }
             | Self::Read { a, .. }
             | Self::ReadBits { a, .. }
-            | Self::Store { a } => places([*a]),
-            Self::Binary { a, b, .. } => places([*a, *b]),
-            Self::Concat { parts, .. } => places(parts.iter().copied()),
+            | Self::Store { a } => slots([*a]),
+            Self::Binary { a, b, .. } => slots([*a, *b]),
+            Self::Concat { parts, .. } => slots(parts.iter().copied()),
             Self::Gather { a, at, .. } => vec![(*a).into(), (*at).into()],
-            Self::Assign { target, source, .. } => places([*target, *source]),
+            Self::Assign { target, source, .. } => slots([*target, *source]),
             Self::Scatter {
                 target, at, source, ..
             } => vec![(*target).into(), (*at).into(), (*source).into()],
             Self::Clear { numbers, .. }
             | Self::ClearBits { numbers, .. }
             | Self::Output { numbers, .. }
-            | Self::OutputPersonal { numbers } => places([*numbers]),
-            Self::Input { numbers, .. } => places(*numbers),
-            Self::Import { shares, .. } => places([*shares]),
-            Self::Pick { at, .. } => places([*at]),
-            Self::Numbers { a, b, .. } => places([*a, *b]),
+            | Self::OutputPersonal { numbers } => slots([*numbers]),
+            Self::Input { numbers, .. } => slots(*numbers),
+            Self::Import { shares, .. } => slots([*shares]),
+            Self::Pick { at, .. } => slots([*at]),
+            Self::Numbers { a, b, .. } => slots([*a, *b]),
             Self::Choose {
                 condition, a, b, ..
-            } => places([*condition, *a, *b]),
-            Self::Part { a, .. } | Self::InRange { a, .. } => places([*a]),
-            Self::Join { parts, .. } => places(parts.iter().copied()),
+            } => slots([*condition, *a, *b]),
+            Self::Part { a, .. } | Self::InRange { a, .. } => slots([*a]),
+            Self::Join { parts, .. } => slots(parts.iter().copied()),
             Self::Random { .. }
             | Self::Edabit { .. }
             | Self::Flush
@@ -286,8 +286,8 @@ impl Step {
         }
     }
 
-    /// What the step makes.
-    pub(super) fn results(&self) -> Vec<Place> {
+    /// The results of the step.
+    pub(super) fn results(&self) -> Vec<Slot> {
         match self {
             Self::Unary { out, .. }
             | Self::Binary { out, .. }
@@ -299,9 +299,9 @@ impl Step {
             | Self::Clear { out, .. }
             | Self::ClearBits { out, .. }
             | Self::Input { out, .. }
-            | Self::Import { out, .. } => places([*out]),
-            Self::Edabit { out, rows, .. } => places([*out].into_iter().chain(rows.clone())),
-            Self::SummandBits { rows, .. } => places(rows.iter().flatten().copied()),
+            | Self::Import { out, .. } => slots([*out]),
+            Self::Edabit { out, rows, .. } => slots([*out].into_iter().chain(rows.clone())),
+            Self::SummandBits { rows, .. } => slots(rows.iter().flatten().copied()),
             Self::Read { out, .. }
             | Self::ReadBits { out, .. }
             | Self::TakePublic { out, .. }
@@ -309,8 +309,8 @@ impl Step {
             | Self::Numbers { out, .. }
             | Self::Choose { out, .. }
             | Self::Part { out, .. }
-            | Self::Join { out, .. } => places([*out]),
-            Self::Load { out, .. } | Self::Pick { out, .. } => places([*out]),
+            | Self::Join { out, .. } => slots([*out]),
+            Self::Load { out, .. } | Self::Pick { out, .. } => slots([*out]),
             Self::Flush
             | Self::Store { .. }
             | Self::Output { .. }

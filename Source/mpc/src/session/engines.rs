@@ -145,7 +145,7 @@ impl Session {
     }
 }
 
-/// What a descriptor makes an engine of: the protocol that all parties agreed on, and streams and links of this engine alone.
+/// The argument of a descriptor's `open`: the protocol that all parties agreed on, and streams and links of this engine alone.
 pub(crate) struct Opening<'a> {
     session: &'a Session,
     descriptor: &'static Descriptor,
@@ -181,7 +181,7 @@ impl Opening<'_> {
         self.session.pair_prgs(peer, self.index, self.options)
     }
 
-    /// The same with every peer, `None` for ourselves.
+    /// [`Opening::pair_prgs`] of every peer, `None` for ourselves.
     pub(crate) fn all_pair_prgs(&self) -> Result<Vec<Option<(Prg, Prg)>>> {
         self.session.all_pair_prgs(self.index, self.options)
     }

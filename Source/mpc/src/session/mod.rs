@@ -1,12 +1,12 @@
 //! A session: one party's channels and the secrets that it has in common with others. Engines are opened in it.
 
 mod engines;
+mod keys;
 mod streams;
 #[cfg(test)]
 mod tests;
 
 use std::collections::{HashMap, HashSet};
-use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use keyquorum_math::DomainKind;
@@ -31,7 +31,7 @@ const MAX_CONTROL: usize = 1 << 20;
 /// Seeds are derived from party numbers of one byte.
 pub(crate) const MAX_PARTIES: usize = 256;
 
-/// What an engine is opened with.
+/// Options of an engine.
 #[derive(Clone, Debug, Default)]
 pub struct EngineOptions {
     /// Name and arguments of the program: compared among the parties.
@@ -76,7 +76,7 @@ pub(crate) struct Inner {
 #[derive(Clone)]
 pub struct Session {
     inner: Arc<Mutex<Inner>>,
-    /// Of this session, its subgroups, and the one that it is a subgroup of.
+    /// The guard of this session, its subgroups, and the session that it is a subgroup of.
     guard: Arc<Guard>,
     party: usize,
     parties: usize,
@@ -190,12 +190,12 @@ impl Session {
         Ok(inner)
     }
 
-    /// What says whether this session may go on.
+    /// The guard, which decides whether this session may go on.
     pub(crate) fn guard(&self) -> &Arc<Guard> {
         &self.guard
     }
 
-    /// A result of this session or its engines, as it is told: after a failed check nothing works any more.
+    /// A result of this session or its engines, as it is reported: after a failed check nothing works any more.
     pub(crate) fn judged<T>(&self, result: Result<T>) -> Result<T> {
         result.map_err(|error| self.guard.judge(error))
     }
@@ -255,7 +255,7 @@ impl Session {
         Ok(all)
     }
 
-    /// Compares a digest with all parties; tells who differs.
+    /// Compares a digest with all parties; the error names those that differ.
     pub fn compare(&self, label: &str, digest: &[u8]) -> Result<()> {
         let all = self.all_gather(digest)?;
         let different: Vec<String> = all
@@ -321,54 +321,6 @@ impl Session {
         Ok(out)
     }
 
-    /// The key of our MACs in all engines of this session, instead of a random one: shares of an earlier session can be used
-    /// only with the key that it had.
-    ///
-    /// `file`: where the key is kept. Beside it is kept whether a check failed under it ([`crate::mac_key`]); of a key without a file this
-    /// process remembers it. One session at a time may use a key: this one has it until [`Session::close`] or [`Session::abort`], or until
-    /// nothing of it is left.
-    ///
-    /// # Errors
-    /// [`EngineError::Usage`] if an engine was opened before that has MACs, [`EngineError::Burned`] if the key must not be used again,
-    /// [`EngineError::InUse`] while another session uses it.
-    pub fn set_mac_key(&self, key: [u8; 16], file: Option<&Path>) -> Result<()> {
-        let bytes = Zeroizing::new(key);
-        let key = MacKey::from_bytes(&bytes);
-        self.guard.refuse()?;
-        let mut inner = self.lock()?;
-        if inner.mac_links.is_some() {
-            return Err(EngineError::usage(
-                "the key of MACs is in use: set it before the first engine with MACs of a session",
-            ));
-        }
-        self.guard.add_key(&bytes, file)?;
-        inner.mac_key = Some(key);
-        Ok(())
-    }
-
-    /// Before another program computes under our MAC keys. Nobody here sees its checks: a session that ends before
-    /// [`Session::end_under_mac_key`] burns the keys.
-    ///
-    /// # Errors
-    /// [`EngineError::Burned`], or [`EngineError::Store`] if it cannot be noted.
-    pub fn begin_under_mac_key(&self) -> Result<()> {
-        self.guard.begin()?;
-        self.guard.elsewhere(true)
-    }
-
-    /// The other program ended well, or never met the programs of the others.
-    ///
-    /// # Errors
-    /// As [`Session::begin_under_mac_key`].
-    pub fn end_under_mac_key(&self) -> Result<()> {
-        self.guard.elsewhere(false)
-    }
-
-    /// A check failed in another program that computed under our MAC keys: they are burned. Returns what was done.
-    pub fn burn_mac_key(&self, cause: &str) -> String {
-        self.guard.burn(cause)
-    }
-
     /// Who sends to whom in openings and products of additive shares: of engines that are opened from now on, and
     /// of subgroups that are made from now on. The same at all parties, who compare it when they open an engine.
     pub fn set_openings(&self, openings: Openings) -> Result<()> {
@@ -392,10 +344,10 @@ impl Session {
         })
     }
 
-    /// Tells all others why we stop.
+    /// Sends all others the reason why we stop.
     pub fn abort(&self, reason: &str) {
         self.guard.end();
-        // After a panic that held the session nothing else works, but the others are told.
+        // After a panic that held the session nothing else works, but the others get the reason.
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
         inner.net.abort(reason);
     }

@@ -38,9 +38,9 @@ fn prg(seed: &Seed) -> Prg {
     Prg::new(*key, 0)
 }
 
-/// The error for a subset without its seed, or with a member that is not there.
+/// The error for a subset without its seed, or with a member that does not exist.
 fn no_member() -> EngineError {
-    EngineError::internal("the seed of a subset of parties has no place")
+    EngineError::internal("a seed of a subset of parties is missing")
 }
 
 /// Takes seeds from a message that holds them one after another: none stays zero, which everybody knows.
@@ -78,7 +78,7 @@ impl Session {
             .collect()
     }
 
-    /// What both ends of a link hash into their base OTs, so that these belong to this session and this direction.
+    /// The context that both ends of a link hash into their base OTs, so that these belong to this session and this direction.
     pub(crate) fn link_context(
         &self,
         label: &str,

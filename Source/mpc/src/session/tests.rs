@@ -32,7 +32,7 @@ fn parties<T: Send + 'static>(
 /// A panic that held the session does not keep the others from learning why it ends.
 #[test]
 fn finding_11_blocked_an_abort_that_nobody_hears() {
-    let told = parties(
+    let errors = parties(
         2,
         |_, transport| transport,
         |session| {
@@ -50,9 +50,9 @@ fn finding_11_blocked_an_abort_that_nobody_hears() {
         },
     );
     assert!(
-        told[1].ends_with("party 0 aborted: a thread broke off"),
+        errors[1].ends_with("party 0 aborted: a thread broke off"),
         "{}",
-        told[1]
+        errors[1]
     );
 }
 

@@ -1,4 +1,4 @@
-//! The accepting end of a connection: it reads.
+//! The accepting end of a connection, which reads.
 
 use std::io::{self, ErrorKind, Read};
 use std::net::{Shutdown, TcpStream};
@@ -25,22 +25,22 @@ type Sink<'a> = dyn FnMut(&mut FrameParser, &mut &[u8], &mut usize) -> Result<()
 /// Takes events: see [`Accepted::read`].
 pub(crate) type Events<'a> = dyn FnMut(Option<Event>, usize) -> bool + 'a;
 
-/// How far a connection was read.
+/// How a read ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reading {
-    /// There was nothing.
+    /// Nothing had come.
     Nothing,
-    /// All that had come.
+    /// All that had come was read.
     All,
     /// There may be more.
     Part,
-    /// As far as the events wanted.
+    /// The receiver of events stopped it.
     Stopped,
 }
 
 /// What the accepting end can do next.
 enum Step {
-    /// Application data were handed out, or a handshake message was answered: ask again.
+    /// Application data were passed on, or a handshake message was answered: ask again.
     Again,
     /// More bytes of the other end are needed.
     NeedBytes,
@@ -48,7 +48,7 @@ enum Step {
     End,
 }
 
-/// The accepting end: it reads.
+/// The accepting end, which reads.
 pub(crate) struct Accepted {
     connection: UnbufferedServerConnection,
     socket: TcpStream,
@@ -106,7 +106,7 @@ impl Accepted {
         Ok(this)
     }
 
-    /// Tells the other end why the handshake failed: the failed step has queued the alert.
+    /// Sends the alert that says why the handshake failed: the failed step has queued it.
     fn send_alert(&mut self, patience: &Patience) {
         while matches!(
             self.step(Some(patience), &mut |_, _, _| Ok(())),
@@ -170,7 +170,7 @@ impl Accepted {
                 })
             })?;
         } else {
-            return Err(FrameError::Hasty.into());
+            return Err(FrameError::EarlyData.into());
         }
         self.start += discard;
         let sent = write_patiently(&mut self.socket, &self.outgoing, patience);
@@ -179,7 +179,7 @@ impl Accepted {
     }
 
     /// Closes after a refusal so that the other end can still read it.
-    pub(crate) fn dismiss(mut self) {
+    pub(crate) fn close_gently(mut self) {
         linger(&mut self.socket, 2 * SLICE);
     }
 
@@ -188,28 +188,28 @@ impl Accepted {
         self.socket.set_nonblocking(true)
     }
 
-    /// Reads once, and hands out what came. `events` gets each event with the bytes that it took on the wire, and is told (`None`)
+    /// Reads once, and passes on what came. `events` gets each event with the bytes that it took on the wire, and `None`
     /// when a part of a message has come; it returns whether to go on. The end of the stream is an error.
     pub(crate) fn read(&mut self, events: &mut Events<'_>) -> Result<Reading, StreamError> {
         // Something may have come together with the handshake.
-        if self.start < self.end && !self.hand_out(events)? {
+        if self.start < self.end && !self.pass_on(events)? {
             return Ok(Reading::Stopped);
         }
-        let Some((read, room)) = self.fill(None)? else {
+        let Some((read, space)) = self.fill(None)? else {
             return Ok(Reading::Nothing);
         };
-        if !self.hand_out(events)? || (self.parser.is_midway() && !events(None, self.wire)) {
+        if !self.pass_on(events)? || (self.parser.is_midway() && !events(None, self.wire)) {
             return Ok(Reading::Stopped);
         }
-        Ok(if read < room {
+        Ok(if read < space {
             Reading::All
         } else {
             Reading::Part
         })
     }
 
-    /// Hands out what is in the buffer, up to the last whole record; tells whether to go on.
-    fn hand_out(&mut self, events: &mut Events<'_>) -> Result<bool, StreamError> {
+    /// Passes on what is in the buffer, up to the last whole record; returns whether to go on.
+    fn pass_on(&mut self, events: &mut Events<'_>) -> Result<bool, StreamError> {
         let mut go_on = true;
         loop {
             let step = self.step(None, &mut |parser, bytes, wire| {
@@ -235,7 +235,7 @@ impl Accepted {
         let _ = self.socket.shutdown(Shutdown::Both);
     }
 
-    /// Processes what lies in the buffer, up to the next record with data, which goes to `sink`.
+    /// Processes the buffer up to the next record with data, which goes to `sink`.
     fn step(
         &mut self,
         patience: Option<&Patience>,
@@ -273,7 +273,7 @@ impl Accepted {
                 })?;
             }
             Ok(ConnectionState::TransmitTlsData(data)) => {
-                // After set-up TLS answers nothing at once: what it owes waits for data of ours, which never come.
+                // After set-up the TLS library sends nothing by itself: its answers wait for data of ours, which never come.
                 let Some(patience) = patience else {
                     return Err(
                         rustls::Error::General("TLS answers after set-up".to_owned()).into(),
@@ -298,14 +298,14 @@ impl Accepted {
         result.map(|()| step)
     }
 
-    /// Reads more bytes: at least one with `patience`; without, what there is, if anything (`None`). Tells how many it read, and how
-    /// many it had room for.
+    /// Reads more bytes: at least one with `patience`; without, the bytes that are there (`None` if there are none). Returns how many it
+    /// read, and the size of the buffer for them.
     fn fill(&mut self, patience: Option<&Patience>) -> Result<Option<(usize, usize)>, StreamError> {
         if self.start == self.end {
             self.start = 0;
             self.end = 0;
         } else if self.start > 0 {
-            // Part of one record at most.
+            // At most a part of one record is left.
             self.buffer.copy_within(self.start..self.end, 0);
             self.end -= self.start;
             self.start = 0;
@@ -338,7 +338,7 @@ impl Accepted {
     }
 }
 
-/// Keeps the first event; the other end has to wait for our answer before it says more.
+/// Keeps the first event; the other end must not send more before our answer.
 fn keep_first(
     first: &mut Option<Event>,
     parser: &mut FrameParser,
@@ -346,7 +346,7 @@ fn keep_first(
 ) -> Result<(), FrameError> {
     while let Some(event) = parser.feed(bytes)? {
         if first.replace(event).is_some() {
-            return Err(FrameError::Hasty);
+            return Err(FrameError::EarlyData);
         }
     }
     Ok(())

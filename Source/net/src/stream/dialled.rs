@@ -1,4 +1,4 @@
-//! The dialling end of a connection: it writes.
+//! The dialling end of a connection, which writes.
 
 use std::io::{self, ErrorKind, IoSlice, Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -24,17 +24,17 @@ const PIECE: usize = 256 * 1024;
 pub(crate) enum WriteError {
     /// The session ended meanwhile, or the fault is ours.
     Ended(NetError),
-    /// The peer took nothing for too long.
+    /// The peer accepted no bytes for too long.
     Stalled,
     Io(io::Error),
 }
 
-/// The dialling end: it writes.
+/// The dialling end, which writes.
 pub(crate) struct Dialled {
     pub(crate) connection: ClientConnection,
     /// Below the encryption.
     pub(crate) socket: TcpStream,
-    /// A write failed midway, so nothing more can be said on this connection.
+    /// A write failed midway, so nothing more can be sent on this connection.
     broken: bool,
 }
 
@@ -56,14 +56,14 @@ impl Dialled {
             }
             if let Err(error) = read_tls_patiently(&mut connection, &mut socket, patience) {
                 if matches!(error, StreamError::Tls(_)) {
-                    // Tells the other end why, as far as it still listens.
+                    // The alert, for an other end that still reads.
                     let _ = write_tls_patiently(&mut connection, &mut socket, patience);
                     linger(&mut socket, SLICE);
                 }
                 return Err(error);
             }
         }
-        // Our last flight. If the other end has gone already, its alert tells why when we read.
+        // Our last flight. If the other end has gone already, its alert shows the reason when we read.
         let _ = write_tls_patiently(&mut connection, &mut socket, patience);
         Ok(Self {
             connection,
@@ -72,7 +72,7 @@ impl Dialled {
         })
     }
 
-    /// Says hello and waits for the first frame of the other end.
+    /// Sends our hello and waits for the first frame of the other end.
     pub(crate) fn greet(
         &mut self,
         hello: &[u8],
@@ -102,7 +102,7 @@ impl Dialled {
         }
     }
 
-    /// Sends one message. Whenever the peer takes nothing for a while, `still_open` is asked whether to go on, up to
+    /// Sends one message. Whenever the peer accepts no bytes for a while, `still_open` decides whether to go on, up to
     /// `timeout` without progress. Returns the bytes put on the wire.
     pub(crate) fn write_message(
         &mut self,
@@ -145,7 +145,7 @@ impl Dialled {
         let mut wire = 0;
         loop {
             while !(head.is_empty() && piece.is_empty()) {
-                // Takes less than offered only when it changes keys.
+                // Accepts less than offered only when it changes keys.
                 let taken = self
                     .connection
                     .writer()
@@ -184,10 +184,10 @@ impl Dialled {
         Ok(wire)
     }
 
-    /// Says the last word, unless a message was cut off, and ends the stream. Waits at most `limit` for room.
+    /// Sends a last frame, unless a message was cut off, and ends the stream. Waits at most `limit` for the peer to accept it.
     pub(crate) fn finish(&mut self, kind: Kind, body: &[u8], limit: Duration) {
         let always = || Ok(());
-        // Whoever cannot hear it sees the end of the stream.
+        // A peer that does not receive it sees the end of the stream.
         let _ = self.write_frame(kind, body, &mut Pace::new(0, limit, &always));
         let _ = self.socket.shutdown(Shutdown::Write);
         self.broken = true;
@@ -213,7 +213,7 @@ struct Pace<'a> {
     timeout: Duration,
     /// Without progress until then, the peer has stalled.
     stalls_at: Instant,
-    /// With however much progress, it has stalled then.
+    /// The peer has stalled then even with progress.
     last: Instant,
     still_open: &'a dyn Fn() -> Result<(), NetError>,
 }
@@ -270,7 +270,7 @@ fn read_tls_patiently(
     patience: &Patience,
 ) -> Result<(), StreamError> {
     loop {
-        // A peer that talks all the time is not waited for longer than a silent one.
+        // A peer that sends all the time is not waited for longer than a silent one.
         patience.check()?;
         match connection.read_tls(socket) {
             Ok(0) => return Err(end_of_stream().into()),

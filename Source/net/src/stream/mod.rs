@@ -1,8 +1,8 @@
-//! One TLS connection, from the side that dialled it (and writes) and from the side that accepted it (and reads).
+//! One TLS connection, at the side that dialled it (and writes) and at the side that accepted it (and reads).
 //!
 //! Data flow one way on each connection. During set-up every wait is cut into slices of [`SLICE`], between which the
-//! caller's [`Patience`] is asked; afterwards the reading side never waits (its owner knows when there is something to
-//! read), and the writing side asks its caller between slices.
+//! caller's [`Patience`] is checked. Afterwards the reading side never waits (its owner knows when there is something to
+//! read), and the writing side calls its caller between slices.
 
 mod accepted;
 mod dialled;
@@ -21,7 +21,7 @@ use crate::frame::FrameError;
 pub(crate) use accepted::{Accepted, Reading};
 pub(crate) use dialled::{Dialled, WriteError};
 
-/// Longest wait in one system call before the caller is asked whether to go on.
+/// Longest wait in one system call; then the caller decides whether to go on.
 pub(crate) const SLICE: Duration = Duration::from_millis(100);
 
 /// How a connection fails.
@@ -30,7 +30,7 @@ pub(crate) enum StreamError {
     Io(io::Error),
     Tls(rustls::Error),
     Frame(FrameError),
-    /// The fault is ours.
+    /// A fault of this program.
     Internal(NetError),
 }
 
@@ -58,7 +58,7 @@ pub(super) fn outside() -> NetError {
 }
 
 impl StreamError {
-    /// The failure as an I/O error, to be shown.
+    /// The failure as an I/O error, for error messages.
     pub(crate) fn into_io(self) -> io::Error {
         match self {
             Self::Io(error) => error,
@@ -165,7 +165,7 @@ pub(super) fn write_patiently(
 }
 
 /// Ends our direction and reads what is left of the other until its end, for at most `limit`: a socket closed with
-/// unread bytes would be reset, and the other end might lose what we said last.
+/// unread bytes would be reset, and the other end might lose our last frame.
 pub(super) fn linger(socket: &mut TcpStream, limit: Duration) {
     let patience = Patience {
         deadline: Instant::now() + limit,

@@ -1,24 +1,19 @@
 //! Batches whose rows stay bit-sliced: row j holds bit j of all columns. Rows under the key of MACs of bits are MACs of the choice bits
 //! (a subspace VOLE), at 1/k bits an OT and row; with the rows of pads beside them the same choices make oblivious transfer as well.
 //!
-//! The check is that of figure 10 of the SoftSpokenOT paper: the receiver sends a linear universal hash of its choices and
-//! of every row under a key that was fixed after the corrections; the last block of choices, random, masks what it tells. A
-//! receiver that used other choices in some groups of rows passes only if it guesses the bits of Δ in these groups. If all
-//! links of a receiver get one key and one masking block, equal hashes prove equal choices on all of them.
+//! The check is that of `batch`, over these rows. If all links of a receiver get one key of the hash and one masking block,
+//! equal hashes prove equal choices on all of them.
 
 use std::sync::Arc;
 
-use polyval::Polyval;
-use polyval::universal_hash::UniversalHash;
-use sha2::{Digest, Sha256};
-use subtle::ConstantTimeEq;
 use zeroize::{Zeroize, Zeroizing};
 
-use super::{Choices, MAX_BLOCKS, Part, Receiver, Row, Rows, Sender, TileRows, further, hash_key};
+use super::check::{self, LinearHash, proof};
+use super::{Choices, MAX_BLOCKS, Part, Receiver, Row, Rows, Sender, TileRows, further};
 use crate::transpose::{planes, transpose};
 use crate::{BIT_MAC_BITS, Hash, KAPPA, OtError, SenderLink, check_length, check_same, uneven};
 
-/// What the choices of a batch make.
+/// Outputs of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// MACs of the choices.
@@ -44,42 +39,7 @@ impl Kind {
     }
 }
 
-/// A universal hash that is linear over bits: POLYVAL of a vector of 128-bit blocks under a public key.
-pub struct LinearHash(Polyval);
-
-impl LinearHash {
-    /// The hash with the key that belongs to this seed.
-    pub fn new(seed: &[u8]) -> Self {
-        let digest = Sha256::new()
-            .chain_update(b"keyquorum-ot/linear")
-            .chain_update(seed)
-            .finalize();
-        let key = hash_key(digest.into());
-        Self(Polyval::new((&key).into()))
-    }
-
-    /// Hash of whole blocks.
-    pub fn blocks(&self, words: &[u128]) -> u128 {
-        let mut state = self.0.clone();
-        let bytes: &[[u8; 16]] = bytemuck::cast_slice(words);
-        state.update(aes::cipher::Array::cast_slice_from_core(bytes));
-        u128::from_le_bytes(state.finalize().into())
-    }
-
-    /// Hash of lanes; one that has no second one is a block with zeros.
-    pub fn lanes(&self, lanes: &[u64]) -> u128 {
-        let mut state = self.0.clone();
-        let (pairs, single) = lanes.as_chunks::<2>();
-        let bytes: &[[u8; 16]] = bytemuck::cast_slice(pairs);
-        state.update(aes::cipher::Array::cast_slice_from_core(bytes));
-        for lane in single {
-            state.update(&[u128::from(*lane).to_le_bytes().into()]);
-        }
-        u128::from_le_bytes(state.finalize().into())
-    }
-}
-
-/// The rows of a batch, of `blocks` blocks, then one more block of each that masks the check.
+/// The rows of a batch: `blocks` blocks each, then one more block that masks the check.
 struct Sliced {
     rows: Zeroizing<Vec<u128>>,
     kind: Kind,
@@ -121,7 +81,7 @@ impl Sliced {
     fn hashes(&self, hash: &LinearHash) -> Result<Vec<u128>, OtError> {
         self.rows
             .chunks_exact(self.blocks + 1)
-            .map(|row| masked_hash(hash, row))
+            .map(|row| hash.masked(row))
             .collect()
     }
 
@@ -172,12 +132,6 @@ impl Sliced {
     }
 }
 
-/// The hash of all words but the last, plus the last.
-fn masked_hash(hash: &LinearHash, words: &[u128]) -> Result<u128, OtError> {
-    let (mask, words) = words.split_last().ok_or_else(uneven)?;
-    Ok(hash.blocks(words) ^ mask)
-}
-
 /// Bytes that the receiver of a batch of `blocks` blocks sends, mask included.
 pub fn correction_bytes(parameters: crate::Parameters, kind: Kind, blocks: usize) -> usize {
     16 * (blocks + 1) * (kind.rows() / parameters.k())
@@ -185,7 +139,7 @@ pub fn correction_bytes(parameters: crate::Parameters, kind: Kind, blocks: usize
 
 /// Bytes of the receiver's answer to the check.
 pub fn proof_bytes(kind: Kind) -> usize {
-    16 * (kind.rows() + 1)
+    check::proof_bytes(kind.rows())
 }
 
 /// The receiver's end of a batch.
@@ -241,15 +195,13 @@ impl SlicedReceiver {
     /// The answer to the seed of the check: hash of the choices, hashes of the rows.
     ///
     /// # Errors
-    /// [`OtError::Internal`]: a proof without its mask would tell the choices.
+    /// [`OtError::Internal`]: a proof without its mask would reveal the choices.
     pub fn prove(&self, seed: &[u8]) -> Result<Vec<u8>, OtError> {
         let hash = LinearHash::new(seed);
-        let mut proof = Vec::with_capacity(proof_bytes(self.sliced.kind));
-        proof.extend_from_slice(&masked_hash(&hash, &self.choices)?.to_le_bytes());
-        for row in self.sliced.hashes(&hash)? {
-            proof.extend_from_slice(&row.to_le_bytes());
-        }
-        Ok(proof)
+        Ok(proof(
+            hash.masked(&self.choices)?,
+            &self.sliced.hashes(&hash)?,
+        ))
     }
 
     /// Row `j` of the MACs: bit j of t for every OT, in lanes.
@@ -367,26 +319,10 @@ impl SlicedSender {
     /// # Errors
     /// [`OtError::Length`]; [`OtError::Check`] if the receiver's choices are not the same in all rows.
     pub fn verify(&self, seed: &[u8], proof: &[u8]) -> Result<u128, OtError> {
-        let expected = proof_bytes(self.sliced.kind);
-        check_length("the proof of the OT extension", proof, expected)?;
-        let words = proof.as_chunks::<16>().0;
-        let (choices, theirs) = words.split_first().ok_or_else(uneven)?;
-        let choices = u128::from_le_bytes(*choices);
-        let hashes = self.sliced.hashes(&LinearHash::new(seed))?;
+        let rows = self.sliced.hashes(&LinearHash::new(seed))?;
         let parts = self.sliced.kind.parts().iter();
-        let bits: Vec<usize> = parts.flat_map(|part| part.bits()).collect();
-        check_same(hashes.len(), bits.len())?;
-        check_same(hashes.len(), theirs.len())?;
-        let mut wrong = 0u128;
-        for ((bit, ours), theirs) in bits.into_iter().zip(&hashes).zip(theirs) {
-            let mask = u128::from(self.link.key.bit(bit)?).wrapping_neg();
-            wrong |= ours ^ u128::from_le_bytes(*theirs) ^ (choices & mask);
-        }
-        if bool::from(wrong.ct_eq(&0)) {
-            Ok(choices)
-        } else {
-            Err(OtError::Check("the OT extension"))
-        }
+        let bits = parts.flat_map(|part| part.bits());
+        check::verify(&self.link.key, bits, &rows, proof)
     }
 
     /// Row `j` of the MACs: bit j of q for every OT, in lanes.

@@ -1,15 +1,15 @@
 """TLS certificates of MP-SPDZ's parties, made anew for every working folder.
 
-MP-SPDZ trusts what lies in ``Player-Data``: ``P<i>.pem`` with the common name ``P<i>``, found by OpenSSL through a link
+MP-SPDZ trusts the certificates in ``Player-Data``: ``P<i>.pem`` with the common name ``P<i>``, found by OpenSSL through a link
 named after a hash of that name. Its own key is ``P<i>.key``. It accepts a peer as party i if OpenSSL finds a chain to such a
-certificate, and the peer's certificate has the host name ``P<i>``: a DNS name if it has any, else the common name. Therefore a
-certificate of another party could do more than show that its owner is that party: with further names its owner passes for
-others, and as an authority it certifies keys for others. OpenSSL takes versions 1 of X.509 for authorities as well.
+certificate, and the peer's certificate has the host name ``P<i>``: a DNS name if it has any, else the common name. So a malicious
+certificate could do more than identify its owner: with further names its owner could impersonate other parties, and with the rights of an
+authority it could certify keys for them. OpenSSL takes X.509 certificates of version 1 for authorities as well.
 
-So all certificates of a job have one form (:func:`_form`), and what another party sends is taken only if it has that form,
-byte by byte: version 3, Ed25519, subject and issuer are the common name ``P<i>`` alone, the only extension says CA:FALSE, and
-the signature is of its own key. There is no keyUsage: with one that lacks keyCertSign, OpenSSL 1.1.1 does not take a
-certificate for self-signed and finds no chain to it; CA:FALSE is enough in every release.
+So all certificates of a job have one form (:func:`_form`), and a certificate of another party is accepted only if it has that form,
+byte by byte: version 3, Ed25519, subject and issuer are the common name ``P<i>`` alone, the only extension is CA:FALSE, and
+its own key signed it. There is no keyUsage: with a keyUsage that lacks keyCertSign, OpenSSL 1.1.1 does not take a
+certificate for self-signed and finds no chain to it. CA:FALSE is enough in every release.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ _MARK = "-----BEGIN CERTIFICATE-----"
 _END = "-----END CERTIFICATE-----"
 _OURS = bytes.fromhex("3051020101300506032b657004220420")
 _PLAIN = bytes.fromhex("302e020100300506032b657004220420")
-"""What comes before the 32 bytes of an Ed25519 key, in PKCS #8 with the public key behind them (RFC 5958), and without
-it: older releases of OpenSSL 3 read the second alone."""
+"""The bytes before the 32 bytes of an Ed25519 key in PKCS #8, with the public key after them (RFC 5958) and without it.
+Older releases of OpenSSL 3 read only the second form."""
 _COMMON_NAME = bytes.fromhex("0603550403")
 """DER of the object identifier 2.5.4.3."""
 _VERSION_3 = bytes.fromhex("a003020102")
 _ED25519 = bytes.fromhex("300506032b6570")
 _PUBLIC_KEY = bytes.fromhex("302a300506032b6570032100")
-"""What comes before the 32 bytes of an Ed25519 key in a certificate."""
+"""The bytes before the 32 bytes of an Ed25519 key in a certificate."""
 _VALIDITY = bytes.fromhex("3020170d") + b"750101000000Z" + bytes.fromhex("180f") + b"40960101000000Z"
-"""Always: the keys of a job are gone when it ends."""
+"""Unlimited validity: the keys of a job are deleted when it ends."""
 _NO_AUTHORITY = bytes.fromhex("a310300e300c0603551d130101ff04023000")
 """The extension basicConstraints, critical, CA:FALSE."""
 
@@ -81,7 +81,7 @@ def make_certificate(folder: Path, party: int) -> str:
 
 
 def _plain_key(pem: str) -> str:
-    """A key as every release of OpenSSL reads it."""
+    """A private key in the form that every release of OpenSSL reads."""
     der = base64.b64decode("".join(line for line in pem.splitlines() if "-----" not in line))
     if not der.startswith(_OURS):
         return pem
@@ -90,7 +90,7 @@ def _plain_key(pem: str) -> str:
 
 
 def trust_certificate(folder: Path, party: int, certificate: str) -> None:
-    """Places the certificate of a party in ``folder``, so that MP-SPDZ accepts whoever has its key as that party, and nobody else.
+    """Places the certificate of a party in ``folder``, so that MP-SPDZ accepts exactly the owner of its key as that party.
 
     Raises :class:`PartyError` if it has not the form of a certificate of this party and this job (see the module)."""
     der = _checked(party, certificate)
@@ -103,7 +103,7 @@ def trust_certificate(folder: Path, party: int, certificate: str) -> None:
 
 
 def _checked(party: int, certificate: str) -> bytes:
-    """The DER of a certificate that has our form. It is made anew of its serial number, its key and its signature, and compared."""
+    """The DER of a certificate. Raises PartyError unless it equals, byte by byte, the form with its serial number, key and signature."""
     body = certificate.strip()
     if not body.startswith(_MARK) or not body.endswith(_END) or body.count(_MARK) != 1 or len(body) > 1 << 14:
         raise PartyError(f"party {party} sent something that is not one certificate: run the same version everywhere")

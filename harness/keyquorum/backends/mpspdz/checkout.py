@@ -1,4 +1,4 @@
-"""A checkout of MP-SPDZ: where it is, whether it is new enough, and what is built in it."""
+"""A checkout of MP-SPDZ: its path, version and executables."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from keyquorum.model.protocols import MpSpdz, Protocol
 
 HOME_VARIABLE = "MP_SPDZ_HOME"
 OLDEST = (0, 4, 0)
-"""The first version whose compiler takes all of our programs (0.3.9 has no vector ``read_from_file``)."""
+"""The first version whose compiler accepts all of our programs (0.3.9 has no vector ``read_from_file``)."""
 
 
 PROTOCOLS = {p.name: p for p in ALL.values() if p.mp_spdz is not None}
-"""Those that MP-SPDZ has, by their names after ``-E``."""
+"""Protocols that MP-SPDZ has, by their names after ``-E``."""
 
 
 def protocol_named(name: str) -> Protocol:
@@ -29,7 +29,7 @@ def protocol_named(name: str) -> Protocol:
 
 
 def on_mp_spdz(protocol: Protocol) -> MpSpdz:
-    """What MP-SPDZ's executable of a protocol is like. Raises ParameterError."""
+    """The description of MP-SPDZ's executable for a protocol. Raises ParameterError."""
     if protocol.mp_spdz is None:
         raise ParameterError(f"MP-SPDZ has no protocol {protocol.name!r}: choose one of {', '.join(PROTOCOLS)}")
     return protocol.mp_spdz
@@ -37,7 +37,7 @@ def on_mp_spdz(protocol: Protocol) -> MpSpdz:
 
 @dataclass(frozen=True)
 class Checkout:
-    """A folder with MP-SPDZ that has been looked at: see :meth:`find`."""
+    """A folder with MP-SPDZ that was checked: see :meth:`find`."""
 
     path: Path
     version: tuple[int, ...]
@@ -110,7 +110,7 @@ def check_parties(protocol: Protocol, parties: int, threshold: int | None = None
 
 
 def _version(path: Path) -> tuple[int, ...]:
-    """Of the newest entry of its CHANGELOG.md; (0,) if there is none."""
+    """The version of the newest entry of its CHANGELOG.md; (0,) if there is none."""
     try:
         match = re.search(r"^##\s+v?(\d+(?:\.\d+)+)", (path / "CHANGELOG.md").read_text(errors="replace"), re.M)
     except OSError:

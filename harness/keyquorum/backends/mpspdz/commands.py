@@ -1,4 +1,4 @@
-"""Command lines, ports and processes: what running one program on MP-SPDZ takes."""
+"""Command lines, ports and processes for one program on MP-SPDZ."""
 
 from __future__ import annotations
 
@@ -21,15 +21,14 @@ from .shares import Domain
 PORTS_VARIABLE = "MP_SPDZ_PORTS"
 """FIRST-LAST in the environment: the ports that parties may listen on, for hosts behind a firewall."""
 STATISTICAL_SECURITY = 40
-"""What MP-SPDZ promises by default, in bits."""
+"""MP-SPDZ's default statistical security, in bits."""
 LEAST_MAC_BITS = 32
 DEFAULT_PORTS = (20000, 32000)
-"""Above those that MP-SPDZ's own scripts draw from, below those that operating systems take for outgoing
-connections."""
+"""Above the ports that MP-SPDZ's own scripts draw, below the ports that operating systems take for outgoing connections."""
 
 
 def compile_options(protocol: Protocol, domain: Domain, extra: Sequence[str] = ()) -> list[str]:
-    """Options of the compiler, without ``-E``. A prime is given at run time, so that programs are compiled for any."""
+    """Options of the compiler, without ``-E``. A prime is given at run time, so a compiled program is for any prime."""
     if (domain.prime is not None) != on_mp_spdz(protocol).field:
         raise ParameterError(
             f"{protocol.name} on MP-SPDZ computes "
@@ -40,11 +39,11 @@ def compile_options(protocol: Protocol, domain: Domain, extra: Sequence[str] = (
 
 
 def run_options(protocol: Protocol, domain: Domain, extra: Sequence[str] = ()) -> list[str]:
-    """Options of a party executable: prime, encrypted links, details of the cost, a line for every connection that it makes, and no dump
-    of the memory (it holds shares).
+    """Options of a party executable: prime, encrypted connections, details of the cost, a line for every connection that it makes, and no dump
+    of its memory, which has shares.
 
-    A MAC over F_q convinces with probability 1 - 1/q. MP-SPDZ refuses to promise 40 bits by primes that are shorter, so
-    it is told to promise what they give; below LEAST_MAC_BITS we refuse.
+    A MAC over F_q catches an error with probability 1 - 1/q. MP-SPDZ refuses primes shorter than its statistical security of 40 bits, so
+    the option sets this security to the bits of the prime. Below LEAST_MAC_BITS this function raises ParameterError.
     """
     prime = ["-P", str(domain.prime)] if domain.prime is not None else []
     if protocol.macs and domain.prime is not None and domain.bits < STATISTICAL_SECURITY:
@@ -70,10 +69,10 @@ def environment(parties: int, threshold: int | None, extra: Mapping[str, str] | 
 
 
 class Ports:
-    """Some ports in a row that nobody of this host uses, from MP_SPDZ_PORTS or DEFAULT_PORTS; kept until :meth:`close`.
+    """Consecutive free ports of this host, from MP_SPDZ_PORTS or DEFAULT_PORTS, reserved until :meth:`close`.
 
-    The ports are bound but not listened on, with SO_REUSEADDR: MP-SPDZ, which sets it too, can bind them again, while
-    whoever looks for a free port (as this does) passes them by.
+    The ports are bound with SO_REUSEADDR, without a listener. MP-SPDZ, which sets the option as well, can bind them again. A
+    process that searches for free ports, as this class does, skips them.
     """
 
     def __init__(self, count: int) -> None:
@@ -89,7 +88,7 @@ class Ports:
         raise BackendError(f"found no {count} free ports from {first} to {last}: set {PORTS_VARIABLE} to FIRST-LAST")
 
     def _take(self, port: int) -> bool:
-        """Keeps a port if it is free: first without SO_REUSEADDR, which fails on any other use."""
+        """Reserves a port if it is free. The first bind is without SO_REUSEADDR, which fails if any process uses the port."""
         for reuse in (0, 1):
             taken = socket.socket()
             taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, reuse)
@@ -105,7 +104,7 @@ class Ports:
         return True
 
     def close(self) -> None:
-        """Gives the ports back."""
+        """Releases the ports."""
         while self._sockets:
             self._sockets.pop().close()
 
@@ -132,13 +131,13 @@ def own_process() -> int:
 
 
 def library_path(checkout: Checkout) -> dict[str, str]:
-    """Where an executable finds MP-SPDZ's library, as its scripts have it."""
+    """Variables of the environment with the path of MP-SPDZ's library, as in MP-SPDZ's scripts."""
     return {n: f"{checkout.path}:{os.environ.get(n, '')}" for n in ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")}
 
 
 def start(command: Sequence[object], folder: Path, names: Mapping[str, str], output: IO[bytes] | None = None) -> subprocess.Popen[str]:
-    """Starts a command in ``folder``, in a process group of its own, so that :func:`stop` ends all that it started.
-    What it writes is readable by its owner alone; what it prints goes to ``output``, or is kept for :func:`finish`."""
+    """Starts a command in ``folder``, in a process group of its own, so that :func:`stop` also ends the processes that it started.
+    Its files are readable by their owner alone. It prints to ``output``, or to a pipe that :func:`finish` reads."""
     return subprocess.Popen(
         [str(word) for word in command],
         cwd=folder,
@@ -154,14 +153,14 @@ def start(command: Sequence[object], folder: Path, names: Mapping[str, str], out
 
 
 def stop(process: subprocess.Popen[str]) -> str:
-    """Ends a process and all that it started; returns what it had printed and nobody had read."""
+    """Ends a process and all processes that it started; returns its output that was not read yet."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     return process.communicate()[0] or ""
 
 
 def finish(process: subprocess.Popen[str], seconds: float) -> tuple[int | None, str]:
-    """Waits for a process; returns its exit code (None if it took longer and was ended) and its output."""
+    """Waits for a process, and ends it after ``seconds``. Returns its exit code (None if it was ended) and its output."""
     try:
         output = process.communicate(timeout=seconds)[0]
     except subprocess.TimeoutExpired:

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from keyquorum.dsl import load_shares, save_shares
-from keyquorum.dsl.persistence import shares_path
 from keyquorum.dsl.program_io import read_binary, read_listed
+from keyquorum.dsl.share_files import shares_path
 from keyquorum.model.links import Link
 from keyquorum.model.resources import program_path
 
@@ -21,7 +21,7 @@ from .shares import share_form
 
 @dataclass(frozen=True)
 class Sharing:
-    """What a share file's header and form depend on, as an engine has it."""
+    """The properties of an engine that fix header and form of a share file."""
 
     protocol: str
     domain: str
@@ -38,8 +38,8 @@ def run_program_files(
 ) -> MpSpdzRun:  # fmt: skip
     """Runs a program with MP-SPDZ's files in ``folder``: ``Player-Data/Input-Binary-P<i>-0``,
     ``Programs/Public-Input``, ``Player-Data/Binary-Output-P<i>-0``; and share files in our format,
-    ``Persistence/Shares-P<i>``, which the embedded engine reads as well, but for shares with MACs: MP-SPDZ makes no test of their key.
-    link: simulated links."""
+    ``Persistence/Shares-P<i>``. The embedded engine reads these files as well, except shares with MACs: MP-SPDZ does not write the test of their
+    key. link: simulated links."""
     entry = protocol_named(protocol)
     check_parties(entry, parties, threshold)
     name = "-".join([program_path(program).stem, *(a.replace("/", "_") for a in args)])
@@ -63,6 +63,6 @@ def run_program_files(
 
 
 def _threshold(protocol: str, parties: int, threshold: int | None) -> int:
-    """Corruptions, as headers of share files have them."""
+    """The threshold that headers of share files state."""
     entry = protocol_named(protocol)
     return threshold if entry.chooses_threshold and threshold is not None else entry.most_corruptions(parties)

@@ -13,7 +13,7 @@ PR_SET_PDEATHSIG = 1
 
 
 def main() -> None:
-    """Asks for the signal, makes sure that the parent still lives, and executes."""
+    """Asks the kernel for the signal, checks that the parent still lives, and executes the command."""
     parent, command = int(sys.argv[1]), sys.argv[2:]
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)

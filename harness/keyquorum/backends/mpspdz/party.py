@@ -1,19 +1,15 @@
 """One party of a program on MP-SPDZ, for plans.
 
-Every party has a working folder of its own (0700), compiles with its own checkout, and starts its own executable with
-nothing but its own inputs and shares: the borders of trust are those of the committee. Over the session, which is
-authenticated, the parties exchange certificates made for this job, the ports at which they listen, and the state of
-their runs.
+Every party has a working folder of its own (0700), compiles with its own checkout, and starts its own executable with only its own
+inputs and shares, so no party has to trust another host. Over the authenticated session the parties exchange certificates
+made for this job, the ports at which they listen, and the state of their runs.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import re
-import subprocess
 import sys
-import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -25,28 +21,24 @@ from keyquorum.model.errors import BackendError, ParameterError, PartyError, Pro
 from keyquorum.model.links import Link
 from keyquorum.model.plain import Json, json_loads
 from keyquorum.model.protocols import Protocol
+from keyquorum.programs import Call
 
 from ..base import Backend, Ints, ProgramOutput
 from . import commands
 from .certificates import make_certificate, trust_certificate
 from .checkout import Checkout, check_parties, protocol_named
+from .executable import Executable, failed_to_start, first_cause, may_have_begun, was_never_connected
 from .relay import Relays
 from .report import check_failed, failure_line, parse_report
 from .run import PRINTED, put_shares, take_shares
 from .shares import Domain
 from .workdir import WorkFolder, sweep, write_secret
 
-HEARTBEAT = 2.0
-"""Seconds after which parties tell each other that their executables still run. Longer than MP-SPDZ waits before it tries its port again."""
-RUN_SECONDS = 4 * 3600.0
-"""Most seconds that one program may take."""
 COMPILE_SECONDS = 1800.0
-PEER_SECONDS = 90.0
-"""Seconds after which an executable that waits for the others has given up: MP-SPDZ's own limit is 60."""
 START_ATTEMPTS = 3
-"""Tries, with other ports, if another process snatches a port away."""
-TELLS_CONNECTIONS = (0, 4, 1)
-"""The first version of MP-SPDZ that has the option ``time_connect``. Before, nobody can tell whether a failed run had begun."""
+"""Most attempts, each with new ports, if another process takes a port first."""
+REPORTS_CONNECTIONS = (0, 4, 1)
+"""The first version of MP-SPDZ with the option ``time_connect``. With older versions it is unknown whether a failed run had begun."""
 _LAUNCH = Path(__file__).with_name("launch.py")
 _RING_BITS = 64
 """The ring of up to 64 bits for which MP-SPDZ's executables are built."""
@@ -61,7 +53,7 @@ class MpSpdz(Backend):
     def __init__(
         self, session: Session, committee: Committee, checkout: Checkout, members: Sequence[int] | None = None, link: Link | None = None
     ) -> None:
-        """``members``: the numbers in the committee of the parties of the session, if it is not all of them. ``link``: simulated
+        """``members``: indices of the session's parties in the committee (None: all parties in order). ``link``: simulated
         links between the executables."""
         self._session, self._committee, self._checkout = session, committee, checkout
         self._party, self._parties = int(session.party), int(session.parties)
@@ -79,8 +71,7 @@ class MpSpdz(Backend):
         return _RING_BITS
 
     def stats(self) -> dict[str, int]:
-        """Bytes and rounds of MP-SPDZ's parties and bytes of the session. What is received over MP-SPDZ's links it does
-        not tell."""
+        """Bytes and rounds of MP-SPDZ's parties and bytes of the session. MP-SPDZ does not report received bytes."""
         counters: dict[str, int] = dict(self._session.stats())
         everything = [self, *self._groups]
         counters["bytes_sent"] += sum(b._sent for b in everything)
@@ -106,8 +97,7 @@ class MpSpdz(Backend):
         self,
         protocol: str,
         domain: str,
-        program: str,
-        args: Sequence[object],
+        call: Call,
         *,
         threshold: int | None = None,
         private: Ints | None = None,
@@ -121,15 +111,15 @@ class MpSpdz(Backend):
         if seed is not None:
             raise ParameterError("MP-SPDZ draws its own randomness: a test seed is for the embedded engine")
         if about:
-            raise ParameterError("parties of MP-SPDZ do not compare what a run is about: use the embedded engine")
-        entry, where, words = protocol_named(protocol), Domain.parse(domain), [str(a) for a in args]
+            raise ParameterError("MP-SPDZ cannot bind a context to its messages: use the embedded engine")
+        entry, where, words = protocol_named(protocol), Domain.parse(domain), list(call.words)
         t = threshold if entry.chooses_threshold else None
         check_parties(entry, self._parties, t)
         folder = self._working_folder()
-        name = self._compile(folder, entry, where, program, words)
+        name = self._compile(folder, entry, where, call.program, words)
 
         def prepare() -> None:
-            """The files as the program shall find them, whatever an attempt before left of them."""
+            """Places all files of the program anew, since an earlier attempt may have changed them."""
             folder.clear_run([self._party])
             folder.write_input(self._party, private, public)
             if persistence is not None and persistence.exists:
@@ -143,11 +133,11 @@ class MpSpdz(Backend):
         return ProgramOutput(output, self.stats())
 
     def _name(self, party: int) -> str:
-        """A party by its number in the committee."""
+        """The name of a party of the session, by its index in the committee."""
         return f"party {self._members[party]}"
 
     def _working_folder(self) -> WorkFolder:
-        """The folder of this job, with certificates of all parties; made with the first program."""
+        """The folder of this job, with certificates of all parties; made at the first program."""
         if self._folder is not None:
             return self._folder
         home = self._committee.party_folder(self._members[self._party])
@@ -182,8 +172,8 @@ class MpSpdz(Backend):
         return name
 
     def _new_shares(self, folder: WorkFolder, entry: Protocol, domain: Domain, name: str, before: int) -> Persistence:
-        """Our share file after a run. Refuses one that is damaged or lost shares, and files of different lengths: they are compared among
-        the parties, also if one of them cannot read its own."""
+        """This party's shares after a run. Raises PartyError if the share file of a party is damaged or shorter than before, or if the files of the
+        parties have different lengths. All parties exchange their result, also one that cannot read its own file."""
         shares, wrong = Persistence(), ""
         try:
             shares = take_shares(folder, entry, domain, self._party)
@@ -207,19 +197,19 @@ class MpSpdz(Backend):
     def _execute(
         self, folder: WorkFolder, entry: Protocol, domain: Domain, name: str, threshold: int | None, prepare: Callable[[], None], stored: int
     ) -> None:
-        """Runs this party's executable to its end, while all parties watch each other; again, on the same files, if a port was snatched away
-        and no party had connected to all others. ``prepare``: places the files. ``stored``: length of the share file, -1 if the program is
-        given none."""
+        """Runs this party's executable to its end, while the parties report the states of their executables. The run is repeated, on the same files,
+        if another process took a port and no party had connected to all others. ``prepare``: places the files. ``stored``: length of the share file,
+        -1 if the program gets none."""
         for attempt in range(START_ATTEMPTS):
             prepare()
             failures, harmless, began = self._attempt(folder, entry, domain, name, threshold, stored)
             if not failures:
                 return
-            again = all(_PORT_TAKEN in text or _no_peer(text) for text in failures.values())
+            again = all(failed_to_start(text) for text in failures.values())
             if again and harmless and not began and attempt < START_ATTEMPTS - 1:
                 continue
-            party, text = _first_cause(failures)
-            # What a peer says of its own executable burns nothing: it may be a lie.
+            party, text = first_cause(failures)
+            # A peer's report about its own executable does not burn the key: a corrupted party may report anything.
             if not harmless or (entry.macs and check_failed(failures.get(self._party, ""))):
                 text = f"{text}; {self._session.burn_mac_key(f'{entry.name} on MP-SPDZ failed in {name}: {text}')}"
             raise PartyError(f"{self._name(party)}: {entry.name} on MP-SPDZ failed in {name}: {text}")
@@ -227,11 +217,11 @@ class MpSpdz(Backend):
     def _attempt(
         self, folder: WorkFolder, entry: Protocol, domain: Domain, name: str, threshold: int | None, stored: int
     ) -> tuple[dict[int, str], bool, bool]:
-        """One run; the parties that failed, with the reasons, whether it was harmless for our MAC key, and whether any party had connected to
-        all others (or cannot tell).
+        """One run. Returns the parties that failed with their reasons, whether the run was harmless for our MAC key, and whether any party had
+        connected to all others (or does not know).
 
-        Under MACs a run that failed is harmless only if our own executable ended well, or was never connected to all others. MP-SPDZ may have
-        revealed the sums of a check when a peer breaks off, and does not tell whether it had."""
+        Under MACs a failed run is harmless only if our own executable ended well, or was never connected to all others. When a peer breaks off,
+        MP-SPDZ may already have revealed the sums of a check, and does not report whether it had."""
         log = folder.path / "logs" / "output"
         write_secret(log, b"")
         with commands.Ports(1) as ports, log.open("r+b") as file, ExitStack() as closing:
@@ -247,18 +237,18 @@ class MpSpdz(Backend):
             failures: dict[int, str] = {}
             failed: Exception | None = None
             ended_well = never_met = False
-            tells = self._checkout.version >= TELLS_CONNECTIONS
+            reports = self._checkout.version >= REPORTS_CONNECTIONS
             try:
                 try:
-                    failures = self._watch(_Executable(process, log, self._party))
+                    failures = self._watch(Executable(process, log, self._party))
                 except Exception as error:
                     failed = error
                 ended_well = process.poll() == 0
-                never_met = entry.macs and not tells and not ended_well and _never_met(process, log)
+                never_met = entry.macs and not reports and not ended_well and was_never_connected(process, log)
             finally:
                 commands.stop(process)
         output = log.read_text(errors="replace")
-        began = _began(output, self._party) if tells else not never_met
+        began = may_have_begun(output, self._party) if reports else not never_met
         harmless = not entry.macs or ended_well or not began
         if failures:
             try:
@@ -270,9 +260,9 @@ class MpSpdz(Backend):
         if failed is not None:
             if harmless:
                 raise failed
-            told = self._session.burn_mac_key(f"{entry.name} on MP-SPDZ was cut off in {name}: {failed}")
-            # Of the same type: what another party caused is told after what a party failed by itself.
-            raise (NetworkError if isinstance(failed, NetworkError) else PartyError)(f"{failed}; {told}") from failed
+            notice = self._session.burn_mac_key(f"{entry.name} on MP-SPDZ was cut off in {name}: {failed}")
+            # The type stays: the launcher reports a NetworkError, which another party caused, after errors of other types.
+            raise (NetworkError if isinstance(failed, NetworkError) else PartyError)(f"{failed}; {notice}") from failed
         if not failures:
             total = parse_report(output).result.total
             self._sent += total.bytes_sent
@@ -280,7 +270,8 @@ class MpSpdz(Backend):
         return failures, harmless, began
 
     def _exchange_ports(self, entry: Protocol, domain: Domain, name: str, port: int, stored: int) -> dict[int, tuple[str, int]]:
-        """Sends everybody our port; returns where everybody listens. Refuses parties that run something else, or on other share files."""
+        """Sends our port to all parties; returns the addresses of all. Raises PartyError if a party runs another program, or has other share
+        files."""
         run = hashlib.sha256(f"{entry.name} {domain.modulus} {name}".encode()).hexdigest()
         addresses = {}
         for party, data in enumerate(self._session.all_gather(json.dumps({"run": run, "port": port, "stored": stored}).encode())):
@@ -296,7 +287,7 @@ class MpSpdz(Backend):
         return addresses
 
     def _command(self, entry: Protocol, domain: Domain, name: str, threshold: int | None) -> list[object]:
-        """Our executable, so that it ends when we do."""
+        """The command of our executable, which ends when this process does."""
         command: list[object] = [sys.executable, "-I", _LAUNCH, commands.own_process(), self._checkout.binary(entry.name)]
         command += [self._party, name, "-ip", "hosts", "-OF", f"Player-Data/{PRINTED}"]
         command += commands.run_options(entry, domain)
@@ -304,9 +295,8 @@ class MpSpdz(Backend):
             command += ["-N", self._parties]
         return command if threshold is None else [*command, "-T", threshold]
 
-    def _watch(self, executable: _Executable) -> dict[int, str]:
-        """Waits until the executables of all parties have ended well, or one has failed: the texts of those that
-        failed."""
+    def _watch(self, executable: Executable) -> dict[int, str]:
+        """Waits until the executables of all parties have ended well, or one has failed. Returns the texts of the failed ones."""
         while True:
             states = self._session.all_gather(executable.state().encode())
             failures = {i: s[1:].decode(errors="replace")[:500] for i, s in enumerate(states) if s[:1] == b"f"}
@@ -314,86 +304,12 @@ class MpSpdz(Backend):
                 return failures
 
 
-class _Executable:
-    """A party's executable that was just started, and the file that it prints to."""
-
-    def __init__(self, process: subprocess.Popen[str], log: Path, party: int) -> None:
-        self._process, self._log, self._party = process, log, party
-        self._deadline = time.monotonic() + RUN_SECONDS
-        self._refusals = 0
-
-    def state(self) -> str:
-        """``d``: has ended well; ``r``: runs; ``f`` and a text: failed. Waits one heartbeat if it runs."""
-        try:
-            code = self._process.wait(HEARTBEAT)
-        except subprocess.TimeoutExpired:
-            if self._port_taken():
-                return f"f{_PORT_TAKEN}: another process has taken the port"
-            return f"ftook longer than {RUN_SECONDS:.0f} s" if time.monotonic() > self._deadline else "r"
-        if code == 0:
-            return "d"
-        how = f"killed by signal {-code}" if code < 0 else f"exit code {code}"
-        return f"f{failure_line(self._log.read_text(errors='replace'))} ({how})"
-
-    def _port_taken(self) -> bool:
-        """Whether it still tries to have its port, as it did one heartbeat ago. It may have got it since it last said that it could not,
-        and once the run has begun it does not bind any more."""
-        text = self._log.read_text(errors="replace")
-        before, self._refusals = self._refusals, text.count(_PORT_TAKEN)
-        return 0 < before < self._refusals and not _began(text, self._party)
-
-
-_PORT_TAKEN = "Binding to socket"
-"""What MP-SPDZ prints every second while it cannot have its port."""
-_CONNECTED = re.compile("^Connection took ", re.M)
-"""What MP-SPDZ prints for every connection that it makes, by the option ``time_connect``."""
-
-
-def _began(output: str, party: int) -> bool:
-    """Whether a party of MP-SPDZ may have been connected to all others. A party first connects to those of lower numbers and to itself, and
-    makes its next connections after those of higher numbers have come. Nothing of the program is exchanged before."""
-    return len(_CONNECTED.findall(output)) > party + 1
-
-
 def _stored(length: int) -> str:
     return "no share file" if length < 0 else f"a share file of {length:,} shares"
 
 
-def _no_peer(text: str) -> bool:
-    """Whether a party failed because another one never came: nothing has been exchanged then."""
-    return "Timed out waiting for peer" in text
-
-
-def _never_met(process: subprocess.Popen[str], log: Path) -> bool:
-    """Whether our executable never met those of the others. It says so itself: what the others say of theirs may be a lie. One that waits
-    for them is left to give up."""
-    if _waits_for_port(log):
-        commands.stop(process)
-        return _waits_for_port(log)
-    try:
-        process.wait(PEER_SECONDS)
-    except subprocess.TimeoutExpired:
-        return False
-    return _no_peer(log.read_text(errors="replace"))
-
-
-def _waits_for_port(log: Path) -> bool:
-    """Whether that is the last thing it printed."""
-    lines = log.read_text(errors="replace").split("\n")
-    return _PORT_TAKEN in next((line for line in reversed(lines) if line.strip()), "")
-
-
-_CONSEQUENCE = ("connection", "broken pipe", "reset by peer", "end of file", "stream truncated", "eof", "closed")
-
-
-def _first_cause(failures: dict[int, str]) -> tuple[int, str]:
-    """Of the parties that failed, the first that did not just miss another one."""
-    own = {i: t for i, t in failures.items() if not any(word in t.lower() for word in _CONSEQUENCE)}
-    return min((own or failures).items())
-
-
 def _message(name: str, data: bytes, fields: dict[str, type]) -> Json:
-    """What a party sent, or an error that names it."""
+    """The message of a party. Raises PartyError, which names the party, for a malformed one."""
     try:
         message = json_loads(data)
         if not isinstance(message, dict) or any(type(message.get(k)) is not kind for k, kind in fields.items()):
@@ -404,7 +320,7 @@ def _message(name: str, data: bytes, fields: dict[str, type]) -> Json:
 
 
 def _host(committee: Committee, party: int) -> str:
-    """Where a party's MP-SPDZ listens: the host of the committee file."""
+    """The host where a party's MP-SPDZ listens, from the committee file."""
     host = committee.parties[party].host
     if ":" in host:
         raise BackendError(f"party {party} has the address {host}: MP-SPDZ needs IPv4 addresses or names of such")

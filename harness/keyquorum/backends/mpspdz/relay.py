@@ -1,11 +1,11 @@
 """Simulated links for MP-SPDZ's parties: a small TCP relay between a party and those that it connects to.
 
-MP-SPDZ's party i connects to all parties j < i, once for each pair and thread. It is told addresses of its own host, where
-:class:`Relays` of party i listen; each passes bytes on to where party j really listens, and delays what goes in either direction by half
-the round trip and as the bandwidth wants it. Connections between the same two parties share the bandwidth.
+MP-SPDZ's party i connects to all parties j < i, once for each pair and thread. It gets addresses of its own host, where
+the :class:`Relays` of party i listen. Each relay forwards bytes to the real address of party j. In either direction it delays them by half
+the round trip, and limits the bandwidth. Connections between the same two parties share the bandwidth.
 
-The transport of the embedded engine does the same where its messages arrive (``Source/net/src/shape.rs``); this is for connections
-that are not ours. What the relay and this host take by themselves is measured first and is a part of the round trip.
+The transport of the embedded engine does the same at its receiving end (``Source/net/src/shape.rs``); this is for connections of MP-SPDZ.
+The delay of the relay and of this host is measured first and subtracted from the round trip.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from keyquorum.model.listening import PASSING, PAUSE
 
 Address = tuple[str, int]
 BURST_BYTES = 15_000
-"""What may pass at once, as in the transport of the embedded engine."""
+"""Bytes of the token bucket, as in the transport of the embedded engine."""
 LARGEST_CHUNK, SMALLEST_CHUNK = 1 << 16, 1500
 IN_FLIGHT = 4096
-"""Chunks on their way in one direction of a connection; then the relay stops to read, as a full window does."""
+"""Most chunks in flight in one direction of a connection; then the relay stops reading, like a full TCP window."""
 PINGS = 40
 CONNECT_SECONDS = 60.0
 
 
 class Bucket:
-    """One direction between two parties: when bytes that are ready now may arrive."""
+    """The token bucket of one direction between two parties: computes when bytes arrive."""
 
     def __init__(self, delay: float, bits_per_second: float | None) -> None:
         """``delay``: seconds, one way."""
@@ -42,13 +42,13 @@ class Bucket:
 
     @property
     def chunk(self) -> int:
-        """Bytes to pass on at once: about a millisecond's worth."""
+        """Bytes to forward at once: those of about a millisecond."""
         if self._rate is None:
             return LARGEST_CHUNK
         return int(min(LARGEST_CHUNK, max(SMALLEST_CHUNK, self._rate / 8e3)))
 
     def due(self, size: int, now: float) -> float:
-        """The time at which the last of ``size`` bytes arrives that are sent at ``now``. Calls are in order of time."""
+        """The time at which the last of ``size`` bytes that are sent at ``now`` arrives. Calls are in order of time."""
         if self._rate is None:
             return now + self.delay
         with self._lock:
@@ -57,7 +57,7 @@ class Bucket:
 
 
 def _pass_on(source: socket.socket, sink: socket.socket, bucket: Bucket) -> None:
-    """Everything from ``source`` to ``sink``, each chunk at its time; then the end of the stream."""
+    """Forwards all bytes from ``source`` to ``sink``, each chunk at its time, then the end of the stream."""
     waiting: queue.Queue[tuple[float, bytes]] = queue.Queue(IN_FLIGHT)
 
     def write() -> None:
@@ -73,8 +73,8 @@ def _pass_on(source: socket.socket, sink: socket.socket, bucket: Bucket) -> None
                 sink.sendall(data)
             except OSError:
                 with contextlib.suppress(OSError):
-                    source.shutdown(socket.SHUT_RDWR)  # nobody is there any more: the sender shall know
-                while data and waiting.get()[1]:  # until the end of the stream, unless that is what could not be passed on
+                    source.shutdown(socket.SHUT_RDWR)  # the receiver is gone: close the sender's end as well
+                while data and waiting.get()[1]:  # drop the rest of the stream, up to its end
                     pass
                 return
 
@@ -90,8 +90,8 @@ def _pass_on(source: socket.socket, sink: socket.socket, bucket: Bucket) -> None
 
 
 def _accept(listener: socket.socket, closed: Callable[[], bool], serve: Callable[[socket.socket], None]) -> None:
-    """A thread that runs ``serve`` for every connection, until the listener is closed. What the system lacks for one connection, it may
-    have for the next: those that wait are taken then."""
+    """Runs ``serve`` in a thread for every connection, until the listener is closed. A temporary lack of resources is waited for: connections stay in
+    the queue meanwhile."""
     while not closed():
         try:
             end = listener.accept()[0]
@@ -102,13 +102,13 @@ def _accept(listener: socket.socket, closed: Callable[[], bool], serve: Callable
             continue
         try:
             threading.Thread(target=serve, args=(end,), daemon=True).start()
-        except RuntimeError:  # no thread to be had
+        except RuntimeError:  # the system has no thread left
             end.close()
             time.sleep(PAUSE)
 
 
 class Relay:
-    """Listens at ``address`` and passes every connection on to one place. Close it at the end."""
+    """Listens at ``address`` and forwards every connection to one target. Close it at the end."""
 
     def __init__(self, target: Address, delay: float, bits_per_second: float | None) -> None:
         self._target = target
@@ -120,7 +120,7 @@ class Relay:
         threading.Thread(target=_accept, args=(self._listener, lambda: self._closed, self._serve), daemon=True).start()
 
     def _serve(self, near: socket.socket) -> None:
-        """Parties start in any order: where nobody listens yet, we try again for a while."""
+        """Forwards one connection. Parties start in any order, so connecting to the target is tried for CONNECT_SECONDS."""
         deadline = time.monotonic() + CONNECT_SECONDS
         self._sockets.append(near)
         while not self._closed:
@@ -152,7 +152,7 @@ class Relay:
 
 
 def round_trip(address: Address, pings: int = PINGS) -> float:
-    """Median seconds for a byte there and back, of a server that echoes."""
+    """Median round-trip time of one byte, in seconds, to a server that echoes."""
     times = []
     with socket.create_connection(address, timeout=CONNECT_SECONDS) as end:
         end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -165,7 +165,7 @@ def round_trip(address: Address, pings: int = PINGS) -> float:
 
 
 class Echo:
-    """A server of this host that sends back what it gets."""
+    """A server of this host that echoes all bytes."""
 
     def __init__(self) -> None:
         self._closed = False
@@ -188,7 +188,7 @@ class Echo:
 
 
 def own_delay() -> float:
-    """Seconds that a round trip through a relay takes that adds nothing: this host's part of the simulated one."""
+    """Round-trip time in seconds through a relay without delay: the part of this host in a simulated round trip."""
     echo = Echo()
     relay = Relay(echo.address, 0.0, None)
     try:
@@ -199,11 +199,11 @@ def own_delay() -> float:
 
 
 class Relays:
-    """What party ``party`` is to know as the addresses of the others: its own relays to those that it connects to, and the real
-    addresses of those that connect to it."""
+    """The addresses that party ``party`` gets for the others: its own relays for the parties that it connects to, and the real
+    addresses of the parties that connect to it."""
 
     def __init__(self, link: Link, party: int, addresses: Mapping[int, Address], own: float | None = None) -> None:
-        """``own``: of :func:`own_delay`, if that is known."""
+        """``own``: the result of :func:`own_delay`, if known."""
         rtt, rate = link.shape
         lower = [j for j in addresses if j < party]
         taken = (own_delay() if own is None else own) if lower else 0.0

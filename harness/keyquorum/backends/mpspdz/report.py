@@ -1,4 +1,4 @@
-"""What MP-SPDZ prints about time and communication, as the reports of the embedded engine."""
+"""Parser of MP-SPDZ's output about time and communication, into the reports of the embedded engine."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _SPENT = re.compile(rf"^Spent {_PHASE} on the online phase and {_PHASE} on the p
 
 @dataclass(frozen=True)
 class MpSpdzReport:
-    """Cost of a run as one party printed it.
+    """Cost of a run, from the output of one party.
 
-    result: total and timers (this party's traffic), as of the embedded engine. online, offline: the two phases, if it
-    was asked for details (``-v``). bytes_global: sent by all parties together; None if it did not say (``emulate``).
+    result: total and timers (this party's traffic), in the form of the embedded engine. online, offline: the two phases, if the option for
+    details (``-v``) was given. bytes_global: bytes that all parties sent together; None if the output has no such line (``emulate``).
     """
 
     result: ProgramResult
@@ -37,7 +37,7 @@ def _bytes(megabytes: str) -> int:
 
 
 def parse_report(output: str) -> MpSpdzReport:
-    """Reads the output of one party; of repeated lines the last one counts. What is missing stays zero or None."""
+    """Reads the output of one party. The last of repeated lines counts. Missing values stay zero or None."""
     total = Timer()
     for match in _TIME.finditer(output):
         total.seconds = float(match.group(1))
@@ -55,7 +55,7 @@ def parse_report(output: str) -> MpSpdzReport:
     return MpSpdzReport(ProgramResult(total, timers), online, offline, _bytes(everyone[-1]) if everyone else None, timers)
 
 
-_TELLING = re.compile(
+_INFORMATIVE = re.compile(
     r"fatal error|\berror:|CompilerError|terminate called|what\(\):|exception|not compatible|cannot |Cannot |"
     r"mismatch|not compiled for|insufficient|Assertion .* failed|Segmentation|Killed|No such|Use './compile.py",
     re.I,
@@ -67,13 +67,13 @@ _CHECK = re.compile(r"\bmac|check|consisten|sacrific|cheat|commit|hash|mismatch"
 
 
 def check_failed(line: str) -> bool:
-    """Whether a line of :func:`failure_line` may be of a check that fails if a party cheats. MP-SPDZ has no list of them: words that they
-    have in common, so that it is rather one too many."""
+    """Whether a line of :func:`failure_line` may come from a check that fails if a party cheats. MP-SPDZ has no list of such messages, so this looks
+    for words that they have in common, and may be true for other lines."""
     return bool(_CHECK.search(line))
 
 
 def failure_line(output: str) -> str:
-    """The line of a failed run that says most: the last that looks like an error, else the last of all."""
+    """The most informative line of a failed run: the last line that looks like an error, else the last line."""
     lines = [" ".join(line.split()) for line in output.splitlines() if line.strip() and not _NOISE.match(line)]
-    telling = [line for line in lines if _TELLING.search(line)]
-    return (telling or lines or ["it printed nothing"])[-1][:400]
+    informative = [line for line in lines if _INFORMATIVE.search(line)]
+    return (informative or lines or ["it printed nothing"])[-1][:400]

@@ -31,17 +31,17 @@ from .workdir import WorkFolder, write_secret
 
 Ints = NDArray[np.int64]
 PRINTED = "Printed"
-"""Prefix, in Player-Data, of the files that what the program prints goes to."""
+"""Prefix, in Player-Data, of the files with the printed output of a program."""
 
 
 @dataclass
 class MpSpdzRun:
-    """What a run gave and cost.
+    """Results and cost of a run.
 
-    outputs: what each party wrote by ``binary_output`` (int64, centred). shares: each party's share file after the run.
-    printed: what each party printed. seconds: the program alone, preprocessing within it included; of these
-    seconds_offline; wall_seconds: compiling, starting and running. bytes_global: sent by all parties. rounds: of party
-    0.
+    outputs: the words of each party's ``binary_output`` (int64, centred). shares: each party's share file after the run.
+    printed: the printed output of each party. seconds: time of the program, with the preprocessing that it makes, which takes
+    seconds_offline. wall_seconds: time of compiling, starting and running. bytes_global: bytes that all parties sent. rounds: rounds of
+    party 0.
     """
 
     outputs: list[Ints]
@@ -83,8 +83,7 @@ def run_program(
     start. timeout: seconds. folder: a working folder to use again (its certificates save time). compiler, run_time:
     further options before and after ``--``. compiled: this program was run in ``folder`` with the same arguments just
     before, and need not be compiled again. link: simulated links; then the parties are started one by one, each with addresses of
-    its own. Raises :class:`ProgramError` with the line that says why, if the compiler or
-    a party fails or takes too long.
+    its own. Raises :class:`ProgramError`, with the line of the reason, if the compiler or a party fails or takes too long.
     """
     entry, where, words = protocol_named(protocol), Domain.parse(domain), [str(a) for a in args]
     check_parties(entry, parties, threshold)
@@ -132,8 +131,8 @@ def _shaped(
     checkout: Checkout, entry: Protocol, folder: WorkFolder, parties: int, threshold: int | None, link: Link, timeout: float,
     full_name: str, options: Sequence[str], compiler: Sequence[str] | None,
 ) -> tuple[int | None, str]:  # fmt: skip
-    """Compiles if there are words for the compiler, starts every party with addresses of relays; returns the exit code (None: took
-    too long) and the output of party 0, or of the first party that failed."""
+    """Compiles unless ``compiler`` is None, and starts every party with addresses of relays. Returns the exit code (None: took too
+    long) and the output of party 0, or of the first party that failed."""
     deadline = time.monotonic() + timeout
     names = environment(parties, threshold, library_path(checkout))
     if compiler is not None:
@@ -166,7 +165,7 @@ def _shaped(
 
 
 def _wait(processes: Sequence[subprocess.Popen[str]], deadline: float) -> list[int | None]:
-    """Waits for all to end well, or one to fail, or the deadline; None: still ran, and no other had failed."""
+    """Waits until all processes end well, one fails, or the deadline. Returns exit codes; None: still running, and no other process failed."""
     while True:
         codes = [process.poll() for process in processes]
         if all(code == 0 for code in codes) or time.monotonic() > deadline:
@@ -212,7 +211,7 @@ def put_shares(folder: WorkFolder, entry: Protocol, domain: Domain, parties: int
     write_secret(folder.shares_path(party), share_files.encode(entry.name, domain, shares))
     if entry.macs:
         key = shares.mac_key
-        assert key is not None  # encode refuses shares without
+        assert key is not None  # encode refuses shares without a key
         path = folder.player_data / share_files.mac_key_path(entry.name, domain, parties, party)
         path.parent.mkdir(mode=0o700, exist_ok=True)
         write_secret(path, share_files.mac_key_text(parties, key))

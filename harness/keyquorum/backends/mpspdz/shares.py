@@ -1,7 +1,7 @@
 """MP-SPDZ's share files, ``Persistence/Transactions-P<i>.data``, as :class:`Persistence` and back.
 
-A file is a 64-bit length, a header of that length, and the shares one after another: all components of element 0, then
-those of element 1. Ours are component after component. The header names the sharing and the domain; with authenticated
+A file of MP-SPDZ is a 64-bit length, a header of that length, and the shares one after another: all components of element 0, then
+those of element 1. A :class:`Persistence` has component after component. The header names the sharing and the domain; with authenticated
 sharing it ends with the party's share of the MAC key. Words are little-endian; over a field they are in Montgomery
 form, x * 2^64 mod q.
 
@@ -40,14 +40,14 @@ SPDZ2K_SECURITY = 64
 
 @dataclass(frozen=True)
 class Domain:
-    """Z_2^k (``prime`` is None) or a prime field, in our text form: ``Z2^64``, ``F_65537``."""
+    """Z_2^k (``prime`` is None) or a prime field. Its text form is ``Z2^64`` or ``F_65537``."""
 
     bits: int
     prime: int | None
 
     @staticmethod
     def parse(text: str) -> Domain:
-        """From text; refuses what words do not hold."""
+        """The domain of a text. Raises ParameterError for domains whose elements do not fit 64-bit words."""
         kind, number = text[:3], text[3:]
         if kind == "Z2^" and number.isdigit() and 1 <= int(number) <= 64:
             return Domain(int(number), None)
@@ -85,7 +85,7 @@ def _element_words(protocol: str) -> int:
 
 
 def _parts(protocol: str) -> int:
-    """Components of a share: the same for every number of parties, in MP-SPDZ."""
+    """Components of a share, which in MP-SPDZ do not depend on the number of parties."""
     entry = protocol_named(protocol)
     return entry.parts(entry.least_parties, entry.most_corruptions(entry.least_parties))
 
@@ -96,13 +96,12 @@ def share_form(protocol: str) -> tuple[int, int]:
 
 
 def _mac_bytes(protocol: str) -> int:
-    """Bytes of the MAC key share in a header: an element of spdz2k, of which the upper half is zero, or of the
-    field."""
+    """Bytes of the MAC key share in a header: an element of spdz2k, whose upper half is zero, or of the field."""
     return 8 * _element_words(protocol) if protocol_named(protocol).macs else 0
 
 
 def _montgomery(words: Words, domain: Domain, into: bool) -> Words:
-    """Multiplies by 2^64 modulo the prime, or by its inverse; over a ring nothing changes."""
+    """Multiplies by 2^64 modulo the prime (``into``), or by its inverse; over a ring the words stay."""
     if domain.prime is None:
         return words
     factor = WORD % domain.prime if into else pow(WORD, -1, domain.prime)
@@ -129,14 +128,14 @@ def encode(protocol: str, domain: Domain, shares: Persistence) -> bytes:
             f"shares of {words.shape[0]} parts of {8 * shares.element_words} bytes are not of {protocol}, which has {parts} of {8 * width}"
         )
     count = words.shape[1] // width
-    ordered = words.reshape(parts, count, width).transpose(1, 0, 2).copy().reshape(-1)  # never the shares themselves
+    ordered = words.reshape(parts, count, width).transpose(1, 0, 2).copy().reshape(-1)  # a copy, wiped below
     data: bytes = _montgomery(ordered, domain, True).astype("<u8").tobytes()
     ordered.fill(0)
     return len(head).to_bytes(8, "little") + head + data
 
 
 def decode(protocol: str, domain: Domain, data: bytes) -> Persistence:
-    """The shares in the bytes of a share file; refuses another protocol or domain, and torn files."""
+    """The shares in the bytes of a share file. Raises ProgramError for another protocol or domain, and for truncated files."""
     head = header(protocol, domain)
     mac_bytes = _mac_bytes(protocol)
     size = int.from_bytes(data[:8], "little")
@@ -161,7 +160,7 @@ def decode(protocol: str, domain: Domain, data: bytes) -> Persistence:
 
 
 def mac_key_path(protocol: str, domain: Domain, parties: int, party: int) -> str:
-    """Where MP-SPDZ keeps a party's MAC key, below ``Player-Data``."""
+    """The path of a party's MAC key file, below ``Player-Data``."""
     kind, share = ("p", "p") if domain.prime is not None else (f"Z{domain.bits},{SPDZ2K_SECURITY}", "R")
     return f"{parties}-{kind}-{domain.bits}/Player-MAC-Keys-{share}-P{party}"
 

@@ -1,8 +1,8 @@
-"""A working folder for MP-SPDZ: everything it reads and writes, apart from its executables, lies here.
+"""A working folder for MP-SPDZ, with all files that it reads and writes, except its executables.
 
 ``Programs/Source`` links our programs, ``Programs/Library`` our modules; ``Player-Data`` has certificates, inputs,
-outputs and MAC keys; ``Persistence`` the share files. The folder is 0700, what is secret in it 0600, and
-:meth:`WorkFolder.close` overwrites the secrets before it removes everything.
+outputs and MAC keys; ``Persistence`` the share files. The folder has mode 0700 and secret files 0600.
+:meth:`WorkFolder.close` overwrites the secrets before it removes the folder.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class WorkFolder:
         link.unlink(missing_ok=True)
         for theirs in ((checkout.path / "Programs" / "Source" / name).with_suffix(e) for e in (".mpc", ".py")):
             if theirs.resolve() == path:
-                return name  # linked there for plain use: two places would be ambiguous
+                return name  # already linked into the checkout: a second link would be ambiguous
             if theirs.exists():
                 raise BackendError(f"MP-SPDZ has a program {name} of its own ({theirs}): rename yours")
         link.symlink_to(path)
@@ -85,7 +85,7 @@ class WorkFolder:
         return self.player_data / f"Input-Binary-P{party}-0"
 
     def write_input(self, party: int, private: Ints | None, public: Sequence[Ints]) -> None:
-        """Writes what a program reads at a party: its private words, then the public ones."""
+        """Writes the binary input of a program at a party: the private words, then the public ones."""
         words = [np.asarray(w, dtype="<i8") for w in ([] if private is None else [private])] + [np.asarray(w, dtype="<i8") for w in public]
         write_secret(self.input_path(party), b"".join(w.tobytes() for w in words))
 
@@ -95,7 +95,7 @@ class WorkFolder:
         path.write_text(" ".join(map(str, words)) + "\n")
 
     def take_output(self, party: int) -> Ints:
-        """What a party's program wrote by ``binary_output``, centred int64; the file is wiped."""
+        """The words of a party's ``binary_output``, centred int64; the file is wiped."""
         path = self.player_data / f"Binary-Output-P{party}-0"
         if not path.exists():
             return np.empty(0, dtype=np.int64)
@@ -112,7 +112,7 @@ class WorkFolder:
         return self.path / "Persistence" / f"Transactions-P{party}.data"
 
     def clear_run(self, parties: Sequence[int]) -> None:
-        """Wipes inputs, outputs, share files and MAC keys of a run, so that the next one does not meet them."""
+        """Wipes inputs, outputs, share files and MAC keys of a run, so that the next run does not read them."""
         for path in self.player_data.glob("*/Player-MAC-Keys-*"):
             wipe_file(path)
         for party in parties:
@@ -126,8 +126,8 @@ class WorkFolder:
 
 
 def _locked_folder(parent: Path | None) -> tuple[Path, int]:
-    """A new folder and its lock, which is held while the folder is in use: :func:`sweep` leaves it alone then. One that was swept before it
-    was locked is given up for another."""
+    """A new folder and the descriptor of its lock, which is held while the folder is in use, so that :func:`sweep` skips it. A folder that was swept
+    before it was locked is replaced by another."""
     while True:
         path = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent)).resolve()
         lock = _lock(path)
@@ -136,15 +136,15 @@ def _locked_folder(parent: Path | None) -> tuple[Path, int]:
 
 
 def _lock(folder: Path) -> int | None:
-    """Locks a working folder; None if another process has locked it, or removed it meanwhile."""
-    place = folder / "lock"
+    """Locks a working folder. Returns the descriptor; None if another process has locked or removed the folder."""
+    path = folder / "lock"
     try:
-        lock = os.open(place, os.O_RDWR | os.O_CREAT, 0o600)
+        lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     except FileNotFoundError:
         return None
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if os.path.samestat(place.stat(), os.fstat(lock)):
+        if os.path.samestat(path.stat(), os.fstat(lock)):
             return lock
     except (BlockingIOError, FileNotFoundError):
         pass
@@ -153,14 +153,14 @@ def _lock(folder: Path) -> int | None:
 
 
 def sweep(parent: Path) -> None:
-    """Overwrites and removes the working folders in ``parent`` that a process left behind when it was killed. Others may sweep and make
-    folders there at the same time."""
+    """Overwrites and removes the working folders of killed processes in ``parent``. Other processes may sweep and make folders there at the same
+    time."""
     for path in parent.glob(f"{PREFIX}*"):
         lock = _lock(path)
         if lock is None:
             continue  # in use, or another process sweeps it
         try:
-            # Under another name, which a sweep finds as well: whoever made this folder and has no lock yet puts nothing into it any more.
+            # The new name, which a sweep finds as well, stops a process that made this folder and has not locked it yet from writing into it.
             swept = path.with_name(f"{PREFIX}swept-{secrets.token_hex(8)}")
             with contextlib.suppress(FileNotFoundError):  # its owner just removed it
                 path.rename(swept)
@@ -178,7 +178,7 @@ def _remove(folder: Path) -> None:
 
 
 def write_secret(path: Path, data: bytes) -> None:
-    """Writes a file of mode 0600 in place of any that is there."""
+    """Writes a file of mode 0600, and replaces an existing one."""
     wipe_file(path)
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "wb") as file:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from keyquorum.model.protocols import COMMITTEES, Protocol
-from keyquorum.model.resources import program_path
+from keyquorum.programs import Call, Layout, signatures
+from keyquorum.programs.header import header
 
 from ..operands import summand_rows
 from .odd import odd_roundings
@@ -30,6 +29,10 @@ PARTIES = {p.name: p.least_parties for p in COMMITTEES.values()}
 CONTRIBUTORS = 2
 """t + 1 for each of them."""
 PLAIN_MODULUS = 65537
+Trits = Literal["bilinear", "poly", "bits"]
+METHODS: tuple[Literal["bits", "arith"], ...] = ("bits", "arith")
+BINARY: tuple[Literal["poly", "bits"], ...] = ("poly", "bits")
+SCANS: tuple[Literal["knuth", "bits"], ...] = ("knuth", "bits")
 
 
 @dataclass(frozen=True)
@@ -50,21 +53,12 @@ def scale(protocol: Protocol) -> Scale:
 
 
 def declared(program: str, variant: str, everywhere: bool = True) -> set[str]:
-    """The protocols that a program's header names, for a variant if it tells them apart; ``everywhere``: also those that it
-    has on MP-SPDZ only."""
-    text = Path(program_path(program)).read_text()
-    names: set[str] = set()
-    for key in ("protocols", "on MP-SPDZ") if everywhere else ("protocols",):
-        found: dict[str, str] = {}
-        for variants, value in re.findall(rf"^# {key}(?: of ([\w, ]+))?: (.*)$", text, re.M):
-            for name in variants.split(", ") if variants else [""]:
-                found[name] = value
-        names |= set(found.get(variant, found.get("", "")).split())
-    return names
+    """The protocols that a program's header names, for a variant. ``everywhere``: also those on MP-SPDZ alone."""
+    return header(program).protocols(variant, everywhere)
 
 
 def _bounded(deviation: float, bound: int) -> Callable[[Outcome], str]:
-    """Samples of a law of mean 0: range, and mean and variance within 6 standard errors."""
+    """Samples of a distribution of mean 0: range, and mean and variance within 6 standard errors."""
 
     def check(outcome: Outcome) -> str:
         values = np.array(outcome.appended, dtype=float)
@@ -106,114 +100,121 @@ class _Builder:
         self.domain = RING if COMMITTEES[protocol].ring else FIELD
         self.in_field = COMMITTEES[protocol].field
 
-    def case(self, program: str, variant: str, *args: object, **rest: Any) -> Iterator[Case]:
-        if self.protocol in declared(program, variant):
+    def case(self, call: Call, variant: str = "", **rest: Any) -> Iterator[Case]:
+        if self.protocol in declared(call.program, variant):
             rest.setdefault("domain", self.domain)
-            yield Case(program, variant, tuple(str(a) for a in args), **rest)
+            yield Case(call.program, variant, call.words, **rest)
 
     def uniform(self, bits: int, size: int) -> Ints:
         return self.rng.integers(0, 2**bits, size, dtype=np.int64)
 
-    def dealt(self, make: Callable[[], Ints]) -> dict[int, Ints]:
+    def inputs(self, make: Callable[[], Ints]) -> dict[int, Ints]:
         return {i: make() for i in range(CONTRIBUTORS)}
 
     def conversions(self) -> Iterator[Case]:
         n = self.scale.size
-        dealt = self.dealt(lambda: self.uniform(1, n))
-        for method in ("poly", "bits"):
-            yield from self.case("z2_to_zq", method, CONTRIBUTORS, n, method, private=dealt, appended=n)
-        summands = self.dealt(lambda: self.rng.integers(-(2**40), 2**40, n))
-        yield from self.case("sum_inputs", "", CONTRIBUTORS, n, private=summands, appended=n)
+        summand_bits = self.inputs(lambda: self.uniform(1, n))
+        for binary in BINARY:
+            call = signatures.z2_to_zq(contributors=CONTRIBUTORS, size=n, method=binary)
+            yield from self.case(call, binary, private=summand_bits, appended=n)
+        summands = self.inputs(lambda: self.rng.integers(-(2**40), 2**40, n))
+        yield from self.case(signatures.sum_inputs(contributors=CONTRIBUTORS, size=n), private=summands, appended=n)
         m = n // 8  # 60 bits each
         rows = summand_rows(self.rng.integers(0, Q60, (CONTRIBUTORS, m)), Q60)
-        yield from self.case("zq_to_z2", "circuit", "circuit", CONTRIBUTORS, m, Q60, 4, private=rows, appended=4 * m)
+        circuit = signatures.zq_to_z2_circuit(contributors=CONTRIBUTORS, size=m, q=Q60, out=4)
+        yield from self.case(circuit, private=rows, appended=4 * m)
         if self.in_field:
             x = self.rng.integers(0, Q60, m)
-            yield from self.case("zq_to_z2", "mask", "mask", m, Q60, 4, shares=x, appended=4 * m)
+            yield from self.case(signatures.zq_to_z2_mask(size=m, q=Q60, out=4), shares=x, appended=4 * m)
 
         def trits() -> Ints:
             t = self.rng.integers(0, 3, n, dtype=np.int64)
             return np.concatenate([t, np.where(t == 2, -1, t)])
 
+        def of_trits(program: str, method: Trits, modulus: int = 0) -> Call:
+            if program == "z3_to_zq":
+                return signatures.z3_to_zq(contributors=CONTRIBUTORS, size=n, method=method, modulus=modulus)
+            return signatures.sample_ternary(contributors=CONTRIBUTORS, N=n, method=method, modulus=modulus)
+
         for program in ("z3_to_zq", "sample_ternary"):
-            private = self.dealt(trits)
-            yield from self.case(program, "bilinear", CONTRIBUTORS, n, "bilinear", private=private, appended=n)
+            private = self.inputs(trits)
+            yield from self.case(of_trits(program, "bilinear"), "bilinear", private=private, appended=n)
             if self.in_field:
-                yield from self.case(program, "poly", CONTRIBUTORS, n, "poly", Q60, private=private, appended=n)
+                yield from self.case(of_trits(program, "poly", Q60), "poly", private=private, appended=n)
             indicators = {i: np.concatenate([w[:n] == 1, w[:n] == 2]).astype(np.int64) for i, w in private.items()}
-            yield from self.case(program, "bits", CONTRIBUTORS, n, "bits", private=indicators, appended=n)
+            yield from self.case(of_trits(program, "bits"), "bits", private=indicators, appended=n)
         x = self.rng.integers(-32, 32, n, dtype=np.int64)
-        masks = self.dealt(lambda: self.uniform(45, n))
+        masks = self.inputs(lambda: self.uniform(45, n))
         modulus = domain_modulus(self.domain)
-        yield from self.case("lift", "open", "open", CONTRIBUTORS, n, 5, 40, modulus, private=masks, shares=x)
+        opening = signatures.lift_open(contributors=CONTRIBUTORS, size=n, b=5, lam=40, modulus=modulus)
+        yield from self.case(opening, private=masks, shares=x)
         opened = x + 32 + sum(masks.values())
-        yield from self.case("lift", "close", "close", CONTRIBUTORS, n, 5, private=masks, public=opened, appended=n)
+        closing = signatures.lift_close(contributors=CONTRIBUTORS, size=n, b=5)
+        yield from self.case(closing, private=masks, public=opened, appended=n)
 
     def samplers(self) -> Iterator[Case]:
         n, length, weight = self.scale.size, self.scale.shuffle, self.scale.weight
-        for method in ("bits", "arith"):
+        for method in METHODS:
             check = _bounded(np.sqrt(10.5), 21)
-            yield from self.case("sample_cbd", method, n, method, appended=n, check=check)
+            yield from self.case(signatures.sample_cbd(size=n, method=method), method, appended=n, check=check)
             m = n if method == "bits" else max(64, n // 8)
-            yield from self.case("sample_gaussian", method, m, method, appended=m, check=_bounded(3.2, 23))
+            gaussian = signatures.sample_gaussian(size=m, method=method)
+            yield from self.case(gaussian, method, appended=m, check=_bounded(3.2, 23))
         indices = np.stack([[self.rng.integers(0, length - i) for i in range(weight)] for _ in range(CONTRIBUTORS)])
         width = max(1, (length - 1).bit_length())
         bits = {d: np.concatenate([(row >> b) & 1 for b in range(width)]) for d, row in enumerate(indices)}
-        for method in ("knuth", "bits"):
-            yield from self.case(
-                "sample_fixed_weight",
-                method,
-                *(method, length, weight, CONTRIBUTORS),
-                private=bits,
-                appended=length,
-                check=_knuth(length, weight, indices),
-            )
-        yield from self.case("sample_fixed_weight", "shuffle", "shuffle", length, weight, appended=length, check=_weighted(weight))
+        for scan in SCANS:
+            call = signatures.sample_fixed_weight(method=scan, N=length, weight=weight, contributors=CONTRIBUTORS)
+            yield from self.case(call, scan, private=bits, appended=length, check=_knuth(length, weight, indices))
+        call = signatures.sample_fixed_weight(method="shuffle", N=length, weight=weight)
+        yield from self.case(call, "shuffle", appended=length, check=_weighted(weight))
 
     def keys(self) -> Iterator[Case]:
         n, digits = self.scale.degree, 3
-        s, targets = self.rng.integers(-1, 2, n), ["relin", "3"]
+        s = self.rng.integers(-1, 2, n)
+        targets: list[int | Literal["relin"]] = ["relin", 3]
         count = digits * len(targets)
         e = self.rng.integers(-21, 22, (count, n)).ravel()
         a = self.rng.integers(0, Q60, count * n, dtype=np.int64)
-        shares = np.concatenate([s, e])
-        yield from self.case("rlwe_public_key", "", n, Q60, 1, count, public=a, shares=shares)
-        args = (n, Q60, 1, digits, 1, 12345, 0, n, *targets)
-        yield from self.case("rlwe_switch_key", "", *args, public=a, shares=shares)
-        yield from self.case("rlwe_phase", "", n, Q60, "ntt", "coeff", public=a[: 2 * n], shares=s, appended=n)
+        shares, layout = np.concatenate([s, e]), Layout(s=n, e=count * n)
+        yield from self.case(signatures.rlwe_public_key(N=n, q=Q60, f=1, count=count), public=a, shares=shares)
+        switch = signatures.rlwe_switch_key(N=n, q=Q60, f=1, digits=digits, i=1, P_mod_q=12345, s=layout["s"], e=layout["e"], targets=targets)
+        yield from self.case(switch, public=a, shares=shares)
+        phase = signatures.rlwe_phase(N=n, q=Q60, form_in="ntt", form_out="coeff")
+        yield from self.case(phase, public=a[: 2 * n], shares=s, appended=n)
 
     def decryption(self) -> Iterator[Case]:
         n = self.scale.size
         phase = self.rng.integers(-(2**40), 2**40, n)
-        noise = self.dealt(lambda: self.rng.integers(-(2**50), 2**50, n))
-        yield from self.case("flood", "", CONTRIBUTORS, n, 1, private=noise, shares=phase)
-        for program in ("round_ltz_circuit", "round_mask_open"):
-            yield from self.rounding(program, n)
+        noise = self.inputs(lambda: self.rng.integers(-(2**50), 2**50, n))
+        flooded = signatures.flood(contributors=CONTRIBUTORS, N=n, receiver=1)
+        yield from self.case(flooded, private=noise, shares=phase)
+        for compares in (True, False):
+            yield from self.rounding(compares, n)
         yield from stored_roundings(self, n)
         yield from odd_roundings(self, CONTRIBUTORS, n, PLAIN_MODULUS)
 
-    def rounding(self, program: str, n: int) -> Iterator[Case]:
+    def rounding(self, compares: bool, n: int) -> Iterator[Case]:
+        """By `round_ltz_circuit`, which compares, or by `round_mask_open`."""
         ell, t, half = 46, PLAIN_MODULUS, 1 << 45
-        rows = (CONTRIBUTORS - 1).bit_length() + (program == "round_ltz_circuit")
+        rows = (CONTRIBUTORS - 1).bit_length() + compares
         m = self.rng.integers(0, 1024, n)
-        e = self.rng.integers(-half, half, n) if program == "round_ltz_circuit" else self.rng.integers(-8, 9, n)
+        e = self.rng.integers(-half, half, n) if compares else self.rng.integers(-8, 9, n)
         z = (m << ell) + e + half
-        private = self.dealt(lambda: np.concatenate([self.uniform(ell, n), self.uniform(1, rows * n)]))
-        head = (CONTRIBUTORS, n, ell)
-        yield from self.case(program, "power2", "power2", *head, 10, 1, private=private, shares=z)
-        yield from self.case(program, "ring", "ring", *head, private=private, shares=z % (1 << ell))
-        if self.protocol in declared(program, "field"):
-            ring = Case(program, "ring", tuple(map(str, ("ring", *head))), RING, private=private, shares=z % (1 << ell))
-            first = np.array(reference(ring).public, dtype=np.int64)
-            yield from self.case(
-                program,
-                "field",
-                *("field", *head, t, 1),
-                domain=f"F_{t}",
-                private=private,
-                public=first,
-                shares=z % t,
-            )
+        private = self.inputs(lambda: np.concatenate([self.uniform(ell, n), self.uniform(1, rows * n)]))
+        power2, odd_ring, odd_field = (
+            (signatures.round_ltz_circuit, signatures.round_ltz_circuit_odd_ring, signatures.round_ltz_circuit_odd_field)
+            if compares
+            else (signatures.round_mask_open, signatures.round_mask_open_odd_ring, signatures.round_mask_open_odd_field)
+        )
+        yield from self.case(power2(contributors=CONTRIBUTORS, size=n, l=ell, j=10, receiver=1), private=private, shares=z)
+        first = odd_ring(contributors=CONTRIBUTORS, size=n, l=ell)
+        yield from self.case(first, private=private, shares=z % (1 << ell))
+        second = odd_field(contributors=CONTRIBUTORS, size=n, l=ell, t=t, receiver=1)
+        if self.protocol in declared(second.program, ""):
+            ring = Case(first.program, "", first.words, RING, private=private, shares=z % (1 << ell))
+            opened = np.array(reference(ring).public, dtype=np.int64)
+            yield from self.case(second, domain=f"F_{t}", private=private, public=opened, shares=z % t)
 
 
 def cases(protocol: str, seed: int = 1) -> list[Case]:

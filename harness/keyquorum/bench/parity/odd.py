@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from keyquorum.programs import signatures
+
 from .outcome import Case, Outcome
 from .reference import reference
 
@@ -31,25 +33,30 @@ def odd_roundings(builder: Any, contributors: int, size: int, modulus: int) -> I
     rng, n, t, field = builder.rng, min(size, 256), modulus, f"F_{modulus}"
     carries = (contributors - 1).bit_length()
     masks, rows = rng.integers(0, 1 << LENGTH, (contributors, n)), rng.integers(0, 2, (contributors, carries + 1, n))
-    places = np.arange(LENGTH)[:, None]
-    bits = {i: np.concatenate([((m >> places) & 1).ravel(), r.ravel()]) for i, (m, r) in enumerate(zip(masks, rows, strict=True))}
+    positions = np.arange(LENGTH)[:, None]
+    bits = {i: np.concatenate([((m >> positions) & 1).ravel(), r.ravel()]) for i, (m, r) in enumerate(zip(masks, rows, strict=True))}
     words = {i: np.concatenate([m, r.ravel()]) for i, (m, r) in enumerate(zip(masks, rows, strict=True))}
     further = rows[:, -1].sum(0) % 2
-    first = ("bits", contributors, n, LENGTH, "all")
+    first = signatures.round_mask_odd_bits(contributors=contributors, size=n, l=LENGTH, keep="all")
     check = _bits_of_sum(masks, further)
-    yield from builder.case("round_mask_odd", "bits", *first, private=bits, appended=(LENGTH + 1) * n, check=check)
-    opened = np.array(reference(Case("round_mask_odd", "bits", tuple(map(str, first)), "Z2^64", private=bits)).public)
-    yield from builder.case(
-        "round_mask_odd", "field", "field", contributors, n, LENGTH, t, "all", domain=field, private=words, public=opened, appended=2 * n
-    )
+    yield from builder.case(first, private=bits, appended=(LENGTH + 1) * n, check=check)
+    opened = np.array(reference(Case(first.program, "", first.words, "Z2^64", private=bits)).public)
+    second = signatures.round_mask_odd_field(contributors=contributors, size=n, l=LENGTH, t=t, keep="all")
+    yield from builder.case(second, domain=field, private=words, public=opened, appended=2 * n)
     half = 1 << (LENGTH - 1)
     e = rng.integers(-half, half, n)
     z, r = (rng.integers(0, t, n) << LENGTH) + e + half, masks.sum(0) % (1 << LENGTH)
     low = np.concatenate([z % (1 << LENGTH), r])
-    ring = {"round_mask_open": low, "round_ltz_circuit": np.concatenate([low, ((r >> places) & 1).ravel(), further])}
-    for program, shares in ring.items():
-        args = ("ring_online", n, LENGTH)
-        yield from builder.case(program, "ring_online", *args, shares=shares)
-        public = np.array(reference(Case(program, "ring_online", tuple(map(str, args)), "Z2^64", shares=shares)).public)
-        kept = [z % t, r] if program == "round_mask_open" else [z % t, r, further]
-        yield from builder.case(program, "field_online", "field_online", n, LENGTH, t, 1, domain=field, public=public, shares=np.concatenate(kept))
+    mask = {False: [r], True: [r, further]}
+    for compares in (False, True):
+        shares = np.concatenate([low, ((r >> positions) & 1).ravel(), further]) if compares else low
+        ring_online, field_online = (
+            (signatures.round_ltz_circuit_odd_ring_online, signatures.round_ltz_circuit_odd_field_online)
+            if compares
+            else (signatures.round_mask_open_odd_ring_online, signatures.round_mask_open_odd_field_online)
+        )
+        ring = ring_online(size=n, l=LENGTH)
+        yield from builder.case(ring, shares=shares)
+        public = np.array(reference(Case(ring.program, "", ring.words, "Z2^64", shares=shares)).public)
+        rounded = field_online(size=n, l=LENGTH, t=t, destination=1)
+        yield from builder.case(rounded, domain=field, public=public, shares=np.concatenate([z % t, *mask[compares]]))

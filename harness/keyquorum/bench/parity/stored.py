@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from keyquorum.programs import signatures
+
 from .outcome import Case, Outcome
 from .reference import reference
 
@@ -66,31 +68,36 @@ def _tables(size: int, bits: Ints) -> Callable[[Outcome], str]:
 def stored_roundings(builder: Any, n: int) -> Iterator[Case]:
     """``builder``: of the cases of one protocol; ``n``: vector length."""
     rng, n = builder.rng, min(n, 256)
-    yield from builder.case("sample_bits", "", n, appended=n, check=_bits)
-    yield from builder.case("and_triples", "", n, 3, appended=9 * n, check=_triples(n, 3))
+    yield from builder.case(signatures.sample_bits(size=n), appended=n, check=_bits)
+    yield from builder.case(signatures.and_triples(size=n, count=3), appended=9 * n, check=_triples(n, 3))
     degree, modulus = 64, 1 << 60
     a, b = rng.integers(0, modulus, (n, degree)), rng.integers(0, modulus, n)
     public = np.concatenate([part for i in range(0, n, 100) for part in (a[i : i + 100].ravel(), b[i : i + 100])])
-    yield from builder.case("lwe_phase", "", degree, n, 1 << 40, 0, 100, public=public, shares=rng.integers(0, 2, degree), appended=n)
+    phases = signatures.lwe_phase(n=degree, count=n, offset=1 << 40, block=100)
+    yield from builder.case(phases, public=public, shares=rng.integers(0, 2, degree), appended=n)
     words, secret, noise = rng.integers(0, modulus, degree), rng.integers(0, 2, degree), rng.integers(-50, 50, degree)
-    yield from builder.case("lwe_public_key", "", degree, 0, degree, 24, public=words, shares=np.concatenate([secret, noise]))
-    yield from builder.case("sample_tuniform", "", n, 13, appended=n, check=_within(1 << 13))
+    yield from builder.case(signatures.lwe_public_key(n=degree, block=24), public=words, shares=np.concatenate([secret, noise]))
+    yield from builder.case(signatures.sample_tuniform(size=n, b=13), appended=n, check=_within(1 << 13))
     check = _masks(n, LENGTH)
-    yield from builder.case("round_mask", "", n, LENGTH, "all", appended=(1 + LENGTH) * n, check=check)
+    yield from builder.case(signatures.round_mask(size=n, l=LENGTH, bits="all"), appended=(1 + LENGTH) * n, check=check)
     phase, flooding = rng.integers(-(2**30), 2**30, n), rng.integers(0, 2**41, n)
-    yield from builder.case("round_flood", "", n, 40, 1, shares=np.concatenate([phase, flooding]))
+    flooded = signatures.round_flood(size=n, f=40, destination=1)
+    yield from builder.case(flooded, shares=np.concatenate([phase, flooding]))
 
     half = 1 << (LENGTH - 1)
     e = rng.integers(-half, half, n)
     z = (rng.integers(0, 1 << MESSAGE, n) << LENGTH) + e + half
     bits = rng.integers(0, 2, (LENGTH, n))
     r = (bits << np.arange(LENGTH)[:, None]).sum(0)
-    yield from builder.case("round_mask_open", "online", "online", n, LENGTH, MESSAGE, 1, shares=np.concatenate([z - e + e % 2, r]))
+    masked = signatures.round_mask_open_online(size=n, l=LENGTH, j=MESSAGE, destination=1)
+    yield from builder.case(masked, shares=np.concatenate([z - e + e % 2, r]))
     shares = np.concatenate([z, r, bits.ravel(), rng.integers(0, 2, n)])
-    yield from builder.case("round_ltz_circuit", "online", "online", n, LENGTH, MESSAGE, 1, shares=shares)
-    tables = ("tables", n, LENGTH, BLOCK, LEVELS)
+    circuit = signatures.round_ltz_circuit_online(size=n, l=LENGTH, j=MESSAGE, destination=1)
+    yield from builder.case(circuit, shares=shares)
+    tables = signatures.ltz_tables(size=n, l=LENGTH, b=BLOCK, levels=LEVELS)
     count = (((LENGTH // BLOCK) << BLOCK) + 1 + (2 << (LENGTH // BLOCK))) * n
     flat = bits.ravel()
-    yield from builder.case("round_ltz_table", "tables", *tables, shares=flat, appended=count, check=_tables(n, bits))
-    made = reference(Case("round_ltz_table", "tables", tuple(map(str, tables)), "Z2^64", shares=flat)).appended
-    yield from builder.case("round_ltz_table", "online", "online", n, LENGTH, MESSAGE, BLOCK, LEVELS, 1, shares=np.concatenate([z, r, made]))
+    yield from builder.case(tables, shares=flat, appended=count, check=_tables(n, bits))
+    made = reference(Case(tables.program, "", tables.words, "Z2^64", shares=flat)).appended
+    online = signatures.round_ltz_table_online(size=n, l=LENGTH, j=MESSAGE, b=BLOCK, levels=LEVELS, destination=1)
+    yield from builder.case(online, shares=np.concatenate([z, r, made]))

@@ -1,6 +1,6 @@
-"""Libraries measured beside ours, on the same machine in the same run: SEAL with one key, OpenFHE's threshold FHE.
+"""Other libraries, measured on the same machine in the same run: SEAL with one key, OpenFHE's threshold FHE.
 
-``seal_single`` and ``openfhe_threshold`` are programs; a process of its own runs each, and :func:`run` reads what it prints.
+``seal_single`` and ``openfhe_threshold`` are programs; each runs in a process of its own, and :func:`run` reads its output.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from keyquorum.parties import PhaseReport, RunReport
 PEERS = ("seal", "openfhe")
 SCHEMES = ("ckks", "bfv", "bgv")
 OPENFHE_PYTHON = "KEYQUORUM_OPENFHE_PYTHON"
-"""A Python for which OpenFHE has a wheel, if that is not ours: its wheels each carry a module for one version of Python."""
+"""Variable with a Python for which OpenFHE has a wheel, if it has none for this one: each wheel is for one version of Python."""
 
 
 class PeerError(KeyQuorumError):
-    """A library beside ours failed."""
+    """Another library failed."""
 
 
 class PeerMissingError(PeerError):
-    """A library beside ours is not installed, or not for this Python."""
+    """Another library is not installed, or not for this Python."""
 
 
 def _python(peer: str) -> str:
@@ -36,7 +36,7 @@ def _python(peer: str) -> str:
 
 @cache
 def version(peer: str) -> str:
-    """Of the installed package; empty if there is none."""
+    """Name and version of the installed package; empty if there is none."""
     if peer == "seal":
         return f"seal-python {metadata.version('seal-python')}"
     code = "from importlib import metadata; print(metadata.version('openfhe'))"

@@ -1,6 +1,6 @@
 """Sweeps: ``keyquorum bench SUITE``.
 
-``cases`` says what one measurement is, ``programs`` and ``suites`` list them, ``measure`` runs one, ``runner`` runs all of a
+``cases`` defines a measurement, ``programs`` and ``suites`` list the measurements, ``measure`` runs one, ``runner`` runs all of a
 suite and writes the table (``rows``).
 """
 

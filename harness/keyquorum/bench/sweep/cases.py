@@ -12,7 +12,7 @@ LABELS = {"mp-spdz": "MP-SPDZ", "seal": "SEAL", "openfhe": "OpenFHE"}
 
 
 SINGLE_KEY, ADDITIVE = "single key", "additive, noise flooded"
-"""What stands in the place of the protocol for libraries that run beside ours: one key, or their own threshold FHE."""
+"""Values of the column ``protocol`` for other libraries: one key, or their own threshold FHE."""
 
 
 class CaseError(KeyQuorumError):
@@ -20,13 +20,13 @@ class CaseError(KeyQuorumError):
 
 
 class SkippedError(CaseError):
-    """A measurement cannot be made here: the text says why."""
+    """A measurement cannot be made on this host: the text has the reason."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """What is measured. ``name``: the operation; ``parameters``: arithmetic domain or parameter set; ``batch``: results a
-    run; ``link``: simulated links, empty for those of the machine."""
+    """One measurement. ``name``: the operation; ``parameters``: arithmetic domain or parameter set; ``batch``: results of a
+    run; ``link``: simulated links, empty for real ones."""
 
     suite: str
     name: str
@@ -39,12 +39,12 @@ class Case:
 
     @property
     def identity(self) -> str:
-        """Equal for the same measurement, in any sweep."""
+        """A text that is equal for the same measurement in all sweeps."""
         return "/".join(map(str, vars(self).values()))
 
     @property
     def label(self) -> str:
-        """For progress and errors."""
+        """The text for progress and errors."""
         words = [self.name, f"-E {self.protocol}", f"n={self.parties}", self.parameters, f"x{self.batch}"]
         return " ".join(
             [*words, *([self.link] if self.link else []), *([LABELS.get(self.backend, self.backend)] if self.backend != "embedded" else [])]
@@ -59,7 +59,7 @@ class Case:
 
     @property
     def security(self) -> str:
-        """Adversary and majority, in the words of the threat-model table."""
+        """Adversary and majority, in the terms of the threat-model table."""
         if self.protocol == SINGLE_KEY:
             return "one party has the key"
         if self.protocol == ADDITIVE:
@@ -67,13 +67,13 @@ class Case:
         majority = "dishonest majority" if PROTOCOLS[self.protocol].dishonest_majority else "honest majority"
         programs = self.suite in ("primitives", "sampling", "conversion")
         if PROTOCOLS[self.protocol].macs:
-            # With MACs single programs are secure against malicious parties, plans are not: nothing binds inputs of two.
+            # With MACs single programs are secure against malicious parties. Plans are not: a party may give two programs different inputs.
             return f"{'malicious with abort' if programs else 'semi-honest (programs with MACs)'}, {majority}"
         return f"semi-honest, {majority}"
 
     @property
     def possible(self) -> bool:
-        """Whether the protocol is for so many parties."""
+        """Whether the protocol allows this number of parties."""
         if self.suite == "peers":
             return (self.parties == 1) == (self.protocol == SINGLE_KEY)
         protocol = PROTOCOLS[self.protocol]
@@ -82,7 +82,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Axes:
-    """Cuts of a sweep; None: as the suite has it. ``link`` "none": the links of the machine."""
+    """Restrictions of a sweep; None: the values of the suite. The link "none" stands for real links."""
 
     backends: tuple[str, ...] | None = None
     protocols: tuple[str, ...] | None = None
@@ -90,7 +90,7 @@ class Axes:
     parameters: tuple[str, ...] | None = None
     links: tuple[str, ...] | None = None
     only: str = ""
-    """Part of the name."""
+    """Text that the names of the measurements must contain."""
 
     def link_specs(self, default: tuple[str, ...]) -> tuple[str, ...]:
         """The links to sweep, checked."""

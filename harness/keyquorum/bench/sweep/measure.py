@@ -1,4 +1,4 @@
-"""Runs one measurement of a sweep: processes of this host over TLS, or MP-SPDZ's."""
+"""Runs one measurement of a sweep: with processes of this host over TLS, or with MP-SPDZ."""
 
 from __future__ import annotations
 
@@ -42,22 +42,22 @@ from .party import phases_of
 from .programs import PROGRAMS, Setting
 
 SINGLES = 7
-"""Decryptions of LWE that are done one after another when one is measured."""
+"""Consecutive decryptions of LWE in the measurement of a single one."""
 INEXACT = ("round_mask_open",)
-"""Decryption that may fail, with a probability that its header gives: wrong results are counted, and no failure."""
+"""Roundings that may fail, with the probability in the header of the program: their wrong results are counted, and are no error."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """One run: a report of each party (of MP-SPDZ's programs: of party 0, which alone prints), and how many of its
-    results are wrong."""
+    """One run: a report of each party (for programs on MP-SPDZ only of party 0, which prints), and the number of wrong
+    results."""
 
     reports: list[RunReport]
     wrong: int = 0
 
 
 def lowest(parameters: api.ParameterSet, data: bytes) -> bytes:
-    """A ciphertext at the lowest level that holds its message: BFV and BGV the last; CKKS one with room for the scale and values up to 4."""
+    """A ciphertext at its lowest usable level: for BFV and BGV the last level, for CKKS one whose modulus fits the scale times 4."""
     evaluator = seal.Evaluator(parameters)
     if parameters.scheme != "ckks":
         return evaluator.last_level(data)
@@ -70,8 +70,8 @@ def lowest(parameters: api.ParameterSet, data: bytes) -> bytes:
 
 @dataclass(frozen=True)
 class Effort:
-    """Runs that count, runs before that do not, and seconds for all runs of a measurement together. ``patience``: seconds after
-    which a measurement starts no further run; if only warm-ups were made by then, the last of them counts."""
+    """``repeats``: measured runs; ``warm_up``: runs before them that are not measured; ``timeout``: seconds for all runs of a measurement.
+    ``patience``: seconds after which a measurement starts no further run; if only warm-ups were made by then, the last of them is measured."""
 
     repeats: int = 3
     warm_up: int = 1
@@ -79,7 +79,7 @@ class Effort:
     patience: float = math.inf
 
     def turns(self, warm_up: int | None = None) -> Iterator[int]:
-        """A number for each run; ends early when patience does."""
+        """A number for each run; ends after ``patience`` seconds."""
         start = time.monotonic()
         for i in range((self.warm_up if warm_up is None else warm_up) + self.repeats):
             if i and time.monotonic() - start > self.patience:
@@ -87,12 +87,12 @@ class Effort:
             yield i
 
     def counted(self, runs: list[Run]) -> list[Run]:
-        """Without the warm-ups."""
+        """The runs without the warm-ups."""
         return runs[self.warm_up :] or runs[-1:]
 
 
 class Bench:
-    """Measures cases; keeps committees and keys, so that those of one sort share them. Close it at the end."""
+    """Measures cases; cases share committees and keys where possible. Close it at the end."""
 
     def __init__(self, effort: Effort, mp_spdz: str | None = None) -> None:
         self.effort, self._mp_spdz = effort, mp_spdz
@@ -107,7 +107,7 @@ class Bench:
         self._temporary.cleanup()
 
     def measure(self, case: Case) -> list[Run]:
-        """The runs that count. Raises CaseError with the reason."""
+        """The measured runs. Raises CaseError with the reason."""
         measured: dict[str, Callable[[Case], list[Run]]] = {
             "keygen": self._keygen,
             "decrypt": self._decrypt,
@@ -131,7 +131,7 @@ class Bench:
         return self._committees[key]
 
     def _processes(self, case: Case, job: Json, deadline: float) -> list[Json]:
-        """The results of the parties; kills them all at the deadline."""
+        """The results of the parties; kills all parties at the deadline."""
         processes: list[Popen[str]] = []
 
         def kill() -> None:
@@ -213,7 +213,7 @@ class Bench:
     def _key(self, case: Case) -> tuple[str, SealKeyInfo, bytes]:
         """A key for decryption, made once, outside the measurement, over the links of this machine."""
         committee, parameters = self._committee(case), load_parameters(case.parameters)
-        # A CKKS key serves a limited number of decryptions; a key of BFV a few by this rounding, so each run has one of its own.
+        # A CKKS key allows a limited number of decryptions, and a BFV key a few by this rounding, so each run has a key of its own.
         limited = parameters.scheme == "ckks" or MASKED in case.name
         name = f"decrypt-{case.parameters}-{next(self._made)}" if limited else f"decrypt-{case.parameters}"
         folder = committee.key_folder(0, name)
@@ -269,7 +269,7 @@ class Bench:
             "items": items, "single": case.batch == 1, "link": case.link or None,
         }  # fmt: skip
         runs, deadline = [], self._deadline()
-        for _ in self.effort.turns(0):  # it warms up by itself
+        for _ in self.effort.turns(0):  # the job has a warm-up of its own
             results = self._processes(case, job, deadline)
             wrong = max(r["wrong"] for r in results)
             if wrong and rounding not in INEXACT:
@@ -310,7 +310,7 @@ class Bench:
 
 
 def _party_of_cnn(keygen: RunReport, decryption: RunReport, client: dict[str, float]) -> RunReport:
-    """One report of both jobs; encryption and evaluation, which need no party, stand at party 0."""
+    """One report for both jobs. Encryption and evaluation, which need no party, are phases of party 0."""
     keys, opened = keygen.total, decryption.total
     keys.name, opened.name = "keys", "decryption"
     phases = [keys, *(PhaseReport(name, seconds) for name, seconds in client.items()), opened]
@@ -320,7 +320,7 @@ def _party_of_cnn(keygen: RunReport, decryption: RunReport, client: dict[str, fl
 
 
 def _equal(got: Any, clear: NDArray[Any], info: SealKeyInfo) -> bool:
-    """Whether all values are right: modulo t, or with CKKS within what the flooding explains."""
+    """Whether all values are correct: modulo t, or for CKKS within the error bound of the flooding."""
     modulus = info.parameters.plain_modulus
     if modulus:
         return bool(np.array_equal(np.asarray(got).astype(np.int64) % modulus, clear))

@@ -19,7 +19,7 @@ from .programs import PROGRAMS, Setting
 
 
 def phases_of(timer: Timer, cpu_seconds: float = 0.0) -> list[PhaseReport]:
-    """Offline, if there was anything, and online. CPU time is not told apart and stands in the last."""
+    """The offline phase, if it is not empty, and the online phase. CPU time is known for both together, and is in the last phase."""
     online = PhaseReport(
         "online",
         timer.seconds - timer.offline_seconds,
@@ -36,8 +36,8 @@ def phases_of(timer: Timer, cpu_seconds: float = 0.0) -> list[PhaseReport]:
 
 @party_job("bench:sweep", {"suite": str, "name": str, "protocol": str, "batch": int, "warm_up": int, "repeats": int})
 def bench_job(context: PartyContext, job: Json) -> Json:
-    """The job ``bench:sweep``: program ``name`` of ``suite`` under ``protocol``, ``batch`` results, ``warm_up`` runs that do not count and
-    ``repeats`` that do; gives a report of each. After ``patience`` seconds, by party 0's clock, no further run starts."""
+    """The job ``bench:sweep``: program ``name`` of ``suite`` under ``protocol``, with ``batch`` results. ``warm_up`` runs are not measured,
+    ``repeats`` runs are, with a report each. After ``patience`` seconds, by party 0's clock, no further run starts."""
     program = PROGRAMS.get((job["suite"], job["name"]))
     if program is None:
         raise ParameterError(f"the suite {job['suite']!r} has no program {job['name']!r}: write the job again")
@@ -56,12 +56,12 @@ def bench_job(context: PartyContext, job: Json) -> Json:
                 break
             engine = session.engine(here.protocol, here.domain, f"bench {program.name}", committee.threshold)
             io = ProgramIO(private_inputs=program.inputs(here, rng), stdout=lambda _: None)
-            session.compare("start", b"")  # so that nobody waits for a party that still prepares
+            session.compare("start", b"")  # so that the run does not include waiting for a party that still prepares
             cpu = time.process_time()
             result = run_program(engine, path if program.source else program.path, words, io)
             cpu = time.process_time() - cpu
             report = RunReport(context.party, phases_of(result.timers.get(1, result.total), cpu), peak_memory(), cpu)
             report.link = context.report.link
-            report.unused = {name: made - used for name, (made, used) in engine.material().items() if made > used}
+            report.unused = {name: made - used for name, (made, used) in engine.preprocessed().items() if made > used}
             reports.append(report.to_json())
     return {"reports": reports[job["warm_up"] :] or reports[-1:]}

@@ -1,10 +1,11 @@
-"""The small programs of the suites ``primitives``, ``sampling`` and ``conversion``: what runs, on which inputs, how many results."""
+"""The small programs of the suites ``primitives``, ``sampling`` and ``conversion``, with their inputs and numbers of results."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 
@@ -13,6 +14,15 @@ from keyquorum.bench.parity.cases import declared
 from keyquorum.model.chosen_committees import with_capability
 from keyquorum.model.protocols import PROTOCOLS
 from keyquorum.model.resources import program_path
+from keyquorum.programs.signatures import (
+    sample_cbd,
+    sample_fixed_weight,
+    sample_gaussian,
+    sample_ternary,
+    z2_to_zq,
+    z3_to_zq,
+    zq_to_z2_circuit,
+)
 
 Q60 = 1152921504606584833
 RING, FIELD = "Z2^64", f"F_{Q60}"
@@ -22,7 +32,7 @@ WEIGHT = 64
 
 @dataclass(frozen=True)
 class Setting:
-    """Where a program runs, as one party sees it."""
+    """The setting of a run at one party."""
 
     protocol: str
     parties: int
@@ -32,7 +42,7 @@ class Setting:
 
     @property
     def contributors(self) -> int:
-        """Parties that give private randomness: one more than may be corrupt."""
+        """Number of parties that contribute private randomness: one more than may be corrupted."""
         return self.threshold + 1
 
     @property
@@ -41,15 +51,15 @@ class Setting:
         return RING if PROTOCOLS[self.protocol].ring else FIELD
 
 
-Arguments = Callable[[Setting], list[object]]
+Arguments = Callable[[Setting], Sequence[object]]
 Inputs = Callable[[Setting, np.random.Generator], Ints]
 
 
 @dataclass(frozen=True)
 class Program:
-    """A row of a suite. ``source``: a program of its own, else ``program`` of the collection in the variant ``variant``.
-    Timer 1 is what counts, if the program has it. ``products``: how many products an entry has, about, as a divisor of the batch where
-    products come from oblivious transfer."""
+    """A row of a suite. ``source``: the text of the program, or empty for ``program`` of the collection in the variant ``variant``.
+    If the program has timer 1, its time is measured. ``products``: approximate number of products for an entry; it divides the batch under protocols
+    whose products come from oblivious transfer."""
 
     suite: str
     name: str
@@ -76,14 +86,14 @@ class Program:
 
 
 def _primitive(name: str, batch: int, before: str, measured: str, protocols: tuple[str, ...]) -> Program:
-    """Every primitive opens one element of its result, so that all of it has to be there."""
+    """A program that measures a primitive. It opens one element of the result, so that the result is computed."""
     lines = ["n = int(program.args[1])", *before.split("; "), "start_timer(1)", measured, "stop_timer(1)", "z.reveal()"]
     source = "\n".join([*filter(None, lines), ""])
     return Program("primitives", name, batch, batch // 50, _with_summands, source=source, protocols=protocols)
 
 
 def _with_summands(s: Setting) -> list[object]:
-    """The batch, and into how many summands shares of bits split (-Z)."""
+    """Arguments: the batch, and the number of summands into which shares of bits split (-Z)."""
     return [s.batch, PROTOCOLS[s.protocol].summands(s.parties)]
 
 
@@ -126,33 +136,60 @@ def _indices(s: Setting, rng: np.random.Generator) -> Ints:
     return np.array([j >> b & 1 for b in range(width) for j in indices], dtype=np.int64)
 
 
+Method = Literal["bits", "arith"]
+Trits = Literal["bilinear", "bits"]
+Binary = Literal["poly", "bits"]
+METHODS: tuple[Method, ...] = ("bits", "arith")
+TRITS: tuple[Trits, ...] = ("bilinear", "bits")
+BINARY: tuple[Binary, ...] = ("poly", "bits")
+
+
+def _cbd(method: Method) -> Arguments:
+    return lambda s: sample_cbd(size=s.batch, method=method).args
+
+
+def _gaussian(method: Method) -> Arguments:
+    return lambda s: sample_gaussian(size=s.batch, method=method).args
+
+
+def _ternary(method: Trits) -> Arguments:
+    return lambda s: sample_ternary(contributors=max(2, s.contributors), N=s.batch, method=method).args
+
+
+def _z2(method: Binary) -> Arguments:
+    return lambda s: z2_to_zq(contributors=s.contributors, size=s.batch, method=method).args
+
+
+def _z3(method: Trits) -> Arguments:
+    return lambda s: z3_to_zq(contributors=max(2, s.contributors), size=s.batch, method=method).args
+
+
 SAMPLING = [
     *(
-        Program("sampling", f"centred binomial ({m})", 1 << 15, 1 << 10, lambda s, m=m: [s.batch, m], program="sample_cbd", variant=m)  # type: ignore[misc]
-        for m in ("bits", "arith")
+        Program("sampling", f"centred binomial ({m})", 1 << 15, 1 << 10, _cbd(m), program="sample_cbd", variant=m)
+        for m in METHODS
     ),
     *(
         Program(
-            "sampling", f"discrete Gaussian ({m})", 1 << 15, 1 << 10, lambda s, m=m: [s.batch, m],  # type: ignore[misc]
+            "sampling", f"discrete Gaussian ({m})", 1 << 15, 1 << 10, _gaussian(m),
             program="sample_gaussian", variant=m, products=16 if m == "arith" else 1,
         )
-        for m in ("bits", "arith")
+        for m in METHODS
     ),
     *(
         Program(
             "sampling", f"uniform trit ({m})", 1 << 15, 1 << 10,
-            lambda s, m=m: [max(2, s.contributors), s.batch, m], _trits(m), "sample_ternary", m,  # type: ignore[misc]
-            products=4 if m == "bilinear" else 1,
+            _ternary(m), _trits(m), "sample_ternary", m, products=4 if m == "bilinear" else 1,
         )
-        for m in ("bilinear", "bits")
+        for m in TRITS
     ),
     Program(
         "sampling", f"Hamming weight {WEIGHT} (shuffle)", 1 << 15, 1 << 10,
-        lambda s: ["shuffle", s.batch, WEIGHT], program="sample_fixed_weight", variant="shuffle", products=16,
+        lambda s: sample_fixed_weight(method="shuffle", N=s.batch, weight=WEIGHT).args, program="sample_fixed_weight", variant="shuffle", products=16,
     ),
     Program(
         "sampling", f"Hamming weight {WEIGHT} (bits)", 1 << 14, 1 << 10,
-        lambda s: ["bits", s.batch, WEIGHT, max(2, s.contributors)], _indices, "sample_fixed_weight", "bits",
+        lambda s: sample_fixed_weight(method="bits", N=s.batch, weight=WEIGHT, contributors=max(2, s.contributors)).args, _indices, "sample_fixed_weight", "bits",
     ),
 ]  # fmt: skip
 
@@ -160,20 +197,20 @@ CONVERSIONS = [
     *(
         Program(
             "conversion", f"Z2 to Zq ({m})", 1 << 15, 1 << 10,
-            lambda s, m=m: [s.contributors, s.batch, m], _uniform(2), "z2_to_zq", m,  # type: ignore[misc]
+            _z2(m), _uniform(2), "z2_to_zq", m,
         )
-        for m in ("poly", "bits")
+        for m in BINARY
     ),
     *(
         Program(
             "conversion", f"Z3 to Zq ({m})", 1 << 15, 1 << 10,
-            lambda s, m=m: [max(2, s.contributors), s.batch, m], _trits(m), "z3_to_zq", m,  # type: ignore[misc]
+            _z3(m), _trits(m), "z3_to_zq", m,
         )
-        for m in ("bilinear", "bits")
+        for m in TRITS
     ),
     Program(
         "conversion", "Zq to Z2 (circuit)", 1 << 11, 1 << 8,
-        lambda s: ["circuit", s.contributors, s.batch, Q60, 0], _summands, "zq_to_z2", "circuit",
+        lambda s: zq_to_z2_circuit(contributors=s.contributors, size=s.batch, q=Q60, out=0).args, _summands, "zq_to_z2_circuit",
     ),
 ]  # fmt: skip
 

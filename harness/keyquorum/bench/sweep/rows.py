@@ -1,4 +1,4 @@
-"""The table of a sweep: one row for each phase of each party of each run, with all that is needed to read it later."""
+"""The table of a sweep: one row for each phase of each party of each run, with the conditions of the measurement."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ COLUMNS = (
     "asked", "repeat", "party", "phase", *COSTS, "run_cpu_seconds", "peak_memory", "unused", "wrong", "status", "error", "security",
     "simulated_links", "version", "commit", "backend_commit", "python", "machine", "cores", "memory_gb", "load", "busy", "utc",
 )  # fmt: skip
-"""``asked``: runs that the sweep wanted; there are fewer where they took too long. ``status``: ok, or failed or skipped (then the reason
-is in ``error`` and there are no figures). ``rtt_ms``, ``mbit``: of simulated
-links, empty for those of the machine. ``unused``: correlated randomness that was made and not used, ``kind=number;...``.
-``wrong``: results of the run that are wrong, of a method that may fail.
-``load``: of the machine when the measurement started, over a minute, so that it counts the sweep's own work before. ``busy``: cores that
-other work kept busy just before it started."""
+"""``asked``: runs that were requested; fewer were made if they took too long. ``status``: ok, failed or skipped (with the reason
+in ``error``, and no figures). ``rtt_ms``, ``mbit``: properties of simulated
+links, empty for real ones. ``unused``: items of correlated randomness that were made and not used, ``kind=number;...``.
+``wrong``: wrong results of the run, for a method that may fail.
+``load``: load of the machine over the minute before the measurement, which includes the sweep's own work. ``busy``: cores that
+other work kept busy just before the measurement."""
 MEASURED = ("Source", "harness", "Programs", "params")
-"""Folders whose changes make other results."""
+"""Folders whose changes may change results."""
 _CASE = ("suite", "name", "backend", "protocol", "parties", "parameters", "batch", "link")
 
 
@@ -59,11 +59,10 @@ def _git(*words: str) -> str:
 
 @lru_cache(maxsize=1)
 def commit() -> str:
-    """The last commit that changed what is measured (documents and results may be newer), "+" behind it if files of that were
-    changed since; empty outside of a checkout."""
+    """The last commit that changed a folder of MEASURED, followed by "+" if their files have uncommitted changes; empty outside of a checkout."""
     root = _git("rev-parse", "--show-toplevel")
     if not root or (Path(root) / "harness" / "keyquorum").resolve() != Path(keyquorum.__file__).resolve().parent:
-        return ""  # installed, perhaps within a checkout of something else
+        return ""  # an installed package, perhaps within another checkout
     name = _git("-C", root, "log", "-1", "--format=%H", "--", *MEASURED)[:12]
     if not name:
         return ""
@@ -89,7 +88,7 @@ def _memory_gb() -> str:
 
 @dataclass(frozen=True)
 class Circumstances:
-    """Of a measurement: runs that were asked for; commit or version of another backend; load of the machine and busy cores at the start."""
+    """Conditions of a measurement: requested runs; commit or version of another backend; load of the machine and busy cores at the start."""
 
     asked: int
     backend_commit: str = ""
@@ -146,7 +145,7 @@ def read(path: Path) -> list[Row]:
 
 
 def write(path: Path, rows: Sequence[Row]) -> None:
-    """Writes a whole table, so that a run that breaks off leaves the one before."""
+    """Writes the table as a whole, so that an interrupted run leaves the previous table."""
     text = io.StringIO()
     writer = csv.DictWriter(text, COLUMNS, restval="", lineterminator="\n")
     writer.writeheader()

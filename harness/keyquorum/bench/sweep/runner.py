@@ -23,9 +23,9 @@ Measure = Callable[[Case], Sequence[Run]]
 
 @dataclass(frozen=True)
 class Settings:
-    """``path``: the table; ``fresh``: leave out what it holds; else measurements that it has are not repeated. ``deadline``: no
-    measurement starts after this time of ``time.monotonic``. ``idle``: seconds to wait for the machine to do nothing else before a
-    measurement, which does not start if they do not suffice; None: it starts in any case, and the table says so."""
+    """``path``: the table. ``fresh``: replace it; otherwise its measurements are not repeated. ``deadline``: time of ``time.monotonic`` after
+    which no measurement starts. ``idle``: seconds to wait before a measurement until the machine is idle; a measurement on a busy machine does not
+    start. None: measurements start in any case, and the table has the busy cores."""
 
     path: Path
     effort: Effort = field(default_factory=Effort)
@@ -38,7 +38,8 @@ class Settings:
 
 @dataclass(frozen=True)
 class Outcome:
-    """Numbers of measurements: made now, found in the table, failed and why; skipped and why; left out for want of time; started beside other work; whether the sweep ended because the machine did not become idle."""
+    """Counts of measurements. ``measured``: made now; ``kept``: found in the table; ``errors``, ``skipped``: with reasons; ``left``: not made before
+    the deadline; ``loaded``: started on a busy machine. ``busy``: the sweep ended because the machine did not become idle."""
 
     measured: int
     kept: int
@@ -57,12 +58,12 @@ class Outcome:
 
 
 def _done(table: Sequence[rows.Row], repeats: int) -> set[str]:
-    """Measurements that have so many good runs, or were asked for them and found too slow."""
+    """Identities of measurements that have ``repeats`` good runs, or for which that many were requested and took too long."""
     return {rows.identity(row) for row in table if row["status"] == "ok" and int(row["asked"]) >= repeats}
 
 
 def run_suite(cases: Sequence[Case], settings: Settings, progress: Progress | None = None, measure: Measure | None = None) -> Outcome:
-    """Measures what is not in the table yet; a measurement that fails is noted there and does not stop the others.
+    """Makes the measurements that are not in the table yet. A failed measurement gets a row, and does not stop the others.
 
     Raises TableError if the table is of another commit. ``measure``: for tests.
     """
@@ -107,7 +108,7 @@ def run_suite(cases: Sequence[Case], settings: Settings, progress: Progress | No
 
 
 def backend_version(case: Case, mp_spdz: str | None) -> str:
-    """Of a backend that is not ours: MP-SPDZ's commit, a library's version."""
+    """The version of another backend: MP-SPDZ's commit, or the version of a library."""
     if case.suite == "peers":
         return peers.version(case.backend)
     return Checkout.find(mp_spdz).commit if case.backend == "mp-spdz" else ""

@@ -1,4 +1,4 @@
-"""The suites: which measurements a sweep consists of, quick and full, cut along the user's axes."""
+"""The suites: the measurements of a sweep, quick and full, restricted by the user's axes."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from .cases import SINGLE_KEY, Axes, Case
 from .programs import PROGRAMS, WEIGHT, Setting
 
 WITHOUT_MACS = distinct(macs=False)
-"""One protocol a committee."""
+"""One protocol for each committee."""
 MAC_SET = "ckks-4096-mac"
-"""Small, and with primes long enough for MACs."""
+"""A small set with primes that are long enough for MACs."""
 MOST_OF_SEMI = 4
 """Parties up to which exact decryption is measured with a dishonest majority: with more it takes minutes on one machine."""
 ROUNDINGS = ("round_ltz_circuit", "round_mask_open")
@@ -46,7 +46,7 @@ def _programs(suite: str) -> Maker:
             for parties in axes.parties or ((smallest,) if quick or link else (smallest, 4)):
                 if not row.runs_on(protocol, backend):
                     continue
-                # Products with MACs are a hundred times dearer: smaller batches, the fewest parties, no links.
+                # Products with MACs cost a hundred times as much: smaller batches, the fewest parties, no links.
                 macs = COMMITTEES[protocol].macs
                 if macs and ((parties > smallest and not axes.parties) or (link and axes.links is None)):
                     continue
@@ -61,7 +61,7 @@ def _programs(suite: str) -> Maker:
 
 
 def _keygen(axes: Axes, quick: bool) -> Iterator[Case]:
-    """Every committee with 2, 3, 4 and 8 parties; with MACs a small set, and that set without MACs beside it; secrets of LWE."""
+    """Every committee with 2, 3, 4 and 8 parties; a small set with MACs, and the same set without MACs; secrets of LWE."""
     for backend in axes.backends or ("embedded",):
         for protocol, parties, name, link in _keys(axes, quick):
             load(name)
@@ -81,14 +81,14 @@ def _keys(axes: Axes, quick: bool) -> Iterator[tuple[str, int, str, str]]:
             small = name == MAC_SET and not axes.parameters
             counts = axes.parties or ((2, 3) if quick else PARTIES_OF_MAC_SET if small else (2, 3, 4, 8))
             for parties, link in product(counts, links):
-                # Links where they tell most: one set, and no more parties than share the cores well.
+                # Links for one set only, and for few parties, since all parties share the cores.
                 if axes.links is None and link and (small or parties > 3 or (not axes.parameters and name != sets[0])):
                     continue
                 yield protocol, parties, name, link
 
 
 def _lwe_keys(axes: Axes, quick: bool) -> Iterator[Case]:
-    """Secrets of LWE: random bits, which over 2^64 every committee but Shamir's can share, MACs or not."""
+    """Secrets of LWE: random bits, which every committee except Shamir's can share over 2^64, with MACs or without."""
     links = axes.link_specs(("",))
     for protocol in axes.protocols or LWE_COMMITTEES:
         name = lwe_set(protocol)
@@ -120,7 +120,7 @@ def _decrypt(axes: Axes, quick: bool) -> Iterator[Case]:
 
 
 def _lwe(axes: Axes, quick: bool) -> Iterator[Case]:
-    """Decryption of LWE with stored material: one at a time, and a batch."""
+    """Decryption of LWE with a pool: one ciphertext at a time, and a batch."""
     links = axes.link_specs(PINGS[:2] if quick else PINGS)
     committees = [(REPLICATED, 3), *((ADDITIVE, n) for n in ((4,) if quick else (2, 3, 4, 8, 16))), (SHAMIR, 3)]
     for protocol, parties in committees:
@@ -138,7 +138,7 @@ def _lwe(axes: Axes, quick: bool) -> Iterator[Case]:
 
 
 def _lwe_with_macs(axes: Axes, links: Sequence[str]) -> Iterator[Case]:
-    """One decryption at a time by two parties with MACs, whose material takes long: the rounding with the fewest rounds."""
+    """Single decryptions by two parties with MACs, by the rounding with the fewest rounds: their preprocessing takes long."""
     name = lwe_set(WITH_MACS)
     if any(
         chosen and value not in chosen
@@ -177,13 +177,13 @@ def _peers(axes: Axes, quick: bool) -> Iterator[Case]:
 SUITES: dict[str, tuple[str, Maker]] = {
     "peers": ("other libraries, beside ours: SEAL with one key, OpenFHE's threshold FHE", _peers),
     "keygen": ("joint keys for SEAL", _keygen),
-    "decrypt": ("joint decryption: of LWE with stored material; of BFV, exact; of CKKS, flooded", _decrypt),
+    "decrypt": ("joint decryption: of LWE with a pool; of BFV, exact; of CKKS, flooded", _decrypt),
     "cnn": ("classification of encrypted digits: keys, encryption, evaluation, decryption", _cnn),
     "primitives": ("products, random bits, openings, comparisons, ANDs", _programs("primitives")),
     "conversion": ("between Z_2, Z_3 and Z_q", _programs("conversion")),
     "sampling": ("secrets and noise", _programs("sampling")),
 }
-"""What each suite measures, and what makes its cases; in the order of ``all``, dearest answers first."""
+"""Description and cases of each suite, in the order of ``all``, the most important suites first."""
 
 
 def cases_of(suite: str, axes: Axes, quick: bool = False) -> list[Case]:

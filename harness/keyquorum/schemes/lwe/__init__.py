@@ -1,1 +1,1 @@
-"""LWE: binary secrets modulo 2^64 or a prime, compact public keys, and decryption by a rounding with material of a pool."""
+"""LWE: binary secrets modulo 2^64 or a prime, compact public keys, and decryption by a rounding with items of a pool."""

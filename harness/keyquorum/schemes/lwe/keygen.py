@@ -14,6 +14,8 @@ from keyquorum.fhe.lwe_public import PUBLIC_FILE, LwePublicKey, expand_mask, pub
 from keyquorum.model.committee import Committee
 from keyquorum.model.needs import Needs
 from keyquorum.parties.context import PartyContext
+from keyquorum.programs import Layout
+from keyquorum.programs.signatures import lwe_public_key, sample_bits, sample_tuniform
 from keyquorum.schemes.keys import KeyMaterial, KeyRequest, Plain
 
 from .key import LweKeyInfo, parameters_from_json, sharing_of
@@ -67,7 +69,8 @@ def make_lwe_key(context: PartyContext, parameters: LweParameters, seed: bytes |
     key_id = hashlib.sha256(b"keyquorum LWE key" + context.session.toss(32) + described).hexdigest()[:32]
     share = Persistence()
     with context.phase("secret"):
-        context.backend.run(protocol, domain, "sample_bits", [parameters.dimension], threshold=committee.threshold, persistence=share, seed=seed)
+        call = sample_bits(size=parameters.dimension)
+        context.backend.run(protocol, domain, call, threshold=committee.threshold, persistence=share, seed=seed)
     info = LweKeyInfo(key_id=key_id, parameters=parameters, protocol=committee.protocol, parties=committee.size, threshold=committee.threshold)
     return info, share
 
@@ -78,16 +81,15 @@ def make_lwe_public_key(context: PartyContext, info: LweKeyInfo, share: Persiste
     committee, parameters = context.committee, info.parameters
     protocol, domain = sharing_of(committee, parameters)
     mask_seed = hashlib.shake_256(b"keyquorum LWE public key" + context.session.toss(64)).digest(64)
-    n, working = parameters.dimension, share.copy()
+    n, working, layout = parameters.dimension, share.copy(), Layout(secret=parameters.dimension)
     with context.phase("noise"):
-        context.backend.run(
-            protocol, domain, "sample_tuniform", [n, public_noise(parameters).bound_bits], threshold=committee.threshold, persistence=working,
-            seed=seed,
-        )  # fmt: skip
+        noise = sample_tuniform(size=n, b=public_noise(parameters).bound_bits)
+        context.backend.run(protocol, domain, noise, threshold=committee.threshold, persistence=working, seed=seed)
+        layout.append(noise, samples="noise")
     with context.phase("public key"):
         opened = context.backend.run(
-            protocol, domain, "lwe_public_key", [n], threshold=committee.threshold, public=[expand_mask(parameters, mask_seed).view(np.int64)],
-            persistence=working, seed=seed,
+            protocol, domain, lwe_public_key(n=n, s=layout["secret"], e=layout["noise"]), threshold=committee.threshold,
+            public=[expand_mask(parameters, mask_seed).view(np.int64)], persistence=working, seed=seed,
         ).words  # fmt: skip
         working.wipe()
         made = LwePublicKey(parameters, info.key_id, mask_seed, residues(parameters, opened))

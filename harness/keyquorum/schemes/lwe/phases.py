@@ -1,4 +1,4 @@
-"""Joint decryption of LWE ciphertexts: phases (local), then one of the roundings with material made before."""
+"""Joint decryption of LWE ciphertexts: phases (local), then one of the roundings with items of a pool."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from keyquorum._engine import scale_round
 from keyquorum.dsl import Persistence
 from keyquorum.fhe.lwe import LweCiphertexts
 from keyquorum.parties.context import PartyContext
+from keyquorum.programs.signatures import lwe_phase
 from keyquorum.sharing.randomness import wipe
 from keyquorum.sharing.rounding import RoundingGroup
 
@@ -20,7 +21,7 @@ BLOCK = 128
 
 
 def lwe_phases(context: PartyContext, group: RoundingGroup, key: Persistence, ciphertexts: LweCiphertexts) -> Words:
-    """Our summands [parts, count words of a share] of z = 2^l m + e + 2^(l-1) modulo 2^k for each ciphertext. Local, but for what ``keep`` compares once; every party calls this.
+    """Our summands [parts, count words of a share] of z = 2^l m + e + 2^(l-1) modulo 2^k for each ciphertext. Local, but for one comparison of the kept engine; every party calls this.
 
     Modulo 2^64 these are the shares of the phases. Modulo a prime each summand is scaled to 2^k u / q and rounded by who knows it:
     half a unit each, of 2^l for a message.
@@ -30,11 +31,10 @@ def lwe_phases(context: PartyContext, group: RoundingGroup, key: Persistence, ci
     working = Persistence.from_sections([key.words], key.element_words)
     working.take_mac(key)
     n, count, length = parameters.dimension, ciphertexts.count, parameters.noise_length
-    args = [n, count, 0 if parameters.prime else 1 << (length - 1), 0, BLOCK]
+    call = lwe_phase(n=n, count=count, offset=0 if parameters.prime else 1 << (length - 1), block=BLOCK)
     context.backend.run(
-        protocol, domain, "lwe_phase", args, threshold=context.committee.threshold, public=ciphertexts.words(BLOCK),
-        persistence=working, keep=True,
-    )  # fmt: skip
+        protocol, domain, call, threshold=context.committee.threshold, public=ciphertexts.words(BLOCK), persistence=working, keep=True
+    )
     shares = working.tail(count * working.element_words)
     if not parameters.prime:
         result = shares

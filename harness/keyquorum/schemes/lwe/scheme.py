@@ -52,7 +52,7 @@ class LweDecrypted(Decrypted):
 
 
 class LweScheme(Scheme[LweKeyInfo, LweCiphertexts]):
-    """Files of LWE ciphertexts under binary secrets, decrypted by a rounding with material of a pool."""
+    """Files of LWE ciphertexts under binary secrets, decrypted by a rounding with items of a pool."""
 
     title = "LWE"
     names = ("lwe",)

@@ -1,4 +1,4 @@
-"""Stored material for LWE: every rounding of VARIANTS, in two parts.
+"""Preprocessing for LWE: every rounding of VARIANTS, in two parts.
 
 Shares with MACs take two words each, and two parts: share and MAC.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +15,18 @@ from numpy.typing import NDArray
 from keyquorum.dsl import Persistence
 from keyquorum.fhe.lwe import LweParameters, flooding_bits
 from keyquorum.model.errors import ParameterError, ProgramError
+from keyquorum.programs import Call
+from keyquorum.programs.signatures import (
+    and_triples,
+    ltz_tables,
+    round_flood,
+    round_ltz_circuit_online,
+    round_ltz_table_online,
+    round_mask,
+    round_mask_open_online,
+)
 from keyquorum.sharing.rounding import RoundingGroup
-from keyquorum.sharing.variants import VARIANTS, Material, Section, Variant, comparison_ands, low_mask
+from keyquorum.sharing.variants import VARIANTS, Destination, Preprocessing, Section, Variant, comparison_ands, low_mask
 
 Words = NDArray[np.uint64]
 FLOOD_SECURITY = 40
@@ -26,8 +36,8 @@ FLOOD_SECURITY = 40
 @dataclass(frozen=True)
 class LweVariant(Variant):
     """A rounding for one LWE parameter set. ``width``, ``levels``: of the tables. ``triples``: whether the triples of the ANDs of
-    `round_ltz_circuit` are material as well; where shares are replicated ANDs need none. ``authenticated``: the shares have MACs, under
-    the committee's key; they are kept whole, whatever bits of them count."""
+    `round_ltz_circuit` are stored as well; ANDs of replicated shares need none. ``authenticated``: the shares have MACs, under
+    the committee's key; they are stored with all their bits."""
 
     rounding: str
     parameters: LweParameters
@@ -52,7 +62,7 @@ class LweVariant(Variant):
 
     @property
     def described(self) -> str:
-        """What must be the same for material to be of use."""
+        """See :class:`keyquorum.sharing.variants.Variant`."""
         return self.name
 
     @property
@@ -107,59 +117,57 @@ class LweVariant(Variant):
 
     @property
     def begins_with_opening(self) -> bool:
-        """Whether the online part begins with an opening to all members, whose messages compare what it is about."""
+        """See :class:`keyquorum.sharing.variants.Variant`."""
         return self.rounding != "round_flood"
 
-    def make(self, group: RoundingGroup, size: int, seed: bytes | None = None) -> Material:
-        """The material of ``size`` decryptions, [parts, rows, size] a section; every member calls this."""
+    def make(self, group: RoundingGroup, size: int, seed: bytes | None = None) -> Preprocessing:
+        """The preprocessing of ``size`` decryptions, [parts, rows, size] a section; every member calls this."""
         p, made = self.parameters, Persistence()
         length = flooding_bits(p, FLOOD_SECURITY) + 1 if self.rounding == "round_flood" else p.noise_length
         circuit, table = self._stores_bits, self.rounding == "round_ltz_table"
         ring = f"Z2^{p.ring_bits}"
         if table and self.authenticated:
             # A MAC is modulo the ring that the mask is in. One program makes both, from bits known in both domains.
-            args = self._table_arguments(size)
-            group.run(group.ring_protocol, ring, "round_ltz_table", [*args, "made"], persistence=made, seed=seed)
+            group.run(group.ring_protocol, ring, self._ltz_tables(size, "made"), persistence=made, seed=seed)
         else:
-            keep = "all" if circuit or table else "sum"
-            group.run(group.ring_protocol, ring, "round_mask", [size, length, keep, int(circuit)], persistence=made, seed=seed)
+            mask = round_mask(size=size, l=length, bits="all" if circuit or table else "sum", extra=int(circuit))
+            group.run(group.ring_protocol, ring, mask, persistence=made, seed=seed)
         rows = made.words.reshape(made.words.shape[0], -1, size * self.words)
         sections = [rows]
         if circuit:
             sections = [rows[:, :1], rows[:, 1 : 1 + length], rows[:, 1 + length :]]
             if self.triples:
                 triples = Persistence()
-                args = [size, comparison_ands(length)]
-                group.run(group.ring_protocol, "Z2^1", "and_triples", args, persistence=triples, seed=seed)
+                group.run(group.ring_protocol, "Z2^1", and_triples(size=size, count=comparison_ands(length)), persistence=triples, seed=seed)
                 sections.append(triples.words.reshape(rows.shape[0], -1, size).copy())
                 triples.wipe()
         elif table:
             sections = [rows[:, :1], rows[:, 1:] if self.authenticated else self._tables(group, rows[:, 1:], size, seed)]
         result = [s.copy() if self.authenticated else s & low_mask(section.bits) for s, section in zip(sections, self.sections, strict=True)]
-        result = Material(result, made.key_tests)
+        result = Preprocessing(result, made.key_tests)
         made.wipe()
         if table:
             sections[1][...] = 0
         return result
 
-    def _table_arguments(self, size: int) -> list[object]:
-        return ["tables", size, self.parameters.noise_length, self.width, self.levels, "binary", 0]
+    def _ltz_tables(self, size: int, masks: Literal["stored", "made"]) -> Call:
+        return ltz_tables(size=size, l=self.parameters.noise_length, b=self.width, levels=self.levels, masks=masks)
 
     def _tables(self, group: RoundingGroup, bits: Words, size: int, seed: bytes | None) -> Words:
         """The tables for the bits [parts, rows, size] of masks, in a ring of as many bits as they need."""
         bits = bits & low_mask(self.table_bits)
         tables = Persistence.from_words(bits.reshape(bits.shape[0], -1))
         domain = f"Z2^{self.table_bits}"
-        group.run(group.ring_protocol, domain, "round_ltz_table", self._table_arguments(size), persistence=tables, seed=seed)
+        group.run(group.ring_protocol, domain, self._ltz_tables(size, "stored"), persistence=tables, seed=seed)
         made: Words = tables.words.reshape(bits.shape[0], -1, size)[:, self.parameters.noise_length :].copy()
         tables.wipe()
         return made
 
     def use(
-        self, group: RoundingGroup, z: Words, material: Sequence[NDArray[Any]], to: int | str = "share", seed: bytes | None = None,
+        self, group: RoundingGroup, z: Words, preprocessing: Sequence[NDArray[Any]], to: Destination = "share", seed: bytes | None = None,
         about: bytes = b"",
     ) -> Words | None:  # fmt: skip
-        """Rounds phases z [parts, size] with one item of material each; every member calls this.
+        """Rounds phases z [parts, size] with one item of preprocessing each; every member calls this.
 
         Members have compared number and purpose before, or do by the first messages, as ``about`` (:meth:`.Backend.run`).
         ``to``: ``share`` gives every member its shares
@@ -167,24 +175,28 @@ class LweVariant(Variant):
         [1, size], and others None.
         """
         p, size = self.parameters, z.shape[1] // self.words
-        working = Persistence.from_sections([z, *(m.reshape(m.shape[0], -1) for m in material)], self.words)
+        working = Persistence.from_sections([z, *(m.reshape(m.shape[0], -1) for m in preprocessing)], self.words)
         if self.authenticated:
-            if not isinstance(material, Material):
-                raise ProgramError("material with MACs lacks the tests of their keys: take it from a pool, or make it")
-            working.take_key_tests(material.key_tests)
-        head: list[object] = ["online", size, p.noise_length, p.message_bits]
-        if self.rounding == "round_flood":
-            args: list[object] = [size, flooding_bits(p, FLOOD_SECURITY), to, 0, size]
-        elif self.rounding == "round_ltz_table":
-            args = [*head, self.width, self.levels, to, 0, size, p.ring_bits]
-        else:
-            args = [*head, to, 0, size, p.ring_bits] + ([1] if self.triples else [])
+            if not isinstance(preprocessing, Preprocessing):
+                raise ProgramError("preprocessing with MACs lacks the tests of their keys: take it from a pool, or make it")
+            working.take_key_tests(preprocessing.key_tests)
         domain = f"Z2^{p.ring_bits}"
-        words = group.run(group.ring_protocol, domain, self.rounding, args, persistence=working, seed=seed, keep=True, about=about)
+        words = group.run(group.ring_protocol, domain, self._online(size, to), persistence=working, seed=seed, keep=True, about=about)
         opened: Words | None = words.view(np.uint64).reshape(1, -1) if words.size else None
         result = working.tail(size * self.words) if to == "share" else opened
         working.wipe()
         return result
+
+    def _online(self, size: int, to: Destination) -> Call:
+        p = self.parameters
+        l, j, k = p.noise_length, p.message_bits, p.ring_bits  # noqa: E741
+        if self.rounding == "round_flood":
+            return round_flood(size=size, f=flooding_bits(p, FLOOD_SECURITY), destination=to)
+        if self.rounding == "round_ltz_table":
+            return round_ltz_table_online(size=size, l=l, j=j, b=self.width, levels=self.levels, destination=to, ring_length=k)
+        if self.rounding == "round_mask_open":
+            return round_mask_open_online(size=size, l=l, j=j, destination=to, ring_length=k)
+        return round_ltz_circuit_online(size=size, l=l, j=j, destination=to, ring_length=k, triples=int(self.triples))
 
     def messages(self, words: Words) -> NDArray[np.int64]:
         """Messages (with padding bits) from opened words. A flooded phase carries 2^(l-1), so that cutting off rounds it."""

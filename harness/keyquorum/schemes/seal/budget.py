@@ -29,7 +29,7 @@ SHORTEST = 43
 LEAST_PRIME_BITS = 36
 """Bits of the shortest prime under which a committee with MACs makes a key: a wrong value passes with 2^-34 then, and a warning says so."""
 SMOOTH = 4
-"""Uniform numbers whose sum is a mask: with one, values tell at the ends of the mask, and what they tell adds up."""
+"""Uniform numbers whose sum is a mask: with one, values leak at the ends of the mask, and the leakage adds up."""
 
 
 def lift_masks(size: int, bits: int) -> NDArray[np.int64]:
@@ -95,10 +95,10 @@ def check_attempts(committee: Committee, parameters: ParameterSet) -> None:
 
 def check_leaks(committee: Committee, values: int, mask_bits: int, prime_bits: int) -> None:
     """Refuses a key whose honest leaks exceed what attempts leave of the budget."""
-    room = TOTAL - (budget_attempts() if committee.authenticated else 0.0)
+    rest = TOTAL - (budget_attempts() if committee.authenticated else 0.0)
     found = leaks(committee, values, mask_bits, prime_bits)
-    if found >= room:
+    if found >= rest:
         raise ParameterError(
             f"{values:,} coefficients among {committee.size} parties: what is opened of them is 2^{np.log2(found):.1f} away from "
-            f"independent of the key, at most 2^{np.log2(room):.1f} may be: ask for fewer Galois keys, or take fewer parties"
+            f"independent of the key, at most 2^{np.log2(rest):.1f} may be: ask for fewer Galois keys, or take fewer parties"
         )

@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,13 +23,14 @@ from keyquorum.fhe.seal import Evaluator
 from keyquorum.fhe.seal_format import Ciphertext, read_ciphertext
 from keyquorum.model.errors import CiphertextError, ParameterError
 from keyquorum.parties.context import PartyContext
+from keyquorum.programs.signatures import flood
 from keyquorum.schemes.base import Decrypted
 from keyquorum.sharing.randomness import discrete_gaussian, wipe
 from keyquorum.sharing.rounding import ROUNDINGS, RoundingGroup, round_exactly
 
 from .approvals import check_form
 from .key import SealKeyInfo
-from .phases import exact_summands, plain_coefficients, rlwe_phase
+from .phases import exact_summands, phase_layout, plain_coefficients, shares_of_phase
 from .precision import Precision, check_ciphertext_precision, key_precision
 from .recognise import ciphertext_of
 
@@ -43,7 +43,7 @@ PLAINTEXT_HEADER = 4096
 
 @dataclass(frozen=True)
 class SealDecrypted(Decrypted):
-    """What a receiver gets of one ciphertext: SEAL's plaintext bytes; for BFV and BGV the coefficients mod t; for CKKS the error that the
+    """The result of one ciphertext at the receiver: SEAL's plaintext bytes; for BFV and BGV the coefficients mod t; for CKKS the error that the
     flooding added."""
 
     coefficients: Words | None
@@ -51,8 +51,8 @@ class SealDecrypted(Decrypted):
 
 
 def check_decryption(info: SealKeyInfo, ciphertexts: Sequence[Ciphertext], receiver: int, rounding: str) -> None:
-    """Refuses what cannot be done with the key, from what is public alone: receiver, parts, level; for CKKS the form, room for the flooding,
-    and what it leaves."""
+    """Refuses a decryption that the key does not admit, by public data alone: receiver, parts, level; for CKKS the form, whether the level holds the
+    flooding, and the precision that is left."""
     if not 0 <= receiver < info.parties:
         raise ParameterError(f"there is no party {receiver}: choose a receiver from 0 to {info.parties - 1}")
     if rounding not in ROUNDINGS:
@@ -101,27 +101,24 @@ class _Decryption:
         self.contributes = context.party < self.contributors
         self.mine = context.party == receiver
 
-    def _run(self, protocol: str, domain: str, program: str, args: Sequence[object], **options: Any) -> Ints:
-        backend, threshold = self.context.backend, self.info.threshold
-        return backend.run(protocol, domain, program, args, threshold=threshold, seed=self.seed, **options).words
-
-    def _field_run(self, q: int, program: str, args: Sequence[object], **options: Any) -> Ints:
-        return self._run(self.context.committee.field_protocol, f"F_{q}", program, args, **options)
-
     # CKKS
 
     def approximate(self, ciphertexts: Sequence[Ciphertext]) -> list[SealDecrypted] | None:
         """Flooded decryption, at the level of each ciphertext: only its owner knows how large the message is."""
         n = self.parameters.ring_degree
         sigma, results = self.info.policy.sigma(n), []
+        flooded = flood(contributors=self.contributors, N=n, receiver=self.receiver, phase=phase_layout(n)["phase"])
         with self.context.phase("decrypt", len(ciphertexts)) as step:
             for ciphertext in ciphertexts:
                 flooding = discrete_gaussian(n, sigma) if self.contributes else None
                 residues = []
                 for index in range(ciphertext.level_primes):
                     q = self.parameters.coeff_modulus[index]
-                    working = rlwe_phase(self.context, self.info, self.shares[index], index, ciphertext, seed=self.seed)
-                    words = self._field_run(q, "flood", [self.contributors, n, self.receiver, n], private=flooding, persistence=working)
+                    working = shares_of_phase(self.context, self.info, self.shares[index], index, ciphertext, seed=self.seed)
+                    words = self.context.backend.run(
+                        self.context.committee.field_protocol, f"F_{q}", flooded, threshold=self.info.threshold, private=flooding,
+                        persistence=working, seed=self.seed,
+                    ).words  # fmt: skip
                     if self.mine:
                         residues.append(np.where(words < 0, words + q, words).astype(np.uint64))
                 if flooding is not None:

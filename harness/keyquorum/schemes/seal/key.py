@@ -36,7 +36,7 @@ class SealKeyInfo(KeyInfo):
         return tuple(SecretVector(f"F_{q}", self.parameters.ring_degree) for q in self.parameters.coeff_modulus)
 
     def most_decryptions(self, rounding: str) -> int | None:
-        """CKKS: of the policy. BFV and BGV: of roundings whose errors tell of the secret."""
+        """CKKS: of the policy. BFV and BGV: of roundings whose errors leak the secret."""
         if self.parameters.scheme == "ckks":
             return self.policy.decryptions
         return most_masked(self.parameters) if rounding == MASKED else None

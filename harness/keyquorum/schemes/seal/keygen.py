@@ -1,8 +1,8 @@
 """Joint generation of SEAL keys: the secret key exists as shares only.
 
 1. The parties toss a public seed; everything public (the `a` of every key, the key id) comes from it.
-2. `sample_ternary`, in one domain with room: the secret, uniform ternary (protocols: section 1).
-3. `sample_cbd` or `sample_gaussian`, there as well; `lift` brings the secret and the noise to every prime.
+2. `sample_ternary`, in one domain that is large enough: the secret, uniform ternary (protocols: section 1).
+3. `sample_cbd` or `sample_gaussian`, there as well; `lift_open` and `lift_close` bring the secret and the noise to every prime.
 4. `rlwe_public_key` and `rlwe_switch_key`, one prime after another, open b = -(a s + f e) (+ P w): the keys.
 5. All parties compare a hash of the transcript and of the key files before the key counts.
 """
@@ -13,7 +13,7 @@ import hashlib
 import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,16 @@ from keyquorum.model.committee import Committee
 from keyquorum.model.errors import ParameterError, PolicyError
 from keyquorum.model.needs import Needs
 from keyquorum.parties.context import PartyContext
+from keyquorum.programs import Call, Layout, Segment
+from keyquorum.programs.signatures import (
+    lift_close,
+    lift_open,
+    rlwe_public_key,
+    rlwe_switch_key,
+    sample_cbd,
+    sample_gaussian,
+    sample_ternary,
+)
 from keyquorum.schemes.keys import KeyMaterial, KeyRequest, Plain
 from keyquorum.sharing.randomness import uniform_trits, wipe
 
@@ -44,10 +54,10 @@ Ints = NDArray[np.int64]
 Words = NDArray[np.uint64]
 
 LIFT_BITS = 61
-"""Size of the domain in which secret and noise are sampled and masked. The masks fill it; what all values of a key tell together is
+"""Size of the domain in which secret and noise are sampled and masked. The masks fill it; the leakage of all values of a key together is
 checked against the budget of its life (:mod:`.budget`)."""
 NOISE_BITS = 5
-"""The secret and both error laws stay below 2^5 in absolute value (CBD 21, Gaussian 23)."""
+"""The secret and both error distributions stay below 2^5 in absolute value (CBD 21, Gaussian 23)."""
 MERSENNE = 2**61 - 1
 """Auxiliary prime for the noise of protocols without a ring: square roots are cheap modulo it."""
 CHUNK = 1 << 18
@@ -57,7 +67,7 @@ GAUSSIAN_CHUNK = 1 << 15
 AUTHENTICATED_CHUNK = 1 << 14
 """The same with MACs, of which every bit has one."""
 LIFTED = 1 << 23
-"""Masks of all contributors that one run of `lift` holds."""
+"""Masks of all contributors in one run of `lift_open`."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +116,7 @@ class SealRequest(KeyRequest):
         return keygen_needs(sizes, committee)
 
     def check_budget(self, committee: Committee) -> None:
-        """Refuses a key whose opened values would tell too much together, or, with MACs, whose shortest prime convinces of too little."""
+        """Refuses a key whose opened values would leak too much together, or, with MACs, whose shortest prime gives too little soundness."""
         polynomials = 1 + (len(self.parameters.coeff_modulus) - 1) * len(self.targets)
         values = self.parameters.ring_degree * (1 + polynomials)
         check_attempts(committee, self.parameters)
@@ -141,9 +151,9 @@ class SealRequest(KeyRequest):
         return SealRequest(parameters_from_json(data["parameters"]), bool(data["relin"]), tuple(data["galois_elements"]), data["error_law"], policy)
 
     @property
-    def targets(self) -> list[str]:
+    def targets(self) -> list[int | Literal["relin"]]:
         """Key-switching targets in the order of the programs: relin first, then Galois elements."""
-        return (["relin"] if self.relin else []) + [str(g) for g in self.galois_elements]
+        return [*(("relin",) if self.relin else ()), *self.galois_elements]
 
 
 class _Transcript:
@@ -175,19 +185,19 @@ def _lifted_at_a_time(contributors: int) -> int:
 
 
 def _mask_bits(committee: Committee) -> int:
-    """Bits of a mask of `lift`, of each of t + 1 parties: as many as do not wrap."""
+    """Bits of a mask of `lift_open`, of each of t + 1 parties: as many as do not wrap."""
     return LIFT_BITS - 2 - committee.threshold.bit_length()
 
 
-def _noise_method(committee: Committee) -> str:
-    """Of the samplers of noise: in the binary domain wherever bits of a share are had there, which Shamir's are not."""
+def _noise_method(committee: Committee) -> Literal["bits", "arith"]:
+    """The method of the samplers of noise: in the binary domain, unless the committee shares by Shamir's scheme, which has none."""
     return "arith" if committee.ring_protocol is None else "bits"
 
 
-def _sampled_at_a_time(committee: Committee, law: str) -> int:
+def _sampled_at_a_time(committee: Committee, distribution: str) -> int:
     if committee.authenticated:
         return AUTHENTICATED_CHUNK
-    return CHUNK if law == "cbd" or _noise_method(committee) == "bits" else GAUSSIAN_CHUNK
+    return CHUNK if distribution == "cbd" or _noise_method(committee) == "bits" else GAUSSIAN_CHUNK
 
 
 def _seeds(master: bytes, count: int) -> list[bytes]:
@@ -211,11 +221,11 @@ def generate(context: PartyContext, request: SealRequest, seed: bytes | None = N
     session, backend, threshold = context.session, context.backend, committee.threshold
     transcript = _Transcript()
 
-    def run(protocol: str, domain: str, program: str, *args: object, **options: Any) -> Ints:
-        return backend.run(protocol, domain, program, args, threshold=threshold, seed=seed, **options).words
+    def run(protocol: str, domain: str, call: Call, **options: Any) -> Ints:
+        return backend.run(protocol, domain, call, threshold=threshold, seed=seed, **options).words
 
-    def field_run(q: int, program: str, *args: object, **options: Any) -> Ints:
-        return run(field, f"F_{q}", program, *args, **options)
+    def field_run(q: int, call: Call, **options: Any) -> Ints:
+        return run(field, f"F_{q}", call, **options)
 
     with context.phase("set-up"):
         described = json.dumps(
@@ -225,7 +235,7 @@ def generate(context: PartyContext, request: SealRequest, seed: bytes | None = N
                 n,
                 list(primes),
                 parameters.plain_modulus,
-                targets,
+                [str(target) for target in targets],
                 request.error_law,
                 asdict(request.policy),
                 committee.protocol,
@@ -245,33 +255,39 @@ def generate(context: PartyContext, request: SealRequest, seed: bytes | None = N
     security = _mask_bits(committee) - NOISE_BITS
     if committee.ring_protocol is not None and not committee.authenticated:
         bits = backend.ring_bits(LIFT_BITS)
-        protocol, domain, modulus, method = committee.ring_protocol, f"Z2^{bits}", 1 << bits, "bits"
+        protocol, domain, modulus, in_bits = committee.ring_protocol, f"Z2^{bits}", 1 << bits, True
     else:
-        protocol, domain, modulus, method = field, f"F_{MERSENNE}", MERSENNE, "arith"
-    source = Persistence()
+        protocol, domain, modulus, in_bits = field, f"F_{MERSENNE}", MERSENNE, False
+    source, layout = Persistence(), Layout()
     with context.phase("secret"):
         trits = uniform_trits(n)
-        forms = [trits == 1, trits == 2] if method == "bits" else [trits, np.where(trits == 2, -1, trits)]
+        forms = [trits == 1, trits == 2] if in_bits else [trits, np.where(trits == 2, -1, trits)]
         private = np.concatenate(forms).astype(np.int64) if contributes else None
-        ternary = "bits" if method == "bits" else "bilinear"
-        run(protocol, domain, "sample_ternary", contributors, n, ternary, private=private, persistence=source)
+        ternary = sample_ternary(contributors=contributors, N=n, method="bits" if in_bits else "bilinear")
+        run(protocol, domain, ternary, private=private, persistence=source)
+        layout.append(ternary)
         wipe(trits, *forms, *([] if private is None else [private]))
 
     noises = polynomials * n
     with context.phase("noise"):
-        law = [] if request.error_law == "cbd" else [3200, 40, 23]
-        sampler = [noises, _noise_method(committee), *law, _sampled_at_a_time(committee, request.error_law)]
-        run(protocol, domain, f"sample_{request.error_law}", *sampler, persistence=source)
+        sampler, chunk = _noise_method(committee), _sampled_at_a_time(committee, request.error_law)
+        if request.error_law == "cbd":
+            noise = sample_cbd(size=noises, method=sampler, chunk=chunk)
+        else:
+            noise = sample_gaussian(size=noises, method=sampler, sigma_milli=3200, bits=40, tail=23, chunk=chunk)
+        run(protocol, domain, noise, persistence=source)
+        layout.append(noise, samples="noise")
 
-    count = n + noises
+    count = layout.length
     with context.phase("lift"):
         masks = lift_masks(count, NOISE_BITS + security) if contributes else None
         step_size = _lifted_at_a_time(contributors)
-        pieces = [slice(at, min(at + step_size, count)) for at in range(0, count, step_size)]
+        pieces = [Segment(at, min(step_size, count - at)) for at in range(0, count, step_size)]
         opened = np.concatenate([
             run(
-                protocol, domain, "lift", "open", contributors, piece.stop - piece.start, NOISE_BITS, security, modulus, piece.start,
-                private=None if masks is None else masks[piece], persistence=source,
+                protocol, domain,
+                lift_open(contributors=contributors, size=piece.length, b=NOISE_BITS, lam=security, modulus=modulus, x=piece),
+                private=None if masks is None else masks[piece.slice], persistence=source,
             )
             for piece in pieces
         ])  # fmt: skip
@@ -287,21 +303,24 @@ def generate(context: PartyContext, request: SealRequest, seed: bytes | None = N
             working = Persistence()
             for piece in pieces:
                 field_run(
-                    q, "lift", "close", contributors, piece.stop - piece.start, NOISE_BITS,
-                    private=None if masks is None else masks[piece], public=[opened[piece]], persistence=working,
+                    q, lift_close(contributors=contributors, size=piece.length, b=NOISE_BITS),
+                    private=None if masks is None else masks[piece.slice], public=[opened[piece.slice]], persistence=working,
                 )  # fmt: skip
             a = [_signed(p[j]) for p in public_a]
-            out = field_run(q, "rlwe_public_key", n, q, factor, 1, 0, n, public=[a[0]], persistence=working)
+            # the runs of `lift_close` keep the order of the share file
+            secret, noises_of = layout["secret"], layout["noise"].rows
+            call = rlwe_public_key(N=n, q=q, f=factor, count=1, s=secret, e=noises_of(0, 1, n))
+            out = field_run(q, call, public=[a[0]], persistence=working)
             b[0, j] = _residues(out, q)
             for first in range(0, len(targets), group):
                 chosen = targets[first : first + group]
                 begin, end = 1 + first * digits, 1 + (first + len(chosen)) * digits
-                out = field_run(
-                    q, "rlwe_switch_key", n, q, factor, digits, j, primes[-1] % q, 0, (1 + begin) * n, *chosen,
-                    public=a[begin:end], persistence=working,
-                )  # fmt: skip
+                call = rlwe_switch_key(
+                    N=n, q=q, f=factor, digits=digits, i=j, P_mod_q=primes[-1] % q, s=secret, e=noises_of(begin, end, n), targets=chosen
+                )
+                out = field_run(q, call, public=a[begin:end], persistence=working)
                 b[begin:end, j] = _residues(out, q).reshape(end - begin, n)
-            shares.append(working.head(n))
+            shares.append(working.head(secret.length))
             working.wipe()
             step()
         if masks is not None:

@@ -1,4 +1,4 @@
-"""How often `round_mask_open` may decrypt under a BFV or BGV key: its wrong coefficients tell of the secret.
+"""How often `round_mask_open` may decrypt under a BFV or BGV key: its wrong coefficients leak the secret.
 
 Coefficient j of a result is wrong, by sign(e_j), with probability |e_j| / 2^l; in units of the ciphertext that is |e_j| t/q. After the switch to the last
 level e = r0 + r1 s over the integers, and whoever has the ciphertext from before knows r0 and r1, whose coefficients are uniform in [-1/2, 1/2).

@@ -1,6 +1,6 @@
 """Memory and disk of the generation of a key for SEAL.
 
-Correlated randomness comes in batches of bounded size (Source/mpc/src/protocol/additive/supply.rs), noise and lifted values in chunks: only the key
+Correlated randomness comes in batches of bounded size (Source/mpc/src/protocol/additive/preprocessing.rs), noise and lifted values in chunks: only the key
 itself grows with what is asked for.
 """
 
@@ -16,7 +16,7 @@ BATCH_TRANSFERS = 1 << 22
 TRANSFER_BYTES = 16
 """Of a batch, a transfer: 4 bytes of corrections, sent and received, and copies on their way."""
 MAC_BATCHES = 80 * MB
-"""Batches of products with MACs, of elements and of bits (Source/mpc/src/protocol/authenticated/supply.rs)."""
+"""Batches of products with MACs, of elements and of bits (Source/mpc/src/protocol/authenticated/preprocessing.rs)."""
 MAC_WORDS = 49
 """Words of 64 bits with MACs."""
 NOISE_ANDS = {"cbd": 39, "gaussian": 354}

@@ -13,6 +13,8 @@ from keyquorum.fhe.parameters import ParameterSet
 from keyquorum.fhe.seal_format import Ciphertext
 from keyquorum.model.errors import ParameterError
 from keyquorum.parties.context import PartyContext
+from keyquorum.programs import Layout
+from keyquorum.programs.signatures import rlwe_phase
 from keyquorum.sharing.randomness import wipe
 from keyquorum.sharing.rounding import RoundingGroup
 
@@ -21,20 +23,24 @@ from .key import SealKeyInfo
 Words = NDArray[np.uint64]
 
 
-def rlwe_phase(
+def phase_layout(degree: int) -> Layout:
+    """The share file of :func:`shares_of_phase`."""
+    return Layout(s=degree, phase=degree)
+
+
+def shares_of_phase(
     context: PartyContext, info: SealKeyInfo, share: Persistence, index: int, ciphertext: Ciphertext, factor: int = 1, seed: bytes | None = None,
     keep: bool = False,
 ) -> Persistence:  # fmt: skip
-    """Shares of factor (c0 + c1 s) modulo the prime ``index``, coefficients; appended to a copy of the key's share file modulo that
-    prime. Local. ``keep``: the engine is kept for the next ones."""
+    """Shares of factor (c0 + c1 s) modulo the prime ``index``, coefficients, after those of s (:func:`phase_layout`): a copy of the key's share
+    file modulo that prime, with the phase appended. Local. ``keep``: see :meth:`.Backend.run`."""
     n, q = info.parameters.ring_degree, info.parameters.coeff_modulus[index]
     working = share.copy()
     public = [mulmod_scalar(np.ascontiguousarray(ciphertext.data[i, index]), factor, q).astype(np.int64) for i in (0, 1)]
-    form = "ntt" if ciphertext.is_ntt else "coeff"
+    call = rlwe_phase(N=n, q=q, form_in="ntt" if ciphertext.is_ntt else "coeff", form_out="coeff", s=phase_layout(n)["s"])
     context.backend.run(
-        context.committee.field_protocol, f"F_{q}", "rlwe_phase", [n, q, form, "coeff"], threshold=info.threshold, seed=seed, public=public,
-        persistence=working, keep=keep,
-    )  # fmt: skip
+        context.committee.field_protocol, f"F_{q}", call, threshold=info.threshold, seed=seed, public=public, persistence=working, keep=keep
+    )
     return working
 
 
@@ -60,9 +66,9 @@ def exact_summands(
     summands = []
     with context.phase("phase", len(ciphertexts)) as step:
         for ciphertext in ciphertexts:
-            phase = rlwe_phase(context, info, share, 0, ciphertext, factor, seed, keep)
-            summands.append(group.summands_of(phase.words[:, n : 2 * n], q))
-            phase.wipe()
+            working = shares_of_phase(context, info, share, 0, ciphertext, factor, seed, keep)
+            summands.append(group.summands_of(working.words[:, phase_layout(n)["phase"].slice], q))
+            working.wipe()
             step()
         u = np.ascontiguousarray(np.concatenate(summands, axis=1))
     wipe(*summands)

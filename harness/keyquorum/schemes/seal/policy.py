@@ -52,7 +52,7 @@ class FloodPolicy:
         return -self.bits / 2 - math.log2(math.sqrt(12 * 2 * math.pi))
 
     def check(self, ring_degree: int) -> None:
-        """Refuses a policy that makes no sense or no room."""
+        """Refuses a policy that makes no sense or does not fit."""
         if not 1 <= self.bits <= 80:
             raise PolicyError(f"flooding of {self.bits} bits: choose 1 to 80")
         if not 1 <= self.decryptions <= 1 << 30:

@@ -1,4 +1,4 @@
-"""Notes beside ciphertext files that tell which key they are for, and how much noise they have: SEAL's bytes do not."""
+"""Notes beside ciphertext files: the key that they are for, and how much noise they have. SEAL's bytes have neither."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def write_receipt(path: Path | str, data: bytes, info: SealKeyInfo, noise: Noise
 
 def check_receipt(path: Path, data: bytes, info: SealKeyInfo) -> Noise | None:
     """Refuses a ciphertext whose receipt is of other bytes, or names another key; returns the noise that it states of a CKKS ciphertext, if any.
-    Without a receipt (stock SEAL) nothing can be told.
+    Without a receipt (stock SEAL) nothing is known.
 
     A receipt of other bytes says nothing of the key: file or receipt was changed, replaced or mixed up. The noise that it states of a BFV or BGV
     ciphertext must be of this level and correction factor.
@@ -92,7 +92,7 @@ def noise_after(
 
 def check_noise(path: Path, data: bytes, info: SealKeyInfo) -> None:
     """Refuses a ciphertext of which the receipt states more noise than can be decrypted: under CKKS, than the flooding of the key hides; under
-    BFV and BGV, so much that it may have reached the message. Without a receipt nothing can be told."""
+    BFV and BGV, so much that it may have reached the message. Without a receipt nothing is known."""
     if info.parameters.scheme == "ckks":
         _check_flooded(path, check_receipt(path, data, info), info)
         return

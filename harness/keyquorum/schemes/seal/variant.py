@@ -1,4 +1,4 @@
-"""Stored material for BFV and BGV: the roundings modulo an odd prime t, in two parts.
+"""Preprocessing for BFV and BGV: the roundings modulo an odd prime t, in two parts.
 
 An item serves one coefficient; a ciphertext takes N of them. Phases come as [2, parts, size]: modulo 2^l and modulo t
 (:func:`keyquorum.sharing.rounding.scaled_words`), and so does the mask. Interface: :class:`keyquorum.sharing.variants.Variant`.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,9 +19,19 @@ from keyquorum.fhe.parameters import ParameterSet
 from keyquorum.model.committee import Committee, check_name
 from keyquorum.model.errors import ParameterError
 from keyquorum.model.protocols import COMMITTEES, names
+from keyquorum.programs.signatures import (
+    and_triples,
+    round_ltz_circuit_odd_field_online,
+    round_ltz_circuit_odd_ring_online,
+    round_mask_odd_bits,
+    round_mask_odd_field,
+    round_mask_open_odd_field_online,
+    round_mask_open_odd_ring_online,
+    sum_inputs,
+)
 from keyquorum.sharing.randomness import uniform_bits, wipe
 from keyquorum.sharing.rounding import ROUNDINGS, RoundingGroup, rounding_length
-from keyquorum.sharing.variants import Material, Section, Variant, comparison_ands, low_mask
+from keyquorum.sharing.variants import Destination, Preprocessing, Section, Variant, comparison_ands, low_mask
 
 from .phases import check_exact
 
@@ -53,7 +64,7 @@ class SealVariant(Variant):
 
     @property
     def described(self) -> str:
-        """What must be the same for material to be of use."""
+        """See :class:`keyquorum.sharing.variants.Variant`."""
         return f"{self.name} l={self.length} t={self.modulus}"
 
     @property
@@ -89,79 +100,80 @@ class SealVariant(Variant):
         """See :class:`keyquorum.sharing.variants.Variant`."""
         return True
 
-    def make(self, group: RoundingGroup, size: int, seed: bytes | None = None) -> Material:
-        """The material of ``size`` coefficients, [parts, rows, size] a section; every member calls this.
+    def make(self, group: RoundingGroup, size: int, seed: bytes | None = None) -> Preprocessing:
+        """The preprocessing of ``size`` coefficients, [parts, rows, size] a section; every member calls this.
 
         The contributors' masks go into three runs: as words modulo 2^l, as bits, and as words modulo t; the carry of their sum is opened
-        under random bits. Rounds and bytes: `sum_inputs` and both runs of `round_mask_odd`, and `and_triples`.
+        under random bits. Rounds and bytes: `sum_inputs` and `round_mask_odd_bits`, `round_mask_odd_field`, and `and_triples`.
         """
         length, t, contributors = self.length, self.modulus, group.contributors
-        carries, keep = max(0, (contributors - 1).bit_length()), "all" if self._compares else "carry"
+        carries = max(0, (contributors - 1).bit_length())
+        keep: Literal["all", "carry"] = "all" if self._compares else "carry"
         words = bits = given = None
         ring, low, field = Persistence(), Persistence(), Persistence()
         try:
             if group.me is not None and group.me < contributors:
                 words, rows = uniform_bits(size, length), uniform_bits(size * (carries + int(self._compares)), 1)
                 bits = np.empty(length * size + rows.size, dtype=np.int64)
-                for place in range(length):
-                    np.right_shift(words, place, out=bits[place * size : (place + 1) * size])
+                for bit in range(length):
+                    np.right_shift(words, bit, out=bits[bit * size : (bit + 1) * size])
                 bits[length * size :] = rows
                 bits &= 1
                 given = np.concatenate([words, rows])
-            group.run(group.ring_protocol, f"Z2^{length}", "sum_inputs", [contributors, size], private=words, persistence=ring, seed=seed)
-            opened = group.run(
-                group.ring_protocol, "Z2^1", "round_mask_odd", ["bits", contributors, size, length, keep], private=bits, persistence=low, seed=seed
-            )
-            group.run(
-                group.field_protocol, f"F_{t}", "round_mask_odd", ["field", contributors, size, length, t, keep],
-                private=given, public=[opened & 1], persistence=field, seed=seed,
-            )  # fmt: skip
+            sum_of_masks = sum_inputs(contributors=contributors, size=size)
+            group.run(group.ring_protocol, f"Z2^{length}", sum_of_masks, private=words, persistence=ring, seed=seed)
+            bits_of_mask = round_mask_odd_bits(contributors=contributors, size=size, l=length, keep=keep)
+            opened = group.run(group.ring_protocol, "Z2^1", bits_of_mask, private=bits, persistence=low, seed=seed)
+            mask_in_field = round_mask_odd_field(contributors=contributors, size=size, l=length, t=t, keep=keep)
+            group.run(group.field_protocol, f"F_{t}", mask_in_field, private=given, public=[opened & 1], persistence=field, seed=seed)
         finally:
             wipe(*(secret for secret in (words, bits, given) if secret is not None))
         made = [ring, *([low] if self._compares else [])]
         if self._compares and self.triples:
             triples = Persistence()
-            args = [size, comparison_ands(length)]
-            group.run(group.ring_protocol, "Z2^1", "and_triples", args, persistence=triples, seed=seed)
+            group.run(group.ring_protocol, "Z2^1", and_triples(size=size, count=comparison_ands(length)), persistence=triples, seed=seed)
             made.append(triples)
         result: list[Words] = []
         for part, section in zip([*made, field], self.sections, strict=True):
-            material = part.words[: group.parts].reshape(group.parts, section.rows, size)
-            result.append(material.copy() if part is field else material & low_mask(section.bits))
+            preprocessing = part.words[: group.parts].reshape(group.parts, section.rows, size)
+            result.append(preprocessing.copy() if part is field else preprocessing & low_mask(section.bits))
             part.wipe()
         low.wipe()
-        return Material(result)
+        return Preprocessing(result)
 
     def use(
-        self, group: RoundingGroup, z: Words, material: Sequence[Unsigned], to: int | str = "share", seed: bytes | None = None,
+        self, group: RoundingGroup, z: Words, preprocessing: Sequence[Unsigned], to: Destination = "share", seed: bytes | None = None,
         about: bytes = b"",
     ) -> Words | None:  # fmt: skip
-        """Rounds phases z [2, parts, size] with one item of material each; every member calls this. Results as of
+        """Rounds phases z [2, parts, size] with one item of preprocessing each; every member calls this. Results as of
         :meth:`keyquorum.sharing.variants.Variant.use`, but modulo t: shares, or words in [0, t)."""
         length, t, size = self.length, self.modulus, z.shape[-1]
-        flat = [np.ascontiguousarray(m).reshape(m.shape[0], -1) for m in material]
+        flat = [np.ascontiguousarray(m).reshape(m.shape[0], -1) for m in preprocessing]
         try:
             ring = Persistence.from_sections([z[0], *flat[:-1]])
-            args: list[object] = ["ring_online", size, length, 0, size, length, *([int(self.triples)] if self._compares else [])]
-            opened = group.run(group.ring_protocol, f"Z2^{length}", self.rounding, args, persistence=ring, seed=seed, keep=True, about=about)
+            in_ring = (
+                round_ltz_circuit_odd_ring_online(size=size, l=length, ring_length=length, triples=int(self.triples))
+                if self._compares
+                else round_mask_open_odd_ring_online(size=size, l=length, ring_length=length)
+            )
+            opened = group.run(group.ring_protocol, f"Z2^{length}", in_ring, persistence=ring, seed=seed, keep=True, about=about)
             opened[:size] &= (1 << length) - 1
             opened[size:] &= 1
             field = Persistence.from_sections([z[1], flat[-1]])
-            args = ["field_online", size, length, t, to, 0, size]
-            words = group.run(
-                group.field_protocol, f"F_{t}", self.rounding, args, public=[opened], persistence=field, seed=seed, keep=True, about=about
-            )
+            online = round_ltz_circuit_odd_field_online if self._compares else round_mask_open_odd_field_online
+            in_field = online(size=size, l=length, t=t, destination=to)
+            words = group.run(group.field_protocol, f"F_{t}", in_field, public=[opened], persistence=field, seed=seed, keep=True, about=about)
             received: Words | None = (words % t).astype(np.uint64).reshape(1, -1) if words.size else None
             result = field.tail(size) if to == "share" else received
             ring.wipe()
             field.wipe()
         finally:
-            wipe(*(mine for mine, theirs in zip(flat, material, strict=True) if not np.shares_memory(mine, theirs)))
+            wipe(*(mine for mine, theirs in zip(flat, preprocessing, strict=True) if not np.shares_memory(mine, theirs)))
         return result
 
 
 def seal_variant(committee: Committee, rounding: str, parameters: ParameterSet) -> SealVariant:
-    """A rounding for BFV or BGV as a committee keeps material for it. Refuses committees that cannot."""
+    """A rounding for BFV or BGV with the preprocessing of a committee. Raises ParameterError for a committee that cannot round so."""
     if committee.authenticated:
         others = names(COMMITTEES, macs=False, field=True, last=" or ")
         raise ParameterError(f"{committee.protocol}: masks with MACs are kept for LWE alone: for BFV and BGV take {others}")

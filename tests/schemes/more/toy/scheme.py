@@ -19,6 +19,8 @@ from keyquorum.model.inspected import Kind, Report
 from keyquorum.model.needs import Needs
 from keyquorum.model.outputs import save_file
 from keyquorum.parties.context import PartyContext
+from keyquorum.programs import Call
+from keyquorum.programs.signatures import lwe_phase, lwe_public_key, sample_bits, sample_tuniform
 from keyquorum.schemes.base import EXACT, Decrypted, EncryptedFile, Scheme, Words
 from keyquorum.schemes.key_folder import load_public_file
 from keyquorum.schemes.keys import KeyInfo, KeyMaterial, KeyRequest, Parameters, Plain, SecretVector
@@ -109,14 +111,15 @@ class ToyScheme(Scheme[ToyKeyInfo, LweCiphertexts]):
         committee, parameters, share = context.committee, request.parameters, Persistence()
         public_seed = hashlib.shake_256(b"toy" + context.session.toss(64)).digest(64)
 
-        def run(program: str, *args: object, **options: Any) -> Any:
-            return context.backend.run(committee.ring_protocol, "Z2^64", program, args, threshold=committee.threshold, seed=seed, **options).words
+        def run(call: Call, **options: Any) -> Any:
+            assert committee.ring_protocol is not None
+            return context.backend.run(committee.ring_protocol, "Z2^64", call, threshold=committee.threshold, seed=seed, **options).words
 
         with context.phase("secret"):
-            run("sample_bits", 16, persistence=share)
+            run(sample_bits(size=16), persistence=share)
             working = share.copy()
-            run("sample_tuniform", 16, request.noise, persistence=working)
-            opened = run("lwe_public_key", 16, public=[expand_mask(parameters.lwe, public_seed).view(np.int64)], persistence=working)
+            run(sample_tuniform(size=16, b=request.noise), persistence=working)
+            opened = run(lwe_public_key(n=16), public=[expand_mask(parameters.lwe, public_seed).view(np.int64)], persistence=working)
             working.wipe()
         key_id = hashlib.sha256(public_seed).hexdigest()[:32]
         public = LwePublicKey(parameters.lwe, key_id, public_seed, opened.astype(np.uint64))
@@ -184,13 +187,11 @@ class ToyScheme(Scheme[ToyKeyInfo, LweCiphertexts]):
     ) -> Words:  # fmt: skip
         a, b = np.concatenate([c.a for c in ciphertexts]), np.concatenate([c.b for c in ciphertexts])
         joined, working = LweCiphertexts(info.parameters.lwe, a, b), shares[0].copy()
-        args = [16, joined.count, 1 << (info.parameters.lwe.noise_length - 1), 0, 128]
+        call = lwe_phase(n=16, count=joined.count, offset=1 << (info.parameters.lwe.noise_length - 1), block=128)
         protocol = context.committee.ring_protocol
         assert protocol is not None
         with context.phase("phase"):
-            context.backend.run(
-                protocol, "Z2^64", "lwe_phase", args, threshold=info.threshold, public=joined.words(128), persistence=working, keep=keep
-            )
+            context.backend.run(protocol, "Z2^64", call, threshold=info.threshold, public=joined.words(128), persistence=working, keep=keep)
         return working.tail(joined.count)
 
     def plaintexts(self, info: ToyKeyInfo, ciphertexts: Sequence[LweCiphertexts], words: Words) -> list[Decrypted]:

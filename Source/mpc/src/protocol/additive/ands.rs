@@ -10,7 +10,7 @@ use keyquorum_ot::extension::Choices;
 
 use super::triples::blame;
 use super::{Additive, Arithmetic, BITS};
-use crate::graph::{SendFn, Step};
+use crate::task::{SendFn, Step};
 
 /// A task that makes `lanes` (an even number of) lanes of AND triples.
 pub(super) fn task<A: Arithmetic>(lanes: usize) -> SendFn<Additive<A>, ()> {
@@ -60,7 +60,7 @@ pub(super) fn task<A: Arithmetic>(lanes: usize) -> SendFn<Additive<A>, ()> {
                 for (_, strings) in &chosen {
                     BITS.add_assign(&mut c, strings);
                 }
-                p.supply.ands.put([a, b, c]);
+                p.preprocessing.ands.put([a, b, c]);
                 return Ok(Step::Done(()));
             }
             let next: SendFn<Additive<A>, ()> = Box::new(move |_, out| {
@@ -74,7 +74,7 @@ pub(super) fn task<A: Arithmetic>(lanes: usize) -> SendFn<Additive<A>, ()> {
                         BITS.add_assign(&mut c, strings);
                         BITS.mul_acc(&mut c, &correction, &b);
                     }
-                    p.supply.ands.put([a, b, c]);
+                    p.preprocessing.ands.put([a, b, c]);
                     Ok(Step::Done(()))
                 }))
             });

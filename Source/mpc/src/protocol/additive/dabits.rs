@@ -14,7 +14,7 @@ use keyquorum_ot::product::{self, Operand, Pending, correction_bytes, payload_by
 use super::triples::blame;
 use super::{Additive, Arithmetic, BITS, lane_bits, outside};
 use crate::error::Result;
-use crate::graph::{SendFn, Step};
+use crate::task::{SendFn, Step};
 
 /// The state of one batch.
 struct Chain<A: Arithmetic> {
@@ -85,10 +85,10 @@ fn step<A: Arithmetic>(
         }
         let mut opened = Vec::new();
         if at < n {
-            // We are at place `at` of this segment; the parties before us follow from its start.
+            // We are at position `at` of this segment; the parties before us follow from its start.
             let segment = (me + n - at) % n;
-            for place in 0..at {
-                let peer = (segment + place) % n;
+            for position in 0..at {
+                let peer = (segment + position) % n;
                 let lanes = chain.segment(n, segment);
                 let choices = chain.bits.get(lanes).ok_or_else(outside)?;
                 let receiver = &mut p.channel(peer)?.receiver;
@@ -120,7 +120,7 @@ fn step<A: Arithmetic>(
                 chain.settle(chain.elements(n, previous), &shares)?;
             }
             if at == n {
-                p.supply.put_bits(chain.bits, chain.sums)?;
+                p.preprocessing.put_bits(chain.bits, chain.sums)?;
                 return Ok(Step::Done(()));
             }
             let mut answers = Vec::new();
@@ -149,11 +149,11 @@ fn step<A: Arithmetic>(
     })
 }
 
-/// Whom we answer at step `at`, and in which segment: the parties at place `at` of the segments in which we come before.
+/// Whom we answer at step `at`, and in which segment: the parties at position `at` of the segments in which we come before.
 fn receivers(me: usize, n: usize, at: usize) -> Vec<(usize, usize)> {
     (0..at)
-        .map(|place| {
-            let segment = (me + n - place) % n;
+        .map(|position| {
+            let segment = (me + n - position) % n;
             ((segment + at) % n, segment)
         })
         .collect()

@@ -11,7 +11,7 @@ use crate::protocol::descriptor::{
 };
 use crate::session::{Opening, invalid};
 
-/// What all domains have in common.
+/// The fields that all domains share.
 const ADDITIVE: Descriptor = Descriptor {
     name: "",
     summary: "",
@@ -29,7 +29,7 @@ const ADDITIVE: Descriptor = Descriptor {
     splits: false,
     edabits: false,
     oblivious_transfer: true,
-    star_openings: true,
+    king_openings: true,
     committee: true,
     partners: || Partners {
         ring: Some(&SEMI2K),

@@ -2,96 +2,34 @@
 //!
 //! x = Σ x_i, part i at party i. Inputs and random elements cost no communication: summands come from streams that pairs
 //! of parties have in common. Products use Beaver's triples: both operands are opened under masks, one round, two elements
-//! a product and peer (one for a square); as a star, two rounds and fewer messages (`openings`). Triples (`triples`), squares
+//! a product and peer (one for a square); through a king, two rounds and fewer messages (`openings`). Triples (`triples`), squares
 //! (`squares`), AND triples (`ands`) and bits shared in both domains (`dabits`) come from oblivious transfer between all
-//! pairs; they are made when a round needs them, in rounds of their own, in batches that all parties compute alike (`supply`).
+//! pairs; they are made when a round needs them, in rounds of their own, in batches that all parties compute alike (`preprocessing`).
 
 mod ands;
+mod arithmetic;
 mod dabits;
 mod descriptors;
 mod openings;
+mod preprocessing;
 mod squares;
-mod supply;
 mod triples;
 
-use keyquorum_math::{BitLanes, Domain, DomainKind, Element, Prg, Z2k64, Z2k128, Zq, bits};
-use keyquorum_ot::{Field, OtError, Payload, PowerOfTwo, Receiver, Sender};
+use keyquorum_math::{Domain, DomainKind, Element, Prg, bits};
+use keyquorum_ot::{Receiver, Sender};
 
-use super::{BITS, ClearTask, Protocol, ShareTask, cast, cut_lanes, group_sums, lane_bits, lanes};
-use crate::engine::Material;
+use super::{
+    BITS, ClearTask, Protocol, ShareTask, cast, cut_lanes, group_sums, lane_bits, lanes, no_input,
+    sum_to,
+};
+use crate::engine::Preprocessed;
 use crate::error::{EngineError, Result};
-use crate::graph::{SendFn, Step, join, ready, then};
+use crate::task::{SendFn, Step, join, ready, then};
 use crate::value::Share;
+pub use arithmetic::Arithmetic;
 pub use descriptors::{SEMI, SEMI_BIN, SEMI2K};
 pub use openings::Openings;
-use supply::Supply;
-
-/// A domain in which oblivious transfer makes products.
-pub trait Arithmetic: Domain {
-    /// The ring of correlated OTs.
-    type Payload: Payload<Word = Self::E>;
-
-    /// Payload for products.
-    fn payload(&self) -> Result<Self::Payload>;
-
-    /// Payload for products that will be doubled: modulo 2^k one bit less is enough.
-    fn half_payload(&self) -> Result<Self::Payload>;
-}
-
-fn usage(e: OtError) -> EngineError {
-    EngineError::usage(e.to_string())
-}
-
-impl Arithmetic for Z2k64 {
-    type Payload = PowerOfTwo<u64>;
-
-    fn payload(&self) -> Result<Self::Payload> {
-        PowerOfTwo::<u64>::new(self.k()).map_err(usage)
-    }
-
-    fn half_payload(&self) -> Result<Self::Payload> {
-        PowerOfTwo::<u64>::new((self.k() - 1).max(1)).map_err(usage)
-    }
-}
-
-impl Arithmetic for Z2k128 {
-    type Payload = PowerOfTwo<u128>;
-
-    fn payload(&self) -> Result<Self::Payload> {
-        PowerOfTwo::<u128>::new(self.k()).map_err(usage)
-    }
-
-    fn half_payload(&self) -> Result<Self::Payload> {
-        PowerOfTwo::<u128>::new(self.k() - 1).map_err(usage)
-    }
-}
-
-impl Arithmetic for Zq {
-    type Payload = Field;
-
-    fn payload(&self) -> Result<Self::Payload> {
-        Ok(Field::new(self.clone()))
-    }
-
-    fn half_payload(&self) -> Result<Self::Payload> {
-        self.payload()
-    }
-}
-
-/// Lanes of bits have AND triples; these payloads are never asked for.
-impl Arithmetic for BitLanes {
-    type Payload = PowerOfTwo<u64>;
-
-    fn payload(&self) -> Result<Self::Payload> {
-        Err(EngineError::usage(
-            "packed bits are multiplied by AND triples",
-        ))
-    }
-
-    fn half_payload(&self) -> Result<Self::Payload> {
-        self.payload()
-    }
-}
+use preprocessing::Preprocessing;
 
 /// Oblivious transfer with one peer, both ways.
 pub struct Channel {
@@ -111,11 +49,11 @@ pub struct Additive<A: Arithmetic> {
     channels: Vec<Option<Channel>>,
     /// Known to us alone.
     private: Prg,
-    supply: Supply<A::E>,
+    preprocessing: Preprocessing<A::E>,
     openings: Openings,
 }
 
-/// The error for a place outside a vector.
+/// The error for an index outside a vector.
 fn outside() -> EngineError {
     EngineError::internal("a part of a vector is out of its range")
 }
@@ -145,7 +83,7 @@ impl<A: Arithmetic> Additive<A> {
             pairs,
             channels,
             private,
-            supply: Supply::default(),
+            preprocessing: Preprocessing::default(),
             openings,
         }
     }
@@ -177,10 +115,10 @@ impl<A: Arithmetic> Additive<A> {
         length: usize,
     ) -> ShareTask<Self, D::E> {
         let n = x.len();
-        self.supply.need_triples(domain, n);
+        self.preprocessing.need_triples(domain, n);
         let domain = domain.clone();
         Box::new(move |p, out| {
-            let [mut a, b, mut c] = p.supply.take_triples(&domain, n)?;
+            let [mut a, b, mut c] = p.preprocessing.take_triples(&domain, n)?;
             let mut masked = x;
             domain.sub_assign(&mut masked, &a);
             masked.extend_from_slice(&y);
@@ -201,9 +139,9 @@ impl<A: Arithmetic> Additive<A> {
     /// Squares, summed over groups.
     fn square(&mut self, x: Vec<A::E>, length: usize) -> ShareTask<Self, A::E> {
         let n = x.len();
-        self.supply.squares.need(n);
+        self.preprocessing.squares.need(n);
         Box::new(move |p, out| {
-            let [a, mut c] = p.supply.squares.take(n)?;
+            let [a, mut c] = p.preprocessing.squares.take(n)?;
             let domain = p.domain.clone();
             let mut masked = x;
             domain.sub_assign(&mut masked, &a);
@@ -300,8 +238,7 @@ impl<A: Arithmetic> Protocol for Additive<A> {
         receiver: usize,
     ) -> Result<SendFn<Self, Option<Vec<D::E>>>> {
         let mut mine = a.only()?.to_vec();
-        let n = mine.len();
-        let mut draw = vec![domain.zero(); n];
+        let mut draw = vec![domain.zero(); mine.len()];
         for (peer, pair) in self.pairs.iter_mut().enumerate() {
             if self.me == peer {
                 continue;
@@ -315,22 +252,7 @@ impl<A: Arithmetic> Protocol for Additive<A> {
                 domain.sub_assign(&mut mine, &draw);
             }
         }
-        let domain = domain.clone();
-        Ok(Box::new(move |p, out| {
-            if p.me != receiver {
-                out.send(&domain, receiver, &mine);
-                return Ok(Box::new(|_, _| Ok(Step::Done(None))));
-            }
-            for peer in p.peers() {
-                out.expect(&domain, peer, n);
-            }
-            Ok(Box::new(move |p, inbox| {
-                for peer in p.peers() {
-                    domain.add_assign(&mut mine, &inbox.take(&domain, peer, n)?);
-                }
-                Ok(Step::Done(Some(mine)))
-            }))
-        }))
+        Ok(sum_to(domain, (0..self.parties).collect(), receiver, mine))
     }
 
     /// The others' summands come from the streams that the owner has in common with them: nothing is sent.
@@ -351,9 +273,7 @@ impl<A: Arithmetic> Protocol for Additive<A> {
             domain.random(from, &mut draw);
             return Ok(ready(single(draw)));
         }
-        let mut rest = values.ok_or_else(|| {
-            EngineError::usage(format!("party {owner} has no input values to share"))
-        })?;
+        let mut rest = values.ok_or_else(|| no_input(owner))?;
         for (peer, pair) in self.pairs.iter_mut().enumerate() {
             if peer == owner {
                 continue;
@@ -371,9 +291,9 @@ impl<A: Arithmetic> Protocol for Additive<A> {
             let random = self.draw_private(&BITS, lanes(n));
             return Ok(ready(single(lane_bits(domain, &random, n)?)));
         }
-        self.supply.need_bits(lanes(n));
+        self.preprocessing.need_bits(lanes(n));
         Ok(Box::new(move |p, _| {
-            let (_, mut elements) = p.supply.take_bits(lanes(n))?;
+            let (_, mut elements) = p.preprocessing.take_bits(lanes(n))?;
             elements.truncate(n);
             let part = cast(elements)?;
             Ok(Box::new(move |_, _| Ok(Step::Done(single(part)))))
@@ -394,10 +314,10 @@ impl<A: Arithmetic> Protocol for Additive<A> {
         let mut masked = bits.only()?.to_vec();
         let count = lanes(n);
         cut_lanes(&mut masked, n)?;
-        self.supply.need_bits(count);
+        self.preprocessing.need_bits(count);
         let domain = domain.clone();
         Ok(Box::new(move |p, out| {
-            let (random, mut elements) = p.supply.take_bits(count)?;
+            let (random, mut elements) = p.preprocessing.take_bits(count)?;
             BITS.add_assign(&mut masked, &random);
             elements.truncate(n);
             let mut part: Vec<D::E> = cast(elements)?;
@@ -418,7 +338,7 @@ impl<A: Arithmetic> Protocol for Additive<A> {
     }
 
     fn prepare(&mut self) -> Result<Option<SendFn<Self, ()>>> {
-        let work = self.supply.next_work(self.parties);
+        let work = self.preprocessing.next_work(self.parties);
         let mut tasks = Vec::new();
         if work.ands > 0 {
             tasks.push(ands::task(work.ands));
@@ -437,8 +357,8 @@ impl<A: Arithmetic> Protocol for Additive<A> {
             .reduce(|a, b| join(a, b, |_, (), ()| Ok(()))))
     }
 
-    fn material(&self) -> Vec<Material> {
-        self.supply.material()
+    fn preprocessed(&self) -> Vec<Preprocessed> {
+        self.preprocessing.preprocessed()
     }
 
     /// Summand i is known to party i.

@@ -1,7 +1,7 @@
-//! Sums of one vector of every party, told to all: what openings and products send.
+//! The sum of one vector of every party, known to all: the messages of openings and products.
 //!
-//! Directly, everybody tells everybody: one round, n − 1 messages a party. As a star, one party adds up and tells the sum:
-//! two rounds, one message a party and round, and n − 1 at the centre. Long vectors have several centres, each for its part.
+//! Directly, every party sends its vector to all others: one round, n − 1 messages a party. Through a king, one party adds up and sends
+//! the sum: two rounds, one message a party and round, and n − 1 from the king. Long vectors have several kings, each for its part.
 
 use std::ops::Range;
 
@@ -9,20 +9,20 @@ use keyquorum_math::Domain;
 
 use super::{Additive, Arithmetic, outside};
 use crate::error::Result;
-use crate::graph::Step;
 use crate::protocol::ClearTask;
+use crate::task::Step;
 
 /// Bytes of a part that are worth messages of their own: below, a message costs more than its bytes.
 const PART: usize = 1 << 14;
 
-/// Who tells whom in an opening among more than two.
+/// How an opening among more than two parties sends its messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Openings {
-    /// Everybody tells everybody: one round.
+    /// Every party sends to all others: one round.
     #[default]
     Direct,
-    /// One party adds up and tells the sum: two rounds, fewer messages.
-    Star,
+    /// A king adds up and sends the sum: two rounds, fewer messages. Its name is `star`.
+    King,
 }
 
 impl Openings {
@@ -31,7 +31,7 @@ impl Openings {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Direct => "direct",
-            Self::Star => "star",
+            Self::King => "star",
         }
     }
 }
@@ -49,14 +49,14 @@ fn part<E>(vector: &[E], range: Range<usize>) -> Result<&[E]> {
 }
 
 impl<A: Arithmetic> Additive<A> {
-    /// The sum of a vector of everybody. One round, two as a star.
+    /// The sum of a vector of every party. One round, two through a king.
     pub(super) fn sum_of_all<D: Domain>(
         &self,
         domain: &D,
         mine: Vec<D::E>,
     ) -> ClearTask<Self, D::E> {
         match self.openings {
-            Openings::Star if self.parties > 2 => star(domain.clone(), mine),
+            Openings::King if self.parties > 2 => through_king(domain.clone(), mine),
             _ => direct(domain.clone(), mine),
         }
     }
@@ -79,12 +79,15 @@ fn direct<A: Arithmetic, D: Domain>(domain: D, mine: Vec<D::E>) -> ClearTask<Add
     })
 }
 
-fn star<A: Arithmetic, D: Domain>(domain: D, mut mine: Vec<D::E>) -> ClearTask<Additive<A>, D::E> {
+fn through_king<A: Arithmetic, D: Domain>(
+    domain: D,
+    mut mine: Vec<D::E>,
+) -> ClearTask<Additive<A>, D::E> {
     Box::new(move |p, out| {
         let parts = parts(&domain, mine.len(), p.parties);
         let own = parts.get(p.me).cloned();
-        for (centre, range) in parts.iter().enumerate().filter(|(i, _)| *i != p.me) {
-            out.send(&domain, centre, part(&mine, range.clone())?);
+        for (king, range) in parts.iter().enumerate().filter(|(i, _)| *i != p.me) {
+            out.send(&domain, king, part(&mine, range.clone())?);
         }
         if let Some(own) = &own {
             for peer in p.peers() {
@@ -107,14 +110,14 @@ fn star<A: Arithmetic, D: Domain>(domain: D, mut mine: Vec<D::E>) -> ClearTask<A
                 }
                 let others = parts.into_iter().enumerate().filter(|(i, _)| *i != p.me);
                 let others: Vec<_> = others.collect();
-                for (centre, range) in &others {
-                    out.expect(&domain, *centre, range.len());
+                for (king, range) in &others {
+                    out.expect(&domain, *king, range.len());
                 }
                 Ok(Box::new(move |_, inbox| {
-                    for (centre, range) in others {
-                        let sum = inbox.take(&domain, centre, range.len())?;
-                        let place = mine.get_mut(range).ok_or_else(outside)?;
-                        place.copy_from_slice(&sum);
+                    for (king, range) in others {
+                        let sum = inbox.take(&domain, king, range.len())?;
+                        let slot = mine.get_mut(range).ok_or_else(outside)?;
+                        slot.copy_from_slice(&sum);
                     }
                     Ok(Step::Done(mine))
                 }))

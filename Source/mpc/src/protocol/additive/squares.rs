@@ -7,7 +7,7 @@ use keyquorum_ot::product::{self, Operand, correction_bytes, payload_bytes};
 
 use super::triples::blame;
 use super::{Additive, Arithmetic, outside};
-use crate::graph::{SendFn, Step};
+use crate::task::{SendFn, Step};
 
 /// A task that makes `n` squares.
 pub(super) fn task<A: Arithmetic>(n: usize) -> SendFn<Additive<A>, ()> {
@@ -52,8 +52,8 @@ pub(super) fn task<A: Arithmetic>(n: usize) -> SendFn<Additive<A>, ()> {
                 let shares =
                     product::send(sender, &payload, words, count, source, message, &mut answer)
                         .map_err(blame(peer))?;
-                let place = cross.get_mut(sent(peer)).ok_or_else(outside)?;
-                domain.add_assign(place, &shares);
+                let slot = cross.get_mut(sent(peer)).ok_or_else(outside)?;
+                domain.add_assign(slot, &shares);
                 answers.push((peer, answer));
             }
             let next: SendFn<Additive<A>, ()> = Box::new(move |_, out| {
@@ -67,14 +67,14 @@ pub(super) fn task<A: Arithmetic>(n: usize) -> SendFn<Additive<A>, ()> {
                         let shares = ours
                             .finish(inbox.take_bytes(peer, bytes)?)
                             .map_err(blame(peer))?;
-                        let place = cross.get_mut(received(peer)).ok_or_else(outside)?;
-                        domain.add_assign(place, &shares);
+                        let slot = cross.get_mut(received(peer)).ok_or_else(outside)?;
+                        domain.add_assign(slot, &shares);
                     }
                     let mut c = a.clone();
                     domain.mul_assign(&mut c, &a);
                     domain.add_assign(&mut c, &cross);
                     domain.add_assign(&mut c, &cross);
-                    p.supply.squares.put([a, c]);
+                    p.preprocessing.squares.put([a, c]);
                     Ok(Step::Done(()))
                 }))
             });

@@ -10,7 +10,7 @@ use keyquorum_ot::product::{self, Operand, correction_bytes, payload_bytes};
 
 use super::{Additive, Arithmetic};
 use crate::error::{EngineError, Result};
-use crate::graph::{SendFn, Step};
+use crate::task::{SendFn, Step};
 
 /// Names the peer in an error of oblivious transfer.
 pub(super) fn blame(peer: usize) -> impl Fn(keyquorum_ot::OtError) -> EngineError {
@@ -89,7 +89,7 @@ pub(super) fn task<A: Arithmetic>(n: usize) -> SendFn<Additive<A>, ()> {
                         let shares: Result<_> = ours.finish(message).map_err(blame(peer));
                         domain.add_assign(&mut c, &shares?);
                     }
-                    p.supply.triples.put([a, b, c]);
+                    p.preprocessing.triples.put([a, b, c]);
                     Ok(Step::Done(()))
                 }))
             });

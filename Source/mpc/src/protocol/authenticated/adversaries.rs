@@ -1,4 +1,4 @@
-//! Parties that deviate from within, towards one victim or all: every one must be caught before a value leaves.
+//! Corrupted parties, which deviate towards one victim or all. Every one must be caught before a value is given to the caller.
 #![allow(clippy::indexing_slicing)]
 
 use std::sync::Arc;
@@ -9,9 +9,9 @@ use super::Arithmetic;
 use crate::adversary::{Adversary, Corruption, Site, honest};
 use crate::error::Check;
 
-/// What a party lies about.
+/// Where a corrupted party deviates, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Lie {
+pub(super) enum Deviation {
     /// Its vectors under the key of the victim are others than under those of the rest.
     Vector,
     /// Every digit of the key of the victim multiplies another vector.
@@ -36,13 +36,13 @@ pub(super) enum Lie {
     Bits,
     /// All of its bits are, alike.
     AllBits,
-    /// What it multiplies by the bits of others is not its key.
+    /// It multiplies the bits of others by another value than its key.
     Key,
-    /// The same, by the largest power of two that a ring has.
+    /// This value differs by the largest power of two that a ring has.
     Top,
-    /// What it multiplies by them is not its share of an element.
+    /// It multiplies them by another value than its share of an element.
     Factor,
-    /// Nor of the MAC of an element.
+    /// It multiplies them by another value than its share of the MAC of an element.
     FactorMac,
     /// One of its numbers is another as an element.
     Number,
@@ -50,13 +50,13 @@ pub(super) enum Lie {
     AllNumbers,
     /// One of its tests is.
     Test,
-    /// All of its numbers are others above 2^k, where nothing counts (no lie that matters).
+    /// All of its numbers are others above 2^k, where nothing counts (it changes no result).
     Above,
     /// Its part of the sum of the MAC check.
     Check,
     /// Its part of subset sums.
     SubsetSums,
-    /// One of its inputs, to the victim, where it has told the others something else.
+    /// One of its inputs, to the victim: the others got another value.
     Input,
     /// Its share of an opened element.
     Opening,
@@ -64,11 +64,11 @@ pub(super) enum Lie {
     OpeningToOne,
     /// Its choices in the OTs of bits with the victim.
     BitChoices,
-    /// What tells them has different choices in different rows.
+    /// The corrections for them have different choices in different rows.
     BitCorrections,
     /// Its proof for these OTs is another.
     BitProof,
-    /// What corrects a product of bits.
+    /// The corrections of a product of bits.
     BitPayload,
     /// One of its input bits, to the victim.
     BitInput,
@@ -82,12 +82,12 @@ pub(super) enum Lie {
     Reveal,
     /// It has committed to something else than it opens.
     Commitment,
-    /// What it says that it received, to the victim.
+    /// Its digest of what it received, to the victim.
     Transcript,
 }
 
-impl Lie {
-    /// Where it is told.
+impl Deviation {
+    /// The sites where the party deviates.
     fn sites(self) -> &'static [Site] {
         match self {
             Self::Vector => &[Site::Vector],
@@ -124,7 +124,7 @@ impl Lie {
         }
     }
 
-    /// Whether it is told to the victim only.
+    /// Whether it concerns the victim only.
     fn is_for_one(self) -> bool {
         matches!(
             self,
@@ -144,35 +144,35 @@ impl Lie {
     }
 }
 
-/// A party that tells a lie.
-struct Liar<A> {
-    lie: Lie,
-    /// Who is told some of the lies.
+/// A corrupted party.
+struct Corrupted<A> {
+    deviation: Deviation,
+    /// The party towards which it deviates, if not towards all.
     victim: usize,
-    /// Of the values.
+    /// The domain of the values.
     visible: A,
-    /// Of the shares.
+    /// The domain of the shares.
     domain: A,
 }
 
-/// What a party is in a test.
+/// The behaviour of a party in a test.
 #[derive(Clone)]
 pub(super) enum Role {
     Honest,
     /// It follows the protocol, but for this check.
     Omits(Check),
-    Lies(Lie),
+    Deviates(Deviation),
     Plays(Corruption),
 }
 
 impl Role {
-    /// Of this party, in a protocol over these domains.
+    /// The adversary of this party, in a protocol over these domains.
     pub fn corruption<A: Arithmetic>(self, me: usize, (visible, domain): (A, A)) -> Corruption {
         match self {
             Self::Honest => honest(),
             Self::Omits(check) => Arc::new(Omits(check)),
-            Self::Lies(lie) => Arc::new(Liar {
-                lie,
+            Self::Deviates(deviation) => Arc::new(Corrupted {
+                deviation,
                 victim: usize::from(me == 0),
                 visible,
                 domain,
@@ -191,9 +191,9 @@ impl Adversary for Omits {
     }
 }
 
-impl<A: Arithmetic> Liar<A> {
-    fn tells(&self, to: Option<usize>) -> bool {
-        !self.lie.is_for_one() || to == Some(self.victim)
+impl<A: Arithmetic> Corrupted<A> {
+    fn concerns(&self, to: Option<usize>) -> bool {
+        !self.deviation.is_for_one() || to == Some(self.victim)
     }
 
     fn add(&self, words: &mut [u128], by: A::E) {
@@ -211,77 +211,84 @@ impl<A: Arithmetic> Liar<A> {
     }
 }
 
-impl<A: Arithmetic> Adversary for Liar<A> {
+impl<A: Arithmetic> Adversary for Corrupted<A> {
     fn deviates(&self, site: Site) -> bool {
-        self.lie.sites().contains(&site)
+        self.deviation.sites().contains(&site)
     }
 
     fn words(&self, site: Site, to: Option<usize>, words: &mut [u128]) {
-        if !self.tells(to) {
+        if !self.concerns(to) {
             return;
         }
         let first = words.len().min(1);
         let one = self.domain.one();
         let top = self.domain.from_u128(1 << (self.domain.bits() - 1));
-        match self.lie {
-            Lie::Choices => {
+        match self.deviation {
+            Deviation::Choices => {
                 // The lowest bit of a word; highest bits come first.
                 let lowest = words.len() - 2;
                 words[lowest] ^= 1;
             }
-            Lie::Vector
-            | Lie::OperandKey
-            | Lie::Operand
-            | Lie::OperandMac
-            | Lie::OtherFactor
-            | Lie::Product
-            | Lie::Check
-            | Lie::SubsetSums
-            | Lie::Number
-            | Lie::Input
-            | Lie::Opening
-            | Lie::OpeningToOne => self.add(&mut words[..first], one),
-            Lie::Key | Lie::Factor | Lie::FactorMac => self.add(words, one),
-            Lie::Top => self.add(words, top),
-            Lie::Above => self.add(words, self.overflow()),
-            Lie::Test => self.add(&mut words[..first], self.domain.neg(one)),
+            Deviation::Vector
+            | Deviation::OperandKey
+            | Deviation::Operand
+            | Deviation::OperandMac
+            | Deviation::OtherFactor
+            | Deviation::Product
+            | Deviation::Check
+            | Deviation::SubsetSums
+            | Deviation::Number
+            | Deviation::Input
+            | Deviation::Opening
+            | Deviation::OpeningToOne => self.add(&mut words[..first], one),
+            Deviation::Key | Deviation::Factor | Deviation::FactorMac => self.add(words, one),
+            Deviation::Top => self.add(words, top),
+            Deviation::Above => self.add(words, self.overflow()),
+            Deviation::Test => self.add(&mut words[..first], self.domain.neg(one)),
             // Sums of a number and a test stay right.
-            Lie::AllNumbers if site == Site::Numbers => self.add(words, one),
-            Lie::AllNumbers => self.add(words, self.domain.neg(one)),
+            Deviation::AllNumbers if site == Site::Numbers => self.add(words, one),
+            Deviation::AllNumbers => self.add(words, self.domain.neg(one)),
             _ => {}
         }
     }
 
     fn lanes(&self, _site: Site, to: Option<usize>, lanes: &mut [u64]) {
-        match self.lie {
-            _ if !self.tells(to) => {}
-            Lie::Bits | Lie::BitInput | Lie::BitOpening | Lie::BitOpeningToOne => lanes[0] ^= 1,
+        match self.deviation {
+            _ if !self.concerns(to) => {}
+            Deviation::Bits
+            | Deviation::BitInput
+            | Deviation::BitOpening
+            | Deviation::BitOpeningToOne => lanes[0] ^= 1,
             _ => lanes.iter_mut().for_each(|lane| *lane = !*lane),
         }
     }
 
     fn bytes(&self, _site: Site, to: Option<usize>, message: &mut Vec<u8>) {
-        match self.lie {
-            _ if !self.tells(to) => {}
-            Lie::Digit => {
+        match self.deviation {
+            _ if !self.concerns(to) => {}
+            Deviation::Digit => {
                 let digits = message.len() / 12;
                 for (i, digit) in message.chunks_mut(digits).enumerate() {
                     digit[0] ^= 1 << (i % 8);
                 }
             }
-            Lie::Proof | Lie::BitProof | Lie::BitCheck | Lie::Commitment | Lie::Transcript => {
+            Deviation::Proof
+            | Deviation::BitProof
+            | Deviation::BitCheck
+            | Deviation::Commitment
+            | Deviation::Transcript => {
                 message[20] ^= 1;
             }
             // Beyond the nonce.
-            Lie::Reveal => message[32] ^= 1,
+            Deviation::Reveal => message[32] ^= 1,
             // Half of the rows.
-            Lie::BitCorrections => {
+            Deviation::BitCorrections => {
                 let half = message.len() / 2;
                 message[..half].iter_mut().for_each(|b| *b = !*b);
             }
-            Lie::BitPayload => message.iter_mut().for_each(|b| *b = !*b),
+            Deviation::BitPayload => message.iter_mut().for_each(|b| *b = !*b),
             // Many words: whatever the receiver's choices are, it takes some.
-            Lie::Payload => message
+            Deviation::Payload => message
                 .iter_mut()
                 .step_by(64)
                 .take(256)
@@ -290,7 +297,7 @@ impl<A: Arithmetic> Adversary for Liar<A> {
         }
     }
 
-    /// What fails tells others: the liar goes on.
+    /// A check that fails informs the others: the corrupted party goes on.
     fn omits(&self, _check: Check) -> bool {
         true
     }

@@ -13,7 +13,7 @@ use super::verify::check;
 use super::{Arithmetic, Authenticated, open};
 use crate::budget::{ATTEMPT_BITS, FEWEST_BETS, dabit_buckets};
 use crate::error::{EngineError, Result};
-use crate::graph::{SendFn, and_then, ready, then};
+use crate::task::{SendFn, and_then, ready, then};
 use crate::value::{Share, picked, same, zip};
 
 const LARGEST: usize = 8;
@@ -25,7 +25,7 @@ fn bucket(n: usize) -> usize {
         .unwrap_or(LARGEST) // enough for every batch
 }
 
-/// What a batch of `lanes` lanes is made of. The sum begins with a bit of the first party, so one bit fewer gets a factor there.
+/// The ingredients of a batch of `lanes` lanes. The sum begins with a bit of the first party, so one bit fewer gets a factor there.
 fn wanted(parties: usize, lanes: usize) -> Vec<Wanted> {
     let size = bucket(64 * lanes);
     let of = |owner| Wanted {
@@ -38,12 +38,12 @@ fn wanted(parties: usize, lanes: usize) -> Vec<Wanted> {
     (0..parties).map(of).collect()
 }
 
-/// Asks for what the batch is made of.
+/// Asks for the ingredients of the batch.
 pub(super) fn need<A: Arithmetic>(p: &mut Authenticated<A>) -> Result<()> {
-    mixed::need(p, &wanted(p.parties, p.supply.batch))
+    mixed::need(p, &wanted(p.parties, p.preprocessing.batch))
 }
 
-/// A task that puts `lanes` (an even number of) lanes of 64 bits in stock.
+/// A task that makes `lanes` (an even number) lanes of 64 daBits.
 pub(super) fn task<A: Arithmetic>(lanes: usize) -> SendFn<Authenticated<A>, ()> {
     let made: SendFn<Authenticated<A>, _> =
         Box::new(move |p, out| mixed::task(wanted(p.parties, lanes))(p, out));
@@ -57,8 +57,8 @@ pub(super) fn task<A: Arithmetic>(lanes: usize) -> SendFn<Authenticated<A>, ()> 
             let order = binary::permutation(count, &seed);
             let (chunks, rest) = (order.chunks_exact(n), order.chunks_exact(n).remainder());
             same(rest.len(), 0)?;
-            for places in chunks {
-                terms.push(Term::new(mixed, &packed, places)?);
+            for indices in chunks {
+                terms.push(Term::new(mixed, &packed, indices)?);
             }
             if count < packed.len() {
                 let rest: Vec<u32> = (count as u32..packed.len() as u32).collect();
@@ -73,7 +73,7 @@ pub(super) fn task<A: Arithmetic>(lanes: usize) -> SendFn<Authenticated<A>, ()> 
     });
     and_then(summed, |_, bit: Bit<A>| {
         Ok(then(check(), move |p: &mut Authenticated<A>, ()| {
-            p.supply.put_bits(sliced(&bit.words)?, bit.elements)
+            p.preprocessing.put_bits(sliced(&bit.words)?, bit.elements)
         }))
     })
 }
@@ -92,22 +92,22 @@ struct Term<A: Arithmetic> {
 }
 
 impl<A: Arithmetic> Bit<A> {
-    /// The bits in these places.
-    fn new(mixed: &Mixed<A>, packed: &[u64], places: &[u32]) -> Result<Self> {
+    /// The bits at these indices.
+    fn new(mixed: &Mixed<A>, packed: &[u64], indices: &[u32]) -> Result<Self> {
         Ok(Self {
-            words: picked(packed, places)?.into(),
-            elements: mixed.bits.elements.picked(places)?,
+            words: picked(packed, indices)?.into(),
+            elements: mixed.bits.elements.picked(indices)?,
         })
     }
 }
 
 impl<A: Arithmetic> Term<A> {
-    /// What is in these places.
-    fn new(mixed: &Mixed<A>, packed: &[u64], places: &[u32]) -> Result<Self> {
+    /// Bits, elements and products at these indices.
+    fn new(mixed: &Mixed<A>, packed: &[u64], indices: &[u32]) -> Result<Self> {
         Ok(Self {
-            bit: Bit::new(mixed, packed, places)?,
-            factor: mixed.factors.picked(places)?,
-            product: mixed.products.picked(places)?,
+            bit: Bit::new(mixed, packed, indices)?,
+            factor: mixed.factors.picked(indices)?,
+            product: mixed.products.picked(indices)?,
         })
     }
 }
@@ -160,7 +160,7 @@ mod tests {
     #[test]
     fn the_bound_covers_the_smallest_attack() {
         let (n, size) = (1024usize, 5usize);
-        // A bit in a fixed place, and the others in its bucket.
+        // A bit at a fixed position, and the others in its bucket.
         let rest = size - 1;
         let fixed: f64 = (0..rest)
             .map(|i| ((rest - i) as f64 / (n * rest - i) as f64).log2())
@@ -173,7 +173,7 @@ mod tests {
         }
     }
 
-    /// A bit that is not in its place would be zero, which everybody knows.
+    /// A bit that is missing would be zero, which everybody knows.
     #[test]
     fn finding_11_blocked_places_that_are_not_there() {
         let mut mixed = Mixed::<Z2k128> {
@@ -184,8 +184,8 @@ mod tests {
             factors: Share::zeros(PARTS, 64),
             products: Share::zeros(PARTS, 64),
         };
-        let internal = |mixed: &Mixed<Z2k128>, packed: &[u64], places: &[u32]| {
-            let term = Term::new(mixed, packed, places).map(drop);
+        let internal = |mixed: &Mixed<Z2k128>, packed: &[u64], indices: &[u32]| {
+            let term = Term::new(mixed, packed, indices).map(drop);
             matches!(term, Err(EngineError::Internal(_)))
         };
         assert!(!internal(&mixed, &[0; 128], &[0, 63]));

@@ -12,7 +12,7 @@ use crate::protocol::descriptor::{
 };
 use crate::session::{Opening, invalid};
 
-/// What both domains have in common.
+/// The fields that both domains share.
 const AUTHENTICATED: Descriptor = Descriptor {
     name: "",
     summary: "",
@@ -30,7 +30,7 @@ const AUTHENTICATED: Descriptor = Descriptor {
     splits: false,
     edabits: true,
     oblivious_transfer: true,
-    star_openings: false,
+    king_openings: false,
     committee: true,
     partners: || Partners {
         ring: Some(&SPDZ2K),

@@ -1,7 +1,7 @@
 //! Random numbers of a given length as elements, and their bits packed (edaBits).
 //!
 //! Every party shares numbers that it knows in both domains. For each there are T others of full length, assigned by a tossed order, which
-//! test it: the sum of number and test is added up bit by bit, opened, and must be what the elements say. It tells nothing, since the test
+//! test it: the sum of number and test is added up bit by bit, opened, and must be what the elements say. It reveals nothing, since the test
 //! is uniform: modulo 2^k, and over fields with 40 more bits than the number, where a batch is given up, as after a failed check, if a sum is so small or so large
 //! that not every number could be in it. [`OPENED`] further tests are opened alone. Numbers
 //! that pass are added up, in both domains, and what exceeds the length is taken off by random bits of both.
@@ -13,147 +13,23 @@
 //! other. Escudero, Ghosh, Keller, Rachuri, Scholl, "Improved primitives for MPC over mixed arithmetic-binary circuits" (CRYPTO
 //! 2020), sections 3 and 4, with tests of full length in place of a conversion of the carry of every test.
 
-use keyquorum_math::{DomainKind, Element};
+mod batch;
+mod rows;
+
 use zeroize::Zeroizing;
 
-use super::binary::{self, adder, sliced, words};
+pub(super) use self::batch::Batch;
+use self::rows::{joined, numbers, reordered, rows, side_by_side, with_capacity};
+use super::binary::{self, adder};
 use super::private::{OPENED, Private, shared};
 use super::verify::check;
 use super::{Arithmetic, Authenticated, bits, open};
 use crate::adversary::Site;
-use crate::budget::{ATTEMPT_BITS, cut_and_choose};
 use crate::error::{Check, EngineError, Result};
-use crate::graph::{SendFn, and_then, ready, then, within};
-use crate::protocol::{WithBits, lanes};
-use crate::value::{Share, picked, same};
+use crate::task::{SendFn, and_then, ready, then, within};
+use crate::value::{Share, same};
 
-/// What 64 numbers need.
-const MOST_TESTS: usize = 6;
-/// Bits of a number, and numbers, from which on a batch costs less than single bits.
-const SHORTEST: usize = 8;
-const FEWEST: usize = 32;
-/// Bits of a test beyond those of the number, over fields: a sum tells something of a number with probability 2^-40, and the batch is given
-/// up then, and the MAC key burned.
-const HIDING: usize = 40;
-
-/// −log2 of the probability that `wrong` of `n` numbers pass `tests` tests each.
-fn survival(n: usize, tests: usize, wrong: usize) -> f64 {
-    cut_and_choose(n, tests, wrong, OPENED)
-}
-
-/// Tests a number: one wrong number, or all, are what passes most easily.
-fn tests(n: usize) -> usize {
-    let enough = |tests: &usize| survival(n, *tests, 1).min(survival(n, *tests, n)) >= ATTEMPT_BITS;
-    (1..MOST_TESTS).find(enough).unwrap_or(MOST_TESTS) // enough for every batch
-}
-
-/// What is made at once.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Batch {
-    parties: usize,
-    /// Bits of a number.
-    length: usize,
-    /// Numbers, a multiple of 64.
-    n: usize,
-    /// Bits of a test.
-    full: usize,
-    /// Bits of the sum of a number and a test.
-    width: usize,
-    /// Bits of the sum of all parties' numbers.
-    total: usize,
-    /// Tests a number.
-    tests: usize,
-}
-
-impl Batch {
-    /// Tests of a party that are used, and those that are opened.
-    fn all_tests(&self) -> usize {
-        self.n * self.tests + OPENED
-    }
-
-    fn lanes(&self) -> usize {
-        self.n / 64
-    }
-
-    /// Lanes that a party knows: rows of numbers, then rows of tests.
-    fn known_lanes(&self) -> usize {
-        self.length * self.lanes() + self.full * self.all_tests() / 64
-    }
-
-    /// Whether every number could be in the sum of a number and a test, or sums wrap.
-    fn hides(&self, sum: u128) -> bool {
-        self.width == self.full || (sum >= (1 << self.length) - 1 && sum < 1 << self.full)
-    }
-
-    /// Bits that are too many.
-    fn excess(&self) -> usize {
-        self.total - self.length
-    }
-
-    /// Width of the sum of two sums of at most `x` bits.
-    fn wider(&self, x: usize) -> usize {
-        (x + 1).min(self.total)
-    }
-}
-
-impl<A: Arithmetic> Authenticated<A> {
-    /// Whether `n` numbers of this length are made in batches: fewer or shorter ones cost less bit by bit.
-    pub(super) fn has_batches(&self, length: usize, n: usize) -> bool {
-        n >= FEWEST && length >= SHORTEST && self.fits(length)
-    }
-
-    /// Whether a test hides numbers of this length: no longer than the ring, or 42 bits shorter than the field.
-    fn fits(&self, length: usize) -> bool {
-        let bits = self.visible.bits() as usize;
-        match self.visible.kind() {
-            DomainKind::Z2k(_) => length <= bits,
-            _ => length + HIDING + 2 <= bits,
-        }
-    }
-
-    /// A batch of `n` (a multiple of 64) numbers.
-    pub(super) fn numbers_batch(&self, length: usize, n: usize) -> Batch {
-        let bits = self.visible.bits() as usize;
-        let ring = matches!(self.visible.kind(), DomainKind::Z2k(_));
-        let total = length + self.parties.next_power_of_two().trailing_zeros() as usize;
-        let full = if ring { bits } else { length + HIDING };
-        Batch {
-            parties: self.parties,
-            length,
-            n,
-            full,
-            width: if ring { bits } else { full + 1 },
-            total: if ring { total.min(bits) } else { total },
-            tests: tests(n),
-        }
-    }
-
-    /// `n` numbers from `length`·`n` bits of both domains, which were asked for. Local.
-    pub(super) fn numbers_of_bits(&mut self, length: usize, n: usize) -> Result<WithBits<A::E>> {
-        let (packed, bits) = self.supply.take_bits(lanes(length * n))?;
-        let mut sum = Share::zeros(super::PARTS, n);
-        let mut weight = self.domain.one();
-        for i in 0..length {
-            let mut row = bits.range(i * n..(i + 1) * n)?;
-            for part in &mut row.parts {
-                self.domain.mul_scalar_assign(part, weight);
-            }
-            self.add(&mut sum, &row)?;
-            weight = self.domain.add(weight, weight);
-        }
-        let words = words(&packed)?;
-        let row = |i: usize| {
-            sliced(
-                words
-                    .get(i * n..(i + 1) * n)
-                    .ok_or_else(EngineError::uneven)?,
-            )
-        };
-        Ok((sum, (0..length).map(row).collect::<Result<_>>()?))
-    }
-}
-
-/// Asks for what the batch is made of.
+/// Asks for the ingredients of the batch.
 pub(super) fn need<A: Arithmetic>(p: &mut Authenticated<A>, batch: &Batch) -> Result<()> {
     for owner in 0..p.parties {
         p.bits.need_input(owner, batch.known_lanes())?;
@@ -166,65 +42,8 @@ pub(super) fn need<A: Arithmetic>(p: &mut Authenticated<A>, batch: &Batch) -> Re
         (left, width) = (left.div_ceil(2), batch.wider(width));
     }
     p.bits.need_ands(ands);
-    p.supply.need_bits(batch.excess() * batch.lanes());
+    p.preprocessing.need_bits(batch.excess() * batch.lanes());
     Ok(())
-}
-
-/// Rows `from..from + count` of `lanes` lanes each, one after another in a share.
-fn rows(share: &Share<u64>, from: usize, count: usize, lanes: usize) -> Result<Vec<Share<u64>>> {
-    let row = |i: usize| share.range(from + i * lanes..from + (i + 1) * lanes);
-    (0..count).map(row).collect()
-}
-
-/// An empty share for `n` lanes or elements, which need no other place later.
-fn room<E: Element>(parts: usize, n: usize) -> Share<E> {
-    Share {
-        parts: (0..parts).map(|_| Vec::with_capacity(n)).collect(),
-    }
-}
-
-/// One row after another.
-fn joined(rows: &[Share<u64>]) -> Result<Share<u64>> {
-    let mut all = room(binary::PARTS, rows.iter().map(Share::len).sum());
-    rows.iter().try_for_each(|row| all.append(row))?;
-    Ok(all)
-}
-
-/// Rows of `lanes` lanes side by side: row i of the result has the lanes of all rows i. Numbers may have fewer rows than others: their
-/// bits above are zero.
-fn side_by_side(list: &[Vec<Share<u64>>], lanes: usize) -> Result<Vec<Share<u64>>> {
-    let count = list.iter().map(Vec::len).max();
-    let count = count.ok_or_else(EngineError::uneven)?;
-    let row = |i: usize| {
-        let mut row = room(binary::PARTS, lanes * list.len());
-        for rows in list {
-            match rows.get(i) {
-                Some(other) => {
-                    other.check(binary::PARTS, lanes)?;
-                    row.append(other)?;
-                }
-                None => row.append(&Share::zeros(binary::PARTS, lanes))?,
-            }
-        }
-        Ok(row)
-    };
-    (0..count).map(row).collect()
-}
-
-/// The numbers of at most 128 bits whose bits are in rows of `lanes` lanes, one row after another.
-fn numbers(rows: &[u64], lanes: usize) -> Result<Zeroizing<Vec<u128>>> {
-    if lanes == 0 || !rows.len().is_multiple_of(lanes) || rows.len() / lanes > 128 {
-        return Err(EngineError::uneven());
-    }
-    let mut numbers = Zeroizing::new(vec![0u128; 64 * lanes]);
-    for (j, row) in rows.chunks_exact(lanes).enumerate() {
-        for (numbers, lane) in numbers.chunks_exact_mut(64).zip(row) {
-            for (i, number) in numbers.iter_mut().enumerate() {
-                *number |= u128::from(lane >> i & 1) << j;
-            }
-        }
-    }
-    Ok(numbers)
 }
 
 /// Numbers in both domains.
@@ -233,7 +52,7 @@ struct Numbers<A: Arithmetic> {
     elements: Share<A::E>,
 }
 
-/// A task that puts numbers in stock.
+/// A task that makes a batch of edaBits.
 pub(super) fn task<A: Arithmetic>(batch: Batch) -> SendFn<Authenticated<A>, ()> {
     let shared = shared(
         batch.known_lanes(),
@@ -258,7 +77,7 @@ pub(super) fn task<A: Arithmetic>(batch: Batch) -> SendFn<Authenticated<A>, ()> 
     and_then(cut, |_, numbers: Numbers<A>| {
         Ok(then(check(), move |p: &mut Authenticated<A>, ()| {
             p.bits.guard.verified()?;
-            p.supply.put_numbers(numbers.elements, &numbers.rows)
+            p.preprocessing.put_edabits(numbers.elements, &numbers.rows)
         }))
     })
 }
@@ -299,9 +118,9 @@ fn test<A: Arithmetic>(
     let mut kept = Vec::with_capacity(private.len());
     let (mut left, mut right) = (Vec::new(), Vec::new());
     let parties = private.len();
-    let mut shown = room(binary::PARTS, parties * batch.full * OPENED / 64);
-    let mut sums = room(super::PARTS, parties * (64 * used + OPENED));
-    let mut alone = room(super::PARTS, parties * OPENED);
+    let mut shown = with_capacity(binary::PARTS, parties * batch.full * OPENED / 64);
+    let mut sums = with_capacity(super::PARTS, parties * (64 * used + OPENED));
+    let mut alone = with_capacity(super::PARTS, parties * OPENED);
     for Private { packed, elements } in private {
         packed.check(binary::PARTS, batch.known_lanes())?;
         elements.check(super::PARTS, batch.n + all)?;
@@ -346,26 +165,26 @@ fn test<A: Arithmetic>(
     });
     Ok(and_then(
         opened,
-        move |p: &mut Authenticated<A>, (opened, at)| {
+        move |p: &mut Authenticated<A>, (opened, sum_lanes)| {
             let (in_sums, in_tests) = opened
-                .split_at_checked(at)
+                .split_at_checked(sum_lanes)
                 .ok_or_else(EngineError::uneven)?;
             let shown = batch.full * OPENED / 64;
             same(in_tests.len(), kept.len() * shown)?;
             // Elements minus what the bits say: zero, modulo 2^k in a ring.
             let mut difference = sums;
-            let mut place = 0;
+            let mut at = 0;
             for numbers in &kept {
                 for _ in 0..batch.tests {
                     for (sum, short) in difference.with(&numbers.elements)? {
-                        let block = sum.get_mut(place..place + batch.n);
+                        let block = sum.get_mut(at..at + batch.n);
                         p.domain
                             .add_assign(block.ok_or_else(EngineError::uneven)?, short);
                     }
-                    place += batch.n;
+                    at += batch.n;
                 }
             }
-            let mut clear: Vec<A::E> = Vec::with_capacity(place + alone.len());
+            let mut clear: Vec<A::E> = Vec::with_capacity(at + alone.len());
             let said = numbers(in_sums, kept.len() * used)?;
             if said.iter().any(|sum| !batch.hides(*sum)) {
                 // As a failed check: a party can make its own numbers so that a bad order ends here.
@@ -392,11 +211,6 @@ fn test<A: Arithmetic>(
             }))
         },
     ))
-}
-
-/// The bits of a row in another order.
-fn reordered(row: &Share<u64>, order: &[u32]) -> Result<Share<u64>> {
-    sliced(&Zeroizing::new(picked(&words(row)?, order)?))
 }
 
 /// The bits of the sum of all parties' numbers, in a tree.
@@ -466,49 +280,8 @@ mod tests {
     use super::*;
     use crate::protocol::authenticated::PARTS;
 
-    #[test]
-    fn tests_are_enough() {
-        for n in [64, 128, 512, 4096, 8192] {
-            for wrong in 1..=n {
-                let found = survival(n, tests(n), wrong);
-                assert!(found >= ATTEMPT_BITS, "{wrong} of {n}: {found}");
-            }
-        }
-        assert_eq!((tests(64), tests(1024), tests(8192)), (6, 4, 3));
-    }
-
     fn internal<T>(result: Result<T>) -> bool {
         matches!(result, Err(EngineError::Internal(_)))
-    }
-
-    /// What is missing would count as zeros, in the number or in its test.
-    #[test]
-    fn finding_11_blocked_rows_that_are_missing() {
-        let share = |parts, lanes| Share::zeros(parts, lanes);
-        let packed = share(binary::PARTS, 6);
-        assert!(rows(&packed, 0, 3, 2).is_ok_and(|rows| rows.len() == 3));
-        assert!(internal(rows(&packed, 0, 4, 2)));
-        assert!(internal(rows(&packed, 1, 3, 2)));
-        assert!(internal(joined(&[share(binary::PARTS, 2), share(1, 2)])));
-        let number = |lanes: &[usize]| -> Vec<Share<u64>> {
-            lanes.iter().map(|n| share(binary::PARTS, *n)).collect()
-        };
-        let beside = side_by_side(&[number(&[2, 2, 2]), number(&[2, 2])], 2);
-        assert!(beside.is_ok_and(|rows| rows.iter().map(Share::len).eq([4, 4, 4])));
-        assert!(internal(side_by_side(&[number(&[2, 1])], 2)));
-        assert!(internal(side_by_side(
-            &[number(&[2]), vec![share(1, 2)]],
-            2
-        )));
-        assert!(internal(side_by_side(&[], 2)));
-        assert!(numbers(&[1, 2, 3, 4], 2).is_ok_and(|all| all.len() == 128));
-        assert!(internal(numbers(&[1, 2, 3], 2)));
-        assert!(internal(numbers(&[], 0)));
-        assert!(internal(numbers(&[0; 129], 1)));
-        let order: Vec<u32> = (0..128).rev().collect();
-        assert!(reordered(&share(binary::PARTS, 2), &order).is_ok());
-        assert!(internal(reordered(&share(binary::PARTS, 1), &order)));
-        assert!(internal(reordered(&share(binary::PARTS - 1, 2), &order)));
     }
 
     /// Parties that share fewer tests or elements than the batch has are not tested by those of others.
@@ -550,43 +323,5 @@ mod tests {
             };
             assert!(internal(cut_off(batch, numbers).map(drop)), "{rows}");
         }
-    }
-
-    /// Over a field every number is as likely after its sum as before, if the sum is kept; others are not; and few are not kept.
-    #[test]
-    fn sums_that_are_kept_tell_nothing() {
-        let batch = Batch {
-            parties: 2,
-            length: 3,
-            n: 64,
-            full: 7,
-            width: 8,
-            total: 4,
-            tests: 1,
-        };
-        let numbers = |sum: u128| {
-            (0..8)
-                .filter(|x| (0..128).contains(&(sum as i64 - x)))
-                .count()
-        };
-        let (kept, given_up): (Vec<u128>, Vec<u128>) = (0..=134).partition(|sum| batch.hides(*sum));
-        assert!(kept.iter().all(|sum| numbers(*sum) == 8));
-        assert!(given_up.iter().all(|sum| numbers(*sum) < 8));
-        let lost: usize = given_up.iter().map(|sum| numbers(*sum)).sum();
-        assert_eq!(
-            lost, 56,
-            "of 1024: 7/128, about as many as 2^(length - full)"
-        );
-        let ring = Batch { width: 7, ..batch };
-        assert!((0..128).all(|sum| ring.hides(sum)));
-    }
-
-    /// One wrong number passes if the tests that the adversary has chosen are its own.
-    #[test]
-    fn the_bound_is_exact_for_one_number() {
-        let (n, size) = (64usize, 3usize);
-        let all = n * size + OPENED;
-        let chance = (0..size).fold(1.0, |p, i| p * (size - i) as f64 / (all - i) as f64);
-        assert!((-f64::log2(chance) - survival(n, size, 1)).abs() < 1e-9);
     }
 }

@@ -5,14 +5,14 @@
 //! This is the first thing that happens under the keys, where there is more than one peer. A party enters its key into base OTs with each peer
 //! apart, and nothing there says that the keys are the same. If it has α + δ_a towards
 //! the honest party a, then the MAC of every x that is made (`values`) is off by e = Σ_a δ_a·x_a, of the honest parties' summands x_a. A party
-//! that knows e for what is opened repairs it, and passes every check; if it bets on an x that masks an input, whether it passes tells
-//! whether its guess of the input was right; and if it repairs nothing, the sums of the check that fails tell it e.
+//! that knows e for what is opened repairs it, and passes every check; if it bets on an x that masks an input, whether it passes reveals
+//! whether its guess of the input was right; and if it repairs nothing, the sums of the check that fails reveal e.
 //!
 //! So some random elements are made that are used for nothing else. All pairs of parties rerandomise their summands with strings that they
 //! have in common, after the MACs were made, then the elements are opened, and the MAC of each is verified for itself.
 //!
-//! Why nobody passes with two keys: the openings tell a corrupted party the sum of the honest parties' x_a and nothing else, as between any two
-//! honest parties there is a string that it does not know; the corrections of `values` tell nothing of x_a, as they are under pads. Given
+//! Why nobody passes with two keys: the openings give a corrupted party the sum of the honest parties' x_a and nothing else, as between any two
+//! honest parties there is a string that it does not know; the corrections of `values` reveal nothing of x_a, as they are under pads. Given
 //! their sum, e is uniform among the multiples of the differences δ_a − δ_b, each summed over the corrupted parties, and the adversary is committed
 //! to one that it guesses before it sees more. Whatever else it does (other words for some digits, another opening) makes the MACs wrong by
 //! something that does not hang on the strings of honest pairs, and hits e with that probability at best. So many elements are taken that all of
@@ -32,7 +32,7 @@
 //! passes if the guess was right.
 //!
 //! So random elements r with MACs, which are used for nothing else, are stored beside shares, in the same domain. A later session makes fresh
-//! random elements s before it uses the shares, opens r − s, and verifies the MAC of each for itself ([`test_stored`]). r − s tells nothing
+//! random elements s before it uses the shares, opens r − s, and verifies the MAC of each for itself ([`test_stored`]). r − s reveals nothing
 //! of r, as s is uniform, so that r may be used again. The sum of the MACs is off by δ·r, of which nobody knows the honest parties' summands:
 //! the adversary must guess it. Whatever else it does, other words in stored shares or another opening, adds something that does not hang on r.
 //! So the same number of elements passes with 2^-[`CHECK_BITS`], and a failure burns the key like that of every check of MACs. As
@@ -51,7 +51,7 @@ use super::verify::check_each;
 use super::{Arithmetic, Authenticated};
 use crate::adversary::Site;
 use crate::error::{Check, EngineError};
-use crate::graph::{SendFn, and_then};
+use crate::task::{SendFn, and_then};
 use crate::value::Share;
 
 /// −log2 of the probability that wrong keys pass.
@@ -80,10 +80,10 @@ pub(super) fn test_stored<A: Arithmetic>(
     p: &mut Authenticated<A>,
     stored: Share<A::E>,
 ) -> SendFn<Authenticated<A>, ()> {
-    p.supply.randoms.need(stored.len());
+    p.preprocessing.randoms.need(stored.len());
     Box::new(move |p, out| {
         let fresh = Share {
-            parts: p.supply.randoms.take(stored.len())?.into(),
+            parts: p.preprocessing.randoms.take(stored.len())?.into(),
         };
         let mut difference = stored;
         p.sub(&mut difference, &fresh)?;

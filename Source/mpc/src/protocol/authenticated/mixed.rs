@@ -20,8 +20,8 @@ use super::subset_sums::{self, CHECKS};
 use super::{Arithmetic, Authenticated, bits};
 use crate::adversary::Site;
 use crate::error::{EngineError, Result};
-use crate::graph::{SendFn, and_then, join, then, within};
 use crate::protocol::lane_bits;
+use crate::task::{SendFn, and_then, join, then, within};
 use crate::value::{Share, same, zip};
 
 /// Words that a peer multiplies by a bit.
@@ -32,7 +32,7 @@ const SITES: [Site; WORDS] = [
     Site::BitsTimesMac,
 ];
 
-/// What is wanted of one party.
+/// The items wanted of one party.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Wanted {
     /// Who knows the bits.
@@ -51,7 +51,7 @@ impl Wanted {
     }
 }
 
-/// What was made.
+/// The items that were made.
 pub(super) struct Mixed<A: Arithmetic> {
     pub bits: Private<A>,
     /// g and c·g.
@@ -59,13 +59,13 @@ pub(super) struct Mixed<A: Arithmetic> {
     pub products: Share<A::E>,
 }
 
-/// Asks for what [`task`] takes from the stock.
+/// Asks for the correlated randomness that [`task`] uses.
 pub(super) fn need<A: Arithmetic>(p: &mut Authenticated<A>, list: &[Wanted]) -> Result<()> {
-    p.supply.randoms.need(CHECKS);
+    p.preprocessing.randoms.need(CHECKS);
     for wanted in list {
         match wanted.known_to {
-            None => p.supply.randoms.need(wanted.factors),
-            Some(party) => p.supply.input(party)?.need(wanted.factors),
+            None => p.preprocessing.randoms.need(wanted.factors),
+            Some(party) => p.preprocessing.input(party)?.need(wanted.factors),
         }
     }
     Ok(())
@@ -74,9 +74,9 @@ pub(super) fn need<A: Arithmetic>(p: &mut Authenticated<A>, list: &[Wanted]) -> 
 /// Random elements with MACs.
 fn factors<A: Arithmetic>(p: &mut Authenticated<A>, wanted: &Wanted) -> Result<Share<A::E>> {
     let parts = match wanted.known_to {
-        None => p.supply.randoms.take(wanted.factors)?.into(),
+        None => p.preprocessing.randoms.take(wanted.factors)?.into(),
         Some(party) => {
-            let [x, mac, mut known] = p.supply.input(party)?.take(wanted.factors)?;
+            let [x, mac, mut known] = p.preprocessing.input(party)?.take(wanted.factors)?;
             known.iter_mut().zeroize();
             vec![x, mac]
         }
@@ -219,7 +219,7 @@ fn multiply<A: Arithmetic>(
 }
 
 impl<A: Arithmetic> Mixed<A> {
-    /// What we know of our own bits: c, c·α_i, and c times our shares of g and of its MAC.
+    /// The products of our own bits: c, c·α_i, and c times our shares of g and of its MAC.
     pub(super) fn multiply_ours(&mut self, p: &Authenticated<A>, choices: &[u64]) -> Result<()> {
         let choices = p.adversary.bits(Site::Bits, None, choices);
         let n = self.bits.elements.len();

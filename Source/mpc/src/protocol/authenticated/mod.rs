@@ -5,7 +5,7 @@
 //! share of the MAC. That everybody has one key towards all others is checked first (`keys`). Modulo 2^k both live modulo 2^(k + 48); a value is what they say modulo 2^k, and what a program opens
 //! is masked by 2^k times a random element. MACs are sharings of x·α_j by pairs of parties (`values`), triples come from
 //! oblivious transfer with amplified privacy, checked by sums of random subsets (`triples`, `subset_sums`), bits that are shared in both domains from products of choice
-//! bits with random elements, put in buckets (`mixed`, `dabits`), numbers with their bits from cut and choose (`edabits`). What is opened is verified (`verify`) before a value leaves, before the program opens something else, and at
+//! bits with random elements, put in buckets (`mixed`, `dabits`), numbers with their bits from cut and choose (`edabits`). What is opened is verified (`verify`) before a value is given to the caller, before the program opens something else, and at
 //! the end of every batch of correlated randomness.
 //!
 //! Sources: Keller, Orsini, Scholl, "MASCOT" (CCS 2016); Cramer, Damgård, Escudero, Scholl, Xing, "SPDZ2k" (CRYPTO 2018).
@@ -20,9 +20,9 @@ mod keys;
 mod mixed;
 mod openings;
 mod operations;
+mod preprocessing;
 mod private;
 mod subset_sums;
-mod supply;
 #[cfg(test)]
 mod tests;
 mod triples;
@@ -38,14 +38,14 @@ use super::{Arithmetic, BITS, Channel};
 use super::{ShareTask, cast, cut_lanes, group_sums, lane_bits, lanes};
 use crate::adversary::{Corruption, Site};
 use crate::error::{EngineError, Result};
-use crate::graph::{Step, then, within};
+use crate::task::{Step, then, within};
 use crate::value::Share;
 use binary::AuthenticatedBits;
 pub use descriptors::{MASCOT, SPDZ2K};
 pub(crate) use keys::CHECK_BITS as KEY_CHECK_BITS;
 use openings::open;
+use preprocessing::Preprocessing;
 pub(crate) use subset_sums::CHECKS as SUBSET_SUMS;
-use supply::Supply;
 use verify::Verifier;
 
 /// Component vectors of a share of elements.
@@ -54,7 +54,7 @@ const PARTS: usize = 2;
 /// Bits of the MAC keys, and of the shares modulo 2^k on top of k.
 pub const MAC_BITS: u32 = vole::KEY_BITS;
 
-/// What we have in common with one peer.
+/// Oblivious transfer with one peer, and products with MAC keys.
 pub struct Peer {
     /// Malicious-secure oblivious transfer.
     pub channel: Channel,
@@ -68,9 +68,9 @@ pub struct Peer {
 pub struct Authenticated<A: Arithmetic> {
     me: usize,
     parties: usize,
-    /// Of the shares.
+    /// The domain of the shares.
     domain: A,
-    /// Of the values.
+    /// The domain of the values.
     visible: A,
     /// α_i.
     key: A::E,
@@ -82,7 +82,7 @@ pub struct Authenticated<A: Arithmetic> {
     /// Whether the peers' keys were found to be the same towards all.
     keys_checked: bool,
     verifier: Verifier<A::E>,
-    supply: Supply<A::E>,
+    preprocessing: Preprocessing<A::E>,
     /// Whether the program opens something in the next round.
     opens: bool,
     adversary: Corruption,
@@ -136,7 +136,7 @@ impl<A: Arithmetic> Authenticated<A> {
             bits,
             keys_checked: parties < 3,
             verifier: Verifier::default(),
-            supply: Supply::new(parties),
+            preprocessing: Preprocessing::new(parties),
             opens: false,
             adversary,
         }
@@ -160,7 +160,7 @@ impl<A: Arithmetic> Authenticated<A> {
         out
     }
 
-    /// What shares need on top of values, as a factor: 2^k; `None` in a field.
+    /// The factor of the part of a share above its value: 2^k; `None` in a field.
     fn overflow(&self) -> Option<A::E> {
         match (self.visible.kind(), self.domain.kind()) {
             (DomainKind::Z2k(k), DomainKind::Z2k(l)) if k < l => {
@@ -195,7 +195,7 @@ impl<A: Arithmetic> Authenticated<A> {
         x.combine(y, |x, y| self.domain.sub_assign(x, y))
     }
 
-    /// Adds a fresh sharing of zero, dealt by `owner`, which alone knows what it is added to: openings of sums must not tell
+    /// Adds a fresh sharing of zero, dealt by `owner`, which alone knows what it is added to: openings of sums must not reveal
     /// the summands.
     fn add_sharing_of_zero(&mut self, owner: usize, shares: &mut [A::E]) -> Result<()> {
         let mut draw = Zeroizing::new(vec![self.domain.zero(); shares.len()]);
@@ -227,7 +227,7 @@ impl<A: Arithmetic> Authenticated<A> {
 
     /// Products from triples, summed over groups. Masked operands are opened in one round, two elements a product and peer.
     fn beaver(&mut self, x: Share<A::E>, y: Share<A::E>, length: usize) -> ShareTask<Self, A::E> {
-        self.supply.triples.need(x.len());
+        self.preprocessing.triples.need(x.len());
         Self::multiply(x, y, length)
     }
 
@@ -235,7 +235,7 @@ impl<A: Arithmetic> Authenticated<A> {
     fn multiply(x: Share<A::E>, y: Share<A::E>, length: usize) -> ShareTask<Self, A::E> {
         let n = x.len();
         Box::new(move |p, out| {
-            let [a, am, b, bm, c, cm] = p.supply.triples.take(n)?;
+            let [a, am, b, bm, c, cm] = p.preprocessing.triples.take(n)?;
             let (a, b) = (Share { parts: vec![a, am] }, Share { parts: vec![b, bm] });
             let mut c = Share { parts: vec![c, cm] };
             let (mut masked, y) = (x, y);
@@ -260,7 +260,7 @@ impl<A: Arithmetic> Authenticated<A> {
 
     /// b ⊕ r is opened for a random bit r shared in both domains: one bit a bit and peer, one round.
     fn convert(&mut self, bits: Share<u64>, n: usize) -> ShareTask<Self, A::E> {
-        self.supply.need_bits(lanes(n));
+        self.preprocessing.need_bits(lanes(n));
         Self::converted(bits, n)
     }
 
@@ -271,7 +271,7 @@ impl<A: Arithmetic> Authenticated<A> {
             for part in &mut masked.parts {
                 cut_lanes(part, n)?;
             }
-            let (random, mut elements) = p.supply.take_bits(count)?;
+            let (random, mut elements) = p.preprocessing.take_bits(count)?;
             masked.combine(&random, |bits, random| BITS.add_assign(bits, random))?;
             elements.parts.iter_mut().for_each(|part| part.truncate(n));
             let opened = within(p.bits.open(masked), bits::<A>);
@@ -313,9 +313,9 @@ impl<A: Arithmetic> Authenticated<A> {
                 )));
             }
         };
-        self.supply.input(owner)?.need(n);
+        self.preprocessing.input(owner)?.need(n);
         Ok(Box::new(move |p, out| {
-            let [x, m, known] = p.supply.input(owner)?.take(n)?;
+            let [x, m, known] = p.preprocessing.input(owner)?.take(n)?;
             let (mut share, known) = (Share { parts: vec![x, m] }, Zeroizing::new(known));
             let domain = p.domain.clone();
             let mut masked = vec![domain.zero(); n];

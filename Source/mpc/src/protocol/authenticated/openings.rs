@@ -6,12 +6,12 @@ use zeroize::Zeroizing;
 use super::{Arithmetic, Authenticated};
 use crate::adversary::Site;
 use crate::error::{EngineError, Result};
-use crate::graph::{SendFn, Step, then};
 use crate::protocol::ClearTask;
+use crate::task::{SendFn, Step, then};
 use crate::value::Share;
 
 impl<A: Arithmetic> Authenticated<A> {
-    /// Opens a share of the program, under a mask where the share could tell more than the value.
+    /// Opens a share of the program, under a mask where the share could reveal more than the value.
     pub(super) fn open_masked(&mut self, share: Share<A::E>) -> ClearTask<Self, A::E> {
         self.open_shifted_masked(share, 0)
     }
@@ -35,7 +35,7 @@ impl<A: Arithmetic> Authenticated<A> {
     /// Opens a share of the program whose low `zeros` bits are zero.
     fn open_shifted_masked(&mut self, share: Share<A::E>, zeros: u32) -> ClearTask<Self, A::E> {
         if self.overflow().is_some() {
-            self.supply.randoms.need(share.len());
+            self.preprocessing.randoms.need(share.len());
         }
         self.opens = true;
         Box::new(move |p, out| {
@@ -54,7 +54,7 @@ impl<A: Arithmetic> Authenticated<A> {
             return Ok(());
         };
         let mut mask = Share {
-            parts: self.supply.randoms.take(share.len())?.into(),
+            parts: self.preprocessing.randoms.take(share.len())?.into(),
         };
         for part in &mut mask.parts {
             self.domain.mul_scalar_assign(part, factor);
@@ -69,13 +69,13 @@ impl<A: Arithmetic> Authenticated<A> {
         receiver: usize,
     ) -> Result<SendFn<Self, Option<Vec<A::E>>>> {
         let n = share.len();
-        self.supply.input(receiver)?.need(n);
+        self.preprocessing.input(receiver)?.need(n);
         if self.overflow().is_some() {
-            self.supply.randoms.need(n);
+            self.preprocessing.randoms.need(n);
         }
         self.opens = true;
         Ok(Box::new(move |p, out| {
-            let [x, m, known] = p.supply.input(receiver)?.take(n)?;
+            let [x, m, known] = p.preprocessing.input(receiver)?.take(n)?;
             let (mask, known) = (Share { parts: vec![x, m] }, Zeroizing::new(known));
             let mut share = share;
             p.add(&mut share, &mask)?;
@@ -96,7 +96,7 @@ pub(super) fn open<A: Arithmetic>(share: Share<A::E>) -> ClearTask<Authenticated
     open_shifted(share, 0)
 }
 
-/// The same, of a share whose low `zeros` bits are zero at every party: they are not sent.
+/// [`open`] of a share whose low `zeros` bits are zero at every party: they are not sent.
 fn open_shifted<A: Arithmetic>(
     share: Share<A::E>,
     zeros: u32,
@@ -111,7 +111,7 @@ fn open_shifted<A: Arithmetic>(
     })
 }
 
-/// Opens what our summands are of; its MAC is for the caller to verify.
+/// Opens elements from our summands. The caller verifies their MACs.
 pub(super) fn open_summands<A: Arithmetic>(
     site: Site,
     summands: Vec<A::E>,

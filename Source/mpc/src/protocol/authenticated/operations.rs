@@ -1,14 +1,14 @@
-//! What programs use: elements and packed bits behind one interface.
+//! The operations of programs: elements and packed bits behind one interface.
 
 use std::any::Any;
 
 use keyquorum_math::{Domain, Element};
 
-use super::{Authenticated, PARTS, binary, bits, is_bits, keys, known, supply, verify};
-use crate::engine::Material;
+use super::{Authenticated, PARTS, binary, bits, is_bits, keys, known, preprocessing, verify};
+use crate::engine::Preprocessed;
 use crate::error::{EngineError, Result};
-use crate::graph::{SendFn, Step, then, within};
-use crate::protocol::{Arithmetic, ClearTask, Protocol, ShareTask, WithBits, cast, lanes};
+use crate::protocol::{Arithmetic, ClearTask, EdaBits, Protocol, ShareTask, cast, lanes};
+use crate::task::{SendFn, Step, then, within};
 use crate::value::Share;
 
 fn no_bits<T>() -> Result<T> {
@@ -73,9 +73,9 @@ impl<A: Arithmetic> Protocol for Authenticated<A> {
             let task = within(self.bits.random(n), bits::<A>);
             return Ok(then(task, |_, share| known(share)));
         }
-        self.supply.randoms.need(n);
+        self.preprocessing.randoms.need(n);
         Ok(Box::new(move |p, _| {
-            let parts = p.supply.randoms.take(n)?.into();
+            let parts = p.preprocessing.randoms.take(n)?.into();
             let share = known(Share { parts })?;
             Ok(Box::new(move |_, _| Ok(Step::Done(share))))
         }))
@@ -160,9 +160,9 @@ impl<A: Arithmetic> Protocol for Authenticated<A> {
         if is_bits(domain) {
             return no_bits();
         }
-        self.supply.need_bits(lanes(n));
+        self.preprocessing.need_bits(lanes(n));
         Ok(Box::new(move |p, _| {
-            let (_, mut elements) = p.supply.take_bits(lanes(n))?;
+            let (_, mut elements) = p.preprocessing.take_bits(lanes(n))?;
             elements.parts.iter_mut().for_each(|part| part.truncate(n));
             let share = known(elements)?;
             Ok(Box::new(move |_, _| Ok(Step::Done(share))))
@@ -182,39 +182,34 @@ impl<A: Arithmetic> Protocol for Authenticated<A> {
         Ok(then(task, |_, share| known(share)))
     }
 
-    fn has_numbers(&self) -> bool {
+    fn has_edabits(&self) -> bool {
         true
     }
 
-    fn need_numbers<D: Domain>(&mut self, _: &D, length: usize, n: usize) {
+    fn need_edabits<D: Domain>(&mut self, _: &D, length: usize, n: usize) {
         if self.has_batches(length, n) {
-            self.supply.need_numbers(length, 64 * lanes(n));
+            self.preprocessing.need_edabits(length, 64 * lanes(n));
         } else {
-            self.supply.need_bits(lanes(length * n));
+            self.preprocessing.need_bits(lanes(length * n));
         }
     }
 
-    fn take_numbers<D: Domain>(
-        &mut self,
-        _: &D,
-        length: usize,
-        n: usize,
-    ) -> Result<WithBits<D::E>> {
+    fn take_edabits<D: Domain>(&mut self, _: &D, length: usize, n: usize) -> Result<EdaBits<D::E>> {
         let (mut elements, rows) = if self.has_batches(length, n) {
-            self.supply.take_numbers(length, 64 * lanes(n))?
+            self.preprocessing.take_edabits(length, 64 * lanes(n))?
         } else {
-            self.numbers_of_bits(length, n)?
+            self.edabits_of_bits(length, n)?
         };
         elements.parts.iter_mut().for_each(|part| part.truncate(n));
         Ok((known(elements)?, rows))
     }
 
-    fn supply(&mut self) -> Result<Option<SendFn<Self, ()>>> {
-        supply::prepare(self)
+    fn preprocess(&mut self) -> Result<Option<SendFn<Self, ()>>> {
+        preprocessing::prepare(self)
     }
 
     fn prepare(&mut self) -> Result<Option<SendFn<Self, ()>>> {
-        if let Some(task) = self.supply()? {
+        if let Some(task) = self.preprocess()? {
             return Ok(Some(task));
         }
         let full = self.verifier.pending() > verify::MOST_PENDING;
@@ -242,9 +237,9 @@ impl<A: Arithmetic> Protocol for Authenticated<A> {
         Ok(keys::test_stored(self, known(stored.duplicate())?))
     }
 
-    fn material(&self) -> Vec<Material> {
-        let mut all = self.supply.material();
-        all.extend(self.bits.material());
+    fn preprocessed(&self) -> Vec<Preprocessed> {
+        let mut all = self.preprocessing.preprocessed();
+        all.extend(self.bits.preprocessed());
         all
     }
 

@@ -7,13 +7,13 @@ use super::binary::{Toss, finish_challenge, start_toss};
 use super::values::{Given, authenticate, check_sums};
 use super::{Arithmetic, Authenticated, bits};
 use crate::error::Result;
-use crate::graph::{SendFn, and_then, join, then, within};
+use crate::task::{SendFn, and_then, join, then, within};
 use crate::value::{Share, same, zip};
 
 /// Items that are opened, so that not all can be wrong: one lane.
 pub(super) const OPENED: usize = 64;
 
-/// The same in both domains.
+/// Bits or numbers of one party, in both domains.
 pub(super) struct Private<A: Arithmetic> {
     pub packed: Share<u64>,
     pub elements: Share<A::E>,

@@ -16,7 +16,7 @@ use super::verify::{self, check_each, public};
 use super::{Arithmetic, Authenticated, bits, open};
 use crate::adversary::Site;
 use crate::error::{Check, EngineError, Result};
-use crate::graph::{SendFn, and_then, join, then, within};
+use crate::task::{SendFn, and_then, join, then, within};
 use crate::value::{Share, same};
 
 /// Subset sums that are verified, each under a random element of its own.
@@ -57,7 +57,7 @@ fn subset_sums<A: Arithmetic>(
     seed: &Toss,
 ) -> Result<Share<A::E>> {
     let mut sums = Share {
-        parts: p.supply.randoms.take(CHECKS)?.into(),
+        parts: p.preprocessing.randoms.take(CHECKS)?.into(),
     };
     let mut stream = public(seed, 0);
     for share in shares {

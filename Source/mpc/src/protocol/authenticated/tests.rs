@@ -1,10 +1,10 @@
-//! Honest runs, through the operations that programs use; parties that lie are in [`lies`].
+//! Honest runs, through the operations that programs use. Corrupted parties are in [`caught`] and [`omitted`].
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
 mod caught;
+mod changed_messages;
 mod factors;
 mod key_separation;
-mod lies;
 mod omitted;
 mod personal;
 mod refused;
@@ -18,7 +18,7 @@ use std::time::Duration;
 use keyquorum_math::{DomainKind, Z2k128, Zq};
 use keyquorum_net::{Transport, local_mesh};
 
-use super::adversaries::{Lie, Role};
+use super::adversaries::{Deviation, Role};
 use super::{Authenticated, MAC_BITS};
 use crate::engine::Engine;
 use crate::error::{EngineError, Result};
@@ -28,26 +28,26 @@ use crate::session::{EngineOptions, Session};
 
 const PRIME: u64 = 1_152_921_504_606_584_833;
 
-/// Runs all parties; the last one tells this lie.
+/// Runs all parties; the last one deviates so.
 fn run<T: Send + 'static>(
     n: usize,
     protocol: &'static str,
-    lie: Option<Lie>,
+    deviation: Option<Deviation>,
     body: impl Fn(&mut dyn Engine) -> Result<T> + Clone + Send + 'static,
 ) -> Vec<Result<T>> {
-    run_with(n, protocol, (n - 1, lie), |transport| transport, body)
+    run_with(n, protocol, (n - 1, deviation), |transport| transport, body)
 }
 
-/// Runs all parties, one of which tells a lie; `wrap` changes the transport of the last one.
+/// Runs all parties, one of which is corrupted; `wrap` changes the transport of the last one.
 fn run_with<T: Send + 'static>(
     n: usize,
     protocol: &'static str,
-    (liar, lie): (usize, Option<Lie>),
+    (corrupted, deviation): (usize, Option<Deviation>),
     wrap: impl Fn(Box<dyn Transport>) -> Box<dyn Transport>,
     body: impl Fn(&mut dyn Engine) -> Result<T> + Clone + Send + 'static,
 ) -> Vec<Result<T>> {
-    let role = |party| match lie {
-        Some(lie) if party == liar => Role::Lies(lie),
+    let role = |party| match deviation {
+        Some(deviation) if party == corrupted => Role::Deviates(deviation),
         _ => Role::Honest,
     };
     let wrap = |party, transport| match party {
@@ -219,11 +219,8 @@ fn low_bits_are_opened_alone() {
                             |v: &i64| i128::from(*v).cast_unsigned() & (u128::MAX >> (128 - bits));
                         let wanted: Vec<u128> = values.iter().map(low).collect();
                         assert_eq!(engine.read_wide(&opened)?, wanted);
-                        let material = engine.material();
-                        let masks = material
-                            .iter()
-                            .find(|m| m.name == "random elements")
-                            .unwrap();
+                        let items = engine.preprocessed();
+                        let masks = items.iter().find(|m| m.name == "random elements").unwrap();
                         assert_eq!(masks.used, values.len() as u64);
                         let stats = engine.stats();
                         Ok(stats.bytes_sent - stats.offline_bytes_sent)
@@ -287,8 +284,8 @@ fn numbers(engine: &mut dyn Engine, length: usize, n: usize) -> Result<Vec<u128>
 }
 
 fn made(engine: &dyn Engine, name: &str) -> u64 {
-    let material = engine.material();
-    material.iter().find(|m| m.name == name).unwrap().made
+    let items = engine.preprocessed();
+    items.iter().find(|m| m.name == name).unwrap().made
 }
 
 /// Of whole lanes and of parts, shorter than the domain and as long as it; few and short ones bit by bit.
@@ -314,10 +311,10 @@ fn numbers_are_what_their_bits_say() {
         assert!(all.iter().all(|numbers| *numbers == all[0]), "{protocol}");
         // Of 64 numbers no bit is the same in all, but with probability 12·2^-63 at most.
         let length = lengths.iter().find(|length| **length >= 12).unwrap();
-        let place = lengths.iter().position(|l| l == length).unwrap();
+        let index = lengths.iter().position(|l| l == length).unwrap();
         for j in 0..12 {
-            let ones = all[0][place].iter().filter(|v| *v >> j & 1 == 1).count();
-            assert!((1..all[0][place].len()).contains(&ones), "{protocol} {j}");
+            let ones = all[0][index].iter().filter(|v| *v >> j & 1 == 1).count();
+            assert!((1..all[0][index].len()).contains(&ones), "{protocol} {j}");
         }
     }
 }
@@ -343,7 +340,7 @@ fn numbers_come_between_other_operations() {
     }
 }
 
-/// Parties that ask for other numbers are told at once, also if both have them.
+/// Parties that ask for different numbers get an error at once, also if both have them.
 #[test]
 fn all_parties_ask_for_the_same_numbers() {
     for more in [0, 64] {
@@ -362,7 +359,7 @@ fn all_parties_ask_for_the_same_numbers() {
 /// What a ring has above 2^k does not count, in numbers either.
 #[test]
 fn numbers_count_modulo_their_ring() {
-    for result in run(2, "spdz2k", Some(Lie::Above), |engine| {
+    for result in run(2, "spdz2k", Some(Deviation::Above), |engine| {
         numbers(engine, 64, 64)
     }) {
         assert_eq!(result.unwrap().len(), 64);

@@ -13,10 +13,10 @@
 //!    So of ℓ bits that d hangs on, all are guessed: it is caught with probability 1 − 2^-ℓ, before anything of the batch is used.
 //!    An error of a value alone that its MAC does not show is a multiple of 2^(l - i) for i low bits of the key that are zero; values count modulo
 //!    2^k, and an error that matters there needs i > s.
-//! 4. What the check tells does not depend on the factors g of the γ, which are tossed after it, and the words b are uniform given ℓ
+//! 4. The outcome of the check does not depend on the factors g of the γ, which are tossed after it, and the words b are uniform given ℓ
 //!    guessed bits, within 2^-((E − ℓ)/2 + 1) (`keyquorum_ot::amplified`). So an adversary that bets on a bit of a or b is caught, or
 //!    knows no more of it than before, within 2^-43; if it bets on ever more batches it is caught with probability 1/2 each time, and
-//!    then there is no further one. Over F_q bets on the highest bits may be safer, and tell less (`keyquorum_ot::amplified`).
+//!    then there is no further one. Over F_q bets on the highest bits may be safer, and reveal less (`keyquorum_ot::amplified`).
 //! 5. What is wrong after the check is known to the adversary, or agrees with its MAC: later checks pass or fail whatever the secrets are.
 //!
 //! 14 rounds a batch, 15 among more than two parties. Keller, Orsini, Scholl, "MASCOT" (CCS 2016), section 4; Cramer, Damgård, Escudero, Scholl, Xing, "SPDZ2k" (CRYPTO
@@ -36,7 +36,7 @@ use super::verify::public;
 use super::{Arithmetic, Authenticated, bits};
 use crate::adversary::Site;
 use crate::error::{Check, EngineError, Result};
-use crate::graph::{SendFn, Step, and_then, join, then, within};
+use crate::task::{SendFn, Step, and_then, join, then, within};
 use crate::value::Share;
 
 fn blame(peer: usize) -> impl Fn(OtError) -> EngineError {
@@ -56,7 +56,7 @@ struct Batch<A: Arithmetic> {
     a: Share<A::E>,
 }
 
-/// What is left of a batch after its payloads.
+/// A batch after its payloads.
 struct Made<A: Arithmetic> {
     shape: Shape<A>,
     a: Share<A::E>,
@@ -64,12 +64,12 @@ struct Made<A: Arithmetic> {
     shares: [Share<A::E>; 4],
 }
 
-/// Asks for what [`task`] takes from the stock.
+/// Asks for the correlated randomness that [`task`] uses.
 pub(super) fn need<A: Arithmetic>(p: &mut Authenticated<A>, n: usize) {
-    p.supply.randoms.need(n + CHECKS);
+    p.preprocessing.randoms.need(n + CHECKS);
 }
 
-/// A task that puts `n` (a multiple of 128) triples in stock.
+/// A task that makes `n` (a multiple of 128) triples.
 pub(super) fn task<A: Arithmetic>(n: usize) -> SendFn<Authenticated<A>, ()> {
     let tossed = and_then(start(n), |_, (batch, toss)| {
         let toss = within(finish_toss(toss), bits::<A>);
@@ -95,7 +95,7 @@ pub(super) fn task<A: Arithmetic>(n: usize) -> SendFn<Authenticated<A>, ()> {
         };
         let combined = products.combine(&made.shape, &mut public(&seed, 0));
         let [[b, bm], [c, cm]] = combined.map_err(blame(p.me))?;
-        p.supply.triples.put([a, am, b, bm, c, cm]);
+        p.preprocessing.triples.put([a, am, b, bm, c, cm]);
         Ok(())
     })
 }
@@ -120,7 +120,7 @@ fn start<A: Arithmetic>(n: usize) -> SendFn<Authenticated<A>, (Batch<A>, Committ
             received: Vec::new(),
             sent: Vec::new(),
             a: Share {
-                parts: p.supply.randoms.take(n)?.into(),
+                parts: p.preprocessing.randoms.take(n)?.into(),
             },
         };
         let mut mask = Zeroizing::new([0u128]);
@@ -162,11 +162,11 @@ fn prove<A: Arithmetic>(batch: Batch<A>, seed: &Toss) -> SendFn<Authenticated<A>
     let seed = first_half(seed);
     Box::new(move |p, out| {
         let mut proofs = vec![Vec::new(); p.parties];
-        let mut told = Vec::new();
+        let mut hashes = Vec::new();
         for (i, (peer, ours)) in batch.received.iter().enumerate() {
             let mut proof = ours.prove(&seed).map_err(blame(*peer))?;
             if i == 0 {
-                told.push((p.me, proof.iter().take(16).copied().collect::<Vec<_>>()));
+                hashes.push((p.me, proof.iter().take(16).copied().collect::<Vec<_>>()));
             }
             p.adversary
                 .change_message(Site::Proof, Some(*peer), &mut proof, 0);
@@ -183,13 +183,13 @@ fn prove<A: Arithmetic>(batch: Batch<A>, seed: &Toss) -> SendFn<Authenticated<A>
                     let sender = &p.peer(*peer)?.channel.sender;
                     let verified = sender.verify(theirs, &seed, proof);
                     p.adversary.judge(verified.map_err(blame(*peer)))?;
-                    told.push((*peer, proof.iter().take(16).copied().collect()));
+                    hashes.push((*peer, proof.iter().take(16).copied().collect()));
                 }
                 Ok(())
             })?;
             if p.parties > 2 {
-                told.sort_by_key(|(party, _)| *party);
-                for (_, hash) in &told {
+                hashes.sort_by_key(|(party, _)| *party);
+                for (_, hash) in &hashes {
                     p.bits.record(hash);
                 }
             }

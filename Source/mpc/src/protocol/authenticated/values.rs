@@ -13,7 +13,7 @@ use super::verify::public;
 use super::{Arithmetic, Authenticated, bits, open};
 use crate::adversary::Site;
 use crate::error::{EngineError, Result};
-use crate::graph::{SendFn, Step, and_then, join, then, within};
+use crate::task::{SendFn, Step, and_then, join, then, within};
 use crate::value::{Share, zip};
 
 /// Elements that get MACs.
@@ -155,8 +155,8 @@ pub(super) fn checked<A: Arithmetic>(
     })
 }
 
-/// A task that puts random elements in stock: of nobody (`owner` is `None`) or of a party that knows them.
-pub(super) fn stock<A: Arithmetic>(
+/// A task that makes random elements: known to nobody (`owner` is `None`), or to one party.
+pub(super) fn random_elements<A: Arithmetic>(
     wanted: Vec<(Option<usize>, usize)>,
 ) -> SendFn<Authenticated<A>, ()> {
     Box::new(move |p, out| {
@@ -183,8 +183,8 @@ pub(super) fn stock<A: Arithmetic>(
                     return Err(no_mask());
                 };
                 match owner {
-                    None => p.supply.randoms.put([x, mac]),
-                    Some(owner) => p.supply.input(owner)?.put([x, mac, known]),
+                    None => p.preprocessing.randoms.put([x, mac]),
+                    Some(owner) => p.preprocessing.input(owner)?.put([x, mac, known]),
                 }
             }
             Ok(())

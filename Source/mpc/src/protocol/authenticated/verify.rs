@@ -1,8 +1,8 @@
-//! The check of what was opened: before a value leaves, and at the end of a batch of correlated randomness.
+//! The check of what was opened: before a value is given to the caller, and at the end of a batch of correlated randomness.
 //!
 //! For every opened y each party keeps σ_i = m_i − y·α_i, whose sum over the parties is zero if y is true. The check tosses
 //! factors after all was opened; the parties commit to their sums of σ_i times the factors, then open them: the total must
-//! vanish. MASCOT (CCS 2016), figure 6; modulo 2^(k + s) a lie modulo 2^k passes with probability 2^-(s − log(s + 1)): SPDZ2k
+//! vanish. MASCOT (CCS 2016), figure 6; modulo 2^(k + s) a wrong value modulo 2^k passes with probability 2^-(s − log(s + 1)): SPDZ2k
 //! (CRYPTO 2018), section 4. Bits are checked at the same time.
 
 use std::mem::take;
@@ -16,13 +16,13 @@ use super::binary::{
 use super::{Arithmetic, Authenticated, bits};
 use crate::adversary::Site;
 use crate::error::{Check, EngineError, Result};
-use crate::graph::{SendFn, and_then, join, ready, then, within};
+use crate::task::{SendFn, and_then, join, ready, then, within};
 use crate::value::{Share, same, zip};
 
 /// Elements that may be opened before they are verified: 4 MB.
 pub(super) const MOST_PENDING: usize = 1 << 18;
 
-/// What is to be verified: the σ_i.
+/// The differences to verify: the σ_i.
 #[derive(Default)]
 pub(super) struct Verifier<E: Element> {
     differences: Vec<E>,

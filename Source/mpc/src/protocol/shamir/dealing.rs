@@ -5,8 +5,8 @@ use keyquorum_math::{Domain, Prg};
 use super::polynomials::{add_scaled, lagrange, point};
 use super::{Shamir, outside};
 use crate::error::{EngineError, Result};
-use crate::graph::{SendFn, Step, join};
-use crate::protocol::ShareTask;
+use crate::protocol::{ShareTask, no_input};
+use crate::task::{SendFn, Step, join};
 use crate::value::{Share, zip};
 
 /// Shares of degree t and of degree 2t of the same random vector.
@@ -81,9 +81,7 @@ impl Shamir {
         let mut awaited = Vec::new();
         for (dealer, factor) in zip(dealers.iter().copied(), factors)? {
             if dealer == self.me {
-                let values = values.ok_or_else(|| {
-                    EngineError::usage(format!("party {dealer} has no input values to share"))
-                })?;
+                let values = values.ok_or_else(|| no_input(dealer))?;
                 for (to, share) in self.deal(domain, values)?.into_iter().enumerate() {
                     match share {
                         Some(share) if to == self.me => {

@@ -6,72 +6,24 @@
 //! from streams that pairs of parties have in common (n − 1 − t elements a dealer); beyond, a masked product goes to a
 //! king who opens it (Damgård, Nielsen, CRYPTO 2007), the vector split among all kings: two rounds.
 
+mod bits;
 mod dealing;
+mod descriptor;
 mod openings;
 mod polynomials;
 mod prss;
+#[cfg(test)]
+mod tests;
 
 use keyquorum_math::{Domain, DomainKind, Prg};
 
-use self::polynomials::{add_scaled, inverse_roots, lagrange, point};
+pub use self::descriptor::SHAMIR;
+use self::polynomials::{add_scaled, lagrange, point};
 pub use self::prss::{SubsetStream, subsets, uses_prss};
-use super::additive::{SEMI, SEMI2K};
-use super::descriptor::{Adversary, Descriptor, Domains, MpSpdz, Partners, Primes, Sharing};
-use super::{ClearTask, Protocol, Replicated, ShareTask, group_sums};
+use super::{ClearTask, Protocol, Replicated, ShareTask, group_sums, sum_to};
 use crate::error::{EngineError, Result};
-use crate::graph::{SendFn, Step, and_then, join, ready, then, then_maybe, within};
+use crate::task::{SendFn, Step, and_then, join, ready, then, within};
 use crate::value::{Share, zip};
-
-/// `shamir`.
-pub static SHAMIR: Descriptor = Descriptor {
-    name: "shamir",
-    summary: "Shamir, n >= 3 parties, t < n/2 corruptions, semi-honest",
-    sharing: Sharing::Shamir,
-    domains: Domains {
-        // Party i holds f(i + 1): a point that is 0 modulo q would be the secret itself.
-        field: Some(Primes::AboveParties {
-            reason: "a party's point would be the secret",
-        }),
-        ..Domains::NONE
-    },
-    binary: false,
-    least_parties: 3,
-    most_parties: None,
-    most_corruptions: |parties| (parties - 1) / 2,
-    chooses_threshold: true,
-    adversary: Adversary::SemiHonest,
-    macs: false,
-    held: |party, _, _| vec![party],
-    summands: |_| 0,
-    splits: false,
-    edabits: false,
-    oblivious_transfer: false,
-    star_openings: true,
-    committee: true,
-    partners: || Partners {
-        ring: None,
-        field: &SHAMIR,
-        plain_field: &SHAMIR,
-        quorum: Some((&SEMI2K, &SEMI)),
-    },
-    mp_spdz: Some(MpSpdz {
-        binary: "shamir-party.x",
-        field: true,
-        encrypt: false,
-        shares: "Shamir gfp",
-        extra_bits: 0,
-    }),
-    open: |opening| {
-        let (n, t) = (opening.parties(), opening.threshold());
-        let streams = if uses_prss(n, t) {
-            opening.subset_streams()?
-        } else {
-            Vec::new()
-        };
-        let pairs = opening.all_pair_prgs()?;
-        opening.in_any_domain(Shamir::new(opening.party(), n, t, pairs, streams)?)
-    },
-};
 
 /// Label of the streams of the replicated shares inside.
 const REPLICATED_STREAM: u64 = 1;
@@ -81,14 +33,14 @@ pub struct Shamir {
     me: usize,
     parties: usize,
     threshold: usize,
-    /// `pair[j]`: the stream of which we deal to party j, and the one of which j deals to us.
+    /// `pairs[j]`: the stream of which we deal to party j, and the one of which j deals to us.
     pairs: Vec<Option<(Prg, Prg)>>,
     subsets: Vec<SubsetStream>,
     /// With three parties: replicated shares, which turn into ours locally, make random bits and shuffles cheaper.
     replicated: Option<Replicated>,
 }
 
-/// The error for a place outside a vector, or for another number of points than parties.
+/// The error for an index outside a vector, or for another number of points than parties.
 fn outside() -> EngineError {
     EngineError::internal("another number of parties or elements")
 }
@@ -159,61 +111,6 @@ impl Shamir {
         self.replicated
             .as_mut()
             .ok_or_else(|| EngineError::usage("replicated shares are for three parties"))
-    }
-
-    /// Random bits from random elements; elements that are zero tell nothing of a bit and are drawn again.
-    fn bits_from<D: Domain>(
-        &mut self,
-        domain: &D,
-        r: Share<D::E>,
-    ) -> Result<ShareTask<Self, D::E>> {
-        let n = r.len();
-        let square = if self.kings() || self.subsets.is_empty() {
-            let product = self.dot(domain, &r, &r, 1)?;
-            let domain = domain.clone();
-            and_then(product, move |p, square: Share<D::E>| {
-                p.open(&domain, &square)
-            })
-        } else {
-            let mut product = r.only()?.to_vec();
-            domain.mul_assign(&mut product, r.only()?);
-            let zero = self.przs(domain, n)?;
-            domain.add_assign(&mut product, &zero);
-            self.open_from_all(domain, product, 2 * self.threshold + 1)?
-        };
-        let domain = domain.clone();
-        let finish = move |domain: &D, square: &[D::E]| -> Result<(Vec<D::E>, Vec<usize>)> {
-            let half = domain
-                .invert(domain.add(domain.one(), domain.one()))
-                .ok_or_else(|| EngineError::usage("random bits need an odd prime"))?;
-            let mut bits = inverse_roots(domain, square)?;
-            domain.mul_assign(&mut bits, r.only()?);
-            domain.add_scalar_assign(&mut bits, domain.one());
-            domain.mul_scalar_assign(&mut bits, half);
-            let zeros = square
-                .iter()
-                .enumerate()
-                .filter(|(_, c)| **c == domain.zero())
-                .map(|(i, _)| i)
-                .collect();
-            Ok((bits, zeros))
-        };
-        Ok(then_maybe(square, move |p, square| {
-            let (mut bits, zeros) = finish(&domain, &square)?;
-            if zeros.is_empty() {
-                return Ok(Step::Done(Share { parts: vec![bits] }));
-            }
-            let again = p.random_bit(&domain, zeros.len())?;
-            Ok(Step::Next(then(again, move |_, fresh| {
-                if fresh.len() != zeros.len() {
-                    return Err(EngineError::internal("another number of random bits"));
-                }
-                for (i, bit) in zeros.into_iter().zip(fresh.only()?) {
-                    *bits.get_mut(i).ok_or_else(outside)? = *bit;
-                }
-                Ok(Share { parts: vec![bits] })
-            })))
-        }))
     }
 }
 
@@ -365,38 +262,13 @@ impl Protocol for Shamir {
         let points: Vec<D::E> = sources.iter().map(|i| point(domain, *i)).collect();
         let factors = lagrange(domain, &points, domain.zero())?;
         let mut mine = a.only()?.to_vec();
-        let n = mine.len();
         if let Some(index) = sources.iter().position(|source| *source == self.me) {
             let factor = factors.get(index).ok_or_else(outside)?;
             domain.mul_scalar_assign(&mut mine, *factor);
-            let zero = self.additive_zero(domain, &sources, n)?;
+            let zero = self.additive_zero(domain, &sources, mine.len())?;
             domain.add_assign(&mut mine, &zero);
         }
-        let domain = domain.clone();
-        Ok(Box::new(move |p, out| {
-            if p.me != receiver && sources.contains(&p.me) {
-                out.send(&domain, receiver, &mine);
-            }
-            let others: Vec<usize> = sources
-                .into_iter()
-                .filter(|source| *source != receiver)
-                .collect();
-            if p.me == receiver {
-                for from in &others {
-                    out.expect(&domain, *from, n);
-                }
-            }
-            Ok(Box::new(move |p, inbox| {
-                if p.me != receiver {
-                    return Ok(Step::Done(None));
-                }
-                for from in others {
-                    let part = inbox.take(&domain, from, n)?;
-                    domain.add_assign(&mut mine, &part);
-                }
-                Ok(Step::Done(Some(mine)))
-            }))
-        }))
+        Ok(sum_to(domain, sources, receiver, mine))
     }
 
     fn input<D: Domain>(
@@ -483,68 +355,5 @@ impl Protocol for Shamir {
         Err(EngineError::usage(
             "shamir shares have no summands that parties know: use bit_decompose",
         ))
-    }
-}
-
-#[cfg(test)]
-#[allow(clippy::unwrap_used)] // a failed test may panic
-mod tests {
-    use keyquorum_math::Zq;
-
-    use super::*;
-
-    fn pairs(parties: usize, me: usize) -> Vec<Option<(Prg, Prg)>> {
-        let pair = || (Prg::new([1; 16], 0), Prg::new([2; 16], 0));
-        (0..parties).map(|j| (j != me).then(pair)).collect()
-    }
-
-    fn streams(parties: usize, threshold: usize, me: usize) -> Vec<SubsetStream> {
-        let ours = subsets(parties, parties - threshold);
-        let ours = ours.into_iter().filter(|members| members.contains(&me));
-        let prg = || Prg::new([3; 16], 0);
-        ours.map(|members| SubsetStream {
-            members,
-            prg: prg(),
-        })
-        .collect()
-    }
-
-    #[test]
-    fn finding_11_blocked_streams_that_are_missing() {
-        for (n, t, me) in [(3, 1, 0), (3, 1, 2), (5, 2, 4), (4, 1, 1)] {
-            let internal = |pairs, subsets| {
-                let made = Shamir::new(me, n, t, pairs, subsets);
-                matches!(made, Err(EngineError::Internal(_)))
-            };
-            assert!(!internal(pairs(n, me), streams(n, t, me)));
-            assert!(!internal(pairs(n, me), Vec::new()), "randomness is dealt");
-            // Of a peer, of all after one, of ourselves instead of a peer.
-            let mut without = pairs(n, me);
-            without[(me + 1) % n] = None;
-            assert!(internal(without, streams(n, t, me)));
-            let mut short = pairs(n, me);
-            short.pop();
-            assert!(internal(short, streams(n, t, me)));
-            assert!(internal(pairs(n, (me + 1) % n), streams(n, t, me)));
-            // Of a subset, and of a subset that we are not in.
-            let mut fewer = streams(n, t, me);
-            fewer.pop();
-            assert!(internal(pairs(n, me), fewer));
-            assert!(internal(pairs(n, me), streams(n, t, (me + 1) % n)));
-        }
-    }
-
-    #[test]
-    fn finding_11_blocked_public_vectors_of_another_length() {
-        let field = Zq::new(65537).unwrap();
-        let p = Shamir::new(0, 3, 1, pairs(3, 0), streams(3, 1, 0)).unwrap();
-        for (parts, n) in [(1, 2), (1, 4), (0, 3), (2, 3)] {
-            let mut share = Share::zeros(parts, n);
-            let added = p.add_clear(&field, &mut share, &[1, 2, 3]);
-            assert!(matches!(added, Err(EngineError::Internal(_))));
-        }
-        let mut share = Share::zeros(1, 3);
-        p.add_clear(&field, &mut share, &[1, 2, 3]).unwrap();
-        assert_eq!(share.parts, [[1, 2, 3]]);
     }
 }

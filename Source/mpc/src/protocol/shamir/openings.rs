@@ -5,8 +5,8 @@ use keyquorum_math::Domain;
 use super::polynomials::{add_scaled, lagrange, point};
 use super::{Shamir, outside};
 use crate::error::Result;
-use crate::graph::{Step, then};
 use crate::protocol::{ClearTask, ShareTask};
+use crate::task::{Step, then};
 use crate::value::Share;
 
 /// From this many parties on, multiplication goes through kings.

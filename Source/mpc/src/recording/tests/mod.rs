@@ -12,7 +12,7 @@ use std::time::Duration;
 use keyquorum_math::DomainKind;
 use keyquorum_net::local_mesh;
 
-use super::step::Place;
+use super::step::Slot;
 use super::*;
 use crate::engine::Engine;
 use crate::error::{EngineError, Result};

@@ -104,22 +104,22 @@ fn constants_outlive_what_they_were_copied_from() {
     assert_eq!(found, [[[1, 2]], [[1, 2]]]);
 }
 
-/// Each place is freed once, by the step that uses it last or that makes it in vain.
+/// Each slot is freed once, by the step that uses it last or that makes it in vain.
 #[test]
-fn places_are_freed_where_they_are_used_last() {
+fn slots_are_freed_where_they_are_used_last() {
     let recording = emulated(|engine| product_of_inputs(2, engine));
     let steps = &recording.steps;
     let mut freed = std::collections::HashMap::new();
     for (i, planned) in steps.iter().enumerate() {
-        for place in &planned.frees {
-            assert_eq!(freed.insert(*place, i), None);
+        for slot in &planned.frees {
+            assert_eq!(freed.insert(*slot, i), None);
         }
     }
     for (i, planned) in steps.iter().enumerate() {
         let step = &planned.step;
         let named = step.operands().into_iter().chain(step.results());
-        for place in named.collect::<Vec<Place>>() {
-            assert!(freed[&place] >= i);
+        for slot in named.collect::<Vec<Slot>>() {
+            assert!(freed[&slot] >= i);
         }
     }
 }

@@ -3,10 +3,10 @@
 
 use super::{AuthenticatedBits, add};
 use crate::error::Result;
-use crate::graph::{SendFn, Step, ready, then_maybe};
+use crate::task::{SendFn, Step, ready, then_maybe};
 use crate::value::Share;
 
-/// ANDs that [`sum`] takes from the stock, as a multiple of the lanes of a row.
+/// AND triples that [`sum`] uses, as a multiple of the lanes of a row.
 pub(in super::super) fn ands(x: usize, y: usize, width: usize) -> usize {
     let mut carry = 0;
     let mut count = 0;

@@ -1,4 +1,4 @@
-//! Named adversaries: the last party changes what it sends, or lies from within. Honest parties abort, or open true values.
+//! Named adversaries: the last party changes its messages on their way, or deviates in the protocol. Honest parties abort, or open true values.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
 use std::sync::{Arc, Mutex};
@@ -9,8 +9,8 @@ use keyquorum_net::{NetError, Transport, local_mesh};
 use keyquorum_ot::{LinkKey, MacKey, Parameters, Security};
 use zeroize::Zeroizing;
 
-use super::liar::{Change, To, liar};
-use super::supply::Supply;
+use super::preprocessing::Preprocessing;
+use super::tampering::{Change, To, tampering};
 use super::verify::Verifier;
 use super::{AuthenticatedBits, PARTS, Standalone};
 use crate::adversary::{Adversary, Site, honest};
@@ -106,7 +106,7 @@ fn attack(
 }
 
 /// Nothing wrong was opened; if `error` is given, somebody noticed by himself, in these words. Where the MAC check fails
-/// or a commitment does not open among three parties, the comparison of what they got may fail first: the liar compares what it should have sent.
+/// or a commitment does not open among three parties, the comparison of what they got may fail first: the corrupted party compares what it should have sent.
 fn judge(name: &str, results: &[Result<Vec<u64>>], error: Option<&str>) {
     for result in results {
         match result {
@@ -120,17 +120,17 @@ fn judge(name: &str, results: &[Result<Vec<u64>>], error: Option<&str>) {
                 !matches!(source, NetError::PeerAborted { .. }) && source.to_string().contains(text)
             }
             Err(e) => {
-                let told = e.to_string();
+                let text_of = e.to_string();
                 let either = [MAC, COMMITTED].contains(&text) && results.len() > 1;
-                told.contains(text) || either && told.contains(ALIKE)
+                text_of.contains(text) || either && text_of.contains(ALIKE)
             }
             Ok(_) => false,
         });
-        let told: Vec<_> = results
+        let errors: Vec<_> = results
             .iter()
             .map(|r| r.as_ref().map_err(ToString::to_string))
             .collect();
-        assert!(noticed, "{name}: {told:?}");
+        assert!(noticed, "{name}: {errors:?}");
     }
 }
 
@@ -259,13 +259,18 @@ fn changed_messages_are_noticed() {
         for (name, round, change, error) in CASES {
             let name = format!("{name}, {n} parties");
             let round = if n > 2 { among_three(round) } else { round };
-            let results = attack(n, liar(round, To::All, change), Standalone::new, |_, _| ());
+            let results = attack(
+                n,
+                tampering(round, To::All, change),
+                Standalone::new,
+                |_, _| (),
+            );
             judge(&name, &results, Some(error));
         }
     }
 }
 
-/// What differs between two honest parties: the same checks, or the comparison of what they got.
+/// Messages that differ between two honest parties fail the same checks, or the comparison of received messages.
 #[test]
 fn equivocation_is_noticed() {
     let cases = [
@@ -295,7 +300,7 @@ fn equivocation_is_noticed() {
     for (name, round, change, error) in cases {
         let results = attack(
             3,
-            liar(round, To::First, change),
+            tampering(round, To::First, change),
             Standalone::new,
             |_, _| (),
         );
@@ -316,7 +321,7 @@ fn single_flips_change_nothing_or_are_noticed() {
         };
         let results = attack(
             2,
-            liar(round, To::All, Change::Flip(bit)),
+            tampering(round, To::All, Change::Flip(bit)),
             Standalone::new,
             |_, _| (),
         );
@@ -338,16 +343,21 @@ fn wrong_lengths_replays_and_silence_are_errors() {
         (15, Change::Drop, ""),
     ] {
         let name = format!("{change:?} in round {round}");
-        let results = attack(2, liar(round, To::All, change), Standalone::new, |_, _| ());
+        let results = attack(
+            2,
+            tampering(round, To::All, change),
+            Standalone::new,
+            |_, _| (),
+        );
         judge(&name, &results, Some(error));
         assert!(results[0].is_err());
     }
 }
 
 #[test]
-fn lies_about_shares_are_noticed() {
-    type Lies = fn(&mut AuthenticatedBits, &mut Vec<Vec<u64>>);
-    let lies: [(&str, Lies); 4] = [
+fn wrong_shares_are_noticed() {
+    type Deviations = fn(&mut AuthenticatedBits, &mut Vec<Vec<u64>>);
+    let deviations: [(&str, Deviations); 4] = [
         ("another share of the bits", |_, parts| {
             parts[0][0] ^= 1 << 9
         }),
@@ -362,33 +372,33 @@ fn lies_about_shares_are_noticed() {
         ("another key", |bits, _| bits.key[3] ^= u64::MAX),
     ];
     for n in [2, 3] {
-        for (name, lie) in lies {
-            let results = attack(n, |t| t, Standalone::new, lie);
+        for (name, deviation) in deviations {
+            let results = attack(n, |t| t, Standalone::new, deviation);
             judge(name, &results, Some(MAC));
         }
     }
 }
 
-/// Deviations from within, towards party 0 only.
+/// Deviations in the protocol, towards party 0 only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Lie {
+enum Deviation {
     /// The OT receiver inverts its first choice.
     Choices,
     /// The second operands of leaky triples are inverted, with their MACs under our own key.
     Operand,
 }
 
-struct Lying {
-    lie: Lie,
+struct Deviating {
+    deviation: Deviation,
     /// Our own key, each bit spread over a lane.
     key: Mutex<Vec<u64>>,
 }
 
-impl Adversary for Lying {
+impl Adversary for Deviating {
     fn deviates(&self, site: Site) -> bool {
-        match self.lie {
-            Lie::Choices => site == Site::BitChoices,
-            Lie::Operand => matches!(site, Site::BitOperand | Site::BitKey),
+        match self.deviation {
+            Deviation::Choices => site == Site::BitChoices,
+            Deviation::Operand => matches!(site, Site::BitOperand | Site::BitKey),
         }
     }
 
@@ -400,10 +410,10 @@ impl Adversary for Lying {
     }
 
     fn lanes(&self, _site: Site, to: Option<usize>, lanes: &mut [u64]) {
-        match self.lie {
+        match self.deviation {
             _ if to != Some(0) => {}
-            Lie::Choices => lanes[0] ^= 1,
-            Lie::Operand => {
+            Deviation::Choices => lanes[0] ^= 1,
+            Deviation::Operand => {
                 let (bits, macs) = lanes.split_at_mut(lanes.len() / PARTS);
                 for (mac, key) in macs.chunks_mut(bits.len()).zip(&*self.key.lock().unwrap()) {
                     mac.iter_mut().for_each(|word| *word ^= key);
@@ -414,9 +424,9 @@ impl Adversary for Lying {
     }
 }
 
-fn lying(session: &Session, lie: Lie) -> Result<Standalone> {
-    let adversary = Arc::new(Lying {
-        lie,
+fn deviating(session: &Session, deviation: Deviation) -> Result<Standalone> {
+    let adversary = Arc::new(Deviating {
+        deviation,
         key: Mutex::default(),
     });
     let bits = session.authenticated_bits(&EngineOptions::default(), adversary)?;
@@ -425,16 +435,16 @@ fn lying(session: &Session, lie: Lie) -> Result<Standalone> {
 
 #[test]
 fn other_choices_towards_another_peer_are_noticed() {
-    let set_up = |session: &Session| lying(session, Lie::Choices);
+    let set_up = |session: &Session| deviating(session, Deviation::Choices);
     let results = attack(3, |t| t, set_up, |_, _| ());
-    // Checks of products and of what was told follow each other.
+    // The checks of products and of the received messages follow each other.
     judge("choices", &results, Some(""));
     assert!(results.iter().all(Result::is_err));
 }
 
 #[test]
 fn other_operands_towards_another_peer_are_noticed() {
-    let set_up = |session: &Session| lying(session, Lie::Operand);
+    let set_up = |session: &Session| deviating(session, Deviation::Operand);
     judge("operand", &attack(3, |t| t, set_up, |_, _| ()), Some(MAC));
 }
 
@@ -463,7 +473,7 @@ fn other_keys_towards_another_peer_are_noticed() {
             private: Prg::from_os().unwrap(),
             verifier: Verifier::default(),
             guard: std::sync::Arc::default(),
-            supply: Supply::new(parties),
+            preprocessing: Preprocessing::new(parties),
             adversary: honest(),
         };
         Ok(Standalone::with(session, bits))
@@ -478,10 +488,10 @@ fn the_check_is_needed() {
         2,
         |_, transport| transport,
         |p| {
-            let lie = p.bits.party().0 == 1;
-            let task = p.bits.input(0, 4, (!lie).then(|| X.to_vec()))?;
+            let deviation = p.bits.party().0 == 1;
+            let task = p.bits.input(0, 4, (!deviation).then(|| X.to_vec()))?;
             let mut x = p.run(task)?;
-            if lie {
+            if deviation {
                 x.parts[0][0] ^= 1;
             }
             let open = p.bits.open(x);

@@ -2,7 +2,7 @@
 //!
 //! Party i is the OT receiver with choices x_i towards every peer j; rows under the MAC key Δ_j of the peer are t_ij = q_ij ⊕ x_i·Δ_j, so that
 //! x_i·Δ_i ⊕ ⊕_j t_ij at i and the q_ij at the others share x_i·Δ. The OT extension's check gets one tossed seed on all
-//! links, and the hash of the choices, which it tells under a mask, is compared among the peers: choices are the same
+//! links, and the hash of the choices, which it sends under a mask, is compared among the peers: choices are the same
 //! towards all. Three rounds.
 
 use keyquorum_math::Domain;
@@ -14,8 +14,8 @@ use super::verify::{exchange, finish_toss, start_toss};
 use super::{AuthenticatedBits, MAC_BITS, PARTS};
 use crate::adversary::Site;
 use crate::error::{Check, EngineError, Result};
-use crate::graph::{SendFn, Step, and_then, join, then};
 use crate::protocol::BITS;
+use crate::task::{SendFn, Step, and_then, join, then};
 use crate::value::Share;
 
 /// Correlated OTs that are wanted.
@@ -120,7 +120,7 @@ pub(in super::super) fn missing(party: usize) -> EngineError {
     EngineError::internal(format!("what belongs to party {party} is missing"))
 }
 
-/// What belongs to a party.
+/// The correlated OTs of one party.
 pub(in super::super) fn of_mut<T>(all: &mut [T], party: usize) -> Result<&mut T> {
     all.get_mut(party).ok_or_else(|| missing(party))
 }
@@ -136,13 +136,13 @@ pub(in super::super) fn task(wanted: Vec<Wanted>) -> SendFn<AuthenticatedBits, V
     and_then(tossed, |p, (all, seed)| {
         let mut proofs = vec![Vec::new(); p.parties];
         let mut expected = vec![0; p.parties];
-        // What we tell about our choices, the same to all.
-        let mut told = Vec::new();
+        // The hash of our choices, the same to all.
+        let mut hashes = Vec::new();
         for correlated in &all {
             for (i, (peer, sliced)) in correlated.received.iter().enumerate() {
                 let mut proof = sliced.prove(&seed).map_err(blame(*peer))?;
                 if i == 0 {
-                    told.push((p.me, proof.iter().take(16).copied().collect::<Vec<_>>()));
+                    hashes.push((p.me, proof.iter().take(16).copied().collect::<Vec<_>>()));
                 }
                 p.adversary
                     .change_message(Site::BitProof, Some(*peer), &mut proof, 0);
@@ -163,13 +163,13 @@ pub(in super::super) fn task(wanted: Vec<Wanted>) -> SendFn<AuthenticatedBits, V
                         let proof = proof.ok_or_else(|| missing(*peer))?;
                         let verified = sliced.verify(&seed, proof).map(drop);
                         p.adversary.judge(verified.map_err(blame(*peer)))?;
-                        told.push((*peer, proof.iter().take(16).copied().collect()));
+                        hashes.push((*peer, proof.iter().take(16).copied().collect()));
                     }
                 }
                 Ok(())
             })?;
-            told.sort_by_key(|(party, _)| *party);
-            for (_, hash) in &told {
+            hashes.sort_by_key(|(party, _)| *party);
+            for (_, hash) in &hashes {
                 p.verifier.record(hash);
             }
             Ok(all)
@@ -199,7 +199,7 @@ impl Correlated {
 type Strings = Zeroizing<Vec<u128>>;
 
 impl Correlated {
-    /// Our share of bits that one party knows, in a form that tells nothing if sums are opened.
+    /// Our share of bits that one party knows, masked so that opened sums reveal nothing.
     pub fn private_share(&self, p: &mut AuthenticatedBits) -> Result<Share<u64>> {
         let mut share = self.share(&p.key)?;
         if let Some(owner) = self.wanted.owner {
@@ -236,8 +236,8 @@ impl Correlated {
     }
 }
 
-/// A task that puts random bits in stock: of nobody (`owner` is `None`) or of a party that knows them.
-pub(super) fn stock(batches: Vec<(Option<usize>, usize)>) -> SendFn<AuthenticatedBits, ()> {
+/// A task that makes random bits: known to nobody (`owner` is `None`), or to one party.
+pub(super) fn random_bits(batches: Vec<(Option<usize>, usize)>) -> SendFn<AuthenticatedBits, ()> {
     let wanted = batches
         .into_iter()
         .map(|(owner, lanes)| Wanted {
@@ -250,8 +250,11 @@ pub(super) fn stock(batches: Vec<(Option<usize>, usize)>) -> SendFn<Authenticate
         for correlated in all {
             let share = correlated.private_share(p)?;
             match correlated.wanted.owner {
-                None => p.supply.random.put([share])?,
-                Some(owner) => p.supply.input(owner)?.put(share, &correlated.choices)?,
+                None => p.preprocessing.random.put([share])?,
+                Some(owner) => p
+                    .preprocessing
+                    .input(owner)?
+                    .put(share, &correlated.choices)?,
             }
         }
         Ok(())

@@ -22,8 +22,8 @@ use super::verify::{exchange, finish_toss, start_toss};
 use super::{AuthenticatedBits, PARTS, open};
 use crate::adversary::Site;
 use crate::error::{EngineError, Result};
-use crate::graph::{SendFn, and_then, join, then};
 use crate::protocol::BITS;
+use crate::task::{SendFn, and_then, join, then};
 use crate::value::Share;
 
 /// Lanes of the smallest batch.

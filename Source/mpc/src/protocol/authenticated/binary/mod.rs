@@ -9,7 +9,7 @@
 //! [`AuthenticatedBits::check`] has passed.
 //!
 //! A party may use different keys Δ_i towards different peers. MACs are then off by a function of the honest parties' shares,
-//! so that later checks could tell whether such a share was guessed. Where there is more than one peer the first thing that
+//! so that later checks could reveal whether such a share was guessed. Where there is more than one peer the first thing that
 //! is made is therefore a block of leaky AND triples, whose check then fails whatever the party does (`leaky`). That binds the keys of
 //! bits alone: those of elements come from other base OTs, and have a check of their own (`super::keys`).
 
@@ -19,10 +19,11 @@ mod adversaries;
 pub(super) mod buckets;
 pub(super) mod correlate;
 mod leaky;
-#[cfg(test)]
-pub(super) mod liar;
+mod openings;
+mod preprocessing;
 mod standalone;
-mod supply;
+#[cfg(test)]
+pub(super) mod tampering;
 #[cfg(test)]
 pub(super) mod tests;
 mod triples;
@@ -35,14 +36,15 @@ use keyquorum_ot::MacKey;
 use zeroize::Zeroizing;
 
 use crate::adversary::{Corruption, Site};
-use crate::engine::Material;
+use crate::engine::Preprocessed;
 use crate::error::{EngineError, Result};
-use crate::graph::{SendFn, Step, and_then, join, then};
 use crate::guard::Guard;
 use crate::protocol::{BITS, Channel};
+use crate::task::{SendFn, Step, and_then, join, then};
 use crate::value::{Share, zip};
+use openings::open;
+use preprocessing::Preprocessing;
 pub use standalone::Standalone;
-use supply::Supply;
 pub(super) use triples::{permutation, sliced, words};
 use verify::Verifier;
 pub(super) use verify::{
@@ -70,9 +72,9 @@ pub struct AuthenticatedBits {
     /// Known to us alone.
     private: Prg,
     verifier: Verifier,
-    /// The session's: told when our sums of a MAC check are open, and when they were right.
+    /// The session's guard. It is informed when our sums of a MAC check are open, and when they were right.
     pub(crate) guard: Arc<Guard>,
-    supply: Supply,
+    preprocessing: Preprocessing,
     adversary: Corruption,
 }
 
@@ -118,7 +120,7 @@ impl AuthenticatedBits {
             private,
             verifier: Verifier::default(),
             guard: Arc::default(),
-            supply: Supply::new(parties),
+            preprocessing: Preprocessing::new(parties),
             adversary,
         })
     }
@@ -140,7 +142,7 @@ impl AuthenticatedBits {
             .ok_or_else(|| EngineError::usage(format!("no oblivious transfer with party {peer}")))
     }
 
-    /// Adds a fresh sharing of zero, dealt by `owner`, which alone knows what it is added to: openings of sums must not tell
+    /// Adds a fresh sharing of zero, dealt by `owner`, which alone knows what it is added to: openings of sums must not reveal
     /// the summands.
     fn add_sharing_of_zero(&mut self, owner: usize, shares: &mut [u64]) -> Result<()> {
         let mut draw = Zeroizing::new(vec![0; shares.len()]);
@@ -188,11 +190,11 @@ impl AuthenticatedBits {
         Ok(())
     }
 
-    /// Uniform bits that nobody knows, from the stock.
+    /// Uniform bits that nobody knows, made before.
     pub fn random(&mut self, lanes: usize) -> SendFn<Self, Share<u64>> {
-        self.supply.random.need(lanes);
+        self.preprocessing.random.need(lanes);
         Box::new(move |p, _| {
-            let [share] = p.supply.random.take(lanes)?;
+            let [share] = p.preprocessing.random.take(lanes)?;
             Ok(Box::new(move |_, _| Ok(Step::Done(share))))
         })
     }
@@ -216,9 +218,9 @@ impl AuthenticatedBits {
                 )));
             }
         };
-        self.supply.input(owner)?.need(lanes);
+        self.preprocessing.input(owner)?.need(lanes);
         Ok(Box::new(move |p, out| {
-            let (mut share, known) = p.supply.input(owner)?.take(lanes)?;
+            let (mut share, known) = p.preprocessing.input(owner)?.take(lanes)?;
             let mut masked = vec![0; lanes];
             match &values {
                 Some(values) if p.me == owner => {
@@ -253,7 +255,7 @@ impl AuthenticatedBits {
 
     /// Asks for random bits that `owner` knows.
     pub(super) fn need_input(&mut self, owner: usize, lanes: usize) -> Result<()> {
-        self.supply.input(owner)?.need(lanes);
+        self.preprocessing.input(owner)?.need(lanes);
         Ok(())
     }
 
@@ -263,34 +265,7 @@ impl AuthenticatedBits {
         owner: usize,
         lanes: usize,
     ) -> Result<(Share<u64>, Zeroizing<Vec<u64>>)> {
-        self.supply.input(owner)?.take(lanes)
-    }
-
-    /// Opens bits to everybody; what they are is verified by the next [`AuthenticatedBits::check`]. One round.
-    pub fn open(&mut self, share: Share<u64>) -> SendFn<Self, Vec<u64>> {
-        open(share)
-    }
-
-    /// Opens bits to one party, under bits that it knows alone. One round, verified as [`AuthenticatedBits::open`].
-    ///
-    /// # Errors
-    /// [`EngineError::Usage`] if there is no such party.
-    pub fn open_to(
-        &mut self,
-        share: Share<u64>,
-        receiver: usize,
-    ) -> Result<SendFn<Self, Option<Zeroizing<Vec<u64>>>>> {
-        let lanes = share.len();
-        self.supply.input(receiver)?.need(lanes);
-        Ok(Box::new(move |p, out| {
-            let (mask, known) = p.supply.input(receiver)?.take(lanes)?;
-            let mut share = share;
-            add(&mut share, &mask)?;
-            then(open(share), move |p, mut opened| {
-                BITS.add_assign(&mut opened, &known);
-                Ok((p.me == receiver).then(|| Zeroizing::new(opened)))
-            })(p, out)
-        }))
+        self.preprocessing.input(owner)?.take(lanes)
     }
 
     /// AND, from triples: both operands are opened under masks. One round, 2 bits an AND and peer.
@@ -311,14 +286,14 @@ impl AuthenticatedBits {
 
     /// Asks for triples.
     pub(super) fn need_ands(&mut self, lanes: usize) {
-        self.supply.ands.need(lanes);
+        self.preprocessing.ands.need(lanes);
     }
 
     /// [`AuthenticatedBits::and`] with triples that were asked for, of operands of one size.
     fn product(x: Share<u64>, y: Share<u64>) -> SendFn<Self, Share<u64>> {
         let lanes = x.len();
         Box::new(move |p, out| {
-            let [a, b, mut c] = p.supply.ands.take(lanes)?;
+            let [a, b, mut c] = p.preprocessing.ands.take(lanes)?;
             for share in [&x, &y, &a, &b, &c] {
                 share.check(PARTS, lanes)?;
             }
@@ -355,7 +330,7 @@ impl AuthenticatedBits {
         self.verifier.pending() > 0
     }
 
-    /// What must pass before anything is made under the keys of bits; nothing if it was asked for before, or if there is one peer.
+    /// The check that must pass before anything is made under the keys of bits; `None` if it was returned before, or if there is one peer.
     pub(super) fn key_check(&mut self) -> Option<SendFn<Self, ()>> {
         let checked = std::mem::replace(&mut self.keys_checked, true);
         (!checked).then(|| and_then(leaky::task(leaky::BLOCK), |_, _| Ok(verify::check())))
@@ -370,11 +345,11 @@ impl AuthenticatedBits {
             return Ok(Some(task));
         }
         let mut tasks = Vec::new();
-        let bits = self.supply.bits_to_make(self.parties);
+        let bits = self.preprocessing.bits_to_make(self.parties);
         if !bits.is_empty() {
-            tasks.push(correlate::stock(bits));
+            tasks.push(correlate::random_bits(bits));
         }
-        let triples = self.supply.ands_to_make();
+        let triples = self.preprocessing.ands_to_make();
         if triples > 0 {
             tasks.push(triples::task(triples));
         } else if self.verifier.pending() > verify::MOST_PENDING {
@@ -386,38 +361,9 @@ impl AuthenticatedBits {
     }
 
     /// Correlated randomness made and used so far.
-    pub fn material(&self) -> Vec<Material> {
-        self.supply.material()
+    pub fn preprocessed(&self) -> Vec<Preprocessed> {
+        self.preprocessing.preprocessed()
     }
-}
-
-/// Opens bits.
-fn open(share: Share<u64>) -> SendFn<AuthenticatedBits, Vec<u64>> {
-    Box::new(move |p, out| {
-        let lanes = share.len();
-        for peer in p.peers() {
-            let sent = p
-                .adversary
-                .bits(Site::BitOpening, Some(peer), share.part(0)?);
-            out.send(&BITS, peer, &sent);
-            out.expect(&BITS, peer, lanes);
-        }
-        Ok(Box::new(move |p, inbox| {
-            let ours = p
-                .adversary
-                .bits(Site::BitOpening, Some(p.me), share.part(0)?);
-            let mut sum = ours.into_owned();
-            for peer in p.peers() {
-                let theirs = inbox.take(&BITS, peer, lanes)?;
-                p.adversary
-                    .sees_elements(Site::BitOpening, peer, &BITS, &theirs);
-                BITS.add_assign(&mut sum, &theirs);
-            }
-            p.verifier.record_words(&sum);
-            p.verifier.opened(&share, &sum, &p.key)?;
-            Ok(Step::Done(sum))
-        }))
-    })
 }
 
 fn add(share: &mut Share<u64>, other: &Share<u64>) -> Result<()> {

@@ -3,9 +3,9 @@
 use super::AuthenticatedBits;
 use crate::adversary::honest;
 use crate::error::Result;
-use crate::graph::{SendFn, Step};
 use crate::round::Outbox;
 use crate::session::{EngineOptions, Session};
+use crate::task::{SendFn, Step};
 
 /// One party of the protocol with its session.
 pub struct Standalone {

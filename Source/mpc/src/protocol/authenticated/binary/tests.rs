@@ -132,9 +132,9 @@ fn inputs_ands_and_openings() {
 fn triples_are_products_with_macs() {
     for (n, lanes) in [(2, 1), (2, 300), (3, 70), (4, 5)] {
         let triples = run(n, move |p| {
-            p.bits.supply.ands.need(lanes);
+            p.bits.preprocessing.ands.need(lanes);
             p.prepare()?;
-            Ok((p.bits.supply.ands.take(lanes)?, *p.bits.key))
+            Ok((p.bits.preprocessing.ands.take(lanes)?, *p.bits.key))
         });
         let value =
             |i: usize, lane: usize| triples.iter().fold(0, |v, (t, _)| v ^ t[i].parts[0][lane]);
@@ -210,7 +210,7 @@ fn rounds_and_bytes() {
     }
 }
 
-/// Openings of sums of inputs must not tell the summands: the shares of an input are random, also at its owner.
+/// Openings of sums of inputs must not reveal the summands: the shares of an input are random, also at its owner.
 #[test]
 fn shares_of_inputs_are_random() {
     for n in [2, 3] {

@@ -1,7 +1,7 @@
 //! AND triples: leaky ones, verified, then put at random in buckets and combined so that what leaks of some is not enough.
 //!
 //! Of a bucket (x_l, y_l, z_l): x = ⊕ x_l, y = y_0, z = ⊕ (z_l ⊕ d_l·x_l) for opened d_l = y_0 ⊕ y_l (Wang, Ranellucci, Katz, CCS
-//! 2017, figure 10). The buckets are tossed when the leaky triples are fixed, and told after these have passed their check.
+//! 2017, figure 10). The buckets are tossed when the leaky triples are fixed, and revealed after these have passed their check.
 
 use keyquorum_math::Prg;
 use keyquorum_ot::transpose;
@@ -11,7 +11,7 @@ use super::leaky::Triples;
 use super::verify::{Toss, check, finish_toss, first_half, start_toss};
 use super::{AuthenticatedBits, PARTS, buckets, leaky, open};
 use crate::error::{EngineError, Result};
-use crate::graph::{SendFn, Step, and_then, join, then, then_maybe};
+use crate::task::{SendFn, Step, and_then, join, then, then_maybe};
 use crate::value::{Share, picked};
 
 /// Leaky triples that are made at once, in lanes, all peers together: bounds memory, about 100 bytes a triple and peer.
@@ -61,7 +61,7 @@ fn append_words(share: &Share<u64>, words: &mut Vec<u64>) -> Result<()> {
     transpose::words(&share.parts, share.len(), words).map_err(EngineError::local_ot)
 }
 
-/// A task that puts `lanes` (an even number of) lanes of triples in stock.
+/// A task that makes `lanes` (an even number) lanes of triples.
 pub(super) fn task(lanes: usize) -> SendFn<AuthenticatedBits, ()> {
     let size = buckets::size(64 * lanes);
     let raw = collect(lanes * size, Words::default());
@@ -177,7 +177,7 @@ fn combine(raw: Words, seed: &Toss, size: usize) -> Result<SendFn<AuthenticatedB
     Ok(then(opening, move |p, opened| {
         let combined = buckets.combine(&opened)?;
         let [x, y, z] = [&combined.x, &combined.y, &combined.z].map(|words| sliced(words));
-        p.supply.ands.put([x?, y?, z?])
+        p.preprocessing.ands.put([x?, y?, z?])
     }))
 }
 
@@ -197,7 +197,7 @@ mod tests {
         }
     }
 
-    /// What is missing would count as a triple of zeros, which everybody knows.
+    /// A missing triple would count as one of zeros, which everybody knows.
     #[test]
     fn finding_11_blocked_buckets_of_which_a_part_is_missing() {
         let four = [1, 2, 3, 4];

@@ -16,8 +16,8 @@ use super::correlate::{missing, of_mut};
 use super::{AuthenticatedBits, MAC_BITS, PARTS};
 use crate::adversary::Site;
 use crate::error::{Check, EngineError, Result};
-use crate::graph::{SendFn, Step, and_then, then};
 use crate::protocol::BITS;
+use crate::task::{SendFn, Step, and_then, then};
 use crate::value::{Share, zip};
 use keyquorum_math::Domain;
 
@@ -36,7 +36,7 @@ pub(in super::super) fn first_half(toss: &Toss) -> [u8; 16] {
 
 const NONCE: usize = 32;
 
-/// What is to be verified.
+/// Openings and messages to verify.
 #[derive(Default)]
 pub(super) struct Verifier {
     /// Bit j of our s_i, in lanes.
@@ -205,7 +205,7 @@ fn reveal(committed: Committed) -> SendFn<AuthenticatedBits, Vec<Vec<u8>>> {
     )
 }
 
-/// [`reveal`] of our sums of a MAC check. They tell others as much as the MAC key, if something was opened wrongly: until they are
+/// [`reveal`] of our sums of a MAC check. They reveal as much as the MAC key, if something was opened wrongly: until they are
 /// verified, whatever goes wrong counts as a failed check, as who has got them need not give its own.
 pub(in super::super) fn reveal_sums(
     committed: Committed,

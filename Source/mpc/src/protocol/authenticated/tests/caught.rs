@@ -1,4 +1,4 @@
-//! Every party that lies is caught, by the check that is there for its lie; and protocols have no code of tests.
+//! Every corrupted party is caught, by the check that is there for its deviation; and protocols have no code of tests.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -12,8 +12,8 @@ use super::{input, run_as};
 use crate::engine::Engine;
 use crate::error::{Check, EngineError, Result};
 use crate::intercept::intercept;
-use crate::protocol::authenticated::adversaries::{Lie, Role};
-use crate::protocol::authenticated::binary::liar::{Change, To, liar};
+use crate::protocol::authenticated::adversaries::{Deviation, Role};
+use crate::protocol::authenticated::binary::tampering::{Change, To, tampering};
 
 /// A program, and what must come out.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -92,17 +92,17 @@ impl Program {
     }
 }
 
-/// A lie, the program in which it is told, and the check that catches it among two parties and among three; none where it says nothing
-/// wrong.
-type Case = (Lie, Program, Option<Check>, Option<Check>);
+/// A deviation, the program in which it happens, and the check that catches it among two parties and among three; none where it changes
+/// nothing.
+type Case = (Deviation, Program, Option<Check>, Option<Check>);
 
-const fn always(lie: Lie, program: Program, check: Check) -> Case {
-    (lie, program, Some(check), Some(check))
+const fn always(deviation: Deviation, program: Program, check: Check) -> Case {
+    (deviation, program, Some(check), Some(check))
 }
 
-/// Where one of several is told something else.
-const fn among_three(lie: Lie, program: Program, check: Check) -> Case {
-    (lie, program, None, Some(check))
+/// Deviations towards one of several.
+const fn among_three(deviation: Deviation, program: Program, check: Check) -> Case {
+    (deviation, program, None, Some(check))
 }
 
 const CASES: [Case; 36] = {
@@ -111,42 +111,47 @@ const CASES: [Case; 36] = {
     };
     use Program::{Ands, Bits, Numbers, Product, Sum};
     [
-        (Lie::Vector, Sum, Some(ElementMacs), Some(ElementKeys)),
-        (Lie::Digit, Sum, Some(ElementMacs), Some(ElementKeys)),
-        (Lie::Choices, Product, Some(SubsetSums), Some(Broadcast)),
-        always(Lie::Proof, Product, OtExtension),
-        always(Lie::OperandKey, Product, SubsetSums),
-        always(Lie::Operand, Product, SubsetSums),
-        always(Lie::OperandMac, Product, SubsetSums),
-        always(Lie::Payload, Product, SubsetSums),
-        always(Lie::OtherFactor, Product, SubsetSums),
-        always(Lie::Product, Product, SubsetSums),
-        always(Lie::Check, Sum, ElementMacs),
-        always(Lie::Opening, Sum, ElementMacs),
-        always(Lie::Opening, Product, SubsetSums),
-        among_three(Lie::OpeningToOne, Sum, Broadcast),
-        among_three(Lie::Input, Sum, Broadcast),
-        always(Lie::Reveal, Sum, Commitment),
-        always(Lie::Commitment, Sum, Commitment),
-        among_three(Lie::Transcript, Sum, Broadcast),
-        (Lie::BitChoices, Ands, Some(BitMacs), Some(Broadcast)),
-        always(Lie::BitCorrections, Ands, OtExtension),
-        always(Lie::BitProof, Ands, OtExtension),
-        always(Lie::BitPayload, Ands, BitMacs),
-        always(Lie::BitOpening, Ands, BitMacs),
-        among_three(Lie::BitOpeningToOne, Ands, Broadcast),
-        among_three(Lie::BitInput, Ands, Broadcast),
-        always(Lie::BitCheck, Ands, BitMacs),
-        always(Lie::Bits, Bits, SubsetSums),
-        always(Lie::AllBits, Bits, SubsetSums),
-        always(Lie::Key, Bits, SubsetSums),
-        always(Lie::Top, Bits, SubsetSums),
-        always(Lie::Factor, Bits, SubsetSums),
-        always(Lie::FactorMac, Bits, SubsetSums),
-        always(Lie::SubsetSums, Bits, SubsetSums),
-        always(Lie::Number, Numbers, EdaBits),
-        always(Lie::AllNumbers, Numbers, EdaBits),
-        always(Lie::Test, Numbers, EdaBits),
+        (Deviation::Vector, Sum, Some(ElementMacs), Some(ElementKeys)),
+        (Deviation::Digit, Sum, Some(ElementMacs), Some(ElementKeys)),
+        (
+            Deviation::Choices,
+            Product,
+            Some(SubsetSums),
+            Some(Broadcast),
+        ),
+        always(Deviation::Proof, Product, OtExtension),
+        always(Deviation::OperandKey, Product, SubsetSums),
+        always(Deviation::Operand, Product, SubsetSums),
+        always(Deviation::OperandMac, Product, SubsetSums),
+        always(Deviation::Payload, Product, SubsetSums),
+        always(Deviation::OtherFactor, Product, SubsetSums),
+        always(Deviation::Product, Product, SubsetSums),
+        always(Deviation::Check, Sum, ElementMacs),
+        always(Deviation::Opening, Sum, ElementMacs),
+        always(Deviation::Opening, Product, SubsetSums),
+        among_three(Deviation::OpeningToOne, Sum, Broadcast),
+        among_three(Deviation::Input, Sum, Broadcast),
+        always(Deviation::Reveal, Sum, Commitment),
+        always(Deviation::Commitment, Sum, Commitment),
+        among_three(Deviation::Transcript, Sum, Broadcast),
+        (Deviation::BitChoices, Ands, Some(BitMacs), Some(Broadcast)),
+        always(Deviation::BitCorrections, Ands, OtExtension),
+        always(Deviation::BitProof, Ands, OtExtension),
+        always(Deviation::BitPayload, Ands, BitMacs),
+        always(Deviation::BitOpening, Ands, BitMacs),
+        among_three(Deviation::BitOpeningToOne, Ands, Broadcast),
+        among_three(Deviation::BitInput, Ands, Broadcast),
+        always(Deviation::BitCheck, Ands, BitMacs),
+        always(Deviation::Bits, Bits, SubsetSums),
+        always(Deviation::AllBits, Bits, SubsetSums),
+        always(Deviation::Key, Bits, SubsetSums),
+        always(Deviation::Top, Bits, SubsetSums),
+        always(Deviation::Factor, Bits, SubsetSums),
+        always(Deviation::FactorMac, Bits, SubsetSums),
+        always(Deviation::SubsetSums, Bits, SubsetSums),
+        always(Deviation::Number, Numbers, EdaBits),
+        always(Deviation::AllNumbers, Numbers, EdaBits),
+        always(Deviation::Test, Numbers, EdaBits),
     ]
 };
 
@@ -199,31 +204,33 @@ impl Outcome {
     }
 }
 
-/// A run in which one party tells a lie and the others are of this role.
+/// A run in which one party deviates and the others have this role.
 pub(super) fn attack(
     n: usize,
     protocol: &'static str,
-    (lie, program): (Lie, Program),
+    (deviation, program): (Deviation, Program),
     corrupt: usize,
     others: &Role,
 ) -> Outcome {
     let role = |party| match party {
-        party if party == corrupt => Role::Lies(lie),
+        party if party == corrupt => Role::Deviates(deviation),
         _ => others.clone(),
     };
     let body = move |engine: &mut dyn Engine| program.run(engine);
     Outcome::new(run_as(n, protocol, role, |_, t| t, body), corrupt)
 }
 
-/// Programs of both protocols, of two parties and of three, the first or the last of which tells one of these lies.
+/// Programs of both protocols, of two parties and of three, the first or the last of which deviates in one of these ways.
 #[test]
-fn finding_12_blocked_every_lie_is_caught_by_its_check() {
+fn finding_12_blocked_every_deviation_is_caught_by_its_check() {
     let mut all = Vec::new();
     for protocol in ["spdz2k", "mascot"] {
-        for (lie, program, two, three) in CASES {
+        for (deviation, program, two, three) in CASES {
             for (n, check) in [(2, two), (3, three)] {
                 let Some(check) = check else { continue };
-                all.extend([0, n - 1].map(|corrupt| (protocol, lie, program, n, corrupt, check)));
+                all.extend(
+                    [0, n - 1].map(|corrupt| (protocol, deviation, program, n, corrupt, check)),
+                );
             }
         }
     }
@@ -235,14 +242,14 @@ fn finding_12_blocked_every_lie_is_caught_by_its_check() {
             scope.spawn(|| {
                 loop {
                     let next = rest.lock().unwrap().pop();
-                    let Some((protocol, lie, program, n, corrupt, check)) = next else {
+                    let Some((protocol, deviation, program, n, corrupt, check)) = next else {
                         return;
                     };
-                    let outcome = attack(n, protocol, (lie, program), corrupt, &Role::Honest);
+                    let outcome = attack(n, protocol, (deviation, program), corrupt, &Role::Honest);
                     let wrong = outcome.outputs.iter().any(|out| *out != program.wanted());
                     if wrong || !outcome.is_caught(Some(check)) {
                         failures.lock().unwrap().push(format!(
-                            "{protocol}, {n} parties, {lie:?} of party {corrupt}: wrong output: {wrong}, {check:?} expected: {:?} {:?}",
+                            "{protocol}, {n} parties, {deviation:?} of party {corrupt}: wrong output: {wrong}, {check:?} expected: {:?} {:?}",
                             outcome.checks, outcome.errors
                         ));
                     }
@@ -308,12 +315,12 @@ fn finding_12_blocked_other_punctured_prfs_are_caught_by_their_check() {
     }
 }
 
-/// With any error for a reason, a lie that was never told passes for one that was caught: a message that was cut off ended the run before.
+/// If any error counts, a deviation that never happened passes for one that was caught: a message that was cut off ended the run before.
 #[test]
-fn finding_12_ablated_any_error_passes_for_a_lie_that_was_caught() {
-    let cut = liar(0, To::All, Change::Shorten);
+fn finding_12_ablated_any_error_passes_for_a_deviation_that_was_caught() {
+    let cut = tampering(0, To::All, Change::Shorten);
     let role = |party| match party {
-        1 => Role::Lies(Lie::Number),
+        1 => Role::Deviates(Deviation::Number),
         _ => Role::Honest,
     };
     let wrap = |party, transport| match party {
@@ -394,14 +401,14 @@ fn finding_12_blocked_protocols_have_no_code_of_tests() {
 #[test]
 fn finding_12_ablated_code_of_tests_in_a_protocol_is_found() {
     for woven in [
-        "fn f() {\n    #[cfg(test)]\n    let values = &p.lie_to(peer, values);\n}",
-        "struct S {\n    #[cfg(test)]\n    lie: Option<Lie>,\n}",
-        "impl S {\n    #[cfg(not(test))]\n    fn lie(&self) {}\n}",
+        "fn f() {\n    #[cfg(test)]\n    let values = &p.change_for(peer, values);\n}",
+        "struct S {\n    #[cfg(test)]\n    deviation: Option<Deviation>,\n}",
+        "impl S {\n    #[cfg(not(test))]\n    fn deviation(&self) {}\n}",
         "fn f() {\n    #[cfg(test)]\n    fn g() {}\n}",
-        "fn f() {\n    if cfg!(test) {\n        lie();\n    }\n}",
+        "fn f() {\n    if cfg!(test) {\n        deviation();\n    }\n}",
         "#[cfg_attr(test, allow(dead_code))]\nfn f() {}",
         "#[cfg(not(test))]\nfn f() {}",
-        "#[cfg(any(test, feature = \"lies\"))]\nmod lies;",
+        "#[cfg(any(test, feature = \"adversaries\"))]\nmod adversaries;",
     ] {
         assert_eq!(code_of_tests(woven).len(), 1, "{woven}");
     }

@@ -8,12 +8,12 @@ use keyquorum_math::{Domain, Z2k128};
 use keyquorum_net::local_mesh;
 use keyquorum_ot::amplified::Shape;
 
-use super::super::{Authenticated, MAC_BITS, supply};
+use super::super::{Authenticated, MAC_BITS, preprocessing};
 use crate::adversary::{Adversary, Corruption, Site, honest};
 use crate::error::{Check, Result};
-use crate::graph::{SendFn, Step};
 use crate::round::Outbox;
 use crate::session::{EngineOptions, Session};
+use crate::task::{SendFn, Step};
 
 const K: u32 = 64;
 const BITS: u32 = K + MAC_BITS;
@@ -104,12 +104,12 @@ fn make(session: &Session, corruption: Corruption) -> Result<Triples> {
     let domains = (Z2k128::new(K).unwrap(), Z2k128::new(BITS).unwrap());
     let options = EngineOptions::default();
     let mut p = session.protocol_with_macs(domains, 7, &options, corruption)?;
-    p.supply.triples.need(ITEMS);
+    p.preprocessing.triples.need(ITEMS);
     let mut round = 0;
-    while let Some(task) = supply::prepare(&mut p)? {
+    while let Some(task) = preprocessing::prepare(&mut p)? {
         run(session, &mut p, task, &mut round)?;
     }
-    Ok((p.key, p.supply.triples.take(ITEMS)?))
+    Ok((p.key, p.preprocessing.triples.take(ITEMS)?))
 }
 
 fn run(
@@ -191,7 +191,7 @@ fn finding_03_blocked_a_bet_on_a_bit_of_a_factor_is_caught() {
 
 /// One choice bit can be bet on, at the price of being caught in half of the runs; the factor is uniform given that bit.
 #[test]
-fn finding_03_blocked_a_bit_that_leaks_tells_nothing_of_the_factor() {
+fn finding_03_blocked_a_bit_that_leaks_reveals_nothing_of_the_factor() {
     let (mut passed, mut ones) = (0, 0);
     for _ in 0..48 {
         if let (Ok(()), Some(both)) = batch([honest(), bet(Bet::LowestBit)]) {
@@ -205,9 +205,9 @@ fn finding_03_blocked_a_bit_that_leaks_tells_nothing_of_the_factor() {
     assert!(0 < ones && ones < passed, "{ones} of {passed}");
 }
 
-/// Without the subset sums the same bet passes always, and whether a later check passes tells the bit of the honest factor.
+/// Without the subset sums the same bet passes always, and whether a later check passes reveals the bit of the honest factor.
 #[test]
-fn finding_03_ablated_without_subset_sums_an_abort_tells_a_bit_of_the_factor() {
+fn finding_03_ablated_without_subset_sums_an_abort_reveals_a_bit_of_the_factor() {
     let mut seen = [0, 0];
     for _ in 0..16 {
         let (result, both) = batch([Arc::new(Careless), bet(Bet::OperandMac)]);

@@ -1,4 +1,4 @@
-//! What the transcript of a failed check tells of other secrets: of pads of oblivious transfer nothing.
+//! What the transcript of a failed check reveals of other secrets: nothing of the pads of oblivious transfer.
 
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -31,7 +31,7 @@ struct Transcript {
 }
 
 /// The last bit of the first byte of an opened element, and of the lane that comes after it.
-const PLACES: [usize; 2] = [0, (64 + MAC_BITS as usize) / 8];
+const POSITIONS: [usize; 2] = [0, (64 + MAC_BITS as usize) / 8];
 
 /// A transport of party 1 that keeps all messages, and inverts a bit of an element and a bit of packed bits in the one message that has
 /// both.
@@ -40,8 +40,8 @@ fn recorder(inner: Box<dyn Transport>, transcript: &Arc<Mutex<Transcript>>) -> B
     let sends = move |_, payload: &[u8]| {
         let mut message = payload.to_vec();
         ours.lock().unwrap().sent.push(payload[8..].to_vec());
-        if payload.len() == 8 + PLACES[1] + 8 {
-            PLACES.iter().for_each(|place| message[8 + place] ^= 1);
+        if payload.len() == 8 + POSITIONS[1] + 8 {
+            POSITIONS.iter().for_each(|at| message[8 + at] ^= 1);
         }
         Some(message)
     };
@@ -71,7 +71,7 @@ fn joined_key(macs: Option<MacKey>) -> Result<LinkKey, OtError> {
 /// The bits of Δ that were keys of MACs.
 const KNOWN: u128 = ((1 << 48) - 1) | ((1 << 48) - 1) << 64;
 
-/// Both parties share an element and bits, and open them in one round, where party 1 lies; `link_key` makes the keys of links.
+/// Both parties share an element and bits, and open them in one round, where party 1 deviates; `link_key` makes the keys of links.
 fn opening(link_key: fn(Option<MacKey>) -> Result<LinkKey, OtError>) -> Run {
     let transcript = Arc::new(Mutex::new(Transcript::default()));
     let threads: Vec<_> = local_mesh(2, Duration::from_secs(20))
@@ -112,7 +112,7 @@ fn opening(link_key: fn(Option<MacKey>) -> Result<LinkKey, OtError>) -> Run {
     Run { transcript, links }
 }
 
-/// What the last four exchanges of a failed check tell of the keys of party 0: α and the key of bits. A check commits to a toss, opens
+/// What the last four exchanges of a failed check reveal of the keys of party 0: α and the key of bits. A check commits to a toss, opens
 /// it, commits to sums and opens them; what is of elements comes before what is of bits.
 fn keys_of_the_victim(transcript: &Transcript) -> (u64, u64) {
     let last = |list: &[Vec<u8>], back: usize| list[list.len() - back].clone();
@@ -190,7 +190,7 @@ fn pads_are_found(run: &Run) -> Option<bool> {
     }))
 }
 
-/// Whether pads were found in up to three runs of which the transcript told the key of elements.
+/// Whether pads were found in up to three runs of which the transcript revealed the key of elements.
 fn attack(link_key: fn(Option<MacKey>) -> Result<LinkKey, OtError>) -> Vec<bool> {
     // A factor that is odd comes half of the time.
     let runs = (0..40).filter_map(|_| pads_are_found(&opening(link_key)));
@@ -200,7 +200,7 @@ fn attack(link_key: fn(Option<MacKey>) -> Result<LinkKey, OtError>) -> Vec<bool>
 }
 
 #[test]
-fn finding_01_blocked_a_failed_check_tells_nothing_of_pads() {
+fn finding_01_blocked_a_failed_check_reveals_nothing_of_pads() {
     assert_eq!(attack(LinkKey::random), [false; 3]);
 }
 

@@ -11,7 +11,7 @@ use super::{PRIME, input, run_as};
 use crate::adversary::{Adversary, Site};
 use crate::engine::Engine;
 use crate::error::Check;
-use crate::protocol::authenticated::adversaries::{Lie, Omits, Role};
+use crate::protocol::authenticated::adversaries::{Deviation, Omits, Role};
 use crate::protocol::authenticated::binary;
 use crate::protocol::authenticated::verify::public;
 
@@ -47,11 +47,11 @@ fn lets_through(
 #[test]
 fn finding_12_ablated_without_macs_of_elements_another_value_comes_out() {
     fn opening(protocol: &'static str, others: Role) -> Outcome {
-        attack(2, protocol, (Lie::Opening, Program::Sum), 1, &others)
+        attack(2, protocol, (Deviation::Opening, Program::Sum), 1, &others)
     }
     fn low(protocol: &'static str, others: Role) -> Outcome {
         let role = |party| match party {
-            1 => Role::Lies(Lie::Opening),
+            1 => Role::Deviates(Deviation::Opening),
             _ => others.clone(),
         };
         let body = |engine: &mut dyn Engine| {
@@ -72,7 +72,7 @@ fn finding_12_ablated_without_macs_of_elements_another_value_comes_out() {
 fn finding_12_ablated_without_macs_of_bits_another_bit_comes_out() {
     fn opening(protocol: &'static str, others: Role) -> Outcome {
         let role = |party| match party {
-            1 => Role::Lies(Lie::BitOpening),
+            1 => Role::Deviates(Deviation::BitOpening),
             _ => others.clone(),
         };
         let body = |engine: &mut dyn Engine| {
@@ -93,7 +93,13 @@ fn finding_12_ablated_without_macs_of_bits_another_bit_comes_out() {
 #[test]
 fn finding_12_ablated_without_the_check_of_edabits_wrong_numbers_come_out() {
     fn numbers(protocol: &'static str, others: Role) -> Outcome {
-        attack(2, protocol, (Lie::Number, Program::Numbers), 1, &others)
+        attack(
+            2,
+            protocol,
+            (Deviation::Number, Program::Numbers),
+            1,
+            &others,
+        )
     }
     for protocol in ["spdz2k", "mascot"] {
         lets_through(Check::EdaBits, protocol, &[0; 64], numbers);
@@ -106,7 +112,7 @@ fn finding_12_ablated_without_the_check_of_edabits_wrong_numbers_come_out() {
 #[test]
 fn finding_12_ablated_without_subset_sums_a_bet_on_honest_bits_goes_unnoticed() {
     const RUNS: usize = 96;
-    let bits = |others: &Role| attack(2, "spdz2k", (Lie::Top, Program::Bits), 1, others);
+    let bits = |others: &Role| attack(2, "spdz2k", (Deviation::Top, Program::Bits), 1, others);
     for _ in 0..8 {
         assert!(bits(&Role::Honest).is_caught(Some(Check::SubsetSums)));
     }
@@ -353,12 +359,12 @@ fn finding_12_ablated_without_the_comparison_the_key_of_a_party_comes_out() {
 /// In which random bits of several choices in different rows have MACs that do not fit, and are taken for good.
 #[test]
 fn finding_12_ablated_without_the_check_of_transfers_bits_get_wrong_macs() {
-    let tell = |others: Option<Check>| {
+    let outcome = |others: Option<Check>| {
         binary::tests::bits_of_several_choices(move || {
             others.map(|check| -> crate::adversary::Corruption { Arc::new(Omits(check)) })
         })
     };
-    let error = tell(None).unwrap_err();
+    let error = outcome(None).unwrap_err();
     assert!(matches!(
         error,
         crate::EngineError::Check {
@@ -366,13 +372,13 @@ fn finding_12_ablated_without_the_check_of_transfers_bits_get_wrong_macs() {
             ..
         }
     ));
-    assert!(!tell(Some(Check::OtExtension)).unwrap());
+    assert!(!outcome(Some(Check::OtExtension)).unwrap());
 }
 
 /// Every check has its test here; a new one does not compile without an answer.
 #[test]
 fn every_check_is_left_out_somewhere() {
-    let place = |check| match check {
+    let file = |check| match check {
         Check::ElementMacs
         | Check::BitMacs
         | Check::SubsetSums
@@ -397,6 +403,6 @@ fn every_check_is_left_out_somewhere() {
         (Check::Interrupted, "check_cut_off_by_who_has_the_sums"),
     ] {
         let test = ["_ablated_", name].concat();
-        assert!(place(check).contains(&test), "{check:?}");
+        assert!(file(check).contains(&test), "{check:?}");
     }
 }

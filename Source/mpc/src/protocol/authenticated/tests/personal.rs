@@ -74,7 +74,7 @@ const FACTORS: [[i64; 2]; 3] = [[1 << 40, 1 << 40], [1 << 50, 1 << 50], [0, 5]];
 
 /// Every bit is as often one as zero, whatever was multiplied: 256 expected, standard deviation 11, seven of them.
 #[test]
-fn personal_openings_blocked_nothing_is_told_above_2_to_the_k() {
+fn personal_openings_blocked_nothing_is_revealed_above_2_to_the_k() {
     for factors in FACTORS {
         let seen = seen(factors);
         for bit in 0..MAC_BITS {
@@ -86,7 +86,7 @@ fn personal_openings_blocked_nothing_is_told_above_2_to_the_k() {
 
 /// The share itself, without the mask above 2^k, comes to the product of the integers.
 #[test]
-fn personal_openings_ablated_the_integer_product_is_told() {
+fn personal_openings_ablated_the_integer_product_is_revealed() {
     let domain = Z2k128::new(64 + MAC_BITS).unwrap();
     for factors in FACTORS {
         let results = run_as(

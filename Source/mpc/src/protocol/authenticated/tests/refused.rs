@@ -114,7 +114,7 @@ struct Sums {
     toss: [u8; 32],
     /// Commitments so far, one a party.
     messages: u64,
-    /// What party 1 is told: nonce and sum.
+    /// The message to party 1: nonce and sum.
     opening: Vec<u8>,
     /// Messages of the commitment in which it is.
     left: usize,

@@ -11,10 +11,10 @@ use super::super::private::Private;
 use super::super::{Authenticated, MAC_BITS, PARTS, binary};
 use crate::adversary::honest;
 use crate::error::{EngineError, Result};
-use crate::graph::SendFn;
 use crate::protocol::Protocol;
 use crate::round::Outbox;
 use crate::session::{EngineOptions, Session};
+use crate::task::SendFn;
 use crate::value::Share;
 
 type Party = Authenticated<Z2k128>;
@@ -82,7 +82,7 @@ fn finding_11_blocked_operands_of_another_shape() {
         let triples = |p: &mut Party, n: usize| {
             let vector = || vec![0; n];
             let all = [(); 6].map(|()| vector());
-            p.supply.triples.put(all);
+            p.preprocessing.triples.put(all);
         };
         for (parts, n) in [(1, 2), (3, 2), (PARTS, 1), (PARTS, 3)] {
             triples(p, 2);
@@ -95,11 +95,11 @@ fn finding_11_blocked_operands_of_another_shape() {
             Party::converted(Share::zeros(binary::PARTS, 1), 65)
         ));
         let lanes = |lanes| Share::zeros(binary::PARTS, lanes);
-        p.supply
+        p.preprocessing
             .put_bits(lanes(2), Share::zeros(PARTS, 128))
             .unwrap();
         assert!(refused(p, Party::converted(Share::zeros(PARTS, 2), 65)));
-        p.supply
+        p.preprocessing
             .put_bits(lanes(2), Share::zeros(PARTS, 128))
             .unwrap();
         assert!(

@@ -31,7 +31,7 @@ impl<A: Arithmetic> Committee<A> {
         let mut keys = vec![[0; 16]; n];
         for key in &mut keys {
             getrandom::fill(key).unwrap();
-            key[13] &= 0x7f; // the key of elements ends here: room for a difference
+            key[13] &= 0x7f; // the key of elements ends here: bits are free for a difference
         }
         Self { domains, keys }
     }
@@ -102,7 +102,7 @@ impl<A: Arithmetic> Committee<A> {
         share[mac..].copy_from_slice(&word[..mac]);
     }
 
-    /// The stored secret times a secret zero, which tells nothing of it: what the parties get.
+    /// The stored secret times a secret zero, which reveals nothing of it: the output of the parties.
     fn use_up(&self, files: &Files, honest: &Role) -> Vec<Result<Vec<u128>>> {
         let files = files.clone();
         self.run(honest, move |engine| {
@@ -262,7 +262,7 @@ fn files_that_were_not_made_together_burn_nothing() {
     }
 }
 
-/// Rounds and bytes of a test where random elements are in stock: an element, a commitment, a nonce and the sum; among more than two parties
+/// Rounds and bytes of a test for which random elements were made before: an element, a commitment, a nonce and the sum; among more than two parties
 /// the digest of what was received.
 #[test]
 fn the_test_of_stored_keys_costs_little() {

@@ -1,7 +1,7 @@
 //! Party 2 of 3 has another key of elements towards party 1 than towards party 0.
 //!
 //! Without the check of keys MACs are off by the difference times party 1's summand, which the adversary repairs where that was opened. Party 1's
-//! input is masked with such an element: what is not repaired there tells the input.
+//! input is masked with such an element: the MACs that are not repaired there reveal the input.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};

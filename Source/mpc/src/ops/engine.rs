@@ -1,0 +1,359 @@
+//! The operations of [`Engine`], each by the function that does it.
+
+use std::sync::Arc;
+
+use keyquorum_math::{Domain, DomainKind, Element};
+use sha2::{Digest, Sha256};
+use zeroize::Zeroizing;
+
+use super::Computation;
+use crate::engine::{ClearOp, Engine, EngineStats, Preprocessed};
+use crate::error::{EngineError, Result};
+use crate::graph::Handle;
+use crate::protocol::{BITS, Protocol, lanes};
+use crate::select::*;
+use crate::task::then;
+use crate::value::{Kind, Value};
+
+impl<P: Protocol, D: Domain> Engine for Computation<P, D> {
+    fn domain(&self) -> DomainKind {
+        self.domain.kind()
+    }
+
+    fn party(&self) -> (usize, usize) {
+        self.protocol.party()
+    }
+
+    fn threshold(&self) -> usize {
+        self.threshold
+    }
+
+    fn has_binary(&self) -> bool {
+        self.protocol.has_binary()
+    }
+
+    fn has_edabits(&self) -> bool {
+        self.protocol.has_edabits()
+    }
+
+    fn summands(&self) -> usize {
+        if matches!(self.domain.kind(), DomainKind::Z2k(_)) {
+            self.protocol.summands()
+        } else {
+            0
+        }
+    }
+
+    fn share_parts(&self) -> usize {
+        self.protocol.parts()
+    }
+
+    fn element_bytes(&self) -> usize {
+        D::E::BYTES
+    }
+
+    fn mac_key(&self) -> Option<u128> {
+        self.protocol.mac_key()
+    }
+
+    fn insecure(&self) -> bool {
+        self.insecure
+    }
+
+    fn clear(&mut self, values: &[i64]) -> Handle {
+        let v: Vec<D::E> = values.iter().map(|v| self.domain.from_i64(*v)).collect();
+        let n = v.len();
+        self.graph.insert(Value::Clear(v), Kind::Clear, n)
+    }
+
+    fn clear_wide(&mut self, values: &[i128]) -> Handle {
+        let d = &self.domain;
+        let v: Vec<D::E> = values
+            .iter()
+            .map(|v| {
+                if *v < 0 {
+                    d.neg(d.from_u128(v.unsigned_abs()))
+                } else {
+                    d.from_u128(*v as u128)
+                }
+            })
+            .collect();
+        let n = v.len();
+        self.graph.insert(Value::Clear(v), Kind::Clear, n)
+    }
+
+    fn clear_words(&mut self, values: &[u64]) -> Handle {
+        let v: Vec<D::E> = values
+            .iter()
+            .map(|v| self.domain.from_u128(u128::from(*v)))
+            .collect();
+        let n = v.len();
+        self.graph.insert(Value::Clear(v), Kind::Clear, n)
+    }
+
+    fn add(&mut self, a: &Handle, b: &Handle) -> Result<Handle> {
+        self.linear(a, b, false)
+    }
+
+    fn sub(&mut self, a: &Handle, b: &Handle) -> Result<Handle> {
+        self.linear(a, b, true)
+    }
+
+    fn mul(&mut self, a: &Handle, b: &Handle) -> Result<Handle> {
+        self.product(a, b)
+    }
+
+    fn neg(&mut self, a: &Handle) -> Result<Handle> {
+        self.negative(a)
+    }
+
+    fn dot(&mut self, a: &Handle, b: &Handle, length: usize) -> Result<Handle> {
+        self.inner_products(a, b, length)
+    }
+
+    fn matrix_product(
+        &mut self,
+        a: &Handle,
+        b: &Handle,
+        shape: (usize, usize, usize),
+    ) -> Result<Handle> {
+        self.matrices(a, b, shape)
+    }
+
+    fn sum(&mut self, a: &Handle, length: usize) -> Result<Handle> {
+        self.sums(a, length)
+    }
+
+    fn gather(&mut self, a: &Handle, indices: &[i64]) -> Result<Handle> {
+        let list = checked_indices(indices, a.size())?;
+        let n = list.len();
+        self.pick(a, Picker::List(Arc::new(list)), n)
+    }
+
+    fn slice(&mut self, a: &Handle, start: i64, step: i64, count: usize) -> Result<Handle> {
+        check_progression(start, step, count, a.size())?;
+        let list = if step >= 1 || count == 0 {
+            Picker::Forward(start.max(0) as usize, step.max(1) as usize, count)
+        } else {
+            Picker::List(Arc::new(progression(start, step, count)?))
+        };
+        self.pick(a, list, count)
+    }
+
+    fn concat(&mut self, list: &[&Handle]) -> Result<Handle> {
+        self.joined(list)
+    }
+
+    fn repeat(&mut self, a: &Handle, n: usize) -> Result<Handle> {
+        self.filled(a, n)
+    }
+
+    fn assign(&mut self, a: Handle, start: i64, step: i64, b: &Handle) -> Result<Handle> {
+        check_progression(start, step, b.size(), a.size())?;
+        let targets = if step >= 1 {
+            Targets::Forward(start as usize, step as usize, b.size())
+        } else {
+            Targets::List(progression(start, step, b.size())?)
+        };
+        self.store(a, targets, b)
+    }
+
+    fn scatter(&mut self, a: Handle, indices: &[i64], b: &Handle) -> Result<Handle> {
+        let indices = checked_indices(indices, a.size())?;
+        self.store(a, Targets::List(indices), b)
+    }
+
+    fn open(&mut self, a: &Handle) -> Result<Handle> {
+        self.opened(a)
+    }
+
+    fn open_low(&mut self, a: &Handle, bits: u32) -> Result<Handle> {
+        self.opened_low(a, bits)
+    }
+
+    fn open_to(&mut self, a: &Handle, receiver: usize) -> Result<Handle> {
+        self.opened_to(a, receiver)
+    }
+
+    fn input(&mut self, owner: usize, n: usize, values: Option<&[i64]>) -> Result<Handle> {
+        self.check_input(owner, n, values.map(<[i64]>::len))?;
+        let (d, shares) = (self.domain.clone(), self.shares.clone());
+        let values = values.map(|v| v.iter().map(|x| d.from_i64(*x)).collect::<Vec<_>>());
+        self.communicate(&[], Kind::Secret, n, move |p, _| {
+            Ok(then(p.input(&shares, owner, n, values)?, |_, share| {
+                Ok(Value::Secret(share))
+            }))
+        })
+    }
+
+    fn input_bits(&mut self, owner: usize, n: usize, values: Option<&[u8]>) -> Result<Handle> {
+        self.need_binary()?;
+        self.check_input(owner, n, values.map(<[u8]>::len))?;
+        let values = values.map(keyquorum_math::bits::pack);
+        self.communicate(&[], Kind::SecretBits, n, move |p, _| {
+            Ok(then(
+                p.input(&BITS, owner, lanes(n), values)?,
+                |_, share| Ok(Value::SecretBits(share)),
+            ))
+        })
+    }
+
+    fn random(&mut self, n: usize) -> Result<Handle> {
+        let d = self.shares.clone();
+        if self.protocol.random_is_local() {
+            self.graph.refuse_after_failure()?;
+            let share = self.protocol.random_local(&d, n)?;
+            return Ok(self.graph.insert(Value::Secret(share), Kind::Secret, n));
+        }
+        self.communicate(&[], Kind::Secret, n, move |p, _| {
+            Ok(then(p.random(&d, n)?, |_, share| Ok(Value::Secret(share))))
+        })
+    }
+
+    fn has_shuffle(&self) -> bool {
+        self.protocol.has_shuffle()
+    }
+
+    fn shuffle(&mut self, a: &Handle, unit: usize) -> Result<Handle> {
+        self.shuffled(a, unit)
+    }
+
+    fn random_bit(&mut self, n: usize) -> Result<Handle> {
+        let d = self.shares.clone();
+        self.communicate(&[], Kind::Secret, n, move |p, _| {
+            Ok(then(p.random_bit(&d, n)?, |_, share| {
+                Ok(Value::Secret(share))
+            }))
+        })
+    }
+
+    fn random_bits(&mut self, n: usize) -> Result<Handle> {
+        self.need_binary()?;
+        if self.protocol.random_is_local() {
+            self.graph.refuse_after_failure()?;
+            let share = self.protocol.random_local(&BITS, lanes(n))?;
+            return Ok(self
+                .graph
+                .insert(Value::SecretBits(share), Kind::SecretBits, n));
+        }
+        self.communicate(&[], Kind::SecretBits, n, move |p, _| {
+            Ok(then(p.random(&BITS, lanes(n))?, |_, share| {
+                Ok(Value::SecretBits(share))
+            }))
+        })
+    }
+
+    fn bit_to_arith(&mut self, bits: &Handle) -> Result<Handle> {
+        self.bits_as_elements(bits)
+    }
+
+    fn edabit(&mut self, length: usize, n: usize) -> Result<(Handle, Vec<Handle>)> {
+        self.edabits(length, n)
+    }
+
+    fn summand_bits(&mut self, a: &Handle, m: usize) -> Result<Vec<Vec<Handle>>> {
+        self.summands_in_bits(a, m)
+    }
+
+    fn clear_bits(&mut self, bits: &[u8]) -> Handle {
+        self.graph.insert(
+            Value::ClearBits(keyquorum_math::bits::pack(bits)),
+            Kind::ClearBits,
+            bits.len(),
+        )
+    }
+
+    fn xor(&mut self, a: &Handle, b: &Handle) -> Result<Handle> {
+        self.bitwise(a, b, false)
+    }
+
+    fn and(&mut self, a: &Handle, b: &Handle) -> Result<Handle> {
+        self.bitwise(a, b, true)
+    }
+
+    fn not(&mut self, a: &Handle) -> Result<Handle> {
+        let ones = self.clear_bits(&[1]);
+        self.bitwise(a, &ones, false)
+    }
+
+    fn clear_op(&mut self, op: ClearOp, a: &Handle, b: &Handle) -> Result<Handle> {
+        self.integers(op, a, b)
+    }
+
+    fn clear_inv(&mut self, a: &Handle) -> Result<Handle> {
+        self.inverses(a)
+    }
+
+    fn read(&mut self, a: &Handle) -> Result<Vec<u64>> {
+        if self.domain.bits() > 64 {
+            return Err(EngineError::usage(
+                "words of more than 64 bits: use read_wide",
+            ));
+        }
+        Ok(self
+            .read_elements(a)?
+            .into_iter()
+            .map(|v| v.to_u128() as u64)
+            .collect())
+    }
+
+    fn read_wide(&mut self, a: &Handle) -> Result<Vec<u128>> {
+        Ok(self
+            .read_elements(a)?
+            .into_iter()
+            .map(Element::to_u128)
+            .collect())
+    }
+
+    fn read_bits(&mut self, a: &Handle) -> Result<Vec<u8>> {
+        match &*self.forced(a)? {
+            Value::ClearBits(v) => Ok(keyquorum_math::bits::unpack(v, a.size())?),
+            _ => Err(EngineError::usage(
+                "a secret value cannot be read: reveal it first",
+            )),
+        }
+    }
+
+    fn export(&mut self, a: &Handle) -> Result<Vec<u8>> {
+        self.exported(a)
+    }
+
+    fn import(&mut self, data: &[u8], n: usize) -> Result<Handle> {
+        self.imported(data, n)
+    }
+
+    fn key_test(&mut self) -> Result<Zeroizing<Vec<u8>>> {
+        self.make_key_test()
+    }
+
+    fn test_stored_keys(&mut self, key_test: &[u8]) -> Result<()> {
+        self.tested_keys(key_test)
+    }
+
+    fn bind_context(&mut self, text: &[u8]) {
+        let digest: [u8; 32] = Sha256::digest(text).into();
+        let [a, b, c, d, e, f, g, h, ..] = digest;
+        self.graph
+            .bind(u64::from_le_bytes([a, b, c, d, e, f, g, h]));
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        let before = self.graph.stats.rounds;
+        let mut inner = self.session.lock()?;
+        let result = self.graph.flush(&mut self.protocol, inner.net.as_mut());
+        let result =
+            result.and_then(|()| self.graph.verify(&mut self.protocol, inner.net.as_mut()));
+        drop(inner);
+        self.session
+            .count_rounds(self.graph.stats.rounds - before)?;
+        result
+    }
+
+    fn preprocessed(&self) -> Vec<Preprocessed> {
+        self.protocol.preprocessed()
+    }
+
+    fn stats(&self) -> EngineStats {
+        self.graph.stats
+    }
+}

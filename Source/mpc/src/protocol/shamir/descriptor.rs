@@ -1,0 +1,58 @@
+//! `shamir` in the table of protocols, and how its engines are opened.
+
+use super::{Shamir, uses_prss};
+use crate::protocol::additive::{SEMI, SEMI2K};
+use crate::protocol::descriptor::{
+    Adversary, Descriptor, Domains, MpSpdz, Partners, Primes, Sharing,
+};
+
+/// `shamir`.
+pub static SHAMIR: Descriptor = Descriptor {
+    name: "shamir",
+    summary: "Shamir, n >= 3 parties, t < n/2 corruptions, semi-honest",
+    sharing: Sharing::Shamir,
+    domains: Domains {
+        // Party i holds f(i + 1): a point that is 0 modulo q would be the secret itself.
+        field: Some(Primes::AboveParties {
+            reason: "a party's point would be the secret",
+        }),
+        ..Domains::NONE
+    },
+    binary: false,
+    least_parties: 3,
+    most_parties: None,
+    most_corruptions: |parties| (parties - 1) / 2,
+    chooses_threshold: true,
+    adversary: Adversary::SemiHonest,
+    macs: false,
+    held: |party, _, _| vec![party],
+    summands: |_| 0,
+    splits: false,
+    edabits: false,
+    oblivious_transfer: false,
+    king_openings: true,
+    committee: true,
+    partners: || Partners {
+        ring: None,
+        field: &SHAMIR,
+        plain_field: &SHAMIR,
+        quorum: Some((&SEMI2K, &SEMI)),
+    },
+    mp_spdz: Some(MpSpdz {
+        binary: "shamir-party.x",
+        field: true,
+        encrypt: false,
+        shares: "Shamir gfp",
+        extra_bits: 0,
+    }),
+    open: |opening| {
+        let (n, t) = (opening.parties(), opening.threshold());
+        let streams = if uses_prss(n, t) {
+            opening.subset_streams()?
+        } else {
+            Vec::new()
+        };
+        let pairs = opening.all_pair_prgs()?;
+        opening.in_any_domain(Shamir::new(opening.party(), n, t, pairs, streams)?)
+    },
+};

@@ -1,0 +1,108 @@
+"""Share files of programs on the disk, in the engine's format: reading, writing, and the reasons of refusals."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from keyquorum import _engine
+from keyquorum._engine import Engine
+from keyquorum.model.errors import ProgramError
+from keyquorum.model.plain import Json
+from keyquorum.model.protocols import PROTOCOLS
+
+from .persistence import Persistence
+
+
+def shares_path(folder: Path, party: int) -> Path:
+    """Path of a party's share file in a working folder."""
+    return folder / "Persistence" / f"Shares-P{party}"
+
+
+def _header(engine: Engine, length: int) -> Json:
+    return {
+        "protocol": engine.protocol,
+        "domain": engine.domain,
+        "parties": engine.parties,
+        "threshold": engine.threshold,
+        "party": engine.party,
+        "key_id": "00" * 16,
+        "length": length,
+    }
+
+
+def _chooses_threshold(protocol: str) -> bool:
+    """Whether runs under this protocol, which may be of another version, have the option for the threshold."""
+    return protocol in PROTOCOLS and PROTOCOLS[protocol].chooses_threshold
+
+
+def _options(header: Json, engine: Any) -> str:
+    """The options of keyquorum run under which a share file can be read."""
+    domain = str(header["domain"])
+    options = [f"-E {header['protocol']}", f"-R {domain[3:]}" if domain.startswith("Z2^") else f"-P {domain.removeprefix('F_')}"]
+    if (header["parties"], header["threshold"]) != (engine.parties, engine.threshold):
+        options.append(f"-N {header['parties']}")
+    if _chooses_threshold(header["protocol"]):
+        options.append(f"-T {header['threshold']}")
+    return " ".join(options)
+
+
+def of_another_run(path: Path, engine: Engine) -> str | None:
+    """The reason, with the remedy, why a share file does not fit this engine's protocol, domain and committee; None if it fits."""
+    header = _engine.ShareFile.header(str(path))
+    if all(header[name] == getattr(engine, name) for name in ("protocol", "domain", "parties", "threshold")):
+        return None
+
+    def shown(protocol: str, domain: str, parties: int, threshold: int) -> str:
+        return f"{protocol} over {domain} among {parties} part{'y' if parties == 1 else 'ies'}" + (
+            f" (threshold {threshold})" if _chooses_threshold(protocol) else ""
+        )
+
+    theirs, ours = (
+        shown(*(header[n] for n in ("protocol", "domain", "parties", "threshold"))),
+        shown(engine.protocol, engine.domain, engine.parties, engine.threshold),
+    )
+    return (
+        f"{path} holds shares that a run of {theirs} wrote, this run is {ours}: shares do not go from one to the other. Run it with "
+        f"{_options(header, engine)}, or in another folder; if the shares are no longer needed, move {path.parent} away"
+    )
+
+
+def _files_of_the_run(path: Path) -> list[Path]:
+    """A party's share file. If it does not exist: the files of the other parties in the folder, so that no file is added to those of another run."""
+    if path.exists():
+        return [path]
+    return sorted(file for file in path.parent.glob("Shares-P*") if file.name.removeprefix("Shares-P").isdigit())
+
+
+def load_shares(path: Path, engine: Any, if_needed: bool = False) -> Persistence:
+    """The shares of a file; empty if there is no file.
+
+    Raises :class:`ProgramError` if they are of another protocol, domain or committee. With ``if_needed`` the error is raised only when a
+    program reads or stores shares. The engine refuses files of other parties, and damaged ones."""
+    refusals = (of_another_run(file, engine) for file in _files_of_the_run(path))
+    refusal = next((reason for reason in refusals if reason is not None), None)
+    if refusal is not None:
+        if if_needed:
+            return Persistence.refused(refusal)
+        raise ProgramError(refusal)
+    if not path.exists():
+        return Persistence()
+    header = _engine.ShareFile.header(str(path))
+    data = _engine.ShareFile.read(str(path), _header(engine, 0))
+    length = header["length"] * engine.share_parts * engine.element_bytes
+    if len(data) < length or (len(data) > length) != PROTOCOLS[engine.protocol].macs:
+        raise ProgramError(
+            f"{path}: has {len(data):,} bytes, its {header['length']:,} shares need {length:,}, more with MACs alone: restore it from a backup"
+        )
+    shares = Persistence.from_export(data[:length], engine.share_parts, engine.element_bytes)
+    shares.bind(engine.protocol, engine.domain)
+    if len(data) > length:
+        shares.import_mac(data[length:])
+    return shares
+
+
+def save_shares(path: Path, persistence: Persistence, engine: Any) -> None:
+    """Writes a share file, 0600 in a folder of 0700: the shares, then the bytes of :meth:`Persistence.export_mac`."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    _engine.ShareFile.write(str(path), _header(engine, persistence.length), persistence.export() + persistence.export_mac())

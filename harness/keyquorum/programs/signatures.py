@@ -1,0 +1,786 @@
+"""A function for each program of ``Programs/Source``. Made from their headers by ``Scripts/program_signatures.py``: do not edit.
+
+Each gives a :class:`.Call` that :meth:`.Backend.run` takes. Arguments have the names of the header; in place of a position in the share file stands
+the segment that is read there, by its own name. Without it the program reads at its default position.
+"""
+
+# ruff: noqa: E741
+# fmt: off
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from .call import Call, Segment, given, position
+
+
+def and_triples(*, size: int, count: int) -> Call:
+    """Multiplication triples of bits: a, b uniform and c = a & b, of which the lowest bits count.
+
+    Rounds: ``1 + B2A_ROUNDS``
+    Bytes: ``AND(size*count) + 3*B2A(size*count)``
+    Writes triples (3*count*size shares).
+    triples: count times a, b, a & b, size shares each.
+    """
+    return Call("and_triples", [size, count], {"triples": 3*count*size})
+
+
+def flood(*, contributors: int, N: int, receiver: int | Literal["all"], phase: Segment | None = None) -> Call:
+    """CKKS decryption: the phase is opened to the receiver under flooding noise that no t parties know.
+
+    Rounds: ``2``
+    Bytes: ``N*w*(contributors*INPUT + SEND)``
+    Reads phase (N shares) at ``at``.
+    phase: in coefficient form.
+    Output: phase + sum of flooding, N words, to the receiver.
+    """
+    optional = given(
+        (position("flood", "phase", phase, 0, N), 0),
+    )
+    return Call("flood", [contributors, N, receiver, *optional])
+
+
+def lift_close(*, contributors: int, size: int, b: int) -> Call:
+    """A small vector moves from one domain to another, second of two runs, in the new domain: x = c - 2^b - sum of r.
+
+    Rounds: ``1``
+    Bytes: ``size*w*contributors*INPUT``
+    Writes x (size shares).
+    """
+    return Call("lift_close", [contributors, size, b], {"x": size})
+
+
+def lift_open(*, contributors: int, size: int, b: int, lam: int, modulus: int, x: Segment | None = None) -> Call:
+    """A small vector, -2^b <= x < 2^b, moves from one domain to another (another prime, or Z_2^k), first of two runs: it is opened under masks.
+
+    Rounds: ``2``
+    Bytes: ``size*w*(contributors*INPUT + OPEN)``
+    modulus: of the domain, the prime or 2^k.
+    Reads x (size shares) at ``at``.
+    Output: c, size words in [0, modulus / 2), to all.
+    """
+    optional = given(
+        (position("lift_open", "x", x, 0, size), 0),
+    )
+    return Call("lift_open", [contributors, size, b, lam, modulus, *optional])
+
+
+def ltz_tables(
+    *,
+    size: int,
+    l: int,
+    b: int,
+    levels: int,
+    method: Literal["binary", "arith"] = "binary",
+    mask_bits: Segment | None = None,
+    masks: Literal["stored", "made"] = "stored",
+) -> Call:
+    """Tables for the comparison of `round_ltz_table_online`, made before the ciphertext is known, for the bits of a mask r.
+
+    Rounds: ``table_rounds(l, b, levels, method, masks)``
+    Bytes: ``table_bytes(l, b, levels, method, masks, size)``
+    Reads mask_bits (l*size if masks == 'stored' else 0 shares) at ``at``.
+    mask_bits: the l bits of r that `round_mask` made, size shares each.
+    Writes r (size if masks == 'made' else 0 shares).
+    Writes tables.
+    tables: tables and masks, in the order of make_tables.
+    """
+    optional = given(
+        (method, "binary"),
+        (position("ltz_tables", "mask_bits", mask_bits, 0, l*size if masks == "stored" else 0), 0),
+        (masks, "stored"),
+    )
+    return Call("ltz_tables", [size, l, b, levels, *optional], {"r": size if masks == "made" else 0, "tables": None})
+
+
+def lwe_phase(*, n: int, count: int, offset: int = 0, s: Segment | None = None, block: int = 1024) -> Call:
+    """Phases b - <a, s> + offset of many LWE ciphertexts under one secret s, as shares.
+
+    Rounds: ``0``
+    Bytes: ``0``
+    Reads s (n shares) at ``s_at``.
+    Writes phases (count shares).
+    """
+    optional = given(
+        (offset, 0),
+        (position("lwe_phase", "s", s, 0, n), 0),
+        (block, 1024),
+    )
+    return Call("lwe_phase", [n, count, *optional], {"phases": count})
+
+
+def lwe_public_key(*, n: int, s: Segment | None = None, e: Segment | None = None, block: int = 128) -> Call:
+    """Compact public key of an LWE key: b = a * s + e in Z_q[X]/(X^n + 1), where s has the bits of the LWE secret as coefficients.
+
+    Rounds: ``1``
+    Bytes: ``n*w*OPEN``
+    Reads s (n shares) at ``s_at``.
+    Reads e (n shares) at ``e_at``.
+    e: the noise.
+    Output: the n coefficients of b, to all.
+    """
+    optional = given(
+        (position("lwe_public_key", "s", s, 0, n), 0),
+        (position("lwe_public_key", "e", e, n, n), n),
+        (block, 128),
+    )
+    return Call("lwe_public_key", [n, *optional])
+
+
+def rlwe_phase(*, N: int, q: int, form_in: Literal["ntt", "coeff"], form_out: Literal["ntt", "coeff"], s: Segment | None = None) -> Call:
+    """The phase c0 + c1 * s of an RLWE ciphertext over one prime q, as shares.
+
+    Rounds: ``0``
+    Bytes: ``0``
+    Reads s (N shares) at ``s_at``.
+    s: in coefficient form.
+    Writes phase (N shares).
+    phase: in form_out.
+    """
+    optional = given(
+        (position("rlwe_phase", "s", s, 0, N), 0),
+    )
+    return Call("rlwe_phase", [N, q, form_in, form_out, *optional], {"phase": N})
+
+
+def rlwe_public_key(*, N: int, q: int, f: int, count: int, s: Segment | None = None, e: Segment | None = None) -> Call:
+    """RLWE encryptions of zero, b = -(a * s + f * e) over one prime q: public keys of SEAL (docs/pages/formats.md: f = t for BGV, otherwise 1).
+
+    Rounds: ``1``
+    Bytes: ``count*N*w*OPEN``
+    Reads s (N shares) at ``s_at``.
+    Reads e (count*N shares) at ``e_at``.
+    both in coefficient form; e: count noise polynomials.
+    Output: count polynomials b, in NTT form, to all.
+    """
+    optional = given(
+        (position("rlwe_public_key", "s", s, 0, N), 0),
+        (position("rlwe_public_key", "e", e, N, count*N), N),
+    )
+    return Call("rlwe_public_key", [N, q, f, count, *optional])
+
+
+def rlwe_switch_key(
+    *,
+    N: int,
+    q: int,
+    f: int,
+    digits: int,
+    i: int,
+    P_mod_q: int,
+    s: Segment,
+    e: Segment,
+    targets: Sequence[int | Literal["relin"]],
+) -> Call:
+    """Key switching keys over one prime q = q_i: relinearisation and Galois keys of SEAL, for any list of targets in one run.
+
+    Rounds: ``1 + (1 if 'relin' in targets and i < digits else 0)``
+    Bytes: ``N*w*(len(targets)*digits*OPEN + (SQUARE if 'relin' in targets and i < digits else 0))``
+    i: the number of q; i >= digits: no P * w at all, q is the special prime; target: relin, or an odd g.
+    Reads s (N shares) at ``s_at``.
+    Reads e (len(targets)*digits*N shares) at ``e_at``.
+    both in coefficient form; e: noise polynomials in the order of a.
+    Output: b in the same order, in NTT form, to all.
+    """
+    return Call(
+        "rlwe_switch_key",
+        [
+            N,
+            q,
+            f,
+            digits,
+            i,
+            P_mod_q,
+            position("rlwe_switch_key", "s", s, 0, N),
+            position("rlwe_switch_key", "e", e, 0, len(targets)*digits*N),
+            *targets,
+        ],
+    )
+
+
+def round_flood(*, size: int, f: int, destination: int | Literal["all", "share"], z: Segment | None = None, mask: Segment | None = None) -> Call:
+    """Decryption by noise flooding, the baseline: z + F is opened for a uniform F in [-2^f, 2^f), and the receiver rounds.
+
+    Rounds: ``1 if destination != 'share' else 0``
+    Bytes: ``size*w*SEND if destination != 'share' else 0``
+    Reads z (size shares) at ``z_at``.
+    Reads mask (size shares) at ``at``.
+    mask: F + 2^f.
+    Writes messages (size if destination == 'share' else 0 shares).
+    Output: z + F, size words, to the destination.
+    """
+    optional = given(
+        (position("round_flood", "z", z, 0, size), 0),
+        (position("round_flood", "mask", mask, size, size), size),
+    )
+    return Call("round_flood", [size, f, destination, *optional], {"messages": size if destination == "share" else 0})
+
+
+def round_ltz_circuit(
+    *,
+    contributors: int,
+    size: int,
+    l: int,
+    j: int,
+    receiver: int | Literal["all"],
+    z: Segment | None = None,
+    ring_length: int = 64,
+) -> Call:
+    """Exact decryption for t = 2^j: z = 2^l * m + e + 2^(l-1) mod t * 2^l is shared, |e| < 2^(l-1), and only m is opened.
+
+    Offline rounds: ``1 + ring_bits_levels(m) + (1 if C else 0)``
+    Online rounds: ``3 + ceil(log2(l))``
+    Bytes: ``size*w*(contributors*INPUT + SEND) + OPEN*ceil(size*l/8) + (C+1)*B2A(size) + (ring_bits_ands(m) + below_ands(l))*AND(size) +
+    (C+1)*ROW(size)``
+    Reads z (size shares) at ``at``.
+    Output: 2^(k-j) * m, size words, to the receiver.
+    """
+    optional = given(
+        (position("round_ltz_circuit", "z", z, 0, size), 0),
+        (ring_length, 64),
+    )
+    return Call("round_ltz_circuit", [contributors, size, l, j, receiver, *optional])
+
+
+def round_ltz_circuit_odd_field(
+    *,
+    contributors: int,
+    size: int,
+    l: int,
+    t: int,
+    receiver: int | Literal["all"],
+    z: Segment | None = None,
+) -> Call:
+    """Exact decryption for an odd t, second of two runs, in F_t with z mod t: m = 2^(-l) * (z - z' + R) - c - u.
+
+    Offline rounds: ``1 + C``
+    Online rounds: ``1``
+    Bytes: ``size*w*((C+2)*contributors*INPUT + (C+1)*(contributors-1)*MUL + SEND)``
+    Reads z (size shares) at ``at``.
+    Output: m, size words, to the receiver.
+    """
+    optional = given(
+        (position("round_ltz_circuit_odd_field", "z", z, 0, size), 0),
+    )
+    return Call("round_ltz_circuit_odd_field", [contributors, size, l, t, receiver, *optional])
+
+
+def round_ltz_circuit_odd_field_online(
+    *,
+    size: int,
+    l: int,
+    t: int,
+    destination: int | Literal["all", "share"],
+    z: Segment | None = None,
+    mask: Segment | None = None,
+) -> Call:
+    """Exact decryption for an odd t, second of two runs, in F_t with z mod t: m = 2^(-l) * (z - z' + r) - u.
+
+    Offline rounds: ``0``
+    Online rounds: ``1 if destination != 'share' else 0``
+    Bytes: ``size*w*SEND if destination != 'share' else 0``
+    Reads z (size shares) at ``z_at``.
+    Reads mask (2*size shares) at ``at``.
+    mask: r and the further bit, size shares each.
+    Writes messages (size if destination == 'share' else 0 shares).
+    Output: m, size words, to the destination.
+    """
+    optional = given(
+        (position("round_ltz_circuit_odd_field_online", "z", z, 0, size), 0),
+        (position("round_ltz_circuit_odd_field_online", "mask", mask, size, 2*size), size),
+    )
+    return Call("round_ltz_circuit_odd_field_online", [size, l, t, destination, *optional], {"messages": size if destination == "share" else 0})
+
+
+def round_ltz_circuit_odd_ring(*, contributors: int, size: int, l: int, z: Segment | None = None, ring_length: int = 64) -> Call:
+    """Exact decryption for an odd t, first of two runs: `round_ltz_circuit` in Z_2^k with z mod 2^l.
+
+    Offline rounds: ``1 + ring_bits_levels(m) + (1 if C else 0)``
+    Online rounds: ``2 + ceil(log2(l))``
+    Bytes: ``size*w*(C+2)*contributors*INPUT + OPEN*ceil(size*l/8) + (ring_bits_ands(m) + below_ands(l))*AND(size) + (C+1)*ROW(size)``
+    Reads z (size shares) at ``at``.
+    Output: z', then C + 1 vectors of size bits, to all.
+    """
+    optional = given(
+        (position("round_ltz_circuit_odd_ring", "z", z, 0, size), 0),
+        (ring_length, 64),
+    )
+    return Call("round_ltz_circuit_odd_ring", [contributors, size, l, *optional])
+
+
+def round_ltz_circuit_odd_ring_online(
+    *,
+    size: int,
+    l: int,
+    z: Segment | None = None,
+    mask: Segment | None = None,
+    ring_length: int = 64,
+    triples: int = 0,
+) -> Call:
+    """Exact decryption for an odd t, first of two runs, in Z_2^k with z mod 2^l: opens z' = z + r mod 2^l, and u = [z' < r] under a random bit.
+
+    Offline rounds: ``0``
+    Online rounds: ``2 + ceil(log2(l))``
+    Bytes: ``OPEN*ceil(size*l/8) + below_ands(l)*(2*ROW(size) if triples else AND(size)) + ROW(size)``
+    Reads z (size shares) at ``z_at``.
+    Reads mask at ``at``.
+    mask: r, its l bits, the further bit, then with triples = 1 a, b, a & b of each triple of `and_triples`; size shares each.
+    Output: z', then one vector of size bits, to all.
+    """
+    optional = given(
+        (position("round_ltz_circuit_odd_ring_online", "z", z, 0, size), 0),
+        (position("round_ltz_circuit_odd_ring_online", "mask", mask, size, None), size),
+        (ring_length, 64),
+        (triples, 0),
+    )
+    return Call("round_ltz_circuit_odd_ring_online", [size, l, *optional])
+
+
+def round_ltz_circuit_online(
+    *,
+    size: int,
+    l: int,
+    j: int,
+    destination: int | Literal["all", "share"],
+    z: Segment | None = None,
+    mask: Segment | None = None,
+    ring_length: int = 64,
+    triples: int = 0,
+) -> Call:
+    """Exact decryption for t = 2^j with a mask of `round_mask` (bits=all, extra=1): its sum r, the l bits of r, and one further bit.
+
+    Offline rounds: ``0``
+    Online rounds: ``ceil(log2(l)) + (3 if destination != 'share' else 2)``
+    Bytes: ``OPEN*ceil(size*l/8) + below_ands(l)*(2*ROW(size) if triples else AND(size)) + ROW(size) + (size*w*SEND if destination != 'share'
+    else 0)``
+    Reads z (size shares) at ``z_at``.
+    Reads mask at ``at``.
+    mask: r, its l bits, the further bit, then a, b, a & b of each triple; size shares each.
+    Writes messages (size if destination == 'share' else 0 shares).
+    Output: 2^(k-j) * m, size words, to the destination (k = ring_length).
+    """
+    optional = given(
+        (position("round_ltz_circuit_online", "z", z, 0, size), 0),
+        (position("round_ltz_circuit_online", "mask", mask, size, None), size),
+        (ring_length, 64),
+        (triples, 0),
+    )
+    return Call("round_ltz_circuit_online", [size, l, j, destination, *optional], {"messages": size if destination == "share" else 0})
+
+
+def round_ltz_table_online(
+    *,
+    size: int,
+    l: int,
+    j: int,
+    b: int,
+    levels: int,
+    destination: int | Literal["all", "share"],
+    z: Segment | None = None,
+    mask: Segment | None = None,
+    ring_length: int = 64,
+) -> Call:
+    """Exact decryption with the comparison in tables: z = 2^l * m + e + 2^(l-1) mod 2^(l+j) is shared, |e| <= 2^(l-1), only m is opened.
+
+    Rounds: ``levels + 1 if destination != 'share' else levels``
+    Bytes: ``OPEN*ceil(size*l/8) + OPEN*sum(ceil(size*(g+1)/8) for gs in table_shape(l, b, levels)[1] for g in gs) + (size*w*SEND if destination
+    != 'share' else 0)``
+    Reads z (size shares) at ``z_at``.
+    Reads mask at ``at``.
+    mask: r, size shares, then the tables of `ltz_tables`.
+    Writes messages (size if destination == 'share' else 0 shares).
+    Output: 2^(k-j) * m, size words, to the destination (k = ring_length).
+    """
+    optional = given(
+        (position("round_ltz_table_online", "z", z, 0, size), 0),
+        (position("round_ltz_table_online", "mask", mask, size, None), size),
+        (ring_length, 64),
+    )
+    return Call("round_ltz_table_online", [size, l, j, b, levels, destination, *optional], {"messages": size if destination == "share" else 0})
+
+
+def round_mask(*, size: int, l: int, bits: Literal["sum", "all"] = "sum", extra: int = 0) -> Call:
+    """The part of every rounding that is done before the ciphertext is known and is linear in random bits: masks r = sum of 2^i * r_i.
+
+    Rounds: ``BIT_ROUNDS``
+    Bytes: ``(l+extra)*size*w*BIT``
+    Writes r (size shares).
+    Writes mask_bits ((l + extra)*size if bits == 'all' else 0 shares).
+    mask_bits: vector after vector, first the l bits of r, then extra bits that are no part of r.
+    """
+    optional = given(
+        (bits, "sum"),
+        (extra, 0),
+    )
+    return Call("round_mask", [size, l, *optional], {"r": size, "mask_bits": (l + extra)*size if bits == "all" else 0})
+
+
+def round_mask_odd_bits(
+    *,
+    contributors: int,
+    size: int,
+    l: int,
+    keep: Literal["carry", "all"],
+    adder: Literal["ripple", "prefix"] = "ripple",
+) -> Call:
+    """Masks for odd plaintext moduli, first of two runs: the bits of r = R mod 2^l for a sum R of the contributors' masks (contributors > t).
+
+    Rounds: ``1 + max(integer_sum_levels(contributors, l)[1] + min(C, 1), all*(integer_sum_levels(contributors, l)[0] + B2A_ROUNDS))``
+    Bytes: ``size*w*(l+C+all)*contributors*INPUT + integer_sum_ands(contributors, l)*AND(size) + C*ROW(size) + all*(l+1)*B2A(size)``
+    Writes r_bits (l*size if keep == 'all' else 0 shares).
+    Writes further (size if keep == 'all' else 0 shares).
+    Output: the carry under random bits, C vectors of size bits, to all.
+    """
+    optional = given(
+        (adder, "ripple"),
+    )
+    return Call(
+        "round_mask_odd_bits",
+        [
+            contributors,
+            size,
+            l,
+            keep,
+            *optional,
+        ],
+        {"r_bits": l*size if keep == "all" else 0, "further": size if keep == "all" else 0},
+    )
+
+
+def round_mask_odd_field(*, contributors: int, size: int, l: int, t: int, keep: Literal["carry", "all"]) -> Call:
+    """Masks for odd plaintext moduli, second of two runs, in F_t: r = R - 2^l * c, for the sum R of the contributors' masks (contributors > t).
+
+    Rounds: ``1 + (C if C + all else 0)``
+    Bytes: ``size*w*((1+C+all)*contributors*INPUT + (C+all)*(contributors-1)*MUL)``
+    Writes r (size shares).
+    Writes further (size if keep == 'all' else 0 shares).
+    """
+    return Call("round_mask_odd_field", [contributors, size, l, t, keep], {"r": size, "further": size if keep == "all" else 0})
+
+
+def round_mask_open(
+    *,
+    contributors: int,
+    size: int,
+    l: int,
+    j: int,
+    receiver: int | Literal["all"],
+    z: Segment | None = None,
+    ring_length: int = 64,
+) -> Call:
+    """Decryption by mask-then-open for t = 2^j: z = 2^l * m + e + 2^(l-1) mod t * 2^l is shared, and only m is opened.
+
+    Offline rounds: ``2 + ring_bits_levels(m) if C else 1``
+    Online rounds: ``2``
+    Bytes: ``size*w*(contributors*INPUT + SEND) + OPEN*ceil(size*l/8) + C*B2A(size) + (ring_bits_ands(m, l)*AND(size) + C*ROW(size) if C else
+    0)``
+    Reads z (size shares) at ``at``.
+    Output: 2^(k-j) * m, size words, to the receiver.
+    """
+    optional = given(
+        (position("round_mask_open", "z", z, 0, size), 0),
+        (ring_length, 64),
+    )
+    return Call("round_mask_open", [contributors, size, l, j, receiver, *optional])
+
+
+def round_mask_open_odd_field(*, contributors: int, size: int, l: int, t: int, receiver: int | Literal["all"], z: Segment | None = None) -> Call:
+    """Decryption by mask-then-open for an odd t, second of two runs, in F_t with z mod t: m = 2^(-l) * (z - 2^(l-1) - z' + R) - c.
+
+    Offline rounds: ``1 + C``
+    Online rounds: ``1``
+    Bytes: ``size*w*((C+1)*contributors*INPUT + C*(contributors-1)*MUL + SEND)``
+    Reads z (size shares) at ``at``.
+    Output: m, size words, to the receiver.
+    """
+    optional = given(
+        (position("round_mask_open_odd_field", "z", z, 0, size), 0),
+    )
+    return Call("round_mask_open_odd_field", [contributors, size, l, t, receiver, *optional])
+
+
+def round_mask_open_odd_field_online(
+    *,
+    size: int,
+    l: int,
+    t: int,
+    destination: int | Literal["all", "share"],
+    z: Segment | None = None,
+    r: Segment | None = None,
+) -> Call:
+    """Decryption by mask-then-open for an odd t, second of two runs, in F_t with z mod t: m = 2^(-l) * (z - 2^(l-1) - z' + r).
+
+    Offline rounds: ``0``
+    Online rounds: ``1 if destination != 'share' else 0``
+    Bytes: ``size*w*SEND if destination != 'share' else 0``
+    Reads z (size shares) at ``z_at``.
+    Reads r (size shares) at ``at``.
+    Writes messages (size if destination == 'share' else 0 shares).
+    Output: m, size words, to the destination.
+    """
+    optional = given(
+        (position("round_mask_open_odd_field_online", "z", z, 0, size), 0),
+        (position("round_mask_open_odd_field_online", "r", r, size, size), size),
+    )
+    return Call("round_mask_open_odd_field_online", [size, l, t, destination, *optional], {"messages": size if destination == "share" else 0})
+
+
+def round_mask_open_odd_ring(*, contributors: int, size: int, l: int, z: Segment | None = None, ring_length: int = 64) -> Call:
+    """Decryption by mask-then-open for an odd t, first of two runs: `round_mask_open` in Z_2^k with z mod 2^l.
+
+    Offline rounds: ``2 + ring_bits_levels(m) if C else 1``
+    Online rounds: ``1``
+    Bytes: ``size*w*(C+1)*contributors*INPUT + OPEN*ceil(size*l/8) + (ring_bits_ands(m, l)*AND(size) + C*ROW(size) if C else 0)``
+    Reads z (size shares) at ``at``.
+    Output: z', then C vectors of size bits, to all.
+    """
+    optional = given(
+        (position("round_mask_open_odd_ring", "z", z, 0, size), 0),
+        (ring_length, 64),
+    )
+    return Call("round_mask_open_odd_ring", [contributors, size, l, *optional])
+
+
+def round_mask_open_odd_ring_online(*, size: int, l: int, z: Segment | None = None, r: Segment | None = None, ring_length: int = 64) -> Call:
+    """Decryption by mask-then-open for an odd t, first of two runs, in Z_2^k with z mod 2^l: opens z' = e + r mod 2^l for a mask r of `sum_inputs`.
+
+    Offline rounds: ``0``
+    Online rounds: ``1``
+    Bytes: ``OPEN*ceil(size*l/8)``
+    Reads z (size shares) at ``z_at``.
+    Reads r (size shares) at ``at``.
+    Output: z', size words, to all.
+    """
+    optional = given(
+        (position("round_mask_open_odd_ring_online", "z", z, 0, size), 0),
+        (position("round_mask_open_odd_ring_online", "r", r, size, size), size),
+        (ring_length, 64),
+    )
+    return Call("round_mask_open_odd_ring_online", [size, l, *optional])
+
+
+def round_mask_open_online(
+    *,
+    size: int,
+    l: int,
+    j: int,
+    destination: int | Literal["all", "share"],
+    z: Segment | None = None,
+    r: Segment | None = None,
+    ring_length: int = 64,
+) -> Call:
+    """Decryption by mask-then-open for t = 2^j with a mask r of `round_mask`.
+
+    Offline rounds: ``0``
+    Online rounds: ``2 if destination != 'share' else 1``
+    Bytes: ``OPEN*ceil(size*l/8) + (size*w*SEND if destination != 'share' else 0)``
+    Reads z (size shares) at ``z_at``.
+    Reads r (size shares) at ``at``.
+    Writes messages (size if destination == 'share' else 0 shares).
+    Output: 2^(k-j) * m, size words, to the destination (k = ring_length).
+    """
+    optional = given(
+        (position("round_mask_open_online", "z", z, 0, size), 0),
+        (position("round_mask_open_online", "r", r, size, size), size),
+        (ring_length, 64),
+    )
+    return Call("round_mask_open_online", [size, l, j, destination, *optional], {"messages": size if destination == "share" else 0})
+
+
+def sample_bits(*, size: int, chunk: int = 65536) -> Call:
+    """Uniform secret bits: the secret of an LWE key.
+
+    Rounds: ``ceil(size/chunk)*BIT_ROUNDS``
+    Bytes: ``size*w*BIT``
+    Writes samples (size shares).
+    samples: 0 or 1.
+    """
+    optional = given(
+        (chunk, 65536),
+    )
+    return Call("sample_bits", [size, *optional], {"samples": size})
+
+
+def sample_cbd(*, size: int, method: Literal["bits", "arith"] = "bits", chunk: int = 0) -> Call:
+    """Centred binomial noise, the sum of 21 bits minus the sum of 21 bits (deviation 3.24, |e| <= 21): SEAL's own error distribution.
+
+    Rounds of bits: ``ceil(size/chunk)*(5 + B2A_ROUNDS)``
+    Rounds of arith: ``ceil(size/chunk)*BIT_ROUNDS``
+    Bytes of bits: ``sum(39*AND(m) + 6*B2A(m) for m in chunks(size, chunk))``
+    Bytes of arith: ``size*w*42*BIT``
+    chunk: samples that are made at a time; 0: 2^20 for bits, 2^14 for arith.
+    Writes samples (size shares).
+    """
+    optional = given(
+        (method, "bits"),
+        (chunk, 0),
+    )
+    return Call("sample_cbd", [size, *optional], {"samples": size})
+
+
+def sample_fixed_weight(*, method: Literal["knuth", "bits", "shuffle"], N: int, weight: int, contributors: int = 2) -> Call:
+    """A secret vector uniform among those of length N with `weight` entries +-1 and all others 0.
+
+    Rounds of knuth: ``1 + max(BIT_ROUNDS, L*sum_below_rounds(K) + ceil(log2(K)) + weight)``
+    Rounds of shuffle: ``BIT_ROUNDS + SHUFFLE_ROUNDS(N)``
+    Bytes of knuth: ``w*(contributors*K*weight*INPUT + ((contributors-1)*weight*sum_below_products(K) + weight*one_hot_products(K, N) +
+    sum(range(N-weight+1, N)) + N)*MUL + N*BIT)``
+    Bytes of shuffle: ``w*(weight*BIT + SHUFFLE(N))``
+    contributors: for knuth and bits.
+    Writes secret (N shares).
+    """
+    optional = given(
+        (contributors, 2),
+    )
+    return Call("sample_fixed_weight", [method, N, weight, *optional], {"secret": N})
+
+
+def sample_gaussian(
+    *,
+    size: int,
+    method: Literal["bits", "arith"] = "bits",
+    sigma_milli: int = 3200,
+    bits: int = 40,
+    tail: int = 23,
+    chunk: int = 0,
+) -> Call:
+    """Discrete Gaussian noise of deviation sigma, by its cumulative table.
+
+    Rounds of bits: ``ceil(size/chunk)*(6 + B2A_ROUNDS)``
+    Rounds of arith: ``ceil(size/chunk)*(7 + BIT_ROUNDS)``
+    Bytes of bits: ``sum(354*AND(m) + 6*B2A(m) for m in chunks(size, chunk))``
+    Bytes of arith: ``size*w*(41*BIT + 355*MUL)``
+    chunk: samples that are made at a time; 0: 2^18 for bits, 2^12 for arith.
+    Writes samples (size shares).
+    samples: |e| <= tail.
+    """
+    optional = given(
+        (method, "bits"),
+        (sigma_milli, 3200),
+        (bits, 40),
+        (tail, 23),
+        (chunk, 0),
+    )
+    return Call("sample_gaussian", [size, *optional], {"samples": size})
+
+
+def sample_ternary(*, contributors: int, N: int, method: Literal["bilinear", "poly", "bits"] = "bilinear", modulus: int = 0) -> Call:
+    """A secret vector uniform in {-1, 0, 1}^N: SEAL's distribution of secret keys.
+
+    Rounds of bilinear: ``1 + ceil(log2(contributors))``
+    Rounds of poly: ``1 + ceil(log2(contributors))``
+    Rounds of bits: ``1 + ceil(log2(contributors)) + B2A_ROUNDS``
+    Bytes of bilinear: ``N*w*(2*contributors*INPUT + (2*contributors-3)*DOT(2))``
+    Bytes of poly: ``N*w*(contributors*INPUT + (contributors-1)*(MUL + 2*SQUARE + OPEN))``
+    Bytes of bits: ``N*w*2*contributors*INPUT + 2*B2A(N) + 3*(contributors-1)*AND(N)``
+    modulus: the prime, for poly.
+    Writes secret (N shares).
+    """
+    optional = given(
+        (method, "bilinear"),
+        (modulus, 0),
+    )
+    return Call("sample_ternary", [contributors, N, *optional], {"secret": N})
+
+
+def sample_tuniform(*, size: int, b: int, chunk: int = 2048) -> Call:
+    """Noise of the distribution TUniform(b) of TFHE-rs: uniform in -2^b..2^b, both ends with half the probability.
+
+    Rounds: ``ceil(size/chunk)*BIT_ROUNDS``
+    Bytes: ``size*w*(b+2)*BIT``
+    Writes samples (size shares).
+    """
+    optional = given(
+        (chunk, 2048),
+    )
+    return Call("sample_tuniform", [size, b, *optional], {"samples": size})
+
+
+def sum_inputs(*, contributors: int, size: int) -> Call:
+    """Summands known to one party each become shares of their sum, in the domain of the program: additive shares change their sharing.
+
+    Rounds: ``1``
+    Bytes: ``size*w*contributors*INPUT``
+    Writes total (size shares).
+    total: the sum of all summands.
+    """
+    return Call("sum_inputs", [contributors, size], {"total": size})
+
+
+def z2_to_zq(*, contributors: int, size: int, method: Literal["poly", "bits"] = "poly") -> Call:
+    """Bits shared by XOR become shares in the domain of the program: x = xor of one bit per contributor.
+
+    Rounds of poly: ``1 + ceil(log2(contributors))``
+    Rounds of bits: ``1 + B2A_ROUNDS``
+    Bytes of poly: ``size*w*(contributors*INPUT + (contributors-1)*MUL)``
+    Bytes of bits: ``size*w*contributors*INPUT + B2A(size)``
+    Writes x (size shares).
+    """
+    optional = given(
+        (method, "poly"),
+    )
+    return Call("z2_to_zq", [contributors, size, *optional], {"x": size})
+
+
+def z3_to_zq(*, contributors: int, size: int, method: Literal["bilinear", "poly", "bits"] = "bilinear", modulus: int = 0) -> Call:
+    """Trits shared by addition modulo 3 become shares in the domain of the program: x = (sum of one trit per contributor) mod 3.
+
+    Rounds of bilinear: ``1 + ceil(log2(contributors))``
+    Rounds of poly: ``1 + ceil(log2(contributors))``
+    Rounds of bits: ``1 + ceil(log2(contributors)) + B2A_ROUNDS``
+    Bytes of bilinear: ``size*w*(2*contributors*INPUT + (2*contributors-3)*DOT(2))``
+    Bytes of poly: ``size*w*(contributors*INPUT + (contributors-1)*(MUL + 2*SQUARE + OPEN))``
+    Bytes of bits: ``size*w*2*contributors*INPUT + 2*B2A(size) + 3*(contributors-1)*AND(size)``
+    modulus: the prime, for poly.
+    Writes x (size shares).
+    x: 0, 1 or 2.
+    """
+    optional = given(
+        (method, "bilinear"),
+        (modulus, 0),
+    )
+    return Call("z3_to_zq", [contributors, size, *optional], {"x": size})
+
+
+def zq_to_z2_circuit(*, contributors: int, size: int, q: int, out: int = 64, adder: Literal["prefix", "ripple"] = "prefix") -> Call:
+    """Shares modulo an odd q become bits of x, in the binary domain: a circuit adds the parties' additive shares modulo q.
+
+    Rounds: ``1 + sum_mod_levels(contributors, q, adder) + (out > 0)*B2A_ROUNDS``
+    Bytes: ``size*w*(contributors*m + ceil(log2(contributors)))*INPUT + AND(size)*sum_mod_ands(contributors, q, adder) + out*B2A(size)``
+    q below 2^62; out: how many of the bits go to the share file, lowest first.
+    Writes x_bits (min(out, q.bit_length())*size shares).
+    x_bits: the lowest `out` bits of x, one after another, size shares each.
+    """
+    optional = given(
+        (out, 64),
+        (adder, "prefix"),
+    )
+    return Call("zq_to_z2_circuit", [contributors, size, q, *optional], {"x_bits": min(out, q.bit_length())*size})
+
+
+def zq_to_z2_mask(
+    *,
+    size: int,
+    q: int,
+    out: int = 64,
+    adder: Literal["prefix", "ripple"] = "prefix",
+    x: Segment | None = None,
+    lam: int = 40,
+) -> Call:
+    """Shares in the field of q become bits of x, in the binary domain: c = x + r is opened for random bits r that are known in both domains.
+
+    Rounds: ``B2A_ROUNDS + 1 + unmask_levels(q, adder) + (out > 0)*B2A_ROUNDS``
+    Bytes: ``(m + out)*B2A(size) + size*w*OPEN + AND(size)*unmask_ands(q, adder)``
+    q below 2^62; out: how many of the bits go to the share file, lowest first.
+    Reads x (size shares) at ``at``.
+    Writes x_bits (min(out, q.bit_length())*size shares).
+    x_bits: the lowest `out` bits of x, one after another, size shares each.
+    """
+    optional = given(
+        (out, 64),
+        (adder, "prefix"),
+        (position("zq_to_z2_mask", "x", x, 0, size), 0),
+        (lam, 40),
+    )
+    return Call("zq_to_z2_mask", [size, q, *optional], {"x_bits": min(out, q.bit_length())*size})
