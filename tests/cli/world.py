@@ -27,7 +27,7 @@ SAMPLES = {
     "temporary file": ".x.lwe.0123456789abcdef.tmp",
     "job": "keygen-job.json",
     "parameter set": "set.toml",
-    "place of a served party": "committee/party-0/serve.json",
+    "address of a served party": "committee/party-0/serve.json",
     "audit log": "committee/party-0/audit.jsonl",
     "lock": "some.lock",
     "Compose file": "deployment/compose.yaml",
