@@ -253,6 +253,24 @@ def test_lwe_public_key(tmp_path: Path, backend: Backend) -> None:
 
 
 @RINGS
+def test_tfhe_keys(tmp_path: Path, backend: Backend) -> None:
+    """Against the embedded engine, which tests/programs/test_tfhe_keys.py compares with clear arithmetic."""
+    spdz, n, count, levels = mpspdz.MpSpdz(tmp_path, backend), 8, 3, 2
+    words = RNG.integers(-(2**62), 2**62, count * levels * 2 * n)
+    shares = [*RNG.integers(0, 2, n + count), *RNG.integers(-50, 50, len(words))]
+    switch = {"n": n, "count": count, "base_log": 4, "levels": levels, "s_at": 0, "m_at": n, "e_at": n + count, "block": 4}
+    bootstrap = {"count": count, "N": n, "base_log": 7, "levels": levels, "s_at": n, "z_at": 0, "e_at": n + count, "block": 3}
+    compact = {"n": n, "s_at": 0, "e_at": n + count, "block": 3, "reverse": 1}
+    for program, arguments, public in [
+        ("lwe_switch_key", switch, words[: count * levels * n]),
+        ("glwe_bootstrap_key", bootstrap, words),
+        ("lwe_public_key", compact, words[:n]),
+    ]:
+        _, outputs = spdz.run(program, arguments, public=public, shares=shares)
+        assert np.array_equal(outputs[0], run(program, arguments, backend, public=public, shares=shares).public), program
+
+
+@RINGS
 @pytest.mark.parametrize("program", ["round_ltz_circuit", "round_mask_open"])
 def test_stored_roundings_for_odd_moduli(tmp_path: Path, backend: Backend, program: str) -> None:
     """Masks in two sharings, then both online runs."""

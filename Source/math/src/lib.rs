@@ -13,6 +13,7 @@ mod codec;
 mod domain;
 mod lanes;
 mod modular;
+mod negacyclic;
 pub mod ntt;
 mod prg;
 mod z2k;
@@ -22,7 +23,8 @@ pub use domain::{
     DecodeError, Domain, DomainError, DomainKind, Element, InternalError, ParseDomainError,
 };
 pub use lanes::BitLanes;
+pub use negacyclic::{Negacyclic, Transformed};
 pub use ntt::{NttError, NttTables, automorphism, automorphism_ntt};
-pub use prg::{EntropyError, Prg, os_random};
+pub use prg::{EntropyError, Prg, expand_aes_ctr, os_random};
 pub use z2k::{Z2k64, Z2k128};
 pub use zq::{Zq, is_prime};
