@@ -34,7 +34,7 @@ BOOTSTRAPPING_CHUNK = 1 << 17
 """Noise samples of the bootstrapping key at a time, at least those of one bit of the short secret."""
 SWITCHING_CHUNK = 1 << 20
 """Words of masks of the key-switching key at a time, at least those of one coefficient of the ring secret."""
-SAMPLES = 1 << 14
+SAMPLES = 1 << 16
 """Noise samples of which the random bits exist at a time."""
 
 
