@@ -21,7 +21,9 @@ def _key_file(candidate: Candidate) -> Report:
         f"{key.kind} key for TFHE-rs, {p.name}, n = {p.lwe_dimension}, N = {p.dimension}, {key.bodies.size:,} words of bodies",
         f"of key {key.key_id}, masks from the seed {key.seed.hex()}",
     ]
-    return Report(lines, checked, {"parameters": p.name, "key_kind": key.kind, "key_id": key.key_id, "seed": key.seed.hex(), "words": key.bodies.size})
+    return Report(
+        lines, checked, {"parameters": p.name, "key_kind": key.kind, "key_id": key.key_id, "seed": key.seed.hex(), "words": key.bodies.size}
+    )
 
 
 KINDS = (Kind("public key for TFHE-rs", lambda c: c.head[:8] == KEY_MAGIC, _key_file, ("schemes/tfhe/keygen",)),)

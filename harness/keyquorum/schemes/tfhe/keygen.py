@@ -37,6 +37,9 @@ SWITCHING_CHUNK = 1 << 20
 SAMPLES = 1 << 16
 """Noise samples of which the random bits exist at a time."""
 
+TRANSFER_BYTES = 16
+"""Bytes of memory of an oblivious transfer, of which a random bit takes one with each peer."""
+
 
 @dataclass(frozen=True)
 class TfheRequest(LweRequest):
@@ -62,6 +65,8 @@ class TfheRequest(LweRequest):
         # the noise, of which the share file grows by half; bits; masks, bodies and their copies; the product by a public matrix
         memory = PROCESS + LINK * (committee.size - 1) + 8 * part * samples + 4 * part * SAMPLES * (p.glwe_noise + 2)
         memory += 4 * 8 * max(samples, SWITCHING_CHUNK) + 64 * MB
+        if committee.capabilities.oblivious_transfer:
+            memory += TRANSFER_BYTES * SAMPLES * (p.glwe_noise + 2) * (committee.size - 1)
         return Needs(memory, 8 * sum(body_words(p, kind) for kind in KINDS) + secrets)
 
 

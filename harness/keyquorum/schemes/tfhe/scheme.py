@@ -119,7 +119,9 @@ class TfheScheme(LweScheme):
         """See :class:`.Scheme`. Refuses the roundings that are wrong, or hide nothing, for evaluated ciphertexts."""
         own = _own(parameters)
         if rounding in REFUSED:
-            raise ParameterError(f"{own.name}: {rounding} is not for these ciphertexts, {REFUSED[rounding]}: take round_ltz_circuit or round_ltz_table")
+            raise ParameterError(
+                f"{own.name}: {rounding} is not for these ciphertexts, {REFUSED[rounding]}: take round_ltz_circuit or round_ltz_table"
+            )
         sharing_of(committee, own)
         return super().variant(committee, rounding, parameters, width, levels)
 
