@@ -7,6 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 from keyquorum import _engine
+from keyquorum.dsl.program import Program, ProgramOptions
+
+from .test_recorded import recorded
 
 RNG = np.random.default_rng(31)
 
@@ -49,3 +52,18 @@ def test_wrong_operands_are_refused() -> None:
         other = engine("emulate", domain)
         with pytest.raises(_engine.UsageError, match="at most 64 bits"):
             other.negacyclic(other.clear(zeros), other.input(0, 8, zeros[:8]))
+
+
+def test_a_run_with_products_is_not_recorded() -> None:
+    """There is no step for them: the run itself is right, and is repeated by the program."""
+    recorder, x = recorded(np.arange(16, dtype=np.int64))
+    run = recorder.engine
+    got = run.read(run.negacyclic(run.clear(x), run.clear(np.eye(8, dtype=np.int64)[0])))
+    assert np.array_equal(got, np.arange(16)) and recorder.recording() is None
+    assert "negacyclic cannot be recorded" in str(recorder.failure)
+
+
+@pytest.mark.parametrize(("protocol", "domain", "there"), [("emulate", "Z2^64", True), ("emulate", "Z2^72", False), ("emulate", "F_65537", False)])
+def test_programs_see_where_the_engine_has_them(protocol: str, domain: str, there: bool) -> None:
+    program = Program(engine(protocol, domain), "p.mpc", "p", [], ProgramOptions())
+    assert (program.negacyclic_product is not None) == there

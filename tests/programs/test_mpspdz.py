@@ -23,6 +23,7 @@ from .running import (
     SEMI_RING,
     SHAMIR_3,
     Backend,
+    run,
 )
 from .test_conversions import trit_inputs
 from .test_rlwe import N as DEGREE

@@ -1,5 +1,5 @@
-//! The arithmetic of KeyQuorum: domains, the negacyclic NTT, bit packing and the pseudorandom
-//! generator. No I/O, no protocols.
+//! The arithmetic of KeyQuorum: domains, the negacyclic NTT, products modulo X^n + 1, bit
+//! packing and the pseudorandom generator. No I/O, no protocols.
 //!
 //! A *domain* is the ring that shares live in: [`BitLanes`] (64 bits a lane), [`Z2k64`] and
 //! [`Z2k128`] (integers modulo a power of two) and [`Zq`] (a prime field). All of them implement
