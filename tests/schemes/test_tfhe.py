@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 from keyquorum import api
-from keyquorum.fhe.lwe import LWE_SETS, TFHE_SETS, LweCiphertexts, TfheParameters, encrypt, file_scheme, read_lwe
-from keyquorum.fhe.tfhe import BOOTSTRAPPING, COMPACT, KINDS, SWITCHING, body_words, file_name, masks, read_key_file
+from keyquorum.fhe.lwe import LWE_SETS, TFHE_SETS, LweCiphertexts, TfheParameters, encrypt, file_scheme, pack, read_lwe, unpack
+from keyquorum.fhe.tfhe import BOOTSTRAPPING, COMPACT, KEY_MAGIC, KINDS, SWITCHING, body_words, file_name, masks, read_key_file
 from keyquorum.inspection import examine
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import CiphertextError, KeyFileError, ParameterError
@@ -112,6 +112,19 @@ def test_a_damaged_file_is_refused() -> None:
     for other in (data[:-1], data[:40], b"KQTFHE02" + data[8:], data[:-40] + bytes([data[-40] ^ 1]) + data[-39:], data[:8]):
         with pytest.raises(KeyFileError, match="it: not a public key for TFHE-rs, or a damaged one"):
             read_key_file(other, "it")
+    for name, value, said in (
+        ("glwe_noise", 16, "other numbers than the set tfhe-tiny"), ("words", 31, "other numbers"), ("more", 1, "other numbers"),
+        ("seed", "00" * 15, "damaged"), ("seed", "0G" * 16, "damaged"), ("kind", "small", "damaged"), ("parameters", "tfhe-huge", "damaged"),
+        ("parameters", [], "damaged"),
+    ):  # fmt: skip
+        with pytest.raises(KeyFileError, match=said):
+            read_key_file(changed(data, **{name: value}), "it")
+
+
+def changed(data: bytes, **entries: object) -> bytes:
+    """A file with other entries in its header, and the right checksum."""
+    header, body = unpack(data)
+    return pack(KEY_MAGIC, {**header, **entries}, bytes(body))
 
 
 def run(members: Committee, job: dict[str, Any]) -> list[dict[str, Any]]:
@@ -175,9 +188,13 @@ def test_a_key_on_disk_decrypts(tmp_path: Path, protocol: str, parties: int) -> 
         load_lwe_key(folders[0])
     with pytest.raises(CiphertextError, match="encrypted under another key"):
         scheme_of(info).parse(info, encrypt(TINY, ring, messages, rng).to_bytes("0" * 32), "x", "round_ltz_circuit")
-    (folders[0] / "compact.kqt").write_bytes(b"KQTFHE01" + bytes(100))
-    with pytest.raises(KeyFileError, match=r"compact\.kqt is damaged: copy it from another party"):
-        scheme_of(info).check_public(folders[0], info)
+    compact = (folders[0] / "compact.kqt").read_bytes()
+    for other in (b"KQTFHE01" + bytes(100), changed(compact, seed="12" * 16)):
+        (folders[0] / "compact.kqt").write_bytes(other)
+        with pytest.raises(KeyFileError, match=r"compact\.kqt"):
+            examine(folders[0] / "compact.kqt")
+        with pytest.raises(KeyFileError, match=r"compact\.kqt is damaged: copy it from another party"):
+            scheme_of(info).check_public(folders[0], info)
 
 
 def test_what_is_refused() -> None:
