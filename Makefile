@@ -2,13 +2,13 @@
 VENV := .venv
 PY := $(VENV)/bin/python
 MATURIN := $(VENV)/bin/maturin
-SOURCES := $(shell find Source -name '*.rs' -not -path '*/target/*') Source/Cargo.toml Source/Cargo.lock $(wildcard Source/*/Cargo.toml)
+SOURCES := $(shell find Source -name '*.rs' -not -path '*/target/*' -not -path 'Source/tfhe/*') Source/Cargo.toml Source/Cargo.lock $(filter-out Source/tfhe/%,$(wildcard Source/*/Cargo.toml))
 
 # make wheel: a virtual environment of its own for what builds and checks wheels.
 WHEEL := build/wheel/venv
 DIST := dist
 
-.PHONY: wheel audit audit-deps check-decrypt first-use test-containers bench-decrypt cnn bench bench-quick bench-dishonest bench-paper004 parity differential fuzz demo test test-rust test-python lint docs bench-keygen build tools clean help
+.PHONY: tfhe tfhe-bridge test-tfhe-bridge wheel audit audit-deps check-decrypt first-use test-containers bench-decrypt cnn bench bench-quick bench-dishonest bench-paper004 parity differential fuzz demo test test-rust test-python lint docs bench-keygen build tools clean help
 
 help:
 	@echo "make demo          the main job: joint keys, SEAL, joint decryption (3 processes over TLS)"
@@ -30,6 +30,8 @@ help:
 	@echo "make test-containers  the image, and five containers that make keys, are killed and cut off (needs a Docker engine)"
 	@echo "make image         the Docker image of a party (BASE=: base image)"
 	@echo "make wheel         abi3 wheel and source distribution in dist/; each runs the demo in an empty environment (MOST=: seconds it may take, 20)"
+	@echo "make tfhe-bridge   build/tfhe/release/keyquorum-tfhe, the bridge to TFHE-rs (BSD-3-Clause-Clear, no patent grant; needs a newer Rust, see Source/tfhe/README.md); test-tfhe-bridge tests it"
+	@echo "make tfhe          keys for TFHE-rs by 3 processes, TFHE-rs encrypts and evaluates, the committee decrypts; checks every result"
 	@echo "make docs          tutorial, API and language, in docs/_build/index.html; every link is checked"
 	@echo "make clean         remove what was built"
 
@@ -105,6 +107,21 @@ test-python: build
 	$(PY) -m pytest -n $(JOBS) --dist loadfile
 
 test: lint test-rust test-python
+
+# The bridge is no part of the package and of `make test`. TFHE-rs takes minutes to compile.
+tfhe tfhe-bridge test-tfhe-bridge: export CARGO_TARGET_DIR := $(or $(CARGO_TARGET_DIR),$(CURDIR)/build/tfhe)
+tfhe-bridge: tools
+	@echo "TFHE-rs, which this downloads and compiles, has the licence BSD-3-Clause-Clear: it grants no patent rights (Source/tfhe/README.md)"
+	cd Source/tfhe && cargo build --release --locked
+	@echo "the bridge is $$CARGO_TARGET_DIR/release/keyquorum-tfhe"
+
+# Three parties make a key at full size; takes the bridge where it was built before.
+tfhe: build tfhe-bridge
+	KEYQUORUM_TFHE=$(CARGO_TARGET_DIR)/release/keyquorum-tfhe $(PY) Scripts/tfhe.py
+
+test-tfhe-bridge: tools
+	cd Source/tfhe && cargo fmt --check && cargo clippy --release --locked --all-targets -q -- -D warnings
+	cd Source/tfhe && cargo test --release --locked -q
 
 # Skipped, with the reason, where no Docker engine answers or no base image can be had.
 test-containers: build

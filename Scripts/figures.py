@@ -81,7 +81,7 @@ def lwe() -> list[str]:
         return []
     lines = [
         "",
-        "Decryption of LWE ciphertexts (n = 1024, q = 2^64), and of BFV coefficients (N = 4096, t = 65537), with material of a pool: microseconds for one, in batches; "
+        "Decryption of LWE ciphertexts (n = 1024, q = 2^64), and of BFV coefficients (N = 4096, t = 65537), with preprocessing of a pool: microseconds for one, in batches; "
         f"all parties on {rows[0]['cores']} cores, over TLS. "
         "Latency: one ciphertext over simulated links of 1 ms ping. `make bench-decrypt`; what the roundings trade: [results](decrypt-tradeoff.md).",
         "",

@@ -11,6 +11,8 @@ from keyquorum.bench.sweep import rows
 from keyquorum.cnn.model import CLASSES, FEATURES, HIDDEN, KERNEL, MAPS, Model
 from keyquorum.deploy.compose import prepare
 from keyquorum.dsl import ProgramIO
+from keyquorum.fhe.lwe import TFHE_SETS
+from keyquorum.fhe.tfhe import COMPACT, KeyFileWriter
 from keyquorum.fhe.values import write_values
 from keyquorum.model.committee import Committee
 from keyquorum.model.locks import FileLock
@@ -27,7 +29,7 @@ SAMPLES = {
     "temporary file": ".x.lwe.0123456789abcdef.tmp",
     "job": "keygen-job.json",
     "parameter set": "set.toml",
-    "place of a served party": "committee/party-0/serve.json",
+    "address of a served party": "committee/party-0/serve.json",
     "audit log": "committee/party-0/audit.jsonl",
     "lock": "some.lock",
     "Compose file": "deployment/compose.yaml",
@@ -41,6 +43,7 @@ SAMPLES = {
     "key folder": f"{KEYS}/bfv",
     "metadata of a key": f"{KEYS}/bfv/key.json",
     "public key of LWE": f"{KEYS}/lwe/public.lwepk",
+    "public key for TFHE-rs": "compact.kqt",
     "count of decryptions": f"{KEYS}/ckks/decryptions.json",
     "approvals": f"{KEYS}/ckks/approved.json",
     "share file": f"{KEYS}/bfv/share-0.kqs",
@@ -99,6 +102,11 @@ def _files_of_keys(folder: Path, committee: Committee) -> None:
     api.approve(committee, "ckks", folder / "y.ct")
     api.decrypt(committee, "bfv", [folder / "x.ct"], 0, [folder / "x.ct.plain"])
     api.encrypt(committee, "lwe", [0, 1, 1], folder / "x.lwe")
+    set_ = TFHE_SETS["tfhers-2-2"]
+    with (folder / "compact.kqt").open("wb") as file:
+        key = KeyFileWriter(file, set_, COMPACT, "ab" * 16, bytes(16))
+        key.write(np.arange(set_.dimension, dtype=np.uint64))
+        key.finish()
     for items in (5, 6):
         api.pool_fill(committee, "lwe64-p2", "round_mask_open", items)
     api.decrypt(committee, "lwe", [folder / "x.lwe"], 0, [folder / "x.lwe.plain"], "round_mask_open")

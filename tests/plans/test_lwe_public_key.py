@@ -104,7 +104,7 @@ def test_only_the_body_is_opened(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def run(self: Embedded, *args: Any, **options: Any) -> Any:
         result = real(self, *args, **options)
-        opened.append((args[2], result.words.copy()))
+        opened.append((args[2].program, result.words.copy()))
         return result
 
     monkeypatch.setattr(Embedded, "run", run)

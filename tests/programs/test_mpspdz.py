@@ -23,6 +23,7 @@ from .running import (
     SEMI_RING,
     SHAMIR_3,
     Backend,
+    run,
 )
 from .test_conversions import trit_inputs
 from .test_rlwe import N as DEGREE
@@ -250,6 +251,24 @@ def test_lwe_public_key(tmp_path: Path, backend: Backend) -> None:
     assert np.array_equal(outputs[0], product[:n] - np.append(product[n:], 0) + e)
     noise = spdz.run("sample_tuniform", {"size": 100, "b": 13}, appended=100)[0]
     assert np.abs(noise).max() <= 2**13 and len(set(noise.tolist())) > 50
+
+
+@RINGS
+def test_tfhe_keys(tmp_path: Path, backend: Backend) -> None:
+    """Against the embedded engine, which tests/programs/test_tfhe_keys.py compares with clear arithmetic."""
+    spdz, n, count, levels = mpspdz.MpSpdz(tmp_path, backend), 8, 3, 2
+    words = RNG.integers(-(2**62), 2**62, count * levels * 2 * n)
+    shares = [*RNG.integers(0, 2, n + count), *RNG.integers(-50, 50, len(words))]
+    switch = {"n": n, "count": count, "base_log": 4, "levels": levels, "s_at": 0, "m_at": n, "e_at": n + count, "block": 4}
+    bootstrap = {"count": count, "N": n, "base_log": 7, "levels": levels, "s_at": n, "z_at": 0, "e_at": n + count, "block": 3}
+    compact = {"n": n, "s_at": 0, "e_at": n + count, "block": 3, "reverse": 1}
+    for program, arguments, public in [
+        ("lwe_switch_key", switch, words[: count * levels * n]),
+        ("glwe_bootstrap_key", bootstrap, words),
+        ("lwe_public_key", compact, words[:n]),
+    ]:
+        _, outputs = spdz.run(program, arguments, public=public, shares=shares)
+        assert np.array_equal(outputs[0], run(program, arguments, backend, public=public, shares=shares).public), program
 
 
 @RINGS

@@ -1,5 +1,5 @@
-//! The arithmetic of KeyQuorum: domains, the negacyclic NTT, bit packing and the pseudorandom
-//! generator. No I/O, no protocols.
+//! The arithmetic of KeyQuorum: domains, the negacyclic NTT, products modulo X^n + 1, bit
+//! packing and the pseudorandom generator. No I/O, no protocols.
 //!
 //! A *domain* is the ring that shares live in: [`BitLanes`] (64 bits a lane), [`Z2k64`] and
 //! [`Z2k128`] (integers modulo a power of two) and [`Zq`] (a prime field). All of them implement
@@ -13,6 +13,7 @@ mod codec;
 mod domain;
 mod lanes;
 mod modular;
+mod negacyclic;
 pub mod ntt;
 mod prg;
 mod z2k;
@@ -22,7 +23,8 @@ pub use domain::{
     DecodeError, Domain, DomainError, DomainKind, Element, InternalError, ParseDomainError,
 };
 pub use lanes::BitLanes;
+pub use negacyclic::{Negacyclic, Transformed};
 pub use ntt::{NttError, NttTables, automorphism, automorphism_ntt};
-pub use prg::{EntropyError, Prg, os_random};
+pub use prg::{EntropyError, Prg, expand_aes_ctr, os_random};
 pub use z2k::{Z2k64, Z2k128};
 pub use zq::{Zq, is_prime};

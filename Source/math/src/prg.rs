@@ -3,8 +3,8 @@
 use std::fmt;
 
 use aes::Aes128;
-use cipher::{KeyIvInit, StreamCipher};
-use ctr::Ctr64BE;
+use cipher::{KeyIvInit, StreamCipher, StreamCipherSeek};
+use ctr::{Ctr64BE, Ctr128LE};
 use zeroize::{Zeroize, Zeroizing};
 
 use crate::codec::Word;
@@ -27,6 +27,22 @@ pub struct EntropyError(getrandom::Error);
 /// [`EntropyError`] if that generator fails.
 pub fn os_random(out: &mut [u8]) -> Result<(), EntropyError> {
     getrandom::fill(out).map_err(EntropyError)
+}
+
+/// The words `first` to `first + count - 1` of a public stream: block j is AES-128 of j as 16 little-endian bytes, and words are
+/// consecutive and little endian. Masks of keys for TFHE-rs are expanded so.
+pub fn expand_aes_ctr(seed: [u8; 16], first: u64, count: usize) -> Vec<u64> {
+    let mut keystream = Ctr128LE::<Aes128>::new(&seed.into(), &[0; 16].into());
+    keystream.seek(u128::from(first) * 8);
+    let mut buffer = [0u8; BUFFER];
+    let mut words = Vec::with_capacity(count);
+    while words.len() < count {
+        buffer.fill(0);
+        keystream.apply_keystream(&mut buffer);
+        let block = buffer.chunks_exact(8).map(u64::read_le);
+        words.extend(block.take(count - words.len()));
+    }
+    words
 }
 
 /// AES-128 in counter mode (NIST SP 800-38A) as a stream of pseudorandom bytes.
@@ -153,5 +169,24 @@ mod tests {
             .map(|(p, c)| p ^ c)
             .collect();
         assert_eq!(keystream, expected);
+    }
+
+    /// The first words are those of `docs/pages/formats.md`, section "Keys for TFHE-rs".
+    #[test]
+    fn a_public_stream_is_that_of_the_formats() {
+        let seed = block("000102030405060708090a0b0c0d0e0f");
+        let words = expand_aes_ctr(seed, 0, 1000);
+        assert_eq!(
+            words.get(..2),
+            Some(&[0x825b_8f87_373b_a1c6, 0x79d8_c8a1_6281_4f6f][..])
+        );
+        for (first, count) in [(0, 0), (1, 1), (3, 200), (127, 129), (872, 128)] {
+            let part = expand_aes_ctr(seed, first, count);
+            assert_eq!(
+                words.get(first as usize..first as usize + count),
+                Some(&part[..])
+            );
+        }
+        assert_eq!(expand_aes_ctr(seed, u64::MAX, 3).len(), 3);
     }
 }

@@ -73,6 +73,12 @@ impl Zq {
         self.barrett.shoup(w)
     }
 
+    /// A word modulo q.
+    #[inline]
+    pub(crate) fn reduce_word(&self, x: u64) -> u64 {
+        self.barrett.reduce_word(x)
+    }
+
     /// `a^e`. The exponent is public: it decides the sequence of operations.
     pub fn pow(&self, a: u64, e: u64) -> u64 {
         with_multiply!(self, m => roots::pow(m, [a], e)[0])

@@ -155,6 +155,20 @@ fn automorphism<'py>(py: Python<'py>, a: Words<'py>, g: u64, q: u64) -> PyResult
     Ok(out.to_pyarray(py))
 }
 
+/// The words `first` to `first + count - 1` of the public stream of a seed of 16 bytes: masks of keys for TFHE-rs.
+#[pyfunction]
+fn expand_aes_ctr<'py>(
+    py: Python<'py>,
+    seed: &[u8],
+    first: u64,
+    count: usize,
+) -> PyResult<Out<'py>> {
+    let seed = <[u8; 16]>::try_from(seed)
+        .map_err(|_| usage(format!("the seed has 16 bytes, not {}", seed.len())))?;
+    let words = py.detach(|| keyquorum_math::expand_aes_ctr(seed, first, count));
+    Ok(PyArray1::from_vec(py, words))
+}
+
 pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<Ntt>()?;
     m.add_function(wrap_pyfunction!(mulmod, m)?)?;
@@ -162,5 +176,6 @@ pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(submod, m)?)?;
     m.add_function(wrap_pyfunction!(mulmod_scalar, m)?)?;
     m.add_function(wrap_pyfunction!(scale_round, m)?)?;
-    m.add_function(wrap_pyfunction!(automorphism, m)?)
+    m.add_function(wrap_pyfunction!(automorphism, m)?)?;
+    m.add_function(wrap_pyfunction!(expand_aes_ctr, m)?)
 }

@@ -261,6 +261,10 @@ impl Engine {
         })
     }
 
+    fn negacyclic(&self, py: Python<'_>, a: &Value, s: &Value) -> PyResult<Value> {
+        self.binary(py, a, s, |e, a, s| e.negacyclic(a, s))
+    }
+
     fn sum(&self, py: Python<'_>, a: &Value, length: usize) -> PyResult<Value> {
         self.unary(py, a, |e, a| e.sum(a, length))
     }

@@ -46,7 +46,7 @@ class Backend(ABC):
         persistence: Persistence | None = None,
         seed: bytes | None = None,
         keep: bool = False,
-        about: bytes = b"",
+        context: bytes = b"",
     ) -> ProgramOutput:
         """Runs one program (a call of :mod:`keyquorum.programs.signatures`). Every party calls this with the same call and protocol.
 
@@ -54,7 +54,7 @@ class Backend(ABC):
         ``fixinput``, joined. ``persistence``: the share file of this domain, read and appended to. ``seed``: INSECURE,
         tests. ``keep``: without it, parties compare program and arguments before each run, in one exchange. With it, they compare
         protocol and domain once, and use the same engine for this and later runs with ``keep``. It is for callers that have compared their work
-        already, or that compare it by ``about``: the context that is bound to the messages of the run. Parties with different
+        already, or that compare it by ``context``: the context that is bound to the messages of the run. Parties with different
         contexts refuse each other's messages. Only the embedded backend has contexts.
         """
 

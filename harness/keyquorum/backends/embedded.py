@@ -41,7 +41,7 @@ class Embedded(Backend):
         persistence: Persistence | None = None,
         seed: bytes | None = None,
         keep: bool = False,
-        about: bytes = b"",
+        context: bytes = b"",
     ) -> ProgramOutput:
         """See :meth:`Backend.run`."""
         words, path = call.words, program_path(call.program)
@@ -52,8 +52,8 @@ class Embedded(Backend):
             self.open_kept(protocol, domain, threshold)
             kept = self._kept.pop(which)
         engine = self.session.engine(protocol, domain, " ".join([call.program, *words]), threshold, seed) if kept is None else kept.engine
-        if about:
-            engine.bind_context(about)
+        if context:
+            engine.bind_context(context)
         if kept is None:
             io = ProgramIO(private_inputs=inputs, public_inputs=list(public), persistence=shares)
             run_program(engine, path, words, io)

@@ -151,6 +151,10 @@ class Element(Vector, Structure, InMemory):
             return secret_type()._lazy(rows * columns, Postponed(lambda: _secret_product(*left, rows, inner, columns)))
         return self._result(right, _secret_product(self.value, right.value, rows, inner, columns))
 
+    def _negacyclic_product(self, s: Dynamic) -> Dynamic:
+        """Products of the public polynomials of this vector with s modulo X^n + 1, where s has n coefficients."""
+        return self._result(s, current().engine.negacyclic(self.value, s.value))
+
 
 _LARGE_PRODUCT = 1 << 28
 """A matrix product of more products of elements than this is computed at its first use, which may cost a round of its own."""

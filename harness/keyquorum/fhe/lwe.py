@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
@@ -41,7 +42,7 @@ class LweParameters:
     deviation: float
     noise_bits: int
     source: str
-    scheme: Literal["lwe"] = "lwe"
+    scheme: Literal["lwe", "tfhe"] = "lwe"
 
     @property
     def modulus(self) -> int:
@@ -91,7 +92,40 @@ LWE_SETS = {
         ),
     )
 }  # fmt: skip
-"""Parameter sets by name."""
+"""Parameter sets of plain LWE keys by name."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TfheParameters(LweParameters):
+    """A parameter set of TFHE: LWE ciphertexts modulo 2^64 under the N = ``dimension`` coefficients of a ring secret z, and public keys to evaluate them.
+
+    ``lwe_dimension``: n, dimension of the short secret s. ``pbs_base_log``, ``pbs_level``: gadget of the bootstrapping key, levels of 2^pbs_base_log;
+    ``ks_base_log``, ``ks_level``: of the key-switching key. ``carry_bits``: those of the plain bits that are carries. ``lwe_noise``, ``glwe_noise``: b of
+    the distribution TUniform(b) of the noise under s, and under z. Both secrets are binary, and z is one polynomial.
+    """
+
+    lwe_dimension: int
+    pbs_base_log: int
+    pbs_level: int
+    ks_base_log: int
+    ks_level: int
+    carry_bits: int
+    lwe_noise: int
+    glwe_noise: int
+    scheme: Literal["lwe", "tfhe"] = "tfhe"
+
+
+TFHE_SETS = {
+    p.name: p
+    for p in (
+        TfheParameters(
+            "tfhers-2-2", 2048, 0, 4, 1, math.sqrt((2.0**35 + 1) / 6), 53,
+            "TFHE-rs 1.8: PARAM_MESSAGE_2_CARRY_2_KS_PBS; noise: 13 deviations (2^49.3) of an evaluated ciphertext",
+            lwe_dimension=918, pbs_base_log=23, pbs_level=1, ks_base_log=4, ks_level=4, carry_bits=2, lwe_noise=45, glwe_noise=17,
+        ),
+    )
+}  # fmt: skip
+"""Parameter sets of TFHE by name. No name is also one of LWE_SETS."""
 
 
 def lwe_parameters(name: str) -> LweParameters:
@@ -99,6 +133,11 @@ def lwe_parameters(name: str) -> LweParameters:
     if name not in LWE_SETS:
         raise ParameterError(f"unknown LWE parameter set {name!r}: choose one of {', '.join(LWE_SETS)}")
     return LWE_SETS[name]
+
+
+def ciphertext_parameters(name: str) -> LweParameters:
+    """The set of a file of LWE ciphertexts by name, of plain LWE or of TFHE."""
+    return TFHE_SETS[name] if name in TFHE_SETS else lwe_parameters(name)
 
 
 def pack(magic: bytes, header: Json, body: bytes) -> bytes:
@@ -181,7 +220,7 @@ def read_lwe(data: bytes | bytearray, where: str) -> tuple[LweCiphertexts, str]:
         raise CiphertextError(damaged)
     try:
         header, body = unpack(data, data[:8] == MAGIC)
-        parameters, key_id, count = lwe_parameters(header["parameters"]), str(header["key_id"]), header["count"]
+        parameters, key_id, count = ciphertext_parameters(header["parameters"]), str(header["key_id"]), header["count"]
         noise = header.get("noise_bits")
     except (ValueError, KeyError, TypeError):
         raise CiphertextError(damaged) from None
@@ -209,6 +248,14 @@ def read_messages(path: Path) -> list[int]:
 def is_lwe(data: bytes) -> bool:
     """Whether a file that begins with ``data`` has LWE ciphertexts."""
     return data[:8] in (MAGIC, OLD_MAGIC)
+
+
+def file_scheme(head: bytes) -> str | None:
+    """The scheme of the keys of a file of LWE ciphertexts, ``lwe`` or ``tfhe``, from its first 64 bytes or more; None for other files."""
+    if not is_lwe(head):
+        return None
+    named = re.match(rb'\{"parameters": ?"([^"]*)"', head[12:])
+    return "tfhe" if named and named[1].decode(errors="replace") in TFHE_SETS else "lwe"
 
 
 def encode(parameters: LweParameters, messages: Ints) -> Words:
@@ -278,11 +325,15 @@ def ring_noise(parameters: LweParameters) -> float:
 
 __all__ = [
     "LWE_SETS",
+    "TFHE_SETS",
     "LweCiphertexts",
     "LweParameters",
+    "TfheParameters",
+    "ciphertext_parameters",
     "decrypt_clear",
     "encode",
     "encrypt",
+    "file_scheme",
     "is_lwe",
     "lwe_parameters",
     "read_lwe",

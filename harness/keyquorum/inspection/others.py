@@ -110,7 +110,7 @@ KINDS = (
     ),
     Kind("job", lambda c: c.has("kind") and c.json["kind"] in [*job_kinds(), *job_kinds("bench")], _job, ("api",)),
     Kind("parameter set", _is_parameters, _parameters, ()),
-    Kind("place of a served party", lambda c: c.named("serve.json"), _place, ("serve/daemon",)),
+    Kind("address of a served party", lambda c: c.named("serve.json"), _place, ("serve/daemon",)),
     Kind("audit log", lambda c: not c.is_folder and c.path.suffix == ".jsonl", _audit, ("serve/audit",)),
     Kind(
         "lock",

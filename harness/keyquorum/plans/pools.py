@@ -257,10 +257,10 @@ class Pool:
             self.store.check(start, start + count)
         self._handed_out += count
         claim = self.store.claim
-        about = f"{self.store.id} {claim.start} {claim.end} {claim.chain} {start} {what}".encode(errors="surrogatepass")
+        bound = f"{self.store.id} {claim.start} {claim.end} {claim.chain} {start} {what}".encode(errors="surrogatepass")
         preprocessing = self.store.hand_out(start, start + count)
         reached("take/read")
-        return preprocessing, about
+        return preprocessing, bound
 
     def _claim(self, count: int, what: str) -> int:
         """Agrees with all members, and claims the items unless they were claimed ahead. Returns the first item."""
@@ -279,10 +279,10 @@ class Pool:
 
     def decrypt(self, z: Words, purpose: str, to: Destination = "share", seed: bytes | None = None) -> Words | None:
         """Rounds phases z, whose last axis counts words: see :meth:`Variant.use`."""
-        preprocessing, about = self.take(z.shape[-1] // self.variant.words, f"{purpose}, for {to}")
+        preprocessing, bound = self.take(z.shape[-1] // self.variant.words, f"{purpose}, for {to}")
         reached("decrypt/before")
         try:
-            result = self.variant.use(self.group, z, preprocessing, to, seed, about)
+            result = self.variant.use(self.group, z, preprocessing, to, seed, bound)
         except BaseException:
             self._claimed_together = 0  # members may stand at different items
             raise

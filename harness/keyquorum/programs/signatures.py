@@ -41,6 +41,36 @@ def flood(*, contributors: int, N: int, receiver: int | Literal["all"], phase: S
     return Call("flood", [contributors, N, receiver, *optional])
 
 
+def glwe_bootstrap_key(*, count: int, N: int, base_log: int, levels: int, s: Segment, z: Segment, e: Segment, block: int = 128) -> Call:
+    """Bootstrapping key of TFHE: GGSW ciphertexts of secret bits s_i under the ring secret z in Z_2^k[X]/(X^N + 1), GLWE dimension 1.
+
+    Rounds: ``2``
+    Bytes: ``count*N*w*(MUL + 2*levels*OPEN)``
+    block: see Programs/Library/negacyclic.py.
+    Reads s (count shares) at ``s_at``.
+    Reads z (N shares) at ``z_at``.
+    Reads e (count*levels*2*N shares) at ``e_at``.
+    e: noise polynomials in the order of a.
+    Output: b in the same order, N coefficients each, to all.
+    """
+    optional = given(
+        (block, 128),
+    )
+    return Call(
+        "glwe_bootstrap_key",
+        [
+            count,
+            N,
+            base_log,
+            levels,
+            position("glwe_bootstrap_key", "s", s, 0, count),
+            position("glwe_bootstrap_key", "z", z, 0, N),
+            position("glwe_bootstrap_key", "e", e, 0, count*levels*2*N),
+            *optional,
+        ],
+    )
+
+
 def lift_close(*, contributors: int, size: int, b: int) -> Call:
     """A small vector moves from one domain to another, second of two runs, in the new domain: x = c - 2^b - sum of r.
 
@@ -110,11 +140,12 @@ def lwe_phase(*, n: int, count: int, offset: int = 0, s: Segment | None = None, 
     return Call("lwe_phase", [n, count, *optional], {"phases": count})
 
 
-def lwe_public_key(*, n: int, s: Segment | None = None, e: Segment | None = None, block: int = 128) -> Call:
+def lwe_public_key(*, n: int, s: Segment | None = None, e: Segment | None = None, block: int = 128, reverse: int = 0) -> Call:
     """Compact public key of an LWE key: b = a * s + e in Z_q[X]/(X^n + 1), where s has the bits of the LWE secret as coefficients.
 
     Rounds: ``1``
     Bytes: ``n*w*OPEN``
+    block: see Programs/Library/negacyclic.py; reverse: 1 for s in reverse.
     Reads s (n shares) at ``s_at``.
     Reads e (n shares) at ``e_at``.
     e: the noise.
@@ -124,8 +155,39 @@ def lwe_public_key(*, n: int, s: Segment | None = None, e: Segment | None = None
         (position("lwe_public_key", "s", s, 0, n), 0),
         (position("lwe_public_key", "e", e, n, n), n),
         (block, 128),
+        (reverse, 0),
     )
     return Call("lwe_public_key", [n, *optional])
+
+
+def lwe_switch_key(*, n: int, count: int, base_log: int, levels: int, s: Segment, m: Segment, e: Segment, block: int = 1024) -> Call:
+    """Key-switching key of TFHE: for every message m_i, and for level = levels down to 1, b = <a, s> + e + m_i * 2^(k - base_log*level) modulo 2^k.
+
+    Rounds: ``1``
+    Bytes: ``count*levels*w*OPEN``
+    block: rows of the public matrix that are multiplied together.
+    Reads s (n shares) at ``s_at``.
+    Reads m (count shares) at ``m_at``.
+    Reads e (count*levels shares) at ``e_at``.
+    e: the noise, in the order of the vectors a.
+    Output: b in the same order, to all.
+    """
+    optional = given(
+        (block, 1024),
+    )
+    return Call(
+        "lwe_switch_key",
+        [
+            n,
+            count,
+            base_log,
+            levels,
+            position("lwe_switch_key", "s", s, 0, n),
+            position("lwe_switch_key", "m", m, 0, count),
+            position("lwe_switch_key", "e", e, 0, count*levels),
+            *optional,
+        ],
+    )
 
 
 def rlwe_phase(*, N: int, q: int, form_in: Literal["ntt", "coeff"], form_out: Literal["ntt", "coeff"], s: Segment | None = None) -> Call:

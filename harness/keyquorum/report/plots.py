@@ -131,7 +131,7 @@ def split(table: pd.DataFrame) -> Plot | None:
     style.legend_below(made, [axis], loaded=bool(rows["loaded"].any()))
     return made, (
         f"Where the time of a decryption goes, n = {int(rows['parties'].iloc[0])}; beside each name the time in all. Offline: correlated randomness, independent "
-        "of the ciphertext (oblivious transfer; protocols with an honest majority need none), and for LWE the material of the pool. Online: the rest, reading the key included."
+        "of the ciphertext (oblivious transfer; protocols with an honest majority need none), and for LWE the preprocessing of the pool. Online: the rest, reading the key included."
     )
 
 

@@ -153,16 +153,16 @@ ONE_MACHINE = "Ours: all parties on one machine, which adds up their CPU time."
 PLOTS = [
     Published(
         "000_slide_online_latency", "Online latency of one decryption", "000 (ePrint 2025/1781)", "online_ms", "ms",
-        series=("ping_ms",), ours=_lwe("online_seconds"), note=f"Theirs: hardware not stated, {OPEN_MACS}. Ours: LWE (lwe64-p2), stored material, simulated links of 1 Gbit/s. {ONE_MACHINE}",
+        series=("ping_ms",), ours=_lwe("online_seconds"), note=f"Theirs: hardware not stated, {OPEN_MACS}. Ours: LWE (lwe64-p2), stored preprocessing, simulated links of 1 Gbit/s. {ONE_MACHINE}",
     ),
     Published(
         "000_slide_throughput", "Latency against Noah's Ark", "000 (ePrint 2025/1781)", "latency_ms", "ms", series=("protocol",),
-        ours=_lwe("online_seconds"), note=f"Theirs: 1 ms, 1 Gbit/s, {OPEN_MACS}. Ours: LWE (lwe64-p2), stored material. {ONE_MACHINE}",
+        ours=_lwe("online_seconds"), note=f"Theirs: 1 ms, 1 Gbit/s, {OPEN_MACS}. Ours: LWE (lwe64-p2), stored preprocessing. {ONE_MACHINE}",
     ),
     Published(
         "000_slide_throughput", "Decryptions a second", "000 (ePrint 2025/1781)", "decryptions_per_second", "decryptions a second",
         series=("protocol",), ours=lambda t: _rates(t),
-        note=f"Theirs: 1 ms, 1 Gbit/s, {OPEN_MACS}. Ours: LWE (lwe64-p2), the same link, one batch of 1,024 at a time, stored material, no MACs. {ONE_MACHINE}",
+        note=f"Theirs: 1 ms, 1 Gbit/s, {OPEN_MACS}. Ours: LWE (lwe64-p2), the same link, one batch of 1,024 at a time, stored preprocessing, no MACs. {ONE_MACHINE}",
     ),
     Published(
         "002_table1_decryption", "Decryption", "002 (Ajax), table 1", "online_ms", "ms, online", x="corruption_threshold",

@@ -120,6 +120,10 @@ impl<P: Protocol, D: Domain> Engine for Computation<P, D> {
         self.matrices(a, b, shape)
     }
 
+    fn negacyclic(&mut self, a: &Handle, s: &Handle) -> Result<Handle> {
+        self.negacyclic_products(a, s)
+    }
+
     fn sum(&mut self, a: &Handle, length: usize) -> Result<Handle> {
         self.sums(a, length)
     }

@@ -6,6 +6,7 @@ mod conversions;
 mod engine;
 mod exchanges;
 mod indexing;
+mod negacyclic;
 mod stored;
 
 use std::sync::Arc;

@@ -105,12 +105,12 @@ class MpSpdz(Backend):
         persistence: Persistence | None = None,
         seed: bytes | None = None,
         keep: bool = False,
-        about: bytes = b"",
+        context: bytes = b"",
     ) -> ProgramOutput:
         """See :meth:`Backend.run`. Raises :class:`PartyError` with the reason of the party that failed first."""
         if seed is not None:
             raise ParameterError("MP-SPDZ draws its own randomness: a test seed is for the embedded engine")
-        if about:
+        if context:
             raise ParameterError("MP-SPDZ cannot bind a context to its messages: use the embedded engine")
         entry, where, words = protocol_named(protocol), Domain.parse(domain), list(call.words)
         t = threshold if entry.chooses_threshold else None

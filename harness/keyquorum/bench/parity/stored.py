@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from keyquorum.programs import signatures
+from keyquorum.programs import Layout, Segment, signatures
 
 from .outcome import Case, Outcome
 from .reference import reference
@@ -65,6 +65,20 @@ def _tables(size: int, bits: Ints) -> Callable[[Outcome], str]:
     return check
 
 
+def _tfhe_keys(builder: Any, secret: Ints) -> Iterator[Case]:
+    rng, degree, count, levels = builder.rng, len(secret), 3, 2
+    bits, size = rng.integers(0, 2, count), count * levels
+    layout = Layout(s=degree, m=count, e=2 * size * degree)
+    noise = rng.integers(-50, 50, 2 * size * degree)
+    shares, words = np.concatenate([secret, bits, noise]), rng.integers(0, 1 << 60, 2 * size * degree)
+    switch = signatures.lwe_switch_key(
+        n=degree, count=count, base_log=4, levels=levels, s=layout["s"], m=layout["m"], e=Segment(layout["e"].start, size), block=4
+    )
+    yield from builder.case(switch, public=words[: size * degree], shares=shares)
+    bootstrap = signatures.glwe_bootstrap_key(count=count, N=degree, base_log=7, levels=levels, s=layout["m"], z=layout["s"], e=layout["e"])
+    yield from builder.case(bootstrap, public=words, shares=shares)
+
+
 def stored_roundings(builder: Any, n: int) -> Iterator[Case]:
     """``builder``: of the cases of one protocol; ``n``: vector length."""
     rng, n = builder.rng, min(n, 256)
@@ -77,6 +91,9 @@ def stored_roundings(builder: Any, n: int) -> Iterator[Case]:
     yield from builder.case(phases, public=public, shares=rng.integers(0, 2, degree), appended=n)
     words, secret, noise = rng.integers(0, modulus, degree), rng.integers(0, 2, degree), rng.integers(-50, 50, degree)
     yield from builder.case(signatures.lwe_public_key(n=degree, block=24), public=words, shares=np.concatenate([secret, noise]))
+    reverse = signatures.lwe_public_key(n=degree, reverse=1)
+    yield from builder.case(reverse, public=words, shares=np.concatenate([secret, noise]))
+    yield from _tfhe_keys(builder, secret)
     yield from builder.case(signatures.sample_tuniform(size=n, b=13), appended=n, check=_within(1 << 13))
     check = _masks(n, LENGTH)
     yield from builder.case(signatures.round_mask(size=n, l=LENGTH, bits="all"), appended=(1 + LENGTH) * n, check=check)

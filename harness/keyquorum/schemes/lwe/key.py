@@ -82,7 +82,7 @@ def sharing_of(committee: Committee, parameters: LweParameters) -> tuple[str, st
 def load_lwe_key(folder: Path) -> LweKeyInfo:
     """The metadata of an LWE key. Raises KeyFileError for a key of another scheme."""
     info = load_key(folder)
-    if not isinstance(info, LweKeyInfo):
+    if not isinstance(info, LweKeyInfo) or info.parameters.scheme != "lwe":
         raise KeyFileError(f"{folder}: a key of {info.parameters.scheme.upper()}, not of LWE: name a key that keyquorum keygen -p lwe64-p2 made")
     return info
 

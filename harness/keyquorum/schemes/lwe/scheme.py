@@ -6,13 +6,13 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from keyquorum.dsl import Persistence
-from keyquorum.fhe.lwe import LWE_SETS, LweCiphertexts, LweParameters, is_lwe, lwe_parameters, read_lwe, read_messages
+from keyquorum.fhe.lwe import LWE_SETS, LweCiphertexts, LweParameters, file_scheme, lwe_parameters, read_lwe, read_messages
 from keyquorum.fhe.lwe_public import PUBLIC_FILE, integers
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import CiphertextError, ParameterError
@@ -61,6 +61,10 @@ class LweScheme(Scheme[LweKeyInfo, LweCiphertexts]):
     batch = 4096
     most_asked = MOST_CIPHERTEXTS
     names_key = True
+    metadata: ClassVar[type[LweKeyInfo]] = LweKeyInfo
+    """Class of the metadata of keys."""
+    request_type: ClassVar[type[LweRequest]] = LweRequest
+    """Class of requests for keys."""
 
     def set_names(self) -> list[str]:
         """See :class:`.Scheme`."""
@@ -82,11 +86,11 @@ class LweScheme(Scheme[LweKeyInfo, LweCiphertexts]):
         """See :class:`.Scheme`. ``relin`` and ``error_law``, which have defaults, are not looked at."""
         for option, reason in SEAL_OPTIONS.items():
             if options.get(option):
-                raise ParameterError(f"{reason}, and {parameters.name} is a set of LWE: leave it out")
+                raise ParameterError(f"{reason}, and {parameters.name} is a set of {self.title}: leave it out")
         unknown = sorted(set(options) - {"relin", "error_law", *SEAL_OPTIONS})
         if unknown:
-            raise ParameterError(f"{unknown[0]} is no option of keys of LWE, which have none: leave it out")
-        return LweRequest(_own(parameters))
+            raise ParameterError(f"{unknown[0]} is no option of keys of {self.title}, which have none: leave it out")
+        return self.request_type(_own(parameters))
 
     def request_from_job(self, job: Plain) -> LweRequest:
         """See :class:`.Scheme`."""
@@ -134,7 +138,7 @@ class LweScheme(Scheme[LweKeyInfo, LweCiphertexts]):
         """See :class:`.Scheme`."""
         if backend != "embedded" or link is not None:
             raise ParameterError(
-                f"{parameters.name}: keys of LWE are made on the embedded engine, without simulated links: leave out --backend and --link"
+                f"{parameters.name}: keys of {self.title} are made on the embedded engine, without simulated links: leave out --backend and --link"
             )
 
     def encrypt_to(self, folder: Path, info: LweKeyInfo, values: Any, output: Path, bound: float | None = None) -> EncryptedFile:
@@ -155,7 +159,7 @@ class LweScheme(Scheme[LweKeyInfo, LweCiphertexts]):
 
     def recognises(self, head: bytes) -> bool:
         """See :class:`.Scheme`."""
-        return is_lwe(head)
+        return file_scheme(head) in self.names
 
     def parse(self, info: LweKeyInfo, data: bytes, what: str, rounding: str) -> LweCiphertexts:
         """See :class:`.Scheme`. The file names its key."""
@@ -229,7 +233,7 @@ class LweScheme(Scheme[LweKeyInfo, LweCiphertexts]):
     def key_of(self, data: bytes, what: str) -> LweKeyInfo:
         """See :class:`.Scheme`. Of a committee that is not known."""
         ciphertexts, key_id = read_lwe(data, what)
-        return LweKeyInfo(key_id=key_id, parameters=ciphertexts.parameters, protocol="", parties=1, threshold=0)
+        return self.metadata(key_id=key_id, parameters=ciphertexts.parameters, protocol="", parties=1, threshold=0)
 
     def request_parts(self, info: LweKeyInfo, data: bytes, ciphertext: LweCiphertexts) -> Iterator[tuple[bytes, int]]:
         """See :class:`.Scheme`."""

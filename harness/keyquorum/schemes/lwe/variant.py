@@ -165,11 +165,11 @@ class LweVariant(Variant):
 
     def use(
         self, group: RoundingGroup, z: Words, preprocessing: Sequence[NDArray[Any]], to: Destination = "share", seed: bytes | None = None,
-        about: bytes = b"",
+        context: bytes = b"",
     ) -> Words | None:  # fmt: skip
         """Rounds phases z [parts, size] with one item of preprocessing each; every member calls this.
 
-        Members have compared number and purpose before, or do by the first messages, as ``about`` (:meth:`.Backend.run`).
+        Members have compared number and purpose before, or do by the first messages, as ``context`` (:meth:`.Backend.run`).
         ``to``: ``share`` gives every member its shares
         [parts, size] of 2^(k-j) m modulo 2^k; a member's number, or ``all``, gives that member (all) the words themselves,
         [1, size], and others None.
@@ -181,7 +181,7 @@ class LweVariant(Variant):
                 raise ProgramError("preprocessing with MACs lacks the tests of their keys: take it from a pool, or make it")
             working.take_key_tests(preprocessing.key_tests)
         domain = f"Z2^{p.ring_bits}"
-        words = group.run(group.ring_protocol, domain, self._online(size, to), persistence=working, seed=seed, keep=True, about=about)
+        words = group.run(group.ring_protocol, domain, self._online(size, to), persistence=working, seed=seed, keep=True, context=context)
         opened: Words | None = words.view(np.uint64).reshape(1, -1) if words.size else None
         result = working.tail(size * self.words) if to == "share" else opened
         working.wipe()

@@ -143,7 +143,7 @@ class SealVariant(Variant):
 
     def use(
         self, group: RoundingGroup, z: Words, preprocessing: Sequence[Unsigned], to: Destination = "share", seed: bytes | None = None,
-        about: bytes = b"",
+        context: bytes = b"",
     ) -> Words | None:  # fmt: skip
         """Rounds phases z [2, parts, size] with one item of preprocessing each; every member calls this. Results as of
         :meth:`keyquorum.sharing.variants.Variant.use`, but modulo t: shares, or words in [0, t)."""
@@ -156,13 +156,13 @@ class SealVariant(Variant):
                 if self._compares
                 else round_mask_open_odd_ring_online(size=size, l=length, ring_length=length)
             )
-            opened = group.run(group.ring_protocol, f"Z2^{length}", in_ring, persistence=ring, seed=seed, keep=True, about=about)
+            opened = group.run(group.ring_protocol, f"Z2^{length}", in_ring, persistence=ring, seed=seed, keep=True, context=context)
             opened[:size] &= (1 << length) - 1
             opened[size:] &= 1
             field = Persistence.from_sections([z[1], flat[-1]])
             online = round_ltz_circuit_odd_field_online if self._compares else round_mask_open_odd_field_online
             in_field = online(size=size, l=length, t=t, destination=to)
-            words = group.run(group.field_protocol, f"F_{t}", in_field, public=[opened], persistence=field, seed=seed, keep=True, about=about)
+            words = group.run(group.field_protocol, f"F_{t}", in_field, public=[opened], persistence=field, seed=seed, keep=True, context=context)
             received: Words | None = (words % t).astype(np.uint64).reshape(1, -1) if words.size else None
             result = field.tail(size) if to == "share" else received
             ring.wipe()

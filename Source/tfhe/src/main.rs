@@ -1,0 +1,148 @@
+//! `keyquorum-tfhe`: keys and ciphertexts between KeyQuorum and TFHE-rs, see `README.md`.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use keyquorum_tfhe::{
+    BridgeError, Ciphertext, KeyFile, KeyFolder, Kind, LweFile, Operation, Type,
+    compact_public_key, compressed_server_key, encrypt, evaluate, read_compact_public_key,
+    read_server_key, serialized, write_file,
+};
+use tfhe::prelude::Tagged;
+
+const USAGE: &str = "usage: keyquorum-tfhe COMMAND
+  keys KEYS OUT                      CompressedServerKey.bin, ServerKey.bin, CompactPublicKey.bin in the folder OUT
+  to-lwe KEYS CIPHERTEXT... OUT.lwe  TFHE-rs's ciphertexts as LWE ciphertexts that the committee decrypts
+  from-lwe KEYS IN.lwe TYPE OUT      fresh LWE ciphertexts as one ciphertext of TFHE-rs
+  encrypt PUBLIC TYPE VALUE... OUT   ciphertexts under a CompactPublicKey; of several values OUT.0, OUT.1 and so on
+  eval SERVER OP INPUT... OUT        add, mul, gt of two integers; select of a bool and two integers
+KEYS is a key folder with bootstrapping.kqt, key-switching.kqt and compact.kqt.
+TYPE is bool, block, uint8, uint16, uint32 or uint64.
+This program contains TFHE-rs (BSD-3-Clause-Clear): its licence grants no patent rights.";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    if matches!(arguments.as_slice(), ["--help" | "-h" | "help"]) {
+        println!("{USAGE}");
+        return ExitCode::SUCCESS;
+    }
+    match run(&arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(arguments: &[&str]) -> Result<(), BridgeError> {
+    match arguments {
+        ["keys", keys, out] => keys_command(Path::new(keys), Path::new(out)),
+        ["to-lwe", keys, inputs @ .., out] if !inputs.is_empty() => {
+            to_lwe(Path::new(keys), inputs, Path::new(out))
+        }
+        ["from-lwe", keys, input, kind, out] => from_lwe(
+            Path::new(keys),
+            Path::new(input),
+            Type::parse(kind)?,
+            Path::new(out),
+        ),
+        ["encrypt", key, kind, values @ .., out] if !values.is_empty() => {
+            encrypt_command(Path::new(key), Type::parse(kind)?, values, Path::new(out))
+        }
+        ["eval", key, operation, inputs @ .., out] if !inputs.is_empty() => eval(
+            Path::new(key),
+            Operation::parse(operation)?,
+            inputs,
+            Path::new(out),
+        ),
+        _ => Err(BridgeError::Usage(
+            "no such command, or other arguments: run keyquorum-tfhe --help".into(),
+        )),
+    }
+}
+
+fn keys_command(keys: &Path, out: &Path) -> Result<(), BridgeError> {
+    let folder = KeyFolder::read(keys)?;
+    std::fs::create_dir_all(out).map_err(|source| BridgeError::Write {
+        file: out.into(),
+        source,
+    })?;
+    let compressed = compressed_server_key(&folder);
+    write_file(
+        &out.join("CompressedServerKey.bin"),
+        &serialized(&compressed)?,
+    )?;
+    write_file(
+        &out.join("ServerKey.bin"),
+        &serialized(&compressed.decompress())?,
+    )?;
+    write_file(
+        &out.join("CompactPublicKey.bin"),
+        &serialized(&compact_public_key(&folder)?)?,
+    )
+}
+
+fn to_lwe(keys: &Path, inputs: &[&str], out: &Path) -> Result<(), BridgeError> {
+    let key_id = KeyFile::read(keys, Kind::Compact)?.key_id;
+    let read = |input: &&str| -> Result<Ciphertext, BridgeError> {
+        let ciphertext = Ciphertext::read(Path::new(input))?;
+        ciphertext.check_key(&key_id, Path::new(input), keys)?;
+        Ok(ciphertext)
+    };
+    let ciphertexts = inputs.iter().map(read).collect::<Result<Vec<_>, _>>()?;
+    write_file(
+        out,
+        &LweFile::from_ciphertexts(&ciphertexts, &key_id).to_bytes(out)?,
+    )
+}
+
+fn from_lwe(keys: &Path, input: &Path, kind: Type, out: &Path) -> Result<(), BridgeError> {
+    let expected = KeyFile::read(keys, Kind::Compact)?.key_id;
+    let data = std::fs::read(input).map_err(|source| BridgeError::Read {
+        file: input.into(),
+        source,
+    })?;
+    let file = LweFile::from_bytes(&data, input)?;
+    if file.key_id != expected {
+        return Err(BridgeError::KeyId {
+            file: input.into(),
+            found: file.key_id,
+            other: keys.into(),
+            expected,
+        });
+    }
+    write_file(out, &file.to_ciphertext(kind, input)?.to_bytes()?)
+}
+
+fn encrypt_command(key: &Path, kind: Type, values: &[&str], out: &Path) -> Result<(), BridgeError> {
+    let key = read_compact_public_key(key)?;
+    for (index, text) in values.iter().enumerate() {
+        let value = text.parse().map_err(|_| {
+            BridgeError::Usage(format!(
+                "{text} is no value of {}: give a number from 0",
+                kind.name()
+            ))
+        })?;
+        let file = if values.len() == 1 {
+            out.into()
+        } else {
+            PathBuf::from(format!("{}.{index}", out.display()))
+        };
+        write_file(&file, &encrypt(&key, kind, value)?.to_bytes()?)?;
+    }
+    Ok(())
+}
+
+fn eval(key: &Path, operation: Operation, inputs: &[&str], out: &Path) -> Result<(), BridgeError> {
+    let server = read_server_key(key)?;
+    let key_id = String::from_utf8_lossy(server.tag().data()).into_owned();
+    let read = |input: &&str| -> Result<Ciphertext, BridgeError> {
+        let ciphertext = Ciphertext::read(Path::new(input))?;
+        ciphertext.check_key(&key_id, Path::new(input), key)?;
+        Ok(ciphertext)
+    };
+    let ciphertexts = inputs.iter().map(read).collect::<Result<Vec<_>, _>>()?;
+    write_file(out, &evaluate(server, operation, &ciphertexts)?.to_bytes()?)
+}

@@ -1,0 +1,97 @@
+//! TFHE-rs's versioned serialization, with limits, and files that appear whole or not at all.
+
+use std::path::Path;
+
+use serde::{Serialize, de::DeserializeOwned};
+use tfhe::named::Named;
+use tfhe::safe_serialization::{safe_deserialize, safe_serialize};
+use tfhe::{CompactPublicKey, CompressedServerKey, ServerKey, Unversionize, Versionize};
+
+use crate::BridgeError;
+
+/// Above the 121 MB of a server key of the supported set.
+const MAX_KEY: u64 = 1 << 28;
+/// Above the 0.5 MB of 32 blocks.
+pub(crate) const MAX_CIPHERTEXT: u64 = 1 << 22;
+
+/// Bytes of an object in TFHE-rs's versioned form.
+pub fn serialized<T: Serialize + Versionize + Named>(object: &T) -> Result<Vec<u8>, BridgeError> {
+    let mut data = Vec::new();
+    safe_serialize(object, &mut data, MAX_KEY)
+        .map_err(|e| BridgeError::Usage(format!("TFHE-rs cannot write a {}: {e}", T::NAME)))?;
+    Ok(data)
+}
+
+/// An object of the type T, or TFHE-rs's reason.
+pub(crate) fn parsed<T: DeserializeOwned + Unversionize + Named>(
+    data: &[u8],
+    limit: u64,
+) -> Result<T, String> {
+    safe_deserialize(data, limit)
+}
+
+pub(crate) fn read(
+    file: &Path,
+    limit: u64,
+    expected: &'static str,
+) -> Result<Vec<u8>, BridgeError> {
+    let failed = |source| BridgeError::Read {
+        file: file.into(),
+        source,
+    };
+    let size = std::fs::metadata(file).map_err(failed)?.len();
+    if size > limit {
+        let reason = format!("{size} bytes are above the limit of {limit}");
+        return Err(BridgeError::NotTfhe {
+            file: file.into(),
+            expected,
+            reason,
+        });
+    }
+    std::fs::read(file).map_err(failed)
+}
+
+/// Reads a `ServerKey`, or a `CompressedServerKey`, which is decompressed.
+pub fn read_server_key(file: &Path) -> Result<ServerKey, BridgeError> {
+    let expected = "a ServerKey or CompressedServerKey";
+    let data = read(file, MAX_KEY, expected)?;
+    parsed::<CompressedServerKey>(&data, MAX_KEY)
+        .map(|key| key.decompress())
+        .or_else(|_| parsed::<ServerKey>(&data, MAX_KEY))
+        .map_err(|reason| BridgeError::NotTfhe {
+            file: file.into(),
+            expected,
+            reason: one_line(&reason),
+        })
+}
+
+/// Reads a `CompactPublicKey`.
+pub fn read_compact_public_key(file: &Path) -> Result<CompactPublicKey, BridgeError> {
+    let expected = "a CompactPublicKey";
+    let data = read(file, MAX_KEY, expected)?;
+    parsed(&data, MAX_KEY).map_err(|reason| BridgeError::NotTfhe {
+        file: file.into(),
+        expected,
+        reason: one_line(&reason),
+    })
+}
+
+pub(crate) fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Writes a file under a temporary name in the same folder, then renames it.
+pub fn write_file(file: &Path, data: &[u8]) -> Result<(), BridgeError> {
+    let failed = |source| BridgeError::Write {
+        file: file.into(),
+        source,
+    };
+    let mut name = std::ffi::OsString::from(".");
+    name.push(file.file_name().unwrap_or_default());
+    name.push(format!(".{:x}.tmp", std::process::id()));
+    let part = file.with_file_name(name);
+    let written = std::fs::write(&part, data).and_then(|()| std::fs::rename(&part, file));
+    written
+        .inspect_err(|_| drop(std::fs::remove_file(&part)))
+        .map_err(failed)
+}

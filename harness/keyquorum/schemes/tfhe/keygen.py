@@ -1,0 +1,192 @@
+"""Joint generation of TFHE keys: two secrets of random bits that exist as shares only, and the three public key files for TFHE-rs.
+
+Noise is made in chunks, and wiped after its chunk. Only the bodies of the files are opened; every party writes them as they come.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+
+from keyquorum.dsl import Persistence
+from keyquorum.fhe.lwe import TfheParameters, Words
+from keyquorum.fhe.tfhe import BOOTSTRAPPING, COMPACT, KINDS, SEED_BYTES, SWITCHING, KeyFileWriter, body_words, file_name, masks
+from keyquorum.model.committee import Committee
+from keyquorum.model.needs import LINK, MB, PROCESS, Needs
+from keyquorum.parties.context import PartyContext
+from keyquorum.programs import Call, Layout
+from keyquorum.programs.signatures import glwe_bootstrap_key, lwe_public_key, lwe_switch_key, sample_bits, sample_tuniform
+from keyquorum.schemes.keys import KeyMaterial, Plain
+from keyquorum.schemes.lwe.keygen import LweRequest
+
+from .key import TfheKeyInfo, sharing_of, tfhe_from_json
+
+BOOTSTRAPPING_CHUNK = 1 << 17
+"""Noise samples of the bootstrapping key at a time, at least those of one bit of the short secret."""
+SWITCHING_CHUNK = 1 << 20
+"""Words of masks of the key-switching key at a time, at least those of one coefficient of the ring secret."""
+SAMPLES = 1 << 16
+"""Noise samples of which the random bits exist at a time."""
+
+TRANSFER_BYTES = 16
+"""Bytes of memory of an oblivious transfer, of which a random bit takes one with each peer."""
+
+
+@dataclass(frozen=True)
+class TfheRequest(LweRequest):
+    """A TFHE key to be made. It has no options."""
+
+    parameters: TfheParameters
+
+    @staticmethod
+    def from_json(data: Plain) -> TfheRequest:
+        """Inverse of :meth:`to_json`."""
+        return TfheRequest(tfhe_from_json(data["parameters"]))
+
+    def check_committee(self, committee: Committee) -> None:
+        """Refuses a committee that cannot make the key."""
+        sharing_of(committee, self.parameters)
+
+    def needs(self, committee: Committee) -> Needs:
+        """Memory of a chunk, and the public files with both shares."""
+        self.check_committee(committee)
+        p, part = self.parameters, 8 * committee.share_parts
+        secrets = part * (p.dimension + p.lwe_dimension)
+        samples = max(BOOTSTRAPPING_CHUNK, 2 * p.pbs_level * p.dimension)
+        # the noise, of which the share file grows by half; bits; masks, bodies and their copies; the product by a public matrix
+        memory = PROCESS + LINK * (committee.size - 1) + 8 * part * samples + 4 * part * SAMPLES * (p.glwe_noise + 2)
+        memory += 4 * 8 * max(samples, SWITCHING_CHUNK) + 64 * MB
+        if committee.capabilities.oblivious_transfer:
+            memory += TRANSFER_BYTES * SAMPLES * (p.glwe_noise + 2) * (committee.size - 1)
+        return Needs(memory, 8 * sum(body_words(p, kind) for kind in KINDS) + secrets)
+
+
+class _Generation:
+    """A key generation of one party: its secrets, and how programs run."""
+
+    def __init__(self, context: PartyContext, parameters: TfheParameters, seed: bytes | None) -> None:
+        self.context, self.parameters, self.seed = context, parameters, seed
+        self.protocol, self.domain = sharing_of(context.committee, parameters)
+        self.ring, self.short = Persistence(), Persistence()
+
+    def run(self, call: Call, share: Persistence, *public: Words) -> Words:
+        """The words that a program opens to all."""
+        output = self.context.backend.run(
+            self.protocol, self.domain, call, threshold=self.context.committee.threshold, public=[words.view(np.int64) for words in public],
+            persistence=share, seed=self.seed,
+        )  # fmt: skip
+        return output.words.view(np.uint64)
+
+    @contextmanager
+    def noise(self, size: int, bound_bits: int) -> Iterator[tuple[Persistence, Layout]]:
+        """A share file with both secrets, z and s, and new noise e; wiped afterwards."""
+        working = Persistence.from_sections([self.ring.words, self.short.words], self.ring.element_words)
+        layout = Layout(z=self.parameters.dimension, s=self.parameters.lwe_dimension)
+        try:
+            call = sample_tuniform(size=size, b=bound_bits, chunk=min(size, SAMPLES))
+            self.run(call, working)
+            layout.append(call, samples="e")
+            yield working, layout
+        finally:
+            working.wipe()
+
+    def bootstrapping(self, seed: bytes, write: Callable[[Words], None]) -> None:
+        """Encryptions of the bits of s under z."""
+        p = self.parameters
+        size = 2 * p.pbs_level * p.dimension
+        each = max(1, BOOTSTRAPPING_CHUNK // size)
+        with self.context.phase("bootstrapping key", -(-p.lwe_dimension // each)) as step:
+            for first in range(0, p.lwe_dimension, each):
+                count = min(each, p.lwe_dimension - first)
+                with self.noise(count * size, p.glwe_noise) as (share, layout):
+                    call = glwe_bootstrap_key(
+                        count=count, N=p.dimension, base_log=p.pbs_base_log, levels=p.pbs_level,
+                        s=layout["s"].rows(first, first + count, 1), z=layout["z"], e=layout["e"],
+                    )  # fmt: skip
+                    write(self.run(call, share, masks(seed, first * size, count * size)))
+                step()
+
+    def switching(self, seed: bytes, write: Callable[[Words], None]) -> None:
+        """Encryptions of the coefficients of z under s."""
+        p = self.parameters
+        size = p.ks_level * p.lwe_dimension
+        each = max(1, SWITCHING_CHUNK // size)
+        with self.context.phase("key-switching key", -(-p.dimension // each)) as step:
+            for first in range(0, p.dimension, each):
+                count = min(each, p.dimension - first)
+                with self.noise(count * p.ks_level, p.lwe_noise) as (share, layout):
+                    call = lwe_switch_key(
+                        n=p.lwe_dimension, count=count, base_log=p.ks_base_log, levels=p.ks_level,
+                        s=layout["s"], m=layout["z"].rows(first, first + count, 1), e=layout["e"],
+                    )  # fmt: skip
+                    write(self.run(call, share, masks(seed, first * size, count * size)))
+                step()
+
+    def compact(self, seed: bytes, write: Callable[[Words], None]) -> None:
+        """An encryption of zero under z with its coefficients reversed."""
+        p = self.parameters
+        with self.context.phase("compact public key"), self.noise(p.dimension, p.glwe_noise) as (share, layout):
+            call = lwe_public_key(n=p.dimension, reverse=1, s=layout["z"], e=layout["e"])
+            write(self.run(call, share, masks(seed, 0, p.dimension)))
+
+
+def generate(context: PartyContext, request: TfheRequest, seed: bytes | None = None, folder: Path | None = None) -> KeyMaterial[TfheKeyInfo]:
+    """Makes a key jointly; every party calls this. The files go into ``folder`` (None: they stay in memory). ``seed``: INSECURE, tests.
+
+    Rounds and bytes are those of `sample_bits`, of `sample_tuniform`, and of the programs of the three keys.
+    """
+    parameters, committee, session = request.parameters, context.committee, context.session
+    request.check_committee(committee)
+    made = _Generation(context, parameters, seed)
+    with context.phase("set-up"):
+        described = json.dumps([asdict(parameters), committee.protocol, committee.size, committee.threshold, seed is not None]).encode()
+        session.compare("TFHE key parameters", hashlib.sha256(described).digest())
+        tossed = session.toss(64)
+        transcript = hashlib.sha256(b"keyquorum TFHE key" + hashlib.sha256(described).digest() + tossed)
+        key_id = transcript.hexdigest()[:32]
+    with context.phase("secret"):
+        made.run(sample_bits(size=parameters.dimension), made.ring)
+        made.run(sample_bits(size=parameters.lwe_dimension), made.short)
+    public, written = {}, []
+    for kind, write in ((BOOTSTRAPPING, made.bootstrapping), (SWITCHING, made.switching), (COMPACT, made.compact)):
+        mask_seed = hashlib.shake_256(f"keyquorum TFHE masks {kind}".encode() + tossed).digest(SEED_BYTES)
+        name = file_name(kind)
+        with _created(None if folder is None else folder / name) as file:
+            writer = KeyFileWriter(file, parameters, kind, key_id, mask_seed)
+            write(mask_seed, writer.write)
+            transcript.update(writer.finish())
+            if isinstance(file, io.BytesIO):
+                public[name] = file.getvalue()
+            else:
+                written.append(name)
+    with context.phase("check"):
+        session.compare("transcript of the key", transcript.digest())
+    info = TfheKeyInfo(
+        key_id=key_id, parameters=parameters, protocol=committee.protocol, parties=committee.size, threshold=committee.threshold,
+        transcript=transcript.hexdigest(),
+    )  # fmt: skip
+    return KeyMaterial(info, public, [made.ring, made.short], tuple(written))
+
+
+@contextmanager
+def _created(path: Path | None) -> Iterator[BinaryIO]:
+    """A new file, on the disk when this ends; without a path one in memory."""
+    if path is None:
+        yield io.BytesIO()
+        return
+    with path.open("xb") as file:
+        yield file
+        file.flush()
+        os.fsync(file.fileno())
+
+
+__all__ = ["TfheRequest", "generate"]

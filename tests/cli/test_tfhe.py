@@ -1,0 +1,55 @@
+"""`keyquorum tfhe` passes its arguments to the bridge, and says how to build it."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from keyquorum import cli
+from keyquorum.cli import tfhe
+
+
+def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *arguments: str) -> tuple[int, str, str]:
+    """Exit code, output and errors of the command line."""
+    monkeypatch.setattr(sys, "argv", ["keyquorum", "tfhe", *arguments])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    said = capsys.readouterr()
+    return int(ended.value.code or 0), said.out, said.err
+
+
+@pytest.fixture
+def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A program in the place of the bridge."""
+    path = tmp_path / "bridge"
+    path.write_text('#!/bin/sh\n[ "$1" = fail ] && { echo "error: x.kqt: damaged" >&2; exit 1; }\n[ "$1" = die ] && exit 3\necho "[$@]"\n')
+    path.chmod(0o700)
+    monkeypatch.setenv(tfhe.VARIABLE, str(path))
+    return path
+
+
+def test_arguments_and_errors_pass_through(program: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    assert run(capsys, monkeypatch) == (0, "[--help]\n", "")
+    assert run(capsys, monkeypatch, "eval", "server", "add", "--odd", "x") == (0, "[eval server add --odd x]\n", "")
+    code, out, _ = run(capsys, monkeypatch, "keys", "a", "b", "--json")
+    assert code == 0 and json.loads(out) == {"arguments": ["keys", "a", "b"], "lines": ["[keys a b]"]}
+    assert run(capsys, monkeypatch, "fail") == (1, "", "error: x.kqt: damaged\n")
+    assert run(capsys, monkeypatch, "die") == (1, "", "error: keyquorum-tfhe ended with code 3: run it again\n")
+
+
+def test_it_says_how_to_build_the_bridge(program: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    program.chmod(0o600)
+    for named in (program, program.parent):
+        monkeypatch.setenv(tfhe.VARIABLE, str(named))
+        code, _, err = run(capsys, monkeypatch, "keys")
+        assert code == 1 and "which is no program" in err and err.count("\n") == 1
+    monkeypatch.delenv(tfhe.VARIABLE)
+    monkeypatch.setattr(tfhe, "BUILT", ())
+    monkeypatch.setenv("PATH", str(program.parent))
+    code, _, err = run(capsys, monkeypatch, "keys")
+    assert code == 1 and "run make tfhe-bridge in a checkout" in err and err.count("\n") == 1
+    (program.parent / tfhe.BRIDGE).symlink_to("bridge")
+    program.chmod(0o700)
+    assert tfhe.bridge() == program.parent / tfhe.BRIDGE

@@ -1,0 +1,69 @@
+"""Products modulo X^n + 1: the engine's own are those of matrices, where they exist."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from keyquorum import _engine
+from keyquorum.dsl.program import Program, ProgramOptions
+
+from .test_recorded import recorded
+
+RNG = np.random.default_rng(31)
+
+
+def engine(protocol: str, domain: str) -> Any:
+    return _engine.local_sessions(1)[0].engine(protocol, domain, "test", None, b"seed")
+
+
+@pytest.mark.parametrize("bits", [64, 63, 24, 2])
+@pytest.mark.parametrize(("n", "rows"), [(2, 5), (8, 3), (64, 1), (256, 2)])
+def test_products_are_those_of_the_schoolbook(bits: int, n: int, rows: int) -> None:
+    run, mask = engine("emulate", f"Z2^{bits}"), np.uint64(2**bits - 1)
+    a = RNG.integers(0, 2**64, (rows, n), dtype=np.uint64) & mask
+    s = RNG.integers(0, 2**64, n, dtype=np.uint64) & mask
+    public, shared = run.clear(a.ravel().view(np.int64)), run.input(0, n, s.view(np.int64))
+    got = run.read(run.open(run.negacyclic(public, shared))).reshape(rows, n)
+    clear = run.read(run.negacyclic(public, run.clear(s.view(np.int64)))).reshape(rows, n)
+    for i in range(rows):
+        wanted = np.zeros(n, dtype=np.uint64)
+        for j in range(n):
+            wanted[j:] += s[j] * a[i, : n - j]
+            wanted[:j] -= s[j] * a[i, n - j :]
+        assert np.array_equal(got[i], wanted & mask) and np.array_equal(clear[i], wanted & mask)
+
+
+def test_wrong_operands_are_refused() -> None:
+    run = engine("emulate", "Z2^64")
+    zeros = np.zeros(16, dtype=np.int64)
+    public, shared = run.clear(zeros), run.input(0, 8, zeros[:8])
+    assert run.negacyclic(public, shared).size == 16
+    for a, s, error in [
+        (run.clear(zeros[:12]), shared, "no whole number of polynomials"),
+        (public, run.input(0, 12, zeros[:12]), "power of two"),
+        (public, run.input(0, 1, zeros[:1]), "power of two"),
+        (shared, shared, "public factor"),
+    ]:
+        with pytest.raises(_engine.UsageError, match=error):
+            run.negacyclic(a, s)
+    for domain in ("Z2^100", "F_65537"):
+        other = engine("emulate", domain)
+        with pytest.raises(_engine.UsageError, match="at most 64 bits"):
+            other.negacyclic(other.clear(zeros), other.input(0, 8, zeros[:8]))
+
+
+def test_a_run_with_products_is_not_recorded() -> None:
+    """There is no step for them: the run itself is right, and is repeated by the program."""
+    recorder, x = recorded(np.arange(16, dtype=np.int64))
+    run = recorder.engine
+    got = run.read(run.negacyclic(run.clear(x), run.clear(np.eye(8, dtype=np.int64)[0])))
+    assert np.array_equal(got, np.arange(16)) and recorder.recording() is None
+    assert "negacyclic cannot be recorded" in str(recorder.failure)
+
+
+@pytest.mark.parametrize(("protocol", "domain", "there"), [("emulate", "Z2^64", True), ("emulate", "Z2^72", False), ("emulate", "F_65537", False)])
+def test_programs_see_where_the_engine_has_them(protocol: str, domain: str, there: bool) -> None:
+    program = Program(engine(protocol, domain), "p.mpc", "p", [], ProgramOptions())
+    assert (program.negacyclic_product is not None) == there

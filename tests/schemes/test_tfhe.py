@@ -1,0 +1,224 @@
+"""Keys for TFHE-rs: every row of the public files is of the shared secrets, with noise of its distribution; decryption; refusals."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from keyquorum import api
+from keyquorum.fhe.lwe import LWE_SETS, TFHE_SETS, LweCiphertexts, TfheParameters, encrypt, file_scheme, pack, read_lwe, unpack
+from keyquorum.fhe.tfhe import BOOTSTRAPPING, COMPACT, KEY_MAGIC, KINDS, SWITCHING, body_words, file_name, masks, read_key_file
+from keyquorum.inspection import examine
+from keyquorum.model.committee import Committee
+from keyquorum.model.errors import CiphertextError, KeyFileError, ParameterError
+from keyquorum.parties import run_in_process
+from keyquorum.parties.jobs import check_alone, run_job
+from keyquorum.plans.examine import examine_keys
+from keyquorum.schemes import load_parameters, recognise, scheme_named, scheme_of
+from keyquorum.schemes.key_folder import load_key, load_shares
+from keyquorum.schemes.keys import KeyMaterial
+from keyquorum.schemes.lwe.key import load_lwe_key
+from keyquorum.schemes.tfhe import keygen
+from keyquorum.schemes.tfhe.key import FILES, load_tfhe_key
+from keyquorum.schemes.tfhe.keygen import TfheRequest
+from keyquorum.serve.served_key import ServedKey
+from scipy import stats
+
+TINY = TfheParameters(
+    "tfhe-tiny", 32, 0, 4, 1, 2.0**16, 53, "tests: hides nothing", lwe_dimension=9, pbs_base_log=10, pbs_level=2, ks_base_log=4, ks_level=3,
+    carry_bits=2, lwe_noise=30, glwe_noise=17,
+)  # fmt: skip
+COMMITTEES = [("rep-field", 3), ("semi", 2), ("semi", 3)]
+
+
+@pytest.fixture(autouse=True)
+def _tiny(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """There is a small set, and chunks of a few rows, of which the last is not full."""
+    monkeypatch.setitem(TFHE_SETS, TINY.name, TINY)
+    monkeypatch.setattr(keygen, "BOOTSTRAPPING_CHUNK", 4 * 2 * TINY.pbs_level * TINY.dimension)
+    monkeypatch.setattr(keygen, "SWITCHING_CHUNK", 5 * TINY.ks_level * TINY.lwe_dimension)
+    yield
+
+
+def secrets_of(material: list[KeyMaterial[Any]]) -> tuple[np.ndarray, np.ndarray]:
+    """The short secret and the ring secret: the first summands add up."""
+    ring, short = (sum(m.shares[j].words[0] for m in material).astype(np.int64) for j in (0, 1))
+    return short, ring
+
+
+@pytest.mark.parametrize(("protocol", "parties"), COMMITTEES)
+def test_every_row_is_of_the_secrets(protocol: str, parties: int) -> None:
+    committee = api.in_process_committee(parties, protocol)
+    material = api.keygen_in_process(committee, TfheRequest(TINY))
+    assert all(m.public == material[0].public and m.info == material[0].info for m in material) and set(material[0].public) == set(FILES)
+    short, ring = secrets_of(material)
+    assert (short.size, ring.size) == (TINY.lwe_dimension, TINY.dimension) and set(short) | set(ring) == {0, 1}
+    assert [m.shares[j].length for m in material for j in (0, 1)] == [TINY.dimension, TINY.lwe_dimension] * parties
+    files = [read_key_file(material[0].public[file_name(kind)], kind) for kind in KINDS]
+    assert len({file.seed for file in files}) == 3 and {file.key_id for file in files} == {material[0].info.key_id}
+    for file in files:
+        assert file.bodies.size == body_words(TINY, file.kind)
+        noise = file.noise(short, ring)
+        assert np.abs(noise).max() <= file.bound and np.unique(noise).size > 0.9 * noise.size
+        assert stats.kstest(noise / file.bound, "uniform", (-1, 2)).pvalue > 1e-4
+        # a wrong secret, or another seed, gives rows with noise beyond any bound
+        others = short.copy(), ring.copy()
+        for other in others:
+            other[3] ^= 1
+        assert np.abs(file.noise(*others)).max() > 1 << 56
+        assert np.abs(replace(file, seed=bytes(16)).noise(short, ring)).max() > 1 << 56
+
+
+def test_rows_are_those_of_the_format() -> None:
+    """Of single rows, by the formulas of docs/pages/formats.md."""
+    material = api.keygen_in_process(api.in_process_committee(3, "rep-field"), TfheRequest(TINY))
+    short, ring = ([int(bit) for bit in secret] for secret in secrets_of(material))
+    n, dim = TINY.dimension, TINY.lwe_dimension
+
+    def file(kind: str) -> tuple[list[int], list[int]]:
+        found = read_key_file(material[0].public[file_name(kind)], kind)
+        words = found.bodies.size * (dim if kind == SWITCHING else 1)
+        return [int(w) for w in found.bodies], [int(w) for w in masks(found.seed, 0, words)]
+
+    def product(a: list[int], b: list[int], k: int) -> int:
+        return sum(a[i] * b[k - i] if i <= k else -a[i] * b[n + k - i] for i in range(n))
+
+    def small(value: int, bits: int) -> bool:
+        return abs((value + (1 << 63)) % (1 << 64) - (1 << 63)) <= 1 << bits
+
+    bodies, a = file(BOOTSTRAPPING)
+    for i, place, row, k in [(0, 0, 0, 0), (3, 1, 0, 7), (5, 0, 1, 0), (8, 1, 1, 0), (8, 1, 1, 31)]:
+        at, g = n * (2 * (TINY.pbs_level * i + place) + row), 1 << (64 - TINY.pbs_base_log * (TINY.pbs_level - place))
+        plain = -g * short[i] * ring[k] if row == 0 else g * short[i] * (k == 0)
+        assert small(bodies[at + k] - product(a[at : at + n], ring, k) - plain, TINY.glwe_noise)
+    bodies, a = file(SWITCHING)
+    for i, place in [(0, 0), (11, 1), (31, 2)]:
+        at, level = TINY.ks_level * i + place, TINY.ks_level - place
+        inner = sum(x * y for x, y in zip(a[at * dim : (at + 1) * dim], short, strict=True))
+        assert small(bodies[at] - inner - (ring[i] << (64 - TINY.ks_base_log * level)), TINY.lwe_noise)
+    bodies, a = file(COMPACT)
+    for k in (0, 1, n - 1):
+        assert small(bodies[k] - product(a, ring[::-1], k), TINY.glwe_noise)
+
+
+def test_a_damaged_file_is_refused() -> None:
+    data = api.keygen_in_process(api.in_process_committee(2, "semi"), TfheRequest(TINY))[0].public["compact.kqt"]
+    assert read_key_file(data, "it").kind == COMPACT
+    for other in (data[:-1], data[:40], b"KQTFHE02" + data[8:], data[:-40] + bytes([data[-40] ^ 1]) + data[-39:], data[:8]):
+        with pytest.raises(KeyFileError, match="it: not a public key for TFHE-rs, or a damaged one"):
+            read_key_file(other, "it")
+    for name, value, said in (
+        ("glwe_noise", 16, "other numbers than the set tfhe-tiny"), ("words", 31, "other numbers"), ("more", 1, "other numbers"),
+        ("seed", "00" * 15, "damaged"), ("seed", "0G" * 16, "damaged"), ("kind", "small", "damaged"), ("parameters", "tfhe-huge", "damaged"),
+        ("parameters", [], "damaged"),
+    ):  # fmt: skip
+        with pytest.raises(KeyFileError, match=said):
+            read_key_file(changed(data, **{name: value}), "it")
+
+
+def changed(data: bytes, **entries: object) -> bytes:
+    """A file with other entries in its header, and the right checksum."""
+    header, body = unpack(data)
+    return pack(KEY_MAGIC, {**header, **entries}, bytes(body))
+
+
+def run(members: Committee, job: dict[str, Any]) -> list[dict[str, Any]]:
+    """A job among threads, from its text, as a party gets it."""
+    job = json.loads(json.dumps(job))
+    for party in range(members.size):
+        check_alone(members, party, job)
+    return run_in_process(members, lambda context: run_job(context, job), timeout=60)
+
+
+def on_disk(tmp_path: Path, protocol: str, parties: int) -> Committee:
+    members = replace(api.in_process_committee(parties, protocol), folder=tmp_path / "committee")
+    for party in range(parties):
+        members.party_folder(party).mkdir(parents=True, mode=0o700)
+        members.identity_path(party).touch()  # by which a party is known to be of this host
+    return members
+
+
+@pytest.mark.parametrize(("protocol", "parties"), [("rep-field", 3), ("semi", 2)])
+def test_a_key_on_disk_decrypts(tmp_path: Path, protocol: str, parties: int) -> None:
+    members = on_disk(tmp_path, protocol, parties)
+    made = run(members, api.keygen_job("key", "tfhe-tiny"))
+    folders = [members.key_folder(party, "key") for party in range(parties)]
+    info = load_tfhe_key(folders[0])
+    assert {m["key_id"] for m in made} == {info.key_id} and set(info.files) == set(FILES)
+    assert [load_key(folder) for folder in folders] == [info] * parties
+    assert all(finding.ok for finding in examine_keys(members, range(parties)))
+    scheme_of(info).check_public(folders[0], info)
+    seen = examine(folders[0] / "bootstrapping.kqt")
+    assert seen.kind == "public key for TFHE-rs" and seen.checked == "sha256, also of key.json" and seen.details["key_id"] == info.key_id
+    assert examine(folders[0]).lines[0].startswith(f"TFHE key {info.key_id}, tfhe-tiny")
+    exported, _ = api.export_key(members, "key", folders[0], tmp_path / "elsewhere")
+    assert {path.name for path in exported.iterdir()} == {"key.json", *FILES}
+
+    shares = [load_shares(folder, info, party) for party, folder in enumerate(folders)]
+    ring = sum(share[0].words[0] for share in shares).astype(np.int64)
+    rng = np.random.default_rng(1)
+    messages = rng.integers(0, 16, 64)
+    noise = rng.integers(-(1 << 53), 1 << 53, 64)
+    noise[:2] = [(1 << 58) - 1, -(1 << 58)]  # the largest that any rounding takes
+    path = tmp_path / "x.lwe"
+    path.write_bytes(replace(encrypt(TINY, ring, messages, rng, noise), noise_bits=58).to_bytes(info.key_id))
+    assert recognise(path.read_bytes()) is scheme_of(info) is scheme_named("tfhe") and examine(path).kind == "LWE ciphertexts"
+    for rounding in ("round_ltz_circuit", "round_ltz_table"):
+        run(members, {"kind": "pool_fill", "parameters": "tfhe-tiny", "rounding": rounding, "width": 8, "levels": 2, "count": 64, "chunk": 64})
+        output = tmp_path / f"x.{rounding}.lwe.plain"
+        run(members, api.decrypt_job(members, "key", [path], 1, [output], rounding))
+        assert api.decode(members, "key", output).tolist() == messages.tolist()
+    for rounding in ("round_mask_open", "round_flood"):
+        with pytest.raises(ParameterError, match=f"{rounding} is not for these ciphertexts, .*: take round_ltz_circuit or round_ltz_table"):
+            run(members, api.decrypt_job(members, "key", [path], 1, [tmp_path / "y"], rounding))
+        with pytest.raises(ParameterError, match="is not for these ciphertexts"):
+            run(members, {"kind": "pool_fill", "parameters": "tfhe-tiny", "rounding": rounding, "width": 8, "levels": 2, "count": 4, "chunk": 4})
+    served = ServedKey(members, 0, "key", "round_ltz_circuit")
+    assert served.read({}, path.read_bytes()).count == 64
+    served.close()
+
+    with pytest.raises(ParameterError, match="TFHE-rs encrypts for keys of TFHE"):
+        api.encrypt(members, "key", [1], tmp_path / "z")
+    with pytest.raises(KeyFileError, match="a key of TFHE, not of LWE"):
+        load_lwe_key(folders[0])
+    with pytest.raises(CiphertextError, match="encrypted under another key"):
+        scheme_of(info).parse(info, encrypt(TINY, ring, messages, rng).to_bytes("0" * 32), "x", "round_ltz_circuit")
+    compact = (folders[0] / "compact.kqt").read_bytes()
+    for other in (b"KQTFHE01" + bytes(100), changed(compact, seed="12" * 16)):
+        (folders[0] / "compact.kqt").write_bytes(other)
+        with pytest.raises(KeyFileError, match=r"compact\.kqt"):
+            examine(folders[0] / "compact.kqt")
+        with pytest.raises(KeyFileError, match=r"compact\.kqt is damaged: copy it from another party"):
+            scheme_of(info).check_public(folders[0], info)
+
+
+def test_what_is_refused() -> None:
+    for protocol, parties, said in (("shamir", 3, "shares over prime fields alone"), ("mascot", 2, "would have a MAC, which takes about 18 minutes")):
+        with pytest.raises(ParameterError, match=said):
+            TfheRequest(TFHE_SETS["tfhers-2-2"]).check_committee(api.in_process_committee(parties, protocol))
+    with pytest.raises(ParameterError, match="noise is no option of keys of TFHE"):
+        api.keygen_job("key", "tfhers-2-2", noise=3)
+    with pytest.raises(ParameterError, match="tfhers-2-2 is a set of TFHE"):
+        api.keygen_job("key", "tfhers-2-2", galois_elements=[3])
+    with pytest.raises(ParameterError, match="is not that of this version"):
+        scheme_named("tfhe").request_from_job({"parameters": {"name": "tfhers-2-2", "scheme": "tfhe"}})
+
+
+def test_the_set_is_that_of_tfhe_rs() -> None:
+    """The numbers of the format's table, and the scheme of files by their header."""
+    chosen = load_parameters("tfhers-2-2")
+    assert isinstance(chosen, TfheParameters) and not set(TFHE_SETS) & set(LWE_SETS)
+    assert [body_words(chosen, kind) for kind in KINDS] == [3_760_128, 8_192, 2_048] and (chosen.delta, chosen.noise_length) == (1 << 59, 59)
+    one = LweCiphertexts(chosen, np.zeros((1, 2048), np.uint64), np.zeros(1, np.uint64))
+    data = one.to_bytes("ab" * 16)
+    compact = data[12:].replace(b'": ', b'":').replace(b", ", b",")
+    assert file_scheme(data) == file_scheme(data[:64]) == file_scheme(data[:12] + compact) == "tfhe" and read_lwe(data, "it")[0].parameters is chosen
+    assert file_scheme(replace(one, parameters=LWE_SETS["lwe64-p16"]).to_bytes("ab" * 16)) == "lwe" and file_scheme(b"KQTFHE01") is None
+    request = TfheRequest(chosen)
+    needs = request.needs(api.in_process_committee(3, "rep-field"))
+    assert 30.1e6 < needs.disk < 31e6 and needs.memory < 400e6
