@@ -224,7 +224,7 @@ def decode(
     plaintext: Annotated[Path, typer.Argument(help="A plaintext, as decrypt writes it.", show_default=False)],
     count: Annotated[int, typer.Option("--count", "-n", help="Values to print; 0: all.")] = 10,
 ) -> None:
-    """Print the numbers in a decrypted plaintext, also the messages of LWE."""
+    """Print the numbers in a decrypted plaintext, also the messages of LWE and TFHE."""
     if count < 0:
         raise ParameterError(f"--count {count}: choose how many values to print, or 0 for all")
     info = load_key(api.key_folder(folder, key))

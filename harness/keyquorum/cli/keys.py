@@ -83,7 +83,8 @@ def keygen(
 ) -> None:
     """Make a key jointly: every party of this host is started as a process of its own, connected by TLS.
 
-    The secret key exists as shares only. The public files (public.key, relin.key, galois.key) are stock SEAL; an LWE key has public.lwepk.
+    The secret key exists as shares only. The public files (public.key, relin.key, galois.key) are stock SEAL; an LWE key has public.lwepk, a TFHE key
+    the files *.kqt.
     """
     parameters = api.load_parameters(params)
     given = {
