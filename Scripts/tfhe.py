@@ -17,6 +17,7 @@ from pathlib import Path
 from keyquorum import api
 from keyquorum.cli.tfhe import bridge, run_bridge
 from keyquorum.model.errors import KeyQuorumError
+from keyquorum.model.protocols import DEFAULT_COMMITTEE
 
 OPERATIONS = {"add": lambda x, y: (x + y) % 256, "mul": lambda x, y: x * y % 256}
 BLOCKS = 4
@@ -60,7 +61,7 @@ def path(folder: Path, protocol: str, parties: int, count: int) -> str:
 def main() -> None:
     """See the module."""
     parser = argparse.ArgumentParser(description="the whole path of a key for TFHE-rs")
-    parser.add_argument("--protocol", default="rep-field")
+    parser.add_argument("--protocol", default=DEFAULT_COMMITTEE)
     parser.add_argument("--parties", type=int, default=3)
     parser.add_argument("--values", type=int, default=8, help="pairs of FheUint8")
     given = parser.parse_args()

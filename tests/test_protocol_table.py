@@ -39,8 +39,6 @@ ALLOWED: dict[str, tuple[set[str], str]] = {
     "harness/keyquorum/model/chosen_committees.py": ({"rep-field", "shamir", "semi", "mascot"}, "the choices of benchmarks, as data in one place"),
     "harness/keyquorum/model/published.py": ({"ring"}, "a column of published tables"),
     "harness/keyquorum/report/published_bars.py": ({"ring"}, "a column of published tables"),
-    "harness/keyquorum/bench/parity/cases.py": ({"ring"}, "a variant of rounding programs"),
-    "harness/keyquorum/sharing/rounding.py": ({"ring"}, "an argument of rounding programs"),
     "harness/keyquorum/plans/program.py": ({"ring"}, "a field of the request: the option -R"),
     "harness/keyquorum/cli/compile_run.py": ({"ring"}, "the option --ring"),
     "Source/python/src/protocols.rs": ({"ring"}, "a kind of domain"),
