@@ -157,4 +157,16 @@ def read_key_file(data: bytes | bytearray, where: str) -> KeyFile:
     return KeyFile(parameters, kind, key_id, bytes.fromhex(seed), np.frombuffer(body, dtype="<u8").astype(np.uint64))
 
 
-__all__ = ["BOOTSTRAPPING", "COMPACT", "KEY_MAGIC", "KINDS", "SWITCHING", "KeyFile", "KeyFileWriter", "body_words", "file_name", "masks", "read_key_file"]
+__all__ = [
+    "BOOTSTRAPPING",
+    "COMPACT",
+    "KEY_MAGIC",
+    "KINDS",
+    "SWITCHING",
+    "KeyFile",
+    "KeyFileWriter",
+    "body_words",
+    "file_name",
+    "masks",
+    "read_key_file",
+]
