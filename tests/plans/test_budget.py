@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 Masks = Callable[[int, int], NDArray[np.int64]]
 
-# A toy of the masks of `lift`: values of -8 to 8 under masks of 20 bits; 2^18 of them relate to the mask as 2^55 to 58 bits.
+# A toy of the masks of `lift_open`: values of -8 to 8 under masks of 20 bits; 2^18 of them relate to the mask as 2^55 to 58 bits.
 TOY_BITS, TOY_NOISE, TOY_VALUES, TOY_KEYS = 20, 8, 1 << 18, 60
 
 
@@ -164,7 +164,7 @@ def page() -> str:
     lines += [f"| {kind} | 2^-{wins:.1f} | 2^-{passes:.1f} |" for kind, wins, passes in budget_kinds(60)]
     lines += ["", "| a life | may go wrong with |", "| --- | --- |"]
     lines += [f"| a pool of 10^7 items, any number of batches | 2^{math.log2(budget_attempts()):.1f} |"]
-    lines += [f"| masks of `lift`, {values_of(largest()):,} values, 58 bits | 2^{math.log2(budget_lift(values_of(largest()), 58)):.1f} |"]
+    lines += [f"| masks of `lift_open`, {values_of(largest()):,} values, 58 bits | 2^{math.log2(budget_lift(values_of(largest()), 58)):.1f} |"]
     lines += [f"| attempts with primes of {bits} bits | 2^{math.log2(budget_attempts(bits)):.1f} |" for bits in (60, 43, 36)]
     lines += [f"| `round_flood`, 10^7 decryptions (not in the total) | 2^{math.log2(budget_flood(10**7)):.1f} |"]
     return "\n".join(lines)
