@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import csv
 import os
 import re
+import sys
 import time
 from pathlib import Path
 
@@ -109,6 +111,14 @@ def test_other_libraries_beside_ours(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert "set KEYQUORUM_OPENFHE_PYTHON" in outcome.skipped[0]
     assert sum(row["status"] == "skipped" for row in rows.read(tmp_path / "t.csv")) == 3
     peers.version.cache_clear()
+
+
+def test_the_program_of_openfhe_needs_no_other_package() -> None:
+    """Its Python may have OpenFHE alone, and be too old for this package."""
+    tree = ast.parse((Path(peers.__file__).parent / "openfhe_threshold.py").read_text())
+    imported = {name.name for node in ast.walk(tree) if isinstance(node, ast.Import) for name in node.names}
+    imported |= {str(node.module) for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+    assert {name.partition(".")[0] for name in imported} <= set(sys.stdlib_module_names)
 
 
 def test_openfhe_is_measured_or_the_reason_told() -> None:

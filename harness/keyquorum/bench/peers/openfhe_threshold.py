@@ -15,8 +15,6 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
-from keyquorum.model.plain import Json
-
 VALUES = 1024
 Phases = list[tuple[str, float, float]]
 
@@ -62,7 +60,7 @@ def _keys(context: Any, parties: int) -> list[Any]:
     return pairs
 
 
-def main(scheme: str, parties: int) -> Json:
+def main(scheme: str, parties: int) -> dict[str, Any]:
     """Measures; returns what is printed."""
     try:
         fhe = import_module("openfhe")
