@@ -295,7 +295,9 @@ def _of_benches() -> list[Row]:
             rows.append(("LWE decryptions, online", f"`{row['protocol']}`, 2", figure, "–"))
     for row in _rows("tfhe")[:1]:
         figure = f"{row['seconds']} s, {row['sent_mb']} MB sent and {row['memory_mb']} MB of memory a party"
-        rows.append((f"keys for TFHE-rs, `{row['parameters']}`", f"`{row['protocol']}`, {row['parties']}", figure, f"TFHE-rs alone: {row['alone_seconds']} s"))
+        rows.append(
+            (f"keys for TFHE-rs, `{row['parameters']}`", f"`{row['protocol']}`, {row['parties']}", figure, f"TFHE-rs alone: {row['alone_seconds']} s")
+        )
     for row in _rows("dishonest"):
         if row["row"] in ("triples_z2_64", "triples_spdz2k"):
             theirs = f"MP-SPDZ: {int(row['mpspdz_per_s']):,}" if row["mpspdz_per_s"] else "–"

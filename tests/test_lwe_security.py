@@ -42,5 +42,5 @@ def test_every_set_has_128_bits_and_is_in_the_docs() -> None:
 def test_more_noise_and_a_larger_dimension_cost_more() -> None:
     one, _ = script.known()[0]
     cost = script.bits(one)[0]
-    assert script.bits(replace(one, noise=2 * one.noise))[0] > cost + 3 > script.bits(replace(one, dimension=650))[0] > cost
-    assert script.bits(replace(one, samples=200))[0] > cost
+    for harder in (replace(one, noise=2 * one.noise), replace(one, dimension=650), replace(one, samples=200)):
+        assert script.bits(harder)[0] > cost + 1

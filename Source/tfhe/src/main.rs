@@ -136,20 +136,27 @@ fn encrypt_command(key: &Path, kind: Type, values: &[&str], out: &Path) -> Resul
             "the standard input has no values: give numbers with spaces or line breaks between them".into(),
         ));
     }
-    let key = read_compact_public_key(key)?;
-    for (index, text) in values.iter().enumerate() {
-        let value = text.parse().map_err(|_| {
+    let number = |text: &&str| {
+        text.parse().map_err(|_| {
             BridgeError::Usage(format!(
                 "{text} is no value of {}: give a number from 0",
                 kind.name()
             ))
-        })?;
-        let file = if values.len() == 1 {
+        })
+    };
+    let values = values.iter().map(number).collect::<Result<Vec<u64>, _>>()?;
+    let key = read_compact_public_key(key)?;
+    let ciphertexts = values
+        .iter()
+        .map(|value| encrypt(&key, kind, *value)?.to_bytes())
+        .collect::<Result<Vec<_>, _>>()?;
+    for (index, ciphertext) in ciphertexts.iter().enumerate() {
+        let file = if ciphertexts.len() == 1 {
             out.into()
         } else {
             PathBuf::from(format!("{}.{index}", out.display()))
         };
-        write_file(&file, &encrypt(&key, kind, value)?.to_bytes()?)?;
+        write_file(&file, ciphertext)?;
     }
     Ok(())
 }

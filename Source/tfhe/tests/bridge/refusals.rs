@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use keyquorum_tfhe::{
-    BridgeError, Ciphertext, KeyFile, KeyFolder, Kind, LweFile, Type,
-    read_compact_public_key, read_server_key, serialized, set, write_file,
+    BridgeError, Ciphertext, KeyFile, KeyFolder, Kind, LweFile, Type, read_compact_public_key,
+    read_server_key, serialized, set, write_file,
 };
 use sha2::{Digest, Sha256};
 use tfhe::core_crypto::prelude::{CiphertextModulus, LweCiphertext};
@@ -218,16 +218,12 @@ fn ciphertexts_of_other_parameters() {
     refused(parse(other), "block 0 has modulus");
 }
 
-/// The receiver of an integer with carries would learn sums of its blocks.
+/// The receiver of an integer with carries would learn sums of its blocks. TFHE-rs sets the degree of a bool itself.
 #[test]
-fn integers_and_bools_with_carries() {
+fn integers_with_carries() {
     let file = Path::new(FILE);
-    for kind in Type::ALL {
-        let most = match kind {
-            Type::Bool => 1,
-            Type::Block => 15,
-            _ => 3,
-        };
+    for kind in Type::ALL.into_iter().filter(|kind| *kind != Type::Bool) {
+        let most = if kind == Type::Block { 15 } else { 3 };
         let parse = |degree: u64| {
             let blocks = vec![block(degree, NoiseLevel::NOMINAL); kind.blocks()];
             let made = Ciphertext::from_blocks(kind, blocks, KEY_ID).unwrap();
@@ -243,7 +239,7 @@ fn integers_and_bools_with_carries() {
 fn keys_of_other_parameters() {
     let folder = scratch("other");
     let config = ConfigBuilder::with_custom_parameters(
-        tfhe::shortint::parameters::PARAM_MESSAGE_1_CARRY_1_KS_PBS,
+        tfhe::shortint::parameters::v1_8::V1_8_PARAM_MESSAGE_1_CARRY_1_KS_PBS_TUNIFORM_2M128,
     )
     .build();
     let client = ClientKey::generate(config);
@@ -254,14 +250,20 @@ fn keys_of_other_parameters() {
     for data in [plain, compressed] {
         let file = folder.join("ServerKey.bin");
         write_file(&file, &data).unwrap();
-        let said = read_server_key(&file).unwrap_err().to_string();
-        assert!(said.contains("ServerKey.bin") && !said.contains('\n'), "{said}");
+        let said = read_server_key(&file).err().unwrap().to_string();
+        assert!(
+            said.contains("ServerKey.bin") && !said.contains('\n'),
+            "{said}"
+        );
     }
     let file = folder.join("CompactPublicKey.bin");
     let key = CompactPublicKey::try_new(&client).unwrap();
     write_file(&file, &serialized(&key).unwrap()).unwrap();
-    let said = read_compact_public_key(&file).unwrap_err().to_string();
-    assert!(said.contains("CompactPublicKey.bin") && !said.contains('\n'), "{said}");
+    let said = read_compact_public_key(&file).err().unwrap().to_string();
+    assert!(
+        said.contains("CompactPublicKey.bin") && !said.contains('\n'),
+        "{said}"
+    );
 }
 
 #[test]
