@@ -8,7 +8,7 @@ SOURCES := $(shell find Source -name '*.rs' -not -path '*/target/*' -not -path '
 WHEEL := build/wheel/venv
 DIST := dist
 
-.PHONY: tfhe tfhe-bridge test-tfhe-bridge wheel audit audit-deps check-decrypt first-use test-containers bench-decrypt cnn bench bench-quick bench-dishonest bench-paper004 parity differential fuzz demo test test-rust test-python lint docs bench-keygen build tools clean help
+.PHONY: bench-tfhe check-tfhe tfhe tfhe-bridge test-tfhe-bridge wheel audit audit-deps check-decrypt first-use test-containers bench-decrypt cnn bench bench-quick bench-dishonest bench-paper004 parity differential fuzz demo test test-rust test-python lint docs bench-keygen build tools clean help
 
 help:
 	@echo "make demo          the main job: joint keys, SEAL, joint decryption (3 processes over TLS)"
@@ -32,6 +32,8 @@ help:
 	@echo "make wheel         abi3 wheel and source distribution in dist/; each runs the demo in an empty environment (MOST=: seconds it may take, 20)"
 	@echo "make tfhe-bridge   build/tfhe/release/keyquorum-tfhe, the bridge to TFHE-rs (BSD-3-Clause-Clear, no patent grant; needs a newer Rust, see Source/tfhe/README.md); test-tfhe-bridge tests it"
 	@echo "make tfhe          keys for TFHE-rs by 3 processes, TFHE-rs encrypts and evaluates, the committee decrypts; checks every result"
+	@echo "make bench-tfhe    keys for TFHE-rs: seconds, bytes and memory of several committees, beside TFHE-rs alone"
+	@echo "make check-tfhe    10^4 integers and 10^5 look-ups that TFHE-rs evaluates: wrong results, noise (CHECK='--integers 100 --look-ups 1000': fewer)"
 	@echo "make docs          tutorial, API and language, in docs/_build/index.html; every link is checked"
 	@echo "make clean         remove what was built"
 
@@ -109,7 +111,7 @@ test-python: build
 test: lint test-rust test-python
 
 # The bridge is no part of the package and of `make test`. TFHE-rs takes minutes to compile.
-tfhe tfhe-bridge test-tfhe-bridge: export CARGO_TARGET_DIR := $(or $(CARGO_TARGET_DIR),$(CURDIR)/build/tfhe)
+tfhe tfhe-bridge test-tfhe-bridge bench-tfhe check-tfhe: export CARGO_TARGET_DIR := $(or $(CARGO_TARGET_DIR),$(CURDIR)/build/tfhe)
 tfhe-bridge: tools
 	@echo "TFHE-rs, which this downloads and compiles, has the licence BSD-3-Clause-Clear: it grants no patent rights (Source/tfhe/README.md)"
 	cd Source/tfhe && cargo build --release --locked
@@ -118,6 +120,10 @@ tfhe-bridge: tools
 # Three parties make a key at full size; takes the bridge where it was built before.
 tfhe: build tfhe-bridge
 	KEYQUORUM_TFHE=$(CARGO_TARGET_DIR)/release/keyquorum-tfhe $(PY) Scripts/tfhe.py
+
+bench-tfhe check-tfhe: build tfhe-bridge
+	cd Source/tfhe && cargo build --release --locked -q --example measure
+	KEYQUORUM_TFHE=$(CARGO_TARGET_DIR)/release/keyquorum-tfhe $(PY) -m keyquorum.bench.tfhe $(if $(filter check-tfhe,$@),results $(CHECK),keys)
 
 test-tfhe-bridge: tools
 	cd Source/tfhe && cargo fmt --check && cargo clippy --release --locked --all-targets -q -- -D warnings

@@ -183,6 +183,40 @@ def gmpfhe() -> list[str]:
     return lines
 
 
+def tfhe() -> list[str]:
+    """Keys for TFHE-rs, and results under them."""
+    rows, counted = _rows("tfhe"), _rows("tfhe_results")
+    lines: list[str] = []
+    if rows:
+        lines += [
+            "",
+            f"Keys for TFHE-rs, set `{rows[0]['parameters']}`: server key and compact public key. All parties on one machine ({rows[0]['cores']} cores), over TLS, no added delay; "
+            f"bytes, CPU time and memory of one party. TFHE-rs alone, with one party that has the secret, takes {rows[0]['alone_seconds']} s on the same machine: `make bench-tfhe`.",
+            "",
+            "| protocol | parties | seconds | times TFHE-rs alone | CPU, s | sent | memory | rounds |",
+            "| --- | --- | --- | --- | --- | --- | --- | --- |",
+        ]
+    for row in rows:
+        loaded = " (started under load)" if float(row["load"]) > int(row["cores"]) else ""
+        lines.append(
+            f"| `{row['protocol']}` | {row['parties']} | {row['seconds']}{loaded} | {row['ratio']} | {row['cpu_seconds']} | {int(row['sent_mb']):,} MB | {row['memory_mb']} MB | {row['rounds']} |"
+        )
+    if counted:
+        lines += [
+            "",
+            "Results that TFHE-rs evaluated under such keys and the committee decrypted. Integers: FheUint8, by addition, product, and comparison with selection in turn. Noise: log2 of its deviation after one "
+            "look-up, and that under keys which TFHE-rs makes alone: `make check-tfhe`.",
+            "",
+            "| protocol | parties | integers | wrong | look-ups | wrong | noise | TFHE-rs's own |",
+            "| --- | --- | --- | --- | --- | --- | --- | --- |",
+        ]
+    for row in counted:
+        lines.append(
+            f"| `{row['protocol']}` | {row['parties']} | {int(row['integers']):,} | {row['wrong_integers']} | {int(row['look_ups']):,} | {row['wrong_look_ups']} | {row['noise_bits']} | {row['own_noise_bits']} |"
+        )
+    return lines
+
+
 def sweeps() -> list[str]:
     """The table of threat models and some plots, from the sweeps in results/bench."""
     try:
@@ -259,6 +293,11 @@ def _of_benches() -> list[Row]:
             cpu = f", CPU of a party {_cpu(row)} µs each" if row.get("online_cpu_us") else ""
             figure = f"{int(row['per_s']):,} a second (batch {int(row['items']):,}{cpu}; no added delay)"
             rows.append(("LWE decryptions, online", f"`{row['protocol']}`, 2", figure, "–"))
+    for row in _rows("tfhe")[:1]:
+        figure = f"{row['seconds']} s, {row['sent_mb']} MB sent and {row['memory_mb']} MB of memory a party"
+        rows.append(
+            (f"keys for TFHE-rs, `{row['parameters']}`", f"`{row['protocol']}`, {row['parties']}", figure, f"TFHE-rs alone: {row['alone_seconds']} s")
+        )
     for row in _rows("dishonest"):
         if row["row"] in ("triples_z2_64", "triples_spdz2k"):
             theirs = f"MP-SPDZ: {int(row['mpspdz_per_s']):,}" if row["mpspdz_per_s"] else "–"
@@ -303,7 +342,7 @@ def main() -> int:
     if not rest:
         print(f"error: README.md has no mark {BEGIN}", file=sys.stderr)
         return 1
-    tables = [*sweeps(), *keygen(), *lwe(), *dishonest(), *gmpfhe(), *parity()]
+    tables = [*sweeps(), *keygen(), *lwe(), *dishonest(), *gmpfhe(), *tfhe(), *parity()]
     if tables:
         (ROOT / "results" / "README.md").write_text("\n".join(["# Measured", *tables, ""]))
     path.write_text(f"{head}{BEGIN}\n" + "\n".join(["## Measured", *chosen()]) + f"\n{END}{tail}")

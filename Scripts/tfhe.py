@@ -2,7 +2,7 @@
 
 Needs the bridge (``make tfhe-bridge``). Every result is compared with that in clear.
 
-    python Scripts/tfhe.py [--protocol rep-field] [--parties 3] [--values 8]
+    python Scripts/tfhe.py [--protocol rep-field] [--parties 3] [--values 4]
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import random
 import sys
 import tempfile
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 from keyquorum import api
@@ -19,9 +20,48 @@ from keyquorum.cli.tfhe import bridge, run_bridge
 from keyquorum.model.errors import KeyQuorumError
 from keyquorum.model.protocols import DEFAULT_COMMITTEE
 
-OPERATIONS = {"add": lambda x, y: (x + y) % 256, "mul": lambda x, y: x * y % 256}
-BLOCKS = 4
-"""LWE ciphertexts of an FheUint8, of 2 bits each, the lowest first."""
+BITS = {"uint8": 8, "uint16": 16}
+"""Types of the inputs, and their bits."""
+BLOCK_BITS = 2
+"""Bits of a message in one LWE ciphertext; the lowest come first. A bool is one such ciphertext."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """A ciphertext that TFHE-rs evaluated: its file, its bits, and the right value."""
+
+    file: str
+    bits: int
+    right: int
+
+    @property
+    def blocks(self) -> int:
+        """LWE ciphertexts."""
+        return -(-self.bits // BLOCK_BITS)
+
+
+def evaluated(public: str, server: str, kind: str, at: str) -> list[Result]:
+    """Encrypts two random integers under the compact public key, and adds, multiplies, compares them and selects the larger one."""
+    bits = BITS[kind]
+    x, y = random.randrange(1 << bits), random.randrange(1 << bits)
+    run_bridge(["encrypt", public, kind, str(x), str(y), at])
+    inputs = [f"{at}.0", f"{at}.1"]
+    results = [
+        Result(f"{at}.add", bits, (x + y) % (1 << bits)),
+        Result(f"{at}.mul", bits, x * y % (1 << bits)),
+        Result(f"{at}.gt", 1, int(x > y)),
+        Result(f"{at}.select", bits, max(x, y)),
+    ]
+    for result in results:
+        operation = result.file.rpartition(".")[2]
+        bit = [results[2].file] if operation == "select" else []
+        run_bridge(["eval", server, operation, *bit, *inputs, result.file])
+    return results
+
+
+def value_of(blocks: list[int], bits: int) -> int:
+    """An integer from its decrypted blocks, whose upper bits may hold carries."""
+    return sum(block << (BLOCK_BITS * i) for i, block in enumerate(blocks)) % (1 << bits)
 
 
 def path(folder: Path, protocol: str, parties: int, count: int) -> str:
@@ -36,25 +76,20 @@ def path(folder: Path, protocol: str, parties: int, count: int) -> str:
     keys, out = str(made.folder), folder / "out"
     run_bridge(["keys", keys, str(out)])
     public, server = str(out / "CompactPublicKey.bin"), str(out / "ServerKey.bin")
-    inputs = [(random.randrange(256), random.randrange(256)) for _ in range(count)]
-    results, expected = [], []
-    for number, (x, y) in enumerate(inputs):
-        at = str(folder / f"x{number}")
-        run_bridge(["encrypt", public, "uint8", str(x), str(y), at])
-        for name, clear in OPERATIONS.items():
-            results.append(f"{at}.{name}")
-            run_bridge(["eval", server, name, f"{at}.0", f"{at}.1", results[-1]])
-            expected.append(clear(x, y))
+    results = [result for number in range(count) for kind in BITS for result in evaluated(public, server, kind, str(folder / f"{kind}-{number}"))]
     ciphertexts, plaintext = folder / "results.lwe", folder / "results.lwe.plain"
-    run_bridge(["to-lwe", keys, *results, str(ciphertexts)])
-    print(f"TFHE-rs evaluated {len(results)} operations on FheUint8")
+    run_bridge(["to-lwe", keys, *(result.file for result in results), str(ciphertexts)])
+    print(f"TFHE-rs evaluated {len(results)} operations (add, mul, gt, select) on {' and '.join(BITS)}")
 
-    api.pool_fill(committee, "tfhers-2-2", "round_ltz_circuit", BLOCKS * len(results))
+    needed = sum(result.blocks for result in results)
+    api.pool_fill(committee, "tfhers-2-2", "round_ltz_circuit", needed)
     api.decrypt(committee, "key", [ciphertexts], 0, [plaintext])
-    blocks = [int(block) for block in api.decode(committee, "key", plaintext)]
-    values = [sum(block << (2 * i) for i, block in enumerate(blocks[at : at + BLOCKS])) % 256 for at in range(0, len(blocks), BLOCKS)]
-    wrong = sum(value != right for value, right in zip(values, expected, strict=True))
-    end = f"keygen_seconds={seconds:.1f} mb_a_party={sent / 1e6:.0f} wrong={wrong} of={len(values)} seconds={time.monotonic() - began:.1f}"
+    messages = [int(message) for message in api.decode(committee, "key", plaintext)]
+    wrong, at = 0, 0
+    for result in results:
+        wrong += value_of(messages[at : at + result.blocks], result.bits) != result.right
+        at += result.blocks
+    end = f"keygen_seconds={seconds:.1f} mb_a_party={sent / 1e6:.0f} wrong={wrong} of={len(results)} seconds={time.monotonic() - began:.1f}"
     return f"tfhe: {'ok' if wrong == 0 else 'WRONG'} {end}"
 
 
@@ -63,7 +98,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="the whole path of a key for TFHE-rs")
     parser.add_argument("--protocol", default=DEFAULT_COMMITTEE)
     parser.add_argument("--parties", type=int, default=3)
-    parser.add_argument("--values", type=int, default=8, help="pairs of FheUint8")
+    parser.add_argument("--values", type=int, default=4, help="pairs of integers of each type")
     given = parser.parse_args()
     try:
         bridge()

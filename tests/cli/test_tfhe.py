@@ -7,8 +7,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from keyquorum import cli
+from keyquorum import api, cli
 from keyquorum.cli import tfhe
+from keyquorum.fhe.lwe import TFHE_SETS
+from keyquorum.schemes.key_folder import write_public_files
+from keyquorum.schemes.tfhe.keygen import TfheRequest
 
 
 def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *arguments: str) -> tuple[int, str, str]:
@@ -33,10 +36,28 @@ def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_arguments_and_errors_pass_through(program: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     assert run(capsys, monkeypatch) == (0, "[--help]\n", "")
     assert run(capsys, monkeypatch, "eval", "server", "add", "--odd", "x") == (0, "[eval server add --odd x]\n", "")
-    code, out, _ = run(capsys, monkeypatch, "keys", "a", "b", "--json")
-    assert code == 0 and json.loads(out) == {"arguments": ["keys", "a", "b"], "lines": ["[keys a b]"]}
+    code, out, _ = run(capsys, monkeypatch, "encrypt", "a", "uint8", "7", "b", "--json")
+    assert code == 0 and json.loads(out) == {"command": "encrypt", "lines": ["[encrypt a uint8 7 b]"]}
     assert run(capsys, monkeypatch, "fail") == (1, "", "error: x.kqt: damaged\n")
     assert run(capsys, monkeypatch, "die") == (1, "", "error: keyquorum-tfhe ended with code 3: run it again\n")
+
+
+def test_files_that_are_not_those_of_the_key_are_refused(
+    tmp_path: Path, program: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody put the files of a key of his own in the place of the committee's, with its id: the digests in key.json differ."""
+    from tests.schemes.test_tfhe import TINY, changed
+
+    monkeypatch.setitem(TFHE_SETS, TINY.name, TINY)
+    material = api.keygen_in_process(api.in_process_committee(2, "semi"), TfheRequest(TINY))[0]
+    info = write_public_files(tmp_path, material.info, material.public)
+    (tmp_path / "key.json").write_text(json.dumps(info.to_json()))
+    for command in tfhe.KEYED:
+        assert run(capsys, monkeypatch, command, str(tmp_path), "x")[0] == 0
+    (tmp_path / "compact.kqt").write_bytes(changed(material.public["compact.kqt"], seed="12" * 16))
+    for command in tfhe.KEYED:
+        code, out, err = run(capsys, monkeypatch, command, str(tmp_path), "x")
+        assert code == 1 and not out and "compact.kqt is damaged: copy it from another party" in err and err.count("\n") == 1
 
 
 def test_it_says_how_to_build_the_bridge(program: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

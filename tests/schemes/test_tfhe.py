@@ -182,6 +182,11 @@ def test_a_key_on_disk_decrypts(tmp_path: Path, protocol: str, parties: int) -> 
     assert served.read({}, path.read_bytes()).count == 64
     served.close()
 
+    path.write_bytes(replace(encrypt(TINY, ring, messages, rng, noise), noise_bits=58.5).to_bytes(info.key_id))
+    for rounding in ("round_ltz_circuit", "round_ltz_table"):
+        with pytest.raises(CiphertextError, match=r"states noise of up to 2\^58.5, no rounding takes more than 2\^58"):
+            run(members, api.decrypt_job(members, "key", [path], 1, [tmp_path / "y"], rounding))
+
     with pytest.raises(ParameterError, match="TFHE-rs encrypts for keys of TFHE"):
         api.encrypt(members, "key", [1], tmp_path / "z")
     with pytest.raises(KeyFileError, match="a key of TFHE, not of LWE"):

@@ -205,7 +205,7 @@ impl Ciphertext {
     pub fn from_bytes(data: &[u8], file: &Path) -> Result<Self, BridgeError> {
         let ciphertext = parse(data, file)?;
         for (index, block) in ciphertext.blocks().iter().enumerate() {
-            check(block, index, file)?;
+            check(block, ciphertext.kind(), index, file)?;
         }
         Ok(ciphertext)
     }
@@ -264,9 +264,20 @@ fn parse(data: &[u8], file: &Path) -> Result<Ciphertext, BridgeError> {
     Ok(ciphertext)
 }
 
-/// Parameters, degree and noise level of one block.
-fn check(block: &shortint::Ciphertext, index: usize, file: &Path) -> Result<(), BridgeError> {
+/// Parameters, degree and noise level of one block. A block of an integer or a bool has no carries, as TFHE-rs's operations leave it: with
+/// carries the receiver would learn more than the value.
+fn check(
+    block: &shortint::Ciphertext,
+    kind: Type,
+    index: usize,
+    file: &Path,
+) -> Result<(), BridgeError> {
     let set = set();
+    let degree = match kind {
+        Type::Bool => 1,
+        Type::Block => set.message_modulus.0 * set.carry_modulus.0 - 1,
+        _ => set.message_modulus.0 - 1,
+    };
     let differs = |field, found: String, expected: String| BridgeError::Block {
         file: file.into(),
         block: index,
@@ -310,11 +321,7 @@ fn check(block: &shortint::Ciphertext, index: usize, file: &Path) -> Result<(), 
         ));
     }
     let limits = [
-        (
-            "degree",
-            block.degree.get(),
-            set.message_modulus.0 * set.carry_modulus.0 - 1,
-        ),
+        ("degree", block.degree.get(), degree),
         (
             "noise level",
             block.noise_level().get(),

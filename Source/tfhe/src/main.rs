@@ -1,5 +1,6 @@
 //! `keyquorum-tfhe`: keys and ciphertexts between KeyQuorum and TFHE-rs, see `README.md`.
 
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -14,7 +15,8 @@ const USAGE: &str = "usage: keyquorum-tfhe COMMAND
   keys KEYS OUT                      CompressedServerKey.bin, ServerKey.bin, CompactPublicKey.bin in the folder OUT
   to-lwe KEYS CIPHERTEXT... OUT.lwe  TFHE-rs's ciphertexts as LWE ciphertexts that the committee decrypts
   from-lwe KEYS IN.lwe TYPE OUT      fresh LWE ciphertexts as one ciphertext of TFHE-rs
-  encrypt PUBLIC TYPE VALUE... OUT   ciphertexts under a CompactPublicKey; of several values OUT.0, OUT.1 and so on
+  encrypt PUBLIC TYPE VALUE... OUT   ciphertexts under a CompactPublicKey; of several values OUT.0, OUT.1 and so on;
+                                     VALUE - reads values from the standard input, where other users cannot see them
   eval SERVER OP INPUT... OUT        add, mul, gt of two integers; select of a bool and two integers
 KEYS is a key folder with bootstrapping.kqt, key-switching.kqt and compact.kqt.
 TYPE is bool, block, uint8, uint16, uint32 or uint64.
@@ -117,20 +119,44 @@ fn from_lwe(keys: &Path, input: &Path, kind: Type, out: &Path) -> Result<(), Bri
 }
 
 fn encrypt_command(key: &Path, kind: Type, values: &[&str], out: &Path) -> Result<(), BridgeError> {
-    let key = read_compact_public_key(key)?;
-    for (index, text) in values.iter().enumerate() {
-        let value = text.parse().map_err(|_| {
+    let mut input = String::new();
+    let values = if values == ["-"] {
+        std::io::stdin()
+            .read_to_string(&mut input)
+            .map_err(|source| BridgeError::Read {
+                file: "standard input".into(),
+                source,
+            })?;
+        input.split_whitespace().collect()
+    } else {
+        values.to_vec()
+    };
+    if values.is_empty() {
+        return Err(BridgeError::Usage(
+            "the standard input has no values: give numbers with spaces or line breaks between them".into(),
+        ));
+    }
+    let number = |text: &&str| {
+        text.parse().map_err(|_| {
             BridgeError::Usage(format!(
                 "{text} is no value of {}: give a number from 0",
                 kind.name()
             ))
-        })?;
-        let file = if values.len() == 1 {
+        })
+    };
+    let values = values.iter().map(number).collect::<Result<Vec<u64>, _>>()?;
+    let key = read_compact_public_key(key)?;
+    let ciphertexts = values
+        .iter()
+        .map(|value| encrypt(&key, kind, *value)?.to_bytes())
+        .collect::<Result<Vec<_>, _>>()?;
+    for (index, ciphertext) in ciphertexts.iter().enumerate() {
+        let file = if ciphertexts.len() == 1 {
             out.into()
         } else {
             PathBuf::from(format!("{}.{index}", out.display()))
         };
-        write_file(&file, &encrypt(&key, kind, value)?.to_bytes()?)?;
+        write_file(&file, ciphertext)?;
     }
     Ok(())
 }

@@ -4,10 +4,15 @@ use std::path::Path;
 
 use serde::{Serialize, de::DeserializeOwned};
 use tfhe::named::Named;
-use tfhe::safe_serialization::{safe_deserialize, safe_serialize};
-use tfhe::{CompactPublicKey, CompressedServerKey, ServerKey, Unversionize, Versionize};
+use tfhe::prelude::ParameterSetConformant;
+use tfhe::safe_serialization::{safe_deserialize, safe_deserialize_conformant, safe_serialize};
+use tfhe::shortint::parameters::CompactPublicKeyEncryptionParameters;
+use tfhe::{
+    CompactPublicKey, CompressedServerKey, ConfigBuilder, ServerKey, Unversionize, Versionize,
+};
 
 use crate::BridgeError;
+use crate::parameters::set;
 
 /// Above the 121 MB of a server key of the supported set.
 const MAX_KEY: u64 = 1 << 28;
@@ -51,13 +56,25 @@ pub(crate) fn read(
     std::fs::read(file).map_err(failed)
 }
 
-/// Reads a `ServerKey`, or a `CompressedServerKey`, which is decompressed.
+/// An object of the type T with the dimensions of `parameters`, or TFHE-rs's reason.
+fn conformant<T: DeserializeOwned + Unversionize + Named + ParameterSetConformant>(
+    data: &[u8],
+    parameters: &T::ParameterSet,
+) -> Result<T, String> {
+    safe_deserialize_conformant(data, MAX_KEY, parameters)
+}
+
+/// Reads a `ServerKey`, or a `CompressedServerKey`, which is decompressed. Refuses keys of other parameters than the supported set.
 pub fn read_server_key(file: &Path) -> Result<ServerKey, BridgeError> {
     let expected = "a ServerKey or CompressedServerKey";
     let data = read(file, MAX_KEY, expected)?;
-    parsed::<CompressedServerKey>(&data, MAX_KEY)
+    let config = ConfigBuilder::with_custom_parameters(set())
+        .use_dedicated_oprf_key(false)
+        .build()
+        .into();
+    conformant::<CompressedServerKey>(&data, &config)
         .map(|key| key.decompress())
-        .or_else(|_| parsed::<ServerKey>(&data, MAX_KEY))
+        .or_else(|_| conformant::<ServerKey>(&data, &config))
         .map_err(|reason| BridgeError::NotTfhe {
             file: file.into(),
             expected,
@@ -65,15 +82,18 @@ pub fn read_server_key(file: &Path) -> Result<ServerKey, BridgeError> {
         })
 }
 
-/// Reads a `CompactPublicKey`.
+/// Reads a `CompactPublicKey`. Refuses keys of other parameters than the supported set.
 pub fn read_compact_public_key(file: &Path) -> Result<CompactPublicKey, BridgeError> {
     let expected = "a CompactPublicKey";
     let data = read(file, MAX_KEY, expected)?;
-    parsed(&data, MAX_KEY).map_err(|reason| BridgeError::NotTfhe {
+    let refused = |reason: String| BridgeError::NotTfhe {
         file: file.into(),
         expected,
         reason: one_line(&reason),
-    })
+    };
+    let parameters = CompactPublicKeyEncryptionParameters::try_from(set())
+        .map_err(|e| refused(e.to_string()))?;
+    conformant(&data, &parameters).map_err(refused)
 }
 
 pub(crate) fn one_line(text: &str) -> String {

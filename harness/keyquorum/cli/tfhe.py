@@ -12,6 +12,8 @@ import typer
 
 from keyquorum.model.errors import KeyQuorumError
 from keyquorum.model.resources import resource_folder
+from keyquorum.schemes import scheme_of
+from keyquorum.schemes.key_folder import load_key
 from keyquorum.terminal.output import emit, printed
 
 BRIDGE = "keyquorum-tfhe"
@@ -19,6 +21,10 @@ VARIABLE = "KEYQUORUM_TFHE"
 """Environment variable with the path of the bridge."""
 BUILT = ("build/tfhe/release", "Source/tfhe/target/release")
 """Folders of a checkout in which cargo leaves the bridge."""
+
+
+KEYED = ("keys", "to-lwe", "from-lwe")
+"""Commands whose first argument is a key folder."""
 
 
 def register(app: typer.Typer) -> None:
@@ -55,6 +61,12 @@ def run_bridge(arguments: list[str]) -> list[str]:
     return ended.stdout.splitlines()
 
 
+def check_keys(folder: Path) -> None:
+    """Compares the public files of a key folder with ``key.json``; the bridge reads them alone. Raises KeyFileError."""
+    info = load_key(folder)
+    scheme_of(info).check_public(folder, info)
+
+
 def tfhe(
     arguments: Annotated[
         list[str] | None, typer.Argument(help="Arguments of keyquorum-tfhe (default: --help, which lists its commands).", show_default=False)
@@ -64,7 +76,10 @@ def tfhe(
 
     It is a program of its own, which make tfhe-bridge builds. It handles public data only.
     """
-    lines = run_bridge(arguments or ["--help"])
+    given = arguments or ["--help"]
+    if given[0] in KEYED and len(given) > 1:
+        check_keys(Path(given[1]))
+    lines = run_bridge(given)
     for line in lines:
         printed.print(line, markup=False)
-    emit({"arguments": arguments or [], "lines": lines})
+    emit({"command": given[0], "lines": lines})

@@ -189,8 +189,14 @@ class LweCiphertexts:
         return replace(self, a=self.a[first:last], b=self.b[first:last])
 
     def check_rounding(self, rounding: str, where: str) -> None:
-        """Raises CiphertextError for `round_flood` if the ciphertexts state more noise than the set's flooding hides. ``where`` names them in
-        errors."""
+        """Raises CiphertextError if the ciphertexts state more noise than the set's roundings take, or with `round_flood` more than its flooding
+        hides. ``where`` names them in errors."""
+        most = self.parameters.noise_length - 1
+        if self.noise_bits is not None and self.noise_bits > most:
+            raise CiphertextError(
+                f"{where} states noise of up to 2^{self.noise_bits:.1f}, no rounding takes more than 2^{most} of {self.parameters.name}: "
+                "make it anew, with a bootstrap before it is decrypted"
+            )
         if rounding == FLOODED and self.noise_bits is not None and self.noise_bits > self.parameters.noise_bits:
             raise CiphertextError(
                 f"{where} states noise of up to 2^{self.noise_bits:.1f}, {FLOODED} hides 2^{self.parameters.noise_bits} of {self.parameters.name}: "

@@ -81,7 +81,8 @@ class KeyFileWriter:
 
     def finish(self) -> bytes:
         """Writes the checksum; returns it."""
-        assert self._left == 0, f"{self._left} words of the bodies are missing"
+        if self._left:
+            raise KeyFileError(f"{self._left} words of the bodies are missing: please report it")
         digest = self._hash.digest()
         self._file.write(digest)
         return digest

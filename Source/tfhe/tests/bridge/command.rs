@@ -1,7 +1,8 @@
 //! The program, from key folder to LWE file.
 
+use std::io::Write;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 use keyquorum_tfhe::LweFile;
 
@@ -28,6 +29,45 @@ fn fail(folder: &Path, arguments: &str) -> String {
     let output = run(folder, &arguments.split(' ').collect::<Vec<_>>());
     assert!(!output.status.success());
     String::from_utf8(output.stderr).unwrap()
+}
+
+#[test]
+fn values_come_from_the_standard_input() {
+    let folder = scratch("stdin");
+    let key = world().path.to_str().unwrap();
+    succeed(&folder, &format!("keys {key} out"));
+    for (input, right) in [("200\n77 3\n", true), ("", false), ("1 x", false)] {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_keyquorum-tfhe"))
+            .current_dir(&folder)
+            .args(["encrypt", "out/CompactPublicKey.bin", "uint8", "-", "x"])
+            .stdin(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        child
+            .stdin
+            .take()
+            .unwrap()
+            .write_all(input.as_bytes())
+            .unwrap();
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.success(), right, "{input}");
+        assert_eq!(output.stderr.is_empty(), right);
+    }
+    succeed(&folder, &format!("to-lwe {key} x.0 x.1 x.2 values.lwe"));
+    let data = std::fs::read(folder.join("values.lwe")).unwrap();
+    let file = LweFile::from_bytes(&data, "values".as_ref()).unwrap();
+    let blocks = world().dealer.decrypt(&file);
+    let values: Vec<u64> = blocks
+        .chunks(4)
+        .map(|blocks| {
+            blocks
+                .iter()
+                .rev()
+                .fold(0, |sum, (block, _)| 4 * sum + block)
+        })
+        .collect();
+    assert_eq!(values, [200, 77, 3]);
 }
 
 #[test]

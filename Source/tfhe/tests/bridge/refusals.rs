@@ -3,13 +3,15 @@
 use std::path::Path;
 
 use keyquorum_tfhe::{
-    BridgeError, Ciphertext, KeyFile, KeyFolder, Kind, LweFile, Type, read_server_key, set,
+    BridgeError, Ciphertext, KeyFile, KeyFolder, Kind, LweFile, Type, read_compact_public_key,
+    read_server_key, serialized, set, write_file,
 };
 use sha2::{Digest, Sha256};
 use tfhe::core_crypto::prelude::{CiphertextModulus, LweCiphertext};
 use tfhe::shortint::ciphertext::{Degree, NoiseLevel};
 use tfhe::shortint::parameters::{AtomicPatternKind, CarryModulus, MessageModulus};
 use tfhe::shortint::{self, PBSOrder};
+use tfhe::{ClientKey, CompactPublicKey, ConfigBuilder};
 
 use crate::dealer::{KEY_ID, scratch, world};
 use crate::stream::Stream;
@@ -214,6 +216,54 @@ fn ciphertexts_of_other_parameters() {
         CiphertextModulus::try_new_power_of_2(32).unwrap(),
     );
     refused(parse(other), "block 0 has modulus");
+}
+
+/// The receiver of an integer with carries would learn sums of its blocks. TFHE-rs sets the degree of a bool itself.
+#[test]
+fn integers_with_carries() {
+    let file = Path::new(FILE);
+    for kind in Type::ALL.into_iter().filter(|kind| *kind != Type::Bool) {
+        let most = if kind == Type::Block { 15 } else { 3 };
+        let parse = |degree: u64| {
+            let blocks = vec![block(degree, NoiseLevel::NOMINAL); kind.blocks()];
+            let made = Ciphertext::from_blocks(kind, blocks, KEY_ID).unwrap();
+            Ciphertext::from_bytes(&made.to_bytes().unwrap(), file)
+        };
+        assert!(parse(most).is_ok());
+        let said = format!("block 0 has degree {}, above {most}", most + 1);
+        refused(parse(most + 1), &said);
+    }
+}
+
+#[test]
+fn keys_of_other_parameters() {
+    let folder = scratch("other");
+    let config = ConfigBuilder::with_custom_parameters(
+        tfhe::shortint::parameters::v1_8::V1_8_PARAM_MESSAGE_1_CARRY_1_KS_PBS_TUNIFORM_2M128,
+    )
+    .build();
+    let client = ClientKey::generate(config);
+    let (plain, compressed) = (
+        serialized(&client.generate_server_key()).unwrap(),
+        serialized(&client.generate_compressed_server_key()).unwrap(),
+    );
+    for data in [plain, compressed] {
+        let file = folder.join("ServerKey.bin");
+        write_file(&file, &data).unwrap();
+        let said = read_server_key(&file).err().unwrap().to_string();
+        assert!(
+            said.contains("ServerKey.bin") && !said.contains('\n'),
+            "{said}"
+        );
+    }
+    let file = folder.join("CompactPublicKey.bin");
+    let key = CompactPublicKey::try_new(&client).unwrap();
+    write_file(&file, &serialized(&key).unwrap()).unwrap();
+    let said = read_compact_public_key(&file).err().unwrap().to_string();
+    assert!(
+        said.contains("CompactPublicKey.bin") && !said.contains('\n'),
+        "{said}"
+    );
 }
 
 #[test]

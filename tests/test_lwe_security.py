@@ -1,0 +1,46 @@
+"""The estimate of the primal attack: it has the published levels, and grows with noise and dimension."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def loaded() -> Any:
+    """The script as a module."""
+    spec = importlib.util.spec_from_file_location("lwe_security", ROOT / "Scripts" / "lwe_security.py")
+    assert spec is not None and spec.loader is not None
+    module = sys.modules["lwe_security"] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+script = loaded()
+
+
+@pytest.mark.parametrize(("instance", "level"), script.known(), ids=lambda value: getattr(value, "name", value))
+def test_published_levels(instance: object, level: int) -> None:
+    assert abs(script.bits(instance)[0] - level) < 3
+
+
+def test_every_set_has_128_bits_and_is_in_the_docs() -> None:
+    page = (ROOT / "docs" / "pages" / "tfhe.md").read_text()
+    for instance in script.instances():
+        cost, beta = script.bits(instance)
+        assert cost >= 128
+        row = next(line for line in page.splitlines() if line.startswith(f"| {instance.name} |"))
+        assert row.endswith(f"| {beta} | {cost:.0f} |")
+
+
+def test_more_noise_and_a_larger_dimension_cost_more() -> None:
+    one, _ = script.known()[0]
+    cost = script.bits(one)[0]
+    for harder in (replace(one, noise=2 * one.noise), replace(one, dimension=650), replace(one, samples=200)):
+        assert script.bits(harder)[0] > cost + 1
