@@ -15,6 +15,44 @@ from typing import Literal
 from .call import Call, Segment, given, position
 
 
+def aes_blocks(
+    *,
+    size: int,
+    direction: Literal["encrypt", "decrypt"],
+    destination: int | Literal["all", "share"],
+    blocks: Segment | None = None,
+    keys: Segment | None = None,
+) -> Call:
+    """AES-128 of shared blocks under a shared key of `aes_keys`, or its inverse: row 8 i + j has bit j of byte i of all blocks.
+
+    Rounds: ``40 + B2A_ROUNDS + (1 if destination != 'share' else 0)``
+    Bytes: ``5760*AND(size) + 128*B2A(size) + (128*size*w*SEND if destination != 'share' else 0)``
+    Reads blocks (128*size shares) at ``blocks_at``.
+    Reads keys (1408 shares) at ``keys_at``.
+    Writes results (128*size if destination == 'share' else 0 shares).
+    Output: the bits of the results, row after row, to the destination.
+    """
+    optional = given(
+        (position("aes_blocks", "blocks", blocks, 0, 128*size), 0),
+        (position("aes_blocks", "keys", keys, 0, 1408), 0),
+    )
+    return Call("aes_blocks", [size, direction, destination, *optional], {"results": 128*size if destination == "share" else 0})
+
+
+def aes_keys(*, size: int = 1) -> Call:
+    """Random keys of AES-128 and their round keys, as shares of bits: row 128 r + 8 i + j has bit j of byte i of round key r, r = 0..10, of all
+    keys.
+
+    Rounds: ``40 + B2A_ROUNDS``
+    Bytes: ``1440*AND(size) + 1408*B2A(size)``
+    Writes keys (1408*size shares).
+    """
+    optional = given(
+        (size, 1),
+    )
+    return Call("aes_keys", [*optional], {"keys": 1408*size})
+
+
 def and_triples(*, size: int, count: int) -> Call:
     """Multiplication triples of bits: a, b uniform and c = a & b, of which the lowest bits count.
 

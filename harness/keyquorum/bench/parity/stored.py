@@ -16,6 +16,8 @@ from .reference import reference
 Ints = NDArray[np.int64]
 LENGTH, MESSAGE, BLOCK, LEVELS = 12, 4, 4, 2
 """l, j, b and levels: three blocks, one group of three signs."""
+KEYS, BLOCKS = 64, 512
+"""Of AES."""
 
 
 def _bits(outcome: Outcome) -> str:
@@ -65,6 +67,29 @@ def _tables(size: int, bits: Ints) -> Callable[[Outcome], str]:
     return check
 
 
+def _round_keys(size: int) -> Callable[[Outcome], str]:
+    """The words of a key schedule that need no S-box are sums of two earlier ones."""
+
+    def check(outcome: Outcome) -> str:
+        words = np.array([int(v) for v in outcome.appended]).reshape(44, 32, size)
+        if not set(words.ravel()) <= {0, 1}:
+            return "something else than bits"
+        sums = all(np.array_equal(words[i], words[i - 4] ^ words[i - 1]) for i in range(4, 44) if i % 4)
+        return "" if sums else "round keys that are none"
+
+    return check
+
+
+def _aes(builder: Any) -> Iterator[Case]:
+    """Round keys are random: the cipher does not ask where they come from."""
+    yield from builder.case(signatures.aes_keys(size=KEYS), appended=KEYS * 1408, check=_round_keys(KEYS))
+    shares = builder.rng.integers(0, 2, BLOCKS * 128 + 1408)
+    layout = Layout(blocks=BLOCKS * 128, keys=1408)
+    for direction in ("encrypt", "decrypt"):
+        call = signatures.aes_blocks(size=BLOCKS, direction=direction, destination="all", blocks=layout["blocks"], keys=layout["keys"])
+        yield from builder.case(call, direction, shares=shares)
+
+
 def _tfhe_keys(builder: Any, secret: Ints) -> Iterator[Case]:
     rng, degree, count, levels = builder.rng, len(secret), 3, 2
     bits, size = rng.integers(0, 2, count), count * levels
@@ -94,6 +119,7 @@ def stored_roundings(builder: Any, n: int) -> Iterator[Case]:
     reverse = signatures.lwe_public_key(n=degree, reverse=1)
     yield from builder.case(reverse, public=words, shares=np.concatenate([secret, noise]))
     yield from _tfhe_keys(builder, secret)
+    yield from _aes(builder)
     yield from builder.case(signatures.sample_tuniform(size=n, b=13), appended=n, check=_within(1 << 13))
     check = _masks(n, LENGTH)
     yield from builder.case(signatures.round_mask(size=n, l=LENGTH, bits="all"), appended=(1 + LENGTH) * n, check=check)

@@ -1,0 +1,1 @@
+../../../../../Programs/Library/aes.py
