@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from decimal import Decimal, localcontext
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -72,7 +73,7 @@ def test_the_table_is_exact_to_128_bits(variance: float) -> None:
     """The statistical distance of what the table gives from the discrete Gaussian, exactly."""
     words = randomness._thresholds(variance).astype(object).reshape(-1, 3)
     reached = [0, *(int(low) + (int(middle) << 63) + (int(high) << 126) for low, middle, high in words), 1 << 189]
-    found = [b - a for a, b in zip(reached, reached[1:], strict=False)]
+    found = [b - a for a, b in pairwise(reached)]
     assert all(mass > 0 for mass in found) and len(found) >= 14 * math.sqrt(variance) + 1
     reach = 2 * len(found)
     ideal = gaussian(variance, reach)[reach:]
