@@ -115,7 +115,7 @@ def test_what_it_refuses(toys: None, tmp_path: Path) -> None:
 
 
 def test_it_is_gone_afterwards() -> None:
-    assert [scheme.title for scheme in keyquorum.schemes.schemes()] == ["SEAL", "LWE", "TFHE"]
+    assert [scheme.title for scheme in keyquorum.schemes.schemes()] == ["SEAL", "LWE", "TFHE", "FHEW"]
     with pytest.raises(KeyQuorumError, match="unknown scheme 'toy'"):
         check_job({"kind": "keygen", "key": "key", "parameters": {"scheme": "toy"}, "backend": "embedded", "local": {}})
     assert np.all([name[:3] != "toy" for name in api.parameter_set_names()])

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 
@@ -175,7 +176,7 @@ class _Generation:
         p = self.parameters
         size = 2 * p.levels * p.dimension
         each = max(1, BODIES // size)
-        form = "transformed" if self.plan.noise == LOCAL else "coefficients"
+        form: Literal["coefficients", "transformed"] = "transformed" if self.plan.noise == LOCAL else "coefficients"
         with self.context.phase("bootstrapping key", -(-p.lwe_dimension // each)) as step:
             for first in range(0, p.lwe_dimension, each):
                 count = min(each, p.lwe_dimension - first)
