@@ -314,6 +314,7 @@ def _names(protocol: str, parties: int, threshold: int, domain: str) -> dict[str
         "range": range,
         "table_shape": table_shape,
         "bits": int.bit_length,
+        "ones": int.bit_count,
         "min": min,
         "int": int,
         "integer_sum_ands": integer_sum_ands,
@@ -384,7 +385,8 @@ def expected(program: str, key: str, protocol: str, parties: int, threshold: int
     if protocol == "emulate":
         return 0
     head = header(program)
-    names = _names(protocol, parties, threshold, domain) | dict(arguments)
+    defaults = {a.name: int(a.default) for a in head.arguments if a.default is not None and a.default.isdigit()}
+    names = _names(protocol, parties, threshold, domain) | defaults | dict(arguments)
     names["SEND"] = names["OPEN"] if arguments.get("receiver") == "all" else names["OPEN_TO"]
     variant = str(arguments.get("method", ""))
     for assignment in head.value("where", variant).split("; "):

@@ -150,6 +150,25 @@ FIELD_OF = {"ring": REPLICATED_FIELD, "semi2k": SEMI_FIELD, "spdz2k": SEMI_FIELD
 """Where a rounding over F_65537 ends: mascot takes no prime below 40 bits."""
 
 
+@FIELDS
+def test_fhew_keys(tmp_path: Path, backend: Backend) -> None:
+    """Against the embedded engine, which tests/programs/test_fhew_keys.py compares with clear arithmetic."""
+    spdz, n, count, levels = mpspdz.MpSpdz(tmp_path, backend), 8, 3, 2
+    masks = RNG.integers(0, Q60, count * levels * 2 * n)
+    shares = [*RNG.integers(0, 2, n + count), *RNG.integers(-50, 50, len(masks))]
+    switch = {"n": n, "count": count, "base_log": 4, "levels": levels, "s_at": 0, "m_at": n, "e_at": n + count, "block": 4, "q": Q60}
+    rgsw = {"count": count, "N": n, "q": Q60, "base_log": 7, "levels": levels, "s_at": n, "z_at": 0, "e_at": n + count}
+    samples = {"n": n, "count": 2 * count, "s_at": 0, "e_at": n + count, "block": 4}
+    for program, arguments, public in [
+        ("lwe_switch_key", switch, masks[: count * levels * n]),
+        ("lwe_samples", samples, masks[: 2 * count * n]),
+        ("rgsw_bodies", rgsw, masks),
+        ("rgsw_bodies", rgsw | {"noise": "transformed"}, masks),
+    ]:
+        _, outputs = spdz.run(program, arguments, public=public, shares=shares)
+        assert np.array_equal(outputs[0], run(program, arguments, backend, public=public, shares=shares).public), program
+
+
 @RINGS
 @pytest.mark.parametrize("program", ["round_ltz_circuit", "round_mask_open"])
 @pytest.mark.parametrize("contributors", [1, 2, 3])

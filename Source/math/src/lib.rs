@@ -11,11 +11,13 @@
 pub mod bits;
 mod codec;
 mod domain;
+pub mod fhew;
 mod lanes;
 mod modular;
 mod negacyclic;
 pub mod ntt;
 mod prg;
+mod table;
 mod z2k;
 mod zq;
 
@@ -25,6 +27,7 @@ pub use domain::{
 pub use lanes::BitLanes;
 pub use negacyclic::{Negacyclic, Transformed};
 pub use ntt::{NttError, NttTables, automorphism, automorphism_ntt};
-pub use prg::{EntropyError, Prg, expand_aes_ctr, os_random};
+pub use prg::{EntropyError, Prg, expand_aes_ctr, expand_uniform, os_random};
+pub use table::{SymmetricTable, TableError};
 pub use z2k::{Z2k64, Z2k128};
 pub use zq::{Zq, is_prime};

@@ -32,7 +32,41 @@ pub fn os_random(out: &mut [u8]) -> Result<(), EntropyError> {
 /// The words `first` to `first + count - 1` of a public stream: block j is AES-128 of j as 16 little-endian bytes, and words are
 /// consecutive and little endian. Masks of keys for TFHE-rs are expanded so.
 pub fn expand_aes_ctr(seed: [u8; 16], first: u64, count: usize) -> Vec<u64> {
-    let mut keystream = Ctr128LE::<Aes128>::new(&seed.into(), &[0; 16].into());
+    public_words(seed, 0, first, count)
+}
+
+/// The residues `first` to `first + count - 1` of a public stream, uniform modulo `q`, which is at least 1.
+///
+/// Residue w is the low bits, as many as `q` has, of word w of an attempt; attempt t is the stream of [`expand_aes_ctr`] from block 2^64 t on. The
+/// first attempt that is below `q` counts, so every residue is found without those before it.
+pub fn expand_uniform(seed: [u8; 16], first: u64, count: usize, q: u64) -> Vec<u64> {
+    let q = q.max(1);
+    let mask = u64::MAX >> q.leading_zeros();
+    let mut words = public_words(seed, 0, first, count);
+    let mut complete = true;
+    for word in &mut words {
+        *word &= mask;
+        complete &= *word < q;
+    }
+    if complete {
+        return words;
+    }
+    for (word, at) in words.iter_mut().zip(first..=u64::MAX) {
+        let mut attempt = 0;
+        while *word >= q {
+            attempt += 1;
+            for again in public_words(seed, attempt, at, 1) {
+                *word = again & mask;
+            }
+        }
+    }
+    words
+}
+
+/// Words of the blocks of a public stream from block `2^64 attempt` on.
+fn public_words(seed: [u8; 16], attempt: u64, first: u64, count: usize) -> Vec<u64> {
+    let start = (u128::from(attempt) << 64).to_le_bytes();
+    let mut keystream = Ctr128LE::<Aes128>::new(&seed.into(), &start.into());
     keystream.seek(u128::from(first) * 8);
     let mut buffer = [0u8; BUFFER];
     let mut words = Vec::with_capacity(count);
@@ -188,5 +222,37 @@ mod tests {
             );
         }
         assert_eq!(expand_aes_ctr(seed, u64::MAX, 3).len(), 3);
+    }
+
+    /// Half of all words are too large for q = 2^k + 1, so that further attempts decide.
+    #[test]
+    fn residues_of_a_public_stream_do_not_depend_on_those_before() {
+        let seed = block("000102030405060708090a0b0c0d0e0f");
+        for q in [1, 2, 3, 257, (1 << 52) + 1, (1 << 53) - 126_975, u64::MAX] {
+            let residues = expand_uniform(seed, 0, 500, q);
+            assert!(residues.iter().all(|r| *r < q));
+            for (first, count) in [(0, 0), (1, 1), (3, 200), (127, 129), (372, 128)] {
+                let part = expand_uniform(seed, first, count, q);
+                assert_eq!(
+                    residues.get(first as usize..first as usize + count),
+                    Some(&part[..])
+                );
+            }
+        }
+        let low: Vec<u64> = expand_aes_ctr(seed, 0, 500)
+            .iter()
+            .map(|w| w & ((1 << 53) - 1))
+            .collect();
+        assert_eq!(expand_uniform(seed, 0, 500, (1 << 53) - 126_975), low);
+        // attempt t begins at block 2^64 t, which is AES-128 of t as the upper eight bytes
+        let again = public_words(seed, 1, 0, 2);
+        assert_ne!(again, public_words(seed, 0, 0, 2));
+        let accepted = expand_uniform(seed, 0, 64, 257);
+        for (at, residue) in accepted.iter().enumerate() {
+            let tries: Vec<u64> = (0..64)
+                .filter_map(|t| public_words(seed, t, at as u64, 1).first().map(|w| w & 511))
+                .collect();
+            assert_eq!(tries.iter().find(|w| **w < 257), Some(residue));
+        }
     }
 }

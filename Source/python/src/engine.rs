@@ -265,6 +265,10 @@ impl Engine {
         self.binary(py, a, s, |e, a, s| e.negacyclic(a, s))
     }
 
+    fn transform(&self, py: Python<'_>, a: &Value, n: usize) -> PyResult<Value> {
+        self.unary(py, a, |e, a| e.transform(a, n))
+    }
+
     fn sum(&self, py: Python<'_>, a: &Value, length: usize) -> PyResult<Value> {
         self.unary(py, a, |e, a| e.sum(a, length))
     }

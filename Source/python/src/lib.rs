@@ -5,6 +5,7 @@ mod arithmetic;
 mod budget;
 mod engine;
 mod errors;
+mod fhew;
 mod identity;
 mod inputs;
 mod protocols;
@@ -31,6 +32,7 @@ fn _engine(m: &Bound<'_, PyModule>) -> PyResult<()> {
     engine::register(m)?;
     value::register(m)?;
     arithmetic::register(m)?;
+    fhew::register(m)?;
     budget::register(m)?;
     protocols::register(m)?;
     store::register(m)

@@ -84,7 +84,7 @@ def keygen(
     """Make a key jointly: every party of this host is started as a process of its own, connected by TLS.
 
     The secret key exists as shares only. The public files (public.key, relin.key, galois.key) are stock SEAL; an LWE key has public.lwepk, a TFHE key
-    the files *.kqt.
+    the files *.kqt, a FHEW key the files *.kqf.
     """
     parameters = api.load_parameters(params)
     given = {

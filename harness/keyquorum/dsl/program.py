@@ -111,6 +111,14 @@ class Program:
             return None
         return lambda a, s: a._negacyclic_product(s)
 
+    @property
+    def transform(self) -> Callable[[Dynamic, int], Dynamic] | None:
+        """Not in MP-SPDZ: the engine's local negacyclic transforms, in SEAL's order. None where there are none: modulo 2^k.
+
+        The function takes a vector, whose polynomials of n coefficients follow one another, and n, a power of two in 2..32768 such that the prime is 1
+        modulo 2n. `Programs/Library/ntt.py` has the same for every front end, a polynomial at a time."""
+        return None if self._engine.modulus is None else lambda a, n: a._transformed(n)
+
     def use_edabit(self, change: object = None) -> Dynamic:
         """A setting of MP-SPDZ: whether conversions use edaBits. It has no effect here, where conversions choose the cheaper way."""
         if change is None:

@@ -187,6 +187,10 @@ class sint(Comparisons, Sources, Stored, SecretRunTime):
         value = self.value
         return cint._wrap(value if value.kind == "c" else current().engine.open(value))
 
+    def _transformed(self, n: int) -> Dynamic:
+        """Negacyclic transforms of the polynomials of n coefficients of this vector; local."""
+        return sint._wrap(current().engine.transform(self.value, n))
+
     def reveal_to(self, player: int) -> personal:
         """Opens the vector to one party (compile-time number). One round."""
         if not is_constant(player):

@@ -1,6 +1,6 @@
 """LWE ciphertexts: parameter sets, files of many ciphertexts, and a reference in clear text that needs the secret.
 
-A ciphertext of m is (a, b) with b = <a, s> + D m + e mod q, D = q / 2^(plain_bits + padding_bits), s binary. Several ciphertexts
+A ciphertext of m is (a, b) with b = <a, s> + D m + e mod q, D = q / 2^(plain_bits + padding_bits), s binary or ternary. Several ciphertexts
 are one object, so that their phases are one matrix product.
 """
 
@@ -12,13 +12,14 @@ import math
 import re
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from keyquorum.model.errors import CiphertextError, ParameterError
 from keyquorum.model.plain import Json, json_loads
+
+from .lwe_sets import FHEW_SETS, LWE_SETS, TFHE_SETS, FhewParameters, LweParameters, TfheParameters, ciphertext_parameters, lwe_parameters
 
 Ints = NDArray[np.int64]
 Words = NDArray[np.uint64]
@@ -27,117 +28,6 @@ OLD_MAGIC = b"KQLWE001"
 """The older format: without a checksum, and without a statement of noise."""
 FLOODED = "round_flood"
 _DIGEST = 32
-
-
-@dataclass(frozen=True)
-class LweParameters:
-    """A parameter set. ``prime``: q, or 0 for q = 2^64. ``deviation``: standard deviation of fresh noise. ``noise_bits``: log2
-    of the bound on |e| that round_flood relies on; the exact roundings allow any |e| up to D/2."""
-
-    name: str
-    dimension: int
-    prime: int
-    plain_bits: int
-    padding_bits: int
-    deviation: float
-    noise_bits: int
-    source: str
-    scheme: Literal["lwe", "tfhe"] = "lwe"
-
-    @property
-    def modulus(self) -> int:
-        """q: a prime, or 2^64."""
-        return self.prime or 1 << 64
-
-    @property
-    def message_bits(self) -> int:
-        """j: bits of the message with its padding."""
-        return self.plain_bits + self.padding_bits
-
-    @property
-    def delta(self) -> int:
-        """Distance of two messages, rounded down."""
-        return self.modulus >> self.message_bits
-
-    @property
-    def ring_bits(self) -> int:
-        """k = l + j: 64 for q = 2^64. For a prime the phase is scaled to a ring in which the roundings of up to 16 summands are less
-        than 1/32 of a unit of q together."""
-        return 64 if not self.prime else min(62, self.prime.bit_length() + 9)
-
-    @property
-    def noise_length(self) -> int:
-        """l: the low bits of a phase that a rounding removes."""
-        return self.ring_bits - self.message_bits
-
-
-LWE_SETS = {
-    p.name: p
-    for p in (
-        LweParameters(
-            "lwe64-p2", 1024, 0, 1, 0, 2.0**39, 45,
-            "n, q, p: High Throughput Universally Composable Threshold FHE Decryption; noise: TFHE library 1.1, 2^-25",
-        ),
-        LweParameters(
-            "lwe64-p16", 2048, 0, 4, 1, 2.94e-16 * 2.0**64, 17,
-            "2 message and 2 carry bits under a padding bit; noise: TFHE-rs, message 2 carry 2, GLWE of degree 2048",
-        ),
-        LweParameters(
-            "lwe64-p32", 2048, 0, 5, 1, 2.94e-16 * 2.0**64, 17,
-            "2 message, 2 carry and 1 further bit under a padding bit; noise: TFHE-rs, message 2 carry 2, GLWE of degree 2048",
-        ),
-        LweParameters(
-            "lwe53-p16", 2048, 9007199254614017, 4, 0, 3.6, 6,
-            "Ajax (ePrint 2025/1834), appendix B, table 2: q, l, p, and the variance 12.96",
-        ),
-    )
-}  # fmt: skip
-"""Parameter sets of plain LWE keys by name."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class TfheParameters(LweParameters):
-    """A parameter set of TFHE: LWE ciphertexts modulo 2^64 under the N = ``dimension`` coefficients of a ring secret z, and public keys to evaluate them.
-
-    ``lwe_dimension``: n, dimension of the short secret s. ``pbs_base_log``, ``pbs_level``: gadget of the bootstrapping key, levels of 2^pbs_base_log;
-    ``ks_base_log``, ``ks_level``: of the key-switching key. ``carry_bits``: those of the plain bits that are carries. ``lwe_noise``, ``glwe_noise``: b of
-    the distribution TUniform(b) of the noise under s, and under z. Both secrets are binary, and z is one polynomial.
-    """
-
-    lwe_dimension: int
-    pbs_base_log: int
-    pbs_level: int
-    ks_base_log: int
-    ks_level: int
-    carry_bits: int
-    lwe_noise: int
-    glwe_noise: int
-    scheme: Literal["lwe", "tfhe"] = "tfhe"
-
-
-TFHE_SETS = {
-    p.name: p
-    for p in (
-        TfheParameters(
-            "tfhers-2-2", 2048, 0, 4, 1, math.sqrt((2.0**35 + 1) / 6), 53,
-            "TFHE-rs 1.8: PARAM_MESSAGE_2_CARRY_2_KS_PBS; noise: 13 deviations (2^49.3) of an evaluated ciphertext",
-            lwe_dimension=918, pbs_base_log=23, pbs_level=1, ks_base_log=4, ks_level=4, carry_bits=2, lwe_noise=45, glwe_noise=17,
-        ),
-    )
-}  # fmt: skip
-"""Parameter sets of TFHE by name. No name is also one of LWE_SETS."""
-
-
-def lwe_parameters(name: str) -> LweParameters:
-    """A parameter set by name."""
-    if name not in LWE_SETS:
-        raise ParameterError(f"unknown LWE parameter set {name!r}: choose one of {', '.join(LWE_SETS)}")
-    return LWE_SETS[name]
-
-
-def ciphertext_parameters(name: str) -> LweParameters:
-    """The set of a file of LWE ciphertexts by name, of plain LWE or of TFHE."""
-    return TFHE_SETS[name] if name in TFHE_SETS else lwe_parameters(name)
 
 
 def pack(magic: bytes, header: Json, body: bytes) -> bytes:
@@ -257,11 +147,12 @@ def is_lwe(data: bytes) -> bool:
 
 
 def file_scheme(head: bytes) -> str | None:
-    """The scheme of the keys of a file of LWE ciphertexts, ``lwe`` or ``tfhe``, from its first 64 bytes or more; None for other files."""
+    """The scheme of the keys of a file of LWE ciphertexts, ``lwe``, ``tfhe`` or ``fhew``, from its first 64 bytes or more; None for other files."""
     if not is_lwe(head):
         return None
     named = re.match(rb'\{"parameters": ?"([^"]*)"', head[12:])
-    return "tfhe" if named and named[1].decode(errors="replace") in TFHE_SETS else "lwe"
+    name = named[1].decode(errors="replace") if named else ""
+    return "tfhe" if name in TFHE_SETS else "fhew" if name in FHEW_SETS else "lwe"
 
 
 def encode(parameters: LweParameters, messages: Ints) -> Words:
@@ -276,10 +167,15 @@ def encode(parameters: LweParameters, messages: Ints) -> Words:
     return scaled
 
 
-def _products(parameters: LweParameters, a: Words, secret: Ints) -> Words:
-    """<a, s> mod q for binary s; sums of up to 2048 residues below 2^53 fit 64 bits."""
-    total: Words = a @ secret.astype(np.uint64)
-    return total % np.uint64(parameters.prime) if parameters.prime else total
+def inner_products(parameters: LweParameters, a: Words, secret: Ints) -> Words:
+    """<a, s> mod q of each row, for s with entries -1, 0 and 1; sums of up to 2048 residues below 2^53 fit 64 bits."""
+    if not parameters.prime:
+        wrapped: Words = a @ secret.astype(np.uint64)
+        return wrapped
+    q = np.uint64(parameters.prime)
+    plus, minus = (a @ (secret == sign).astype(np.uint64) % q for sign in (1, -1))
+    total: Words = (plus + (q - minus)) % q
+    return total
 
 
 def encrypt(parameters: LweParameters, secret: Ints, messages: Ints, rng: np.random.Generator, noise: Ints | None = None) -> LweCiphertexts:
@@ -288,7 +184,7 @@ def encrypt(parameters: LweParameters, secret: Ints, messages: Ints, rng: np.ran
     e = np.rint(rng.normal(0, parameters.deviation, count)).astype(np.int64) if noise is None else noise
     a = rng.integers(0, q - 1, (count, parameters.dimension), dtype=np.uint64, endpoint=True)
     offset = np.array([(int(s) + int(v)) % q for s, v in zip(scaled, e, strict=True)], dtype=np.uint64)
-    b = _products(parameters, a, secret) + offset
+    b = inner_products(parameters, a, secret) + offset
     return LweCiphertexts(parameters, a, b % np.uint64(q) if parameters.prime else b)
 
 
@@ -296,7 +192,7 @@ def decrypt_clear(ciphertexts: LweCiphertexts, secret: Ints) -> tuple[Ints, NDAr
     """Messages (with padding bits) and |e| / D, with the secret in clear text."""
     parameters = ciphertexts.parameters
     q, j = parameters.modulus, parameters.message_bits
-    products = _products(parameters, ciphertexts.a, secret)
+    products = inner_products(parameters, ciphertexts.a, secret)
     phases = [(int(b) - int(p)) % q for b, p in zip(ciphertexts.b, products, strict=True)]
     nearest = [((w << j) + q // 2) // q for w in phases]
     error = [abs(w * (1 << j) - m * q) / q for w, m in zip(phases, nearest, strict=True)]
@@ -330,8 +226,10 @@ def ring_noise(parameters: LweParameters) -> float:
 
 
 __all__ = [
+    "FHEW_SETS",
     "LWE_SETS",
     "TFHE_SETS",
+    "FhewParameters",
     "LweCiphertexts",
     "LweParameters",
     "TfheParameters",
@@ -340,6 +238,7 @@ __all__ = [
     "encode",
     "encrypt",
     "file_scheme",
+    "inner_products",
     "is_lwe",
     "lwe_parameters",
     "read_lwe",

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from dataclasses import dataclass
 from typing import BinaryIO
 
@@ -13,6 +11,7 @@ from keyquorum._engine import expand_aes_ctr
 from keyquorum.model.errors import KeyFileError
 from keyquorum.model.plain import Json, is_hex
 
+from .body_writer import BodyWriter
 from .lwe import TFHE_SETS, Ints, TfheParameters, Words, unpack
 
 KEY_MAGIC = b"KQTFHE01"
@@ -62,30 +61,11 @@ def masks(seed: bytes, first: int, count: int) -> Words:
     return expanded
 
 
-class KeyFileWriter:
+class KeyFileWriter(BodyWriter):
     """Writes a file in pieces, and ends it with its checksum. The bodies come in the order of the format."""
 
     def __init__(self, file: BinaryIO, parameters: TfheParameters, kind: str, key_id: str, seed: bytes) -> None:
-        text = json.dumps(header(parameters, kind, key_id, seed)).encode()
-        self._file, self._hash, self._left = file, hashlib.sha256(), body_words(parameters, kind)
-        self._put(KEY_MAGIC + len(text).to_bytes(4, "little") + text)
-
-    def _put(self, data: bytes) -> None:
-        self._hash.update(data)
-        self._file.write(data)
-
-    def write(self, bodies: Words) -> None:
-        """The next words of the bodies."""
-        self._left -= bodies.size
-        self._put(bodies.astype("<u8").tobytes())
-
-    def finish(self) -> bytes:
-        """Writes the checksum; returns it."""
-        if self._left:
-            raise KeyFileError(f"{self._left} words of the bodies are missing: please report it")
-        digest = self._hash.digest()
-        self._file.write(digest)
-        return digest
+        super().__init__(file, KEY_MAGIC, header(parameters, kind, key_id, seed), body_words(parameters, kind))
 
 
 @dataclass(frozen=True)

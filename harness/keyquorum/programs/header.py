@@ -57,6 +57,7 @@ SYMBOLS = {
     "SHUFFLE(m)": "one secure shuffle of m elements, in elements",
     "SHUFFLE_ROUNDS(m)": "rounds of a secure shuffle of m elements",
     "bits(q)": "bit length of q",
+    "ones(q)": "number of ones among the bits of q",
     "chunks(size, chunk)": "sizes of the pieces of a vector that is processed `chunk` entries at a time",
     "below_ands(m)": "ANDs of the comparison of a public with a secret number of m bits (`below`)",
     "ring_bits_ands(m, first=0)": "ANDs for the bits first..m-1 of a value modulo 2^k whose share is a sum (`ring_bits`)",

@@ -198,12 +198,29 @@ def lwe_public_key(*, n: int, s: Segment | None = None, e: Segment | None = None
     return Call("lwe_public_key", [n, *optional])
 
 
-def lwe_switch_key(*, n: int, count: int, base_log: int, levels: int, s: Segment, m: Segment, e: Segment, block: int = 1024) -> Call:
-    """Key-switching key of TFHE: for every message m_i, and for level = levels down to 1, b = <a, s> + e + m_i * 2^(k - base_log*level) modulo 2^k.
+def lwe_samples(*, n: int, count: int, s: Segment, e: Segment, block: int = 1024) -> Call:
+    """LWE samples b = <a, s> + e, encryptions of zero: the public key of FHEW-like schemes, of which encryption adds up a random subset.
+
+    Rounds: ``1``
+    Bytes: ``count*w*OPEN``
+    block: rows of the public matrix that are multiplied together.
+    Reads s (n shares) at ``s_at``.
+    Reads e (count shares) at ``e_at``.
+    e: the noise.
+    Output: b in the same order, to all.
+    """
+    optional = given(
+        (block, 1024),
+    )
+    return Call("lwe_samples", [n, count, position("lwe_samples", "s", s, 0, n), position("lwe_samples", "e", e, 0, count), *optional])
+
+
+def lwe_switch_key(*, n: int, count: int, base_log: int, levels: int, s: Segment, m: Segment, e: Segment, block: int = 1024, q: int = 0) -> Call:
+    """Key-switching key of TFHE and FHEW: for every message m_i, and for level = levels down to 1, b = <a, s> + e + m_i * 2^(k - base_log*level).
 
     Rounds: ``1``
     Bytes: ``count*levels*w*OPEN``
-    block: rows of the public matrix that are multiplied together.
+    block: rows of the public matrix that are multiplied together; q: the prime of the domain, 0 over a ring.
     Reads s (n shares) at ``s_at``.
     Reads m (count shares) at ``m_at``.
     Reads e (count*levels shares) at ``e_at``.
@@ -212,6 +229,7 @@ def lwe_switch_key(*, n: int, count: int, base_log: int, levels: int, s: Segment
     """
     optional = given(
         (block, 1024),
+        (q, 0),
     )
     return Call(
         "lwe_switch_key",
@@ -223,6 +241,48 @@ def lwe_switch_key(*, n: int, count: int, base_log: int, levels: int, s: Segment
             position("lwe_switch_key", "s", s, 0, n),
             position("lwe_switch_key", "m", m, 0, count),
             position("lwe_switch_key", "e", e, 0, count*levels),
+            *optional,
+        ],
+    )
+
+
+def rgsw_bodies(
+    *,
+    count: int,
+    N: int,
+    q: int,
+    base_log: int,
+    levels: int,
+    s: Segment,
+    z: Segment,
+    e: Segment,
+    noise: Literal["coefficients", "transformed"] = "coefficients",
+) -> Call:
+    """Bootstrapping key of FHEW-like schemes over a prime q: RGSW ciphertexts of secret bits s_i under the ring secret z in F_q[X]/(X^N + 1).
+
+    Rounds: ``2``
+    Bytes: ``count*N*w*(MUL + 2*levels*OPEN)``
+    noise: whether e has the coefficients of the noise polynomials, or their NTT form.
+    Reads s (count shares) at ``s_at``.
+    Reads z (N shares) at ``z_at``.
+    Reads e (count*levels*2*N shares) at ``e_at``.
+    z: coefficients; e: noise polynomials in the order of a.
+    Output: b in the same order, in NTT form, to all.
+    """
+    optional = given(
+        (noise, "coefficients"),
+    )
+    return Call(
+        "rgsw_bodies",
+        [
+            count,
+            N,
+            q,
+            base_log,
+            levels,
+            position("rgsw_bodies", "s", s, 0, count),
+            position("rgsw_bodies", "z", z, 0, N),
+            position("rgsw_bodies", "e", e, 0, count*levels*2*N),
             *optional,
         ],
     )
@@ -702,19 +762,21 @@ def sample_bits(*, size: int, chunk: int = 65536) -> Call:
     return Call("sample_bits", [size, *optional], {"samples": size})
 
 
-def sample_cbd(*, size: int, method: Literal["bits", "arith"] = "bits", chunk: int = 0) -> Call:
-    """Centred binomial noise, the sum of 21 bits minus the sum of 21 bits (deviation 3.24, |e| <= 21): SEAL's own error distribution.
+def sample_cbd(*, size: int, method: Literal["bits", "arith"] = "bits", chunk: int = 0, half: int = 21) -> Call:
+    """Centred binomial noise, the sum of `half` bits minus the sum of `half` bits, of variance half/2; the default 21 is SEAL's own error
+    distribution (deviation 3.24, |e| <= 21).
 
-    Rounds of bits: ``ceil(size/chunk)*(5 + B2A_ROUNDS)``
+    Rounds of bits: ``ceil(size/chunk)*(bits(half) + B2A_ROUNDS)``
     Rounds of arith: ``ceil(size/chunk)*BIT_ROUNDS``
-    Bytes of bits: ``sum(39*AND(m) + 6*B2A(m) for m in chunks(size, chunk))``
-    Bytes of arith: ``size*w*42*BIT``
+    Bytes of bits: ``sum((2*half - ones(half))*AND(m) + (bits(half) + 1)*B2A(m) for m in chunks(size, chunk))``
+    Bytes of arith: ``size*w*2*half*BIT``
     chunk: samples that are made at a time; 0: 2^20 for bits, 2^14 for arith.
     Writes samples (size shares).
     """
     optional = given(
         (method, "bits"),
         (chunk, 0),
+        (half, 21),
     )
     return Call("sample_cbd", [size, *optional], {"samples": size})
 

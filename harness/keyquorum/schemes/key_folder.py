@@ -8,15 +8,16 @@ metadata of LWE keys as ``lwe.json``, which is read as well.
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import os
 import secrets
 import shutil
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -97,6 +98,18 @@ def write_public_files(folder: Path, info: K, public: dict[str, bytes], written:
         write_atomically(folder / name, data)
     digests = {name: hashlib.sha256(data).hexdigest() for name, data in public.items()}
     return replace(info, files={**digests, **{name: sha256_of(folder / name).hex() for name in written}})
+
+
+@contextmanager
+def growing_file(path: Path | None) -> Iterator[BinaryIO]:
+    """A new public file of a key that is written in pieces, on the disk when this ends; without a path one in memory."""
+    if path is None:
+        yield io.BytesIO()
+        return
+    with path.open("xb") as file:
+        yield file
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def write_info(folder: Path, info: KeyInfo) -> None:

@@ -11,6 +11,8 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from keyquorum._engine import sample_symmetric
+
 Ints = NDArray[np.int64]
 
 TABLE_SIGMA = 256.0
@@ -22,6 +24,8 @@ TAIL = 14.0
 HALF_BITS = 62
 FRACTION_BITS = 320
 """Of the fixed-point numbers that a table is computed with."""
+TABLE_BITS = 189
+"""Of the probabilities of :func:`table_gaussian`."""
 
 
 def wipe(*arrays: NDArray[np.int64] | NDArray[np.uint64] | NDArray[np.float64]) -> None:
@@ -84,7 +88,19 @@ def _from_table(size: int, sigma: float) -> Ints:
 @lru_cache(maxsize=8)
 def _distribution(sigma: float) -> tuple[int, Ints, list[int]]:
     """The smallest value, and of each value the probability, times 2^124, that a deviate is at most as large: its upper half, and all of it."""
-    one, variance, reach = 1 << FRACTION_BITS, Fraction(sigma) ** 2, math.ceil(TAIL * sigma)
+    reach = math.ceil(TAIL * sigma)
+    weights = _weights(Fraction(sigma) ** 2, reach)
+    both = [*reversed(weights[1:]), *weights]
+    total, exact, sum_ = sum(both), [], 0
+    for weight in both:
+        sum_ += weight
+        exact.append((sum_ << 2 * HALF_BITS) // total)
+    return -reach, np.array([value >> HALF_BITS for value in exact], dtype=np.int64), exact
+
+
+def _weights(variance: Fraction, reach: int) -> list[int]:
+    """exp(-k^2 / (2 variance)) for k = 0..reach, times 2^FRACTION_BITS."""
+    one = 1 << FRACTION_BITS
     step, term, k = 0, one, 0
     while term:  # the series of exp(-1 / (2 variance))
         step += -term if k % 2 else term
@@ -94,9 +110,30 @@ def _distribution(sigma: float) -> tuple[int, Ints, list[int]]:
     for _ in range(reach):
         weights.append(weights[-1] * ratio >> FRACTION_BITS)
         ratio = ratio * squared >> FRACTION_BITS
-    both = [*reversed(weights[1:]), *weights]
-    total, exact, sum_ = sum(both), [], 0
-    for weight in both:
-        sum_ += weight
-        exact.append((sum_ << 2 * HALF_BITS) // total)
-    return -reach, np.array([value >> HALF_BITS for value in exact], dtype=np.int64), exact
+    return weights
+
+
+def table_gaussian(size: int, variance: float) -> Ints:
+    """``size`` integers of the discrete Gaussian distribution of a small ``variance``, from 0.49 to 2^10, in constant time: for noise of keys.
+
+    Every deviate is compared with a whole table (``Source/math/src/table.rs``). The statistical distance from the ideal distribution is below 2^-128 a
+    deviate: what is beyond TAIL deviations has less than 2^-137, and each of at most 449 thresholds is rounded to 2^-189.
+    """
+    if not 0.49 <= variance <= 2.0**10:
+        raise ValueError(f"variance {variance} is out of [0.49, 2^10]")
+    deviates: Ints = sample_symmetric(_thresholds(variance), size)
+    return deviates
+
+
+@lru_cache(maxsize=8)
+def _thresholds(variance: float) -> NDArray[np.uint64]:
+    """The probability, times 2^189, that a magnitude is at most k, for k from 0 to one less than the largest: three words of 63 bits each."""
+    reach = math.ceil(TAIL * math.sqrt(variance)) + 1
+    first, *others = _weights(Fraction(variance), reach)
+    masses = [first, *(2 * weight for weight in others)]
+    total, reached, words = sum(masses), 0, []
+    for mass in masses[:-1]:
+        reached += mass
+        share = (reached << TABLE_BITS) // total
+        words += [share >> shift & (1 << 63) - 1 for shift in (0, 63, 126)]
+    return np.array(words, dtype=np.uint64)

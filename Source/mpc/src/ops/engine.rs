@@ -124,6 +124,10 @@ impl<P: Protocol, D: Domain> Engine for Computation<P, D> {
         self.negacyclic_products(a, s)
     }
 
+    fn transform(&mut self, a: &Handle, n: usize) -> Result<Handle> {
+        self.transforms(a, n)
+    }
+
     fn sum(&mut self, a: &Handle, length: usize) -> Result<Handle> {
         self.sums(a, length)
     }

@@ -8,6 +8,7 @@ mod exchanges;
 mod indexing;
 mod negacyclic;
 mod stored;
+mod transform;
 
 use std::sync::Arc;
 

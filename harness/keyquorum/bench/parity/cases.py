@@ -99,6 +99,7 @@ class _Builder:
         self.protocol, self.rng, self.scale = protocol, rng, scale(COMMITTEES[protocol])
         self.domain = RING if COMMITTEES[protocol].ring else FIELD
         self.in_field = COMMITTEES[protocol].field
+        self.modulus = Q60
 
     def case(self, call: Call, variant: str = "", **rest: Any) -> Iterator[Case]:
         if self.protocol in declared(call.program, variant):

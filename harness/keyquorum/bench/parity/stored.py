@@ -97,11 +97,19 @@ def _tfhe_keys(builder: Any, secret: Ints) -> Iterator[Case]:
     noise = rng.integers(-50, 50, 2 * size * degree)
     shares, words = np.concatenate([secret, bits, noise]), rng.integers(0, 1 << 60, 2 * size * degree)
     switch = signatures.lwe_switch_key(
-        n=degree, count=count, base_log=4, levels=levels, s=layout["s"], m=layout["m"], e=Segment(layout["e"].start, size), block=4
-    )
+        n=degree, count=count, base_log=4, levels=levels, s=layout["s"], m=layout["m"], e=Segment(layout["e"].start, size), block=4,
+        q=builder.modulus if builder.in_field else 0,
+    )  # fmt: skip
     yield from builder.case(switch, public=words[: size * degree], shares=shares)
     bootstrap = signatures.glwe_bootstrap_key(count=count, N=degree, base_log=7, levels=levels, s=layout["m"], z=layout["s"], e=layout["e"])
     yield from builder.case(bootstrap, public=words, shares=shares)
+    samples = signatures.lwe_samples(n=degree, count=size, s=layout["s"], e=Segment(layout["e"].start, size), block=4)
+    yield from builder.case(samples, public=words[: size * degree], shares=shares)
+    if builder.in_field:
+        rgsw = signatures.rgsw_bodies(
+            count=count, N=degree, q=builder.modulus, base_log=7, levels=levels, s=layout["m"], z=layout["s"], e=layout["e"]
+        )
+        yield from builder.case(rgsw, public=words, shares=shares)
 
 
 def stored_roundings(builder: Any, n: int) -> Iterator[Case]:

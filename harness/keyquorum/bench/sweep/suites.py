@@ -101,7 +101,7 @@ def _lwe_keys(axes: Axes, quick: bool) -> Iterator[Case]:
 def _decrypt(axes: Axes, quick: bool) -> Iterator[Case]:
     yield from _lwe(axes, quick)
     default = ("bfv-4096",) if quick else ("bfv-4096", "ckks-8192-demo")
-    sets = [s for s in axes.parameters or default if not s.startswith(("lwe", "tfhe"))]
+    sets = [s for s in axes.parameters or default if not s.startswith(("lwe", "tfhe", "ajax"))]
     counts = axes.parties or ((3,) if quick else (3, 4, 8, 16))
     links = axes.link_specs(PINGS[:2] if quick else PINGS)
     committees = axes.protocols or WITHOUT_MACS

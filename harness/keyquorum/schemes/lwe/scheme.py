@@ -63,6 +63,8 @@ class LweScheme(Scheme[LweKeyInfo, LweCiphertexts]):
     names_key = True
     metadata: ClassVar[type[LweKeyInfo]] = LweKeyInfo
     """Class of the metadata of keys."""
+    options: ClassVar[tuple[str, ...]] = ()
+    """Names of the options of requests."""
     request_type: ClassVar[type[LweRequest]] = LweRequest
     """Class of requests for keys."""
 
@@ -87,9 +89,11 @@ class LweScheme(Scheme[LweKeyInfo, LweCiphertexts]):
         for option, reason in SEAL_OPTIONS.items():
             if options.get(option):
                 raise ParameterError(f"{reason}, and {parameters.name} is a set of {self.title}: leave it out")
-        unknown = sorted(set(options) - {"relin", "error_law", *SEAL_OPTIONS})
+        unknown = sorted(set(options) - {"relin", "error_law", *SEAL_OPTIONS, *self.options})
         if unknown:
-            raise ParameterError(f"{unknown[0]} is no option of keys of {self.title}, which have none: leave it out")
+            raise ParameterError(
+                f"{unknown[0]} is no option of keys of {self.title}, which have {' and '.join(self.options) or 'none'}: leave it out"
+            )
         return self.request_type(_own(parameters))
 
     def request_from_job(self, job: Plain) -> LweRequest:

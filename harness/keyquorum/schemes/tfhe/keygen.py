@@ -8,12 +8,10 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import BinaryIO
 
 import numpy as np
 
@@ -25,6 +23,7 @@ from keyquorum.model.needs import LINK, MB, PROCESS, Needs
 from keyquorum.parties.context import PartyContext
 from keyquorum.programs import Call, Layout
 from keyquorum.programs.signatures import glwe_bootstrap_key, lwe_public_key, lwe_switch_key, sample_bits, sample_tuniform
+from keyquorum.schemes.key_folder import growing_file
 from keyquorum.schemes.keys import KeyMaterial, Plain
 from keyquorum.schemes.lwe.keygen import LweRequest
 
@@ -160,7 +159,7 @@ def generate(context: PartyContext, request: TfheRequest, seed: bytes | None = N
     for kind, write in ((BOOTSTRAPPING, made.bootstrapping), (SWITCHING, made.switching), (COMPACT, made.compact)):
         mask_seed = hashlib.shake_256(f"keyquorum TFHE masks {kind}".encode() + tossed).digest(SEED_BYTES)
         name = file_name(kind)
-        with _created(None if folder is None else folder / name) as file:
+        with growing_file(None if folder is None else folder / name) as file:
             writer = KeyFileWriter(file, parameters, kind, key_id, mask_seed)
             write(mask_seed, writer.write)
             transcript.update(writer.finish())
@@ -175,18 +174,6 @@ def generate(context: PartyContext, request: TfheRequest, seed: bytes | None = N
         transcript=transcript.hexdigest(),
     )  # fmt: skip
     return KeyMaterial(info, public, [made.ring, made.short], tuple(written))
-
-
-@contextmanager
-def _created(path: Path | None) -> Iterator[BinaryIO]:
-    """A new file, on the disk when this ends; without a path one in memory."""
-    if path is None:
-        yield io.BytesIO()
-        return
-    with path.open("xb") as file:
-        yield file
-        file.flush()
-        os.fsync(file.fileno())
 
 
 __all__ = ["TfheRequest", "generate"]

@@ -1,0 +1,161 @@
+"""Parameter sets of LWE ciphertexts: of plain LWE, of TFHE, and of FHEW-like schemes."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+from keyquorum.model.errors import ParameterError
+
+
+@dataclass(frozen=True)
+class LweParameters:
+    """A parameter set. ``prime``: q, or 0 for q = 2^64. ``deviation``: standard deviation of fresh noise. ``noise_bits``: log2
+    of the bound on |e| that round_flood relies on; the exact roundings allow any |e| up to D/2."""
+
+    name: str
+    dimension: int
+    prime: int
+    plain_bits: int
+    padding_bits: int
+    deviation: float
+    noise_bits: int
+    source: str
+    scheme: Literal["lwe", "tfhe", "fhew"] = "lwe"
+
+    @property
+    def modulus(self) -> int:
+        """q: a prime, or 2^64."""
+        return self.prime or 1 << 64
+
+    @property
+    def message_bits(self) -> int:
+        """j: bits of the message with its padding."""
+        return self.plain_bits + self.padding_bits
+
+    @property
+    def delta(self) -> int:
+        """Distance of two messages, rounded down."""
+        return self.modulus >> self.message_bits
+
+    @property
+    def ring_bits(self) -> int:
+        """k = l + j: 64 for q = 2^64. For a prime the phase is scaled to a ring in which the roundings of up to 16 summands are less
+        than 1/32 of a unit of q together."""
+        return 64 if not self.prime else min(62, self.prime.bit_length() + 9)
+
+    @property
+    def noise_length(self) -> int:
+        """l: the low bits of a phase that a rounding removes."""
+        return self.ring_bits - self.message_bits
+
+
+LWE_SETS = {
+    p.name: p
+    for p in (
+        LweParameters(
+            "lwe64-p2", 1024, 0, 1, 0, 2.0**39, 45,
+            "n, q, p: High Throughput Universally Composable Threshold FHE Decryption; noise: TFHE library 1.1, 2^-25",
+        ),
+        LweParameters(
+            "lwe64-p16", 2048, 0, 4, 1, 2.94e-16 * 2.0**64, 17,
+            "2 message and 2 carry bits under a padding bit; noise: TFHE-rs, message 2 carry 2, GLWE of degree 2048",
+        ),
+        LweParameters(
+            "lwe64-p32", 2048, 0, 5, 1, 2.94e-16 * 2.0**64, 17,
+            "2 message, 2 carry and 1 further bit under a padding bit; noise: TFHE-rs, message 2 carry 2, GLWE of degree 2048",
+        ),
+        LweParameters(
+            "lwe53-p16", 2048, 9007199254614017, 4, 0, 3.6, 6,
+            "Ajax (ePrint 2025/1834), appendix B, table 2: q, l, p, and the variance 12.96",
+        ),
+    )
+}  # fmt: skip
+"""Parameter sets of plain LWE keys by name."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TfheParameters(LweParameters):
+    """A parameter set of TFHE: LWE ciphertexts modulo 2^64 under the N = ``dimension`` coefficients of a ring secret z, and public keys to evaluate them.
+
+    ``lwe_dimension``: n, dimension of the short secret s. ``pbs_base_log``, ``pbs_level``: gadget of the bootstrapping key, levels of 2^pbs_base_log;
+    ``ks_base_log``, ``ks_level``: of the key-switching key. ``carry_bits``: those of the plain bits that are carries. ``lwe_noise``, ``glwe_noise``: b of
+    the distribution TUniform(b) of the noise under s, and under z. Both secrets are binary, and z is one polynomial.
+    """
+
+    lwe_dimension: int
+    pbs_base_log: int
+    pbs_level: int
+    ks_base_log: int
+    ks_level: int
+    carry_bits: int
+    lwe_noise: int
+    glwe_noise: int
+    scheme: Literal["lwe", "tfhe", "fhew"] = "tfhe"
+
+
+TFHE_SETS = {
+    p.name: p
+    for p in (
+        TfheParameters(
+            "tfhers-2-2", 2048, 0, 4, 1, math.sqrt((2.0**35 + 1) / 6), 53,
+            "TFHE-rs 1.8: PARAM_MESSAGE_2_CARRY_2_KS_PBS; noise: 13 deviations (2^49.3) of an evaluated ciphertext",
+            lwe_dimension=918, pbs_base_log=23, pbs_level=1, ks_base_log=4, ks_level=4, carry_bits=2, lwe_noise=45, glwe_noise=17,
+        ),
+    )
+}  # fmt: skip
+"""Parameter sets of TFHE by name. No name is also one of LWE_SETS."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FhewParameters(LweParameters):
+    """A parameter set of FHEW-like schemes modulo a prime q that is 1 modulo 2N: LWE ciphertexts under the N = ``dimension`` coefficients of a ring secret
+    z, and public keys to encrypt and to evaluate them (Ajax, ePrint 2025/1834).
+
+    ``lwe_dimension``: n, dimension of the short secret s, which is binary; the coefficients of z are differences of two bits. ``base_log``, ``levels``:
+    gadget of the bootstrapping key, ``levels`` digits of ``base_log`` bits; ``switch_base_log``, ``switch_levels``: of the key-switching key. The weights
+    are 2^(drop + base_log j), where drop is the number of bits of q that the digits leave. ``samples``: LWE samples of the public key. ``variance``: of
+    the noise of public key and bootstrapping key; ``switch_deviation``: standard deviation of the noise of the key-switching key.
+    """
+
+    lwe_dimension: int
+    base_log: int
+    levels: int
+    switch_base_log: int
+    switch_levels: int
+    samples: int
+    variance: float
+    switch_deviation: float
+    scheme: Literal["lwe", "tfhe", "fhew"] = "fhew"
+
+
+FHEW_SETS = {
+    p.name: p
+    for p in (
+        FhewParameters(
+            "ajax53", 2048, 9007199254614017, 4, 0, 3.6 * math.sqrt(108544 / 2), 23,
+            "Ajax (ePrint 2025/1834), sections 4.1.3, 4.3 and 5.1, appendix B, table 2; noise: 13 deviations (2^19.1) of an evaluated ciphertext. "
+            "Security, by our estimate alone (the primal attack): about 2^132 for the ring, 2^129 for n = 1024; the paper states 2^131",
+            lwe_dimension=1024, base_log=6, levels=8, switch_base_log=1, switch_levels=52, samples=108544, variance=12.96,
+            switch_deviation=3.4 * 2.0**26,
+        ),
+    )
+}  # fmt: skip
+"""Parameter sets of FHEW-like schemes by name. No name is also one of LWE_SETS or TFHE_SETS."""
+
+
+def lwe_parameters(name: str) -> LweParameters:
+    """A parameter set by name."""
+    if name not in LWE_SETS:
+        raise ParameterError(f"unknown LWE parameter set {name!r}: choose one of {', '.join(LWE_SETS)}")
+    return LWE_SETS[name]
+
+
+def ciphertext_parameters(name: str) -> LweParameters:
+    """The set of a file of LWE ciphertexts by name, of plain LWE, of TFHE or of FHEW."""
+    more: dict[str, LweParameters] = {**TFHE_SETS, **FHEW_SETS}
+    return more[name] if name in more else lwe_parameters(name)
+
+
+__all__ = ["FHEW_SETS", "LWE_SETS", "TFHE_SETS", "FhewParameters", "LweParameters", "TfheParameters", "ciphertext_parameters", "lwe_parameters"]

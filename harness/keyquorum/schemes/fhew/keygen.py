@@ -1,0 +1,271 @@
+"""Joint generation of FHEW keys: two secrets that exist as shares only, and the three public key files.
+
+Paper: Ajax (ePrint 2025/1834), section 4.2 and figure 9. Noise is made as shares and wiped after its use. Only the bodies of the files are opened; every
+party writes them as they come, and their checksums enter the transcript.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from keyquorum._engine import Ntt
+from keyquorum.dsl import Persistence
+from keyquorum.fhe.fhew import (
+    BOOTSTRAPPING,
+    KINDS,
+    PUBLIC,
+    SEED_BYTES,
+    SWITCHING,
+    KeyFileWriter,
+    body_residues,
+    file_name,
+    masks,
+    residue_bytes,
+)
+from keyquorum.fhe.lwe import FhewParameters, Ints, Words
+from keyquorum.fhe.lwe_public import residues
+from keyquorum.model.committee import Committee
+from keyquorum.model.errors import ParameterError
+from keyquorum.model.needs import LINK, MB, PROCESS, Needs
+from keyquorum.parties.context import PartyContext
+from keyquorum.programs import Call, Layout
+from keyquorum.programs.signatures import lwe_samples, lwe_switch_key, rgsw_bodies, sample_bits, sample_cbd, sample_tuniform, sum_inputs
+from keyquorum.schemes.key_folder import growing_file
+from keyquorum.schemes.keys import KeyMaterial, Plain
+from keyquorum.schemes.lwe.keygen import LweRequest
+from keyquorum.sharing.randomness import wipe
+
+from .key import FhewKeyInfo, fhew_from_json, sharing_of
+from .noise import EXACT, LOCAL, NOISES, NoisePlan
+
+BODIES = 1 << 19
+"""Residues of the bootstrapping key at a time, at least those of one bit of the short secret."""
+MASKS = 1 << 20
+"""Residues of the masks of the other keys at a time, at least those of one row."""
+SAMPLED = 1 << 18
+"""Samples of exact noise of which the bits exist at a time."""
+
+Write = Callable[[Words], None]
+Bodies = Callable[[Words, int, int, Words], Words]
+
+
+@dataclass(frozen=True)
+class FhewRequest(LweRequest):
+    """A FHEW key to be made. ``noise``: one of :data:`.NOISES`; empty: exact where the committee's sharing has bits, otherwise local."""
+
+    parameters: FhewParameters
+    noise: str = ""
+
+    def to_json(self) -> Plain:
+        """See :class:`.KeyRequest`."""
+        return {"parameters": asdict(self.parameters), "noise": self.noise}
+
+    @staticmethod
+    def from_json(data: Plain) -> FhewRequest:
+        """Inverse of :meth:`to_json`."""
+        return FhewRequest(fhew_from_json(data["parameters"]), data["noise"])
+
+    def check(self, contributors: int = 1) -> None:
+        """Refuses noise of another name."""
+        if self.noise not in ("", *NOISES):
+            raise ParameterError(f"noise={self.noise}: choose {' or '.join(NOISES)}, or leave it to the committee")
+
+    def check_committee(self, committee: Committee) -> None:
+        """Refuses a committee that cannot make the key, and exact noise where it would take a product a bit."""
+        self.check()
+        sharing_of(committee, self.parameters)
+        plan = self.noise_plan(committee)
+        if plan.noise == EXACT and committee.ring_protocol is None:
+            bits = 2 * plan.half * (body_residues(self.parameters, BOOTSTRAPPING) + self.parameters.samples)
+            raise ParameterError(
+                f"{committee.protocol}: each of the {bits / 1e6:,.0f} million random bits of exact noise would take a product: "
+                "take noise=local, or a committee of rep-field"
+            )
+        if plan.noise == LOCAL and committee.capabilities.adversary == "malicious":
+            raise ParameterError(f"{committee.protocol}: what a corrupted party contributes to the noise is not checked: take noise=exact")
+
+    def noise_plan(self, committee: Committee) -> NoisePlan:
+        """How this committee makes the noise."""
+        usual = LOCAL if committee.ring_protocol is None else EXACT
+        return NoisePlan(self.parameters, self.noise or usual, committee.size, committee.threshold)
+
+    def needs(self, committee: Committee) -> Needs:
+        """Memory of a chunk, and the public files with both shares."""
+        self.check_committee(committee)
+        p, part, n = self.parameters, 8 * committee.share_parts, committee.size
+        bodies, noises = max(BODIES, 2 * p.levels * p.dimension), max(p.samples, p.dimension * p.switch_levels)
+        # masks, noise and its transform, bodies and their copies; contributions of all parties; what all parties open
+        memory = PROCESS + LINK * (n - 1) + bodies * (5 * part + 8 * (6 + 2 * n)) + 6 * 8 * max(MASKS, p.dimension) + 2 * part * noises + 64 * MB
+        if self.noise_plan(committee).noise == EXACT:
+            memory += 24 * part * min(SAMPLED, bodies)
+        secrets = part * (p.dimension + p.lwe_dimension)
+        return Needs(memory, residue_bytes(p) * sum(body_residues(p, kind) for kind in KINDS) + secrets)
+
+
+class _Generation:
+    """A key generation of one party: its secrets, and how programs run."""
+
+    def __init__(self, context: PartyContext, request: FhewRequest, seed: bytes | None) -> None:
+        self.context, self.parameters, self.seed = context, request.parameters, seed
+        self.protocol, self.domain = sharing_of(context.committee, request.parameters)
+        self.plan = request.noise_plan(context.committee)
+        self.ring, self.short = Persistence(), Persistence()
+        self._ntt = Ntt(self.parameters.prime, self.parameters.dimension)
+
+    def run(self, call: Call, share: Persistence, private: Ints | None = None, public: Words | None = None) -> Words:
+        """The residues that a program opens to all. The parties have compared what the calls depend on."""
+        output = self.context.backend.run(
+            self.protocol, self.domain, call, threshold=self.context.committee.threshold, private=private,
+            public=[] if public is None else [public.view(np.int64)], persistence=share, seed=self.seed, keep=True,
+        )  # fmt: skip
+        return residues(self.parameters, output.words)
+
+    def secrets(self) -> None:
+        """z, differences of two random bits, and s, random bits."""
+        p = self.parameters
+        self.run(sample_cbd(size=p.dimension, method="arith", half=1), self.ring)
+        self.run(sample_bits(size=p.lwe_dimension), self.short)
+
+    def add_noise(self, kind: str, size: int, share: Persistence, layout: Layout) -> None:
+        """Appends noise e for ``size`` residues of the bodies. Contributions to the bootstrapping key are transformed by who makes them."""
+        if self.plan.noise == LOCAL:
+            call = sum_inputs(contributors=self.plan.parties, size=size)
+            private = self._contribution(kind, size)
+            self.run(call, share, private)
+            wipe(private)
+            layout.append(call, total="e")
+            return
+        if kind == SWITCHING:
+            call = sample_tuniform(size=size, b=self.plan.switch_bits, chunk=min(size, 1 << 14))
+        else:
+            call = sample_cbd(size=size, method="bits", chunk=min(size, SAMPLED), half=self.plan.half)
+        self.run(call, share)
+        layout.append(call, samples="e")
+
+    def _contribution(self, kind: str, size: int) -> Ints:
+        made = self.plan.contribution(kind, size)
+        if kind != BOOTSTRAPPING:
+            return made
+        q = self.parameters.prime
+        canonical = (made + (q & (made >> 63))).view(np.uint64)
+        transformed: Words = self._ntt.forward(canonical)
+        wipe(made, canonical)
+        return transformed.view(np.int64)
+
+    @contextmanager
+    def noise(self, kind: str, size: int, *secrets: Words) -> Iterator[Persistence]:
+        """A share file with these shares, [parts, words] each, and then noise for ``size`` residues of the bodies; wiped afterwards."""
+        share = Persistence.from_sections(secrets, self.ring.element_words)
+        try:
+            self.add_noise(kind, size, share, Layout(secrets=share.length))
+            yield share
+        finally:
+            share.wipe()
+
+    def bootstrapping(self, seed: bytes, write: Write) -> None:
+        """Encryptions of the bits of s under z."""
+        p = self.parameters
+        size = 2 * p.levels * p.dimension
+        each = max(1, BODIES // size)
+        form: Literal["coefficients", "transformed"] = "transformed" if self.plan.noise == LOCAL else "coefficients"
+        with self.context.phase("bootstrapping key", -(-p.lwe_dimension // each)) as step:
+            for first in range(0, p.lwe_dimension, each):
+                count = min(each, p.lwe_dimension - first)
+                layout = Layout(z=p.dimension, s=count, e=count * size)
+                with self.noise(BOOTSTRAPPING, count * size, self.ring.words, self.short.words[:, first : first + count]) as share:
+                    call = rgsw_bodies(
+                        count=count, N=p.dimension, q=p.prime, base_log=p.base_log, levels=p.levels,
+                        s=layout["s"], z=layout["z"], e=layout["e"], noise=form,
+                    )  # fmt: skip
+                    write(self.run(call, share, public=masks(p, seed, first * size, count * size)))
+                step()
+
+    def _rows(self, kind: str, seed: bytes, shape: tuple[int, int], bodies: Bodies, write: Write) -> None:
+        """Bodies of LWE rows. ``shape``: rows of a unit, which are made together, and masks of a row. ``bodies``: those of the units from one to another,
+        from their shares of noise [parts, rows] and their masks."""
+        unit, width = shape
+        total = body_residues(self.parameters, kind)
+        each = max(1, MASKS // (unit * width))
+        with self.context.phase(f"{kind} key", -(-total // (unit * each))) as step, self.noise(kind, total) as noise:
+            for first in range(0, total // unit, each):
+                last = min(first + each, total // unit)
+                e = noise.words[:, first * unit : last * unit]
+                write(bodies(e, first, last, masks(self.parameters, seed, first * unit * width, (last - first) * unit * width)))
+                step()
+
+    def switching(self, seed: bytes, write: Write) -> None:
+        """Encryptions of the coefficients of z under s."""
+        p = self.parameters
+
+        def bodies(e: Words, first: int, last: int, a: Words) -> Words:
+            share = Persistence.from_sections([self.short.words, self.ring.words[:, first:last], e], self.ring.element_words)
+            layout = Layout(s=p.lwe_dimension, m=last - first, e=(last - first) * p.switch_levels)
+            call = lwe_switch_key(
+                n=p.lwe_dimension, count=last - first, base_log=p.switch_base_log, levels=p.switch_levels, q=p.prime,
+                s=layout["s"], m=layout["m"], e=layout["e"],
+            )  # fmt: skip
+            return self.run(call, share, public=a)
+
+        self._rows(SWITCHING, seed, (p.switch_levels, p.lwe_dimension), bodies, write)
+
+    def public(self, seed: bytes, write: Write) -> None:
+        """Encryptions of zero under the coefficients of z."""
+        p = self.parameters
+
+        def bodies(e: Words, first: int, last: int, a: Words) -> Words:
+            share = Persistence.from_sections([self.ring.words, e], self.ring.element_words)
+            layout = Layout(s=p.dimension, e=last - first)
+            return self.run(lwe_samples(n=p.dimension, count=last - first, s=layout["s"], e=layout["e"]), share, public=a)
+
+        self._rows(PUBLIC, seed, (1, p.dimension), bodies, write)
+
+
+def generate(context: PartyContext, request: FhewRequest, seed: bytes | None = None, folder: Path | None = None) -> KeyMaterial[FhewKeyInfo]:
+    """Makes a key jointly; every party calls this. The files go into ``folder`` (None: they stay in memory). ``seed``: INSECURE, tests.
+
+    Rounds and bytes are those of the samplers, of `sum_inputs`, and of the programs of the three keys.
+    """
+    parameters, committee, session = request.parameters, context.committee, context.session
+    request.check_committee(committee)
+    made = _Generation(context, request, seed)
+    with context.phase("set-up"):
+        parts = [asdict(parameters), made.plan.noise, committee.protocol, committee.size, committee.threshold, seed is not None]
+        described = hashlib.sha256(json.dumps(parts).encode()).digest()
+        session.compare("FHEW key parameters", described)
+        tossed = session.toss(64)
+        transcript = hashlib.sha256(b"keyquorum FHEW key" + described + tossed)
+        key_id = transcript.hexdigest()[:32]
+    with context.phase("secret"):
+        made.secrets()
+    public, written = {}, []
+    writers = {PUBLIC: made.public, SWITCHING: made.switching, BOOTSTRAPPING: made.bootstrapping}
+    for kind in KINDS:
+        mask_seed = hashlib.shake_256(f"keyquorum FHEW masks {kind}".encode() + tossed).digest(SEED_BYTES)
+        name = file_name(kind)
+        with growing_file(None if folder is None else folder / name) as file:
+            writer = KeyFileWriter(file, parameters, kind, key_id, mask_seed)
+            writers[kind](mask_seed, writer.write)
+            transcript.update(writer.finish())
+            if isinstance(file, io.BytesIO):
+                public[name] = file.getvalue()
+            else:
+                written.append(name)
+    with context.phase("check"):
+        session.compare("transcript of the key", transcript.digest())
+    info = FhewKeyInfo(
+        key_id=key_id, parameters=parameters, protocol=committee.protocol, parties=committee.size, threshold=committee.threshold,
+        transcript=transcript.hexdigest(), noise=made.plan.noise,
+    )  # fmt: skip
+    return KeyMaterial(info, public, [made.ring, made.short], tuple(written))
+
+
+__all__ = ["FhewRequest", "generate"]

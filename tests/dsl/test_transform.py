@@ -1,0 +1,58 @@
+"""The engine's negacyclic transforms are those of the arithmetic module, where they exist."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from keyquorum import _engine
+from keyquorum.dsl import ProgramIO
+from keyquorum.dsl.program import Program, ProgramOptions
+from keyquorum.dsl.recorder import Recorder
+
+from .test_negacyclic import engine
+
+RNG = np.random.default_rng(37)
+Q53 = 9007199254614017
+
+
+@pytest.mark.parametrize(("q", "n"), [(Q53, 2048), (Q53, 2), (65537, 64), (257, 128)])
+@pytest.mark.parametrize("rows", [1, 3])
+def test_transforms_are_those_of_the_ntt(q: int, n: int, rows: int) -> None:
+    run = engine("emulate", f"F_{q}")
+    a = RNG.integers(0, q, rows * n)
+    wanted = _engine.Ntt(q, n).forward(a.astype(np.uint64))
+    assert np.array_equal(run.read(run.open(run.transform(run.input(0, a.size, a), n))), wanted)
+    assert np.array_equal(run.read(run.transform(run.clear(a), n)), wanted)
+
+
+def test_wrong_operands_are_refused() -> None:
+    run = engine("emulate", f"F_{Q53}")
+    a = run.input(0, 16, np.zeros(16, dtype=np.int64))
+    assert run.transform(a, 8).size == 16
+    for n, error in (
+        (12, "power of two"),
+        (1, "power of two"),
+        (32, "no whole number of polynomials"),
+        (4096, "has no transform of ring degree 4096"),
+    ):
+        with pytest.raises(_engine.UsageError, match=error):
+            run.transform(a, n)
+    ring = engine("emulate", "Z2^64")
+    with pytest.raises(_engine.UsageError, match="modulo 2\\^k there are none"):
+        ring.transform(ring.clear(np.zeros(16, dtype=np.int64)), 8)
+
+
+@pytest.mark.parametrize(("domain", "there"), [("Z2^64", False), ("Z2^72", False), ("F_65537", True)])
+def test_programs_see_where_the_engine_has_them(domain: str, there: bool) -> None:
+    assert (Program(engine("emulate", domain), "p.mpc", "p", [], ProgramOptions()).transform is not None) == there
+
+
+def test_a_run_with_transforms_is_not_recorded() -> None:
+    io = ProgramIO(public_inputs=[np.arange(16, dtype=np.int64)])
+    run = engine("emulate", "F_65537")
+    io.bind(run)
+    recorder = Recorder(run, io)
+    recorder.files = ()
+    got = recorder.engine.read(recorder.engine.transform(recorder.engine.clear(recorder.io.take_public(16)), 8))
+    assert np.array_equal(got, _engine.Ntt(65537, 8).forward(np.arange(16, dtype=np.uint64)))
+    assert recorder.recording() is None and "transform cannot be recorded" in str(recorder.failure)
