@@ -227,3 +227,22 @@ def test_the_set_is_that_of_tfhe_rs() -> None:
     request = TfheRequest(chosen)
     needs = request.needs(api.in_process_committee(3, "rep-field"))
     assert 30.1e6 < needs.disk < 31e6 and needs.memory < 400e6
+
+
+def test_the_secrets_of_a_run_that_fails_are_wiped(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[Any] = []
+    start = keygen._Generation.__init__
+
+    def remember(self: Any, *args: Any) -> None:
+        start(self, *args)
+        made.append(self)
+
+    def fail(self: Any, *args: Any) -> None:
+        assert self.ring.words.any() or self.short.words.any()
+        raise OSError("no space left")
+
+    monkeypatch.setattr(keygen._Generation, "__init__", remember)
+    monkeypatch.setattr(keygen._Generation, "switching", fail)
+    with pytest.raises(OSError, match="no space left"):
+        api.keygen_in_process(api.in_process_committee(2, "semi"), TfheRequest(TINY))
+    assert len(made) == 2 and not any(share.words.any() for each in made for share in (each.ring, each.short))

@@ -5,10 +5,20 @@ are done in one round. :func:`run_program` runs an ``.mpc`` file on one party.
 """
 
 from .kept import KeptEngine
-from .persistence import Persistence
+from .persistence import Persistence, wiped_on_failure
 from .program import ProgramOptions
 from .program_io import ProgramIO
 from .runner import ProgramResult, run_program
 from .share_files import load_shares, save_shares
 
-__all__ = ["KeptEngine", "Persistence", "ProgramIO", "ProgramOptions", "ProgramResult", "load_shares", "run_program", "save_shares"]
+__all__ = [
+    "KeptEngine",
+    "Persistence",
+    "ProgramIO",
+    "ProgramOptions",
+    "ProgramResult",
+    "load_shares",
+    "run_program",
+    "save_shares",
+    "wiped_on_failure",
+]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -349,3 +350,14 @@ def _mac_key(engine: Engine) -> Words | None:
     """An engine's share of the MAC key."""
     key: bytes | None = engine.mac_key
     return None if key is None else np.frombuffer(key, dtype="<u8").astype(np.uint64)
+
+
+@contextmanager
+def wiped_on_failure(*shares: Persistence) -> Iterator[None]:
+    """Overwrites shares if what follows fails: a traceback may keep them alive."""
+    try:
+        yield
+    except BaseException:
+        for share in shares:
+            share.wipe()
+        raise

@@ -18,7 +18,7 @@ from typing import Literal
 import numpy as np
 
 from keyquorum._engine import Ntt
-from keyquorum.dsl import Persistence
+from keyquorum.dsl import Persistence, wiped_on_failure
 from keyquorum.fhe.fhew import (
     BOOTSTRAPPING,
     KINDS,
@@ -237,30 +237,31 @@ def generate(context: PartyContext, request: FhewRequest, seed: bytes | None = N
     parameters, committee, session = request.parameters, context.committee, context.session
     request.check_committee(committee)
     made = _Generation(context, request, seed)
-    with context.phase("set-up"):
-        parts = [asdict(parameters), made.plan.noise, committee.protocol, committee.size, committee.threshold, seed is not None]
-        described = hashlib.sha256(json.dumps(parts).encode()).digest()
-        session.compare("FHEW key parameters", described)
-        tossed = session.toss(64)
-        transcript = hashlib.sha256(b"keyquorum FHEW key" + described + tossed)
-        key_id = transcript.hexdigest()[:32]
-    with context.phase("secret"):
-        made.secrets()
-    public, written = {}, []
-    writers = {PUBLIC: made.public, SWITCHING: made.switching, BOOTSTRAPPING: made.bootstrapping}
-    for kind in KINDS:
-        mask_seed = hashlib.shake_256(f"keyquorum FHEW masks {kind}".encode() + tossed).digest(SEED_BYTES)
-        name = file_name(kind)
-        with growing_file(None if folder is None else folder / name) as file:
-            writer = KeyFileWriter(file, parameters, kind, key_id, mask_seed)
-            writers[kind](mask_seed, writer.write)
-            transcript.update(writer.finish())
-            if isinstance(file, io.BytesIO):
-                public[name] = file.getvalue()
-            else:
-                written.append(name)
-    with context.phase("check"):
-        session.compare("transcript of the key", transcript.digest())
+    with wiped_on_failure(made.ring, made.short):
+        with context.phase("set-up"):
+            parts = [asdict(parameters), made.plan.noise, committee.protocol, committee.size, committee.threshold, seed is not None]
+            described = hashlib.sha256(json.dumps(parts).encode()).digest()
+            session.compare("FHEW key parameters", described)
+            tossed = session.toss(64)
+            transcript = hashlib.sha256(b"keyquorum FHEW key" + described + tossed)
+            key_id = transcript.hexdigest()[:32]
+        with context.phase("secret"):
+            made.secrets()
+        public, written = {}, []
+        writers = {PUBLIC: made.public, SWITCHING: made.switching, BOOTSTRAPPING: made.bootstrapping}
+        for kind in KINDS:
+            mask_seed = hashlib.shake_256(f"keyquorum FHEW masks {kind}".encode() + tossed).digest(SEED_BYTES)
+            name = file_name(kind)
+            with growing_file(None if folder is None else folder / name) as file:
+                writer = KeyFileWriter(file, parameters, kind, key_id, mask_seed)
+                writers[kind](mask_seed, writer.write)
+                transcript.update(writer.finish())
+                if isinstance(file, io.BytesIO):
+                    public[name] = file.getvalue()
+                else:
+                    written.append(name)
+        with context.phase("check"):
+            session.compare("transcript of the key", transcript.digest())
     info = FhewKeyInfo(
         key_id=key_id, parameters=parameters, protocol=committee.protocol, parties=committee.size, threshold=committee.threshold,
         transcript=transcript.hexdigest(), noise=made.plan.noise,

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from keyquorum.dsl import Persistence
+from keyquorum.dsl import Persistence, wiped_on_failure
 from keyquorum.fhe.lwe import TfheParameters, Words
 from keyquorum.fhe.tfhe import BOOTSTRAPPING, COMPACT, KINDS, SEED_BYTES, SWITCHING, KeyFileWriter, body_words, file_name, masks
 from keyquorum.model.committee import Committee
@@ -146,29 +146,30 @@ def generate(context: PartyContext, request: TfheRequest, seed: bytes | None = N
     parameters, committee, session = request.parameters, context.committee, context.session
     request.check_committee(committee)
     made = _Generation(context, parameters, seed)
-    with context.phase("set-up"):
-        described = json.dumps([asdict(parameters), committee.protocol, committee.size, committee.threshold, seed is not None]).encode()
-        session.compare("TFHE key parameters", hashlib.sha256(described).digest())
-        tossed = session.toss(64)
-        transcript = hashlib.sha256(b"keyquorum TFHE key" + hashlib.sha256(described).digest() + tossed)
-        key_id = transcript.hexdigest()[:32]
-    with context.phase("secret"):
-        made.run(sample_bits(size=parameters.dimension), made.ring)
-        made.run(sample_bits(size=parameters.lwe_dimension), made.short)
-    public, written = {}, []
-    for kind, write in ((BOOTSTRAPPING, made.bootstrapping), (SWITCHING, made.switching), (COMPACT, made.compact)):
-        mask_seed = hashlib.shake_256(f"keyquorum TFHE masks {kind}".encode() + tossed).digest(SEED_BYTES)
-        name = file_name(kind)
-        with growing_file(None if folder is None else folder / name) as file:
-            writer = KeyFileWriter(file, parameters, kind, key_id, mask_seed)
-            write(mask_seed, writer.write)
-            transcript.update(writer.finish())
-            if isinstance(file, io.BytesIO):
-                public[name] = file.getvalue()
-            else:
-                written.append(name)
-    with context.phase("check"):
-        session.compare("transcript of the key", transcript.digest())
+    with wiped_on_failure(made.ring, made.short):
+        with context.phase("set-up"):
+            described = json.dumps([asdict(parameters), committee.protocol, committee.size, committee.threshold, seed is not None]).encode()
+            session.compare("TFHE key parameters", hashlib.sha256(described).digest())
+            tossed = session.toss(64)
+            transcript = hashlib.sha256(b"keyquorum TFHE key" + hashlib.sha256(described).digest() + tossed)
+            key_id = transcript.hexdigest()[:32]
+        with context.phase("secret"):
+            made.run(sample_bits(size=parameters.dimension), made.ring)
+            made.run(sample_bits(size=parameters.lwe_dimension), made.short)
+        public, written = {}, []
+        for kind, write in ((BOOTSTRAPPING, made.bootstrapping), (SWITCHING, made.switching), (COMPACT, made.compact)):
+            mask_seed = hashlib.shake_256(f"keyquorum TFHE masks {kind}".encode() + tossed).digest(SEED_BYTES)
+            name = file_name(kind)
+            with growing_file(None if folder is None else folder / name) as file:
+                writer = KeyFileWriter(file, parameters, kind, key_id, mask_seed)
+                write(mask_seed, writer.write)
+                transcript.update(writer.finish())
+                if isinstance(file, io.BytesIO):
+                    public[name] = file.getvalue()
+                else:
+                    written.append(name)
+        with context.phase("check"):
+            session.compare("transcript of the key", transcript.digest())
     info = TfheKeyInfo(
         key_id=key_id, parameters=parameters, protocol=committee.protocol, parties=committee.size, threshold=committee.threshold,
         transcript=transcript.hexdigest(),
