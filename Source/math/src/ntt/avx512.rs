@@ -64,8 +64,8 @@ pub(super) fn last_layers(roots: &[Shoup]) -> Result<Vec<Last>, NttError> {
 }
 
 /// Vectors of a part of a block, whose length is a multiple of eight.
-fn vectors(part: &mut [u64]) -> impl Iterator<Item = &mut [u64; LANES]> {
-    part.as_chunks_mut().0.iter_mut()
+fn vectors(part: &mut [u64]) -> &mut [[u64; LANES]] {
+    part.as_chunks_mut().0
 }
 
 /// The roots of a group: one for stride 4, two for stride 2, four for stride 1.
@@ -183,27 +183,30 @@ fn inverse_first<const WIDE: bool>(
 fn forward_layer<const WIDE: bool>(block: &mut [u64], factor: &Shoup, modulus: &Modulus) {
     let factor = same(factor);
     let (low, high) = block.split_at_mut(block.len() / 2);
-    for (x, y) in vectors(low).zip(vectors(high)) {
+    for (x, y) in vectors(low).iter_mut().zip(vectors(high)) {
         let [sum, difference] = forward_folded::<WIDE>(load(x), load(y), factor, modulus);
         store(x, sum);
         store(y, difference);
     }
 }
 
-/// Applies `layers` to the values at each position of the four parts of a block.
+/// Applies `layers` to the values at each position of the four parts of a block. The loop takes parts off by patterns: adapters of iterators would
+/// take longer to set up than short blocks take.
 macro_rules! on_quarters {
     ($block:expr, $values:ident => $layers:expr) => {
         let half = $block.len() / 2;
         let (low, high) = $block.split_at_mut(half);
         let (a, b) = low.split_at_mut(half / 2);
         let (c, d) = high.split_at_mut(half / 2);
-        for (((a, b), c), d) in vectors(a).zip(vectors(b)).zip(vectors(c)).zip(vectors(d)) {
-            let $values = [load(a), load(b), load(c), load(d)];
-            let [e, f, g, h] = $layers;
-            store(a, e);
-            store(b, f);
-            store(c, g);
-            store(d, h);
+        let (mut a, mut b, mut c, mut d) = (vectors(a), vectors(b), vectors(c), vectors(d));
+        while let ([e, f @ ..], [g, h @ ..], [i, j @ ..], [k, l @ ..]) = (a, b, c, d) {
+            let $values = [load(e), load(g), load(i), load(k)];
+            let [m, n, o, p] = $layers;
+            store(e, m);
+            store(g, n);
+            store(i, o);
+            store(k, p);
+            (a, b, c, d) = (f, h, j, l);
         }
     };
 }
@@ -325,7 +328,7 @@ fn inverse_end<const WIDE: bool>(
     let factors = [same(&scale), same(&last)];
     if a.len().ilog2() % 2 == 0 {
         let (low, high) = a.split_at_mut(a.len() / 2);
-        for (x, y) in vectors(low).zip(vectors(high)) {
+        for (x, y) in vectors(low).iter_mut().zip(vectors(high)) {
             let [sum, difference] = inverse_last::<WIDE>(load(x), load(y), factors, modulus);
             store(x, sum);
             store(y, difference);
