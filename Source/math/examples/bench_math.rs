@@ -108,7 +108,9 @@ fn ntt_lines(q: u64, n: usize, prg: &mut Prg) -> Result<(), Failure> {
     // At the start of a line of the cache, as the allocator of the engine places long vectors.
     let mut memory = vec![0; n + 8];
     let first = memory.as_ptr().align_offset(64);
-    let a = memory.get_mut(first..first + n).ok_or("too little memory")?;
+    let a = memory
+        .get_mut(first..first + n)
+        .ok_or("too little memory")?;
     Zq::new(q)?.random(prg, a);
     let line = |what: &str| format!("{what} {} q={q} n={n}", tables.implementation());
     println!(

@@ -526,7 +526,9 @@ fn products_of_bits_with_a_vector() {
             });
             for (i, (count, length)) in SIZES.into_iter().enumerate() {
                 let segments = (0..n).map(|s| (s + 1) * count / n - s * count / n);
-                let vectors: usize = segments.map(|s| (s * length * m as usize).div_ceil(8)).sum();
+                let vectors: usize = segments
+                    .map(|s| (s * length * m as usize).div_ceil(8))
+                    .sum();
                 let bytes = (n - 1) * (512 * count.div_ceil(128) + vectors);
                 for party in &runs {
                     let (bits, v, products, costs) = &party[i];

@@ -12,8 +12,8 @@
 mod arithmetic;
 
 use self::arithmetic::{
-    Modulus, Root, canonical, forward_4, forward_folded, forward_second, inverse_2,
-    inverse_last, load, modulus, root, same, store, transposed,
+    Modulus, Root, canonical, forward_4, forward_folded, forward_second, inverse_2, inverse_last,
+    load, modulus, root, same, store, transposed,
 };
 use super::NttError;
 use crate::modular::Shoup;
@@ -326,7 +326,7 @@ fn inverse_end<const WIDE: bool>(
 ) -> Result<(), NttError> {
     let [scale, last] = factors;
     let factors = [same(&scale), same(&last)];
-    if a.len().ilog2() % 2 == 0 {
+    if a.len().ilog2().is_multiple_of(2) {
         let (low, high) = a.split_at_mut(a.len() / 2);
         for (x, y) in vectors(low).iter_mut().zip(vectors(high)) {
             let [sum, difference] = inverse_last::<WIDE>(load(x), load(y), factors, modulus);

@@ -10,10 +10,7 @@ use crate::zq::is_prime;
 fn primes_around(limit: u64, n: usize) -> [u64; 2] {
     let step = 2 * n as u64;
     let mut below = (1..limit / step).rev().map(|k| k * step + 1);
-    [
-        below.find(|q| is_prime(*q)).unwrap(),
-        prime_from(limit, n),
-    ]
+    [below.find(|q| is_prime(*q)).unwrap(), prime_from(limit, n)]
 }
 
 /// The smallest prime from `limit` on that is 1 modulo 2n.
