@@ -1,6 +1,7 @@
 """The whole path of a key for TFHE-rs: three parties, each a process, make it; TFHE-rs encrypts and evaluates; the committee decrypts: ``make tfhe``.
 
-Needs the bridge (``make tfhe-bridge``). Every result is compared with that in clear.
+Needs the bridge (``make tfhe-bridge``). Every result is compared with that in clear. The price of no dealer is the time of the committee's key generation
+divided by that of TFHE-rs, which makes keys of the same parameters on this machine, where it knows the secrets; the fastest of three.
 
     python Scripts/tfhe.py [--protocol rep-field] [--parties 3] [--values 4]
 """
@@ -72,6 +73,10 @@ def path(folder: Path, protocol: str, parties: int, count: int) -> str:
     costs = [report.total for report in made.reports]
     seconds, sent = max(cost.seconds for cost in costs), max(cost.bytes_sent for cost in costs)
     print(f"key {made.info.key_id}: {seconds:.1f} s, {sent / 1e6:.0f} MB a party, {max(r.peak_memory for r in made.reports) / 1e6:.0f} MB of memory")
+
+    [alone] = map(float, run_bridge(["time-keys"]))
+    price = f"price_of_no_dealer={seconds / alone:.1f}"
+    print(f"TFHE-rs alone makes such keys in {alone:.2f} s on this machine: {price}")
 
     keys, out = str(made.folder), folder / "out"
     run_bridge(["keys", keys, str(out)])

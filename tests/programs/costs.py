@@ -340,6 +340,7 @@ def _names(protocol: str, parties: int, threshold: int, domain: str) -> dict[str
             "B2A": lambda m: 3 * m * names["w"],
             "B2A_ROUNDS": 2,
             "BIT_ROUNDS": 2,
+            "BIT_PRODUCTS": lambda count, length, m: 3 * -(-count * length * m // 8),
             "AND": row,
             "ROW": row,
             "SHUFFLE_ROUNDS": lambda m: 3 * (m > 1),
@@ -351,6 +352,10 @@ def _names(protocol: str, parties: int, threshold: int, domain: str) -> dict[str
         def lanes(m: int) -> int:
             return pairs * 8 * -(-m // 64)
 
+        def bit_products(count: int, length: int, m: int) -> int:
+            segments = [(i + 1) * count // n - i * count // n for i in range(n)]
+            return pairs * (512 * -(-count // 128) + sum(-(-rows * length * m // 8) for rows in segments))
+
         names |= {
             "INPUT": 0,
             "OPEN": pairs,
@@ -360,6 +365,8 @@ def _names(protocol: str, parties: int, threshold: int, domain: str) -> dict[str
             "DOT": lambda length: 2 * length * pairs,
             "BIT": 0,
             "BIT_ROUNDS": 1,
+            "BIT_PRODUCTS": bit_products,
+            "BIT_PRODUCTS_ROUNDS": n + 1,
             "B2A": lanes,
             "B2A_ROUNDS": 1,
             "ROW": lanes,
@@ -372,6 +379,8 @@ def _names(protocol: str, parties: int, threshold: int, domain: str) -> dict[str
         else:
             names |= {"BIT": (2 * t + 1) * (n - 1), "BIT_ROUNDS": 1}
     names.setdefault("SQUARE", names.get("MUL"))
+    names.setdefault("BIT_PRODUCTS", lambda count, length, m: count * length * names["w"] * names["MUL"])
+    names.setdefault("BIT_PRODUCTS_ROUNDS", 1)
     names.setdefault("DOT", lambda length: names["MUL"])
     if "SHUFFLE" not in names:
         product: int = names.get("INPUT", 0) + names.get("MUL", 0)

@@ -150,8 +150,8 @@ impl Multiply for Mersenne61 {
 /// A constant factor `w` with its quotient `floor(w * 2^64 / q)` (Shoup's method).
 #[derive(Clone, Copy, Debug, Default, Zeroize)]
 pub(crate) struct Shoup {
-    w: u64,
-    quotient: u64,
+    pub(crate) w: u64,
+    pub(crate) quotient: u64,
 }
 
 impl Shoup {

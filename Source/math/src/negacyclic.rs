@@ -1,7 +1,7 @@
 //! Products in Z_2^64[X]/(X^n + 1), by transforms modulo three primes and the Chinese remainder theorem.
 //!
 //! The integer coefficients of a product of polynomials of words are below n * 2^128 in absolute value, and the product of the primes
-//! is above 2^179. So the three residues of a coefficient determine it for every n up to 2^15. Its value modulo 2^64 is the result.
+//! is above 2^149. So the three residues of a coefficient determine it for every n up to 2^15. Its value modulo 2^64 is the result.
 
 use zeroize::Zeroizing;
 
@@ -10,12 +10,13 @@ use crate::modular::{Shoup, reduce_once};
 use crate::ntt::{NttError, NttTables};
 use crate::zq::Zq;
 
-/// The three largest primes below 2^60 that are 1 modulo 2^16: each has a transform of every length up to 2^15. The order is
-/// decreasing, and each is below twice the next one.
+/// The three largest primes below 2^50 that are 1 modulo 2^16: each has a transform of every length up to 2^15. Below 2^50 transforms are
+/// fastest where the processor has products of 52 bits, and the product of three is still above 2 n 2^128. The order is decreasing, and
+/// each is below twice the next one.
 const PRIMES: [u64; 3] = [
-    1_152_921_504_606_584_833,
-    1_152_921_504_598_720_513,
-    1_152_921_504_597_016_577,
+    1_125_899_904_679_937,
+    1_125_899_903_827_969,
+    1_125_899_903_500_289,
 ];
 
 /// Tables for products of polynomials of one ring degree with coefficients modulo 2^64.

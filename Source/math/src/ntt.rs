@@ -1,7 +1,13 @@
 //! The negacyclic number-theoretic transform, in the order of Microsoft SEAL.
 
+#[cfg(target_arch = "x86_64")]
+mod avx512;
 mod butterflies;
+mod passes;
+#[cfg(test)]
+mod tests;
 
+use self::passes::Passes;
 use crate::domain::{Domain, DomainError};
 use crate::modular::Shoup;
 use crate::zq::Zq;
@@ -84,6 +90,7 @@ pub struct NttTables {
     scale: Shoup,
     /// `inverse[1] / n`.
     last: Shoup,
+    passes: Passes,
 }
 
 impl NttTables {
@@ -100,12 +107,15 @@ impl NttTables {
         let psi = smallest_root(&field, n).ok_or(NttError::NoRoot { q, n })?;
         let psi_inverse = field.pow(psi, q - 2);
         let n_inverse = field.pow(field.from_u128(n as u128), q - 2);
+        let forward = powers_bit_reversed(&field, psi, n)?;
+        let inverse = powers_bit_reversed(&field, psi_inverse, n)?;
         Ok(Self {
             q,
             n,
             psi,
-            forward: powers_bit_reversed(&field, psi, n)?,
-            inverse: powers_bit_reversed(&field, psi_inverse, n)?,
+            passes: Passes::best(q, &forward, &inverse)?,
+            forward,
+            inverse,
             scale: field.shoup(n_inverse),
             // psi^-bitrev(1) = psi^-(n/2)
             last: field.shoup(field.mul(n_inverse, field.pow(psi_inverse, n as u64 / 2))),
@@ -125,6 +135,11 @@ impl NttTables {
     /// The smallest primitive 2n-th root of unity.
     pub fn root(&self) -> u64 {
         self.psi
+    }
+
+    /// What the transforms are made with: `avx512ifma`, or `portable`. The results are the same.
+    pub fn implementation(&self) -> &'static str {
+        self.passes.name()
     }
 
     /// Transforms one polynomial in place: canonical coefficients in, canonical values out.
@@ -192,19 +207,12 @@ impl NttTables {
     }
 
     fn forward_unchecked(&self, a: &mut [u64]) -> Result<(), NttError> {
-        if self.q < 1 << 60 {
-            butterflies::forward::<true>(a, &self.forward, self.q)
-        } else {
-            butterflies::forward::<false>(a, &self.forward, self.q)
-        }
+        self.passes.forward(a, &self.forward, self.q)
     }
 
     fn inverse_unchecked(&self, a: &mut [u64]) -> Result<(), NttError> {
-        if self.q < 1 << 60 {
-            butterflies::inverse::<true>(a, &self.inverse, self.scale, self.last, self.q)
-        } else {
-            butterflies::inverse::<false>(a, &self.inverse, self.scale, self.last, self.q)
-        }
+        let factors = [self.scale, self.last];
+        self.passes.inverse(a, &self.inverse, factors, self.q)
     }
 }
 

@@ -111,6 +111,9 @@ pub trait Engine: Send {
     /// The negacyclic transform of polynomials of n coefficients, one after another, in SEAL's order, where n is a power of two in `2..=32768`. Modulo
     /// a prime that is 1 modulo 2n. Local.
     fn transform(&mut self, a: &Handle, n: usize) -> Result<Handle>;
+    /// 2^shift times the products of every secret element of `bits`, which must be 0 or 1, with every secret element of `v`: all of the first bit, all of
+    /// the second one, … Modulo 2^k; without MACs. One round, n + 1 of additive shares. k − shift bits a product on the wire.
+    fn bit_products(&mut self, bits: &Handle, v: &Handle, shift: u32) -> Result<Handle>;
     /// Sums over consecutive groups of `length`.
     fn sum(&mut self, a: &Handle, length: usize) -> Result<Handle>;
     /// Elements (or bits) at these indices.

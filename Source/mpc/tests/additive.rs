@@ -495,3 +495,103 @@ fn king_openings_are_inherited_by_a_group() {
     assert_eq!([(a.1, a.2), (b.1, b.2)], [(2, 400); 2]);
     assert_eq!((king.1, king.2), (2, 800));
 }
+
+/// Rounds and bytes of this party since `before`, which must be those of the round itself: no triples.
+fn online(e: &mut dyn Engine, before: EngineStats) -> (u64, u64) {
+    let now = e.stats();
+    assert_eq!(now.offline_rounds, before.offline_rounds);
+    (
+        now.rounds - before.rounds,
+        now.bytes_sent - before.bytes_sent,
+    )
+}
+
+#[test]
+fn products_of_bits_with_a_vector() {
+    // Fewer bits than parties, a block of OTs and more, more than a tile of them.
+    const SIZES: [(usize, usize); 4] = [(1, 1), (2, 7), (130, 3), (1100, 2)];
+    for (k, shift) in [(64, 41), (64, 0), (41, 40), (72, 3), (1, 0)] {
+        let (domain, m) = (DomainKind::Z2k(k), k - shift);
+        for n in [2, 3, 5] {
+            let runs = run(n, "semi2k", domain, move |e| {
+                SIZES.map(|(count, length)| {
+                    let (bits, v) = (e.random_bit(count).unwrap(), e.random(length).unwrap());
+                    e.flush().unwrap();
+                    let before = e.stats();
+                    let products = e.bit_products(&bits, &v, shift).unwrap();
+                    e.flush().unwrap();
+                    let costs = online(e, before);
+                    (open(e, &bits), open(e, &v), open(e, &products), costs)
+                })
+            });
+            for (i, (count, length)) in SIZES.into_iter().enumerate() {
+                let segments = (0..n).map(|s| (s + 1) * count / n - s * count / n);
+                let vectors: usize = segments
+                    .map(|s| (s * length * m as usize).div_ceil(8))
+                    .sum();
+                let bytes = (n - 1) * (512 * count.div_ceil(128) + vectors);
+                for party in &runs {
+                    let (bits, v, products, costs) = &party[i];
+                    assert_eq!(*costs, (n as u64 + 1, bytes as u64), "{k} {shift} {n}");
+                    assert_eq!(products.len(), count * length);
+                    for (bit, row) in bits.iter().zip(products.chunks(length)) {
+                        assert!(*bit < 2);
+                        for (product, v) in row.iter().zip(v) {
+                            let wanted = mul(bit << shift, *v, 1 << k);
+                            assert_eq!(*product, wanted, "{k} {shift} {n} {count}");
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Without the masks of honest pairs, summands of products of zeros would be zero: what any n - 1 parties know of them would not look uniform.
+/// 46,080 words of 23 bits: a share of ones off by 0.005 is more than ten deviations.
+#[test]
+fn summands_of_products_of_bits_are_uniform() {
+    for n in [2, 3] {
+        let shares = run(n, "semi2k", DomainKind::Z2k(64), |e| {
+            let zeros = vec![0; 1024];
+            let owns = e.party().0 == 0;
+            let bits = e.input(0, 45, owns.then_some(&zeros[..45])).unwrap();
+            let v = e.input(0, 1024, owns.then_some(&zeros[..])).unwrap();
+            let products = e.bit_products(&bits, &v, 41).unwrap();
+            e.flush().unwrap();
+            let words = e.export(&products).unwrap();
+            let words = words.chunks_exact(8);
+            words
+                .map(|w| u64::from_le_bytes(w.try_into().unwrap()))
+                .collect::<Vec<u64>>()
+        });
+        assert!((0..45 * 1024).all(|i| shares.iter().fold(0u64, |s, x| s.wrapping_add(x[i])) == 0));
+        // Each summand, and with three parties each sum of two of them.
+        for words in &shares {
+            assert!(words.iter().all(|w| w.trailing_zeros() >= 41));
+            let ones: u32 = words.iter().map(|w| w.count_ones()).sum();
+            let rate = f64::from(ones) / (23.0 * words.len() as f64);
+            assert!((rate - 0.5).abs() < 0.005, "{rate}");
+            // Rows are masked by streams of their own.
+            assert_ne!(words[..1024], words[1024..2048]);
+        }
+    }
+}
+
+#[test]
+fn wrong_operands_of_products_of_bits_are_refused() {
+    run(2, "semi2k", DomainKind::Z2k(64), |e| {
+        let (bits, clear) = (e.random_bit(3).unwrap(), e.clear(&[1, 2]));
+        let packed = e.random_bits(64).unwrap();
+        assert!(e.bit_products(&bits, &clear, 0).is_err());
+        assert!(e.bit_products(&clear, &bits, 0).is_err());
+        assert!(e.bit_products(&packed, &bits, 0).is_err());
+        let error = e.bit_products(&bits, &bits, 64).map(drop).unwrap_err();
+        assert!(error.to_string().contains("weight below 2^64"), "{error}");
+    });
+    run(2, "semi", DomainKind::Fq(Q), |e| {
+        let bits = e.random_bit(3).unwrap();
+        let error = e.bit_products(&bits, &bits, 0).map(drop).unwrap_err();
+        assert!(error.to_string().contains("modulo 2^k"), "{error}");
+    });
+}

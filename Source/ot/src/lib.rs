@@ -12,7 +12,7 @@
 //!
 //! Layout: `key` (secrets of a link), `link` (its two ends), `base` (base OT), `punctured` (PRFs without one point), `setup` (both, as messages), `extension` (tiles of
 //! correlated OTs and their check; `extension::sliced`: rows for MACs of bits), `product` (Gilboa products, correlated OT),
-//! `bits` (random OT of bits), `vole` (products with a fixed key), `amplified` (products against malicious senders), `packed` (bit packing of payloads), `threads`,
+//! `bits` (random OT of bits), `strings` (random OT of keys, for long vectors), `vole` (products with a fixed key), `amplified` (products against malicious senders), `packed` (bit packing of payloads), `threads`,
 //! `transpose`, `aes`.
 
 mod aes;
@@ -26,6 +26,7 @@ pub mod packed;
 pub mod product;
 pub mod punctured;
 pub mod setup;
+pub mod strings;
 mod threads;
 pub mod transpose;
 pub mod vole;

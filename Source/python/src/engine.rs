@@ -269,6 +269,10 @@ impl Engine {
         self.unary(py, a, |e, a| e.transform(a, n))
     }
 
+    fn bit_products(&self, py: Python<'_>, bits: &Value, v: &Value, shift: u32) -> PyResult<Value> {
+        self.binary(py, bits, v, |e, bits, v| e.bit_products(bits, v, shift))
+    }
+
     fn sum(&self, py: Python<'_>, a: &Value, length: usize) -> PyResult<Value> {
         self.unary(py, a, |e, a| e.sum(a, length))
     }

@@ -6,8 +6,8 @@ use std::process::ExitCode;
 
 use keyquorum_tfhe::{
     BridgeError, Ciphertext, KeyFile, KeyFolder, Kind, LweFile, Operation, Type,
-    compact_public_key, compressed_server_key, encrypt, evaluate, read_compact_public_key,
-    read_server_key, serialized, write_file,
+    compact_public_key, compressed_server_key, encrypt, evaluate, own_key_time,
+    read_compact_public_key, read_server_key, serialized, write_file,
 };
 use tfhe::prelude::Tagged;
 
@@ -18,6 +18,7 @@ const USAGE: &str = "usage: keyquorum-tfhe COMMAND
   encrypt PUBLIC TYPE VALUE... OUT   ciphertexts under a CompactPublicKey; of several values OUT.0, OUT.1 and so on;
                                      VALUE - reads values from the standard input, where other users cannot see them
   eval SERVER OP INPUT... OUT        add, mul, gt of two integers; select of a bool and two integers
+  time-keys                          seconds of the fastest of 3 key generations by TFHE-rs itself; the keys are dropped
 KEYS is a key folder with bootstrapping.kqt, key-switching.kqt and compact.kqt.
 TYPE is bool, block, uint8, uint16, uint32 or uint64.
 This program contains TFHE-rs (BSD-3-Clause-Clear): its licence grants no patent rights.";
@@ -59,6 +60,10 @@ fn run(arguments: &[&str]) -> Result<(), BridgeError> {
             inputs,
             Path::new(out),
         ),
+        ["time-keys"] => {
+            println!("{:.3}", own_key_time(3).as_secs_f64());
+            Ok(())
+        }
         _ => Err(BridgeError::Usage(
             "no such command, or other arguments: run keyquorum-tfhe --help".into(),
         )),

@@ -155,6 +155,16 @@ class Element(Vector, Structure, InMemory):
         """Products of the public polynomials of this vector with s modulo X^n + 1, where s has n coefficients."""
         return self._result(s, current().engine.negacyclic(self.value, s.value))
 
+    def _bit_products(self, v: Dynamic, shift: int) -> Dynamic:
+        """2^shift times the products of each of these bits with each element of v."""
+        engine, bits, other = current().engine, self.value, v.value
+        if bits.kind != "c" and other.kind != "c":
+            return self._wrap(engine.bit_products(bits, other, shift))
+        # A secret vector that is public internally: the products are local.
+        rows, columns = np.divmod(np.arange(bits.size * other.size, dtype=np.int64), other.size)
+        product = engine.mul(engine.gather(bits, rows), engine.gather(other, columns))
+        return secret_type()._wrap(engine.mul(product, engine.clear_wide((1 << shift).to_bytes(16, "little"))))
+
 
 _LARGE_PRODUCT = 1 << 28
 """A matrix product of more products of elements than this is computed at its first use, which may cost a round of its own."""

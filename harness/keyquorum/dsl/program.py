@@ -119,6 +119,17 @@ class Program:
         modulo 2n. `Programs/Library/ntt.py` has the same for every front end, a polynomial at a time."""
         return None if self._engine.modulus is None else lambda a, n: a._transformed(n)
 
+    @property
+    def bit_products(self) -> Callable[[Dynamic, Dynamic, int], Dynamic] | None:
+        """Not in MP-SPDZ: the engine's products of secret bits with a secret vector, times 2^shift. None where there are none: over fields and with MACs.
+
+        The function takes a secret vector of values 0 and 1, a secret vector and the shift. The products of the first bit with all elements come first.
+        `Programs/Library/bit_products.py` has the same for every front end."""
+        engine = self._engine
+        if engine.modulus is not None or engine.domain == "bits" or PROTOCOLS[engine.protocol].macs:
+            return None
+        return lambda bits, v, shift: bits._bit_products(v, shift)
+
     def use_edabit(self, change: object = None) -> Dynamic:
         """A setting of MP-SPDZ: whether conversions use edaBits. It has no effect here, where conversions choose the cheaper way."""
         if change is None:

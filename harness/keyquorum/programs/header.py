@@ -48,6 +48,8 @@ SYMBOLS = {
     "MUL": "one product, in elements",
     "SQUARE": "one square, in elements",
     "DOT(length)": "one inner product of vectors of that length, in elements",
+    "BIT_PRODUCTS(count, N, m)": "products of count bits with a vector of N elements modulo 2^m (`Library/bit_products.py`), in bytes",
+    "BIT_PRODUCTS_ROUNDS": "rounds of such products",
     "BIT": "one random bit of the arithmetic domain, in elements",
     "BIT_ROUNDS": "rounds of random bits",
     "AND(m)": "one AND of rows of m bits, in bytes",

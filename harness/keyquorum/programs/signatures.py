@@ -82,8 +82,8 @@ def flood(*, contributors: int, N: int, receiver: int | Literal["all"], phase: S
 def glwe_bootstrap_key(*, count: int, N: int, base_log: int, levels: int, s: Segment, z: Segment, e: Segment, block: int = 128) -> Call:
     """Bootstrapping key of TFHE: GGSW ciphertexts of secret bits s_i under the ring secret z in Z_2^k[X]/(X^N + 1), GLWE dimension 1.
 
-    Rounds: ``2``
-    Bytes: ``count*N*w*(MUL + 2*levels*OPEN)``
+    Rounds: ``BIT_PRODUCTS_ROUNDS + 1``
+    Bytes: ``BIT_PRODUCTS(count, N, base_log*levels) + count*N*w*2*levels*OPEN``
     block: see Programs/Library/negacyclic.py.
     Reads s (count shares) at ``s_at``.
     Reads z (N shares) at ``z_at``.

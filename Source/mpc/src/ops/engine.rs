@@ -128,6 +128,10 @@ impl<P: Protocol, D: Domain> Engine for Computation<P, D> {
         self.transforms(a, n)
     }
 
+    fn bit_products(&mut self, bits: &Handle, v: &Handle, shift: u32) -> Result<Handle> {
+        self.weighted_bit_products(bits, v, shift)
+    }
+
     fn sum(&mut self, a: &Handle, length: usize) -> Result<Handle> {
         self.sums(a, length)
     }

@@ -1,6 +1,7 @@
 //! The operations of a computation over the graph: what every protocol and domain shares.
 
 mod arithmetic;
+mod bit_products;
 mod bitwise;
 mod conversions;
 mod engine;

@@ -96,6 +96,26 @@ pub trait Protocol: Sized + Send + 'static {
         length: usize,
     ) -> Result<ShareTask<Self, D::E>>;
 
+    /// Products of every element of `bits`, each of which is 0 or 1, with every element of `v`: a row for each bit. Both are shares in `ring`, integers
+    /// modulo 2^m.
+    fn bit_products<D: Domain>(
+        &mut self,
+        ring: &D,
+        bits: &Share<D::E>,
+        v: &Share<D::E>,
+    ) -> Result<ShareTask<Self, D::E>> {
+        let (count, length) = (bits.len(), v.len());
+        let factors = bits.map(|part| {
+            // Full capacity from the start: a vector that grows leaves a copy of its secrets behind.
+            let mut factors = Vec::with_capacity(count * length);
+            for bit in part {
+                factors.extend(std::iter::repeat_n(*bit, length));
+            }
+            factors
+        });
+        self.dot(ring, &factors, &v.map(|part| part.repeat(count)), 1)
+    }
+
     /// Opens a share to everybody.
     fn open<D: Domain>(&mut self, domain: &D, a: &Share<D::E>) -> Result<ClearTask<Self, D::E>>;
 

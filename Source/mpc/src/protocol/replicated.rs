@@ -5,6 +5,7 @@
 //! §2: one element a party, one round. Bits are the same protocol over packed lanes. Longer than 400 lines: one protocol, one trait.
 
 use keyquorum_math::{Domain, DomainKind, Prg, bits};
+use zeroize::Zeroizing;
 
 use super::descriptor::{
     Adversary, Descriptor, Domains, MOST_RING_BITS, MpSpdz, Partners, Primes, Sharing,
@@ -14,7 +15,7 @@ use super::{BITS, ClearTask, Protocol, ShareTask, group_sums, lane_bits, lanes, 
 use crate::engine::Engine;
 use crate::error::{EngineError, Result};
 use crate::session::Opening;
-use crate::task::{SendFn, Step, and_then, join};
+use crate::task::{SendFn, Step, and_then, ready};
 use crate::value::{Share, zip};
 
 /// The fields that both domains share.
@@ -83,6 +84,9 @@ pub static REP_FIELD: Descriptor = Descriptor {
     }),
     ..REPLICATED
 };
+
+/// Secret elements that are no share.
+type Secrets<E> = Zeroizing<Vec<E>>;
 
 fn open(opening: &Opening<'_>) -> Result<Box<dyn Engine>> {
     let me = opening.party();
@@ -168,6 +172,61 @@ impl Replicated {
                 Ok(Step::Done(Share { parts }))
             }))
         }))
+    }
+
+    /// The second round of [`Protocol::bit_to_arith`]: parties 0 and 2 turn their summand of v into their half of the result, and input it.
+    fn inject<D: Domain>(
+        &mut self,
+        domain: D,
+        known: &[D::E],
+        mut half: Secrets<D::E>,
+    ) -> ShareTask<Self, D::E> {
+        let (me, n) = (self.me, half.len());
+        if me != 1 {
+            for (summand, bit) in half.iter_mut().zip(known) {
+                let product = domain.mul(*bit, domain.add(*summand, *summand));
+                *summand = domain.sub(*summand, product);
+                if me == 0 {
+                    *summand = domain.add(*summand, *bit);
+                }
+            }
+        }
+        // s₀ is drawn by parties 0 and 1, s₂ by parties 2 and 0, and s₁ is what remains of the second half. What remains of the first belongs to s₂.
+        let zero = match me {
+            0 => Self::draw(&mut self.next, &domain, n),
+            1 => Self::draw(&mut self.previous, &domain, n),
+            _ => Vec::new(),
+        };
+        let mut two = match me {
+            0 => Self::draw(&mut self.previous, &domain, n),
+            2 => Self::draw(&mut self.next, &domain, n),
+            _ => Vec::new(),
+        };
+        if me != 1 {
+            domain.sub_assign(&mut half, if me == 0 { &zero } else { &two });
+        }
+        Box::new(move |p, out| {
+            if me != 1 {
+                out.send(&domain, p.previous_party(), &half);
+            }
+            if me != 0 {
+                out.expect(&domain, p.next_party(), n);
+            }
+            Ok(Box::new(move |p, inbox| {
+                let parts = match me {
+                    0 => {
+                        domain.add_assign(&mut two, &half);
+                        vec![zero, two]
+                    }
+                    1 => vec![inbox.take(&domain, p.next_party(), n)?, zero],
+                    _ => {
+                        domain.add_assign(&mut two, &inbox.take(&domain, p.next_party(), n)?);
+                        vec![two, std::mem::take(&mut *half)]
+                    }
+                };
+                Ok(Step::Done(Share { parts }))
+            }))
+        })
     }
 
     /// Turns an additive sharing (one summand a party, masked already) into a replicated one: one element a party.
@@ -356,32 +415,30 @@ impl Protocol for Replicated {
             1 => own.iter().zip(other).map(|(x, y)| x ^ y).collect(), // b₁ ⊕ b₀
             _ => own.to_vec(),                                        // b₂
         };
-        let known = lane_bits(domain, &known, n)?;
-        let me = self.me;
-        let first = self.input(domain, 1, n, (me == 1).then(|| known.clone()))?;
+        let mut known = Zeroizing::new(lane_bits(domain, &known, n)?);
+        let d = domain.clone();
+        let summand: SendFn<Self, Secrets<D::E>> = match self.me {
+            0 => Box::new(move |p, out| {
+                out.expect(&d, p.next_party(), n);
+                Ok(Box::new(move |p, inbox| {
+                    let v = inbox.take(&d, p.next_party(), n)?;
+                    Ok(Step::Done(Zeroizing::new(v)))
+                }))
+            }),
+            1 => {
+                let v = Zeroizing::new(Self::draw(&mut self.next, domain, n));
+                domain.sub_assign(&mut known, &v);
+                let rest = std::mem::take(&mut known);
+                Box::new(move |p, out| {
+                    out.send(&d, p.previous_party(), &rest);
+                    Ok(Box::new(move |_, _| Ok(Step::Done(v))))
+                })
+            }
+            _ => ready(Zeroizing::new(Self::draw(&mut self.previous, domain, n))),
+        };
         let domain = domain.clone();
-        Ok(and_then(first, move |p, v| {
-            let half = |summand: &[D::E], with_bit: bool| {
-                let two = domain.add(domain.one(), domain.one());
-                let mut factor = known.clone();
-                domain.mul_scalar_assign(&mut factor, domain.neg(two));
-                domain.add_scalar_assign(&mut factor, domain.one());
-                domain.mul_assign(&mut factor, summand);
-                if with_bit {
-                    domain.add_assign(&mut factor, &known);
-                }
-                factor
-            };
-            // v₀ is the summand s₀ (first part of party 0), v₁ the summand s₁ (second part of party 2).
-            let (first, second) = v.pair()?;
-            let zero_half = (me == 0).then(|| half(first, true));
-            let two_half = (me == 2).then(|| half(second, false));
-            let a = p.input(&domain, 0, n, zero_half)?;
-            let b = p.input(&domain, 2, n, two_half)?;
-            Ok(join(a, b, move |_, mut x: Share<D::E>, y: Share<D::E>| {
-                x.combine(&y, |x, y| domain.add_assign(x, y))?;
-                Ok(x)
-            }))
+        Ok(and_then(summand, move |p, v| {
+            Ok(p.inject(domain, &known, v))
         }))
     }
 

@@ -53,6 +53,8 @@ pub enum Operation {
     Elements(fn(&mut dyn Engine, &Handle, &Handle) -> Result<()>),
     /// On elements modulo 2^k.
     Ring(fn(&mut dyn Engine, &Handle, &Handle) -> Result<()>),
+    /// On elements modulo 2^k without MACs.
+    PlainRing(fn(&mut dyn Engine, &Handle, &Handle) -> Result<()>),
     /// On bits.
     Bits(fn(&mut dyn Engine, &Handle, &Handle) -> Result<()>),
     /// Between bits and elements.
@@ -70,6 +72,9 @@ impl Operation {
         match self {
             Self::Elements(_) => elements,
             Self::Ring(_) => matches!(engine.domain(), DomainKind::Z2k(_)),
+            Self::PlainRing(_) => {
+                matches!(engine.domain(), DomainKind::Z2k(_)) && engine.mac_key().is_none()
+            }
             Self::Bits(_) => engine.has_binary(),
             Self::Both(_) => elements && engine.has_binary(),
             Self::Shuffle => elements && engine.has_shuffle(),
@@ -80,7 +85,7 @@ impl Operation {
     /// Runs it, with all its messages.
     pub fn run(self, engine: &mut dyn Engine, operands: &Operands) -> Result<()> {
         match (self, &operands.elements, &operands.bits) {
-            (Self::Elements(run) | Self::Ring(run), Some((x, y)), _)
+            (Self::Elements(run) | Self::Ring(run) | Self::PlainRing(run), Some((x, y)), _)
             | (Self::Bits(run) | Self::Both(run), _, Some((x, y))) => run(engine, x, y)?,
             (Self::Shuffle, Some((x, _)), _) => drop(engine.shuffle(x, 2)?),
             (Self::KeyTest, ..) => drop(engine.key_test()?),
@@ -163,6 +168,14 @@ pub const OPERATIONS: &[(&str, Operation)] = &[
         Operation::Both(|e, _, _| e.edabit(8, 32).map(drop)),
     ),
     ("key_test", Operation::KeyTest),
+    (
+        // The lowest bits of the operand count among additive parties, the whole elsewhere.
+        "bit_products",
+        Operation::PlainRing(|e, x, y| {
+            let bits = e.slice(x, 0, 1, 5)?;
+            e.bit_products(&bits, y, 41).map(drop)
+        }),
+    ),
 ];
 
 type Exchange = fn(&Session) -> Result<()>;

@@ -169,6 +169,13 @@ fn a_demonstration() {
     }
     let error = fail(&folder, &format!("from-lwe {key} sum.lwe uint8 z"));
     assert!(error.contains("sum.lwe: states noise"), "{error}");
+    let timed = run(&folder, &["time-keys"]);
+    let seconds: f64 = String::from_utf8(timed.stdout)
+        .unwrap()
+        .trim()
+        .parse()
+        .unwrap();
+    assert!(timed.status.success() && seconds > 0.01 && seconds < 1000.0);
     let help = run(&folder, &["--help"]);
     assert!(String::from_utf8_lossy(&help.stdout).contains("grants no patent rights"));
 }

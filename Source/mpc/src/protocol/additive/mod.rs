@@ -5,9 +5,11 @@
 //! a product and peer (one for a square); through a king, two rounds and fewer messages (`openings`). Triples (`triples`), squares
 //! (`squares`), AND triples (`ands`) and bits shared in both domains (`dabits`) come from oblivious transfer between all
 //! pairs; they are made when a round needs them, in rounds of their own, in batches that all parties compute alike (`preprocessing`).
+//! Products of bits with a whole vector (`bit_products`) take oblivious transfer of their own in place of triples.
 
 mod ands;
 mod arithmetic;
+mod bit_products;
 mod dabits;
 mod descriptors;
 mod openings;
@@ -224,6 +226,17 @@ impl<A: Arithmetic> Protocol for Additive<A> {
             }));
         }
         Ok(self.beaver(domain, a.only()?.to_vec(), b.only()?.to_vec(), length))
+    }
+
+    /// One oblivious transfer of a vector a bit and ordered pair of parties, n + 1 rounds.
+    fn bit_products<D: Domain>(
+        &mut self,
+        ring: &D,
+        bits: &Share<D::E>,
+        v: &Share<D::E>,
+    ) -> Result<ShareTask<Self, D::E>> {
+        let (bits, v) = (bits.only()?.to_vec(), v.only()?.to_vec());
+        Ok(bit_products::task(ring.clone(), bits, v))
     }
 
     fn open<D: Domain>(&mut self, domain: &D, a: &Share<D::E>) -> Result<ClearTask<Self, D::E>> {
