@@ -78,7 +78,9 @@ impl Adversary for Once {
                 }
             }
             Change::Replay => {
-                let before = before.into_iter().chain(std::iter::repeat(0));
+                // Shorter than an element, as lanes of bits may be longer than one.
+                let before = before.into_iter().map(|word| word & ((1 << 59) - 1));
+                let before = before.chain(std::iter::repeat(0));
                 words
                     .iter_mut()
                     .zip(before)
