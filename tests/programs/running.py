@@ -50,14 +50,15 @@ REPLICATED_RING, REPLICATED_FIELD = Backend("ring", 3, RING, 1), Backend("rep-fi
 SHAMIR_3, SHAMIR_5 = Backend("shamir", 3, FIELD, 1), Backend("shamir", 5, FIELD, 2)
 SEMI_RING, SEMI_FIELD = Backend("semi2k", 2, RING, 1), Backend("semi", 2, FIELD, 1)
 MAC_RING, MAC_FIELD = Backend("spdz2k", 2, RING, 1), Backend("mascot", 2, FIELD, 1)
+VERIFIED_RING, VERIFIED_FIELD, VERIFIED_SHAMIR = Backend("mal-rep-ring", 3, RING, 1), Backend("mal-rep-field", 3, FIELD, 1), Backend("mal-shamir", 5, FIELD, 2)
 ON_MPSPDZ = [SEMI_RING, SEMI_FIELD, MAC_RING, MAC_FIELD]
-WITH_CHECKS = {"spdz2k", "mascot"}
-"""Checks of MACs add rounds and bytes to what headers state, before whatever a program opens."""
+WITH_CHECKS = {"spdz2k", "mascot", "mal-rep-ring", "mal-rep-field", "mal-shamir"}
+"""Checks of MACs or products add rounds and bytes to what headers state, before whatever a program opens."""
 SEMI_RING_4, SEMI_FIELD_3 = Backend("semi2k", 4, RING, 3), Backend("semi", 3, FIELD, 2)
 ADDITIVE = [SEMI_RING, SEMI_FIELD, SEMI_RING_4, SEMI_FIELD_3]
-BINARY = [EMULATE_RING, EMULATE_FIELD, REPLICATED_RING, REPLICATED_FIELD, *ADDITIVE]
-FIELDS = [EMULATE_FIELD, REPLICATED_FIELD, SHAMIR_3, SHAMIR_5, SEMI_FIELD, SEMI_FIELD_3]
-ALL = [*BINARY, SHAMIR_3, SHAMIR_5]
+BINARY = [EMULATE_RING, EMULATE_FIELD, REPLICATED_RING, REPLICATED_FIELD, VERIFIED_RING, VERIFIED_FIELD, *ADDITIVE]
+FIELDS = [EMULATE_FIELD, REPLICATED_FIELD, VERIFIED_FIELD, SHAMIR_3, SHAMIR_5, VERIFIED_SHAMIR, SEMI_FIELD, SEMI_FIELD_3]
+ALL = [*BINARY, SHAMIR_3, SHAMIR_5, VERIFIED_SHAMIR]
 
 
 @dataclass

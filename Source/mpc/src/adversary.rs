@@ -1,6 +1,6 @@
 //! How a corrupted party deviates from the protocol.
 //!
-//! Protocols with MACs ask an [`Adversary`] wherever a party could deviate; it is given to them when they are made. Sessions give
+//! Protocols of which programs are secure against malicious parties ask an [`Adversary`] wherever a party could deviate; it is given to them when they are made. Sessions give
 //! [`Honest`] and nothing else: an adversary is code of this crate's tests. So a protocol is the same code in tests and in a release.
 
 use std::borrow::Cow;
@@ -92,6 +92,15 @@ pub(crate) enum Site {
     Reveal,
     /// The digest of what we received, to each peer and to ourselves.
     Transcript,
+    /// Without MACs: our summand of products, of inner products, and of those in their check (Shamir: our share of them, before it is dealt); replicated
+    /// with a receiver, what is sent in its place.
+    Summand,
+    /// Shamir: what we deal, to each peer that does not derive it.
+    Dealt,
+    /// Without MACs: our summand or share of an opened vector, to each party that needs it.
+    OpenedSummand,
+    /// The copy of another summand or share, or its hash, to each party that compares it.
+    Witness,
 }
 
 /// A corrupted party, or an honest one that leaves checks out. `to` is the receiver: `None` for all, and ourselves for the value with
@@ -166,6 +175,40 @@ impl dyn Adversary {
         for (value, word) in values.iter_mut().zip(words) {
             *value = domain.from_u128(word);
         }
+    }
+
+    /// Changes elements or lanes where they are, by their words: they must stay canonical.
+    pub fn change_words<D: Domain>(
+        &self,
+        site: Site,
+        to: Option<usize>,
+        _: &D,
+        values: &mut [D::E],
+    ) {
+        if !self.deviates(site) {
+            return;
+        }
+        let mut words: Vec<u128> = values.iter().map(|value| value.to_u128()).collect();
+        self.words(site, to, &mut words);
+        for (value, word) in values.iter_mut().zip(words) {
+            *value = D::E::from_u128_wrapping(word);
+        }
+    }
+
+    /// The elements or lanes that are used in place of `values`: see [`Self::change_words`].
+    pub fn changed_words<'a, D: Domain>(
+        &self,
+        site: Site,
+        to: Option<usize>,
+        domain: &D,
+        values: &'a [D::E],
+    ) -> Cow<'a, [D::E]> {
+        if !self.deviates(site) {
+            return Cow::Borrowed(values);
+        }
+        let mut values = values.to_vec();
+        self.change_words(site, to, domain, &mut values);
+        Cow::Owned(values)
     }
 
     /// The bits that are used in place of `bits`.

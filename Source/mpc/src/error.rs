@@ -4,7 +4,7 @@ use keyquorum_net::NetError;
 
 use crate::protocol::refusal::Refusal;
 
-/// Checks whose failure shows that a party cheats. After such a failure the adversary may know the honest parties' MAC keys.
+/// Checks whose failure shows that a party cheats. After such a failure the adversary may know the honest parties' MAC keys, if there are any.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Check {
     /// MACs of opened elements.
@@ -27,6 +27,10 @@ pub enum Check {
     Broadcast,
     /// edaBits by cut and choose.
     EdaBits,
+    /// Products of shares without MACs, verified together.
+    Products,
+    /// Two copies of one summand of an opened value.
+    Openings,
     /// A check whose outcome depends on MAC keys and that was cut off before its end: it may reveal as much as a failed one.
     Interrupted,
 }

@@ -152,14 +152,13 @@ impl Guard {
         let Some(cause) = &state.cause else {
             return state.refuse_over();
         };
-        let cure = if state.keys.is_empty() {
-            "open a new session, without the party that cheats"
+        Err(EngineError::Burned(if state.keys.is_empty() {
+            format!(
+                "a check failed in this session ({cause}): open a new session, without the party that cheats"
+            )
         } else {
-            CURE
-        };
-        Err(EngineError::Burned(format!(
-            "a check failed in this session ({cause}): others may know its MAC key: {cure}"
-        )))
+            format!("a check failed in this session ({cause}): others may know its MAC key: {CURE}")
+        }))
     }
 
     /// A MAC key that this session will use, and its file, if it has one. No other session may until this one ends.

@@ -176,6 +176,20 @@ impl<E: Element> Share<E> {
         }
         Ok(())
     }
+
+    /// Applies `f` to as many of our elements, from `start` on, as a share has, each component with the same one of that share.
+    pub(crate) fn combine_range(
+        &mut self,
+        start: usize,
+        other: &Self,
+        mut f: impl FnMut(&mut [E], &[E]),
+    ) -> Result<()> {
+        for (ours, theirs) in self.with(other)? {
+            let ours = ours.get_mut(start..start + theirs.len());
+            f(ours.ok_or_else(misshapen)?, theirs);
+        }
+        Ok(())
+    }
 }
 
 impl<E: Element> Drop for Share<E> {

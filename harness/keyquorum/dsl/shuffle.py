@@ -17,7 +17,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from keyquorum._engine import Engine
+from keyquorum._engine import CheckError, Engine
+from keyquorum.model.protocols import PROTOCOLS
 
 from .base import RunTime, is_constant
 from .context import Ints, Run, Value, current
@@ -144,12 +145,17 @@ def apply_clear(permutation: Ints, values: Ints) -> Ints:
 
 
 def _controls(engine: Engine, party: int, switches: int, bits: Ints | None) -> Value:
-    """Control bits of a party's permutation. With MACs they are input as packed bits and converted, which guarantees that they are 0 or 1. With
-    another element a switch would output sums of its inputs, which are wrong and reveal the order."""
-    if engine.mac_key is None:
+    """Control bits of a party's permutation. With another element a switch would output sums of its inputs, which are wrong and reveal the order. So
+    against malicious parties they are input as packed bits and converted, which guarantees that they are 0 or 1; without packed bits c^2 - c is opened, which must be 0."""
+    if PROTOCOLS[engine.protocol].adversary != "malicious":
         return engine.input(party, switches, bits)
-    packed = None if bits is None else bits.astype(np.uint8)
-    return engine.bit_to_arith(engine.input_bits(party, switches, packed))
+    if engine.has_binary:
+        packed = None if bits is None else bits.astype(np.uint8)
+        return engine.bit_to_arith(engine.input_bits(party, switches, packed))
+    controls = engine.input(party, switches, bits)
+    if np.any(np.asarray(engine.read(engine.open(engine.sub(engine.mul(controls, controls), controls))))):
+        raise CheckError(f"party {party} input a control bit of a shuffle that is neither 0 nor 1: it cheats")
+    return controls
 
 
 def secure_shuffle(run: Run, value: Value, unit_size: int) -> Value:

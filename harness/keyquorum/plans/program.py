@@ -20,7 +20,7 @@ from keyquorum.dsl.share_files import shares_path
 from keyquorum.model.errors import ParameterError, PartyError, ProgramError
 from keyquorum.model.links import check_link, notice, parse
 from keyquorum.model.plain import Json
-from keyquorum.model.protocols import DEFAULT_PROTOCOL, PROTOCOLS, Protocol
+from keyquorum.model.protocols import COMMITTEES, DEFAULT_PROTOCOL, PROTOCOLS, Protocol
 from keyquorum.model.resources import find_program
 from keyquorum.parties import mac_key
 from keyquorum.parties.context import PartyContext, Progress
@@ -173,7 +173,10 @@ def run_locally(request: ProgramRequest, progress: Progress | None = None) -> li
             typed = _typed(Path(temporary), EMULATED) if request.interactive else None
             return _run(_engine.local_sessions(1)[0], local, typed)
     with tempfile.TemporaryDirectory(prefix="keyquorum-run-") as temporary:
+        # The committee only connects the parties: one of the same sharing will do.
+        alike = (c.name for c in COMMITTEES.values() if c.sharing == request.capabilities.sharing and c.field)
         protocol = request.capabilities.field_protocol
+        protocol = protocol if protocol in COMMITTEES else next(alike)
         committee = init(Path(temporary) / "committee", request.size, protocol, request.threshold)
         fields = {k: v for k, v in asdict(request).items() if k not in ("folder", "mp_spdz", "link")}
         job = {"kind": "program", "request": fields, "link": request.link, "local": {"folder": folder}}

@@ -10,6 +10,7 @@ pub mod refusal;
 mod replicated;
 mod shamir;
 pub mod table;
+pub(crate) mod verified;
 
 use std::any::Any;
 use std::sync::Arc;

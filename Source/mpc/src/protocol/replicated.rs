@@ -2,16 +2,21 @@
 //!
 //! x = s₀ + s₁ + s₂; party i holds the parts (s_i, s_{i−1}). Each pair of parties has a common pseudo-random stream, so
 //! randomness, and one of the two summands of an input, cost no communication. Multiplication: Araki et al., CCS 2016,
-//! §2: one element a party, one round. Bits are the same protocol over packed lanes. Longer than 400 lines: one protocol, one trait.
+//! §2: one element a party, one round. Bits are the same protocol over packed lanes. With verified products: [`verified`].
+//! Longer than 400 lines: one protocol, one trait.
+
+mod verified;
 
 use keyquorum_math::{Domain, DomainKind, Prg, bits};
 use zeroize::Zeroizing;
 
+pub use self::verified::{MAL_REP_FIELD, MAL_REP_RING};
 use super::descriptor::{
     Adversary, Descriptor, Domains, MOST_RING_BITS, MpSpdz, Partners, Primes, Sharing,
 };
 use super::permutation::{permuted, random_permutation};
 use super::{BITS, ClearTask, Protocol, ShareTask, group_sums, lane_bits, lanes, no_input, sum_to};
+use crate::adversary::{Corruption, Site, honest};
 use crate::engine::Engine;
 use crate::error::{EngineError, Result};
 use crate::session::Opening;
@@ -89,10 +94,15 @@ pub static REP_FIELD: Descriptor = Descriptor {
 type Secrets<E> = Zeroizing<Vec<E>>;
 
 fn open(opening: &Opening<'_>) -> Result<Box<dyn Engine>> {
+    opening.in_any_domain(party(opening)?)
+}
+
+/// Our party, with the streams of this engine.
+fn party(opening: &Opening<'_>) -> Result<Replicated> {
     let me = opening.party();
     let (next, _) = opening.pair_prgs((me + 1) % 3)?;
     let (_, previous) = opening.pair_prgs((me + 2) % 3)?;
-    opening.in_any_domain(Replicated::new(me, next, previous))
+    Ok(Replicated::new(me, next, previous))
 }
 
 /// One party of the replicated protocol.
@@ -102,12 +112,18 @@ pub struct Replicated {
     next: Prg,
     /// In common with party i−1: yields our second part.
     previous: Prg,
+    adversary: Corruption,
 }
 
 impl Replicated {
     /// Party `me` of three, with the streams in common with the next and the previous party.
     pub fn new(me: usize, next: Prg, previous: Prg) -> Self {
-        Self { me, next, previous }
+        Self {
+            me,
+            next,
+            previous,
+            adversary: honest(),
+        }
     }
 
     fn next_party(&self) -> usize {
@@ -229,12 +245,20 @@ impl Replicated {
         })
     }
 
-    /// Turns an additive sharing (one summand a party, masked already) into a replicated one: one element a party.
-    fn pass_on<D: Domain>(&self, domain: &D, mine: Vec<D::E>) -> ShareTask<Self, D::E> {
+    /// Turns an additive sharing, one summand a party, into a replicated one: one element a party, under a fresh sharing of zero.
+    fn reshared<D: Domain>(&mut self, domain: &D, mut mine: Vec<D::E>) -> ShareTask<Self, D::E> {
+        let n = mine.len();
+        domain.add_assign(&mut mine, &Self::draw(&mut self.next, domain, n));
+        domain.sub_assign(&mut mine, &Self::draw(&mut self.previous, domain, n));
+        self.adversary
+            .change_words(Site::Summand, None, domain, &mut mine);
         let domain = domain.clone();
         Box::new(move |p, out| {
-            let n = mine.len();
-            out.send(&domain, p.next_party(), &mine);
+            let next = p.next_party();
+            let sent = p
+                .adversary
+                .changed_words(Site::Summand, Some(next), &domain, &mine);
+            out.send(&domain, next, &sent);
             out.expect(&domain, p.previous_party(), n);
             Ok(Box::new(move |p, inbox| {
                 let theirs = inbox.take(&domain, p.previous_party(), n)?;
@@ -314,11 +338,8 @@ impl Protocol for Replicated {
         domain.add_assign(&mut z, b1);
         domain.mul_assign(&mut z, a0);
         domain.mul_acc(&mut z, a1, b0);
-        let mut z = group_sums(domain, z, length)?;
-        let n = z.len();
-        domain.add_assign(&mut z, &Self::draw(&mut self.next, domain, n));
-        domain.sub_assign(&mut z, &Self::draw(&mut self.previous, domain, n));
-        Ok(self.pass_on(domain, z))
+        let z = group_sums(domain, z, length)?;
+        Ok(self.reshared(domain, z))
     }
 
     fn open<D: Domain>(&mut self, domain: &D, a: &Share<D::E>) -> Result<ClearTask<Self, D::E>> {
@@ -369,6 +390,8 @@ impl Protocol for Replicated {
             let mut rest = values.ok_or_else(|| no_input(owner))?;
             let first = Self::draw(&mut self.next, &domain, n);
             domain.sub_assign(&mut rest, &first);
+            self.adversary
+                .change_words(Site::Input, None, &domain, &mut rest);
             Ok(Box::new(move |p, out| {
                 out.send(&domain, p.previous_party(), &rest);
                 Ok(Box::new(move |_, _| {

@@ -12,7 +12,10 @@ use super::{additive, authenticated, emulate, replicated, shamir};
 pub static PROTOCOLS: &[&Descriptor] = &[
     &replicated::RING,
     &replicated::REP_FIELD,
+    &replicated::MAL_REP_RING,
+    &replicated::MAL_REP_FIELD,
     &shamir::SHAMIR,
+    &shamir::MAL_SHAMIR,
     &additive::SEMI2K,
     &additive::SEMI,
     &additive::SEMI_BIN,

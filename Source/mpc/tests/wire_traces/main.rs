@@ -163,7 +163,7 @@ fn committees(protocol: &Descriptor) -> Vec<(usize, usize)> {
     let parties = 3.clamp(protocol.least_parties, most);
     let mut all = vec![(parties, (protocol.most_corruptions)(parties))];
     if protocol.chooses_threshold {
-        all.extend([(5, 1), (10, 4)]);
+        all.extend([(5, 1), (10, 4)].into_iter().filter(|(n, _)| *n <= most));
     }
     all
 }

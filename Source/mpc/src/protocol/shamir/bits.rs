@@ -1,6 +1,6 @@
 //! Random bits from random elements and their opened squares.
 
-use keyquorum_math::Domain;
+use keyquorum_math::{Domain, Element};
 
 use super::polynomials::inverse_roots;
 use super::{Shamir, outside};
@@ -31,37 +31,57 @@ impl Shamir {
             self.open_from_all(domain, product, 2 * self.threshold + 1)?
         };
         let domain = domain.clone();
-        let finish = move |domain: &D, square: &[D::E]| -> Result<(Vec<D::E>, Vec<usize>)> {
-            let half = domain
-                .invert(domain.add(domain.one(), domain.one()))
-                .ok_or_else(|| EngineError::usage("random bits need an odd prime"))?;
-            let mut bits = inverse_roots(domain, square)?;
-            domain.mul_assign(&mut bits, r.only()?);
-            domain.add_scalar_assign(&mut bits, domain.one());
-            domain.mul_scalar_assign(&mut bits, half);
-            let zeros = square
-                .iter()
-                .enumerate()
-                .filter(|(_, c)| **c == domain.zero())
-                .map(|(i, _)| i)
-                .collect();
-            Ok((bits, zeros))
-        };
         Ok(then_maybe(square, move |p, square| {
-            let (mut bits, zeros) = finish(&domain, &square)?;
-            if zeros.is_empty() {
-                return Ok(Step::Done(Share { parts: vec![bits] }));
+            let mut drawn = Drawn::new(&domain, &r, &square)?;
+            if drawn.zeros.is_empty() {
+                return Ok(Step::Done(drawn.bits));
             }
-            let again = p.random_bit(&domain, zeros.len())?;
+            let again = p.random_bit(&domain, drawn.zeros.len())?;
             Ok(Step::Next(then(again, move |_, fresh| {
-                if fresh.len() != zeros.len() {
-                    return Err(EngineError::internal("another number of random bits"));
-                }
-                for (i, bit) in zeros.into_iter().zip(fresh.only()?) {
-                    *bits.get_mut(i).ok_or_else(outside)? = *bit;
-                }
-                Ok(Share { parts: vec![bits] })
+                drawn.replace(&fresh)?;
+                Ok(drawn.bits)
             })))
         }))
+    }
+}
+
+/// Bits of random elements r whose squares are known.
+pub(super) struct Drawn<E: Element> {
+    /// (r/√c + 1)/2 for each.
+    pub bits: Share<E>,
+    /// Where c = 0, which determines no bit.
+    pub zeros: Vec<usize>,
+}
+
+impl<E: Element> Drawn<E> {
+    /// From shares of r, and c = r².
+    pub fn new<D: Domain<E = E>>(domain: &D, r: &Share<E>, square: &[E]) -> Result<Self> {
+        let half = domain
+            .invert(domain.add(domain.one(), domain.one()))
+            .ok_or_else(|| EngineError::usage("random bits need an odd prime"))?;
+        let mut bits = inverse_roots(domain, square)?;
+        domain.mul_assign(&mut bits, r.only()?);
+        domain.add_scalar_assign(&mut bits, domain.one());
+        domain.mul_scalar_assign(&mut bits, half);
+        let zeros = square
+            .iter()
+            .enumerate()
+            .filter(|(_, c)| **c == domain.zero())
+            .map(|(i, _)| i)
+            .collect();
+        let bits = Share { parts: vec![bits] };
+        Ok(Self { bits, zeros })
+    }
+
+    /// Takes other bits where there were none.
+    pub fn replace(&mut self, fresh: &Share<E>) -> Result<()> {
+        if fresh.len() != self.zeros.len() {
+            return Err(EngineError::internal("another number of random bits"));
+        }
+        let bits = self.bits.part_mut(0)?;
+        for (i, bit) in self.zeros.iter().zip(fresh.only()?) {
+            *bits.get_mut(*i).ok_or_else(outside)? = *bit;
+        }
+        Ok(())
     }
 }

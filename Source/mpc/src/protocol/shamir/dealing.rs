@@ -4,6 +4,7 @@ use keyquorum_math::{Domain, Prg};
 
 use super::polynomials::{add_scaled, lagrange, point};
 use super::{Shamir, outside};
+use crate::adversary::Site;
 use crate::error::{EngineError, Result};
 use crate::protocol::{ShareTask, no_input};
 use crate::task::{SendFn, Step, join};
@@ -99,9 +100,12 @@ impl Shamir {
             }
         }
         let domain = domain.clone();
-        Ok(Box::new(move |_, out| {
+        Ok(Box::new(move |p, out| {
             for (to, share) in &outgoing {
-                out.send(&domain, *to, share);
+                let sent = p
+                    .adversary
+                    .changed_words(Site::Dealt, Some(*to), &domain, share);
+                out.send(&domain, *to, &sent);
             }
             for (from, _) in &awaited {
                 out.expect(&domain, *from, n);

@@ -1,15 +1,17 @@
 //! `shamir` in the table of protocols, and how its engines are opened.
 
 use super::{Shamir, uses_prss};
+use crate::error::Result;
 use crate::protocol::additive::{SEMI, SEMI2K};
 use crate::protocol::descriptor::{
     Adversary, Descriptor, Domains, MpSpdz, Partners, Primes, Sharing,
 };
+use crate::session::Opening;
 
-/// `shamir`.
-pub static SHAMIR: Descriptor = Descriptor {
-    name: "shamir",
-    summary: "Shamir, n >= 3 parties, t < n/2 corruptions, semi-honest",
+/// The fields that both protocols share.
+pub(super) const DESCRIPTOR: Descriptor = Descriptor {
+    name: "",
+    summary: "",
     sharing: Sharing::Shamir,
     domains: Domains {
         // Party i holds f(i + 1): a point that is 0 modulo q would be the secret itself.
@@ -38,6 +40,14 @@ pub static SHAMIR: Descriptor = Descriptor {
         plain_field: &SHAMIR,
         quorum: Some((&SEMI2K, &SEMI)),
     },
+    mp_spdz: None,
+    open: |opening| opening.in_any_domain(party(opening)?),
+};
+
+/// `shamir`.
+pub static SHAMIR: Descriptor = Descriptor {
+    name: "shamir",
+    summary: "Shamir, n >= 3 parties, t < n/2 corruptions, semi-honest",
     mp_spdz: Some(MpSpdz {
         binary: "shamir-party.x",
         field: true,
@@ -45,14 +55,17 @@ pub static SHAMIR: Descriptor = Descriptor {
         shares: "Shamir gfp",
         extra_bits: 0,
     }),
-    open: |opening| {
-        let (n, t) = (opening.parties(), opening.threshold());
-        let streams = if uses_prss(n, t) {
-            opening.subset_streams()?
-        } else {
-            Vec::new()
-        };
-        let pairs = opening.all_pair_prgs()?;
-        opening.in_any_domain(Shamir::new(opening.party(), n, t, pairs, streams)?)
-    },
+    ..DESCRIPTOR
 };
+
+/// Our party, with the streams of this engine.
+pub(super) fn party(opening: &Opening<'_>) -> Result<Shamir> {
+    let (n, t) = (opening.parties(), opening.threshold());
+    let streams = if uses_prss(n, t) {
+        opening.subset_streams()?
+    } else {
+        Vec::new()
+    };
+    let pairs = opening.all_pair_prgs()?;
+    Shamir::new(opening.party(), n, t, pairs, streams)
+}

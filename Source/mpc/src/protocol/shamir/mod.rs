@@ -14,13 +14,16 @@ mod polynomials;
 mod prss;
 #[cfg(test)]
 mod tests;
+mod verified;
 
 use keyquorum_math::{Domain, DomainKind, Prg};
 
 pub use self::descriptor::SHAMIR;
 use self::polynomials::{add_scaled, lagrange, point};
 pub use self::prss::{SubsetStream, subsets, uses_prss};
+pub use self::verified::MAL_SHAMIR;
 use super::{ClearTask, Protocol, Replicated, ShareTask, group_sums, sum_to};
+use crate::adversary::{Corruption, Site, honest};
 use crate::error::{EngineError, Result};
 use crate::task::{SendFn, Step, and_then, join, ready, then, within};
 use crate::value::{Share, zip};
@@ -38,6 +41,7 @@ pub struct Shamir {
     subsets: Vec<SubsetStream>,
     /// With three parties: replicated shares, which turn into ours locally, make random bits and shuffles cheaper.
     replicated: Option<Replicated>,
+    adversary: Corruption,
 }
 
 /// The error for an index outside a vector, or for another number of points than parties.
@@ -104,7 +108,25 @@ impl Shamir {
             pairs,
             subsets,
             replicated,
+            adversary: honest(),
         })
+    }
+
+    /// Every dealer reshares its share of degree 2t; the combination at 0 has degree t.
+    fn reshared<D: Domain>(
+        &mut self,
+        domain: &D,
+        mut product: Vec<D::E>,
+    ) -> Result<ShareTask<Self, D::E>> {
+        let dealers: Vec<usize> = (0..=2 * self.threshold).collect();
+        let points: Vec<D::E> = dealers.iter().map(|i| point(domain, *i)).collect();
+        let factors = lagrange(domain, &points, domain.zero())?;
+        if dealers.contains(&self.me) {
+            self.adversary
+                .change_words(Site::Summand, None, domain, &mut product);
+        }
+        let n = product.len();
+        self.deal_and_combine(domain, &dealers, factors, Some(&product), n)
     }
 
     fn replicated(&mut self) -> Result<&mut Replicated> {
@@ -195,13 +217,10 @@ impl Protocol for Shamir {
         let mut product = a.only()?.to_vec();
         domain.mul_assign(&mut product, b.only()?);
         let product = group_sums(domain, product, length)?;
-        let n = product.len();
-        let dealers: Vec<usize> = (0..=2 * self.threshold).collect();
         if !self.kings() {
-            let points: Vec<D::E> = dealers.iter().map(|i| point(domain, *i)).collect();
-            let factors = lagrange(domain, &points, domain.zero())?;
-            return self.deal_and_combine(domain, &dealers, factors, Some(&product), n);
+            return self.reshared(domain, product);
         }
+        let n = product.len();
         if self.random_is_local() {
             let low = self.prss(domain, n)?;
             let mut high = self.przs(domain, n)?;

@@ -390,6 +390,7 @@ fn every_check_is_left_out_somewhere() {
         Check::ElementKeys => include_str!("two_keys.rs"),
         Check::StoredKeys => include_str!("stored_keys.rs"),
         Check::Interrupted => include_str!("../../../session/tests/burned.rs"),
+        Check::Products | Check::Openings => include_str!("../../verified/tests/omitted.rs"),
     };
     for (check, name) in [
         (Check::ElementMacs, "without_macs_of_elements"),
@@ -401,6 +402,8 @@ fn every_check_is_left_out_somewhere() {
         (Check::EdaBits, "without_the_check_of_edabits"),
         (Check::PuncturedPrfs, "without_the_check_of_prfs"),
         (Check::Interrupted, "check_cut_off_by_who_has_the_sums"),
+        (Check::Products, "without_the_check_of_products"),
+        (Check::Openings, "without_the_comparison_of_openings"),
     ] {
         let test = ["_ablated_", name].concat();
         assert!(file(check).contains(&test), "{check:?}");

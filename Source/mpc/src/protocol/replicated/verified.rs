@@ -1,0 +1,293 @@
+//! `mal-rep-field` and `mal-rep-ring`: replicated sharing with verified products ([`Verified`](crate::protocol::verified)).
+//!
+//! Openings send each missing summand twice, once by each of the two parties that hold it: by one whole, by the other as its hash if that is shorter.
+//! Both parties send in the same round. As one of them is honest, the receiver goes on with the true summand or stops.
+
+use keyquorum_math::{Domain, DomainKind, Z2k64, Z2k128, Zq};
+
+use super::{REPLICATED, Replicated, party};
+use crate::adversary::{Corruption, Site};
+use crate::engine::Engine;
+use crate::error::{Check, EngineError, Result};
+use crate::protocol::descriptor::{
+    Adversary, Descriptor, Domains, MOST_RING_BITS, MpSpdz, Partners, Primes,
+};
+use crate::protocol::verified::{Converted, Product, Verifiable, Verified, witness, witness_bytes};
+use crate::protocol::{BITS, ClearTask, Protocol, ShareTask, lane_bits, lanes};
+use crate::session::{Opening, invalid};
+use crate::task::{SendFn, Step, and_then, join, then};
+use crate::value::Share;
+
+/// The fields that both share.
+const VERIFIED: Descriptor = Descriptor {
+    adversary: Adversary::Malicious,
+    committee: false,
+    partners: || Partners {
+        ring: Some(&MAL_REP_RING),
+        field: &MAL_REP_FIELD,
+        plain_field: &MAL_REP_FIELD,
+        quorum: None,
+    },
+    open: open_verified,
+    ..REPLICATED
+};
+
+/// `mal-rep-ring`.
+pub static MAL_REP_RING: Descriptor = Descriptor {
+    name: "mal-rep-ring",
+    summary: "replicated, 3 parties, 1 corruption, malicious with abort",
+    domains: Domains {
+        ring: Some(MOST_RING_BITS),
+        ..Domains::NONE
+    },
+    splits: true,
+    mp_spdz: Some(MpSpdz {
+        binary: "malicious-rep-ring-party.x",
+        field: false,
+        encrypt: false,
+        shares: "replicated Z2^{k}",
+        extra_bits: 0,
+    }),
+    ..VERIFIED
+};
+
+/// `mal-rep-field`.
+pub static MAL_REP_FIELD: Descriptor = Descriptor {
+    name: "mal-rep-field",
+    summary: "replicated, 3 parties, 1 corruption, malicious with abort",
+    domains: Domains {
+        field: Some(Primes::LongerThan {
+            bits: 12,
+            reason: "its products could not be verified",
+        }),
+        ..Domains::NONE
+    },
+    mp_spdz: Some(MpSpdz {
+        binary: "malicious-rep-field-party.x",
+        field: true,
+        encrypt: false,
+        shares: "replicated gfp",
+        extra_bits: 0,
+    }),
+    ..VERIFIED
+};
+
+fn open_verified(opening: &Opening<'_>) -> Result<Box<dyn Engine>> {
+    match opening.domain() {
+        DomainKind::Fq(q) => engine(opening, Zq::new(q).map_err(invalid)?),
+        DomainKind::Z2k(k) if k <= 64 => engine(opening, Z2k64::new(k).map_err(invalid)?),
+        DomainKind::Z2k(k) => engine(opening, Z2k128::new(k).map_err(invalid)?),
+        DomainKind::Bits => Err(EngineError::internal("verified bits without elements")),
+    }
+}
+
+fn engine<D: Domain>(opening: &Opening<'_>, domain: D) -> Result<Box<dyn Engine>> {
+    let verified = Verified::new(party(opening)?, domain.clone());
+    Ok(opening.computation(verified, (domain.clone(), domain)))
+}
+
+impl Replicated {
+    /// Party `me`, which deviates as this adversary does.
+    #[cfg(test)]
+    pub(crate) fn corrupted(mut self, adversary: Corruption) -> Self {
+        self.adversary = adversary;
+        self
+    }
+
+    /// Opens to all parties, or to one. Party i lacks the summand s_{i+1}: party i + 2 sends it, party i + 1 witnesses it.
+    fn opened<D: Domain>(
+        &self,
+        domain: &D,
+        a: &Share<D::E>,
+        receiver: Option<usize>,
+    ) -> Result<SendFn<Self, Option<Vec<D::E>>>> {
+        let (first, second) = a.pair()?;
+        let (first, second, domain) = (first.to_vec(), second.to_vec(), domain.clone());
+        let receives = move |party| receiver.is_none_or(|receiver| receiver == party);
+        Ok(Box::new(move |p, out| {
+            let (n, next, previous) = (first.len(), p.next_party(), p.previous_party());
+            let bytes = witness_bytes(&domain, n);
+            if receives(next) {
+                let site = Site::OpenedSummand;
+                let sent = p
+                    .adversary
+                    .changed_words(site, Some(next), &domain, &second);
+                out.send(&domain, next, &sent);
+            }
+            if receives(previous) {
+                let mut message = witness(&domain, &first);
+                let (site, to) = (Site::Witness, Some(previous));
+                p.adversary.change_message(site, to, &mut message, 0);
+                out.buffer(previous)?.extend_from_slice(&message);
+            }
+            if receives(p.me) {
+                out.expect(&domain, previous, n);
+                out.expect_bytes(next, bytes);
+            }
+            Ok(Box::new(move |p, inbox| {
+                if !receives(p.me) {
+                    return Ok(Step::Done(None));
+                }
+                let third = inbox.take(&domain, previous, n)?;
+                if inbox.take_bytes(next, bytes)? != witness(&domain, &third) {
+                    let failed = EngineError::check(
+                        Check::Openings,
+                        format!(
+                            "party {previous} and party {next} hold the same summand of an opened value, and sent different ones: one of them cheats"
+                        ),
+                    );
+                    p.adversary.judge::<()>(Err(failed))?;
+                }
+                let mut sum = first;
+                domain.add_assign(&mut sum, &second);
+                domain.add_assign(&mut sum, &third);
+                Ok(Step::Done(Some(sum)))
+            }))
+        }))
+    }
+}
+
+impl Verifiable for Replicated {
+    fn adversary(&self) -> &Corruption {
+        &self.adversary
+    }
+
+    /// (b₀, b₁) becomes (b₀ + b₁, b₀): our summand is a₀·(b₀ + b₁) + a₁·b₀.
+    fn to_operand<D: Domain>(domain: &D, share: &mut Share<D::E>) -> Result<()> {
+        share.pair()?;
+        if let [first, second] = share.parts.as_mut_slice() {
+            domain.add_assign(second, first);
+            std::mem::swap(first, second);
+        }
+        Ok(())
+    }
+
+    fn from_operand<D: Domain>(domain: &D, operand: &mut Share<D::E>) -> Result<()> {
+        operand.pair()?;
+        if let [first, second] = operand.parts.as_mut_slice() {
+            std::mem::swap(first, second);
+            domain.sub_assign(second, first);
+        }
+        Ok(())
+    }
+
+    fn reshare<D: Domain>(
+        &mut self,
+        domain: &D,
+        summands: Vec<D::E>,
+    ) -> Result<ShareTask<Self, D::E>> {
+        Ok(self.reshared(domain, summands))
+    }
+
+    fn open_checked<D: Domain>(
+        &mut self,
+        domain: &D,
+        a: &Share<D::E>,
+    ) -> Result<ClearTask<Self, D::E>> {
+        let opened = self.opened(domain, a, None)?;
+        Ok(then(opened, |_, values| {
+            values.ok_or_else(|| EngineError::internal("a value that was opened to others only"))
+        }))
+    }
+
+    fn open_checked_to<D: Domain>(
+        &mut self,
+        domain: &D,
+        a: &Share<D::E>,
+        receiver: usize,
+    ) -> Result<SendFn<Self, Option<Vec<D::E>>>> {
+        self.opened(domain, a, Some(receiver))
+    }
+
+    /// b = b₀ ⊕ b₁ ⊕ b₂. Every b_j, which two parties know, is shared as an element without communication. Party 1 inputs w = b₀·b₁. For u = b₀ + b₁ − 2w, of
+    /// which party 0 knows one summand and party 2 the other, these two input t = u·b₂, and b = u + b₂ − 2t. Two rounds, one element a party and bit.
+    fn convert<D: Domain>(
+        &mut self,
+        domain: &D,
+        bits: &Share<u64>,
+        n: usize,
+    ) -> Result<SendFn<Self, Converted<D::E>>> {
+        let (first, second) = bits.pair()?;
+        let (first, second) = (lane_bits(domain, first, n)?, lane_bits(domain, second, n)?);
+        let me = self.me;
+        let first_product = (me == 1).then(|| {
+            let mut product = first.clone();
+            domain.mul_assign(&mut product, &second);
+            product
+        });
+        let product = self.input(domain, 1, n, first_product)?;
+        let known = Share {
+            parts: vec![first, second],
+        };
+        let domain = domain.clone();
+        Ok(and_then(product, move |p, product| {
+            p.convert_with(domain, known, product)
+        }))
+    }
+
+    fn random_bits<D: Domain>(
+        &mut self,
+        domain: &D,
+        n: usize,
+    ) -> Result<SendFn<Self, Converted<D::E>>> {
+        let bits = self.random_local(&BITS, lanes(n))?;
+        self.convert(domain, &bits, n)
+    }
+}
+
+impl Replicated {
+    /// The second round of [`Verifiable::convert`]: `known` are the two bits that we know of each, as elements, `first` is w.
+    fn convert_with<D: Domain>(
+        &mut self,
+        domain: D,
+        known: Share<D::E>,
+        first: Share<D::E>,
+    ) -> Result<SendFn<Self, Converted<D::E>>> {
+        let (me, n) = (self.me, known.len());
+        let held = [me, self.previous_party()];
+        // The share of b_j: its summand s_j is b_j, the others are zero.
+        let bit = |wanted: usize| -> Result<Share<D::E>> {
+            let part = |(held, part): (usize, &Vec<D::E>)| match held == wanted {
+                true => part.clone(),
+                false => vec![domain.zero(); n],
+            };
+            known.check(held.len(), n)?;
+            let parts = held.into_iter().zip(&known.parts).map(part).collect();
+            Ok(Share { parts })
+        };
+        let (zeroth, one, two) = (bit(0)?, bit(1)?, bit(2)?);
+        let minus_two = domain.neg(domain.add(domain.one(), domain.one()));
+        let mut exclusive = scaled(&domain, &first, minus_two);
+        exclusive.combine(&zeroth, |u, b| domain.add_assign(u, b))?;
+        exclusive.combine(&one, |u, b| domain.add_assign(u, b))?;
+        // u has the summands s₀, which is our first part if we are party 0, and s₁, the second part of party 2.
+        let (ours, theirs) = exclusive.pair()?;
+        let (known_first, known_second) = known.pair()?;
+        let times = |summand: &[D::E], bits: &[D::E]| {
+            let mut product = summand.to_vec();
+            domain.mul_assign(&mut product, bits);
+            product
+        };
+        let of_zero = (me == 0).then(|| times(ours, known_second));
+        let of_two = (me == 2).then(|| times(theirs, known_first));
+        let a = self.input(&domain, 0, n, of_zero)?;
+        let b = self.input(&domain, 2, n, of_two)?;
+        Ok(join(a, b, move |_, mut second: Share<D::E>, b| {
+            second.combine(&b, |t, b| domain.add_assign(t, b))?;
+            let mut result = scaled(&domain, &second, minus_two);
+            result.combine(&exclusive, |sum, u| domain.add_assign(sum, u))?;
+            result.combine(&two, |sum, b| domain.add_assign(sum, b))?;
+            let product = |x, y, z| Product { x, y, z, length: 1 };
+            let products = vec![product(zeroth, one, first), product(exclusive, two, second)];
+            Ok((result, products))
+        }))
+    }
+}
+
+fn scaled<D: Domain>(domain: &D, share: &Share<D::E>, factor: D::E) -> Share<D::E> {
+    share.map(|part| {
+        let mut part = part.to_vec();
+        domain.mul_scalar_assign(&mut part, factor);
+        part
+    })
+}

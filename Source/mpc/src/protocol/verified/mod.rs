@@ -1,0 +1,421 @@
+//! Verified honest majority: a wrapper around a semi-honest protocol whose products it verifies (`mal-rep-field`, `mal-rep-ring`, `mal-shamir`). Malicious,
+//! static corruption, security with abort. This page is about replicated sharing over fields; `shamir/verified.rs` and `ring` say what is different there.
+//!
+//! # Idea
+//!
+//! In a protocol with an honest majority the shares of the honest parties determine every value. What corrupt parties send in a product
+//! adds an error to it that they know, and changes nothing else (Lindell and Nof, CCS 2017, §3; Chida et al., CRYPTO 2018, definition 3.2).
+//! So the wrapper runs the semi-honest protocol, and remembers operands and results of products and inner products. Before anything that may
+//! depend on a wrong product is sent in the clear, it verifies all of them at once (`check`): before every round that opens a value, before a
+//! value or a share is given to the caller, and whenever 2^20 terms wait. Openings are compared when they arrive ([`Verifiable::open_checked`]).
+//!
+//! # What is checked, message by message
+//!
+//! For `P` = [`Replicated`](super::Replicated), of three parties i, each pair of which has a stream in common. One party is corrupt, so the summand s_j
+//! of a value, held by parties j and j + 1, is held by an honest party.
+//!
+//! | message | from, to | checked by |
+//! | --- | --- | --- |
+//! | product, inner product, AND: a masked summand | i to i + 1 | the check of products. The summand is also the receiver's share, so the honest shares are always consistent |
+//! | input: a summand | owner to the party before it | nothing to check: each summand goes to one honest party at most that does not have it from a stream, so every message is the sharing of some input |
+//! | `bit_to_arith`, `random_bit`: three such inputs | parties 1, 0, 2 | the first must be b₀·b₁, the sum of the others a product with b₂: two products, in the check of products |
+//! | opening, to all or one: the missing summand | i to i + 1 | a copy of it from the party i + 2 that also holds it (a hash, if that is shorter), in the same round |
+//! | check of products: masked summands | i to i + 1 | the check itself: a wrong one is an error of the claim of its step |
+//! | check of products: challenges, masked operands, the verdict | both holders to the third | a copy: these openings are as all others |
+//! | random elements and bits, shares in files, sums, summands in bits | none | no message |
+//!
+//! Not supported, and refused: the protocol's own shuffle (its messages add an error to single entries that no product shows).
+//! Every message has the length and the canonical elements that the receiver expects, or it is refused ([`crate::round`]).
+//!
+//! # Security
+//!
+//! *Privacy until the check.* Messages of products are masked by a stream that their receiver does not have. Inputs are masked likewise. The values that
+//! are opened are those of the program's ideal run, because the products before them were verified, and the two copies of their summands agree.
+//! An opening is never sent on the strength of an unchecked one: both honest parties have the same opened values, or one of them stops in that round.
+//!
+//! *Error of the check.* Let the products have errors δ_i, not all zero, in a field of q elements. The check tosses its factors after all products, so Σ c_i δ_i = 0 with
+//! probability 1/q. A step with v variables sends claims of a polynomial of degree 2 in each of them; if the claim before was wrong, so is the polynomial,
+//! and at a tossed point the next claim is right with probability at most 2v/q (Schwartz-Zippel; the sum check of Lund, Fortnow, Karloff, Nisan, 1992; in this
+//! form Goyal and Song, 2020, §4, and Boneh, Boyle, Corrigan-Gibbs, Gilboa, Ishai, CRYPTO 2019, §4). The last step multiplies by a tossed factor and compares with masked operands: 1/q more.
+//! A run of the check with V variables in all is wrong with probability at most (2V + 2)/q. Runs with tosses of their own are repeated side by side until the product is below 2^-40 ([`check::repetitions`]).
+//! The adversary has one attempt: a failed check ends the session. So 2^-40 is the bound of a session, however many checks it runs.
+//!
+//! *Abort reveals nothing.* The verdict is a public combination of the errors that the adversary chose, which it can compute itself: whether the check fails does not depend on the
+//! honest parties' secrets. The operands that the last step opens are masked by uniform elements.
+//!
+//! Tosses come from a stream of AES-128 under an opened random seed. The errors are fixed before the seed is drawn, so an adversary that passes more often than
+//! with uniform factors distinguishes the stream.
+//!
+//! # Costs
+//!
+//! Products and conversions send what the semi-honest protocol sends. A check of 2^20 terms sends some 500 elements a party in 13 rounds, one of up to 256 terms
+//! as many elements as there are terms, and a few, in 4. Formulas: `check::elements` and `check::rounds`, asserted in `tests/costs.rs`. An opening sends 32 bytes more a vector.
+
+pub(crate) mod check;
+mod extension;
+mod gf64;
+mod pending;
+mod ring;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+
+use keyquorum_math::{Domain, DomainKind};
+use sha2::{Digest, Sha256};
+
+use self::check::{SECURITY, verify, verify_shares};
+pub(crate) use self::gf64::Gf64;
+pub(crate) use self::pending::Product;
+use self::pending::{MOST_PENDING, Pending};
+use super::{ClearTask, Protocol, ShareTask, cast};
+use crate::adversary::Corruption;
+use crate::error::{EngineError, Result};
+use crate::task::{SendFn, Step, and_then, join, then, then_maybe, within};
+use crate::value::Share;
+
+/// A share of elements that were bits, and the products by which it was made.
+pub(crate) type Converted<E> = (Share<E>, Vec<Product<E>>);
+
+/// A semi-honest protocol with an honest majority, whose products are right up to errors that the adversary knows.
+pub(crate) trait Verifiable: Protocol {
+    /// The adversary of this party.
+    fn adversary(&self) -> &Corruption;
+
+    /// Changes the second operand of a product into vectors whose inner products with the parts of the first operand sum to our summand of
+    /// the result. Linear and local.
+    fn to_operand<D: Domain>(domain: &D, share: &mut Share<D::E>) -> Result<()>;
+
+    /// The inverse of [`Verifiable::to_operand`].
+    fn from_operand<D: Domain>(domain: &D, operand: &mut Share<D::E>) -> Result<()>;
+
+    /// Shares of the sums of all parties' summands: the second half of a product. One round, one element each.
+    fn reshare<D: Domain>(
+        &mut self,
+        domain: &D,
+        summands: Vec<D::E>,
+    ) -> Result<ShareTask<Self, D::E>>;
+
+    /// Opens a share to everybody, and shows that all honest parties get the same. One round.
+    ///
+    /// # Errors
+    /// [`EngineError::Check`] if somebody sends something else.
+    fn open_checked<D: Domain>(
+        &mut self,
+        domain: &D,
+        a: &Share<D::E>,
+    ) -> Result<ClearTask<Self, D::E>>;
+
+    /// [`Verifiable::open_checked`] to one party.
+    fn open_checked_to<D: Domain>(
+        &mut self,
+        domain: &D,
+        a: &Share<D::E>,
+        receiver: usize,
+    ) -> Result<SendFn<Self, Option<Vec<D::E>>>>;
+
+    /// [`Protocol::bit_to_arith`] by products that can be verified.
+    fn convert<D: Domain>(
+        &mut self,
+        domain: &D,
+        bits: &Share<u64>,
+        n: usize,
+    ) -> Result<SendFn<Self, Converted<D::E>>>;
+
+    /// [`Protocol::random_bit`] by products that can be verified.
+    fn random_bits<D: Domain>(
+        &mut self,
+        domain: &D,
+        n: usize,
+    ) -> Result<SendFn<Self, Converted<D::E>>>;
+
+    /// Whether a corrupt dealer can give the honest parties shares that belong to no value. Then inputs and results of products are verified as well.
+    fn shares_may_disagree(&self) -> bool {
+        false
+    }
+}
+
+/// Bytes of the hash of a vector.
+const HASH: usize = 32;
+
+/// What shows a receiver that it has the right vector: the vector again or, if it is longer, its hash.
+pub(crate) fn witness<D: Domain>(domain: &D, vector: &[D::E]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(domain.wire_bytes(vector.len()));
+    domain.encode(vector, &mut bytes);
+    if bytes.len() <= HASH {
+        return bytes;
+    }
+    Sha256::new_with_prefix(b"keyquorum-v1/opened vector")
+        .chain_update(&bytes)
+        .finalize()
+        .to_vec()
+}
+
+/// Bytes of the [`witness`] of a vector of `n` elements.
+pub(crate) fn witness_bytes<D: Domain>(domain: &D, n: usize) -> usize {
+    domain.wire_bytes(n).min(HASH)
+}
+
+/// One party of the verified protocol over the domain `A`.
+pub(crate) struct Verified<P, A: Domain> {
+    inner: P,
+    domain: A,
+    elements: Pending<A::E>,
+    /// Products of packed bits.
+    bits: Pending<u64>,
+    /// Inputs that may be no sharing.
+    dealt: Vec<Share<A::E>>,
+    /// Whether something is opened in the next round.
+    opens: bool,
+    /// Wrong products pass with probability below 2^-security.
+    security: u32,
+}
+
+/// The semi-honest protocol, for [`within`].
+fn inner<P, A: Domain>(p: &mut Verified<P, A>) -> Result<&mut P> {
+    Ok(&mut p.inner)
+}
+
+impl<P: Verifiable, A: Domain> Verified<P, A> {
+    /// A party whose semi-honest protocol is `inner`.
+    pub fn new(inner: P, domain: A) -> Self {
+        Self {
+            inner,
+            domain,
+            elements: Pending::new(1),
+            bits: Pending::new(64),
+            dealt: Vec::new(),
+            opens: false,
+            security: SECURITY,
+        }
+    }
+
+    /// The same with a check that wrong products pass so often that a test sees it.
+    #[cfg(test)]
+    pub fn with_security(mut self, security: u32) -> Self {
+        self.security = security;
+        self
+    }
+
+    /// Notes products, to be verified later.
+    fn record<D: Domain>(&mut self, domain: &D, product: Product<D::E>) -> Result<()> {
+        match domain.kind() {
+            DomainKind::Bits => self.bits.push(cast(product)?),
+            kind if kind == self.domain.kind() => self.elements.push(cast(product)?),
+            kind => Err(EngineError::internal(format!(
+                "products over {kind} that nobody verifies"
+            ))),
+        }
+    }
+
+    /// The check of the products that wait, at most [`MOST_PENDING`] terms of either kind, and then of the rest.
+    fn next_check(&mut self) -> Result<Option<SendFn<Self, ()>>> {
+        let elements = self.elements.take();
+        let bits = self.bits.take().into_iter().map(Product::unpacked);
+        let bits = bits.collect::<Result<Vec<_>>>()?;
+        let mut dealt = std::mem::take(&mut self.dealt);
+        if self.inner.shares_may_disagree() {
+            dealt.extend(elements.iter().map(|product| product.z.duplicate()));
+        }
+        let mut products = self.checks(elements)?;
+        if !bits.is_empty() {
+            products.push(verify(Gf64, self.security, bits)?);
+        }
+        let both = |one, other| join(one, other, |_, (), ()| Ok(()));
+        let products = products.into_iter().reduce(both);
+        let shares =
+            (!dealt.is_empty()).then(|| verify_shares(self.domain.clone(), self.security, dealt));
+        let task = match (shares, products) {
+            (None, None) => return Ok(None),
+            (Some(task), None) | (None, Some(task)) => task,
+            (Some(shares), Some(products)) => and_then(shares, |_, ()| Ok(products)),
+        };
+        Ok(Some(then_maybe(task, |p: &mut Self, ()| {
+            Ok(match p.next_check()? {
+                Some(next) => Step::Next(next),
+                None => Step::Done(()),
+            })
+        })))
+    }
+
+    /// Checks of products of elements, to be run side by side: modulo 2^k one for each length of groups.
+    fn checks(&self, products: Vec<Product<A::E>>) -> Result<Vec<SendFn<Self, ()>>> {
+        let (domain, security) = (self.domain.clone(), self.security);
+        if products.is_empty() {
+            return Ok(Vec::new());
+        }
+        if !matches!(domain.kind(), DomainKind::Z2k(_)) {
+            return Ok(vec![verify(domain, security, products)?]);
+        }
+        let mut lengths = BTreeMap::<usize, Vec<Product<A::E>>>::new();
+        for product in products {
+            lengths.entry(product.length).or_default().push(product);
+        }
+        let check = |products| ring::verify(domain.clone(), security, products);
+        lengths.into_values().map(check).collect()
+    }
+
+    /// Terms that wait.
+    fn pending(&self) -> usize {
+        let dealt: usize = self.dealt.iter().map(Share::len).sum();
+        self.elements.terms() + self.bits.terms() + dealt
+    }
+
+    /// Records the products of a conversion.
+    fn recorded<D: Domain>(
+        domain: &D,
+        converted: SendFn<P, Converted<D::E>>,
+    ) -> ShareTask<Self, D::E> {
+        let domain = domain.clone();
+        then(within(converted, inner), move |p: &mut Self, converted| {
+            let (share, products) = converted;
+            for product in products {
+                p.record(&domain, product)?;
+            }
+            Ok(share)
+        })
+    }
+}
+
+impl<P: Verifiable, A: Domain> Protocol for Verified<P, A> {
+    fn party(&self) -> (usize, usize) {
+        self.inner.party()
+    }
+
+    fn parts(&self) -> usize {
+        self.inner.parts()
+    }
+
+    fn bit_parts(&self) -> usize {
+        self.inner.bit_parts()
+    }
+
+    fn has_binary(&self) -> bool {
+        self.inner.has_binary()
+    }
+
+    fn summands(&self) -> usize {
+        self.inner.summands()
+    }
+
+    fn constant<D: Domain>(&self, domain: &D, values: &[D::E]) -> Result<Share<D::E>> {
+        self.inner.constant(domain, values)
+    }
+
+    fn add_clear<D: Domain>(
+        &self,
+        domain: &D,
+        share: &mut Share<D::E>,
+        values: &[D::E],
+    ) -> Result<()> {
+        self.inner.add_clear(domain, share, values)
+    }
+
+    fn random<D: Domain>(&mut self, domain: &D, n: usize) -> Result<ShareTask<Self, D::E>> {
+        Ok(within(self.inner.random(domain, n)?, inner))
+    }
+
+    fn random_is_local(&self) -> bool {
+        self.inner.random_is_local()
+    }
+
+    fn random_local<D: Domain>(&mut self, domain: &D, n: usize) -> Result<Share<D::E>> {
+        self.inner.random_local(domain, n)
+    }
+
+    fn dot<D: Domain>(
+        &mut self,
+        domain: &D,
+        a: &Share<D::E>,
+        b: &Share<D::E>,
+        length: usize,
+    ) -> Result<ShareTask<Self, D::E>> {
+        let task = within(self.inner.dot(domain, a, b, length)?, inner);
+        let (x, y, domain) = (a.duplicate(), b.duplicate(), domain.clone());
+        Ok(then(task, move |p: &mut Self, result: Share<D::E>| {
+            let z = result.duplicate();
+            p.record(&domain, Product { x, y, z, length })?;
+            Ok(result)
+        }))
+    }
+
+    fn open<D: Domain>(&mut self, domain: &D, a: &Share<D::E>) -> Result<ClearTask<Self, D::E>> {
+        self.opens = true;
+        Ok(within(self.inner.open_checked(domain, a)?, inner))
+    }
+
+    fn open_to<D: Domain>(
+        &mut self,
+        domain: &D,
+        a: &Share<D::E>,
+        receiver: usize,
+    ) -> Result<SendFn<Self, Option<Vec<D::E>>>> {
+        self.opens = true;
+        let opened = self.inner.open_checked_to(domain, a, receiver)?;
+        Ok(within(opened, inner))
+    }
+
+    fn input<D: Domain>(
+        &mut self,
+        domain: &D,
+        owner: usize,
+        n: usize,
+        values: Option<Vec<D::E>>,
+    ) -> Result<ShareTask<Self, D::E>> {
+        let input = within(self.inner.input(domain, owner, n, values)?, inner);
+        if !self.inner.shares_may_disagree() {
+            return Ok(input);
+        }
+        Ok(then(input, |p: &mut Self, share: Share<D::E>| {
+            let dealt = share.duplicate();
+            p.dealt.push(cast(dealt)?);
+            Ok(share)
+        }))
+    }
+
+    fn random_bit<D: Domain>(&mut self, domain: &D, n: usize) -> Result<ShareTask<Self, D::E>> {
+        Ok(Self::recorded(domain, self.inner.random_bits(domain, n)?))
+    }
+
+    fn bit_to_arith<D: Domain>(
+        &mut self,
+        domain: &D,
+        bits: &Share<u64>,
+        n: usize,
+    ) -> Result<ShareTask<Self, D::E>> {
+        Ok(Self::recorded(domain, self.inner.convert(domain, bits, n)?))
+    }
+
+    /// The check, if a value is opened next or too much waits.
+    fn prepare(&mut self) -> Result<Option<SendFn<Self, ()>>> {
+        let opens = std::mem::take(&mut self.opens);
+        if opens || self.pending() > MOST_PENDING {
+            return self.next_check();
+        }
+        Ok(None)
+    }
+
+    fn preprocess(&mut self) -> Result<Option<SendFn<Self, ()>>> {
+        Ok(None)
+    }
+
+    fn check(&mut self) -> Option<SendFn<Self, ()>> {
+        if self.pending() == 0 {
+            return None;
+        }
+        Some(Box::new(|p, out| {
+            let check = p.next_check()?;
+            let check = check.ok_or_else(|| EngineError::internal("no products to verify"))?;
+            check(p, out)
+        }))
+    }
+
+    fn summand_bits<D: Domain>(
+        &self,
+        domain: &D,
+        a: &Share<D::E>,
+        m: usize,
+    ) -> Result<Vec<Vec<Share<u64>>>> {
+        self.inner.summand_bits(domain, a, m)
+    }
+}
