@@ -388,14 +388,11 @@ fn evaluated<X: Extension>(
     Ok(result)
 }
 
-/// A polynomial's weight, and whether its point is in {0, 1}^v.
-type Weights<E> = Vec<(Vec<E>, bool)>;
+/// Weights of values, with whether their point is in {0, 1}^v, and the weight of the value at (1, …, 1).
+type Weights<E> = (Vec<(Vec<E>, bool)>, Vec<E>);
 
 /// The weights in the value at `point` of the values at all points of {0, 1, ∞}^v but (1, …, 1), and that of the value there.
-fn weights<X: Extension>(
-    extension: &X,
-    point: &[Vec<Word<X>>],
-) -> Result<(Weights<Word<X>>, Vec<Word<X>>)> {
+fn weights<X: Extension>(extension: &X, point: &[Vec<Word<X>>]) -> Result<Weights<Word<X>>> {
     let base = extension.base();
     let mut weights = vec![(extension.one(), true)];
     for r in point {
