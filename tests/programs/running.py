@@ -50,7 +50,11 @@ REPLICATED_RING, REPLICATED_FIELD = Backend("ring", 3, RING, 1), Backend("rep-fi
 SHAMIR_3, SHAMIR_5 = Backend("shamir", 3, FIELD, 1), Backend("shamir", 5, FIELD, 2)
 SEMI_RING, SEMI_FIELD = Backend("semi2k", 2, RING, 1), Backend("semi", 2, FIELD, 1)
 MAC_RING, MAC_FIELD = Backend("spdz2k", 2, RING, 1), Backend("mascot", 2, FIELD, 1)
-VERIFIED_RING, VERIFIED_FIELD, VERIFIED_SHAMIR = Backend("mal-rep-ring", 3, RING, 1), Backend("mal-rep-field", 3, FIELD, 1), Backend("mal-shamir", 5, FIELD, 2)
+VERIFIED_RING, VERIFIED_FIELD, VERIFIED_SHAMIR = (
+    Backend("mal-rep-ring", 3, RING, 1),
+    Backend("mal-rep-field", 3, FIELD, 1),
+    Backend("mal-shamir", 5, FIELD, 2),
+)
 ON_MPSPDZ = [SEMI_RING, SEMI_FIELD, MAC_RING, MAC_FIELD]
 WITH_CHECKS = {"spdz2k", "mascot", "mal-rep-ring", "mal-rep-field", "mal-shamir"}
 """Checks of MACs or products add rounds and bytes to what headers state, before whatever a program opens."""
