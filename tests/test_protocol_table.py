@@ -26,7 +26,7 @@ from keyquorum.model.protocols import (
     named,
     names,
 )
-from keyquorum.plans.program import ProgramRequest
+from keyquorum.plans.program import UNFINISHED, ProgramRequest, unfinished
 
 ROOT = Path(__file__).parent.parent
 RING, FIELD, BITS = "Z2^64", "F_1152921504606584833", "bits"
@@ -358,3 +358,17 @@ def test_the_search_finds_names(tmp_path: Path) -> None:
     rust = tmp_path / "a.rs"
     rust.write_text('// "ring"\nmatch p { "semi" => 1, "x" => 2 }\n#[cfg(test)]\nmod tests {\n    "mascot"\n}\n')
     assert list(_rust_names(rust)) == [(2, "semi")]
+
+
+def test_protocols_that_are_not_secure_yet_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those with known attacks run only for those who ask for it by the environment; all others are not concerned."""
+    monkeypatch.delenv(UNFINISHED)
+    open_to_all = [p for p in PROTOCOLS.values() if not unfinished(p)]
+    assert {p.name for p in open_to_all} >= set(COMMITTEES) and len(open_to_all) < len(PROTOCOLS)
+    for protocol in PROTOCOLS.values():
+        request = ProgramRequest("sample_bits", ("1",), protocol.name)
+        if protocol in open_to_all:
+            request.check()
+        else:
+            with pytest.raises(ParameterError, match=f"{protocol.name} is not secure yet .*: choose another protocol"):
+                request.check()

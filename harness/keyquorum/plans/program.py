@@ -37,6 +37,15 @@ EMULATED = 3
 """Parties of whom a run in the clear asks for inputs with -I."""
 
 
+UNFINISHED = "KEYQUORUM_UNFINISHED"
+"""Environment variable: 1 runs protocols that are :func:`unfinished`."""
+
+
+def unfinished(protocol: Protocol) -> bool:
+    """Whether attacks on the protocol are known that are not mended: no committee uses it, nor its partner over prime fields."""
+    return protocol.field_protocol not in COMMITTEES and not protocol.emulated
+
+
 @dataclass(frozen=True)
 class ProgramRequest:
     """A run of a program. ``protocol``, ``parties``, ``ring`` (-R), ``field`` (-F), ``prime`` (-P), ``threshold`` (-T) as in
@@ -68,6 +77,10 @@ class ProgramRequest:
         known = [p.name for p in PROTOCOLS.values() if self.backend == "embedded" or p.mp_spdz is not None]
         if self.protocol not in known:
             raise ParameterError(f"unknown protocol {self.protocol!r}: choose one of {', '.join(known)}")
+        if self.backend == "embedded" and unfinished(self.capabilities) and os.environ.get(UNFINISHED) != "1":
+            raise ParameterError(
+                f"{self.protocol} is not secure yet (SECURITY.md, Verified products): choose another protocol, or set {UNFINISHED}=1 to try it without secrets"
+            )
         if self.link is not None and self.capabilities.emulated:
             raise ParameterError(f"{self.protocol} is one process and has no links: leave out --link")
 

@@ -29,6 +29,10 @@
 //!
 //! # Security
 //!
+//! **Not secure yet.** The argument below assumes that all parties finish a round before one of them begins the next one. The transport does not provide that:
+//! a party goes on when it has the messages that it expects itself. So a corrupt party that withholds a message sees a toss, or an opening, before it sends what should have
+//! been fixed. SECURITY.md ("Verified products") has the attacks that are known; programs refuse these protocols unless `KEYQUORUM_UNFINISHED=1` is set.
+//!
 //! *Privacy until the check.* Messages of products are masked by a stream that their receiver does not have. Inputs are masked likewise. The values that
 //! are opened are those of the program's ideal run, because the products before them were verified, and the two copies of their summands agree.
 //! An opening is never sent on the strength of an unchecked one: both honest parties have the same opened values, or one of them stops in that round.
