@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from keyquorum import api
-from keyquorum.cli.tfhe import bridge, run_bridge
+from keyquorum.deploy.tfhe_bridge import bridge, run_bridge
 from keyquorum.model.errors import KeyQuorumError
 from keyquorum.model.protocols import DEFAULT_COMMITTEE
 

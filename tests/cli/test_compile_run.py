@@ -120,7 +120,7 @@ def test_options_that_are_refused() -> None:
         (["-E", "ring"], "no program"),
         (["ring", "p", "-F", "18"], "modulo 2^k"),
         (["-Z", "2", "ring", "p"], "3 summands"),
-        (["-Z", "3", "rep-field", "p"], "-Z is for ring and semi2k"),
+        (["-Z", "3", "rep-field", "p"], "-Z is for ring, mal-rep-ring and semi2k"),
         (["-Z", "3", "semi2k", "p"], "2 summands"),
         (["semi2k", "-F", "18", "p"], "modulo 2^k"),
         (["-P", M61, "shamir", "p", "--", "-P", Q60], "two values of the prime"),

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from keyquorum import __version__, api
 from keyquorum.fhe import seal
-from keyquorum.fhe.lwe import LWE_SETS, TFHE_SETS
+from keyquorum.fhe.lwe import FHEW_SETS, LWE_SETS, TFHE_SETS
 from keyquorum.model.committee import Committee
 from keyquorum.plans.pool_store import packed_bytes
 from keyquorum.serve.client import make_receiver
@@ -106,7 +106,7 @@ def test_hints_can_be_pasted(tmp_path: Path) -> None:
 def test_all_parameter_sets_are_listed(tmp_path: Path) -> None:
     """The list has the sets of LWE and TFHE as well, and gives no warnings."""
     out, err = run(tmp_path, "parameters")
-    assert {line.split()[0] for line in out.splitlines()} == {*api_sets(), *LWE_SETS, *TFHE_SETS}
+    assert {line.split()[0] for line in out.splitlines()} == {*api_sets(), *LWE_SETS, *TFHE_SETS, *FHEW_SETS}
     assert err == ""
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from keyquorum import api, cli
 from keyquorum.cli import tfhe
+from keyquorum.deploy import tfhe_bridge
 from keyquorum.fhe.lwe import TFHE_SETS
 from keyquorum.schemes.key_folder import write_public_files
 from keyquorum.schemes.tfhe.keygen import TfheRequest
@@ -29,7 +30,7 @@ def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     path = tmp_path / "bridge"
     path.write_text('#!/bin/sh\n[ "$1" = fail ] && { echo "error: x.kqt: damaged" >&2; exit 1; }\n[ "$1" = die ] && exit 3\necho "[$@]"\n')
     path.chmod(0o700)
-    monkeypatch.setenv(tfhe.VARIABLE, str(path))
+    monkeypatch.setenv(tfhe_bridge.VARIABLE, str(path))
     return path
 
 
@@ -63,14 +64,14 @@ def test_files_that_are_not_those_of_the_key_are_refused(
 def test_it_says_how_to_build_the_bridge(program: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     program.chmod(0o600)
     for named in (program, program.parent):
-        monkeypatch.setenv(tfhe.VARIABLE, str(named))
+        monkeypatch.setenv(tfhe_bridge.VARIABLE, str(named))
         code, _, err = run(capsys, monkeypatch, "keys")
         assert code == 1 and "which is no program" in err and err.count("\n") == 1
-    monkeypatch.delenv(tfhe.VARIABLE)
-    monkeypatch.setattr(tfhe, "BUILT", ())
+    monkeypatch.delenv(tfhe_bridge.VARIABLE)
+    monkeypatch.setattr(tfhe_bridge, "BUILT", ())
     monkeypatch.setenv("PATH", str(program.parent))
     code, _, err = run(capsys, monkeypatch, "keys")
     assert code == 1 and "run make tfhe-bridge in a checkout" in err and err.count("\n") == 1
-    (program.parent / tfhe.BRIDGE).symlink_to("bridge")
+    (program.parent / tfhe_bridge.BRIDGE).symlink_to("bridge")
     program.chmod(0o700)
-    assert tfhe.bridge() == program.parent / tfhe.BRIDGE
+    assert tfhe_bridge.bridge() == program.parent / tfhe_bridge.BRIDGE

@@ -11,7 +11,8 @@ from keyquorum.bench.sweep import rows
 from keyquorum.cnn.model import CLASSES, FEATURES, HIDDEN, KERNEL, MAPS, Model
 from keyquorum.deploy.compose import prepare
 from keyquorum.dsl import ProgramIO
-from keyquorum.fhe.lwe import TFHE_SETS
+from keyquorum.fhe import fhew
+from keyquorum.fhe.lwe import FHEW_SETS, TFHE_SETS
 from keyquorum.fhe.tfhe import COMPACT, KeyFileWriter
 from keyquorum.fhe.values import write_values
 from keyquorum.model.committee import Committee
@@ -44,6 +45,7 @@ SAMPLES = {
     "metadata of a key": f"{KEYS}/bfv/key.json",
     "public key of LWE": f"{KEYS}/lwe/public.lwepk",
     "public key for TFHE-rs": "compact.kqt",
+    "public key of FHEW": "public.kqf",
     "count of decryptions": f"{KEYS}/ckks/decryptions.json",
     "approvals": f"{KEYS}/ckks/approved.json",
     "share file": f"{KEYS}/bfv/share-0.kqs",
@@ -107,6 +109,12 @@ def _files_of_keys(folder: Path, committee: Committee) -> None:
         key = KeyFileWriter(file, set_, COMPACT, "ab" * 16, bytes(16))
         key.write(np.arange(set_.dimension, dtype=np.uint64))
         key.finish()
+    other = FHEW_SETS["ajax53"]
+    with (folder / "public.kqf").open("wb") as file:
+        count = fhew.body_residues(other, fhew.PUBLIC)
+        made = fhew.KeyFileWriter(file, other, fhew.PUBLIC, "ab" * 16, bytes(16))
+        made.write(np.arange(count, dtype=np.uint64))
+        made.finish()
     for items in (5, 6):
         api.pool_fill(committee, "lwe64-p2", "round_mask_open", items)
     api.decrypt(committee, "lwe", [folder / "x.lwe"], 0, [folder / "x.lwe.plain"], "round_mask_open")

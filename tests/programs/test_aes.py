@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sys
+import importlib.util
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +13,18 @@ from numpy.typing import NDArray
 
 from .running import EMULATE_RING, MAC_RING, REPLICATED_RING, SEMI_RING, SEMI_RING_4, Backend, run
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "Programs" / "Library"))
-import aes
+
+def _library() -> Any:
+    """Programs/Library/aes.py, whose rows may be arrays of bools as well. It is no module of the tests."""
+    path = Path(__file__).resolve().parents[2] / "Programs" / "Library" / "aes.py"
+    spec = importlib.util.spec_from_file_location("tests.programs.aes_in_clear", path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+aes = _library()
 
 Bits = NDArray[np.uint8]
 RNG = np.random.default_rng(197)

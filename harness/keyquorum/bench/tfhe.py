@@ -31,7 +31,7 @@ import numpy as np
 
 import keyquorum
 from keyquorum import api
-from keyquorum.cli.tfhe import bridge, run_bridge
+from keyquorum.deploy.tfhe_bridge import bridge, run_bridge
 from keyquorum.fhe.lwe import TFHE_SETS, read_lwe
 from keyquorum.model.chosen_committees import ADDITIVE, REPLICATED
 from keyquorum.model.errors import KeyQuorumError

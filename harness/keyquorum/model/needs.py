@@ -17,7 +17,7 @@ from keyquorum.model.errors import ResourceError
 MB = 1_000_000
 DISK_SLACK = MB
 """Bytes on the disk for headers, metadata, counts and journals."""
-PROCESS = 85 * MB
+PROCESS = 90 * MB
 """Bytes of memory for interpreter, libraries and engine."""
 LINK = 20 * MB
 """Bytes of memory for threads, buffers and oblivious transfer with one peer."""
