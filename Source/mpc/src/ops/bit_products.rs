@@ -31,6 +31,11 @@ impl<P: Protocol, D: Domain> Computation<P, D> {
             }
         };
         let m = k.saturating_sub(shift);
+        let m = if m > 0 && !self.protocol.multiplies_in_any_ring() {
+            k
+        } else {
+            m
+        };
         let low = self.domain.low_bits(m).ok_or_else(|| {
             EngineError::usage(format!(
                 "products modulo 2^{k} times 2^{shift} are zero: choose a weight below 2^{k}"

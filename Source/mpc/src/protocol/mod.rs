@@ -97,6 +97,11 @@ pub trait Protocol: Sized + Send + 'static {
         length: usize,
     ) -> Result<ShareTask<Self, D::E>>;
 
+    /// Whether products may be taken in another ring than that of the engine.
+    fn multiplies_in_any_ring(&self) -> bool {
+        true
+    }
+
     /// Products of every element of `bits`, each of which is 0 or 1, with every element of `v`: a row for each bit. Both are shares in `ring`, integers
     /// modulo 2^m.
     fn bit_products<D: Domain>(

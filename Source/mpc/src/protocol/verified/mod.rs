@@ -282,6 +282,11 @@ impl<P: Verifiable, A: Domain> Verified<P, A> {
 }
 
 impl<P: Verifiable, A: Domain> Protocol for Verified<P, A> {
+    /// The check is over the engine's own ring.
+    fn multiplies_in_any_ring(&self) -> bool {
+        false
+    }
+
     fn party(&self) -> (usize, usize) {
         self.inner.party()
     }
