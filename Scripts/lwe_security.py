@@ -1,4 +1,4 @@
-"""Estimates how long the primal attack takes on the parameter sets of LWE and TFHE: prints the table of docs/pages/tfhe.md.
+"""Estimates how long the primal attack takes on the parameter sets of TFHE and FHEW: prints the tables of docs/pages/tfhe.md and fhew.md.
 
 The attack embeds an LWE instance into a lattice with one unusually short vector, (e, nu s, 1), and finds it by BKZ with blocks of size beta. It succeeds if
 sqrt(beta) sigma <= delta^(2 beta - d - 1) vol^(1/d) (Alkim, Ducas, Poeppelmann, Schwabe, USENIX Security 2016, section 6.3), where d = m + n + 1,
@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from keyquorum.fhe.lwe import TFHE_SETS
+from keyquorum.fhe.lwe import FHEW_SETS, TFHE_SETS
 
 
 @dataclass(frozen=True)
@@ -81,11 +81,15 @@ def known() -> list[tuple[Instance, int]]:
 
 
 def instances() -> list[Instance]:
-    """The two keys of every TFHE set. A row of a ring key has 2048 samples, and an attacker has all rows."""
+    """The two keys of every set of TFHE and FHEW. A row of a ring key has 2048 samples, and an attacker has all rows."""
     found = []
     for p in TFHE_SETS.values():
         found.append(Instance(f"{p.name}, s", p.lwe_dimension, math.log2(p.modulus), tuniform(p.lwe_noise), 0.5, 1 << 20))
         found.append(Instance(f"{p.name}, z", p.dimension, math.log2(p.modulus), tuniform(p.glwe_noise), 0.5, 1 << 20))
+    for f in FHEW_SETS.values():
+        found.append(Instance(f"{f.name}, s", f.lwe_dimension, math.log2(f.modulus), f.switch_deviation, 0.5, 1 << 20))
+        # The coefficients of z are differences of two bits.
+        found.append(Instance(f"{f.name}, z", f.dimension, math.log2(f.modulus), math.sqrt(f.variance), math.sqrt(0.5), 1 << 20))
     return found
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from keyquorum import _engine
+from keyquorum import _engine, api
 from keyquorum.model.committee import Committee, Party
 from keyquorum.model.errors import CommitteeError, ParameterError
 from keyquorum.model.protocols import (
@@ -26,6 +26,8 @@ from keyquorum.model.protocols import (
     named,
     names,
 )
+from keyquorum.parties import run_in_process
+from keyquorum.parties.jobs import run_job
 from keyquorum.plans.program import UNFINISHED, ProgramRequest, unfinished
 
 ROOT = Path(__file__).parent.parent
@@ -360,7 +362,7 @@ def test_the_search_finds_names(tmp_path: Path) -> None:
     assert list(_rust_names(rust)) == [(2, "semi")]
 
 
-def test_protocols_that_are_not_secure_yet_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_protocols_that_are_not_secure_yet_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Those with known attacks run only for those who ask for it by the environment; all others are not concerned."""
     monkeypatch.delenv(UNFINISHED)
     open_to_all = [p for p in PROTOCOLS.values() if not unfinished(p)]
@@ -370,5 +372,14 @@ def test_protocols_that_are_not_secure_yet_are_refused(monkeypatch: pytest.Monke
         if protocol in open_to_all:
             request.check()
         else:
-            with pytest.raises(ParameterError, match=f"{protocol.name} is not secure yet .*: choose another protocol"):
+            said = f"{protocol.name} is not secure yet .*: choose another protocol"
+            with pytest.raises(ParameterError, match=said):
                 request.check()
+            committee = api.in_process_committee(3, next(c.name for c in COMMITTEES.values() if c.sharing == protocol.sharing))
+            job = {
+                "kind": "program",
+                "request": {"program": "sample_bits", "args": ["1"], "protocol": protocol.name},
+                "local": {"folder": str(tmp_path)},
+            }
+            with pytest.raises(ParameterError, match=said):
+                run_in_process(committee, lambda context, job=job: run_job(context, job))  # type: ignore[misc]

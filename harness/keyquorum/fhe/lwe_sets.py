@@ -136,7 +136,7 @@ FHEW_SETS = {
         FhewParameters(
             "ajax53", 2048, 9007199254614017, 4, 0, 3.6 * math.sqrt(108544 / 2), 23,
             "Ajax (ePrint 2025/1834), sections 4.1.3, 4.3 and 5.1, appendix B, table 2; noise: 13 deviations (2^19.1) of an evaluated ciphertext. "
-            "Security, by our estimate alone (the primal attack): about 2^132 for the ring, 2^129 for n = 1024; the paper states 2^131",
+            "Security, by our estimate alone (the primal attack): about 2^132 for the ring, 2^128 for n = 1024; the paper states 2^131",
             lwe_dimension=1024, base_log=6, levels=8, switch_base_log=1, switch_levels=52, samples=108544, variance=12.96,
             switch_deviation=3.4 * 2.0**26,
         ),

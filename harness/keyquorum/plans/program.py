@@ -164,6 +164,7 @@ def _run(session: Any, request: ProgramRequest, typed: Path | None = None) -> li
 def program_job(context: PartyContext, job: Json) -> Json:
     """The job ``program``: the fields of :class:`ProgramRequest` under ``request``, the folder under ``local``."""
     request = ProgramRequest.from_json(job["request"], local_path(job, "folder"))
+    request.check()
     with context.phase("program"):
         return {"lines": _run(context.session, request, local_path(job, "typed") if request.interactive else None)}
 

@@ -1,5 +1,5 @@
-//! Verified honest majority: a wrapper around a semi-honest protocol whose products it verifies (`mal-rep-field`, `mal-rep-ring`, `mal-shamir`). Malicious,
-//! static corruption, security with abort. This page is about replicated sharing over fields; `shamir/verified.rs` and `ring` say what is different there.
+//! Verified honest majority: a wrapper around a semi-honest protocol whose products it verifies (`mal-rep-field`, `mal-rep-ring`, `mal-shamir`). The aim
+//! is security with abort against malicious parties, static corruption; it is **not reached yet** (see Security). This page is about replicated sharing over fields; `shamir/verified.rs` and `ring` say what is different there.
 //!
 //! # Idea
 //!
