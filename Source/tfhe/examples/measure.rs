@@ -3,11 +3,11 @@
 //! ```text
 //! measure look-ups KEYS COUNT PER_FILE OUT    blocks after one bootstrap each
 //! measure integers KEYS COUNT PER_FILE OUT    FheUint8 after +, *, and the larger of two (a comparison and a selection), in turn
-//! measure own COUNT                           the deviation of the noise under keys that TFHE-rs makes alone
+//! measure own COUNT                           the variance of the noise under keys that TFHE-rs makes alone
 //! ```
 //!
 //! Inputs are random and encrypted under the compact public key. `look-ups` and `integers` write OUT.0.lwe, OUT.1.lwe and so on, and print the right
-//! value of each result on a line of its own. `own` prints the seconds of a key generation, and the variance of the noise, modulo 2^64.
+//! value of each result on a line of its own. `own` prints the variance of the noise, modulo 2^64.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -18,7 +18,6 @@
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
 
 use keyquorum_tfhe::{
     Ciphertext, KeyFolder, LweFile, MESSAGE_SHIFT, Operation, Type, compact_public_key, encrypt,
@@ -101,10 +100,8 @@ fn integers(folder: &str, count: usize, each: usize, out: &Path) {
 }
 
 fn own(count: usize) {
-    let began = Instant::now();
     let client = shortint::ClientKey::new(set());
     let server = shortint::ServerKey::new(&client);
-    let seconds = began.elapsed().as_secs_f64();
     let AtomicPatternClientKey::Standard(secrets) = &client.atomic_pattern else {
         panic!("another pattern")
     };
@@ -124,7 +121,7 @@ fn own(count: usize) {
             .wrapping_sub(table(value) << MESSAGE_SHIFT);
         sum += (noise.cast_signed() as f64).powi(2);
     }
-    println!("{seconds} {}", sum / count as f64);
+    println!("{}", sum / count as f64);
 }
 
 fn main() {

@@ -64,10 +64,10 @@ def measuring(*arguments: str) -> list[str]:
     return ended.stdout.splitlines()
 
 
-def alone(count: int) -> tuple[float, float]:
-    """Seconds in which TFHE-rs makes its keys alone, and the variance of the noise of ``count`` look-ups under them."""
-    seconds, variance = measuring("own", str(count))[-1].split()
-    return float(seconds), float(variance)
+def alone() -> float:
+    """Seconds in which TFHE-rs makes such keys alone."""
+    [seconds] = map(float, run_bridge(["time-keys"]))
+    return seconds
 
 
 def conditions() -> Row:
@@ -93,7 +93,7 @@ def keys(protocol: str, parties: int, single: float) -> Row:
 
 def bench_keys(only: str) -> int:
     """Every committee whose name contains ``only``; writes results/tfhe.csv if these are all."""
-    single = min(alone(1)[0] for _ in range(3))
+    single = alone()
     rows = []
     for protocol, parties in CONFIGURATIONS:
         if only in f"{protocol} {parties}":
@@ -173,7 +173,7 @@ def check_results(protocol: str, parties: int, integers: int, look_ups: int) -> 
         counted = Counted(Path(folder), protocol, parties)
         wrong_integers = counted.integers(integers) if integers else 0
         wrong, variance = counted.look_ups(look_ups)
-    own = alone(look_ups)[1]
+    own = float(measuring("own", str(look_ups))[-1])
     # A variance of M normal numbers has the relative deviation sqrt(2 / M), and there are two of them.
     allowed = max(0.02, SPREAD * math.sqrt(4 / look_ups))
     row: Row = {
