@@ -12,6 +12,7 @@ from pathlib import Path
 
 from keyquorum.model import published
 from keyquorum.model.chosen_committees import ADDITIVE_RING, REPLICATED, RING_WITH_MACS
+from keyquorum.model.idle import IDLE_CORES
 from keyquorum.report.data import NoResultsError, conditions, load, summary
 from keyquorum.report.threat_models import threat_model_table
 
@@ -197,7 +198,7 @@ def tfhe() -> list[str]:
             "| --- | --- | --- | --- | --- | --- | --- | --- |",
         ]
     for row in rows:
-        loaded = " (started under load)" if float(row["load"]) > int(row["cores"]) else ""
+        loaded = " (started under load)" if row["busy"] and float(row["busy"]) > IDLE_CORES else ""
         lines.append(
             f"| `{row['protocol']}` | {row['parties']} | {row['seconds']}{loaded} | {row['ratio']} | {row['cpu_seconds']} | {int(row['sent_mb']):,} MB | {row['memory_mb']} MB | {row['rounds']} |"
         )

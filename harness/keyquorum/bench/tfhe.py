@@ -35,6 +35,7 @@ from keyquorum.deploy.tfhe_bridge import bridge, run_bridge
 from keyquorum.fhe.lwe import TFHE_SETS, read_lwe
 from keyquorum.model.chosen_committees import ADDITIVE, REPLICATED
 from keyquorum.model.errors import KeyQuorumError
+from keyquorum.model.idle import busy_cores
 from keyquorum.model.plain import Json
 from keyquorum.schemes.key_folder import load_shares
 from keyquorum.terminal.output import console
@@ -77,7 +78,7 @@ def conditions() -> Row:
 
 def keys(protocol: str, parties: int, single: float) -> Row:
     """Makes one key; ``single``: seconds of TFHE-rs alone. Returns the largest costs of a party."""
-    load = os.getloadavg()[0]
+    busy = busy_cores()
     with tempfile.TemporaryDirectory(prefix="keyquorum-bench-") as folder, progress_bars() as report:
         committee = api.init(Path(folder) / "committee", parties, protocol)
         began = time.monotonic()
@@ -87,7 +88,7 @@ def keys(protocol: str, parties: int, single: float) -> Row:
         "protocol": protocol, "parties": parties, "parameters": PARAMETERS, "seconds": round(seconds, 1),
         "sent_mb": round(max(r.total.bytes_sent for r in made) / 1e6), "cpu_seconds": round(max(r.cpu_seconds for r in made), 1),
         "memory_mb": round(max(r.peak_memory for r in made) / 1e6), "rounds": made[0].total.rounds, "alone_seconds": round(single, 2),
-        "ratio": round(seconds / single, 1), "load": round(load, 2), **conditions(),
+        "ratio": round(seconds / single, 1), "busy": "" if busy is None else f"{busy:.2f}", **conditions(),
     }  # fmt: skip
 
 
