@@ -29,7 +29,7 @@ LOOSE = {"weights of the CNN"}
 """Archives, of whose own headers not every byte counts."""
 ELSEWHERE = {
     "inspection": "reads", "backends/mpspdz": "work folders of MP-SPDZ, which are removed", "bench/parity/mpspdz": "as those of MP-SPDZ",
-    "bench/sweep/party": "programs of a run, which are removed", "bench/sweep/measure": "the same", "bench/dishonest": "the same", "bench/tfhe": "tables",
+    "bench/sweep/party": "programs of a run, which are removed", "bench/sweep/measure": "the same", "bench/dishonest": "the same",
     "parties/traces": "removes", "model/outputs": "has others write", "parties/processes": "logs of a run, which are removed",
     "plans/program": "inputs that were typed, for a run, which are removed",
 }  # fmt: skip

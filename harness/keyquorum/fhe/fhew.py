@@ -9,17 +9,15 @@ from typing import BinaryIO
 import numpy as np
 
 from keyquorum._engine import Ntt, expand_uniform, mulmod, mulmod_scalar, submod
-from keyquorum.model.errors import KeyFileError
-from keyquorum.model.plain import Json, is_hex
+from keyquorum.model.plain import Json
 
-from .body_writer import BodyWriter, unpacked
-from .lwe import FHEW_SETS, FhewParameters, Ints, Words, inner_products, unpack
+from .lwe import FHEW_SETS, FhewParameters, Ints, Words, inner_products
+from .seeded_files import BodyWriter, SeededFile, SeededForm
 
 KEY_MAGIC = b"KQFHEW01"
 PUBLIC, SWITCHING, BOOTSTRAPPING = "public", "key-switching", "bootstrapping"
 KINDS = (PUBLIC, SWITCHING, BOOTSTRAPPING)
 """Kinds of key files, in the order in which they are made."""
-SEED_BYTES = 16
 PIECE = 1 << 20
 """Masks of which the noise is computed at a time, at least those of a row."""
 
@@ -96,14 +94,8 @@ class KeyFileWriter(BodyWriter):
 
 
 @dataclass(frozen=True)
-class FhewKeyFile:
+class FhewKeyFile(SeededFile[FhewParameters]):
     """A public key file: kind, id of the key, 16 bytes of the seed of the masks, and the bodies."""
-
-    parameters: FhewParameters
-    kind: str
-    key_id: str
-    seed: bytes
-    bodies: Words
 
     def noise(self, short: Ints, ring: Ints) -> Ints:
         """The noise of every residue of the bodies, centred, with the secrets in clear text: the phase less what is encrypted."""
@@ -140,27 +132,13 @@ class FhewKeyFile:
         return noise
 
 
+_FORM = SeededForm("public key of FHEW", KEY_MAGIC, KINDS, FHEW_SETS, header, body_residues, residue_bytes)
+
+
 def read_key_file(data: bytes | bytearray, where: str) -> FhewKeyFile:
     """A file from the bytes that a :class:`KeyFileWriter` wrote; ``where`` names the source in errors. Raises KeyFileError."""
-    damaged = KeyFileError(f"{where}: not a public key of FHEW, or a damaged one: copy it from another party")
-    if data[:8] != KEY_MAGIC:
-        raise damaged
-    try:
-        found, body = unpack(data)
-        kind, key_id, seed = found["kind"], found["key_id"], found["seed"]
-        parameters = FHEW_SETS[found["parameters"]]
-    except (ValueError, KeyError, TypeError):
-        raise damaged from None
-    if kind not in KINDS or not (is_hex(key_id, 32) and is_hex(seed, 2 * SEED_BYTES)):
-        raise damaged
-    if found != header(parameters, kind, key_id, bytes.fromhex(seed)):
-        raise KeyFileError(f"{where}: its header has other numbers than the set {parameters.name} of this version: make the key again")
-    if len(body) != residue_bytes(parameters) * body_residues(parameters, kind):
-        raise damaged
-    bodies = unpacked(body, residue_bytes(parameters))
-    if int(bodies.max()) >= parameters.prime:
-        raise damaged
-    return FhewKeyFile(parameters, kind, key_id, bytes.fromhex(seed), bodies)
+    found = _FORM.read(data, where)
+    return FhewKeyFile(found.parameters, found.kind, found.key_id, found.seed, found.bodies)
 
 
 __all__ = [

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Literal, TypeVar
 
 from keyquorum.model.errors import ParameterError
+from keyquorum.model.plain import Json
+
+P = TypeVar("P", bound="LweParameters")
 
 
 @dataclass(frozen=True)
@@ -150,6 +154,17 @@ def lwe_parameters(name: str) -> LweParameters:
     if name not in LWE_SETS:
         raise ParameterError(f"unknown LWE parameter set {name!r}: choose one of {', '.join(LWE_SETS)}")
     return LWE_SETS[name]
+
+
+def shipped_set(data: Json, by_name: Callable[[str], P]) -> P:
+    """A parameter set from plain data; ``by_name``: the shipped one of a name. Raises ParameterError for another one."""
+    name = data.get("name")
+    if not isinstance(name, str):
+        raise ParameterError("not a parameter set, it has no name: write the job or key file again")
+    known = by_name(name)
+    if data != asdict(known):
+        raise ParameterError(f"the parameter set {known.name} is not that of this version: write the job or key file again")
+    return known
 
 
 def ciphertext_parameters(name: str) -> LweParameters:

@@ -8,17 +8,15 @@ from typing import BinaryIO
 import numpy as np
 
 from keyquorum._engine import expand_aes_ctr
-from keyquorum.model.errors import KeyFileError
-from keyquorum.model.plain import Json, is_hex
+from keyquorum.model.plain import Json
 
-from .body_writer import BodyWriter
-from .lwe import TFHE_SETS, Ints, TfheParameters, Words, unpack
+from .lwe import TFHE_SETS, Ints, TfheParameters, Words
+from .seeded_files import BodyWriter, SeededFile, SeededForm
 
 KEY_MAGIC = b"KQTFHE01"
 BOOTSTRAPPING, SWITCHING, COMPACT = "bootstrapping", "key-switching", "compact"
 KINDS = (BOOTSTRAPPING, SWITCHING, COMPACT)
 """Kinds of key files, in the order in which they are made."""
-SEED_BYTES = 16
 
 
 def file_name(kind: str) -> str:
@@ -69,14 +67,8 @@ class KeyFileWriter(BodyWriter):
 
 
 @dataclass(frozen=True)
-class KeyFile:
+class KeyFile(SeededFile[TfheParameters]):
     """A public key file: kind, id of the key, 16 bytes of the seed of the masks, and the bodies."""
-
-    parameters: TfheParameters
-    kind: str
-    key_id: str
-    seed: bytes
-    bodies: Words
 
     def rows(self, short: Ints, ring: Ints) -> tuple[Words, Words]:
         """Of every word of the bodies, with the secrets in clear text: the phase b - <a, secret>, and the part of it that is no noise, modulo 2^64."""
@@ -118,24 +110,13 @@ def negacyclic(public: Words, bits: Words) -> Words:
     return total
 
 
+_FORM = SeededForm("public key for TFHE-rs", KEY_MAGIC, KINDS, TFHE_SETS, header, body_words, lambda _: 8)
+
+
 def read_key_file(data: bytes | bytearray, where: str) -> KeyFile:
     """A file from the bytes that a :class:`KeyFileWriter` wrote; ``where`` names the source in errors. Raises KeyFileError."""
-    damaged = KeyFileError(f"{where}: not a public key for TFHE-rs, or a damaged one: copy it from another party")
-    if data[:8] != KEY_MAGIC:
-        raise damaged
-    try:
-        found, body = unpack(data)
-        kind, key_id, seed = found["kind"], found["key_id"], found["seed"]
-        parameters = TFHE_SETS[found["parameters"]]
-    except (ValueError, KeyError, TypeError):
-        raise damaged from None
-    if kind not in KINDS or not (is_hex(key_id, 32) and is_hex(seed, 2 * SEED_BYTES)):
-        raise damaged
-    if found != header(parameters, kind, key_id, bytes.fromhex(seed)):
-        raise KeyFileError(f"{where}: its header has other numbers than the set {parameters.name} of this version: make the key again")
-    if len(body) != 8 * body_words(parameters, kind):
-        raise damaged
-    return KeyFile(parameters, kind, key_id, bytes.fromhex(seed), np.frombuffer(body, dtype="<u8").astype(np.uint64))
+    found = _FORM.read(data, where)
+    return KeyFile(found.parameters, found.kind, found.key_id, found.seed, found.bodies)
 
 
 __all__ = [

@@ -22,6 +22,10 @@ RESULTS = {
     "exchanges": ("n", "link", "exchanges", "ms"),
     "key generation (make bench-keygen)": ("protocol", "parties", "seconds", "rss_gb"),
     "phases of key generation (make bench-keygen)": ("protocol", "parties", "phase", "seconds"),
+    "keys for TFHE-rs (make bench-tfhe)": ("protocol", "parties", "parameters", "seconds"),
+    "results of TFHE-rs (make check-tfhe)": ("protocol", "parties", "parameters", "integers"),
+    "keys of Ajax (make bench-ajax)": ("protocol", "parties", "noise", "growth"),
+    "phases of keys of Ajax (make bench-ajax)": ("protocol", "parties", "noise", "phase"),
     "latency of a decryption": ("variant", "protocol", "n", "openings", "link"),
     "beside GMPFHE (make bench-paper004)": ("table", "row", "method", "best", "parties"),
     "beside MP-SPDZ (make parity)": ("protocol", "parties", "program", "variant", "arguments"),
@@ -104,7 +108,7 @@ def _is_page(candidate: Candidate) -> bool:
 
 KINDS = (
     Kind("table of results", lambda c: bool(_name(c)), _results, (
-        "bench/sweep/rows", "bench/parity/__main__", "bench/exactness", "bench/paper004", "bench/keygen",
+        "bench/sweep/rows", "bench/parity/__main__", "bench/exactness", "bench/paper004", "bench/keygen", "bench/tfhe",
     )),
     Kind("published figures", lambda c: bool(_columns(c)) and c.path.stem in published.tables(), _published, ()),
     Kind("plot", lambda c: c.head.startswith(PNG), _plot, ("report/page", "bench/tradeoff")),

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 from keyquorum.fhe.fhew import KINDS, FhewKeyFile, file_name, read_key_file
 from keyquorum.fhe.lwe import FHEW_SETS, FhewParameters
+from keyquorum.fhe.lwe_sets import shipped_set
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import KeyFileError, ParameterError
 from keyquorum.model.plain import is_hex
@@ -59,13 +60,7 @@ def fhew_parameters(name: str) -> FhewParameters:
 
 def fhew_from_json(data: Plain) -> FhewParameters:
     """A parameter set from plain data. Raises ParameterError for a set that is not the shipped one of its name."""
-    name = data.get("name")
-    if not isinstance(name, str):
-        raise ParameterError("not a parameter set, it has no name: write the job or key file again")
-    known = fhew_parameters(name)
-    if data != asdict(known):
-        raise ParameterError(f"the parameter set {known.name} is not that of this version: write the job or key file again")
-    return known
+    return shipped_set(data, fhew_parameters)
 
 
 def sharing_of(committee: Committee, parameters: FhewParameters) -> tuple[str, str]:

@@ -23,7 +23,6 @@ from keyquorum.fhe.fhew import (
     BOOTSTRAPPING,
     KINDS,
     PUBLIC,
-    SEED_BYTES,
     SWITCHING,
     KeyFileWriter,
     body_residues,
@@ -33,6 +32,7 @@ from keyquorum.fhe.fhew import (
 )
 from keyquorum.fhe.lwe import FhewParameters, Ints, Words
 from keyquorum.fhe.lwe_public import residues
+from keyquorum.fhe.seeded_files import SEED_BYTES
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import ParameterError
 from keyquorum.model.needs import LINK, MB, PROCESS, Needs

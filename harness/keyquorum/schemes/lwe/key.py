@@ -7,6 +7,7 @@ from pathlib import Path
 
 from keyquorum.fhe.lwe import LWE_SETS, LweParameters, lwe_parameters
 from keyquorum.fhe.lwe_public import PUBLIC_FILE, LwePublicKey, read_lwe_public_key
+from keyquorum.fhe.lwe_sets import shipped_set
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import KeyFileError, ParameterError
 from keyquorum.model.plain import is_hex
@@ -45,13 +46,7 @@ class LweKeyInfo(KeyInfo):
 
 def parameters_from_json(data: Plain) -> LweParameters:
     """A parameter set from plain data. Raises ParameterError for a set that is not the shipped one of its name."""
-    name = data.get("name")
-    if not isinstance(name, str):
-        raise ParameterError("not a parameter set, it has no name: write the job or key file again")
-    known = lwe_parameters(name)
-    if data != asdict(known):
-        raise ParameterError(f"the parameter set {known.name} is not that of this version: write the job or key file again")
-    return known
+    return shipped_set(data, lwe_parameters)
 
 
 def domain_of(parameters: LweParameters) -> str:

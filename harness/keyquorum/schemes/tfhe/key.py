@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 from keyquorum.fhe.lwe import TFHE_SETS, TfheParameters
+from keyquorum.fhe.lwe_sets import shipped_set
 from keyquorum.fhe.tfhe import KINDS, KeyFile, file_name, read_key_file
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import KeyFileError, ParameterError
@@ -49,13 +50,7 @@ def tfhe_parameters(name: str) -> TfheParameters:
 
 def tfhe_from_json(data: Plain) -> TfheParameters:
     """A parameter set from plain data. Raises ParameterError for a set that is not the shipped one of its name."""
-    name = data.get("name")
-    if not isinstance(name, str):
-        raise ParameterError("not a parameter set, it has no name: write the job or key file again")
-    known = tfhe_parameters(name)
-    if data != asdict(known):
-        raise ParameterError(f"the parameter set {known.name} is not that of this version: write the job or key file again")
-    return known
+    return shipped_set(data, tfhe_parameters)
 
 
 def sharing_of(committee: Committee, parameters: TfheParameters) -> tuple[str, str]:

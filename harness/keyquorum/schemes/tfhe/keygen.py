@@ -17,7 +17,8 @@ import numpy as np
 
 from keyquorum.dsl import Persistence, wiped_on_failure
 from keyquorum.fhe.lwe import TfheParameters, Words
-from keyquorum.fhe.tfhe import BOOTSTRAPPING, COMPACT, KINDS, SEED_BYTES, SWITCHING, KeyFileWriter, body_words, file_name, masks
+from keyquorum.fhe.seeded_files import SEED_BYTES
+from keyquorum.fhe.tfhe import BOOTSTRAPPING, COMPACT, KINDS, SWITCHING, KeyFileWriter, body_words, file_name, masks
 from keyquorum.model.committee import Committee
 from keyquorum.model.needs import LINK, MB, PROCESS, Needs
 from keyquorum.parties.context import PartyContext

@@ -1,0 +1,109 @@
+"""Files of seeded keys, which have the seed of the masks and the bodies: the form of :func:`.lwe.pack`, written without all of it in memory."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import BinaryIO, Generic, TypeVar
+
+import numpy as np
+
+from keyquorum.model.errors import KeyFileError
+from keyquorum.model.plain import Json, is_hex
+
+from .lwe import LweParameters, Words, unpack
+
+P = TypeVar("P", bound=LweParameters)
+SEED_BYTES = 16
+
+
+def packed(words: Words, size: int = 8) -> bytes:
+    """The lowest ``size`` bytes of each word, little endian."""
+    rows = words.astype("<u8", copy=False).view(np.uint8).reshape(-1, 8)
+    return rows[:, :size].tobytes()
+
+
+def unpacked(data: bytes | bytearray | memoryview, size: int = 8) -> Words:
+    """Inverse of :func:`packed`."""
+    rows = np.zeros((len(data) // size, 8), dtype=np.uint8)
+    rows[:, :size] = np.frombuffer(data, dtype=np.uint8).reshape(-1, size)
+    return rows.view("<u8").reshape(-1).astype(np.uint64, copy=False)
+
+
+class BodyWriter:
+    """Writes a file in pieces, and ends it with its checksum. ``count``: words of the bodies; ``size``: bytes of a word."""
+
+    def __init__(self, file: BinaryIO, magic: bytes, header: Json, count: int, size: int = 8) -> None:
+        text = json.dumps(header).encode()
+        self._file, self._hash, self._left, self._size = file, hashlib.sha256(), count, size
+        self._put(magic + len(text).to_bytes(4, "little") + text)
+
+    def _put(self, data: bytes) -> None:
+        self._hash.update(data)
+        self._file.write(data)
+
+    def write(self, bodies: Words) -> None:
+        """The next words of the bodies."""
+        self._left -= bodies.size
+        self._put(packed(bodies, self._size))
+
+    def finish(self) -> bytes:
+        """Writes the checksum; returns it."""
+        if self._left:
+            raise KeyFileError(f"{self._left} words of the bodies are missing: please report it")
+        digest = self._hash.digest()
+        self._file.write(digest)
+        return digest
+
+
+@dataclass(frozen=True)
+class SeededFile(Generic[P]):
+    """The content of a file: parameters, kind, id of the key, 16 bytes of the seed of the masks, and the bodies."""
+
+    parameters: P
+    kind: str
+    key_id: str
+    seed: bytes
+    bodies: Words
+
+
+@dataclass(frozen=True)
+class SeededForm(Generic[P]):
+    """What a reader knows of its files. ``what``: their name in errors; ``header``: of parameters, kind, id and seed; ``count``: words of the bodies of
+    a kind; ``size``: bytes of a word."""
+
+    what: str
+    magic: bytes
+    kinds: Sequence[str]
+    sets: Mapping[str, P]
+    header: Callable[[P, str, str, bytes], Json]
+    count: Callable[[P, str], int]
+    size: Callable[[P], int]
+
+    def read(self, data: bytes | bytearray, where: str) -> SeededFile[P]:
+        """A file from the bytes that a :class:`BodyWriter` wrote; ``where`` names the source in errors. Raises KeyFileError."""
+        damaged = KeyFileError(f"{where}: not a {self.what}, or a damaged one: copy it from another party")
+        if data[:8] != self.magic:
+            raise damaged
+        try:
+            found, body = unpack(data)
+            kind, key_id, seed = found["kind"], found["key_id"], found["seed"]
+            parameters = self.sets[found["parameters"]]
+        except (ValueError, KeyError, TypeError):
+            raise damaged from None
+        if kind not in self.kinds or not (is_hex(key_id, 32) and is_hex(seed, 2 * SEED_BYTES)):
+            raise damaged
+        if found != self.header(parameters, kind, key_id, bytes.fromhex(seed)):
+            raise KeyFileError(f"{where}: its header has other numbers than the set {parameters.name} of this version: make the key again")
+        size = self.size(parameters)
+        if len(body) != size * self.count(parameters, kind):
+            raise damaged
+        bodies = unpacked(body, size)
+        if parameters.prime and int(bodies.max()) >= parameters.prime:
+            raise damaged
+        return SeededFile(parameters, kind, key_id, bytes.fromhex(seed), bodies)
+
+
+__all__ = ["SEED_BYTES", "BodyWriter", "SeededFile", "SeededForm", "packed", "unpacked"]
