@@ -107,7 +107,7 @@ test-rust: tools
 JOBS ?= 2
 
 test-python: build
-	$(PY) -m pytest -n $(JOBS) --dist loadfile
+	$(PY) -m pytest -n $(JOBS) --dist loadfile $(if $(CI),--durations=50)
 
 test: lint test-rust test-python
 
