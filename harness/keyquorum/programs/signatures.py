@@ -859,6 +859,19 @@ def sample_tuniform(*, size: int, b: int, chunk: int = 2048) -> Call:
     return Call("sample_tuniform", [size, b, *optional], {"samples": size})
 
 
+def sample_wide_noise(*, size: int, half: int, weight: int, b: int, chunk: int = 16384) -> Call:
+    """Wide noise of any variance: weight times a centred binomial of 2*half bits, plus TUniform(b), which fills the gaps.
+
+    Rounds: ``ceil(size/chunk)*(bits(half) + B2A_ROUNDS)``
+    Bytes: ``sum((2*half - ones(half))*AND(m) + (bits(half) + 1)*B2A(m) for m in chunks(size, chunk)) + size*w*(b+2)*BIT``
+    Writes samples (size shares).
+    """
+    optional = given(
+        (chunk, 16384),
+    )
+    return Call("sample_wide_noise", [size, half, weight, b, *optional], {"samples": size})
+
+
 def sum_inputs(*, contributors: int, size: int) -> Call:
     """Summands known to one party each become shares of their sum, in the domain of the program: additive shares change their sharing.
 
