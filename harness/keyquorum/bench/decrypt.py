@@ -14,6 +14,7 @@ checks, and the making of random elements, bits and triples that are not in the 
 on the time of an idle machine.
 
     python -m keyquorum.bench.decrypt [--items N] [--full] [--only TEXT]
+    python -m keyquorum.bench.decrypt --table ajax1 [--items N] [--only 'wan n=14 mask']
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ import statistics
 import struct
 import tempfile
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -47,7 +49,7 @@ from keyquorum.terminal.output import console
 
 from . import tradeoff
 from .keygen import Row, write_table
-from .workloads import workload
+from .workloads import Batch, LweWork, Words, workload
 
 BATCH = 4096
 """Decryptions in one batch: the coefficients of one ciphertext of ``bfv-4096``."""
@@ -76,6 +78,10 @@ class Configuration:
     parties: int
     items: int
     openings: str = "direct"
+    batch: int = 0
+    """Decryptions that are made together; 0: BATCH, or TABLE_BATCH."""
+    link: str = ""
+    """The simulated link between parties; empty: none."""
 
     @property
     def name(self) -> str:
@@ -131,25 +137,36 @@ def engine_cost(group: RoundingGroup) -> tuple[int, int]:
 @party_job("bench:decrypt", {"parameters": str, "rounding": str, "width": int, "levels": int, "items": int, "single": bool})
 def bench_decrypt_job(context: PartyContext, job: Json) -> Json:
     """The job ``bench:decrypt``: fields of :class:`Configuration`; ``single``: ciphertexts one by one instead of batches;
-    ``noise`` (optional): the fraction of :func:`.workloads.noise_for`. The pool is filled and used in turns, which bounds its size on the disk;
+    ``noise`` (optional): the fraction of :func:`.workloads.noise_for`; ``batch`` (optional): decryptions that are made together. The pool is filled and used in turns, which bounds its size on the disk;
     for single ciphertexts it is filled once."""
     variant, group = variant_of(context.committee, job), pool_group(context)
     work = workload(context, group, variant, float(job.get("noise", 0)))
     pool = Pool(context, group, variant) if group.member else None
     chunk = TABLE_BATCH if variant.rounding == "round_ltz_table" else BATCH
-    batch = work.item_count if job["single"] else min(chunk, job["items"])
+    batch = work.item_count if job["single"] else min(job.get("batch") or chunk, job["items"])
 
     def decrypt(size: int) -> Online:
-        asked, before = work.batch(size), engine_cost(group)
-        start = common_start(context)
-        cpu = time.process_time()
-        z = work.phases(asked)
+        """Phases of a batch, ``chunk`` at a time, as ciphertexts take much memory; then the batch is rounded."""
+        before, phases, messages = engine_cost(group), [], []
+        seconds = cpu_seconds = 0.0
+        for first in range(0, size, chunk):
+            asked = work.batch(min(chunk, size - first))
+            start, cpu = common_start(context), time.process_time()
+            phases.append(work.phases(asked))
+            seconds, cpu_seconds = seconds + time.monotonic() - start, cpu_seconds + time.process_time() - cpu
+            messages.append(asked)
+            if isinstance(work, LweWork):
+                messages[-1] = Batch(None, asked.messages)
+        z = phases[0] if len(phases) == 1 else np.concatenate(phases, axis=-1)
+        # a batch in one piece is rounded as soon as its phases are there
+        start, cpu = time.monotonic() if len(phases) == 1 else common_start(context), time.process_time()
         words = None if pool is None else pool.decrypt(z, "bench", 0)
-        seconds, cpu = time.monotonic() - start, time.process_time() - cpu
+        seconds, cpu_seconds = seconds + time.monotonic() - start, cpu_seconds + time.process_time() - cpu
         if job["single"]:
             time.sleep(PAUSE)
         rounds, sent = (now - then for now, then in zip(engine_cost(group), before, strict=True))
-        return Online(seconds, cpu, 0 if words is None else work.wrong(asked, words), rounds, sent)
+        wrong = 0 if words is None else sum(work.wrong(*each) for each in _pieces(messages, words))
+        return Online(seconds, cpu_seconds, wrong, rounds, sent)
 
     try:
         if pool is not None:
@@ -193,6 +210,15 @@ def bench_decrypt_job(context: PartyContext, job: Json) -> Json:
     }
 
 
+def _pieces(batches: list[Batch], words: Words) -> Iterator[tuple[Batch, Words]]:
+    """Batches that were decrypted together, and the words of each."""
+    first = 0
+    for batch in batches:
+        last = first + batch.messages.size
+        yield batch, words[:, first:last]
+        first = last
+
+
 def common_start(context: PartyContext) -> float:
     """Waits for a start time that all parties have agreed on, by the clock of this host, when they are idle; returns it."""
     ready = context.session.all_gather(struct.pack("<d", time.monotonic()))
@@ -219,10 +245,10 @@ def measure(row: Configuration, single: bool = False, noise: float = 0.0) -> tup
     """Runs a configuration; returns its closing line and the row of the table. ``noise``: see :func:`noise_for`."""
     job: Json = {
         "kind": "bench:decrypt", "parameters": row.parameters, "rounding": row.rounding, "width": row.width, "levels": row.levels,
-        "items": LATENCY_RUNS if single else row.items, "single": single, "noise": noise,
+        "items": LATENCY_RUNS if single else row.items, "single": single, "noise": noise, "batch": row.batch,
     }  # fmt: skip
-    if single:
-        job["link"] = LATENCY_LINK
+    if single or row.link:
+        job["link"] = row.link or LATENCY_LINK
     with tempfile.TemporaryDirectory(prefix="keyquorum-bench-") as folder:
         committee = api.init(Path(folder) / "committee", row.parties, row.protocol, openings=row.openings)
         protocol = committee.ring_protocol or committee.field_protocol
@@ -266,7 +292,14 @@ def main() -> int:
     parser.add_argument("--items", type=int, help="decryptions of each row (default: 256 to 20480, by what they take)")
     parser.add_argument("--full", action="store_true", help="2, 3, 4, 8 and 16 parties")
     parser.add_argument("--only", default="", help="rows whose variant, parameters or committee contain this text")
+    parser.add_argument(
+        "--table", choices=["ajax1"], help="the rows of a table of a paper instead: ajax1, table 1 of Ajax; --only has words that all occur"
+    )
     options = parser.parse_args()
+    if options.table:
+        from . import ajax_decryption  # it measures with this module
+
+        return ajax_decryption.run(options.items, options.only.split())
     lines, table = [], []
     chosen = [r for r in configurations(options.items, options.full) if options.only in f"{r.rounding} {r.parameters} {r.protocol} {r.parties}"]
     for row in chosen:

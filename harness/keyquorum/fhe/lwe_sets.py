@@ -55,28 +55,48 @@ class LweParameters:
         """l: the low bits of a phase that a rounding removes."""
         return self.ring_bits - self.message_bits
 
+    @property
+    def margin(self) -> int:
+        """Units of q by which the largest |e| of an exact rounding is below D/2: a phase modulo a prime is scaled, and up to 16 summands are rounded."""
+        return 2 + math.ceil(8 * 2.0 ** (self.prime.bit_length() - self.ring_bits)) if self.prime else 0
 
-LWE_SETS = {
-    p.name: p
-    for p in (
-        LweParameters(
-            "lwe64-p2", 1024, 0, 1, 0, 2.0**39, 45,
-            "n, q, p: High Throughput Universally Composable Threshold FHE Decryption; noise: TFHE library 1.1, 2^-25",
-        ),
-        LweParameters(
-            "lwe64-p16", 2048, 0, 4, 1, 2.94e-16 * 2.0**64, 17,
-            "2 message and 2 carry bits under a padding bit; noise: TFHE-rs, message 2 carry 2, GLWE of degree 2048",
-        ),
-        LweParameters(
-            "lwe64-p32", 2048, 0, 5, 1, 2.94e-16 * 2.0**64, 17,
-            "2 message, 2 carry and 1 further bit under a padding bit; noise: TFHE-rs, message 2 carry 2, GLWE of degree 2048",
-        ),
-        LweParameters(
-            "lwe53-p16", 2048, 9007199254614017, 4, 0, 3.6, 6,
-            "Ajax (ePrint 2025/1834), appendix B, table 2: q, l, p, and the variance 12.96",
-        ),
-    )
-}  # fmt: skip
+
+@dataclass(frozen=True, kw_only=True)
+class SmallRingParameters(LweParameters):
+    """A set modulo a prime whose phases are scaled to a smaller ring, 2^``ring``, which may be below q: fewer bits are opened. A rounding to that ring moves
+    the phase by up to half a unit of it for each summand, of 2^(ring - message_bits) between two messages."""
+
+    ring: int
+
+    @property
+    def ring_bits(self) -> int:
+        """k, as given."""
+        return self.ring
+
+
+_SETS: tuple[LweParameters, ...] = (
+    LweParameters(
+        "lwe64-p2", 1024, 0, 1, 0, 2.0**39, 45,
+        "n, q, p: High Throughput Universally Composable Threshold FHE Decryption; noise: TFHE library 1.1, 2^-25",
+    ),
+    LweParameters(
+        "lwe64-p16", 2048, 0, 4, 1, 2.94e-16 * 2.0**64, 17,
+        "2 message and 2 carry bits under a padding bit; noise: TFHE-rs, message 2 carry 2, GLWE of degree 2048",
+    ),
+    LweParameters(
+        "lwe64-p32", 2048, 0, 5, 1, 2.94e-16 * 2.0**64, 17,
+        "2 message, 2 carry and 1 further bit under a padding bit; noise: TFHE-rs, message 2 carry 2, GLWE of degree 2048",
+    ),
+    LweParameters(
+        "lwe53-p16", 2048, 9007199254614017, 4, 0, 3.6, 6,
+        "Ajax (ePrint 2025/1834), appendix B, table 2: q, l, p, and the variance 12.96",
+    ),
+    SmallRingParameters(
+        "lwe53-p16-eta52", 2048, 9007199254614017, 4, 0, 3.6, 6,
+        "Ajax (ePrint 2025/1834), appendix B, table 2, with its decryption ring: eta = 2^52 for 100 bits online", ring=52,
+    ),
+)  # fmt: skip
+LWE_SETS = {p.name: p for p in _SETS}
 """Parameter sets of plain LWE keys by name."""
 
 
@@ -146,7 +166,7 @@ def read_set(data: Json, deviation: Callable[[Json], float], made: Callable[...,
 
 
 def _shipped(name: str) -> Json:
-    """The fields of ``params/NAME.toml``."""
+    """The fields of the file of a set in ``params/``."""
     return toml_loads((resources.files(__package__) / "params" / f"{name}.toml").read_text(encoding="utf-8"))
 
 
