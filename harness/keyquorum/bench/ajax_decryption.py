@@ -16,7 +16,7 @@ from keyquorum.model.chosen_committees import ADDITIVE
 from keyquorum.model.idle import busy_cores
 from keyquorum.terminal.output import console
 
-from .decrypt import Configuration, measure
+from .decryption import Configuration, measure
 from .keygen import Row, write_table
 
 PUBLISHED = "002_table1_decryption"
@@ -56,7 +56,7 @@ def printed(parties: int, link: str) -> Row:
 
 
 def line(row: Configuration, values: Row, busy: float | None) -> Row:
-    """A row of the table, from the values of :func:`.decrypt.measure`. ``busy``: cores that other work took when it began."""
+    """A row of the table, from the values of :func:`.decryption.measure`. ``busy``: cores that other work took when it began."""
     online, offline = float(values["online_us"]) / 1e3, float(values["offline_us"]) / 1e3
     kept = {name: values[name] for name in ("n", "variant", "parameters", "items", "rounds", "bits", "online_cpu_us", "offline_cpu_us", "wrong")}
     return {
