@@ -762,6 +762,20 @@ def sample_bits(*, size: int, chunk: int = 65536) -> Call:
     return Call("sample_bits", [size, *optional], {"samples": size})
 
 
+def sample_carries(*, size: int, length: int) -> Call:
+    """Parts of noise of the distribution TUniform(m - 1) with few bytes, for slow links: random r, what the low m bits of its summands carry, a
+    random bit v.
+
+    Rounds: ``length + B2A_ROUNDS``
+    Bytes: ``(2*length - 1)*AND(size) + 3*B2A(size)``
+    length: m.
+    Writes r (size shares).
+    Writes carry (size shares).
+    Writes v (size shares).
+    """
+    return Call("sample_carries", [size, length], {"r": size, "carry": size, "v": size})
+
+
 def sample_cbd(*, size: int, method: Literal["bits", "arith"] = "bits", chunk: int = 0, half: int = 21) -> Call:
     """Centred binomial noise, the sum of `half` bits minus the sum of `half` bits, of variance half/2; the default 21 is SEAL's own error
     distribution (deviation 3.24, |e| <= 21).
