@@ -124,6 +124,41 @@ def test_a_damaged_file_is_refused() -> None:
             read_key_file(changed(data, **{name: value}), "it")
 
 
+def test_a_new_key_is_checked_before_it_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every party reads its files again. A file that is not that of the key, or whose bodies are no bodies, leaves no key anywhere."""
+    members = on_disk(tmp_path, "rep-field", 3)
+    big = replace(TINY, name="tfhe-big", dimension=512, lwe_dimension=64)
+    monkeypatch.setitem(TFHE_SETS, big.name, big)
+    run(members, api.keygen_job("good", big.name))
+    folder = members.key_folder(1, "good")
+    info, path = load_tfhe_key(folder), folder / "bootstrapping.kqt"
+    scheme_of(info).check_made(folder, info)
+    data = path.read_bytes()
+    header, body = unpack(data)
+    constant = bytes(8) * (len(body) // 8)
+    repeated = pack(KEY_MAGIC, header, bytes(body[: len(body) // 64]) * 64)
+    assert body_words(big, BOOTSTRAPPING) >= 1 << 16
+    for wrong, said in (
+        (data[:-8], "damaged one: delete this key and make it again"), (data[:-1] + bytes([data[-1] ^ 1]), "damaged one"), (b"KQTFHE02" + data[8:], "damaged one"),
+        (changed(data, glwe_noise=16), "header is not that of the bootstrapping key"), (changed(data, key_id="0" * 32), "header is not that"),
+        (changed(data, kind="compact"), "damaged|not that"), (changed(data, seed="0G" * 16), "damaged one"),
+        (pack(KEY_MAGIC, header, constant), "bodies are not as good as random"), (repeated, "bodies are not as good as random"),
+    ):  # fmt: skip
+        path.write_bytes(wrong)
+        with pytest.raises(KeyFileError, match=said):
+            scheme_of(info).check_made(folder, info)
+
+    def forgotten(self: Any, seed: bytes, write: Any) -> None:
+        write(np.zeros(body_words(big, BOOTSTRAPPING), dtype=np.uint64))
+
+    monkeypatch.setattr(keygen._Generation, "bootstrapping", forgotten)
+    with pytest.raises(
+        KeyFileError, match=r"bootstrapping\.kqt: its bodies are not as good as random: delete this key, make it again, and report it"
+    ):
+        run(members, api.keygen_job("bad", big.name))
+    assert not any((members.key_folder(party, "bad") / "key.json").exists() for party in range(3))
+
+
 def changed(data: bytes, **entries: object) -> bytes:
     """A file with other entries in its header, and the right checksum."""
     header, body = unpack(data)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from keyquorum.fhe.fhew import KINDS as FILE_KINDS
-from keyquorum.fhe.fhew import PUBLIC, evaluated_deviation
+from keyquorum.fhe.fhew import PUBLIC, check_key_file, evaluated_deviation, file_name
 from keyquorum.fhe.fhew_evaluation import encrypt
 from keyquorum.fhe.lwe import FHEW_SETS, FhewParameters, LweCiphertexts
 from keyquorum.fhe.lwe_public import integers
@@ -94,6 +94,11 @@ class FhewScheme(LweScheme):
         """See :class:`.Scheme`."""
         for kind in FILE_KINDS:
             load_key_file(folder, _info(info), kind)
+
+    def check_made(self, folder: Path, info: LweKeyInfo) -> None:
+        """See :class:`.Scheme`: sizes, headers and checksums, the range of the bodies, and that they look uniform."""
+        for kind in FILE_KINDS:
+            check_key_file(folder / file_name(kind), kind, info.key_id, _own(info.parameters))
 
     def kinds(self) -> tuple[Kind, ...]:
         """See :class:`.Scheme`."""

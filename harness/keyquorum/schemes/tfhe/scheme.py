@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from keyquorum.fhe.lwe import TFHE_SETS, LweCiphertexts, TfheParameters
 from keyquorum.fhe.tfhe import KINDS as FILE_KINDS
+from keyquorum.fhe.tfhe import check_key_file, file_name
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import ParameterError
 from keyquorum.model.inspected import Kind
@@ -92,6 +93,11 @@ class TfheScheme(LweScheme):
         assert isinstance(info, TfheKeyInfo)
         for kind in FILE_KINDS:
             load_key_file(folder, info, kind)
+
+    def check_made(self, folder: Path, info: LweKeyInfo) -> None:
+        """See :class:`.Scheme`: sizes, headers and checksums, the range of the bodies, and that they look uniform."""
+        for kind in FILE_KINDS:
+            check_key_file(folder / file_name(kind), kind, info.key_id, _own(info.parameters))
 
     def kinds(self) -> tuple[Kind, ...]:
         """See :class:`.Scheme`."""
