@@ -129,6 +129,8 @@ def test_a_new_key_is_checked_before_it_counts(tmp_path: Path, monkeypatch: pyte
     members = on_disk(tmp_path, "rep-field", 3)
     big = replace(TINY, name="tfhe-big", dimension=512, lwe_dimension=64)
     monkeypatch.setitem(TFHE_SETS, big.name, big)
+    monkeypatch.setattr(keygen, "BOOTSTRAPPING_CHUNK", 1 << 17)
+    monkeypatch.setattr(keygen, "SWITCHING_CHUNK", 1 << 20)
     run(members, api.keygen_job("good", big.name))
     folder = members.key_folder(1, "good")
     info, path = load_tfhe_key(folder), folder / "bootstrapping.kqt"
