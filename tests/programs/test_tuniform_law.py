@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 from keyquorum import _engine, api
 from keyquorum.dsl import Persistence, ProgramIO, run_program
+from keyquorum.fhe.lwe_sets import TFHE_SETS
 from keyquorum.model.resources import program_path
+from keyquorum.schemes.tfhe import keygen
 from keyquorum.schemes.tfhe.noise import carried
 from numpy.typing import NDArray
 from scipy import stats
@@ -68,3 +70,19 @@ def test_carries_are_those_of_three_summands(backend: Backend, length: int) -> N
     if backend is REPLICATED_RING:  # the sum of three uniform numbers in [0, 1) is below 1 and above 2 with probability 1/6
         law = np.array([1 + 3 / 2**length + 2 / 4**length, 4 - 4 / 4**length, 1 - 3 / 2**length + 2 / 4**length]) / 6
         assert stats.chisquare(np.bincount(carry, minlength=3), law * 5000).pvalue > 1e-3
+
+
+def test_a_party_sends_less_than_150_mb_for_a_key_by_carries() -> None:
+    """The programs' formulas at full size, beside what a key generation was measured to send, 145.7 MB."""
+    p = TFHE_SETS["tfhers-2-2"]
+    rows, each = p.lwe_dimension * 2 * p.dimension, keygen.CARRY_CHUNK // (2 * p.dimension)
+    ring = ("bytes", "ring", 3, 1, "Z2^64")
+    total = 0
+    for first in range(0, p.lwe_dimension, each):
+        count = min(each, p.lwe_dimension - first)
+        total += expected("sample_carries", *ring, {"size": count * 2 * p.dimension, "length": p.glwe_noise + 1})
+        key = {"count": count, "N": p.dimension, "base_log": p.pbs_base_log, "levels": p.pbs_level}
+        total += expected("glwe_bootstrap_key", *ring, key)
+    switching = p.dimension * p.ks_level
+    total += expected("sample_tuniform", *ring, {"size": switching, "b": p.lwe_noise, "chunk": switching}) + 3 * 8 * switching
+    assert rows == 3_760_128 and 0.97 * 145.7e6 < total / 3 < 145.7e6 < 0.15e9
