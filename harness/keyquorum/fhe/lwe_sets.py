@@ -181,6 +181,12 @@ SECURITY: Mapping[str, Security] = {_tfhers.name: _tfhers_security, _ajax.name: 
 """Estimated security of the sets of TFHE and of FHEW-like schemes."""
 
 
+def security_of(parameters: LweParameters) -> dict[str, dict[str, int]]:
+    """The estimate for a set as plain data, under the name ``security``; empty where there is none."""
+    found = SECURITY.get(parameters.name)
+    return {} if found is None else {"security": found._asdict()}
+
+
 def lwe_parameters(name: str) -> LweParameters:
     """A parameter set by name."""
     if name not in LWE_SETS:
@@ -218,6 +224,7 @@ __all__ = [
     "ciphertext_parameters",
     "lwe_parameters",
     "read_set",
+    "security_of",
     "shipped_set",
     "tuniform_deviation",
 ]

@@ -11,6 +11,7 @@ from keyquorum.fhe.fhew import PUBLIC, check_key_file, evaluated_deviation, file
 from keyquorum.fhe.fhew_evaluation import encrypt
 from keyquorum.fhe.lwe import FHEW_SETS, FhewParameters, LweCiphertexts
 from keyquorum.fhe.lwe_public import integers
+from keyquorum.fhe.lwe_sets import security_of
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import ParameterError
 from keyquorum.model.inspected import Kind
@@ -64,7 +65,7 @@ class FhewScheme(LweScheme):
         p = _own(parameters)
         line = f"fhew n={p.lwe_dimension:<6} N={p.dimension} q={p.prime.bit_length()}-bit prime p={1 << p.plain_bits}, the highest bit a carry"
         names = ("scheme", "lwe_dimension", "dimension", "modulus", "plain_bits", "variance", "switch_deviation", "samples", "source")
-        return line, {name: getattr(p, name) for name in names}
+        return line, {**{name: getattr(p, name) for name in names}, **security_of(p)}
 
     def request(self, parameters: Parameters, options: Mapping[str, object]) -> FhewRequest:
         """See :class:`.Scheme`. ``noise``: one of :data:`.NOISES`; left to the committee by default."""

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from keyquorum.fhe.lwe import TFHE_SETS, LweCiphertexts, TfheParameters
+from keyquorum.fhe.lwe_sets import security_of
 from keyquorum.fhe.tfhe import KINDS as FILE_KINDS
 from keyquorum.fhe.tfhe import check_key_file, file_name
 from keyquorum.model.committee import Committee
@@ -62,7 +63,7 @@ class TfheScheme(LweScheme):
         message = p.plain_bits - p.carry_bits
         line = f"tfhe n={p.lwe_dimension:<6} N={p.dimension} q=2^64 message={message} carry={p.carry_bits} padding={p.padding_bits}"
         names = ("scheme", "lwe_dimension", "dimension", "modulus", "plain_bits", "carry_bits", "padding_bits", "lwe_noise", "glwe_noise")
-        return line, {name: getattr(p, name) for name in names}
+        return line, {**{name: getattr(p, name) for name in names}, **security_of(p)}
 
     def request(self, parameters: Parameters, options: Mapping[str, object]) -> TfheRequest:
         """See :class:`.Scheme`. ``noise_method``: one of :data:`.noise.METHODS`, ``bits`` by default."""
