@@ -59,6 +59,8 @@ class Configuration:
     openings: str = "direct"
     batch: int = 0
     """Decryptions that are made together; 0: BATCH, or TABLE_BATCH."""
+    piece: int = 0
+    """Ciphertexts of which the phases are made at a time, as they take much memory; 0: the whole batch."""
     link: str = ""
     """The simulated link between parties; empty: none."""
 
@@ -90,8 +92,8 @@ def engine_cost(group: RoundingGroup) -> tuple[int, int]:
 @party_job("bench:decrypt", {"parameters": str, "rounding": str, "width": int, "levels": int, "items": int, "single": bool})
 def bench_decrypt_job(context: PartyContext, job: Json) -> Json:
     """The job ``bench:decrypt``: fields of :class:`Configuration`; ``single``: ciphertexts one by one instead of batches;
-    ``noise`` (optional): the fraction of :func:`.workloads.noise_for`; ``batch`` (optional): decryptions that are made together. The pool is filled and used in turns, which bounds its size on the disk;
-    for single ciphertexts it is filled once."""
+    ``noise``, ``batch`` and ``piece`` (optional): the fraction of :func:`.workloads.noise_for`, and fields of :class:`Configuration`. The pool is filled and
+    used in turns, which bounds its size on the disk; for single ciphertexts it is filled once."""
     variant, group = variant_of(context.committee, job), pool_group(context)
     work = workload(context, group, variant, float(job.get("noise", 0)))
     pool = Pool(context, group, variant) if group.member else None
@@ -99,11 +101,12 @@ def bench_decrypt_job(context: PartyContext, job: Json) -> Json:
     batch = work.item_count if job["single"] else min(job.get("batch") or chunk, job["items"])
 
     def decrypt(size: int) -> Online:
-        """Phases of a batch, ``chunk`` at a time, as ciphertexts take much memory; then the batch is rounded."""
+        """Phases of a batch in pieces, each from a common start on; then the batch is rounded."""
         before, phases, messages = engine_cost(group), [], []
         seconds = cpu_seconds = 0.0
-        for first in range(0, size, chunk):
-            asked = work.batch(min(chunk, size - first))
+        piece = job.get("piece") or size
+        for first in range(0, size, piece):
+            asked = work.batch(min(piece, size - first))
             start, cpu = common_start(context), time.process_time()
             phases.append(work.phases(asked))
             seconds, cpu_seconds = seconds + time.monotonic() - start, cpu_seconds + time.process_time() - cpu
@@ -198,7 +201,7 @@ def measure(row: Configuration, single: bool = False, noise: float = 0.0) -> tup
     """Runs a configuration; returns its closing line and the row of the table. ``noise``: see :func:`noise_for`."""
     job: Json = {
         "kind": "bench:decrypt", "parameters": row.parameters, "rounding": row.rounding, "width": row.width, "levels": row.levels,
-        "items": LATENCY_RUNS if single else row.items, "single": single, "noise": noise, "batch": row.batch,
+        "items": LATENCY_RUNS if single else row.items, "single": single, "noise": noise, "batch": row.batch, "piece": row.piece,
     }  # fmt: skip
     if single or row.link:
         job["link"] = row.link or LATENCY_LINK
