@@ -299,6 +299,7 @@ def test_growth_is_stated() -> None:
     assert exact.switch_variance / AJAX.switch_deviation**2 == pytest.approx(1, rel=1e-7) and exact.wide.weight <= 2 << exact.wide.b
 
 
+@pytest.mark.timeout(1800)
 @pytest.mark.skipif("KEYQUORUM_FULL" not in os.environ, reason="KEYQUORUM_FULL is not set: a key of ajax53 takes a minute")
 @pytest.mark.parametrize(("protocol", "noise"), [("shamir", "local"), ("rep-field", "exact")])
 def test_a_key_of_full_size(tmp_path: Path, protocol: str, noise: str, monkeypatch: pytest.MonkeyPatch) -> None:
