@@ -200,7 +200,7 @@ def tfhe() -> list[str]:
     for row in rows:
         loaded = " (started under load)" if row["busy"] and float(row["busy"]) > IDLE_CORES else ""
         lines.append(
-            f"| `{row['protocol']}` | {row['parties']} | {row['seconds']}{loaded} | {row['ratio']} | {row['cpu_seconds']} | {int(row['sent_mb']):,} MB | {row['memory_mb']} MB | {row['rounds']} |"
+            f"| `{row['protocol']}`{', noise_method=carry' if row.get('noise_method') == 'carry' else ''} | {row['parties']} | {row['seconds']}{loaded} | {row['ratio']} | {row['cpu_seconds']} | {int(row['sent_mb']):,} MB | {row['memory_mb']} MB | {row['rounds']} |"
         )
     if counted:
         lines += [
@@ -214,6 +214,39 @@ def tfhe() -> list[str]:
     for row in counted:
         lines.append(
             f"| `{row['protocol']}` | {row['parties']} | {int(row['integers']):,} | {row['wrong_integers']} | {int(row['look_ups']):,} | {row['wrong_look_ups']} | {row['noise_bits']} | {row['own_noise_bits']} |"
+        )
+    return lines
+
+
+def ajax() -> list[str]:
+    """Keys and decryptions beside the figures of Ajax."""
+    keys, decryptions = _rows("ajax"), _rows("ajax_decryption")
+    lines: list[str] = []
+    if keys:
+        lines += [
+            "",
+            f"Keys of `ajax53`, all parties on one machine ({keys[0]['cores']} cores), over TLS, no added delay: `make bench-ajax`. The paper has a machine for each party, and a network of 1 ms and 1 Gbit/s.",
+            "",
+            "| protocol | parties | noise | variance, times the set's | seconds | paper, s | sent in all | memory of a party | rounds |",
+            "| --- | --- | --- | --- | --- | --- | --- | --- | --- |",
+        ]
+    for row in keys:
+        lines.append(
+            f"| `{row['protocol']}` | {row['parties']} | {row['noise']} | {float(row['growth']):.3g} | {row['seconds']} | {row['paper_seconds'] or '–'} | {row['sent_gb_in_all']} GB | {row['rss_gb_of_a_party']} GB | {row['rounds']} |"
+        )
+    if decryptions:
+        lines += [
+            "",
+            f"Table 1 of Ajax, for one ciphertext of a batch of {int(decryptions[0]['items']):,}: t + 1 additive parties on one machine ({decryptions[0]['cores']} cores), links simulated: "
+            "`python -m keyquorum.bench.decrypt --table ajax1`.",
+            "",
+            "| t | link | method | set | bits | online, ms | total, ms | Ajax, online | Ajax, total | Noah's Ark, online |",
+            "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
+        ]
+    for row in decryptions:
+        loaded = " (started under load)" if row["busy"] and float(row["busy"]) > IDLE_CORES else ""
+        lines.append(
+            f"| {row['t']} | {row['link']} | `{row['variant']}` | `{row['parameters']}` | {row['bits']} | {row['online_ms']}{loaded} | {row['total_ms']} | {row['ajax_online_ms']} | {row['ajax_total_ms']} | {row['noah_online_ms']} |"
         )
     return lines
 
@@ -343,7 +376,7 @@ def main() -> int:
     if not rest:
         print(f"error: README.md has no mark {BEGIN}", file=sys.stderr)
         return 1
-    tables = [*sweeps(), *keygen(), *lwe(), *dishonest(), *gmpfhe(), *tfhe(), *parity()]
+    tables = [*sweeps(), *keygen(), *lwe(), *dishonest(), *gmpfhe(), *tfhe(), *ajax(), *parity()]
     if tables:
         (ROOT / "results" / "README.md").write_text("\n".join(["# Measured", *tables, ""]))
     path.write_text(f"{head}{BEGIN}\n" + "\n".join(["## Measured", *chosen()]) + f"\n{END}{tail}")

@@ -1,4 +1,5 @@
 """Estimates how long the primal attack takes on the parameter sets of TFHE and FHEW: prints the tables of docs/pages/tfhe.md and fhew.md.
+The rounded results are in the files of the sets, params/tfhers-2-2.toml and params/ajax53.toml.
 
 The attack embeds an LWE instance into a lattice with one unusually short vector, (e, nu s, 1), and finds it by BKZ with blocks of size beta. It succeeds if
 sqrt(beta) sigma <= delta^(2 beta - d - 1) vol^(1/d) (Alkim, Ducas, Poeppelmann, Schwabe, USENIX Security 2016, section 6.3), where d = m + n + 1,
@@ -17,6 +18,7 @@ import math
 from dataclasses import dataclass
 
 from keyquorum.fhe.lwe import FHEW_SETS, TFHE_SETS
+from keyquorum.fhe.lwe_sets import tuniform_deviation
 
 
 @dataclass(frozen=True)
@@ -66,11 +68,6 @@ def bits(instance: Instance) -> tuple[float, int]:
     return 0.292 * low + 16.4 + math.log2(8 * d), low
 
 
-def tuniform(b: int) -> float:
-    """Deviation of TUniform(b)."""
-    return math.sqrt((2.0 ** (2 * b + 1) + 1) / 6)
-
-
 def known() -> list[tuple[Instance, int]]:
     """Instances with a published level: the gates of the TFHE library (Chillotti et al., 2020), and the standard's N = 16384 (HomomorphicEncryption.org, 2018)."""
     many = 1 << 20
@@ -84,8 +81,8 @@ def instances() -> list[Instance]:
     """The two keys of every set of TFHE and FHEW. A row of a ring key has 2048 samples, and an attacker has all rows."""
     found = []
     for p in TFHE_SETS.values():
-        found.append(Instance(f"{p.name}, s", p.lwe_dimension, math.log2(p.modulus), tuniform(p.lwe_noise), 0.5, 1 << 20))
-        found.append(Instance(f"{p.name}, z", p.dimension, math.log2(p.modulus), tuniform(p.glwe_noise), 0.5, 1 << 20))
+        found.append(Instance(f"{p.name}, s", p.lwe_dimension, math.log2(p.modulus), tuniform_deviation(p.lwe_noise), 0.5, 1 << 20))
+        found.append(Instance(f"{p.name}, z", p.dimension, math.log2(p.modulus), tuniform_deviation(p.glwe_noise), 0.5, 1 << 20))
     for f in FHEW_SETS.values():
         found.append(Instance(f"{f.name}, s", f.lwe_dimension, math.log2(f.modulus), f.switch_deviation, 0.5, 1 << 20))
         # The coefficients of z are differences of two bits.

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from keyquorum.fhe.lwe_sets import SECURITY
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -30,13 +31,15 @@ def test_published_levels(instance: object, level: int) -> None:
     assert abs(script.bits(instance)[0] - level) < 3
 
 
-def test_every_set_has_128_bits_and_is_in_the_docs() -> None:
+def test_every_set_has_128_bits_and_is_in_the_docs_and_its_file() -> None:
     page = "\n".join((ROOT / "docs" / "pages" / f"{name}.md").read_text() for name in ("tfhe", "fhew"))
     for instance in script.instances():
         cost, beta = script.bits(instance)
         assert cost >= 128 or (round(cost) == 128 and instance.name == "ajax53, s")  # as the instances with a published level of 128
         row = next(line for line in page.splitlines() if line.startswith(f"| {instance.name} |"))
         assert row.endswith(f"| {beta} | {cost:.0f} |")
+        name, secret = instance.name.split(", ")
+        assert round(cost) == (SECURITY[name].short if secret == "s" else SECURITY[name].ring)
 
 
 def test_more_noise_and_a_larger_dimension_cost_more() -> None:

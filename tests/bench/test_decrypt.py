@@ -6,8 +6,9 @@ import re
 from pathlib import Path
 
 import pytest
-from keyquorum.bench import exactness, exchanges, latency, tradeoff
-from keyquorum.bench.decrypt import Configuration, configurations, measure
+from keyquorum.bench import ajax_decryption, decrypt, exactness, exchanges, latency, tradeoff
+from keyquorum.bench.decrypt import configurations
+from keyquorum.bench.decryption import Configuration, measure
 from keyquorum.bench.exactness import check, interval, judge, record, totals
 from keyquorum.bench.keygen import Row
 from keyquorum.fhe.lwe import lwe_parameters
@@ -35,6 +36,34 @@ def test_closing_line() -> None:
     assert values["rounds"] == 4 and float(values["rounds_in_all"]) >= 8 and float(values["bits_in_all"]) > float(values["bits"])
     single, values = measure(Configuration("round_mask_open", 8, 2, "lwe64-p2", "semi", 2, 0), single=True)
     assert "rounds=2" in single and 2 * 0.5 * 0.95 < float(values["latency_ms"]) < 2000
+
+
+def test_table_of_ajax(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = ajax_decryption.rows()
+    assert len(rows) == 3 * 2 * 3 and {(r.parties, r.link) for r in rows} == {(n, link) for n in (2, 4, 14) for link in ("lan", "wan")}
+    assert {(r.items, r.batch, r.protocol) for r in rows} == {(20_000, 20_000, "semi")}
+    assert ajax_decryption.printed(2, "lan") == {
+        "ajax_online_ms": "0.003",
+        "ajax_total_ms": "0.855",
+        "noah_online_ms": "242.44",
+        "noah_total_ms": "242.44",
+    }
+    assert ajax_decryption.printed(14, "wan")["ajax_total_ms"] == "54.499" and ajax_decryption.printed(4, "lan")["noah_total_ms"] == ""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "results").mkdir()
+    monkeypatch.setattr("sys.argv", ["decrypt", "--table", "ajax1", "--items", "300", "--only", "n=2 lan eta52"])
+    assert decrypt.main() == 0
+    found = re.search(
+        r"ajax1: t=1 link=lan variant=round_mask_open parameters=lwe53-p16-eta52 online_ms=([\d.]+) total_ms=([\d.]+) bits=([\d.]+) wrong=0",
+        capsys.readouterr().out,
+    )
+    # 48 and 52 bits, and the latter take whole bytes
+    assert found and float(found[1]) * 300 >= 0.95 * 2 * 0.5 and float(found[2]) > float(found[1]) and abs(float(found[3]) - (48 + 56)) < 1
+    assert not any((tmp_path / "results").iterdir())  # a table of some rows is not kept
+    _, values = measure(Configuration("round_mask_open", 8, 2, "lwe53-p16-eta52", "semi", 2, 300, batch=300, piece=128))
+    assert values["wrong"] == 0 and values["rounds_in_all"] == 2
+    monkeypatch.setattr("sys.argv", ["decrypt", "--table", "ajax1", "--only", "n=3"])
+    assert decrypt.main() == 1 and "no row has that name" in capsys.readouterr().out
 
 
 def test_latency_of_a_star() -> None:

@@ -60,18 +60,18 @@ def top_coefficients(shares: list[Any], threshold: int) -> Any:
     return np.stack(rows)
 
 
-def inverted(matrix: list[list[int]]) -> list[list[int]]:
-    """Inverse modulo Q, by Gauss and Jordan."""
+def inverted(matrix: list[list[int]], q: int = Q) -> list[list[int]]:
+    """Inverse modulo q, by Gauss and Jordan."""
     n = len(matrix)
     rows = [[*row, *(int(i == j) for j in range(n))] for i, row in enumerate(matrix)]
     for i in range(n):
-        at = next(j for j in range(i, n) if rows[j][i] % Q)
+        at = next(j for j in range(i, n) if rows[j][i] % q)
         rows[i], rows[at] = rows[at], rows[i]
-        factor = pow(rows[i][i], -1, Q)
-        rows[i] = [v * factor % Q for v in rows[i]]
+        factor = pow(rows[i][i], -1, q)
+        rows[i] = [v * factor % q for v in rows[i]]
         for j in range(n):
             if j != i:
-                rows[j] = [(a - rows[j][i] * b) % Q for a, b in zip(rows[j], rows[i], strict=True)]
+                rows[j] = [(a - rows[j][i] * b) % q for a, b in zip(rows[j], rows[i], strict=True)]
     return [row[n:] for row in rows]
 
 

@@ -37,8 +37,8 @@ def _admitted() -> list[tuple[str, int, str]]:
 
 def test_all_are_here() -> None:
     assert {(p, s) for p, _, s in _admitted()} == {
-        *(("rep-field", s) for s in LWE_SETS), *(("semi", s) for s in LWE_SETS), ("shamir", "lwe53-p16"),
-        *(("mascot", s) for s in LWE_SETS if s != "lwe53-p16"),
+        *(("rep-field", s) for s in LWE_SETS), *(("semi", s) for s in LWE_SETS), *(("shamir", s) for s, p in LWE_SETS.items() if p.prime),
+        *(("mascot", s) for s, p in LWE_SETS.items() if not p.prime),
     }  # fmt: skip
 
 

@@ -32,6 +32,7 @@ COMMITTEES = {
     "shamir-3": ("shamir", 3, "lwe53-p16"),
     "replicated-53": ("rep-field", 3, "lwe53-p16"),
     "additive-53": ("semi", 2, "lwe53-p16"),
+    "additive-eta52": ("semi", 3, "lwe53-p16-eta52"),
 }
 SHAPES = [("round_ltz_circuit", 8, 2), ("round_ltz_table", 8, 2), ("round_ltz_table", 4, 3), ("round_mask_open", 8, 2)]
 
@@ -54,7 +55,7 @@ def test_decryption_is_exact_at_the_borders(name: str) -> None:
     rng = np.random.default_rng(8)
     secret = secret_of(shares, protocol, committee.threshold, set_name)
     # Modulo a prime a phase is scaled and each summand rounded: a unit or two of q at the border.
-    half = parameters.delta // 2 - (2 if parameters.prime else 0)
+    half = parameters.delta // 2 - parameters.margin
     noise = np.concatenate([[half - 1, -half, 0], rng.integers(-half, half, 17)])
     messages = rng.integers(0, 1 << parameters.plain_bits, noise.size)
     ciphertexts = encrypt(parameters, secret, messages, rng, noise)
@@ -186,7 +187,7 @@ def test_flooding_hides_the_noise_as_it_is_in_the_ring(name: str, bits: int) -> 
 
 
 def test_shamir_does_not_share_modulo_powers_of_two() -> None:
-    with pytest.raises(ParameterError, match="take lwe53-p16, or another committee"):
+    with pytest.raises(ParameterError, match="take lwe53-p16, lwe53-p16-eta52, or another committee"):
         run_in_process(api.in_process_committee(3, "shamir"), lambda c: make_lwe_key(c, lwe_parameters("lwe64-p2")))
 
 

@@ -270,6 +270,8 @@ def test_lwe_public_key(tmp_path: Path, backend: Backend) -> None:
     assert np.array_equal(outputs[0], product[:n] - np.append(product[n:], 0) + e)
     noise = spdz.run("sample_tuniform", {"size": 100, "b": 13}, appended=100)[0]
     assert np.abs(noise).max() <= 2**13 and len(set(noise.tolist())) > 50
+    wide = spdz.run("sample_wide_noise", {"size": 100, "half": 4, "weight": 900, "b": 9}, appended=100)[0]
+    assert np.abs(wide).max() <= 4 * 900 + 2**9 and len(set(wide.tolist())) > 50
 
 
 @RINGS

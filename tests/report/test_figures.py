@@ -7,7 +7,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from keyquorum.bench import dishonest
+from keyquorum.bench import ajax_decryption, dishonest
 from keyquorum.bench.keygen import write_table
 from keyquorum.bench.sweep import Axes, cases_of, rows
 
@@ -135,6 +135,34 @@ def test_a_readme_without_marks_is_left_alone(figures: ModuleType, tmp_path: Pat
 def test_tables_of_the_benches_say_which_commit_was_measured(tmp_path: Path) -> None:
     write_table(tmp_path / "t.csv", [{"a": 1}, {"a": 2}])
     assert (tmp_path / "t.csv").read_text().splitlines() == ["a,commit", f"1,{rows.commit()}", f"2,{rows.commit()}"]
+
+
+def test_tables_beside_ajax(figures: ModuleType, tmp_path: Path) -> None:
+    (tmp_path / "results").mkdir()
+    keys = {"protocol": "shamir", "parties": 3, "noise": "local", "growth": 1.5, "seconds": 11.5, "paper_seconds": "17.6", "cores": 2}
+    keys |= {"sent_gb_in_all": 1.42, "rss_gb_of_a_party": 0.21, "rounds": 99}
+    write_table(tmp_path / "results" / "ajax.csv", [keys, keys | {"parties": 5, "paper_seconds": ""}])
+    row = ajax_decryption.rows()[0]
+    measured = {"n": 2, "variant": row.name, "parameters": row.parameters, "items": row.items, "rounds": 2, "bits": 104.2, "wrong": 0}
+    measured |= {"online_cpu_us": 4, "offline_cpu_us": 9, "online_us": 5.0, "offline_us": 10.0, "cores": 2, "machine": "x86_64", "version": "0"}
+    write_table(tmp_path / "results" / "ajax_decryption.csv", [ajax_decryption.line(row, measured, busy) for busy in (0.0, 1.9)])
+    tfhe = {
+        "protocol": "rep-field",
+        "parties": 3,
+        "parameters": "tfhers-2-2",
+        "seconds": 5.3,
+        "sent_mb": 146,
+        "cpu_seconds": 3,
+        "memory_mb": 209,
+        "rounds": 207,
+    }
+    tfhe |= {"alone_seconds": 1.06, "ratio": 5.0, "noise_method": "carry", "busy": "0.00", "cores": 2}
+    write_table(tmp_path / "results" / "tfhe.csv", [tfhe])
+    assert figures.main() == 0
+    text = (tmp_path / "results" / "README.md").read_text()
+    assert "| `shamir` | 3 | local | 1.5 | 11.5 | 17.6 | 1.42 GB | 0.21 GB | 99 |" in text and "| `shamir` | 5 | local | 1.5 | 11.5 | – |" in text
+    assert "| 1 | lan | `round_mask_open` | `lwe53-p16-eta52` | 104.2 | 0.005 | 0.015 | 0.003 | 0.855 | 242.44 |" in text
+    assert "| 0.005 (started under load) |" in text and "| `rep-field`, noise_method=carry | 3 | 5.3 |" in text
 
 
 def test_each_chosen_rate_names_its_batch_processor_time_and_peer(figures: ModuleType, tmp_path: Path) -> None:

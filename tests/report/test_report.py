@@ -80,6 +80,8 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
         made.append(rows.failed(cases[0], SkippedError("no wheel fits"), WHEN))
         rows.write(folder / "bench" / f"{suite}.csv", made)
     (folder / "paper004.csv").write_text(PAPER_004)
+    (folder / "ajax.csv").write_text("protocol,parties,noise,growth,seconds\nshamir,3,local,1.5,11.5\n")
+    (folder / "ajax_decryption.csv").write_text("t,link,variant,parameters,online_ms,total_ms,busy\n3,lan,round_mask_open,lwe53-p16,0.005,0.02,0.1\n")
     return folder
 
 
@@ -163,7 +165,10 @@ def test_like_stands_beside_like(table: pd.DataFrame) -> None:
     batch = data.select(table, suite="cnn: decryption").iloc[0]["batch"]
     assert decryption.ours is not None and list(decryption.ours(table)["y"]) == pytest.approx([0.5 / (batch / 8)] * 4)
     keys = _published("002_section1_end_to_end")
-    assert keys.ours is None and "SEAL" in keys.note
+    assert keys.ours is not None and list(keys.ours(table)["y"]) == [11.5] and "ajax53" in keys.note
+    online, total = (_published("002_table1_decryption", title) for title in ("paper's batch", "its preprocessing"))
+    assert online.ours is not None and total.ours is not None
+    assert list(online.ours(table)["y"]) == [0.005] and list(total.ours(table)["y"]) == [0.02] and list(online.ours(table)["x"]) == [3]
     sizes = published._key_sizes(table).groupby("label")["y"].unique()
     assert [list(values) for values in sizes] == [[2.25], [18.0]], "MiB; the paper prints 2 and 18 MB"
     assert {r["mb"] for r in tables.load("004_table6_key_sizes") if r["protocol"] == "GMPFHE-CKKS"} == {2, 18}

@@ -20,6 +20,7 @@ from keyquorum.sharing.randomness import table_gaussian
 from scipy import stats
 
 from tests.plans.quorum import reconstruct
+from tests.programs.test_wide_noise import below
 
 from .test_fhew import AJAX, TINY
 
@@ -160,8 +161,9 @@ def test_noise_of_a_key_has_the_law_of_its_plan(protocol: str, noise: str, monke
     for file in files:
         found = file.noise(short, ring)
         if file.kind == SWITCHING and noise == "exact":
-            assert np.abs(found).max() <= 1 << plan.switch_bits
-            assert stats.kstest(found / (1 << plan.switch_bits), "uniform", (-1, 2)).pvalue > 1e-5
+            wide = plan.wide
+            assert np.abs(found).max() <= wide.weight * wide.half + (1 << wide.b)
+            assert stats.kstest(found, lambda x, wide=wide: below(x, *wide)).pvalue > 1e-5
         elif file.kind == SWITCHING:
             assert stats.kstest(found / math.sqrt(plan.switch_variance), "norm").pvalue > 1e-5
         elif file.kind == BOOTSTRAPPING:

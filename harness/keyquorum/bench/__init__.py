@@ -1,7 +1,7 @@
 """Benchmarks: each prints its figures, and ends with one line for each configuration."""
 
 JOBS = {
-    "decrypt": "decrypt", "exchanges": "exchanges", "parity": "parity.embedded", "dishonest": "dishonest", "paper004": "paper004",
+    "decrypt": "decryption", "exchanges": "exchanges", "parity": "parity.embedded", "dishonest": "dishonest", "paper004": "paper004",
     "sweep": "sweep.party",
 }  # fmt: skip
 """Jobs of benchmarks, whose kinds begin with ``bench:``, and the modules that define them (:mod:`keyquorum.parties.jobs`)."""

@@ -26,7 +26,7 @@ from keyquorum.fhe.lwe import lwe_parameters
 from keyquorum.model.chosen_committees import ADDITIVE, REPLICATED, SHAMIR, WITH_MACS
 from keyquorum.terminal.output import console
 
-from .decrypt import Configuration, measure
+from .decryption import Configuration, measure
 from .keygen import Row
 
 FRACTIONS = (1 / 256, 1 / 16)

@@ -21,7 +21,7 @@ import keyquorum
 from keyquorum.model.chosen_committees import ADDITIVE
 from keyquorum.terminal.output import console
 
-from .decrypt import LATENCY_LINK, LATENCY_RUNS, Configuration, measure
+from .decryption import LATENCY_LINK, LATENCY_RUNS, Configuration, measure
 from .keygen import Row, write_table
 
 

@@ -38,13 +38,15 @@ from keyquorum.model.errors import KeyQuorumError
 from keyquorum.model.idle import busy_cores
 from keyquorum.model.plain import Json
 from keyquorum.schemes.key_folder import load_shares
+from keyquorum.schemes.tfhe.noise import BITS, CARRY
 from keyquorum.terminal.output import console
 from keyquorum.terminal.progress import progress_bars
 
 from .keygen import Row, write_table
 
 PARAMETERS = "tfhers-2-2"
-CONFIGURATIONS = ((REPLICATED, 3), (ADDITIVE, 2), (ADDITIVE, 3), (ADDITIVE, 4))
+CONFIGURATIONS = ((REPLICATED, 3, BITS), (REPLICATED, 3, CARRY), (ADDITIVE, 2, BITS), (ADDITIVE, 3, BITS), (ADDITIVE, 4, BITS))
+"""Protocol, parties, and how the noise is made."""
 RESULTS = Path("results")
 BLOCKS = 4
 """LWE ciphertexts of an FheUint8."""
@@ -76,19 +78,19 @@ def conditions() -> Row:
     return {"cores": os.cpu_count() or 0, "machine": platform.machine(), "version": keyquorum.__version__}
 
 
-def keys(protocol: str, parties: int, single: float) -> Row:
+def keys(protocol: str, parties: int, method: str, single: float) -> Row:
     """Makes one key; ``single``: seconds of TFHE-rs alone. Returns the largest costs of a party."""
     busy = busy_cores()
     with tempfile.TemporaryDirectory(prefix="keyquorum-bench-") as folder, progress_bars() as report:
         committee = api.init(Path(folder) / "committee", parties, protocol)
         began = time.monotonic()
-        made = api.keygen(committee, "bench", PARAMETERS, progress=report, io_timeout=600).reports
+        made = api.keygen(committee, "bench", PARAMETERS, progress=report, io_timeout=600, noise_method=method).reports
         seconds = time.monotonic() - began
     return {
         "protocol": protocol, "parties": parties, "parameters": PARAMETERS, "seconds": round(seconds, 1),
         "sent_mb": round(max(r.total.bytes_sent for r in made) / 1e6), "cpu_seconds": round(max(r.cpu_seconds for r in made), 1),
         "memory_mb": round(max(r.peak_memory for r in made) / 1e6), "rounds": made[0].total.rounds, "alone_seconds": round(single, 2),
-        "ratio": round(seconds / single, 1), "busy": "" if busy is None else f"{busy:.2f}", **conditions(),
+        "ratio": round(seconds / single, 1), "noise_method": method, "busy": "" if busy is None else f"{busy:.2f}", **conditions(),
     }  # fmt: skip
 
 
@@ -96,9 +98,9 @@ def bench_keys(only: str) -> int:
     """Every committee whose name contains ``only``; writes results/tfhe.csv if these are all."""
     single = alone()
     rows = []
-    for protocol, parties in CONFIGURATIONS:
-        if only in f"{protocol} {parties}":
-            rows.append(keys(protocol, parties, single))
+    for protocol, parties, method in CONFIGURATIONS:
+        if only in f"{protocol} {parties} {method}":
+            rows.append(keys(protocol, parties, method, single))
             console.print("tfhe-keys: " + " ".join(f"{name}={value}" for name, value in rows[-1].items()), markup=False, soft_wrap=True)
     if not only and RESULTS.is_dir():
         write_table(RESULTS / "tfhe.csv", rows)
@@ -204,7 +206,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="command", required=True)
     costs = commands.add_parser("keys", help="cost of key generation")
-    costs.add_argument("--only", default="", help="committees whose protocol and number of parties contain this text; the table is not written then")
+    costs.add_argument(
+        "--only", default="", help="committees whose protocol, number of parties and noise_method contain this text; the table is not written then"
+    )
     results = commands.add_parser("results", help="wrong results among many, and their noise")
     results.add_argument("--protocol", default=REPLICATED)
     results.add_argument("--parties", type=int, default=3)

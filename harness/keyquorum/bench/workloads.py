@@ -40,7 +40,7 @@ def noise_for(variant: LweVariant, size: int, rng: np.random.Generator, fraction
     p = variant.parameters
     if variant.rounding == "round_mask_open":
         return rng.choice(np.array([-1, 1]), size) * int(p.delta * fraction) if fraction else None
-    half = 1 << p.noise_bits if variant.rounding == "round_flood" else p.delta // 2 - (2 if p.prime else 0)
+    half = 1 << p.noise_bits if variant.rounding == "round_flood" else p.delta // 2 - p.margin
     noise = rng.integers(-half, half, size)
     noise[::4], noise[1::4] = half - 1, -half
     return noise

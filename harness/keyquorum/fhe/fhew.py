@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from pathlib import Path
 from typing import BinaryIO
 
 import numpy as np
@@ -135,6 +136,11 @@ class FhewKeyFile(SeededFile[FhewParameters]):
 _FORM = SeededForm("public key of FHEW", KEY_MAGIC, KINDS, FHEW_SETS, header, body_residues, residue_bytes)
 
 
+def check_key_file(path: Path, kind: str, key_id: str, parameters: FhewParameters) -> None:
+    """Checks a file on the disk without all of it in memory, see :meth:`.SeededForm.check`. Raises KeyFileError."""
+    _FORM.check(path, kind, key_id, parameters)
+
+
 def read_key_file(data: bytes | bytearray, where: str) -> FhewKeyFile:
     """A file from the bytes that a :class:`KeyFileWriter` wrote; ``where`` names the source in errors. Raises KeyFileError."""
     found = _FORM.read(data, where)
@@ -150,6 +156,7 @@ __all__ = [
     "FhewKeyFile",
     "KeyFileWriter",
     "body_residues",
+    "check_key_file",
     "evaluated_deviation",
     "file_name",
     "masks",

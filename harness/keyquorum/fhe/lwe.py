@@ -219,10 +219,12 @@ def flooding_bits(parameters: LweParameters, security: int) -> int:
 
 def ring_noise(parameters: LweParameters) -> float:
     """The bound on |e| in units of the ring 2^k of the roundings. Scaling a phase modulo a prime rounds each of up to 16 summands by half a unit.
-    These 8 units are covered by a factor of 2: the statistical distance |e| / 2^(f+1) is half of what ``security`` requires."""
+    These 8 units are covered by a factor of 2: the statistical distance |e| / 2^(f+1) is half of what ``security`` requires. In a ring below the prime
+    they are added."""
     if not parameters.prime:
         return 2.0**parameters.noise_bits
-    return 2.0**parameters.noise_bits * 2.0 ** (parameters.ring_bits - parameters.prime.bit_length())
+    wider = parameters.ring_bits - parameters.prime.bit_length()
+    return 2.0 ** (parameters.noise_bits + wider) + (8 if wider < 0 else 0)
 
 
 __all__ = [

@@ -1,14 +1,15 @@
-"""Parameter sets of LWE ciphertexts: of plain LWE, of TFHE, and of FHEW-like schemes."""
+"""Parameter sets of LWE ciphertexts: of plain LWE, and, from files of ``params/``, of TFHE and of FHEW-like schemes."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
-from typing import Literal, TypeVar
+from importlib import resources
+from typing import Literal, NamedTuple, TypeVar
 
 from keyquorum.model.errors import ParameterError
-from keyquorum.model.plain import Json
+from keyquorum.model.plain import Json, toml_loads
 
 P = TypeVar("P", bound="LweParameters")
 
@@ -54,28 +55,48 @@ class LweParameters:
         """l: the low bits of a phase that a rounding removes."""
         return self.ring_bits - self.message_bits
 
+    @property
+    def margin(self) -> int:
+        """Units of q by which the largest |e| of an exact rounding is below D/2: a phase modulo a prime is scaled, and up to 16 summands are rounded."""
+        return 2 + math.ceil(8 * 2.0 ** (self.prime.bit_length() - self.ring_bits)) if self.prime else 0
 
-LWE_SETS = {
-    p.name: p
-    for p in (
-        LweParameters(
-            "lwe64-p2", 1024, 0, 1, 0, 2.0**39, 45,
-            "n, q, p: High Throughput Universally Composable Threshold FHE Decryption; noise: TFHE library 1.1, 2^-25",
-        ),
-        LweParameters(
-            "lwe64-p16", 2048, 0, 4, 1, 2.94e-16 * 2.0**64, 17,
-            "2 message and 2 carry bits under a padding bit; noise: TFHE-rs, message 2 carry 2, GLWE of degree 2048",
-        ),
-        LweParameters(
-            "lwe64-p32", 2048, 0, 5, 1, 2.94e-16 * 2.0**64, 17,
-            "2 message, 2 carry and 1 further bit under a padding bit; noise: TFHE-rs, message 2 carry 2, GLWE of degree 2048",
-        ),
-        LweParameters(
-            "lwe53-p16", 2048, 9007199254614017, 4, 0, 3.6, 6,
-            "Ajax (ePrint 2025/1834), appendix B, table 2: q, l, p, and the variance 12.96",
-        ),
-    )
-}  # fmt: skip
+
+@dataclass(frozen=True, kw_only=True)
+class SmallRingParameters(LweParameters):
+    """A set modulo a prime whose phases are scaled to a smaller ring, 2^``ring``, which may be below q: fewer bits are opened. A rounding to that ring moves
+    the phase by up to half a unit of it for each summand, of 2^(ring - message_bits) between two messages."""
+
+    ring: int
+
+    @property
+    def ring_bits(self) -> int:
+        """k, as given."""
+        return self.ring
+
+
+_SETS: tuple[LweParameters, ...] = (
+    LweParameters(
+        "lwe64-p2", 1024, 0, 1, 0, 2.0**39, 45,
+        "n, q, p: High Throughput Universally Composable Threshold FHE Decryption; noise: TFHE library 1.1, 2^-25",
+    ),
+    LweParameters(
+        "lwe64-p16", 2048, 0, 4, 1, 2.94e-16 * 2.0**64, 17,
+        "2 message and 2 carry bits under a padding bit; noise: TFHE-rs, message 2 carry 2, GLWE of degree 2048",
+    ),
+    LweParameters(
+        "lwe64-p32", 2048, 0, 5, 1, 2.94e-16 * 2.0**64, 17,
+        "2 message, 2 carry and 1 further bit under a padding bit; noise: TFHE-rs, message 2 carry 2, GLWE of degree 2048",
+    ),
+    LweParameters(
+        "lwe53-p16", 2048, 9007199254614017, 4, 0, 3.6, 6,
+        "Ajax (ePrint 2025/1834), appendix B, table 2: q, l, p, and the variance 12.96",
+    ),
+    SmallRingParameters(
+        "lwe53-p16-eta52", 2048, 9007199254614017, 4, 0, 3.6, 6,
+        "Ajax (ePrint 2025/1834), appendix B, table 2, with its decryption ring: eta = 2^52 for 100 bits online", ring=52,
+    ),
+)  # fmt: skip
+LWE_SETS = {p.name: p for p in _SETS}
 """Parameter sets of plain LWE keys by name."""
 
 
@@ -99,17 +120,9 @@ class TfheParameters(LweParameters):
     scheme: Literal["lwe", "tfhe", "fhew"] = "tfhe"
 
 
-TFHE_SETS = {
-    p.name: p
-    for p in (
-        TfheParameters(
-            "tfhers-2-2", 2048, 0, 4, 1, math.sqrt((2.0**35 + 1) / 6), 53,
-            "TFHE-rs 1.8: PARAM_MESSAGE_2_CARRY_2_KS_PBS; noise: 13 deviations (2^49.3) of an evaluated ciphertext",
-            lwe_dimension=918, pbs_base_log=23, pbs_level=1, ks_base_log=4, ks_level=4, carry_bits=2, lwe_noise=45, glwe_noise=17,
-        ),
-    )
-}  # fmt: skip
-"""Parameter sets of TFHE by name. No name is also one of LWE_SETS."""
+def tuniform_deviation(b: int) -> float:
+    """Standard deviation of the distribution TUniform(b)."""
+    return math.sqrt((2.0 ** (2 * b + 1) + 1) / 6)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,19 +147,44 @@ class FhewParameters(LweParameters):
     scheme: Literal["lwe", "tfhe", "fhew"] = "fhew"
 
 
-FHEW_SETS = {
-    p.name: p
-    for p in (
-        FhewParameters(
-            "ajax53", 2048, 9007199254614017, 4, 0, 3.6 * math.sqrt(108544 / 2), 23,
-            "Ajax (ePrint 2025/1834), sections 4.1.3, 4.3 and 5.1, appendix B, table 2; noise: 13 deviations (2^19.1) of an evaluated ciphertext. "
-            "Security, by our estimate alone (the primal attack): about 2^132 for the ring, 2^128 for n = 1024; the paper states 2^131",
-            lwe_dimension=1024, base_log=6, levels=8, switch_base_log=1, switch_levels=52, samples=108544, variance=12.96,
-            switch_deviation=3.4 * 2.0**26,
-        ),
-    )
-}  # fmt: skip
+class Security(NamedTuple):
+    """log2 of the operations of the primal attack (``Scripts/lwe_security.py``) on the short secret s, and on the ring secret z."""
+
+    short: int
+    ring: int
+
+
+def read_set(data: Json, deviation: Callable[[Json], float], made: Callable[..., P]) -> tuple[P, Security]:
+    """A set and its estimated security from the fields of a file of ``params/``; ``deviation``: that of fresh noise, which files do not have; ``made``: the
+    class of the set. Raises ParameterError for a file without these fields, or with others."""
+    fields = dict(data)
+    try:
+        security = Security(**fields.pop("security"))
+        return made(**fields, deviation=deviation(fields)), security
+    except (KeyError, TypeError) as error:
+        raise ParameterError(f"params/{data.get('name')}.toml has other fields than a set: restore the file of this version ({error})") from None
+
+
+def _shipped(name: str) -> Json:
+    """The fields of the file of a set in ``params/``."""
+    return toml_loads((resources.files(__package__) / "params" / f"{name}.toml").read_text(encoding="utf-8"))
+
+
+_tfhers, _tfhers_security = read_set(_shipped("tfhers-2-2"), lambda p: tuniform_deviation(p["glwe_noise"]), TfheParameters)
+_ajax, _ajax_security = read_set(_shipped("ajax53"), lambda p: math.sqrt(p["variance"] * p["samples"] / 2), FhewParameters)
+
+TFHE_SETS = {_tfhers.name: _tfhers}
+"""Parameter sets of TFHE by name. No name is also one of LWE_SETS."""
+FHEW_SETS = {_ajax.name: _ajax}
 """Parameter sets of FHEW-like schemes by name. No name is also one of LWE_SETS or TFHE_SETS."""
+SECURITY: Mapping[str, Security] = {_tfhers.name: _tfhers_security, _ajax.name: _ajax_security}
+"""Estimated security of the sets of TFHE and of FHEW-like schemes."""
+
+
+def security_of(parameters: LweParameters) -> dict[str, dict[str, int]]:
+    """The estimate for a set as plain data, under the name ``security``; empty where there is none."""
+    found = SECURITY.get(parameters.name)
+    return {} if found is None else {"security": found._asdict()}
 
 
 def lwe_parameters(name: str) -> LweParameters:
@@ -157,12 +195,13 @@ def lwe_parameters(name: str) -> LweParameters:
 
 
 def shipped_set(data: Json, by_name: Callable[[str], P]) -> P:
-    """A parameter set from plain data; ``by_name``: the shipped one of a name. Raises ParameterError for another one."""
+    """A parameter set from plain data; ``by_name``: the shipped one of a name. Raises ParameterError for another one; the text ``source`` may be another."""
     name = data.get("name")
     if not isinstance(name, str):
         raise ParameterError("not a parameter set, it has no name: write the job or key file again")
     known = by_name(name)
-    if data != asdict(known):
+    numbers = asdict(known)
+    if {**data, "source": ""} != {**numbers, "source": ""} or not isinstance(data.get("source"), str):
         raise ParameterError(f"the parameter set {known.name} is not that of this version: write the job or key file again")
     return known
 
@@ -173,4 +212,19 @@ def ciphertext_parameters(name: str) -> LweParameters:
     return more[name] if name in more else lwe_parameters(name)
 
 
-__all__ = ["FHEW_SETS", "LWE_SETS", "TFHE_SETS", "FhewParameters", "LweParameters", "TfheParameters", "ciphertext_parameters", "lwe_parameters"]
+__all__ = [
+    "FHEW_SETS",
+    "LWE_SETS",
+    "SECURITY",
+    "TFHE_SETS",
+    "FhewParameters",
+    "LweParameters",
+    "Security",
+    "TfheParameters",
+    "ciphertext_parameters",
+    "lwe_parameters",
+    "read_set",
+    "security_of",
+    "shipped_set",
+    "tuniform_deviation",
+]

@@ -6,17 +6,24 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import BinaryIO, Generic, TypeVar
 
 import numpy as np
 
 from keyquorum.model.errors import KeyFileError
-from keyquorum.model.plain import Json, is_hex
+from keyquorum.model.plain import Json, is_hex, json_loads
 
 from .lwe import LweParameters, Words, unpack
 
 P = TypeVar("P", bound=LweParameters)
 SEED_BYTES = 16
+PIECE = 1 << 17
+"""Words that a check reads at a time."""
+COUNTED = 1 << 16
+"""Words of bodies from which on their bytes are counted."""
+DEVIATIONS = 8
+"""Standard deviations that a count of a byte may be off: uniform bodies of a good key are refused once in 10^12 checks, at most."""
 
 
 def packed(words: Words, size: int = 8) -> bytes:
@@ -104,6 +111,38 @@ class SeededForm(Generic[P]):
         if parameters.prime and int(bodies.max()) >= parameters.prime:
             raise damaged
         return SeededFile(parameters, kind, key_id, bytes.fromhex(seed), bodies)
+
+    def check(self, path: Path, kind: str, key_id: str, parameters: P) -> None:
+        """Refuses a file that is not of this kind and key, a piece at a time: header, size, checksum, the range of the bodies, and, as bodies of a key
+        look uniform, how often each value of their 8 highest bits is there. Raises KeyFileError."""
+        damaged = KeyFileError(f"{path}: not a {self.what}, or a damaged one: delete this key and make it again")
+        count, size = self.count(parameters, kind), self.size(parameters)
+        with path.open("rb") as file:
+            head = file.read(12)
+            length = int.from_bytes(head[8:12], "little")
+            if head[:8] != self.magic or path.stat().st_size != 12 + length + count * size + hashlib.sha256().digest_size:
+                raise damaged
+            text = file.read(length)
+            try:
+                found = json_loads(text)
+                right = found == self.header(parameters, kind, key_id, bytes.fromhex(found["seed"])) and is_hex(found["seed"], 2 * SEED_BYTES)
+            except (ValueError, KeyError, TypeError):
+                raise damaged from None
+            if not right:
+                raise KeyFileError(f"{path}: its header is not that of the {kind} key {key_id}: delete this key and make it again")
+            digest, seen = hashlib.sha256(head + text), np.zeros(256, dtype=np.int64)
+            for first in range(0, count, PIECE):
+                data = file.read(min(PIECE, count - first) * size)
+                digest.update(data)
+                words = unpacked(data, size)
+                if parameters.prime and int(words.max()) >= parameters.prime:
+                    raise damaged
+                high = np.uint64(parameters.modulus.bit_length() - (9 if not parameters.prime else 8))
+                seen += np.bincount(((words >> high) & np.uint64(255)).astype(np.int64), minlength=256)
+            if digest.digest() != file.read():
+                raise damaged
+        if count >= COUNTED and np.abs(seen - count / 256).max() > DEVIATIONS * (count / 256) ** 0.5:
+            raise KeyFileError(f"{path}: its bodies are not as good as random: delete this key, make it again, and report it")
 
 
 __all__ = ["SEED_BYTES", "BodyWriter", "SeededFile", "SeededForm", "packed", "unpacked"]

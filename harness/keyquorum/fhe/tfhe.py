@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import BinaryIO
 
 import numpy as np
@@ -113,6 +114,11 @@ def negacyclic(public: Words, bits: Words) -> Words:
 _FORM = SeededForm("public key for TFHE-rs", KEY_MAGIC, KINDS, TFHE_SETS, header, body_words, lambda _: 8)
 
 
+def check_key_file(path: Path, kind: str, key_id: str, parameters: TfheParameters) -> None:
+    """Checks a file on the disk without all of it in memory, see :meth:`.SeededForm.check`. Raises KeyFileError."""
+    _FORM.check(path, kind, key_id, parameters)
+
+
 def read_key_file(data: bytes | bytearray, where: str) -> KeyFile:
     """A file from the bytes that a :class:`KeyFileWriter` wrote; ``where`` names the source in errors. Raises KeyFileError."""
     found = _FORM.read(data, where)
@@ -128,6 +134,7 @@ __all__ = [
     "KeyFile",
     "KeyFileWriter",
     "body_words",
+    "check_key_file",
     "file_name",
     "masks",
     "read_key_file",

@@ -26,6 +26,7 @@ RESULTS = {
     "results of TFHE-rs (make check-tfhe)": ("protocol", "parties", "parameters", "integers"),
     "keys of Ajax (make bench-ajax)": ("protocol", "parties", "noise", "growth"),
     "phases of keys of Ajax (make bench-ajax)": ("protocol", "parties", "noise", "phase"),
+    "decryptions beside Ajax (keyquorum.bench.decrypt --table ajax1)": ("t", "link", "n", "variant"),
     "latency of a decryption": ("variant", "protocol", "n", "openings", "link"),
     "beside GMPFHE (make bench-paper004)": ("table", "row", "method", "best", "parties"),
     "beside MP-SPDZ (make parity)": ("protocol", "parties", "program", "variant", "arguments"),

@@ -19,7 +19,7 @@ from keyquorum.parties.jobs import party_job
 from keyquorum.schemes import scheme_named, scheme_of
 from keyquorum.schemes.base import AnyScheme
 from keyquorum.schemes.counts import start_count
-from keyquorum.schemes.key_folder import NewKey, holds_a_key, write_info, write_public_files, write_share
+from keyquorum.schemes.key_folder import NewKey, check_public_file, holds_a_key, write_info, write_public_files, write_share
 from keyquorum.schemes.keys import K, KeyMaterial, KeyRequest
 
 from .weakness import warn_all
@@ -71,13 +71,16 @@ def keygen_job(context: PartyContext, job: Json) -> Json:
 
 
 def store(context: PartyContext, material: KeyMaterial[K], folder: Path, publish: Callable[[], None] = lambda: None) -> K:
-    """Writes this party's shares, then the public files; when those of all parties are on disk, the metadata, and ``publish`` makes the
+    """Writes this party's shares, then the public files, and checks what it wrote; when those of all parties are on disk, the metadata, and ``publish`` makes the
     key count. A party that dies before leaves no key anywhere, and its name free."""
     for j, persistence in enumerate(material.shares):
         write_share(folder, material.info, context.party, j, persistence)
     if material.info.counted:
         start_count(folder, material.info)
     info = write_public_files(folder, material.info, material.public, material.written)
+    for name in info.files:
+        check_public_file(folder, info, name)
+    scheme_of(info).check_made(folder, info)
     context.session.compare("stored key", info.digest)
     write_info(folder, info)
     publish()

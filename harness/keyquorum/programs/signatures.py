@@ -762,6 +762,20 @@ def sample_bits(*, size: int, chunk: int = 65536) -> Call:
     return Call("sample_bits", [size, *optional], {"samples": size})
 
 
+def sample_carries(*, size: int, length: int) -> Call:
+    """Parts of noise of the distribution TUniform(m - 1) with few bytes, for slow links: random r, what the low m bits of its summands carry, a
+    random bit v.
+
+    Rounds: ``length + B2A_ROUNDS``
+    Bytes: ``(2*length - 1)*AND(size) + 3*B2A(size)``
+    length: m.
+    Writes r (size shares).
+    Writes carry (size shares).
+    Writes v (size shares).
+    """
+    return Call("sample_carries", [size, length], {"r": size, "carry": size, "v": size})
+
+
 def sample_cbd(*, size: int, method: Literal["bits", "arith"] = "bits", chunk: int = 0, half: int = 21) -> Call:
     """Centred binomial noise, the sum of `half` bits minus the sum of `half` bits, of variance half/2; the default 21 is SEAL's own error
     distribution (deviation 3.24, |e| <= 21).
@@ -857,6 +871,19 @@ def sample_tuniform(*, size: int, b: int, chunk: int = 2048) -> Call:
         (chunk, 2048),
     )
     return Call("sample_tuniform", [size, b, *optional], {"samples": size})
+
+
+def sample_wide_noise(*, size: int, half: int, weight: int, b: int, chunk: int = 16384) -> Call:
+    """Wide noise of any variance: weight times a centred binomial of 2*half bits, plus TUniform(b), which fills the gaps.
+
+    Rounds: ``ceil(size/chunk)*(bits(half) + B2A_ROUNDS)``
+    Bytes: ``sum((2*half - ones(half))*AND(m) + (bits(half) + 1)*B2A(m) for m in chunks(size, chunk)) + size*w*(b+2)*BIT``
+    Writes samples (size shares).
+    """
+    optional = given(
+        (chunk, 16384),
+    )
+    return Call("sample_wide_noise", [size, half, weight, b, *optional], {"samples": size})
 
 
 def sum_inputs(*, contributors: int, size: int) -> Call:

@@ -13,6 +13,8 @@ from keyquorum.model.idle import IDLE_CORES
 
 CASE = ["suite", "name", "backend", "protocol", "parties", "parameters", "batch", "link", "rtt_ms", "mbit", "security"]
 SUMS = ["seconds", "bytes_sent", "bytes_received", "rounds", "cpu_seconds", "offline_seconds", "offline_bytes_sent"]
+OWN_TABLES = ("paper004", "ajax", "ajax_decryption")
+"""Tables beside those of ``keyquorum bench``."""
 
 
 class NoResultsError(KeyQuorumError):
@@ -30,13 +32,13 @@ def load(folder: Path) -> pd.DataFrame:
     rows = pd.concat(tables, ignore_index=True)
     rows["link"] = rows["link"].fillna("")
     rows["loaded"] = _loaded(rows)
-    rows.attrs["paper004"] = paper004(folder)
+    rows.attrs |= {name: own_table(folder, name) for name in OWN_TABLES}
     return rows
 
 
-def paper004(folder: Path) -> list[dict[str, str]]:
-    """The rows of ``paper004.csv``: measurements at the sizes of that paper; none if there is no such table."""
-    path = folder / "paper004.csv"
+def own_table(folder: Path, name: str) -> list[dict[str, str]]:
+    """The rows of ``NAME.csv``, measurements at the sizes of a paper; none if there is no such table."""
+    path = folder / f"{name}.csv"
     if not path.exists():
         return []
     with path.open(newline="", encoding="utf-8") as file:
@@ -94,7 +96,7 @@ def summary(rows: pd.DataFrame) -> pd.DataFrame:
         result[f"{name}_low"], result[f"{name}_high"] = grouped[name].min(), grouped[name].max()
     result["runs"] = grouped.size()
     result = result.reset_index()
-    result.attrs["machine"], result.attrs["paper004"] = machine(rows), rows.attrs.get("paper004", [])
+    result.attrs |= {"machine": machine(rows), **{name: rows.attrs.get(name, []) for name in OWN_TABLES}}
     return result
 
 

@@ -148,6 +148,10 @@ class Scheme(ABC, Generic[K, C]):
     def check_public(self, folder: Path, info: K) -> None:
         """Refuses public files that are not of the key, beyond their hashes. Raises KeyFileError."""
 
+    def check_made(self, folder: Path, info: K) -> None:
+        """Refuses public files of a new key, beyond their hashes, before it counts: every party checks what it wrote, without all of it in memory. Raises
+        KeyFileError."""
+
     def describe_shares(self, info: K) -> str:
         """What a party has of a key, for people: its shares and the names of the public files."""
         return f"{len(info.secrets)} shares, {', '.join(info.files)}"

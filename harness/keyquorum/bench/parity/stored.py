@@ -129,6 +129,8 @@ def stored_roundings(builder: Any, n: int) -> Iterator[Case]:
     yield from _tfhe_keys(builder, secret)
     yield from _aes(builder)
     yield from builder.case(signatures.sample_tuniform(size=n, b=13), appended=n, check=_within(1 << 13))
+    wide = signatures.sample_wide_noise(size=n, half=4, weight=900, b=9)
+    yield from builder.case(wide, appended=n, check=_within(4 * 900 + (1 << 9)))
     check = _masks(n, LENGTH)
     yield from builder.case(signatures.round_mask(size=n, l=LENGTH, bits="all"), appended=(1 + LENGTH) * n, check=check)
     phase, flooding = rng.integers(-(2**30), 2**30, n), rng.integers(0, 2**41, n)

@@ -262,7 +262,7 @@ class Bench:
         return self.effort.counted(runs)
 
     def _decrypt_lwe(self, case: Case, rounding: str) -> list[Run]:
-        """The job of :mod:`keyquorum.bench.decrypt`; a batch of 1: the median of several single decryptions."""
+        """The job of :mod:`keyquorum.bench.decryption`; a batch of 1: the median of several single decryptions."""
         items = SINGLES if case.batch == 1 else case.batch
         job = {
             "kind": "bench:decrypt", "parameters": case.parameters, "rounding": rounding, "width": 8, "levels": 2,

@@ -38,7 +38,7 @@ from keyquorum.model.errors import ParameterError
 from keyquorum.model.needs import LINK, MB, PROCESS, Needs
 from keyquorum.parties.context import PartyContext
 from keyquorum.programs import Call, Layout
-from keyquorum.programs.signatures import lwe_samples, lwe_switch_key, rgsw_bodies, sample_bits, sample_cbd, sample_tuniform, sum_inputs
+from keyquorum.programs.signatures import lwe_samples, lwe_switch_key, rgsw_bodies, sample_bits, sample_cbd, sample_wide_noise, sum_inputs
 from keyquorum.schemes.key_folder import growing_file
 from keyquorum.schemes.keys import KeyMaterial, Plain
 from keyquorum.schemes.lwe.keygen import LweRequest
@@ -145,7 +145,8 @@ class _Generation:
             layout.append(call, total="e")
             return
         if kind == SWITCHING:
-            call = sample_tuniform(size=size, b=self.plan.switch_bits, chunk=min(size, 1 << 14))
+            wide = self.plan.wide
+            call = sample_wide_noise(size=size, half=wide.half, weight=wide.weight, b=wide.b, chunk=min(size, 1 << 14))
         else:
             call = sample_cbd(size=size, method="bits", chunk=min(size, SAMPLED), half=self.plan.half)
         self.run(call, share)

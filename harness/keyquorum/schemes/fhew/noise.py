@@ -5,23 +5,33 @@ discrete Gaussian itself. The n - t honest parties alone contribute the variance
 from t parties is the sum of n - t such deviates. Its distance from a discrete Gaussian of the whole variance is small (10^-16 for 3 parties, 8 10^-3
 at the least variance), and LWE with that sum is the assumption. A corrupted party may contribute anything, so this is for semi-honest committees.
 
-``exact``: centred binomial noise of at least the variance, made jointly of random bits that nobody knows; for the key-switching key, whose noise is
-wide, the distribution TUniform of TFHE-rs.
+``exact``: centred binomial noise of at least the variance, made jointly of random bits that nobody knows. The noise of the key-switching key is wide: a
+weighted centred binomial plus a uniform part that fills its gaps (`sample_wide_noise`), with the variance of the set.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from keyquorum.fhe.fhew import SWITCHING
 from keyquorum.fhe.lwe import FhewParameters, Ints
+from keyquorum.fhe.lwe_sets import tuniform_deviation
 from keyquorum.sharing.randomness import discrete_gaussian, table_gaussian
 
 LOCAL, EXACT = "local", "exact"
 NOISES = (LOCAL, EXACT)
 LEAST = 0.49
 """The least variance that a party contributes: that of the scale 0.7, the least that the paper's sampler has."""
+
+
+class Wide(NamedTuple):
+    """The distribution weight * c + u: c centred binomial of 2 ``half`` bits, and u of TUniform(``b``)."""
+
+    half: int
+    weight: int
+    b: int
 
 
 @dataclass(frozen=True)
@@ -44,9 +54,12 @@ class NoisePlan:
         return math.ceil(2 * self.parameters.variance)
 
     @property
-    def switch_bits(self) -> int:
-        """b of TUniform(b), the noise of the key-switching key that is made jointly: the least with the set's deviation."""
-        return next(b for b in range(60) if (2.0 ** (2 * b + 1) + 1) / 6 >= self.parameters.switch_deviation**2)
+    def wide(self) -> Wide:
+        """The noise of the key-switching key that is made jointly: its variance is that of the set, up to the rounding of the weight."""
+        variance = self.parameters.switch_deviation**2
+        b = max(0, round(math.log2(variance) / 2) - 2)
+        weight = round(math.sqrt((variance - tuniform_deviation(b) ** 2) / (self.half / 2)))
+        return Wide(self.half, weight, b)
 
     @property
     def variance(self) -> float:
@@ -63,7 +76,7 @@ class NoisePlan:
         """The variance of the noise of the key-switching key."""
         if self.noise == LOCAL:
             return self.parties * self.parameters.switch_deviation**2 / (self.parties - self.threshold)
-        return (2.0 ** (2 * self.switch_bits + 1) + 1) / 6
+        return self.wide.weight**2 * self.wide.half / 2 + tuniform_deviation(self.wide.b) ** 2
 
     def contribution(self, kind: str, size: int) -> Ints:
         """This party's summands of the noise of ``size`` rows, from the operating system's randomness. Whoever calls this wipes them.
@@ -81,4 +94,4 @@ class NoisePlan:
         return f"centred binomial of variance {self.variance:g}, made jointly"
 
 
-__all__ = ["EXACT", "LEAST", "LOCAL", "NOISES", "NoisePlan"]
+__all__ = ["EXACT", "LEAST", "LOCAL", "NOISES", "NoisePlan", "Wide"]

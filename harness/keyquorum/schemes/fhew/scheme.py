@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from keyquorum.fhe.fhew import KINDS as FILE_KINDS
-from keyquorum.fhe.fhew import PUBLIC, evaluated_deviation
+from keyquorum.fhe.fhew import PUBLIC, check_key_file, evaluated_deviation, file_name
 from keyquorum.fhe.fhew_evaluation import encrypt
 from keyquorum.fhe.lwe import FHEW_SETS, FhewParameters, LweCiphertexts
 from keyquorum.fhe.lwe_public import integers
+from keyquorum.fhe.lwe_sets import security_of
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import ParameterError
 from keyquorum.model.inspected import Kind
@@ -64,7 +65,7 @@ class FhewScheme(LweScheme):
         p = _own(parameters)
         line = f"fhew n={p.lwe_dimension:<6} N={p.dimension} q={p.prime.bit_length()}-bit prime p={1 << p.plain_bits}, the highest bit a carry"
         names = ("scheme", "lwe_dimension", "dimension", "modulus", "plain_bits", "variance", "switch_deviation", "samples", "source")
-        return line, {name: getattr(p, name) for name in names}
+        return line, {**{name: getattr(p, name) for name in names}, **security_of(p)}
 
     def request(self, parameters: Parameters, options: Mapping[str, object]) -> FhewRequest:
         """See :class:`.Scheme`. ``noise``: one of :data:`.NOISES`; left to the committee by default."""
@@ -94,6 +95,11 @@ class FhewScheme(LweScheme):
         """See :class:`.Scheme`."""
         for kind in FILE_KINDS:
             load_key_file(folder, _info(info), kind)
+
+    def check_made(self, folder: Path, info: LweKeyInfo) -> None:
+        """See :class:`.Scheme`: sizes, headers and checksums, the range of the bodies, and that they look uniform."""
+        for kind in FILE_KINDS:
+            check_key_file(folder / file_name(kind), kind, info.key_id, _own(info.parameters))
 
     def kinds(self) -> tuple[Kind, ...]:
         """See :class:`.Scheme`."""

@@ -15,6 +15,8 @@ from keyquorum.schemes.key_folder import load_key, load_public_file
 from keyquorum.schemes.keys import Plain, SecretVector
 from keyquorum.schemes.lwe.key import LweKeyInfo, domain_of
 
+from .noise import macs_refused
+
 FILES = tuple(file_name(kind) for kind in KINDS)
 """Names of the public files."""
 
@@ -60,10 +62,7 @@ def sharing_of(committee: Committee, parameters: TfheParameters) -> tuple[str, s
             f"{committee.protocol} shares over prime fields alone, {parameters.name} is modulo 2^64: take a committee of rep-field or semi"
         )
     if committee.authenticated:
-        raise ParameterError(
-            f"{committee.protocol}: each of the 72 million random bits of {parameters.name} would have a MAC, which takes about 18 minutes and 176 GB: "
-            "take a committee of rep-field or semi"
-        )
+        raise ParameterError(macs_refused(parameters, committee.protocol, committee.size))
     return committee.ring_protocol, domain_of(parameters)
 
 

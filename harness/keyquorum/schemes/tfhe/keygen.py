@@ -23,15 +23,19 @@ from keyquorum.model.committee import Committee
 from keyquorum.model.needs import LINK, MB, PROCESS, Needs
 from keyquorum.parties.context import PartyContext
 from keyquorum.programs import Call, Layout
-from keyquorum.programs.signatures import glwe_bootstrap_key, lwe_public_key, lwe_switch_key, sample_bits, sample_tuniform
+from keyquorum.programs.signatures import glwe_bootstrap_key, lwe_public_key, lwe_switch_key, sample_bits, sample_carries, sample_tuniform
 from keyquorum.schemes.key_folder import growing_file
 from keyquorum.schemes.keys import KeyMaterial, Plain
 from keyquorum.schemes.lwe.keygen import LweRequest
+from keyquorum.sharing.randomness import wipe
 
 from .key import TfheKeyInfo, sharing_of, tfhe_from_json
+from .noise import BITS, CARRY, carried, check_method
 
 BOOTSTRAPPING_CHUNK = 1 << 17
 """Noise samples of the bootstrapping key at a time, at least those of one bit of the short secret."""
+CARRY_CHUNK = 1 << 19
+"""The same where noise is made by carries, whose rounds count."""
 SWITCHING_CHUNK = 1 << 20
 """Words of masks of the key-switching key at a time, at least those of one coefficient of the ring secret."""
 SAMPLES = 1 << 16
@@ -43,28 +47,45 @@ TRANSFER_BYTES = 16
 
 @dataclass(frozen=True)
 class TfheRequest(LweRequest):
-    """A TFHE key to be made. It has no options."""
+    """A TFHE key to be made. ``noise_method``: one of :data:`.METHODS`."""
 
     parameters: TfheParameters
+    noise_method: str = BITS
+
+    def to_json(self) -> Plain:
+        """See :class:`.KeyRequest`."""
+        return {"parameters": asdict(self.parameters), "noise_method": self.noise_method}
 
     @staticmethod
     def from_json(data: Plain) -> TfheRequest:
         """Inverse of :meth:`to_json`."""
-        return TfheRequest(tfhe_from_json(data["parameters"]))
+        return TfheRequest(tfhe_from_json(data["parameters"]), data["noise_method"])
+
+    def check(self, contributors: int = 1) -> None:
+        """Refuses a method of another name."""
+        check_method(self.noise_method)
 
     def check_committee(self, committee: Committee) -> None:
         """Refuses a committee that cannot make the key."""
         sharing_of(committee, self.parameters)
+        check_method(self.noise_method, committee)
+
+    @property
+    def chunk(self) -> int:
+        """Noise samples of the bootstrapping key at a time, at least those of one bit of the short secret."""
+        return CARRY_CHUNK if self.noise_method == CARRY else BOOTSTRAPPING_CHUNK
 
     def needs(self, committee: Committee) -> Needs:
         """Memory of a chunk, and the public files with both shares."""
         self.check_committee(committee)
         p, part = self.parameters, 8 * committee.share_parts
         secrets = part * (p.dimension + p.lwe_dimension)
-        samples = max(BOOTSTRAPPING_CHUNK, 2 * p.pbs_level * p.dimension)
+        samples = max(self.chunk, 2 * p.pbs_level * p.dimension)
         # the noise, of which the share file grows by half; bits; masks, bodies and their copies; the product by a public matrix
         memory = PROCESS + LINK * (committee.size - 1) + 8 * part * samples + 4 * part * SAMPLES * (p.glwe_noise + 2)
         memory += 4 * 8 * max(samples, SWITCHING_CHUNK) + 64 * MB
+        if self.noise_method == CARRY:  # random summands, carries, bits and their copies
+            memory += 8 * part * samples * 8
         if committee.capabilities.oblivious_transfer:
             memory += TRANSFER_BYTES * SAMPLES * (p.glwe_noise + 2) * (committee.size - 1)
         return Needs(memory, 8 * sum(body_words(p, kind) for kind in KINDS) + secrets)
@@ -73,9 +94,9 @@ class TfheRequest(LweRequest):
 class _Generation:
     """A key generation of one party: its secrets, and how programs run."""
 
-    def __init__(self, context: PartyContext, parameters: TfheParameters, seed: bytes | None) -> None:
-        self.context, self.parameters, self.seed = context, parameters, seed
-        self.protocol, self.domain = sharing_of(context.committee, parameters)
+    def __init__(self, context: PartyContext, request: TfheRequest, seed: bytes | None) -> None:
+        self.context, self.request, self.parameters, self.seed = context, request, request.parameters, seed
+        self.protocol, self.domain = sharing_of(context.committee, self.parameters)
         self.ring, self.short = Persistence(), Persistence()
 
     def run(self, call: Call, share: Persistence, *public: Words) -> Words:
@@ -87,27 +108,38 @@ class _Generation:
         return output.words.view(np.uint64)
 
     @contextmanager
-    def noise(self, size: int, bound_bits: int) -> Iterator[tuple[Persistence, Layout]]:
+    def noise(self, size: int, bound_bits: int, method: str = BITS) -> Iterator[tuple[Persistence, Layout]]:
         """A share file with both secrets, z and s, and new noise e; wiped afterwards."""
-        working = Persistence.from_sections([self.ring.words, self.short.words], self.ring.element_words)
-        layout = Layout(z=self.parameters.dimension, s=self.parameters.lwe_dimension)
+        p, secrets = self.parameters, [self.ring.words, self.short.words]
+        layout = Layout(z=p.dimension, s=p.lwe_dimension, e=size)
+        sections = [*secrets, self._carried(size, bound_bits + 1)] if method == CARRY else secrets
+        working = Persistence.from_sections(sections, self.ring.element_words)
         try:
-            call = sample_tuniform(size=size, b=bound_bits, chunk=min(size, SAMPLES))
-            self.run(call, working)
-            layout.append(call, samples="e")
+            if method == BITS:
+                self.run(sample_tuniform(size=size, b=bound_bits, chunk=min(size, SAMPLES)), working)
             yield working, layout
         finally:
             working.wipe()
+            wipe(*sections[2:])  # it is borrowed
+
+    def _carried(self, size: int, length: int) -> Words:
+        """Shares [parts, size] of noise of TUniform(length - 1), by carries."""
+        made, committee = Persistence(), self.context.committee
+        try:
+            self.run(sample_carries(size=size, length=length), made)
+            return carried(made.words, length, committee.capabilities.held(self.context.party, committee.size, committee.threshold))
+        finally:
+            made.wipe()
 
     def bootstrapping(self, seed: bytes, write: Callable[[Words], None]) -> None:
         """Encryptions of the bits of s under z."""
         p = self.parameters
         size = 2 * p.pbs_level * p.dimension
-        each = max(1, BOOTSTRAPPING_CHUNK // size)
+        each = max(1, self.request.chunk // size)
         with self.context.phase("bootstrapping key", -(-p.lwe_dimension // each)) as step:
             for first in range(0, p.lwe_dimension, each):
                 count = min(each, p.lwe_dimension - first)
-                with self.noise(count * size, p.glwe_noise) as (share, layout):
+                with self.noise(count * size, p.glwe_noise, self.request.noise_method) as (share, layout):
                     call = glwe_bootstrap_key(
                         count=count, N=p.dimension, base_log=p.pbs_base_log, levels=p.pbs_level,
                         s=layout["s"].rows(first, first + count, 1), z=layout["z"], e=layout["e"],
@@ -142,14 +174,15 @@ class _Generation:
 def generate(context: PartyContext, request: TfheRequest, seed: bytes | None = None, folder: Path | None = None) -> KeyMaterial[TfheKeyInfo]:
     """Makes a key jointly; every party calls this. The files go into ``folder`` (None: they stay in memory). ``seed``: INSECURE, tests.
 
-    Rounds and bytes are those of `sample_bits`, of `sample_tuniform`, and of the programs of the three keys.
+    Rounds and bytes are those of `sample_bits`, of `sample_tuniform` or `sample_carries`, and of the programs of the three keys.
     """
     parameters, committee, session = request.parameters, context.committee, context.session
     request.check_committee(committee)
-    made = _Generation(context, parameters, seed)
+    made = _Generation(context, request, seed)
     with wiped_on_failure(made.ring, made.short):
         with context.phase("set-up"):
-            described = json.dumps([asdict(parameters), committee.protocol, committee.size, committee.threshold, seed is not None]).encode()
+            parts = [asdict(parameters), request.noise_method, committee.protocol, committee.size, committee.threshold, seed is not None]
+            described = json.dumps(parts).encode()
             session.compare("TFHE key parameters", hashlib.sha256(described).digest())
             tossed = session.toss(64)
             transcript = hashlib.sha256(b"keyquorum TFHE key" + hashlib.sha256(described).digest() + tossed)

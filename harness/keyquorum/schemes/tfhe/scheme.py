@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from keyquorum.fhe.lwe import TFHE_SETS, LweCiphertexts, TfheParameters
+from keyquorum.fhe.lwe_sets import security_of
 from keyquorum.fhe.tfhe import KINDS as FILE_KINDS
+from keyquorum.fhe.tfhe import check_key_file, file_name
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import ParameterError
 from keyquorum.model.inspected import Kind
@@ -21,6 +23,7 @@ from keyquorum.schemes.lwe.variant import LweVariant
 from .inspect import KINDS
 from .key import FILES, TfheKeyInfo, load_key_file, sharing_of, tfhe_parameters
 from .keygen import TfheRequest, generate
+from .noise import BITS
 
 REFUSED = {
     "round_mask_open": "the noise of an evaluated ciphertext (2^49 of 2^59) makes it wrong once in about 1,200 decryptions, and its errors leak the secret",
@@ -41,6 +44,8 @@ class TfheScheme(LweScheme):
     names = ("tfhe",)
     order = 2
     old_metadata = ""
+    job_fields: ClassVar[Mapping[str, type]] = {"noise_method": str}
+    options = ("noise_method",)
     metadata = TfheKeyInfo
     request_type = TfheRequest
 
@@ -58,7 +63,14 @@ class TfheScheme(LweScheme):
         message = p.plain_bits - p.carry_bits
         line = f"tfhe n={p.lwe_dimension:<6} N={p.dimension} q=2^64 message={message} carry={p.carry_bits} padding={p.padding_bits}"
         names = ("scheme", "lwe_dimension", "dimension", "modulus", "plain_bits", "carry_bits", "padding_bits", "lwe_noise", "glwe_noise")
-        return line, {name: getattr(p, name) for name in names}
+        return line, {**{name: getattr(p, name) for name in names}, **security_of(p)}
+
+    def request(self, parameters: Parameters, options: Mapping[str, object]) -> TfheRequest:
+        """See :class:`.Scheme`. ``noise_method``: one of :data:`.noise.METHODS`, ``bits`` by default."""
+        super().request(parameters, options)
+        made = TfheRequest(_own(parameters), str(options.get("noise_method", BITS)))
+        made.check()
+        return made
 
     def request_from_job(self, job: Plain) -> TfheRequest:
         """See :class:`.Scheme`."""
@@ -82,6 +94,11 @@ class TfheScheme(LweScheme):
         assert isinstance(info, TfheKeyInfo)
         for kind in FILE_KINDS:
             load_key_file(folder, info, kind)
+
+    def check_made(self, folder: Path, info: LweKeyInfo) -> None:
+        """See :class:`.Scheme`: sizes, headers and checksums, the range of the bodies, and that they look uniform."""
+        for kind in FILE_KINDS:
+            check_key_file(folder / file_name(kind), kind, info.key_id, _own(info.parameters))
 
     def kinds(self) -> tuple[Kind, ...]:
         """See :class:`.Scheme`."""
