@@ -48,7 +48,8 @@ from keyquorum.schemes.lwe.variant import LweVariant
 from keyquorum.schemes.seal import receipts
 from keyquorum.schemes.seal.key import SealKeyInfo, parameters_to_json
 from keyquorum.schemes.seal.policy import FloodPolicy
-from keyquorum.serve import daemon, listener, served_key, wire
+from keyquorum.serve import daemon, listener, wire
+from keyquorum.serve.kinds import base, decryption
 
 from tests.fhe.dealer import Dealer
 
@@ -504,8 +505,8 @@ def _jobs() -> list[bytes]:
 
 
 @cache
-def _lwe_key() -> served_key.ServedKey:
-    key = object.__new__(served_key.ServedKey)
+def _lwe_key() -> decryption.ServedKey:
+    key = object.__new__(decryption.ServedKey)
     key._info, key.key_id = _lwe_info("lwe64-p2"), "ab" * 16
     key._scheme = scheme_of(key._info)
     key.variant = LweVariant("round_ltz_circuit", lwe_parameters("lwe64-p2"))
@@ -516,7 +517,7 @@ def _lwe_key() -> served_key.ServedKey:
 class _Requests:
     patience = 0.0
 
-    def add(self, key: str, parsed: served_key.ParsedRequest) -> Any:
+    def add(self, key: str, parsed: base.ParsedRequest) -> Any:
         return SimpleNamespace(done=SimpleNamespace(result=lambda timeout: parsed.digest))
 
 

@@ -24,7 +24,7 @@ from keyquorum.plans.examine import examine_keys
 from keyquorum.plans.pool_store import pool_status
 from keyquorum.plans.pools import pools_folder
 from keyquorum.schemes.key_folder import load_key, load_public_file
-from keyquorum.serve.served_key import ServedKey
+from keyquorum.serve.kinds.decryption import ServedKey
 
 from .test_schemes import OLD
 

@@ -26,8 +26,8 @@ from keyquorum.model.listening import PASSING, PAUSE
 from keyquorum.model.plain import Json
 
 from .audit import LONGEST, AuditLog
+from .kinds.base import ServedKind
 from .requests import Requests
-from .served_key import ServedKey
 from .wire import Budget, MessageMemory, Receivers, receive_message, send_message
 
 IDLE_SECONDS = 600.0
@@ -133,7 +133,7 @@ class Listener:
     before its answer is sent."""
 
     def __init__(
-        self, receivers: Receivers, host: str, port: int, key: ServedKey, requests: Requests, count: Callable[[str], None], audit: AuditLog
+        self, receivers: Receivers, host: str, port: int, key: ServedKind, requests: Requests, count: Callable[[str], None], audit: AuditLog
     ) -> None:
         self._receivers, self._key, self._requests, self._count = receivers, key, requests, count
         self._audit = audit
@@ -251,8 +251,8 @@ class Listener:
         try:
             return request.done.result(timeout=self._requests.patience + 30)
         except TimeoutError:
-            late = PartyError("not decrypted in time: a party is missing; send the request again to all")
-            self._requests.answer(request.key, late)  # frees the ciphertexts of the request
+            late = PartyError("not answered in time: a party is missing; send the request again to all")
+            self._requests.answer(request.key, late)  # frees the content of the request
             raise late from None
 
 
