@@ -135,14 +135,24 @@ class Channels:
     def _connect(self) -> None:
         if self._channels:
             return
-        addresses = self._addresses or local_addresses(self._committee)
+        until = time.monotonic() + self._wait
+        addresses = self._addresses or self._local_addresses(until)
         if len(addresses) != len(_members(self._committee)):
             raise CommitteeError(f"{len(addresses)} addresses for {len(_members(self._committee))} parties: name each once, in their order")
-        until = time.monotonic() + self._wait
         for party, (host, port) in zip(_members(self._committee), addresses, strict=True):
             _await_listener(host, port, until)
             fingerprint = self._committee.parties[party].fingerprint
             self._channels.append(connect(self._context, party, host, port, fingerprint, self._timeout))
+
+    def _local_addresses(self, until: float) -> list[tuple[str, int]]:
+        """Those of the parties of this host; waits for parties that have none yet, to the time ``until`` of the monotonic clock."""
+        while True:
+            try:
+                return local_addresses(self._committee)
+            except CommitteeError:
+                if time.monotonic() >= until:
+                    raise
+            time.sleep(0.1)
 
     def _ask(self, bodies: Sequence[bytes], more: Mapping[str, object]) -> list[tuple[Json, bytearray]]:
         head = {"id": secrets.token_hex(16), **more}

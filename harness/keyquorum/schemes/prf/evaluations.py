@@ -168,6 +168,8 @@ class Evaluations:
         self._forget_old(receiver, now)
         if f"{receiver}/{name}" in self._ids:
             return CiphertextError("a request of this id was counted already: take another id")
+        if count > policy.rate:
+            return PolicyError(f"{count:,} evaluations in one request, the policy allows {policy.rate:,} an hour: send fewer at a time")
         if policy.total is not None and self.total + sum(c for _, c in taken) + count > policy.total:
             return PolicyError(
                 f"key {policy.key_id} allows {policy.total:,} evaluations in all and {self.total:,} are used: {count:,} more are refused; make a new key"
@@ -175,8 +177,6 @@ class Evaluations:
         used = self._used.get(receiver, 0) + sum(c for r, c in taken if r == receiver)
         if used + count <= policy.rate:
             return None
-        if count > policy.rate:
-            return PolicyError(f"{count:,} evaluations in one request, the policy allows {policy.rate:,} an hour: send fewer at a time")
         return PolicyError(
             f"the policy allows this receiver {policy.rate:,} evaluations an hour and {used:,} are used: {count:,} more are refused until "
             f"{time.strftime('%Y-%m-%d %H:%M:%S UTC', time.gmtime(self._free_again(receiver, now, used + count - policy.rate) + 1))}"
