@@ -220,8 +220,9 @@ def test_rate_and_restart(ring: Served) -> None:
     with Toprf(ring.committee, "prf", stranger) as toprf, pytest.raises(RefusedByPolicy, match="may not evaluate under key"):
         toprf.evaluate(b"1")
     assert ring.totals() == [6, 6, 6]
-    refused = [json.loads(line) for line in (ring.committee.party_folder(0) / "audit.jsonl").read_text().splitlines()]
-    assert {line["type"] for line in refused if line["result"] == "refused"} == {"PolicyError"} and refused[0]["method"] == "circuit"
+    lines = [json.loads(line) for line in (ring.committee.party_folder(0) / "audit.jsonl").read_text().splitlines()]
+    assert {line["type"] for line in lines if line["result"] == "refused"} == {"PolicyError"} and lines[0]["method"] == "circuit"
+    assert all(line["sha256"] is None for line in lines)  # of a share: with it and its own shares another party could search the input
 
 
 def test_concurrent_requests_do_not_pass_a_limit(ring: Served) -> None:

@@ -227,7 +227,7 @@ class Listener:
                 if message is None:
                     return False
                 self._channels.busy(channel, True)
-                asked = _request_fields(*message)
+                asked = _request_fields(*message, self._key.hashed)
                 self._receivers.require(receiver)
                 self._audit.require()
                 answer = self._request(receiver, *message)
@@ -265,12 +265,12 @@ def _answer_fields(head: dict[str, str]) -> dict[str, str]:
     return {"result": "answered"} if head["status"] == "ok" else {"result": "refused", "type": head["type"], "error": head["error"][:LONGEST]}
 
 
-def _request_fields(head: Json, body: bytearray | None) -> Json:
-    """Fields of an audit line that describe the request: its id if that is well-formed, digest and length of its body. None: the body was not
-    received in full."""
+def _request_fields(head: Json, body: bytearray | None, hashed: bool = True) -> Json:
+    """Fields of an audit line that describe the request: its id if that is well-formed, digest (if it is ``hashed``) and length of its body. None: the
+    body was not received in full."""
     name = head.get("id")
     request = name if isinstance(name, str) and len(name) <= 64 and name.isalnum() and name.isascii() else None
-    digest = None if body is None else hashlib.sha256(body).hexdigest()
+    digest = None if body is None or not hashed else hashlib.sha256(body).hexdigest()
     return {"request": request, "sha256": digest, "bytes": None if body is None else len(body)}
 
 

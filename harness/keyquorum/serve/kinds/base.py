@@ -51,9 +51,11 @@ class ServedKind(ABC):
     smallest request takes; ``batch``: most smallest requests in a batch, unless the service has its own bound; ``sharing``: protocol and domain of
     the shares of the key; ``variant``: preprocessing in a pool (None: there is none); ``audited``: fields of every line of the audit log.
 
-    ``counter``: the metric that counts items."""
+    ``counter``: the metric that counts items; ``hashed``: whether lines of the audit log have the SHA-256 of a request's body, which must not help to
+    find secrets in it."""
 
     counter: ClassVar[str]
+    hashed: ClassVar[bool] = True
     key_id: str
     limit: int
     unit: int

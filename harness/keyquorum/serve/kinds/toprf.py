@@ -46,10 +46,12 @@ class ToprfKind(ServedKind):
 
     Replicated summands come from the receiver in two copies. Where copies differ, products have errors that depend on single summands of the key, and
     a receiver could learn the key from values that these errors change. So the two holders of a summand compare digests of their copies before
-    anything is computed, each pair over its own link: a third party could search the receiver's input with the digest.
+    anything is computed, each pair over its own link: a third party could search the receiver's input with the digest. For the same reason the audit
+    log has no digest of what a party got.
     """
 
     counter = "evaluations"
+    hashed = False
     variant = None
 
     def __init__(self, committee: Committee, party: int, service: Service) -> None:
