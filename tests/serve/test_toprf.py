@@ -258,7 +258,11 @@ def test_parties_that_do_not_serve(tmp_path: Path) -> None:
     with pytest.raises(PolicyError, match="this party has no policy for the key"):
         Daemon(committee, 0, Service("prf"))
     set_policy(committee, 0, "prf", 5)
-    for options, message in (({"keep": 5}, "takes nothing from a pool"), ({"method": "table"}, "is not made yet")):
+    for options, message in (
+        ({"keep": 5}, "takes nothing from a pool"),
+        ({"method": "table"}, "is not made yet"),
+        ({"width": 4}, "--width is for decryptions"),
+    ):
         with pytest.raises(ParameterError, match=message):
             Daemon(committee, 0, Service("prf", **options))  # type: ignore[arg-type]
     for wrong, message in (({"output_bytes": 24}, "choose 16 or 32"), ({"domain": bytes(256)}, "at most 255")):

@@ -16,6 +16,7 @@ from keyquorum.schemes import scheme_of
 from keyquorum.schemes.prf.evaluate import METHODS, check_evaluation
 from keyquorum.schemes.prf.key import load_prf_key
 from keyquorum.schemes.prf.policy import POLICY, parse_rate, read_policy
+from keyquorum.serve.client import LONGEST_WAIT
 from keyquorum.serve.kinds import Service
 from keyquorum.terminal.output import console, costs, emit, print_reports, printed
 from keyquorum.terminal.progress import progress_bars
@@ -156,13 +157,14 @@ def derive(
         salted = bytes.fromhex(salt)
     except ValueError:
         raise ParameterError(f"--salt {salt}: give hexadecimal digits") from None
-    derive_key(bytes(32), info.encode(), salted, length)  # refuses a length before anything is counted
+    use = _bytes(info, "--info")
+    derive_key(bytes(32), use, salted, length)  # refuses a length before anything is counted
     inputs = _inputs(text, stdin, None)
     with (
         reserved([output], [length], Path(folder) / RESULTS) as places,
         _open(folder, key, identity, at, domain, 32, wait) as toprf,
     ):
-        save_all(places, [derive_key(toprf.evaluate(inputs[0]), info.encode(), salted, length)])
+        save_all(places, [derive_key(toprf.evaluate(inputs[0]), use, salted, length)])
     console.print(f"{output}: a key of {length} bytes", markup=False)
     emit({"key": key, "output": output, "bytes": length})
 
@@ -192,10 +194,23 @@ def _inputs(text: str | None, stdin: bool, batch: Path | None) -> list[bytes]:
     if batch is not None:
         if not batch.is_file():
             raise ParameterError(f"{batch}: no such file")
-        return [line.removesuffix(b"\r") for line in batch.read_bytes().removesuffix(b"\n").split(b"\n")]
-    return [sys.stdin.buffer.read()] if text is None else [text.encode()]
+        data = batch.read_bytes()
+        if not data:
+            raise ParameterError(f"{batch}: no inputs: give one on each line")
+        return [line.removesuffix(b"\r") for line in data.removesuffix(b"\n").split(b"\n")]
+    return [sys.stdin.buffer.read()] if text is None else [_bytes(text, "the input")]
+
+
+def _bytes(text: str, what: str) -> bytes:
+    """A word of the command line as its bytes."""
+    try:
+        return text.encode(errors="surrogateescape")
+    except UnicodeEncodeError:
+        raise ParameterError(f"{what} is no text: read the input with --stdin") from None
 
 
 def _open(folder: Path, key: str, identity: Path, at: list[str] | None, domain: str, output_bytes: int, wait: float) -> Toprf:
+    if not 0 <= wait <= LONGEST_WAIT:
+        raise ParameterError(f"--wait {wait:g}: choose 0 to {LONGEST_WAIT:g} seconds")
     places = None if at is None else [api.address(word) for word in at]
-    return Toprf(folder, key, identity, places, domain.encode(), output_bytes, wait=wait)
+    return Toprf(folder, key, identity, places, _bytes(domain, "--domain"), output_bytes, wait=wait)

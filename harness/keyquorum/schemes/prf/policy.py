@@ -37,7 +37,7 @@ class EvaluationPolicy:
         if not 1 <= self.rate <= MOST:
             raise ParameterError(f"a rate of {self.rate}/h: choose 1/h to {MOST}/h")
         if self.total is not None and not 1 <= self.total <= 1 << 62:
-            raise ParameterError(f"{self.total} evaluations in all: choose at least 1")
+            raise ParameterError(f"{self.total} evaluations in all: choose 1 to 2^62")
 
     def text(self) -> str:
         """One line for people."""
