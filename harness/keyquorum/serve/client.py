@@ -167,8 +167,8 @@ class Channels:
             if answer is None:
                 raise PartyError(f"party {party} closed the channel: nothing was learned, send the request again")
             if answer[0].get("status") != "ok":
-                error = RefusedByPolicy if answer[0].get("type") == PolicyError.__name__ else Refused
-                raise error(f"party {party}: {answer[0].get('error', 'no reason given')}")
+                refusal = RefusedByPolicy if answer[0].get("type") == PolicyError.__name__ else Refused
+                raise refusal(f"party {party}: {answer[0].get('error', 'no reason given')}")
             return answer
 
         with ThreadPoolExecutor(len(self._channels)) as pool:

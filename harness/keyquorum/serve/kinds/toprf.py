@@ -38,7 +38,7 @@ class Points:
     @property
     def inputs(self) -> int:
         """Evaluations, as the policy counts them."""
-        return self.shares.shape[1]
+        return len(self.shares[0])
 
 
 class ToprfKind(ServedKind):
