@@ -26,6 +26,8 @@ from keyquorum.model.plain import Json, is_count, is_hex, json_loads
 from .policy import HOUR, EvaluationPolicy
 
 JOURNAL = "evaluations.journal"
+LATEST = 1 << 40
+"""Seconds of the epoch that no clock shows."""
 SPARE_LINES = 10_000
 """Lines older than an hour that a journal has at most, about, before it is written anew."""
 
@@ -114,7 +116,7 @@ def _entry(key_id: str, line: bytes) -> Json:
 
 def _counted(entry: Json) -> Counted:
     counted = Counted(**entry)
-    numbers = isinstance(counted.time, (int, float)) and is_count(counted.count, 1)
+    numbers = isinstance(counted.time, (int, float)) and 0 <= counted.time < LATEST and is_count(counted.count, 1)
     if not (numbers and is_hex(counted.receiver, 64) and isinstance(counted.id, str)):
         raise ValueError("entries of other types")
     return counted
