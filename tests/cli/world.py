@@ -50,6 +50,7 @@ SAMPLES = {
     "count of decryptions": f"{KEYS}/ckks/decryptions.json",
     "policy of evaluations": f"{KEYS}/prf/evaluations.json",
     "count of evaluations": f"{KEYS}/prf/evaluations.journal",
+    "values of a pseudorandom function": "pseudonyms.txt",
     "approvals": f"{KEYS}/ckks/approved.json",
     "share file": f"{KEYS}/bfv/share-0.kqs",
     "MAC key": "authenticated/party-0/mac.key",
@@ -101,6 +102,7 @@ def _files_of_keys(folder: Path, committee: Committee) -> None:
     for key in ("bfv", "lwe"):
         api.export_key(committee, key, committee.key_folder(0, key), folder / "public")
     (folder / "x.json").write_text("[0, 1, 1]")
+    (folder / "pseudonyms.txt").write_text("".join(f"{i:064x}\n" for i in range(3)))
     for key, name in (("bfv", "x.ct"), ("ckks", "y.ct")):
         info = load_key(committee.key_folder(0, key))
         data = seal.encrypt(info.parameters, (committee.key_folder(0, key) / "public.key").read_bytes(), np.array([0, 1, 1]))

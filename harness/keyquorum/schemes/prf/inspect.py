@@ -1,11 +1,15 @@
-"""Policies and counts of evaluations to ``keyquorum inspect``."""
+"""Policies, counts and values of evaluations to ``keyquorum inspect``."""
 
 from __future__ import annotations
+
+import re
 
 from keyquorum.model.inspected import Candidate, Kind, Report, openness
 
 from .evaluations import JOURNAL, read_journal
 from .policy import POLICY, read_policy
+
+_VALUES = re.compile(r"([0-9a-f]{32}\n)+|([0-9a-f]{64}\n)+")
 
 
 def _policy(candidate: Candidate) -> Report:
@@ -21,7 +25,18 @@ def _journal(candidate: Candidate) -> Report:
     return Report([*lines, *openness(candidate.path)], "a checksum of every line", {"key_id": counts.key_id, "total": counts.total})
 
 
+def _values(candidate: Candidate) -> Report:
+    lines = (candidate.text or "").splitlines()
+    count, size = len(lines), len(lines[0]) // 2
+    return Report([f"{count:,} values of a pseudorandom function, {size} bytes each", *openness(candidate.path)], details={"count": count})
+
+
+def _is_values(candidate: Candidate) -> bool:
+    return candidate.text is not None and _VALUES.fullmatch(candidate.text) is not None
+
+
 KINDS = (
     Kind("policy of evaluations", lambda c: c.named(POLICY), _policy, ("schemes/prf/policy",)),
     Kind("count of evaluations", lambda c: c.named(JOURNAL), _journal, ("schemes/prf/evaluations",)),
+    Kind("values of a pseudorandom function", _is_values, _values, ("cli/toprf",)),
 )
