@@ -24,8 +24,8 @@ from tests.schemes.test_prf import committee_with_key, key_of, reference
 WORKER = Path(__file__).parent / "toprf_worker.py"
 POINTS = ["count/before", "count/half", "count/written", "count/durable", "toprf/evaluated"]
 VICTIMS = (1, 0) if os.environ.get("KEYQUORUM_LONG") else (1,)
-DURABLE = POINTS[3:]
-"""Points at which the count is on the disk."""
+COUNTED = POINTS[2:]
+"""Points at which the count is in the file."""
 
 
 class Parties:
@@ -61,11 +61,13 @@ class Parties:
                 return name, None
         return name, finalised(b"x", b"", 16, combined(self.committee, answers, 1))
 
-    def until_answered(self, identity: Path) -> str:
+    def until_answered(self, identity: Path, wanted: bytes) -> str:
+        """The id of the first request that is answered, rightly."""
         end = time.monotonic() + 60
         while time.monotonic() < end:
             name, value = self.ask(identity)
             if value is not None:
+                assert value == wanted
                 return name
             time.sleep(0.2)
         raise AssertionError(self.log.read_text()[-2000:])
@@ -86,27 +88,25 @@ def test_killed_anywhere(tmp_path: Path, victim: int) -> None:
     identity, _ = make_receiver(committee, "web")
     for party in (0, 1):
         set_policy(committee, party, "prf", 1000)
-    parties, wanted = Parties(committee, tmp_path / "log"), reference(key_of(committee), b"x", length=16)
-    received: list[str] = []
+    parties = Parties(committee, tmp_path / "log")
     try:
         parties.start(1 - victim)
         for point in POINTS:
             parties.start(victim, point)
-            end = time.monotonic() + 60
-            while parties.running[victim].poll() is None:  # the first requests may come before the parties are connected
+            before, asked, end = parties.counted(victim), [], time.monotonic() + 60
+            while parties.running[victim].poll() is None:  # the first requests may come before the parties are connected, the last after the death
                 name, value = parties.ask(identity)
-                assert value is None or value == wanted
-                received += [name] if value is not None else []
-                assert time.monotonic() < end, parties.log.read_text()[-2000:]
+                assert value is None and time.monotonic() < end, (point, parties.log.read_text()[-2000:])
+                asked.append(name)
             assert parties.running[victim].wait() == -signal.SIGKILL
-            assert (name in parties.counted(victim)) == (point in [*DURABLE, "count/written"]), point
-            assert value is None
+            new = [name for name in parties.counted(victim) if name not in before]
+            assert set(new) <= set(asked) and bool(new) == (point in COUNTED), (point, new, asked)
         parties.start(victim)
-        received.append(parties.until_answered(identity))
+        received = parties.until_answered(identity, reference(key_of(committee), b"x", length=16))
         for party in (0, 1):
             counted = parties.counted(party)
             assert len(set(counted)) == len(counted)
-            assert {*received, *parties.answered(party)} <= set(counted)
+            assert {received, *parties.answered(party)} <= set(counted)
             assert read_journal(committee.key_folder(party, "prf") / JOURNAL).total == len(counted)
     finally:
         for process in parties.running.values():
