@@ -22,10 +22,11 @@ from keyquorum.toprf import Toprf, set_policy
 from tests.schemes.test_prf import committee_with_key, key_of, reference
 
 WORKER = Path(__file__).parent / "toprf_worker.py"
-POINTS = ["count/before", "count/half", "count/written", "count/durable", "toprf/evaluated"]
-VICTIMS = (1, 0) if os.environ.get("KEYQUORUM_LONG") else (1,)
-COUNTED = POINTS[2:]
+LONG = "KEYQUORUM_LONG" in os.environ
+COUNTED = ("count/written", "count/durable", "toprf/evaluated")
 """Points at which the count is in the file."""
+POINTS = ("count/before", "count/half", *COUNTED) if LONG else ("count/half", "count/durable", "toprf/evaluated")
+VICTIMS = (1, 0) if LONG else (1,)
 
 
 class Parties:

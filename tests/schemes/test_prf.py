@@ -166,6 +166,7 @@ def test_committees_and_methods_that_do_not_serve() -> None:
         api.keygen_job("key", "prf-aes128", noise=3)
 
 
+@pytest.mark.skipif("KEYQUORUM_LONG" not in os.environ, reason="seconds of oblivious transfer: KEYQUORUM_LONG=1")
 def test_a_key_with_macs() -> None:
     """It is made, and a warning says that it is not served."""
     committee = api.in_process_committee(2, "spdz2k")
