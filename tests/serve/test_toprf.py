@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from keyquorum.cli import app
+from keyquorum.inspection import examine
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import KeyQuorumError, ParameterError, PartyError, PolicyError
 from keyquorum.schemes.prf.evaluations import JOURNAL, read_journal
@@ -21,7 +23,8 @@ from keyquorum.schemes.prf.function import held_by, point_of, shared_points
 from keyquorum.schemes.prf.key import load_prf_key
 from keyquorum.serve.client import Refused, RefusedByPolicy, make_receiver
 from keyquorum.serve.daemon import Daemon, Service
-from keyquorum.toprf import Toprf, set_policy
+from keyquorum.toprf import Toprf, derive_key, set_policy
+from typer.testing import CliRunner
 
 from tests.schemes.test_prf import committee_with_key, key_of, reference
 
@@ -191,6 +194,35 @@ def test_a_replayed_id(both: Served) -> None:
         with both.client() as toprf, pytest.raises(Refused, match="a request of this id was counted already: take another id"):
             toprf._channels.ask(shared_points(committee, [bytes(16)]), head)
     assert both.totals() == [total + 1 for total in before]
+
+
+def test_commands(both: Served, tmp_path: Path) -> None:
+    """eval of a text, of standard input and of a file, derive, status and fill give what the Python interface gives."""
+    folder, who = str(both.committee.folder), ["--identity", str(both.identity)]
+
+    def said(*words: str, given: str = "") -> str:
+        result = CliRunner().invoke(app, ["toprf", *words], input=given, catch_exceptions=False)
+        assert result.exit_code == 0, result.output
+        return result.stdout
+
+    assert said("eval", folder, "prf", "a password", *who).split() == [reference(both.key, b"a password").hex()]
+    words = ["eval", folder, "prf", "--stdin", "--domain", "d", "--output-bytes", "16", "--json", *who]
+    assert json.loads(said(*words, given="two\nlines\n"))["values"] == [reference(both.key, b"two\nlines\n", b"d", 16).hex()]
+    lines, target = [b"1", b"", b"\xff\xfe", b"1"], tmp_path / "values"
+    (tmp_path / "lines").write_bytes(b"1\n\n\xff\xfe\r\n1\n")
+    said("eval", folder, "prf", "--batch", str(tmp_path / "lines"), "-o", str(target), *who)
+    assert target.read_text().split("\n") == [*(reference(both.key, line).hex() for line in lines), ""]
+    assert target.stat().st_mode & 0o777 == 0o600 and examine(target).details == {"count": 4}
+    said("derive", folder, "prf", "a password", "--info", "backup", "--salt", "0a0b", "--length", "48", "-o", str(tmp_path / "key"), *who)
+    assert (tmp_path / "key").read_bytes() == derive_key(reference(both.key, b"a password"), b"backup", b"\x0a\x0b", 48)
+    assert (tmp_path / "key").stat().st_mode & 0o777 == 0o600
+    status = json.loads(said("status", folder, "prf", "--json"))["parties"]
+    assert [party["total"] for party in status] == both.totals() and all(len(party["last_hour"]) >= 1 for party in status)
+    assert said("status", folder, "prf").startswith("party 0: ") and said("fill", folder, "-n", "5", "--json")
+    before = both.totals()
+    for wrong in (["--output-bytes", "24"], ["-o", str(tmp_path / "missing" / "file")], ["--wait", "-1"]):
+        assert CliRunner().invoke(app, ["toprf", "eval", folder, "prf", "x", *wrong, *who]).exit_code == 1
+    assert both.totals() == before
 
 
 def test_rate_and_restart(ring: Served) -> None:
