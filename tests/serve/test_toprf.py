@@ -22,7 +22,7 @@ from keyquorum.schemes.prf.evaluations import JOURNAL, read_journal
 from keyquorum.schemes.prf.function import held_by, point_of, shared_points
 from keyquorum.schemes.prf.key import load_prf_key
 from keyquorum.serve.client import Refused, RefusedByPolicy, make_receiver
-from keyquorum.serve.daemon import Daemon, Service
+from keyquorum.serve.daemon import Daemon, Plan, Service, read_plan
 from keyquorum.toprf import Toprf, derive_key, set_policy
 from typer.testing import CliRunner
 
@@ -282,6 +282,14 @@ def test_the_strictest_policy_holds(ring: Served) -> None:
         with pytest.raises(Refused, match="party 1"):
             toprf.evaluate(b"x")
     assert ring.totals() == [1, 1, 1]
+
+
+def test_a_plan_with_a_request_twice_is_refused() -> None:
+    """It would be counted twice."""
+    plan = Plan(0, [("key/request1", "00"), ("key/request2", "00")], [])
+    assert read_plan(plan.to_bytes()) == plan
+    with pytest.raises(PartyError, match="has a request twice"):
+        read_plan(Plan(0, [*plan.decrypt, plan.decrypt[0]], []).to_bytes())
 
 
 def test_parties_that_do_not_serve(tmp_path: Path) -> None:

@@ -43,6 +43,7 @@ from .wire import Receivers
 PLAN_LIMIT = 1 << 24
 LONGEST_PATIENCE = 86400.0
 UNBOUNDED = 1 << 62
+"""Items that are left where nothing is taken from a pool."""
 TICK = 0.5
 """Seconds after which party 0 sends a heartbeat."""
 
@@ -72,6 +73,8 @@ def read_plan(data: bytes, most: int = 1 << 62) -> Plan:
     numbers = [plan.fill, *(number for _, *pair in plan.refuse for number in pair)]
     if not (all(isinstance(text, str) for text in texts) and all(map(is_count, numbers))):
         raise PartyError("party 0 sent a plan with entries of other types: run the same version everywhere")
+    if len(dict(plan.decrypt)) < len(plan.decrypt):
+        raise PartyError("party 0 sent a plan that has a request twice, which would be counted twice: run the same version everywhere")
     if plan.fill > most:
         raise PartyError(
             f"party 0 would fill {plan.fill:,} items at once, --chunk and --keep allow {most:,}: see what runs there, or leave it out of the committee"
