@@ -78,6 +78,6 @@ def recognise(head: bytes) -> AnyEncryption | None:
     return next((scheme for scheme in schemes() if isinstance(scheme, Scheme) and scheme.recognises(head)), None)
 
 
-def more_set_names() -> list[str]:
-    """Names of the sets of all schemes but the first, for help texts."""
-    return [name for scheme in schemes()[1:] for name in scheme.set_names()]
+def more_set_names(encryption: bool = False) -> list[str]:
+    """Names of the sets of all schemes but the first, for help texts. ``encryption``: of schemes of encryption alone."""
+    return [name for scheme in schemes()[1:] if isinstance(scheme, Scheme) or not encryption for name in scheme.set_names()]
