@@ -120,7 +120,9 @@ def test_concurrent_clients(both: Served) -> None:
     def ask(number: int) -> bool:
         with both.client() as toprf:
             inputs = [f"{number} {i}".encode() for i in range(1 + number % 3)]
-            return toprf.evaluate_many(inputs) == [reference(both.key, data) for data in inputs]
+            # A party takes 64 handshakes from one address at a time; who is displaced asks again.
+            values: list[bytes] = eventually(lambda: toprf.evaluate_many(inputs))
+            return values == [reference(both.key, data) for data in inputs]
 
     with ThreadPoolExecutor(CLIENTS) as pool:
         assert all(pool.map(ask, range(CLIENTS)))
