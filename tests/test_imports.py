@@ -16,6 +16,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("inspection",),
     ("bench",),
     ("report",),
+    ("toprf",),
     ("cnn", "deploy", "serve", "terminal"),
     ("",),  # the package's own names, which are those of api
     ("api",),

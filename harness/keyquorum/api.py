@@ -82,7 +82,7 @@ from keyquorum.plans.program import ProgramRequest
 from keyquorum.plans.program import run_locally as run
 from keyquorum.plans.public import export_key
 from keyquorum.plans.weakness import warn_all
-from keyquorum.schemes import load_parameters, parameter_set_names, scheme_of
+from keyquorum.schemes import encryption_of, load_parameters, parameter_set_names, scheme_of
 from keyquorum.schemes.base import Decrypted, EncryptedFile, ErrorBound
 from keyquorum.schemes.key_folder import holds_a_key, load_key, load_public_file
 from keyquorum.schemes.keys import KeyInfo, KeyMaterial, KeyRequest, Parameters, SecretVector
@@ -317,7 +317,7 @@ def encrypt(committee: Committee | PathLike, key: str, values: Any, output: Path
     next power of two). With stock SEAL a receipt is written beside the file. Raises ValuesError, ParameterError, CommitteeError, KeyFileError."""
     folder = key_folder(committee, key)
     info = load_key(folder)
-    return scheme_of(info).encrypt_to(folder, info, values, Path(output), bound)
+    return encryption_of(info).encrypt_to(folder, info, values, Path(output), bound)
 
 
 def evaluate(
@@ -335,7 +335,7 @@ def evaluate(
 def decode(committee: Committee | PathLike, key: str, plaintext: PathLike, count: int = 0) -> Numbers:
     """The first ``count`` numbers (0: all) of a decrypted plaintext file: int64 centred modulo t (BFV, BGV), float64 (CKKS), int64 from 0 (LWE)."""
     info = load_key(key_folder(committee, key))
-    return scheme_of(info).decode_file(info, Path(plaintext), count)[0]
+    return encryption_of(info).decode_file(info, Path(plaintext), count)[0]
 
 
 def decrypt_job(
@@ -356,7 +356,7 @@ def decrypt_job(
     committee = as_committee(committee)
     check_link(link)
     info = load_key(key_folder(committee, key))
-    scheme = scheme_of(info)
+    scheme = encryption_of(info)
     pool = scheme.pooled(info, pool)
     if pool:
         variant_for(committee, rounding, info.parameters, width, levels)
@@ -421,7 +421,7 @@ def decrypt(
     check_backend(backend, committee, mp_spdz)
     job = decrypt_job(committee, key, ciphertexts, receiver, outputs, rounding, backend, mp_spdz, link, pool, width, levels)
     info = load_key(key_folder(committee, key))
-    precisions = scheme_of(info).errors(info, [Path(c) for c in ciphertexts])
+    precisions = encryption_of(info).errors(info, [Path(c) for c in ciphertexts])
     results = run_processes(committee.folder, job, progress, io_timeout=io_timeout)
     return DecryptResult([Path(o) for o in outputs], [RunReport.from_json(r["report"]) for r in results], precisions)
 

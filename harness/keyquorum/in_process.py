@@ -13,7 +13,7 @@ from keyquorum.parties import run_in_process
 from keyquorum.parties.context import PartyContext
 from keyquorum.plans.decrypt import decrypt as _decrypt
 from keyquorum.plans.weakness import warn_all
-from keyquorum.schemes import scheme_of
+from keyquorum.schemes import encryption_of, scheme_of
 from keyquorum.schemes.base import Decrypted
 from keyquorum.schemes.keys import KeyInfo, KeyMaterial, KeyRequest
 
@@ -58,7 +58,7 @@ def decrypt_in_process(
     """Decrypts among threads of this process, without pools. CKKS decryptions are flooded by the policy, but neither they nor those of
     `round_mask_open` are counted, and nothing is approved: there is no key on disk, and the caller is every party."""
     info: KeyInfo = material[0].info
-    parsed = [scheme_of(info).parse(info, data, "the ciphertext", rounding) for data in ciphertexts]
+    parsed = [encryption_of(info).parse(info, data, "the ciphertext", rounding) for data in ciphertexts]
 
     def job(context: PartyContext) -> Sequence[Decrypted] | None:
         mine = material[context.party]

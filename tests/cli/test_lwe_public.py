@@ -18,7 +18,7 @@ from keyquorum.model.errors import CiphertextError, KeyFileError, KeyQuorumError
 from keyquorum.plans.examine import examine_keys
 from keyquorum.schemes.lwe.key import load_lwe_key
 from keyquorum.schemes.lwe.variant import LweVariant
-from keyquorum.serve.served_key import ServedKey
+from keyquorum.serve.kinds.decryption import ServedKey
 
 from .test_pools import call
 

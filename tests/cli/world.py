@@ -23,6 +23,7 @@ from keyquorum.serve.audit import NAME as AUDIT_LOG
 from keyquorum.serve.audit import AuditLog
 from keyquorum.serve.client import make_receiver
 from keyquorum.serve.daemon import Daemon, Service
+from keyquorum.toprf import set_policy, toprf_keygen
 
 KEYS = "committee/party-0/keys"
 POOL = "committee/party-0/pools/lwe64-p2-round_mask_open"
@@ -47,6 +48,9 @@ SAMPLES = {
     "public key for TFHE-rs": "compact.kqt",
     "public key of FHEW": "public.kqf",
     "count of decryptions": f"{KEYS}/ckks/decryptions.json",
+    "policy of evaluations": f"{KEYS}/prf/evaluations.json",
+    "count of evaluations": f"{KEYS}/prf/evaluations.journal",
+    "values of a pseudorandom function": "pseudonyms.txt",
     "approvals": f"{KEYS}/ckks/approved.json",
     "share file": f"{KEYS}/bfv/share-0.kqs",
     "MAC key": "authenticated/party-0/mac.key",
@@ -85,6 +89,8 @@ def build(folder: Path) -> None:
     api.keygen(committee, "bfv", "bfv-4096")
     api.keygen(committee, "ckks", "ckks-8192-demo", relin=False, policy=api.FloodPolicy(approvals=1))
     api.keygen(committee, "lwe", "lwe64-p2")
+    toprf_keygen(committee, "prf")
+    set_policy(committee, 0, "prf", 100)
     _files_of_keys(folder, committee)
     _deployments(folder, committee)
     _measured(folder)
@@ -96,6 +102,7 @@ def _files_of_keys(folder: Path, committee: Committee) -> None:
     for key in ("bfv", "lwe"):
         api.export_key(committee, key, committee.key_folder(0, key), folder / "public")
     (folder / "x.json").write_text("[0, 1, 1]")
+    (folder / "pseudonyms.txt").write_text("".join(f"{i:064x}\n" for i in range(3)))
     for key, name in (("bfv", "x.ct"), ("ckks", "y.ct")):
         info = load_key(committee.key_folder(0, key))
         data = seal.encrypt(info.parameters, (committee.key_folder(0, key) / "public.key").read_bytes(), np.array([0, 1, 1]))

@@ -19,6 +19,8 @@ PRINTS = {
     "private_voting": r"25 votes counted, \d+ bits of the noise budget are left\n(\w+ +\d+\n){4}$",
     "two_registers": r"party 0: (\d+ visits, \d+ days, covariance \S+ = \S+)\nparty 1: \1\n$",
     "served_committee": r"(request \d: 40 messages in [\d.]+ s, the first: \[.*\]\n){3}the audit log of party 0 has 3 lines\n$",
+    "password_hardening": r"ada logs in with her password, and not with another one\nthen the committee refuses: party \d: the policy allows this receiver 4 evaluations an hour and 4 are used: .*\n$",
+    "pseudonyms": r"4 people, 2 in both registers: \[\('asthma', '10'\), \('none', '9'\)\]\n$",
 }
 """Of each program: what it prints, among other lines."""
 LONGEST = 80

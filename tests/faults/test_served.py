@@ -131,7 +131,7 @@ def test_answers_and_refusals(served: Callable[[int], Served], tmp_path: Path, m
     alone._connect()
     alone._channels = alone._channels[:1]
     with pytest.raises(Refused, match="party 0: party 1 has not got this request"):
-        alone._ask(data)
+        alone._ask([data] * 2, {})
     # Malformed bytes on the port of receivers have no effect.
     host, port = local_addresses(s.committee)[0]
     with socket.create_connection((host, port), 5) as raw:
@@ -201,7 +201,7 @@ def test_receivers_come_and_go_while_a_committee_serves(served: Callable[[int], 
     for party in (0, 1):
         (s.committee.party_folder(party) / "receivers" / "receiver-alice.crt").unlink()
     with pytest.raises(KeyQuorumError, match="may not ask for decryptions any more"):
-        alice._ask(data)  # over the channel that it has
+        alice._ask([data] * 2, {})  # over the channel that it has
     with pytest.raises(PartyError, match=r"party [01]"):
         fetch(s.committee, s.identity, data)
     assert np.array_equal(fetch(s.committee, bob, data).messages, messages)
@@ -213,7 +213,7 @@ def test_receivers_come_and_go_while_a_committee_serves(served: Callable[[int], 
     for folder in folders:
         (folder / "receiver-bob.crt").unlink()
     with pytest.raises(KeyQuorumError, match="no receiver may ask for decryptions"):
-        last._ask(data)
+        last._ask([data] * 2, {})
     for _ in range(3):
         with pytest.raises(PartyError, match="party 0"):
             fetch(s.committee, bob, data)
@@ -450,7 +450,7 @@ def test_a_served_committee_decrypts_for_seal(tmp_path: Path, protocol: str) -> 
         receiver = Receiver(committee, identity)
         receiver._connect()
         with pytest.raises(Refused, match="encrypted under another key"):
-            receiver._ask(data[0], {"key": "00" * 16})
+            receiver._ask([data[0]] * 3, {"key": "00" * 16})
         receiver.close()
         # A receiver elsewhere has the metadata of the key, and no party.
         elsewhere = tmp_path / "elsewhere"

@@ -38,6 +38,7 @@ from keyquorum.fhe.seal_format import (
 )
 from keyquorum.fhe.values import fit_values, read_values
 from keyquorum.model.committee import Committee, Party
+from keyquorum.model.errors import PolicyError
 from keyquorum.parties import jobs
 from keyquorum.plans import pool_store, pools
 from keyquorum.schemes import counts as policy
@@ -45,10 +46,13 @@ from keyquorum.schemes import scheme_of
 from keyquorum.schemes.key_folder import check_made_by, load_key, load_public_file, write_info
 from keyquorum.schemes.lwe.key import LweKeyInfo, load_lwe_key
 from keyquorum.schemes.lwe.variant import LweVariant
+from keyquorum.schemes.prf import evaluations
+from keyquorum.schemes.prf import policy as evaluation_policy
 from keyquorum.schemes.seal import receipts
 from keyquorum.schemes.seal.key import SealKeyInfo, parameters_to_json
 from keyquorum.schemes.seal.policy import FloodPolicy
-from keyquorum.serve import daemon, listener, served_key, wire
+from keyquorum.serve import daemon, listener, wire
+from keyquorum.serve.kinds import base, decryption, toprf
 
 from tests.fhe.dealer import Dealer
 
@@ -500,12 +504,48 @@ def _jobs() -> list[bytes]:
     return [json.dumps(job, indent=1).encode() + b"\n" for job in made]
 
 
+# Evaluations
+
+
+def _parse_evaluations(data: bytes) -> None:
+    found = evaluations.read_journal(MemoryFile(evaluations.JOURNAL, data))  # type: ignore[arg-type]
+    assert found.total >= found.dropped >= 0 and 0 <= found.length <= len(data)
+    assert len(found.ids) <= len(found.lines) and found.used("0a" * 32, 1.8e9) <= found.total
+
+
+def _evaluations() -> list[bytes]:
+    first = evaluations._first("ab" * 16, 7)
+    lines = [evaluations._line("ab" * 16, vars(evaluations.Counted(1.8e9 + i, f"{i:02x}" * 32, f"request{i}", i + 1))) for i in range(3)]
+    return [first, first + lines[0], first + b"".join(lines), first + lines[1] + lines[2][:40]]
+
+
+def _mend_evaluations(data: bytes) -> bytes:
+    """Gives the last line its right checksum."""
+    first, _, last = data.removesuffix(b"\n").rpartition(b"\n")
+    text = last.partition(b" ")[2]
+    key_id = ("ab" * 16).encode() if first else b""
+    checksum = hashlib.sha256(b"keyquorum evaluation " + key_id + b" " + text).hexdigest()[:32].encode()
+    return (first + b"\n" if first else b"") + checksum + b" " + text + b"\n"
+
+
+def _parse_evaluation_policy(data: bytes) -> None:
+    found = evaluation_policy.read_policy(MemoryFile(evaluation_policy.POLICY, data))  # type: ignore[arg-type]
+    assert found.rate >= 1 and found.text().isprintable()
+    with suppress(PolicyError):
+        found.require_allowed("0a" * 32)
+
+
+def _evaluation_policies() -> list[bytes]:
+    made = (evaluation_policy.EvaluationPolicy("ab" * 16, 100), evaluation_policy.EvaluationPolicy("ab" * 16, 1, 5, ("0a" * 32,)))
+    return [json.dumps(policy.to_json()).encode() + b"\n" for policy in made]
+
+
 # What peers and receivers send
 
 
 @cache
-def _lwe_key() -> served_key.ServedKey:
-    key = object.__new__(served_key.ServedKey)
+def _lwe_key() -> decryption.ServedKey:
+    key = object.__new__(decryption.ServedKey)
     key._info, key.key_id = _lwe_info("lwe64-p2"), "ab" * 16
     key._scheme = scheme_of(key._info)
     key.variant = LweVariant("round_ltz_circuit", lwe_parameters("lwe64-p2"))
@@ -516,7 +556,7 @@ def _lwe_key() -> served_key.ServedKey:
 class _Requests:
     patience = 0.0
 
-    def add(self, key: str, parsed: served_key.ParsedRequest) -> Any:
+    def add(self, key: str, parsed: base.ParsedRequest) -> Any:
         return SimpleNamespace(done=SimpleNamespace(result=lambda timeout: parsed.digest))
 
 
@@ -527,6 +567,24 @@ def _parse_message(data: bytes) -> None:
     while (message := wire.receive_message(channel, key.limit)) is not None:  # type: ignore[arg-type]
         head, body = message
         server._request("ab" * 32, head, body)
+
+
+def _parse_points(data: bytes) -> None:
+    channel, kind = Channel(data), object.__new__(toprf.ToprfKind)
+    kind.key_id, kind._held, kind.limit = "ab" * 16, (0, 1), 1 << 15
+    while (message := wire.receive_message(channel, kind.limit)) is not None:  # type: ignore[arg-type]
+        parsed = kind.read(*message)
+        _, _, count = toprf._counted(("0a" * 32 + "/request1", parsed))
+        assert 1 <= count <= parsed.count <= 2 * count
+
+
+def _points() -> list[bytes]:
+    found = []
+    for output, inputs in ((16, 1), (32, 3)):
+        head = json.dumps({"id": "0123456789", "key": "ab" * 16, "output": output}).encode()
+        body = bytes(32 * inputs)
+        found.append(len(head).to_bytes(4, "little") + len(body).to_bytes(8, "little") + head + body)
+    return found
 
 
 def _messages() -> list[bytes]:
@@ -592,6 +650,9 @@ TARGETS: dict[str, Target] = {
         Target("receipt", _parse_receipt, _receipts, text=True),
         Target("decryption-count", _parse_count, _counts, text=True),
         Target("receiver-message", _parse_message, _messages, mend=_mend_message, errors=(*FILE_ERRORS, ConnectionError)),
+        Target("evaluation-count", _parse_evaluations, _evaluations, text=True, mend=_mend_evaluations),
+        Target("evaluation-policy", _parse_evaluation_policy, _evaluation_policies, text=True),
+        Target("evaluation-request", _parse_points, _points, mend=_mend_message, errors=(*FILE_ERRORS, ConnectionError)),
         Target("service-plan", _parse_plan, _plans, text=True),
         Target("values", _parse_values, _values),
     )

@@ -18,7 +18,7 @@ from keyquorum.parties import run_in_process
 from keyquorum.parties.jobs import run_job
 from keyquorum.plans.masked import warn_of_rounding
 from keyquorum.schemes.seal.masked import RATIO, estimate_ratio, most_masked
-from keyquorum.serve.served_key import ServedKey
+from keyquorum.serve.kinds.decryption import ServedKey
 
 from .quorum import committee
 

@@ -27,21 +27,21 @@ BFV_DIGEST = "f070e7613705958350c92d1f52f7286eeaec1f487d89cfd56310257b8e1238e6"
 
 
 def test_schemes_are_found_and_their_names_are_apart() -> None:
-    assert [scheme.title for scheme in schemes()] == ["SEAL", "LWE", "TFHE", "FHEW"]
+    assert [scheme.title for scheme in schemes()] == ["SEAL", "LWE", "TFHE", "FHEW", "PRF"]
     names = [name for scheme in schemes() for name in scheme.names]
-    assert sorted(names) == ["bfv", "bgv", "ckks", "fhew", "lwe", "tfhe"] and all(name in scheme_named(name).names for name in names)
+    assert sorted(names) == ["bfv", "bgv", "ckks", "fhew", "lwe", "prf", "tfhe"] and all(name in scheme_named(name).names for name in names)
     assert len(set(parameter_set_names())) == len(parameter_set_names()) > len(LWE_SETS)
     for name in parameter_set_names():
         chosen = load_parameters(name, warn=False)
         assert chosen.name == name and scheme_of(chosen) is scheme_named(chosen.scheme)
         line, details = scheme_of(chosen).describe_set(chosen)
         assert details["scheme"] == chosen.scheme and line
-    with pytest.raises(ParameterError, match="unknown scheme 'bfw': choose one of bfv, bgv, ckks, lwe, tfhe, fhew"):
+    with pytest.raises(ParameterError, match="unknown scheme 'bfw': choose one of bfv, bgv, ckks, lwe, tfhe, fhew, prf"):
         scheme_named("bfw")
     assert recognise(b"KQLWE002") is scheme_named("lwe") and recognise(b"\x5e\xa1") is None
 
 
-@pytest.mark.parametrize("name", ["bfv-4096", "ckks-8192-demo", "lwe64-p2", "lwe53-p16", "tfhers-2-2", "ajax53"])
+@pytest.mark.parametrize("name", ["bfv-4096", "ckks-8192-demo", "lwe64-p2", "lwe53-p16", "tfhers-2-2", "ajax53", "prf-aes128"])
 def test_a_request_survives_its_job(name: str) -> None:
     job = json.loads(json.dumps(api.keygen_job("key", name)))
     assert check_job(job) == "keygen"

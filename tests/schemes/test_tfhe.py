@@ -27,7 +27,7 @@ from keyquorum.schemes.lwe.key import load_lwe_key
 from keyquorum.schemes.tfhe import keygen, noise
 from keyquorum.schemes.tfhe.key import FILES, load_tfhe_key
 from keyquorum.schemes.tfhe.keygen import TfheRequest
-from keyquorum.serve.served_key import ServedKey
+from keyquorum.serve.kinds.decryption import ServedKey
 from scipy import stats
 
 TINY = TfheParameters(

@@ -41,7 +41,7 @@ class Party:
         for name in ("party", "alice", "eve"):
             make_identity(str(folder / f"{name}.pem"), name)
         self.admit("alice")
-        key: Any = SimpleNamespace(limit=1000, read=lambda head, body: body)
+        key: Any = SimpleNamespace(limit=1000, hashed=True, read=lambda head, body: body)
         requests: Any = SimpleNamespace(patience=5.0, add=self._answer)
         self.audit = AuditLog(folder / "audit.jsonl", {"party": 0})
         self.receivers = Receivers(folder / "party.pem", folder / "receivers")

@@ -15,7 +15,7 @@ from keyquorum.model.errors import ParameterError
 from keyquorum.model.outputs import reserved, save_all
 from keyquorum.model.plain import Json
 from keyquorum.plans.decrypt import RESULTS
-from keyquorum.schemes import recognise, scheme_of
+from keyquorum.schemes import encryption_of, recognise
 from keyquorum.schemes.base import EXACT
 from keyquorum.schemes.key_folder import load_key
 from keyquorum.schemes.seal.approvals import approved_noise
@@ -168,7 +168,7 @@ def decrypt(
     outputs = _plaintext_paths(ciphertexts, output or [])
     if rounding is not None:
         info = load_key(api.key_folder(folder, key))
-        if not scheme_of(info).rounds(info):
+        if not encryption_of(info).rounds(info):
             name = info.parameters.scheme.upper()
             raise ParameterError(f"{name} results are flooded, not rounded: --rounding {rounding} has no meaning for key {key!r}: leave it out")
     rounding = rounding or EXACT
@@ -208,7 +208,7 @@ def _ask_committee(folder: Path, key: str, path: Path, output: Path, identity: P
     data = path.read_bytes()
     named = recognise(data)
     info = load_key(api.key_folder(folder, key)) if named is None else named.key_of(data, str(path))
-    scheme = scheme_of(info)
+    scheme = encryption_of(info)
     body = scheme.request_body(info, path, data)
     ciphertext = scheme.parse(info, body, str(path), EXACT)
     with reserved([output], [scheme.plaintext_size(info, ciphertext)], Path(folder) / RESULTS) as reserved_places:
@@ -228,7 +228,7 @@ def decode(
     if count < 0:
         raise ParameterError(f"--count {count}: choose how many values to print, or 0 for all")
     info = load_key(api.key_folder(folder, key))
-    values, precision = scheme_of(info).decode_file(info, plaintext)
+    values, precision = encryption_of(info).decode_file(info, plaintext)
     shown = values[:count] if count else values
     printed.print(" ".join(f"{v:.8g}" for v in shown) + (" ..." if len(shown) < len(values) else ""))
     if precision is not None and not (choice.quiet or choice.as_json):

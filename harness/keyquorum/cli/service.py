@@ -10,14 +10,24 @@ from typing import Annotated
 import typer
 
 from keyquorum import api
+from keyquorum.model.committee import Committee
 from keyquorum.model.errors import CommitteeError, ParameterError
 from keyquorum.serve.client import make_receiver
+from keyquorum.serve.kinds import Service
 from keyquorum.terminal.output import console, emit
 
 from . import completion
 from .pools import Levels, Rounding, Width
 
 Folder = Annotated[Path, typer.Argument(help="Committee folder.", show_default=False)]
+Patience = Annotated[float, typer.Option(help="Seconds that a request may wait.")]
+Host = Annotated[str, typer.Option(help="Address to listen on for receivers.")]
+Port = Annotated[int, typer.Option(help="Port for receivers; 0: any free one.")]
+MetricsPort = Annotated[int, typer.Option(help="Port of the metrics (Prometheus), on this host alone; 0: any free one.")]
+AuditLog = Annotated[
+    Path | None,
+    typer.Option(help="File that gets a line of JSON for each request, before it is answered (default: party-<i>/audit.jsonl).", show_default=False),
+]
 
 
 def register(app: typer.Typer) -> None:
@@ -46,33 +56,35 @@ def serve(
     keep: Annotated[int, typer.Option(help="Items up to which the pool is filled when there is nothing else to do.")] = 0,
     chunk: Annotated[int, typer.Option(help="Items that are made at a time.")] = 1024,
     batch: Annotated[int, typer.Option(help="Most ciphertexts in a batch; 0: 4096 of LWE or TFHE, 16 of BFV or BGV.")] = 0,
-    patience: Annotated[float, typer.Option(help="Seconds that a request may wait.")] = 30.0,
-    host: Annotated[str, typer.Option(help="Address to listen on for receivers.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="Port for receivers; 0: any free one.")] = 0,
-    metrics_port: Annotated[int, typer.Option(help="Port of the metrics (Prometheus), on this host alone; 0: any free one.")] = 0,
-    audit_log: Annotated[
-        Path | None,
-        typer.Option(
-            help="File that gets a line of JSON for each request, before it is answered (default: party-<i>/audit.jsonl).", show_default=False
-        ),
-    ] = None,
+    patience: Patience = 30.0,
+    host: Host = "127.0.0.1",
+    port: Port = 0,
+    metrics_port: MetricsPort = 0,
+    audit_log: AuditLog = None,
 ) -> None:
     """Run one party of a served committee: shares and pool at hand, connected to the others, until interrupted.
 
     All parties give the same options, except host, ports and audit log. A party writes its address to party-<i>/serve.json. The audit log has the
     receiver of each request (the certificate's fingerprint), the ciphertext (its SHA-256), and the result; without it nothing is answered. Ctrl-C and SIGTERM end the party.
     """
-    from keyquorum.serve.audit import timestamp
-    from keyquorum.serve.daemon import Service
-    from keyquorum.serve.daemon import serve as run_service
-
     committee = api.as_committee(folder)
+    check_party(committee, index, port, metrics_port)
+    run_party(committee, index, Service(key, rounding, width, levels, keep, chunk, batch, patience), (port, metrics_port), host, audit_log)
+
+
+def check_party(committee: Committee, index: int, port: int, metrics_port: int) -> None:
+    """Refuses ports that are none, and a party that is none."""
     for option, value in (("--port", port), ("--metrics-port", metrics_port)):
         if not 0 <= value < 1 << 16:
             raise ParameterError(f"{option} {value}: choose a port from 1 to 65535, or 0 for any free one")
     if not 0 <= index < committee.size:
-        raise CommitteeError(f"there is no party {index} in {folder}: choose 0 to {committee.size - 1}")
-    service = Service(key, rounding, width, levels, keep, chunk, batch, patience)
+        raise CommitteeError(f"there is no party {index} in {committee.folder}: choose 0 to {committee.size - 1}")
+
+
+def run_party(committee: Committee, index: int, service: Service, ports: tuple[int, int], host: str, audit_log: Path | None) -> None:
+    """Serves until interrupted, with a line on standard output for every event."""
+    from keyquorum.serve.audit import timestamp
+    from keyquorum.serve.daemon import serve as run_service
 
     def log(line: str) -> None:
         now = timestamp()
@@ -82,6 +94,6 @@ def serve(
 
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        run_service(committee, index, service, ports=(port, metrics_port), host=host, log=log, audit=audit_log)
+        run_service(committee, index, service, ports=ports, host=host, log=log, audit=audit_log)
     finally:
         signal.signal(signal.SIGTERM, before)

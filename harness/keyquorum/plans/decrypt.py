@@ -18,7 +18,7 @@ from keyquorum.model.outputs import reserved, save_all
 from keyquorum.model.plain import Json
 from keyquorum.parties.context import PartyContext
 from keyquorum.parties.jobs import party_job
-from keyquorum.schemes import scheme_of
+from keyquorum.schemes import encryption_of
 from keyquorum.schemes.base import EXACT, Decrypted
 from keyquorum.schemes.counts import claim_decryptions, decryptions_used
 from keyquorum.schemes.key_folder import check_made_by, load_key, load_shares
@@ -52,7 +52,7 @@ def decrypt(
     ``pool``: take the masks from a pool; a text that identifies this request, the same at all parties. ``width``, ``levels``: of tables.
     All ciphertexts are processed in the same rounds. Decryptions that are counted must have been claimed (:func:`.claim_decryptions`) before.
     """
-    scheme = scheme_of(info)
+    scheme = encryption_of(info)
     scheme.check_decryption(info, ciphertexts, receiver, rounding)
     if not ciphertexts:
         return [] if context.party == receiver else None
@@ -66,7 +66,7 @@ def _with_pool(
     context: PartyContext, info: KeyInfo, shares: Sequence[Persistence], ciphertexts: Sequence[object], receiver: int, variant: Variant,
     purpose: str, seed: bytes | None,
 ) -> Sequence[Decrypted] | None:  # fmt: skip
-    scheme, group = scheme_of(info), pool_group(context)
+    scheme, group = encryption_of(info), pool_group(context)
     if receiver not in group.numbers:
         raise ParameterError(f"party {receiver} does not round: choose a receiver from 0 to {len(group.numbers) - 1}")
     z = scheme.phases(context, group, info, shares, variant, ciphertexts)
@@ -104,7 +104,7 @@ def read_ciphertexts(info: KeyInfo, paths: Sequence[Path], digests: Sequence[str
             raise CiphertextError(
                 f"{path} is not the ciphertext that the committee was asked to decrypt: its SHA-256 is {found}, the job has {digest}"
             )
-        ciphertexts.append(scheme_of(info).read_ciphertext(info, path, data, rounding))
+        ciphertexts.append(encryption_of(info).read_ciphertext(info, path, data, rounding))
     return ciphertexts
 
 
@@ -122,7 +122,7 @@ def check_decrypt(committee: Committee, party: int, job: Json) -> None:
     Key, ciphertexts, shares, approvals, the count of decryptions, and where the receiver would write. No check of the plan is replaced."""
     folder = committee.key_folder(party, job["key"])
     info = load_key(folder)
-    scheme, (width, levels) = scheme_of(info), tables_of(job)
+    scheme, (width, levels) = encryption_of(info), tables_of(job)
     check_made_by(committee, info, folder)
     inputs, outputs = (local_paths(job, name) for name in ("ciphertexts", "outputs"))
     if scheme.pooled(info, bool(job.get("pool"))):
@@ -157,7 +157,7 @@ def decrypt_job(context: PartyContext, job: Json) -> Json:
     committee, party = context.committee, context.party
     folder = committee.key_folder(party, job["key"])
     info = load_key(folder)
-    scheme, (width, levels) = scheme_of(info), tables_of(job)
+    scheme, (width, levels) = encryption_of(info), tables_of(job)
     check_made_by(committee, info, folder)
     context.session.compare("key", info.digest)
     inputs, outputs = (local_paths(job, name) for name in ("ciphertexts", "outputs"))

@@ -77,6 +77,7 @@ def store(context: PartyContext, material: KeyMaterial[K], folder: Path, publish
         write_share(folder, material.info, context.party, j, persistence)
     if material.info.counted:
         start_count(folder, material.info)
+    scheme_of(material.info).start(folder, material.info)
     info = write_public_files(folder, material.info, material.public, material.written)
     for name in info.files:
         check_public_file(folder, info, name)

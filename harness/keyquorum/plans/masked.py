@@ -5,14 +5,14 @@ from __future__ import annotations
 import warnings
 
 from keyquorum.fhe.errors import SecurityWarning
-from keyquorum.schemes import scheme_of
+from keyquorum.schemes import encryption_of
 from keyquorum.schemes.base import MASKED
 from keyquorum.schemes.keys import Parameters
 
 
 def warn_of_rounding(name: str, parameters: Parameters) -> None:
     """Warns with SecurityWarning where a rounding is chosen whose errors leak the secret."""
-    limit = scheme_of(parameters).masked_limit(parameters) if name == MASKED else ""
+    limit = encryption_of(parameters).masked_limit(parameters) if name == MASKED else ""
     if not limit:
         return
     warnings.warn(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from keyquorum.model.committee import Committee
 from keyquorum.model.plain import Json
 from keyquorum.parties.context import PartyContext
-from keyquorum.schemes import load_parameters, scheme_of
+from keyquorum.schemes import encryption_of, load_parameters
 from keyquorum.schemes.keys import Parameters
 from keyquorum.sharing.rounding import RoundingGroup
 from keyquorum.sharing.variants import Variant
@@ -13,7 +13,7 @@ from keyquorum.sharing.variants import Variant
 
 def variant_for(committee: Committee, rounding: str, parameters: Parameters, width: int = 8, levels: int = 2) -> Variant:
     """A rounding with the preprocessing of a committee. Raises ParameterError for a committee that cannot round so. ``width``, ``levels``: of tables."""
-    return scheme_of(parameters).variant(committee, rounding, parameters, width, levels)
+    return encryption_of(parameters).variant(committee, rounding, parameters, width, levels)
 
 
 def variant_of(committee: Committee, job: Json) -> Variant:

@@ -1,4 +1,4 @@
-"""FHE schemes, a package each, behind one interface (:mod:`keyquorum.schemes.base`). This module finds them."""
+"""FHE schemes and other keys, a package each, behind one interface (:mod:`keyquorum.schemes.base`). This module finds them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from keyquorum.fhe.errors import UnknownParameterSetError
 from keyquorum.model.errors import ParameterError
 from keyquorum.model.plain import toml_loads
 
-from .base import AnyScheme
+from .base import AnyEncryption, AnyScheme, Scheme
 from .keys import KeyInfo, KeyRequest, Parameters
 
 
@@ -35,6 +35,14 @@ def scheme_of(thing: KeyInfo | Parameters | KeyRequest) -> AnyScheme:
     """The scheme of a key, a parameter set, or a request."""
     parameters = thing.parameters if isinstance(thing, (KeyInfo, KeyRequest)) else thing
     return scheme_named(parameters.scheme)
+
+
+def encryption_of(thing: KeyInfo | Parameters | KeyRequest) -> AnyEncryption:
+    """The scheme of a key, a parameter set, or a request, for encryption and decryption. Raises ParameterError for keys of other use."""
+    scheme = scheme_of(thing)
+    if not isinstance(scheme, Scheme):
+        raise ParameterError(f"keys of {scheme.title} encrypt nothing: {scheme.instead}")
+    return scheme
 
 
 def parameter_set_names() -> list[str]:
@@ -65,11 +73,11 @@ def _scheme_of_file(path: Path) -> AnyScheme:
         return schemes()[0]
 
 
-def recognise(head: bytes) -> AnyScheme | None:
+def recognise(head: bytes) -> AnyEncryption | None:
     """The scheme of a file of ciphertexts by its first bytes; None where they do not determine it."""
-    return next((scheme for scheme in schemes() if scheme.recognises(head)), None)
+    return next((scheme for scheme in schemes() if isinstance(scheme, Scheme) and scheme.recognises(head)), None)
 
 
-def more_set_names() -> list[str]:
-    """Names of the sets of all schemes but the first, for help texts."""
-    return [name for scheme in schemes()[1:] for name in scheme.set_names()]
+def more_set_names(encryption: bool = False) -> list[str]:
+    """Names of the sets of all schemes but the first, for help texts. ``encryption``: of schemes of encryption alone."""
+    return [name for scheme in schemes()[1:] if isinstance(scheme, Scheme) or not encryption for name in scheme.set_names()]

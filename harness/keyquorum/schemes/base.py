@@ -1,6 +1,6 @@
 """What a scheme is to the rest of the project: one interface, behind which each scheme is a package.
 
-A package ``keyquorum/schemes/NAME`` has a module ``scheme`` with ``SCHEME``, an instance of :class:`Scheme`; :mod:`keyquorum.schemes` finds it.
+A package ``keyquorum/schemes/NAME`` has a module ``scheme`` with ``SCHEME``, an instance of :class:`KeyScheme`, of encryption :class:`Scheme`; :mod:`keyquorum.schemes` finds it.
 Key generation, decryption, pools, the served committee, ``inspect``, the API and the command line are written once, over what follows:
 
 * :class:`.Parameters`: a parameter set (this and the next three: :mod:`.keys`).
@@ -8,7 +8,8 @@ Key generation, decryption, pools, the served committee, ``inspect``, the API an
 * :class:`.KeyInfo`: metadata of a key, and the shared vectors of its secret (:class:`.SecretVector`).
 * :class:`.KeyMaterial`: a key in memory: metadata, public files, and this party's shares.
 * :class:`.Variant`: a rounding, its preprocessing, and how it uses it.
-* :class:`Scheme`: reads all of these, and ciphertexts; computes phases, and plaintexts from rounded phases.
+* :class:`KeyScheme`: reads all of these, and makes keys.
+* :class:`Scheme`: of encryption; reads ciphertexts as well, computes phases, and plaintexts from rounded phases.
 
 Nothing here knows a scheme. Outside of a scheme's package only evaluation, approvals, demonstrations and benchmarks know what is in it.
 """
@@ -83,14 +84,14 @@ class EncryptedFile:
         return {"output": self.path, "bytes": len(self.data), "key_id": self.info.key_id}
 
 
-class Scheme(ABC, Generic[K, C]):
-    """A scheme, or several that one library has. ``K``: its metadata of keys; ``C``: the content of a ciphertext file.
+class KeyScheme(ABC, Generic[K]):
+    """A scheme as far as its keys go: parameter sets, generation, storage, ``inspect``. ``K``: its metadata of keys. What keys are for is in
+    subclasses: joint decryption (:class:`Scheme`), or evaluation of a function of the key (:mod:`keyquorum.schemes.prf`).
 
     ``title``: for people; ``names``: of the schemes as parameter sets have them; ``order``: schemes of lower order come first in lists, and the first
     one gets files that no other claims; ``job_fields``: what a ``keygen`` job has besides the fields of all schemes, with types;
     ``file_fields``: fields by which a TOML file is known as a parameter set, besides ``scheme``; ``old_metadata``: name of the metadata's file in
-    key folders of version 0.1.0, if it was not ``key.json``; ``batch``: most ciphertexts that a served committee decrypts at once, by default;
-    ``most_asked``: most ciphertexts of a request; ``names_key``: whether ciphertext files name their key.
+    key folders of version 0.1.0, if it was not ``key.json``; ``instead``: what to do with keys that encrypt nothing.
     """
 
     title: ClassVar[str]
@@ -99,9 +100,7 @@ class Scheme(ABC, Generic[K, C]):
     job_fields: ClassVar[Mapping[str, type]] = {}
     old_metadata: ClassVar[str] = ""
     file_fields: ClassVar[tuple[str, ...]] = ()
-    batch: ClassVar[int]
-    most_asked: ClassVar[int] = 1
-    names_key: ClassVar[bool] = False
+    instead: ClassVar[str] = ""
 
     # Parameter sets
 
@@ -196,6 +195,21 @@ class Scheme(ABC, Generic[K, C]):
     def key_error(self, info: K) -> ErrorBound | None:
         """The error of a key's decryptions under usual conditions; None for exact schemes."""
         return None
+
+    def start(self, folder: Path, info: K) -> None:
+        """Writes what a party keeps of a new key besides shares and public files, such as an empty count. The default writes nothing."""
+
+
+class Scheme(KeyScheme[K], Generic[K, C]):
+    """A scheme of encryption, or several that one library has. ``C``: the content of a ciphertext file.
+
+    ``batch``: most ciphertexts that a served committee decrypts at once, by default; ``most_asked``: most ciphertexts of a request; ``names_key``:
+    whether ciphertext files name their key.
+    """
+
+    batch: ClassVar[int]
+    most_asked: ClassVar[int] = 1
+    names_key: ClassVar[bool] = False
 
     # Files of values, without any party
 
@@ -321,5 +335,7 @@ class Scheme(ABC, Generic[K, C]):
         """The limit of decryptions by :data:`MASKED`, whose errors leak the secret, as a text; empty for a set without that rounding."""
 
 
-AnyScheme = Scheme[KeyInfo, object]
+AnyScheme = KeyScheme[KeyInfo]
 """A scheme to those who know none: they give back what they got from it."""
+AnyEncryption = Scheme[KeyInfo, object]
+"""The same of a scheme of encryption."""

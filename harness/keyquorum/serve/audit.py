@@ -1,7 +1,7 @@
 """The audit log of a served party: one line of JSON for every request, on the disk before its answer is sent.
 
 A line has the time, the receiver (SHA-256 of its certificate), the id of the request, the ciphertext (SHA-256 and length of its bytes), and the
-result: ``answered``, or ``refused`` with the type of the error. It has no share, no message, and nothing of a request but digest, length and id.
+result: ``answered``, or ``refused`` with the type of the error. A request that is itself a share has no SHA-256 there. It has no share, no message, and nothing of a request but digest, length and id.
 
 The file is opened for appending, with mode 0600. After the log was moved away (logrotate) a new file is begun. While the log cannot be written,
 requests are refused. So a line may say ``answered`` where the disk failed after the line and the answer was withheld. No answer is sent without a

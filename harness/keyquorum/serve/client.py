@@ -8,6 +8,7 @@ import socket
 import ssl
 import threading
 import time
+from collections.abc import Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import suppress
 from pathlib import Path
@@ -17,9 +18,9 @@ from numpy.typing import NDArray
 
 from keyquorum._engine import make_identity
 from keyquorum.model.committee import Committee, check_name, write_atomically
-from keyquorum.model.errors import CommitteeError, KeyQuorumError, ParameterError, PartyError
+from keyquorum.model.errors import CommitteeError, KeyQuorumError, ParameterError, PartyError, PolicyError
 from keyquorum.model.plain import Json, json_loads
-from keyquorum.schemes import recognise, scheme_of
+from keyquorum.schemes import encryption_of, recognise
 from keyquorum.schemes.base import EXACT, Decrypted
 from keyquorum.schemes.keys import KeyInfo
 
@@ -98,8 +99,12 @@ def _members(committee: Committee) -> range:
     return range(committee.size if committee.ring_protocol is not None else committee.threshold + 1)
 
 
-class Receiver:
-    """Channels to all parties that round. An object sends one request at a time; several objects may share an identity."""
+class RefusedByPolicy(Refused):
+    """A party's policy does not allow the request; the text names the limit, and when it is free again. Nothing was computed."""
+
+
+class Channels:
+    """Channels of a receiver to all parties that serve. An object sends one request at a time; several objects may share an identity."""
 
     def __init__(
         self, committee: Committee, identity: Path, places: list[tuple[str, int]] | None = None, timeout: float = 90.0, wait: float = 0.0
@@ -117,63 +122,53 @@ class Receiver:
             channel.close()
         self._channels = []
 
-    def decrypt(self, data: bytes, info: KeyInfo | None = None) -> Decrypted:
-        """The messages of a ciphertext file. ``info``: metadata of its key, which may be left out where the file names its key (LWE).
-
-        A file of more ciphertexts than a request may have is sent in parts, one after another; if one part is refused, the whole file is. BFV and BGV
-        ciphertexts are at the last level (:meth:`.Scheme.request_body`). Raises :class:`Refused` or PartyError."""
-        if info is None:
-            named = recognise(data)
-            if named is None:
-                raise ParameterError("the ciphertext does not name its key: name the key")
-            info = named.key_of(data, "the ciphertexts")
-        scheme = scheme_of(info)
-        ciphertext = scheme.parse(info, data, "the ciphertext", EXACT)
-        scheme.check_decryption(info, [ciphertext], 0, EXACT)
-        head = {} if scheme.names_key else {"key": info.key_id}
-        words = [scheme.combine(info.parameters, self._shares(part, count, head)) for part, count in scheme.request_parts(info, data, ciphertext)]
-        return scheme.plaintexts(info, [ciphertext], np.concatenate(words))[0]
-
-    def _shares(self, data: bytes, count: int, head: dict[str, str]) -> list[NDArray[np.uint64]]:
-        """The answer of every party to one request: its shares of ``count`` messages, shape [1, count]."""
+    def ask(self, bodies: Sequence[bytes], head: Mapping[str, object]) -> list[bytearray]:
+        """The answers of all parties to one request: a body for each, with the same head and a fresh id. Raises :class:`Refused` or PartyError."""
         with self._lock:
             try:
                 self._connect()
-                answers = self._ask(data, head)
+                return [body for _, body in self._ask(bodies, head)]
             except BaseException:
                 self.close()
                 raise
-        for party, (_, body) in enumerate(answers):
-            if len(body) != 8 * count:
-                raise PartyError(f"party {party} sent {len(body)} bytes for {count} messages: run the same version everywhere")
-        return [np.frombuffer(body, "<u8").astype(np.uint64)[None, :] for _, body in answers]
 
     def _connect(self) -> None:
         if self._channels:
             return
-        addresses = self._addresses or local_addresses(self._committee)
+        until = time.monotonic() + self._wait
+        addresses = self._addresses or self._local_addresses(until)
         if len(addresses) != len(_members(self._committee)):
             raise CommitteeError(f"{len(addresses)} addresses for {len(_members(self._committee))} parties: name each once, in their order")
-        until = time.monotonic() + self._wait
         for party, (host, port) in zip(_members(self._committee), addresses, strict=True):
             _await_listener(host, port, until)
             fingerprint = self._committee.parties[party].fingerprint
             self._channels.append(connect(self._context, party, host, port, fingerprint, self._timeout))
 
-    def _ask(self, data: bytes, more: dict[str, str] | None = None) -> list[tuple[Json, bytearray]]:
-        head = {"id": secrets.token_hex(16), **(more or {})}
+    def _local_addresses(self, until: float) -> list[tuple[str, int]]:
+        """Those of the parties of this host; waits for parties that have none yet, to the time ``until`` of the monotonic clock."""
+        while True:
+            try:
+                return local_addresses(self._committee)
+            except CommitteeError:
+                if time.monotonic() >= until:
+                    raise
+            time.sleep(0.1)
+
+    def _ask(self, bodies: Sequence[bytes], more: Mapping[str, object]) -> list[tuple[Json, bytearray]]:
+        head = {"id": secrets.token_hex(16), **more}
 
         def one(item: tuple[int, ssl.SSLSocket]) -> tuple[Json, bytearray]:
             party, channel = item
             try:
-                send_message(channel, head, data)
+                send_message(channel, head, bodies[party])
                 answer = receive_message(channel, ANSWER_LIMIT)
             except (OSError, ConnectionError) as error:
                 raise PartyError(f"party {party}: {error}: nothing was learned, send the request again") from None
             if answer is None:
                 raise PartyError(f"party {party} closed the channel: nothing was learned, send the request again")
             if answer[0].get("status") != "ok":
-                raise Refused(f"party {party}: {answer[0].get('error', 'no reason given')}")
+                refusal = RefusedByPolicy if answer[0].get("type") == PolicyError.__name__ else Refused
+                raise refusal(f"party {party}: {answer[0].get('error', 'no reason given')}")
             return answer
 
         with ThreadPoolExecutor(len(self._channels)) as pool:
@@ -186,6 +181,35 @@ class Receiver:
                         channel.shutdown(socket.SHUT_RDWR)
                 failed[0].result()
             return [f.result() for f in asked]
+
+
+class Receiver(Channels):
+    """A receiver of messages."""
+
+    def decrypt(self, data: bytes, info: KeyInfo | None = None) -> Decrypted:
+        """The messages of a ciphertext file. ``info``: metadata of its key, which may be left out where the file names its key (LWE).
+
+        A file of more ciphertexts than a request may have is sent in parts, one after another; if one part is refused, the whole file is. BFV and BGV
+        ciphertexts are at the last level (:meth:`.Scheme.request_body`). Raises :class:`Refused` or PartyError."""
+        if info is None:
+            named = recognise(data)
+            if named is None:
+                raise ParameterError("the ciphertext does not name its key: name the key")
+            info = named.key_of(data, "the ciphertexts")
+        scheme = encryption_of(info)
+        ciphertext = scheme.parse(info, data, "the ciphertext", EXACT)
+        scheme.check_decryption(info, [ciphertext], 0, EXACT)
+        head = {} if scheme.names_key else {"key": info.key_id}
+        words = [scheme.combine(info.parameters, self._shares(part, count, head)) for part, count in scheme.request_parts(info, data, ciphertext)]
+        return scheme.plaintexts(info, [ciphertext], np.concatenate(words))[0]
+
+    def _shares(self, data: bytes, count: int, head: dict[str, str]) -> list[NDArray[np.uint64]]:
+        """The answer of every party to one request: its shares of ``count`` messages, shape [1, count]."""
+        answers = self.ask([data] * len(_members(self._committee)), head)
+        for party, body in enumerate(answers):
+            if len(body) != 8 * count:
+                raise PartyError(f"party {party} sent {len(body)} bytes for {count} messages: run the same version everywhere")
+        return [np.frombuffer(body, "<u8").astype(np.uint64)[None, :] for body in answers]
 
 
 def _await_listener(host: str, port: int, until: float) -> None:

@@ -1,14 +1,15 @@
-"""One party of a served committee: it has its key shares and its pool, keeps the session open, and decrypts batch by batch.
+"""One party of a served committee: it has its key shares and its pool, keeps the session open, and serves batch by batch.
 
-A cycle: party 0 sends a plan, with the requests that it would decrypt, or the items to fill, or nothing (a heartbeat). All members
-broadcast which of these requests they have. The requests that all have are one batch. Every member answers its receiver with its own shares of the
-messages. When the session breaks, the requests of the running batch are refused, and the parties connect again. Items that may have
+What is served depends on the key (:mod:`.kinds`): decryptions, or evaluations of a function of the key.
+
+A cycle: party 0 sends a plan, with the requests that it would serve, or the items to fill, or nothing (a heartbeat). All members
+broadcast which of these requests they have and admit. The requests that all have are one batch. Every member answers its receiver with its own shares
+of the results. When the session breaks, the requests of the running batch are refused, and the parties connect again. Items that may have
 been used are given up when the parties next agree on the state of the pool.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import threading
 import time
@@ -19,7 +20,7 @@ from typing import Any
 
 from keyquorum._engine import EngineError, Session, StoreError, UsageError
 from keyquorum.model.committee import Committee, write_atomically
-from keyquorum.model.errors import CommitteeError, ParameterError, PartyError, PoolTooSmall
+from keyquorum.model.errors import CommitteeError, KeyQuorumError, ParameterError, PartyError, PolicyError, PoolTooSmall
 from keyquorum.model.locks import FileLock
 from keyquorum.model.plain import Json, is_count, json_loads
 from keyquorum.parties import mac_key
@@ -29,36 +30,22 @@ from keyquorum.parties.traces import forbid_core_dumps, sweep
 from keyquorum.parties.worker import collect_garbage_less, open_session, reason_of
 from keyquorum.plans.pool_variants import pool_group
 from keyquorum.plans.pools import Pool
-from keyquorum.sharing.randomness import wipe
 from keyquorum.sharing.rounding import RoundingGroup
 
 from .audit import NAME as AUDIT_LOG
 from .audit import AuditLog
+from .kinds import ServedKind, Service, open_kind
 from .listener import Listener
 from .metrics import Metrics
 from .requests import Request, Requests
-from .served_key import ServedKey
 from .wire import Receivers
 
 PLAN_LIMIT = 1 << 24
 LONGEST_PATIENCE = 86400.0
+UNBOUNDED = 1 << 62
+"""Items that are left where nothing is taken from a pool."""
 TICK = 0.5
 """Seconds after which party 0 sends a heartbeat."""
-
-
-@dataclass(frozen=True)
-class Service:
-    """Options of a served committee, the same at all parties. ``keep``: the pool is filled below so many items, by ``chunk``, when no waiting request
-    can be served. ``batch``: most ciphertexts in a batch (0: the bound of the key's scheme). ``patience``: seconds that a request may wait."""
-
-    key: str
-    rounding: str = "round_ltz_circuit"
-    width: int = 8
-    levels: int = 2
-    keep: int = 0
-    chunk: int = 1024
-    batch: int = 0
-    patience: float = 30.0
 
 
 @dataclass(frozen=True)
@@ -86,6 +73,8 @@ def read_plan(data: bytes, most: int = 1 << 62) -> Plan:
     numbers = [plan.fill, *(number for _, *pair in plan.refuse for number in pair)]
     if not (all(isinstance(text, str) for text in texts) and all(map(is_count, numbers))):
         raise PartyError("party 0 sent a plan with entries of other types: run the same version everywhere")
+    if len(dict(plan.decrypt)) < len(plan.decrypt):
+        raise PartyError("party 0 sent a plan that has a request twice, which would be counted twice: run the same version everywhere")
     if plan.fill > most:
         raise PartyError(
             f"party 0 would fill {plan.fill:,} items at once, --chunk and --keep allow {most:,}: see what runs there, or leave it out of the committee"
@@ -121,22 +110,24 @@ class Daemon:
     def _open(self, receivers: Receivers, ports: tuple[int, int | None], host: str) -> None:
         """Loads the key, opens the ports and writes the addresses that receivers read. The caller holds the lock on serving for this party."""
         committee, party, service = self.committee, self.party, self.service
-        self.served_key = ServedKey(committee, party, service.key, service.rounding, service.width, service.levels)
+        self.served_key: ServedKind = open_kind(committee, party, service)
         self._most = (service.batch or self.served_key.batch) * self.served_key.unit
         self._fill = min(service.chunk, service.keep)
         if not (1 <= service.chunk <= 1 << 20 and service.keep >= 0 and service.batch >= 0):
             raise ParameterError(f"keep {service.keep}, chunk {service.chunk}, batch {service.batch}: none negative, and chunks of 1 to 2^20 items")
         if not 0 < service.patience <= LONGEST_PATIENCE:
             raise ParameterError(f"a patience of {service.patience:g} s: choose more than 0 and at most {LONGEST_PATIENCE:g}")
+        if service.keep and self.served_key.variant is None:
+            raise ParameterError(f"key {service.key} takes nothing from a pool: leave out --keep")
         if 0 < service.keep < self.served_key.unit:
             raise ParameterError(
                 f"a pool of {service.keep} items serves no request, a ciphertext takes {self.served_key.unit}: keep at least so many"
             )
         self._stop = threading.Event()
-        self.requests = Requests(service.patience)
+        self.requests = Requests(service.patience, self.served_key.admit)
         self.metrics = Metrics(ports[1])
         count = lambda result: self.metrics.requests.labels(result).inc()  # noqa: E731
-        self.audit = AuditLog(self._audit_path, {"party": party, "key_id": self.served_key.key_id, "rounding": service.rounding}, self._log)
+        self.audit = AuditLog(self._audit_path, {"party": party, "key_id": self.served_key.key_id, **self.served_key.audited}, self._log)
         self.listener = Listener(receivers, host, ports[0], self.served_key, self.requests, count, self.audit)
         addresses = {"host": host, "port": self.listener.port, "metrics": self.metrics.port}
         write_atomically(committee.party_folder(party) / "serve.json", json.dumps(addresses).encode() + b"\n")
@@ -197,7 +188,8 @@ class Daemon:
         try:
             group = pool_group(context)
             context.backend.open_kept(*self.served_key.sharing, self.committee.threshold)  # all parties take part here, later only those that round
-            pool = Pool(context, group, self.served_key.variant) if group.member else None
+            variant = self.served_key.variant
+            pool = Pool(context, group, variant) if group.member and variant is not None else None
             if pool is not None:
                 pool.agree("serve")
             self.metrics.connected.set(1)
@@ -222,7 +214,7 @@ class Daemon:
     def _propose(self, pool: Pool | None) -> Plan:
         """The next plan of party 0: as many requests as the pool and a batch allow, in their order; or filling the pool, if no request can be
         served."""
-        left, size, keep = 0 if pool is None else pool.left, 0, self.service.keep
+        left, size, keep = self._left(pool), 0, self.service.keep
         chosen: list[tuple[str, str]] = []
         refused: list[tuple[str, int, int]] = []
         for request in self.requests.wait(TICK if left >= keep else 0.0):
@@ -234,6 +226,12 @@ class Daemon:
                 size += count
         fill = self._fill if left < keep and not chosen else 0
         return Plan(fill, chosen, refused)
+
+    def _left(self, pool: Pool | None) -> int:
+        """Items that may be served: those of the pool, or any number where nothing is taken from one."""
+        if self.served_key.variant is None:
+            return UNBOUNDED
+        return 0 if pool is None else pool.left
 
     def _cycle(self, context: PartyContext, group: RoundingGroup, pool: Pool | None, running: list[str]) -> None:
         session = context.session
@@ -254,7 +252,7 @@ class Daemon:
             self.requests.answer(
                 key,
                 PoolTooSmall(
-                    f"{self.served_key.variant.name}: needs {count:,} items, has {left:,}: fill the pool (keyquorum pool fill, or serve with a larger --keep)"
+                    f"{self._pool_name}: needs {count:,} items, has {left:,}: fill the pool (keyquorum pool fill, or serve with a larger --keep)"
                 ),
             )
         if plan.fill and pool is not None:
@@ -273,44 +271,51 @@ class Daemon:
         for key, digest in wanted:
             request = self.requests.get(key, max(0.0, until - time.monotonic())) if group.member else None
             have.append(request if request is not None and request.parsed.digest == digest else None)
-        mine = bytes(1 if h is not None or not group.member else 0 for h in have)
+        refused: list[KeyQuorumError | None] = [None] * len(have)
+        if group.member:
+            refused = self.served_key.vouch(context, [None if h is None else h.asked for h in have])
+        mine = bytes(1 if not group.member or (h is not None and r is None) else 0 for h, r in zip(have, refused, strict=True))
         all_have = context.session.all_gather(mine)
         common: list[Request | str] = []
         for i, (key, _) in enumerate(wanted):
             missing = [p for p, row in enumerate(all_have) if len(row) != len(wanted) or not row[i]]
-            if missing:
-                self.requests.answer(key, PartyError(f"party {missing[0]} has not got this request, or another one: send the same to every party"))
+            own = refused[i]
+            if own is not None:
+                self.requests.answer(key, own)
+            elif missing:
+                self.requests.answer(
+                    key, PartyError(f"party {missing[0]} has not got this request, or another one, or refuses it: send the same to every party")
+                )
             else:
                 common.append(have[i] or key)
         return common
 
     def _batch(self, context: PartyContext, group: RoundingGroup, pool: Pool | None, batch: list[Request | str]) -> None:
-        if pool is None or not batch:
+        if not group.member or not batch:
             return
         requests = [r for r in batch if isinstance(r, Request)]
         start = time.monotonic()
         with self.metrics.seconds.time():
-            z = self.served_key.phases(context, group, [r.parsed for r in requests])
-            purpose = hashlib.sha256("".join(r.parsed.digest for r in requests).encode()).hexdigest()
             try:
-                shares = pool.decrypt(z, purpose)
-            except PoolTooSmall as error:  # items that may have been used were given up: all members find the same
+                answers = self.served_key.run(context, group, pool, [r.asked for r in requests])
+            except (PoolTooSmall, PolicyError) as error:  # before anything was computed: all members find the same, or lose the session
                 self.metrics.batches.labels("refused").inc()
                 for request in requests:
                     self.requests.answer(request.key, error)
+                if isinstance(error, PolicyError):
+                    raise PartyError(f"party {self.party}: {error}") from None
                 return
-            finally:
-                wipe(z)
-        assert shares is not None
-        at = 0
-        for request in requests:
-            count = request.parsed.count
-            self.requests.answer(request.key, shares[0, at : at + count].astype("<u8").tobytes())
-            at += count
-        shares.fill(0)
+        for request, answer in zip(requests, answers, strict=True):
+            self.requests.answer(request.key, answer)
+        items = sum(request.parsed.count for request in requests)
         self.metrics.batches.labels("done").inc()
-        self.metrics.decryptions.inc(at)
-        self._log(f"{len(requests)} requests, {at} items, {1e3 * (time.monotonic() - start):.1f} ms")
+        getattr(self.metrics, self.served_key.counter).inc(items)
+        self._log(f"{len(requests)} requests, {items} items, {1e3 * (time.monotonic() - start):.1f} ms")
+
+    @property
+    def _pool_name(self) -> str:
+        variant = self.served_key.variant
+        return "" if variant is None else variant.name
 
 
 def _address_text(committee: Committee, party: int) -> str:

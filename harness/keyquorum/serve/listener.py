@@ -26,8 +26,8 @@ from keyquorum.model.listening import PASSING, PAUSE
 from keyquorum.model.plain import Json
 
 from .audit import LONGEST, AuditLog
+from .kinds.base import ServedKind
 from .requests import Requests
-from .served_key import ServedKey
 from .wire import Budget, MessageMemory, Receivers, receive_message, send_message
 
 IDLE_SECONDS = 600.0
@@ -133,7 +133,7 @@ class Listener:
     before its answer is sent."""
 
     def __init__(
-        self, receivers: Receivers, host: str, port: int, key: ServedKey, requests: Requests, count: Callable[[str], None], audit: AuditLog
+        self, receivers: Receivers, host: str, port: int, key: ServedKind, requests: Requests, count: Callable[[str], None], audit: AuditLog
     ) -> None:
         self._receivers, self._key, self._requests, self._count = receivers, key, requests, count
         self._audit = audit
@@ -227,7 +227,7 @@ class Listener:
                 if message is None:
                     return False
                 self._channels.busy(channel, True)
-                asked = _request_fields(*message)
+                asked = _request_fields(*message, self._key.hashed)
                 self._receivers.require(receiver)
                 self._audit.require()
                 answer = self._request(receiver, *message)
@@ -251,8 +251,8 @@ class Listener:
         try:
             return request.done.result(timeout=self._requests.patience + 30)
         except TimeoutError:
-            late = PartyError("not decrypted in time: a party is missing; send the request again to all")
-            self._requests.answer(request.key, late)  # frees the ciphertexts of the request
+            late = PartyError("not answered in time: a party is missing; send the request again to all")
+            self._requests.answer(request.key, late)  # frees the content of the request
             raise late from None
 
 
@@ -265,12 +265,12 @@ def _answer_fields(head: dict[str, str]) -> dict[str, str]:
     return {"result": "answered"} if head["status"] == "ok" else {"result": "refused", "type": head["type"], "error": head["error"][:LONGEST]}
 
 
-def _request_fields(head: Json, body: bytearray | None) -> Json:
-    """Fields of an audit line that describe the request: its id if that is well-formed, digest and length of its body. None: the body was not
-    received in full."""
+def _request_fields(head: Json, body: bytearray | None, hashed: bool = True) -> Json:
+    """Fields of an audit line that describe the request: its id if that is well-formed, digest (if it is ``hashed``) and length of its body. None: the
+    body was not received in full."""
     name = head.get("id")
     request = name if isinstance(name, str) and len(name) <= 64 and name.isalnum() and name.isascii() else None
-    digest = None if body is None else hashlib.sha256(body).hexdigest()
+    digest = None if body is None or not hashed else hashlib.sha256(body).hexdigest()
     return {"request": request, "sha256": digest, "bytes": None if body is None else len(body)}
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 
 from keyquorum.model.errors import CiphertextError, PartyError
 
-from .served_key import ParsedRequest
+from .kinds.base import Asked, ParsedRequest
 
 Key = str
 """Fingerprint of the receiver, a slash, and the id that the receiver chose."""
@@ -17,31 +18,37 @@ Key = str
 
 @dataclass
 class Request:
-    """Ciphertexts to decrypt for a receiver; ``done`` gets this party's shares of the messages (bytes), or an error."""
+    """A request of a receiver; ``done`` gets this party's shares of the result (bytes), or an error."""
 
     key: Key
     parsed: ParsedRequest
     deadline: float
     done: Future[bytes] = field(default_factory=Future)
 
+    @property
+    def asked(self) -> Asked:
+        """What the key's kind needs to know of it."""
+        return self.key, self.parsed
+
 
 class Requests:
-    """Requests of one party, by key, in the order in which they came. Thread-safe."""
+    """Requests of one party, by key, in the order in which they came. Thread-safe. ``admit``: raises for a request that is refused when it comes."""
 
-    def __init__(self, patience: float) -> None:
-        self.patience = patience
+    def __init__(self, patience: float, admit: Callable[[Asked], None] = lambda asked: None) -> None:
+        self.patience, self._admit = patience, admit
         self._waiting: dict[Key, Request] = {}
         self._changed = threading.Condition()
         self._closed: BaseException | None = None
 
     def add(self, key: Key, parsed: ParsedRequest) -> Request:
-        """Adds a request. Raises CiphertextError for a key that is in use, and the error of :meth:`close` after it."""
+        """Adds a request. Raises CiphertextError for a key that is in use, the error of ``admit``, and the error of :meth:`close` after it."""
         request = Request(key, parsed, time.monotonic() + self.patience)
         with self._changed:
             if self._closed is not None:
                 raise self._closed
             if key in self._waiting:
                 raise CiphertextError("a request of this id is under way: take another id")
+            self._admit(request.asked)
             self._waiting[key] = request
             self._changed.notify_all()
         return request
@@ -55,7 +62,7 @@ class Requests:
             for key in [k for k, r in self._waiting.items() if r.deadline < now]:
                 late = self._waiting.pop(key)
                 late.done.set_exception(
-                    PartyError(f"not decrypted within {self.patience:g} s: a party is missing, or has not got the request; send it again to all")
+                    PartyError(f"not answered within {self.patience:g} s: a party is missing, or has not got the request; send it again to all")
                 )
             return list(self._waiting.values())
 

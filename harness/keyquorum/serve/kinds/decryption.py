@@ -1,10 +1,9 @@
-"""The key that a served committee decrypts under: of any scheme whose decryptions take masks from a pool."""
+"""Decryption by a served committee, under a key of any scheme whose decryptions take masks from a pool."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,31 +14,28 @@ from keyquorum.model.plain import Json
 from keyquorum.parties.context import PartyContext
 from keyquorum.plans.masked import warn_of_rounding
 from keyquorum.plans.pool_variants import variant_for
-from keyquorum.schemes import scheme_of
+from keyquorum.plans.pools import Pool
+from keyquorum.schemes import encryption_of
 from keyquorum.schemes.key_folder import check_made_by, load_key, load_shares
+from keyquorum.sharing.randomness import wipe
 from keyquorum.sharing.rounding import RoundingGroup
+from keyquorum.sharing.variants import Variant
+
+from .base import Asked, ParsedRequest, ServedKind
 
 Words = NDArray[np.uint64]
 
 
-@dataclass(frozen=True)
-class ParsedRequest:
-    """The ciphertexts of a request. ``count``: pool items that it takes. ``digest``: SHA-256 of its body, equal at all parties that got the same
-    request."""
+class ServedKey(ServedKind):
+    """One key with its rounding. Items are those of the pool; the digest of a request is the SHA-256 of its body."""
 
-    content: object
-    count: int
-    digest: str
-
-
-class ServedKey:
-    """One key with its rounding. ``limit``: bytes of the longest request; ``unit``: pool items that a ciphertext takes; ``batch``: most
-    ciphertexts in a batch, unless the service has its own bound; ``sharing``: protocol and domain of the shares of the key."""
+    counter = "decryptions"
+    variant: Variant
 
     def __init__(self, committee: Committee, party: int, key: str, rounding: str, width: int = 8, levels: int = 2) -> None:
         folder = committee.key_folder(party, key)
         self._info = load_key(folder)
-        self._scheme = scheme_of(self._info)
+        self._scheme = encryption_of(self._info)
         check_made_by(committee, self._info, folder)
         self._scheme.check_served(committee, rounding)
         self.variant = variant_for(committee, rounding, self._info.parameters, width, levels)
@@ -50,6 +46,7 @@ class ServedKey:
         self.key_id = self._info.key_id
         self.unit, self.batch = self._scheme.unit(self._info.parameters), self._scheme.batch
         self.limit = self._scheme.request_limit(self._info.parameters)
+        self.audited = {"rounding": rounding}
         self._shares = load_shares(folder, self._info, party, self._scheme.vectors_needed([]))
 
     def read(self, head: Json, body: bytes | bytearray) -> ParsedRequest:
@@ -68,6 +65,24 @@ class ServedKey:
         """This party's summands of the phases of the requests, one request after another, in the form that the variant takes."""
         contents = [a.content for a in asked]
         return self._scheme.phases(context, group, self._info, self._shares, self.variant, contents, keep=True)
+
+    def run(self, context: PartyContext, group: RoundingGroup, pool: Pool | None, batch: Sequence[Asked]) -> list[bytes]:
+        """This party's shares of the messages of each request. Raises PoolTooSmall before anything is claimed."""
+        assert pool is not None
+        requests = [parsed for _, parsed in batch]
+        z = self.phases(context, group, requests)
+        purpose = hashlib.sha256("".join(r.digest for r in requests).encode()).hexdigest()
+        try:
+            shares = pool.decrypt(z, purpose)
+        finally:
+            wipe(z)
+        assert shares is not None
+        answers, at = [], 0
+        for request in requests:
+            answers.append(shares[0, at : at + request.count].astype("<u8").tobytes())
+            at += request.count
+        shares.fill(0)
+        return answers
 
     def close(self) -> None:
         """Wipes this party's shares of the key."""

@@ -1,0 +1,216 @@
+"""toprf keygen, fill, serve, eval, derive, status."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from keyquorum import api
+from keyquorum.model.errors import ParameterError
+from keyquorum.model.outputs import reserved, save_all
+from keyquorum.plans.decrypt import RESULTS
+from keyquorum.schemes import scheme_of
+from keyquorum.schemes.prf.evaluate import METHODS, check_evaluation
+from keyquorum.schemes.prf.key import load_prf_key
+from keyquorum.schemes.prf.policy import POLICY, parse_rate, read_policy
+from keyquorum.serve.client import LONGEST_WAIT
+from keyquorum.serve.kinds import Service
+from keyquorum.terminal.output import console, costs, emit, print_reports, printed
+from keyquorum.terminal.progress import progress_bars
+from keyquorum.toprf import EvaluationStatus, Toprf, derive_key, set_policy, toprf_fill, toprf_keygen, toprf_status
+
+from . import completion
+from .app import App
+from .service import AuditLog, Host, MetricsPort, Patience, Port, check_party, run_party
+
+Folder = Annotated[Path, typer.Argument(help="Committee folder.", show_default=False)]
+Key = Annotated[str, typer.Argument(help="Name of a key that toprf keygen made.", show_default=False, autocompletion=completion.keys)]
+Method = Annotated[str, typer.Option(help=f"How AES is evaluated: {' or '.join(METHODS)} (table: not yet).")]
+Identity = Annotated[Path, typer.Option("--identity", help="Identity of the receiver, as keyquorum receiver makes it.", show_default=False)]
+At = Annotated[
+    list[str] | None, typer.Option("--at", help="HOST:PORT of each party in turn (default: the parties of this host).", show_default=False)
+]
+Wait = Annotated[float, typer.Option(help="Seconds to wait for parties that do not listen yet.")]
+Domain = Annotated[str, typer.Option(help="Separates uses of one key: other domains have other values.")]
+Stdin = Annotated[bool, typer.Option("--stdin", help="Read the input from standard input, all bytes to its end.")]
+Text = Annotated[str | None, typer.Argument(help="The input, as text; others on this host can see it. For secrets: --stdin.", show_default=False)]
+
+app = App(help="Oblivious pseudorandom function: a committee holds the key, the receiver alone learns input and value.", no_args_is_help=True)
+
+
+def register(parent: typer.Typer) -> None:
+    """Adds the commands."""
+    parent.add_typer(app, name="toprf")
+
+
+@app.command("keygen")
+def keygen(folder: Folder, key: Annotated[str, typer.Argument(help="Name of the new key.", show_default=False)]) -> None:
+    """Make a key of AES-128 jointly: it exists as shares only. The same as keyquorum keygen -p prf-aes128."""
+    with progress_bars() as report:
+        result = toprf_keygen(folder, key, report)
+    print_reports(result.reports)
+    for line in scheme_of(result.info).made(key, result.folder, result.info)[0]:
+        console.print(line, markup=False)
+    emit({"key": key, "key_id": result.info.key_id, "folder": result.folder, "costs": costs(result.reports)})
+
+
+@app.command("fill")
+def fill(
+    folder: Folder, items: Annotated[int, typer.Option("--items", "-n", help="Blocks.", show_default=False)], method: Method = "circuit"
+) -> None:
+    """Make one-time material ahead, where the method takes some. The circuit takes none."""
+    line = toprf_fill(folder, items, method)
+    console.print(line, markup=False)
+    emit({"method": method, "made": 0, "reason": line})
+
+
+@app.command("serve")
+def serve(
+    folder: Folder,
+    index: Annotated[int, typer.Argument(help="Which party this is.", show_default=False)],
+    key: Key,
+    rate: Annotated[
+        str | None, typer.Option(help="Evaluations of each receiver in any hour, as 100/h (default: the policy on file).", show_default=False)
+    ] = None,
+    total: Annotated[int | None, typer.Option(help="Evaluations that the key may ever serve (default: any number).", show_default=False)] = None,
+    allow: Annotated[
+        list[str] | None,
+        typer.Option(help="A receiver that may ask, by name or SHA-256; repeat (default: all that the party admits).", show_default=False),
+    ] = None,
+    method: Method = "circuit",
+    batch: Annotated[int, typer.Option(help="Most blocks in a batch; 0: 2048.")] = 0,
+    patience: Patience = 30.0,
+    host: Host = "127.0.0.1",
+    port: Port = 0,
+    metrics_port: MetricsPort = 0,
+    audit_log: AuditLog = None,
+) -> None:
+    """Run one party that evaluates for receivers, within its policy, until interrupted.
+
+    Every party has a policy of its own, party-<i>/keys/KEY/evaluations.json, which --rate, --total and --allow replace. A request is evaluated by all
+    parties or by none, and counted on the disk before it is answered. All parties give the same --method, --batch and --patience.
+    """
+    committee = api.as_committee(folder)
+    check_party(committee, index, port, metrics_port)
+    check_evaluation(committee, method)
+    if rate is None and (total is not None or allow):
+        raise ParameterError("--total and --allow are parts of a new policy: name its --rate as well")
+    if rate is not None:
+        set_policy(committee, index, key, parse_rate(rate), total, allow or None)
+    place = committee.key_folder(index, key)
+    policy = read_policy(place / POLICY, load_prf_key(place).key_id)
+    console.print(f"party {index}: policy {policy.text()}", markup=False)
+    run_party(committee, index, Service(key, batch=batch, patience=patience, method=method), (port, metrics_port), host, audit_log)
+
+
+@app.command("eval")
+def evaluate(
+    folder: Folder,
+    key: Key,
+    identity: Identity,
+    text: Text = None,
+    stdin: Stdin = False,
+    batch: Annotated[
+        Path | None, typer.Option(help="File with an input on each line, without its end of line; a value for each line.", show_default=False)
+    ] = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="File for the values (default: standard output).", show_default=False)] = None,
+    output_bytes: Annotated[int, typer.Option(help="Bytes of a value: 16 or 32.")] = 32,
+    domain: Domain = "",
+    at: At = None,
+    wait: Wait = 0.0,
+) -> None:
+    """Evaluate the function at an input, or at each line of a file. Values are hexadecimal, one on each line."""
+    inputs = _inputs(text, stdin, batch)
+    with _open(folder, key, identity, at, domain, output_bytes, wait) as toprf:
+        if output is None:
+            values = toprf.evaluate_many(inputs)
+            for value in values:
+                printed.print(value.hex(), markup=False)
+        else:
+            with reserved([output], [(2 * output_bytes + 1) * len(inputs)], Path(folder) / RESULTS) as places:
+                values = toprf.evaluate_many(inputs)
+                save_all(places, [b"".join(value.hex().encode() + b"\n" for value in values)])
+            console.print(f"{output}: {len(values):,} values under key {key}", markup=False)
+    emit({"key": key, "count": len(values), **({"values": [value.hex() for value in values]} if output is None else {"output": output})})
+
+
+@app.command("derive")
+def derive(
+    folder: Folder,
+    key: Key,
+    identity: Identity,
+    output: Annotated[Path, typer.Option("--output", "-o", help="File for the derived key, mode 0600.", show_default=False)],
+    text: Text = None,
+    stdin: Stdin = False,
+    info: Annotated[str, typer.Option(help="Use of the derived key: other uses have other keys.")] = "",
+    salt: Annotated[str, typer.Option(help="Salt of HKDF, hexadecimal.")] = "",
+    length: Annotated[int, typer.Option(help="Bytes of the derived key, 1 to 8160.")] = 32,
+    domain: Domain = "",
+    at: At = None,
+    wait: Wait = 0.0,
+) -> None:
+    """Derive a key from an input, as a password, and the committee: HKDF with SHA-256 of the function's value of 32 bytes."""
+    try:
+        salted = bytes.fromhex(salt)
+    except ValueError:
+        raise ParameterError(f"--salt {salt}: give hexadecimal digits") from None
+    use = _bytes(info, "--info")
+    derive_key(bytes(32), use, salted, length)  # refuses a length before anything is counted
+    inputs = _inputs(text, stdin, None)
+    with (
+        reserved([output], [length], Path(folder) / RESULTS) as places,
+        _open(folder, key, identity, at, domain, 32, wait) as toprf,
+    ):
+        save_all(places, [derive_key(toprf.evaluate(inputs[0]), use, salted, length)])
+    console.print(f"{output}: a key of {length} bytes", markup=False)
+    emit({"key": key, "output": output, "bytes": length})
+
+
+@app.command("status")
+def status(folder: Folder, key: Key) -> None:
+    """Print the policy and the counted evaluations of the parties of this host."""
+    found = toprf_status(folder, key)
+    for each in found:
+        for line in _status_lines(each):
+            printed.print(line, markup=False)
+    emit({"parties": [
+        {"party": s.party, "policy": None if s.policy is None else s.policy.to_json(), "total": s.total, "last_hour": s.last_hour} for s in found
+    ]})  # fmt: skip
+
+
+def _status_lines(each: EvaluationStatus) -> list[str]:
+    policy = "no policy, so it does not serve" if each.policy is None else each.policy.text()
+    lines = [f"party {each.party}: {each.total:,} evaluations counted; policy: {policy}"]
+    return [*lines, *(f"party {each.party}: receiver {receiver[:16]}...: {used:,} in the last hour" for receiver, used in each.last_hour.items())]
+
+
+def _inputs(text: str | None, stdin: bool, batch: Path | None) -> list[bytes]:
+    """The inputs, of the one source that was named."""
+    if (text is not None) + stdin + (batch is not None) != 1:
+        raise ParameterError("name one input: a text, --stdin, or --batch FILE where there is one")
+    if batch is not None:
+        if not batch.is_file():
+            raise ParameterError(f"{batch}: no such file")
+        data = batch.read_bytes()
+        if not data:
+            raise ParameterError(f"{batch}: no inputs: give one on each line")
+        return [line.removesuffix(b"\r") for line in data.removesuffix(b"\n").split(b"\n")]
+    return [sys.stdin.buffer.read()] if text is None else [_bytes(text, "the input")]
+
+
+def _bytes(text: str, what: str) -> bytes:
+    """A word of the command line as its bytes."""
+    try:
+        return text.encode(errors="surrogateescape")
+    except UnicodeEncodeError:
+        raise ParameterError(f"{what} is no text: read the input with --stdin") from None
+
+
+def _open(folder: Path, key: str, identity: Path, at: list[str] | None, domain: str, output_bytes: int, wait: float) -> Toprf:
+    if not 0 <= wait <= LONGEST_WAIT:
+        raise ParameterError(f"--wait {wait:g}: choose 0 to {LONGEST_WAIT:g} seconds")
+    places = None if at is None else [api.address(word) for word in at]
+    return Toprf(folder, key, identity, places, _bytes(domain, "--domain"), output_bytes, wait=wait)

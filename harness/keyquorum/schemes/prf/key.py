@@ -1,0 +1,91 @@
+"""The parameter set and the metadata of keys of the pseudorandom function, and the sharing of their bits."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from keyquorum.model.committee import Committee
+from keyquorum.model.errors import KeyFileError, ParameterError
+from keyquorum.model.protocols import COMMITTEES
+from keyquorum.schemes.key_folder import load_key
+from keyquorum.schemes.keys import KeyInfo, Plain, SecretVector
+
+ROUND_KEY_BITS = 1408
+"""Bits of the 11 round keys of AES-128: what `aes_keys` appends for a key."""
+
+
+@dataclass(frozen=True)
+class PrfParameters:
+    """A pseudorandom function. ``key_bits``, ``block_bits``: of the block cipher that it is."""
+
+    name: str
+    key_bits: int
+    block_bits: int
+    scheme: str = "prf"
+
+
+AES = PrfParameters("prf-aes128", 128, 128)
+PRF_SETS = {AES.name: AES}
+
+
+def prf_parameters(name: str) -> PrfParameters:
+    """A parameter set by name."""
+    if name not in PRF_SETS:
+        raise ParameterError(f"unknown pseudorandom function {name!r}: choose one of {', '.join(PRF_SETS)}")
+    return PRF_SETS[name]
+
+
+def parameters_from_json(data: Plain) -> PrfParameters:
+    """A parameter set from plain data. Raises ParameterError for a set that is not the shipped one of its name."""
+    chosen = prf_parameters(data["name"])
+    if asdict(chosen) != data:
+        raise ParameterError(f"the parameter set {chosen.name} is not that of this version: make a new key, or use the version that made this one")
+    return chosen
+
+
+def domain_of(protocol: str) -> str:
+    """The domain of the bits' shares in a committee of this protocol: bits of additive shares are additive modulo 2. Shares with MACs do not split,
+    and their bits lie in a ring."""
+    return "Z2^64" if COMMITTEES[protocol].macs else "Z2^1"
+
+
+def sharing_of(committee: Committee) -> tuple[str, str]:
+    """Protocol and domain of the shares of a key. Refuses a committee that has no shares of bits."""
+    if committee.ring_protocol is None:
+        raise ParameterError(
+            f"{committee.protocol} shares over prime fields alone, and AES computes on shares of bits: take a committee of rep-field or semi"
+        )
+    return committee.ring_protocol, domain_of(committee.protocol)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrfKeyInfo(KeyInfo):
+    """Metadata of a key of the pseudorandom function. It has no public files."""
+
+    parameters: PrfParameters
+
+    @property
+    def secrets(self) -> tuple[SecretVector, ...]:
+        """The bits of the round keys: 128 r + 8 i + j is bit j of byte i of round key r."""
+        return (SecretVector(domain_of(self.protocol), ROUND_KEY_BITS),)
+
+    @staticmethod
+    def from_json(data: Plain) -> PrfKeyInfo:
+        """Inverse of :meth:`to_json`; the parameter set must be the one of its name."""
+        info = PrfKeyInfo(**{**data, "parameters": parameters_from_json(data["parameters"])})
+        info.check_types()
+        if info.files or info.protocol not in COMMITTEES:
+            raise ValueError("entries of other types")
+        return info
+
+
+def load_prf_key(folder: Path) -> PrfKeyInfo:
+    """The metadata of a key of the pseudorandom function. Raises KeyFileError for a key of another scheme."""
+    info = load_key(folder)
+    if not isinstance(info, PrfKeyInfo):
+        raise KeyFileError(f"{folder}: a key of {info.parameters.scheme.upper()}, not of a PRF: name a key that keyquorum toprf keygen made")
+    return info
+
+
+__all__ = ["AES", "PRF_SETS", "PrfKeyInfo", "PrfParameters", "domain_of", "load_prf_key", "parameters_from_json", "prf_parameters", "sharing_of"]

@@ -1,0 +1,28 @@
+"""What a served committee does under a key: a kind of service for each use of keys. This module finds the kind of a key."""
+
+from __future__ import annotations
+
+from keyquorum.model.committee import Committee
+from keyquorum.model.errors import ParameterError
+from keyquorum.schemes.key_folder import load_key
+from keyquorum.schemes.prf.key import PrfKeyInfo
+
+from .base import ServedKind, Service
+from .decryption import ServedKey
+from .toprf import ToprfKind
+
+
+def open_kind(committee: Committee, party: int, service: Service) -> ServedKind:
+    """The kind of service for a key, with this party's shares loaded."""
+    usual = Service(service.key)
+    if isinstance(load_key(committee.key_folder(party, service.key)), PrfKeyInfo):
+        for name in ("rounding", "width", "levels"):
+            if getattr(service, name) != getattr(usual, name):
+                raise ParameterError(f"--{name} is for decryptions, and key {service.key} is one of a PRF: leave it out")
+        return ToprfKind(committee, party, service)
+    if service.method != usual.method:
+        raise ParameterError(f"method {service.method} is for keys of a PRF, and key {service.key} decrypts: leave it out")
+    return ServedKey(committee, party, service.key, service.rounding, service.width, service.levels)
+
+
+__all__ = ["ServedKey", "ServedKind", "Service", "ToprfKind", "open_kind"]

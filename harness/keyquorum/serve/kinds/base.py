@@ -1,0 +1,85 @@
+"""The interface between a served party and what it serves."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from keyquorum.model.errors import KeyQuorumError
+from keyquorum.model.plain import Json
+from keyquorum.parties.context import PartyContext
+from keyquorum.plans.pools import Pool
+from keyquorum.sharing.rounding import RoundingGroup
+from keyquorum.sharing.variants import Variant
+
+
+@dataclass(frozen=True)
+class Service:
+    """Options of a served committee, the same at all parties. ``keep``: the pool is filled below so many items, by ``chunk``, when no waiting request
+    can be served. ``batch``: most items in a batch (0: the bound of the key's kind). ``patience``: seconds that a request may wait. ``rounding``,
+    ``width``, ``levels``: of decryptions. ``method``: of evaluations."""
+
+    key: str
+    rounding: str = "round_ltz_circuit"
+    width: int = 8
+    levels: int = 2
+    keep: int = 0
+    chunk: int = 1024
+    batch: int = 0
+    patience: float = 30.0
+    method: str = "circuit"
+
+
+@dataclass(frozen=True)
+class ParsedRequest:
+    """The content of a request. ``count``: items that it takes, of the pool where there is one. ``digest``: equal at all parties that got the same
+    request."""
+
+    content: object
+    count: int
+    digest: str
+
+
+Asked = tuple[str, ParsedRequest]
+"""A request with its key: the receiver's fingerprint, a slash, and the id that the receiver chose."""
+
+
+class ServedKind(ABC):
+    """One key of one party, and what is done under it. ``key_id``: of the key; ``limit``: bytes of the longest request; ``unit``: items that the
+    smallest request takes; ``batch``: most smallest requests in a batch, unless the service has its own bound; ``sharing``: protocol and domain of
+    the shares of the key; ``variant``: preprocessing in a pool (None: there is none); ``audited``: fields of every line of the audit log.
+
+    ``counter``: the metric that counts items; ``hashed``: whether lines of the audit log have the SHA-256 of a request's body, which must not help to
+    find secrets in it."""
+
+    counter: ClassVar[str]
+    hashed: ClassVar[bool] = True
+    key_id: str
+    limit: int
+    unit: int
+    batch: int
+    sharing: tuple[str, str]
+    variant: Variant | None
+    audited: Json
+
+    @abstractmethod
+    def read(self, head: Json, body: bytes | bytearray) -> ParsedRequest:
+        """A checked request. Raises CiphertextError, or another KeyQuorumError."""
+
+    def admit(self, asked: Asked) -> None:  # noqa: B027
+        """Refuses a request when it comes, from what is known by then. The default refuses none. Raises KeyQuorumError."""
+
+    def vouch(self, context: PartyContext, have: Sequence[Asked | None]) -> list[KeyQuorumError | None]:
+        """Why each request of a proposed batch is refused by this party, if it has it and refuses it. Every member calls this, with None for requests
+        that it has not got. The default refuses none, without a message."""
+        return [None] * len(have)
+
+    @abstractmethod
+    def run(self, context: PartyContext, group: RoundingGroup, pool: Pool | None, batch: Sequence[Asked]) -> list[bytes]:
+        """This party's answers to the requests that all members have and admit; every member calls this."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Wipes this party's shares of the key."""

@@ -1,0 +1,170 @@
+"""Evaluation of a pseudorandom function by a served committee: receivers learn its values, and the parties learn neither inputs nor values."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from keyquorum.model.checkpoints import reached
+from keyquorum.model.committee import Committee
+from keyquorum.model.errors import CiphertextError, KeyQuorumError, PartyError
+from keyquorum.model.plain import Json
+from keyquorum.parties.context import PartyContext
+from keyquorum.plans.pools import Pool
+from keyquorum.schemes.key_folder import check_made_by, load_shares
+from keyquorum.schemes.prf.evaluate import check_evaluation, evaluate_shares, second_blocks
+from keyquorum.schemes.prf.evaluations import Evaluations
+from keyquorum.schemes.prf.function import BLOCK, MOST_INPUTS, OUTPUTS, Bytes, held_by
+from keyquorum.schemes.prf.key import load_prf_key, sharing_of
+from keyquorum.schemes.prf.policy import POLICY, read_policy
+from keyquorum.sharing.rounding import RoundingGroup
+
+from .base import Asked, ParsedRequest, ServedKind, Service
+
+COPY = 32
+"""Bytes of the digest of a copy of a receiver's summands."""
+
+
+@dataclass(frozen=True)
+class Points:
+    """Shares of the points of a request. ``shares``: [summands held, inputs, 16]; ``blocks``: for each input."""
+
+    shares: Bytes
+    blocks: int
+
+    @property
+    def inputs(self) -> int:
+        """Evaluations, as the policy counts them."""
+        return len(self.shares[0])
+
+
+class ToprfKind(ServedKind):
+    """One key of a pseudorandom function, with the policy and the count of this party. Items are blocks of AES.
+
+    Replicated summands come from the receiver in two copies. Where copies differ, products have errors that depend on single summands of the key, and
+    a receiver could learn the key from values that these errors change. So the two holders of a summand compare digests of their copies before
+    anything is computed, each pair over its own link: a third party could search the receiver's input with the digest. For the same reason the audit
+    log has no digest of what a party got.
+    """
+
+    counter = "evaluations"
+    hashed = False
+    variant = None
+
+    def __init__(self, committee: Committee, party: int, service: Service) -> None:
+        folder = committee.key_folder(party, service.key)
+        self._info = load_prf_key(folder)
+        check_made_by(committee, self._info, folder)
+        check_evaluation(committee, service.method)
+        self._held = held_by(committee, party)
+        others = {other: held_by(committee, other) for other in range(committee.size) if other != party}
+        self._copies = {other: sorted(set(held) & set(self._held)) for other, held in others.items() if set(held) & set(self._held)}
+        """Of each party that holds some of our summands: their numbers."""
+        self.sharing, self.key_id = sharing_of(committee), self._info.key_id
+        self.unit, self.batch = 1, 2 * MOST_INPUTS
+        self.limit = len(self._held) * MOST_INPUTS * BLOCK
+        self.audited = {"method": service.method}
+        self._evaluations = Evaluations(folder, read_policy(folder / POLICY, self.key_id))
+        (self._key,) = load_shares(folder, self._info, party)
+
+    def read(self, head: Json, body: bytes | bytearray) -> ParsedRequest:
+        """See :class:`.ServedKind`. The head has the key's id, and ``output``, the bytes of a value. The digest is of what the parties may compare:
+        the number of inputs and the length of values."""
+        if head.get("key") != self.key_id:
+            raise CiphertextError(f"the request is for another key ({head.get('key', '')}), not {self.key_id}")
+        output = head.get("output")
+        if type(output) is not int or output not in OUTPUTS:
+            raise CiphertextError(f"values of {output} bytes: ask for {' or '.join(map(str, OUTPUTS))}")
+        inputs, rest = divmod(len(body), len(self._held) * BLOCK)
+        if rest or not 1 <= inputs <= MOST_INPUTS:
+            raise CiphertextError(
+                f"{len(body)} bytes are no shares of inputs: {len(self._held) * BLOCK} bytes for each of 1 to {MOST_INPUTS} inputs; "
+                "run the same version everywhere"
+            )
+        shares = np.frombuffer(bytes(body), np.uint8).reshape(len(self._held), inputs, BLOCK)
+        digest = hashlib.sha256(f"{self.key_id} {inputs} inputs, values of {output} bytes".encode()).hexdigest()
+        return ParsedRequest(Points(shares, OUTPUTS[output]), inputs * OUTPUTS[output], digest)
+
+    def admit(self, asked: Asked) -> None:
+        """See :class:`.ServedKind`. The policy, from what is counted so far."""
+        self._evaluations.require()
+        refusal = self._evaluations.refusal(*_counted(asked))
+        if refusal is not None:
+            raise refusal
+
+    def vouch(self, context: PartyContext, have: Sequence[Asked | None]) -> list[KeyQuorumError | None]:
+        """See :class:`.ServedKind`. One exchange between parties that hold the same summands; then the policy, request by request."""
+        refused = self._compared(context, have)
+        taken: list[tuple[str, int]] = []
+        for i, asked in enumerate(have):
+            if asked is None or refused[i] is not None:
+                continue
+            receiver, name, count = _counted(asked)
+            try:
+                self._evaluations.require()
+                refused[i] = self._evaluations.refusal(receiver, name, count, taken)
+            except KeyQuorumError as error:
+                refused[i] = error
+            if refused[i] is None:
+                taken.append((receiver, count))
+        return refused
+
+    def _compared(self, context: PartyContext, have: Sequence[Asked | None]) -> list[KeyQuorumError | None]:
+        """An error for each request whose copies of summands differ. A request that one of the two has not got is refused by that one."""
+        session, refused = context.session, list[KeyQuorumError | None]([None] * len(have))
+        mine = {other: b"".join(self._digest(asked, numbers) for asked in have) for other, numbers in self._copies.items()}
+        for other, digests in mine.items():
+            session.send(other, digests)
+        for other, digests in mine.items():
+            theirs = session.recv(other, COPY * len(have))
+            if len(theirs) != len(digests):
+                raise PartyError(f"party {other} sent {len(theirs)} bytes for {len(have)} requests: run the same version everywhere")
+            for i, asked in enumerate(have):
+                said = theirs[COPY * i : COPY * (i + 1)]
+                if asked is not None and any(said) and said != digests[COPY * i : COPY * (i + 1)]:
+                    refused[i] = CiphertextError(f"party {other} got other shares of the inputs: send both holders of a summand the same")
+        return refused
+
+    def _digest(self, asked: Asked | None, numbers: Sequence[int]) -> bytes:
+        """Of our copies of some summands of a request; zeros for a request that we have not got."""
+        if asked is None:
+            return bytes(COPY)
+        key, parsed = asked
+        shares = _points(parsed).shares[[self._held.index(number) for number in numbers]]
+        return hashlib.sha256(f"keyquorum toprf copy {self.key_id} {key} ".encode() + shares.tobytes()).digest()
+
+    def run(self, context: PartyContext, group: RoundingGroup, pool: Pool | None, batch: Sequence[Asked]) -> list[bytes]:
+        """See :class:`.ServedKind`. Counts the evaluations, on the disk, before anything is computed; raises PolicyError if it cannot."""
+        self._evaluations.claim([_counted(asked) for asked in batch])
+        reached("toprf/counted")
+        points = [_points(parsed) for _, parsed in batch]
+        joined = np.concatenate([second_blocks(p.shares, self._held) if p.blocks > 1 else p.shares for p in points], axis=1)
+        purpose = hashlib.sha256(f"keyquorum toprf {self.key_id} {' '.join(key + parsed.digest for key, parsed in batch)}".encode()).digest()
+        with context.phase("online"):
+            values = evaluate_shares(context, self._key, joined, purpose)
+        reached("toprf/evaluated")
+        answers, at = [], 0
+        for _, parsed in batch:
+            answers.append(np.ascontiguousarray(values[:, at : at + parsed.count]).tobytes())
+            at += parsed.count
+        values.fill(0)
+        return answers
+
+    def close(self) -> None:
+        """See :class:`.ServedKind`."""
+        self._key.wipe()
+
+
+def _points(parsed: ParsedRequest) -> Points:
+    assert isinstance(parsed.content, Points)
+    return parsed.content
+
+
+def _counted(asked: Asked) -> tuple[str, str, int]:
+    """Receiver, id, and evaluations of a request."""
+    key, parsed = asked
+    receiver, _, name = key.partition("/")
+    return receiver, name, _points(parsed).inputs

@@ -1,0 +1,17 @@
+"""A threshold oblivious pseudorandom function: a committee holds the key, and a receiver alone learns inputs and values.
+
+```python
+from keyquorum.toprf import Toprf, toprf_keygen
+
+toprf_keygen("committee", "prf")  # then: keyquorum toprf serve committee PARTY prf --rate 100/h, for each party
+with Toprf("committee", "prf", "committee/receiver-web.pem") as toprf:
+    value = toprf.evaluate(b"a password")
+```
+"""
+
+from __future__ import annotations
+
+from .client import Toprf, derive_key
+from .service import EvaluationStatus, set_policy, toprf_fill, toprf_keygen, toprf_status
+
+__all__ = ["EvaluationStatus", "Toprf", "derive_key", "set_policy", "toprf_fill", "toprf_keygen", "toprf_status"]

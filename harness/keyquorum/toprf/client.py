@@ -1,0 +1,89 @@
+"""The receiver: shares its inputs among the parties, and combines their answers."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from types import TracebackType
+
+from keyquorum import api
+from keyquorum.api import PathLike
+from keyquorum.model.committee import Committee
+from keyquorum.model.errors import ParameterError
+from keyquorum.schemes.prf.evaluate import check_evaluation
+from keyquorum.schemes.prf.function import BLOCK, MOST_INPUTS, check_output, combined, finalised, point_of, shared_points
+from keyquorum.schemes.prf.key import load_prf_key
+from keyquorum.serve.client import Channels
+
+HASH_BYTES = hashlib.sha256().digest_size
+MOST_DERIVED = 255 * HASH_BYTES
+"""Bytes of the longest key that HKDF with SHA-256 derives."""
+
+
+class Toprf:
+    """Values of the function of a key (:mod:`keyquorum.schemes.prf.function` defines it) for a receiver's identity, from a served committee.
+
+    ``identity``: of :func:`keyquorum.serve.client.make_receiver`; ``places``: addresses of the parties in their order (default: those of this host);
+    ``domain``: separates uses of one key, at most 255 bytes; ``output_bytes``: 16 or 32; ``timeout``: seconds for an answer; ``wait``: seconds to
+    wait for parties that do not listen yet. Needs ``committee.toml`` and ``key.json``, as :func:`keyquorum.export_key` writes them, and no party.
+    """
+
+    def __init__(
+        self, committee: Committee | PathLike, key: str, identity: PathLike, places: list[tuple[str, int]] | None = None, domain: bytes = b"",
+        output_bytes: int = 32, timeout: float = 90.0, wait: float = 0.0,
+    ) -> None:  # fmt: skip
+        self._committee = api.as_committee(committee)
+        check_evaluation(self._committee, "circuit")
+        self._key_id = load_prf_key(api.key_folder(self._committee, key)).key_id
+        self._blocks, self._output, self._domain = check_output(output_bytes), output_bytes, domain
+        point_of(b"", domain, output_bytes)  # refuses a domain that is too long
+        if not Path(identity).exists():
+            raise ParameterError(f"{identity}: no such identity: make one with keyquorum receiver")
+        self._channels = Channels(self._committee, Path(identity), places, timeout, wait)
+
+    def __enter__(self) -> Toprf:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Closes the channels; a later evaluation opens new ones."""
+        self._channels.close()
+
+    def evaluate(self, data: bytes) -> bytes:
+        """The value of one input of any length. One request; see :meth:`evaluate_many`."""
+        return self.evaluate_many([data])[0]
+
+    def evaluate_many(self, inputs: Iterable[bytes]) -> list[bytes]:
+        """The values of inputs, in their order, by requests of up to 1,024 inputs. Each input counts as an evaluation, also one that occurs twice.
+
+        Raises :class:`.RefusedByPolicy` if a party's policy allows no more, :class:`.Refused`, or PartyError. Requests before the one that failed
+        were counted."""
+        given, values = list(inputs), list[bytes]()
+        for first in range(0, len(given), MOST_INPUTS):
+            values += self._request(given[first : first + MOST_INPUTS])
+        return values
+
+    def _request(self, inputs: Sequence[bytes]) -> list[bytes]:
+        points = [point_of(data, self._domain, self._output) for data in inputs]
+        answers = self._channels.ask(shared_points(self._committee, points), {"key": self._key_id, "output": self._output})
+        blocks, size = combined(self._committee, answers, len(inputs) * self._blocks), self._blocks * BLOCK
+        return [finalised(data, self._domain, self._output, blocks[size * i : size * (i + 1)]) for i, data in enumerate(inputs)]
+
+
+def derive_key(value: bytes, info: bytes = b"", salt: bytes = b"", length: int = 32) -> bytes:
+    """A key of ``length`` bytes from a value of :class:`Toprf`: HKDF with SHA-256 (RFC 5869). ``info``: the use of the key. Raises ParameterError."""
+    if not 1 <= length <= MOST_DERIVED:
+        raise ParameterError(f"a key of {length} bytes: choose 1 to {MOST_DERIVED}")
+    extracted = hmac.digest(salt or bytes(HASH_BYTES), value, "sha256")
+    derived, block = b"", b""
+    for number in range(1, -(-length // HASH_BYTES) + 1):
+        block = hmac.digest(extracted, block + info + bytes([number]), "sha256")
+        derived += block
+    return derived[:length]
+
+
+__all__ = ["Toprf", "derive_key"]
