@@ -17,7 +17,10 @@ from .app import App
 
 Folder = Annotated[Path, typer.Argument(help="Committee folder.", show_default=False)]
 Params = Annotated[
-    str, typer.Option("--params", "-p", help=f"{', '.join(more_set_names(encryption=True))}, or a set of BFV or BGV.", autocompletion=completion.parameter_sets)
+    str,
+    typer.Option(
+        "--params", "-p", help=f"{', '.join(more_set_names(encryption=True))}, or a set of BFV or BGV.", autocompletion=completion.parameter_sets
+    ),
 ]
 Rounding = Annotated[str, typer.Option(help=f"One of {', '.join(api.VARIANTS)}; round_ltz_table: see THIRD_PARTY.md.")]
 Width = Annotated[int, typer.Option(help="round_ltz_table: bits of a block.")]
