@@ -8,7 +8,7 @@ SOURCES := $(shell find Source -name '*.rs' -not -path '*/target/*' -not -path '
 WHEEL := build/wheel/venv
 DIST := dist
 
-.PHONY: bench-tfhe check-tfhe tfhe tfhe-bridge test-tfhe-bridge wheel audit audit-deps check-decrypt first-use test-containers bench-decrypt cnn bench bench-quick bench-dishonest bench-paper004 bench-ajax parity differential fuzz demo test test-rust test-python lint docs bench-keygen build tools clean help
+.PHONY: bench-tfhe check-tfhe tfhe tfhe-bridge test-tfhe-bridge wheel audit audit-deps check-decrypt first-use test-containers bench-decrypt cnn bench bench-quick bench-dishonest bench-paper004 bench-ajax bench-toprf parity differential fuzz demo test test-rust test-python lint docs bench-keygen build tools clean help
 
 help:
 	@echo "make demo          the main job: joint keys, SEAL, joint decryption (3 processes over TLS)"
@@ -27,6 +27,7 @@ help:
 	@echo "make audit-deps    known vulnerabilities and licences of crates and Python packages; exits with 3 (make: 2) where a database cannot be reached"
 	@echo "make differential  1000 random programs on every engine, MP-SPDZ too with MP_SPDZ_HOME (SEED=fresh: others)"
 	@echo "make bench-paper004  sampling, conversion and keys beside the figures of GMPFHE"
+	@echo "make bench-toprf   AES-128 under a shared key, by circuits and by tables, beside the figures of the paper on a threshold OPRF"
 	@echo "make bench-ajax    keys of ajax53 for 3, 5, 7 and 9 parties beside the figures of Ajax"
 	@echo "make test-containers  the image, and five containers that make keys, are killed and cut off (needs a Docker engine)"
 	@echo "make image         the Docker image of a party (BASE=: base image)"
@@ -133,6 +134,9 @@ test-tfhe-bridge: tools
 # Skipped, with the reason, where no Docker engine answers or no base image can be had.
 test-containers: build
 	docker/test.sh
+
+bench-toprf: build
+	$(PY) -m keyquorum.bench.toprf
 
 bench-ajax: build
 	$(PY) -m keyquorum.bench.ajax

@@ -1,5 +1,5 @@
 """AES-128 (FIPS-197) on rows of secret bits. A byte is a list of 8 rows, least significant bit first; a row is one bit of every block of a batch. A state is
-16 bytes in the order of the block. XOR and NOT are local; an S-box has 36 ANDs of depth 4.
+16 bytes in the order of the block. XOR and NOT are local; an S-box has 36 ANDs of depth 4: 9, 3, 6 and 18 of them on its levels.
 
 The S-box inverts in a tower of fields: GF(4) = GF(2)[w]/(w^2 + w + 1), GF(16) = GF(4)[Y]/(Y^2 + Y + w), GF(256) = GF(16)[Z]/(Z^2 + Z + 8). Elements are lists
 of bits, of the low half and then of the high half. Source: Satoh, Morioka, Takano, Munetoh, "A Compact Rijndael Hardware Architecture with S-Box Optimization"
@@ -12,6 +12,8 @@ from operator import xor
 ROUNDS = 10
 BLOCK_BITS = 128
 KEY_ROWS = BLOCK_BITS * (ROUNDS + 1)
+S_BOXES = 16 * ROUNDS
+"""Of a block."""
 
 INTO_TOWER = (0x01, 0x41, 0x66, 0x6C, 0x56, 0x9A, 0x58, 0xC4)
 """Images of the bits 0 to 7 of a byte of AES in the tower. A linear map is a tuple of its columns."""
@@ -129,8 +131,19 @@ def add_round_key(state, key):
     return [add(a, b) for a, b in zip(state, key, strict=True)]
 
 
-def key_schedule(key):
-    """The 11 round keys of a key of 16 bytes: 40 S-boxes, depth 40."""
+def in_bytes(rows):
+    """Rows in the order of bytes, each byte from its lowest bit, as bytes."""
+    return [rows[8 * i : 8 * i + 8] for i in range(len(rows) // 8)]
+
+
+def in_rows(state):
+    """The inverse of `in_bytes`."""
+    return [row for byte in state for row in byte]
+
+
+def key_schedule(rows):
+    """The rows of the 11 round keys, from the 128 rows of a key: 40 S-boxes, depth 40."""
+    key = in_bytes(rows)
     words = [key[4 * i : 4 * i + 4] for i in range(4)]
     constant = 1
     for i in range(4, 4 * (ROUNDS + 1)):
@@ -140,45 +153,68 @@ def key_schedule(key):
             word[0] = add_constant(word[0], constant)
             constant = constant << 1 ^ (0x11B if constant >> 7 else 0)
         words.append([add(a, b) for a, b in zip(words[i - 4], word, strict=True)])
-    return [[byte for word in words[4 * r : 4 * r + 4] for byte in word] for r in range(ROUNDS + 1)]
+    return in_rows(byte for word in words for byte in word)
 
 
-def encrypt_round(state, key, last=False):
-    """A round of the cipher: 16 S-boxes, depth 4. The last round does not mix columns."""
-    state = shift_rows([sub_byte(byte) for byte in state])
-    return add_round_key(state if last else mix_columns(state), key)
+def whiten(state, key):
+    """The XOR with a round key."""
+    return in_rows(add_round_key(in_bytes(state), in_bytes(key)))
 
 
-def decrypt_round(state, key, last=False):
-    """A round of the inverse cipher: 16 inverse S-boxes, depth 4."""
-    state = add_round_key([inv_sub_byte(byte) for byte in shift_rows(state, -1)], key)
-    return state if last else inv_mix_columns(state)
+def after_s_boxes(state, key):
+    """What follows SubBytes in a round: ShiftRows, MixColumns, AddRoundKey. Local."""
+    return in_rows(add_round_key(mix_columns(shift_rows(in_bytes(state))), in_bytes(key)))
 
 
-def in_loop(count, one_round, state, keys):
-    """`count` rounds, as calls one after another; a program may give a loop of its own."""
-    for r in range(count):
-        state = one_round(state, keys(r))
-    return state
+def after_last_s_boxes(state, key):
+    """The same in the last round, which does not mix columns."""
+    return in_rows(add_round_key(shift_rows(in_bytes(state)), in_bytes(key)))
 
 
-def encrypt(state, keys, loop=in_loop):
-    """Cipher: 160 S-boxes, depth 40. keys(r): round key r, from 0."""
-    state = loop(ROUNDS - 1, encrypt_round, add_round_key(state, keys(0)), lambda r: keys(r + 1))
-    return encrypt_round(state, keys(ROUNDS), last=True)
+def after_inv_s_boxes(state, key):
+    """What follows InvShiftRows and InvSubBytes, which commute, in a round of the inverse cipher. Local."""
+    return in_rows(inv_mix_columns(add_round_key(shift_rows(in_bytes(state), -1), in_bytes(key))))
 
 
-def decrypt(state, keys, loop=in_loop):
-    """Inverse cipher: 160 inverse S-boxes, depth 40."""
-    state = loop(ROUNDS - 1, decrypt_round, add_round_key(state, keys(ROUNDS)), lambda r: keys(ROUNDS - 1 - r))
-    return decrypt_round(state, keys(0), last=True)
+def after_last_inv_s_boxes(state, key):
+    """The same in the last round."""
+    return in_rows(add_round_key(shift_rows(in_bytes(state), -1), in_bytes(key)))
 
 
-def in_bytes(rows):
-    """Rows in the order of bytes, each byte from its lowest bit, as bytes."""
-    return [rows[8 * i : 8 * i + 8] for i in range(len(rows) // 8)]
+def sub_bytes(state, encrypts):
+    """SubBytes of `BitRows`, or its inverse: 16 S-boxes, 576 ANDs of depth 4."""
+    return state.map(sub_byte if encrypts else inv_sub_byte, copies=16)
 
 
-def in_rows(state):
-    """The inverse of `in_bytes`."""
-    return [row for byte in state for row in byte]
+def s_box_table(encrypts):
+    """The 256 values of the S-box, or of its inverse: of rows whose bit x belongs to the input x."""
+    rows = [sum((x >> j & 1) << x for x in range(256)) for j in range(8)]
+    values = sub_byte(rows) if encrypts else inv_sub_byte(rows)
+    return [sum((row >> x & 1) << j for j, row in enumerate(values)) for x in range(256)]
+
+
+def masked_bytes(state, masks):
+    """State and masks added, where masks and result have bit 0 of all bytes first, then bit 1 of all, .."""
+    return [state[8 * i + j] ^ masks[16 * j + i] for j in range(8) for i in range(16)]
+
+
+def by_bytes(rows):
+    """Rows that have bit 0 of all bytes first in the order of a state."""
+    return [rows[16 * j + i] for i in range(16) for j in range(8)]
+
+
+def cipher(state, keys, encrypts, s_boxes):
+    """AES-128 of `BitRows` in the order of a block, or its inverse; keys: `BitRows` of the key schedule. s_boxes(state, round): SubBytes, or its inverse;
+    rounds count from 0."""
+
+    def key(r):
+        return keys.part(r * BLOCK_BITS, BLOCK_BITS)
+
+    if encrypts:
+        order, middle, last = range(ROUNDS + 1), after_s_boxes, after_last_s_boxes
+    else:
+        order, middle, last = range(ROUNDS, -1, -1), after_inv_s_boxes, after_last_inv_s_boxes
+    state = state.map(whiten, key(order[0]))
+    for r in range(1, ROUNDS):
+        state = s_boxes(state, r - 1).map(middle, key(order[r]))
+    return s_boxes(state, ROUNDS - 1).map(last, key(order[ROUNDS]))

@@ -1,8 +1,11 @@
 //! The operations that a computation offers, whatever its protocol and domain.
 
+use std::sync::Arc;
+
 use keyquorum_math::DomainKind;
 use zeroize::Zeroizing;
 
+use crate::circuit::BitCircuit;
 use crate::error::Result;
 use crate::graph::Handle;
 
@@ -162,6 +165,27 @@ pub trait Engine: Send {
     fn and(&mut self, a: &Handle, b: &Handle) -> Result<Handle>;
     /// Negation of bits.
     fn not(&mut self, a: &Handle) -> Result<Handle>;
+    /// A Boolean circuit on rows of `size` bits, for `copies` of its inputs at a time: row k of copy c begins at bit (c · rows + k) · `size` of an input
+    /// and of the result. An input may also be one bit a row, the same for all bits and copies. A round for each level of ANDs, in which all
+    /// ANDs of the level are one product of packed bits; local without ANDs.
+    fn circuit(
+        &mut self,
+        circuit: &Arc<BitCircuit>,
+        inputs: &[&Handle],
+        size: usize,
+        copies: usize,
+    ) -> Result<Handle>;
+    /// Values of a public table at secret positions x, from y = x ⊕ r in the clear and the one-hot vectors of r. `hot`: entry 0 of all vectors, entry 1
+    /// of all vectors, …, for each of the n values of the table, a power of two; `at`: y of the vectors from `first` on. Bit j of the value at position i
+    /// is element j · (number of positions) + i of the result. Local.
+    fn lookup(
+        &mut self,
+        hot: &Handle,
+        at: &[i64],
+        table: &[i64],
+        bits: usize,
+        first: usize,
+    ) -> Result<Handle>;
     /// Integer operation on clear values.
     fn clear_op(&mut self, op: ClearOp, a: &Handle, b: &Handle) -> Result<Handle>;
     /// Inverses of clear values.

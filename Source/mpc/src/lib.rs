@@ -32,11 +32,12 @@
 //! ```
 //!
 //! Layout: `budget` (the probability of failure), `value` (shares and clear values), `graph` (the scheduler), `task` (the halves of rounds), `round` (one exchange), `protocol/*` (one file a protocol),
-//! `engine` (the operations), `ops` (their implementation, for every protocol), `select` (shapes of vectors), `recording` (programs that are recorded and played), `session` (set-up between parties), `subgroup` (sessions among some of them), `links` (its oblivious transfer), `guard` (whether a session may go on), `mac_key` (the state of a MAC key), `store` (share files).
+//! `circuit` (Boolean circuits, planned), `engine` (the operations), `ops` (their implementation, for every protocol), `select` (shapes of vectors), `recording` (programs that are recorded and played), `session` (set-up between parties), `subgroup` (sessions among some of them), `links` (its oblivious transfer), `guard` (whether a session may go on), `mac_key` (the state of a MAC key), `store` (share files).
 
 mod adversary;
 pub mod budget;
 mod bytes;
+mod circuit;
 mod engine;
 pub mod error;
 mod graph;
@@ -56,6 +57,7 @@ mod subgroup;
 mod task;
 mod value;
 
+pub use circuit::{BitCircuit, Gate};
 pub use engine::{ClearOp, Engine, EngineStats, Preprocessed};
 pub use error::{Check, EngineError};
 pub use graph::Handle;

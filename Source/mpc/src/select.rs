@@ -101,6 +101,41 @@ pub(crate) fn append_bits(out: &mut Vec<u64>, at: usize, v: &[u64], n: usize) ->
     Ok(())
 }
 
+/// Adds `n` bits of a packed vector, from bit `start` on, to those of another one from bit `at` on, which are zeros.
+pub(crate) fn copy_bits(
+    from: &[u64],
+    start: usize,
+    to: &mut [u64],
+    at: usize,
+    n: usize,
+) -> Result<()> {
+    let from = from.get(start / 64..lanes(start + n)).ok_or_else(outside)?;
+    let to = to.get_mut(at / 64..lanes(at + n)).ok_or_else(outside)?;
+    let (skip, shift) = (start % 64, at % 64);
+    if skip == 0 && shift == 0 && n.is_multiple_of(64) {
+        to.copy_from_slice(from);
+        return Ok(());
+    }
+    let words = lanes(n);
+    let mut high = 0;
+    let mut slots = to.iter_mut();
+    for i in 0..words {
+        let mut word = from.get(i).ok_or_else(outside)? >> skip;
+        if skip > 0 {
+            word |= from.get(i + 1).unwrap_or(&0) << (64 - skip);
+        }
+        if i + 1 == words && !n.is_multiple_of(64) {
+            word &= (1 << (n % 64)) - 1;
+        }
+        *slots.next().ok_or_else(outside)? |= word << shift | high;
+        high = if shift == 0 { 0 } else { word >> (64 - shift) };
+    }
+    if let Some(slot) = slots.next() {
+        *slot |= high;
+    }
+    Ok(())
+}
+
 /// Refuses an arithmetic progression of indices that leaves the vector.
 pub(crate) fn check_progression(start: i64, step: i64, count: usize, size: usize) -> Result<()> {
     let last = start as i128 + step as i128 * (count.max(1) as i128 - 1);
@@ -312,6 +347,11 @@ mod tests {
             append_bits(&mut both, v.len(), &pack(&w), w.len()).unwrap();
             prop_assert_eq!(both.len(), lanes(v.len() + w.len()));
             prop_assert_eq!(unpack(&both, v.len() + w.len()).unwrap(), [v.clone(), w.clone()].concat());
+            let mut copied = pack(&vec![0; w.len() + v.len()]);
+            copy_bits(&pack(&v), start, &mut copied, w.len(), v.len() - start).unwrap();
+            let mut expected = vec![0; w.len() + v.len()];
+            expected[w.len()..w.len() + v.len() - start].copy_from_slice(&v[start..]);
+            prop_assert_eq!(unpack(&copied, w.len() + v.len()).unwrap(), expected);
             let mut to = vec![2; v.len()];
             Targets::Forward(start, step, count).put(&mut to, &wanted).unwrap();
             let back: Vec<u8> = to.iter().skip(start).step_by(step).take(count).copied().collect();

@@ -11,6 +11,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use zeroize::Zeroizing;
 
+use crate::circuit::BitCircuit;
 use crate::errors::{engine_error, usage};
 use crate::value::Value;
 
@@ -145,6 +146,47 @@ impl Engine {
             return a.with(|a| self.value(py, |e| f(e, a, a)));
         }
         a.with(|a| b.with(|b| self.value(py, |e| f(e, a, b))))
+    }
+
+    /// An operation on a list of values, of which one may stand in the list several times.
+    fn of_list(
+        &self,
+        py: Python<'_>,
+        list: &[PyRef<'_, Value>],
+        f: impl FnOnce(&mut dyn CoreEngine, &[&Handle]) -> Result<Handle, EngineError> + Send,
+    ) -> PyResult<Value> {
+        // Each lock is taken once.
+        let mut unique: Vec<&Value> = Vec::new();
+        let mut positions = Vec::with_capacity(list.len());
+        for v in list {
+            let v: &Value = v;
+            let at = unique
+                .iter()
+                .position(|u| std::ptr::eq(*u, v))
+                .unwrap_or_else(|| {
+                    unique.push(v);
+                    unique.len() - 1
+                });
+            positions.push(at);
+        }
+        let guards = unique
+            .iter()
+            .map(|v| {
+                v.handle
+                    .lock()
+                    .map_err(|_| usage("a value is in use in another thread"))
+            })
+            .collect::<PyResult<Vec<_>>>()?;
+        let handles = positions
+            .iter()
+            .map(|at| {
+                guards
+                    .get(*at)
+                    .and_then(|g| g.as_ref())
+                    .ok_or_else(|| usage("this value was given up by an assignment"))
+            })
+            .collect::<PyResult<Vec<&Handle>>>()?;
+        self.value(py, |e| f(e, &handles))
     }
 }
 
@@ -298,38 +340,36 @@ impl Engine {
     }
 
     fn concat(&self, py: Python<'_>, list: Vec<PyRef<'_, Value>>) -> PyResult<Value> {
-        // A value may stand in the list several times: each lock is taken once.
-        let mut unique: Vec<&Value> = Vec::new();
-        let mut positions = Vec::with_capacity(list.len());
-        for v in &list {
-            let v: &Value = v;
-            let at = unique
-                .iter()
-                .position(|u| std::ptr::eq(*u, v))
-                .unwrap_or_else(|| {
-                    unique.push(v);
-                    unique.len() - 1
-                });
-            positions.push(at);
-        }
-        let guards = unique
-            .iter()
-            .map(|v| {
-                v.handle
-                    .lock()
-                    .map_err(|_| usage("a value is in use in another thread"))
-            })
-            .collect::<PyResult<Vec<_>>>()?;
-        let handles = positions
-            .iter()
-            .map(|at| {
-                guards
-                    .get(*at)
-                    .and_then(|g| g.as_ref())
-                    .ok_or_else(|| usage("this value was given up by an assignment"))
-            })
-            .collect::<PyResult<Vec<&Handle>>>()?;
-        self.value(py, |e| e.concat(&handles))
+        self.of_list(py, &list, |e, handles| e.concat(handles))
+    }
+
+    /// A Boolean circuit on rows of `size` bits, for `copies` of its inputs.
+    fn circuit(
+        &self,
+        py: Python<'_>,
+        circuit: &BitCircuit,
+        inputs: Vec<PyRef<'_, Value>>,
+        size: usize,
+        copies: usize,
+    ) -> PyResult<Value> {
+        let circuit = &circuit.core;
+        self.of_list(py, &inputs, |e, handles| {
+            e.circuit(circuit, handles, size, copies)
+        })
+    }
+
+    /// Values of a public table at secret positions.
+    fn lookup(
+        &self,
+        py: Python<'_>,
+        hot: &Value,
+        at: Ints<'_>,
+        table: Ints<'_>,
+        bits: usize,
+        first: usize,
+    ) -> PyResult<Value> {
+        let (at, table) = (slice(&at)?, slice(&table)?);
+        self.unary(py, hot, |e, hot| e.lookup(hot, at, table, bits, first))
     }
 
     fn repeat(&self, py: Python<'_>, a: &Value, n: usize) -> PyResult<Value> {

@@ -3,6 +3,7 @@
 
 mod arithmetic;
 mod budget;
+mod circuit;
 mod engine;
 mod errors;
 mod fhew;
@@ -34,6 +35,7 @@ fn _engine(m: &Bound<'_, PyModule>) -> PyResult<()> {
     arithmetic::register(m)?;
     fhew::register(m)?;
     budget::register(m)?;
+    circuit::register(m)?;
     protocols::register(m)?;
     store::register(m)
 }

@@ -1,6 +1,6 @@
 //! Recorders of programs for Python: one method a step.
 
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use keyquorum_mpc::ClearOp;
 use keyquorum_mpc::recording::{
@@ -8,6 +8,7 @@ use keyquorum_mpc::recording::{
 };
 use pyo3::prelude::*;
 
+use crate::circuit::BitCircuit;
 use crate::engine::{Engine, clear_op_named};
 use crate::errors::{engine_error, usage};
 use crate::recording::Recording;
@@ -212,6 +213,43 @@ impl Recorder {
     fn concat(&self, list: Vec<usize>) -> PyResult<usize> {
         let parts = list.into_iter().map(ValueId).collect();
         self.value(|out| Step::Concat { parts, out })
+    }
+
+    fn circuit(
+        &self,
+        circuit: &BitCircuit,
+        inputs: Vec<usize>,
+        size: usize,
+        copies: usize,
+    ) -> PyResult<usize> {
+        let circuit = Arc::clone(&circuit.core);
+        let inputs = inputs.into_iter().map(ValueId).collect();
+        self.value(|out| Step::Circuit {
+            circuit,
+            inputs,
+            size,
+            copies,
+            out,
+        })
+    }
+
+    fn lookup(
+        &self,
+        hot: usize,
+        at: usize,
+        table: usize,
+        bits: usize,
+        first: usize,
+    ) -> PyResult<usize> {
+        let (hot, at, table) = (ValueId(hot), NumbersId(at), NumbersId(table));
+        self.value(|out| Step::Lookup {
+            hot,
+            at,
+            table,
+            bits,
+            first,
+            out,
+        })
     }
 
     fn gather(&self, a: usize, at: usize) -> PyResult<usize> {

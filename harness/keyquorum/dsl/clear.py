@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Self
 
 import numpy as np
@@ -164,6 +164,12 @@ class Element(Vector, Structure, InMemory):
         rows, columns = np.divmod(np.arange(bits.size * other.size, dtype=np.int64), other.size)
         product = engine.mul(engine.gather(bits, rows), engine.gather(other, columns))
         return secret_type()._wrap(engine.mul(product, engine.clear_wide((1 << shift).to_bytes(16, "little"))))
+
+    def _looked_up(self, at: Dynamic, table: Sequence[int], bits: int, first: int) -> Dynamic:
+        """Bits of the values of a table at positions at xor r, where this vector has the one-hot vectors of r."""
+        run = current()
+        positions = regint.conv(at)._indices()
+        return secret_type()._wrap(run.engine.lookup(run.to_secret(self.value), positions, np.array(table, dtype=np.int64), bits, first))
 
 
 _LARGE_PRODUCT = 1 << 28

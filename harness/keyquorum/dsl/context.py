@@ -52,6 +52,7 @@ class Run:
         self.lengths_of_bits: dict[str, int] = {}
         self.memory: dict[str, dict[int, tuple[Any, int]]] = {}
         self.thread_argument = 0
+        self.circuits: dict[tuple[object, tuple[int, ...]], _engine.BitCircuit] = {}
         self.precision: Any = None
         self._deferred: list[Callable[[], None]] = []
         self._constants: dict[int, Value] = {} if constants is None else constants

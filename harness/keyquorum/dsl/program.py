@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from keyquorum.model.protocols import PROTOCOLS
 
+from . import bit_circuits
 from .base import is_constant, public_int
 from .context import Dynamic, current
 from .errors import SUBSET, CompilerError
@@ -129,6 +130,26 @@ class Program:
         if engine.modulus is not None or engine.domain == "bits" or PROTOCOLS[engine.protocol].macs:
             return None
         return lambda bits, v, shift: bits._bit_products(v, shift)
+
+    @property
+    def bit_circuit(self) -> Callable[..., Dynamic] | None:
+        """Not in MP-SPDZ: the engine's evaluation of a Boolean circuit on many rows of bits in one call. None where there are no secret bits.
+
+        The function takes a function of lists of rows that returns a list of rows, a list of pairs (bits, number of rows), the bits of a row, and for how many
+        copies of the inputs it is evaluated. Row k of copy c lies at bit (c·rows + k)·size of the bits and of the result. A pair whose bits are as many as its
+        rows has one bit a row, the same everywhere. `Programs/Library/bit_rows.py` has the same for every front end."""
+        if not self._engine.has_binary:
+            return None
+        return lambda function, operands, size, copies=1: bit_circuits.evaluate(current(), function, operands, size, copies)
+
+    @property
+    def table_lookup(self) -> Callable[..., Dynamic]:
+        """Not in MP-SPDZ: the engine's local look-ups in a public table at secret positions x, from public y = x xor r and the one-hot vectors of r.
+
+        The function takes a secret vector (entry 0 of all one-hot vectors, entry 1 of all, ..), a public vector of the y, the values of the table as a list,
+        the bits of a value, and the number of the first one-hot vector. Its result has bit 0 of all values, then bit 1 of all, ...
+        `Programs/Library/table_lookup.py` has the same for every front end."""
+        return lambda hot, at, table, bits, first=0: hot._looked_up(at, table, bits, first)
 
     def use_edabit(self, change: object = None) -> Dynamic:
         """A setting of MP-SPDZ: whether conversions use edaBits. It has no effect here, where conversions choose the cheaper way."""

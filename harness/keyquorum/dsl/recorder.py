@@ -191,9 +191,9 @@ class Recorder:
         return positions if self.failure is None else None
 
     def _operand(self, arg: Operand) -> Operand:
-        """An operand of a call: the position of a vector, of a vector of numbers, or of shares; or a Python number, which stays. A number of
+        """An operand of a call: the position of a vector, of a vector of numbers, or of shares; or a Python number or a circuit, which stays. A number of
         numpy is refused, since it could mean either."""
-        if arg is None or arg.__class__ in (int, bool, str):
+        if arg is None or arg.__class__ in (int, bool, str, _engine.BitCircuit):
             return arg
         if isinstance(arg, _engine.Value):
             return self._position(arg)

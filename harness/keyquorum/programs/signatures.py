@@ -26,7 +26,7 @@ def aes_blocks(
     """AES-128 of shared blocks under a shared key of `aes_keys`, or its inverse: row 8 i + j has bit j of byte i of all blocks.
 
     Rounds: ``40 + B2A_ROUNDS + (1 if destination != 'share' else 0)``
-    Bytes: ``5760*AND(size) + 128*B2A(size) + (128*size*w*SEND if destination != 'share' else 0)``
+    Bytes: ``10*(AND(9*K) + AND(3*K) + AND(6*K) + AND(18*K)) + B2A(128*size) + (128*size*w*SEND if destination != 'share' else 0)``
     Reads blocks (128*size shares) at ``blocks_at``.
     Reads keys (1408 shares) at ``keys_at``.
     Writes results (128*size if destination == 'share' else 0 shares).
@@ -39,12 +39,53 @@ def aes_blocks(
     return Call("aes_blocks", [size, direction, destination, *optional], {"results": 128*size if destination == "share" else 0})
 
 
+def aes_blocks_table(
+    *,
+    size: int,
+    direction: Literal["encrypt", "decrypt"],
+    destination: int | Literal["all", "share"],
+    blocks: Segment | None = None,
+    keys: Segment | None = None,
+    masks: Segment | None = None,
+    hot: Segment | None = None,
+) -> Call:
+    """AES-128 of shared blocks under a shared key of `aes_keys`, or its inverse, with the masks and one-hot vectors of `aes_hot`, which serve once.
+
+    Rounds: ``10 + B2A_ROUNDS + (1 if destination != 'share' else 0)``
+    Bytes: ``10*ROW(128*size) + B2A(128*size) + (128*size*w*SEND if destination != 'share' else 0)``
+    Reads blocks (128*size shares) at ``blocks_at``.
+    Reads keys (1408 shares) at ``keys_at``.
+    Reads masks (1280*size shares) at ``masks_at``.
+    Reads hot (40960*size shares) at ``hot_at``.
+    Writes results (128*size if destination == 'share' else 0 shares).
+    Output: the bits of the results, row after row, to the destination.
+    """
+    optional = given(
+        (position("aes_blocks_table", "blocks", blocks, 0, 128*size), 0),
+        (position("aes_blocks_table", "keys", keys, 0, 1408), 0),
+        (position("aes_blocks_table", "masks", masks, 0, 1280*size), 0),
+        (position("aes_blocks_table", "hot", hot, 0, 40960*size), 0),
+    )
+    return Call("aes_blocks_table", [size, direction, destination, *optional], {"results": 128*size if destination == "share" else 0})
+
+
+def aes_hot(*, size: int) -> Call:
+    """For AES-128 by look-up tables: a random byte r for each S-box of each block, and its one-hot vector [r = v], v = 0..255.
+
+    Rounds: ``3 + B2A_ROUNDS``
+    Bytes: ``AND(4*K) + AND(18*K) + AND(225*K) + B2A(8*K) + B2A(256*K)``
+    Writes masks (1280*size shares).
+    Writes hot (40960*size shares).
+    """
+    return Call("aes_hot", [size], {"masks": 1280*size, "hot": 40960*size})
+
+
 def aes_keys(*, size: int = 1) -> Call:
     """Random keys of AES-128 and their round keys, as shares of bits: row 128 r + 8 i + j has bit j of byte i of round key r, r = 0..10, of all
     keys.
 
     Rounds: ``40 + B2A_ROUNDS``
-    Bytes: ``1440*AND(size) + 1408*B2A(size)``
+    Bytes: ``10*(AND(9*K) + AND(3*K) + AND(6*K) + AND(18*K)) + B2A(1408*size)``
     Writes keys (1408*size shares).
     """
     optional = given(

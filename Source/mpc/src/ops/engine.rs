@@ -7,6 +7,7 @@ use sha2::{Digest, Sha256};
 use zeroize::Zeroizing;
 
 use super::Computation;
+use crate::circuit::BitCircuit;
 use crate::engine::{ClearOp, Engine, EngineStats, Preprocessed};
 use crate::error::{EngineError, Result};
 use crate::graph::Handle;
@@ -286,6 +287,27 @@ impl<P: Protocol, D: Domain> Engine for Computation<P, D> {
     fn not(&mut self, a: &Handle) -> Result<Handle> {
         let ones = self.clear_bits(&[1]);
         self.bitwise(a, &ones, false)
+    }
+
+    fn circuit(
+        &mut self,
+        circuit: &Arc<BitCircuit>,
+        inputs: &[&Handle],
+        size: usize,
+        copies: usize,
+    ) -> Result<Handle> {
+        self.evaluated(circuit, inputs, size, copies)
+    }
+
+    fn lookup(
+        &mut self,
+        hot: &Handle,
+        at: &[i64],
+        table: &[i64],
+        bits: usize,
+        first: usize,
+    ) -> Result<Handle> {
+        self.looked_up(hot, at, table, bits, first)
     }
 
     fn clear_op(&mut self, op: ClearOp, a: &Handle, b: &Handle) -> Result<Handle> {

@@ -3,10 +3,12 @@
 mod arithmetic;
 mod bit_products;
 mod bitwise;
+mod circuits;
 mod conversions;
 mod engine;
 mod exchanges;
 mod indexing;
+mod lookup;
 mod negacyclic;
 mod stored;
 mod transform;

@@ -433,6 +433,11 @@ impl Protocol for Replicated {
         n: usize,
     ) -> Result<ShareTask<Self, D::E>> {
         let (own, other) = bits.pair()?;
+        // Shares of bits are summands modulo 2 already.
+        if domain.kind() == DomainKind::Z2k(1) {
+            let parts = vec![lane_bits(domain, own, n)?, lane_bits(domain, other, n)?];
+            return Ok(ready(Share { parts }));
+        }
         let known = match self.me {
             0 => other.to_vec(),                                      // b₂
             1 => own.iter().zip(other).map(|(x, y)| x ^ y).collect(), // b₁ ⊕ b₀

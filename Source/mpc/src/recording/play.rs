@@ -337,6 +337,28 @@ fn vector(engine: &mut dyn Engine, made: &mut Made<'_>, step: &Step) -> Result<(
             let (at, source) = (made.numbers(*at)?, made.value(*source)?);
             (*out, engine.scatter(target, at, source)?)
         }
+        Step::Circuit {
+            circuit,
+            inputs,
+            size,
+            copies,
+            out,
+        } => {
+            let inputs = made.values(inputs)?;
+            (*out, engine.circuit(circuit, &inputs, *size, *copies)?)
+        }
+        Step::Lookup {
+            hot,
+            at,
+            table,
+            bits,
+            first,
+            out,
+        } => {
+            let (at, table) = (made.numbers(*at)?, made.numbers(*table)?);
+            let hot = made.value(*hot)?;
+            (*out, engine.lookup(hot, at, table, *bits, *first)?)
+        }
         Step::Clear { numbers, out } => (*out, engine.clear(made.numbers(*numbers)?)),
         Step::ClearBits { numbers, out } => {
             let bits = made.numbers(*numbers)?.iter().map(|n| *n as u8);

@@ -1,6 +1,9 @@
 //! The steps of a recorded program.
 
+use std::sync::Arc;
+
 use super::numbers::NumberOp;
+use crate::circuit::BitCircuit;
 use crate::engine::ClearOp;
 
 /// A vector of the engine: clear, secret, or known to one party.
@@ -136,6 +139,23 @@ pub enum Step {
         bits: usize,
         rows: Vec<Vec<ValueId>>,
     },
+    /// A Boolean circuit on rows of so many bits, for so many copies of its inputs.
+    Circuit {
+        circuit: Arc<BitCircuit>,
+        inputs: Vec<ValueId>,
+        size: usize,
+        copies: usize,
+        out: ValueId,
+    },
+    /// Values of a table at secret positions.
+    Lookup {
+        hot: ValueId,
+        at: NumbersId,
+        table: NumbersId,
+        bits: usize,
+        first: usize,
+        out: ValueId,
+    },
     /// A clear vector of public numbers.
     Clear { numbers: NumbersId, out: ValueId },
     /// Clear bits: the lowest bits of public numbers.
@@ -263,6 +283,10 @@ impl Step {
             Self::Scatter {
                 target, at, source, ..
             } => vec![(*target).into(), (*at).into(), (*source).into()],
+            Self::Circuit { inputs, .. } => slots(inputs.iter().copied()),
+            Self::Lookup { hot, at, table, .. } => {
+                vec![(*hot).into(), (*at).into(), (*table).into()]
+            }
             Self::Clear { numbers, .. }
             | Self::ClearBits { numbers, .. }
             | Self::Output { numbers, .. }
@@ -296,6 +320,8 @@ impl Step {
             | Self::Gather { out, .. }
             | Self::Assign { out, .. }
             | Self::Scatter { out, .. }
+            | Self::Circuit { out, .. }
+            | Self::Lookup { out, .. }
             | Self::Clear { out, .. }
             | Self::ClearBits { out, .. }
             | Self::Input { out, .. }

@@ -16,8 +16,8 @@ from .reference import reference
 Ints = NDArray[np.int64]
 LENGTH, MESSAGE, BLOCK, LEVELS = 12, 4, 4, 2
 """l, j, b and levels: three blocks, one group of three signs."""
-KEYS, BLOCKS = 64, 512
-"""Of AES."""
+KEYS, BLOCKS, SPARSE = 64, 512, 4
+"""Of AES; blocks by tables, which have 42,240 shares each."""
 
 
 def _bits(outcome: Outcome) -> str:
@@ -80,6 +80,16 @@ def _round_keys(size: int) -> Callable[[Outcome], str]:
     return check
 
 
+def _one_hot(size: int) -> Callable[[Outcome], str]:
+    def check(outcome: Outcome) -> str:
+        made = np.array([int(v) for v in outcome.appended])
+        masks, hot = made[: 1280 * size].reshape(8, -1), made[1280 * size :].reshape(256, -1)
+        r = (masks << np.arange(8)[:, None]).sum(0)
+        return "" if np.array_equal(hot, r == np.arange(256)[:, None]) else "no one-hot vectors of the masks"
+
+    return check
+
+
 def _aes(builder: Any) -> Iterator[Case]:
     """Round keys are random: the cipher does not ask where they come from."""
     yield from builder.case(signatures.aes_keys(size=KEYS), appended=KEYS * 1408, check=_round_keys(KEYS))
@@ -87,6 +97,17 @@ def _aes(builder: Any) -> Iterator[Case]:
     layout = Layout(blocks=BLOCKS * 128, keys=1408)
     for direction in ("encrypt", "decrypt"):
         call = signatures.aes_blocks(size=BLOCKS, direction=direction, destination="all", blocks=layout["blocks"], keys=layout["keys"])
+        yield from builder.case(call, "" if direction == "encrypt" else direction, shares=shares)
+    size = SPARSE
+    yield from builder.case(signatures.aes_hot(size=size), appended=42240 * size, check=_one_hot(size))
+    r = builder.rng.integers(0, 256, 160 * size)
+    masks, hot = (r >> np.arange(8)[:, None]) & 1, (r == np.arange(256)[:, None]).astype(np.int64)
+    shares = np.concatenate([builder.rng.integers(0, 2, size * 128 + 1408), masks.ravel(), hot.ravel()])
+    layout = Layout(blocks=size * 128, keys=1408, masks=1280 * size, hot=40960 * size)
+    for direction in ("encrypt", "decrypt"):
+        call = signatures.aes_blocks_table(
+            size=size, direction=direction, destination="all", blocks=layout["blocks"], keys=layout["keys"], masks=layout["masks"], hot=layout["hot"]
+        )
         yield from builder.case(call, "" if direction == "encrypt" else direction, shares=shares)
 
 

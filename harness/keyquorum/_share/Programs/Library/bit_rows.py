@@ -1,0 +1,1 @@
+../../../../../Programs/Library/bit_rows.py

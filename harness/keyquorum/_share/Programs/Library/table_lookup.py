@@ -1,0 +1,1 @@
+../../../../../Programs/Library/table_lookup.py
