@@ -101,6 +101,8 @@ pub(crate) enum Site {
     OpenedSummand,
     /// The copy of another summand or share, or its hash, to each party that compares it.
     Witness,
+    /// The byte by which a party says that it has received everything so far, to each peer.
+    Ready,
 }
 
 /// A corrupted party, or an honest one that leaves checks out. `to` is the receiver: `None` for all, and ourselves for the value with

@@ -201,13 +201,14 @@ pub trait Engine: Send {
     /// Raw words of a share: part after part, little endian.
     fn export(&mut self, a: &Handle) -> Result<Vec<u8>>;
     /// A share from raw words; refuses another length or words out of range. With MACs also shares (other than zeros) of a domain for which the
-    /// session has neither called [`Engine::key_test`] nor [`Engine::test_stored_keys`].
+    /// session has neither called [`Engine::key_test`] nor [`Engine::test_stored_keys`]. The same where products are verified.
     fn import(&mut self, data: &[u8], n: usize) -> Result<Handle>;
-    /// The test of MAC keys, which must be stored with shares: a public name of 16 bytes, and a few random elements as raw words. The same for all shares
-    /// that an engine stores; empty without MACs. At all parties, as the first call runs rounds and a toss.
+    /// The test of MAC keys, which must be stored with shares: a public name of 16 bytes, and a few random elements as raw words. Where products are verified
+    /// it is the name alone, that of the run; elsewhere it is empty. The same for all shares that an engine stores. At all parties, as the first call runs rounds and a toss.
     fn key_test(&mut self) -> Result<Zeroizing<Vec<u8>>>;
     /// Makes sure that the MAC keys of this session are those under which shares were stored with this [`Engine::key_test`]; at all parties,
     /// before the shares are imported. An exchange of names and rounds, once a session: of what the session has made or tested it knows already.
+    /// Where products are verified: compares the names of the runs, in every call; no bytes if there are no shares.
     ///
     /// # Errors
     /// [`EngineError::Check`](crate::error::EngineError::Check) if a party has another key, which burns the keys;

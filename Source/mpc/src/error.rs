@@ -31,6 +31,8 @@ pub enum Check {
     Products,
     /// Two copies of one summand of an opened value.
     Openings,
+    /// The seeds of streams that subsets of parties have in common.
+    SubsetSeeds,
     /// A check whose outcome depends on MAC keys and that was cut off before its end: it may reveal as much as a failed one.
     Interrupted,
 }

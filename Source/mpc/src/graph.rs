@@ -11,7 +11,7 @@ use keyquorum_math::Element;
 use crate::engine::EngineStats;
 use crate::error::{EngineError, Result};
 use crate::guard::Guard;
-use crate::protocol::Protocol;
+use crate::protocol::{Protocol, Turn};
 use crate::task::SendFn;
 use crate::value::{Kind, Value};
 
@@ -37,6 +37,7 @@ struct Waiting<P, E: Element> {
 struct Task<P, E: Element> {
     id: u64,
     number: u64,
+    turn: Turn,
     send: SendFn<P, Value<E>>,
 }
 
@@ -311,6 +312,7 @@ impl<P: Protocol, E: Element> Graph<P, E> {
                     self.queue.push(Task {
                         id,
                         number: waiting.number,
+                        turn: protocol.take_turn(),
                         send,
                     });
                 }

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from keyquorum._engine import Engine
 from keyquorum.model.errors import ProgramError
+from keyquorum.model.protocols import PROTOCOLS
 
 from .errors import CompilerError
 
@@ -26,6 +27,9 @@ NO_KEY_TEST = (
 )
 
 
+NO_NAME = "the shares have no name of the run that made them: if MP-SPDZ made them, use them there; if an earlier build stored them, they cannot be used, make new ones"
+
+
 class Persistence:
     """One party's share file in memory: a growing vector of shares of one protocol and domain.
 
@@ -33,7 +37,8 @@ class Persistence:
     the first engine that reads or stores shares, fixes their protocol and domain; others are refused.
     ``mac_key``: this party's share of the MAC key, for authenticated shares whose key outlives a run. ``key_tests``: tests of whether a session has
     the MAC keys under which the shares were made, one from each session that made some of them. An engine runs
-    all tests before it uses or stores shares (a few rounds, once a session).
+    all tests before it uses or stores shares (a few rounds, once a session). Where products are verified without MACs, the only test is the name of the
+    run that stored shares last: all parties compare it before an engine uses or stores shares.
     """
 
     def __init__(self) -> None:
@@ -46,6 +51,7 @@ class Persistence:
         self._refusal: str | None = None
         self.mac_key: Words | None = None
         self.key_tests: list[KeyTest] = []
+        self._compared: Engine | None = None
 
     def __repr__(self) -> str:
         return f"Persistence({self.length} shares)"
@@ -191,15 +197,18 @@ class Persistence:
         self.key_tests = [key_test.copy() for key_test in key_tests]
 
     def export_mac(self) -> bytes:
-        """Bytes that are stored with the shares: this party's share of the MAC key, and the key test; empty without MACs."""
+        """Bytes that are stored with the shares: this party's share of the MAC key, and the key test; without MACs the name of the run, or nothing."""
         if self.mac_key is None:
-            return b""
+            return b"".join(name.tobytes() for name in self.key_tests)
         if len(self.key_tests) > 1:
             raise ProgramError(f"shares with {len(self.key_tests)} tests of their MAC keys are stored: store what one session made")
         return self.mac_key.astype("<u8").tobytes() + b"".join(key_test.tobytes() for key_test in self.key_tests)
 
     def import_mac(self, data: bytes) -> None:
         """Reads the bytes of :meth:`export_mac`. Raises :class:`ProgramError` if their length does not fit these shares."""
+        if self._of is not None and PROTOCOLS[self._of[0]].names_runs:
+            self.key_tests = [np.frombuffer(data, dtype=np.uint8).copy()]
+            return
         size = 8 * self._width
         if len(data) < size:
             raise ProgramError(f"the MAC key's share has {len(data)} bytes, it needs {size}: restore the file from a backup")
@@ -271,6 +280,7 @@ class Persistence:
             self._check_form(engine)
             self._sections.append(rows)
             self._used += rows.shape[1]
+            self._take_name(engine)
         else:
             self._put(engine, rows, -1)
             rows.fill(0)
@@ -283,6 +293,7 @@ class Persistence:
             self.mac_key = _mac_key(engine)
             if self.mac_key is not None:
                 self.key_tests = [engine.key_test()]
+            self._take_name(engine)
         self._check_form(engine)
         start = self._used if position < 0 else position * width
         end = start + rows.shape[1]
@@ -290,6 +301,7 @@ class Persistence:
         assert self._words is not None
         self._words[:, start:end] = rows
         self._used = max(self._used, end)
+        self._take_name(engine)
 
     def replace(self, other: Persistence) -> None:
         """Takes over the shares of ``other``, which is empty afterwards."""
@@ -303,6 +315,7 @@ class Persistence:
         words, self._words, self._used, self._of = getattr(self, "_joined", None), None, 0, None
         key, self.mac_key = getattr(self, "mac_key", None), None
         key_tests, self.key_tests = getattr(self, "key_tests", []), []
+        self._compared = None
         for secret in (words, key, *key_tests):
             if secret is not None and secret.flags.writeable:
                 secret.fill(0)
@@ -328,6 +341,8 @@ class Persistence:
                 "use one share file per protocol and domain"
             )
         self.bind(engine.protocol, engine.domain)
+        if PROTOCOLS[engine.protocol].names_runs:
+            self.compare_names(engine)
         key = _mac_key(engine)
         if key is None:
             return
@@ -340,6 +355,21 @@ class Persistence:
             raise ProgramError(NO_KEY_TEST)
         for key_test in self.key_tests:
             engine.test_stored_keys(key_test)
+
+    def compare_names(self, engine: Engine, again: bool = False) -> None:
+        """Compares the name of the run that stored these shares with all parties, who must have shares of the same run, or none. Once an engine, unless
+        ``again``. Raises StoreError if they differ, ProgramError if these shares have no name."""
+        if self._compared is engine and not again:
+            return
+        if self.exists and not self.key_tests:
+            raise ProgramError(NO_NAME)
+        engine.test_stored_keys(self.key_tests[0] if self.exists else np.empty(0, dtype=np.uint8))
+        self._compared = engine
+
+    def _take_name(self, engine: Engine) -> None:
+        """Shares that were changed have the name of the run that changed them: it had compared the old name."""
+        if PROTOCOLS[engine.protocol].names_runs:
+            self.key_tests, self._compared = [engine.key_test()], engine
 
     def _check_range(self, start: int, count: int) -> None:
         if start < 0 or count < 0 or start + count > self.length:

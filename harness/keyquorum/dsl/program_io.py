@@ -286,6 +286,8 @@ class ProgramIO:
             numbers={p: read_numbers(folder, p) for p in (range(64) if PROTOCOLS[engine.protocol].emulated else [engine.party])},
         )
         made._folder, made._name = folder, name
+        if PROTOCOLS[engine.protocol].names_runs:
+            made.persistence.compare_names(engine)
         return made
 
     def take_typed(self, folder: Path, parties: Iterable[int], engine: Any) -> None:
@@ -304,4 +306,7 @@ class ProgramIO:
             path.parent.mkdir(parents=True, exist_ok=True)
             write_atomically(path, b"".join(w.astype("<i8").tobytes() for w in self.file_outputs))
         if self.persistence.exists:
+            if PROTOCOLS[engine.protocol].names_runs:
+                # Nobody replaces its file before all have got here, past the last check.
+                self.persistence.compare_names(engine, again=True)
             save_shares(shares_path(folder, engine.party), self.persistence, engine)

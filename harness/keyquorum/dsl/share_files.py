@@ -11,7 +11,7 @@ from keyquorum.model.errors import ProgramError
 from keyquorum.model.plain import Json
 from keyquorum.model.protocols import PROTOCOLS
 
-from .persistence import Persistence
+from .persistence import NO_NAME, Persistence
 
 
 def shares_path(folder: Path, party: int) -> Path:
@@ -91,10 +91,15 @@ def load_shares(path: Path, engine: Any, if_needed: bool = False) -> Persistence
     header = _engine.ShareFile.header(str(path))
     data = _engine.ShareFile.read(str(path), _header(engine, 0))
     length = header["length"] * engine.share_parts * engine.element_bytes
-    if len(data) < length or (len(data) > length) != PROTOCOLS[engine.protocol].macs:
+    can = PROTOCOLS[engine.protocol]
+    if len(data) < length or ((len(data) > length) != can.macs and not can.names_runs):
         raise ProgramError(
             f"{path}: has {len(data):,} bytes, its {header['length']:,} shares need {length:,}, more with MACs alone: restore it from a backup"
         )
+    if can.names_runs and isinstance(engine, Engine) and len(data) == length:
+        if if_needed:
+            return Persistence.refused(f"{path}: {NO_NAME}")
+        raise ProgramError(f"{path}: {NO_NAME}")
     shares = Persistence.from_export(data[:length], engine.share_parts, engine.element_bytes)
     shares.bind(engine.protocol, engine.domain)
     if len(data) > length:

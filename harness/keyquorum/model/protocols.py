@@ -88,6 +88,11 @@ class Protocol:
         return self.sharing == "none"
 
     @property
+    def names_runs(self) -> bool:
+        """Whether shares are stored with the name of the run that made them, which all parties compare: malicious parties, and no MACs."""
+        return self.adversary == "malicious" and not self.macs
+
+    @property
     def parties(self) -> int | None:
         """The number of parties, if there is only one."""
         return self.most_parties if self.most_parties == self.least_parties else None

@@ -42,7 +42,7 @@ UNFINISHED = "KEYQUORUM_UNFINISHED"
 
 
 def unfinished(protocol: Protocol) -> bool:
-    """Whether attacks on the protocol are known that are not mended: no committee uses it, nor its partner over prime fields."""
+    """Whether a reading of the protocol is still to come: no committee uses it, nor its partner over prime fields."""
     return protocol.field_protocol not in COMMITTEES and not protocol.emulated
 
 
@@ -79,7 +79,8 @@ class ProgramRequest:
             raise ParameterError(f"unknown protocol {self.protocol!r}: choose one of {', '.join(known)}")
         if self.backend == "embedded" and unfinished(self.capabilities) and os.environ.get(UNFINISHED) != "1":
             raise ParameterError(
-                f"{self.protocol} is not secure yet (SECURITY.md, Verified products): choose another protocol, or set {UNFINISHED}=1 to try it without secrets"
+                f"{self.protocol} is not secure yet (its known attacks are mended, a second independent reading is missing: SECURITY.md, Verified products): "
+                f"choose another protocol, or set {UNFINISHED}=1 to try it without secrets"
             )
         if self.link is not None and self.capabilities.emulated:
             raise ParameterError(f"{self.protocol} is one process and has no links: leave out --link")

@@ -85,13 +85,33 @@ impl<P: Protocol, E: Element> Graph<P, E> {
         self.note_failure(checked)
     }
 
-    fn run_round(&mut self, protocol: &mut P, net: &mut dyn Transport) -> Result<()> {
-        self.prepare(protocol, net)?;
+    /// The tasks of the next round. Openings wait if it takes inputs: a corrupted party could see what is opened before it sends its own input.
+    fn next_tasks(&mut self) -> Result<Vec<Task<P, E>>> {
         let tasks = std::mem::take(&mut self.queue);
+        if !tasks.iter().any(|task| task.turn.inputs) {
+            return Ok(tasks);
+        }
+        if tasks.iter().any(|task| task.turn.inputs && task.turn.opens) {
+            return Err(EngineError::internal(
+                "an operation that takes inputs and opens values in one round",
+            ));
+        }
+        let (later, now) = tasks.into_iter().partition(|task| task.turn.opens);
+        self.queue = later;
+        Ok(now)
+    }
+
+    fn run_round(&mut self, protocol: &mut P, net: &mut dyn Transport) -> Result<()> {
+        let tasks = self.next_tasks()?;
+        protocol.announce(tasks.iter().any(|task| task.turn.opens));
+        self.prepare(protocol, net)?;
         self.pending_elements = 0;
         let mut outbox = Outbox::new(net.parties());
         let mut receivers = Vec::with_capacity(tasks.len());
-        for Task { id, number, send } in tasks {
+        for Task {
+            id, number, send, ..
+        } in tasks
+        {
             self.schedule = mix(self.schedule, number);
             receivers.push((id, number, send(protocol, &mut outbox)?));
         }
@@ -100,7 +120,12 @@ impl<P: Protocol, E: Element> Graph<P, E> {
         for (id, number, receive) in receivers {
             match receive(protocol, &mut inbox)? {
                 Step::Done(value) => finished.push((id, value)),
-                Step::Next(send) => self.queue.push(Task { id, number, send }),
+                Step::Next(send) => self.queue.push(Task {
+                    id,
+                    number,
+                    turn: protocol.take_turn(),
+                    send,
+                }),
             }
         }
         for (id, value) in finished {

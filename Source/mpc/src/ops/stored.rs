@@ -1,4 +1,9 @@
-//! Shares as the bytes of share files, and the test in a later session that they are under the same MAC keys.
+//! Shares as the bytes of share files, and what shows in a later session that all parties have files of the same run: a tossed name, and with MACs a test of
+//! the MAC keys.
+//!
+//! Without MACs nothing in the shares shows whether they are of one run. Honest parties with shares of two runs would compute with a value that belongs to neither, and could open the difference of
+//! an old and a new value. So protocols that verify products store the name with the shares. A session takes shares in only after all parties have compared the names of their files: two honest
+//! parties compare directly, so a corrupted one cannot hide a difference. In every session that stores shares a new name is tossed.
 
 use keyquorum_math::{Domain, Element};
 use zeroize::Zeroizing;
@@ -11,7 +16,7 @@ use crate::protocol::Protocol;
 use crate::task::then;
 use crate::value::{Kind, Share, Value};
 
-/// Bytes of the public name of a key test, which was tossed: the same at all parties.
+/// Bytes of the public name of a run or a key test, which was tossed: the same at all parties.
 const NAME_BYTES: usize = 16;
 
 impl<P: Protocol, D: Domain> Computation<P, D> {
@@ -37,6 +42,15 @@ impl<P: Protocol, D: Domain> Computation<P, D> {
     /// [`Engine::import`](crate::engine::Engine::import).
     pub(super) fn imported(&mut self, data: &[u8], n: usize) -> Result<Handle> {
         self.graph.refuse_after_failure()?;
+        if self.protocol.names_runs() && data.iter().any(|byte| *byte != 0) {
+            let domain = self.domain.kind();
+            if !self.session.lock()?.key_tests.contains_key(&domain) {
+                return Err(EngineError::Store(format!(
+                    "stored shares over {domain} are used before it is known that all parties have those of the same run: compare the names of the \
+                     runs first"
+                )));
+            }
+        }
         // Zeros have zeros as MACs under every key.
         if self.protocol.key_test_elements() > 0 && data.iter().any(|byte| *byte != 0) {
             let domain = self.domain.kind();
@@ -89,6 +103,7 @@ impl<P: Protocol, D: Domain> Computation<P, D> {
         if n == 0 {
             share = Share::zeros(parts, 0);
         }
+        self.protocol.note_stored(&self.shares, &share)?;
         Ok(self.graph.insert(Value::Secret(share), Kind::Secret, n))
     }
 
@@ -105,6 +120,9 @@ impl<P: Protocol, D: Domain> Computation<P, D> {
             let name = self.session.toss(NAME_BYTES)?;
             made = Zeroizing::new([name.as_slice(), elements.as_slice()].concat());
             self.note_key_test(&name)?;
+        } else if self.protocol.names_runs() {
+            made = Zeroizing::new(self.session.toss(NAME_BYTES)?);
+            self.note_key_test(&made)?;
         }
         self.key_test = Some(made.clone());
         Ok(made)
@@ -112,6 +130,9 @@ impl<P: Protocol, D: Domain> Computation<P, D> {
 
     /// [`Engine::test_stored_keys`].
     pub(super) fn tested_keys(&mut self, key_test: &[u8]) -> Result<()> {
+        if self.protocol.names_runs() {
+            return self.compared_names(key_test);
+        }
         let n = self.protocol.key_test_elements();
         if n == 0 && key_test.is_empty() {
             return Ok(());
@@ -133,13 +154,7 @@ impl<P: Protocol, D: Domain> Computation<P, D> {
             return Ok(());
         }
         // Other elements at another party would look like another key, and burn the keys.
-        let names = self.session.all_gather(name)?;
-        if let Some(peer) = names.iter().position(|theirs| theirs.as_slice() != name) {
-            return Err(EngineError::Store(format!(
-                "party {peer} has stored shares that were not made together with those of party {}: give every party its own files of the same time",
-                self.session.party()
-            )));
-        }
+        self.compare_names(name)?;
         let stored = self.taken_in(elements, n)?;
         let done = self.communicate(&[&stored], Kind::Clear, 0, |p, inputs| {
             let Some(Value::Secret(stored)) = inputs.first().map(|value| &**value) else {
@@ -153,6 +168,34 @@ impl<P: Protocol, D: Domain> Computation<P, D> {
         })?;
         self.forced(&done)?;
         self.note_key_test(name)
+    }
+
+    /// Compares the names of the runs that stored shares; every time, as a name that is known may be that of another file.
+    fn compared_names(&mut self, name: &[u8]) -> Result<()> {
+        self.graph.refuse_after_failure()?;
+        if ![0, NAME_BYTES].contains(&name.len()) {
+            return Err(EngineError::Store(format!(
+                "the name of the run that stored shares over {} has {} bytes, it needs {NAME_BYTES}",
+                self.domain.kind(),
+                name.len()
+            )));
+        }
+        self.compare_names(name)?;
+        match name {
+            [] => Ok(()),
+            name => self.note_key_test(name),
+        }
+    }
+
+    fn compare_names(&self, name: &[u8]) -> Result<()> {
+        let names = self.session.all_gather(name)?;
+        let Some(peer) = names.iter().position(|theirs| theirs.as_slice() != name) else {
+            return Ok(());
+        };
+        Err(EngineError::Store(format!(
+            "party {peer} has stored shares that were not made together with those of party {}, or one of the two has none: give every party its own files of the same time",
+            self.session.party()
+        )))
     }
 
     fn knows_key_test(&self, name: &[u8]) -> Result<bool> {

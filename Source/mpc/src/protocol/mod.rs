@@ -39,6 +39,15 @@ pub type EdaBits<E> = (Share<E>, Vec<Share<u64>>);
 /// A secret vector shared among several holders of this process.
 pub type Secret<E> = Arc<Share<E>>;
 
+/// What tasks do in their next round, where a protocol wants that to be known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Turn {
+    /// They take inputs, on which what is opened in the same round must not depend.
+    pub inputs: bool,
+    /// They open values.
+    pub opens: bool,
+}
+
 /// One multi-party protocol, seen from one party. Methods that return a task communicate; the others are local.
 ///
 /// All parties call the same methods in the same order with the same sizes: the pseudo-random streams that pairs of
@@ -197,6 +206,14 @@ pub trait Protocol: Sized + Send + 'static {
         ))
     }
 
+    /// What the tasks that were made since the last call do in their next round. A round that takes inputs opens nothing: openings wait for the next one.
+    fn take_turn(&mut self) -> Turn {
+        Turn::default()
+    }
+
+    /// Announces whether the next round opens values. Called before [`Protocol::prepare`].
+    fn announce(&mut self, _opens: bool) {}
+
     /// A task that makes the correlated randomness that was asked for and is missing. It is called before every round until it returns
     /// `None`.
     fn prepare(&mut self) -> Result<Option<SendFn<Self, ()>>> {
@@ -211,6 +228,16 @@ pub trait Protocol: Sized + Send + 'static {
     /// A task that verifies everything that was opened so far, if there is something. It runs before a value is given to the caller.
     fn check(&mut self) -> Option<SendFn<Self, ()>> {
         None
+    }
+
+    /// Whether shares are stored with the name of the run that made them, which all parties compare before they use them.
+    fn names_runs(&self) -> bool {
+        false
+    }
+
+    /// Notes shares that come from a file.
+    fn note_stored<D: Domain>(&mut self, _domain: &D, _share: &Share<D::E>) -> Result<()> {
+        Ok(())
     }
 
     /// Our share of the key of MACs, where there are MACs.

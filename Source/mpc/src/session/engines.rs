@@ -1,6 +1,7 @@
 //! Engines: the parties compare what they ask for, and the protocol's descriptor opens the engine.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use keyquorum_math::{BitLanes, Domain, DomainKind, Prg, Z2k64, Z2k128, Zq};
 use keyquorum_ot::Security;
@@ -195,6 +196,11 @@ impl Opening<'_> {
     /// A stream of our own.
     pub(crate) fn private_prg(&self) -> Result<Prg> {
         self.session.private_prg(self.index, self.options)
+    }
+
+    /// [`Session::unsettled`].
+    pub(crate) fn unsettled(&self) -> Arc<AtomicBool> {
+        self.session.unsettled()
     }
 
     /// The stream of a protocol in clear text, labelled by its name.

@@ -7,6 +7,7 @@ mod streams;
 mod tests;
 
 use std::collections::{HashMap, HashSet};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use keyquorum_math::DomainKind;
@@ -78,6 +79,8 @@ pub struct Session {
     inner: Arc<Mutex<Inner>>,
     /// The guard of this session, its subgroups, and the session that it is a subgroup of.
     guard: Arc<Guard>,
+    /// Whether a corrupted party may still choose an input, or a message of a product, that some party waits for: `crate::protocol::verified`.
+    unsettled: Arc<AtomicBool>,
     party: usize,
     parties: usize,
 }
@@ -145,6 +148,9 @@ impl Session {
         let guard = whole
             .as_ref()
             .map_or_else(Arc::default, |whole| Arc::clone(&whole.guard));
+        let unsettled = whole
+            .as_ref()
+            .map_or_else(Arc::default, |whole| Arc::clone(&whole.unsettled));
         let openings = whole
             .as_ref()
             .map_or(Ok(Openings::default()), Self::openings)?;
@@ -164,6 +170,7 @@ impl Session {
         Ok(Self {
             inner: Arc::new(Mutex::new(inner)),
             guard,
+            unsettled,
             party,
             parties,
         })
@@ -193,6 +200,11 @@ impl Session {
     /// The guard, which decides whether this session may go on.
     pub(crate) fn guard(&self) -> &Arc<Guard> {
         &self.guard
+    }
+
+    /// Shared by all engines of this session that verify products.
+    pub(crate) fn unsettled(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.unsettled)
     }
 
     /// A result of this session or its engines, as it is reported: after a failed check nothing works any more.

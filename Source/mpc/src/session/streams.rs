@@ -209,6 +209,7 @@ impl Session {
             SubsetStream {
                 members: members.to_vec(),
                 prg: prg(&derive("subset", secret, index, &names)),
+                fingerprint: *derive("subset fingerprint", secret, index, &names),
             }
         };
         if let Some(seed) = &options.insecure_seed {

@@ -82,7 +82,8 @@ fn open_verified(opening: &Opening<'_>) -> Result<Box<dyn Engine>> {
 }
 
 fn engine<D: Domain>(opening: &Opening<'_>, domain: D) -> Result<Box<dyn Engine>> {
-    let verified = Verified::new(party(opening)?, domain.clone());
+    let (private, unsettled) = (opening.private_prg()?, opening.unsettled());
+    let verified = Verified::new(party(opening)?, domain.clone(), private, unsettled);
     Ok(opening.computation(verified, (domain.clone(), domain)))
 }
 

@@ -16,6 +16,8 @@ pub struct SubsetStream {
     pub members: Vec<usize>,
     /// The stream.
     pub prg: Prg,
+    /// A hash of its seed, which members compare: the member that chose the seed may have sent another one to others.
+    pub fingerprint: [u8; 32],
 }
 
 /// All subsets of `size` of `0..n`, in lexicographic order.

@@ -17,6 +17,7 @@ fn streams(parties: usize, threshold: usize, me: usize) -> Vec<SubsetStream> {
     ours.map(|members| SubsetStream {
         members,
         prg: prg(),
+        fingerprint: [0; 32],
     })
     .collect()
 }

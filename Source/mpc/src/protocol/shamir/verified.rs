@@ -8,12 +8,19 @@
 //! | `random_bit` among three parties | as in `mal-rep-field`, on replicated shares that turn into ours locally |
 //! | `random_bit` among more: products r², opened | the check of products. They are opened before it: r is random, used for nothing else, and the error of r² is known to the adversary |
 //! | random elements | no message: there are streams in common for all subsets of n − t parties |
+//! | seeds of these streams, from one member to the others | with three and more members: hashes, compared by each two members before the first opening |
+//! | shares in files | the name of the run, as in `mal-rep-field`; with n > 2t + 1 also the random combination |
+//! | challenges, the byte before an opening | as in `mal-rep-field` |
+//!
+//! Why r² may be opened before its check, while a corrupted dealer may still choose its error: all honest parties open the same value, or one of them stops, as t + 1 honest shares determine it.
+//! Nothing else of r is opened, and the bits are used in no opening before the check, which fails for every error.
 //!
 //! Why combinations must be opened with n > 2t + 1: products of shares that belong to no value have errors that depend on honest shares. The combinations show the
 //! adversary's own errors, under a mask, before anything that depends on a product is opened, and before operands are opened under masks.
 //! Ten and more parties, whose products go through kings and whose randomness is dealt, are refused. So are shuffles and packed bits.
 
 use keyquorum_math::{Domain, DomainKind, Zq};
+use sha2::{Digest, Sha256};
 
 use super::bits::Drawn;
 use super::descriptor::{DESCRIPTOR, party};
@@ -67,7 +74,8 @@ fn open_over_field(opening: &Opening<'_>) -> Result<Box<dyn Engine>> {
         return Err(EngineError::internal("a field that is none"));
     };
     let domain = Zq::new(q).map_err(invalid)?;
-    let verified = Verified::new(party(opening)?, domain.clone());
+    let (private, unsettled) = (opening.private_prg()?, opening.unsettled());
+    let verified = Verified::new(party(opening)?, domain.clone(), private, unsettled);
     Ok(opening.computation(verified, (domain.clone(), domain)))
 }
 
@@ -258,5 +266,17 @@ impl Verifiable for Shamir {
 
     fn shares_may_disagree(&self) -> bool {
         self.parties > 2 * self.threshold + 1
+    }
+
+    /// Of the seeds of all subsets of three and more members that have both parties.
+    fn fingerprint(&self, peer: usize) -> Option<[u8; 32]> {
+        if peer == self.me || self.parties - self.threshold < 3 {
+            return None;
+        }
+        let mut hash = Sha256::new_with_prefix(b"keyquorum-v1/seeds of subsets");
+        for subset in self.subsets.iter().filter(|s| s.members.contains(&peer)) {
+            hash.update(subset.fingerprint);
+        }
+        Some(hash.finalize().into())
     }
 }

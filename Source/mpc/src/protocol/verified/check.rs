@@ -11,9 +11,9 @@
 //! See the module above for the probability that a wrong product passes, and for what the messages reveal.
 
 use keyquorum_math::{Domain, Element, Prg};
-use sha2::{Digest, Sha256};
 use zeroize::Zeroize;
 
+use super::coins::toss;
 use super::extension::{Extension, Itself};
 use super::pending::Joined;
 use super::{Product, Verifiable, Verified, inner};
@@ -29,9 +29,6 @@ const LONG: usize = 1 << 16;
 
 /// Positions of the pieces that are taken together: their combinations stay in the cache.
 const BLOCK: usize = 256;
-
-/// Bits of the seed of a toss.
-const SEED_BITS: usize = 128;
 
 /// Terms that are compared under masks, without further steps, if an element has `degree` words.
 pub(crate) fn last_terms(degree: usize) -> usize {
@@ -66,11 +63,6 @@ pub(crate) fn repetitions(security: u32, bits: u32, variables: usize) -> Result<
     }
 }
 
-/// Random elements that a toss opens.
-fn toss_elements(bits: u32) -> usize {
-    SEED_BITS.div_ceil(bits.saturating_sub(1).max(1) as usize)
-}
-
 /// Rounds of a check of `n` terms over a field: four of the last step; before, two of each step and a toss.
 #[cfg(test)]
 pub(crate) fn rounds(n: usize) -> u64 {
@@ -80,25 +72,21 @@ pub(crate) fn rounds(n: usize) -> u64 {
     }
 }
 
-/// What each party sends over a field: elements of products, and the lengths of the vectors that are opened.
+/// Most tosses of a check: the first, one of each step, the last one.
+pub(super) const MOST_TOSSES: usize = 16;
+
+/// What each party sends over a field: elements of products, the lengths of the vectors that are opened, and tosses.
 #[cfg(test)]
-pub(crate) fn elements(bits: u32, n: usize) -> Result<(usize, Vec<usize>)> {
+pub(crate) fn elements(bits: u32, n: usize) -> Result<(usize, Vec<usize>, usize)> {
     let steps = steps(1, n);
-    let (runs, toss) = (
-        repetitions(SECURITY, bits - 1, steps.iter().sum())?,
-        toss_elements(bits),
-    );
-    let (mut products, mut opened, mut left) = (0, Vec::new(), n);
-    if !steps.is_empty() {
-        opened.push(toss);
-    }
+    let runs = repetitions(SECURITY, bits - 1, steps.iter().sum())?;
+    let tosses = 1 + steps.len() + usize::from(!steps.is_empty());
+    let (mut products, mut left) = (0, n);
     for variables in steps {
         products += runs * (3usize.pow(variables as u32) - 1);
-        opened.push(toss);
         left = left.div_ceil(1 << variables);
     }
-    opened.extend([toss, runs * left, runs]);
-    Ok((products + runs, opened))
+    Ok((products + runs, vec![runs * left, runs], tosses))
 }
 
 /// z = ⟨x, y⟩, with y as [`Verifiable::to_operand`] makes it. Elements are those of an extension, word after word.
@@ -129,7 +117,7 @@ pub(super) fn verify<P: Verifiable, A: Domain, F: Domain>(
         let claims = claims(&mut joined, runs);
         return Ok(last(field, claims, Some(joined)));
     }
-    Ok(and_then(toss(field.0.clone()), move |_, mut prg| {
+    Ok(and_then(toss(), move |_, mut prg| {
         let mut joined = joined;
         let mut claims = claims(&mut joined, runs);
         for claim in &mut claims {
@@ -152,23 +140,18 @@ pub(super) fn verify_shares<P: Verifiable, A: Domain, F: Domain>(
         domain.clone(),
         runs,
         move |_: &mut Verified<P, A>, mut sums| {
-            Ok(and_then(
-                toss(domain.clone()),
-                move |p: &mut Verified<P, A>, mut prg| {
-                    for run in 0..runs {
-                        for share in &shares {
-                            let mut factors = vec![domain.zero(); share.len()];
-                            domain.random(&mut prg, &mut factors);
-                            let sum = share.map(|part| vec![domain.dot(&factors, part)]);
-                            sums.combine_range(run, &sum, |sums, sum| {
-                                domain.add_assign(sums, sum)
-                            })?;
-                        }
+            Ok(and_then(toss(), move |p: &mut Verified<P, A>, mut prg| {
+                for run in 0..runs {
+                    for share in &shares {
+                        let mut factors = vec![domain.zero(); share.len()];
+                        domain.random(&mut prg, &mut factors);
+                        let sum = share.map(|part| vec![domain.dot(&factors, part)]);
+                        sums.combine_range(run, &sum, |sums, sum| domain.add_assign(sums, sum))?;
                     }
-                    let opened = within(p.inner.open_checked(&domain, &sums)?, inner);
-                    Ok(then(opened, |_, _| Ok(())))
-                },
-            ))
+                }
+                let opened = within(p.inner.open_checked(&domain, &sums)?, inner);
+                Ok(then(opened, |_, _| Ok(())))
+            }))
         },
     )
 }
@@ -204,7 +187,7 @@ fn weigh<F: Domain>(
 }
 
 /// Runs `f` with shares of `n` random elements; without a round of its own, if they are local.
-fn with_random<P: Verifiable, A: Domain, F: Domain, V: 'static>(
+pub(super) fn with_random<P: Verifiable, A: Domain, F: Domain, V: 'static>(
     domain: F,
     n: usize,
     f: impl FnOnce(&mut Verified<P, A>, Share<F::E>) -> Result<Task<P, A, V>> + Send + 'static,
@@ -216,21 +199,6 @@ fn with_random<P: Verifiable, A: Domain, F: Domain, V: 'static>(
         }
         let random = within(p.inner.random(&domain, n)?, inner);
         and_then(random, f)(p, out)
-    })
-}
-
-/// A stream that nobody knew before: its seed is the hash of opened random elements. One round, if random elements are local.
-pub(super) fn toss<P: Verifiable, A: Domain, F: Domain>(domain: F) -> Task<P, A, Prg> {
-    let n = toss_elements(domain.bits());
-    with_random(domain.clone(), n, move |p: &mut Verified<P, A>, share| {
-        let opened = within(p.inner.open_checked(&domain, &share)?, inner);
-        Ok(then(opened, move |_, elements| {
-            let mut bytes = b"keyquorum-v1/check of products".to_vec();
-            domain.encode(&elements, &mut bytes);
-            let mut seed = [0; 16];
-            seed.copy_from_slice(Sha256::digest(&bytes).split_at(16).0);
-            Ok(Prg::new(seed, 0))
-        }))
     })
 }
 
@@ -256,23 +224,20 @@ pub(super) fn reduce<P: Verifiable, A: Domain, X: Extension>(
         let next = and_then(
             shared,
             move |_: &mut Verified<P, A>, values: Share<Word<X>>| {
-                Ok(and_then(
-                    toss(extension.base().clone()),
-                    move |_: &mut Verified<P, A>, mut prg| {
-                        let each = values.len() / claims.len().max(1);
-                        for (i, claim) in claims.iter_mut().enumerate() {
-                            let point: Vec<_> = (0..variables)
-                                .map(|_| extension.challenge(&mut prg))
-                                .collect();
-                            let values = values.range(i * each..(i + 1) * each)?;
-                            claim.z = evaluated(&extension, &values, &claim.z, &point)?;
-                            for part in claim.x.parts.iter_mut().chain(&mut claim.y.parts) {
-                                point.iter().for_each(|r| halve(&extension, part, r));
-                            }
+                Ok(and_then(toss(), move |_: &mut Verified<P, A>, mut prg| {
+                    let each = values.len() / claims.len().max(1);
+                    for (i, claim) in claims.iter_mut().enumerate() {
+                        let point: Vec<_> = (0..variables)
+                            .map(|_| extension.challenge(&mut prg))
+                            .collect();
+                        let values = values.range(i * each..(i + 1) * each)?;
+                        claim.z = evaluated(&extension, &values, &claim.z, &point)?;
+                        for part in claim.x.parts.iter_mut().chain(&mut claim.y.parts) {
+                            point.iter().for_each(|r| halve(&extension, part, r));
                         }
-                        Ok(reduce(extension, claims, steps))
-                    },
-                ))
+                    }
+                    Ok(reduce(extension, claims, steps))
+                }))
             },
         );
         next(p, out)
@@ -449,17 +414,14 @@ fn last<P: Verifiable, A: Domain, X: Extension>(
         Ok(and_then(
             crossed,
             move |_: &mut Verified<P, A>, crossed: Share<Word<X>>| {
-                Ok(and_then(
-                    toss(extension.base().clone()),
-                    move |p: &mut Verified<P, A>, mut prg| {
-                        if let Some(joined) = joined {
-                            for claim in &mut claims {
-                                weigh(extension.base(), &joined, claim, &mut prg)?;
-                            }
+                Ok(and_then(toss(), move |p: &mut Verified<P, A>, mut prg| {
+                    if let Some(joined) = joined {
+                        for claim in &mut claims {
+                            weigh(extension.base(), &joined, claim, &mut prg)?;
                         }
-                        compare(p, extension, (claims, prg), masks, crossed)
-                    },
-                ))
+                    }
+                    compare(p, extension, (claims, prg), masks, crossed)
+                }))
             },
         ))
     })

@@ -1,10 +1,11 @@
 //! Verified honest majority: a wrapper around a semi-honest protocol whose products it verifies (`mal-rep-field`, `mal-rep-ring`, `mal-shamir`). The aim
-//! is security with abort against malicious parties, static corruption; it is **not reached yet** (see Security). This page is about replicated sharing over fields; `shamir/verified.rs` and `ring` say what is different there.
+//! is security with abort against malicious parties, static corruption. No attack is known that is not mended, but the second reading is still to come, so programs refuse these protocols
+//! unless `KEYQUORUM_UNFINISHED=1` is set. This page is about replicated sharing over fields; `shamir/verified.rs` and `ring` say what is different there.
 //!
 //! # Idea
 //!
 //! In a protocol with an honest majority the shares of the honest parties determine every value. What corrupt parties send in a product
-//! adds an error to it that they know, and changes nothing else (Lindell and Nof, CCS 2017, §3; Chida et al., CRYPTO 2018, definition 3.2).
+//! adds an error to it that they know, and changes nothing else (secure up to an additive attack: Genkin, Ishai, Prabhakaran, Sahai, Tromer, STOC 2014; for these two sharings Lindell and Nof, CCS 2017).
 //! So the wrapper runs the semi-honest protocol, and remembers operands and results of products and inner products. Before anything that may
 //! depend on a wrong product is sent in the clear, it verifies all of them at once (`check`): before every round that opens a value, before a
 //! value or a share is given to the caller, and whenever 2^20 terms wait. Openings are compared when they arrive ([`Verifiable::open_checked`]).
@@ -21,17 +22,23 @@
 //! | `bit_to_arith`, `random_bit`: three such inputs | parties 1, 0, 2 | the first must be b₀·b₁, the sum of the others a product with b₂: two products, in the check of products |
 //! | opening, to all or one: the missing summand | i to i + 1 | a copy of it from the party i + 2 that also holds it (a hash, if that is shorter), in the same round |
 //! | check of products: masked summands | i to i + 1 | the check itself: a wrong one is an error of the claim of its step |
-//! | check of products: challenges, masked operands, the verdict | both holders to the third | a copy: these openings are as all others |
-//! | random elements and bits, shares in files, sums, summands in bits | none | no message |
+//! | check of products: masked operands, the verdict | both holders to the third | a copy: these openings are as all others |
+//! | ends of chains of coins; a hash of all ends | all to all | the hashes must be equal (`coins`) |
+//! | challenges: a link of its chain from each party | all to all | the link before it, or the end of the chain, is its hash |
+//! | the byte before an opening | all to all | the byte |
+//! | shares in files | none | all parties compare the name of the run that stored them, which was tossed (`ops/stored.rs`) |
+//! | random elements and bits, sums, summands in bits | none | no message |
 //!
 //! Not supported, and refused: the protocol's own shuffle (its messages add an error to single entries that no product shows).
 //! Every message has the length and the canonical elements that the receiver expects, or it is refused ([`crate::round`]).
 //!
 //! # Security
 //!
-//! **Not secure yet.** The argument below assumes that all parties finish a round before one of them begins the next one. The transport does not provide that:
-//! a party goes on when it has the messages that it expects itself. So a corrupt party that withholds a message sees a toss, or an opening, before it sends what should have
-//! been fixed. SECURITY.md ("Verified products") has the attacks that are known; programs refuse these protocols unless `KEYQUORUM_UNFINISHED=1` is set.
+//! *Rounds.* A party goes on when it has the messages that it expects itself, so a corrupt party may withhold a message from one honest party, and see what the other one sends next. Two rules
+//! make this harmless. An honest party sends nothing of a round before it has received, and accepted, all messages that it expects of earlier rounds, in all engines of the session
+//! ([`crate::round`] takes every message before it returns). And nobody gets a challenge, or anything of an opening that may depend on an input, before every honest party has sent a message of that round or of a
+//! later one than the last input: so all messages to honest parties of the rounds before are fixed (`coins` has the argument). What a corrupt party sends in an opening, or later in the check, is compared
+//! with a copy; a party that sees opened values first can only end the session. A round that takes inputs opens nothing ([`Turn`]).
 //!
 //! *Privacy until the check.* Messages of products are masked by a stream that their receiver does not have. Inputs are masked likewise. The values that
 //! are opened are those of the program's ideal run, because the products before them were verified, and the two copies of their summands agree.
@@ -39,23 +46,25 @@
 //!
 //! *Error of the check.* Let the products have errors δ_i, not all zero, in a field of q elements. The check tosses its factors after all products, so Σ c_i δ_i = 0 with
 //! probability 1/q. A step with v variables sends claims of a polynomial of degree 2 in each of them; if the claim before was wrong, so is the polynomial,
-//! and at a tossed point the next claim is right with probability at most 2v/q (Schwartz-Zippel; the sum check of Lund, Fortnow, Karloff, Nisan, 1992; in this
-//! form Goyal and Song, 2020, §4, and Boneh, Boyle, Corrigan-Gibbs, Gilboa, Ishai, CRYPTO 2019, §4). The last step multiplies by a tossed factor and compares with masked operands: 1/q more.
+//! and at a tossed point the next claim is right with probability at most 2v/q (Schwartz-Zippel; the sum check of Lund, Fortnow, Karloff, Nisan, 1992; for shared products
+//! Boneh, Boyle, Corrigan-Gibbs, Gilboa, Ishai, CRYPTO 2019, Boyle, Gilboa, Ishai, Nof, CCS 2019, and Goyal and Song, ePrint 2020/134). The last step multiplies by a tossed factor and compares with masked operands: 1/q more.
 //! A run of the check with V variables in all is wrong with probability at most (2V + 2)/q. Runs with tosses of their own are repeated side by side until the product is below 2^-40 ([`check::repetitions`]).
 //! The adversary has one attempt: a failed check ends the session. So 2^-40 is the bound of a session, however many checks it runs.
 //!
 //! *Abort reveals nothing.* The verdict is a public combination of the errors that the adversary chose, which it can compute itself: whether the check fails does not depend on the
 //! honest parties' secrets. The operands that the last step opens are masked by uniform elements.
 //!
-//! Tosses come from a stream of AES-128 under an opened random seed. The errors are fixed before the seed is drawn, so an adversary that passes more often than
-//! with uniform factors distinguishes the stream.
+//! Tosses come from a stream of AES-128 whose seed is the hash of a committed number of every party (random oracle: `coins`). The errors are fixed before anybody but honest parties knows all numbers, so an
+//! adversary that passes more often than with uniform factors distinguishes the stream.
 //!
 //! # Costs
 //!
 //! Products and conversions send what the semi-honest protocol sends. A check of 2^20 terms sends some 500 elements a party in 13 rounds, one of up to 256 terms
-//! as many elements as there are terms, and a few, in 4. Formulas: `check::elements` and `check::rounds`, asserted in `tests/costs.rs`. An opening sends 32 bytes more a vector.
+//! as many elements as there are terms, and a few, in 4. Formulas: `check::elements` and `check::rounds`, asserted in `tests/costs.rs`. Before the first check of an engine there are two rounds,
+//! before an opening that follows inputs without a check one. An opening sends 32 bytes more a vector.
 
 pub(crate) mod check;
+mod coins;
 mod extension;
 mod gf64;
 mod pending;
@@ -64,15 +73,18 @@ mod ring;
 mod tests;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use keyquorum_math::{Domain, DomainKind};
+use keyquorum_math::{Domain, DomainKind, Prg};
 use sha2::{Digest, Sha256};
 
-use self::check::{SECURITY, verify, verify_shares};
+use self::check::{MOST_TOSSES, SECURITY, verify, verify_shares};
+use self::coins::Coins;
 pub(crate) use self::gf64::Gf64;
 pub(crate) use self::pending::Product;
 use self::pending::{MOST_PENDING, Pending};
-use super::{ClearTask, Protocol, ShareTask, cast};
+use super::{ClearTask, Protocol, ShareTask, Turn, cast};
 use crate::adversary::Corruption;
 use crate::error::{EngineError, Result};
 use crate::task::{SendFn, Step, and_then, join, then, then_maybe, within};
@@ -137,6 +149,11 @@ pub(crate) trait Verifiable: Protocol {
     fn shares_may_disagree(&self) -> bool {
         false
     }
+
+    /// A hash of the seeds of streams that this party, the peer and others have in common, if there are any: a corrupted party may have sent different ones.
+    fn fingerprint(&self, _peer: usize) -> Option<[u8; 32]> {
+        None
+    }
 }
 
 /// Bytes of the hash of a vector.
@@ -167,12 +184,31 @@ pub(crate) struct Verified<P, A: Domain> {
     elements: Pending<A::E>,
     /// Products of packed bits.
     bits: Pending<u64>,
-    /// Inputs that may be no sharing.
+    /// Inputs, and shares of files, that may be no sharing.
     dealt: Vec<Share<A::E>>,
+    coins: Coins,
+    /// What the tasks that were made since this was asked do next.
+    turn: Turn,
     /// Whether something is opened in the next round.
     opens: bool,
+    /// Whether a corrupted party may still choose an input, or a message of a product, that some party waits for. Of all engines of the session.
+    unsettled: Arc<AtomicBool>,
+    #[cfg(test)]
+    ablated: Ablated,
     /// Wrong products pass with probability below 2^-security.
     security: u32,
+}
+
+/// What an honest party leaves out, to show what it is there for.
+#[cfg(test)]
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Ablated {
+    /// Challenges are opened random elements, which one honest party reveals alone.
+    pub opens_coins: bool,
+    /// There is no round in which all wait for all before an opening.
+    pub opens_at_once: bool,
+    /// Openings do not wait for inputs of the same round.
+    pub opens_with_inputs: bool,
 }
 
 /// The semi-honest protocol, for [`within`].
@@ -181,15 +217,20 @@ fn inner<P, A: Domain>(p: &mut Verified<P, A>) -> Result<&mut P> {
 }
 
 impl<P: Verifiable, A: Domain> Verified<P, A> {
-    /// A party whose semi-honest protocol is `inner`.
-    pub fn new(inner: P, domain: A) -> Self {
+    /// A party whose semi-honest protocol is `inner`. `private`: a stream that nobody else knows; `unsettled`: of the session.
+    pub fn new(inner: P, domain: A, private: Prg, unsettled: Arc<AtomicBool>) -> Self {
         Self {
             inner,
             domain,
             elements: Pending::new(1),
             bits: Pending::new(64),
             dealt: Vec::new(),
+            coins: Coins::new(private),
+            turn: Turn::default(),
             opens: false,
+            unsettled,
+            #[cfg(test)]
+            ablated: Ablated::default(),
             security: SECURITY,
         }
     }
@@ -198,6 +239,13 @@ impl<P: Verifiable, A: Domain> Verified<P, A> {
     #[cfg(test)]
     pub fn with_security(mut self, security: u32) -> Self {
         self.security = security;
+        self
+    }
+
+    /// The same without some of its rounds.
+    #[cfg(test)]
+    pub fn without(mut self, ablated: Ablated) -> Self {
+        self.ablated = ablated;
         self
     }
 
@@ -226,14 +274,18 @@ impl<P: Verifiable, A: Domain> Verified<P, A> {
             products.push(verify(Gf64, self.security, bits)?);
         }
         let both = |one, other| join(one, other, |_, (), ()| Ok(()));
+        let tosses = MOST_TOSSES * (1 + products.len());
         let products = products.into_iter().reduce(both);
         let shares =
             (!dealt.is_empty()).then(|| verify_shares(self.domain.clone(), self.security, dealt));
-        let task = match (shares, products) {
+        let mut task = match (shares, products) {
             (None, None) => return Ok(None),
             (Some(task), None) | (None, Some(task)) => task,
             (Some(shares), Some(products)) => and_then(shares, |_, ()| Ok(products)),
         };
+        if self.needs_coins(tosses) {
+            task = and_then(coins::set_up(tosses), |_, ()| Ok(task));
+        }
         Ok(Some(then_maybe(task, |p: &mut Self, ()| {
             Ok(match p.next_check()? {
                 Some(next) => Step::Next(next),
@@ -259,6 +311,55 @@ impl<P: Verifiable, A: Domain> Verified<P, A> {
         lengths.into_values().map(check).collect()
     }
 
+    /// Whether there are too few coins for a check.
+    fn needs_coins(&self, tosses: usize) -> bool {
+        #[cfg(test)]
+        if self.ablated.opens_coins {
+            return false;
+        }
+        self.coins.left() < tosses
+    }
+
+    /// Every party has received all messages of all earlier rounds.
+    fn settle(&self) {
+        self.unsettled.store(false, Ordering::Relaxed);
+    }
+
+    /// Notes that a round had messages of which a corrupted party may have withheld one.
+    fn unsettle(&self) {
+        self.unsettled.store(true, Ordering::Relaxed);
+    }
+
+    fn is_unsettled(&self) -> bool {
+        #[cfg(test)]
+        if self.ablated.opens_at_once {
+            return false;
+        }
+        self.unsettled.load(Ordering::Relaxed)
+    }
+
+    /// An opening, which never goes out before everything that it may depend on was verified, and every party has received it.
+    fn guarded<V: 'static>(&mut self, opened: SendFn<P, V>) -> SendFn<Self, V> {
+        self.turn.opens = true;
+        let opened = within(opened, inner);
+        Box::new(move |p: &mut Self, out| {
+            if !p.opens || p.pending() > 0 || p.is_unsettled() {
+                return Err(EngineError::internal(
+                    "an opening before the check of what it may depend on",
+                ));
+            }
+            opened(p, out)
+        })
+    }
+
+    /// A task with messages of which a corrupted party may withhold one.
+    fn unsettling<V: 'static>(task: SendFn<P, V>) -> SendFn<Self, V> {
+        then(within(task, inner), |p: &mut Self, value| {
+            p.unsettle();
+            Ok(value)
+        })
+    }
+
     /// Terms that wait.
     fn pending(&self) -> usize {
         let dealt: usize = self.dealt.iter().map(Share::len).sum();
@@ -271,13 +372,16 @@ impl<P: Verifiable, A: Domain> Verified<P, A> {
         converted: SendFn<P, Converted<D::E>>,
     ) -> ShareTask<Self, D::E> {
         let domain = domain.clone();
-        then(within(converted, inner), move |p: &mut Self, converted| {
-            let (share, products) = converted;
-            for product in products {
-                p.record(&domain, product)?;
-            }
-            Ok(share)
-        })
+        then(
+            Self::unsettling(converted),
+            move |p: &mut Self, converted| {
+                let (share, products) = converted;
+                for product in products {
+                    p.record(&domain, product)?;
+                }
+                Ok(share)
+            },
+        )
     }
 }
 
@@ -339,7 +443,7 @@ impl<P: Verifiable, A: Domain> Protocol for Verified<P, A> {
         b: &Share<D::E>,
         length: usize,
     ) -> Result<ShareTask<Self, D::E>> {
-        let task = within(self.inner.dot(domain, a, b, length)?, inner);
+        let task = Self::unsettling(self.inner.dot(domain, a, b, length)?);
         let (x, y, domain) = (a.duplicate(), b.duplicate(), domain.clone());
         Ok(then(task, move |p: &mut Self, result: Share<D::E>| {
             let z = result.duplicate();
@@ -349,8 +453,8 @@ impl<P: Verifiable, A: Domain> Protocol for Verified<P, A> {
     }
 
     fn open<D: Domain>(&mut self, domain: &D, a: &Share<D::E>) -> Result<ClearTask<Self, D::E>> {
-        self.opens = true;
-        Ok(within(self.inner.open_checked(domain, a)?, inner))
+        let opened = self.inner.open_checked(domain, a)?;
+        Ok(self.guarded(opened))
     }
 
     fn open_to<D: Domain>(
@@ -359,9 +463,8 @@ impl<P: Verifiable, A: Domain> Protocol for Verified<P, A> {
         a: &Share<D::E>,
         receiver: usize,
     ) -> Result<SendFn<Self, Option<Vec<D::E>>>> {
-        self.opens = true;
         let opened = self.inner.open_checked_to(domain, a, receiver)?;
-        Ok(within(opened, inner))
+        Ok(self.guarded(opened))
     }
 
     fn input<D: Domain>(
@@ -371,7 +474,8 @@ impl<P: Verifiable, A: Domain> Protocol for Verified<P, A> {
         n: usize,
         values: Option<Vec<D::E>>,
     ) -> Result<ShareTask<Self, D::E>> {
-        let input = within(self.inner.input(domain, owner, n, values)?, inner);
+        self.turn.inputs = true;
+        let input = Self::unsettling(self.inner.input(domain, owner, n, values)?);
         if !self.inner.shares_may_disagree() {
             return Ok(input);
         }
@@ -395,11 +499,32 @@ impl<P: Verifiable, A: Domain> Protocol for Verified<P, A> {
         Ok(Self::recorded(domain, self.inner.convert(domain, bits, n)?))
     }
 
-    /// The check, if a value is opened next or too much waits.
+    fn take_turn(&mut self) -> Turn {
+        let turn = std::mem::take(&mut self.turn);
+        #[cfg(test)]
+        if self.ablated.opens_with_inputs {
+            return Turn {
+                inputs: false,
+                ..turn
+            };
+        }
+        turn
+    }
+
+    fn announce(&mut self, opens: bool) {
+        self.opens = opens;
+    }
+
+    /// The check, if a value is opened next or too much waits; without a check, the round in which all wait for all.
     fn prepare(&mut self) -> Result<Option<SendFn<Self, ()>>> {
-        let opens = std::mem::take(&mut self.opens);
-        if opens || self.pending() > MOST_PENDING {
+        if self.inner.shares_may_disagree() && !self.coins.ready() {
+            return Ok(Some(coins::set_up(0)));
+        }
+        if (self.opens && self.pending() > 0) || self.pending() > MOST_PENDING {
             return self.next_check();
+        }
+        if self.opens && self.is_unsettled() {
+            return Ok(Some(coins::barrier()));
         }
         Ok(None)
     }
@@ -417,6 +542,17 @@ impl<P: Verifiable, A: Domain> Protocol for Verified<P, A> {
             let check = check.ok_or_else(|| EngineError::internal("no products to verify"))?;
             check(p, out)
         }))
+    }
+
+    fn names_runs(&self) -> bool {
+        true
+    }
+
+    fn note_stored<D: Domain>(&mut self, _: &D, share: &Share<D::E>) -> Result<()> {
+        if self.inner.shares_may_disagree() && share.len() > 0 {
+            self.dealt.push(cast(share.duplicate())?);
+        }
+        Ok(())
     }
 
     fn summand_bits<D: Domain>(

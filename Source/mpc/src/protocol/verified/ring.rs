@@ -2,8 +2,8 @@
 //!
 //! Why a Galois ring and not Z_2^(k + s): products of the program keep k bits on the wire, as no share has bits above 2^k, and a step loses no precision. Modulo 2^(k + s) a
 //! polynomial of degree 2 with an error of valuation e has 2^-(j/2) of all points where the valuation is e + j, so that each step halves what s hides.
-//! In a Galois ring an error 2^e·δ with δ ≠ 0 modulo 2 stays one: all bounds are those of the field GF(2^47) (Boneh, Boyle, Corrigan-Gibbs, Gilboa, Ishai, CRYPTO 2019, §5.2; Abspoel,
-//! Cramer, Damgård, Escudero, Yuan, TCC 2019, §2 for challenges whose differences are units).
+//! In a Galois ring an error 2^e·δ with δ ≠ 0 modulo 2 stays one: all bounds are those of the field GF(2^47) (Galois rings in such checks: Boyle, Gilboa, Ishai, Nof, CCS 2019; challenges whose
+//! differences are units: Abspoel, Cramer, Damgård, Escudero, Yuan, TCC 2019).
 //!
 //! An element has 47 words, so vectors must be short before they are lifted. The first step is in the ring itself: it cuts groups and positions into 2^v pieces of words, whose values at the points of
 //! {0, 1, ∞}^v are words as well. Only their factors are elements: that of group (u, g) is A(u)·β_g, with A(u) = Π τ_j^(u_j) for tossed τ and β. The values Q of
@@ -14,7 +14,8 @@
 
 use keyquorum_math::{Domain, Element, Prg};
 
-use super::check::{Claim, Task, reduce, repetitions, steps, toss, values};
+use super::check::{Claim, Task, reduce, repetitions, steps, values};
+use super::coins::toss;
 use super::extension::{DEGREE, Extension, Galois};
 use super::pending::Joined;
 use super::{Product, Verifiable, Verified, inner};
@@ -189,7 +190,7 @@ pub(super) fn verify<P: Verifiable, A: Domain, R: Domain>(
     let z = joined.z.duplicate();
     drop(joined);
     P::to_operand(extension.base(), &mut y)?;
-    let first = toss(extension.base().clone());
+    let first = toss();
     Ok(and_then(first, move |p: &mut Verified<P, A>, mut prg| {
         let factors = Factors::new(&extension, cut, &mut prg)?;
         let z = z.try_map(|part| factors.weighed(&extension, part))?;
@@ -200,7 +201,7 @@ pub(super) fn verify<P: Verifiable, A: Domain, R: Domain>(
         let summands = polynomial(&extension, &factors, (&x, &y))?;
         let shared = within(p.inner.reshare(extension.base(), summands)?, inner);
         let next = move |_: &mut Verified<P, A>, claims: Share<R::E>| {
-            let second = toss(extension.base().clone());
+            let second = toss();
             Ok(and_then(second, move |_: &mut Verified<P, A>, mut prg| {
                 let point: Vec<_> = (0..cut.variables())
                     .map(|_| extension.challenge(&mut prg))

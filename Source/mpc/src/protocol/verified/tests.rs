@@ -1,11 +1,15 @@
 //! Parties of verified protocols in one process, honest or corrupted.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
+pub(super) mod ablated;
 mod adversaries;
+mod coins;
 mod costs;
+mod independence;
 mod omitted;
 mod results;
 mod secrets;
+mod stored;
 mod wire;
 
 use std::sync::Arc;
@@ -16,7 +20,7 @@ use keyquorum_math::{Domain, Prg, Z2k64, Zq};
 use keyquorum_net::{Transport, local_mesh};
 
 use super::check::SECURITY;
-use super::{Verifiable, Verified};
+use super::{Ablated, Verifiable, Verified};
 use crate::adversary::{Adversary, Corruption, honest};
 use crate::engine::Engine;
 use crate::error::{Check, EngineError, Result};
@@ -70,6 +74,10 @@ pub(super) struct Setting {
     pub security: u32,
     pub corrupt: Option<(usize, Corruption)>,
     pub others: Corruption,
+    /// What all parties leave out.
+    pub ablated: Ablated,
+    /// Whether the corrupted party sends a seed of a subset to one party, and another to the others.
+    pub two_seeds: bool,
 }
 
 impl Setting {
@@ -80,6 +88,8 @@ impl Setting {
             security: SECURITY,
             corrupt: None,
             others: honest(),
+            ablated: Ablated::default(),
+            two_seeds: false,
         }
     }
 
@@ -129,8 +139,18 @@ impl Setting {
                 let streams = ours.into_iter().map(|members| {
                     let mut seed = [1; 16];
                     members.iter().for_each(|member| seed[*member] = 2);
-                    let prg = Prg::new(seed, 0);
-                    SubsetStream { members, prg }
+                    // The corrupted party is the first of some subset, of which the last party gets another seed.
+                    if self.two_seeds && members.last() == Some(&me) {
+                        let leads = self.corrupt.as_ref().map(|(party, _)| *party);
+                        seed[15] = u8::from(members.first().copied() == leads);
+                    }
+                    let (prg, mut fingerprint) = (Prg::new(seed, 0), [0; 32]);
+                    fingerprint[..16].copy_from_slice(&seed);
+                    SubsetStream {
+                        members,
+                        prg,
+                        fingerprint,
+                    }
                 });
                 let party = Shamir::new(me, n, t, pairs, streams.collect())?;
                 let field = Zq::new(self.prime).unwrap();
@@ -145,7 +165,10 @@ impl Setting {
         party: P,
         domain: D,
     ) -> Box<dyn Engine> {
-        let verified = Verified::new(party, domain.clone()).with_security(self.security);
+        let (private, unsettled) = (Prg::from_os().unwrap(), session.unsettled());
+        let verified = Verified::new(party, domain.clone(), private, unsettled)
+            .with_security(self.security)
+            .without(self.ablated);
         let domains = (domain.clone(), domain);
         let engine = Computation::new(session.clone(), verified, domains, 1, false);
         Box::new(engine)

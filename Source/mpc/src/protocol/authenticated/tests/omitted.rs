@@ -391,6 +391,7 @@ fn every_check_is_left_out_somewhere() {
         Check::StoredKeys => include_str!("stored_keys.rs"),
         Check::Interrupted => include_str!("../../../session/tests/burned.rs"),
         Check::Products | Check::Openings => include_str!("../../verified/tests/omitted.rs"),
+        Check::SubsetSeeds => include_str!("../../verified/tests/coins.rs"),
     };
     for (check, name) in [
         (Check::ElementMacs, "without_macs_of_elements"),
@@ -404,6 +405,7 @@ fn every_check_is_left_out_somewhere() {
         (Check::Interrupted, "check_cut_off_by_who_has_the_sums"),
         (Check::Products, "without_the_check_of_products"),
         (Check::Openings, "without_the_comparison_of_openings"),
+        (Check::SubsetSeeds, "without_the_comparison_of_seeds"),
     ] {
         let test = ["_ablated_", name].concat();
         assert!(file(check).contains(&test), "{check:?}");

@@ -144,7 +144,7 @@ struct Case {
 
 impl Case {
     fn all() -> Vec<Self> {
-        use Check::{Openings, Products};
+        use Check::{Broadcast, Commitment, Openings, Products, SubsetSeeds};
         let mut cases = Vec::new();
         for base in Base::ALL {
             let parties = [0, 1, base.parties() - 1];
@@ -168,7 +168,19 @@ impl Case {
                     (Site::OpenedSummand, true, &[Openings]),
                     (Site::Witness, true, &[Openings]),
                 ];
-                for (site, sent, checks) in sites.iter().chain(openings) {
+                // The same in every program.
+                let coins: &[(Site, bool, &[Check])] = &[
+                    // Ends of chains of coins, with hashes of seeds of subsets; what came as ends; links.
+                    (Site::Commitment, true, &[Broadcast, SubsetSeeds]),
+                    (Site::Transcript, true, &[Broadcast]),
+                    (Site::Reveal, true, &[Commitment]),
+                ];
+                let coins = if program == Program::Products {
+                    coins
+                } else {
+                    &[]
+                };
+                for (site, sent, checks) in sites.iter().chain(openings).chain(coins) {
                     let times = times(base, program, party, *site, *sent);
                     // Whatever is dealt as an input is an input, if all honest shares are of one polynomial.
                     let inputs = match base {
@@ -213,7 +225,7 @@ impl Case {
 
 /// Every message of every program, of every party, with every change: nobody gets a wrong value, and the reason is the one that is expected.
 #[test]
-fn every_deviation_is_caught_by_its_check() {
+fn deviations_blocked_by_their_checks() {
     let cases = Case::all();
     let count = cases.len();
     let (rest, failures) = (Mutex::new(cases), Mutex::new(Vec::new()));

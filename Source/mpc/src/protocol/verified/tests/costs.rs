@@ -1,17 +1,24 @@
 //! Rounds and bytes of the check, by its formulas.
 
-use super::{Base, PRIME, Setting, field, input, input_bits};
+use super::{Base, PRIME, Setting, field, input, input_bits, opened};
 use crate::error::Result;
 use crate::protocol::verified::check::{elements, last_terms, repetitions, rounds, steps};
 use crate::protocol::verified::{Gf64, ring};
 use keyquorum_math::Domain;
 
+/// Rounds before the first check of an engine: the ends of chains of coins, and their comparison.
+const SET_UP: u64 = 2;
+
+/// Bytes that a party sends there, 32 to each peer in each round, and in a toss.
+const SET_UP_BYTES: u64 = 2 * 2 * 32;
+const TOSS_BYTES: u64 = 2 * 32;
+
 /// Bytes that a party sends in a check of `n` terms: every vector is opened by its elements, and by a hash or, if that is shorter, their copy.
 fn bytes<D: Domain>(domain: &D, n: usize) -> u64 {
-    let (products, opened) = elements(domain.bits(), n).unwrap();
+    let (products, opened, tosses) = elements(domain.bits(), n).unwrap();
     let opened = opened.into_iter().map(|n| domain.wire_bytes(n));
     let opened: usize = opened.map(|bytes| bytes + bytes.min(32)).sum();
-    (domain.wire_bytes(products) + opened) as u64
+    (domain.wire_bytes(products) + opened) as u64 + TOSS_BYTES * tosses as u64
 }
 
 #[test]
@@ -26,9 +33,9 @@ fn rounds_and_bytes_of_a_check() {
             });
             for stats in results {
                 let stats = stats.unwrap();
-                assert_eq!(stats.offline_rounds, rounds(n), "{prime} {n}");
+                assert_eq!(stats.offline_rounds, SET_UP + rounds(n), "{prime} {n}");
                 assert_eq!(stats.rounds - stats.offline_rounds, 2, "{prime} {n}");
-                let wanted = bytes(&field(prime), n);
+                let wanted = SET_UP_BYTES + bytes(&field(prime), n);
                 assert_eq!(stats.offline_bytes_sent, wanted, "{prime} {n}");
             }
         }
@@ -55,7 +62,7 @@ fn rounds_of_a_check_modulo_a_power_of_two() {
             Ok(engine.stats())
         });
         for stats in results {
-            let wanted = ring::rounds(groups, length);
+            let wanted = SET_UP + ring::rounds(groups, length);
             assert_eq!(stats.unwrap().offline_rounds, wanted, "{groups} {length}");
         }
     }
@@ -74,35 +81,43 @@ fn rounds_and_bytes_of_a_check_of_bits() {
         let terms = n.next_multiple_of(64);
         for stats in results {
             let stats = stats.unwrap();
-            assert_eq!(stats.offline_rounds, rounds(terms), "{n}");
-            assert_eq!(stats.offline_bytes_sent, bytes(&Gf64, terms), "{n}");
+            assert_eq!(stats.offline_rounds, SET_UP + rounds(terms), "{n}");
+            let wanted = SET_UP_BYTES + bytes(&Gf64, terms);
+            assert_eq!(stats.offline_bytes_sent, wanted, "{n}");
         }
     }
 }
 
-/// An opening comes after a check if there are products, and costs no round more if there are none.
+/// An opening comes after a check if there are products; if there are inputs alone, after one round; and at once if there is nothing new.
 #[test]
-fn openings_wait_for_products_alone() {
+fn openings_wait_for_products_and_inputs_alone() {
     let results = Setting::honest(PRIME).run(|engine| {
         let x = input(engine, 0, 5, 1)?;
         let (y, before) = (engine.open(&x)?, engine.stats());
         engine.read(&y)?;
         let without = engine.stats();
+        opened(engine, &x)?;
+        let again = engine.stats();
         let product = engine.mul(&x, &x)?;
         let opened = engine.open(&product)?;
         let squares = engine.read(&opened)?;
         let with = engine.stats();
-        Ok((before, without, with, squares))
+        Ok((before, without, again, with, squares))
     });
     for result in results {
-        let (before, without, with, squares) = result.unwrap();
+        let (before, without, again, with, squares) = result.unwrap();
         assert_eq!(squares, [1, 4, 9, 16, 25]);
         assert_eq!(
             (without.rounds - before.rounds, without.offline_rounds),
-            (2, 0)
+            (3, 1)
         );
-        assert_eq!(with.offline_rounds, rounds(5));
-        assert_eq!(with.rounds - without.rounds, 2 + rounds(5));
+        assert_eq!(without.offline_bytes_sent, 2);
+        assert_eq!(
+            (again.rounds - without.rounds, again.offline_rounds),
+            (1, 1)
+        );
+        assert_eq!(with.offline_rounds, 1 + SET_UP + rounds(5));
+        assert_eq!(with.rounds - again.rounds, 2 + SET_UP + rounds(5));
     }
 }
 
@@ -157,7 +172,7 @@ fn many_products_are_verified_before_the_end() -> Result<()> {
         let (zeros, stats) = result?;
         assert!(zeros);
         // Two vectors are more than the limit, so the first is verified alone, then the second; the third before the opening.
-        assert_eq!(stats.offline_rounds, 3 * rounds(n));
+        assert_eq!(stats.offline_rounds, SET_UP + 3 * rounds(n));
     }
     Ok(())
 }

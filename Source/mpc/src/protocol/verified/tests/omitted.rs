@@ -28,7 +28,7 @@ fn outputs(
 
 /// A wrong product is opened.
 #[test]
-fn attack_ablated_without_the_check_of_products() {
+fn deviations_ablated_without_the_check_of_products() {
     let products = [
         Program::Products,
         Program::ManyProducts,
@@ -51,7 +51,7 @@ fn attack_ablated_without_the_check_of_products() {
 
 /// A wrong bit is opened, which is none.
 #[test]
-fn attack_ablated_without_the_check_of_products_of_conversions() {
+fn deviations_ablated_without_the_check_of_products_of_conversions() {
     for party in 0..3 {
         let adversary = Once::new(Site::Input, false, usize::from(party == 1), Change::Flip);
         let program = Program::Conversion;
@@ -63,7 +63,7 @@ fn attack_ablated_without_the_check_of_products_of_conversions() {
 
 /// One honest party gets another value than the other.
 #[test]
-fn attack_ablated_without_the_comparison_of_openings() {
+fn deviations_ablated_without_the_comparison_of_openings() {
     // Where inputs are verified, openings of this check come first.
     let others = |base: &Base| *base != Base::Shamir(4, 1);
     for base in Base::ALL.into_iter().filter(others) {
@@ -87,7 +87,7 @@ fn attack_ablated_without_the_comparison_of_openings() {
 
 /// Shares of four parties that belong to no value: the three honest parties open different values. What is opened is compared, so this check is the one that is left out.
 #[test]
-fn attack_ablated_inputs_that_are_no_sharing() {
+fn deviations_ablated_inputs_that_are_no_sharing() {
     let base = Base::Shamir(4, 1);
     let adversary = Once::new(Site::Dealt, true, 0, Change::Flip);
     let outputs = outputs(base, Check::Openings, 1, adversary, Program::Opening);
