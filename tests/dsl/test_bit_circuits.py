@@ -35,6 +35,12 @@ def layer(x, y):
     return [~(x[0] & x[1]) ^ y[0], x[1] ^ y[2], (x[0] & y[1]) & (x[1] ^ y[0]), x[0]]
 
 
+def show(values):
+    values = regint(values)
+    pieces = [values.get_vector(i, min(64, len(values) - i)) for i in range(0, len(values), 64)]
+    print_ln('%s', [bit for piece in pieces for bit in piece])
+
+
 size, copies = int(program.args[1]), int(program.args[2])
 numbers = sint.get_input_from(0, size=2 * size * copies, binary=True)
 others, singles = (sint.get_input_from(1, size=n, binary=True) for n in (3 * size * copies, 3))
@@ -42,11 +48,11 @@ for front_end in (program, Plain):
     x = BitRows.of_shares(front_end, numbers, 2 * copies, size)
     y = BitRows.of_shares(front_end, others, 3 * copies, size)
     z = x.map(layer, y, copies=copies)
-    print_ln('%s', list(BitRows.joined([z, z.part(1, 2)]).reveal()))
-    print_ln('%s', list(z.shares().reveal()))
+    show(BitRows.joined([z, z.part(1, 2)]).reveal())
+    show(z.shares().reveal())
     if copies == 1:
         single = BitRows.of_shares(front_end, singles, 3, 1)
-        print_ln('%s', list(x.map(layer, single).reveal()))
+        show(x.map(layer, single).reveal())
     print_ln('%s', BitRows.random(front_end, 3, size).count)
 """
 )

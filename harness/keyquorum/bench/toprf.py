@@ -41,7 +41,7 @@ from keyquorum.parties.jobs import party_job
 from keyquorum.programs import Call, Layout, signatures
 from keyquorum.terminal.output import console
 
-from .decrypt import common_start
+from .decryption import common_start
 from .keygen import Row, write_table
 
 DOMAIN = "Z2^1"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from .reference import reference
 Ints = NDArray[np.int64]
 LENGTH, MESSAGE, BLOCK, LEVELS = 12, 4, 4, 2
 """l, j, b and levels: three blocks, one group of three signs."""
+DIRECTIONS: tuple[Literal["encrypt", "decrypt"], ...] = ("encrypt", "decrypt")
 KEYS, BLOCKS, SPARSE = 64, 512, 4
 """Of AES; blocks by tables, which have 42,240 shares each."""
 
@@ -95,7 +96,7 @@ def _aes(builder: Any) -> Iterator[Case]:
     yield from builder.case(signatures.aes_keys(size=KEYS), appended=KEYS * 1408, check=_round_keys(KEYS))
     shares = builder.rng.integers(0, 2, BLOCKS * 128 + 1408)
     layout = Layout(blocks=BLOCKS * 128, keys=1408)
-    for direction in ("encrypt", "decrypt"):
+    for direction in DIRECTIONS:
         call = signatures.aes_blocks(size=BLOCKS, direction=direction, destination="all", blocks=layout["blocks"], keys=layout["keys"])
         yield from builder.case(call, "" if direction == "encrypt" else direction, shares=shares)
     size = SPARSE
@@ -104,11 +105,23 @@ def _aes(builder: Any) -> Iterator[Case]:
     masks, hot = (r >> np.arange(8)[:, None]) & 1, (r == np.arange(256)[:, None]).astype(np.int64)
     shares = np.concatenate([builder.rng.integers(0, 2, size * 128 + 1408), masks.ravel(), hot.ravel()])
     layout = Layout(blocks=size * 128, keys=1408, masks=1280 * size, hot=40960 * size)
-    for direction in ("encrypt", "decrypt"):
+    for direction in DIRECTIONS:
         call = signatures.aes_blocks_table(
             size=size, direction=direction, destination="all", blocks=layout["blocks"], keys=layout["keys"], masks=layout["masks"], hot=layout["hot"]
         )
         yield from builder.case(call, "" if direction == "encrypt" else direction, shares=shares)
+
+
+def _carries(size: int) -> Callable[[Outcome], str]:
+    """Random elements, what the low bits of their three summands carry, and bits."""
+
+    def check(outcome: Outcome) -> str:
+        r, carry, v = np.array([int(value) for value in outcome.appended], dtype=object).reshape(3, size)
+        if not (set(v) <= {0, 1} and set(carry) <= {0, 1, 2}):
+            return "carries or bits out of range"
+        return "" if len(set(r)) > size // 2 else "elements that are not random"
+
+    return check
 
 
 def _tfhe_keys(builder: Any, secret: Ints) -> Iterator[Case]:
@@ -150,6 +163,7 @@ def stored_roundings(builder: Any, n: int) -> Iterator[Case]:
     yield from _tfhe_keys(builder, secret)
     yield from _aes(builder)
     yield from builder.case(signatures.sample_tuniform(size=n, b=13), appended=n, check=_within(1 << 13))
+    yield from builder.case(signatures.sample_carries(size=n, length=14), appended=3 * n, check=_carries(n))
     wide = signatures.sample_wide_noise(size=n, half=4, weight=900, b=9)
     yield from builder.case(wide, appended=n, check=_within(4 * 900 + (1 << 9)))
     check = _masks(n, LENGTH)
