@@ -29,7 +29,8 @@ from keyquorum.schemes.prf import function
 from keyquorum.schemes.prf.evaluate import check_evaluation, second_blocks
 from keyquorum.schemes.prf.evaluations import JOURNAL, Evaluations, read_journal, start_evaluations
 from keyquorum.schemes.prf.policy import POLICY, EvaluationPolicy, parse_rate, read_policy, write_policy
-from keyquorum.toprf import derive_key, set_policy, toprf_fill, toprf_status
+from keyquorum.toprf import set_policy, toprf_fill, toprf_status
+from keyquorum.toprf.client import hkdf
 
 KEY_ID, ALICE, BOB = "ab" * 16, "0a" * 32, "0b" * 32
 COMMITTEES = pytest.mark.parametrize(("protocol", "parties"), [("rep-field", 3), ("semi", 2), ("semi2k", 4)])
@@ -54,8 +55,8 @@ def key_of(committee: Committee) -> bytes:
     return np.packbits((np.bitwise_xor.reduce(list(summands.values()))[:128] & 1).astype(np.uint8), bitorder="little").tobytes()
 
 
-def reference(key: bytes, data: bytes, domain: bytes = b"", length: int = 32) -> bytes:
-    """The function as its documentation has it, with AES of another library."""
+def reference(key: bytes, data: bytes, domain: bytes = b"", length: int = 32, derives: bool = False) -> bytes:
+    """The function as its documentation has it, with AES of another library. ``derives``: the value from which keys are derived."""
     x = hashlib.sha256(b"keyquorum toprf input v1" + bytes([len(domain)]) + domain + data).digest()[:16]
     encrypt = Cipher(algorithms.AES(key), modes.ECB()).encryptor().update
     if length == 32:
@@ -64,7 +65,7 @@ def reference(key: bytes, data: bytes, domain: bytes = b"", length: int = 32) ->
     else:
         blocks = encrypt(x)
     said = bytes([length, len(domain)]) + domain + len(data).to_bytes(8, "little") + data + blocks
-    return hashlib.sha256(b"keyquorum toprf output v1" + said).digest()[:length]
+    return hashlib.sha256((b"keyquorum toprf derive v1" if derives else b"keyquorum toprf output v1") + said).digest()[:length]
 
 
 @COMMITTEES
@@ -121,9 +122,9 @@ def test_outputs_are_bound_to_input_domain_and_length() -> None:
 
 @pytest.mark.parametrize(("length", "salt"), [(1, b""), (32, b"salt"), (100, b""), (8160, b"x" * 99)])
 def test_derived_keys_are_those_of_hkdf(length: int, salt: bytes) -> None:
-    assert derive_key(b"value", b"use", salt, length) == HKDF(SHA256(), length, salt or None, b"use").derive(b"value")
+    assert hkdf(b"value", b"use", salt, length) == HKDF(SHA256(), length, salt or None, b"use").derive(b"value")
     with pytest.raises(ParameterError, match="choose 1 to 8160"):
-        derive_key(b"value", length=8161)
+        hkdf(b"value", b"", b"", 8161)
 
 
 @COMMITTEES
@@ -234,10 +235,52 @@ def test_rate_total_and_receivers(tmp_path: Path) -> None:
     clock.now += 3541  # the first request is an hour old
     assert count.refusal(ALICE, "three", 7) is None and count.refusal(ALICE, "one", 1) is None
     count.claim([(ALICE, "three", 7)])
-    assert str(count.refusal(BOB, "three", 2)) == f"key {KEY_ID} allows 25 evaluations in all and 24 are used: 2 more are refused; make a new key"
+    assert (
+        str(count.refusal(BOB, "three", 2))
+        == f"key {KEY_ID} has fewer than 2 of its evaluations left: ask who runs the party for another limit, or for another key"
+    )
     clock.now -= 86400  # set back: nothing becomes free
     assert count.refusal(ALICE, "four", 1) is not None
     assert opened(tmp_path, clock, 10, 25).refusal(ALICE, "four", 1) is not None
+
+
+def test_a_line_of_the_future_does_not_block_for_ever(tmp_path: Path) -> None:
+    """The clock was years ahead for a moment. Later lines expire all the same, and at the next start that line counts for an hour."""
+    clock = Clock()
+    start_evaluations(tmp_path, KEY_ID)
+    count = opened(tmp_path, clock)
+    clock.now += 1e8
+    count.claim([(ALICE, "ahead", 4)])
+    clock.now -= 1e8
+    count.claim([(ALICE, "now", 6)])
+    assert count.refusal(ALICE, "more", 1) is not None
+    clock.now += 3601
+    assert count.refusal(ALICE, "more", 6) is None and count.refusal(ALICE, "more", 7) is not None
+    count = opened(tmp_path, clock)
+    assert count.refusal(ALICE, "more", 7) is not None
+    clock.now += 3601
+    assert count.refusal(ALICE, "more", 10) is None and count.total == 10
+
+
+def test_a_count_that_cannot_be_tidied_up_goes_on_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The requests are counted, and their answers may leave; nothing more is counted until the journal can be written anew."""
+    clock = Clock()
+    start_evaluations(tmp_path, KEY_ID)
+    count = opened(tmp_path, clock)
+    with monkeypatch.context() as patch:
+        patch.setattr("keyquorum.schemes.prf.evaluations.SPARE_LINES", 0)
+        count.claim([(ALICE, "one", 1)])
+        clock.now += 3601
+
+        def full(*_: object) -> None:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        patch.setattr("keyquorum.schemes.prf.evaluations.write_atomically", full)
+        count.claim([(ALICE, "two", 1)])
+        with pytest.raises(PolicyError, match="cannot write its count of evaluations"):
+            count.require()
+    count.require()
+    assert opened(tmp_path, clock).total == 2
 
 
 def test_old_lines_are_dropped_but_counted(tmp_path: Path) -> None:

@@ -23,7 +23,8 @@ from keyquorum.schemes.prf.function import held_by, point_of, shared_points
 from keyquorum.schemes.prf.key import load_prf_key
 from keyquorum.serve.client import Refused, RefusedByPolicy, make_receiver
 from keyquorum.serve.daemon import Daemon, Plan, Service, read_plan
-from keyquorum.toprf import Toprf, derive_key, set_policy
+from keyquorum.toprf import Toprf, set_policy
+from keyquorum.toprf.client import hkdf
 from typer.testing import CliRunner
 
 from tests.schemes.test_prf import committee_with_key, key_of, reference
@@ -216,8 +217,9 @@ def test_commands(both: Served, tmp_path: Path) -> None:
     assert target.read_text().split("\n") == [*(reference(both.key, line).hex() for line in lines), ""]
     assert target.stat().st_mode & 0o777 == 0o600 and examine(target).details == {"count": 4}
     said("derive", folder, "prf", "a password", "--info", "backup", "--salt", "0a0b", "--length", "48", "-o", str(tmp_path / "key"), *who)
-    assert (tmp_path / "key").read_bytes() == derive_key(reference(both.key, b"a password"), b"backup", b"\x0a\x0b", 48)
+    assert (tmp_path / "key").read_bytes() == hkdf(reference(both.key, b"a password", derives=True), b"backup", b"\x0a\x0b", 48)
     assert (tmp_path / "key").stat().st_mode & 0o777 == 0o600
+    assert (tmp_path / "key").read_bytes() != hkdf(reference(both.key, b"a password"), b"backup", b"\x0a\x0b", 48)  # of what eval prints
     status = json.loads(said("status", folder, "prf", "--json"))["parties"]
     assert [party["total"] for party in status] == both.totals() and all(len(party["last_hour"]) >= 1 for party in status)
     assert said("status", folder, "prf").startswith("party 0: ") and said("fill", folder, "-n", "5", "--json")
@@ -249,7 +251,7 @@ def test_rate_and_restart(ring: Served) -> None:
             toprf.evaluate(b"6")
     with Toprf(ring.committee, "prf", other) as toprf:
         assert toprf.evaluate(b"1") == reference(ring.key, b"1")
-        with pytest.raises(RefusedByPolicy, match="allows 9 evaluations in all and 6 are used: 4 more are refused; make a new key"):
+        with pytest.raises(RefusedByPolicy, match="has fewer than 4 of its evaluations left"):
             toprf.evaluate_many([b"1"] * 4)
     with Toprf(ring.committee, "prf", stranger) as toprf, pytest.raises(RefusedByPolicy, match="may not evaluate under key"):
         toprf.evaluate(b"1")

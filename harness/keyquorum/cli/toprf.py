@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from keyquorum import api
+from keyquorum.model.committee import Committee
 from keyquorum.model.errors import ParameterError
 from keyquorum.model.outputs import reserved, save_all
 from keyquorum.plans.decrypt import RESULTS
@@ -20,7 +21,8 @@ from keyquorum.serve.client import LONGEST_WAIT
 from keyquorum.serve.kinds import Service
 from keyquorum.terminal.output import console, costs, emit, print_reports, printed
 from keyquorum.terminal.progress import progress_bars
-from keyquorum.toprf import EvaluationStatus, Toprf, derive_key, set_policy, toprf_fill, toprf_keygen, toprf_status
+from keyquorum.toprf import EvaluationStatus, Toprf, set_policy, toprf_fill, toprf_keygen, toprf_status
+from keyquorum.toprf.client import check_derived
 
 from . import completion
 from .app import App
@@ -75,10 +77,12 @@ def serve(
     rate: Annotated[
         str | None, typer.Option(help="Evaluations of each receiver in any hour, as 100/h (default: the policy on file).", show_default=False)
     ] = None,
-    total: Annotated[int | None, typer.Option(help="Evaluations that the key may ever serve (default: any number).", show_default=False)] = None,
+    total: Annotated[
+        int | None, typer.Option(help="Evaluations that the key may ever serve; 0: any number (default: as on file).", show_default=False)
+    ] = None,
     allow: Annotated[
         list[str] | None,
-        typer.Option(help="A receiver that may ask, by name or SHA-256; repeat (default: all that the party admits).", show_default=False),
+        typer.Option(help="A receiver that may ask, by name or SHA-256, or all; repeat (default: as on file).", show_default=False),
     ] = None,
     method: Method = "circuit",
     batch: Annotated[int, typer.Option(help="Most blocks in a batch; 0: 2048.")] = 0,
@@ -90,7 +94,7 @@ def serve(
 ) -> None:
     """Run one party that evaluates for receivers, within its policy, until interrupted.
 
-    Every party has a policy of its own, party-<i>/keys/KEY/evaluations.json, which --rate, --total and --allow replace. A request is evaluated by all
+    Every party has a policy of its own, party-<i>/keys/KEY/evaluations.json, which --rate, --total and --allow change: what is not named stays. A request is evaluated by all
     parties or by none, and counted on the disk before it is answered. All parties give the same --method, --batch and --patience.
     """
     committee = api.as_committee(folder)
@@ -99,11 +103,21 @@ def serve(
     if rate is None and (total is not None or allow):
         raise ParameterError("--total and --allow are parts of a new policy: name its --rate as well")
     if rate is not None:
-        set_policy(committee, index, key, parse_rate(rate), total, allow or None)
+        _change_policy(committee, index, key, parse_rate(rate), total, allow)
     place = committee.key_folder(index, key)
     policy = read_policy(place / POLICY, load_prf_key(place).key_id)
     console.print(f"party {index}: policy {policy.text()}", markup=False)
     run_party(committee, index, Service(key, batch=batch, patience=patience, method=method), (port, metrics_port), host, audit_log)
+
+
+def _change_policy(committee: Committee, index: int, key: str, rate: int, total: int | None, allow: list[str] | None) -> None:
+    """Writes the policy of a party. Limits that are not named stay as they are on file."""
+    place = committee.key_folder(index, key)
+    old = read_policy(place / POLICY, load_prf_key(place).key_id) if (place / POLICY).exists() else None
+    if total is None and old is not None:
+        total = old.total
+    receivers = None if allow and "all" in allow else allow or (list(old.receivers) if old is not None and old.receivers is not None else None)
+    set_policy(committee, index, key, rate, total or None, receivers)
 
 
 @app.command("eval")
@@ -146,25 +160,25 @@ def derive(
     text: Text = None,
     stdin: Stdin = False,
     info: Annotated[str, typer.Option(help="Use of the derived key: other uses have other keys.")] = "",
-    salt: Annotated[str, typer.Option(help="Salt of HKDF, hexadecimal.")] = "",
+    salt: Annotated[str, typer.Option(help="Salt of HKDF, hexadecimal: another one for each user.")] = "",
     length: Annotated[int, typer.Option(help="Bytes of the derived key, 1 to 8160.")] = 32,
     domain: Domain = "",
     at: At = None,
     wait: Wait = 0.0,
 ) -> None:
-    """Derive a key from an input, as a password, and the committee: HKDF with SHA-256 of the function's value of 32 bytes."""
+    """Derive a key from an input, as a password, and the committee: HKDF with SHA-256 of a value that eval does not print."""
     try:
         salted = bytes.fromhex(salt)
     except ValueError:
         raise ParameterError(f"--salt {salt}: give hexadecimal digits") from None
     use = _bytes(info, "--info")
-    derive_key(bytes(32), use, salted, length)  # refuses a length before anything is counted
+    check_derived(length)
     inputs = _inputs(text, stdin, None)
     with (
         reserved([output], [length], Path(folder) / RESULTS) as places,
         _open(folder, key, identity, at, domain, 32, wait) as toprf,
     ):
-        save_all(places, [derive_key(toprf.evaluate(inputs[0]), use, salted, length)])
+        save_all(places, [toprf.derive(inputs[0], use, salted, length)])
     console.print(f"{output}: a key of {length} bytes", markup=False)
     emit({"key": key, "output": output, "bytes": length})
 

@@ -79,7 +79,7 @@ class ProgramRequest:
             raise ParameterError(f"unknown protocol {self.protocol!r}: choose one of {', '.join(known)}")
         if self.backend == "embedded" and unfinished(self.capabilities) and os.environ.get(UNFINISHED) != "1":
             raise ParameterError(
-                f"{self.protocol} is not secure yet (its known attacks are mended, a second independent reading is missing: SECURITY.md, Verified products): "
+                f"{self.protocol} is not secure yet (several engines, saves and subgroups of a session have known faults: SECURITY.md, Verified products): "
                 f"choose another protocol, or set {UNFINISHED}=1 to try it without secrets"
             )
         if self.link is not None and self.capabilities.emulated:

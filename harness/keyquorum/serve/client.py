@@ -179,6 +179,7 @@ class Channels:
                 for channel in self._channels:
                     with suppress(OSError):
                         channel.shutdown(socket.SHUT_RDWR)
+                failed.sort(key=lambda f: not isinstance(f.exception(), RefusedByPolicy))  # that reason, if one party gives it
                 failed[0].result()
             return [f.result() for f in asked]
 

@@ -245,7 +245,7 @@ class Listener:
 
     def _request(self, receiver: str, head: Json, body: bytearray) -> bytes:
         name = head.get("id")
-        if not (isinstance(name, str) and 8 <= len(name) <= 64 and name.isalnum()):
+        if not (isinstance(name, str) and 8 <= len(name) <= 64 and name.isalnum() and name.isascii()):
             raise CiphertextError("a request needs an id of 8 to 64 letters and digits")
         request = self._requests.add(f"{receiver}/{name}", self._key.read(head, body))
         try:

@@ -11,7 +11,7 @@ with Toprf("committee", "prf", "committee/receiver-web.pem") as toprf:
 
 from __future__ import annotations
 
-from .client import Toprf, derive_key
+from .client import Toprf
 from .service import EvaluationStatus, set_policy, toprf_fill, toprf_keygen, toprf_status
 
-__all__ = ["EvaluationStatus", "Toprf", "derive_key", "set_policy", "toprf_fill", "toprf_keygen", "toprf_status"]
+__all__ = ["EvaluationStatus", "Toprf", "set_policy", "toprf_fill", "toprf_keygen", "toprf_status"]

@@ -67,17 +67,31 @@ class Toprf:
             values += self._request(given[first : first + MOST_INPUTS])
         return values
 
-    def _request(self, inputs: Sequence[bytes]) -> list[bytes]:
+    def derive(self, data: bytes, info: bytes = b"", salt: bytes = b"", length: int = 32) -> bytes:
+        """A key of ``length`` bytes from one input: HKDF with SHA-256 (RFC 5869) of D, which the value of :meth:`evaluate` does not reveal. ``info``: the
+        use of the key; ``salt``: as of the user, so that users of one password have other keys. Raises ParameterError before anything is counted, and
+        as :meth:`evaluate_many`."""
+        check_derived(length)
+        if self._output != HASH_BYTES:
+            raise ParameterError(f"keys are derived from {HASH_BYTES} bytes, and this client has values of {self._output}: leave output_bytes out")
+        return hkdf(self._request([data], derives=True)[0], info, salt, length)
+
+    def _request(self, inputs: Sequence[bytes], derives: bool = False) -> list[bytes]:
         points = [point_of(data, self._domain, self._output) for data in inputs]
         answers = self._channels.ask(shared_points(self._committee, points), {"key": self._key_id, "output": self._output})
         blocks, size = combined(self._committee, answers, len(inputs) * self._blocks), self._blocks * BLOCK
-        return [finalised(data, self._domain, self._output, blocks[size * i : size * (i + 1)]) for i, data in enumerate(inputs)]
+        return [finalised(data, self._domain, self._output, blocks[size * i : size * (i + 1)], derives) for i, data in enumerate(inputs)]
 
 
-def derive_key(value: bytes, info: bytes = b"", salt: bytes = b"", length: int = 32) -> bytes:
-    """A key of ``length`` bytes from a value of :class:`Toprf`: HKDF with SHA-256 (RFC 5869). ``info``: the use of the key. Raises ParameterError."""
+def check_derived(length: int) -> None:
+    """Raises ParameterError for a length that no derived key has."""
     if not 1 <= length <= MOST_DERIVED:
         raise ParameterError(f"a key of {length} bytes: choose 1 to {MOST_DERIVED}")
+
+
+def hkdf(value: bytes, info: bytes, salt: bytes, length: int) -> bytes:
+    """HKDF with SHA-256 (RFC 5869) of a value: ``length`` bytes. Raises ParameterError."""
+    check_derived(length)
     extracted = hmac.digest(salt or bytes(HASH_BYTES), value, "sha256")
     derived, block = b"", b""
     for number in range(1, -(-length // HASH_BYTES) + 1):
@@ -86,4 +100,4 @@ def derive_key(value: bytes, info: bytes = b"", salt: bytes = b"", length: int =
     return derived[:length]
 
 
-__all__ = ["Toprf", "derive_key"]
+__all__ = ["Toprf", "check_derived", "hkdf"]

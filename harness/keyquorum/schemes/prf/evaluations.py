@@ -8,14 +8,14 @@ answer left for it, and it is removed when the count is opened. Any other damage
 from __future__ import annotations
 
 import hashlib
+import heapq
 import json
 import os
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from keyquorum.model.checkpoints import reached
@@ -88,9 +88,9 @@ def start_evaluations(folder: Path, key_id: str) -> None:
 def read_journal(path: Path, key_id: str | None = None) -> Counts:
     """The content of a journal. Raises KeyFileError where there is none, or it is damaged or of another key."""
     if not path.exists():
-        raise KeyFileError(f"{path} is missing: without the count of evaluations the key is not served; restore the file")
+        raise KeyFileError(f"{path} is missing: without the count of evaluations the key is not served (docs/pages/toprf.md, A lost count)")
     data = path.read_bytes()
-    damaged = KeyFileError(f"{path} is damaged, so what was evaluated is not known: restore it from a backup, or make a new key")
+    damaged = KeyFileError(f"{path} is damaged, so what was evaluated is not known: the key is not served (docs/pages/toprf.md, A lost count)")
     *lines, last = data.split(b"\n")
     try:
         entry = _entry("", lines[0])
@@ -131,27 +131,28 @@ class Evaluations:
         found = read_journal(self._path, policy.key_id)
         self._failed, self._lock = False, threading.RLock()
         self._restore(found)
-        self._rewrite(found.lines)  # in place of a line that was cut off, and of old ones
+        self._rewrite(self._kept())  # in place of a line that was cut off, and of old ones
 
     def _restore(self, found: Counts) -> None:
         self.total = found.total
-        self._recent: dict[str, deque[Counted]] = {}
+        self._recent: dict[str, list[tuple[float, int, Counted]]] = {}  # heaps: the oldest first, also after the clock was set
         self._used: dict[str, int] = {}
         self._ids: set[str] = set()
-        self._lines = 0
-        for line in found.lines:
-            self._add(line)
+        self._lines, self._order, now = 0, 0, self._clock()
+        for line in found.lines:  # a time that is still to come is no time of a request: it counts for an hour from now
+            self._add(line if line.time <= now else replace(line, time=now))
 
     def _add(self, line: Counted) -> None:
-        self._recent.setdefault(line.receiver, deque()).append(line)
+        heapq.heappush(self._recent.setdefault(line.receiver, []), (line.time, self._order, line))
+        self._order += 1
         self._used[line.receiver] = self._used.get(line.receiver, 0) + line.count
         self._ids.add(f"{line.receiver}/{line.id}")
         self._lines += 1
 
     def _forget_old(self, receiver: str, now: float) -> None:
-        recent = self._recent.get(receiver, deque())
-        while recent and recent[0].time <= now - HOUR:
-            old = recent.popleft()
+        recent = self._recent.get(receiver, [])
+        while recent and recent[0][0] <= now - HOUR:
+            _, _, old = heapq.heappop(recent)
             self._used[receiver] -= old.count
             self._ids.discard(f"{receiver}/{old.id}")
 
@@ -174,7 +175,7 @@ class Evaluations:
             return PolicyError(f"{count:,} evaluations in one request, the policy allows {policy.rate:,} an hour: send fewer at a time")
         if policy.total is not None and self.total + sum(c for _, c in taken) + count > policy.total:
             return PolicyError(
-                f"key {policy.key_id} allows {policy.total:,} evaluations in all and {self.total:,} are used: {count:,} more are refused; make a new key"
+                f"key {policy.key_id} has fewer than {count:,} of its evaluations left: ask who runs the party for another limit, or for another key"
             )
         used = self._used.get(receiver, 0) + sum(c for r, c in taken if r == receiver)
         if used + count <= policy.rate:
@@ -186,7 +187,7 @@ class Evaluations:
 
     def _free_again(self, receiver: str, now: float, excess: int) -> float:
         """When ``excess`` evaluations of a receiver are older than an hour. Those of this very moment are the last."""
-        for line in self._recent.get(receiver, deque()):
+        for _, _, line in sorted(self._recent.get(receiver, [])):
             excess -= line.count
             if excess <= 0:
                 return max(now, line.time + HOUR)
@@ -211,7 +212,13 @@ class Evaluations:
             self._forget_old(receiver, now)
         kept = sum(map(len, self._recent.values()))
         if self._lines > kept + SPARE_LINES:
-            self._rewrite([line for recent in self._recent.values() for line in recent])
+            try:
+                self._rewrite(self._kept())
+            except OSError:  # these requests are counted; the next ones wait until the file can be written
+                self._failed = True
+
+    def _kept(self) -> list[Counted]:
+        return [line for recent in self._recent.values() for _, _, line in recent]
 
     def require(self) -> None:
         """Raises PolicyError while the count cannot be written."""
@@ -219,7 +226,7 @@ class Evaluations:
             if not self._failed:
                 return
             try:
-                self._rewrite([line for recent in self._recent.values() for line in recent])
+                self._rewrite(self._kept())
             except OSError as error:
                 raise _unwritable(error) from None
             self._failed = False

@@ -6,7 +6,8 @@ For an input m of any length, and a domain d (bytes, at most 255; default none):
 * an output of 16 bytes takes the block AES_K(x), one of 32 bytes takes AES_K(x') and AES_K(x' xor 1), where x' is x with the lowest bit of its last
   byte cleared, and 1 is that bit;
 * F(m) = the first 16 or 32 bytes of SHA-256("keyquorum toprf output v1" | 1 byte length of the output | 1 byte length of d | d | 8 bytes length of m,
-  little endian | m | the blocks).
+  little endian | m | the blocks);
+* D(m), from which keys are derived, is F(m) of 32 bytes with "keyquorum toprf derive v1" in the last hash: whoever knows F(m) does not know D(m).
 
 The last hash binds the output to the input: two inputs with the same x, which take about 2^64 hashes to find, have different outputs. It is the second
 hash of 2HashDH (Jarecki, Kiayias, Krawczyk: Round-Optimal Password-Protected Secret Sharing and T-PAKE in the Password-Only Model, ASIACRYPT 2014).
@@ -33,7 +34,7 @@ OUTPUTS = {16: 1, 32: 2}
 """Lengths of outputs in bytes, with the blocks that they take."""
 MOST_INPUTS = 1024
 """Most inputs in one request."""
-_INPUT, _OUTPUT = b"keyquorum toprf input v1", b"keyquorum toprf output v1"
+_INPUT, _OUTPUT, _DERIVE = b"keyquorum toprf input v1", b"keyquorum toprf output v1", b"keyquorum toprf derive v1"
 
 Bytes = NDArray[np.uint8]
 Words = NDArray[np.uint64]
@@ -60,11 +61,11 @@ def point_of(data: bytes, domain: bytes, length: int) -> bytes:
     return bytes(x)
 
 
-def finalised(data: bytes, domain: bytes, length: int, blocks: bytes) -> bytes:
-    """F of an input, from its blocks under AES."""
+def finalised(data: bytes, domain: bytes, length: int, blocks: bytes, derives: bool = False) -> bytes:
+    """F of an input, from its blocks under AES. ``derives``: D."""
     assert len(blocks) == BLOCK * check_output(length)
     said = bytes([length]) + _prefixed(domain) + len(data).to_bytes(8, "little") + data + blocks
-    return hashlib.sha256(_OUTPUT + said).digest()[:length]
+    return hashlib.sha256((_DERIVE if derives else _OUTPUT) + said).digest()[:length]
 
 
 def held_by(committee: Committee, party: int) -> tuple[int, ...]:

@@ -8,7 +8,7 @@
 //! | `random_bit` among three parties | as in `mal-rep-field`, on replicated shares that turn into ours locally |
 //! | `random_bit` among more: products r², opened | the check of products. They are opened before it: r is random, used for nothing else, and the error of r² is known to the adversary |
 //! | random elements | no message: there are streams in common for all subsets of n − t parties |
-//! | seeds of these streams, from one member to the others | with three and more members: hashes, compared by each two members before the first opening |
+//! | seeds of these streams, from one member to the others | with three and more members: hashes, compared by each two members; with n > 2t + 1 before the first round of the engine |
 //! | shares in files | the name of the run, as in `mal-rep-field`; with n > 2t + 1 also the random combination |
 //! | challenges, the byte before an opening | as in `mal-rep-field` |
 //!

@@ -1,5 +1,5 @@
 //! Verified honest majority: a wrapper around a semi-honest protocol whose products it verifies (`mal-rep-field`, `mal-rep-ring`, `mal-shamir`). The aim
-//! is security with abort against malicious parties, static corruption. No attack is known that is not mended, but the second reading is still to come, so programs refuse these protocols
+//! is security with abort against malicious parties, static corruption. No attack is known on one program in one engine. Several engines, saves and subgroups of a session have faults (SECURITY.md, Verified products), so programs refuse these protocols
 //! unless `KEYQUORUM_UNFINISHED=1` is set. This page is about replicated sharing over fields; `shamir/verified.rs` and `ring` say what is different there.
 //!
 //! # Idea
