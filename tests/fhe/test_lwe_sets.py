@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import pytest
 from keyquorum.fhe.lwe_sets import FHEW_SETS, LWE_SETS, SECURITY, TFHE_SETS, FhewParameters, TfheParameters, read_set
 from keyquorum.model.errors import ParameterError
-from keyquorum.schemes import scheme_named
+from keyquorum.schemes import load_parameters, scheme_named
 from keyquorum.schemes.fhew.key import FILES as FHEW_FILES
 from keyquorum.schemes.fhew.key import FhewKeyInfo
 from keyquorum.schemes.tfhe.key import FILES as TFHE_FILES
@@ -62,3 +64,14 @@ def test_a_file_has_the_fields_of_a_set() -> None:
             read_set(wrong, lambda _: 7.0, TfheParameters)
     with pytest.raises(ParameterError, match="other fields than a set"):
         read_set(good, lambda p: float(p["variance"]), FhewParameters)
+
+
+@pytest.mark.parametrize("name", ["tfhers-2-2", "ajax53"])
+def test_a_file_is_the_shipped_set_or_refused(name: str, tmp_path: Path) -> None:
+    """A file of params/ names its set; one with another number is none."""
+    text = (Path(__file__).resolve().parents[2] / "params" / f"{name}.toml").read_text(encoding="utf-8")
+    (tmp_path / "set.toml").write_text(text, encoding="utf-8")
+    assert load_parameters(tmp_path / "set.toml") == load_parameters(name)
+    (tmp_path / "set.toml").write_text(re.sub(r"^plain_bits = 4", "plain_bits = 3", text, flags=re.MULTILINE), encoding="utf-8")
+    with pytest.raises(ParameterError, match=f"is not the set {name} of this version"):
+        load_parameters(tmp_path / "set.toml")

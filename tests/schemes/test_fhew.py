@@ -78,7 +78,7 @@ def test_every_row_is_of_the_secrets(protocol: str, parties: int, noise: str) ->
     assert all(m.public == material[0].public and m.info == info for m in material) and set(material[0].public) == set(FILES)
     assert isinstance(info, FhewKeyInfo) and info.noise == noise
     short, ring = secrets_of(material)
-    assert (short.size, ring.size) == (TINY.lwe_dimension, TINY.dimension) and set(short) == {0, 1} and set(ring) == {-1, 0, 1}
+    assert (short.size, ring.size) == (TINY.lwe_dimension, TINY.dimension) and set(short) <= {0, 1} and set(ring) <= {-1, 0, 1} and ring.any()
     files = [read_key_file(material[0].public[file_name(kind)], kind) for kind in KINDS]
     assert len({file.seed for file in files}) == 3 and {file.key_id for file in files} == {info.key_id}
     plan = info.noise_plan

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from importlib import resources
+from pathlib import Path
 from typing import Literal, NamedTuple, TypeVar
 
 from keyquorum.model.errors import ParameterError
@@ -206,6 +207,20 @@ def shipped_set(data: Json, by_name: Callable[[str], P]) -> P:
     return known
 
 
+def set_of_file(path: Path, by_name: Callable[[str], P]) -> P:
+    """The shipped set that a file of ``params/`` describes; ``by_name``: the shipped one of a name. Raises ParameterError for any other file."""
+    try:
+        data = toml_loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ParameterError(f"{path} is no file of a parameter set: {error}") from None
+    known = by_name(str(data.get("name")))
+    if data != _shipped(known.name):
+        raise ParameterError(
+            f"{path} is not the set {known.name} of this version: there are shipped sets of {known.scheme} alone, take one by its name"
+        )
+    return known
+
+
 def ciphertext_parameters(name: str) -> LweParameters:
     """The set of a file of LWE ciphertexts by name, of plain LWE, of TFHE or of FHEW."""
     more: dict[str, LweParameters] = {**TFHE_SETS, **FHEW_SETS}
@@ -225,6 +240,7 @@ __all__ = [
     "lwe_parameters",
     "read_set",
     "security_of",
+    "set_of_file",
     "shipped_set",
     "tuniform_deviation",
 ]

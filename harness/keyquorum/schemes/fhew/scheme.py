@@ -11,7 +11,7 @@ from keyquorum.fhe.fhew import PUBLIC, check_key_file, evaluated_deviation, file
 from keyquorum.fhe.fhew_evaluation import encrypt
 from keyquorum.fhe.lwe import FHEW_SETS, FhewParameters, LweCiphertexts
 from keyquorum.fhe.lwe_public import integers
-from keyquorum.fhe.lwe_sets import security_of
+from keyquorum.fhe.lwe_sets import security_of, set_of_file
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import ParameterError
 from keyquorum.model.inspected import Kind
@@ -58,7 +58,9 @@ class FhewScheme(LweScheme):
 
     def load(self, name_or_path: str | Path, warn: bool = True) -> FhewParameters:
         """See :class:`.Scheme`. There are shipped sets alone."""
-        return fhew_parameters(str(name_or_path))
+        if isinstance(name_or_path, Path):
+            return set_of_file(name_or_path, fhew_parameters)
+        return fhew_parameters(name_or_path)
 
     def describe_set(self, parameters: Parameters) -> tuple[str, Plain]:
         """See :class:`.Scheme`."""

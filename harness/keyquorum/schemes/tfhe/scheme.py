@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from keyquorum.fhe.lwe import TFHE_SETS, LweCiphertexts, TfheParameters
-from keyquorum.fhe.lwe_sets import security_of
+from keyquorum.fhe.lwe_sets import security_of, set_of_file
 from keyquorum.fhe.tfhe import KINDS as FILE_KINDS
 from keyquorum.fhe.tfhe import check_key_file, file_name
 from keyquorum.model.committee import Committee
@@ -55,7 +55,9 @@ class TfheScheme(LweScheme):
 
     def load(self, name_or_path: str | Path, warn: bool = True) -> TfheParameters:
         """See :class:`.Scheme`. There are shipped sets alone."""
-        return tfhe_parameters(str(name_or_path))
+        if isinstance(name_or_path, Path):
+            return set_of_file(name_or_path, tfhe_parameters)
+        return tfhe_parameters(name_or_path)
 
     def describe_set(self, parameters: Parameters) -> tuple[str, Plain]:
         """See :class:`.Scheme`."""

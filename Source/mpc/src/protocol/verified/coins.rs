@@ -204,11 +204,12 @@ fn compared<P: Verifiable, A: Domain>(ends: Vec<Link>) -> Task<P, A, ()> {
 
 /// A stream that nobody knew before every honest party had received all messages of earlier rounds. One round.
 pub(super) fn toss<P: Verifiable, A: Domain>() -> Task<P, A, Prg> {
+    Box::new(|p, out| (p.tossed)()(p, out))
+}
+
+/// A toss by the next links of all chains.
+pub(super) fn tossed<P: Verifiable, A: Domain>() -> Task<P, A, Prg> {
     Box::new(|p, out| {
-        #[cfg(test)]
-        if p.ablated.opens_coins {
-            return super::tests::ablated::toss()(p, out);
-        }
         let (index, link) = p.coins.next()?;
         send_all(&p.inner, out, (Site::Reveal, LINK), |_| link.to_vec())?;
         Ok(Box::new(move |p, inbox| {

@@ -193,14 +193,14 @@ pub(crate) struct Verified<P, A: Domain> {
     opens: bool,
     /// Whether a corrupted party may still choose an input, or a message of a product, that some party waits for. Of all engines of the session.
     unsettled: Arc<AtomicBool>,
-    #[cfg(test)]
     ablated: Ablated,
+    /// Makes a toss: [`coins::tossed`], but in tests.
+    tossed: fn() -> SendFn<Verified<P, A>, Prg>,
     /// Wrong products pass with probability below 2^-security.
     security: u32,
 }
 
-/// What an honest party leaves out, to show what it is there for.
-#[cfg(test)]
+/// What an honest party leaves out, to show what it is there for: nothing, but in tests, which alone can set it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Ablated {
     /// Challenges are opened random elements, which one honest party reveals alone.
@@ -229,8 +229,8 @@ impl<P: Verifiable, A: Domain> Verified<P, A> {
             turn: Turn::default(),
             opens: false,
             unsettled,
-            #[cfg(test)]
             ablated: Ablated::default(),
+            tossed: coins::tossed,
             security: SECURITY,
         }
     }
@@ -246,6 +246,9 @@ impl<P: Verifiable, A: Domain> Verified<P, A> {
     #[cfg(test)]
     pub fn without(mut self, ablated: Ablated) -> Self {
         self.ablated = ablated;
+        if ablated.opens_coins {
+            self.tossed = tests::ablated::toss;
+        }
         self
     }
 
@@ -313,7 +316,6 @@ impl<P: Verifiable, A: Domain> Verified<P, A> {
 
     /// Whether there are too few coins for a check.
     fn needs_coins(&self, tosses: usize) -> bool {
-        #[cfg(test)]
         if self.ablated.opens_coins {
             return false;
         }
@@ -331,7 +333,6 @@ impl<P: Verifiable, A: Domain> Verified<P, A> {
     }
 
     fn is_unsettled(&self) -> bool {
-        #[cfg(test)]
         if self.ablated.opens_at_once {
             return false;
         }
@@ -501,7 +502,6 @@ impl<P: Verifiable, A: Domain> Protocol for Verified<P, A> {
 
     fn take_turn(&mut self) -> Turn {
         let turn = std::mem::take(&mut self.turn);
-        #[cfg(test)]
         if self.ablated.opens_with_inputs {
             return Turn {
                 inputs: false,
