@@ -39,8 +39,8 @@ impl<P: Protocol, D: Domain> Computation<P, D> {
     ) -> Result<Handle> {
         self.need_binary()?;
         let layout = Layout { size, copies };
-        let count = [size, circuit.output_rows()].into_iter();
-        let total = count.fold(Some(copies), |n: Option<usize>, x| n?.checked_mul(x));
+        let mut count = [size, circuit.output_rows()].into_iter();
+        let total = count.try_fold(copies, |n: usize, x| n.checked_mul(x));
         let Some(total) = total.filter(|n| *n > 0) else {
             return Err(EngineError::usage(
                 "a circuit works on rows of one bit and more",

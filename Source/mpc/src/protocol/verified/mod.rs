@@ -549,7 +549,7 @@ impl<P: Verifiable, A: Domain> Protocol for Verified<P, A> {
     }
 
     fn note_stored<D: Domain>(&mut self, _: &D, share: &Share<D::E>) -> Result<()> {
-        if self.inner.shares_may_disagree() && share.len() > 0 {
+        if self.inner.shares_may_disagree() && !share.is_empty() {
             self.dealt.push(cast(share.duplicate())?);
         }
         Ok(())
