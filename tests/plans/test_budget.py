@@ -13,7 +13,7 @@ import pytest
 from keyquorum import api
 from keyquorum._engine import budget_attempts, budget_flood, budget_kinds, budget_lift
 from keyquorum.fhe.errors import SecurityWarning
-from keyquorum.fhe.parameters import load
+from keyquorum.fhe.parameters import list_parameter_sets, load
 from keyquorum.model.errors import ParameterError
 from keyquorum.plans.weakness import warn_all
 from keyquorum.schemes.seal import keygen
@@ -52,7 +52,7 @@ def test_finding_10_ablated_all_values_of_a_key() -> None:
     assert told_apart(uniform_bits) > 0.7
 
 
-SETS = sorted(path.stem for path in (Path(__file__).parents[2] / "params").glob("*.toml"))
+SETS = list_parameter_sets()
 PAGE = Path(__file__).parents[2] / "docs" / "pages" / "budget.md"
 
 
