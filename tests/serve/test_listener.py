@@ -289,10 +289,16 @@ def test_finding_06_blocked_a_fast_crowd_and_a_receiver_far_away(small: Party, a
 
 
 @pytest.mark.alone
-def test_finding_06_ablated_a_fast_crowd_and_a_receiver_far_away(small: Party, monkeypatch: pytest.MonkeyPatch) -> None:
-    """If all addresses count as one, the receiver is displaced in the middle of its handshake."""
+def test_finding_06_ablated_a_fast_crowd_and_a_receiver_far_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If all addresses count as one, the receiver is displaced in the middle of its handshake. On a busy machine the crowd is slow, so two newer
+    connections are enough here."""
     monkeypatch.setattr(listener, "source_of", lambda address: "anywhere")
-    assert any(served_over_a_round_trip(small, ["127.0.0.20"]) <= 3 for _ in range(4))  # on a busy machine the crowd is slow
+    monkeypatch.setattr(listener, "MOST_UNVERIFIED", 4)
+    party = Party(tmp_path)
+    try:
+        assert any(served_over_a_round_trip(party, ["127.0.0.20"]) <= 3 for _ in range(4))
+    finally:
+        party.listener.close()
 
 
 def test_finding_06_blocked_a_handshake_byte_by_byte(party: Party, monkeypatch: pytest.MonkeyPatch) -> None:
