@@ -8,6 +8,9 @@ SOURCES := $(shell find Source -name '*.rs' -not -path '*/target/*' -not -path '
 WHEEL := build/wheel/venv
 DIST := dist
 
+# Commands and parties are processes of their own: compiled modules halve the time in which each starts.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: bench-tfhe check-tfhe tfhe tfhe-bridge test-tfhe-bridge wheel audit audit-deps check-decrypt first-use test-containers bench-decrypt cnn bench bench-quick bench-dishonest bench-paper004 bench-ajax bench-toprf parity differential fuzz demo test test-rust test-python lint docs bench-keygen build tools clean help
 
 help:

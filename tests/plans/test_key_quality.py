@@ -8,6 +8,7 @@ it so much room that a right implementation fails by its chance once in a millio
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from functools import cache
 
@@ -56,6 +57,8 @@ Ints = NDArray[np.int64]
 SAMPLES = 1 << 20
 """Least number of samples behind each distribution."""
 KINDS = ("pk", "relin", "galois")
+COMMITTEES = list(BACKENDS) if "KEYQUORUM_LONG" in os.environ else ["rep-field", "shamir-3", "semi-2"]
+"""Whose keys have laws here: one of each sharing, and with KEYQUORUM_LONG more parties, which draw from the same laws by the same programs and take minutes."""
 STEP = 1
 
 
@@ -117,7 +120,7 @@ KEYS = -(-SAMPLES // (5 * 16384))
 """Keys whose noise (5 polynomials each) makes SAMPLES coefficients."""
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", COMMITTEES)
 def test_noise_of_keys_is_centred_binomial(backend: str) -> None:
     """Chi-square against the exact distribution on 2^20 coefficients of all keys, and on those of each kind, at 99 %."""
     found = sample(backend, "cbd", KEYS)
@@ -128,7 +131,7 @@ def test_noise_of_keys_is_centred_binomial(backend: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", COMMITTEES)
 def test_noise_variance_is_that_of_seal(backend: str, kind: str) -> None:
     """Variance of jointly made keys / of SEAL's KeyGenerator = 1.00 within an interval below ±1 %.
 
@@ -143,7 +146,7 @@ def test_noise_variance_is_that_of_seal(backend: str, kind: str) -> None:
     assert abs(mine / seals - 1) < width
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", COMMITTEES)
 def test_noise_has_no_structure(backend: str) -> None:
     """Mean, neighbours within a polynomial, and polynomials of one key with each other: correlations within 99.9 %."""
     found = sample(backend, "cbd", KEYS)
@@ -174,7 +177,7 @@ def test_noise_of_keys_can_be_gaussian(backend: str, keys: int) -> None:
     assert abs(ratio - 1) < Z99 * np.sqrt((kurtosis(distribution) - 1) / found.size)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", COMMITTEES)
 def test_secrets_of_keys_are_uniform_ternary(backend: str) -> None:
     """Secrets of the keys above: values, and pairs of neighbours, by chi-square at 99 %; no two keys are alike."""
     secrets = sample(backend, "cbd", KEYS).secrets
@@ -205,7 +208,7 @@ def joint_trits(backend: str, size: int, honest: int | None, seed: bytes) -> Int
     return reconstruct(members.protocol, members.threshold, run_fixed(members, job, seed), q)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", COMMITTEES)
 def test_joint_trits_are_uniform(backend: str) -> None:
     """2^20 trits (fewer by oblivious transfer): values and pairs of neighbours against the exact distribution by chi-square, at 99 %."""
     trits = joint_trits(backend, SAMPLES >> {"semi-2": 3, "semi-4": 6}.get(backend, 0), None, b"joint trits")

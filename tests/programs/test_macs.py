@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -18,7 +19,13 @@ from .test_rounding import border_instances, carry_rows, masks, odd, power2
 from .test_samplers import clear_knuth, knuth_inputs
 from .test_stored_rounding import mask, message, phases
 
-ROWS = [pytest.param(protocol, row, id=f"{protocol} {case.label}") for protocol in ("spdz2k", "mascot") for row, case in enumerate(cases(protocol))]
+# Many blocks of AES take a minute; a few, with MACs, are in test_aes.py.
+ROWS = [
+    pytest.param(protocol, row, id=f"{protocol} {case.label}")
+    for protocol in ("spdz2k", "mascot")
+    for row, case in enumerate(cases(protocol))
+    if not case.program.startswith("aes_blocks") or "KEYQUORUM_LONG" in os.environ
+]
 MAC_RING_3, MAC_FIELD_3 = Backend("spdz2k", 3, RING, 2), Backend("mascot", 3, FIELD, 2)
 
 

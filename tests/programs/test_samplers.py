@@ -26,19 +26,22 @@ from .running import (
     SEMI_RING,
     SHAMIR_3,
     SHAMIR_5,
+    VERIFIED,
     Backend,
     run,
 )
 from .test_conversions import indicator_inputs, trit_inputs
 
 SAMPLES = 1 << 20
+VERIFIED_SAMPLES = 1 << 16
+"""Of protocols that verify products: the samples are those of the protocol beneath, which has SAMPLES, and time goes into the checks."""
 MERSENNE = f"F_{2**61 - 1}"
 RNG = np.random.default_rng(5)
 
 
 @pytest.mark.parametrize("backend", ALL, ids=str)
 def test_ternary_is_uniform_whatever_all_but_one_give(backend: Backend) -> None:
-    size = 1 << 16 if backend in ADDITIVE else SAMPLES
+    size = 1 << 16 if backend in ADDITIVE else VERIFIED_SAMPLES if backend in VERIFIED else SAMPLES
     trits = np.stack([np.random.default_rng(len(str(backend))).integers(0, 3, size), np.zeros(size, dtype=np.int64)])
     trits[1, ::2] = 2
     arguments = {"contributors": 2, "N": size, "method": "bilinear", "modulus": 0}
@@ -58,7 +61,7 @@ def test_ternary_by_polynomial(backend: Backend, contributors: int) -> None:
     assert np.array_equal(out.shares, np.where(total == 2, -1, total))
 
 
-CBD = [(b, "bits", 1 << 16 if b in ADDITIVE else SAMPLES) for b in BINARY] + [
+CBD = [(b, "bits", 1 << 16 if b in ADDITIVE else VERIFIED_SAMPLES if b in VERIFIED else SAMPLES) for b in BINARY] + [
     (SEMI_RING, "arith", 1 << 13),
     (SEMI_FIELD_3, "arith", 1 << 12),
     (EMULATE_RING, "arith", SAMPLES),
@@ -142,7 +145,7 @@ def test_more_than_five_parties(backend: Backend) -> None:
     assert np.abs(out.shares).sum() == 3 and np.abs(out.shares).max() == 1
 
 
-GAUSSIAN = [(b, "bits", 1 << 14 if b in ADDITIVE else SAMPLES) for b in BINARY] + [
+GAUSSIAN = [(b, "bits", 1 << 14 if b in ADDITIVE else VERIFIED_SAMPLES if b in VERIFIED else SAMPLES) for b in BINARY] + [
     (SEMI_FIELD, "arith", 1 << 10),
     (EMULATE_FIELD, "arith", 1 << 16),
     (REPLICATED_RING, "arith", 1 << 14),

@@ -240,8 +240,8 @@ def relay(port: int, address: str, delay: float) -> socket.socket:
     return listener
 
 
-def served_over_a_round_trip(party: Party, crowd: list[str], times: int = 5) -> int:
-    """A receiver at 127.0.0.9, 0.6 s away, sends requests on new channels, while attackers at the addresses of ``crowd`` connect as fast as one
+def served_over_a_round_trip(party: Party, crowd: list[str], times: int = 4) -> int:
+    """A receiver at 127.0.0.9, 0.4 s away, sends requests on new channels, while attackers at the addresses of ``crowd`` connect as fast as one
     thread can. Returns how often the receiver is served."""
     stop = threading.Event()
 
@@ -263,7 +263,7 @@ def served_over_a_round_trip(party: Party, crowd: list[str], times: int = 5) -> 
             return False
 
     thread = threading.Thread(target=come)
-    with relay(party.listener.port, "127.0.0.9", 0.3) as far:
+    with relay(party.listener.port, "127.0.0.9", 0.2) as far:
         thread.start()
         time.sleep(0.5)
         try:
@@ -285,7 +285,7 @@ def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Party]:
 @pytest.mark.alone
 @pytest.mark.parametrize("addresses", [1, 5])
 def test_finding_06_blocked_a_fast_crowd_and_a_receiver_far_away(small: Party, addresses: int) -> None:
-    assert served_over_a_round_trip(small, [f"127.0.0.{20 + i}" for i in range(addresses)]) >= 4
+    assert served_over_a_round_trip(small, [f"127.0.0.{20 + i}" for i in range(addresses)]) >= 3
 
 
 @pytest.mark.alone
@@ -296,7 +296,7 @@ def test_finding_06_ablated_a_fast_crowd_and_a_receiver_far_away(tmp_path: Path,
     monkeypatch.setattr(listener, "MOST_UNVERIFIED", 4)
     party = Party(tmp_path)
     try:
-        assert any(served_over_a_round_trip(party, ["127.0.0.20"]) <= 3 for _ in range(4))
+        assert any(served_over_a_round_trip(party, ["127.0.0.20"]) <= 2 for _ in range(4))
     finally:
         party.listener.close()
 
