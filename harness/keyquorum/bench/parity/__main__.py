@@ -1,6 +1,6 @@
 """``make parity``: every program on every protocol that it declares, on both engines.
 
-Writes results/parity.csv (of some protocols: their part of it), prints the table, and ends with ``parity: rows=… differences=… skipped=… worst_ratio=…``: rows compared
+Writes results/parity.csv after each protocol (of some protocols: their part of it), prints the table, and ends with ``parity: rows=… differences=… skipped=… worst_ratio=…``: rows compared
 (among the two engines and with the clear reference), rows whose outputs differ, rows that one engine does not have, and the
 largest time of the embedded engine divided by that of MP-SPDZ.
 """
@@ -164,12 +164,12 @@ def main() -> int:
         for protocol in options.protocols.split(","):
             checkout.binary(protocol)
             done += compare(checkout, protocol, options.repeats, options.only, show)
+            if done and not options.only and options.output.parent.is_dir():
+                write(options.output, merged(options.output, done, checkout))
     except KeyQuorumError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     rows = merged(options.output, done, checkout) if not options.only else [c.row() for c in done]
-    if rows and not options.only and options.output.parent.is_dir():
-        write(options.output, rows)
     print(table(done))
     print(summary(rows))
     return int(any(row["difference"] != "" for row in rows))
