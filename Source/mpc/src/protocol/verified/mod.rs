@@ -71,10 +71,10 @@ mod pending;
 mod ring;
 #[cfg(test)]
 mod tests;
+mod unsettled;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use keyquorum_math::{Domain, DomainKind, Prg};
 use sha2::{Digest, Sha256};
@@ -84,6 +84,7 @@ use self::coins::Coins;
 pub(crate) use self::gf64::Gf64;
 pub(crate) use self::pending::Product;
 use self::pending::{MOST_PENDING, Pending};
+pub(crate) use self::unsettled::Unsettled;
 use super::{ClearTask, Protocol, ShareTask, Turn, cast};
 use crate::adversary::Corruption;
 use crate::error::{EngineError, Result};
@@ -191,8 +192,8 @@ pub(crate) struct Verified<P, A: Domain> {
     turn: Turn,
     /// Whether something is opened in the next round.
     opens: bool,
-    /// Whether a corrupted party may still choose an input, or a message of a product, that some party waits for. Of all engines of the session.
-    unsettled: Arc<AtomicBool>,
+    /// Whether a corrupted party may still choose an input, or a message of a product. Of all engines of the session.
+    unsettled: Arc<Unsettled>,
     ablated: Ablated,
     /// Makes a toss: [`coins::tossed`], but in tests.
     tossed: fn() -> SendFn<Verified<P, A>, Prg>,
@@ -209,6 +210,8 @@ pub(crate) struct Ablated {
     pub opens_at_once: bool,
     /// Openings do not wait for inputs of the same round.
     pub opens_with_inputs: bool,
+    /// Openings are not refused while inputs of other engines wait.
+    pub opens_before_inputs: bool,
 }
 
 /// The semi-honest protocol, for [`within`].
@@ -218,7 +221,7 @@ fn inner<P, A: Domain>(p: &mut Verified<P, A>) -> Result<&mut P> {
 
 impl<P: Verifiable, A: Domain> Verified<P, A> {
     /// A party whose semi-honest protocol is `inner`. `private`: a stream that nobody else knows; `unsettled`: of the session.
-    pub fn new(inner: P, domain: A, private: Prg, unsettled: Arc<AtomicBool>) -> Self {
+    pub fn new(inner: P, domain: A, private: Prg, unsettled: Arc<Unsettled>) -> Self {
         Self {
             inner,
             domain,
@@ -324,19 +327,26 @@ impl<P: Verifiable, A: Domain> Verified<P, A> {
 
     /// Every party has received all messages of all earlier rounds.
     fn settle(&self) {
-        self.unsettled.store(false, Ordering::Relaxed);
-    }
-
-    /// Notes that a round had messages of which a corrupted party may have withheld one.
-    fn unsettle(&self) {
-        self.unsettled.store(true, Ordering::Relaxed);
+        self.unsettled.settle();
     }
 
     fn is_unsettled(&self) -> bool {
-        if self.ablated.opens_at_once {
-            return false;
+        !self.ablated.opens_at_once && self.unsettled.messages()
+    }
+
+    /// Refuses to open anything while an input waits. Inputs of this engine do not: their round opens nothing ([`Turn`]).
+    fn refuse_before_inputs(&self) -> Result<()> {
+        let Ablated {
+            opens_before_inputs,
+            opens_with_inputs,
+            ..
+        } = self.ablated;
+        if opens_before_inputs || opens_with_inputs || !self.unsettled.inputs() {
+            return Ok(());
         }
-        self.unsettled.load(Ordering::Relaxed)
+        Err(EngineError::usage(
+            "an input of another program of this session was not sent yet, and could depend on what this one opens: run that program up to its inputs first",
+        ))
     }
 
     /// An opening, which never goes out before everything that it may depend on was verified, and every party has received it.
@@ -356,7 +366,7 @@ impl<P: Verifiable, A: Domain> Verified<P, A> {
     /// A task with messages of which a corrupted party may withhold one.
     fn unsettling<V: 'static>(task: SendFn<P, V>) -> SendFn<Self, V> {
         then(within(task, inner), |p: &mut Self, value| {
-            p.unsettle();
+            p.unsettled.unsettle();
             Ok(value)
         })
     }
@@ -477,6 +487,11 @@ impl<P: Verifiable, A: Domain> Protocol for Verified<P, A> {
     ) -> Result<ShareTask<Self, D::E>> {
         self.turn.inputs = true;
         let input = Self::unsettling(self.inner.input(domain, owner, n, values)?);
+        let waiting = Unsettled::input(&self.unsettled);
+        let input: ShareTask<Self, D::E> = Box::new(move |p, out| {
+            drop(waiting);
+            input(p, out)
+        });
         if !self.inner.shares_may_disagree() {
             return Ok(input);
         }
@@ -517,6 +532,9 @@ impl<P: Verifiable, A: Domain> Protocol for Verified<P, A> {
 
     /// The check, if a value is opened next or too much waits; without a check, the round in which all wait for all.
     fn prepare(&mut self) -> Result<Option<SendFn<Self, ()>>> {
+        if self.opens {
+            self.refuse_before_inputs()?;
+        }
         if self.inner.shares_may_disagree() && !self.coins.ready() {
             return Ok(Some(coins::set_up(0)));
         }
