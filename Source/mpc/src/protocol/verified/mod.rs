@@ -1,6 +1,5 @@
-//! Verified honest majority: a wrapper around a semi-honest protocol whose products it verifies (`mal-rep-field`, `mal-rep-ring`, `mal-shamir`). The aim
-//! is security with abort against malicious parties, static corruption. No attack is known on one program in one engine. Several engines, saves and subgroups of a session have faults (SECURITY.md, Verified products), so programs refuse these protocols
-//! unless `KEYQUORUM_UNFINISHED=1` is set. This page is about replicated sharing over fields; `shamir/verified.rs` and `ring` say what is different there.
+//! Verified honest majority: a wrapper around a semi-honest protocol whose products it verifies (`mal-rep-field`, `mal-rep-ring`, `mal-shamir`).
+//! Secure with abort against malicious parties, static corruption: single programs (SECURITY.md, Verified products). This page is about replicated sharing over fields; `shamir/verified.rs` and `ring` say what is different there.
 //!
 //! # Idea
 //!
@@ -49,13 +48,20 @@
 //! and at a tossed point the next claim is right with probability at most 2v/q (Schwartz-Zippel; the sum check of Lund, Fortnow, Karloff, Nisan, 1992; for shared products
 //! Boneh, Boyle, Corrigan-Gibbs, Gilboa, Ishai, CRYPTO 2019, Boyle, Gilboa, Ishai, Nof, CCS 2019, and Goyal and Song, ePrint 2020/134). The last step multiplies by a tossed factor and compares with masked operands: 1/q more.
 //! A run of the check with V variables in all is wrong with probability at most (2V + 2)/q. Runs with tosses of their own are repeated side by side until the product is below 2^-40 ([`check::repetitions`]).
-//! The adversary has one attempt: a failed check ends the session. So 2^-40 is the bound of a session, however many checks it runs.
+//! The adversary has one attempt: a failed check ends the session, and so does whatever else goes wrong ([`crate::guard`]), as who knows a challenge first can break off. So 2^-40 is the bound of a session, however many engines and checks it has.
 //!
 //! *Abort reveals nothing.* The verdict is a public combination of the errors that the adversary chose, which it can compute itself: whether the check fails does not depend on the
 //! honest parties' secrets. The operands that the last step opens are masked by uniform elements.
 //!
 //! Tosses come from a stream of AES-128 whose seed is the hash of a committed number of every party (random oracle: `coins`). The errors are fixed before anybody but honest parties knows all numbers, so an
 //! adversary that passes more often than with uniform factors distinguishes the stream.
+//!
+//! # Several engines, and plans
+//!
+//! Engines of a session that verify products run side by side, in several domains: what one opens waits for the inputs of all ([`Unsettled`]). A plan flushes the engines that have taken inputs before another one opens; otherwise the opening is refused.
+//! Each engine has chains of coins of its own, and checks its own products. Nothing connects a value of one domain with that of another: plans need sources of numbers that are the same in all domains, from the streams that parties have in common.
+//!
+//! Groups of parties are refused. For them every group needs an [`Unsettled`] of its own, and all parties of the session have to be awaited before a group opens anything that depends on what others put in.
 //!
 //! # Costs
 //!
