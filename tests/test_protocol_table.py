@@ -26,8 +26,6 @@ from keyquorum.model.protocols import (
     named,
     names,
 )
-from keyquorum.parties import run_in_process
-from keyquorum.parties.jobs import run_job
 from keyquorum.plans.program import ProgramRequest
 
 ROOT = Path(__file__).parent.parent

@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 from keyquorum import _engine
-from keyquorum.dsl import ProgramIO, run_program
+from keyquorum.dsl import ProgramIO, run_program, share_files
 from keyquorum.dsl.persistence import NO_NAME, Persistence
-from keyquorum.dsl import share_files
 from keyquorum.dsl.share_files import claim_path, shares_path
 from keyquorum.model.errors import ProgramError
 from keyquorum.model.protocols import PROTOCOLS
@@ -165,7 +164,7 @@ def test_two_saves_by_one_engine_ablated_with_one_name(tmp_path: Path, monkeypat
     monkeypatch.setattr(Persistence, "name_anew", lambda self, engine: self.exists)
     _saved_twice(tmp_path)
     assert len(set(_stored(tmp_path, VERIFIED_FIELD))) == 1
-    with pytest.raises(_engine.CheckError, match="party 2 and party 1 hold the same summand|party 1 and party 2 hold the same summand"):
+    with pytest.raises(_engine.CheckError, match=r"party 2 and party 1 hold the same summand|party 1 and party 2 hold the same summand"):
         _run(tmp_path, VERIFIED_FIELD, READ, ends=seen)
     assert opened.keys() == {1, 2} and opened[1] != opened[2]
 
@@ -188,7 +187,7 @@ def _masked_twice(folder: Path, backend: Backend) -> int:
 @pytest.mark.parametrize("backend", [VERIFIED_FIELD, VERIFIED_SHAMIR], ids=str)
 def test_stored_masks_blocked_after_a_run_that_broke_off(tmp_path: Path, backend: Backend) -> None:
     _run(tmp_path, backend, STORE, "41")
-    with pytest.raises(ProgramError, match="was broken off, after it may have opened .*store new ones .*remove Shares-P\\d.claimed beside it"):
+    with pytest.raises(ProgramError, match=r"was broken off, after it may have opened .*store new ones .*remove Shares-P\d\.claimed beside it"):
         _masked_twice(tmp_path, backend)
     assert all(claim_path(shares_path(tmp_path, party)).stat().st_mode & 0o777 == 0o600 for party in range(backend.parties))
     # The same if one honest party has a mark, whatever the program does; the others get none.

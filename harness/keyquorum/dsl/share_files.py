@@ -14,7 +14,6 @@ from keyquorum.model.protocols import PROTOCOLS
 
 from .persistence import NO_NAME, Persistence
 
-
 CLAIM = ".claimed"
 """Ending of the mark beside a share file."""
 CLAIMED = b"a run that read these shares has not come to its end (SECURITY.md, stored masks)\n"
