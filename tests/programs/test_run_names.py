@@ -209,7 +209,7 @@ def test_stored_masks_ablated_without_claims(tmp_path: Path, monkeypatch: pytest
 
 
 def test_a_claim_ends_with_its_run(tmp_path: Path) -> None:
-    """Also if the run failed before anything was sent; not if something was sent, whether it arrived or not. A mark without a file says nothing."""
+    """Also if the run failed before anything was sent. A mark without a file says nothing, and nobody marks a file a second time."""
     backend, marks = VERIFIED_FIELD, [claim_path(shares_path(tmp_path, party)) for party in range(3)]
 
     def claimed(io: ProgramIO, session: _engine.Session) -> None:
@@ -222,6 +222,8 @@ def test_a_claim_ends_with_its_run(tmp_path: Path) -> None:
         _run(tmp_path, backend, "a = sint.read_from_file(0, 1, size=3)[1][0] + 1\nregint(1).binary_output()\n", ends=_stop)
     assert not any(mark.exists() for mark in marks)
     share_files.claim(shares_path(tmp_path, 1))
+    with pytest.raises(ProgramError, match="or still runs"):
+        share_files.claim(shares_path(tmp_path, 1))
     for party in range(3):
         shares_path(tmp_path, party).unlink()
     _run(tmp_path, backend, STORE, "42")

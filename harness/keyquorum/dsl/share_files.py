@@ -31,7 +31,8 @@ def claim_path(path: Path) -> Path:
 
 
 def claim(path: Path) -> None:
-    """Marks a share file durably, before a run uses its shares: what the run opens may depend on them."""
+    """Marks a share file durably, before a run uses its shares: what the run opens may depend on them. Raises :class:`ProgramError` if another run has marked it."""
+    _refuse_claimed(path)
     write_atomically(claim_path(path), CLAIMED, mode=0o600)
 
 
@@ -48,8 +49,8 @@ def _refuse_claimed(path: Path) -> None:
     if not mark.exists():
         return
     raise ProgramError(
-        f"{path}: a run that had read these shares was broken off, after it may have opened something that depends on them. If programs use some of them "
-        f"once, as masks, store new ones in another folder; if programs may use all of them any number of times, remove {mark.name} beside it"
+        f"{path}: a run that had read these shares was broken off, after it may have opened something that depends on them, or still runs. If programs use some "
+        f"of them once, as masks, store new ones in another folder; if programs may use all of them any number of times, remove {mark.name} beside it"
     )
 
 

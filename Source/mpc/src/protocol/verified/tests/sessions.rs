@@ -267,3 +267,20 @@ fn further_tries_ablated_in_a_session_that_goes_on() {
     );
     assert_eq!((before.unwrap(), later.unwrap()), (vec![9], vec![9]));
 }
+
+/// A share file stays claimed if messages were sent since it was read: rounds count those that failed.
+#[test]
+fn a_round_counts_though_its_messages_do_not_arrive() {
+    let results = Setting::honest(PRIME).run(|engine| {
+        if engine.party().0 == CORRUPT {
+            return Err(EngineError::usage("the adversary stops"));
+        }
+        let random = engine.random(1)?;
+        let before = engine.stats().rounds;
+        let failed = opened(engine, &random).is_err();
+        Ok((failed, before, engine.stats().rounds))
+    });
+    for result in results.into_iter().skip(1) {
+        assert_eq!(result.unwrap(), (true, 0, 1));
+    }
+}
