@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Event
 
 import pytest
 from keyquorum import _engine
@@ -31,10 +32,15 @@ class Broken(Exception):
 
 
 def _run(
-    folder: Path, backend: Backend, source: str, *words: str, ends: Callable[[ProgramIO, _engine.Session], None] = lambda io, session: None
+    folder: Path,
+    backend: Backend,
+    source: str,
+    *words: str,
+    ends: Callable[[ProgramIO, _engine.Session], None] = lambda io, session: None,
+    fails: Callable[[], object] = lambda: None,
 ) -> list[list[int]]:
     """Runs a program with the share files of a folder; returns the output of each party. The first own error of a party is raised. ``ends``: called before the shares
-    are saved."""
+    are saved; ``fails``: after an error, before the others get it."""
     file = folder / "program.mpc"
     file.write_text(source)
 
@@ -47,6 +53,7 @@ def _run(
                 ends(io, session)
                 io.save(folder, engine)
         except BaseException as error:
+            fails()
             session.abort(str(error))
             raise
         return [int(word) for words in io.binary_outputs for word in words]
@@ -157,15 +164,18 @@ def test_two_saves_by_one_engine_blocked(tmp_path: Path) -> None:
 def test_two_saves_by_one_engine_ablated_with_one_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The honest parties open different values. Party 0, which follows the protocol, notices it."""
     opened: dict[int, list[int]] = {}
+    both = Event()
 
     def seen(io: ProgramIO, session: _engine.Session) -> None:
         opened[session.party] = [int(word) for words in io.binary_outputs for word in words]
+        if len(opened) == 2:
+            both.set()
 
     monkeypatch.setattr(Persistence, "name_anew", lambda self, engine: self.exists)
     _saved_twice(tmp_path)
     assert len(set(_stored(tmp_path, VERIFIED_FIELD))) == 1
     with pytest.raises(_engine.CheckError, match=r"party 2 and party 1 hold the same summand|party 1 and party 2 hold the same summand"):
-        _run(tmp_path, VERIFIED_FIELD, READ, ends=seen)
+        _run(tmp_path, VERIFIED_FIELD, READ, ends=seen, fails=lambda: both.wait(10))
     assert opened.keys() == {1, 2} and opened[1] != opened[2]
 
 
@@ -213,7 +223,7 @@ def test_a_claim_ends_with_its_run(tmp_path: Path) -> None:
     backend, marks = VERIFIED_FIELD, [claim_path(shares_path(tmp_path, party)) for party in range(3)]
 
     def claimed(io: ProgramIO, session: _engine.Session) -> None:
-        assert all(mark.read_bytes() == share_files.CLAIMED for mark in marks)
+        assert marks[session.party].read_bytes() == share_files.CLAIMED
 
     _run(tmp_path, backend, STORE, "41")
     _run(tmp_path, backend, READ, ends=claimed)
