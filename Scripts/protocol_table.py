@@ -6,7 +6,6 @@ import sys
 from pathlib import Path
 
 from keyquorum.model.protocols import PROTOCOLS, Protocol
-from keyquorum.plans.program import unfinished
 
 TARGET = Path(__file__).resolve().parent.parent / "docs" / "pages" / "protocols.md"
 HEAD = """# Protocols
@@ -37,8 +36,6 @@ def bounds(protocol: Protocol) -> str:
 
 def committee(protocol: Protocol) -> str:
     """The protocols that a committee of this protocol runs."""
-    if unfinished(protocol):
-        return "none: [not secure yet](../../SECURITY.md#verified-products)"
     if not protocol.committee:
         return "none: single programs"
     own = [name for name in dict.fromkeys((protocol.ring_protocol, protocol.field_protocol, protocol.plain_field_protocol)) if name is not None]

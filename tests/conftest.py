@@ -10,7 +10,6 @@ from collections.abc import Iterator
 import hypothesis
 import pytest
 
-os.environ.setdefault("KEYQUORUM_UNFINISHED", "1")  # tests run protocols that are not secure yet, too
 hypothesis.settings.register_profile("keyquorum", deadline=None)  # other tests run beside them
 hypothesis.settings.load_profile("keyquorum")
 

@@ -26,9 +26,7 @@ from keyquorum.model.protocols import (
     named,
     names,
 )
-from keyquorum.parties import run_in_process
-from keyquorum.parties.jobs import run_job
-from keyquorum.plans.program import UNFINISHED, ProgramRequest, unfinished
+from keyquorum.plans.program import ProgramRequest
 
 ROOT = Path(__file__).parent.parent
 RING, FIELD, BITS = "Z2^64", "F_1152921504606584833", "bits"
@@ -237,7 +235,8 @@ def test_committees(name: str) -> None:
                 committee.check()
                 assert committee.capabilities is protocol and committee.share_parts == protocol.parts(n, t)
             else:
-                with pytest.raises(CommitteeError, match=name if protocol.committee else "unknown protocol"):
+                said = name if protocol.committee else "for single programs .*semi-honest so far" if protocol.names_runs else "unknown protocol"
+                with pytest.raises(CommitteeError, match=said):
                     committee.check()
 
 
@@ -362,24 +361,18 @@ def test_the_search_finds_names(tmp_path: Path) -> None:
     assert list(_rust_names(rust)) == [(2, "semi")]
 
 
-def test_protocols_that_are_not_secure_yet_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those with known attacks run only for those who ask for it by the environment; all others are not concerned."""
-    monkeypatch.delenv(UNFINISHED)
-    open_to_all = [p for p in PROTOCOLS.values() if not unfinished(p)]
-    assert {p.name for p in open_to_all} >= set(COMMITTEES) and len(open_to_all) < len(PROTOCOLS)
-    for protocol in PROTOCOLS.values():
-        request = ProgramRequest("sample_bits", ("1",), protocol.name)
-        if protocol in open_to_all:
-            request.check()
-        else:
-            said = f"{protocol.name} is not secure yet .*: choose another protocol"
-            with pytest.raises(ParameterError, match=said):
-                request.check()
-            committee = api.in_process_committee(3, next(c.name for c in COMMITTEES.values() if c.sharing == protocol.sharing))
-            job = {
-                "kind": "program",
-                "request": {"program": "sample_bits", "args": ["1"], "protocol": protocol.name},
-                "local": {"folder": str(tmp_path)},
-            }
-            with pytest.raises(ParameterError, match=said):
-                run_in_process(committee, lambda context, job=job: run_job(context, job))  # type: ignore[misc]
+def test_verified_products_are_for_single_programs(tmp_path: Path) -> None:
+    """Programs run with them; no committee is made, and a committee file with their name is refused, by whatever is done with it."""
+    verified = [p for p in PROTOCOLS.values() if p.names_runs]
+    assert verified and not any(p.name in COMMITTEES for p in verified)
+    for protocol in verified:
+        ProgramRequest("sample_bits", ("1",), protocol.name).check()
+        said = f"{protocol.name} is for single programs .*whole plans, pools and services are semi-honest so far: choose one of"
+        with pytest.raises(CommitteeError, match=said):
+            api.init(tmp_path / protocol.name, 3, protocol.name)
+        assert not (tmp_path / protocol.name).exists()
+        folder = tmp_path / f"changed-{protocol.name}"
+        file = api.init(folder, 3, next(c.name for c in COMMITTEES.values() if c.sharing == protocol.sharing)).folder / "committee.toml"
+        file.write_text(re.sub(r'(?m)^protocol = ".*"$', f'protocol = "{protocol.name}"', file.read_text()))
+        with pytest.raises(CommitteeError, match=said):
+            Committee.load(folder)

@@ -162,7 +162,6 @@ def test_a_block_by_tables_with_macs() -> None:
     check_random_blocks("table", MAC_RING, 1)
 
 
-@pytest.mark.skipif("KEYQUORUM_UNFINISHED" not in os.environ, reason="mal-rep-ring is refused without KEYQUORUM_UNFINISHED")
 @METHODS
 def test_a_block_with_verified_products(method: str) -> None:
     check_random_blocks(method, VERIFIED_RING, 1)

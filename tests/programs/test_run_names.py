@@ -1,16 +1,19 @@
-"""Share files of protocols that verify products have the name of the run that stored them: parties with files of different runs are refused."""
+"""Share files of protocols that verify products have the name of the run that stored them: parties with files of different runs are refused. So are files that a run
+used before it broke off."""
 
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Event
 
 import pytest
 from keyquorum import _engine
-from keyquorum.dsl import ProgramIO, run_program
-from keyquorum.dsl.persistence import NO_NAME
-from keyquorum.dsl.share_files import shares_path
+from keyquorum.dsl import ProgramIO, run_program, share_files
+from keyquorum.dsl.persistence import NO_NAME, Persistence
+from keyquorum.dsl.share_files import claim_path, shares_path
 from keyquorum.model.errors import ProgramError
 from keyquorum.model.protocols import PROTOCOLS
 
@@ -20,11 +23,24 @@ NAME = 16
 """Bytes of a name."""
 STORE = "sint.write_to_file(sint(int(program.args[1]), size=3))\n"
 READ = "sint.read_from_file(0, 1, size=3)[1][0].reveal().binary_output()\n"
+MASK = "(sint.read_from_file(0, 1, size=3)[1][0] + sint(int(program.args[1]), size=3)).reveal().binary_output()\n"
 READ_AND_STORE = "sint.write_to_file(sint.read_from_file(0, 1, size=3)[1][0] + 1, 0)\n"
 
 
-def _run(folder: Path, backend: Backend, source: str, *words: str) -> list[list[int]]:
-    """Runs a program with the share files of a folder; returns the output of each party. The first own error of a party is raised."""
+class Broken(Exception):
+    """How a corrupted party stops."""
+
+
+def _run(
+    folder: Path,
+    backend: Backend,
+    source: str,
+    *words: str,
+    ends: Callable[[ProgramIO, _engine.Session], None] = lambda io, session: None,
+    fails: Callable[[], object] = lambda: None,
+) -> list[list[int]]:
+    """Runs a program with the share files of a folder; returns the output of each party. The first own error of a party is raised. ``ends``: called before the shares
+    are saved; ``fails``: after an error, before the others get it."""
     file = folder / "program.mpc"
     file.write_text(source)
 
@@ -32,9 +48,12 @@ def _run(folder: Path, backend: Backend, source: str, *words: str) -> list[list[
         try:
             engine = session.engine(backend.protocol, backend.domain, "test", backend.threshold)
             io = ProgramIO.from_folder(folder, engine, "program")
-            run_program(engine, file, list(words), io)
-            io.save(folder, engine)
+            with io.run(engine):
+                run_program(engine, file, list(words), io)
+                ends(io, session)
+                io.save(folder, engine)
         except BaseException as error:
+            fails()
             session.abort(str(error))
             raise
         return [int(word) for words in io.binary_outputs for word in words]
@@ -105,3 +124,117 @@ def test_files_without_a_name_are_refused(tmp_path: Path) -> None:
         _run(tmp_path, backend, READ)
     # A program that uses no shares runs.
     assert _run(tmp_path, backend, "regint(7).binary_output()\n") == [[7]] * 3
+
+
+def _saved_twice(folder: Path) -> None:
+    """One engine saves twice. Party 0 stops it when party 2 has not saved the second time, and changes its own file: of each summand it has what the honest party has that
+    holds it as well."""
+    backend, file = VERIFIED_FIELD, folder / "program.mpc"
+    file.write_text("sint.write_to_file(sint.get_random(size=3), 0)\n")
+    first: dict[int, bytes] = {}
+
+    def one(session: _engine.Session) -> None:
+        engine = session.engine(backend.protocol, backend.domain, "test", backend.threshold)
+        io = ProgramIO.from_folder(folder, engine, "program")
+        for _ in range(2):
+            run_program(engine, file, [], io)
+            io.save(folder, engine)
+            first.setdefault(engine.party, shares_path(folder, engine.party).read_bytes())
+
+    with ThreadPoolExecutor(backend.parties) as pool:
+        list(pool.map(one, _engine.local_sessions(backend.parties, 20.0)))
+    second, own = shares_path(folder, 0), folder / "first"
+    own.write_bytes(first[0])
+    own.chmod(0o600)
+    header = _engine.ShareFile.header(str(second))
+    old, new = (bytes(_engine.ShareFile.read(str(path), header)) for path in (own, second))
+    half = (len(new) - NAME) // 2
+    _engine.ShareFile.write(str(second), header, new[:half] + old[half:-NAME] + old[-NAME:])
+    shares_path(folder, 2).write_bytes(first[2])
+
+
+def test_two_saves_by_one_engine_blocked(tmp_path: Path) -> None:
+    _saved_twice(tmp_path)
+    names = _stored(tmp_path, VERIFIED_FIELD)
+    assert names[0] == names[2] != names[1]
+    with pytest.raises(_engine.StoreError, match="were not made together"):
+        _run(tmp_path, VERIFIED_FIELD, READ)
+
+
+def test_two_saves_by_one_engine_ablated_with_one_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The honest parties open different values. Party 0, which follows the protocol, notices it."""
+    opened: dict[int, list[int]] = {}
+    both = Event()
+
+    def seen(io: ProgramIO, session: _engine.Session) -> None:
+        opened[session.party] = [int(word) for words in io.binary_outputs for word in words]
+        if len(opened) == 2:
+            both.set()
+
+    monkeypatch.setattr(Persistence, "name_anew", lambda self, engine: self.exists)
+    _saved_twice(tmp_path)
+    assert len(set(_stored(tmp_path, VERIFIED_FIELD))) == 1
+    with pytest.raises(_engine.CheckError, match=r"party 2 and party 1 hold the same summand|party 1 and party 2 hold the same summand"):
+        _run(tmp_path, VERIFIED_FIELD, READ, ends=seen, fails=lambda: both.wait(10))
+    assert opened.keys() == {1, 2} and opened[1] != opened[2]
+
+
+def _stop(io: ProgramIO, session: _engine.Session) -> None:
+    """The adversary has seen what was opened, and stops before anybody comes to the end of the run."""
+    raise Broken(str(io.binary_outputs[0][0]))
+
+
+def _masked_twice(folder: Path, backend: Backend) -> int:
+    """What a corrupted party learns of the difference of two secrets of other parties, each of which is opened under a mask from the share file."""
+    seen = []
+    for secret in ("1000", "1234"):
+        with pytest.raises(Broken) as stopped:
+            _run(folder, backend, MASK, secret, ends=_stop)
+        seen.append(int(str(stopped.value)))
+    return seen[1] - seen[0]
+
+
+@pytest.mark.parametrize("backend", [VERIFIED_FIELD, VERIFIED_SHAMIR], ids=str)
+def test_stored_masks_blocked_after_a_run_that_broke_off(tmp_path: Path, backend: Backend) -> None:
+    _run(tmp_path, backend, STORE, "41")
+    with pytest.raises(ProgramError, match=r"was broken off, after it may have opened .*store new ones .*remove Shares-P\d\.claimed beside it"):
+        _masked_twice(tmp_path, backend)
+    assert all(claim_path(shares_path(tmp_path, party)).stat().st_mode & 0o777 == 0o600 for party in range(backend.parties))
+    # The same if one honest party has a mark, whatever the program does; the others get none.
+    for party in range(1, backend.parties):
+        claim_path(shares_path(tmp_path, party)).unlink()
+    for source in (READ, "sint.write_to_file(sint(1))\n", "regint(7).binary_output()\n"):
+        with pytest.raises(ProgramError, match="Shares-P0: a run that had read these shares"):
+            _run(tmp_path, backend, source)
+    # As the error says, for shares that may be used again.
+    claim_path(shares_path(tmp_path, 0)).unlink()
+    assert _run(tmp_path, backend, READ) == [[41, 41, 41]] * backend.parties
+    assert _run(tmp_path, backend, READ) == [[41, 41, 41]] * backend.parties
+
+
+def test_stored_masks_ablated_without_claims(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("keyquorum.dsl.program_io.claim", lambda path: None)
+    _run(tmp_path, VERIFIED_FIELD, STORE, "41")
+    assert _masked_twice(tmp_path, VERIFIED_FIELD) == 234
+
+
+def test_a_claim_ends_with_its_run(tmp_path: Path) -> None:
+    """Also if the run failed before anything was sent. A mark without a file says nothing, and nobody marks a file a second time."""
+    backend, marks = VERIFIED_FIELD, [claim_path(shares_path(tmp_path, party)) for party in range(3)]
+
+    def claimed(io: ProgramIO, session: _engine.Session) -> None:
+        assert marks[session.party].read_bytes() == share_files.CLAIMED
+
+    _run(tmp_path, backend, STORE, "41")
+    _run(tmp_path, backend, READ, ends=claimed)
+    assert not any(mark.exists() for mark in marks)
+    with pytest.raises(Broken):
+        _run(tmp_path, backend, "a = sint.read_from_file(0, 1, size=3)[1][0] + 1\nregint(1).binary_output()\n", ends=_stop)
+    assert not any(mark.exists() for mark in marks)
+    share_files.claim(shares_path(tmp_path, 1))
+    with pytest.raises(ProgramError, match="or still runs"):
+        share_files.claim(shares_path(tmp_path, 1))
+    for party in range(3):
+        shares_path(tmp_path, party).unlink()
+    _run(tmp_path, backend, STORE, "42")
+    assert _run(tmp_path, backend, READ) == [[42, 42, 42]] * 3

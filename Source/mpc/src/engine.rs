@@ -206,6 +206,8 @@ pub trait Engine: Send {
     /// The test of MAC keys, which must be stored with shares: a public name of 16 bytes, and a few random elements as raw words. Where products are verified
     /// it is the name alone, that of the run; elsewhere it is empty. The same for all shares that an engine stores. At all parties, as the first call runs rounds and a toss.
     fn key_test(&mut self) -> Result<Zeroizing<Vec<u8>>>;
+    /// [`Engine::key_test`] with a new name, where products are verified: for every set of share files that is written. Elsewhere the same as before. At all parties.
+    fn renew_key_test(&mut self) -> Result<Zeroizing<Vec<u8>>>;
     /// Makes sure that the MAC keys of this session are those under which shares were stored with this [`Engine::key_test`]; at all parties,
     /// before the shares are imported. An exchange of names and rounds, once a session: of what the session has made or tested it knows already.
     /// Where products are verified: compares the names of the runs, in every call; no bytes if there are no shares.

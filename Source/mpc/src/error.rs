@@ -59,7 +59,7 @@ pub enum EngineError {
         /// What happened, in one line.
         text: String,
     },
-    /// A MAC key that others may know, or a session in which a check failed: neither is used again.
+    /// A MAC key that others may know, or a session in which a check failed or, where products are verified, anything else: neither is used again.
     #[error("{0}")]
     Burned(String),
     /// A MAC key that another session uses.

@@ -280,6 +280,7 @@ impl<P: Protocol, E: Element> Graph<P, E> {
     fn note_failure<T>(&mut self, result: Result<T>) -> Result<T> {
         let result = result.map_err(|error| self.guard.judge(error));
         if let Err(error) = &result {
+            self.guard.broke_off(error);
             self.failed.get_or_insert_with(|| error.to_string());
         }
         result

@@ -80,6 +80,10 @@ struct State {
     cause: Option<String>,
     /// Whether something else went wrong.
     broken: bool,
+    /// Whether products are verified in this session: then it ends with whatever goes wrong.
+    verifies: bool,
+    /// What went wrong then, if no check failed.
+    ended: Option<String>,
     /// Whether the session has ended, and given its keys back.
     over: bool,
     /// Verdicts that are open: see [`crate::mac_key`].
@@ -149,6 +153,11 @@ impl Guard {
     /// Refuses everything after a failed check, and after the end of a session with MAC keys, which are others' then.
     pub fn refuse(&self) -> Result<()> {
         let state = held(&self.state);
+        if let (None, Some(ended)) = (&state.cause, &state.ended) {
+            return Err(EngineError::Burned(format!(
+                "this session broke off ({ended}): open a new session, as a party that breaks off could try again to pass a check"
+            )));
+        }
         let Some(cause) = &state.cause else {
             return state.refuse_over();
         };
@@ -214,6 +223,30 @@ impl Guard {
         state.keys.iter().try_for_each(Key::refuse_burned)
     }
 
+    /// Before an engine opens that verifies products. A corrupted party that knows a challenge before others can break off whenever the check would fail. Wrong products
+    /// pass a check with a small probability, so it must not try again in the same session: from now on whatever goes wrong ends the session.
+    ///
+    /// # Errors
+    /// [`EngineError::Burned`] if a check failed, or something went wrong after such an engine was opened; [`EngineError::Usage`] if something went wrong before.
+    pub fn begin_verified(&self) -> Result<()> {
+        self.refuse()?;
+        let mut state = held(&self.state);
+        if state.broken && self.reacts {
+            return Err(EngineError::usage(
+                "this session broke off before: open a new one for computations that verify products",
+            ));
+        }
+        state.verifies = true;
+        Ok(())
+    }
+
+    /// An engine broke off: see [`Guard::begin_verified`].
+    pub fn broke_off(&self, error: &EngineError) {
+        if self.reacts {
+            held(&self.state).break_off(error);
+        }
+    }
+
     /// Before a verdict that depends on our keys can be seen, as when our sums of a MAC check are sent: until [`Guard::verified`], whatever
     /// goes wrong counts as a failed check.
     ///
@@ -269,7 +302,10 @@ impl Guard {
             EngineError::Check { check, text } => (check, text),
             other if state.revealed > 0 => (Check::Interrupted, format!("{CUT_OFF}: {other}")),
             other => {
-                state.broken |= !matches!(other, EngineError::Usage(_) | EngineError::Refused(_));
+                if !matches!(other, EngineError::Usage(_) | EngineError::Refused(_)) {
+                    state.broken = true;
+                    state.break_off(&other);
+                }
                 return other;
             }
         };
@@ -308,6 +344,10 @@ impl Drop for Guard {
     }
 }
 
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 impl State {
     /// Whether a verdict is open.
     fn open(&self) -> bool {
@@ -341,8 +381,14 @@ impl State {
             .try_for_each(|hold| hold.revealed(revealed))
     }
 
+    fn break_off(&mut self, error: &EngineError) {
+        if self.verifies && self.ended.is_none() {
+            self.ended = Some(one_line(&error.to_string()));
+        }
+    }
+
     fn poison(&mut self, cause: &str) -> Vec<String> {
-        let cause = cause.split_whitespace().collect::<Vec<_>>().join(" ");
+        let cause = one_line(cause);
         let done = self.keys.iter().map(|key| key.burn(&cause)).collect();
         self.cause.get_or_insert(cause);
         done

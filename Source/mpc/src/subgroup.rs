@@ -3,6 +3,7 @@
 use keyquorum_net::{Counters, Length, NetError, Transport};
 
 use crate::error::EngineError;
+use crate::protocol::refusal::Refusal;
 use crate::session::{MAX_PARTIES, Session};
 
 /// Channels of a larger session, with the members numbered from 0.
@@ -114,10 +115,13 @@ impl Session {
     /// not take part, and nobody uses this session while the members compute. One exchange to compare the lists, and one of seeds.
     ///
     /// # Errors
-    /// [`EngineError::Usage`] if the list is not as said, [`EngineError::Protocol`] if another member has another list,
+    /// [`EngineError::Refused`] if engines of this session verify products, [`EngineError::Usage`] if the list is not as said, [`EngineError::Protocol`] if another member has another list,
     /// [`EngineError::Network`] if one does not answer.
     pub fn subgroup(&self, members: &[usize]) -> Result<Session, EngineError> {
         self.guard().refuse()?;
+        if self.verifies()? {
+            return Err(Refusal::Group.into());
+        }
         let refuse = |text: String| Err(EngineError::usage(text));
         if let Some(unknown) = members.iter().find(|m| **m >= self.parties()) {
             return refuse(format!(

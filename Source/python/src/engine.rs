@@ -544,6 +544,12 @@ impl Engine {
         Ok(PyArray1::from_slice(py, &data))
     }
 
+    /// `key_test` with a new name, where products are verified: for every set of share files that is written; at all parties.
+    fn renew_key_test<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<u8>>> {
+        let data = self.run(py, |e| e.renew_key_test())?;
+        Ok(PyArray1::from_slice(py, &data))
+    }
+
     /// Makes sure that the MAC keys are those under which shares were stored with this; at all parties.
     fn test_stored_keys(&self, py: Python<'_>, key_test: Bytes8<'_>) -> PyResult<()> {
         let data = slice(&key_test)?;

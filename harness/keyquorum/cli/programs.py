@@ -38,7 +38,7 @@ def run(
     args: Annotated[list[str] | None, typer.Argument(help="Its arguments.", show_default=False)] = None,
     protocol: Annotated[
         str,
-        typer.Option("--protocol", "-E", help=f"{names()}."),
+        typer.Option("--protocol", "-E", help=f"{names()}. Against malicious parties: {names(adversary='malicious')}."),
     ] = DEFAULT_PROTOCOL,
     parties: Annotated[int | None, typer.Option("--parties", "-N", help="Number of parties (default: the least of the protocol).")] = None,
     ring: Annotated[int | None, typer.Option("--ring", "-R", help="Compute modulo 2^R (default 64).")] = None,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -38,7 +38,7 @@ class Persistence:
     ``mac_key``: this party's share of the MAC key, for authenticated shares whose key outlives a run. ``key_tests``: tests of whether a session has
     the MAC keys under which the shares were made, one from each session that made some of them. An engine runs
     all tests before it uses or stores shares (a few rounds, once a session). Where products are verified without MACs, the only test is the name of the
-    run that stored shares last: all parties compare it before an engine uses or stores shares.
+    run that stored shares last: all parties compare it before an engine uses or stores shares. ``claim``: called before the first shares are read.
     """
 
     def __init__(self) -> None:
@@ -51,7 +51,9 @@ class Persistence:
         self._refusal: str | None = None
         self.mac_key: Words | None = None
         self.key_tests: list[KeyTest] = []
+        self.claim: Callable[[], None] | None = None
         self._compared: Engine | None = None
+        self._renamed = False
 
     def __repr__(self) -> str:
         return f"Persistence({self.length} shares)"
@@ -175,7 +177,7 @@ class Persistence:
             self._used,
             self._width,
         )
-        made._of = self._of
+        made._of, made._renamed = self._of, self._renamed
         made.take_mac(self)
         return made
 
@@ -227,6 +229,7 @@ class Persistence:
         self.require_own()
         if self.exists:
             self._check_form(engine)
+        self._claim()
         section = self._section(start, count)
         if section is None:
             return self.export(start, count)
@@ -239,6 +242,7 @@ class Persistence:
 
     def pick(self, engine: Engine, start: int, indices: NDArray[np.int64]) -> bytes:
         """The shares ``start + indices`` in the engine's form; the caller has checked the range."""
+        self._claim()
         count = int(indices.max()) + 1 if indices.size else 0
         rows, width = self._section(start, count), self._width
         if rows is None:
@@ -247,6 +251,11 @@ class Persistence:
         if width > 1:
             rows = rows.reshape(rows.shape[0], -1, width)
         return rows.take(indices, axis=1).astype("<u8", copy=False).tobytes()
+
+    def _claim(self) -> None:
+        claim, self.claim = self.claim, None
+        if claim is not None:
+            claim()
 
     def _section(self, start: int, count: int) -> Unsigned | None:
         """The shares start .. start + count - 1 if they are in one section that is not widened yet, else None."""
@@ -307,7 +316,7 @@ class Persistence:
         """Takes over the shares of ``other``, which is empty afterwards."""
         self.wipe()
         self._words, self._used, self._width, self._of = other._words, other._used, other._width, other._of
-        self.mac_key, self.key_tests = other.mac_key, other.key_tests
+        self.mac_key, self.key_tests, self._renamed = other.mac_key, other.key_tests, other._renamed
         other._words, other._used, other._of, other.mac_key, other.key_tests = None, 0, None, None, []
 
     def wipe(self) -> None:
@@ -356,10 +365,10 @@ class Persistence:
         for key_test in self.key_tests:
             engine.test_stored_keys(key_test)
 
-    def compare_names(self, engine: Engine, again: bool = False) -> None:
-        """Compares the name of the run that stored these shares with all parties, who must have shares of the same run, or none. Once an engine, unless
-        ``again``. Raises StoreError if they differ, ProgramError if these shares have no name."""
-        if self._compared is engine and not again:
+    def compare_names(self, engine: Engine) -> None:
+        """Compares the name of the run that stored these shares with all parties, who must have shares of the same run, or none. Once an engine.
+        Raises StoreError if they differ, ProgramError if these shares have no name."""
+        if self._compared is engine:
             return
         if self.exists and not self.key_tests:
             raise ProgramError(NO_NAME)
@@ -369,7 +378,15 @@ class Persistence:
     def _take_name(self, engine: Engine) -> None:
         """Shares that were changed have the name of the run that changed them: it had compared the old name."""
         if PROTOCOLS[engine.protocol].names_runs:
-            self.key_tests, self._compared = [engine.key_test()], engine
+            self.key_tests, self._compared, self._renamed = [engine.key_test()], engine, True
+
+    def name_anew(self, engine: Engine) -> bool:
+        """Gives shares that were changed a new name, which is tossed by all parties, for the file that is written next. False if they were not changed: then they
+        have the name of their file, and nothing is sent."""
+        if not self._renamed:
+            return False
+        self.key_tests, self._compared, self._renamed = [engine.renew_key_test()], engine, False
+        return True
 
     def _check_range(self, start: int, count: int) -> None:
         if start < 0 or count < 0 or start + count > self.length:

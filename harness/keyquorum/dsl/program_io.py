@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 from weakref import ReferenceType
@@ -20,7 +22,7 @@ from keyquorum.model.protocols import PROTOCOLS
 from .context import Dynamic, Ints, Value
 from .errors import CompilerError
 from .persistence import Persistence
-from .share_files import load_shares, save_shares, shares_path
+from .share_files import claim, load_shares, release, save_shares, shares_path
 
 Number = int | Fraction
 """A number of an input: an integer, or one with digits after the point."""
@@ -122,6 +124,8 @@ class ProgramIO:
         self.unread: list[ReferenceType[Dynamic]] = []
         """Vectors from the share file that were not read yet."""
         self._folder: Path | None = None
+        self._claimed: tuple[Path, int] | None = None
+        """The share file that this run has claimed, and the rounds of the engine before it did."""
         self._typed = False
         self._name = ""
 
@@ -288,7 +292,15 @@ class ProgramIO:
         made._folder, made._name = folder, name
         if PROTOCOLS[engine.protocol].names_runs:
             made.persistence.compare_names(engine)
+            made.persistence.claim = partial(made._claim, engine)
         return made
+
+    def _claim(self, engine: Engine) -> None:
+        assert self._folder is not None
+        path = shares_path(self._folder, engine.party)
+        if path.exists():
+            claim(path)
+            self._claimed = path, engine.stats()["rounds"]
 
     def take_typed(self, folder: Path, parties: Iterable[int], engine: Any) -> None:
         """Reads numbers as text from ``folder`` instead of the working folder: those of this party, or of all ``parties`` of a run in the clear."""
@@ -300,13 +312,29 @@ class ProgramIO:
         return bool(PROTOCOLS[engine.protocol].emulated or party == engine.party)
 
     def save(self, folder: Path, engine: Any) -> None:
-        """Writes ``Player-Data/Binary-Output-P<i>-0`` (if there is output) and the share file (if there are shares)."""
+        """Writes ``Player-Data/Binary-Output-P<i>-0`` (if there is output) and the share file (if there are shares; where products are verified, if the run changed
+        them)."""
         if self.file_outputs:
             path = folder / "Player-Data" / f"Binary-Output-P{engine.party}-0"
             path.parent.mkdir(parents=True, exist_ok=True)
             write_atomically(path, b"".join(w.astype("<i8").tobytes() for w in self.file_outputs))
-        if self.persistence.exists:
-            if PROTOCOLS[engine.protocol].names_runs:
-                # Nobody replaces its file before all have got here, past the last check.
-                self.persistence.compare_names(engine, again=True)
-            save_shares(shares_path(folder, engine.party), self.persistence, engine)
+        path = shares_path(folder, engine.party)
+        if PROTOCOLS[engine.protocol].names_runs:
+            # A toss among all: nobody replaces its file before all have got here, past the last check.
+            if self.persistence.name_anew(engine):
+                save_shares(path, self.persistence, engine)
+        elif self.persistence.exists:
+            save_shares(path, self.persistence, engine)
+
+    @contextmanager
+    def run(self, engine: Any) -> Iterator[None]:
+        """A run of a program, to the time when everything is saved. Where products are verified, a share file that the run has read stays marked, and is refused later, if the run
+        does not come to its end. Unless nothing was sent after it was read."""
+        try:
+            yield
+        except BaseException:
+            if self._claimed is not None and engine.stats()["rounds"] == self._claimed[1]:
+                release(self._claimed[0])
+            raise
+        if self._claimed is not None:
+            release(self._claimed[0])

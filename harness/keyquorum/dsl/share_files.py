@@ -7,16 +7,51 @@ from typing import Any
 
 from keyquorum import _engine
 from keyquorum._engine import Engine
+from keyquorum.model.committee import sync_folder, write_atomically
 from keyquorum.model.errors import ProgramError
 from keyquorum.model.plain import Json
 from keyquorum.model.protocols import PROTOCOLS
 
 from .persistence import NO_NAME, Persistence
 
+CLAIM = ".claimed"
+"""Ending of the mark beside a share file."""
+CLAIMED = b"a run that read these shares has not come to its end (SECURITY.md, stored masks)\n"
+"""Content of the mark."""
+
 
 def shares_path(folder: Path, party: int) -> Path:
     """Path of a party's share file in a working folder."""
     return folder / "Persistence" / f"Shares-P{party}"
+
+
+def claim_path(path: Path) -> Path:
+    """Path of the mark beside a share file that a run has begun to read."""
+    return path.with_name(f"{path.name}{CLAIM}")
+
+
+def claim(path: Path) -> None:
+    """Marks a share file durably, before a run uses its shares: what the run opens may depend on them. Raises :class:`ProgramError` if another run has marked it."""
+    _refuse_claimed(path)
+    write_atomically(claim_path(path), CLAIMED, mode=0o600)
+
+
+def release(path: Path) -> None:
+    """Takes the mark of :func:`claim` away."""
+    claim_path(path).unlink(missing_ok=True)
+    sync_folder(path.parent)
+
+
+def _refuse_claimed(path: Path) -> None:
+    """Raises :class:`ProgramError` if a run that has read these shares did not come to its end. At once, also for programs that use no shares: the others must not
+    begin to use theirs, which would be marked as well."""
+    mark = claim_path(path)
+    if not mark.exists():
+        return
+    raise ProgramError(
+        f"{path}: a run that had read these shares was broken off, after it may have opened something that depends on them, or still runs. If programs use some "
+        f"of them once, as masks, store new ones in another folder; if programs may use all of them any number of times, remove {mark.name} beside it"
+    )
 
 
 def _header(engine: Engine, length: int) -> Json:
@@ -79,7 +114,7 @@ def load_shares(path: Path, engine: Any, if_needed: bool = False) -> Persistence
     """The shares of a file; empty if there is no file.
 
     Raises :class:`ProgramError` if they are of another protocol, domain or committee. With ``if_needed`` the error is raised only when a
-    program reads or stores shares. The engine refuses files of other parties, and damaged ones."""
+    program reads or stores shares. Also if a run that used them was broken off. The engine refuses files of other parties, and damaged ones."""
     refusals = (of_another_run(file, engine) for file in _files_of_the_run(path))
     refusal = next((reason for reason in refusals if reason is not None), None)
     if refusal is not None:
@@ -87,11 +122,14 @@ def load_shares(path: Path, engine: Any, if_needed: bool = False) -> Persistence
             return Persistence.refused(refusal)
         raise ProgramError(refusal)
     if not path.exists():
+        claim_path(path).unlink(missing_ok=True)  # of a file that somebody took away
         return Persistence()
     header = _engine.ShareFile.header(str(path))
     data = _engine.ShareFile.read(str(path), _header(engine, 0))
     length = header["length"] * engine.share_parts * engine.element_bytes
     can = PROTOCOLS[engine.protocol]
+    if can.names_runs:
+        _refuse_claimed(path)
     if len(data) < length or ((len(data) > length) != can.macs and not can.names_runs):
         raise ProgramError(
             f"{path}: has {len(data):,} bytes, its {header['length']:,} shares need {length:,}, more with MACs alone: restore it from a backup"

@@ -8,6 +8,7 @@ import ssl
 from pathlib import Path
 
 from keyquorum import _engine
+from keyquorum.dsl.share_files import CLAIM, CLAIMED
 from keyquorum.model.committee import MAC_KEY, Committee
 from keyquorum.model.errors import BurnedKeyError, CommitteeError, KeyFileError
 from keyquorum.model.inspected import Candidate, Kind, Report, openness, require, sha256_of
@@ -104,6 +105,11 @@ def _session(candidate: Candidate) -> Report:
     return Report([f"state of the session that used a MAC key last: {'a check was OPEN' if open_ else 'no check was open'}"], details={"open": open_})
 
 
+def _claim(candidate: Candidate) -> Report:
+    require(candidate.data == CLAIMED, candidate.path, "the shares beside it are not used all the same")
+    return Report(["mark of shares that a run used and did not come to its end: programs with verified products refuse them"])
+
+
 def folder_lines(folder: Path) -> list[str]:
     """A line with the number of share files in a folder. Raises for a damaged one."""
     shares = sorted(folder.glob("*.kqs"))
@@ -126,6 +132,7 @@ KINDS = (
     Kind("MAC key", _is_mac_key, _mac_key, ("parties/mac_key",)),
     Kind("mark of a burned MAC key", lambda c: not c.is_folder and c.path.name.endswith(".burned"), _burned, ("parties/mac_key",)),
     Kind("session of a MAC key", lambda c: not c.is_folder and c.path.name.endswith(".session"), _session, ("parties/mac_key",)),
+    Kind("mark of used shares", lambda c: not c.is_folder and c.path.name.endswith(CLAIM), _claim, ("dsl/share_files",)),
     Kind(
         "identity",
         lambda c: c.head.startswith(b"-----BEGIN PRIVATE KEY") or c.path.suffix == ".pem",

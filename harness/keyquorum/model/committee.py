@@ -23,7 +23,7 @@ from pathlib import Path
 
 from .errors import CommitteeError, ParameterError
 from .plain import toml_loads
-from .protocols import COMMITTEES, PROTOCOLS, Protocol, names
+from .protocols import COMMITTEES, PROTOCOLS, Protocol, no_committee
 
 MAC_KEY = "mac.key"
 """File in a party's folder."""
@@ -205,7 +205,7 @@ class Committee:
         path = self.folder / "committee.toml"
         n = self.size
         if self.protocol not in COMMITTEES:
-            raise CommitteeError(f"{path}: unknown protocol {self.protocol!r}: choose one of {names(COMMITTEES)}")
+            raise CommitteeError(f"{path}: {no_committee(self.protocol)}")
         if self.openings not in OPENINGS:
             raise CommitteeError(f"{path}: unknown openings {self.openings!r}: choose one of {', '.join(OPENINGS)}")
         if self.openings == "star" and not self.capabilities.king_openings:

@@ -135,8 +135,8 @@ def _protocol(row: Json) -> Protocol:
 PROTOCOLS: Mapping[str, Protocol] = MappingProxyType({p.name: p for p in map(_protocol, _engine.protocol_table())})
 """All protocols by name, in the order in which lists show them."""
 COMMITTEES: Mapping[str, Protocol] = MappingProxyType({p.name: p for p in PROTOCOLS.values() if p.committee})
-"""Protocols of which a committee can be made. With MACs every single program is secure against malicious parties; a plan is not: nothing proves
-that what a party gives to two programs is the same."""
+"""Protocols of which a committee can be made. With MACs, and where products are verified, every single program is secure against malicious parties; a plan is not:
+nothing proves that what a party gives to two programs is the same."""
 DEFAULT_PROTOCOL = next(iter(PROTOCOLS))
 """Default protocol of single programs: the first of the table."""
 DEFAULT_COMMITTEE = PROTOCOLS[DEFAULT_PROTOCOL].field_protocol
@@ -158,6 +158,14 @@ def names(protocols: Mapping[str, Protocol] = PROTOCOLS, last: str = ", ", **cap
     """Names of the protocols with these capabilities, for messages. ``last``: the separator before the last name."""
     found = [p.name for p in protocols.values() if all(getattr(p, name) == value for name, value in capabilities.items())]
     return last.join(part for part in (", ".join(found[:-1]), *found[-1:]) if part)
+
+
+def no_committee(name: str) -> str:
+    """Why a committee cannot be made of a protocol of this name, for an error."""
+    choices = f"choose one of {names(COMMITTEES)}"
+    if name in PROTOCOLS and PROTOCOLS[name].names_runs:
+        return f"{name} is for single programs (keyquorum run -E {name}), as whole plans, pools and services are semi-honest so far: {choices}"
+    return f"unknown protocol {name!r}: {choices}"
 
 
 def default_threshold(protocol: str, parties: int) -> int:

@@ -12,7 +12,7 @@ from pathlib import Path
 from keyquorum import _engine
 from keyquorum.model.committee import Committee, Party, check_apart, check_name
 from keyquorum.model.errors import CommitteeError
-from keyquorum.model.protocols import COMMITTEES, DEFAULT_COMMITTEE, default_threshold, names
+from keyquorum.model.protocols import COMMITTEES, DEFAULT_COMMITTEE, default_threshold, no_committee
 
 PathLike = str | Path
 
@@ -72,7 +72,7 @@ def init(
     if (root / "committee.toml").exists():
         raise CommitteeError(f"{root}: there is a committee already: choose another folder")
     if protocol not in COMMITTEES:
-        raise CommitteeError(f"unknown protocol {protocol!r}: choose one of {names(COMMITTEES)}")
+        raise CommitteeError(no_committee(protocol))
     if not 1 <= parties <= 64:
         raise CommitteeError(f"{parties} parties: choose 2 to 64")
     if hosts and len(hosts) != parties:

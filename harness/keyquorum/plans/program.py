@@ -37,15 +37,6 @@ EMULATED = 3
 """Parties of whom a run in the clear asks for inputs with -I."""
 
 
-UNFINISHED = "KEYQUORUM_UNFINISHED"
-"""Environment variable: 1 runs protocols that are :func:`unfinished`."""
-
-
-def unfinished(protocol: Protocol) -> bool:
-    """Whether a reading of the protocol is still to come: no committee uses it, nor its partner over prime fields."""
-    return protocol.field_protocol not in COMMITTEES and not protocol.emulated
-
-
 @dataclass(frozen=True)
 class ProgramRequest:
     """A run of a program. ``protocol``, ``parties``, ``ring`` (-R), ``field`` (-F), ``prime`` (-P), ``threshold`` (-T) as in
@@ -77,11 +68,6 @@ class ProgramRequest:
         known = [p.name for p in PROTOCOLS.values() if self.backend == "embedded" or p.mp_spdz is not None]
         if self.protocol not in known:
             raise ParameterError(f"unknown protocol {self.protocol!r}: choose one of {', '.join(known)}")
-        if self.backend == "embedded" and unfinished(self.capabilities) and os.environ.get(UNFINISHED) != "1":
-            raise ParameterError(
-                f"{self.protocol} is not secure yet (several engines, saves and subgroups of a session have known faults: SECURITY.md, Verified products): "
-                f"choose another protocol, or set {UNFINISHED}=1 to try it without secrets"
-            )
         if self.link is not None and self.capabilities.emulated:
             raise ParameterError(f"{self.protocol} is one process and has no links: leave out --link")
 
@@ -156,8 +142,9 @@ def _run(session: Any, request: ProgramRequest, typed: Path | None = None) -> li
         io.take_typed(typed, range(EMULATED if request.capabilities.emulated else request.size), engine)
     printed: list[str] = []
     io.stdout = printed.append
-    result = run_program(engine, path, list(request.args), io, ProgramOptions(field=request.field or 0))
-    io.save(folder, engine)
+    with io.run(engine):
+        result = run_program(engine, path, list(request.args), io, ProgramOptions(field=request.field or 0))
+        io.save(folder, engine)
     return [*"".join(printed).splitlines(), *result.lines()]
 
 

@@ -17,10 +17,11 @@ impl<P: Protocol, E: Element> Graph<P, E> {
     /// One exchange with everybody.
     fn exchange(&mut self, outbox: Outbox, net: &mut dyn Transport) -> Result<Inbox> {
         let tag = ((self.stats.rounds & 0xFFFF_FFFF) << 32) | (self.schedule & 0xFFFF_FFFF);
-        let (inbox, sent, received) = outbox.exchange(net, tag)?;
+        // Also if it fails: some messages may have been sent.
         if net.parties() > 1 {
             self.stats.rounds += 1;
         }
+        let (inbox, sent, received) = outbox.exchange(net, tag)?;
         self.stats.bytes_sent += sent;
         self.stats.bytes_received += received;
         Ok(inbox)

@@ -360,6 +360,10 @@ impl<P: Protocol, D: Domain> Engine for Computation<P, D> {
         self.make_key_test()
     }
 
+    fn renew_key_test(&mut self) -> Result<Zeroizing<Vec<u8>>> {
+        self.renewed_key_test()
+    }
+
     fn test_stored_keys(&mut self, key_test: &[u8]) -> Result<()> {
         self.tested_keys(key_test)
     }

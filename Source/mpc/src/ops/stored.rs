@@ -3,7 +3,8 @@
 //!
 //! Without MACs nothing in the shares shows whether they are of one run. Honest parties with shares of two runs would compute with a value that belongs to neither, and could open the difference of
 //! an old and a new value. So protocols that verify products store the name with the shares. A session takes shares in only after all parties have compared the names of their files: two honest
-//! parties compare directly, so a corrupted one cannot hide a difference. In every session that stores shares a new name is tossed.
+//! parties compare directly, so a corrupted one cannot hide a difference. A new name is tossed whenever share files are written: a party that is stopped in the middle of a second save has
+//! other names than those that were not.
 
 use keyquorum_math::{Domain, Element};
 use zeroize::Zeroizing;
@@ -126,6 +127,14 @@ impl<P: Protocol, D: Domain> Computation<P, D> {
         }
         self.key_test = Some(made.clone());
         Ok(made)
+    }
+
+    /// [`Engine::renew_key_test`].
+    pub(super) fn renewed_key_test(&mut self) -> Result<Zeroizing<Vec<u8>>> {
+        if self.protocol.names_runs() {
+            self.key_test = None;
+        }
+        self.make_key_test()
     }
 
     /// [`Engine::test_stored_keys`].

@@ -207,6 +207,11 @@ impl Descriptor {
         (self.held)(0, parties, threshold).len() * (1 + usize::from(self.macs))
     }
 
+    /// Whether products are verified together: against malicious parties, without MACs.
+    pub fn verifies_products(&self) -> bool {
+        self.adversary == Adversary::Malicious && !self.macs
+    }
+
     /// Whether half of the parties or more may be corrupt.
     pub fn dishonest_majority(&self) -> bool {
         2 * (self.most_corruptions)(self.least_parties) >= self.least_parties

@@ -86,6 +86,38 @@ pub enum Refusal {
         /// Why.
         reason: &'static str,
     },
+    /// A protocol that verifies products, among some parties of a session.
+    #[error(
+        "{protocol} is for all parties of a session, as nothing is opened before all have what was sent before: open the engine among all parties"
+    )]
+    Subgroup {
+        /// The protocol.
+        protocol: &'static str,
+    },
+    /// A group of parties of a session whose products are verified.
+    #[error(
+        "the programs of this session are for all its parties, as they verify products: use a session of its own for a group of parties"
+    )]
+    Group,
+    /// Engines that verify products, and others, in one session.
+    #[error(
+        "{protocol} {}, and earlier programs of this session {}: open a session of its own for it",
+        does(*verifies),
+        does(!*verifies)
+    )]
+    Mixed {
+        /// The protocol.
+        protocol: &'static str,
+        /// Whether it verifies products.
+        verifies: bool,
+    },
+}
+
+fn does(verifies: bool) -> &'static str {
+    match verifies {
+        true => "verifies products",
+        false => "verifies no products",
+    }
 }
 
 impl Descriptor {

@@ -1,7 +1,6 @@
 //! Engines: the parties compare what they ask for, and the protocol's descriptor opens the engine.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use keyquorum_math::{BitLanes, Domain, DomainKind, Prg, Z2k64, Z2k128, Zq};
 use keyquorum_ot::Security;
@@ -14,7 +13,9 @@ use crate::error::{EngineError, Result};
 use crate::ops::Computation;
 use crate::protocol::authenticated::binary::AuthenticatedBits;
 use crate::protocol::descriptor::Descriptor;
+use crate::protocol::refusal::Refusal;
 use crate::protocol::table::named;
+use crate::protocol::verified::Unsettled;
 use crate::protocol::{Arithmetic, Authenticated, Channel, Openings, Protocol, SubsetStream};
 
 impl Session {
@@ -43,6 +44,7 @@ impl Session {
         let descriptor = named(protocol)?;
         let t = descriptor.threshold(n, options.threshold)?;
         descriptor.check_domain(domain, n)?;
+        self.admit(descriptor)?;
         let index = self.next_engine()?;
         if n > 1 {
             let fields = [
@@ -96,6 +98,25 @@ impl Session {
             index,
             options,
         })
+    }
+
+    /// Refuses an engine that would take from the others of this session what they promise. Engines that verify products are not among some of the parties: a
+    /// party outside cannot be waited for before an opening. Nor do they share a session with others, which open at once.
+    fn admit(&self, descriptor: &'static Descriptor) -> Result<()> {
+        let (protocol, verifies) = (descriptor.name, descriptor.verifies_products());
+        {
+            let mut inner = self.lock()?;
+            if verifies && inner.whole.is_some() {
+                return Err(Refusal::Subgroup { protocol }.into());
+            }
+            if *inner.verifies.get_or_insert(verifies) != verifies {
+                return Err(Refusal::Mixed { protocol, verifies }.into());
+            }
+        }
+        match verifies {
+            true => self.guard.begin_verified(),
+            false => Ok(()),
+        }
     }
 
     /// Authenticated bits among all parties of the session, in streams of their own.
@@ -199,7 +220,7 @@ impl Opening<'_> {
     }
 
     /// [`Session::unsettled`].
-    pub(crate) fn unsettled(&self) -> Arc<AtomicBool> {
+    pub(crate) fn unsettled(&self) -> Arc<Unsettled> {
         self.session.unsettled()
     }
 

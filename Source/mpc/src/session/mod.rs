@@ -7,7 +7,6 @@ mod streams;
 mod tests;
 
 use std::collections::{HashMap, HashSet};
-use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use keyquorum_math::DomainKind;
@@ -22,6 +21,7 @@ use crate::error::{Check, EngineError, Result};
 use crate::guard::Guard;
 use crate::links::Link;
 use crate::protocol::Openings;
+use crate::protocol::verified::Unsettled;
 use crate::value::zip;
 
 type Seed = Zeroizing<[u8; 32]>;
@@ -69,6 +69,8 @@ pub(crate) struct Inner {
     /// tossed, or compared.
     pub(crate) key_tests: HashMap<DomainKind, HashSet<Vec<u8>>>,
     openings: Openings,
+    /// Whether the engines verify products; `None` before the first one.
+    verifies: Option<bool>,
     /// The session whose channels these are, if it is another one.
     whole: Option<Session>,
 }
@@ -79,8 +81,8 @@ pub struct Session {
     inner: Arc<Mutex<Inner>>,
     /// The guard of this session, its subgroups, and the session that it is a subgroup of.
     guard: Arc<Guard>,
-    /// Whether a corrupted party may still choose an input, or a message of a product, that some party waits for: `crate::protocol::verified`.
-    unsettled: Arc<AtomicBool>,
+    /// Shared by all engines that verify products.
+    unsettled: Arc<Unsettled>,
     party: usize,
     parties: usize,
 }
@@ -148,9 +150,6 @@ impl Session {
         let guard = whole
             .as_ref()
             .map_or_else(Arc::default, |whole| Arc::clone(&whole.guard));
-        let unsettled = whole
-            .as_ref()
-            .map_or_else(Arc::default, |whole| Arc::clone(&whole.unsettled));
         let openings = whole
             .as_ref()
             .map_or(Ok(Openings::default()), Self::openings)?;
@@ -165,12 +164,13 @@ impl Session {
             mac_key: None,
             key_tests: HashMap::new(),
             openings,
+            verifies: None,
             whole,
         };
         Ok(Self {
             inner: Arc::new(Mutex::new(inner)),
             guard,
-            unsettled,
+            unsettled: Arc::default(),
             party,
             parties,
         })
@@ -197,14 +197,27 @@ impl Session {
         Ok(inner)
     }
 
+    /// The same session with another guard.
+    #[cfg(test)]
+    pub(crate) fn guarded(&self, guard: Guard) -> Self {
+        let mut session = self.clone();
+        session.guard = Arc::new(guard);
+        session
+    }
+
     /// The guard, which decides whether this session may go on.
     pub(crate) fn guard(&self) -> &Arc<Guard> {
         &self.guard
     }
 
     /// Shared by all engines of this session that verify products.
-    pub(crate) fn unsettled(&self) -> Arc<AtomicBool> {
+    pub(crate) fn unsettled(&self) -> Arc<Unsettled> {
         Arc::clone(&self.unsettled)
+    }
+
+    /// Whether the engines of this session verify products.
+    pub(crate) fn verifies(&self) -> Result<bool> {
+        Ok(self.lock()?.verifies == Some(true))
     }
 
     /// A result of this session or its engines, as it is reported: after a failed check nothing works any more.

@@ -22,6 +22,8 @@ pub use self::descriptor::SHAMIR;
 use self::polynomials::{add_scaled, lagrange, point};
 pub use self::prss::{SubsetStream, subsets, uses_prss};
 pub use self::verified::MAL_SHAMIR;
+#[cfg(test)]
+pub(crate) use self::verified::MOST_DRAWS;
 use super::{ClearTask, Protocol, Replicated, ShareTask, group_sums, sum_to};
 use crate::adversary::{Corruption, Site, honest};
 use crate::error::{EngineError, Result};
@@ -41,6 +43,8 @@ pub struct Shamir {
     subsets: Vec<SubsetStream>,
     /// With three parties: replicated shares, which turn into ours locally, make random bits and shuffles cheaper.
     replicated: Option<Replicated>,
+    /// Where products are verified: after so many draws without a bit a random bit counts as a failed check.
+    most_draws: usize,
     adversary: Corruption,
 }
 
@@ -108,6 +112,7 @@ impl Shamir {
             pairs,
             subsets,
             replicated,
+            most_draws: verified::MOST_DRAWS,
             adversary: honest(),
         })
     }

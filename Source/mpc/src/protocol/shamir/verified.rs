@@ -15,6 +15,9 @@
 //! Why r² may be opened before its check, while a corrupted dealer may still choose its error: all honest parties open the same value, or one of them stops, as t + 1 honest shares determine it.
 //! Nothing else of r is opened, and the bits are used in no opening before the check, which fails for every error.
 //!
+//! An element whose square is zero determines no bit, and another one is drawn. A corrupted dealer that sees r² before one honest party has its message can make it zero, as often as it
+//! likes: the error −r² is noticed in the check, which does not come as long as elements are drawn. So after [`MOST_DRAWS`] draws the protocol stops.
+//!
 //! Why combinations must be opened with n > 2t + 1: products of shares that belong to no value have errors that depend on honest shares. The combinations show the
 //! adversary's own errors, under a mask, before anything that depends on a product is opened, and before operands are opened under masks.
 //! Ten and more parties, whose products go through kings and whose randomness is dealt, are refused. So are shuffles and packed bits.
@@ -36,6 +39,10 @@ use crate::protocol::{ClearTask, Protocol, ShareTask};
 use crate::session::{Opening, invalid};
 use crate::task::{SendFn, Step, and_then, then, then_maybe, within};
 use crate::value::{Share, zip};
+
+/// Draws of a random bit. A field has more than 2^12 elements, and a batch less than 2^32: among honest parties none of these draws gives a bit
+/// with probability below 2^32 · 2^-96 = 2^-64 a batch.
+pub(crate) const MOST_DRAWS: usize = 8;
 
 /// `mal-shamir`.
 pub static MAL_SHAMIR: Descriptor = Descriptor {
@@ -165,6 +172,51 @@ impl Shamir {
         }))
     }
 
+    /// The same with so many draws.
+    #[cfg(test)]
+    pub(crate) fn drawing(mut self, most: usize) -> Self {
+        self.most_draws = most;
+        self
+    }
+
+    /// Random bits from opened squares, by so many draws at most.
+    fn bits_of_squares<D: Domain>(
+        &mut self,
+        domain: &D,
+        n: usize,
+        draws: usize,
+    ) -> Result<SendFn<Self, Converted<D::E>>> {
+        let Some(left) = draws.checked_sub(1) else {
+            return Err(EngineError::check(
+                Check::Products,
+                format!(
+                    "squares of random elements were zero in {} draws, one after the other: one of the parties cheats",
+                    self.most_draws
+                ),
+            ));
+        };
+        let r = self.random_local(domain, n)?;
+        let square = self.dot(domain, &r, &r, 1)?;
+        let domain = domain.clone();
+        Ok(and_then(square, move |p: &mut Self, square| {
+            let opened = p.open_checked(&domain, &square)?;
+            Ok(then_maybe(opened, move |p: &mut Self, values| {
+                let mut drawn = Drawn::new(&domain, &r, &values)?;
+                let (x, y, z) = (r.duplicate(), r, square);
+                let mut products = vec![Product { x, y, z, length: 1 }];
+                if drawn.zeros.is_empty() {
+                    return Ok(Step::Done((drawn.bits, products)));
+                }
+                let again = p.bits_of_squares(&domain, drawn.zeros.len(), left)?;
+                Ok(Step::Next(then(again, move |_, (fresh, more)| {
+                    drawn.replace(&fresh)?;
+                    products.extend(more);
+                    Ok((drawn.bits, products))
+                })))
+            }))
+        }))
+    }
+
     /// The same product of replicated shares, as one of ours.
     fn converted<D: Domain>(&self, domain: &D, of: Product<D::E>) -> Result<Product<D::E>> {
         let Product { x, y, z, length } = of;
@@ -243,25 +295,7 @@ impl Verifiable for Shamir {
                 Ok((p.convert_replicated(&domain, bits)?, products))
             }));
         }
-        let r = self.random_local(&domain, n)?;
-        let square = self.dot(&domain, &r, &r, 1)?;
-        Ok(and_then(square, move |p: &mut Self, square| {
-            let opened = p.open_checked(&domain, &square)?;
-            Ok(then_maybe(opened, move |p: &mut Self, values| {
-                let mut drawn = Drawn::new(&domain, &r, &values)?;
-                let (x, y, z) = (r.duplicate(), r, square);
-                let mut products = vec![Product { x, y, z, length: 1 }];
-                if drawn.zeros.is_empty() {
-                    return Ok(Step::Done((drawn.bits, products)));
-                }
-                let again = p.random_bits(&domain, drawn.zeros.len())?;
-                Ok(Step::Next(then(again, move |_, (fresh, more)| {
-                    drawn.replace(&fresh)?;
-                    products.extend(more);
-                    Ok((drawn.bits, products))
-                })))
-            }))
-        }))
+        self.bits_of_squares(&domain, n, self.most_draws)
     }
 
     fn shares_may_disagree(&self) -> bool {

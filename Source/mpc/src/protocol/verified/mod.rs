@@ -1,6 +1,5 @@
-//! Verified honest majority: a wrapper around a semi-honest protocol whose products it verifies (`mal-rep-field`, `mal-rep-ring`, `mal-shamir`). The aim
-//! is security with abort against malicious parties, static corruption. No attack is known on one program in one engine. Several engines, saves and subgroups of a session have faults (SECURITY.md, Verified products), so programs refuse these protocols
-//! unless `KEYQUORUM_UNFINISHED=1` is set. This page is about replicated sharing over fields; `shamir/verified.rs` and `ring` say what is different there.
+//! Verified honest majority: a wrapper around a semi-honest protocol whose products it verifies (`mal-rep-field`, `mal-rep-ring`, `mal-shamir`).
+//! Secure with abort against malicious parties, static corruption: single programs (SECURITY.md, Verified products). This page is about replicated sharing over fields; `shamir/verified.rs` and `ring` say what is different there.
 //!
 //! # Idea
 //!
@@ -49,13 +48,20 @@
 //! and at a tossed point the next claim is right with probability at most 2v/q (Schwartz-Zippel; the sum check of Lund, Fortnow, Karloff, Nisan, 1992; for shared products
 //! Boneh, Boyle, Corrigan-Gibbs, Gilboa, Ishai, CRYPTO 2019, Boyle, Gilboa, Ishai, Nof, CCS 2019, and Goyal and Song, ePrint 2020/134). The last step multiplies by a tossed factor and compares with masked operands: 1/q more.
 //! A run of the check with V variables in all is wrong with probability at most (2V + 2)/q. Runs with tosses of their own are repeated side by side until the product is below 2^-40 ([`check::repetitions`]).
-//! The adversary has one attempt: a failed check ends the session. So 2^-40 is the bound of a session, however many checks it runs.
+//! The adversary has one attempt: a failed check ends the session, and so does whatever else goes wrong ([`crate::guard`]), as who knows a challenge first can break off. So 2^-40 is the bound of a session, however many engines and checks it has.
 //!
 //! *Abort reveals nothing.* The verdict is a public combination of the errors that the adversary chose, which it can compute itself: whether the check fails does not depend on the
 //! honest parties' secrets. The operands that the last step opens are masked by uniform elements.
 //!
 //! Tosses come from a stream of AES-128 whose seed is the hash of a committed number of every party (random oracle: `coins`). The errors are fixed before anybody but honest parties knows all numbers, so an
 //! adversary that passes more often than with uniform factors distinguishes the stream.
+//!
+//! # Several engines, and plans
+//!
+//! Engines of a session that verify products run side by side, in several domains: what one opens waits for the inputs of all ([`Unsettled`]). A plan flushes the engines that have taken inputs before another one opens; otherwise the opening is refused.
+//! Each engine has chains of coins of its own, and checks its own products. Nothing connects a value of one domain with that of another: plans need sources of numbers that are the same in all domains, from the streams that parties have in common.
+//!
+//! Groups of parties are refused. For them every group needs an [`Unsettled`] of its own, and all parties of the session have to be awaited before a group opens anything that depends on what others put in.
 //!
 //! # Costs
 //!
@@ -71,10 +77,10 @@ mod pending;
 mod ring;
 #[cfg(test)]
 mod tests;
+mod unsettled;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use keyquorum_math::{Domain, DomainKind, Prg};
 use sha2::{Digest, Sha256};
@@ -84,6 +90,7 @@ use self::coins::Coins;
 pub(crate) use self::gf64::Gf64;
 pub(crate) use self::pending::Product;
 use self::pending::{MOST_PENDING, Pending};
+pub(crate) use self::unsettled::Unsettled;
 use super::{ClearTask, Protocol, ShareTask, Turn, cast};
 use crate::adversary::Corruption;
 use crate::error::{EngineError, Result};
@@ -191,8 +198,8 @@ pub(crate) struct Verified<P, A: Domain> {
     turn: Turn,
     /// Whether something is opened in the next round.
     opens: bool,
-    /// Whether a corrupted party may still choose an input, or a message of a product, that some party waits for. Of all engines of the session.
-    unsettled: Arc<AtomicBool>,
+    /// Whether a corrupted party may still choose an input, or a message of a product. Of all engines of the session.
+    unsettled: Arc<Unsettled>,
     ablated: Ablated,
     /// Makes a toss: [`coins::tossed`], but in tests.
     tossed: fn() -> SendFn<Verified<P, A>, Prg>,
@@ -209,6 +216,8 @@ pub(crate) struct Ablated {
     pub opens_at_once: bool,
     /// Openings do not wait for inputs of the same round.
     pub opens_with_inputs: bool,
+    /// Openings are not refused while inputs of other engines wait.
+    pub opens_before_inputs: bool,
 }
 
 /// The semi-honest protocol, for [`within`].
@@ -218,7 +227,7 @@ fn inner<P, A: Domain>(p: &mut Verified<P, A>) -> Result<&mut P> {
 
 impl<P: Verifiable, A: Domain> Verified<P, A> {
     /// A party whose semi-honest protocol is `inner`. `private`: a stream that nobody else knows; `unsettled`: of the session.
-    pub fn new(inner: P, domain: A, private: Prg, unsettled: Arc<AtomicBool>) -> Self {
+    pub fn new(inner: P, domain: A, private: Prg, unsettled: Arc<Unsettled>) -> Self {
         Self {
             inner,
             domain,
@@ -324,19 +333,26 @@ impl<P: Verifiable, A: Domain> Verified<P, A> {
 
     /// Every party has received all messages of all earlier rounds.
     fn settle(&self) {
-        self.unsettled.store(false, Ordering::Relaxed);
-    }
-
-    /// Notes that a round had messages of which a corrupted party may have withheld one.
-    fn unsettle(&self) {
-        self.unsettled.store(true, Ordering::Relaxed);
+        self.unsettled.settle();
     }
 
     fn is_unsettled(&self) -> bool {
-        if self.ablated.opens_at_once {
-            return false;
+        !self.ablated.opens_at_once && self.unsettled.messages()
+    }
+
+    /// Refuses to open anything while an input waits. Inputs of this engine do not: their round opens nothing ([`Turn`]).
+    fn refuse_before_inputs(&self) -> Result<()> {
+        let Ablated {
+            opens_before_inputs,
+            opens_with_inputs,
+            ..
+        } = self.ablated;
+        if opens_before_inputs || opens_with_inputs || !self.unsettled.inputs() {
+            return Ok(());
         }
-        self.unsettled.load(Ordering::Relaxed)
+        Err(EngineError::usage(
+            "an input of another program of this session was not sent yet, and could depend on what this one opens: run that program up to its inputs first",
+        ))
     }
 
     /// An opening, which never goes out before everything that it may depend on was verified, and every party has received it.
@@ -356,7 +372,7 @@ impl<P: Verifiable, A: Domain> Verified<P, A> {
     /// A task with messages of which a corrupted party may withhold one.
     fn unsettling<V: 'static>(task: SendFn<P, V>) -> SendFn<Self, V> {
         then(within(task, inner), |p: &mut Self, value| {
-            p.unsettle();
+            p.unsettled.unsettle();
             Ok(value)
         })
     }
@@ -477,6 +493,11 @@ impl<P: Verifiable, A: Domain> Protocol for Verified<P, A> {
     ) -> Result<ShareTask<Self, D::E>> {
         self.turn.inputs = true;
         let input = Self::unsettling(self.inner.input(domain, owner, n, values)?);
+        let waiting = Unsettled::input(&self.unsettled);
+        let input: ShareTask<Self, D::E> = Box::new(move |p, out| {
+            drop(waiting);
+            input(p, out)
+        });
         if !self.inner.shares_may_disagree() {
             return Ok(input);
         }
@@ -517,6 +538,9 @@ impl<P: Verifiable, A: Domain> Protocol for Verified<P, A> {
 
     /// The check, if a value is opened next or too much waits; without a check, the round in which all wait for all.
     fn prepare(&mut self) -> Result<Option<SendFn<Self, ()>>> {
+        if self.opens {
+            self.refuse_before_inputs()?;
+        }
         if self.inner.shares_may_disagree() && !self.coins.ready() {
             return Ok(Some(coins::set_up(0)));
         }

@@ -5,10 +5,12 @@ pub(super) mod ablated;
 mod adversaries;
 mod coins;
 mod costs;
+mod draws;
 mod independence;
 mod omitted;
 mod results;
 mod secrets;
+mod sessions;
 mod stored;
 mod wire;
 
@@ -78,6 +80,10 @@ pub(super) struct Setting {
     pub ablated: Ablated,
     /// Whether the corrupted party sends a seed of a subset to one party, and another to the others.
     pub two_seeds: bool,
+    /// Whether an engine does not know what the others of its session wait for.
+    pub alone: bool,
+    /// Draws of a random bit, if they are not those of the protocol.
+    pub most_draws: Option<usize>,
 }
 
 impl Setting {
@@ -90,6 +96,8 @@ impl Setting {
             others: honest(),
             ablated: Ablated::default(),
             two_seeds: false,
+            alone: false,
+            most_draws: None,
         }
     }
 
@@ -112,7 +120,7 @@ impl Setting {
         self
     }
 
-    fn engine(&self, session: &Session) -> Result<Box<dyn Engine>> {
+    pub fn engine(&self, session: &Session) -> Result<Box<dyn Engine>> {
         let (me, options) = (session.party(), EngineOptions::default());
         let mut pairs = session.all_pair_prgs(1000, &options)?;
         let adversary = match &self.corrupt {
@@ -152,7 +160,10 @@ impl Setting {
                         fingerprint,
                     }
                 });
-                let party = Shamir::new(me, n, t, pairs, streams.collect())?;
+                let mut party = Shamir::new(me, n, t, pairs, streams.collect())?;
+                if let Some(most) = self.most_draws {
+                    party = party.drawing(most);
+                }
                 let field = Zq::new(self.prime).unwrap();
                 Ok(self.computation(session, party.corrupted(adversary), field))
             }
@@ -165,7 +176,11 @@ impl Setting {
         party: P,
         domain: D,
     ) -> Box<dyn Engine> {
-        let (private, unsettled) = (Prg::from_os().unwrap(), session.unsettled());
+        let unsettled = match self.alone {
+            true => Arc::default(),
+            false => session.unsettled(),
+        };
+        let private = Prg::from_os().unwrap();
         let verified = Verified::new(party, domain.clone(), private, unsettled)
             .with_security(self.security)
             .without(self.ablated);
@@ -189,17 +204,30 @@ impl Setting {
         patience: Duration,
         body: impl Fn(&mut dyn Engine) -> Result<T> + Clone + Send + 'static,
     ) -> Vec<Result<T>> {
+        let setting = self.clone();
+        self.run_sessions(wrap, patience, move |session| {
+            setting
+                .engine(session)
+                .and_then(|mut engine| body(&mut *engine))
+        })
+    }
+
+    /// The same with a program that opens engines itself.
+    pub fn run_sessions<T: Send + 'static>(
+        &self,
+        wrap: impl Fn(usize, Box<dyn Transport>) -> Box<dyn Transport>,
+        patience: Duration,
+        body: impl Fn(&Session) -> Result<T> + Clone + Send + 'static,
+    ) -> Vec<Result<T>> {
         let threads: Vec<_> = local_mesh(self.base.parties(), patience)
             .into_iter()
             .enumerate()
             .map(|(party, transport)| {
-                let (body, setting) = (body.clone(), self.clone());
+                let body = body.clone();
                 let transport = wrap(party, Box::new(transport));
                 thread::spawn(move || {
                     let session = Session::new(transport)?;
-                    let result = setting
-                        .engine(&session)
-                        .and_then(|mut engine| body(&mut *engine));
+                    let result = body(&session);
                     if let Err(error) = &result {
                         session.abort(&error.to_string());
                     }
