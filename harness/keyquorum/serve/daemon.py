@@ -84,11 +84,11 @@ def read_plan(data: bytes, most: int = 1 << 62) -> Plan:
 
 class Daemon:
     """One party. ``ports``: for receivers and for metrics (0: any free one; metrics None: no endpoint). ``audit``: the file of the
-    audit log (default: audit.jsonl in the party's folder)."""
+    audit log (default: audit.jsonl in the party's folder). ``prepare``: is called once no other process serves for the party, before the key is loaded."""
 
     def __init__(
         self, committee: Committee, party: int, service: Service, ports: tuple[int, int | None] = (0, 0), host: str = "127.0.0.1",
-        log: Callable[[str], None] = lambda line: None, audit: Path | None = None,
+        log: Callable[[str], None] = lambda line: None, audit: Path | None = None, prepare: Callable[[], None] = lambda: None,
     ) -> None:  # fmt: skip
         mac_key.check_party(committee, party)
         sweep(committee.party_folder(party))
@@ -102,6 +102,7 @@ class Daemon:
                 f"party {party} of {committee.folder} serves already, {self._lock.holder()}{_address_text(committee, party)}: stop that one first, or ask it"
             )
         try:
+            prepare()
             self._open(receivers, ports, host)
         except BaseException:
             self._lock.release()
@@ -118,7 +119,7 @@ class Daemon:
         if not 0 < service.patience <= LONGEST_PATIENCE:
             raise ParameterError(f"a patience of {service.patience:g} s: choose more than 0 and at most {LONGEST_PATIENCE:g}")
         if service.keep and self.served_key.variant is None:
-            raise ParameterError(f"key {service.key} takes nothing from a pool: leave out --keep")
+            raise ParameterError(f"key {service.key} takes nothing from a pool this way: leave out --keep, or name another --method")
         if 0 < service.keep < self.served_key.unit:
             raise ParameterError(
                 f"a pool of {service.keep} items serves no request, a ciphertext takes {self.served_key.unit}: keep at least so many"
@@ -252,7 +253,7 @@ class Daemon:
             self.requests.answer(
                 key,
                 PoolTooSmall(
-                    f"{self._pool_name}: needs {count:,} items, has {left:,}: fill the pool (keyquorum pool fill, or serve with a larger --keep)"
+                    f"{self._pool_name}: needs {count:,} items, has {left:,}: fill the pool ({self.served_key.fill_command}, or serve with a larger --keep)"
                 ),
             )
         if plan.fill and pool is not None:
