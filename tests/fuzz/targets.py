@@ -447,7 +447,7 @@ class _Context:
         raise _Reached
 
 
-_PRODUCT_JOBS = ("keygen", "pool_fill", "decrypt", "program")
+_PRODUCT_JOBS = ("keygen", "pool_fill", "toprf_fill", "decrypt", "program")
 """The others measure, and are written by the program that measures."""
 
 
@@ -489,6 +489,7 @@ def _jobs() -> list[bytes]:
             "kind": "keygen", "key": "new-lwe", "parameters": asdict(lwe_parameters("lwe64-p2")), "backend": "embedded", "local": {},
         },
         {"kind": "pool_fill", **rounds, "count": 10, "chunk": 4, "link": "rtt=1,mbit=10"},
+        {"kind": "toprf_fill", "count": 10, "chunk": 4},
         {
             "kind": "decrypt", "key": "lwe", "receiver": 0, "rounding": "round_ltz_circuit", "width": 8, "levels": 2, "pool": True,
             "backend": "embedded", "sha256": [hashlib.sha256(lwe.read_bytes()).hexdigest()],

@@ -40,12 +40,14 @@ class Served:
     key: bytes
     key_id: str
     identity: Path
+    options: dict[str, Any] = field(default_factory=dict)
+    """Of the service."""
     daemons: dict[int, tuple[Daemon, threading.Thread]] = field(default_factory=dict)
     failures: list[BaseException] = field(default_factory=list)
 
     def start(self, *parties: int, patience: float = 40.0) -> None:
         for party in parties or range(self.committee.size):
-            daemon = Daemon(self.committee, party, Service("prf", patience=patience))
+            daemon = Daemon(self.committee, party, Service("prf", patience=patience, **self.options))
 
             def run(daemon: Daemon = daemon) -> None:
                 try:
@@ -77,10 +79,10 @@ class Served:
             set_policy(self.committee, party, "prf", rate, total, receivers)
 
 
-def served(folder: Path, protocol: str, parties: int) -> Served:
+def served(folder: Path, protocol: str, parties: int, **options: Any) -> Served:
     committee = committee_with_key(folder, protocol, parties)
     identity, _ = make_receiver(committee, "web")
-    made = Served(committee, key_of(committee), load_prf_key(committee.key_folder(0, "prf")).key_id, identity)
+    made = Served(committee, key_of(committee), load_prf_key(committee.key_folder(0, "prf")).key_id, identity, options)
     made.set(1_000_000)
     return made
 
@@ -222,7 +224,7 @@ def test_commands(both: Served, tmp_path: Path) -> None:
     assert (tmp_path / "key").read_bytes() != hkdf(reference(both.key, b"a password"), b"backup", b"\x0a\x0b", 48)  # of what eval prints
     status = json.loads(said("status", folder, "prf", "--json"))["parties"]
     assert [party["total"] for party in status] == both.totals() and all(len(party["last_hour"]) >= 1 for party in status)
-    assert said("status", folder, "prf").startswith("party 0: ") and said("fill", folder, "-n", "5", "--json")
+    assert said("status", folder, "prf").startswith("party 0: ") and said("fill", folder, "-n", "5", "--method", "circuit", "--json")
     before = both.totals()
     for wrong in (["--output-bytes", "24"], ["-o", str(tmp_path / "missing" / "file")], ["--wait", "-1"]):
         assert CliRunner().invoke(app, ["toprf", "eval", folder, "prf", "x", *wrong, *who]).exit_code == 1
@@ -304,7 +306,7 @@ def test_parties_that_do_not_serve(tmp_path: Path) -> None:
     set_policy(committee, 0, "prf", 5)
     for options, message in (
         ({"keep": 5}, "takes nothing from a pool"),
-        ({"method": "table"}, "is not made yet"),
+        ({"method": "table", "keep": -1}, "none negative"),
         ({"width": 4}, "--width is for decryptions"),
     ):
         with pytest.raises(ParameterError, match=message):

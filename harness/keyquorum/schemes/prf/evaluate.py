@@ -54,8 +54,8 @@ def evaluate_shares(context: PartyContext, key: Persistence, points: Bytes, purp
 def evaluate_by_tables(
     context: PartyContext, key: Persistence, points: Bytes, tables: Preprocessing, purpose: bytes, seed: bytes | None = None
 ) -> Bytes:
-    """As :func:`evaluate_shares`, with an item of :class:`.AesTables` for each block, which serves once: the caller has claimed them. Rounds and bytes are
-    those of `aes_blocks_table`. Not padded: a block without an item would open its state.
+    """As :func:`evaluate_shares`, with an item of :class:`.AesTables` for each block, which serves once: the caller has claimed them, and they are wiped.
+    Rounds and bytes are those of `aes_blocks_table`. Not padded: a block without an item would open its state.
     """
     count = points.shape[1]
     if tables[0].shape[2] != count:
